@@ -1,0 +1,214 @@
+"""The configuration of one tensor core, and the named configurations."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hwgen.errors import InputError
+from hwgen.formats import BLOCK_FORMATS, BLOCK_SIZE, BlockFormat
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+__all__ = ["NAMED", "TensorCoreConfig", "named", "resolve"]
+
+OPERAND_FORMS = ("folded", "e2m2")
+ROUNDINGS = ("toward_zero", "nearest_even")
+PIPELINE_REGISTERS = ("operands", "terms")
+
+# Below 33 the exponent that the contract gives to a zero scale would show in results that are
+# subnormal, and the datapath would have to carry it; above 40 nothing finer is left to keep.
+FRACTION_BITS = range(33, 41)
+
+
+@dataclass(frozen=True)
+class TensorCoreConfig:
+    """What the generator needs to know about one tensor core.
+
+    Parameters
+    ----------
+    name
+        Letters, digits, ``-`` and ``_``; names the files and, with ``_`` for ``-``, the Verilog module.
+    format
+        ``nvfp4`` (E2M1 blocks only) or ``mixfp4`` (E2M1 or E1M2, by the tag of each block).
+    rows, columns
+        Outputs of the array: M rows of A by N rows of B (1 to 64 each).
+    groups
+        Blocks of 16 along K that one step consumes, G (1 to 8).
+    operand
+        What the operand decoders hand to the lanes: ``folded``, half-units with the factor 2 of
+        E1M2 in the block exponent, or ``e2m2``, the literal internal format of the MixFP4 paper
+        (``mixfp4`` only).
+    fraction_bits
+        Bits kept below the largest exponent of a step (33 to 40; Blackwell: 35, arXiv 2511.10909).
+    rounding
+        Rounding of a step's sum to FP32: ``toward_zero`` (Blackwell) or ``nearest_even``.
+    pipeline
+        Which registers stand before the accumulation loop, any of ``operands`` (codes and scales at
+        the edge of the array) and ``terms`` (scaled group sums in the element).
+
+    Raises
+    ------
+    InputError
+        A field is out of range; the message names it.
+    """
+
+    name: str
+    format: str
+    rows: int
+    columns: int
+    groups: int
+    operand: str = "folded"
+    fraction_bits: int = 35
+    rounding: str = "toward_zero"
+    pipeline: tuple[str, ...] = PIPELINE_REGISTERS
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,63}", self.name):
+            raise InputError(
+                f"name = {self.name!r}: must start with a letter and hold only letters, digits, '-' and '_'"
+                " (at most 64)"
+            )
+        self._one_of("format", tuple(BLOCK_FORMATS))
+        self._one_of("operand", OPERAND_FORMS)
+        self._one_of("rounding", ROUNDINGS)
+        self._within("rows", range(1, 65))
+        self._within("columns", range(1, 65))
+        self._within("groups", range(1, 9))
+        self._within("fraction_bits", FRACTION_BITS)
+        if not isinstance(self.pipeline, (tuple, list)):
+            raise InputError(f"pipeline = {self.pipeline!r}: must be a list of {PIPELINE_REGISTERS}")
+        for register in self.pipeline:
+            if register not in PIPELINE_REGISTERS:
+                raise InputError(
+                    f"pipeline = {list(self.pipeline)}: {register!r} is not one of {', '.join(PIPELINE_REGISTERS)}"
+                )
+        # One canonical order, so that equal configurations compare equal.
+        ordered = tuple(register for register in PIPELINE_REGISTERS if register in self.pipeline)
+        object.__setattr__(self, "pipeline", ordered)
+        if self.operand == "e2m2" and not self.block_format.tagged:
+            raise InputError(
+                f"operand = 'e2m2': format {self.format!r} has no E1M2 blocks to unify; use 'folded'"
+            )
+
+    def _one_of(self, field: str, allowed: tuple[str, ...]) -> None:
+        value = getattr(self, field)
+        if value not in allowed:
+            raise InputError(f"{field} = {value!r}: must be one of {', '.join(allowed)}")
+
+    def _within(self, field: str, allowed: range) -> None:
+        value = getattr(self, field)
+        if not isinstance(value, int) or isinstance(value, bool) or value not in allowed:
+            raise InputError(f"{field} = {value!r}: must be a whole number from {allowed[0]} to {allowed[-1]}")
+
+    @property
+    def block_format(self) -> BlockFormat:
+        """The block format."""
+        return BLOCK_FORMATS[self.format]
+
+    @property
+    def identifier(self) -> str:
+        """The name as a Verilog identifier."""
+        return self.name.replace("-", "_")
+
+    @property
+    def depth(self) -> int:
+        """Elements along K that one step consumes, 16 G."""
+        return BLOCK_SIZE * self.groups
+
+    @property
+    def macs_per_step(self) -> int:
+        """Multiply-accumulates of one step, M N 16 G."""
+        return self.rows * self.columns * self.depth
+
+    @property
+    def latency(self) -> int:
+        """Clock cycles from the acceptance of a step to its result, without stalls."""
+        return len(self.pipeline) + 1
+
+    def as_dict(self) -> dict[str, Any]:
+        """All fields, ready for JSON or TOML."""
+        return {**dataclasses.asdict(self), "pipeline": list(self.pipeline)}
+
+
+def _pair(size: str, **fields: int) -> dict[str, TensorCoreConfig]:
+    return {
+        f"{name}-{size}": TensorCoreConfig(name=f"{name}-{size}", format=name, **fields)
+        for name in BLOCK_FORMATS
+    }
+
+
+NAMED: dict[str, TensorCoreConfig] = {
+    **_pair("small", rows=4, columns=4, groups=1),
+    **_pair("blackwell", rows=8, columns=8, groups=4),
+}
+"""Named configurations; ``blackwell`` has the rate of one Blackwell tensor core, 4096 MAC per cycle."""
+
+
+def named(name: str) -> TensorCoreConfig:
+    """Return the named configuration ``name``.
+
+    Raises
+    ------
+    InputError
+        There is none; the message lists those that exist.
+    """
+    if name not in NAMED:
+        near = difflib.get_close_matches(name, NAMED, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise InputError(f"unknown configuration {name!r}: known are {', '.join(NAMED)}, or a TOML file{hint}")
+    return NAMED[name]
+
+
+def _load(path: Path) -> TensorCoreConfig:
+    try:
+        table = tomllib.loads(path.read_bytes().decode("utf-8"))
+    except OSError as error:
+        raise InputError(f"configuration file {str(path)!r}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        reason = " ".join(str(error).split())
+        raise InputError(f"configuration file {str(path)!r}: not valid TOML: {reason}") from None
+    fields = {field.name: field for field in dataclasses.fields(TensorCoreConfig)}
+    for key in table:
+        if key not in fields:
+            near = difflib.get_close_matches(key, fields, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(fields)}"
+            raise InputError(f"configuration file {str(path)!r}: unknown key {key!r}; {hint}")
+    table.setdefault("name", path.stem)
+    for name, field in fields.items():
+        if name not in table and field.default is dataclasses.MISSING:
+            raise InputError(f"configuration file {str(path)!r}: key {name!r} is missing")
+    try:
+        return TensorCoreConfig(**table)
+    except InputError as error:
+        raise InputError(f"configuration file {str(path)!r}: {error}") from None
+
+
+def resolve(name_or_path: str) -> TensorCoreConfig:
+    """Return a named configuration, or read one from a TOML file.
+
+    The file holds the fields of `TensorCoreConfig` at its top level; ``name`` defaults to the
+    file's stem.
+
+    Parameters
+    ----------
+    name_or_path
+        A name of `NAMED`, or the path of a file; what ends in ``.toml`` or holds a path separator is
+        a path.
+
+    Raises
+    ------
+    InputError
+        No such name, unreadable file, unknown or missing key, or a value out of range.
+    """
+    if name_or_path.endswith(".toml") or "/" in name_or_path or "\\" in name_or_path:
+        return _load(Path(name_or_path))
+    return named(name_or_path)

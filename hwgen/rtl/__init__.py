@@ -1,0 +1,1 @@
+"""The datapaths: operand decoder, dot product, scale product, accumulator, element, tensor core."""

@@ -1,0 +1,204 @@
+"""Alignment, addition, normalisation and rounding: one step of the accumulation loop."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib import data
+from amaranth.lib.wiring import In, Out
+
+from hwgen.config import TensorCoreConfig
+from hwgen.rtl.carry_save import add_words
+from hwgen.rtl.hierarchy import Block
+from hwgen.rtl.scale import EXPONENT_OFFSET, term_width, terms_layout
+
+__all__ = ["FP32", "Accumulate"]
+
+FP32 = data.StructLayout({"fraction": 23, "exponent": 8, "sign": 1})
+"""Fields of an IEEE 754 binary32 number."""
+
+_BIAS = 127
+_NAN = 0x7FFFFFFF
+
+
+def _shift_right(m: Module, value: Value, distance: Value, extra: int, name: str) -> Signal:
+    """``(value << extra) >> distance``; the low bits are dropped, i.e. the magnitude is truncated.
+
+    The window grows stage by stage, small shifts first: the early stages are narrow.
+    """
+    fraction = 0  # bits below the least significant bit of value, so far
+    for stage, select in enumerate(distance):
+        step = 1 << stage
+        grow = min(step, extra - fraction)
+        fraction += grow
+        kept = Cat(Value.cast(0).replicate(grow), value)
+        shifted = Signal(len(kept), name=f"{name}_by{step}")
+        m.d.comb += shifted.eq(Mux(select, kept >> step, kept))
+        value = shifted
+    assert fraction == extra
+    return value
+
+
+def _normalise(m: Module, value: Value, fill: Value) -> tuple[Value, Value]:
+    """Shift the leading one to the top; returns the shifted value and the shift count."""
+    stages = []
+    width = len(value)
+    for log in reversed(range((width - 1).bit_length())):
+        step = 1 << log
+        if step >= width:
+            continue
+        skip = Signal(name=f"skip{step}")
+        shifted = Signal(width, name=f"normal{step}")
+        m.d.comb += [
+            skip.eq(~value[-step:].any()),
+            shifted.eq(Mux(skip, Cat(fill.replicate(step), value[:-step]), value)),
+        ]
+        stages.insert(0, skip)
+        value = shifted
+    return value, Cat(*stages)
+
+
+class Accumulate(Block):
+    """D = round(C + sum of the terms), as section 3 of the contract says.
+
+    ::
+
+        exponent, C.exponent --> [compare] --> larger exponent, distances
+        terms[g].magnitude --> [>> distance + C's lead] --> [^ sign] --+
+        C.significand      --> [>> distance]            --> [^ sign] --+--> [carry-save tree] --> sum
+        sum --> [invert if negative] --> [normalise] --> [+ 1: negation, rounding] --> [pack] --> D
+
+    Three facts keep it small. A term other than zero has an exponent of at least -12, so that C
+    below 2^-47 cannot reach the sum and results of the adder are never subnormal. When every
+    block has a zero scale the sum is C itself, subnormal or not, which a bypass returns.
+    The carry of the final negation enters after normalisation, where 24 bits remain.
+
+    Parameters
+    ----------
+    config
+        ``groups``, ``fraction_bits`` and ``rounding``.
+
+    Attributes
+    ----------
+    terms : In(terms_layout(config))
+        Scaled block sums of one step.
+    c : In(FP32)
+        Addend.
+    d : Out(FP32)
+        Result; NaN is 0x7FFFFFFF, an exact zero +0.
+    latency : int
+        0, combinational.
+
+    Notes
+    -----
+    Groups of 16, 35 fraction bits and truncation are what MMA-Sim (arXiv 2511.10909) found, bitwise,
+    for ``kind::mxf4nvf4`` on Blackwell.
+    """
+
+    module_name = "accumulate"
+
+    def __init__(self, config: TensorCoreConfig) -> None:
+        super().__init__(config, {"terms": In(terms_layout(config)), "c": In(FP32), "d": Out(FP32)})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        config, terms, c = self.config, self.terms, self.c
+        # |value| of a term is T * 2^(E - 8): the window holds it down to 2^(emax - fraction_bits).
+        term_extra = config.fraction_bits - 8
+        c_extra = config.fraction_bits - 23
+        term_window = term_width(config) + term_extra
+        c_window = 24 + c_extra
+
+        # C's exponent over the largest term's, -145 to 140.
+        lead = Signal(9)
+        c_leads = Signal()
+        m.d.comb += [
+            lead.eq(c.exponent - (terms.exponent + (_BIAS - EXPONENT_OFFSET))),
+            c_leads.eq(~lead[-1]),
+        ]
+
+        def saturated(distance: Value, window: int, name: str) -> Signal:
+            """The distance, or one that shifts out the whole window."""
+            bits = window.bit_length()
+            result = Signal(bits, name=name)
+            m.d.comb += result.eq(distance[:bits] | distance[bits:].any().replicate(bits))
+            return result
+
+        behind = Signal(8)
+        m.d.comb += behind.eq(Mux(c_leads, 0, -lead))
+        ahead = Signal(8)
+        m.d.comb += ahead.eq(lead[:8] & c_leads.replicate(8))
+
+        c_significand = Cat(c.fraction, 1)
+        c_distance = saturated(behind, c_window, "c_distance")
+        words = [_shift_right(m, c_significand, c_distance, c_extra, "c")]
+        # All signs are relative to C's, which saves negating it.
+        carries = []
+        for group in range(config.groups):
+            term = terms.terms[group]
+            if config.groups > 1:
+                total = Signal(8, name=f"distance{group}")
+                m.d.comb += total.eq(ahead + term.distance)
+            else:
+                total = ahead
+            distance = saturated(total, term_window, f"saturated{group}")
+            magnitude = _shift_right(m, term.magnitude, distance, term_extra, f"term{group}")
+            subtract = Signal(name=f"subtract{group}")
+            m.d.comb += subtract.eq(term.sign ^ c.sign)
+            words.append(Cat(magnitude ^ subtract.replicate(term_window), ~subtract))
+            carries.append(subtract)
+
+        # Every inverted sign is short of -2^term_window. For a power of two of them that is the top
+        # bit of the sum; the free bits above C make up the number.
+        log = (config.groups - 1).bit_length()
+        width = term_window + log + 1
+        missing = (1 << log) - config.groups
+        words[0] = Cat(words[0], Const(missing << (term_window - c_window), width - c_window))
+        total = add_words(m, words, carries, width=width)
+        negative = ~total[-1]
+
+        inverted = Signal(width - 1)
+        m.d.comb += inverted.eq(total[:-1] ^ negative.replicate(width - 1))
+        normal, count = _normalise(m, inverted, negative)
+        # -x = ~x + 1: of the bits below the result only a carry through all of them matters.
+        kept, dropped = normal[-24:], normal[:-24]
+        increment = Signal()
+        if config.rounding == "toward_zero":
+            m.d.comb += increment.eq(negative & dropped.all())
+        else:
+            exact = Signal(len(dropped) + 1)
+            m.d.comb += exact.eq(dropped + negative)
+            half, sticky, carry = exact[-2], exact[:-2].any(), exact[-1]
+            m.d.comb += increment.eq(carry | (half & (sticky | kept[0])))
+        rounded = Signal(25)
+        m.d.comb += rounded.eq(kept + increment)
+
+        # The top bit of the window weighs 2^(width - 2 - fraction_bits) times 2^emax.
+        base = Signal(9)
+        exponent = Signal(10)
+        m.d.comb += [
+            base.eq(Mux(c_leads, c.exponent, terms.exponent + (_BIAS - EXPONENT_OFFSET))),
+            exponent.eq(base + (width - 2 - config.fraction_bits) - count + rounded[-1]),
+        ]
+        zero = Signal()
+        infinite = Signal()
+        m.d.comb += [
+            # All ones with a carry to come is not zero; all zeros cannot be negative.
+            zero.eq(~rounded.any()),
+            infinite.eq(exponent[8:].any() | exponent[:8].all()),
+        ]
+
+        special = c.exponent.all()
+        with m.If(terms.nan | (special & c.fraction.any())):
+            m.d.comb += self.d.eq(_NAN)
+        with m.Elif(special | ~terms.active):
+            c_zero = ~(c.exponent.any() | c.fraction.any())
+            m.d.comb += self.d.eq(Cat(c.fraction, c.exponent, c.sign & ~c_zero))
+        with m.Elif(zero):
+            m.d.comb += self.d.eq(0)
+        with m.Else():
+            m.d.comb += [
+                self.d.sign.eq(c.sign ^ negative),
+                self.d.exponent.eq(exponent[:8] | infinite.replicate(8)),
+                self.d.fraction.eq(rounded[:23] & (~infinite).replicate(23)),
+            ]
+        return m

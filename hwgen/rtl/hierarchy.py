@@ -1,0 +1,119 @@
+"""Equal components become one Verilog module each.
+
+Amaranth writes one module per instance, so that an 8 x 8 array would be 64 copies of an element.
+Handed to a component as its ``platform``, a `ModuleSet` converts each distinct child once and gives
+the parent instances of it; without one (in simulation) the parent holds the children themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+from amaranth.hdl import ClockSignal, Instance, Module, ResetSignal, Shape, ShapeCastable, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In
+
+from hwgen.config import TensorCoreConfig
+
+__all__ = ["Block", "ModuleSet", "add_child"]
+
+Interface = Any  # the members of a block, as attributes
+
+
+class Block(wiring.Component):
+    """A component that its class and the configuration determine.
+
+    Parameters
+    ----------
+    config
+        Tensor core configuration.
+    members
+        Members of the signature.
+
+    Attributes
+    ----------
+    module_name : str
+        Plain name of its Verilog module.
+    latency : int
+        Clock cycles from inputs to outputs without stalls; 0 is combinational.
+    registers : bool
+        Whether its module, children included, has registers, and with them ``clk`` and ``rst``.
+    """
+
+    module_name: str
+    latency: int = 0
+    registers: bool = False
+
+    def __init__(self, config: TensorCoreConfig, members: dict[str, wiring.Member]) -> None:
+        self.config = config
+        super().__init__(members)
+
+
+class ModuleSet:
+    """The distinct modules of one design, leaves first.
+
+    Parameters
+    ----------
+    convert
+        ``convert(block, name, module_set)`` gives the text of one module.
+    prefix
+        Put before every module name but the top's.
+
+    Attributes
+    ----------
+    texts : dict[str, str]
+        Text by module name.
+    instances : dict[str, dict[str, int]]
+        For every module, how many instances of which modules it holds directly.
+    """
+
+    def __init__(self, convert: Callable[[Block, str, ModuleSet], str], prefix: str = "") -> None:
+        self.convert = convert
+        self.prefix = prefix
+        self.texts: dict[str, str] = {}
+        self.instances: dict[str, dict[str, int]] = {}
+        self._modules: dict[tuple[type[Block], TensorCoreConfig], tuple[str, Block]] = {}
+        self._open: list[str] = []
+
+    def add(self, kind: type[Block], config: TensorCoreConfig, name: str | None = None) -> tuple[str, Block]:
+        """Convert ``kind(config)`` unless it is there; returns the name of its module and the block."""
+        key = (kind, config)
+        if key not in self._modules:
+            block = kind(config)  # type: ignore[call-arg]
+            name = self.prefix + block.module_name if name is None else name
+            assert name not in self.instances, f"two different modules {name}"
+            self._modules[key] = (name, block)
+            self.instances[name] = {}
+            self._open.append(name)
+            self.texts[name] = self.convert(block, name, self)
+            self._open.pop()
+        return self._modules[key]
+
+    def instantiate(self, m: Module, name: str, kind: type[Block], config: TensorCoreConfig) -> Interface:
+        """Add an instance of the module of ``kind(config)`` to ``m``."""
+        module, block = self.add(kind, config)
+        counts = self.instances[self._open[-1]]
+        counts[module] = counts.get(module, 0) + 1
+        interface = SimpleNamespace()
+        ports: dict[str, Any] = {}
+        for member_name, member in block.signature.members.items():
+            # A plain signal under the layout: shaped ones bring a wire for each field into the Verilog.
+            signal = Signal(Shape.cast(member.shape), name=f"{name}_{member_name}")
+            ports[f"{'i' if member.flow == In else 'o'}_{member_name}"] = signal
+            layout = member.shape
+            setattr(interface, member_name, layout(signal) if isinstance(layout, ShapeCastable) else signal)
+        if block.registers:
+            ports |= {"i_clk": ClockSignal(), "i_rst": ResetSignal()}
+        m.submodules[name] = Instance(module, **ports)
+        return interface
+
+
+def add_child(m: Module, platform: object, name: str, kind: type[Block], config: TensorCoreConfig) -> Interface:
+    """Add ``kind(config)`` to ``m`` as submodule ``name``; returns an object with its members."""
+    if isinstance(platform, ModuleSet):
+        return platform.instantiate(m, name, kind, config)
+    block = kind(config)  # type: ignore[call-arg]
+    m.submodules[name] = block
+    return block

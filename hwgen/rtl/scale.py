@@ -1,0 +1,171 @@
+"""Scale product: block sums times their block scales, and the exponents to align them by."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Cat, Module, Mux, Signal, signed, unsigned
+from amaranth.lib import data
+from amaranth.lib.wiring import In, Out
+
+from hwgen.config import TensorCoreConfig
+from hwgen.formats import BLOCK_SIZE
+from hwgen.rtl.carry_save import multiply
+from hwgen.rtl.dot import sum_shape
+from hwgen.rtl.hierarchy import Block
+from hwgen.rtl.operand import scale_layout
+
+__all__ = ["EXPONENT_BITS", "EXPONENT_OFFSET", "ScaleProduct", "TermExponents", "term_width", "terms_layout"]
+
+EXPONENT_BITS = 5
+"""Width of a term's exponent: the sum of two scale exponents with folds, 0..30."""
+
+EXPONENT_OFFSET = 12
+"""Offset of a term's exponent: 0 stands for E_g = -12, two subnormal scales."""
+
+
+def term_width(config: TensorCoreConfig) -> int:
+    """Width of a term's magnitude |T| = |S| sigA sigB."""
+    return (BLOCK_SIZE * config.block_format.largest**2 * 15 * 15).bit_length()
+
+
+def terms_layout(config: TensorCoreConfig) -> data.StructLayout:
+    """Layout of what the accumulation loop takes from one step.
+
+    ``terms[g]``: sign and magnitude of T_g and its ``distance`` below the largest term exponent;
+    ``exponent``: that largest exponent, offset by 12; ``active``: at least one block has two
+    scales other than zero; ``nan``: some scale is NaN.
+    """
+    fields: dict[str, object] = {"sign": 1, "magnitude": term_width(config)}
+    if config.groups > 1:
+        fields["distance"] = EXPONENT_BITS
+    return data.StructLayout(
+        {
+            "terms": data.ArrayLayout(data.StructLayout(fields), config.groups),
+            "exponent": EXPONENT_BITS,
+            "active": 1,
+            "nan": 1,
+        }
+    )
+
+
+class ScaleProduct(Block):
+    """T = S * sigA * sigB, in sign and magnitude.
+
+    ::
+
+        sum --> [absolute value] --> |S| --+
+        sigA --> [x] --> 8-bit product ----[x] --> magnitude
+        sigB -->
+
+    Magnitude because the contract truncates every term toward zero when it aligns it.
+
+    Parameters
+    ----------
+    config
+        Gives the widths.
+
+    Attributes
+    ----------
+    sum : In(signed)
+        Block sum S.
+    a, b : In(4)
+        Significands of the two block scales in eighths.
+    sign : Out(1)
+        Sign of T; may be set for T = 0.
+    magnitude : Out(term_width(config))
+        abs(T), 19 bits.
+    latency : int
+        0, combinational.
+    """
+
+    module_name = "scale_product"
+
+    def __init__(self, config: TensorCoreConfig) -> None:
+        super().__init__(
+            config,
+            {
+                "sum": In(signed(sum_shape(config))),
+                "a": In(unsigned(4)),
+                "b": In(unsigned(4)),
+                "sign": Out(1),
+                "magnitude": Out(unsigned(term_width(config))),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        absolute = Signal(len(self.sum) - 1)
+        sign = self.sum[-1]
+        m.d.comb += [
+            self.sign.eq(sign),
+            absolute.eq((self.sum[:-1] ^ sign.replicate(len(absolute))) + sign),
+        ]
+        significand = multiply(m, self.a, self.b, width=8)
+        m.d.comb += self.magnitude.eq(multiply(m, absolute, significand, width=len(self.magnitude)))
+        return m
+
+
+class TermExponents(Block):
+    """Exponents of the terms of one step: the largest, and every term's distance below it.
+
+    Parameters
+    ----------
+    config
+        Gives the number of groups.
+
+    Attributes
+    ----------
+    a, b : In(ArrayLayout(scale_layout(), G))
+        Decoded block scales of the row of A and the row of B.
+    exponent : Out(5)
+        max E_g + 12 over the groups with two scales other than zero; 0 if there are none.
+    distances : Out(ArrayLayout(5, G))
+        max E_g - E_g. A group with a zero scale counts as E_g = -12: its term is zero, and no other
+        group lies lower.
+    active : Out(1)
+        Some group has two scales other than zero.
+    latency : int
+        0, combinational.
+    """
+
+    module_name = "term_exponents"
+
+    def __init__(self, config: TensorCoreConfig) -> None:
+        scales = data.ArrayLayout(scale_layout(), config.groups)
+        super().__init__(
+            config,
+            {
+                "a": In(scales),
+                "b": In(scales),
+                "exponent": Out(EXPONENT_BITS),
+                "distances": Out(data.ArrayLayout(EXPONENT_BITS, config.groups)),
+                "active": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        exponents, live = [], []
+        for group in range(self.config.groups):
+            a, b = self.a[group], self.b[group]
+            nonzero = Signal(name=f"nonzero{group}")
+            exponent = Signal(EXPONENT_BITS, name=f"exponent{group}")
+            m.d.comb += [
+                nonzero.eq(~(a.zero | b.zero)),
+                exponent.eq((a.exponent + b.exponent) & nonzero.replicate(EXPONENT_BITS)),
+            ]
+            exponents.append(exponent)
+            live.append(nonzero)
+        m.d.comb += self.active.eq(Cat(*live).any())
+        largest = exponents
+        while len(largest) > 1:
+            pairs = zip(largest[::2], largest[1::2], strict=False)
+            following = []
+            for x, y in pairs:
+                winner = Signal(EXPONENT_BITS, name=f"max{len(largest)}_{len(following)}")
+                m.d.comb += winner.eq(Mux(x > y, x, y))
+                following.append(winner)
+            largest = following + largest[len(largest) & ~1 :]
+        m.d.comb += self.exponent.eq(largest[0])
+        for group, exponent in enumerate(exponents):
+            m.d.comb += self.distances[group].eq(self.exponent - exponent)
+        return m
