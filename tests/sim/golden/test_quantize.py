@@ -1,0 +1,252 @@
+"""The quantiser against a scalar reference, one block and one element at a time."""
+
+import bisect
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from sim import golden
+
+E2M1 = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0]
+E1M2 = [float(i) for i in range(8)]
+UE4M3 = [(b & 7) / 8 * 2.0**-6 if b < 8 else (1 + (b & 7) / 8) * 2.0 ** ((b >> 3) - 7) for b in range(127)]
+SMALLEST = 2.0**-149
+
+
+def nearest_code(value: float, grid: list[float]) -> int:
+    """Nearest in exact arithmetic, ties to the even code; saturates because the grid ends."""
+    above = bisect.bisect_left(grid, value)
+    neighbours = [code for code in (above - 1, above) if 0 <= code < len(grid)]
+    return min(neighbours, key=lambda code: (abs(Fraction(grid[code]) - Fraction(value)), code % 2))
+
+
+def reference(x: np.ndarray, fmt: str):
+    peak = max(abs(float(v)) for v in x.ravel())
+    s32 = 1.0 if peak == 0 else max(float(np.float32(peak / 2688)), SMALLEST)
+    codes, scales = np.zeros(x.shape, np.uint8), np.zeros((x.shape[0], x.shape[1] // 16), np.uint8)
+    for row in range(x.shape[0]):
+        for b in range(x.shape[1] // 16):
+            block = [float(v) for v in x[row, 16 * b : 16 * b + 16]]
+            candidates = []
+            for tag, grid, top in ((0, E2M1, 6.0), (0x80, E1M2, 7.0)):
+                byte = nearest_code(max(map(abs, block)) / (top * s32), UE4M3)
+                scale, chosen, error = UE4M3[byte], [], 0.0
+                for v in block:
+                    code = nearest_code(abs(v) / (scale * s32), grid) if scale else 0
+                    sign = -1.0 if v < 0 else 1.0
+                    difference = v - sign * grid[code] * scale * s32
+                    error += difference * difference
+                    chosen.append(code + 8 if code and v < 0 else code)
+                candidates.append((byte | tag, chosen, error))
+            first, second = candidates
+            best = first if fmt == "nvfp4" or first[2] < second[2] else second
+            if any(best[1]):
+                scales[row, b], codes[row, 16 * b : 16 * b + 16] = best[0], best[1]
+    return codes, scales, np.float32(s32)
+
+
+def check(x: np.ndarray, fmt: str) -> golden.QuantizedTensor:
+    q = golden.quantize(x, fmt)
+    codes, scales, tensor_scale = reference(x, fmt)
+    np.testing.assert_array_equal(q.scales, scales)
+    np.testing.assert_array_equal(q.codes, codes)
+    assert q.tensor_scale == tensor_scale
+    assert q.tensor_scale.dtype == np.float32
+    assert not (q.codes == 8).any()
+    return q
+
+
+formats = pytest.mark.parametrize("fmt", golden.FORMATS)
+
+
+@formats
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda rng: rng.standard_normal((8, 64)),
+        lambda rng: rng.standard_t(1.2, (8, 64)),
+        lambda rng: rng.standard_normal((8, 64)) * 2.0 ** rng.integers(-30, 30, (8, 1)),
+        lambda rng: rng.integers(-24, 25, (8, 64)) / 2.0,  # ties, in values and in errors
+        lambda rng: rng.integers(-6, 7, (8, 64)) * 448.0 * (rng.random((8, 64)) < 0.3),
+        lambda rng: rng.standard_normal((8, 64)) * 2.0**-148,
+        lambda rng: rng.standard_normal((8, 64)) * 3e38,
+        lambda rng: rng.standard_normal((8, 64)).astype(np.float32),
+        lambda rng: rng.standard_normal((8, 64)).astype(np.float16),
+    ],
+)
+def test_matches_the_scalar_reference(fmt, draw):
+    for seed in range(4):
+        check(draw(np.random.default_rng(seed)), fmt)
+
+
+@formats
+@settings(max_examples=30, deadline=None)
+@given(
+    x=hnp.arrays(
+        np.float64,
+        (2, 32),
+        elements=st.floats(-1e30, 1e30, allow_nan=False) | st.sampled_from([0.0, -0.0, 1.5]),
+    )
+)
+def test_matches_the_scalar_reference_on_anything(fmt, x):
+    check(x, fmt)
+
+
+def test_errors_are_added_first_to_last():
+    """Blocks whose two errors have the same 16 squares in different lanes: only rounding tells them apart."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-112, 112, (200, 16))  # zero in both formats
+    offset = rng.integers(0, 1 << 50, (200, 4)) * 2.0**-44  # below 64, and exact in what follows
+    lanes = rng.permuted(np.tile(np.arange(1, 16), (200, 1)), axis=1)[:, :8]
+    # 448 is a value of E2M1, 384 one of E1M2.
+    np.put_along_axis(x, lanes, np.concatenate([384 + offset, 448 - offset], axis=1), axis=1)
+    x[:, 0] = 2688
+    tags = check(x, "mixfp4").scales >> 7
+    assert 0.1 < tags.mean() < 0.9
+    backwards = golden.quantize(np.ascontiguousarray(x[:, ::-1]), "mixfp4").scales >> 7
+    assert (backwards != tags).any()
+
+
+@formats
+def test_chunks_do_not_show(fmt):
+    x = np.random.default_rng(0).standard_normal((600, 1024))
+    x[0, 0] = x[-1, -1] = 30  # the same tensor scale for the parts
+    whole, parts = golden.quantize(x, fmt), [golden.quantize(x[:1], fmt), golden.quantize(x[-1:], fmt)]
+    for part, row in zip(parts, (slice(1), slice(-1, None)), strict=True):
+        np.testing.assert_array_equal(whole.codes[row], part.codes)
+        np.testing.assert_array_equal(whole.scales[row], part.scales)
+
+
+@formats
+def test_memory_layout_does_not_matter(fmt):
+    x = np.random.default_rng(3).standard_normal((32, 64))
+    expected = golden.quantize(x, fmt)
+    strided = np.zeros((64, 192))
+    strided[::2, ::3] = x
+    for other in (np.asfortranarray(x), strided[::2, ::3], x.astype(">f8")):
+        q = golden.quantize(other, fmt)
+        np.testing.assert_array_equal(q.codes, expected.codes)
+        np.testing.assert_array_equal(q.scales, expected.scales)
+
+
+@formats
+def test_all_zero_tensor(fmt):
+    q = golden.quantize(np.full((2, 32), -0.0), fmt)
+    assert q.tensor_scale == 1
+    assert not q.codes.any()
+    assert not q.scales.any()
+
+
+@formats
+@pytest.mark.parametrize("peak", [5e-324, 1e-300, 1e-44])
+def test_tiny_tensor_takes_the_smallest_subnormal_scale(fmt, peak):
+    x = np.zeros((1, 32))
+    x[0, 5] = -peak
+    assert check(x, fmt).tensor_scale == np.float32(SMALLEST)
+
+
+@formats
+def test_scale_that_rounds_to_zero_gives_a_zero_block(fmt):
+    x = np.zeros((1, 32))
+    x[0, 0], x[0, 20] = 2688.0, 7 * 2.0**-11
+    q = check(x, fmt)
+    assert q.scales[0, 1] == 0
+    assert not q.codes[0, 16:].any()
+
+
+def test_block_that_only_e2m1_can_hold_is_not_lost():
+    # The E2M1 scale rounds up to the smallest subnormal where the E1M2 scale rounds to zero.
+    x = np.zeros((1, 32))
+    x[0, 0], x[0, 20] = 2688.0, 6.5 * 2.0**-10
+    q = check(x, "mixfp4")
+    assert q.scales[0, 1] == 0x01
+    assert q.codes[0, 20] == 5
+
+
+def test_ties_go_to_e1m2():
+    x = np.zeros((1, 16))
+    x[0, :2] = [2688.0, 0.0]  # both formats hold 448 * 6 = 384 * 7 exactly
+    q = check(x, "mixfp4")
+    assert q.scales[0, 0] == 0x80 | golden.encode_ue4m3(384.0)
+    assert q.codes[0, 0] == 7
+
+
+def test_nvfp4_sets_no_tag():
+    x = np.random.default_rng(1).standard_normal((16, 256))
+    assert golden.quantize(x, "nvfp4").scales.max() < 0x80
+    assert 0.1 < (golden.quantize(x, "mixfp4").scales >= 0x80).mean() < 0.9
+
+
+@formats
+def test_dequantize_is_the_exact_product_rounded_once(fmt):
+    rng = np.random.default_rng(2)
+    q = golden.quantize(rng.standard_normal((4, 64)) * 2.0 ** rng.integers(-9, 1, (4, 1)), fmt)
+    values = golden.dequantize(q)
+    assert values.dtype == np.float32
+    for (row, column), value in np.ndenumerate(values):
+        byte, code = int(q.scales[row, column // 16]), int(q.codes[row, column])
+        grid = E1M2 if byte & 0x80 else E2M1
+        exact = Fraction(grid[code & 7]) * Fraction(UE4M3[byte & 0x7F]) * Fraction(float(q.tensor_scale))
+        assert value == np.float32(float(-exact if code & 8 else exact))  # 31 bits: float() is exact
+
+
+def test_dequantize_restores_what_fits():
+    x = np.zeros((1, 16))
+    x[0] = [2688 * v / 6 for v in (0, 0.5, 1, 1.5, 2, 3, 4, 6, 0, -0.5, -1, -1.5, -2, -3, -4, -6)]
+    np.testing.assert_array_equal(golden.dequantize(golden.quantize(x, "mixfp4")), x)
+
+
+def test_dequantize_marks_nan_blocks_and_overflows_to_infinity():
+    codes = np.full((1, 32), 7, np.uint8)
+    q = golden.QuantizedTensor(codes, np.array([[0x7F, 0x7E]], np.uint8), np.float32(3e38), "nvfp4")
+    values = golden.dequantize(q)
+    assert np.isnan(values[0, :16]).all()
+    assert np.isposinf(values[0, 16:]).all()
+
+
+def broken(**changes) -> golden.QuantizedTensor:
+    fields = {
+        "codes": np.zeros((2, 32), np.uint8),
+        "scales": np.zeros((2, 2), np.uint8),
+        "tensor_scale": np.float32(1),
+        "format": "mixfp4",
+    }
+    return golden.QuantizedTensor(**{**fields, **changes})
+
+
+def with_value(value: float) -> np.ndarray:
+    x = np.zeros((3, 32))
+    x[1, 7] = x[2, 0] = value
+    return x
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: golden.quantize(with_value(np.nan), "nvfp4"), r"x\[1, 7\] is nan"),
+        (lambda: golden.quantize(np.asfortranarray(with_value(-np.inf)), "nvfp4"), r"x\[1, 7\] is -inf"),
+        (lambda: golden.quantize(np.zeros((2, 24)), "nvfp4"), r"K a positive multiple of 16; got \(2, 24\)"),
+        (lambda: golden.quantize(np.zeros(16), "nvfp4"), r"x must be \(rows, K\)"),
+        (lambda: golden.quantize(np.zeros((0, 16)), "nvfp4"), r"x must be \(rows, K\)"),
+        (lambda: golden.quantize(np.zeros((1, 16), int), "nvfp4"), "x must be float16, float32 or float64"),
+        (lambda: golden.quantize(np.zeros((1, 16)), "mxfp4"), "one of 'nvfp4', 'mixfp4'; got 'mxfp4'"),
+        (lambda: golden.quantize(with_value(1e300), "nvfp4"), "within the float32 range"),
+        (lambda: golden.dequantize(np.zeros((1, 16))), "q must be a QuantizedTensor"),
+        (lambda: broken(codes=np.full((2, 32), 99, np.uint8)), r"codes\[0, 0\] is 99"),
+        (lambda: broken(scales=np.zeros((2, 3), np.uint8)), r"scales must be \(2, 2\), one per 16 codes"),
+        (lambda: broken(scales=np.zeros((2, 2), np.int8)), "scales must be uint8; got int8"),
+        (lambda: broken(tensor_scale=np.float32(0)), "tensor_scale must be a positive finite"),
+        (lambda: broken(tensor_scale=np.float32(math.nan)), "tensor_scale must be a positive finite"),
+        (lambda: broken(tensor_scale=1.0), "tensor_scale must be a positive finite"),
+        (lambda: broken(format="nvfp4", scales=np.full((2, 2), 0x81, np.uint8)), r"scales\[0, 0\] has bit 7"),
+    ],
+)
+def test_errors_name_the_culprit(call, message):
+    with pytest.raises(golden.InputError, match=message) as caught:
+        call()
+    assert "\n" not in str(caught.value)
