@@ -95,9 +95,7 @@ class TensorCoreConfig:
         ordered = tuple(register for register in PIPELINE_REGISTERS if register in self.pipeline)
         object.__setattr__(self, "pipeline", ordered)
         if self.operand == "e2m2" and not self.block_format.tagged:
-            raise InputError(
-                f"operand = 'e2m2': format {self.format!r} has no E1M2 blocks to unify; use 'folded'"
-            )
+            raise InputError(f"operand = 'e2m2': format {self.format!r} has no E1M2 blocks to unify; use 'folded'")
 
     def _one_of(self, field: str, allowed: tuple[str, ...]) -> None:
         value = getattr(self, field)
@@ -139,11 +137,8 @@ class TensorCoreConfig:
         return {**dataclasses.asdict(self), "pipeline": list(self.pipeline)}
 
 
-def _pair(size: str, **fields: int) -> dict[str, TensorCoreConfig]:
-    return {
-        f"{name}-{size}": TensorCoreConfig(name=f"{name}-{size}", format=name, **fields)
-        for name in BLOCK_FORMATS
-    }
+def _pair(size: str, rows: int, columns: int, groups: int) -> dict[str, TensorCoreConfig]:
+    return {f"{name}-{size}": TensorCoreConfig(f"{name}-{size}", name, rows, columns, groups) for name in BLOCK_FORMATS}
 
 
 NAMED: dict[str, TensorCoreConfig] = {

@@ -40,7 +40,7 @@ def _shift_right(m: Module, value: Value, distance: Value, extra: int, name: str
 
 def _normalise(m: Module, value: Value, fill: Value) -> tuple[Value, Value]:
     """Shift the leading one to the top; returns the shifted value and the shift count."""
-    stages = []
+    stages: list[Signal] = []
     width = len(value)
     for log in reversed(range((width - 1).bit_length())):
         step = 1 << log
@@ -67,10 +67,11 @@ class Accumulate(Block):
         C.significand      --> [>> distance]            --> [^ sign] --+--> [carry-save tree] --> sum
         sum --> [invert if negative] --> [normalise] --> [+ 1: negation, rounding] --> [pack] --> D
 
-    Three facts keep it small. A term other than zero has an exponent of at least -12, so that C
+    Four facts keep it small. A term other than zero has an exponent of at least -12, so that C
     below 2^-47 cannot reach the sum and results of the adder are never subnormal. When every
     block has a zero scale the sum is C itself, subnormal or not, which a bypass returns.
-    The carry of the final negation enters after normalisation, where 24 bits remain.
+    Terms are below 2^32 and vanish beside a C from 2^67 on: a step cannot overflow, only C itself can
+    be infinite. The carry of the final negation enters after normalisation, where 24 bits remain.
 
     Parameters
     ----------
@@ -173,19 +174,14 @@ class Accumulate(Block):
         m.d.comb += rounded.eq(kept + increment)
 
         # The top bit of the window weighs 2^(width - 2 - fraction_bits) times 2^emax.
-        base = Signal(9)
-        exponent = Signal(10)
+        base = Signal(8)
+        exponent = Signal(8)
         m.d.comb += [
             base.eq(Mux(c_leads, c.exponent, terms.exponent + (_BIAS - EXPONENT_OFFSET))),
             exponent.eq(base + (width - 2 - config.fraction_bits) - count + rounded[-1]),
         ]
         zero = Signal()
-        infinite = Signal()
-        m.d.comb += [
-            # All ones with a carry to come is not zero; all zeros cannot be negative.
-            zero.eq(~rounded.any()),
-            infinite.eq(exponent[8:].any() | exponent[:8].all()),
-        ]
+        m.d.comb += zero.eq(~rounded.any())
 
         special = c.exponent.all()
         with m.If(terms.nan | (special & c.fraction.any())):
@@ -198,7 +194,7 @@ class Accumulate(Block):
         with m.Else():
             m.d.comb += [
                 self.d.sign.eq(c.sign ^ negative),
-                self.d.exponent.eq(exponent[:8] | infinite.replicate(8)),
-                self.d.fraction.eq(rounded[:23] & (~infinite).replicate(23)),
+                self.d.exponent.eq(exponent),
+                self.d.fraction.eq(rounded[:23]),
             ]
         return m

@@ -55,7 +55,7 @@ def add_words(m: Module, words: Sequence[Value], ones: Sequence[Value], *, width
     while len(rows) > 2:
         level += 1
         rows.sort(key=len)
-        following = []
+        following: list[Value] = []
         while len(rows) > 2:
             a, b, c = rows[:3]
             rows = rows[3:]

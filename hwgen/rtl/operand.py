@@ -167,9 +167,7 @@ class ScaleDecoder(Block):
     module_name = "scale_decoder"
 
     def __init__(self, config: TensorCoreConfig) -> None:
-        super().__init__(
-            config, {"code": In(scale_code_width(config)), "scale": Out(scale_layout()), "nan": Out(1)}
-        )
+        super().__init__(config, {"code": In(scale_code_width(config)), "scale": Out(scale_layout()), "nan": Out(1)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

@@ -88,7 +88,7 @@ class ScaleProduct(Block):
                 "b": In(unsigned(4)),
                 "sign": Out(1),
                 "magnitude": Out(unsigned(term_width(config))),
-            }
+            },
         )
 
     def elaborate(self, platform: object) -> Module:
@@ -139,7 +139,7 @@ class TermExponents(Block):
                 "exponent": Out(EXPONENT_BITS),
                 "distances": Out(data.ArrayLayout(EXPONENT_BITS, config.groups)),
                 "active": Out(1),
-            }
+            },
         )
 
     def elaborate(self, platform: object) -> Module:
@@ -159,7 +159,7 @@ class TermExponents(Block):
         largest = exponents
         while len(largest) > 1:
             pairs = zip(largest[::2], largest[1::2], strict=False)
-            following = []
+            following: list[Signal] = []
             for x, y in pairs:
                 winner = Signal(EXPONENT_BITS, name=f"max{len(largest)}_{len(following)}")
                 m.d.comb += winner.eq(Mux(x > y, x, y))

@@ -147,7 +147,9 @@ class TensorCore(Block):
 
         decoded = []
         for name, side in (("a", operands.a), ("b", operands.b)):
-            decoders = [add_child(m, platform, f"{name}{row}", OperandDecoder, config) for row in range(len(side.codes))]
+            decoders = [
+                add_child(m, platform, f"{name}{row}", OperandDecoder, config) for row in range(len(side.codes))
+            ]
             decoded.append(decoders)
             for row, decoder in enumerate(decoders):
                 m.d.comb += [decoder.codes.eq(side.codes[row]), decoder.scales.eq(side.scales[row])]

@@ -11,6 +11,7 @@ from amaranth.sim import Simulator
 from numpy.typing import NDArray
 
 from hwgen.config import TensorCoreConfig
+from hwgen.errors import ToolError
 from hwgen.rtl.tensor_core import TensorCore
 from sim.steps import Steps
 
@@ -72,7 +73,7 @@ class AmaranthEngine:
 
         Raises
         ------
-        RuntimeError
+        ToolError
             The core neither accepts nor answers, although it is offered steps and results are taken.
         """
         self._request = (steps, offer, take, progress)
@@ -94,7 +95,7 @@ class AmaranthEngine:
         pending: int | None = None
         accepted = cycle = 0
         idle = done = 0
-        results = []
+        results: list[NDArray[np.uint32]] = []
         while accepted < len(steps) or len(results) < expected:
             if pending is None and accepted < len(steps) and offer(cycle):
                 pending = next(words)
@@ -116,6 +117,6 @@ class AmaranthEngine:
             elif taking and (pending is not None or accepted == len(steps)):
                 idle += 1
                 if idle > core.latency:
-                    raise RuntimeError(f"{core.config.name}: stuck after {accepted} steps, in cycle {cycle}")
+                    raise ToolError(f"{core.config.name}: stuck after {accepted} steps, in cycle {cycle}")
         shape = (-1, core.config.rows, core.config.columns)
         self._answer = Run(np.array(results, np.uint32).reshape(shape), cycle)

@@ -1,0 +1,57 @@
+# hwgen: `make synth` and `make test` need nothing but Python 3.10 or newer and make.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+HWGEN := $(BIN)/hwgen
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help synth test lint verilog sim report bench clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s  %s\n", $$1, $$2 }' Makefile
+	@echo "ARGS='...' is handed on to the command; PYTHON=... chooses the interpreter."
+
+synth: $(VENV)/base ## Measure mixfp4-small against nvfp4-small; writes reports/overhead.*
+	$(HWGEN) synth $(ARGS)
+
+test: $(VENV)/test lint ## Check style and types, run all tests
+	$(BIN)/python -m pytest -n auto $(ARGS)
+
+lint: $(VENV)/test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+verilog: $(VENV)/base ## Write Verilog and manifests of the named configurations to rtl_out/
+	$(HWGEN) verilog $(ARGS)
+
+sim: $(VENV)/base ## Run a GEMM through the RTL of both small cores and compare with the golden model
+	$(HWGEN) simulate --config nvfp4-small $(ARGS)
+	$(HWGEN) simulate --config mixfp4-small $(ARGS)
+
+report: $(VENV)/base ## Regenerate reports/ in full, both default libraries
+	$(HWGEN) synth --library generic7 --name overhead $(ARGS)
+	$(HWGEN) synth --library generic130 --name overhead-generic130 $(ARGS)
+
+bench: $(VENV)/base ## Time the golden model, the simulators and the synthesis
+	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script $(ARGS) || exit 1; done
+
+clean: ## Remove the environment and caches; reports/ and rtl_out/ stay
+	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
+	  { echo "hwgen needs Python 3.10 or newer: make PYTHON=python3.12 ..." >&2; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/base: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+$(VENV)/test: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test]'
+	@touch $@ $(VENV)/base

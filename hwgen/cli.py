@@ -1,0 +1,349 @@
+"""The ``hwgen`` command."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from hwgen import __version__
+from hwgen.config import NAMED, resolve
+from hwgen.errors import InputError, ToolError
+from hwgen.files import write_bytes, write_text
+from hwgen.report import plots, tables
+from hwgen.report.measure import Stimulus, measure
+from hwgen.synth import libraries, library
+from hwgen.synth.yosys import RECIPES, recipe
+from hwgen.verilog import write
+from sim import engines, golden, tensors
+from sim.steps import gather, schedule
+
+__all__ = ["cli", "main"]
+
+_REPORTS = Path("reports")
+_RTL = Path("rtl_out")
+
+
+@contextmanager
+def _progress(quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
+    """A progress display on standard error; yields ``update(what, done, total)``."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), disable=quiet, transient=True) as display:
+        tasks: dict[str, Any] = {}
+
+        def update(what: str, done: int, total: int) -> None:
+            if what not in tasks:
+                tasks[what] = display.add_task(what, total=total)
+            display.update(tasks[what], completed=done, total=total)
+
+        yield update
+
+
+def _print_table(header: list[str], rows: list[list[str]]) -> None:
+    table = Table(*header)
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for row in rows:
+        table.add_row(*row)
+    # A pipe has no width: let the table take what it needs.
+    Console(width=None if sys.stdout.isatty() else 200).print(table)
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON on standard output, and nothing else.")
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="hwgen")
+def cli() -> None:
+    """RTL generator and hardware cost model for NVFP4 and MixFP4 tensor cores."""
+
+
+@cli.command()
+@json_option
+def configs(as_json: bool) -> None:
+    """List the named configurations."""
+    if as_json:
+        click.echo(json.dumps([config.as_dict() for config in NAMED.values()], indent=2))
+        return
+    header = ["name", "format", "outputs", "G", "MAC/cycle", "latency"]
+    rows = [
+        [
+            config.name,
+            config.format,
+            f"{config.rows} x {config.columns}",
+            str(config.groups),
+            str(config.macs_per_step),
+            str(config.latency),
+        ]
+        for config in NAMED.values()
+    ]
+    _print_table(header, rows)
+
+
+@cli.command()
+@click.argument("configurations", metavar="[CONFIG]...", nargs=-1)
+@click.option("--out", type=click.Path(path_type=Path), default=_RTL, show_default=True, help="Directory.")
+@json_option
+def verilog(configurations: tuple[str, ...], out: Path, as_json: bool) -> None:
+    """Write Verilog and manifest of configurations (names or TOML files); of all named ones by default."""
+    chosen = [resolve(name) for name in configurations or NAMED]
+    written = []
+    with _progress(as_json) as update:
+        for number, config in enumerate(chosen):
+            update("Verilog", number, len(chosen))
+            paths = write(config, out)
+            written.append({"configuration": config.name, "files": [str(path) for path in paths]})
+    if as_json:
+        click.echo(json.dumps(written, indent=2))
+    else:
+        for entry in written:
+            click.echo("  ".join(entry["files"]))
+
+
+def _from_file(file: Path | None, name: str | None, rows: int | None, letter: str) -> tensors.Tensor | None:
+    """An operand from a file, if there is one."""
+    if file is None:
+        if name is not None:
+            raise InputError(f"--{letter}-name {name!r}: names a tensor of a file; give the file with --{letter}")
+        return None
+    tensor = tensors.load(file, name)
+    if rows is not None and rows != tensor.shape[0]:
+        option = {"a": "m", "b": "n"}[letter]
+        raise InputError(f"--{option} {rows}: {str(file)!r} has {tensor.shape[0]} rows; leave --{option} out")
+    return tensor
+
+
+positive = click.IntRange(min=1)
+
+
+@cli.command()
+@click.option("--config", "name", default="mixfp4-small", show_default=True, help="Configuration: name or TOML file.")
+@click.option("--m", type=positive, help="Rows of A, generated.  [default: 16]")
+@click.option("--n", type=positive, help="Rows of B, generated.  [default: 16]")
+@click.option("--k", type=positive, help="Depth, generated.  [default: 64]")
+@click.option("--tensors", "kind", type=click.Choice(tensors.KINDS), default=tensors.KINDS[0], show_default=True)
+@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Seed of what is generated.")
+@click.option("--a", "a_file", type=click.Path(path_type=Path), help="A (M x K) from a .npy or .safetensors file.")
+@click.option("--a-name", help="Tensor of the --a file.")
+@click.option("--b", "b_file", type=click.Path(path_type=Path), help="B (N x K) from a .npy or .safetensors file.")
+@click.option("--b-name", help="Tensor of the --b file.")
+@click.option("--model", type=click.Choice(["minilm"]), help="Take B from a trained model (extra 'workloads').")
+@click.option("--layer", help="Weight matrix of --model; a wrong name lists all.")
+@click.option("--engine", default="auto", show_default=True, help="auto, python or compiled.")
+@click.option("--gaps", type=click.FloatRange(0, 0.99), default=0.0, help="Share of cycles without a step offered.")
+@click.option("--stalls", type=click.FloatRange(0, 0.99), default=0.0, help="Share of cycles without a result taken.")
+@json_option
+def simulate(
+    name: str,
+    m: int | None,
+    n: int | None,
+    k: int | None,
+    kind: str,
+    seed: int,
+    a_file: Path | None,
+    a_name: str | None,
+    b_file: Path | None,
+    b_name: str | None,
+    model: str | None,
+    layer: str | None,
+    engine: str,
+    gaps: float,
+    stalls: float,
+    as_json: bool,
+) -> None:
+    """Run a GEMM, D = A B^T, through the RTL, cycle by cycle, and compare every bit with the golden model.
+
+    Any shape will do: what the tiles have over the edge is filled with zero blocks. Exits with status 1 if
+    a bit differs.
+    """
+    config = resolve(name)
+    if (layer is None) != (model is None):
+        raise InputError("--model and --layer belong together")
+    if model is not None and (b_file is not None or n is not None):
+        raise InputError("--model gives B: leave --b and --n out")
+    a = _from_file(a_file, a_name, m, "a")
+    b = tensors.minilm(layer) if layer is not None else _from_file(b_file, b_name, n, "b")
+    depths = {tensor.shape[1] for tensor in (a, b) if tensor is not None} | ({k} if k is not None else set())
+    if len(depths) > 1:
+        found = [f"{letter} has K = {tensor.shape[1]}" for letter, tensor in (("A", a), ("B", b)) if tensor is not None]
+        found += [f"--k is {k}"] if k is not None else []
+        raise InputError(f"depth: {', '.join(found)}; they must be the same")
+    depth = depths.pop() if depths else 64
+    if a is None:
+        a = tensors.generate(kind, (m or 16, depth), seed)
+    if b is None:
+        b = tensors.generate(kind, (n or 16, depth), seed + 1)
+
+    padding = ((0, 0), (0, -a.shape[1] % golden.BLOCK))
+    qa, qb = (golden.quantize(np.pad(x, padding), config.format) for x in (a, b))
+    steps = schedule(config, qa, qb)
+    core = engines.engine(config, engine)
+    generator = np.random.default_rng(seed)
+    # Drawn ahead, so that every engine sees the same pattern.
+    length = 1 << 16
+    offered, taken = generator.random(length) >= gaps, generator.random(length) >= stalls
+    with _progress(as_json) as update:
+        run = core.run(
+            steps,
+            offer=lambda cycle: bool(offered[cycle % length]),
+            take=lambda cycle: bool(taken[cycle % length]),
+            progress=lambda done: update("steps", done, len(steps)),
+        )
+    expected = golden.accumulate(
+        qa, qb, None, config.groups, fraction_bits=config.fraction_bits, rounding=config.rounding
+    ).view(np.uint32)
+    got = gather(config, run.results, *expected.shape)
+    different = np.argwhere(got != expected)
+    macs = a.shape[0] * b.shape[0] * a.shape[1]
+    outcome = {
+        "configuration": config.name,
+        "engine": core.name,
+        "m": a.shape[0],
+        "n": b.shape[0],
+        "k": a.shape[1],
+        "macs": macs,
+        "steps": len(steps),
+        "cycles": run.cycles,
+        "utilisation": macs / (run.cycles * config.macs_per_step),
+        "outputs": int(expected.size),
+        "mismatches": len(different),
+    }
+    if as_json:
+        click.echo(json.dumps(outcome, indent=2))
+    else:
+        rows = [[key, f"{value:.4f}" if isinstance(value, float) else str(value)] for key, value in outcome.items()]
+        _print_table(["GEMM", "value"], rows)
+    if len(different):
+        row, column = different[0]
+        raise _MismatchError(
+            f"D[{row}, {column}] is 0x{got[row, column]:08x}, the golden model says 0x{expected[row, column]:08x}"
+        )
+
+
+class _MismatchError(Exception):
+    """Hardware and golden model differ."""
+
+
+@cli.command()
+@click.option("--baseline", default="nvfp4-small", show_default=True, help="Configuration: name or TOML file.")
+@click.option("--candidate", default="mixfp4-small", show_default=True, help="Configuration: name or TOML file.")
+@click.option("--library", "library_name", default="generic7", show_default=True, help="generic7 or generic130.")
+@click.option(
+    "--liberty",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    help="Liberty file instead, plain or gzip; repeat it for a library of several files.",
+)
+@click.option("--recipe", "recipe_name", default="area", show_default=True, help=f"One of: {', '.join(RECIPES)}.")
+@click.option("--clock", type=float, help="Clock period in ns.  [default: what both designs meet, with 5 % to spare]")
+@click.option("--tensors", "kind", type=click.Choice(tensors.KINDS), default=tensors.KINDS[0], show_default=True)
+@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Seed of the tensors.")
+@click.option(
+    "--jobs", type=click.IntRange(min=-1), default=-1, help="Syntheses at once.  [default: one for each core]"
+)
+@click.option("--out", type=click.Path(path_type=Path), default=_REPORTS, show_default=True, help="Directory.")
+@click.option("--name", "stem", default="overhead", show_default=True, help="Name of the report's files.")
+@json_option
+def synth(
+    baseline: str,
+    candidate: str,
+    library_name: str,
+    liberty: tuple[Path, ...],
+    recipe_name: str,
+    clock: float | None,
+    kind: str,
+    seed: int,
+    jobs: int,
+    out: Path,
+    stem: str,
+    as_json: bool,
+) -> None:
+    """Synthesise two configurations and report what the second costs over the first.
+
+    Writes NAME.md, .csv, .json and .png to the reports directory.
+    """
+    pair = resolve(baseline), resolve(candidate)
+    how = recipe(recipe_name)
+    cells = library.load(list(liberty) or [libraries.path(library_name)])
+    if clock is not None and not 0 < clock < 1e6:
+        raise InputError(f"--clock {clock:g}: must be a period in ns above 0")
+    if jobs == 0:
+        raise InputError("--jobs 0: must be at least 1, or -1 for one for each core")
+    if Path(stem).name != stem or stem in ("", ".", ".."):
+        raise InputError(f"--name {stem!r}: must be a plain file name")
+    with _progress(as_json) as update:
+        overhead = measure(
+            *pair,
+            cells,
+            how,
+            clock_ns=clock,
+            stimulus=Stimulus(tensors=kind, seed=seed),
+            workers=jobs,
+            progress=update,
+        )
+    report = tables.document(overhead)
+    paths = _render(report, out, stem)
+    write_text(out / f"{stem}.json", tables.json_text(report))
+    if as_json:
+        click.echo(tables.json_text(report), nl=False)
+    else:
+        _print_table(*tables.summary(report))
+        click.echo("  ".join(str(path) for path in (*paths, out / f"{stem}.json")))
+
+
+def _render(report: dict[str, Any], out: Path, stem: str) -> list[Path]:
+    """Write everything about a report that follows from its JSON."""
+    picture = out / f"{stem}.png"
+    write_bytes(picture, plots.overhead_png(report))
+    write_text(out / f"{stem}.csv", tables.csv(report))
+    write_text(out / f"{stem}.md", tables.markdown(report, picture.name))
+    return [out / f"{stem}.md", out / f"{stem}.csv", picture]
+
+
+@cli.command()
+@click.argument("files", metavar="[REPORT.json]...", type=click.Path(path_type=Path), nargs=-1)
+def report(files: tuple[Path, ...]) -> None:
+    """Render tables and plots anew from reports (of all in the reports directory by default)."""
+    chosen = list(files) or sorted(_REPORTS.glob("*.json"))
+    if not chosen:
+        raise InputError(f"no report in {str(_REPORTS)!r}: 'hwgen synth' writes one")
+    for path in chosen:
+        for written in _render(tables.load(path), path.parent, path.stem):
+            click.echo(written)
+
+
+def main() -> None:
+    """Run the command line; bad input is one line and status 2."""
+    try:
+        status = cli.main(standalone_mode=False)
+    except click.exceptions.Abort:
+        status = _say("interrupted", 130)
+    except click.UsageError as error:
+        command = error.ctx.command_path if error.ctx else "hwgen"
+        status = _say(f"{error.format_message()} (see {command} --help)", 2)
+    except click.ClickException as error:
+        status = _say(error.format_message(), 2)
+    except (InputError, golden.InputError) as error:
+        status = _say(str(error), 2)
+    except _MismatchError as error:
+        status = _say(f"mismatch: {error}", 1)
+    except ToolError as error:
+        status = _say(str(error), 1)
+    except BrokenPipeError:
+        sys.stderr.close()
+        status = 1
+    sys.exit(status if isinstance(status, int) else 0)
+
+
+def _say(message: str, status: int) -> int:
+    click.echo(f"hwgen: {' '.join(message.split())}", err=True)
+    return status

@@ -1,0 +1,1 @@
+"""From two configurations to a report: measurement, tables and plots."""

@@ -1,0 +1,185 @@
+"""A report as a JSON document, and its renderings as CSV and Markdown."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from hwgen.errors import InputError
+from hwgen.report.measure import Overhead
+from hwgen.synth.compare import SCOPES
+
+__all__ = ["SCHEMA", "SCHEMA_VERSION", "csv", "document", "find", "json_text", "load", "markdown", "summary"]
+
+SCHEMA = "hwgen-report"
+SCHEMA_VERSION = 1
+"""Version of the JSON schema, see ``docs/report-schema.md``."""
+
+_HEADLINES = ("area", "critical path", "total power", "total power, same operands")
+
+
+def document(overhead: Overhead) -> dict[str, Any]:
+    """The report as one JSON document, see ``docs/report-schema.md``."""
+    return {
+        "schema": SCHEMA,
+        "version": SCHEMA_VERSION,
+        "kind": "overhead",
+        "designs": [config.as_dict() for config in (overhead.baseline, overhead.candidate)],
+        "conditions": overhead.conditions,
+        "results": [
+            {
+                "configuration": {"baseline": overhead.baseline.name, "candidate": overhead.candidate.name},
+                "library": overhead.conditions["library"]["name"],
+                **figure.as_dict(),
+            }
+            for figure in overhead.figures
+        ],
+    }
+
+
+def json_text(report: dict[str, Any]) -> str:
+    """A report as text."""
+    return json.dumps(report, indent=2) + "\n"
+
+
+def load(path: Path) -> dict[str, Any]:
+    """Read a report.
+
+    Raises
+    ------
+    InputError
+        Unreadable, not JSON, or not a report of this schema and version.
+    """
+    try:
+        report = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"report {str(path)!r}: {error.strerror}") from None
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InputError(f"report {str(path)!r}: not JSON: {' '.join(str(error).split())}") from None
+    if not isinstance(report, dict) or report.get("schema") != SCHEMA or report.get("kind") != "overhead":
+        raise InputError(f"report {str(path)!r}: not an overhead report of hwgen (schema {SCHEMA!r})")
+    if report.get("version") != SCHEMA_VERSION:
+        raise InputError(
+            f"report {str(path)!r}: schema version {report.get('version')!r}; this hwgen reads {SCHEMA_VERSION}"
+        )
+    return report
+
+
+def find(report: dict[str, Any], scope: str, metric: str, block: str = "total") -> dict[str, Any]:
+    """The entry of ``results`` with the given scope, metric and block."""
+    for entry in report["results"]:
+        if (entry["scope"], entry["metric"], entry["block"]) == (scope, metric, block):
+            return entry
+    raise KeyError(f"{scope}, {metric}, {block}")
+
+
+def csv(report: dict[str, Any]) -> str:
+    """All figures, a row each: library, scope, block, metric, unit, a column per design, overhead."""
+    rows = [
+        {
+            **{key: entry[key] for key in ("library", "scope", "block", "metric", "unit")},
+            **entry["values"],
+            **{f"overhead_{key}": value for key, value in entry["overhead"].items()},
+        }
+        for entry in report["results"]
+    ]
+    return pd.DataFrame(rows).to_csv(index=False, float_format="%.9g", lineterminator="\n")
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 10000 else f"{value:.4g}"
+
+
+def _percent(entry: dict[str, Any]) -> str:
+    value = entry["overhead"]["median"]
+    return "" if value is None else f"{100 * value:+.1f} %"
+
+
+def _table(header: list[str], rows: list[list[str]], numbers: int) -> list[str]:
+    """Markdown table whose last ``numbers`` columns are right-aligned."""
+    rule = ["---"] * (len(header) - numbers) + ["---:"] * numbers
+    return ["| " + " | ".join(row) + " |" for row in (header, rule, *rows)]
+
+
+def summary(report: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
+    """Header and rows of the overheads that most readers come for, a row for each scope."""
+    rows = [[scope, *(_percent(find(report, scope, metric)) for metric in _HEADLINES)] for scope in SCOPES]
+    return ["overhead", *_HEADLINES], rows
+
+
+def markdown(report: dict[str, Any], picture: str) -> str:
+    """The report for readers.
+
+    Parameters
+    ----------
+    report
+        See `document`.
+    picture
+        File name of the plot beside the report.
+    """
+    baseline, candidate = report["designs"]
+    conditions = report["conditions"]
+    library, stimulus = conditions["library"], conditions["stimulus"]
+    tools, recipe = conditions["tools"], conditions["recipe"]
+    names = (baseline["name"], candidate["name"])
+    lines = [
+        f"# {names[1]} against {names[0]}",
+        "",
+        f"Array of {baseline['rows']} x {baseline['columns']} outputs, G = {baseline['groups']}, library"
+        f" {library['name']}, clock {conditions['clock_ns']:g} ns, recipe `{recipe['name']}`."
+        " Overhead = (candidate - baseline) / baseline.",
+        "",
+        "**One run of each design, so there is no interval yet.** Renaming a design alone moves its area by up to"
+        " several percent at the lane array and up to one percent at the element.",
+        "",
+        *_table(*summary(report), len(_HEADLINES)),
+        "",
+        "Lane array: 16 lanes with decoders of their own, combinational, one flat module. Element: one processing"
+        " element with its registers. Core: the whole array with operand decoders, registers and control.",
+        "",
+        "Total power: both designs work on the same tensors, each quantised to its own format, so the"
+        " figure holds the cost of the hardware and the different switching of the data. *Same operands*: both"
+        f" work on the same bits, tensors in {baseline['format']}.",
+        "",
+        f"![Area and dynamic power by block]({picture})",
+    ]
+    for scope in SCOPES:
+        rows = [
+            [entry["metric"], entry["block"], "" if entry["unit"] == "1" else entry["unit"]]
+            + [_number(entry["values"][name]) for name in names]
+            + [_percent(entry)]
+            for entry in report["results"]
+            if entry["scope"] == scope
+        ]
+        lines += ["", f"## {scope.capitalize()}", ""]
+        lines += _table(["metric", "block", "unit", *names, "overhead"], rows, 3)
+    shares = ", ".join(f"{name} {100 * share:.0f} %" for name, share in stimulus["e1m2_share_of_blocks_of_a"].items())
+    checked = "; ".join(
+        f"{name} {found['results']:,} results and {found['lane sums']:,} lane sums"
+        for name, found in conditions["checked_against_golden"].items()
+    )
+    lines += [
+        "",
+        "## Conditions",
+        "",
+        f"- Library: {library['name']}, {library['cells']} cells, {library['voltage']:g} V,"
+        f" sha256 {library['sha256'][:16]}.",
+        f"- Synthesis: {tools['synthesis']}, recipe `{recipe['name']}` ({recipe['purpose']}):"
+        f" `{'; '.join(recipe['abc'])}`; then at most {conditions['largest_fanout']} loads on a net.",
+        f"- Hierarchy: {conditions['hierarchy']}.",
+        f"- Timing: {conditions['wire_load_ff_per_fanout']:.3g} fF of wire per fanout, input slew"
+        f" {conditions['input_slew_ns']:.3g} ns, output load {conditions['output_load_ff']:.3g} fF, ideal clock.",
+        f"- Power: at {1000 / conditions['clock_ns']:.4g} MHz, from gate-level simulation of the netlists:"
+        f" {stimulus['streams']} streams of {stimulus['steps_per_stream']} steps, one step per cycle;"
+        f" {stimulus['tensors']} tensors (seed {stimulus['seed']}), K = {stimulus['depth']}; delays:"
+        f" {stimulus['delays']}; no clock tree. E1M2 blocks of A: {shares}.",
+        f"- Checks: the simulated netlists gave the golden model's bits throughout: {checked}.",
+        f"- Spread: {conditions['spread']}.",
+        f"- Tools: hwgen {tools['hwgen']}, Amaranth {tools['amaranth']}, numpy {tools['numpy']},"
+        f" Python {tools['python']}.",
+        "",
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,71 @@
+"""Lane array: a dot product with operand decoders of its own, the smallest scope that shows a format's cost."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Module, signed, unsigned
+from amaranth.lib import data
+from amaranth.lib.wiring import In, Out
+
+from hwgen.config import TensorCoreConfig
+from hwgen.formats import BLOCK_SIZE
+from hwgen.rtl.dot import DotProduct, sum_shape
+from hwgen.rtl.hierarchy import Block, add_child
+from hwgen.rtl.operand import ElementDecoder
+
+__all__ = ["LaneArray"]
+
+
+class LaneArray(Block):
+    """16 lanes from stored codes to the block sum.
+
+    ::
+
+        a_codes, a_tag --> [element decoder] x 16 --+
+        b_codes, b_tag --> [element decoder] x 16 --+--> [dot product] --> sum
+
+    Not part of a core, where decoders stand at the edge of the array: this is the unit that
+    published overheads of dot products compare.
+
+    Parameters
+    ----------
+    config
+        ``format`` and ``operand`` select decoders and lanes.
+
+    Attributes
+    ----------
+    a_codes, b_codes : In(ArrayLayout(4, 16))
+        Codes of one block each.
+    a_tag, b_tag : In(1)
+        Element formats of the blocks, where the block format is tagged.
+    sum : Out(signed)
+        S of the contract, in half-units.
+    latency : int
+        0, combinational.
+    """
+
+    module_name = "lane_array"
+
+    def __init__(self, config: TensorCoreConfig) -> None:
+        codes = data.ArrayLayout(unsigned(4), BLOCK_SIZE)
+        members = {"a_codes": In(codes), "b_codes": In(codes), "sum": Out(signed(sum_shape(config)))}
+        if config.block_format.tagged:
+            members |= {"a_tag": In(1), "b_tag": In(1)}
+        super().__init__(config, members)
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        config = self.config
+        dot = add_child(m, platform, "dot", DotProduct, config)
+        for side, codes in (("a", self.a_codes), ("b", self.b_codes)):
+            for index in range(BLOCK_SIZE):
+                decoder = add_child(m, platform, f"{side}{index}", ElementDecoder, config)
+                m.d.comb += [
+                    decoder.code.eq(codes[index]),
+                    getattr(dot, side)[index].eq(decoder.lane),
+                ]
+                if config.block_format.tagged:
+                    m.d.comb += decoder.tag.eq(getattr(self, f"{side}_tag"))
+            if config.operand == "e2m2":
+                m.d.comb += getattr(dot, f"{side}_tag").eq(getattr(self, f"{side}_tag"))
+        m.d.comb += self.sum.eq(dot.sum)
+        return m

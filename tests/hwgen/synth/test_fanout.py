@@ -1,0 +1,68 @@
+import pytest
+
+from hwgen.synth import libraries, library
+from hwgen.synth.fanout import LIMIT, limit_fanout
+from hwgen.synth.netlist import link
+
+CELLS = library.load(libraries.path("generic7"))
+INVERTER = CELLS.inverters()[0]
+FLIP_FLOP = CELLS.flip_flops()[0]
+
+
+def _wide(loads: int) -> dict:
+    """A module in which one input drives ``loads`` inverters, each with an output of its own."""
+    (pin,), (output,) = INVERTER.inputs, INVERTER.outputs
+    cells = {
+        f"i{number}": {"type": INVERTER.name, "connections": {pin: [2], output: [3 + number]}}
+        for number in range(loads)
+    }
+    outputs = list(range(3, 3 + loads))
+    ports = {"a": {"direction": "input", "bits": [2]}, "y": {"direction": "output", "bits": outputs}}
+    return {"ports": ports, "cells": cells, "netnames": {"a": {"bits": [2]}, "y": {"bits": outputs}}}
+
+
+def _loads(body: dict, clock: str = "") -> dict[int, int]:
+    count: dict[int, int] = {}
+    ideal = set(body["ports"][clock]["bits"]) if clock else set()
+    for cell in body["cells"].values():
+        for pin in CELLS.cells[cell["type"]].inputs:
+            (net,) = cell["connections"][pin]
+            if net not in ideal:
+                count[net] = count.get(net, 0) + 1
+    return count
+
+
+@pytest.mark.parametrize("loads", [1, LIMIT, LIMIT + 1, 100, LIMIT**2 + 1, 1000])
+def test_no_net_has_more_loads_than_the_limit(loads: int) -> None:
+    body = limit_fanout(_wide(loads), CELLS)
+    assert max(_loads(body).values()) <= LIMIT
+    assert (len(body["cells"]) > loads) == (loads > LIMIT)
+
+
+def test_meaning_is_kept() -> None:
+    import numpy as np
+
+    from hwgen.synth.activity import simulate
+
+    netlist = link({"wide": limit_fanout(_wide(300), CELLS)}, "wide", CELLS)
+    stimulus = np.random.default_rng(1).integers(0, 2, (8, 64, 1)).astype(np.uint8)
+    outputs = simulate(netlist, {"a": stimulus}).outputs["y"]
+    np.testing.assert_array_equal(outputs, np.broadcast_to(1 - stimulus, outputs.shape))
+
+
+def test_the_clock_is_left_alone() -> None:
+    (output,) = FLIP_FLOP.outputs[:1]
+    clock = FLIP_FLOP.clock_pin
+    others = [pin for pin in FLIP_FLOP.inputs if pin != clock]
+    cells = {
+        f"f{number}": {
+            "type": FLIP_FLOP.name,
+            "connections": {clock: [2], **{pin: [3] for pin in others}, output: [4 + number]},
+        }
+        for number in range(40)
+    }
+    ports = {"clk": {"direction": "input", "bits": [2]}, "d": {"direction": "input", "bits": [3]}}
+    body = {"ports": ports, "cells": cells, "netnames": {"clk": {"bits": [2]}, "q": {"bits": [43]}}}
+    limit_fanout(body, CELLS)
+    assert all(cell["connections"][clock] == [2] for name, cell in body["cells"].items() if name.startswith("f"))
+    assert max(_loads(body, "clk").values()) <= LIMIT
