@@ -18,7 +18,7 @@ from rich.table import Table
 from hwgen import __version__
 from hwgen.config import NAMED, resolve
 from hwgen.errors import InputError, ToolError
-from hwgen.files import write_bytes, write_text
+from hwgen.files import check_directory, write_bytes, write_text
 from hwgen.report import plots, tables
 from hwgen.report.measure import Stimulus, measure
 from hwgen.synth import libraries, library
@@ -35,7 +35,8 @@ _RTL = Path("rtl_out")
 
 @contextmanager
 def _progress(quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
-    """A progress display on standard error; yields ``update(what, done, total)``."""
+    """A progress display on standard error, if that is a terminal; yields ``update(what, done, total)``."""
+    quiet = quiet or not sys.stderr.isatty()
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), disable=quiet, transient=True) as display:
         tasks: dict[str, Any] = {}
@@ -96,6 +97,7 @@ def configs(as_json: bool) -> None:
 def verilog(configurations: tuple[str, ...], out: Path, as_json: bool) -> None:
     """Write Verilog and manifest of configurations (names or TOML files); of all named ones by default."""
     chosen = [resolve(name) for name in configurations or NAMED]
+    check_directory(out)
     written = []
     with _progress(as_json) as update:
         for number, config in enumerate(chosen):
@@ -280,6 +282,7 @@ def synth(
         raise InputError("--jobs 0: must be at least 1, or -1 for one for each core")
     if Path(stem).name != stem or stem in ("", ".", ".."):
         raise InputError(f"--name {stem!r}: must be a plain file name")
+    check_directory(out)
     with _progress(as_json) as update:
         overhead = measure(
             *pair,
@@ -324,7 +327,7 @@ def report(files: tuple[Path, ...]) -> None:
 def main() -> None:
     """Run the command line; bad input is one line and status 2."""
     try:
-        status = cli.main(standalone_mode=False)
+        status = cli.main(prog_name="hwgen", standalone_mode=False)
     except click.exceptions.Abort:
         status = _say("interrupted", 130)
     except click.UsageError as error:

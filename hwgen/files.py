@@ -8,7 +8,24 @@ from pathlib import Path
 
 from hwgen.errors import InputError
 
-__all__ = ["write_bytes", "write_text"]
+__all__ = ["check_directory", "write_bytes", "write_text"]
+
+
+def check_directory(path: Path) -> None:
+    """Check that files can be written to a directory, which need not be there yet; before long work.
+
+    Raises
+    ------
+    InputError
+        Something that is no directory is in the way, or it may not be written to.
+    """
+    nearest = Path(path)
+    while not nearest.exists() and nearest != nearest.parent:
+        nearest = nearest.parent
+    if not nearest.is_dir():
+        raise InputError(f"cannot write to {str(path)!r}: {str(nearest)!r} is not a directory")
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        raise InputError(f"cannot write to {str(path)!r}: no permission for {str(nearest)!r}")
 
 
 def write_bytes(path: Path, content: bytes) -> None:

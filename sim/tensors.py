@@ -155,9 +155,7 @@ def _load_npy(file: Path) -> Tensor:
         raise InputError(f"{file}: not a readable .npy file: {_line(error)}") from None
     if array.ndim != 2 or array.dtype.kind != "f" or array.dtype.itemsize > 8:
         shape = list(array.shape)
-        raise InputError(
-            f"{file}: must be a 2-D float16, float32 or float64 array; got {array.dtype} {shape}"
-        )
+        raise InputError(f"{file}: must be a 2-D float16, float32 or float64 array; got {array.dtype} {shape}")
     return np.ascontiguousarray(array, np.float64 if array.dtype.itemsize == 8 else np.float32)
 
 
@@ -169,9 +167,7 @@ def _load_safetensors(file: Path, name: str | None) -> Tensor:
         raise InputError(f"{file}: no tensor {name!r}; it has {_listing(entries)}")
     dtype, shape = entries[name]
     if not _is_matrix(dtype, shape):
-        raise InputError(
-            f"{file}: {name} must be 2-D and one of {', '.join(_DTYPES)}; got {dtype} {list(shape)}"
-        )
+        raise InputError(f"{file}: {name} must be 2-D and one of {', '.join(_DTYPES)}; got {dtype} {list(shape)}")
     # numpy has no bfloat16, so the bytes are read here; safetensors has checked the header.
     with file.open("rb") as stream:
         (length,) = struct.unpack("<Q", stream.read(8))

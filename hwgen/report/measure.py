@@ -161,6 +161,24 @@ def _rounded_up(value: float) -> float:
     return round(math.ceil(value / digit - 1e-9) * digit, 12)
 
 
+def clock_period(given: float | None, longest: float, library: str) -> float:
+    """Clock period in ns: the one given, or the longest path and 5 %, rounded up to two digits.
+
+    Raises
+    ------
+    InputError
+        The one given is shorter than the longest path.
+    """
+    if given is None:
+        return _rounded_up(1.05 * longest)
+    if given < longest:
+        raise InputError(
+            f"clock of {given:g} ns: the critical path is {longest:.4g} ns with {library};"
+            f" at least {_rounded_up(longest):g} ns would be met"
+        )
+    return given
+
+
 def measure(
     baseline: TensorCoreConfig,
     candidate: TensorCoreConfig,
@@ -229,14 +247,7 @@ def measure(
         netlists[name, "element"] = area.assemble(bodies, f"{name}/tensor_core", core, library, "element")
         netlists[name, "lane array"] = area.assemble(bodies, f"{name}/lane_array", sources[name, "lane_array"], library)
     timings = {key: timing.analyse(netlist) for key, netlist in netlists.items()}
-    longest = max(timings[name, "core"].delay for name in configs)
-    if clock_ns is None:
-        clock_ns = _rounded_up(1.05 * longest)
-    elif clock_ns < longest:
-        raise InputError(
-            f"clock of {clock_ns:g} ns: the critical path is {longest:.4g} ns with {library.name};"
-            f" at least {_rounded_up(longest):g} ns would be met"
-        )
+    clock_ns = clock_period(clock_ns, max(timings[name, "core"].delay for name in configs), library.name)
     frequency_mhz = 1000.0 / clock_ns
 
     measured = {}

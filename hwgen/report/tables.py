@@ -65,6 +65,9 @@ def load(path: Path) -> dict[str, Any]:
         raise InputError(
             f"report {str(path)!r}: schema version {report.get('version')!r}; this hwgen reads {SCHEMA_VERSION}"
         )
+    for key in ("designs", "conditions", "results"):
+        if key not in report:
+            raise InputError(f"report {str(path)!r}: {key!r} is missing; write it anew with 'hwgen synth'")
     return report
 
 

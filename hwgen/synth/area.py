@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,8 @@ from joblib import Parallel, delayed
 from hwgen.synth.library import Library
 from hwgen.synth.netlist import Netlist, link
 from hwgen.synth.yosys import Recipe, synthesise
+
+_MODULE = re.compile(r"^module (\w+)\b.*?^endmodule$", re.DOTALL | re.MULTILINE)
 
 __all__ = ["BLOCKS", "Job", "Source", "assemble", "block_of", "by_block", "plan", "run", "sequential_area"]
 
@@ -50,6 +53,19 @@ class Source:
     top: str
     instances: Mapping[str, Mapping[str, int]]
     flat: bool = False
+
+    def extract(self, module: str, boxes: Collection[str]) -> str:
+        """Text of one module and what is below it, boxes included.
+
+        Whatever else the design holds must not show in the result: the same module of another design
+        is to give the same netlist.
+        """
+        texts = {found[1]: found[0] for found in _MODULE.finditer(self.verilog)}
+        wanted = [module]
+        for name in wanted:
+            if name not in boxes or name == module:
+                wanted += [child for child in self.instances[name] if child not in wanted]
+        return "\n".join(texts[name] for name in texts if name in wanted)
 
 
 @dataclass(frozen=True)
@@ -101,7 +117,7 @@ def run(
     listed = list(jobs)
 
     def one(job: Job) -> tuple[Job, dict[str, Any]]:
-        return job, synthesise(job.source.verilog, job.module, library, recipe, job.boxes)
+        return job, synthesise(job.source.extract(job.module, job.boxes), job.module, library, recipe, job.boxes)
 
     bodies = {}
     # Threads: the work is in the processes they start.

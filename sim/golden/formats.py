@@ -188,9 +188,7 @@ def check_codes(codes: npt.ArrayLike, name: str) -> Array:
     checked = _check_bytes(codes, name)
     if checked.size and checked.max() > 15:
         where = first_true(checked > 15)
-        raise InputError(
-            f"{name}{where} is {checked[tuple(where)]}; codes are 0 to 15, one per byte (see unpack)"
-        )
+        raise InputError(f"{name}{where} is {checked[tuple(where)]}; codes are 0 to 15, one per byte (see unpack)")
     return checked
 
 
@@ -198,14 +196,10 @@ def check_blocks(codes: npt.ArrayLike, scales: npt.ArrayLike, names: tuple[str, 
     """Return codes (rows, K) and scales (rows, K/16) as arrays once types, range and shapes agree."""
     checked, bytes_ = check_codes(codes, names[0]), _check_bytes(scales, names[1])
     if checked.ndim != 2 or 0 in checked.shape or checked.shape[1] % BLOCK:
-        raise InputError(
-            f"{names[0]} must be (rows, K), K a positive multiple of {BLOCK}; got {checked.shape}"
-        )
+        raise InputError(f"{names[0]} must be (rows, K), K a positive multiple of {BLOCK}; got {checked.shape}")
     expected = (checked.shape[0], checked.shape[1] // BLOCK)
     if bytes_.shape != expected:
-        raise InputError(
-            f"{names[1]} must be {expected}, one per {BLOCK} codes of {names[0]}; got {bytes_.shape}"
-        )
+        raise InputError(f"{names[1]} must be {expected}, one per {BLOCK} codes of {names[0]}; got {bytes_.shape}")
     return checked, bytes_
 
 

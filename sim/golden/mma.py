@@ -57,10 +57,7 @@ _ELEMENT = (_SCALE[:, None] * np.concatenate([_MAGNITUDE, -_MAGNITUDE], axis=1))
 """Element value times block scale, at index 16 * scale byte + code; 0 where the scale is NaN."""
 
 _EXPONENT = np.array(
-    [
-        (max(byte >> 3 & 15, 1) - 7 if _SCALE[byte] else _MIN_EXPONENT) + (byte >> 7)
-        for byte in range(2 * TAG)
-    ],
+    [(max(byte >> 3 & 15, 1) - 7 if _SCALE[byte] else _MIN_EXPONENT) + (byte >> 7) for byte in range(2 * TAG)],
     dtype=np.int16,
 )
 """exp + tag of a block scale."""
@@ -161,9 +158,7 @@ def accumulate(
     if numerics == "exact":
         d = _exact(qa, qb, _finite(start))
     else:
-        d = _blackwell(
-            qa.codes, qa.scales, qb.codes, qb.scales, _finite(start), groups, fraction_bits, rounding
-        )
+        d = _blackwell(qa.codes, qa.scales, qb.codes, qb.scales, _finite(start), groups, fraction_bits, rounding)
     return _special(d, qa.scales, qb.scales, start)
 
 
@@ -208,9 +203,7 @@ def gemm(
     """
     d = accumulate(qa, qb, c, blocks_per_step, numerics, fraction_bits=fraction_bits, rounding=rounding)
     with np.errstate(over="ignore", under="ignore"):
-        result = (d.astype(np.float64) * (np.float64(qa.tensor_scale) * np.float64(qb.tensor_scale))).astype(
-            np.float32
-        )
+        result = (d.astype(np.float64) * (np.float64(qa.tensor_scale) * np.float64(qb.tensor_scale))).astype(np.float32)
     result.view(np.uint32)[np.isnan(result)] = _NAN  # conversions need not keep a NaN's bits
     return result
 
@@ -420,9 +413,7 @@ def _check_rounding(groups: int, fraction_bits: int, rounding: str) -> None:
         raise InputError(f"rounding must be one of {', '.join(map(repr, ROUNDINGS))}; got {rounding!r}")
     largest = max_fraction_bits(groups)
     if not 1 <= _integer(fraction_bits, "fraction_bits") <= largest:
-        raise InputError(
-            f"fraction_bits must be 1 to {largest} for {groups} blocks per step; got {fraction_bits}"
-        )
+        raise InputError(f"fraction_bits must be 1 to {largest} for {groups} blocks per step; got {fraction_bits}")
 
 
 def _integer(value: Any, name: str) -> int:

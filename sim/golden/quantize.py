@@ -70,9 +70,7 @@ class QuantizedTensor:
         _check_format(self.format)
         check_blocks(self.codes, self.scales, ("codes", "scales"))
         if not isinstance(self.tensor_scale, np.float32) or not 0 < self.tensor_scale < np.inf:
-            raise InputError(
-                f"tensor_scale must be a positive finite numpy.float32; got {self.tensor_scale!r}"
-            )
+            raise InputError(f"tensor_scale must be a positive finite numpy.float32; got {self.tensor_scale!r}")
         if self.format == "nvfp4" and self.scales.max() >= TAG:
             where = first_true(self.scales >= TAG)
             raise InputError(f"scales{where} has bit 7 set, which nvfp4 does not use; the format is mixfp4")
@@ -177,9 +175,7 @@ def _quantize_blocks(blocks: Array, tensor_scale: float, fmt: str) -> tuple[Arra
     with np.errstate(under="ignore"):
         scales, codes, error = _candidate(magnitude, tensor_scale, E2M1_VALUES, E2M1_BOUNDS)
         if fmt == "mixfp4":
-            e1m2_scales, e1m2_codes, e1m2_error = _candidate(
-                magnitude, tensor_scale, E1M2_VALUES, E1M2_BOUNDS
-            )
+            e1m2_scales, e1m2_codes, e1m2_error = _candidate(magnitude, tensor_scale, E1M2_VALUES, E1M2_BOUNDS)
             keep = error < e1m2_error
             scales = np.where(keep, scales, e1m2_scales | TAG)
             codes = np.where(keep[:, None], codes, e1m2_codes)
@@ -188,9 +184,7 @@ def _quantize_blocks(blocks: Array, tensor_scale: float, fmt: str) -> tuple[Arra
     return scales, codes
 
 
-def _candidate(
-    magnitude: Array, tensor_scale: float, values: Array, bounds: Array
-) -> tuple[Array, Array, Array]:
+def _candidate(magnitude: Array, tensor_scale: float, values: Array, bounds: Array) -> tuple[Array, Array, Array]:
     """Return scales (n,), unsigned codes (n, 16) and squared errors (n,) of one element format."""
     scales = nearest(magnitude.max(axis=1) / (values[-1] * tensor_scale), UE4M3_BOUNDS)
     unit = UE4M3_VALUES[scales] * tensor_scale

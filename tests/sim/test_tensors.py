@@ -61,9 +61,7 @@ def test_load_npy(tmp_path, dtype):
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 def test_load_safetensors(tmp_path, dtype):
     rng = np.random.default_rng(0)
-    stored = {
-        name: rng.standard_normal(shape).astype(dtype) for name, shape in (("a", (3, 16)), ("b", (5, 2)))
-    }
+    stored = {name: rng.standard_normal(shape).astype(dtype) for name, shape in (("a", (3, 16)), ("b", (5, 2)))}
     safetensors.numpy.save_file(stored, tmp_path / "x.safetensors")
     for name, x in stored.items():
         loaded = tensors.load(str(tmp_path / "x.safetensors"), name)

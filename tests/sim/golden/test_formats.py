@@ -27,9 +27,7 @@ def probes(values: np.ndarray) -> np.ndarray:
 def test_e2m1_decodes_as_ml_dtypes_and_gfloat():
     ours = golden.decode_e2m1(NIBBLES)
     np.testing.assert_array_equal(ours, NIBBLES.view(ml_dtypes.float4_e2m1fn).astype(np.float64))
-    np.testing.assert_array_equal(
-        ours, [gfloat.decode_float(format_info_ocp_e2m1, int(code)).fval for code in NIBBLES]
-    )
+    np.testing.assert_array_equal(ours, [gfloat.decode_float(format_info_ocp_e2m1, int(code)).fval for code in NIBBLES])
     assert np.signbit(ours[8])
 
 

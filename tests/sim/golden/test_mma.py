@@ -83,9 +83,7 @@ def reference_step(a, a_scales, b, b_scales, c, fraction_bits, rounding, tags):
     return np.array(
         [
             [
-                step_output(
-                    group_terms(a[m], a_scales[m], b[n], b_scales[n], tags), c[m][n], fraction_bits, rounding
-                )
+                step_output(group_terms(a[m], a_scales[m], b[n], b_scales[n], tags), c[m][n], fraction_bits, rounding)
                 for n in range(len(b))
             ]
             for m in range(len(a))
@@ -258,10 +256,7 @@ def test_the_last_bit_of_c(fraction_bits):
 def test_step_is_exact_on_anything(data):
     groups = data.draw(st.sampled_from([1, 2, 4]))
     byte, code = st.integers(0, 255), st.integers(0, 15)
-    a, b = (
-        np.array([data.draw(st.lists(code, min_size=16 * groups, max_size=16 * groups))], np.uint8)
-        for _ in "ab"
-    )
+    a, b = (np.array([data.draw(st.lists(code, min_size=16 * groups, max_size=16 * groups))], np.uint8) for _ in "ab")
     a_scales, b_scales = (
         np.array([data.draw(st.lists(byte, min_size=groups, max_size=groups))], np.uint8) for _ in "ab"
     )
@@ -472,9 +467,7 @@ def test_exact_gemm_of_the_largest_terms(blocks):
     expected = float_bits(total + Fraction(float(c[0, 0])), "nearest_even")
     assert_bits(golden.accumulate(q, q, c, numerics="exact"), np.array([[expected]], np.uint32))
     negative = golden.QuantizedTensor(codes ^ 8, scales, np.float32(1), "mixfp4")
-    assert_bits(
-        golden.accumulate(q, negative, -c, numerics="exact"), np.array([[expected | 1 << 31]], np.uint32)
-    )
+    assert_bits(golden.accumulate(q, negative, -c, numerics="exact"), np.array([[expected | 1 << 31]], np.uint32))
 
 
 def test_exact_is_close_to_blackwell():
@@ -533,9 +526,7 @@ def call_gemm(*arguments, **options):
         (lambda: call_gemm(c=np.zeros((2, 3), np.float32)), r"c must be \(2, 2\)"),
         (lambda: call_gemm(np.zeros((2, 32)), None), "qa must be a QuantizedTensor, .* got ndarray"),
         (
-            lambda: call_gemm(
-                golden.quantize(np.zeros((2, 32)), "nvfp4"), golden.quantize(np.zeros((2, 16)), "nvfp4")
-            ),
+            lambda: call_gemm(golden.quantize(np.zeros((2, 32)), "nvfp4"), golden.quantize(np.zeros((2, 16)), "nvfp4")),
             "qa has K = 32 and qb K = 16; they must be equal",
         ),
     ],

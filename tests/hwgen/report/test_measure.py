@@ -1,0 +1,171 @@
+import dataclasses
+
+import numpy as np
+import pytest
+
+from hwgen.config import NAMED, TensorCoreConfig
+from hwgen.errors import InputError, ToolError
+from hwgen.report import measure as module
+from hwgen.report.measure import Overhead, Stimulus, clock_period, measure
+from hwgen.synth import area, libraries, library
+from hwgen.synth.area import BLOCKS, Job, Source, plan
+from hwgen.synth.compare import SCOPES, Figure
+from hwgen.synth.yosys import RECIPES, synthesise
+
+pytestmark = pytest.mark.xdist_group("measurement")
+CELLS = library.load(libraries.path("generic7"))
+
+
+def _find(overhead: Overhead, scope: str, metric: str, block: str = "total") -> Figure:
+    (found,) = [f for f in overhead.figures if (f.scope, f.metric, f.block) == (scope, metric, block)]
+    return found
+
+
+@pytest.mark.parametrize("metric", ["area", "dynamic power", "leakage power"])
+@pytest.mark.parametrize("scope", ["element", "core"])
+def test_blocks_add_up_to_the_total(overhead: Overhead, scope: str, metric: str) -> None:
+    total = _find(overhead, scope, metric)
+    blocks = [f for f in overhead.figures if (f.scope, f.metric) == (scope, metric) and f.block != "total"]
+    assert {block.block for block in blocks} <= set(BLOCKS.values())
+    assert len(blocks) >= 4
+    for name, value in total.values.items():
+        assert sum(block.values[name] for block in blocks) == pytest.approx(value)
+
+
+def test_every_scope_has_every_figure(overhead: Overhead) -> None:
+    for scope in SCOPES:
+        for metric in (
+            "area",
+            "cells",
+            "critical path",
+            "maximum clock",
+            "leakage power",
+            "dynamic power",
+            "total power",
+            "total power, same operands",
+            "energy per MAC",
+        ):
+            figure = _find(overhead, scope, metric)
+            assert all(value > 0 for value in figure.values.values())
+            baseline, candidate = figure.values.values()
+            assert figure.overhead == pytest.approx(candidate / baseline - 1)
+    for scope in ("element", "core"):
+        share = _find(overhead, scope, "sequential share")
+        assert share.overhead is None
+        assert all(0 < value < 1 for value in share.values.values())
+
+
+def test_scopes_nest(overhead: Overhead) -> None:
+    for name in ("nvfp4-single", "mixfp4-single"):
+        element, core = (_find(overhead, scope, "area").values[name] for scope in ("element", "core"))
+        assert element < core
+        dot = _find(overhead, "element", "area", "dot products").values[name]
+        assert dot == pytest.approx(_find(overhead, "core", "area", "dot products").values[name])
+
+
+def test_the_baseline_has_one_power(overhead: Overhead) -> None:
+    for scope in SCOPES:
+        own, same = (_find(overhead, scope, f"total power{what}") for what in ("", ", same operands"))
+        assert own.values["nvfp4-single"] == same.values["nvfp4-single"]
+        assert own.values["mixfp4-single"] != same.values["mixfp4-single"]
+
+
+def test_power_and_energy_agree(overhead: Overhead) -> None:
+    megahertz = 1000 / overhead.conditions["clock_ns"]
+    for scope in SCOPES:
+        for name, power in _find(overhead, scope, "total power").values.items():
+            parts = [_find(overhead, scope, metric).values[name] for metric in ("dynamic power", "leakage power")]
+            assert sum(parts) == pytest.approx(power)
+            energy = _find(overhead, scope, "energy per MAC").values[name]
+            assert energy * 16 * megahertz * 1e-6 == pytest.approx(power)
+
+
+def test_netlists_were_compared_with_the_golden_model(overhead: Overhead) -> None:
+    checks = overhead.conditions["checked_against_golden"]
+    assert checks["nvfp4-single"] == {"results": 128, "lane sums": 1024, "mismatches": 0}
+    assert checks["mixfp4-single"] == {"results": 256, "lane sums": 2048, "mismatches": 0}
+    shares = overhead.conditions["stimulus"]["e1m2_share_of_blocks_of_a"]
+    assert shares["nvfp4-single"] == 0 < shares["mixfp4-single"] < 1
+
+
+def _swap_one(body: dict, one: str, other: str) -> None:
+    """Turn the first ``one`` of a netlist into ``other``, a cell with the same pins."""
+    for cell in body["cells"].values():
+        if cell["type"] == one:
+            cell["type"] = other
+            return
+    raise AssertionError(f"no {one}")
+
+
+@pytest.mark.parametrize("top", ["tensor_core", "lane_array"])
+def test_a_miscompiled_netlist_gives_no_figures(monkeypatch: pytest.MonkeyPatch, top: str) -> None:
+    victim = "lane_array" if top == "lane_array" else "dot_product"
+
+    def miscompile(verilog: str, module: str, *rest: object, **more: object) -> dict:
+        body = synthesise(verilog, module, *rest, **more)
+        if module == victim:
+            _swap_one(body, "XOR2_XP5", "XNOR2_XP5")
+        return body
+
+    monkeypatch.setattr(area, "synthesise", miscompile)
+    pair = [TensorCoreConfig(f"{name}-single", name, rows=1, columns=1, groups=1) for name in ("nvfp4", "mixfp4")]
+    with pytest.raises(ToolError, match=r"of nvfp4-single differs from the golden model"):
+        measure(*pair, CELLS, RECIPES["area"], stimulus=Stimulus(streams=64, tiles=1, depth=64))
+
+
+def test_pairs_that_cannot_be_compared() -> None:
+    small, large = NAMED["nvfp4-small"], NAMED["mixfp4-blackwell"]
+    with pytest.raises(InputError, match=r"nvfp4-small and mixfp4-blackwell differ in rows \(4 and 8\)"):
+        measure(small, large, CELLS, RECIPES["area"])
+    with pytest.raises(InputError, match=r"both 'nvfp4-small'"):
+        measure(small, small, CELLS, RECIPES["area"])
+
+
+def test_a_library_without_flip_flops() -> None:
+    gates = dataclasses.replace(
+        CELLS, cells={name: cell for name, cell in CELLS.cells.items() if cell.sequential is None}
+    )
+    with pytest.raises(InputError, match="flip-flop"):
+        measure(NAMED["nvfp4-small"], NAMED["mixfp4-small"], gates, RECIPES["area"])
+
+
+def test_the_clock() -> None:
+    assert clock_period(None, 4.41, "cells") == 4.7
+    assert clock_period(None, 0.09, "cells") == 0.095
+    assert clock_period(None, 19.1, "cells") == 21
+    assert clock_period(5.0, 4.41, "cells") == 5.0
+    with pytest.raises(InputError, match=r"clock of 4 ns: .* 4\.41 ns with cells; at least 4\.5 ns"):
+        clock_period(4.0, 4.41, "cells")
+
+
+def test_plans_keep_blocks_apart_and_flat_sources_whole() -> None:
+    instances = {
+        "tensor_core": {"element": 4, "operand_decoder": 4},
+        "element": {"dot_product": 1},
+        "dot_product": {},
+        "operand_decoder": {"element_decoder": 16},
+        "element_decoder": {},
+    }
+    source = Source("", "tensor_core", instances)
+    assert {job.module: job.boxes for job in plan("x", source)} == {
+        "tensor_core": ("element", "operand_decoder"),
+        "element": ("dot_product",),
+        "dot_product": (),
+        "operand_decoder": (),
+    }
+    flat = dataclasses.replace(source, flat=True)
+    assert plan("x", flat) == [Job("x", flat, "tensor_core", ())]
+
+
+def test_stimulus_is_the_same_tensors_for_both() -> None:
+    stimulus = Stimulus(streams=2, tiles=1, depth=32)
+    config = TensorCoreConfig("x", "mixfp4", rows=2, columns=2, groups=1)
+    own, untagged = (stimulus.steps(config, name) for name in ("mixfp4", "nvfp4"))
+    assert len(own) == len(untagged) == 2
+    assert not any((steps.a_scales >> 7).any() for steps in untagged)
+    assert any((steps.a_scales >> 7).any() for steps in own)
+    again = stimulus.steps(config, "mixfp4")
+    np.testing.assert_array_equal(own[1].bits(), again[1].bits())
+    assert module.Stimulus(seed=2, streams=2, tiles=1, depth=32).steps(config, "mixfp4")[0].bits().shape == (
+        own[0].bits().shape
+    )

@@ -1,0 +1,164 @@
+import json
+import os
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+from hwgen import cli
+from hwgen.config import NAMED
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path):
+    """Run the command line in an empty directory; gives exit status, standard output and standard error."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["hwgen", *map(str, arguments)])
+        with pytest.raises(SystemExit) as caught:
+            cli.main()
+        out, err = capsys.readouterr()
+        return int(caught.value.code or 0), out, err
+
+    return call
+
+
+def _tiny(directory: Path, **fields: object) -> Path:
+    path = directory / "tiny.toml"
+    table = {"format": "mixfp4", "rows": 1, "columns": 2, "groups": 1, **fields}
+    path.write_text("\n".join(f"{key} = {json.dumps(value)}" for key, value in table.items()))
+    return path
+
+
+def test_help_names_every_command(run) -> None:
+    status, out, _ = run("--help")
+    assert status == 0
+    for command in ("configs", "report", "simulate", "synth", "verilog"):
+        assert command in out
+        status, own, _ = run(command, "--help")
+        assert status == 0
+        assert own.startswith(f"Usage: hwgen {command}")
+
+
+def test_configs(run) -> None:
+    status, out, _ = run("configs", "--json")
+    assert status == 0
+    assert [config["name"] for config in json.loads(out)] == list(NAMED)
+    status, out, _ = run("configs")
+    assert all(name in out for name in NAMED)
+
+
+@pytest.mark.parametrize("shape", [(4, 4, 16), (1, 1, 1), (5, 7, 50)])
+def test_simulate_any_shape(run, tmp_path: Path, shape: tuple[int, int, int]) -> None:
+    m, n, k = shape
+    config = _tiny(tmp_path)
+    status, out, err = run("simulate", "--config", config, "--m", m, "--n", n, "--k", k, "--engine", "python", "--json")
+    assert (status, err) == (0, "")
+    found = json.loads(out)
+    steps = m * -(-n // 2) * -(-k // 16)
+    assert found["steps"] == steps
+    assert found["cycles"] == steps + NAMED["mixfp4-small"].latency
+    assert (found["outputs"], found["mismatches"]) == (m * n, 0)
+    assert found["utilisation"] == pytest.approx(m * n * k / (found["cycles"] * 32))
+
+
+def test_simulate_files_with_gaps_and_stalls(run, tmp_path: Path) -> None:
+    generator = np.random.default_rng(7)
+    a = generator.standard_normal((3, 40)).astype(np.float32)
+    np.save(tmp_path / "a b; c'.npy", a)
+    save_file({"w": generator.standard_normal((2, 40)).astype(np.float16)}, tmp_path / "b.safetensors")
+    common = ("simulate", "--config", _tiny(tmp_path), "--engine", "python", "--json")
+    operands = ("--a", tmp_path / "a b; c'.npy", "--b", tmp_path / "b.safetensors", "--b-name", "w")
+    status, out, _ = run(*common, *operands)
+    assert status == 0
+    free = json.loads(out)
+    assert (free["m"], free["n"], free["k"], free["mismatches"]) == (3, 2, 40, 0)
+    status, out, _ = run(*common, *operands, "--gaps", "0.5", "--stalls", "0.5")
+    held = json.loads(out)
+    assert (status, held["mismatches"], held["steps"]) == (0, 0, free["steps"])
+    assert held["cycles"] > free["cycles"]
+
+
+def test_a_mismatch_is_status_1(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    right = cli.golden.accumulate
+
+    def wrong(*arguments: object, **options: object) -> np.ndarray:
+        result = right(*arguments, **options).copy()
+        result.view(np.uint32)[0, 1] ^= 1
+        return result
+
+    monkeypatch.setattr(cli.golden, "accumulate", wrong)
+    status, out, err = run("simulate", "--config", _tiny(tmp_path), "--m", 1, "--n", 2, "--k", 16, "--engine", "python")
+    assert status == 1
+    assert "mismatches" in out
+    assert err.startswith("hwgen: mismatch: D[0, 1] is 0x")
+    assert err.count("\n") == 1
+
+
+def test_verilog_into_an_odd_directory(run, tmp_path: Path) -> None:
+    odd = tmp_path / 'it\'s; a "dir"'
+    status, out, _ = run("verilog", _tiny(tmp_path), "--out", odd, "--json")
+    assert status == 0
+    assert json.loads(out)[0]["configuration"] == "tiny"
+    assert sorted(os.listdir(odd)) == ["tiny.json", "tiny.v"]
+
+
+BAD = [
+    (("frobnicate",), "No such command 'frobnicate'"),
+    (("simulate", "--m", "0"), "--m"),
+    (("simulate", "--m", "two"), "'two' is not a valid integer"),
+    (("simulate", "--config", "mixfp4-smal"), "unknown configuration 'mixfp4-smal'.*did you mean 'mixfp4-small'"),
+    (("simulate", "--config", "absent.toml"), "'absent.toml': No such file"),
+    (("simulate", "--config", "bad.toml"), "'bad.toml': not valid TOML"),
+    (("simulate", "--config", "odd.toml"), "'odd.toml': unknown key 'rowz'; did you mean 'rows'"),
+    (("simulate", "--a", "absent.npy"), "absent.npy"),
+    (("simulate", "--a", "nan.npy"), r"nan.npy.*\[1, 2\]"),
+    (("simulate", "--a", "junk.npy"), "junk.npy"),
+    (("simulate", "--a", "good.npy", "--k", "32"), "A has K = 16, --k is 32; they must be the same"),
+    (("simulate", "--a", "good.npy", "--m", "5"), "--m 5: 'good.npy' has 2 rows"),
+    (("simulate", "--a-name", "x"), "--a-name 'x'"),
+    (("simulate", "--layer", "x"), "--model and --layer"),
+    (("simulate", "--engine", "abacus"), "'abacus'"),
+    (("simulate", "--gaps", "1"), "--gaps"),
+    (("synth", "--candidate", "nvfp4-small"), "both 'nvfp4-small'"),
+    (("synth", "--candidate", "mixfp4-blackwell"), "differ in rows"),
+    (("synth", "--library", "generic3"), "no default library 'generic3'; there are generic7, generic130"),
+    (("synth", "--liberty", "absent.lib"), "absent.lib: no such file"),
+    (("synth", "--liberty", "."), r"\.: is a directory"),
+    (("synth", "--liberty", "junk.npy"), "junk.npy"),
+    (("synth", "--liberty", "empty.lib"), "empty.lib"),
+    (("synth", "--recipe", "magic"), "unknown recipe 'magic': known are area"),
+    (("synth", "--clock", "0"), "--clock 0"),
+    (("synth", "--clock", "nan"), "--clock nan"),
+    (("synth", "--jobs", "0"), "--jobs 0"),
+    (("synth", "--name", "../up"), "--name '../up'"),
+    (("synth", "--out", "good.npy"), "cannot write to 'good.npy': 'good.npy' is not a directory"),
+    (("report",), "no report in 'reports'"),
+    (("report", "absent.json"), "'absent.json': No such file"),
+    (("report", "bad.toml"), "'bad.toml': not JSON"),
+    (("verilog", "--out", "good.npy"), "cannot write to 'good.npy'"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), BAD, ids=[" ".join(arguments) for arguments, _ in BAD])
+def test_bad_input_is_one_line_and_status_2(run, tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
+    (tmp_path / "bad.toml").write_text("rows = = 4")
+    (tmp_path / "odd.toml").write_text('format = "nvfp4"\nrowz = 4')
+    (tmp_path / "junk.npy").write_bytes(bytes(range(256)))
+    (tmp_path / "empty.lib").write_text("library (none) { }")
+    np.save(tmp_path / "good.npy", np.ones((2, 16), np.float32))
+    broken = np.ones((2, 16), np.float32)
+    broken[1, 2] = np.nan
+    np.save(tmp_path / "nan.npy", broken)
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    status, out, err = run(*arguments)
+    assert status == 2
+    assert out == ""
+    assert err.startswith("hwgen: ")
+    assert err.count("\n") == 1
+    assert re.search(message, err), err
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
