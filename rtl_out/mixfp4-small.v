@@ -18,6 +18,7 @@ module mixfp4_small(clk, rst, result__ready, step__payload, step__valid, result_
   wire clk;
   wire element0_0_enable_result;
   wire element0_0_enable_terms;
+  reg element0_0_first;
   wire [31:0] element0_0_result;
   wire [31:0] element0_1_result;
   wire [31:0] element0_2_result;
@@ -34,7 +35,9 @@ module mixfp4_small(clk, rst, result__ready, step__payload, step__valid, result_
   wire [31:0] element3_1_result;
   wire [31:0] element3_2_result;
   wire [31:0] element3_3_result;
-  wire [1088:0] operands;
+  reg [287:0] operands_a;
+  reg [287:0] operands_b;
+  reg [511:0] operands_c;
   reg operands_last;
   reg operands_valid;
   output [511:0] result__payload;
@@ -72,213 +75,213 @@ module mixfp4_small(clk, rst, result__ready, step__payload, step__valid, result_
   always @(posedge clk)
     if (rst) operands_valid <= 1'h0;
     else if (step__ready) operands_valid <= step__valid;
-  reg [576:0] _15_;
   always @(posedge clk)
-    if (_01_) _15_ <= { step__payload[1088], step__payload[575:0] };
-  assign { operands[1088], operands[575:0] } = _15_;
-  reg [511:0] _16_;
+    if (_03_) operands_c <= step__payload[1087:576];
   always @(posedge clk)
-    if (_03_) _16_ <= step__payload[1087:576];
-  assign operands[1087:576] = _16_;
+    if (_01_) element0_0_first <= step__payload[1088];
+  always @(posedge clk)
+    if (_01_) operands_b <= step__payload[575:288];
+  always @(posedge clk)
+    if (_01_) operands_a <= step__payload[287:0];
   assign _03_ = & { step__payload[1088], _01_ };
   mixfp4_small_operand_decoder a0 (
-    .codes(operands[63:0]),
+    .codes(operands_a[63:0]),
     .operand(a0_operand),
-    .scales(operands[263:256])
+    .scales(operands_a[263:256])
   );
   mixfp4_small_operand_decoder a1 (
-    .codes(operands[127:64]),
+    .codes(operands_a[127:64]),
     .operand(a1_operand),
-    .scales(operands[271:264])
+    .scales(operands_a[271:264])
   );
   mixfp4_small_operand_decoder a2 (
-    .codes(operands[191:128]),
+    .codes(operands_a[191:128]),
     .operand(a2_operand),
-    .scales(operands[279:272])
+    .scales(operands_a[279:272])
   );
   mixfp4_small_operand_decoder a3 (
-    .codes(operands[255:192]),
+    .codes(operands_a[255:192]),
     .operand(a3_operand),
-    .scales(operands[287:280])
+    .scales(operands_a[287:280])
   );
   mixfp4_small_operand_decoder b0 (
-    .codes(operands[351:288]),
+    .codes(operands_b[63:0]),
     .operand(b0_operand),
-    .scales(operands[551:544])
+    .scales(operands_b[263:256])
   );
   mixfp4_small_operand_decoder b1 (
-    .codes(operands[415:352]),
+    .codes(operands_b[127:64]),
     .operand(b1_operand),
-    .scales(operands[559:552])
+    .scales(operands_b[271:264])
   );
   mixfp4_small_operand_decoder b2 (
-    .codes(operands[479:416]),
+    .codes(operands_b[191:128]),
     .operand(b2_operand),
-    .scales(operands[567:560])
+    .scales(operands_b[279:272])
   );
   mixfp4_small_operand_decoder b3 (
-    .codes(operands[543:480]),
+    .codes(operands_b[255:192]),
     .operand(b3_operand),
-    .scales(operands[575:568])
+    .scales(operands_b[287:280])
   );
   mixfp4_small_element element0_0 (
     .a(a0_operand),
     .b(b0_operand),
-    .c(operands[607:576]),
+    .c(operands_c[31:0]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[1088]),
+    .first(element0_0_first),
     .result(element0_0_result)
   );
   mixfp4_small_element element0_1 (
     .a(a0_operand),
     .b(b1_operand),
-    .c(operands[639:608]),
+    .c(operands_c[63:32]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[1088]),
+    .first(element0_0_first),
     .result(element0_1_result)
   );
   mixfp4_small_element element0_2 (
     .a(a0_operand),
     .b(b2_operand),
-    .c(operands[671:640]),
+    .c(operands_c[95:64]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[1088]),
+    .first(element0_0_first),
     .result(element0_2_result)
   );
   mixfp4_small_element element0_3 (
     .a(a0_operand),
     .b(b3_operand),
-    .c(operands[703:672]),
+    .c(operands_c[127:96]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[1088]),
+    .first(element0_0_first),
     .result(element0_3_result)
   );
   mixfp4_small_element element1_0 (
     .a(a1_operand),
     .b(b0_operand),
-    .c(operands[735:704]),
+    .c(operands_c[159:128]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[1088]),
+    .first(element0_0_first),
     .result(element1_0_result)
   );
   mixfp4_small_element element1_1 (
     .a(a1_operand),
     .b(b1_operand),
-    .c(operands[767:736]),
+    .c(operands_c[191:160]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[1088]),
+    .first(element0_0_first),
     .result(element1_1_result)
   );
   mixfp4_small_element element1_2 (
     .a(a1_operand),
     .b(b2_operand),
-    .c(operands[799:768]),
+    .c(operands_c[223:192]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[1088]),
+    .first(element0_0_first),
     .result(element1_2_result)
   );
   mixfp4_small_element element1_3 (
     .a(a1_operand),
     .b(b3_operand),
-    .c(operands[831:800]),
+    .c(operands_c[255:224]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[1088]),
+    .first(element0_0_first),
     .result(element1_3_result)
   );
   mixfp4_small_element element2_0 (
     .a(a2_operand),
     .b(b0_operand),
-    .c(operands[863:832]),
+    .c(operands_c[287:256]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[1088]),
+    .first(element0_0_first),
     .result(element2_0_result)
   );
   mixfp4_small_element element2_1 (
     .a(a2_operand),
     .b(b1_operand),
-    .c(operands[895:864]),
+    .c(operands_c[319:288]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[1088]),
+    .first(element0_0_first),
     .result(element2_1_result)
   );
   mixfp4_small_element element2_2 (
     .a(a2_operand),
     .b(b2_operand),
-    .c(operands[927:896]),
+    .c(operands_c[351:320]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[1088]),
+    .first(element0_0_first),
     .result(element2_2_result)
   );
   mixfp4_small_element element2_3 (
     .a(a2_operand),
     .b(b3_operand),
-    .c(operands[959:928]),
+    .c(operands_c[383:352]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[1088]),
+    .first(element0_0_first),
     .result(element2_3_result)
   );
   mixfp4_small_element element3_0 (
     .a(a3_operand),
     .b(b0_operand),
-    .c(operands[991:960]),
+    .c(operands_c[415:384]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[1088]),
+    .first(element0_0_first),
     .result(element3_0_result)
   );
   mixfp4_small_element element3_1 (
     .a(a3_operand),
     .b(b1_operand),
-    .c(operands[1023:992]),
+    .c(operands_c[447:416]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[1088]),
+    .first(element0_0_first),
     .result(element3_1_result)
   );
   mixfp4_small_element element3_2 (
     .a(a3_operand),
     .b(b2_operand),
-    .c(operands[1055:1024]),
+    .c(operands_c[479:448]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[1088]),
+    .first(element0_0_first),
     .result(element3_2_result)
   );
   mixfp4_small_element element3_3 (
     .a(a3_operand),
     .b(b3_operand),
-    .c(operands[1087:1056]),
+    .c(operands_c[511:480]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[1088]),
+    .first(element0_0_first),
     .result(element3_3_result)
   );
   assign result__payload = { element3_3_result, element3_2_result, element3_1_result, element3_0_result, element2_3_result, element2_2_result, element2_1_result, element2_0_result, element1_3_result, element1_2_result, element1_1_result, element1_0_result, element0_3_result, element0_2_result, element0_1_result, element0_0_result };
@@ -366,7 +369,6 @@ module mixfp4_small_accumulate(c, terms, d);
   input [26:0] terms;
   wire [26:0] terms;
   wire [46:0] total;
-  wire unused;
   assign lead = c[30:23] - _000_;
   assign c_leads = ~ lead[8];
   assign _022_ = - lead;
@@ -391,7 +393,7 @@ module mixfp4_small_accumulate(c, terms, d);
   assign subtract0 = terms[0] ^ c[31];
   assign _023_ = term0_by32 ^ {46{subtract0}};
   assign _024_ = ~ subtract0;
-  assign { _026_[48], total, unused } = { c_by32, 1'h1 } + { _024_, _023_, subtract0 };
+  assign { _026_[48], total, _026_[0] } = { c_by32, 1'h1 } + { _024_, _023_, subtract0 };
   assign inverted = total[45:0] ^ {46{_001_}};
   assign _028_ = | inverted[45:14];
   assign skip32 = ~ _028_;
@@ -441,7 +443,7 @@ module mixfp4_small_accumulate(c, terms, d);
   assign d_sign = _014_ ? 1'h0 : _034_;
   assign _009_[7:0] = exponent;
   assign _025_[7:0] = behind;
-  assign _026_[47:0] = { total, unused };
+  assign _026_[47:1] = total;
   assign d = { d_sign, d_exponent, d_fraction };
 endmodule
 
@@ -609,68 +611,54 @@ module mixfp4_small_dot_product(a, b, sum);
   wire [79:0] a;
   input [79:0] b;
   wire [79:0] b;
-  wire [5:0] l1_0_carry;
-  wire [5:0] l1_0_carry_100;
-  wire [5:0] l1_0_carry_108;
-  wire [5:0] l1_0_carry_116;
-  wire [5:0] l1_0_carry_12;
-  wire [5:0] l1_0_carry_124;
-  wire [9:0] l1_0_carry_132;
-  wire [5:0] l1_0_carry_20;
-  wire [5:0] l1_0_carry_28;
-  wire [5:0] l1_0_carry_36;
-  wire [5:0] l1_0_carry_44;
-  wire [5:0] l1_0_carry_52;
-  wire [5:0] l1_0_carry_60;
-  wire [5:0] l1_0_carry_68;
-  wire [5:0] l1_0_carry_76;
-  wire [5:0] l1_0_carry_84;
-  wire [5:0] l1_0_carry_92;
-  wire [4:0] l1_0_sum;
-  wire [4:0] l1_0_sum_107;
-  wire [4:0] l1_0_sum_11;
-  wire [4:0] l1_0_sum_115;
-  wire [4:0] l1_0_sum_123;
-  wire [8:0] l1_0_sum_131;
-  wire [4:0] l1_0_sum_19;
-  wire [4:0] l1_0_sum_27;
-  wire [4:0] l1_0_sum_35;
-  wire [4:0] l1_0_sum_43;
-  wire [4:0] l1_0_sum_51;
-  wire [4:0] l1_0_sum_59;
-  wire [4:0] l1_0_sum_67;
-  wire [4:0] l1_0_sum_75;
-  wire [4:0] l1_0_sum_83;
-  wire [4:0] l1_0_sum_91;
-  wire [4:0] l1_0_sum_99;
-  wire [9:0] l1_2_carry;
-  wire [8:0] l1_2_sum;
-  wire [9:0] l1_4_carry;
-  wire [8:0] l1_4_sum;
-  wire [9:0] l1_6_carry;
-  wire [8:0] l1_6_sum;
-  wire [9:0] l1_8_carry;
-  wire [8:0] l1_8_sum;
-  wire [9:0] l2_0_carry;
-  wire [8:0] l2_0_sum;
-  wire [9:0] l2_2_carry;
-  wire [8:0] l2_2_sum;
-  wire [10:0] l2_4_carry;
-  wire [9:0] l2_4_sum;
-  wire [10:0] l2_6_carry;
-  wire [9:0] l2_6_sum;
-  wire [10:0] l3_0_carry;
-  wire [9:0] l3_0_sum;
-  wire [10:0] l3_2_carry;
-  wire [9:0] l3_2_sum;
-  wire [11:0] l4_0_carry;
-  wire [10:0] l4_0_sum;
-  wire [11:0] l4_2_carry;
-  wire [10:0] l4_2_sum;
-  wire [12:0] l5_0_carry;
-  wire [11:0] l5_0_sum;
-  wire [12:0] l6_0_carry;
-  wire [12:0] l6_0_sum;
+  wire [5:0] product0;
+  wire [5:0] product0_1_0_carry;
+  wire [4:0] product0_1_0_sum;
+  wire [5:0] product1;
+  wire [5:0] product10;
+  wire [5:0] product10_1_0_carry;
+  wire [4:0] product10_1_0_sum;
+  wire [5:0] product11;
+  wire [5:0] product11_1_0_carry;
+  wire [4:0] product11_1_0_sum;
+  wire [5:0] product12;
+  wire [5:0] product12_1_0_carry;
+  wire [4:0] product12_1_0_sum;
+  wire [5:0] product13;
+  wire [5:0] product13_1_0_carry;
+  wire [4:0] product13_1_0_sum;
+  wire [5:0] product14;
+  wire [5:0] product14_1_0_carry;
+  wire [4:0] product14_1_0_sum;
+  wire [5:0] product15;
+  wire [5:0] product15_1_0_carry;
+  wire [4:0] product15_1_0_sum;
+  wire [5:0] product1_1_0_carry;
+  wire [4:0] product1_1_0_sum;
+  wire [5:0] product2;
+  wire [5:0] product2_1_0_carry;
+  wire [4:0] product2_1_0_sum;
+  wire [5:0] product3;
+  wire [5:0] product3_1_0_carry;
+  wire [4:0] product3_1_0_sum;
+  wire [5:0] product4;
+  wire [5:0] product4_1_0_carry;
+  wire [4:0] product4_1_0_sum;
+  wire [5:0] product5;
+  wire [5:0] product5_1_0_carry;
+  wire [4:0] product5_1_0_sum;
+  wire [5:0] product6;
+  wire [5:0] product6_1_0_carry;
+  wire [4:0] product6_1_0_sum;
+  wire [5:0] product7;
+  wire [5:0] product7_1_0_carry;
+  wire [4:0] product7_1_0_sum;
+  wire [5:0] product8;
+  wire [5:0] product8_1_0_carry;
+  wire [4:0] product8_1_0_sum;
+  wire [5:0] product9;
+  wire [5:0] product9_1_0_carry;
+  wire [4:0] product9_1_0_sum;
   wire [6:0] shifted0_a;
   wire [7:0] shifted0_b;
   wire [6:0] shifted10_a;
@@ -721,40 +709,37 @@ module mixfp4_small_dot_product(a, b, sum);
   wire sign9;
   output [12:0] sum;
   wire [12:0] sum;
-  wire [5:0] total;
-  wire [5:0] total_102;
-  wire [5:0] total_110;
-  wire [5:0] total_118;
-  wire [5:0] total_126;
-  wire [5:0] total_14;
-  wire [12:0] total_162;
-  wire [5:0] total_22;
-  wire [5:0] total_30;
-  wire [5:0] total_38;
-  wire [5:0] total_46;
-  wire [5:0] total_54;
-  wire [5:0] total_62;
-  wire [5:0] total_70;
-  wire [5:0] total_78;
-  wire [5:0] total_86;
-  wire [5:0] total_94;
-  wire unused;
-  wire unused_101;
-  wire unused_109;
-  wire unused_117;
-  wire unused_125;
-  wire unused_13;
-  wire unused_161;
-  wire unused_21;
-  wire unused_29;
-  wire unused_37;
-  wire unused_45;
-  wire unused_53;
-  wire unused_61;
-  wire unused_69;
-  wire unused_77;
-  wire unused_85;
-  wire unused_93;
+  wire [12:0] total;
+  wire [9:0] total_1_0_carry;
+  wire [8:0] total_1_0_sum;
+  wire [9:0] total_1_2_carry;
+  wire [8:0] total_1_2_sum;
+  wire [9:0] total_1_4_carry;
+  wire [8:0] total_1_4_sum;
+  wire [9:0] total_1_6_carry;
+  wire [8:0] total_1_6_sum;
+  wire [9:0] total_1_8_carry;
+  wire [8:0] total_1_8_sum;
+  wire [9:0] total_2_0_carry;
+  wire [8:0] total_2_0_sum;
+  wire [9:0] total_2_2_carry;
+  wire [8:0] total_2_2_sum;
+  wire [10:0] total_2_4_carry;
+  wire [9:0] total_2_4_sum;
+  wire [10:0] total_2_6_carry;
+  wire [9:0] total_2_6_sum;
+  wire [10:0] total_3_0_carry;
+  wire [9:0] total_3_0_sum;
+  wire [10:0] total_3_2_carry;
+  wire [9:0] total_3_2_sum;
+  wire [11:0] total_4_0_carry;
+  wire [10:0] total_4_0_sum;
+  wire [11:0] total_4_2_carry;
+  wire [10:0] total_4_2_sum;
+  wire [12:0] total_5_0_carry;
+  wire [11:0] total_5_0_sum;
+  wire [12:0] total_6_0_carry;
+  wire [12:0] total_6_0_sum;
   wire [8:0] word0;
   wire [8:0] word1;
   wire [8:0] word10;
@@ -771,362 +756,361 @@ module mixfp4_small_dot_product(a, b, sum);
   wire [8:0] word7;
   wire [8:0] word8;
   wire [8:0] word9;
-  assign l1_0_sum = { 1'h0, _007_ } ^ { _136_, 2'h0 };
+  assign product0_1_0_sum = { 1'h0, _007_ } ^ { _136_, 2'h0 };
   assign _148_ = { 1'h0, _000_ } & { _001_, 1'h0 };
   assign _136_ = a[2:0] & {3{b[2]}};
   assign _000_ = a[2:0] & {3{b[0]}};
   assign _001_ = a[2:0] & {3{b[1]}};
   assign _007_ = { 1'h0, _000_ } ^ { _001_, 1'h0 };
   assign _012_ = { _136_, 2'h0 } & { 1'h0, _007_ };
-  assign l1_0_carry[5:1] = { 1'h0, _148_ } | _012_;
-  assign { _021_[7], total, unused } = { l1_0_sum, 1'h1 } + { l1_0_carry[5:1], 2'h0 };
-  assign shifted0_a = a[3] ? { total, 1'h0 } : { 1'h0, total };
+  assign product0_1_0_carry[5:1] = { 1'h0, _148_ } | _012_;
+  assign { _021_[7], product0, _021_[0] } = { product0_1_0_sum, 1'h1 } + { product0_1_0_carry[5:1], 2'h0 };
+  assign shifted0_a = a[3] ? { product0, 1'h0 } : { 1'h0, product0 };
   assign shifted0_b = b[3] ? { shifted0_a, 1'h0 } : { 1'h0, shifted0_a };
   assign sign0 = a[4] ^ b[4];
   assign word0[7:0] = shifted0_b ^ {8{sign0}};
   assign word0[8] = ~ sign0;
-  assign l1_0_sum_11 = { 1'h0, _051_ } ^ { _057_, 2'h0 };
+  assign product1_1_0_sum = { 1'h0, _051_ } ^ { _057_, 2'h0 };
   assign _069_ = { 1'h0, _042_ } & { _046_, 1'h0 };
   assign _057_ = a[7:5] & {3{b[7]}};
   assign _042_ = a[7:5] & {3{b[5]}};
   assign _046_ = a[7:5] & {3{b[6]}};
   assign _051_ = { 1'h0, _042_ } ^ { _046_, 1'h0 };
   assign _091_ = { _057_, 2'h0 } & { 1'h0, _051_ };
-  assign l1_0_carry_12[5:1] = { 1'h0, _069_ } | _091_;
-  assign { _104_[7], total_14, unused_13 } = { l1_0_sum_11, 1'h1 } + { l1_0_carry_12[5:1], 2'h0 };
-  assign shifted1_a = a[8] ? { total_14, 1'h0 } : { 1'h0, total_14 };
+  assign product1_1_0_carry[5:1] = { 1'h0, _069_ } | _091_;
+  assign { _104_[7], product1, _104_[0] } = { product1_1_0_sum, 1'h1 } + { product1_1_0_carry[5:1], 2'h0 };
+  assign shifted1_a = a[8] ? { product1, 1'h0 } : { 1'h0, product1 };
   assign shifted1_b = b[8] ? { shifted1_a, 1'h0 } : { 1'h0, shifted1_a };
   assign sign1 = a[9] ^ b[9];
   assign word1[7:0] = shifted1_b ^ {8{sign1}};
   assign word1[8] = ~ sign1;
-  assign l1_0_sum_19 = { 1'h0, _135_ } ^ { _137_, 2'h0 };
+  assign product2_1_0_sum = { 1'h0, _135_ } ^ { _137_, 2'h0 };
   assign _138_ = { 1'h0, _133_ } & { _134_, 1'h0 };
   assign _137_ = a[12:10] & {3{b[12]}};
   assign _133_ = a[12:10] & {3{b[10]}};
   assign _134_ = a[12:10] & {3{b[11]}};
   assign _135_ = { 1'h0, _133_ } ^ { _134_, 1'h0 };
   assign _139_ = { _137_, 2'h0 } & { 1'h0, _135_ };
-  assign l1_0_carry_20[5:1] = { 1'h0, _138_ } | _139_;
-  assign { _140_[7], total_22, unused_21 } = { l1_0_sum_19, 1'h1 } + { l1_0_carry_20[5:1], 2'h0 };
-  assign shifted2_a = a[13] ? { total_22, 1'h0 } : { 1'h0, total_22 };
+  assign product2_1_0_carry[5:1] = { 1'h0, _138_ } | _139_;
+  assign { _140_[7], product2, _140_[0] } = { product2_1_0_sum, 1'h1 } + { product2_1_0_carry[5:1], 2'h0 };
+  assign shifted2_a = a[13] ? { product2, 1'h0 } : { 1'h0, product2 };
   assign shifted2_b = b[13] ? { shifted2_a, 1'h0 } : { 1'h0, shifted2_a };
   assign sign2 = a[14] ^ b[14];
   assign word2[7:0] = shifted2_b ^ {8{sign2}};
   assign word2[8] = ~ sign2;
-  assign l1_0_sum_27 = { 1'h0, _143_ } ^ { _144_, 2'h0 };
+  assign product3_1_0_sum = { 1'h0, _143_ } ^ { _144_, 2'h0 };
   assign _145_ = { 1'h0, _141_ } & { _142_, 1'h0 };
   assign _144_ = a[17:15] & {3{b[17]}};
   assign _141_ = a[17:15] & {3{b[15]}};
   assign _142_ = a[17:15] & {3{b[16]}};
   assign _143_ = { 1'h0, _141_ } ^ { _142_, 1'h0 };
   assign _146_ = { _144_, 2'h0 } & { 1'h0, _143_ };
-  assign l1_0_carry_28[5:1] = { 1'h0, _145_ } | _146_;
-  assign { _147_[7], total_30, unused_29 } = { l1_0_sum_27, 1'h1 } + { l1_0_carry_28[5:1], 2'h0 };
-  assign shifted3_a = a[18] ? { total_30, 1'h0 } : { 1'h0, total_30 };
+  assign product3_1_0_carry[5:1] = { 1'h0, _145_ } | _146_;
+  assign { _147_[7], product3, _147_[0] } = { product3_1_0_sum, 1'h1 } + { product3_1_0_carry[5:1], 2'h0 };
+  assign shifted3_a = a[18] ? { product3, 1'h0 } : { 1'h0, product3 };
   assign shifted3_b = b[18] ? { shifted3_a, 1'h0 } : { 1'h0, shifted3_a };
   assign sign3 = a[19] ^ b[19];
   assign word3[7:0] = shifted3_b ^ {8{sign3}};
   assign word3[8] = ~ sign3;
-  assign l1_0_sum_35 = { 1'h0, _151_ } ^ { _152_, 2'h0 };
+  assign product4_1_0_sum = { 1'h0, _151_ } ^ { _152_, 2'h0 };
   assign _153_ = { 1'h0, _149_ } & { _150_, 1'h0 };
   assign _152_ = a[22:20] & {3{b[22]}};
   assign _149_ = a[22:20] & {3{b[20]}};
   assign _150_ = a[22:20] & {3{b[21]}};
   assign _151_ = { 1'h0, _149_ } ^ { _150_, 1'h0 };
   assign _154_ = { _152_, 2'h0 } & { 1'h0, _151_ };
-  assign l1_0_carry_36[5:1] = { 1'h0, _153_ } | _154_;
-  assign { _155_[7], total_38, unused_37 } = { l1_0_sum_35, 1'h1 } + { l1_0_carry_36[5:1], 2'h0 };
-  assign shifted4_a = a[23] ? { total_38, 1'h0 } : { 1'h0, total_38 };
+  assign product4_1_0_carry[5:1] = { 1'h0, _153_ } | _154_;
+  assign { _155_[7], product4, _155_[0] } = { product4_1_0_sum, 1'h1 } + { product4_1_0_carry[5:1], 2'h0 };
+  assign shifted4_a = a[23] ? { product4, 1'h0 } : { 1'h0, product4 };
   assign shifted4_b = b[23] ? { shifted4_a, 1'h0 } : { 1'h0, shifted4_a };
   assign sign4 = a[24] ^ b[24];
   assign word4[7:0] = shifted4_b ^ {8{sign4}};
   assign word4[8] = ~ sign4;
-  assign l1_0_sum_43 = { 1'h0, _003_ } ^ { _157_, 2'h0 };
+  assign product5_1_0_sum = { 1'h0, _003_ } ^ { _157_, 2'h0 };
   assign _158_ = { 1'h0, _156_ } & { _002_, 1'h0 };
   assign _157_ = a[27:25] & {3{b[27]}};
   assign _156_ = a[27:25] & {3{b[25]}};
   assign _002_ = a[27:25] & {3{b[26]}};
   assign _003_ = { 1'h0, _156_ } ^ { _002_, 1'h0 };
   assign _004_ = { _157_, 2'h0 } & { 1'h0, _003_ };
-  assign l1_0_carry_44[5:1] = { 1'h0, _158_ } | _004_;
-  assign { _005_[7], total_46, unused_45 } = { l1_0_sum_43, 1'h1 } + { l1_0_carry_44[5:1], 2'h0 };
-  assign shifted5_a = a[28] ? { total_46, 1'h0 } : { 1'h0, total_46 };
+  assign product5_1_0_carry[5:1] = { 1'h0, _158_ } | _004_;
+  assign { _005_[7], product5, _005_[0] } = { product5_1_0_sum, 1'h1 } + { product5_1_0_carry[5:1], 2'h0 };
+  assign shifted5_a = a[28] ? { product5, 1'h0 } : { 1'h0, product5 };
   assign shifted5_b = b[28] ? { shifted5_a, 1'h0 } : { 1'h0, shifted5_a };
   assign sign5 = a[29] ^ b[29];
   assign word5[7:0] = shifted5_b ^ {8{sign5}};
   assign word5[8] = ~ sign5;
-  assign l1_0_sum_51 = { 1'h0, _009_ } ^ { _010_, 2'h0 };
+  assign product6_1_0_sum = { 1'h0, _009_ } ^ { _010_, 2'h0 };
   assign _011_ = { 1'h0, _006_ } & { _008_, 1'h0 };
   assign _010_ = a[32:30] & {3{b[32]}};
   assign _006_ = a[32:30] & {3{b[30]}};
   assign _008_ = a[32:30] & {3{b[31]}};
   assign _009_ = { 1'h0, _006_ } ^ { _008_, 1'h0 };
   assign _013_ = { _010_, 2'h0 } & { 1'h0, _009_ };
-  assign l1_0_carry_52[5:1] = { 1'h0, _011_ } | _013_;
-  assign { _014_[7], total_54, unused_53 } = { l1_0_sum_51, 1'h1 } + { l1_0_carry_52[5:1], 2'h0 };
-  assign shifted6_a = a[33] ? { total_54, 1'h0 } : { 1'h0, total_54 };
+  assign product6_1_0_carry[5:1] = { 1'h0, _011_ } | _013_;
+  assign { _014_[7], product6, _014_[0] } = { product6_1_0_sum, 1'h1 } + { product6_1_0_carry[5:1], 2'h0 };
+  assign shifted6_a = a[33] ? { product6, 1'h0 } : { 1'h0, product6 };
   assign shifted6_b = b[33] ? { shifted6_a, 1'h0 } : { 1'h0, shifted6_a };
   assign sign6 = a[34] ^ b[34];
   assign word6[7:0] = shifted6_b ^ {8{sign6}};
   assign word6[8] = ~ sign6;
-  assign l1_0_sum_59 = { 1'h0, _017_ } ^ { _018_, 2'h0 };
+  assign product7_1_0_sum = { 1'h0, _017_ } ^ { _018_, 2'h0 };
   assign _019_ = { 1'h0, _015_ } & { _016_, 1'h0 };
   assign _018_ = a[37:35] & {3{b[37]}};
   assign _015_ = a[37:35] & {3{b[35]}};
   assign _016_ = a[37:35] & {3{b[36]}};
   assign _017_ = { 1'h0, _015_ } ^ { _016_, 1'h0 };
   assign _020_ = { _018_, 2'h0 } & { 1'h0, _017_ };
-  assign l1_0_carry_60[5:1] = { 1'h0, _019_ } | _020_;
-  assign { _022_[7], total_62, unused_61 } = { l1_0_sum_59, 1'h1 } + { l1_0_carry_60[5:1], 2'h0 };
-  assign shifted7_a = a[38] ? { total_62, 1'h0 } : { 1'h0, total_62 };
+  assign product7_1_0_carry[5:1] = { 1'h0, _019_ } | _020_;
+  assign { _022_[7], product7, _022_[0] } = { product7_1_0_sum, 1'h1 } + { product7_1_0_carry[5:1], 2'h0 };
+  assign shifted7_a = a[38] ? { product7, 1'h0 } : { 1'h0, product7 };
   assign shifted7_b = b[38] ? { shifted7_a, 1'h0 } : { 1'h0, shifted7_a };
   assign sign7 = a[39] ^ b[39];
   assign word7[7:0] = shifted7_b ^ {8{sign7}};
   assign word7[8] = ~ sign7;
-  assign l1_0_sum_67 = { 1'h0, _025_ } ^ { _026_, 2'h0 };
+  assign product8_1_0_sum = { 1'h0, _025_ } ^ { _026_, 2'h0 };
   assign _027_ = { 1'h0, _023_ } & { _024_, 1'h0 };
   assign _026_ = a[42:40] & {3{b[42]}};
   assign _023_ = a[42:40] & {3{b[40]}};
   assign _024_ = a[42:40] & {3{b[41]}};
   assign _025_ = { 1'h0, _023_ } ^ { _024_, 1'h0 };
   assign _028_ = { _026_, 2'h0 } & { 1'h0, _025_ };
-  assign l1_0_carry_68[5:1] = { 1'h0, _027_ } | _028_;
-  assign { _029_[7], total_70, unused_69 } = { l1_0_sum_67, 1'h1 } + { l1_0_carry_68[5:1], 2'h0 };
-  assign shifted8_a = a[43] ? { total_70, 1'h0 } : { 1'h0, total_70 };
+  assign product8_1_0_carry[5:1] = { 1'h0, _027_ } | _028_;
+  assign { _029_[7], product8, _029_[0] } = { product8_1_0_sum, 1'h1 } + { product8_1_0_carry[5:1], 2'h0 };
+  assign shifted8_a = a[43] ? { product8, 1'h0 } : { 1'h0, product8 };
   assign shifted8_b = b[43] ? { shifted8_a, 1'h0 } : { 1'h0, shifted8_a };
   assign sign8 = a[44] ^ b[44];
   assign word8[7:0] = shifted8_b ^ {8{sign8}};
   assign word8[8] = ~ sign8;
-  assign l1_0_sum_75 = { 1'h0, _032_ } ^ { _033_, 2'h0 };
+  assign product9_1_0_sum = { 1'h0, _032_ } ^ { _033_, 2'h0 };
   assign _034_ = { 1'h0, _030_ } & { _031_, 1'h0 };
   assign _033_ = a[47:45] & {3{b[47]}};
   assign _030_ = a[47:45] & {3{b[45]}};
   assign _031_ = a[47:45] & {3{b[46]}};
   assign _032_ = { 1'h0, _030_ } ^ { _031_, 1'h0 };
   assign _035_ = { _033_, 2'h0 } & { 1'h0, _032_ };
-  assign l1_0_carry_76[5:1] = { 1'h0, _034_ } | _035_;
-  assign { _036_[7], total_78, unused_77 } = { l1_0_sum_75, 1'h1 } + { l1_0_carry_76[5:1], 2'h0 };
-  assign shifted9_a = a[48] ? { total_78, 1'h0 } : { 1'h0, total_78 };
+  assign product9_1_0_carry[5:1] = { 1'h0, _034_ } | _035_;
+  assign { _036_[7], product9, _036_[0] } = { product9_1_0_sum, 1'h1 } + { product9_1_0_carry[5:1], 2'h0 };
+  assign shifted9_a = a[48] ? { product9, 1'h0 } : { 1'h0, product9 };
   assign shifted9_b = b[48] ? { shifted9_a, 1'h0 } : { 1'h0, shifted9_a };
   assign sign9 = a[49] ^ b[49];
   assign word9[7:0] = shifted9_b ^ {8{sign9}};
   assign word9[8] = ~ sign9;
-  assign l1_0_sum_83 = { 1'h0, _039_ } ^ { _040_, 2'h0 };
+  assign product10_1_0_sum = { 1'h0, _039_ } ^ { _040_, 2'h0 };
   assign _041_ = { 1'h0, _037_ } & { _038_, 1'h0 };
   assign _040_ = a[52:50] & {3{b[52]}};
   assign _037_ = a[52:50] & {3{b[50]}};
   assign _038_ = a[52:50] & {3{b[51]}};
   assign _039_ = { 1'h0, _037_ } ^ { _038_, 1'h0 };
   assign _043_ = { _040_, 2'h0 } & { 1'h0, _039_ };
-  assign l1_0_carry_84[5:1] = { 1'h0, _041_ } | _043_;
-  assign { _044_[7], total_86, unused_85 } = { l1_0_sum_83, 1'h1 } + { l1_0_carry_84[5:1], 2'h0 };
-  assign shifted10_a = a[53] ? { total_86, 1'h0 } : { 1'h0, total_86 };
+  assign product10_1_0_carry[5:1] = { 1'h0, _041_ } | _043_;
+  assign { _044_[7], product10, _044_[0] } = { product10_1_0_sum, 1'h1 } + { product10_1_0_carry[5:1], 2'h0 };
+  assign shifted10_a = a[53] ? { product10, 1'h0 } : { 1'h0, product10 };
   assign shifted10_b = b[53] ? { shifted10_a, 1'h0 } : { 1'h0, shifted10_a };
   assign sign10 = a[54] ^ b[54];
   assign word10[7:0] = shifted10_b ^ {8{sign10}};
   assign word10[8] = ~ sign10;
-  assign l1_0_sum_91 = { 1'h0, _048_ } ^ { _049_, 2'h0 };
+  assign product11_1_0_sum = { 1'h0, _048_ } ^ { _049_, 2'h0 };
   assign _050_ = { 1'h0, _045_ } & { _047_, 1'h0 };
   assign _049_ = a[57:55] & {3{b[57]}};
   assign _045_ = a[57:55] & {3{b[55]}};
   assign _047_ = a[57:55] & {3{b[56]}};
   assign _048_ = { 1'h0, _045_ } ^ { _047_, 1'h0 };
   assign _052_ = { _049_, 2'h0 } & { 1'h0, _048_ };
-  assign l1_0_carry_92[5:1] = { 1'h0, _050_ } | _052_;
-  assign { _053_[7], total_94, unused_93 } = { l1_0_sum_91, 1'h1 } + { l1_0_carry_92[5:1], 2'h0 };
-  assign shifted11_a = a[58] ? { total_94, 1'h0 } : { 1'h0, total_94 };
+  assign product11_1_0_carry[5:1] = { 1'h0, _050_ } | _052_;
+  assign { _053_[7], product11, _053_[0] } = { product11_1_0_sum, 1'h1 } + { product11_1_0_carry[5:1], 2'h0 };
+  assign shifted11_a = a[58] ? { product11, 1'h0 } : { 1'h0, product11 };
   assign shifted11_b = b[58] ? { shifted11_a, 1'h0 } : { 1'h0, shifted11_a };
   assign sign11 = a[59] ^ b[59];
   assign word11[7:0] = shifted11_b ^ {8{sign11}};
   assign word11[8] = ~ sign11;
-  assign l1_0_sum_99 = { 1'h0, _056_ } ^ { _058_, 2'h0 };
+  assign product12_1_0_sum = { 1'h0, _056_ } ^ { _058_, 2'h0 };
   assign _059_ = { 1'h0, _054_ } & { _055_, 1'h0 };
   assign _058_ = a[62:60] & {3{b[62]}};
   assign _054_ = a[62:60] & {3{b[60]}};
   assign _055_ = a[62:60] & {3{b[61]}};
   assign _056_ = { 1'h0, _054_ } ^ { _055_, 1'h0 };
   assign _060_ = { _058_, 2'h0 } & { 1'h0, _056_ };
-  assign l1_0_carry_100[5:1] = { 1'h0, _059_ } | _060_;
-  assign { _061_[7], total_102, unused_101 } = { l1_0_sum_99, 1'h1 } + { l1_0_carry_100[5:1], 2'h0 };
-  assign shifted12_a = a[63] ? { total_102, 1'h0 } : { 1'h0, total_102 };
+  assign product12_1_0_carry[5:1] = { 1'h0, _059_ } | _060_;
+  assign { _061_[7], product12, _061_[0] } = { product12_1_0_sum, 1'h1 } + { product12_1_0_carry[5:1], 2'h0 };
+  assign shifted12_a = a[63] ? { product12, 1'h0 } : { 1'h0, product12 };
   assign shifted12_b = b[63] ? { shifted12_a, 1'h0 } : { 1'h0, shifted12_a };
   assign sign12 = a[64] ^ b[64];
   assign word12[7:0] = shifted12_b ^ {8{sign12}};
   assign word12[8] = ~ sign12;
-  assign l1_0_sum_107 = { 1'h0, _064_ } ^ { _065_, 2'h0 };
+  assign product13_1_0_sum = { 1'h0, _064_ } ^ { _065_, 2'h0 };
   assign _066_ = { 1'h0, _062_ } & { _063_, 1'h0 };
   assign _065_ = a[67:65] & {3{b[67]}};
   assign _062_ = a[67:65] & {3{b[65]}};
   assign _063_ = a[67:65] & {3{b[66]}};
   assign _064_ = { 1'h0, _062_ } ^ { _063_, 1'h0 };
   assign _067_ = { _065_, 2'h0 } & { 1'h0, _064_ };
-  assign l1_0_carry_108[5:1] = { 1'h0, _066_ } | _067_;
-  assign { _068_[7], total_110, unused_109 } = { l1_0_sum_107, 1'h1 } + { l1_0_carry_108[5:1], 2'h0 };
-  assign shifted13_a = a[68] ? { total_110, 1'h0 } : { 1'h0, total_110 };
+  assign product13_1_0_carry[5:1] = { 1'h0, _066_ } | _067_;
+  assign { _068_[7], product13, _068_[0] } = { product13_1_0_sum, 1'h1 } + { product13_1_0_carry[5:1], 2'h0 };
+  assign shifted13_a = a[68] ? { product13, 1'h0 } : { 1'h0, product13 };
   assign shifted13_b = b[68] ? { shifted13_a, 1'h0 } : { 1'h0, shifted13_a };
   assign sign13 = a[69] ^ b[69];
   assign word13[7:0] = shifted13_b ^ {8{sign13}};
   assign word13[8] = ~ sign13;
   assign _072_ = { 1'h0, _070_ } ^ { _071_, 1'h0 };
-  assign l1_0_sum_115 = { 1'h0, _072_ } ^ { _073_, 2'h0 };
+  assign product14_1_0_sum = { 1'h0, _072_ } ^ { _073_, 2'h0 };
   assign _074_ = { 1'h0, _070_ } & { _071_, 1'h0 };
   assign _073_ = a[72:70] & {3{b[72]}};
   assign _070_ = a[72:70] & {3{b[70]}};
   assign _071_ = a[72:70] & {3{b[71]}};
   assign _075_ = { _073_, 2'h0 } & { 1'h0, _072_ };
-  assign l1_0_carry_116[5:1] = { 1'h0, _074_ } | _075_;
-  assign { _076_[7], total_118, unused_117 } = { l1_0_sum_115, 1'h1 } + { l1_0_carry_116[5:1], 2'h0 };
-  assign shifted14_a = a[73] ? { total_118, 1'h0 } : { 1'h0, total_118 };
+  assign product14_1_0_carry[5:1] = { 1'h0, _074_ } | _075_;
+  assign { _076_[7], product14, _076_[0] } = { product14_1_0_sum, 1'h1 } + { product14_1_0_carry[5:1], 2'h0 };
+  assign shifted14_a = a[73] ? { product14, 1'h0 } : { 1'h0, product14 };
   assign shifted14_b = b[73] ? { shifted14_a, 1'h0 } : { 1'h0, shifted14_a };
   assign sign14 = a[74] ^ b[74];
   assign word14[7:0] = shifted14_b ^ {8{sign14}};
   assign word14[8] = ~ sign14;
-  assign l1_0_sum_123 = { 1'h0, _079_ } ^ { _080_, 2'h0 };
+  assign product15_1_0_sum = { 1'h0, _079_ } ^ { _080_, 2'h0 };
   assign _081_ = { 1'h0, _077_ } & { _078_, 1'h0 };
   assign _080_ = a[77:75] & {3{b[77]}};
   assign _077_ = a[77:75] & {3{b[75]}};
   assign _078_ = a[77:75] & {3{b[76]}};
   assign _079_ = { 1'h0, _077_ } ^ { _078_, 1'h0 };
   assign _082_ = { _080_, 2'h0 } & { 1'h0, _079_ };
-  assign l1_0_carry_124[5:1] = { 1'h0, _081_ } | _082_;
-  assign { _083_[7], total_126, unused_125 } = { l1_0_sum_123, 1'h1 } + { l1_0_carry_124[5:1], 2'h0 };
-  assign shifted15_a = a[78] ? { total_126, 1'h0 } : { 1'h0, total_126 };
+  assign product15_1_0_carry[5:1] = { 1'h0, _081_ } | _082_;
+  assign { _083_[7], product15, _083_[0] } = { product15_1_0_sum, 1'h1 } + { product15_1_0_carry[5:1], 2'h0 };
+  assign shifted15_a = a[78] ? { product15, 1'h0 } : { 1'h0, product15 };
   assign shifted15_b = b[78] ? { shifted15_a, 1'h0 } : { 1'h0, shifted15_a };
   assign sign15 = a[79] ^ b[79];
   assign word15[7:0] = shifted15_b ^ {8{sign15}};
   assign word15[8] = ~ sign15;
-  assign l1_0_sum_131 = _084_ ^ word1;
+  assign total_1_0_sum = _084_ ^ word1;
   assign _085_ = { 8'h00, sign15 } & word0;
   assign _084_ = { 8'h00, sign15 } ^ word0;
   assign _086_ = word1 & _084_;
-  assign l1_0_carry_132[9:1] = _085_ | _086_;
-  assign l1_2_sum = _087_ ^ word4;
+  assign total_1_0_carry[9:1] = _085_ | _086_;
+  assign total_1_2_sum = _087_ ^ word4;
   assign _088_ = word2 & word3;
   assign _087_ = word2 ^ word3;
   assign _089_ = word4 & _087_;
-  assign l1_2_carry[9:1] = _088_ | _089_;
-  assign l1_4_sum = _090_ ^ word7;
+  assign total_1_2_carry[9:1] = _088_ | _089_;
+  assign total_1_4_sum = _090_ ^ word7;
   assign _092_ = word5 & word6;
   assign _090_ = word5 ^ word6;
   assign _093_ = word7 & _090_;
-  assign l1_4_carry[9:1] = _092_ | _093_;
-  assign l1_6_sum = _094_ ^ word10;
+  assign total_1_4_carry[9:1] = _092_ | _093_;
+  assign total_1_6_sum = _094_ ^ word10;
   assign _095_ = word8 & word9;
   assign _094_ = word8 ^ word9;
   assign _096_ = word10 & _094_;
-  assign l1_6_carry[9:1] = _095_ | _096_;
-  assign l1_8_sum = _097_ ^ word13;
+  assign total_1_6_carry[9:1] = _095_ | _096_;
+  assign total_1_8_sum = _097_ ^ word13;
   assign _098_ = word11 & word12;
   assign _097_ = word11 ^ word12;
   assign _099_ = word13 & _097_;
-  assign l1_8_carry[9:1] = _098_ | _099_;
-  assign l2_0_sum = _100_ ^ l1_0_sum_131;
+  assign total_1_8_carry[9:1] = _098_ | _099_;
+  assign total_2_0_sum = _100_ ^ total_1_0_sum;
   assign _101_ = word14 & word15;
   assign _100_ = word14 ^ word15;
-  assign _102_ = l1_0_sum_131 & _100_;
-  assign l2_0_carry[9:1] = _101_ | _102_;
-  assign l2_2_sum = _103_ ^ l1_6_sum;
-  assign _105_ = l1_2_sum & l1_4_sum;
-  assign _103_ = l1_2_sum ^ l1_4_sum;
-  assign _106_ = l1_6_sum & _103_;
-  assign l2_2_carry[9:1] = _105_ | _106_;
-  assign l2_4_sum = _107_ ^ { l1_2_carry[9:1], sign13 };
-  assign _108_ = { 1'h0, l1_8_sum } & { l1_0_carry_132[9:1], sign14 };
-  assign _107_ = { 1'h0, l1_8_sum } ^ { l1_0_carry_132[9:1], sign14 };
-  assign _109_ = { l1_2_carry[9:1], sign13 } & _107_;
-  assign l2_4_carry[10:1] = _108_ | _109_;
-  assign l2_6_sum = _110_ ^ { l1_8_carry[9:1], sign10 };
-  assign _111_ = { l1_4_carry[9:1], sign12 } & { l1_6_carry[9:1], sign11 };
-  assign _110_ = { l1_4_carry[9:1], sign12 } ^ { l1_6_carry[9:1], sign11 };
-  assign _112_ = { l1_8_carry[9:1], sign10 } & _110_;
-  assign l2_6_carry[10:1] = _111_ | _112_;
-  assign l3_0_sum = { 1'h0, _113_ } ^ { l2_0_carry[9:1], sign9 };
-  assign _114_ = l2_0_sum & l2_2_sum;
-  assign _113_ = l2_0_sum ^ l2_2_sum;
-  assign _115_ = { l2_0_carry[9:1], sign9 } & { 1'h0, _113_ };
-  assign l3_0_carry[10:1] = { 1'h0, _114_ } | _115_;
-  assign _116_ = { l2_2_carry[9:1], sign8 } ^ l2_4_sum;
-  assign l3_2_sum = _116_ ^ l2_6_sum;
-  assign _117_ = { l2_2_carry[9:1], sign8 } & l2_4_sum;
-  assign _118_ = l2_6_sum & _116_;
-  assign l3_2_carry[10:1] = _117_ | _118_;
-  assign _119_ = l3_0_sum ^ l3_2_sum;
-  assign l4_0_sum = { 1'h0, _119_ } ^ { l2_4_carry[10:1], sign7 };
-  assign _120_ = l3_0_sum & l3_2_sum;
-  assign _121_ = { l2_4_carry[10:1], sign7 } & { 1'h0, _119_ };
-  assign l4_0_carry[11:1] = { 1'h0, _120_ } | _121_;
-  assign _122_ = { l2_6_carry[10:1], sign6 } ^ { l3_0_carry[10:1], sign5 };
-  assign l4_2_sum = _122_ ^ { l3_2_carry[10:1], sign4 };
-  assign _123_ = { l2_6_carry[10:1], sign6 } & { l3_0_carry[10:1], sign5 };
-  assign _124_ = { l3_2_carry[10:1], sign4 } & _122_;
-  assign l4_2_carry[11:1] = _123_ | _124_;
-  assign _125_ = l4_0_sum ^ l4_2_sum;
-  assign l5_0_sum = { 1'h0, _125_ } ^ { l4_0_carry[11:1], sign3 };
-  assign _126_ = l4_0_sum & l4_2_sum;
-  assign _127_ = { l4_0_carry[11:1], sign3 } & { 1'h0, _125_ };
-  assign l5_0_carry[12:1] = { 1'h0, _126_ } | _127_;
-  assign _128_ = { l4_2_carry[11:1], sign2 } ^ l5_0_sum;
-  assign l6_0_sum = { 1'h0, _128_ } ^ { l5_0_carry[12:1], sign1 };
-  assign _129_ = { l4_2_carry[11:1], sign2 } & l5_0_sum;
-  assign _130_ = { l5_0_carry[12:1], sign1 } & { 1'h0, _128_ };
-  assign { _131_[12], l6_0_carry[12:1] } = { 1'h0, _129_ } | _130_;
-  assign { _132_[14], total_162[12], sum[11:0], unused_161 } = { l6_0_sum, 1'h1 } + { l6_0_carry[12:1], sign0, 1'h0 };
-  assign sum[12] = ~ total_162[12];
-  assign _005_[6:0] = { total_46, unused_45 };
-  assign _014_[6:0] = { total_54, unused_53 };
-  assign _021_[6:0] = { total, unused };
-  assign _022_[6:0] = { total_62, unused_61 };
-  assign _029_[6:0] = { total_70, unused_69 };
-  assign _036_[6:0] = { total_78, unused_77 };
-  assign _044_[6:0] = { total_86, unused_85 };
-  assign _053_[6:0] = { total_94, unused_93 };
-  assign _061_[6:0] = { total_102, unused_101 };
-  assign _068_[6:0] = { total_110, unused_109 };
-  assign _076_[6:0] = { total_118, unused_117 };
-  assign _083_[6:0] = { total_126, unused_125 };
-  assign _104_[6:0] = { total_14, unused_13 };
-  assign _131_[11:0] = l6_0_carry[12:1];
-  assign _132_[13:0] = { total_162[12], sum[11:0], unused_161 };
-  assign _140_[6:0] = { total_22, unused_21 };
-  assign _147_[6:0] = { total_30, unused_29 };
-  assign _155_[6:0] = { total_38, unused_37 };
-  assign l1_0_carry[0] = 1'h0;
-  assign l1_0_carry_100[0] = 1'h0;
-  assign l1_0_carry_108[0] = 1'h0;
-  assign l1_0_carry_116[0] = 1'h0;
-  assign l1_0_carry_12[0] = 1'h0;
-  assign l1_0_carry_124[0] = 1'h0;
-  assign l1_0_carry_132[0] = sign14;
-  assign l1_0_carry_20[0] = 1'h0;
-  assign l1_0_carry_28[0] = 1'h0;
-  assign l1_0_carry_36[0] = 1'h0;
-  assign l1_0_carry_44[0] = 1'h0;
-  assign l1_0_carry_52[0] = 1'h0;
-  assign l1_0_carry_60[0] = 1'h0;
-  assign l1_0_carry_68[0] = 1'h0;
-  assign l1_0_carry_76[0] = 1'h0;
-  assign l1_0_carry_84[0] = 1'h0;
-  assign l1_0_carry_92[0] = 1'h0;
-  assign l1_2_carry[0] = sign13;
-  assign l1_4_carry[0] = sign12;
-  assign l1_6_carry[0] = sign11;
-  assign l1_8_carry[0] = sign10;
-  assign l2_0_carry[0] = sign9;
-  assign l2_2_carry[0] = sign8;
-  assign l2_4_carry[0] = sign7;
-  assign l2_6_carry[0] = sign6;
-  assign l3_0_carry[0] = sign5;
-  assign l3_2_carry[0] = sign4;
-  assign l4_0_carry[0] = sign3;
-  assign l4_2_carry[0] = sign2;
-  assign l5_0_carry[0] = sign1;
-  assign l6_0_carry[0] = sign0;
-  assign total_162[11:0] = sum[11:0];
+  assign _102_ = total_1_0_sum & _100_;
+  assign total_2_0_carry[9:1] = _101_ | _102_;
+  assign total_2_2_sum = _103_ ^ total_1_6_sum;
+  assign _105_ = total_1_2_sum & total_1_4_sum;
+  assign _103_ = total_1_2_sum ^ total_1_4_sum;
+  assign _106_ = total_1_6_sum & _103_;
+  assign total_2_2_carry[9:1] = _105_ | _106_;
+  assign total_2_4_sum = _107_ ^ { total_1_2_carry[9:1], sign13 };
+  assign _108_ = { 1'h0, total_1_8_sum } & { total_1_0_carry[9:1], sign14 };
+  assign _107_ = { 1'h0, total_1_8_sum } ^ { total_1_0_carry[9:1], sign14 };
+  assign _109_ = { total_1_2_carry[9:1], sign13 } & _107_;
+  assign total_2_4_carry[10:1] = _108_ | _109_;
+  assign total_2_6_sum = _110_ ^ { total_1_8_carry[9:1], sign10 };
+  assign _111_ = { total_1_4_carry[9:1], sign12 } & { total_1_6_carry[9:1], sign11 };
+  assign _110_ = { total_1_4_carry[9:1], sign12 } ^ { total_1_6_carry[9:1], sign11 };
+  assign _112_ = { total_1_8_carry[9:1], sign10 } & _110_;
+  assign total_2_6_carry[10:1] = _111_ | _112_;
+  assign total_3_0_sum = { 1'h0, _113_ } ^ { total_2_0_carry[9:1], sign9 };
+  assign _114_ = total_2_0_sum & total_2_2_sum;
+  assign _113_ = total_2_0_sum ^ total_2_2_sum;
+  assign _115_ = { total_2_0_carry[9:1], sign9 } & { 1'h0, _113_ };
+  assign total_3_0_carry[10:1] = { 1'h0, _114_ } | _115_;
+  assign _116_ = { total_2_2_carry[9:1], sign8 } ^ total_2_4_sum;
+  assign total_3_2_sum = _116_ ^ total_2_6_sum;
+  assign _117_ = { total_2_2_carry[9:1], sign8 } & total_2_4_sum;
+  assign _118_ = total_2_6_sum & _116_;
+  assign total_3_2_carry[10:1] = _117_ | _118_;
+  assign _119_ = total_3_0_sum ^ total_3_2_sum;
+  assign total_4_0_sum = { 1'h0, _119_ } ^ { total_2_4_carry[10:1], sign7 };
+  assign _120_ = total_3_0_sum & total_3_2_sum;
+  assign _121_ = { total_2_4_carry[10:1], sign7 } & { 1'h0, _119_ };
+  assign total_4_0_carry[11:1] = { 1'h0, _120_ } | _121_;
+  assign _122_ = { total_2_6_carry[10:1], sign6 } ^ { total_3_0_carry[10:1], sign5 };
+  assign total_4_2_sum = _122_ ^ { total_3_2_carry[10:1], sign4 };
+  assign _123_ = { total_2_6_carry[10:1], sign6 } & { total_3_0_carry[10:1], sign5 };
+  assign _124_ = { total_3_2_carry[10:1], sign4 } & _122_;
+  assign total_4_2_carry[11:1] = _123_ | _124_;
+  assign _125_ = total_4_0_sum ^ total_4_2_sum;
+  assign total_5_0_sum = { 1'h0, _125_ } ^ { total_4_0_carry[11:1], sign3 };
+  assign _126_ = total_4_0_sum & total_4_2_sum;
+  assign _127_ = { total_4_0_carry[11:1], sign3 } & { 1'h0, _125_ };
+  assign total_5_0_carry[12:1] = { 1'h0, _126_ } | _127_;
+  assign _128_ = { total_4_2_carry[11:1], sign2 } ^ total_5_0_sum;
+  assign total_6_0_sum = { 1'h0, _128_ } ^ { total_5_0_carry[12:1], sign1 };
+  assign _129_ = { total_4_2_carry[11:1], sign2 } & total_5_0_sum;
+  assign _130_ = { total_5_0_carry[12:1], sign1 } & { 1'h0, _128_ };
+  assign { _131_[12], total_6_0_carry[12:1] } = { 1'h0, _129_ } | _130_;
+  assign { _132_[14], total[12], sum[11:0], _132_[0] } = { total_6_0_sum, 1'h1 } + { total_6_0_carry[12:1], sign0, 1'h0 };
+  assign sum[12] = ~ total[12];
+  assign _005_[6:1] = product5;
+  assign _014_[6:1] = product6;
+  assign _021_[6:1] = product0;
+  assign _022_[6:1] = product7;
+  assign _029_[6:1] = product8;
+  assign _036_[6:1] = product9;
+  assign _044_[6:1] = product10;
+  assign _053_[6:1] = product11;
+  assign _061_[6:1] = product12;
+  assign _068_[6:1] = product13;
+  assign _076_[6:1] = product14;
+  assign _083_[6:1] = product15;
+  assign _104_[6:1] = product1;
+  assign _131_[11:0] = total_6_0_carry[12:1];
+  assign _132_[13:1] = { total[12], sum[11:0] };
+  assign _140_[6:1] = product2;
+  assign _147_[6:1] = product3;
+  assign _155_[6:1] = product4;
+  assign product0_1_0_carry[0] = 1'h0;
+  assign product10_1_0_carry[0] = 1'h0;
+  assign product11_1_0_carry[0] = 1'h0;
+  assign product12_1_0_carry[0] = 1'h0;
+  assign product13_1_0_carry[0] = 1'h0;
+  assign product14_1_0_carry[0] = 1'h0;
+  assign product15_1_0_carry[0] = 1'h0;
+  assign product1_1_0_carry[0] = 1'h0;
+  assign product2_1_0_carry[0] = 1'h0;
+  assign product3_1_0_carry[0] = 1'h0;
+  assign product4_1_0_carry[0] = 1'h0;
+  assign product5_1_0_carry[0] = 1'h0;
+  assign product6_1_0_carry[0] = 1'h0;
+  assign product7_1_0_carry[0] = 1'h0;
+  assign product8_1_0_carry[0] = 1'h0;
+  assign product9_1_0_carry[0] = 1'h0;
+  assign total[11:0] = sum[11:0];
+  assign total_1_0_carry[0] = sign14;
+  assign total_1_2_carry[0] = sign13;
+  assign total_1_4_carry[0] = sign12;
+  assign total_1_6_carry[0] = sign11;
+  assign total_1_8_carry[0] = sign10;
+  assign total_2_0_carry[0] = sign9;
+  assign total_2_2_carry[0] = sign8;
+  assign total_2_4_carry[0] = sign7;
+  assign total_2_6_carry[0] = sign6;
+  assign total_3_0_carry[0] = sign5;
+  assign total_3_2_carry[0] = sign4;
+  assign total_4_0_carry[0] = sign3;
+  assign total_4_2_carry[0] = sign2;
+  assign total_5_0_carry[0] = sign1;
+  assign total_6_0_carry[0] = sign0;
 endmodule
 
 module mixfp4_small_element(clk, a, b, c, enable_result, enable_terms, first, result);
-  wire [4:0] _0_;
-  wire _1_;
+  wire _0_;
   input [89:0] a;
   wire [89:0] a;
   wire [31:0] accumulate_c;
@@ -1136,7 +1120,6 @@ module mixfp4_small_element(clk, a, b, c, enable_result, enable_terms, first, re
   wire [89:0] b;
   input [31:0] c;
   wire [31:0] c;
-  reg [31:0] c_27;
   input clk;
   wire clk;
   wire computed_active;
@@ -1151,20 +1134,21 @@ module mixfp4_small_element(clk, a, b, c, enable_result, enable_terms, first, re
   wire enable_terms;
   input first;
   wire first;
-  reg first_25;
   output [31:0] result;
   reg [31:0] result;
+  reg [31:0] terms_c;
+  reg terms_first;
   assign computed_nan = a[89] | b[89];
-  assign accumulate_c = first_25 ? c_27 : result;
+  assign accumulate_c = terms_first ? terms_c : result;
   always @(posedge clk)
     if (enable_result) result <= accumulate_d;
   always @(posedge clk)
-    if (_1_) c_27 <= c;
+    if (_0_) terms_c <= c;
   always @(posedge clk)
-    if (enable_terms) first_25 <= first;
+    if (enable_terms) terms_first <= first;
   always @(posedge clk)
     if (enable_terms) accumulate_terms <= { computed_nan, computed_active, computed_exponent, computed_terms_0_magnitude, computed_terms_0_sign };
-  assign _1_ = & { enable_terms, first };
+  assign _0_ = & { enable_terms, first };
   mixfp4_small_accumulate accumulate (
     .c(accumulate_c),
     .d(accumulate_d),
@@ -1179,7 +1163,6 @@ module mixfp4_small_element(clk, a, b, c, enable_result, enable_terms, first, re
     .a(a[88:80]),
     .active(computed_active),
     .b(b[88:80]),
-    .distances(_0_),
     .exponent(computed_exponent)
   );
   mixfp4_small_scale_product scale0 (
@@ -1397,122 +1380,115 @@ module mixfp4_small_scale_product(a, b, sum, magnitude, sign);
   wire [11:0] absolute;
   input [3:0] b;
   wire [3:0] b;
-  wire [6:0] l1_0_carry;
-  wire [14:0] l1_0_carry_13;
-  wire [5:0] l1_0_sum;
-  wire [13:0] l1_0_sum_12;
-  wire [17:0] l1_2_carry;
-  wire [16:0] l1_2_sum;
-  wire [7:0] l2_0_carry;
-  wire [17:0] l2_0_carry_17;
-  wire [6:0] l2_0_sum;
-  wire [16:0] l2_0_sum_16;
-  wire [18:0] l2_2_carry;
-  wire [18:0] l2_2_sum;
-  wire [18:0] l3_0_carry;
-  wire [18:0] l3_0_sum;
-  wire [18:0] l4_0_carry;
-  wire [18:0] l4_0_sum;
   output [18:0] magnitude;
   wire [18:0] magnitude;
+  wire [14:0] product_1_0_carry;
+  wire [13:0] product_1_0_sum;
+  wire [17:0] product_1_2_carry;
+  wire [16:0] product_1_2_sum;
+  wire [17:0] product_2_0_carry;
+  wire [16:0] product_2_0_sum;
+  wire [18:0] product_2_2_carry;
+  wire [18:0] product_2_2_sum;
+  wire [18:0] product_3_0_carry;
+  wire [18:0] product_3_0_sum;
+  wire [18:0] product_4_0_carry;
+  wire [18:0] product_4_0_sum;
   output sign;
   wire sign;
+  wire [7:0] significand;
+  wire [6:0] significand_1_0_carry;
+  wire [5:0] significand_1_0_sum;
+  wire [7:0] significand_2_0_carry;
+  wire [6:0] significand_2_0_sum;
   input [12:0] sum;
   wire [12:0] sum;
-  wire [7:0] total;
-  wire unused;
-  wire unused_24;
-  assign _10_ = { l1_0_carry[6:1], 1'h0 } & _07_;
-  assign l2_0_carry[7:1] = _08_ | _10_;
-  assign { _11_[9], total, unused } = { l2_0_sum, 1'h1 } + { l2_0_carry[7:1], 2'h0 };
-  assign l1_0_sum_12 = { 1'h0, _14_ } ^ { _15_, 2'h0 };
+  assign _10_ = { significand_1_0_carry[6:1], 1'h0 } & _07_;
+  assign significand_2_0_carry[7:1] = _08_ | _10_;
+  assign { _11_[9], significand, _11_[0] } = { significand_2_0_sum, 1'h1 } + { significand_2_0_carry[7:1], 2'h0 };
+  assign product_1_0_sum = { 1'h0, _14_ } ^ { _15_, 2'h0 };
   assign _16_ = { 1'h0, _12_ } & { _13_, 1'h0 };
-  assign _15_ = absolute & {12{total[2]}};
-  assign _12_ = absolute & {12{total[0]}};
-  assign _13_ = absolute & {12{total[1]}};
+  assign _15_ = absolute & {12{significand[2]}};
+  assign _12_ = absolute & {12{significand[0]}};
+  assign _13_ = absolute & {12{significand[1]}};
   assign _14_ = { 1'h0, _12_ } ^ { _13_, 1'h0 };
   assign _17_ = { _15_, 2'h0 } & { 1'h0, _14_ };
-  assign l1_0_carry_13[14:1] = { 1'h0, _16_ } | _17_;
-  assign l1_2_sum = { 1'h0, _20_ } ^ { _21_, 5'h00 };
+  assign product_1_0_carry[14:1] = { 1'h0, _16_ } | _17_;
+  assign product_1_2_sum = { 1'h0, _20_ } ^ { _21_, 5'h00 };
   assign _22_ = { 1'h0, _18_, 3'h0 } & { _19_, 4'h0 };
-  assign _21_ = absolute & {12{total[5]}};
-  assign _18_ = absolute & {12{total[3]}};
-  assign _19_ = absolute & {12{total[4]}};
+  assign _21_ = absolute & {12{significand[5]}};
+  assign _18_ = absolute & {12{significand[3]}};
+  assign _19_ = absolute & {12{significand[4]}};
   assign _20_ = { 1'h0, _18_, 3'h0 } ^ { _19_, 4'h0 };
   assign _23_ = { _21_, 5'h00 } & { 1'h0, _20_ };
-  assign l1_2_carry[17:1] = { 1'h0, _22_ } | _23_;
-  assign l2_0_sum_16 = { 2'h0, _24_ } ^ l1_2_sum;
-  assign _25_ = { 1'h0, l1_0_sum_12 } & { l1_0_carry_13[14:1], 1'h0 };
-  assign _24_ = { 1'h0, l1_0_sum_12 } ^ { l1_0_carry_13[14:1], 1'h0 };
-  assign _26_ = l1_2_sum & { 2'h0, _24_ };
-  assign l2_0_carry_17[17:1] = { 2'h0, _25_ } | _26_;
-  assign l2_2_sum = { 1'h0, _28_ } ^ { _29_, 7'h00 };
-  assign _30_ = { _27_, 6'h00 } & { l1_2_carry[17:1], 1'h0 };
-  assign _29_ = absolute & {12{total[7]}};
-  assign _27_ = absolute & {12{total[6]}};
-  assign _28_ = { _27_, 6'h00 } ^ { l1_2_carry[17:1], 1'h0 };
+  assign product_1_2_carry[17:1] = { 1'h0, _22_ } | _23_;
+  assign product_2_0_sum = { 2'h0, _24_ } ^ product_1_2_sum;
+  assign _25_ = { 1'h0, product_1_0_sum } & { product_1_0_carry[14:1], 1'h0 };
+  assign _24_ = { 1'h0, product_1_0_sum } ^ { product_1_0_carry[14:1], 1'h0 };
+  assign _26_ = product_1_2_sum & { 2'h0, _24_ };
+  assign product_2_0_carry[17:1] = { 2'h0, _25_ } | _26_;
+  assign product_2_2_sum = { 1'h0, _28_ } ^ { _29_, 7'h00 };
+  assign _30_ = { _27_, 6'h00 } & { product_1_2_carry[17:1], 1'h0 };
+  assign _29_ = absolute & {12{significand[7]}};
+  assign _27_ = absolute & {12{significand[6]}};
+  assign _28_ = { _27_, 6'h00 } ^ { product_1_2_carry[17:1], 1'h0 };
   assign _31_ = { _29_, 7'h00 } & { 1'h0, _28_ };
-  assign { _32_[18], l2_2_carry[18:1] } = { 1'h0, _30_ } | _31_;
-  assign l3_0_sum = { 1'h0, _33_ } ^ l2_2_sum;
-  assign _34_ = { 1'h0, l2_0_sum_16 } & { l2_0_carry_17[17:1], 1'h0 };
-  assign _33_ = { 1'h0, l2_0_sum_16 } ^ { l2_0_carry_17[17:1], 1'h0 };
-  assign _35_ = l2_2_sum & { 1'h0, _33_ };
-  assign { _36_[18], l3_0_carry[18:1] } = { 1'h0, _34_ } | _35_;
-  assign l4_0_sum = _37_ ^ { l3_0_carry[18:1], 1'h0 };
-  assign _38_ = { l2_2_carry[18:1], 1'h0 } & l3_0_sum;
-  assign _37_ = { l2_2_carry[18:1], 1'h0 } ^ l3_0_sum;
-  assign _39_ = { l3_0_carry[18:1], 1'h0 } & _37_;
-  assign { _40_[18], l4_0_carry[18:1] } = _38_ | _39_;
-  assign { _41_[20], magnitude, unused_24 } = { l4_0_sum, 1'h1 } + { l4_0_carry[18:1], 2'h0 };
+  assign { _32_[18], product_2_2_carry[18:1] } = { 1'h0, _30_ } | _31_;
+  assign product_3_0_sum = { 1'h0, _33_ } ^ product_2_2_sum;
+  assign _34_ = { 1'h0, product_2_0_sum } & { product_2_0_carry[17:1], 1'h0 };
+  assign _33_ = { 1'h0, product_2_0_sum } ^ { product_2_0_carry[17:1], 1'h0 };
+  assign _35_ = product_2_2_sum & { 1'h0, _33_ };
+  assign { _36_[18], product_3_0_carry[18:1] } = { 1'h0, _34_ } | _35_;
+  assign product_4_0_sum = _37_ ^ { product_3_0_carry[18:1], 1'h0 };
+  assign _38_ = { product_2_2_carry[18:1], 1'h0 } & product_3_0_sum;
+  assign _37_ = { product_2_2_carry[18:1], 1'h0 } ^ product_3_0_sum;
+  assign _39_ = { product_3_0_carry[18:1], 1'h0 } & _37_;
+  assign { _40_[18], product_4_0_carry[18:1] } = _38_ | _39_;
+  assign { _41_[20], magnitude, _41_[0] } = { product_4_0_sum, 1'h1 } + { product_4_0_carry[18:1], 2'h0 };
   assign _00_ = sum[11:0] ^ {12{sum[12]}};
   assign { _09_[12], absolute } = _00_ + sum[12];
-  assign l1_0_sum = { 1'h0, _04_ } ^ { _01_, 2'h0 };
+  assign significand_1_0_sum = { 1'h0, _04_ } ^ { _01_, 2'h0 };
   assign _42_ = { 1'h0, _02_ } & { _03_, 1'h0 };
   assign _01_ = a & {4{b[2]}};
   assign _02_ = a & {4{b[0]}};
   assign _03_ = a & {4{b[1]}};
   assign _04_ = { 1'h0, _02_ } ^ { _03_, 1'h0 };
   assign _05_ = { _01_, 2'h0 } & { 1'h0, _04_ };
-  assign l1_0_carry[6:1] = { 1'h0, _42_ } | _05_;
-  assign l2_0_sum = _07_ ^ { l1_0_carry[6:1], 1'h0 };
-  assign _08_ = { 1'h0, l1_0_sum } & { _06_, 3'h0 };
+  assign significand_1_0_carry[6:1] = { 1'h0, _42_ } | _05_;
+  assign significand_2_0_sum = _07_ ^ { significand_1_0_carry[6:1], 1'h0 };
+  assign _08_ = { 1'h0, significand_1_0_sum } & { _06_, 3'h0 };
   assign _06_ = a & {4{b[3]}};
-  assign _07_ = { 1'h0, l1_0_sum } ^ { _06_, 3'h0 };
+  assign _07_ = { 1'h0, significand_1_0_sum } ^ { _06_, 3'h0 };
   assign _09_[11:0] = absolute;
-  assign _11_[8:0] = { total, unused };
-  assign _32_[17:0] = l2_2_carry[18:1];
-  assign _36_[17:0] = l3_0_carry[18:1];
-  assign _40_[17:0] = l4_0_carry[18:1];
-  assign _41_[19:0] = { magnitude, unused_24 };
-  assign l1_0_carry[0] = 1'h0;
-  assign l1_0_carry_13[0] = 1'h0;
-  assign l1_2_carry[0] = 1'h0;
-  assign l2_0_carry[0] = 1'h0;
-  assign l2_0_carry_17[0] = 1'h0;
-  assign l2_2_carry[0] = 1'h0;
-  assign l3_0_carry[0] = 1'h0;
-  assign l4_0_carry[0] = 1'h0;
+  assign _11_[8:1] = significand;
+  assign _32_[17:0] = product_2_2_carry[18:1];
+  assign _36_[17:0] = product_3_0_carry[18:1];
+  assign _40_[17:0] = product_4_0_carry[18:1];
+  assign _41_[19:1] = magnitude;
+  assign product_1_0_carry[0] = 1'h0;
+  assign product_1_2_carry[0] = 1'h0;
+  assign product_2_0_carry[0] = 1'h0;
+  assign product_2_2_carry[0] = 1'h0;
+  assign product_3_0_carry[0] = 1'h0;
+  assign product_4_0_carry[0] = 1'h0;
   assign sign = sum[12];
+  assign significand_1_0_carry[0] = 1'h0;
+  assign significand_2_0_carry[0] = 1'h0;
 endmodule
 
-module mixfp4_small_term_exponents(a, b, active, distances, exponent);
+module mixfp4_small_term_exponents(a, b, active, exponent);
   wire _0_;
   wire [4:0] _1_;
-  wire [5:0] _2_;
   input [8:0] a;
   wire [8:0] a;
   output active;
   wire active;
   input [8:0] b;
   wire [8:0] b;
-  output [4:0] distances;
-  wire [4:0] distances;
   output [4:0] exponent;
   wire [4:0] exponent;
   assign _0_ = a[8] | b[8];
   assign active = ~ _0_;
   assign _1_ = a[7:4] + b[7:4];
   assign exponent = _1_ & {5{active}};
-  assign { _2_[5], distances } = exponent - exponent;
-  assign _2_[4:0] = distances;
 endmodule

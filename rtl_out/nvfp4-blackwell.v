@@ -26,6 +26,7 @@ module nvfp4_blackwell(clk, rst, result__ready, step__payload, step__valid, resu
   wire clk;
   wire element0_0_enable_result;
   wire element0_0_enable_terms;
+  reg element0_0_first;
   wire [31:0] element0_0_result;
   wire [31:0] element0_1_result;
   wire [31:0] element0_2_result;
@@ -90,7 +91,9 @@ module nvfp4_blackwell(clk, rst, result__ready, step__payload, step__valid, resu
   wire [31:0] element7_5_result;
   wire [31:0] element7_6_result;
   wire [31:0] element7_7_result;
-  wire [6592:0] operands;
+  reg [2271:0] operands_a;
+  reg [2271:0] operands_b;
+  reg [2047:0] operands_c;
   reg operands_last;
   reg operands_valid;
   output [2047:0] result__payload;
@@ -128,733 +131,733 @@ module nvfp4_blackwell(clk, rst, result__ready, step__payload, step__valid, resu
   always @(posedge clk)
     if (rst) operands_valid <= 1'h0;
     else if (step__ready) operands_valid <= step__valid;
-  reg [4544:0] _15_;
   always @(posedge clk)
-    if (_01_) _15_ <= { step__payload[6656], step__payload[4606:4600], step__payload[4598:4592], step__payload[4590:4584], step__payload[4582:4576], step__payload[4574:4568], step__payload[4566:4560], step__payload[4558:4552], step__payload[4550:4544], step__payload[4542:4536], step__payload[4534:4528], step__payload[4526:4520], step__payload[4518:4512], step__payload[4510:4504], step__payload[4502:4496], step__payload[4494:4488], step__payload[4486:4480], step__payload[4478:4472], step__payload[4470:4464], step__payload[4462:4456], step__payload[4454:4448], step__payload[4446:4440], step__payload[4438:4432], step__payload[4430:4424], step__payload[4422:4416], step__payload[4414:4408], step__payload[4406:4400], step__payload[4398:4392], step__payload[4390:4384], step__payload[4382:4376], step__payload[4374:4368], step__payload[4366:4360], step__payload[4358:2304], step__payload[2302:2296], step__payload[2294:2288], step__payload[2286:2280], step__payload[2278:2272], step__payload[2270:2264], step__payload[2262:2256], step__payload[2254:2248], step__payload[2246:2240], step__payload[2238:2232], step__payload[2230:2224], step__payload[2222:2216], step__payload[2214:2208], step__payload[2206:2200], step__payload[2198:2192], step__payload[2190:2184], step__payload[2182:2176], step__payload[2174:2168], step__payload[2166:2160], step__payload[2158:2152], step__payload[2150:2144], step__payload[2142:2136], step__payload[2134:2128], step__payload[2126:2120], step__payload[2118:2112], step__payload[2110:2104], step__payload[2102:2096], step__payload[2094:2088], step__payload[2086:2080], step__payload[2078:2072], step__payload[2070:2064], step__payload[2062:2056], step__payload[2054:0] };
-  assign { operands[6592], operands[4543:0] } = _15_;
-  reg [2047:0] _16_;
+    if (_03_) operands_c <= step__payload[6655:4608];
   always @(posedge clk)
-    if (_03_) _16_ <= step__payload[6655:4608];
-  assign operands[6591:4544] = _16_;
+    if (_01_) element0_0_first <= step__payload[6656];
+  always @(posedge clk)
+    if (_01_) operands_b <= { step__payload[4606:4600], step__payload[4598:4592], step__payload[4590:4584], step__payload[4582:4576], step__payload[4574:4568], step__payload[4566:4560], step__payload[4558:4552], step__payload[4550:4544], step__payload[4542:4536], step__payload[4534:4528], step__payload[4526:4520], step__payload[4518:4512], step__payload[4510:4504], step__payload[4502:4496], step__payload[4494:4488], step__payload[4486:4480], step__payload[4478:4472], step__payload[4470:4464], step__payload[4462:4456], step__payload[4454:4448], step__payload[4446:4440], step__payload[4438:4432], step__payload[4430:4424], step__payload[4422:4416], step__payload[4414:4408], step__payload[4406:4400], step__payload[4398:4392], step__payload[4390:4384], step__payload[4382:4376], step__payload[4374:4368], step__payload[4366:4360], step__payload[4358:2304] };
+  always @(posedge clk)
+    if (_01_) operands_a <= { step__payload[2302:2296], step__payload[2294:2288], step__payload[2286:2280], step__payload[2278:2272], step__payload[2270:2264], step__payload[2262:2256], step__payload[2254:2248], step__payload[2246:2240], step__payload[2238:2232], step__payload[2230:2224], step__payload[2222:2216], step__payload[2214:2208], step__payload[2206:2200], step__payload[2198:2192], step__payload[2190:2184], step__payload[2182:2176], step__payload[2174:2168], step__payload[2166:2160], step__payload[2158:2152], step__payload[2150:2144], step__payload[2142:2136], step__payload[2134:2128], step__payload[2126:2120], step__payload[2118:2112], step__payload[2110:2104], step__payload[2102:2096], step__payload[2094:2088], step__payload[2086:2080], step__payload[2078:2072], step__payload[2070:2064], step__payload[2062:2056], step__payload[2054:0] };
   assign _03_ = & { step__payload[6656], _01_ };
   nvfp4_blackwell_operand_decoder a0 (
-    .codes(operands[255:0]),
+    .codes(operands_a[255:0]),
     .operand(a0_operand),
-    .scales(operands[2075:2048])
+    .scales(operands_a[2075:2048])
   );
   nvfp4_blackwell_operand_decoder a1 (
-    .codes(operands[511:256]),
+    .codes(operands_a[511:256]),
     .operand(a1_operand),
-    .scales(operands[2103:2076])
+    .scales(operands_a[2103:2076])
   );
   nvfp4_blackwell_operand_decoder a2 (
-    .codes(operands[767:512]),
+    .codes(operands_a[767:512]),
     .operand(a2_operand),
-    .scales(operands[2131:2104])
+    .scales(operands_a[2131:2104])
   );
   nvfp4_blackwell_operand_decoder a3 (
-    .codes(operands[1023:768]),
+    .codes(operands_a[1023:768]),
     .operand(a3_operand),
-    .scales(operands[2159:2132])
+    .scales(operands_a[2159:2132])
   );
   nvfp4_blackwell_operand_decoder a4 (
-    .codes(operands[1279:1024]),
+    .codes(operands_a[1279:1024]),
     .operand(a4_operand),
-    .scales(operands[2187:2160])
+    .scales(operands_a[2187:2160])
   );
   nvfp4_blackwell_operand_decoder a5 (
-    .codes(operands[1535:1280]),
+    .codes(operands_a[1535:1280]),
     .operand(a5_operand),
-    .scales(operands[2215:2188])
+    .scales(operands_a[2215:2188])
   );
   nvfp4_blackwell_operand_decoder a6 (
-    .codes(operands[1791:1536]),
+    .codes(operands_a[1791:1536]),
     .operand(a6_operand),
-    .scales(operands[2243:2216])
+    .scales(operands_a[2243:2216])
   );
   nvfp4_blackwell_operand_decoder a7 (
-    .codes(operands[2047:1792]),
+    .codes(operands_a[2047:1792]),
     .operand(a7_operand),
-    .scales(operands[2271:2244])
+    .scales(operands_a[2271:2244])
   );
   nvfp4_blackwell_operand_decoder b0 (
-    .codes(operands[2527:2272]),
+    .codes(operands_b[255:0]),
     .operand(b0_operand),
-    .scales(operands[4347:4320])
+    .scales(operands_b[2075:2048])
   );
   nvfp4_blackwell_operand_decoder b1 (
-    .codes(operands[2783:2528]),
+    .codes(operands_b[511:256]),
     .operand(b1_operand),
-    .scales(operands[4375:4348])
+    .scales(operands_b[2103:2076])
   );
   nvfp4_blackwell_operand_decoder b2 (
-    .codes(operands[3039:2784]),
+    .codes(operands_b[767:512]),
     .operand(b2_operand),
-    .scales(operands[4403:4376])
+    .scales(operands_b[2131:2104])
   );
   nvfp4_blackwell_operand_decoder b3 (
-    .codes(operands[3295:3040]),
+    .codes(operands_b[1023:768]),
     .operand(b3_operand),
-    .scales(operands[4431:4404])
+    .scales(operands_b[2159:2132])
   );
   nvfp4_blackwell_operand_decoder b4 (
-    .codes(operands[3551:3296]),
+    .codes(operands_b[1279:1024]),
     .operand(b4_operand),
-    .scales(operands[4459:4432])
+    .scales(operands_b[2187:2160])
   );
   nvfp4_blackwell_operand_decoder b5 (
-    .codes(operands[3807:3552]),
+    .codes(operands_b[1535:1280]),
     .operand(b5_operand),
-    .scales(operands[4487:4460])
+    .scales(operands_b[2215:2188])
   );
   nvfp4_blackwell_operand_decoder b6 (
-    .codes(operands[4063:3808]),
+    .codes(operands_b[1791:1536]),
     .operand(b6_operand),
-    .scales(operands[4515:4488])
+    .scales(operands_b[2243:2216])
   );
   nvfp4_blackwell_operand_decoder b7 (
-    .codes(operands[4319:4064]),
+    .codes(operands_b[2047:1792]),
     .operand(b7_operand),
-    .scales(operands[4543:4516])
+    .scales(operands_b[2271:2244])
   );
   nvfp4_blackwell_element element0_0 (
     .a(a0_operand),
     .b(b0_operand),
-    .c(operands[4575:4544]),
+    .c(operands_c[31:0]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[6592]),
+    .first(element0_0_first),
     .result(element0_0_result)
   );
   nvfp4_blackwell_element element0_1 (
     .a(a0_operand),
     .b(b1_operand),
-    .c(operands[4607:4576]),
+    .c(operands_c[63:32]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[6592]),
+    .first(element0_0_first),
     .result(element0_1_result)
   );
   nvfp4_blackwell_element element0_2 (
     .a(a0_operand),
     .b(b2_operand),
-    .c(operands[4639:4608]),
+    .c(operands_c[95:64]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[6592]),
+    .first(element0_0_first),
     .result(element0_2_result)
   );
   nvfp4_blackwell_element element0_3 (
     .a(a0_operand),
     .b(b3_operand),
-    .c(operands[4671:4640]),
+    .c(operands_c[127:96]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[6592]),
+    .first(element0_0_first),
     .result(element0_3_result)
   );
   nvfp4_blackwell_element element0_4 (
     .a(a0_operand),
     .b(b4_operand),
-    .c(operands[4703:4672]),
+    .c(operands_c[159:128]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[6592]),
+    .first(element0_0_first),
     .result(element0_4_result)
   );
   nvfp4_blackwell_element element0_5 (
     .a(a0_operand),
     .b(b5_operand),
-    .c(operands[4735:4704]),
+    .c(operands_c[191:160]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[6592]),
+    .first(element0_0_first),
     .result(element0_5_result)
   );
   nvfp4_blackwell_element element0_6 (
     .a(a0_operand),
     .b(b6_operand),
-    .c(operands[4767:4736]),
+    .c(operands_c[223:192]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[6592]),
+    .first(element0_0_first),
     .result(element0_6_result)
   );
   nvfp4_blackwell_element element0_7 (
     .a(a0_operand),
     .b(b7_operand),
-    .c(operands[4799:4768]),
+    .c(operands_c[255:224]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[6592]),
+    .first(element0_0_first),
     .result(element0_7_result)
   );
   nvfp4_blackwell_element element1_0 (
     .a(a1_operand),
     .b(b0_operand),
-    .c(operands[4831:4800]),
+    .c(operands_c[287:256]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[6592]),
+    .first(element0_0_first),
     .result(element1_0_result)
   );
   nvfp4_blackwell_element element1_1 (
     .a(a1_operand),
     .b(b1_operand),
-    .c(operands[4863:4832]),
+    .c(operands_c[319:288]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[6592]),
+    .first(element0_0_first),
     .result(element1_1_result)
   );
   nvfp4_blackwell_element element1_2 (
     .a(a1_operand),
     .b(b2_operand),
-    .c(operands[4895:4864]),
+    .c(operands_c[351:320]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[6592]),
+    .first(element0_0_first),
     .result(element1_2_result)
   );
   nvfp4_blackwell_element element1_3 (
     .a(a1_operand),
     .b(b3_operand),
-    .c(operands[4927:4896]),
+    .c(operands_c[383:352]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[6592]),
+    .first(element0_0_first),
     .result(element1_3_result)
   );
   nvfp4_blackwell_element element1_4 (
     .a(a1_operand),
     .b(b4_operand),
-    .c(operands[4959:4928]),
+    .c(operands_c[415:384]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[6592]),
+    .first(element0_0_first),
     .result(element1_4_result)
   );
   nvfp4_blackwell_element element1_5 (
     .a(a1_operand),
     .b(b5_operand),
-    .c(operands[4991:4960]),
+    .c(operands_c[447:416]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[6592]),
+    .first(element0_0_first),
     .result(element1_5_result)
   );
   nvfp4_blackwell_element element1_6 (
     .a(a1_operand),
     .b(b6_operand),
-    .c(operands[5023:4992]),
+    .c(operands_c[479:448]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[6592]),
+    .first(element0_0_first),
     .result(element1_6_result)
   );
   nvfp4_blackwell_element element1_7 (
     .a(a1_operand),
     .b(b7_operand),
-    .c(operands[5055:5024]),
+    .c(operands_c[511:480]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[6592]),
+    .first(element0_0_first),
     .result(element1_7_result)
   );
   nvfp4_blackwell_element element2_0 (
     .a(a2_operand),
     .b(b0_operand),
-    .c(operands[5087:5056]),
+    .c(operands_c[543:512]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[6592]),
+    .first(element0_0_first),
     .result(element2_0_result)
   );
   nvfp4_blackwell_element element2_1 (
     .a(a2_operand),
     .b(b1_operand),
-    .c(operands[5119:5088]),
+    .c(operands_c[575:544]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[6592]),
+    .first(element0_0_first),
     .result(element2_1_result)
   );
   nvfp4_blackwell_element element2_2 (
     .a(a2_operand),
     .b(b2_operand),
-    .c(operands[5151:5120]),
+    .c(operands_c[607:576]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[6592]),
+    .first(element0_0_first),
     .result(element2_2_result)
   );
   nvfp4_blackwell_element element2_3 (
     .a(a2_operand),
     .b(b3_operand),
-    .c(operands[5183:5152]),
+    .c(operands_c[639:608]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[6592]),
+    .first(element0_0_first),
     .result(element2_3_result)
   );
   nvfp4_blackwell_element element2_4 (
     .a(a2_operand),
     .b(b4_operand),
-    .c(operands[5215:5184]),
+    .c(operands_c[671:640]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[6592]),
+    .first(element0_0_first),
     .result(element2_4_result)
   );
   nvfp4_blackwell_element element2_5 (
     .a(a2_operand),
     .b(b5_operand),
-    .c(operands[5247:5216]),
+    .c(operands_c[703:672]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[6592]),
+    .first(element0_0_first),
     .result(element2_5_result)
   );
   nvfp4_blackwell_element element2_6 (
     .a(a2_operand),
     .b(b6_operand),
-    .c(operands[5279:5248]),
+    .c(operands_c[735:704]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[6592]),
+    .first(element0_0_first),
     .result(element2_6_result)
   );
   nvfp4_blackwell_element element2_7 (
     .a(a2_operand),
     .b(b7_operand),
-    .c(operands[5311:5280]),
+    .c(operands_c[767:736]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[6592]),
+    .first(element0_0_first),
     .result(element2_7_result)
   );
   nvfp4_blackwell_element element3_0 (
     .a(a3_operand),
     .b(b0_operand),
-    .c(operands[5343:5312]),
+    .c(operands_c[799:768]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[6592]),
+    .first(element0_0_first),
     .result(element3_0_result)
   );
   nvfp4_blackwell_element element3_1 (
     .a(a3_operand),
     .b(b1_operand),
-    .c(operands[5375:5344]),
+    .c(operands_c[831:800]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[6592]),
+    .first(element0_0_first),
     .result(element3_1_result)
   );
   nvfp4_blackwell_element element3_2 (
     .a(a3_operand),
     .b(b2_operand),
-    .c(operands[5407:5376]),
+    .c(operands_c[863:832]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[6592]),
+    .first(element0_0_first),
     .result(element3_2_result)
   );
   nvfp4_blackwell_element element3_3 (
     .a(a3_operand),
     .b(b3_operand),
-    .c(operands[5439:5408]),
+    .c(operands_c[895:864]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[6592]),
+    .first(element0_0_first),
     .result(element3_3_result)
   );
   nvfp4_blackwell_element element3_4 (
     .a(a3_operand),
     .b(b4_operand),
-    .c(operands[5471:5440]),
+    .c(operands_c[927:896]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[6592]),
+    .first(element0_0_first),
     .result(element3_4_result)
   );
   nvfp4_blackwell_element element3_5 (
     .a(a3_operand),
     .b(b5_operand),
-    .c(operands[5503:5472]),
+    .c(operands_c[959:928]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[6592]),
+    .first(element0_0_first),
     .result(element3_5_result)
   );
   nvfp4_blackwell_element element3_6 (
     .a(a3_operand),
     .b(b6_operand),
-    .c(operands[5535:5504]),
+    .c(operands_c[991:960]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[6592]),
+    .first(element0_0_first),
     .result(element3_6_result)
   );
   nvfp4_blackwell_element element3_7 (
     .a(a3_operand),
     .b(b7_operand),
-    .c(operands[5567:5536]),
+    .c(operands_c[1023:992]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[6592]),
+    .first(element0_0_first),
     .result(element3_7_result)
   );
   nvfp4_blackwell_element element4_0 (
     .a(a4_operand),
     .b(b0_operand),
-    .c(operands[5599:5568]),
+    .c(operands_c[1055:1024]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[6592]),
+    .first(element0_0_first),
     .result(element4_0_result)
   );
   nvfp4_blackwell_element element4_1 (
     .a(a4_operand),
     .b(b1_operand),
-    .c(operands[5631:5600]),
+    .c(operands_c[1087:1056]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[6592]),
+    .first(element0_0_first),
     .result(element4_1_result)
   );
   nvfp4_blackwell_element element4_2 (
     .a(a4_operand),
     .b(b2_operand),
-    .c(operands[5663:5632]),
+    .c(operands_c[1119:1088]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[6592]),
+    .first(element0_0_first),
     .result(element4_2_result)
   );
   nvfp4_blackwell_element element4_3 (
     .a(a4_operand),
     .b(b3_operand),
-    .c(operands[5695:5664]),
+    .c(operands_c[1151:1120]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[6592]),
+    .first(element0_0_first),
     .result(element4_3_result)
   );
   nvfp4_blackwell_element element4_4 (
     .a(a4_operand),
     .b(b4_operand),
-    .c(operands[5727:5696]),
+    .c(operands_c[1183:1152]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[6592]),
+    .first(element0_0_first),
     .result(element4_4_result)
   );
   nvfp4_blackwell_element element4_5 (
     .a(a4_operand),
     .b(b5_operand),
-    .c(operands[5759:5728]),
+    .c(operands_c[1215:1184]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[6592]),
+    .first(element0_0_first),
     .result(element4_5_result)
   );
   nvfp4_blackwell_element element4_6 (
     .a(a4_operand),
     .b(b6_operand),
-    .c(operands[5791:5760]),
+    .c(operands_c[1247:1216]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[6592]),
+    .first(element0_0_first),
     .result(element4_6_result)
   );
   nvfp4_blackwell_element element4_7 (
     .a(a4_operand),
     .b(b7_operand),
-    .c(operands[5823:5792]),
+    .c(operands_c[1279:1248]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[6592]),
+    .first(element0_0_first),
     .result(element4_7_result)
   );
   nvfp4_blackwell_element element5_0 (
     .a(a5_operand),
     .b(b0_operand),
-    .c(operands[5855:5824]),
+    .c(operands_c[1311:1280]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[6592]),
+    .first(element0_0_first),
     .result(element5_0_result)
   );
   nvfp4_blackwell_element element5_1 (
     .a(a5_operand),
     .b(b1_operand),
-    .c(operands[5887:5856]),
+    .c(operands_c[1343:1312]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[6592]),
+    .first(element0_0_first),
     .result(element5_1_result)
   );
   nvfp4_blackwell_element element5_2 (
     .a(a5_operand),
     .b(b2_operand),
-    .c(operands[5919:5888]),
+    .c(operands_c[1375:1344]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[6592]),
+    .first(element0_0_first),
     .result(element5_2_result)
   );
   nvfp4_blackwell_element element5_3 (
     .a(a5_operand),
     .b(b3_operand),
-    .c(operands[5951:5920]),
+    .c(operands_c[1407:1376]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[6592]),
+    .first(element0_0_first),
     .result(element5_3_result)
   );
   nvfp4_blackwell_element element5_4 (
     .a(a5_operand),
     .b(b4_operand),
-    .c(operands[5983:5952]),
+    .c(operands_c[1439:1408]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[6592]),
+    .first(element0_0_first),
     .result(element5_4_result)
   );
   nvfp4_blackwell_element element5_5 (
     .a(a5_operand),
     .b(b5_operand),
-    .c(operands[6015:5984]),
+    .c(operands_c[1471:1440]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[6592]),
+    .first(element0_0_first),
     .result(element5_5_result)
   );
   nvfp4_blackwell_element element5_6 (
     .a(a5_operand),
     .b(b6_operand),
-    .c(operands[6047:6016]),
+    .c(operands_c[1503:1472]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[6592]),
+    .first(element0_0_first),
     .result(element5_6_result)
   );
   nvfp4_blackwell_element element5_7 (
     .a(a5_operand),
     .b(b7_operand),
-    .c(operands[6079:6048]),
+    .c(operands_c[1535:1504]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[6592]),
+    .first(element0_0_first),
     .result(element5_7_result)
   );
   nvfp4_blackwell_element element6_0 (
     .a(a6_operand),
     .b(b0_operand),
-    .c(operands[6111:6080]),
+    .c(operands_c[1567:1536]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[6592]),
+    .first(element0_0_first),
     .result(element6_0_result)
   );
   nvfp4_blackwell_element element6_1 (
     .a(a6_operand),
     .b(b1_operand),
-    .c(operands[6143:6112]),
+    .c(operands_c[1599:1568]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[6592]),
+    .first(element0_0_first),
     .result(element6_1_result)
   );
   nvfp4_blackwell_element element6_2 (
     .a(a6_operand),
     .b(b2_operand),
-    .c(operands[6175:6144]),
+    .c(operands_c[1631:1600]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[6592]),
+    .first(element0_0_first),
     .result(element6_2_result)
   );
   nvfp4_blackwell_element element6_3 (
     .a(a6_operand),
     .b(b3_operand),
-    .c(operands[6207:6176]),
+    .c(operands_c[1663:1632]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[6592]),
+    .first(element0_0_first),
     .result(element6_3_result)
   );
   nvfp4_blackwell_element element6_4 (
     .a(a6_operand),
     .b(b4_operand),
-    .c(operands[6239:6208]),
+    .c(operands_c[1695:1664]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[6592]),
+    .first(element0_0_first),
     .result(element6_4_result)
   );
   nvfp4_blackwell_element element6_5 (
     .a(a6_operand),
     .b(b5_operand),
-    .c(operands[6271:6240]),
+    .c(operands_c[1727:1696]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[6592]),
+    .first(element0_0_first),
     .result(element6_5_result)
   );
   nvfp4_blackwell_element element6_6 (
     .a(a6_operand),
     .b(b6_operand),
-    .c(operands[6303:6272]),
+    .c(operands_c[1759:1728]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[6592]),
+    .first(element0_0_first),
     .result(element6_6_result)
   );
   nvfp4_blackwell_element element6_7 (
     .a(a6_operand),
     .b(b7_operand),
-    .c(operands[6335:6304]),
+    .c(operands_c[1791:1760]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[6592]),
+    .first(element0_0_first),
     .result(element6_7_result)
   );
   nvfp4_blackwell_element element7_0 (
     .a(a7_operand),
     .b(b0_operand),
-    .c(operands[6367:6336]),
+    .c(operands_c[1823:1792]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[6592]),
+    .first(element0_0_first),
     .result(element7_0_result)
   );
   nvfp4_blackwell_element element7_1 (
     .a(a7_operand),
     .b(b1_operand),
-    .c(operands[6399:6368]),
+    .c(operands_c[1855:1824]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[6592]),
+    .first(element0_0_first),
     .result(element7_1_result)
   );
   nvfp4_blackwell_element element7_2 (
     .a(a7_operand),
     .b(b2_operand),
-    .c(operands[6431:6400]),
+    .c(operands_c[1887:1856]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[6592]),
+    .first(element0_0_first),
     .result(element7_2_result)
   );
   nvfp4_blackwell_element element7_3 (
     .a(a7_operand),
     .b(b3_operand),
-    .c(operands[6463:6432]),
+    .c(operands_c[1919:1888]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[6592]),
+    .first(element0_0_first),
     .result(element7_3_result)
   );
   nvfp4_blackwell_element element7_4 (
     .a(a7_operand),
     .b(b4_operand),
-    .c(operands[6495:6464]),
+    .c(operands_c[1951:1920]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[6592]),
+    .first(element0_0_first),
     .result(element7_4_result)
   );
   nvfp4_blackwell_element element7_5 (
     .a(a7_operand),
     .b(b5_operand),
-    .c(operands[6527:6496]),
+    .c(operands_c[1983:1952]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[6592]),
+    .first(element0_0_first),
     .result(element7_5_result)
   );
   nvfp4_blackwell_element element7_6 (
     .a(a7_operand),
     .b(b6_operand),
-    .c(operands[6559:6528]),
+    .c(operands_c[2015:1984]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[6592]),
+    .first(element0_0_first),
     .result(element7_6_result)
   );
   nvfp4_blackwell_element element7_7 (
     .a(a7_operand),
     .b(b7_operand),
-    .c(operands[6591:6560]),
+    .c(operands_c[2047:2016]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
-    .first(operands[6592]),
+    .first(element0_0_first),
     .result(element7_7_result)
   );
   assign result__payload = { element7_7_result, element7_6_result, element7_5_result, element7_4_result, element7_3_result, element7_2_result, element7_1_result, element7_0_result, element6_7_result, element6_6_result, element6_5_result, element6_4_result, element6_3_result, element6_2_result, element6_1_result, element6_0_result, element5_7_result, element5_6_result, element5_5_result, element5_4_result, element5_3_result, element5_2_result, element5_1_result, element5_0_result, element4_7_result, element4_6_result, element4_5_result, element4_4_result, element4_3_result, element4_2_result, element4_1_result, element4_0_result, element3_7_result, element3_6_result, element3_5_result, element3_4_result, element3_3_result, element3_2_result, element3_1_result, element3_0_result, element2_7_result, element2_6_result, element2_5_result, element2_4_result, element2_3_result, element2_2_result, element2_1_result, element2_0_result, element1_7_result, element1_6_result, element1_5_result, element1_4_result, element1_3_result, element1_2_result, element1_1_result, element1_0_result, element0_7_result, element0_6_result, element0_5_result, element0_4_result, element0_3_result, element0_2_result, element0_1_result, element0_0_result };
@@ -944,12 +947,6 @@ module nvfp4_blackwell_accumulate(c, terms, d);
   wire [7:0] exponent;
   wire increment;
   wire [47:0] inverted;
-  wire [47:0] l1_0_carry;
-  wire [46:0] l1_0_sum;
-  wire [48:0] l2_0_carry;
-  wire [47:0] l2_0_sum;
-  wire [48:0] l3_0_carry;
-  wire [48:0] l3_0_sum;
   wire [8:0] lead;
   wire [47:0] normal1;
   wire [47:0] normal16;
@@ -999,7 +996,12 @@ module nvfp4_blackwell_accumulate(c, terms, d);
   input [106:0] terms;
   wire [106:0] terms;
   wire [48:0] total;
-  wire unused;
+  wire [47:0] total_1_0_carry;
+  wire [46:0] total_1_0_sum;
+  wire [48:0] total_2_0_carry;
+  wire [47:0] total_2_0_sum;
+  wire [48:0] total_3_0_carry;
+  wire [48:0] total_3_0_sum;
   assign lead = c[30:23] - _000_;
   assign c_leads = ~ lead[8];
   assign _011_ = - lead;
@@ -1054,7 +1056,7 @@ module nvfp4_blackwell_accumulate(c, terms, d);
   assign term3_by32 = saturated3[5] ? { 32'h00000000, term3_by16[45:32] } : term3_by16;
   assign subtract3 = terms[75] ^ c[31];
   assign _042_ = { _039_, _038_ } ^ { _041_, _040_ };
-  assign l1_0_sum = _042_ ^ { _044_, _043_ };
+  assign total_1_0_sum = _042_ ^ { _044_, _043_ };
   assign _045_ = { _039_, _038_ } & { _041_, _040_ };
   assign _043_ = term2_by32 ^ {46{subtract2}};
   assign _044_ = ~ subtract2;
@@ -1063,20 +1065,20 @@ module nvfp4_blackwell_accumulate(c, terms, d);
   assign _040_ = term1_by32 ^ {46{subtract1}};
   assign _041_ = ~ subtract1;
   assign _046_ = { _044_, _043_ } & _042_;
-  assign l1_0_carry[47:1] = _045_ | _046_;
-  assign l2_0_sum = { 1'h0, _049_ } ^ { l1_0_carry[47:1], subtract3 };
-  assign _050_ = { _048_, _047_ } & l1_0_sum;
+  assign total_1_0_carry[47:1] = _045_ | _046_;
+  assign total_2_0_sum = { 1'h0, _049_ } ^ { total_1_0_carry[47:1], subtract3 };
+  assign _050_ = { _048_, _047_ } & total_1_0_sum;
   assign _047_ = term3_by32 ^ {46{subtract3}};
   assign _048_ = ~ subtract3;
-  assign _049_ = { _048_, _047_ } ^ l1_0_sum;
-  assign _051_ = { l1_0_carry[47:1], subtract3 } & { 1'h0, _049_ };
-  assign l2_0_carry[48:1] = { 1'h0, _050_ } | _051_;
-  assign l3_0_sum = _001_ ^ { l2_0_carry[48:1], subtract2 };
-  assign _002_ = { 1'h0, l2_0_sum } & { 13'h0000, c_by32 };
-  assign _001_ = { 1'h0, l2_0_sum } ^ { 13'h0000, c_by32 };
-  assign _003_ = { l2_0_carry[48:1], subtract2 } & _001_;
-  assign { _004_[48], l3_0_carry[48:1] } = _002_ | _003_;
-  assign { _005_[50], total, unused } = { l3_0_sum, 1'h1 } + { l3_0_carry[48:1], subtract1, subtract0 };
+  assign _049_ = { _048_, _047_ } ^ total_1_0_sum;
+  assign _051_ = { total_1_0_carry[47:1], subtract3 } & { 1'h0, _049_ };
+  assign total_2_0_carry[48:1] = { 1'h0, _050_ } | _051_;
+  assign total_3_0_sum = _001_ ^ { total_2_0_carry[48:1], subtract2 };
+  assign _002_ = { 1'h0, total_2_0_sum } & { 13'h0000, c_by32 };
+  assign _001_ = { 1'h0, total_2_0_sum } ^ { 13'h0000, c_by32 };
+  assign _003_ = { total_2_0_carry[48:1], subtract2 } & _001_;
+  assign { _004_[48], total_3_0_carry[48:1] } = _002_ | _003_;
+  assign { _005_[50], total, _005_[0] } = { total_3_0_sum, 1'h1 } + { total_3_0_carry[48:1], subtract1, subtract0 };
   assign inverted = total[47:0] ^ {48{_006_}};
   assign _007_ = | inverted[47:16];
   assign skip32 = ~ _007_;
@@ -1124,8 +1126,8 @@ module nvfp4_blackwell_accumulate(c, terms, d);
   assign _056_ = _019_ ? _029_ : 1'h0;
   assign _057_ = _025_ ? _028_ : _056_;
   assign d_sign = _023_ ? 1'h0 : _057_;
-  assign _004_[47:0] = l3_0_carry[48:1];
-  assign _005_[49:0] = { total, unused };
+  assign _004_[47:0] = total_3_0_carry[48:1];
+  assign _005_[49:1] = total;
   assign _008_[7:0] = distance0;
   assign _018_[7:0] = exponent;
   assign _030_[7:0] = distance1;
@@ -1133,9 +1135,9 @@ module nvfp4_blackwell_accumulate(c, terms, d);
   assign _034_[7:0] = distance2;
   assign _036_[7:0] = distance3;
   assign d = { d_sign, d_exponent, d_fraction };
-  assign l1_0_carry[0] = subtract3;
-  assign l2_0_carry[0] = subtract2;
-  assign l3_0_carry[0] = subtract1;
+  assign total_1_0_carry[0] = subtract3;
+  assign total_2_0_carry[0] = subtract2;
+  assign total_3_0_carry[0] = subtract1;
 endmodule
 
 module nvfp4_blackwell_dot_product(a, b, sum);
@@ -1147,71 +1149,71 @@ module nvfp4_blackwell_dot_product(a, b, sum);
   wire [1:0] _005_;
   wire [1:0] _006_;
   wire [4:0] _007_;
-  wire [7:0] _008_;
-  wire [9:0] _009_;
-  wire [1:0] _010_;
+  wire [4:0] _008_;
+  wire [7:0] _009_;
+  wire [9:0] _010_;
   wire [1:0] _011_;
-  wire [4:0] _012_;
-  wire [7:0] _013_;
-  wire [1:0] _014_;
-  wire [9:0] _015_;
+  wire [1:0] _012_;
+  wire [4:0] _013_;
+  wire [4:0] _014_;
+  wire [7:0] _015_;
   wire [1:0] _016_;
-  wire [1:0] _017_;
-  wire [4:0] _018_;
+  wire [9:0] _017_;
+  wire [1:0] _018_;
   wire [1:0] _019_;
-  wire [7:0] _020_;
-  wire [9:0] _021_;
+  wire [4:0] _020_;
+  wire [4:0] _021_;
   wire [1:0] _022_;
-  wire [1:0] _023_;
-  wire [4:0] _024_;
-  wire [7:0] _025_;
-  wire [9:0] _026_;
-  wire [1:0] _027_;
-  wire [1:0] _028_;
+  wire [7:0] _023_;
+  wire [9:0] _024_;
+  wire [1:0] _025_;
+  wire [1:0] _026_;
+  wire [4:0] _027_;
+  wire [4:0] _028_;
   wire [4:0] _029_;
   wire [7:0] _030_;
   wire [9:0] _031_;
   wire [1:0] _032_;
   wire [1:0] _033_;
   wire [4:0] _034_;
-  wire [7:0] _035_;
-  wire [9:0] _036_;
-  wire [4:0] _037_;
+  wire [4:0] _035_;
+  wire [7:0] _036_;
+  wire [9:0] _037_;
   wire [1:0] _038_;
   wire [1:0] _039_;
   wire [4:0] _040_;
-  wire [7:0] _041_;
-  wire [9:0] _042_;
-  wire [8:0] _043_;
-  wire [8:0] _044_;
-  wire [8:0] _045_;
-  wire [8:0] _046_;
-  wire [8:0] _047_;
-  wire [1:0] _048_;
-  wire [8:0] _049_;
-  wire [8:0] _050_;
+  wire [4:0] _041_;
+  wire [7:0] _042_;
+  wire [9:0] _043_;
+  wire [4:0] _044_;
+  wire [1:0] _045_;
+  wire [1:0] _046_;
+  wire [4:0] _047_;
+  wire [4:0] _048_;
+  wire [7:0] _049_;
+  wire [9:0] _050_;
   wire [8:0] _051_;
   wire [8:0] _052_;
   wire [8:0] _053_;
   wire [8:0] _054_;
-  wire [7:0] _055_;
-  wire [8:0] _056_;
+  wire [8:0] _055_;
+  wire [1:0] _056_;
   wire [8:0] _057_;
   wire [8:0] _058_;
   wire [8:0] _059_;
   wire [8:0] _060_;
   wire [8:0] _061_;
-  wire [9:0] _062_;
-  wire [8:0] _063_;
+  wire [8:0] _062_;
+  wire [7:0] _063_;
   wire [8:0] _064_;
   wire [8:0] _065_;
   wire [8:0] _066_;
-  wire [9:0] _067_;
-  wire [9:0] _068_;
-  wire [9:0] _069_;
+  wire [8:0] _067_;
+  wire [8:0] _068_;
+  wire [8:0] _069_;
   wire [9:0] _070_;
-  wire [9:0] _071_;
-  wire [9:0] _072_;
+  wire [8:0] _071_;
+  wire [8:0] _072_;
   wire [8:0] _073_;
   wire [8:0] _074_;
   wire [9:0] _075_;
@@ -1220,86 +1222,88 @@ module nvfp4_blackwell_dot_product(a, b, sum);
   wire [9:0] _078_;
   wire [9:0] _079_;
   wire [9:0] _080_;
-  wire [1:0] _081_;
-  wire [10:0] _082_;
-  wire [10:0] _083_;
-  wire [10:0] _084_;
-  wire [10:0] _085_;
-  wire [10:0] _086_;
-  wire [10:0] _087_;
-  wire [1:0] _088_;
-  wire [11:0] _089_;
-  wire [11:0] _090_;
-  wire [11:0] _091_;
-  wire [12:0] _092_;
-  wire [12:0] _093_;
-  wire [14:0] _094_;
-  wire [4:0] _095_;
-  wire [7:0] _096_;
-  wire [9:0] _097_;
-  wire [1:0] _098_;
-  wire [1:0] _099_;
-  wire [4:0] _100_;
-  wire [7:0] _101_;
-  wire [9:0] _102_;
-  wire [1:0] _103_;
-  wire [1:0] _104_;
+  wire [8:0] _081_;
+  wire [8:0] _082_;
+  wire [9:0] _083_;
+  wire [9:0] _084_;
+  wire [9:0] _085_;
+  wire [9:0] _086_;
+  wire [9:0] _087_;
+  wire [9:0] _088_;
+  wire [1:0] _089_;
+  wire [10:0] _090_;
+  wire [10:0] _091_;
+  wire [10:0] _092_;
+  wire [10:0] _093_;
+  wire [10:0] _094_;
+  wire [10:0] _095_;
+  wire [1:0] _096_;
+  wire [11:0] _097_;
+  wire [11:0] _098_;
+  wire [11:0] _099_;
+  wire [12:0] _100_;
+  wire [12:0] _101_;
+  wire [14:0] _102_;
+  wire [4:0] _103_;
+  wire [4:0] _104_;
   wire [4:0] _105_;
   wire [7:0] _106_;
   wire [9:0] _107_;
-  wire [4:0] _108_;
+  wire [1:0] _108_;
   wire [1:0] _109_;
-  wire [1:0] _110_;
+  wire [4:0] _110_;
   wire [4:0] _111_;
   wire [7:0] _112_;
   wire [9:0] _113_;
   wire [1:0] _114_;
   wire [1:0] _115_;
   wire [4:0] _116_;
-  wire [7:0] _117_;
-  wire [9:0] _118_;
-  wire [1:0] _119_;
-  wire [1:0] _120_;
-  wire [7:0] _121_;
-  wire [4:0] _122_;
-  wire [7:0] _123_;
-  wire [9:0] _124_;
-  wire [1:0] _125_;
-  wire [1:0] _126_;
+  wire [4:0] _117_;
+  wire [7:0] _118_;
+  wire [9:0] _119_;
+  wire [4:0] _120_;
+  wire [1:0] _121_;
+  wire [1:0] _122_;
+  wire [4:0] _123_;
+  wire [4:0] _124_;
+  wire [7:0] _125_;
+  wire [9:0] _126_;
+  wire [1:0] _127_;
+  wire [1:0] _128_;
+  wire [4:0] _129_;
+  wire [4:0] _130_;
+  wire [7:0] _131_;
+  wire [9:0] _132_;
+  wire [1:0] _133_;
+  wire [1:0] _134_;
+  wire [4:0] _135_;
+  wire [7:0] _136_;
+  wire [4:0] _137_;
+  wire [7:0] _138_;
+  wire [9:0] _139_;
+  wire [1:0] _140_;
+  wire [1:0] _141_;
+  wire [4:0] _142_;
   input [79:0] a;
   wire [79:0] a;
   input [79:0] b;
   wire [79:0] b;
-  wire [9:0] l1_0_carry;
-  wire [8:0] l1_0_sum;
-  wire [9:0] l1_2_carry;
-  wire [8:0] l1_2_sum;
-  wire [9:0] l1_4_carry;
-  wire [8:0] l1_4_sum;
-  wire [9:0] l1_6_carry;
-  wire [8:0] l1_6_sum;
-  wire [9:0] l1_8_carry;
-  wire [8:0] l1_8_sum;
-  wire [9:0] l2_0_carry;
-  wire [8:0] l2_0_sum;
-  wire [9:0] l2_2_carry;
-  wire [8:0] l2_2_sum;
-  wire [10:0] l2_4_carry;
-  wire [9:0] l2_4_sum;
-  wire [10:0] l2_6_carry;
-  wire [9:0] l2_6_sum;
-  wire [10:0] l3_0_carry;
-  wire [9:0] l3_0_sum;
-  wire [10:0] l3_2_carry;
-  wire [9:0] l3_2_sum;
-  wire [11:0] l4_0_carry;
-  wire [10:0] l4_0_sum;
-  wire [11:0] l4_2_carry;
-  wire [10:0] l4_2_sum;
-  wire [12:0] l5_0_carry;
-  wire [11:0] l5_0_sum;
-  wire [12:0] l6_0_carry;
-  wire [12:0] l6_0_sum;
+  wire [3:0] product0;
+  wire [3:0] product1;
+  wire [3:0] product10;
+  wire [3:0] product11;
+  wire [3:0] product12;
+  wire [3:0] product13;
+  wire [3:0] product14;
+  wire [3:0] product15;
+  wire [3:0] product2;
+  wire [3:0] product3;
+  wire [3:0] product4;
+  wire [3:0] product5;
+  wire [3:0] product6;
+  wire [3:0] product7;
+  wire [3:0] product8;
+  wire [3:0] product9;
   wire [6:0] shifted0_a;
   wire [7:0] shifted0_b;
   wire [6:0] shifted10_a;
@@ -1350,40 +1354,37 @@ module nvfp4_blackwell_dot_product(a, b, sum);
   wire sign9;
   output [12:0] sum;
   wire [12:0] sum;
-  wire [3:0] total;
-  wire [3:0] total_10;
-  wire [12:0] total_130;
-  wire [3:0] total_16;
-  wire [3:0] total_22;
-  wire [3:0] total_28;
-  wire [3:0] total_34;
-  wire [3:0] total_40;
-  wire [3:0] total_46;
-  wire [3:0] total_52;
-  wire [3:0] total_58;
-  wire [3:0] total_64;
-  wire [3:0] total_70;
-  wire [3:0] total_76;
-  wire [3:0] total_82;
-  wire [3:0] total_88;
-  wire [3:0] total_94;
-  wire unused;
-  wire unused_129;
-  wire unused_15;
-  wire unused_21;
-  wire unused_27;
-  wire unused_33;
-  wire unused_39;
-  wire unused_45;
-  wire unused_51;
-  wire unused_57;
-  wire unused_63;
-  wire unused_69;
-  wire unused_75;
-  wire unused_81;
-  wire unused_87;
-  wire unused_9;
-  wire unused_93;
+  wire [12:0] total;
+  wire [9:0] total_1_0_carry;
+  wire [8:0] total_1_0_sum;
+  wire [9:0] total_1_2_carry;
+  wire [8:0] total_1_2_sum;
+  wire [9:0] total_1_4_carry;
+  wire [8:0] total_1_4_sum;
+  wire [9:0] total_1_6_carry;
+  wire [8:0] total_1_6_sum;
+  wire [9:0] total_1_8_carry;
+  wire [8:0] total_1_8_sum;
+  wire [9:0] total_2_0_carry;
+  wire [8:0] total_2_0_sum;
+  wire [9:0] total_2_2_carry;
+  wire [8:0] total_2_2_sum;
+  wire [10:0] total_2_4_carry;
+  wire [9:0] total_2_4_sum;
+  wire [10:0] total_2_6_carry;
+  wire [9:0] total_2_6_sum;
+  wire [10:0] total_3_0_carry;
+  wire [9:0] total_3_0_sum;
+  wire [10:0] total_3_2_carry;
+  wire [9:0] total_3_2_sum;
+  wire [11:0] total_4_0_carry;
+  wire [10:0] total_4_0_sum;
+  wire [11:0] total_4_2_carry;
+  wire [10:0] total_4_2_sum;
+  wire [12:0] total_5_0_carry;
+  wire [11:0] total_5_0_sum;
+  wire [12:0] total_6_0_carry;
+  wire [12:0] total_6_0_sum;
   wire [8:0] word0;
   wire [8:0] word1;
   wire [8:0] word10;
@@ -1401,90 +1402,90 @@ module nvfp4_blackwell_dot_product(a, b, sum);
   wire [8:0] word8;
   wire [8:0] word9;
   assign _000_ = a[1:0] & {2{b[0]}};
-  assign _048_ = a[1:0] & {2{b[1]}};
-  assign { total, unused } = { _000_, 1'h1 } + { _048_, 2'h0 };
-  assign _108_ = a[2] ? { total, 1'h0 } : { 1'h0, total };
-  assign shifted0_a = a[3] ? { 1'h0, total, 2'h0 } : { 2'h0, _108_ };
-  assign _121_ = b[2] ? { shifted0_a, 1'h0 } : { 1'h0, shifted0_a };
-  assign { _001_[9:8], shifted0_b } = b[3] ? { 1'h0, shifted0_a, 2'h0 } : { 2'h0, _121_ };
+  assign _056_ = a[1:0] & {2{b[1]}};
+  assign { product0, _104_[0] } = { _000_, 1'h1 } + { _056_, 2'h0 };
+  assign _120_ = a[2] ? { product0, 1'h0 } : { 1'h0, product0 };
+  assign shifted0_a = a[3] ? { 1'h0, product0, 2'h0 } : { 2'h0, _120_ };
+  assign _136_ = b[2] ? { shifted0_a, 1'h0 } : { 1'h0, shifted0_a };
+  assign { _001_[9:8], shifted0_b } = b[3] ? { 1'h0, shifted0_a, 2'h0 } : { 2'h0, _136_ };
   assign sign0 = a[4] ^ b[4];
   assign word0[7:0] = shifted0_b ^ {8{sign0}};
   assign word0[8] = ~ sign0;
-  assign _014_ = a[6:5] & {2{b[5]}};
-  assign _019_ = a[6:5] & {2{b[6]}};
-  assign { total_10, unused_9 } = { _014_, 1'h1 } + { _019_, 2'h0 };
-  assign _037_ = a[7] ? { total_10, 1'h0 } : { 1'h0, total_10 };
-  assign shifted1_a = a[8] ? { 1'h0, total_10, 2'h0 } : { 2'h0, _037_ };
-  assign _055_ = b[7] ? { shifted1_a, 1'h0 } : { 1'h0, shifted1_a };
-  assign { _062_[9:8], shifted1_b } = b[8] ? { 1'h0, shifted1_a, 2'h0 } : { 2'h0, _055_ };
+  assign _016_ = a[6:5] & {2{b[5]}};
+  assign _022_ = a[6:5] & {2{b[6]}};
+  assign { product1, _028_[0] } = { _016_, 1'h1 } + { _022_, 2'h0 };
+  assign _044_ = a[7] ? { product1, 1'h0 } : { 1'h0, product1 };
+  assign shifted1_a = a[8] ? { 1'h0, product1, 2'h0 } : { 2'h0, _044_ };
+  assign _063_ = b[7] ? { shifted1_a, 1'h0 } : { 1'h0, shifted1_a };
+  assign { _070_[9:8], shifted1_b } = b[8] ? { 1'h0, shifted1_a, 2'h0 } : { 2'h0, _063_ };
   assign sign1 = a[9] ^ b[9];
   assign word1[7:0] = shifted1_b ^ {8{sign1}};
   assign word1[8] = ~ sign1;
-  assign _081_ = a[11:10] & {2{b[10]}};
-  assign _088_ = a[11:10] & {2{b[11]}};
-  assign { total_16, unused_15 } = { _081_, 1'h1 } + { _088_, 2'h0 };
-  assign _095_ = a[12] ? { total_16, 1'h0 } : { 1'h0, total_16 };
-  assign shifted2_a = a[13] ? { 1'h0, total_16, 2'h0 } : { 2'h0, _095_ };
-  assign _096_ = b[12] ? { shifted2_a, 1'h0 } : { 1'h0, shifted2_a };
-  assign { _097_[9:8], shifted2_b } = b[13] ? { 1'h0, shifted2_a, 2'h0 } : { 2'h0, _096_ };
+  assign _089_ = a[11:10] & {2{b[10]}};
+  assign _096_ = a[11:10] & {2{b[11]}};
+  assign { product2, _103_[0] } = { _089_, 1'h1 } + { _096_, 2'h0 };
+  assign _105_ = a[12] ? { product2, 1'h0 } : { 1'h0, product2 };
+  assign shifted2_a = a[13] ? { 1'h0, product2, 2'h0 } : { 2'h0, _105_ };
+  assign _106_ = b[12] ? { shifted2_a, 1'h0 } : { 1'h0, shifted2_a };
+  assign { _107_[9:8], shifted2_b } = b[13] ? { 1'h0, shifted2_a, 2'h0 } : { 2'h0, _106_ };
   assign sign2 = a[14] ^ b[14];
   assign word2[7:0] = shifted2_b ^ {8{sign2}};
   assign word2[8] = ~ sign2;
-  assign _098_ = a[16:15] & {2{b[15]}};
-  assign _099_ = a[16:15] & {2{b[16]}};
-  assign { total_22, unused_21 } = { _098_, 1'h1 } + { _099_, 2'h0 };
-  assign _100_ = a[17] ? { total_22, 1'h0 } : { 1'h0, total_22 };
-  assign shifted3_a = a[18] ? { 1'h0, total_22, 2'h0 } : { 2'h0, _100_ };
-  assign _101_ = b[17] ? { shifted3_a, 1'h0 } : { 1'h0, shifted3_a };
-  assign { _102_[9:8], shifted3_b } = b[18] ? { 1'h0, shifted3_a, 2'h0 } : { 2'h0, _101_ };
+  assign _108_ = a[16:15] & {2{b[15]}};
+  assign _109_ = a[16:15] & {2{b[16]}};
+  assign { product3, _110_[0] } = { _108_, 1'h1 } + { _109_, 2'h0 };
+  assign _111_ = a[17] ? { product3, 1'h0 } : { 1'h0, product3 };
+  assign shifted3_a = a[18] ? { 1'h0, product3, 2'h0 } : { 2'h0, _111_ };
+  assign _112_ = b[17] ? { shifted3_a, 1'h0 } : { 1'h0, shifted3_a };
+  assign { _113_[9:8], shifted3_b } = b[18] ? { 1'h0, shifted3_a, 2'h0 } : { 2'h0, _112_ };
   assign sign3 = a[19] ^ b[19];
   assign word3[7:0] = shifted3_b ^ {8{sign3}};
   assign word3[8] = ~ sign3;
-  assign _103_ = a[21:20] & {2{b[20]}};
-  assign _104_ = a[21:20] & {2{b[21]}};
-  assign { total_28, unused_27 } = { _103_, 1'h1 } + { _104_, 2'h0 };
-  assign _105_ = a[22] ? { total_28, 1'h0 } : { 1'h0, total_28 };
-  assign shifted4_a = a[23] ? { 1'h0, total_28, 2'h0 } : { 2'h0, _105_ };
-  assign _106_ = b[22] ? { shifted4_a, 1'h0 } : { 1'h0, shifted4_a };
-  assign { _107_[9:8], shifted4_b } = b[23] ? { 1'h0, shifted4_a, 2'h0 } : { 2'h0, _106_ };
+  assign _114_ = a[21:20] & {2{b[20]}};
+  assign _115_ = a[21:20] & {2{b[21]}};
+  assign { product4, _116_[0] } = { _114_, 1'h1 } + { _115_, 2'h0 };
+  assign _117_ = a[22] ? { product4, 1'h0 } : { 1'h0, product4 };
+  assign shifted4_a = a[23] ? { 1'h0, product4, 2'h0 } : { 2'h0, _117_ };
+  assign _118_ = b[22] ? { shifted4_a, 1'h0 } : { 1'h0, shifted4_a };
+  assign { _119_[9:8], shifted4_b } = b[23] ? { 1'h0, shifted4_a, 2'h0 } : { 2'h0, _118_ };
   assign sign4 = a[24] ^ b[24];
   assign word4[7:0] = shifted4_b ^ {8{sign4}};
   assign word4[8] = ~ sign4;
-  assign _109_ = a[26:25] & {2{b[25]}};
-  assign _110_ = a[26:25] & {2{b[26]}};
-  assign { total_34, unused_33 } = { _109_, 1'h1 } + { _110_, 2'h0 };
-  assign _111_ = a[27] ? { total_34, 1'h0 } : { 1'h0, total_34 };
-  assign shifted5_a = a[28] ? { 1'h0, total_34, 2'h0 } : { 2'h0, _111_ };
-  assign _112_ = b[27] ? { shifted5_a, 1'h0 } : { 1'h0, shifted5_a };
-  assign { _113_[9:8], shifted5_b } = b[28] ? { 1'h0, shifted5_a, 2'h0 } : { 2'h0, _112_ };
+  assign _121_ = a[26:25] & {2{b[25]}};
+  assign _122_ = a[26:25] & {2{b[26]}};
+  assign { product5, _123_[0] } = { _121_, 1'h1 } + { _122_, 2'h0 };
+  assign _124_ = a[27] ? { product5, 1'h0 } : { 1'h0, product5 };
+  assign shifted5_a = a[28] ? { 1'h0, product5, 2'h0 } : { 2'h0, _124_ };
+  assign _125_ = b[27] ? { shifted5_a, 1'h0 } : { 1'h0, shifted5_a };
+  assign { _126_[9:8], shifted5_b } = b[28] ? { 1'h0, shifted5_a, 2'h0 } : { 2'h0, _125_ };
   assign sign5 = a[29] ^ b[29];
   assign word5[7:0] = shifted5_b ^ {8{sign5}};
   assign word5[8] = ~ sign5;
-  assign _114_ = a[31:30] & {2{b[30]}};
-  assign _115_ = a[31:30] & {2{b[31]}};
-  assign { total_40, unused_39 } = { _114_, 1'h1 } + { _115_, 2'h0 };
-  assign _116_ = a[32] ? { total_40, 1'h0 } : { 1'h0, total_40 };
-  assign shifted6_a = a[33] ? { 1'h0, total_40, 2'h0 } : { 2'h0, _116_ };
-  assign _117_ = b[32] ? { shifted6_a, 1'h0 } : { 1'h0, shifted6_a };
-  assign { _118_[9:8], shifted6_b } = b[33] ? { 1'h0, shifted6_a, 2'h0 } : { 2'h0, _117_ };
+  assign _127_ = a[31:30] & {2{b[30]}};
+  assign _128_ = a[31:30] & {2{b[31]}};
+  assign { product6, _129_[0] } = { _127_, 1'h1 } + { _128_, 2'h0 };
+  assign _130_ = a[32] ? { product6, 1'h0 } : { 1'h0, product6 };
+  assign shifted6_a = a[33] ? { 1'h0, product6, 2'h0 } : { 2'h0, _130_ };
+  assign _131_ = b[32] ? { shifted6_a, 1'h0 } : { 1'h0, shifted6_a };
+  assign { _132_[9:8], shifted6_b } = b[33] ? { 1'h0, shifted6_a, 2'h0 } : { 2'h0, _131_ };
   assign sign6 = a[34] ^ b[34];
   assign word6[7:0] = shifted6_b ^ {8{sign6}};
   assign word6[8] = ~ sign6;
-  assign _119_ = a[36:35] & {2{b[35]}};
-  assign _120_ = a[36:35] & {2{b[36]}};
-  assign { total_46, unused_45 } = { _119_, 1'h1 } + { _120_, 2'h0 };
-  assign _122_ = a[37] ? { total_46, 1'h0 } : { 1'h0, total_46 };
-  assign shifted7_a = a[38] ? { 1'h0, total_46, 2'h0 } : { 2'h0, _122_ };
-  assign _123_ = b[37] ? { shifted7_a, 1'h0 } : { 1'h0, shifted7_a };
-  assign { _124_[9:8], shifted7_b } = b[38] ? { 1'h0, shifted7_a, 2'h0 } : { 2'h0, _123_ };
+  assign _133_ = a[36:35] & {2{b[35]}};
+  assign _134_ = a[36:35] & {2{b[36]}};
+  assign { product7, _135_[0] } = { _133_, 1'h1 } + { _134_, 2'h0 };
+  assign _137_ = a[37] ? { product7, 1'h0 } : { 1'h0, product7 };
+  assign shifted7_a = a[38] ? { 1'h0, product7, 2'h0 } : { 2'h0, _137_ };
+  assign _138_ = b[37] ? { shifted7_a, 1'h0 } : { 1'h0, shifted7_a };
+  assign { _139_[9:8], shifted7_b } = b[38] ? { 1'h0, shifted7_a, 2'h0 } : { 2'h0, _138_ };
   assign sign7 = a[39] ^ b[39];
   assign word7[7:0] = shifted7_b ^ {8{sign7}};
   assign word7[8] = ~ sign7;
-  assign _125_ = a[41:40] & {2{b[40]}};
-  assign _126_ = a[41:40] & {2{b[41]}};
-  assign { total_52, unused_51 } = { _125_, 1'h1 } + { _126_, 2'h0 };
-  assign _002_ = a[42] ? { total_52, 1'h0 } : { 1'h0, total_52 };
-  assign shifted8_a = a[43] ? { 1'h0, total_52, 2'h0 } : { 2'h0, _002_ };
+  assign _140_ = a[41:40] & {2{b[40]}};
+  assign _141_ = a[41:40] & {2{b[41]}};
+  assign { product8, _142_[0] } = { _140_, 1'h1 } + { _141_, 2'h0 };
+  assign _002_ = a[42] ? { product8, 1'h0 } : { 1'h0, product8 };
+  assign shifted8_a = a[43] ? { 1'h0, product8, 2'h0 } : { 2'h0, _002_ };
   assign _003_ = b[42] ? { shifted8_a, 1'h0 } : { 1'h0, shifted8_a };
   assign { _004_[9:8], shifted8_b } = b[43] ? { 1'h0, shifted8_a, 2'h0 } : { 2'h0, _003_ };
   assign sign8 = a[44] ^ b[44];
@@ -1492,185 +1493,201 @@ module nvfp4_blackwell_dot_product(a, b, sum);
   assign word8[8] = ~ sign8;
   assign _005_ = a[46:45] & {2{b[45]}};
   assign _006_ = a[46:45] & {2{b[46]}};
-  assign { total_58, unused_57 } = { _005_, 1'h1 } + { _006_, 2'h0 };
-  assign _007_ = a[47] ? { total_58, 1'h0 } : { 1'h0, total_58 };
-  assign shifted9_a = a[48] ? { 1'h0, total_58, 2'h0 } : { 2'h0, _007_ };
-  assign _008_ = b[47] ? { shifted9_a, 1'h0 } : { 1'h0, shifted9_a };
-  assign { _009_[9:8], shifted9_b } = b[48] ? { 1'h0, shifted9_a, 2'h0 } : { 2'h0, _008_ };
+  assign { product9, _007_[0] } = { _005_, 1'h1 } + { _006_, 2'h0 };
+  assign _008_ = a[47] ? { product9, 1'h0 } : { 1'h0, product9 };
+  assign shifted9_a = a[48] ? { 1'h0, product9, 2'h0 } : { 2'h0, _008_ };
+  assign _009_ = b[47] ? { shifted9_a, 1'h0 } : { 1'h0, shifted9_a };
+  assign { _010_[9:8], shifted9_b } = b[48] ? { 1'h0, shifted9_a, 2'h0 } : { 2'h0, _009_ };
   assign sign9 = a[49] ^ b[49];
   assign word9[7:0] = shifted9_b ^ {8{sign9}};
   assign word9[8] = ~ sign9;
-  assign _010_ = a[51:50] & {2{b[50]}};
-  assign _011_ = a[51:50] & {2{b[51]}};
-  assign { total_64, unused_63 } = { _010_, 1'h1 } + { _011_, 2'h0 };
-  assign _012_ = a[52] ? { total_64, 1'h0 } : { 1'h0, total_64 };
-  assign shifted10_a = a[53] ? { 1'h0, total_64, 2'h0 } : { 2'h0, _012_ };
-  assign _013_ = b[52] ? { shifted10_a, 1'h0 } : { 1'h0, shifted10_a };
-  assign { _015_[9:8], shifted10_b } = b[53] ? { 1'h0, shifted10_a, 2'h0 } : { 2'h0, _013_ };
+  assign _011_ = a[51:50] & {2{b[50]}};
+  assign _012_ = a[51:50] & {2{b[51]}};
+  assign { product10, _013_[0] } = { _011_, 1'h1 } + { _012_, 2'h0 };
+  assign _014_ = a[52] ? { product10, 1'h0 } : { 1'h0, product10 };
+  assign shifted10_a = a[53] ? { 1'h0, product10, 2'h0 } : { 2'h0, _014_ };
+  assign _015_ = b[52] ? { shifted10_a, 1'h0 } : { 1'h0, shifted10_a };
+  assign { _017_[9:8], shifted10_b } = b[53] ? { 1'h0, shifted10_a, 2'h0 } : { 2'h0, _015_ };
   assign sign10 = a[54] ^ b[54];
   assign word10[7:0] = shifted10_b ^ {8{sign10}};
   assign word10[8] = ~ sign10;
-  assign _016_ = a[56:55] & {2{b[55]}};
-  assign _017_ = a[56:55] & {2{b[56]}};
-  assign { total_70, unused_69 } = { _016_, 1'h1 } + { _017_, 2'h0 };
-  assign _018_ = a[57] ? { total_70, 1'h0 } : { 1'h0, total_70 };
-  assign shifted11_a = a[58] ? { 1'h0, total_70, 2'h0 } : { 2'h0, _018_ };
-  assign _020_ = b[57] ? { shifted11_a, 1'h0 } : { 1'h0, shifted11_a };
-  assign { _021_[9:8], shifted11_b } = b[58] ? { 1'h0, shifted11_a, 2'h0 } : { 2'h0, _020_ };
+  assign _018_ = a[56:55] & {2{b[55]}};
+  assign _019_ = a[56:55] & {2{b[56]}};
+  assign { product11, _020_[0] } = { _018_, 1'h1 } + { _019_, 2'h0 };
+  assign _021_ = a[57] ? { product11, 1'h0 } : { 1'h0, product11 };
+  assign shifted11_a = a[58] ? { 1'h0, product11, 2'h0 } : { 2'h0, _021_ };
+  assign _023_ = b[57] ? { shifted11_a, 1'h0 } : { 1'h0, shifted11_a };
+  assign { _024_[9:8], shifted11_b } = b[58] ? { 1'h0, shifted11_a, 2'h0 } : { 2'h0, _023_ };
   assign sign11 = a[59] ^ b[59];
   assign word11[7:0] = shifted11_b ^ {8{sign11}};
   assign word11[8] = ~ sign11;
-  assign _022_ = a[61:60] & {2{b[60]}};
-  assign _023_ = a[61:60] & {2{b[61]}};
-  assign { total_76, unused_75 } = { _022_, 1'h1 } + { _023_, 2'h0 };
-  assign _024_ = a[62] ? { total_76, 1'h0 } : { 1'h0, total_76 };
-  assign shifted12_a = a[63] ? { 1'h0, total_76, 2'h0 } : { 2'h0, _024_ };
-  assign _025_ = b[62] ? { shifted12_a, 1'h0 } : { 1'h0, shifted12_a };
-  assign { _026_[9:8], shifted12_b } = b[63] ? { 1'h0, shifted12_a, 2'h0 } : { 2'h0, _025_ };
+  assign _025_ = a[61:60] & {2{b[60]}};
+  assign _026_ = a[61:60] & {2{b[61]}};
+  assign { product12, _027_[0] } = { _025_, 1'h1 } + { _026_, 2'h0 };
+  assign _029_ = a[62] ? { product12, 1'h0 } : { 1'h0, product12 };
+  assign shifted12_a = a[63] ? { 1'h0, product12, 2'h0 } : { 2'h0, _029_ };
+  assign _030_ = b[62] ? { shifted12_a, 1'h0 } : { 1'h0, shifted12_a };
+  assign { _031_[9:8], shifted12_b } = b[63] ? { 1'h0, shifted12_a, 2'h0 } : { 2'h0, _030_ };
   assign sign12 = a[64] ^ b[64];
   assign word12[7:0] = shifted12_b ^ {8{sign12}};
   assign word12[8] = ~ sign12;
-  assign _027_ = a[66:65] & {2{b[65]}};
-  assign _028_ = a[66:65] & {2{b[66]}};
-  assign { total_82, unused_81 } = { _027_, 1'h1 } + { _028_, 2'h0 };
-  assign _029_ = a[67] ? { total_82, 1'h0 } : { 1'h0, total_82 };
-  assign shifted13_a = a[68] ? { 1'h0, total_82, 2'h0 } : { 2'h0, _029_ };
-  assign _030_ = b[67] ? { shifted13_a, 1'h0 } : { 1'h0, shifted13_a };
-  assign { _031_[9:8], shifted13_b } = b[68] ? { 1'h0, shifted13_a, 2'h0 } : { 2'h0, _030_ };
+  assign _032_ = a[66:65] & {2{b[65]}};
+  assign _033_ = a[66:65] & {2{b[66]}};
+  assign { product13, _034_[0] } = { _032_, 1'h1 } + { _033_, 2'h0 };
+  assign _035_ = a[67] ? { product13, 1'h0 } : { 1'h0, product13 };
+  assign shifted13_a = a[68] ? { 1'h0, product13, 2'h0 } : { 2'h0, _035_ };
+  assign _036_ = b[67] ? { shifted13_a, 1'h0 } : { 1'h0, shifted13_a };
+  assign { _037_[9:8], shifted13_b } = b[68] ? { 1'h0, shifted13_a, 2'h0 } : { 2'h0, _036_ };
   assign sign13 = a[69] ^ b[69];
   assign word13[7:0] = shifted13_b ^ {8{sign13}};
   assign word13[8] = ~ sign13;
-  assign _032_ = a[71:70] & {2{b[70]}};
-  assign _033_ = a[71:70] & {2{b[71]}};
-  assign { total_88, unused_87 } = { _032_, 1'h1 } + { _033_, 2'h0 };
-  assign _034_ = a[72] ? { total_88, 1'h0 } : { 1'h0, total_88 };
-  assign shifted14_a = a[73] ? { 1'h0, total_88, 2'h0 } : { 2'h0, _034_ };
-  assign _035_ = b[72] ? { shifted14_a, 1'h0 } : { 1'h0, shifted14_a };
-  assign { _036_[9:8], shifted14_b } = b[73] ? { 1'h0, shifted14_a, 2'h0 } : { 2'h0, _035_ };
+  assign _038_ = a[71:70] & {2{b[70]}};
+  assign _039_ = a[71:70] & {2{b[71]}};
+  assign { product14, _040_[0] } = { _038_, 1'h1 } + { _039_, 2'h0 };
+  assign _041_ = a[72] ? { product14, 1'h0 } : { 1'h0, product14 };
+  assign shifted14_a = a[73] ? { 1'h0, product14, 2'h0 } : { 2'h0, _041_ };
+  assign _042_ = b[72] ? { shifted14_a, 1'h0 } : { 1'h0, shifted14_a };
+  assign { _043_[9:8], shifted14_b } = b[73] ? { 1'h0, shifted14_a, 2'h0 } : { 2'h0, _042_ };
   assign sign14 = a[74] ^ b[74];
   assign word14[7:0] = shifted14_b ^ {8{sign14}};
   assign word14[8] = ~ sign14;
-  assign _038_ = a[76:75] & {2{b[75]}};
-  assign _039_ = a[76:75] & {2{b[76]}};
-  assign { total_94, unused_93 } = { _038_, 1'h1 } + { _039_, 2'h0 };
-  assign _040_ = a[77] ? { total_94, 1'h0 } : { 1'h0, total_94 };
-  assign shifted15_a = a[78] ? { 1'h0, total_94, 2'h0 } : { 2'h0, _040_ };
-  assign _041_ = b[77] ? { shifted15_a, 1'h0 } : { 1'h0, shifted15_a };
-  assign { _042_[9:8], shifted15_b } = b[78] ? { 1'h0, shifted15_a, 2'h0 } : { 2'h0, _041_ };
+  assign _045_ = a[76:75] & {2{b[75]}};
+  assign _046_ = a[76:75] & {2{b[76]}};
+  assign { product15, _047_[0] } = { _045_, 1'h1 } + { _046_, 2'h0 };
+  assign _048_ = a[77] ? { product15, 1'h0 } : { 1'h0, product15 };
+  assign shifted15_a = a[78] ? { 1'h0, product15, 2'h0 } : { 2'h0, _048_ };
+  assign _049_ = b[77] ? { shifted15_a, 1'h0 } : { 1'h0, shifted15_a };
+  assign { _050_[9:8], shifted15_b } = b[78] ? { 1'h0, shifted15_a, 2'h0 } : { 2'h0, _049_ };
   assign sign15 = a[79] ^ b[79];
   assign word15[7:0] = shifted15_b ^ {8{sign15}};
   assign word15[8] = ~ sign15;
-  assign l1_0_sum = _043_ ^ word1;
-  assign _044_ = { 8'h00, sign15 } & word0;
-  assign _043_ = { 8'h00, sign15 } ^ word0;
-  assign _045_ = word1 & _043_;
-  assign l1_0_carry[9:1] = _044_ | _045_;
-  assign l1_2_sum = _046_ ^ word4;
-  assign _047_ = word2 & word3;
-  assign _046_ = word2 ^ word3;
-  assign _049_ = word4 & _046_;
-  assign l1_2_carry[9:1] = _047_ | _049_;
-  assign l1_4_sum = _050_ ^ word7;
-  assign _051_ = word5 & word6;
-  assign _050_ = word5 ^ word6;
-  assign _052_ = word7 & _050_;
-  assign l1_4_carry[9:1] = _051_ | _052_;
-  assign l1_6_sum = _053_ ^ word10;
-  assign _054_ = word8 & word9;
-  assign _053_ = word8 ^ word9;
-  assign _056_ = word10 & _053_;
-  assign l1_6_carry[9:1] = _054_ | _056_;
-  assign l1_8_sum = _057_ ^ word13;
-  assign _058_ = word11 & word12;
-  assign _057_ = word11 ^ word12;
-  assign _059_ = word13 & _057_;
-  assign l1_8_carry[9:1] = _058_ | _059_;
-  assign _060_ = word14 ^ word15;
-  assign l2_0_sum = _060_ ^ l1_0_sum;
-  assign _061_ = word14 & word15;
-  assign _063_ = l1_0_sum & _060_;
-  assign l2_0_carry[9:1] = _061_ | _063_;
-  assign _064_ = l1_2_sum ^ l1_4_sum;
-  assign l2_2_sum = _064_ ^ l1_6_sum;
-  assign _065_ = l1_2_sum & l1_4_sum;
-  assign _066_ = l1_6_sum & _064_;
-  assign l2_2_carry[9:1] = _065_ | _066_;
-  assign _067_ = { 1'h0, l1_8_sum } ^ { l1_0_carry[9:1], sign14 };
-  assign l2_4_sum = _067_ ^ { l1_2_carry[9:1], sign13 };
-  assign _068_ = { 1'h0, l1_8_sum } & { l1_0_carry[9:1], sign14 };
-  assign _069_ = { l1_2_carry[9:1], sign13 } & _067_;
-  assign l2_4_carry[10:1] = _068_ | _069_;
-  assign _070_ = { l1_4_carry[9:1], sign12 } ^ { l1_6_carry[9:1], sign11 };
-  assign l2_6_sum = _070_ ^ { l1_8_carry[9:1], sign10 };
-  assign _071_ = { l1_4_carry[9:1], sign12 } & { l1_6_carry[9:1], sign11 };
-  assign _072_ = { l1_8_carry[9:1], sign10 } & _070_;
-  assign l2_6_carry[10:1] = _071_ | _072_;
-  assign _073_ = l2_0_sum ^ l2_2_sum;
-  assign l3_0_sum = { 1'h0, _073_ } ^ { l2_0_carry[9:1], sign9 };
-  assign _074_ = l2_0_sum & l2_2_sum;
-  assign _075_ = { l2_0_carry[9:1], sign9 } & { 1'h0, _073_ };
-  assign l3_0_carry[10:1] = { 1'h0, _074_ } | _075_;
-  assign _076_ = { l2_2_carry[9:1], sign8 } ^ l2_4_sum;
-  assign l3_2_sum = _076_ ^ l2_6_sum;
-  assign _077_ = { l2_2_carry[9:1], sign8 } & l2_4_sum;
-  assign _078_ = l2_6_sum & _076_;
-  assign l3_2_carry[10:1] = _077_ | _078_;
-  assign _079_ = l3_0_sum ^ l3_2_sum;
-  assign l4_0_sum = { 1'h0, _079_ } ^ { l2_4_carry[10:1], sign7 };
-  assign _080_ = l3_0_sum & l3_2_sum;
-  assign _082_ = { l2_4_carry[10:1], sign7 } & { 1'h0, _079_ };
-  assign l4_0_carry[11:1] = { 1'h0, _080_ } | _082_;
-  assign _083_ = { l2_6_carry[10:1], sign6 } ^ { l3_0_carry[10:1], sign5 };
-  assign l4_2_sum = _083_ ^ { l3_2_carry[10:1], sign4 };
-  assign _084_ = { l2_6_carry[10:1], sign6 } & { l3_0_carry[10:1], sign5 };
-  assign _085_ = { l3_2_carry[10:1], sign4 } & _083_;
-  assign l4_2_carry[11:1] = _084_ | _085_;
-  assign _086_ = l4_0_sum ^ l4_2_sum;
-  assign l5_0_sum = { 1'h0, _086_ } ^ { l4_0_carry[11:1], sign3 };
-  assign _087_ = l4_0_sum & l4_2_sum;
-  assign _089_ = { l4_0_carry[11:1], sign3 } & { 1'h0, _086_ };
-  assign l5_0_carry[12:1] = { 1'h0, _087_ } | _089_;
-  assign _090_ = { l4_2_carry[11:1], sign2 } ^ l5_0_sum;
-  assign l6_0_sum = { 1'h0, _090_ } ^ { l5_0_carry[12:1], sign1 };
-  assign _091_ = { l4_2_carry[11:1], sign2 } & l5_0_sum;
-  assign _092_ = { l5_0_carry[12:1], sign1 } & { 1'h0, _090_ };
-  assign { _093_[12], l6_0_carry[12:1] } = { 1'h0, _091_ } | _092_;
-  assign { _094_[14], total_130[12], sum[11:0], unused_129 } = { l6_0_sum, 1'h1 } + { l6_0_carry[12:1], sign0, 1'h0 };
-  assign sum[12] = ~ total_130[12];
+  assign total_1_0_sum = _051_ ^ word1;
+  assign _052_ = { 8'h00, sign15 } & word0;
+  assign _051_ = { 8'h00, sign15 } ^ word0;
+  assign _053_ = word1 & _051_;
+  assign total_1_0_carry[9:1] = _052_ | _053_;
+  assign total_1_2_sum = _054_ ^ word4;
+  assign _055_ = word2 & word3;
+  assign _054_ = word2 ^ word3;
+  assign _057_ = word4 & _054_;
+  assign total_1_2_carry[9:1] = _055_ | _057_;
+  assign total_1_4_sum = _058_ ^ word7;
+  assign _059_ = word5 & word6;
+  assign _058_ = word5 ^ word6;
+  assign _060_ = word7 & _058_;
+  assign total_1_4_carry[9:1] = _059_ | _060_;
+  assign total_1_6_sum = _061_ ^ word10;
+  assign _062_ = word8 & word9;
+  assign _061_ = word8 ^ word9;
+  assign _064_ = word10 & _061_;
+  assign total_1_6_carry[9:1] = _062_ | _064_;
+  assign total_1_8_sum = _065_ ^ word13;
+  assign _066_ = word11 & word12;
+  assign _065_ = word11 ^ word12;
+  assign _067_ = word13 & _065_;
+  assign total_1_8_carry[9:1] = _066_ | _067_;
+  assign _068_ = word14 ^ word15;
+  assign total_2_0_sum = _068_ ^ total_1_0_sum;
+  assign _069_ = word14 & word15;
+  assign _071_ = total_1_0_sum & _068_;
+  assign total_2_0_carry[9:1] = _069_ | _071_;
+  assign _072_ = total_1_2_sum ^ total_1_4_sum;
+  assign total_2_2_sum = _072_ ^ total_1_6_sum;
+  assign _073_ = total_1_2_sum & total_1_4_sum;
+  assign _074_ = total_1_6_sum & _072_;
+  assign total_2_2_carry[9:1] = _073_ | _074_;
+  assign _075_ = { 1'h0, total_1_8_sum } ^ { total_1_0_carry[9:1], sign14 };
+  assign total_2_4_sum = _075_ ^ { total_1_2_carry[9:1], sign13 };
+  assign _076_ = { 1'h0, total_1_8_sum } & { total_1_0_carry[9:1], sign14 };
+  assign _077_ = { total_1_2_carry[9:1], sign13 } & _075_;
+  assign total_2_4_carry[10:1] = _076_ | _077_;
+  assign _078_ = { total_1_4_carry[9:1], sign12 } ^ { total_1_6_carry[9:1], sign11 };
+  assign total_2_6_sum = _078_ ^ { total_1_8_carry[9:1], sign10 };
+  assign _079_ = { total_1_4_carry[9:1], sign12 } & { total_1_6_carry[9:1], sign11 };
+  assign _080_ = { total_1_8_carry[9:1], sign10 } & _078_;
+  assign total_2_6_carry[10:1] = _079_ | _080_;
+  assign _081_ = total_2_0_sum ^ total_2_2_sum;
+  assign total_3_0_sum = { 1'h0, _081_ } ^ { total_2_0_carry[9:1], sign9 };
+  assign _082_ = total_2_0_sum & total_2_2_sum;
+  assign _083_ = { total_2_0_carry[9:1], sign9 } & { 1'h0, _081_ };
+  assign total_3_0_carry[10:1] = { 1'h0, _082_ } | _083_;
+  assign _084_ = { total_2_2_carry[9:1], sign8 } ^ total_2_4_sum;
+  assign total_3_2_sum = _084_ ^ total_2_6_sum;
+  assign _085_ = { total_2_2_carry[9:1], sign8 } & total_2_4_sum;
+  assign _086_ = total_2_6_sum & _084_;
+  assign total_3_2_carry[10:1] = _085_ | _086_;
+  assign _087_ = total_3_0_sum ^ total_3_2_sum;
+  assign total_4_0_sum = { 1'h0, _087_ } ^ { total_2_4_carry[10:1], sign7 };
+  assign _088_ = total_3_0_sum & total_3_2_sum;
+  assign _090_ = { total_2_4_carry[10:1], sign7 } & { 1'h0, _087_ };
+  assign total_4_0_carry[11:1] = { 1'h0, _088_ } | _090_;
+  assign _091_ = { total_2_6_carry[10:1], sign6 } ^ { total_3_0_carry[10:1], sign5 };
+  assign total_4_2_sum = _091_ ^ { total_3_2_carry[10:1], sign4 };
+  assign _092_ = { total_2_6_carry[10:1], sign6 } & { total_3_0_carry[10:1], sign5 };
+  assign _093_ = { total_3_2_carry[10:1], sign4 } & _091_;
+  assign total_4_2_carry[11:1] = _092_ | _093_;
+  assign _094_ = total_4_0_sum ^ total_4_2_sum;
+  assign total_5_0_sum = { 1'h0, _094_ } ^ { total_4_0_carry[11:1], sign3 };
+  assign _095_ = total_4_0_sum & total_4_2_sum;
+  assign _097_ = { total_4_0_carry[11:1], sign3 } & { 1'h0, _094_ };
+  assign total_5_0_carry[12:1] = { 1'h0, _095_ } | _097_;
+  assign _098_ = { total_4_2_carry[11:1], sign2 } ^ total_5_0_sum;
+  assign total_6_0_sum = { 1'h0, _098_ } ^ { total_5_0_carry[12:1], sign1 };
+  assign _099_ = { total_4_2_carry[11:1], sign2 } & total_5_0_sum;
+  assign _100_ = { total_5_0_carry[12:1], sign1 } & { 1'h0, _098_ };
+  assign { _101_[12], total_6_0_carry[12:1] } = { 1'h0, _099_ } | _100_;
+  assign { _102_[14], total[12], sum[11:0], _102_[0] } = { total_6_0_sum, 1'h1 } + { total_6_0_carry[12:1], sign0, 1'h0 };
+  assign sum[12] = ~ total[12];
   assign _001_[7:0] = shifted0_b;
   assign _004_[7:0] = shifted8_b;
-  assign _009_[7:0] = shifted9_b;
-  assign _015_[7:0] = shifted10_b;
-  assign _021_[7:0] = shifted11_b;
-  assign _026_[7:0] = shifted12_b;
-  assign _031_[7:0] = shifted13_b;
-  assign _036_[7:0] = shifted14_b;
-  assign _042_[7:0] = shifted15_b;
-  assign _062_[7:0] = shifted1_b;
-  assign _093_[11:0] = l6_0_carry[12:1];
-  assign _094_[13:0] = { total_130[12], sum[11:0], unused_129 };
-  assign _097_[7:0] = shifted2_b;
-  assign _102_[7:0] = shifted3_b;
-  assign _107_[7:0] = shifted4_b;
-  assign _113_[7:0] = shifted5_b;
-  assign _118_[7:0] = shifted6_b;
-  assign _124_[7:0] = shifted7_b;
-  assign l1_0_carry[0] = sign14;
-  assign l1_2_carry[0] = sign13;
-  assign l1_4_carry[0] = sign12;
-  assign l1_6_carry[0] = sign11;
-  assign l1_8_carry[0] = sign10;
-  assign l2_0_carry[0] = sign9;
-  assign l2_2_carry[0] = sign8;
-  assign l2_4_carry[0] = sign7;
-  assign l2_6_carry[0] = sign6;
-  assign l3_0_carry[0] = sign5;
-  assign l3_2_carry[0] = sign4;
-  assign l4_0_carry[0] = sign3;
-  assign l4_2_carry[0] = sign2;
-  assign l5_0_carry[0] = sign1;
-  assign l6_0_carry[0] = sign0;
-  assign total_130[11:0] = sum[11:0];
+  assign _007_[4:1] = product9;
+  assign _010_[7:0] = shifted9_b;
+  assign _013_[4:1] = product10;
+  assign _017_[7:0] = shifted10_b;
+  assign _020_[4:1] = product11;
+  assign _024_[7:0] = shifted11_b;
+  assign _027_[4:1] = product12;
+  assign _028_[4:1] = product1;
+  assign _031_[7:0] = shifted12_b;
+  assign _034_[4:1] = product13;
+  assign _037_[7:0] = shifted13_b;
+  assign _040_[4:1] = product14;
+  assign _043_[7:0] = shifted14_b;
+  assign _047_[4:1] = product15;
+  assign _050_[7:0] = shifted15_b;
+  assign _070_[7:0] = shifted1_b;
+  assign _101_[11:0] = total_6_0_carry[12:1];
+  assign _102_[13:1] = { total[12], sum[11:0] };
+  assign _103_[4:1] = product2;
+  assign _104_[4:1] = product0;
+  assign _107_[7:0] = shifted2_b;
+  assign _110_[4:1] = product3;
+  assign _113_[7:0] = shifted3_b;
+  assign _116_[4:1] = product4;
+  assign _119_[7:0] = shifted4_b;
+  assign _123_[4:1] = product5;
+  assign _126_[7:0] = shifted5_b;
+  assign _129_[4:1] = product6;
+  assign _132_[7:0] = shifted6_b;
+  assign _135_[4:1] = product7;
+  assign _139_[7:0] = shifted7_b;
+  assign _142_[4:1] = product8;
+  assign total[11:0] = sum[11:0];
+  assign total_1_0_carry[0] = sign14;
+  assign total_1_2_carry[0] = sign13;
+  assign total_1_4_carry[0] = sign12;
+  assign total_1_6_carry[0] = sign11;
+  assign total_1_8_carry[0] = sign10;
+  assign total_2_0_carry[0] = sign9;
+  assign total_2_2_carry[0] = sign8;
+  assign total_2_4_carry[0] = sign7;
+  assign total_2_6_carry[0] = sign6;
+  assign total_3_0_carry[0] = sign5;
+  assign total_3_2_carry[0] = sign4;
+  assign total_4_0_carry[0] = sign3;
+  assign total_4_2_carry[0] = sign2;
+  assign total_5_0_carry[0] = sign1;
+  assign total_6_0_carry[0] = sign0;
 endmodule
 
 module nvfp4_blackwell_element(clk, a, b, c, enable_result, enable_terms, first, result);
@@ -1684,7 +1701,6 @@ module nvfp4_blackwell_element(clk, a, b, c, enable_result, enable_terms, first,
   wire [356:0] b;
   input [31:0] c;
   wire [31:0] c;
-  reg [31:0] c_52;
   input clk;
   wire clk;
   wire computed_active;
@@ -1709,17 +1725,18 @@ module nvfp4_blackwell_element(clk, a, b, c, enable_result, enable_terms, first,
   wire [19:0] exponents_distances;
   input first;
   wire first;
-  reg first_50;
   output [31:0] result;
   reg [31:0] result;
+  reg [31:0] terms_c;
+  reg terms_first;
   assign computed_nan = a[356] | b[356];
-  assign accumulate_c = first_50 ? c_52 : result;
+  assign accumulate_c = terms_first ? terms_c : result;
   always @(posedge clk)
     if (enable_result) result <= accumulate_d;
   always @(posedge clk)
-    if (_0_) c_52 <= c;
+    if (_0_) terms_c <= c;
   always @(posedge clk)
-    if (enable_terms) first_50 <= first;
+    if (enable_terms) terms_first <= first;
   always @(posedge clk)
     if (enable_terms) accumulate_terms <= { computed_nan, computed_active, computed_exponent, exponents_distances[19:15], computed_terms_3_magnitude, computed_terms_3_sign, exponents_distances[14:10], computed_terms_2_magnitude, computed_terms_2_sign, exponents_distances[9:5], computed_terms_1_magnitude, computed_terms_1_sign, exponents_distances[4:0], computed_terms_0_magnitude, computed_terms_0_sign };
   assign _0_ = & { enable_terms, first };
@@ -2226,102 +2243,100 @@ module nvfp4_blackwell_scale_product(a, b, sum, magnitude, sign);
   wire [11:0] absolute;
   input [3:0] b;
   wire [3:0] b;
-  wire [6:0] l1_0_carry;
-  wire [14:0] l1_0_carry_13;
-  wire [5:0] l1_0_sum;
-  wire [13:0] l1_0_sum_12;
-  wire [17:0] l1_2_carry;
-  wire [16:0] l1_2_sum;
-  wire [7:0] l2_0_carry;
-  wire [17:0] l2_0_carry_17;
-  wire [6:0] l2_0_sum;
-  wire [16:0] l2_0_sum_16;
-  wire [18:0] l2_2_carry;
-  wire [18:0] l2_2_sum;
-  wire [18:0] l3_0_carry;
-  wire [18:0] l3_0_sum;
-  wire [18:0] l4_0_carry;
-  wire [18:0] l4_0_sum;
   output [18:0] magnitude;
   wire [18:0] magnitude;
+  wire [14:0] product_1_0_carry;
+  wire [13:0] product_1_0_sum;
+  wire [17:0] product_1_2_carry;
+  wire [16:0] product_1_2_sum;
+  wire [17:0] product_2_0_carry;
+  wire [16:0] product_2_0_sum;
+  wire [18:0] product_2_2_carry;
+  wire [18:0] product_2_2_sum;
+  wire [18:0] product_3_0_carry;
+  wire [18:0] product_3_0_sum;
+  wire [18:0] product_4_0_carry;
+  wire [18:0] product_4_0_sum;
   output sign;
   wire sign;
+  wire [7:0] significand;
+  wire [6:0] significand_1_0_carry;
+  wire [5:0] significand_1_0_sum;
+  wire [7:0] significand_2_0_carry;
+  wire [6:0] significand_2_0_sum;
   input [12:0] sum;
   wire [12:0] sum;
-  wire [7:0] total;
-  wire unused;
-  wire unused_24;
-  assign _10_ = { l1_0_carry[6:1], 1'h0 } & _07_;
-  assign l2_0_carry[7:1] = _08_ | _10_;
-  assign { _11_[9], total, unused } = { l2_0_sum, 1'h1 } + { l2_0_carry[7:1], 2'h0 };
-  assign l1_0_sum_12 = { 1'h0, _14_ } ^ { _15_, 2'h0 };
+  assign _10_ = { significand_1_0_carry[6:1], 1'h0 } & _07_;
+  assign significand_2_0_carry[7:1] = _08_ | _10_;
+  assign { _11_[9], significand, _11_[0] } = { significand_2_0_sum, 1'h1 } + { significand_2_0_carry[7:1], 2'h0 };
+  assign product_1_0_sum = { 1'h0, _14_ } ^ { _15_, 2'h0 };
   assign _16_ = { 1'h0, _12_ } & { _13_, 1'h0 };
-  assign _15_ = absolute & {12{total[2]}};
-  assign _12_ = absolute & {12{total[0]}};
-  assign _13_ = absolute & {12{total[1]}};
+  assign _15_ = absolute & {12{significand[2]}};
+  assign _12_ = absolute & {12{significand[0]}};
+  assign _13_ = absolute & {12{significand[1]}};
   assign _14_ = { 1'h0, _12_ } ^ { _13_, 1'h0 };
   assign _17_ = { _15_, 2'h0 } & { 1'h0, _14_ };
-  assign l1_0_carry_13[14:1] = { 1'h0, _16_ } | _17_;
-  assign l1_2_sum = { 1'h0, _20_ } ^ { _21_, 5'h00 };
+  assign product_1_0_carry[14:1] = { 1'h0, _16_ } | _17_;
+  assign product_1_2_sum = { 1'h0, _20_ } ^ { _21_, 5'h00 };
   assign _22_ = { 1'h0, _18_, 3'h0 } & { _19_, 4'h0 };
-  assign _21_ = absolute & {12{total[5]}};
-  assign _18_ = absolute & {12{total[3]}};
-  assign _19_ = absolute & {12{total[4]}};
+  assign _21_ = absolute & {12{significand[5]}};
+  assign _18_ = absolute & {12{significand[3]}};
+  assign _19_ = absolute & {12{significand[4]}};
   assign _20_ = { 1'h0, _18_, 3'h0 } ^ { _19_, 4'h0 };
   assign _23_ = { _21_, 5'h00 } & { 1'h0, _20_ };
-  assign l1_2_carry[17:1] = { 1'h0, _22_ } | _23_;
-  assign l2_0_sum_16 = { 2'h0, _24_ } ^ l1_2_sum;
-  assign _25_ = { 1'h0, l1_0_sum_12 } & { l1_0_carry_13[14:1], 1'h0 };
-  assign _24_ = { 1'h0, l1_0_sum_12 } ^ { l1_0_carry_13[14:1], 1'h0 };
-  assign _26_ = l1_2_sum & { 2'h0, _24_ };
-  assign l2_0_carry_17[17:1] = { 2'h0, _25_ } | _26_;
-  assign l2_2_sum = { 1'h0, _28_ } ^ { _29_, 7'h00 };
-  assign _30_ = { _27_, 6'h00 } & { l1_2_carry[17:1], 1'h0 };
-  assign _29_ = absolute & {12{total[7]}};
-  assign _27_ = absolute & {12{total[6]}};
-  assign _28_ = { _27_, 6'h00 } ^ { l1_2_carry[17:1], 1'h0 };
+  assign product_1_2_carry[17:1] = { 1'h0, _22_ } | _23_;
+  assign product_2_0_sum = { 2'h0, _24_ } ^ product_1_2_sum;
+  assign _25_ = { 1'h0, product_1_0_sum } & { product_1_0_carry[14:1], 1'h0 };
+  assign _24_ = { 1'h0, product_1_0_sum } ^ { product_1_0_carry[14:1], 1'h0 };
+  assign _26_ = product_1_2_sum & { 2'h0, _24_ };
+  assign product_2_0_carry[17:1] = { 2'h0, _25_ } | _26_;
+  assign product_2_2_sum = { 1'h0, _28_ } ^ { _29_, 7'h00 };
+  assign _30_ = { _27_, 6'h00 } & { product_1_2_carry[17:1], 1'h0 };
+  assign _29_ = absolute & {12{significand[7]}};
+  assign _27_ = absolute & {12{significand[6]}};
+  assign _28_ = { _27_, 6'h00 } ^ { product_1_2_carry[17:1], 1'h0 };
   assign _31_ = { _29_, 7'h00 } & { 1'h0, _28_ };
-  assign { _32_[18], l2_2_carry[18:1] } = { 1'h0, _30_ } | _31_;
-  assign l3_0_sum = { 1'h0, _33_ } ^ l2_2_sum;
-  assign _34_ = { 1'h0, l2_0_sum_16 } & { l2_0_carry_17[17:1], 1'h0 };
-  assign _33_ = { 1'h0, l2_0_sum_16 } ^ { l2_0_carry_17[17:1], 1'h0 };
-  assign _35_ = l2_2_sum & { 1'h0, _33_ };
-  assign { _36_[18], l3_0_carry[18:1] } = { 1'h0, _34_ } | _35_;
-  assign l4_0_sum = _37_ ^ { l3_0_carry[18:1], 1'h0 };
-  assign _38_ = { l2_2_carry[18:1], 1'h0 } & l3_0_sum;
-  assign _37_ = { l2_2_carry[18:1], 1'h0 } ^ l3_0_sum;
-  assign _39_ = { l3_0_carry[18:1], 1'h0 } & _37_;
-  assign { _40_[18], l4_0_carry[18:1] } = _38_ | _39_;
-  assign { _41_[20], magnitude, unused_24 } = { l4_0_sum, 1'h1 } + { l4_0_carry[18:1], 2'h0 };
+  assign { _32_[18], product_2_2_carry[18:1] } = { 1'h0, _30_ } | _31_;
+  assign product_3_0_sum = { 1'h0, _33_ } ^ product_2_2_sum;
+  assign _34_ = { 1'h0, product_2_0_sum } & { product_2_0_carry[17:1], 1'h0 };
+  assign _33_ = { 1'h0, product_2_0_sum } ^ { product_2_0_carry[17:1], 1'h0 };
+  assign _35_ = product_2_2_sum & { 1'h0, _33_ };
+  assign { _36_[18], product_3_0_carry[18:1] } = { 1'h0, _34_ } | _35_;
+  assign product_4_0_sum = _37_ ^ { product_3_0_carry[18:1], 1'h0 };
+  assign _38_ = { product_2_2_carry[18:1], 1'h0 } & product_3_0_sum;
+  assign _37_ = { product_2_2_carry[18:1], 1'h0 } ^ product_3_0_sum;
+  assign _39_ = { product_3_0_carry[18:1], 1'h0 } & _37_;
+  assign { _40_[18], product_4_0_carry[18:1] } = _38_ | _39_;
+  assign { _41_[20], magnitude, _41_[0] } = { product_4_0_sum, 1'h1 } + { product_4_0_carry[18:1], 2'h0 };
   assign _00_ = sum[11:0] ^ {12{sum[12]}};
   assign { _09_[12], absolute } = _00_ + sum[12];
-  assign l1_0_sum = { 1'h0, _04_ } ^ { _01_, 2'h0 };
+  assign significand_1_0_sum = { 1'h0, _04_ } ^ { _01_, 2'h0 };
   assign _42_ = { 1'h0, _02_ } & { _03_, 1'h0 };
   assign _01_ = a & {4{b[2]}};
   assign _02_ = a & {4{b[0]}};
   assign _03_ = a & {4{b[1]}};
   assign _04_ = { 1'h0, _02_ } ^ { _03_, 1'h0 };
   assign _05_ = { _01_, 2'h0 } & { 1'h0, _04_ };
-  assign l1_0_carry[6:1] = { 1'h0, _42_ } | _05_;
-  assign l2_0_sum = _07_ ^ { l1_0_carry[6:1], 1'h0 };
-  assign _08_ = { 1'h0, l1_0_sum } & { _06_, 3'h0 };
+  assign significand_1_0_carry[6:1] = { 1'h0, _42_ } | _05_;
+  assign significand_2_0_sum = _07_ ^ { significand_1_0_carry[6:1], 1'h0 };
+  assign _08_ = { 1'h0, significand_1_0_sum } & { _06_, 3'h0 };
   assign _06_ = a & {4{b[3]}};
-  assign _07_ = { 1'h0, l1_0_sum } ^ { _06_, 3'h0 };
+  assign _07_ = { 1'h0, significand_1_0_sum } ^ { _06_, 3'h0 };
   assign _09_[11:0] = absolute;
-  assign _11_[8:0] = { total, unused };
-  assign _32_[17:0] = l2_2_carry[18:1];
-  assign _36_[17:0] = l3_0_carry[18:1];
-  assign _40_[17:0] = l4_0_carry[18:1];
-  assign _41_[19:0] = { magnitude, unused_24 };
-  assign l1_0_carry[0] = 1'h0;
-  assign l1_0_carry_13[0] = 1'h0;
-  assign l1_2_carry[0] = 1'h0;
-  assign l2_0_carry[0] = 1'h0;
-  assign l2_0_carry_17[0] = 1'h0;
-  assign l2_2_carry[0] = 1'h0;
-  assign l3_0_carry[0] = 1'h0;
-  assign l4_0_carry[0] = 1'h0;
+  assign _11_[8:1] = significand;
+  assign _32_[17:0] = product_2_2_carry[18:1];
+  assign _36_[17:0] = product_3_0_carry[18:1];
+  assign _40_[17:0] = product_4_0_carry[18:1];
+  assign _41_[19:1] = magnitude;
+  assign product_1_0_carry[0] = 1'h0;
+  assign product_1_2_carry[0] = 1'h0;
+  assign product_2_0_carry[0] = 1'h0;
+  assign product_2_2_carry[0] = 1'h0;
+  assign product_3_0_carry[0] = 1'h0;
+  assign product_4_0_carry[0] = 1'h0;
   assign sign = sum[12];
+  assign significand_1_0_carry[0] = 1'h0;
+  assign significand_2_0_carry[0] = 1'h0;
 endmodule
 
 module nvfp4_blackwell_term_exponents(a, b, active, distances, exponent);

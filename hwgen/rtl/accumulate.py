@@ -154,7 +154,7 @@ class Accumulate(Block):
         width = term_window + log + 1
         missing = (1 << log) - config.groups
         words[0] = Cat(words[0], Const(missing << (term_window - c_window), width - c_window))
-        total = add_words(m, words, carries, width=width)
+        total = add_words(m, words, carries, width=width, name="total")
         negative = ~total[-1]
 
         inverted = Signal(width - 1)

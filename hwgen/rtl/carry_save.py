@@ -19,7 +19,7 @@ def _signal(m: Module, value: Value, name: str) -> Signal:
     return signal
 
 
-def add_words(m: Module, words: Sequence[Value], ones: Sequence[Value], *, width: int) -> Signal:
+def add_words(m: Module, words: Sequence[Value], ones: Sequence[Value], *, width: int, name: str) -> Signal:
     """Sum unsigned words and single bits, modulo ``2 ** width``.
 
     ::
@@ -40,6 +40,8 @@ def add_words(m: Module, words: Sequence[Value], ones: Sequence[Value], *, width
         Single bits of weight 1 (the carries of negations by inversion).
     width
         Width of the result.
+    name
+        Name of the result, and the beginning of the names on the way to it.
 
     Returns
     -------
@@ -59,7 +61,7 @@ def add_words(m: Module, words: Sequence[Value], ones: Sequence[Value], *, width
         while len(rows) > 2:
             a, b, c = rows[:3]
             rows = rows[3:]
-            stem = f"l{level}_{len(following)}"
+            stem = f"{name}_{level}_{len(following)}"
             total = _signal(m, (a ^ b ^ c)[:width], f"{stem}_sum")
             majority = ((a & b) | (c & (a ^ b)))[: width - 1]
             carry = _signal(m, Cat(bits.pop() if bits else 0, majority), f"{stem}_carry")
@@ -67,13 +69,13 @@ def add_words(m: Module, words: Sequence[Value], ones: Sequence[Value], *, width
         rows += following
     carry_in = bits.pop() if bits else Value.cast(0)
     assert not bits
-    total = Signal(width, name="total")
+    total = Signal(width, name=name)
     # A one below the least significant bit turns the carry in into an ordinary addend bit.
-    m.d.comb += Cat(Signal(name="unused"), total).eq(Cat(1, rows[0]) + Cat(carry_in, rows[1]))
+    m.d.comb += total.eq((Cat(1, rows[0]) + Cat(carry_in, rows[1]))[1:])
     return total
 
 
-def multiply(m: Module, a: Value, b: Value, *, width: int) -> Signal:
+def multiply(m: Module, a: Value, b: Value, *, width: int, name: str) -> Signal:
     """Multiply unsigned numbers: one row of AND gates per bit of ``b``, summed carry-save.
 
     Parameters
@@ -84,6 +86,8 @@ def multiply(m: Module, a: Value, b: Value, *, width: int) -> Signal:
         Factors; the one with fewer bits belongs in ``b``.
     width
         Width of the result.
+    name
+        Name of the result.
 
     Returns
     -------
@@ -92,4 +96,4 @@ def multiply(m: Module, a: Value, b: Value, *, width: int) -> Signal:
     """
     zero = Value.cast(0)
     rows = [Cat(zero.replicate(place), a & bit.replicate(len(a))) for place, bit in enumerate(b)]
-    return add_words(m, rows, [], width=width)
+    return add_words(m, rows, [], width=width, name=name)

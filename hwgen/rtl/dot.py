@@ -74,7 +74,7 @@ class DotProduct(Block):
             significands = [a.significand, b.significand]
             shifts = [a.shift, b.shift]
             largest = self.config.block_format.largest**2
-        value = multiply(m, *significands, width=2 * len(significands[0]))
+        value = multiply(m, *significands, width=2 * len(significands[0]), name=f"product{index}")
         for name, shift in zip("ab", shifts, strict=True):
             if len(shift) == 2:  # one-hot: by 1, by 2
                 wide = Mux(shift[1], value << 2, Mux(shift[0], value << 1, value))
@@ -99,7 +99,7 @@ class DotProduct(Block):
             words.append(word)
             signs.append(sign)
         width = len(words[0]) + BLOCK_SIZE.bit_length() - 1
-        total = add_words(m, words, signs, width=width)
+        total = add_words(m, words, signs, width=width, name="total")
         exact = Cat(total[:-1], ~total[-1]).as_signed()
         if self.config.operand == "e2m2":
             m.d.comb += self.sum.eq(

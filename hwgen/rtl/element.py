@@ -101,8 +101,8 @@ class Element(Block):
         terms, c, first = computed, self.c, self.first
         if self.staged:
             terms = Signal(terms_layout(config), reset_less=True)
-            c = Signal(32, reset_less=True)
-            first = Signal(reset_less=True)
+            c = Signal(32, name="terms_c", reset_less=True)
+            first = Signal(name="terms_first", reset_less=True)
             with m.If(self.enable_terms):
                 m.d.sync += [terms.eq(computed), first.eq(self.first)]
                 with m.If(self.first):

@@ -99,8 +99,8 @@ class ScaleProduct(Block):
             self.sign.eq(sign),
             absolute.eq((self.sum[:-1] ^ sign.replicate(len(absolute))) + sign),
         ]
-        significand = multiply(m, self.a, self.b, width=8)
-        m.d.comb += self.magnitude.eq(multiply(m, absolute, significand, width=len(self.magnitude)))
+        significand = multiply(m, self.a, self.b, width=8, name="significand")
+        m.d.comb += self.magnitude.eq(multiply(m, absolute, significand, width=len(self.magnitude), name="product"))
         return m
 
 
@@ -119,8 +119,8 @@ class TermExponents(Block):
     exponent : Out(5)
         max E_g + 12 over the groups with two scales other than zero; 0 if there are none.
     distances : Out(ArrayLayout(5, G))
-        max E_g - E_g. A group with a zero scale counts as E_g = -12: its term is zero, and no other
-        group lies lower.
+        max E_g - E_g; only with more than one group. A group with a zero scale counts as E_g = -12:
+        its term is zero, and no other group lies lower.
     active : Out(1)
         Some group has two scales other than zero.
     latency : int
@@ -131,16 +131,10 @@ class TermExponents(Block):
 
     def __init__(self, config: TensorCoreConfig) -> None:
         scales = data.ArrayLayout(scale_layout(), config.groups)
-        super().__init__(
-            config,
-            {
-                "a": In(scales),
-                "b": In(scales),
-                "exponent": Out(EXPONENT_BITS),
-                "distances": Out(data.ArrayLayout(EXPONENT_BITS, config.groups)),
-                "active": Out(1),
-            },
-        )
+        members = {"a": In(scales), "b": In(scales), "exponent": Out(EXPONENT_BITS), "active": Out(1)}
+        if config.groups > 1:
+            members["distances"] = Out(data.ArrayLayout(EXPONENT_BITS, config.groups))
+        super().__init__(config, members)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -166,6 +160,7 @@ class TermExponents(Block):
                 following.append(winner)
             largest = following + largest[len(largest) & ~1 :]
         m.d.comb += self.exponent.eq(largest[0])
-        for group, exponent in enumerate(exponents):
-            m.d.comb += self.distances[group].eq(self.exponent - exponent)
+        if self.config.groups > 1:
+            for group, exponent in enumerate(exponents):
+                m.d.comb += self.distances[group].eq(self.exponent - exponent)
         return m

@@ -45,19 +45,6 @@ def result_layout(config: TensorCoreConfig) -> data.ArrayLayout:
     return data.ArrayLayout(data.ArrayLayout(unsigned(32), config.columns), config.rows)
 
 
-def _stored_layout(config: TensorCoreConfig) -> data.StructLayout:
-    """What a step leaves in the core: bit 7 of a scale only where it is read."""
-    width = scale_code_width(config)
-    return data.StructLayout(
-        {
-            "a": _rows_layout(config, config.rows, width),
-            "b": _rows_layout(config, config.columns, width),
-            "c": result_layout(config),
-            "first": 1,
-        }
-    )
-
-
 def _delayed(m: Module, advance: Value, valid: Value, last: Value, name: str) -> tuple[Signal, Signal]:
     """One pipeline register of the control bits."""
     next_valid = Signal(name=f"{name}_valid")
@@ -123,21 +110,25 @@ class TensorCore(Block):
             self.result.valid.eq(waiting),
         ]
 
-        arriving = Signal(_stored_layout(config))
-        valid, last = self.step.valid, payload.last
-        m.d.comb += [arriving.c.eq(payload.c), arriving.first.eq(payload.first)]
-        for stored, sent in ((arriving.a, payload.a), (arriving.b, payload.b)):
-            m.d.comb += stored.codes.eq(sent.codes)
+        valid, first, last, c = self.step.valid, payload.first, payload.last, payload.c
+        sides = {}
+        for name, sent in (("a", payload.a), ("b", payload.b)):
+            # Bit 7 of a scale goes no further where it is not read.
+            sides[name] = side = Signal(_rows_layout(config, len(sent.codes), scale_code_width(config)), name=name)
+            m.d.comb += side.codes.eq(sent.codes)
             for row, scales in enumerate(sent.scales):
-                m.d.comb += [stored.scales[row][group].eq(scale) for group, scale in enumerate(scales)]
+                m.d.comb += [side.scales[row][group].eq(scale) for group, scale in enumerate(scales)]
 
-        operands = arriving
         if "operands" in config.pipeline:
-            operands = Signal(_stored_layout(config), reset_less=True)
+            held = {name: Signal.like(side, name=f"operands_{name}", reset_less=True) for name, side in sides.items()}
+            held_c = Signal(result_layout(config), name="operands_c", reset_less=True)
+            held_first = Signal(name="operands_first", reset_less=True)
             with m.If(advance & valid):
-                m.d.sync += [getattr(operands, field).eq(getattr(arriving, field)) for field in ("a", "b", "first")]
-                with m.If(arriving.first):
-                    m.d.sync += operands.c.eq(arriving.c)
+                m.d.sync += [held[name].eq(side) for name, side in sides.items()]
+                m.d.sync += held_first.eq(first)
+                with m.If(first):
+                    m.d.sync += held_c.eq(c)
+            sides, c, first = held, held_c, held_first
             valid, last = _delayed(m, advance, valid, last, "operands")
         enable_terms = valid
         if "terms" in config.pipeline:
@@ -146,7 +137,7 @@ class TensorCore(Block):
             m.d.sync += waiting.eq(valid & last)
 
         decoded = []
-        for name, side in (("a", operands.a), ("b", operands.b)):
+        for name, side in sides.items():
             decoders = [
                 add_child(m, platform, f"{name}{row}", OperandDecoder, config) for row in range(len(side.codes))
             ]
@@ -160,8 +151,8 @@ class TensorCore(Block):
                 m.d.comb += [
                     element.a.eq(a.operand),
                     element.b.eq(b.operand),
-                    element.c.eq(operands.c[row][column]),
-                    element.first.eq(operands.first),
+                    element.c.eq(c[row][column]),
+                    element.first.eq(first),
                     element.enable_result.eq(advance & valid),
                     self.result.payload[row][column].eq(element.result),
                 ]
