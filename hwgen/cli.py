@@ -20,8 +20,9 @@ from hwgen.config import NAMED, resolve
 from hwgen.errors import InputError, ToolError
 from hwgen.files import check_directory, write_bytes, write_text
 from hwgen.report import plots, tables
-from hwgen.report.measure import Stimulus, measure
+from hwgen.report.measure import RUNS, Stimulus, measure
 from hwgen.synth import libraries, library
+from hwgen.synth.cache import default_directory
 from hwgen.synth.yosys import RECIPES, recipe
 from hwgen.verilog import write
 from sim import engines, golden, tensors
@@ -250,6 +251,10 @@ class _MismatchError(Exception):
 @click.option("--tensors", "kind", type=click.Choice(tensors.KINDS), default=tensors.KINDS[0], show_default=True)
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Seed of the tensors.")
 @click.option(
+    "--runs", type=click.IntRange(min=1), default=RUNS, show_default=True, help="Perturbed syntheses of each."
+)
+@click.option("--no-cache", is_flag=True, help="Synthesise anew, and keep nothing.")
+@click.option(
     "--jobs", type=click.IntRange(min=-1), default=-1, help="Syntheses at once.  [default: one for each core]"
 )
 @click.option("--out", type=click.Path(path_type=Path), default=_REPORTS, show_default=True, help="Directory.")
@@ -264,6 +269,8 @@ def synth(
     clock: float | None,
     kind: str,
     seed: int,
+    runs: int,
+    no_cache: bool,
     jobs: int,
     out: Path,
     stem: str,
@@ -290,6 +297,8 @@ def synth(
             how,
             clock_ns=clock,
             stimulus=Stimulus(tensors=kind, seed=seed),
+            runs=runs,
+            cache=None if no_cache else default_directory(),
             workers=jobs,
             progress=update,
         )

@@ -7,6 +7,7 @@ import platform
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,16 +22,21 @@ from hwgen.rtl.lane_array import LaneArray
 from hwgen.rtl.tensor_core import TensorCore
 from hwgen.synth import area, timing
 from hwgen.synth.activity import Activity, simulate
+from hwgen.synth.cache import Cache
 from hwgen.synth.compare import Figure, Measured, compare
 from hwgen.synth.fanout import LIMIT
 from hwgen.synth.library import Library
+from hwgen.synth.netlist import link
 from hwgen.synth.power import estimate
 from hwgen.synth.yosys import Recipe, tool_version
 from hwgen.verilog import design, verilog
 from sim import golden, tensors
 from sim.steps import Steps, schedule
 
-__all__ = ["Overhead", "Stimulus", "measure"]
+__all__ = ["RUNS", "Overhead", "Stimulus", "clock_period", "measure"]
+
+RUNS = 16
+"""Syntheses of each module by default."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +95,13 @@ class Overhead:
     candidate: TensorCoreConfig
     figures: list[Figure]
     conditions: dict[str, Any]
+
+
+_SCOPE_TOPS = (
+    ("lane array", "lane_array", "lane_array"),
+    ("element", "tensor_core", "element"),
+    ("core", "tensor_core", "tensor_core"),
+)
 
 
 def _sources(config: TensorCoreConfig) -> dict[str, area.Source]:
@@ -187,6 +200,8 @@ def measure(
     *,
     clock_ns: float | None = None,
     stimulus: Stimulus | None = None,
+    runs: int = RUNS,
+    cache: Path | None = None,
     workers: int = -1,
     progress: Callable[[str, int, int], None] = lambda what, done, total: None,
 ) -> Overhead:
@@ -203,6 +218,10 @@ def measure(
         5 %, rounded up to two digits.
     stimulus
         Operands; gaussian tensors by default.
+    runs
+        Syntheses of each module, each in another order of its assignments.
+    cache
+        Directory of synthesis results; None keeps none.
     workers
         Syntheses at once; -1 is one for each core.
     progress
@@ -229,23 +248,23 @@ def measure(
     configs = {config.name: config for config in (baseline, candidate)}
 
     sources = {(name, top): source for name, config in configs.items() for top, source in _sources(config).items()}
-    jobs = [job for (name, top), source in sources.items() for job in area.plan(f"{name}/{top}", source)]
-    finished = 0
-
-    def count(job: area.Job) -> None:
-        nonlocal finished
-        finished += 1
-        progress("synthesis", finished, len(jobs))
-
-    progress("synthesis", 0, len(jobs))
-    bodies = area.run(jobs, library, recipe, workers, count)
+    jobs = [job for (name, top), source in sources.items() for job in area.plan(f"{name}/{top}", source, runs)]
+    bodies = area.run(
+        jobs,
+        library,
+        recipe,
+        cache=Cache(cache),
+        workers=workers,
+        progress=lambda done, total: progress("synthesis", done, total),
+    )
 
     netlists = {}
+    areas = {}
     for name in configs:
-        core = sources[name, "tensor_core"]
-        netlists[name, "core"] = area.assemble(bodies, f"{name}/tensor_core", core, library)
-        netlists[name, "element"] = area.assemble(bodies, f"{name}/tensor_core", core, library, "element")
-        netlists[name, "lane array"] = area.assemble(bodies, f"{name}/lane_array", sources[name, "lane_array"], library)
+        for scope, top, part in _SCOPE_TOPS:
+            owner = f"{name}/{top}"
+            netlists[name, scope] = link(area.smallest(bodies, owner, library), part, library)
+            areas[name, scope] = area.by_run(bodies, owner, sources[name, top], part, library, runs)
     timings = {key: timing.analyse(netlist) for key, netlist in netlists.items()}
     clock_ns = clock_period(clock_ns, max(timings[name, "core"].delay for name in configs), library.name)
     frequency_mhz = 1000.0 / clock_ns
@@ -254,10 +273,10 @@ def measure(
     checks: dict[str, dict[str, int]] = {}
     e1m2_share = {}
     # NVFP4 tensors are valid on both: the same bits tell the cost of the hardware from that of the data.
-    runs = [(config, operands) for config in configs.values() for operands in (config.format, baseline.format)]
-    runs = list(dict.fromkeys(runs))
-    for number, (config, operands) in enumerate(runs):
-        progress("gate-level simulation", number, len(runs))
+    feeds = [(config, operands) for config in configs.values() for operands in (config.format, baseline.format)]
+    feeds = list(dict.fromkeys(feeds))
+    for number, (config, operands) in enumerate(feeds):
+        progress("gate-level simulation", number, len(feeds))
         name = config.name
         streams = stimulus.steps(config, operands)
         energy = {}
@@ -285,9 +304,9 @@ def measure(
                 e1m2_share[name] = float(tags.mean())
             if operands == baseline.format:
                 measured[key] = replace(measured[key], energy_same_operands_fj=energy[scope])
-    progress("gate-level simulation", len(runs), len(runs))
+    progress("gate-level simulation", len(feeds), len(feeds))
 
-    figures = compare(baseline.name, candidate.name, measured, frequency_mhz)
+    figures = compare(baseline.name, candidate.name, measured, areas, frequency_mhz)
     timing_used = timings[baseline.name, "core"]
     conditions = {
         "library": {
@@ -321,6 +340,8 @@ def measure(
             "delays": "zero (no glitches)",
         },
         "checked_against_golden": checks,
-        "spread": "none: one run of each design; low and high are null",
+        "runs": runs,
+        "spread": "area: median over pairs of runs under the same perturbation (order of the assignments), 95 %"
+        " bootstrap interval; timing and power: the smallest netlist of each design, no interval yet",
     }
     return Overhead(baseline, candidate, figures, conditions)

@@ -78,7 +78,7 @@ def overhead_png(report: dict[str, Any]) -> bytes:
     conditions = report["conditions"]
     canvas.suptitle(
         f"{names[1]} against {names[0]}: {conditions['library']['name']}, {conditions['clock_ns']:g} ns,"
-        f" recipe {conditions['recipe']['name']}, one run of each",
+        f" recipe {conditions['recipe']['name']}, {conditions['runs']} runs of each",
         fontsize=11,
     )
     buffer = io.BytesIO()

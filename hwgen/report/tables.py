@@ -85,7 +85,9 @@ def csv(report: dict[str, Any]) -> str:
         {
             **{key: entry[key] for key in ("library", "scope", "block", "metric", "unit")},
             **entry["values"],
+            "runs": entry["runs"],
             **{f"overhead_{key}": value for key, value in entry["overhead"].items()},
+            **{f"self_{key}": value for key, value in entry["baseline_against_itself"].items()},
         }
         for entry in report["results"]
     ]
@@ -96,9 +98,14 @@ def _number(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 10000 else f"{value:.4g}"
 
 
-def _percent(entry: dict[str, Any]) -> str:
-    value = entry["overhead"]["median"]
-    return "" if value is None else f"{100 * value:+.1f} %"
+def _percent(estimate: dict[str, float | None]) -> str:
+    """A median in percent, with its interval if it has one."""
+    median, low, high = (estimate[key] for key in ("median", "low", "high"))
+    if median is None:
+        return ""
+    if low is None or high is None:
+        return f"{100 * median:+.1f} %"
+    return f"{100 * median:+.2f} % [{100 * low:+.2f}, {100 * high:+.2f}]"
 
 
 def _table(header: list[str], rows: list[list[str]], numbers: int) -> list[str]:
@@ -109,7 +116,7 @@ def _table(header: list[str], rows: list[list[str]], numbers: int) -> list[str]:
 
 def summary(report: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
     """Header and rows of the overheads that most readers come for, a row for each scope."""
-    rows = [[scope, *(_percent(find(report, scope, metric)) for metric in _HEADLINES)] for scope in SCOPES]
+    rows = [[scope, *(_percent(find(report, scope, metric)["overhead"]) for metric in _HEADLINES)] for scope in SCOPES]
     return ["overhead", *_HEADLINES], rows
 
 
@@ -135,8 +142,9 @@ def markdown(report: dict[str, Any], picture: str) -> str:
         f" {library['name']}, clock {conditions['clock_ns']:g} ns, recipe `{recipe['name']}`."
         " Overhead = (candidate - baseline) / baseline.",
         "",
-        "**One run of each design, so there is no interval yet.** Renaming a design alone moves its area by up to"
-        " several percent at the lane array and up to one percent at the element.",
+        f"Area: median over {conditions['runs']} pairs of runs, each pair under the same perturbation, with its 95 %"
+        " interval (docs/method.md). **Timing and power have no interval yet**: they are those of the smallest"
+        " netlist of each design.",
         "",
         *_table(*summary(report), len(_HEADLINES)),
         "",
@@ -149,11 +157,19 @@ def markdown(report: dict[str, Any], picture: str) -> str:
         "",
         f"![Area and dynamic power by block]({picture})",
     ]
+    own = [[scope, _percent(find(report, scope, "area")["baseline_against_itself"])] for scope in SCOPES]
+    if all(row[1] for row in own):
+        lines += [
+            "",
+            f"What the method makes of no difference: {names[0]} against itself, under different perturbations.",
+            "",
+            *_table(["scope", "area"], own, 1),
+        ]
     for scope in SCOPES:
         rows = [
             [entry["metric"], entry["block"], "" if entry["unit"] == "1" else entry["unit"]]
             + [_number(entry["values"][name]) for name in names]
-            + [_percent(entry)]
+            + [_percent(entry["overhead"])]
             for entry in report["results"]
             if entry["scope"] == scope
         ]

@@ -9,13 +9,33 @@ from typing import Any
 
 from joblib import Parallel, delayed
 
+from hwgen.synth.cache import Cache
 from hwgen.synth.library import Library
-from hwgen.synth.netlist import Netlist, link
-from hwgen.synth.yosys import Recipe, synthesise
+from hwgen.synth.netlist import Netlist
+from hwgen.synth.perturb import shuffled
+from hwgen.synth.yosys import Recipe, fingerprint, synthesise
+
+__all__ = [
+    "BLOCKS",
+    "Body",
+    "Job",
+    "Source",
+    "block_of",
+    "by_block",
+    "by_run",
+    "counts",
+    "own_area",
+    "plan",
+    "run",
+    "sequential_area",
+    "smallest",
+]
+
+Body = dict[str, Any]
+"""A mapped module as Yosys' ``write_json`` gives it."""
+
 
 _MODULE = re.compile(r"^module (\w+)\b.*?^endmodule$", re.DOTALL | re.MULTILINE)
-
-__all__ = ["BLOCKS", "Job", "Source", "assemble", "block_of", "by_block", "plan", "run", "sequential_area"]
 
 BLOCKS = {
     "operand_decoder": "operand decoders",
@@ -70,22 +90,43 @@ class Source:
 
 @dataclass(frozen=True)
 class Job:
-    """Synthesis of one module of one design; ``key`` says whose it is."""
+    """Synthesis of one module of one design in one variant; ``key`` says whose it is."""
 
     key: str
     source: Source
     module: str
     boxes: tuple[str, ...]
+    variant: int = 0
+
+    @property
+    def identity(self) -> tuple[str, str, int]:
+        """What the result is filed under."""
+        return self.key, self.module, self.variant
+
+    @property
+    def verilog(self) -> str:
+        """Text to synthesise."""
+        return shuffled(self.source.extract(self.module, self.boxes), self.variant)
 
 
-def plan(key: str, source: Source) -> list[Job]:
-    """The syntheses that a design needs: one for each distinct module of `BLOCKS`, or one if it is flat."""
-    if source.flat:
-        return [Job(key, source, source.top, ())]
+def plan(key: str, source: Source, variants: int = 1) -> list[Job]:
+    """The syntheses that a design needs: every distinct module of `BLOCKS`, or the whole if it is flat.
+
+    Parameters
+    ----------
+    key
+        Name for the design.
+    source
+        The design.
+    variants
+        How many variants of each, see `hwgen.synth.perturb`.
+    """
+    modules = {source.top: ()} if source.flat else source.instances
     return [
-        Job(key, source, module, tuple(child for child in children if child in BLOCKS))
-        for module, children in source.instances.items()
+        Job(key, source, module, tuple(child for child in children if child in BLOCKS), variant)
+        for module, children in modules.items()
         if module in BLOCKS
+        for variant in range(variants)
     ]
 
 
@@ -93,10 +134,12 @@ def run(
     jobs: Iterable[Job],
     library: Library,
     recipe: Recipe,
+    *,
+    cache: Cache,
     workers: int = -1,
-    done: Callable[[Job], None] = lambda job: None,
-) -> dict[tuple[str, str], dict[str, Any]]:
-    """Run syntheses side by side.
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> dict[tuple[str, str, int], Body]:
+    """Run syntheses side by side; equal ones once.
 
     Parameters
     ----------
@@ -104,36 +147,76 @@ def run(
         What to run.
     library, recipe
         What to map to, and how.
+    cache
+        Results of earlier runs.
     workers
         Processes at once; -1 is one for each core.
-    done
-        Called after each job.
+    progress
+        Called with the number of syntheses done, and how many there are.
 
     Returns
     -------
     dict
-        Mapped module bodies by (key, module).
+        Mapped module bodies by `Job.identity`.
     """
-    listed = list(jobs)
+    wanted: dict[str, list[Job]] = {}
+    for job in jobs:
+        wanted.setdefault(fingerprint(job.verilog, job.module, library, recipe, job.boxes), []).append(job)
+    bodies: dict[tuple[str, str, int], Body] = {}
 
-    def one(job: Job) -> tuple[Job, dict[str, Any]]:
-        return job, synthesise(job.source.extract(job.module, job.boxes), job.module, library, recipe, job.boxes)
+    def one(fingerprint: str, job: Job) -> tuple[str, Body]:
+        body = cache.get(fingerprint)
+        if body is None:
+            body = synthesise(job.verilog, job.module, library, recipe, job.boxes)
+            cache.put(fingerprint, body)
+        return fingerprint, body
 
-    bodies = {}
     # Threads: the work is in the processes they start.
     parallel = Parallel(n_jobs=workers, prefer="threads", return_as="generator_unordered")
-    for job, body in parallel(delayed(one)(job) for job in listed):
-        bodies[job.key, job.module] = body
-        done(job)
+    found = parallel(delayed(one)(digest, same[0]) for digest, same in wanted.items())
+    progress(0, len(wanted))
+    for done, (digest, body) in enumerate(found, start=1):
+        bodies |= dict.fromkeys((job.identity for job in wanted[digest]), body)
+        progress(done, len(wanted))
     return bodies
 
 
-def assemble(
-    bodies: Mapping[tuple[str, str], dict[str, Any]], key: str, source: Source, library: Library, top: str = ""
-) -> Netlist:
-    """Link the modules of one design (or of the part below ``top``) into a flat netlist."""
-    own = {module: body for (owner, module), body in bodies.items() if owner == key}
-    return link(own, top or source.top, library)
+def own_area(body: Body, library: Library) -> float:
+    """Area in um2 of a module's own cells, without its instances of other modules."""
+    return sum(library.cells[cell["type"]].area for cell in body["cells"].values() if cell["type"] in library.cells)
+
+
+def counts(source: Source, top: str = "") -> dict[str, int]:
+    """How often each module of `BLOCKS` occurs below ``top`` (the source's top by default), itself included."""
+    top = top or source.top
+    found = {top: 1}
+    if not source.flat:
+        for child, number in source.instances[top].items():
+            if child in BLOCKS:
+                for module, inner in counts(source, child).items():
+                    found[module] = found.get(module, 0) + number * inner
+    return found
+
+
+def smallest(bodies: Mapping[tuple[str, str, int], Body], key: str, library: Library) -> dict[str, Body]:
+    """For each module of one design, the variant with the least area: what one would build."""
+    best: dict[str, Body] = {}
+    for (owner, module, _), body in sorted(bodies.items(), key=lambda item: item[0]):
+        if owner == key and (module not in best or own_area(body, library) < own_area(best[module], library)):
+            best[module] = body
+    return best
+
+
+def by_run(
+    bodies: Mapping[tuple[str, str, int], Body], key: str, source: Source, top: str, library: Library, runs: int
+) -> dict[str, list[float]]:
+    """Area in um2 of each block below ``top``, one for each run, all modules of a run in the same variant."""
+    found: dict[str, list[float]] = {}
+    for module, number in counts(source, top).items():
+        block = found.setdefault(BLOCKS[module], [0.0] * runs)
+        for variant in range(runs):
+            block[variant] += number * own_area(bodies[key, module, variant], library)
+    return {block: found[block] for block in dict.fromkeys(BLOCKS.values()) if block in found}
 
 
 def block_of(path: str) -> str:

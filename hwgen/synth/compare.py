@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
+
+import numpy as np
 
 from hwgen.synth.area import by_block, sequential_area
 from hwgen.synth.netlist import Netlist
 from hwgen.synth.timing import Timing
 
-__all__ = ["SCOPES", "Figure", "Measured", "compare"]
+__all__ = ["SCOPES", "Estimate", "Figure", "Measured", "compare", "paired"]
+
+_RESAMPLES = 10_000
 
 SCOPES = ("lane array", "element", "core")
 """What a figure is about: 16 lanes with decoders of their own; one processing element; the whole core."""
@@ -50,7 +54,7 @@ class Measured:
 
         netlist = self.netlist
         sequential = sequential_area(netlist)
-        put("area", "um2", netlist.area, by_block(netlist.area_by_block()))
+        put("smallest area", "um2", netlist.area)
         if sequential:
             put("sequential area", "um2", sequential)
             put("sequential share", "1", sequential / netlist.area)
@@ -74,6 +78,36 @@ class Measured:
 
 
 @dataclass(frozen=True)
+class Estimate:
+    """A median with the bounds of its 95 % interval, which are None for a single run."""
+
+    median: float
+    low: float | None = None
+    high: float | None = None
+
+
+def paired(baseline: Sequence[float], candidate: Sequence[float]) -> Estimate:
+    """Median of (candidate - baseline) / baseline over pairs of runs, with a bootstrap 95 % interval.
+
+    Both designs are synthesised under the same perturbations; blocks that they share are then the same in both
+    halves of a pair and cancel. The interval is that of the percentile bootstrap of the median over the pairs
+    (Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13), with a fixed seed.
+
+    Parameters
+    ----------
+    baseline, candidate
+        One figure each per perturbation, in the same order.
+    """
+    ratios = np.asarray(candidate, float) / np.asarray(baseline, float) - 1
+    median = float(np.median(ratios))
+    if len(ratios) < 2:
+        return Estimate(median)
+    drawn = np.random.default_rng(0).integers(0, len(ratios), (_RESAMPLES, len(ratios)))
+    low, high = np.percentile(np.median(ratios[drawn], axis=1), (2.5, 97.5))
+    return Estimate(median, float(low), float(high))
+
+
+@dataclass(frozen=True)
 class Figure:
     """One measured quantity of both designs.
 
@@ -85,34 +119,50 @@ class Figure:
         ``total`` or a block of `hwgen.synth.area.BLOCKS`.
     metric, unit
         What it is, and in what unit; a share has the unit ``1``.
-    values
-        Value by design, baseline first.
+    runs
+        Values by design, baseline first: one for each perturbation, or a single one.
     """
 
     scope: str
     block: str
     metric: str
     unit: str
-    values: Mapping[str, float]
+    runs: Mapping[str, Sequence[float]]
 
     @property
-    def overhead(self) -> float | None:
+    def values(self) -> dict[str, float]:
+        """Mean over the runs, by design; blocks add up to their total."""
+        return {name: float(np.mean(values)) for name, values in self.runs.items()}
+
+    @property
+    def overhead(self) -> Estimate | None:
         """(candidate - baseline) / baseline; None for shares and where the baseline has nothing."""
-        baseline, candidate = self.values.values()
-        if self.unit == "1" or baseline == 0:
+        baseline, candidate = self.runs.values()
+        if self.unit == "1" or min(baseline) == 0:
             return None
-        return (candidate - baseline) / baseline
+        return paired(baseline, candidate)
+
+    @property
+    def self_overhead(self) -> Estimate | None:
+        """The baseline against itself under another perturbation: what the method makes of no difference."""
+        baseline, _ = self.runs.values()
+        if self.unit == "1" or len(baseline) < 2 or min(baseline) == 0:
+            return None
+        return paired(baseline, [*baseline[1:], baseline[0]])
 
     def as_dict(self) -> dict[str, Any]:
         """The figure as an entry of ``results`` in a JSON report."""
+        nothing = {"median": None, "low": None, "high": None}
+        overhead, own = self.overhead, self.self_overhead
         return {
             "scope": self.scope,
             "block": self.block,
             "metric": self.metric,
             "unit": self.unit,
-            "values": dict(self.values),
-            # A single run has no spread to tell: low and high stay open.
-            "overhead": {"median": self.overhead, "low": None, "high": None},
+            "runs": len(next(iter(self.runs.values()))),
+            "values": self.values,
+            "overhead": nothing if overhead is None else asdict(overhead),
+            "baseline_against_itself": nothing if own is None else asdict(own),
         }
 
 
@@ -120,6 +170,7 @@ def compare(
     baseline: str,
     candidate: str,
     measured: Mapping[tuple[str, str], Measured],
+    areas: Mapping[tuple[str, str], Mapping[str, Sequence[float]]],
     frequency_mhz: float,
 ) -> list[Figure]:
     """All figures of two designs, scope by scope.
@@ -129,14 +180,25 @@ def compare(
     baseline, candidate
         Names of the designs.
     measured
-        By (design, scope); both designs at every scope of `SCOPES`.
+        The smallest netlists by (design, scope); both designs at every scope of `SCOPES`.
+    areas
+        Area in um2 of every run, by (design, scope) and block.
     frequency_mhz
         Clock at which power is stated.
     """
     figures = []
     for scope in SCOPES:
-        both = {name: measured[name, scope].quantities(frequency_mhz) for name in (baseline, candidate)}
-        for block, metric, unit in both[baseline]:
-            values = {name: quantities[block, metric, unit] for name, quantities in both.items()}
-            figures.append(Figure(scope, block, metric, unit, values))
+        both = {name: areas[name, scope] for name in (baseline, candidate)}
+        totals = {name: np.sum(list(blocks.values()), axis=0).tolist() for name, blocks in both.items()}
+        figures.append(Figure(scope, "total", "area", "um2", totals))
+        if len(both[baseline]) > 1:
+            figures += [
+                Figure(scope, block, "area", "um2", {name: blocks[block] for name, blocks in both.items()})
+                for block in both[baseline]
+            ]
+        quantities = {name: measured[name, scope].quantities(frequency_mhz) for name in both}
+        figures += [
+            Figure(scope, *key, {name: [values[key]] for name, values in quantities.items()})
+            for key in quantities[baseline]
+        ]
     return figures

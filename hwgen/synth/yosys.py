@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import re
@@ -18,11 +19,11 @@ from pathlib import Path
 from typing import Any
 
 from hwgen.errors import InputError, ToolError
-from hwgen.synth.fanout import limit_fanout
+from hwgen.synth.fanout import LIMIT, limit_fanout
 from hwgen.synth.liberty import merge, read_text
 from hwgen.synth.library import Library
 
-__all__ = ["RECIPES", "Recipe", "recipe", "synthesise", "tool_version"]
+__all__ = ["RECIPES", "Recipe", "fingerprint", "recipe", "synthesise", "tool_version"]
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,13 @@ def _script(top: str, boxes: Sequence[str], unused: Sequence[str]) -> str:
             "",
         ]
     )
+
+
+def fingerprint(verilog: str, top: str, library: Library, how: Recipe, boxes: Sequence[str] = ()) -> str:
+    """Digest of everything that decides the result of `synthesise`."""
+    unused = [cell.name for cell in library.cells.values() if cell.dont_use]
+    parts = [verilog, library.digest, *how.abc, _script(top, boxes, unused), str(LIMIT), tool_version()]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
 def synthesise(

@@ -9,7 +9,7 @@ from hwgen.report import measure as module
 from hwgen.report.measure import Overhead, Stimulus, clock_period, measure
 from hwgen.synth import area, libraries, library
 from hwgen.synth.area import BLOCKS, Job, Source, plan
-from hwgen.synth.compare import SCOPES, Figure
+from hwgen.synth.compare import SCOPES, Estimate, Figure, paired
 from hwgen.synth.yosys import RECIPES, synthesise
 
 pytestmark = pytest.mark.xdist_group("measurement")
@@ -36,6 +36,7 @@ def test_every_scope_has_every_figure(overhead: Overhead) -> None:
     for scope in SCOPES:
         for metric in (
             "area",
+            "smallest area",
             "cells",
             "critical path",
             "maximum clock",
@@ -48,7 +49,12 @@ def test_every_scope_has_every_figure(overhead: Overhead) -> None:
             figure = _find(overhead, scope, metric)
             assert all(value > 0 for value in figure.values.values())
             baseline, candidate = figure.values.values()
-            assert figure.overhead == pytest.approx(candidate / baseline - 1)
+            assert figure.overhead is not None
+            if metric == "area":
+                assert len(figure.runs["nvfp4-single"]) == 3
+                assert figure.overhead.low <= figure.overhead.median <= figure.overhead.high
+            else:
+                assert figure.overhead == Estimate(pytest.approx(candidate / baseline - 1))
     for scope in ("element", "core"):
         share = _find(overhead, scope, "sequential share")
         assert share.overhead is None
@@ -66,7 +72,7 @@ def test_scopes_nest(overhead: Overhead) -> None:
 def test_the_baseline_has_one_power(overhead: Overhead) -> None:
     for scope in SCOPES:
         own, same = (_find(overhead, scope, f"total power{what}") for what in ("", ", same operands"))
-        assert own.values["nvfp4-single"] == same.values["nvfp4-single"]
+        assert own.values["nvfp4-single"] == pytest.approx(same.values["nvfp4-single"])
         assert own.values["mixfp4-single"] != same.values["mixfp4-single"]
 
 
@@ -110,7 +116,28 @@ def test_a_miscompiled_netlist_gives_no_figures(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setattr(area, "synthesise", miscompile)
     pair = [TensorCoreConfig(f"{name}-single", name, rows=1, columns=1, groups=1) for name in ("nvfp4", "mixfp4")]
     with pytest.raises(ToolError, match=r"of nvfp4-single differs from the golden model"):
-        measure(*pair, CELLS, RECIPES["area"], stimulus=Stimulus(streams=64, tiles=1, depth=64))
+        measure(*pair, CELLS, RECIPES["area"], stimulus=Stimulus(streams=64, tiles=1, depth=64), runs=1)
+
+
+def test_shared_blocks_cancel_and_the_smallest_is_the_smallest(overhead: Overhead) -> None:
+    for block in ("scale products", "align, add, normalise, round"):
+        assert _find(overhead, "core", "area", block).overhead == Estimate(0.0, 0.0, 0.0)
+    for scope in SCOPES:
+        runs, smallest = _find(overhead, scope, "area").runs, _find(overhead, scope, "smallest area").values
+        for name, values in runs.items():
+            assert smallest[name] <= min(values) * (1 + 1e-12)
+
+
+def test_paired_statistics() -> None:
+    assert paired([2.0], [3.0]) == Estimate(0.5)
+    same = paired([1.0, 2.0, 4.0], [1.1, 2.2, 4.4])
+    assert (same.low, same.median, same.high) == pytest.approx((0.1, 0.1, 0.1))
+    generator = np.random.default_rng(3)
+    baseline = generator.normal(100, 2, 16)
+    noisy = paired(baseline, 1.05 * baseline + generator.normal(0, 1, 16))
+    assert noisy.low < noisy.median < noisy.high
+    assert noisy.low < 0.05 < noisy.high
+    assert paired(baseline, baseline[::-1]) == paired(baseline, baseline[::-1])
 
 
 def test_pairs_that_cannot_be_compared() -> None:
@@ -154,7 +181,10 @@ def test_plans_keep_blocks_apart_and_flat_sources_whole() -> None:
         "operand_decoder": (),
     }
     flat = dataclasses.replace(source, flat=True)
-    assert plan("x", flat) == [Job("x", flat, "tensor_core", ())]
+    assert plan("x", flat, 2) == [Job("x", flat, "tensor_core", (), variant) for variant in (0, 1)]
+    assert area.counts(source) == {"tensor_core": 1, "element": 4, "dot_product": 4, "operand_decoder": 4}
+    assert area.counts(source, "element") == {"element": 1, "dot_product": 1}
+    assert area.counts(flat) == {"tensor_core": 1}
 
 
 def test_stimulus_is_the_same_tensors_for_both() -> None:

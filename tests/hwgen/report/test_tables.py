@@ -20,12 +20,14 @@ def test_the_document_holds_what_the_schema_says(overhead: Overhead) -> None:
     assert [design["name"] for design in report["designs"]] == ["nvfp4-single", "mixfp4-single"]
     for entry in report["results"]:
         assert entry.keys() == {
-            "configuration", "library", "scope", "block", "metric", "unit", "values", "overhead",
+            "configuration", "library", "scope", "block", "metric", "unit", "runs", "values", "overhead",
+            "baseline_against_itself",
         }  # fmt: skip
         assert entry["configuration"] == {"baseline": "nvfp4-single", "candidate": "mixfp4-single"}
         assert entry["library"] == "generic7"
         assert entry["overhead"].keys() == {"median", "low", "high"}
-        assert entry["overhead"]["low"] is entry["overhead"]["high"] is None
+        assert (entry["overhead"]["low"] is None) == (entry["metric"] != "area")
+        assert entry["runs"] == (3 if entry["metric"] == "area" else 1)
     schema = (Path(__file__).parents[3] / "docs" / "report-schema.md").read_text(encoding="utf-8")
     for word in {*report, *report["results"][0], *(entry["metric"] for entry in report["results"])}:
         assert f"`{word}`" in schema, word
@@ -81,11 +83,14 @@ def test_markdown_states_its_conditions(overhead: Overhead) -> None:
         f"clock {overhead.conditions['clock_ns']:g} ns",
         "gaussian tensors (seed 1)",
         "no interval",
+        "median over 3 pairs",
+        "What the method makes of no difference",
         *(f"## {scope.capitalize()}" for scope in SCOPES),
     ):
         assert words in text
-    area = tables.find(tables.document(overhead), "core", "area")["overhead"]["median"]
-    assert f"| core | {100 * area:+.1f} % |" in text
+    area = tables.find(tables.document(overhead), "core", "area")["overhead"]
+    median, low, high = (100 * area[key] for key in ("median", "low", "high"))
+    assert f"| core | {median:+.2f} % [{low:+.2f}, {high:+.2f}] |" in text
 
 
 def test_the_plot_is_a_picture_and_the_same_every_time(overhead: Overhead) -> None:

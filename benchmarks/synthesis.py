@@ -1,0 +1,51 @@
+"""Time of the steps of ``hwgen synth`` on the small cores: Verilog, synthesis, timing, simulation, power."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from pathlib import Path
+
+from hwgen.config import NAMED
+from hwgen.files import write_text
+from hwgen.report.measure import measure
+from hwgen.synth import libraries, library
+from hwgen.synth.yosys import RECIPES
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", type=Path, help="also write the figures to this file")
+    parser.add_argument("--library", choices=libraries.names(), default="generic7")
+    arguments = parser.parse_args()
+
+    marks: list[tuple[str, float]] = []
+    started = time.perf_counter()
+    cells = library.load(libraries.path(arguments.library))
+    marks.append(("Liberty", time.perf_counter()))
+
+    def progress(what: str, done: int, total: int) -> None:
+        if done == 0:
+            marks.append((f"before {what}", time.perf_counter()))
+
+    measure(NAMED["nvfp4-small"], NAMED["mixfp4-small"], cells, RECIPES["area"], progress=progress)
+    marks.append(("all", time.perf_counter()))
+
+    instants = dict(marks)
+    figures = {
+        "library": arguments.library,
+        "read Liberty, s": instants["Liberty"] - started,
+        "generate Verilog, s": instants["before synthesis"] - instants["Liberty"],
+        "synthesise and link, s": instants["before gate-level simulation"] - instants["before synthesis"],
+        "simulate and power, s": instants["all"] - instants["before gate-level simulation"],
+        "total, s": instants["all"] - started,
+    }
+    for name, value in figures.items():
+        print(f"{name:24s} {value if isinstance(value, str) else f'{value:8.2f}'}")
+    if arguments.json:
+        write_text(arguments.json, json.dumps(figures, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

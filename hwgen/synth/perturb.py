@@ -1,0 +1,45 @@
+"""Perturbation: the same design in another order.
+
+A mapper breaks ties by the order in which it meets the gates, so one run is one draw from a spread. Shuffling
+the order of a module's continuous assignments changes nothing in its meaning and moves the area of a block by
+1 to 2 % (standard deviation). Renaming wires and shuffling their declarations alone hardly moves it in Yosys
+0.70: names no longer decide the order there.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+
+__all__ = ["shuffled"]
+
+_ASSIGNMENT = re.compile(r"^  assign [^;]*;$", re.MULTILINE)
+_MODULE = re.compile(r"^module \w+\b.*?^endmodule$", re.DOTALL | re.MULTILINE)
+
+
+def shuffled(verilog: str, variant: int) -> str:
+    """Shuffle the continuous assignments of every module.
+
+    Parameters
+    ----------
+    verilog
+        Text as `hwgen.verilog.verilog` writes it: one assignment on a line.
+    variant
+        0 leaves the text as it is; any other number is a seed.
+
+    Returns
+    -------
+    str
+        Text of the same meaning.
+    """
+    if variant == 0:
+        return verilog
+    generator = random.Random(variant)
+
+    def module(match: re.Match[str]) -> str:
+        assignments = _ASSIGNMENT.findall(match[0])
+        generator.shuffle(assignments)
+        following = iter(assignments)
+        return _ASSIGNMENT.sub(lambda _: next(following), match[0])
+
+    return _MODULE.sub(module, verilog)
