@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -12,7 +13,7 @@ from hwgen.config import TensorCoreConfig
 from hwgen.rtl.tensor_core import step_layout
 from sim import golden
 
-__all__ = ["Steps", "gather", "random_tiles", "schedule"]
+__all__ = ["Steps", "gather", "random_steps", "schedule"]
 
 
 @dataclass(frozen=True)
@@ -45,15 +46,26 @@ class Steps:
     def __len__(self) -> int:
         return len(self.first)
 
+    def __getitem__(self, index: slice) -> Steps:
+        return Steps(
+            self.config,
+            self.a_codes[index],
+            self.a_scales[index],
+            self.b_codes[index],
+            self.b_scales[index],
+            self.c[index],
+            self.first[index],
+            self.last[index],
+        )
+
     def bits(self) -> NDArray[np.uint8]:
         """Payload bits, (S, width of the payload), least significant first, in the order of `step_layout`."""
         count = len(self)
 
         def field(values: NDArray[np.unsignedinteger], width: int) -> NDArray[np.uint8]:
-            flat = np.ascontiguousarray(values.reshape(count, -1))
-            octets = flat.view(np.uint8).reshape(count, -1, flat.itemsize)
-            spread = np.unpackbits(octets, axis=2, bitorder="little")
-            return spread[:, :, :width].reshape(count, -1)
+            octets = np.ascontiguousarray(values)[..., None].view(np.uint8)
+            spread = np.unpackbits(octets, axis=-1, bitorder="little")[..., :width]
+            return spread.reshape(count, math.prod(spread.shape[1:]))
 
         payload = np.concatenate(
             [
@@ -71,9 +83,13 @@ class Steps:
         assert payload.shape[1] == step_layout(self.config).size
         return payload
 
+    def packed(self) -> NDArray[np.uint8]:
+        """Payloads as bytes, least significant first, (S, bytes of a payload)."""
+        return np.packbits(self.bits(), axis=1, bitorder="little")
+
     def words(self) -> Iterator[int]:
         """Payloads as integers, in order."""
-        for row in np.packbits(self.bits(), axis=1, bitorder="little"):
+        for row in self.packed():
             yield int.from_bytes(row.tobytes(), "little")
 
     def expected(self) -> NDArray[np.uint32]:
@@ -156,3 +172,83 @@ def gather(config: TensorCoreConfig, results: NDArray[np.uint32], m: int, n: int
     tiles_m, tiles_n = -(-m // config.rows), -(-n // config.columns)
     grid = results.reshape(tiles_m, tiles_n, config.rows, config.columns)
     return grid.swapaxes(1, 2).reshape(tiles_m * config.rows, tiles_n * config.columns)[:m, :n]
+
+
+def _random_codes(config: TensorCoreConfig, shape: tuple[int, ...], rng: np.random.Generator) -> NDArray[np.uint8]:
+    """Block by block: any codes, mostly zeros, sixteen equal codes, or two halves that cancel."""
+    codes = rng.integers(0, 16, (*shape, config.groups, 16), np.uint8)
+    sparse = np.where(rng.random(codes.shape) < 0.15, codes, codes & 8)
+    equal = np.broadcast_to(codes[..., :1], codes.shape)
+    cancelling = np.concatenate([codes[..., :8], codes[..., :8] ^ 8], axis=-1)
+    kind = rng.choice(4, (*shape, config.groups, 1), p=[0.55, 0.15, 0.15, 0.15])
+    return np.choose(kind, [codes, sparse, equal, cancelling]).reshape(*shape, config.depth)
+
+
+def _random_scales(config: TensorCoreConfig, shape: tuple[int, ...], rng: np.random.Generator) -> NDArray[np.uint8]:
+    """Step by step: any byte, all near one another, extremes, or many zeros; tags at random, NaN rarely."""
+    size = (*shape, config.groups)
+    scales = rng.integers(0, 128, size, np.uint8)
+    near = np.clip(rng.integers(0, 127, (shape[0], 1, 1)) + rng.integers(-12, 13, size), 0, 0x7E).astype(np.uint8)
+    extreme = rng.choice(np.array([0x01, 0x07, 0x08, 0x70, 0x77, 0x7E], np.uint8), size)
+    zeros = np.where(rng.random(size) < 0.6, 0, scales).astype(np.uint8)
+    scales = np.choose(rng.choice(4, (shape[0], 1, 1), p=[0.35, 0.35, 0.15, 0.15]), [scales, near, extreme, zeros])
+    scales[(scales == 0x7F) & (rng.random(size) < 0.7)] = 0x7E
+    return scales | rng.choice(np.array([0x00, 0x80], np.uint8), size)
+
+
+_SPECIAL_C = np.array(
+    [
+        *(0x00000000, 0x80000000, 0x00000001, 0x80000001, 0x007FFFFF, 0x807FFFFF, 0x00800000, 0x80800000),
+        *(0x7F800000, 0xFF800000, 0x7FFFFFFF, 0xFFFFFFFF, 0x7FC00000, 0x7F800001, 0xFF800001, 0xFFC12345),
+        *(0x7F7FFFFF, 0xFF7FFFFF, 0x3F800000, 0xBF800000, 0x28000000, 0x27FFFFFF, 0x4EFFFFFF, 0xCEFFFFFF),
+    ],
+    np.uint32,
+)
+
+
+def random_steps(config: TensorCoreConfig, count: int, rng: np.random.Generator) -> Steps:
+    """Draw steps that seek out the corners of the arithmetic.
+
+    Scales of all kinds, NaN, zero and subnormal ones included; sums that cancel; C of every kind,
+    often at a given distance from the exponents of the products, or near their negative sum; chains without
+    ``first``, results in the midst of chains. In steps without ``first``, which do not read it, C is
+    drawn all the same.
+
+    Parameters
+    ----------
+    config
+        The core.
+    count
+        Number of steps, at least 1. The last one has ``last`` set.
+    rng
+        Generator; an equal state gives equal steps.
+    """
+    a_codes = _random_codes(config, (count, config.rows), rng)
+    b_codes = _random_codes(config, (count, config.columns), rng)
+    a_scales = _random_scales(config, (count, config.rows), rng)
+    b_scales = _random_scales(config, (count, config.columns), rng)
+
+    def values(codes: NDArray[np.uint8], scales: NDArray[np.uint8]) -> NDArray[np.float64]:
+        tagged = np.repeat(scales >> 7 & config.block_format.tagged, 16, axis=-1)
+        elements = np.where(tagged, golden.decode_e1m2(codes), golden.decode_e2m1(codes))
+        return elements * np.repeat(np.nan_to_num(golden.decode_ue4m3(scales)), 16, axis=-1)
+
+    sums = values(a_codes, a_scales) @ values(b_codes, b_scales).swapaxes(1, 2)
+    shape = sums.shape
+    bits = rng.integers(0, 1 << 32, shape, np.uint32)
+    special = rng.choice(_SPECIAL_C, shape)
+    exponents = np.frexp(sums)[1] + rng.integers(-64, 56, shape)
+    # Few significant bits now and then, for ties.
+    short = rng.choice(np.array([0, 0x7FFFFF, 0x7FF000, 0x400000], np.uint32), shape)
+    aligned = (bits & (0x80000000 | short)) | np.clip(exponents + 126, 1, 254).astype(np.uint32) << 23
+    opposite = (-sums).astype(np.float32).view(np.uint32) + rng.choice(
+        np.array([0, 0, 1, 0xFFFFFFFF], np.uint32), shape
+    )
+    kind = rng.choice(4, shape, p=[0.15, 0.2, 0.45, 0.2])
+    c = np.choose(kind, [bits, special, aligned, opposite]).astype(np.uint32)
+
+    # Single steps and chains, by turns.
+    first = rng.random(count) < np.repeat(rng.choice([0.95, 0.3], count // 32 + 1), 32)[:count]
+    last = rng.random(count) < 0.8
+    first[:1] = last[-1:] = True
+    return Steps(config, a_codes, a_scales, b_codes, b_scales, c, first, last)

@@ -1,0 +1,44 @@
+"""Engines: simulators of a tensor core that take the same steps and give the same answer.
+
+==========  ==========================================  =======================================
+name        simulator                                   needs
+==========  ==========================================  =======================================
+python      Amaranth's own                              nothing
+compiled    CXXRTL, compiled to machine code            a C++ compiler; some seconds, cached
+==========  ==========================================  =======================================
+"""
+
+from __future__ import annotations
+
+from hwgen.config import TensorCoreConfig
+from hwgen.errors import InputError
+from sim.engines.amaranth import AmaranthEngine
+from sim.engines.compiled import CompiledEngine, available
+from sim.engines.run import Engine, Run, always
+
+__all__ = ["NAMES", "AmaranthEngine", "CompiledEngine", "Engine", "Run", "always", "available", "engine"]
+
+NAMES = ("auto", "python", "compiled")
+"""What `engine` takes."""
+
+
+def engine(config: TensorCoreConfig, name: str = "auto") -> Engine:
+    """Make an engine.
+
+    Parameters
+    ----------
+    config
+        The core.
+    name
+        ``python``, ``compiled``, or ``auto``: compiled if there is a C++ compiler, else python.
+
+    Raises
+    ------
+    InputError
+        Unknown name, or ``compiled`` without a C++ compiler that works.
+    """
+    if name not in NAMES:
+        raise InputError(f"engine {name!r}: must be one of {', '.join(NAMES)}")
+    if name == "python" or (name == "auto" and not available()):
+        return AmaranthEngine(config)
+    return CompiledEngine(config)

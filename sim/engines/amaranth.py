@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from amaranth.hdl import Fragment
@@ -11,27 +10,11 @@ from amaranth.sim import Simulator
 from numpy.typing import NDArray
 
 from hwgen.config import TensorCoreConfig
-from hwgen.errors import ToolError
 from hwgen.rtl.tensor_core import TensorCore
+from sim.engines.run import Run, always, check_width, stuck, surplus
 from sim.steps import Steps
 
-__all__ = ["AmaranthEngine", "Run"]
-
-
-@dataclass(frozen=True)
-class Run:
-    """What a core answered.
-
-    Parameters
-    ----------
-    results
-        FP32 bit patterns of the results taken, (R, M, N).
-    cycles
-        Clock cycles from the first step offered to the last result taken, both counted.
-    """
-
-    results: NDArray[np.uint32]
-    cycles: int
+__all__ = ["AmaranthEngine"]
 
 
 class AmaranthEngine:
@@ -41,7 +24,14 @@ class AmaranthEngine:
     ----------
     config
         The core.
+
+    Attributes
+    ----------
+    name : str
+        ``python``.
     """
+
+    name = "python"
 
     def __init__(self, config: TensorCoreConfig) -> None:
         self.config = config
@@ -55,27 +45,12 @@ class AmaranthEngine:
         self,
         steps: Steps,
         *,
-        offer: Callable[[int], bool] = lambda cycle: True,
-        take: Callable[[int], bool] = lambda cycle: True,
+        offer: Callable[[int], bool] = always,
+        take: Callable[[int], bool] = always,
         progress: Callable[[int], None] = lambda done: None,
     ) -> Run:
-        """Reset the core, feed it with ``steps`` and collect every result.
-
-        Parameters
-        ----------
-        steps
-            Steps of the same configuration.
-        offer, take
-            Whether a step is offered, and whether a result is taken, in a given cycle. A step once
-            offered stays until it is accepted, as the stream contract demands.
-        progress
-            Called with the number of steps accepted so far.
-
-        Raises
-        ------
-        ToolError
-            The core neither accepts nor answers, although it is offered steps and results are taken.
-        """
+        """Reset the core, feed it with ``steps`` and collect every result; see `Engine.run`."""
+        check_width(self.config, steps)
         self._request = (steps, offer, take, progress)
         if self._simulator is None:
             self._simulator = Simulator(self._fragment)
@@ -110,6 +85,8 @@ class AmaranthEngine:
                 accepted += 1
                 progress(accepted)
             if taking and valid:
+                if len(results) == expected:
+                    raise surplus(core.config, cycle)
                 results.append(np.frombuffer(payload.to_bytes(size, "little"), "<u4"))
             cycle += 1
             if done != (done := accepted + len(results)):
@@ -117,6 +94,6 @@ class AmaranthEngine:
             elif taking and (pending is not None or accepted == len(steps)):
                 idle += 1
                 if idle > core.latency:
-                    raise ToolError(f"{core.config.name}: stuck after {accepted} steps, in cycle {cycle}")
+                    raise stuck(core.config, accepted, cycle)
         shape = (-1, core.config.rows, core.config.columns)
         self._answer = Run(np.array(results, np.uint32).reshape(shape), cycle)

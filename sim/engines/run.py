@@ -1,0 +1,99 @@
+"""What all engines share: their interface, and what a run gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwgen.config import TensorCoreConfig
+from hwgen.errors import ToolError
+from hwgen.rtl.tensor_core import step_layout
+from sim.steps import Steps
+
+__all__ = ["Engine", "Run", "always", "check_width", "stuck", "surplus"]
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a core answered.
+
+    Parameters
+    ----------
+    results
+        FP32 bit patterns of the results taken, (R, M, N).
+    cycles
+        Clock cycles from the first step offered to the last result taken, both counted.
+    """
+
+    results: NDArray[np.uint32]
+    cycles: int
+
+
+def always(cycle: int) -> bool:
+    """Offer, or take, in every cycle."""
+    return True
+
+
+class Engine(Protocol):
+    """A simulated tensor core.
+
+    Attributes
+    ----------
+    name : str
+        ``python`` or ``compiled``.
+    config : TensorCoreConfig
+        The core.
+    """
+
+    name: str
+    config: TensorCoreConfig
+
+    def run(
+        self,
+        steps: Steps,
+        *,
+        offer: Callable[[int], bool] = always,
+        take: Callable[[int], bool] = always,
+        progress: Callable[[int], None] = lambda done: None,
+    ) -> Run:
+        """Reset the core, feed it with ``steps`` and collect every result.
+
+        Parameters
+        ----------
+        steps
+            Steps for a core of the same shape.
+        offer, take
+            Whether a step is offered, and whether a result is taken, in a given cycle: functions of
+            the cycle alone, since an engine may ask ahead of time. A step once offered stays until it is
+            accepted, as the stream contract demands.
+        progress
+            Called with the number of steps accepted so far, now and then.
+
+        Raises
+        ------
+        ToolError
+            The core neither accepts nor answers, although it is offered steps and results are taken, or it
+            answers more than there are steps with ``last``.
+        """
+        ...
+
+
+def check_width(config: TensorCoreConfig, steps: Steps) -> None:
+    """Check that the payload of ``steps`` has the width of the core's."""
+    width, given = step_layout(config).size, step_layout(steps.config).size
+    if width != given:
+        raise ValueError(f"steps of {given} bits for {config.name}, which takes {width}")
+
+
+def stuck(config: TensorCoreConfig, accepted: int, cycle: int) -> ToolError:
+    """Error of a core that makes no progress."""
+    return ToolError(f"{config.name}: stuck after {accepted} steps, in cycle {cycle}")
+
+
+def surplus(config: TensorCoreConfig, cycle: int) -> ToolError:
+    """Error of a core with more results than steps that ask for one."""
+    return ToolError(f"{config.name}: a result that no step asked for, in cycle {cycle}")

@@ -1,0 +1,200 @@
+"""Configurations: what is accepted, what is refused, and in which words."""
+
+import dataclasses
+import json
+
+import pytest
+
+from hwgen.config import NAMED, TensorCoreConfig, named, resolve
+from hwgen.errors import InputError
+
+GOOD = {"name": "core", "format": "mixfp4", "rows": 4, "columns": 2, "groups": 3}
+
+
+def refused(*words, **fields):
+    """The message for GOOD with other fields; it names ``words`` on one line."""
+    with pytest.raises(InputError) as caught:
+        TensorCoreConfig(**{**GOOD, **fields})
+    check(str(caught.value), words)
+
+
+def check(message, words):
+    assert "\n" not in message
+    for word in words:
+        assert word in message, message
+
+
+def test_defaults():
+    config = TensorCoreConfig(**GOOD)
+    assert (config.operand, config.fraction_bits, config.rounding) == ("folded", 35, "toward_zero")
+    assert config.pipeline == ("operands", "terms")
+
+
+def test_derived_figures():
+    config = TensorCoreConfig("a-b_c", "nvfp4", 4, 2, 3)
+    assert config.identifier == "a_b_c"
+    assert (config.depth, config.macs_per_step) == (48, 4 * 2 * 48)
+    assert not config.block_format.tagged
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "latency"), [((), 1), (("operands",), 2), (("terms",), 2), (("operands", "terms"), 3)]
+)
+def test_latency(pipeline, latency):
+    assert TensorCoreConfig(**GOOD, pipeline=pipeline).latency == latency
+
+
+def test_pipeline_has_one_order():
+    configs = {TensorCoreConfig(**GOOD, pipeline=p) for p in (("terms", "operands"), ("operands", "terms"))}
+    assert len(configs) == 1
+    assert TensorCoreConfig(**GOOD, pipeline=["terms"]).pipeline == ("terms",)
+
+
+def test_frozen():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        TensorCoreConfig(**GOOD).rows = 3
+
+
+@pytest.mark.parametrize("name", ["", "1a", "-a", "a b", "a/b", "a.b", "é", "a\n", "a" * 65, None, 5])
+def test_bad_names(name):
+    refused("name = ", "letter", name=name)
+
+
+@pytest.mark.parametrize("name", ["a", "A-1_b", "a" * 64])
+def test_good_names(name):
+    assert TensorCoreConfig(**{**GOOD, "name": name}).name == name
+
+
+@pytest.mark.parametrize(
+    ("field", "choices"),
+    [
+        ("format", ("nvfp4", "mixfp4")),
+        ("operand", ("folded", "e2m2")),
+        ("rounding", ("toward_zero", "nearest_even")),
+    ],
+)
+@pytest.mark.parametrize("value", ["", "NVFP4", "nearest", None, 1, ["folded"]])
+def test_bad_choices(field, choices, value):
+    refused(f"{field} = {value!r}", *choices, **{field: value})
+
+
+@pytest.mark.parametrize(
+    ("field", "low", "high"), [("rows", 1, 64), ("columns", 1, 64), ("groups", 1, 8), ("fraction_bits", 33, 40)]
+)
+def test_ranges(field, low, high):
+    for value in (low, high):
+        assert getattr(TensorCoreConfig(**{**GOOD, field: value}), field) == value
+    for value in (low - 1, high + 1, -low, True, float(low), str(low), None):
+        refused(f"{field} = {value!r}", str(low), str(high), **{field: value})
+
+
+@pytest.mark.parametrize("pipeline", ["terms", None, 3, {"terms": 1}])
+def test_pipeline_is_a_list(pipeline):
+    refused("pipeline = ", "list", "operands", "terms", pipeline=pipeline)
+
+
+@pytest.mark.parametrize("register", ["result", "", None, ["terms"]])
+def test_unknown_pipeline_register(register):
+    refused("pipeline = ", repr(register), "operands", "terms", pipeline=["terms", register])
+
+
+def test_e2m2_needs_tagged_blocks():
+    refused("operand = 'e2m2'", "nvfp4", "folded", format="nvfp4", operand="e2m2")
+    assert TensorCoreConfig(**GOOD, operand="e2m2").operand == "e2m2"
+
+
+def test_named_configurations():
+    assert set(NAMED) == {"nvfp4-small", "mixfp4-small", "nvfp4-blackwell", "mixfp4-blackwell"}
+    for name, config in NAMED.items():
+        assert named(name) is resolve(name) is config
+        assert config.name == name
+        assert config.format == name.split("-")[0]
+        assert config.macs_per_step == (256 if "small" in name else 4096)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("mixfp4-smal", ("'mixfp4-smal'", "did you mean 'mixfp4-small'?")),
+        ("zzz", ("'zzz'", "nvfp4-blackwell", "TOML")),
+        ("", ("''", "nvfp4-small")),
+        ("a\nb", ("nvfp4-small",)),
+    ],
+)
+def test_unknown_name(name, words):
+    with pytest.raises(InputError) as caught:
+        resolve(name)
+    check(str(caught.value), words)
+
+
+@pytest.fixture
+def written(tmp_path):
+    """Writes a TOML file into a directory with an awkward name and returns its path."""
+    directory = tmp_path / "a b'c\";d"
+    directory.mkdir()
+
+    def write(text, name="my-core.toml"):
+        path = directory / name
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    return write
+
+
+def table(**fields):
+    return "".join(f"{key} = {json.dumps(value)}\n" for key, value in fields.items())
+
+
+def test_every_field_comes_from_the_file(written):
+    config = TensorCoreConfig(
+        "x", "mixfp4", 3, 5, 2, operand="e2m2", fraction_bits=40, rounding="nearest_even", pipeline=("terms",)
+    )
+    assert resolve(str(written(table(**config.as_dict())))) == config
+
+
+def test_name_is_the_stem_unless_given(written):
+    fields = {key: value for key, value in GOOD.items() if key != "name"}
+    assert resolve(str(written(table(**fields)))).name == "my-core"
+    assert resolve(str(written(table(**GOOD)))).name == "core"
+
+
+def test_path_without_suffix(written):
+    assert resolve(str(written(table(**GOOD), "plain"))).name == "core"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("rows =", ("not valid TOML",)),
+        ("rows = 1\nrows = 2", ("not valid TOML",)),
+        (b"name = '\xff'", ("not valid TOML",)),
+        ("x = " + "[" * 5000, ("not valid TOML",)),
+        (table(**GOOD, row=3), ("unknown key 'row'", "did you mean 'rows'?")),
+        (table(**GOOD, zzz=3), ("unknown key 'zzz'", "fraction_bits")),
+        (table(**GOOD) + "[core]\nrows = 3\n", ("unknown key 'core'",)),
+        (table(name="x", format="nvfp4", rows=1, groups=1), ("key 'columns' is missing",)),
+        ("", ("is missing",)),
+        (table(**{**GOOD, "rows": 65}), ("rows = 65", "from 1 to 64")),
+        (table(**{**GOOD, "rows": "4"}), ("rows = '4'",)),
+        (table(**{**GOOD, "format": "fp8"}), ("format = 'fp8'",)),
+        (table(**GOOD, pipeline=["out"]), ("'out'",)),
+    ],
+)
+def test_bad_files(text, words, written):
+    path = written(text)
+    with pytest.raises(InputError) as caught:
+        resolve(str(path))
+    check(str(caught.value), (repr(str(path)), *words))
+
+
+def test_stem_that_is_no_name(written):
+    fields = {key: value for key, value in GOOD.items() if key != "name"}
+    with pytest.raises(InputError, match="name = '1 core'"):
+        resolve(str(written(table(**fields), "1 core.toml")))
+
+
+def test_file_that_cannot_be_read(tmp_path):
+    for path in (tmp_path / "none.toml", tmp_path):
+        with pytest.raises(InputError) as caught:
+            resolve(f"{path}/" if path is tmp_path else str(path))
+        check(str(caught.value), (repr(str(path)),))

@@ -1,0 +1,228 @@
+"""Choice of an engine, the C++ compiler and the cache of compiled simulators."""
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from amaranth.hdl import Module, Signal
+
+from hwgen.config import TensorCoreConfig
+from hwgen.errors import InputError
+from hwgen.rtl.tensor_core import TensorCore
+from sim.engines import AmaranthEngine, CompiledEngine, available, compiled, engine
+from sim.steps import random_steps
+
+CONFIG = TensorCoreConfig("cached", "nvfp4", 1, 1, 1)
+AWKWARD = "a b'c\";d$e"
+
+needs_compiler = pytest.mark.skipif(not available(), reason="no C++ compiler: set CXX, or put c++ on PATH")
+
+
+class Toy(TensorCore):
+    """A core that answers C: it takes a fraction of a second to compile."""
+
+    def elaborate(self, platform):
+        m = Module()
+        payload = self.step.payload
+        stored = Signal.like(self.result.payload)
+        waiting = Signal()
+        m.d.comb += [
+            self.step.ready.eq(self.result.ready | ~waiting),
+            self.result.payload.eq(stored),
+            self.result.valid.eq(waiting),
+        ]
+        with m.If(self.step.ready):
+            m.d.sync += [waiting.eq(self.step.valid & payload.last), stored.eq(payload.c)]
+        return m
+
+
+@pytest.fixture(autouse=True)
+def toy(monkeypatch):
+    monkeypatch.setattr(compiled, "TensorCore", Toy)
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """An empty cache in a directory with an awkward name."""
+    # Not by XDG_CACHE_HOME, which holds the cache of Yosys too.
+    directory = tmp_path / AWKWARD / "engines"
+    monkeypatch.setattr(compiled, "_cache", lambda: directory)
+    return directory
+
+
+@pytest.fixture
+def compilations(tmp_path, monkeypatch):
+    """Puts a C++ compiler at an awkward path that counts its calls; returns the counter."""
+    log = tmp_path / "log"
+    log.touch()
+    wrapper = tmp_path / AWKWARD / "c++ 'x'"
+    wrapper.parent.mkdir(exist_ok=True)
+    real = shlex.quote(compiled._compiler()[0])
+    wrapper.write_text(
+        f'#!/bin/sh\n[ "$1" = --version ] || echo x >>{shlex.quote(str(log))}\nexec {real} "$@"\n', encoding="utf-8"
+    )
+    wrapper.chmod(0o755)
+    monkeypatch.setenv("CXX", shlex.quote(str(wrapper)))
+    return lambda: len(log.read_text().split())
+
+
+def works(made):
+    steps = random_steps(CONFIG, 20, np.random.default_rng(0))
+    np.testing.assert_array_equal(made.run(steps).results, steps.c[steps.last])
+
+
+@needs_compiler
+def test_second_engine_is_not_compiled(cache, compilations):
+    for _ in range(2):
+        works(CompiledEngine(CONFIG))
+    assert compilations() == 1
+    assert len(list(cache.iterdir())) == 1
+
+
+@needs_compiler
+@pytest.mark.parametrize("damage", ["truncated", "changed", "empty", "missing"])
+def test_damaged_entry_is_compiled_again(damage, cache, compilations):
+    CompiledEngine(CONFIG)
+    (entry,) = cache.iterdir()
+    content = entry.read_bytes()
+    if damage == "missing":
+        entry.unlink()
+    else:
+        changed = bytearray(content)
+        changed[len(content) // 2] ^= 1
+        # A file of its own: the one above is mapped into this process.
+        entry.unlink()
+        entry.write_bytes({"truncated": content[:-100], "changed": bytes(changed), "empty": b""}[damage])
+    works(CompiledEngine(CONFIG))
+    assert compilations() == 2
+    assert [path.read_bytes() for path in cache.iterdir()] == [content]
+
+
+@needs_compiler
+def test_entry_that_does_not_load_is_compiled_again(cache, compilations):
+    CompiledEngine(CONFIG)
+    (entry,) = cache.iterdir()
+    foreign = b"\x7fELF of another machine"
+    key = entry.stem.split("-")[0]
+    entry.unlink()
+    (cache / f"{key}-{compiled._digest(foreign)}.so").write_bytes(foreign)
+    works(CompiledEngine(CONFIG))
+    assert compilations() == 2
+
+
+@needs_compiler
+def test_key_depends_on_everything(cache, compilations, monkeypatch):
+    CompiledEngine(CONFIG)
+    CompiledEngine(TensorCoreConfig("cached", "nvfp4", 1, 2, 1))
+    monkeypatch.setattr(compiled, "_FLAGS", (*compiled._FLAGS, "-g0"))
+    CompiledEngine(CONFIG)
+    assert compilations() == len(list(cache.iterdir())) == 3
+    # The name is no part of the hardware.
+    CompiledEngine(TensorCoreConfig("other", "nvfp4", 1, 1, 1))
+    assert compilations() == 3
+
+
+@needs_compiler
+def test_two_processes_at_once(cache, compilations):
+    script = (
+        "import runpy\n"
+        "from pathlib import Path\n"
+        "from sim.engines import compiled, CompiledEngine\n"
+        "from hwgen.config import TensorCoreConfig\n"
+        f"compiled.TensorCore = runpy.run_path({__file__!r})['Toy']\n"
+        f"compiled._cache = lambda: Path({str(cache)!r})\n"
+        f"CompiledEngine({CONFIG!r})\n"
+    )
+    root = Path(__file__).parents[3]
+    environment = {**os.environ, "PYTHONPATH": str(root)}
+    both = [subprocess.Popen([sys.executable, "-c", script], env=environment) for _ in range(2)]
+    assert [process.wait(timeout=120) for process in both] == [0, 0]
+    before = compilations()
+    works(CompiledEngine(CONFIG))
+    assert compilations() == before <= 2
+
+
+@needs_compiler
+@pytest.mark.parametrize("place", ["file", "nowhere"])
+def test_nowhere_to_keep_it(place, tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(compiled, "_cache", lambda: tmp_path / "file" / "engines" if place == "file" else None)
+    works(CompiledEngine(CONFIG))
+
+
+def test_place_of_the_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", "/some where")
+    assert compiled._cache() == Path("/some where/hwgen/engines")
+    for ignored in ("relative", ""):
+        monkeypatch.setenv("XDG_CACHE_HOME", ignored)
+        assert compiled._cache() == tmp_path / ".cache" / "hwgen" / "engines"
+
+
+@needs_compiler
+def test_arguments_in_cxx(cache, monkeypatch):
+    real = compiled._compiler()[0]
+    monkeypatch.setenv("CXX", f"{shlex.quote(real)} -DUNUSED='\"a b\"'")
+    works(CompiledEngine(CONFIG))
+
+
+def refused(message):
+    with pytest.raises(InputError, match=message) as caught:
+        engine(CONFIG, "compiled")
+    assert "\n" not in str(caught.value)
+
+
+def test_no_compiler(tmp_path, monkeypatch):
+    monkeypatch.delenv("CXX", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert not available()
+    refused(r"engine 'compiled' needs a C\+\+ compiler: none of .* is on PATH; install g\+\+ or clang")
+    assert isinstance(engine(CONFIG), AmaranthEngine)
+
+
+@pytest.mark.parametrize("value", ["no-such-compiler", "/no/such compiler", "unclosed 'quote"])
+def test_cxx_that_is_not_there(value, monkeypatch):
+    monkeypatch.setenv("CXX", value)
+    assert not available()
+    refused(r"CXX = .* is not there")
+    assert engine(CONFIG, "auto").name == "python"
+
+
+def test_compiler_that_fails(cache, tmp_path, monkeypatch):
+    false = tmp_path / "false"
+    false.write_text("#!/bin/sh\ncat >/dev/null\necho 'x.h: fatal error: no headers' >&2\nexit 1\n")
+    false.chmod(0o755)
+    monkeypatch.setenv("CXX", shlex.quote(str(false)))
+    refused("cannot compile the simulator: x.h: fatal error: no headers")
+    assert not cache.exists()
+
+
+def test_compiler_that_cannot_be_run(cache, tmp_path, monkeypatch):
+    broken = tmp_path / "broken"
+    broken.write_text("#!/no/such/interpreter\n")
+    broken.chmod(0o755)
+    monkeypatch.setenv("CXX", shlex.quote(str(broken)))
+    refused("cannot be run")
+
+
+@pytest.mark.parametrize("name", ["", "abacus", "Python"])
+def test_unknown_engine(name):
+    with pytest.raises(InputError, match=rf"engine '{name}': must be one of auto, python, compiled"):
+        engine(CONFIG, name)
+
+
+def test_python_engine_by_name():
+    made = engine(CONFIG, "python")
+    assert (made.name, made.config) == ("python", CONFIG)
+
+
+@needs_compiler
+def test_auto_prefers_the_compiled_engine(cache, monkeypatch):
+    assert shutil.which(compiled._compiler()[0])
+    made = engine(CONFIG)
+    assert (made.name, made.config) == ("compiled", CONFIG)

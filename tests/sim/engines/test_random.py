@@ -1,0 +1,114 @@
+"""Random steps: every bit of every result against the golden model."""
+
+import dataclasses
+import itertools
+
+import numpy as np
+import pytest
+
+from hwgen.config import TensorCoreConfig
+from sim import golden, tensors
+from sim.steps import Steps, gather, random_steps, schedule
+
+FORMATS = ("nvfp4", "mixfp4")
+GROUPS = (1, 2, 4)
+combinations = pytest.mark.parametrize(("form", "groups"), list(itertools.product(FORMATS, GROUPS)))
+
+
+def check(engine, steps):
+    run = engine.run(steps)
+    want = steps.expected()
+    assert run.results.shape == want.shape
+    wrong = np.argwhere(run.results != want)
+    if len(wrong):
+        result, m, n = wrong[0]
+        step = np.flatnonzero(steps.last)[result]
+        pytest.fail(
+            f"{len(wrong)} of {want.size} differ; D[{m}, {n}] of step {step} is {run.results[tuple(wrong[0])]:08x},"
+            f" not {want[tuple(wrong[0])]:08x}: scales {steps.a_scales[step, m]} {steps.b_scales[step, n]},"
+            f" codes {steps.a_codes[step, m]} {steps.b_codes[step, n]}, C {steps.c[step, m, n]:08x},"
+            f" first {steps.first[step]}"
+        )
+
+
+@combinations
+def test_compiled(form, groups, compiled):
+    config = TensorCoreConfig("random", form, 4, 4, groups)
+    check(compiled(config), random_steps(config, 20_000, np.random.default_rng(groups)))
+
+
+@combinations
+def test_python(form, groups, python):
+    config = TensorCoreConfig("random", form, 1, 1, groups)
+    check(python(config), random_steps(config, 200, np.random.default_rng(10 + groups)))
+
+
+@pytest.mark.parametrize(
+    ("form", "groups", "other"),
+    [
+        *((form, groups, {"rounding": "nearest_even"}) for form, groups in itertools.product(FORMATS, GROUPS)),
+        ("mixfp4", 1, {"operand": "e2m2"}),
+        ("mixfp4", 4, {"operand": "e2m2", "fraction_bits": 40}),
+        ("mixfp4", 3, {"fraction_bits": 33, "rounding": "nearest_even"}),
+        ("nvfp4", 7, {"fraction_bits": 39, "rounding": "nearest_even"}),
+    ],
+)
+def test_other_parameters(form, groups, other, compiled):
+    config = TensorCoreConfig("random", form, 4, 4, groups, **other)
+    check(compiled(config), random_steps(config, 4000, np.random.default_rng(20 + groups)))
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_gemm(form, compiled):
+    """Long chains of tiles that do not fit, with C."""
+    config = TensorCoreConfig("random", form, 4, 4, 2)
+    m, n, k = 7, 9, 2000
+    a, b = (golden.quantize(tensors.generate("outlier-channels", (rows, k), rows), form) for rows in (m, n))
+    c = tensors.generate("gaussian", (m, n), 3) * np.float32(1e4)
+    run = compiled(config).run(schedule(config, a, b, c))
+    want = golden.accumulate(a, b, c, config.groups)
+    np.testing.assert_array_equal(gather(config, run.results, m, n), want.view(np.uint32))
+    assert run.cycles == 2 * 3 * 63 + config.latency
+
+
+@pytest.mark.parametrize("groups", [1, 4])
+def test_nvfp4_steps_on_both_cores(groups, compiled):
+    """With clear tags the MixFP4 core is an NVFP4 core, and the NVFP4 core does not look at them."""
+    nvfp4, mixfp4 = (TensorCoreConfig("random", form, 4, 4, groups) for form in FORMATS)
+    drawn = random_steps(nvfp4, 4000, np.random.default_rng(30 + groups))
+    clear = dataclasses.replace(drawn, a_scales=drawn.a_scales & 0x7F, b_scales=drawn.b_scales & 0x7F)
+    assert (drawn.a_scales > 0x7F).any()
+    results = compiled(nvfp4).run(drawn).results
+    np.testing.assert_array_equal(results, compiled(nvfp4).run(clear).results)
+    np.testing.assert_array_equal(results, compiled(mixfp4).run(dataclasses.replace(clear, config=mixfp4)).results)
+
+
+@pytest.mark.parametrize(("form", "operand"), [("nvfp4", "folded"), ("mixfp4", "folded"), ("mixfp4", "e2m2")])
+def test_every_pair_of_codes_alone_in_every_lane(form, operand, compiled):
+    """All other lanes are zero, with either sign; block scales are 1."""
+    config = TensorCoreConfig("random", form, 4, 4, 1, operand=operand)
+    tags = (0, 1) if config.block_format.tagged else (0,)
+    steps, want = [], []
+    tables = (golden.decode_e2m1, golden.decode_e1m2)
+    for tag_a, tag_b, lane in itertools.product(tags, tags, range(16)):
+        for a_four, b_four in itertools.product(np.arange(16, dtype=np.uint8).reshape(4, 4), repeat=2):
+            a, b = np.full((2, 4, 16), (lane & 1) * 8, np.uint8)
+            a[:, lane], b[:, lane] = a_four, b_four
+            steps.append((a, b, 0x38 | tag_a << 7, 0x38 | tag_b << 7))
+            want.append(np.outer(tables[tag_a](a_four), tables[tag_b](b_four)) + 0.0)
+    count = len(steps)
+    scales = np.array([step[2:] for step in steps], np.uint8)
+    everything = np.ones(count, bool)
+    run = compiled(config).run(
+        Steps(
+            config,
+            np.array([step[0] for step in steps]),
+            np.broadcast_to(scales[:, :1, None], (count, 4, 1)),
+            np.array([step[1] for step in steps]),
+            np.broadcast_to(scales[:, 1:, None], (count, 4, 1)),
+            np.zeros((count, 4, 4), np.uint32),
+            everything,
+            everything,
+        )
+    )
+    np.testing.assert_array_equal(run.results, np.array(want, np.float32).view(np.uint32))

@@ -1,0 +1,190 @@
+"""Cycle counts, gaps, stalls and ``last``: alike on both engines."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from amaranth.hdl import Module, Signal
+
+from hwgen.config import PIPELINE_REGISTERS, TensorCoreConfig
+from hwgen.errors import ToolError
+from hwgen.rtl.tensor_core import TensorCore
+from sim import golden, tensors
+from sim.engines import AmaranthEngine, CompiledEngine, always
+from sim.steps import gather, random_steps, schedule
+
+PIPELINES = {"none": (), "operands": ("operands",), "terms": ("terms",), "both": PIPELINE_REGISTERS}
+pipelines = pytest.mark.parametrize("pipeline", PIPELINES.values(), ids=PIPELINES)
+
+
+def tiny(pipeline=PIPELINE_REGISTERS):
+    return TensorCoreConfig("tiny", "nvfp4", 1, 2, 1, pipeline=pipeline)
+
+
+def drawn(config, count, seed, first=None, last=None):
+    steps = random_steps(config, count, np.random.default_rng(seed))
+    flags = {"first": first, "last": last}
+    return dataclasses.replace(
+        steps, **{name: np.resize(np.array(flag, bool), count) for name, flag in flags.items() if flag is not None}
+    )
+
+
+def pattern(share, seed):
+    """True in about ``share`` of all cycles, in runs."""
+    rng = np.random.default_rng(seed)
+    bits = np.repeat(rng.random(1000) < share, rng.integers(1, 4, 1000))
+    return lambda cycle: bool(bits[cycle % len(bits)])
+
+
+@pytest.fixture(params=["python", "compiled"])
+def make(request):
+    """Each engine in turn."""
+    return request.getfixturevalue(request.param)
+
+
+@pipelines
+def test_engines_agree_on_results_and_cycles(pipeline, compiled, python):
+    config = tiny(pipeline)
+    steps = drawn(config, 50, 1)
+    want = steps.expected()
+    for seed, (offered, taken) in enumerate([(1, 0.5), (0.5, 1), (0.5, 0.5), (0.8, 0.15), (0.15, 0.8)]):
+        streams = {"offer": pattern(offered, seed), "take": pattern(taken, 50 + seed)}
+        runs = [make(config).run(steps, **streams) for make in (compiled, python)]
+        for run in runs:
+            np.testing.assert_array_equal(run.results, want)
+        assert runs[0].cycles == runs[1].cycles > len(steps) + config.latency
+
+
+@pipelines
+def test_one_step_per_cycle(pipeline, make):
+    """From the first step offered to the last result taken: a cycle for each step, and the latency."""
+    config = tiny(pipeline)
+    steps = drawn(config, 30, 2, last=True)
+    run = make(config).run(steps)
+    assert run.cycles == len(steps) + config.latency
+    np.testing.assert_array_equal(run.results, steps.expected())
+
+
+@pipelines
+def test_one_step_per_cycle_for_long(pipeline, compiled):
+    config = tiny(pipeline)
+    steps = drawn(config, 5000, 3)
+    assert compiled(config).run(steps).cycles == 5000 + config.latency
+
+
+@pytest.mark.parametrize(
+    ("first", "last"),
+    [
+        ([True] + [False] * 19, [False] * 19 + [True]),
+        ([True, False, False, False], [False, False, False, True]),
+        ([True, False, False, False], [True, False, True, False]),
+        ([True], [True]),
+        ([True], [True, False, False]),
+    ],
+    ids=["one-chain", "tiles", "results-within-chains", "single-steps", "dropped-results"],
+)
+def test_first_and_last(first, last, make):
+    config = tiny()
+    steps = drawn(config, 20, 4, first=first, last=last)
+    run = make(config).run(steps)
+    np.testing.assert_array_equal(run.results, steps.expected())
+    assert len(run.results) == steps.last.sum()
+    # A step that gives no result is over when it is accepted.
+    assert run.cycles == max(20, np.flatnonzero(steps.last)[-1] + 1 + config.latency)
+
+
+def test_no_last_no_result(make):
+    config = tiny()
+    run = make(config).run(drawn(config, 10, 5, last=False))
+    assert run.results.shape == (0, 1, 2)
+    assert run.cycles == 10
+
+
+def test_no_steps(make):
+    config = tiny()
+    run = make(config).run(drawn(config, 1, 6)[:0])
+    assert run.results.shape == (0, 1, 2)
+    assert run.results.dtype == np.uint32
+    assert run.cycles == 0
+
+
+def test_runs_do_not_depend_on_each_other(make):
+    config = tiny()
+    engine = make(config)
+    steps = drawn(config, 12, 7)
+    runs = [engine.run(steps)]
+    engine.run(drawn(config, 5, 8, last=False))
+    runs.append(engine.run(steps))
+    np.testing.assert_array_equal(runs[0].results, runs[1].results)
+    assert runs[0].cycles == runs[1].cycles
+
+
+def test_more_steps_and_cycles_than_are_handed_over_at_once(compiled):
+    config = tiny()
+    steps = drawn(config, 3000, 9)
+    reports = []
+    run = compiled(config).run(steps, offer=pattern(0.3, 1), take=pattern(0.7, 2), progress=reports.append)
+    np.testing.assert_array_equal(run.results, steps.expected())
+    assert run.cycles > 9000
+    assert reports[-1] == 3000
+    assert reports == sorted(reports)
+
+
+def test_progress(make):
+    config = tiny()
+    reports = []
+    make(config).run(drawn(config, 6, 10), progress=reports.append)
+    assert reports[-1] == 6
+
+
+def test_tiles_back_to_back(make):
+    config = tiny()
+    a, b = (golden.quantize(tensors.generate("gaussian", (3, 48), seed), "nvfp4") for seed in (1, 2))
+    steps = schedule(config, a, b)
+    run = make(config).run(steps)
+    want = golden.accumulate(a, b, None, 1).view(np.uint32)
+    np.testing.assert_array_equal(gather(config, run.results, 3, 3), want)
+    assert run.cycles == 3 * 2 * 3 + config.latency
+
+
+def test_steps_of_another_shape(make):
+    config = tiny()
+    other = TensorCoreConfig("other", "nvfp4", 2, 2, 1)
+    with pytest.raises(ValueError, match=r"steps of \d+ bits for tiny, which takes \d+"):
+        make(config).run(drawn(other, 2, 11))
+
+
+# Cores that break the rules
+
+
+def broken(kind):
+    """A tensor core that never gets ready, or that answers all the time."""
+
+    class Broken(TensorCore):
+        def elaborate(self, platform):
+            m = Module()
+            toggle = Signal()
+            m.d.sync += toggle.eq(~toggle & self.step.payload.as_value().any() & self.result.ready)
+            m.d.comb += [
+                self.step.ready.eq(kind == "surplus"),
+                self.result.valid.eq(kind == "surplus"),
+                self.result.payload.as_value().eq(toggle & self.step.valid),
+            ]
+            return m
+
+    return Broken
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [("stuck", "tiny: stuck after 0 steps, in cycle 4"), ("surplus", "tiny: a result that no step asked for")],
+)
+@pytest.mark.parametrize("name", ["amaranth", "compiled"])
+def test_broken_cores(name, kind, message, monkeypatch, request):
+    if name == "compiled":
+        request.getfixturevalue("compiled")
+    monkeypatch.setattr(f"sim.engines.{name}.TensorCore", broken(kind))
+    config = tiny()
+    engine = (AmaranthEngine if name == "amaranth" else CompiledEngine)(config)
+    with pytest.raises(ToolError, match=message):
+        engine.run(drawn(config, 5, 12, last=[False]), take=always)
