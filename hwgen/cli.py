@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,7 +20,7 @@ from rich.table import Table
 from hwgen import __version__
 from hwgen.config import NAMED, resolve
 from hwgen.errors import InputError, ToolError
-from hwgen.files import check_directory, write_bytes, write_text
+from hwgen.files import check_directory, write_all
 from hwgen.report import plots, tables
 from hwgen.report.measure import RUNS, Stimulus, measure
 from hwgen.synth import libraries, library
@@ -99,6 +101,9 @@ def verilog(configurations: tuple[str, ...], out: Path, as_json: bool) -> None:
     """Write Verilog and manifest of configurations (names or TOML files); of all named ones by default."""
     chosen = [resolve(name) for name in configurations or NAMED]
     check_directory(out)
+    names = [config.name for config in chosen]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise InputError(f"configuration {twice[0]!r} is given twice, and both would be written to the same file")
     written = []
     with _progress(as_json) as update:
         for number, config in enumerate(chosen):
@@ -125,7 +130,7 @@ def _from_file(file: Path | None, name: str | None, rows: int | None, letter: st
     return tensor
 
 
-positive = click.IntRange(min=1)
+positive = click.IntRange(min=1, max=1 << 24)
 
 
 @cli.command()
@@ -171,8 +176,8 @@ def simulate(
     config = resolve(name)
     if (layer is None) != (model is None):
         raise InputError("--model and --layer belong together")
-    if model is not None and (b_file is not None or n is not None):
-        raise InputError("--model gives B: leave --b and --n out")
+    if model is not None and (b_file is not None or b_name is not None or n is not None):
+        raise InputError("--model gives B: leave --b, --b-name and --n out")
     a = _from_file(a_file, a_name, m, "a")
     b = tensors.minilm(layer) if layer is not None else _from_file(b_file, b_name, n, "b")
     depths = {tensor.shape[1] for tensor in (a, b) if tensor is not None} | ({k} if k is not None else set())
@@ -187,8 +192,20 @@ def simulate(
         b = tensors.generate(kind, (n or 16, depth), seed + 1)
 
     padding = ((0, 0), (0, -a.shape[1] % golden.BLOCK))
-    qa, qb = (golden.quantize(np.pad(x, padding), config.format) for x in (a, b))
+    quantized = []
+    for letter, file, tensor in (("A", a_file, a), ("B", b_file, b)):
+        origin = letter if file is None else f"{letter} from {str(file)!r}"
+        if tensor.size == 0:
+            raise InputError(f"{origin}: is empty, {tensor.shape}; must have rows and columns")
+        try:
+            quantized.append(golden.quantize(np.pad(tensor, padding), config.format))
+        except golden.InputError as error:
+            raise InputError(f"{origin}: {error}") from None
+    qa, qb = quantized
     steps = schedule(config, qa, qb)
+    for option, share in (("--gaps", gaps), ("--stalls", stalls)):
+        if not 0 <= share < 1:  # NaN passes click's range
+            raise InputError(f"{option} {share:g}: must be a share from 0 to below 1")
     core = engines.engine(config, engine)
     generator = np.random.default_rng(seed)
     # Drawn ahead, so that every engine sees the same pattern.
@@ -255,7 +272,7 @@ class _MismatchError(Exception):
 )
 @click.option("--no-cache", is_flag=True, help="Synthesise anew, and keep nothing.")
 @click.option(
-    "--jobs", type=click.IntRange(min=-1), default=-1, help="Syntheses at once.  [default: one for each core]"
+    "--jobs", type=click.IntRange(min=-1, max=256), default=-1, help="Syntheses at once.  [default: one for each core]"
 )
 @click.option("--out", type=click.Path(path_type=Path), default=_REPORTS, show_default=True, help="Directory.")
 @click.option("--name", "stem", default="overhead", show_default=True, help="Name of the report's files.")
@@ -284,7 +301,7 @@ def synth(
     how = recipe(recipe_name)
     cells = library.load(list(liberty) or [libraries.path(library_name)])
     if clock is not None and not 0 < clock < 1e6:
-        raise InputError(f"--clock {clock:g}: must be a period in ns above 0")
+        raise InputError(f"--clock {clock:g}: must be a period in ns above 0 and below 1e6")
     if jobs == 0:
         raise InputError("--jobs 0: must be at least 1, or -1 for one for each core")
     if Path(stem).name != stem or stem in ("", ".", ".."):
@@ -303,22 +320,23 @@ def synth(
             progress=update,
         )
     report = tables.document(overhead)
-    paths = _render(report, out, stem)
-    write_text(out / f"{stem}.json", tables.json_text(report))
+    files = {out / f"{stem}.json": tables.json_text(report).encode(), **_rendered(report, out, stem)}
+    write_all(files)
     if as_json:
         click.echo(tables.json_text(report), nl=False)
     else:
         _print_table(*tables.summary(report))
-        click.echo("  ".join(str(path) for path in (*paths, out / f"{stem}.json")))
+        click.echo("  ".join(map(str, files)))
 
 
-def _render(report: dict[str, Any], out: Path, stem: str) -> list[Path]:
-    """Write everything about a report that follows from its JSON."""
+def _rendered(report: dict[str, Any], out: Path, stem: str) -> dict[Path, bytes]:
+    """Everything about a report that follows from its JSON, by file."""
     picture = out / f"{stem}.png"
-    write_bytes(picture, plots.overhead_png(report))
-    write_text(out / f"{stem}.csv", tables.csv(report))
-    write_text(out / f"{stem}.md", tables.markdown(report, picture.name))
-    return [out / f"{stem}.md", out / f"{stem}.csv", picture]
+    return {
+        out / f"{stem}.md": tables.markdown(report, picture.name).encode(),
+        out / f"{stem}.csv": tables.csv(report).encode(),
+        picture: plots.overhead_png(report),
+    }
 
 
 @cli.command()
@@ -329,15 +347,30 @@ def report(files: tuple[Path, ...]) -> None:
     if not chosen:
         raise InputError(f"no report in {str(_REPORTS)!r}: 'hwgen synth' writes one")
     for path in chosen:
-        for written in _render(tables.load(path), path.parent, path.stem):
+        content = tables.load(path)
+        try:
+            rendered = _rendered(content, path.parent, path.stem)
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+            reason = f"{type(error).__name__}: {error}"
+            raise InputError(f"report {str(path)!r}: damaged ({reason}); write it anew with 'hwgen synth'") from None
+        write_all(rendered)
+        for written in rendered:
             click.echo(written)
 
 
 def main() -> None:
     """Run the command line; bad input is one line and status 2."""
+    # An ended run takes its tools with it, however it is ended.
+    for name in ("SIGTERM", "SIGHUP"):
+        if number := getattr(signal, name, None):
+            signal.signal(number, signal.default_int_handler)
     try:
         status = cli.main(prog_name="hwgen", standalone_mode=False)
-    except click.exceptions.Abort:
+        sys.stdout.flush()
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.ctx.get_help() if error.ctx else "")
+        status = 0
+    except (click.exceptions.Abort, KeyboardInterrupt):
         status = _say("interrupted", 130)
     except click.UsageError as error:
         command = error.ctx.command_path if error.ctx else "hwgen"
@@ -346,13 +379,18 @@ def main() -> None:
         status = _say(error.format_message(), 2)
     except (InputError, golden.InputError) as error:
         status = _say(str(error), 2)
+    except MemoryError:
+        status = _say("out of memory: choose a smaller --m, --n, --k or configuration", 2)
     except _MismatchError as error:
         status = _say(f"mismatch: {error}", 1)
     except ToolError as error:
         status = _say(str(error), 1)
     except BrokenPipeError:
-        sys.stderr.close()
+        # Whoever read has seen enough; keep the interpreter from flushing into the void.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = 1
+    except OSError as error:
+        status = _say(f"{error.strerror or error}: {error.filename or 'standard output'}", 1)
     sys.exit(status if isinstance(status, int) else 0)
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from hwgen.errors import InputError
 
-__all__ = ["check_directory", "write_bytes", "write_text"]
+__all__ = ["check_directory", "write_all", "write_bytes", "write_text"]
 
 
 def check_directory(path: Path) -> None:
@@ -28,32 +30,43 @@ def check_directory(path: Path) -> None:
         raise InputError(f"cannot write to {str(path)!r}: no permission for {str(nearest)!r}")
 
 
-def write_bytes(path: Path, content: bytes) -> None:
-    """Write ``content`` beside ``path`` and rename it into place.
+def write_all(files: Mapping[Path, bytes]) -> None:
+    """Write files beside their places, and rename them only when all are written.
 
     Raises
     ------
     InputError
-        The file cannot be written; nothing is left behind.
+        A file cannot be written; nothing new is left behind.
     """
-    path = Path(path)
-    temporary = None
+    temporaries: dict[Path, str] = {}
+    path = None
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".partial")
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        # mkstemp is private to the user; a result is as readable as any new file.
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(temporary, 0o666 & ~mask)
-        os.replace(temporary, path)
+        for path, content in files.items():
+            if path.is_dir():
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+            path.parent.mkdir(parents=True, exist_ok=True)
+            handle, temporaries[path] = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".partial")
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
+            # mkstemp is private to the user; a result is as readable as any new file.
+            mask = os.umask(0)
+            os.umask(mask)
+            os.chmod(temporaries[path], 0o666 & ~mask)
+        for path in files:
+            os.replace(temporaries[path], path)
+            del temporaries[path]
     except OSError as error:
-        if temporary is not None:
-            Path(temporary).unlink(missing_ok=True)
         raise InputError(f"cannot write {str(path)!r}: {error.strerror}") from None
+    finally:
+        for temporary in temporaries.values():
+            Path(temporary).unlink(missing_ok=True)
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write one file; see `write_all`."""
+    write_all({Path(path): content})
 
 
 def write_text(path: Path, content: str) -> None:
-    """Write ``content`` as UTF-8; see `write_bytes`."""
+    """Write ``content`` as UTF-8; see `write_all`."""
     write_bytes(path, content.encode("utf-8"))

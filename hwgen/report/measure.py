@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -27,13 +27,13 @@ from hwgen.synth.compare import Figure, Measured, compare
 from hwgen.synth.fanout import LIMIT
 from hwgen.synth.library import Library
 from hwgen.synth.netlist import link
-from hwgen.synth.power import estimate
+from hwgen.synth.power import KINDS, entering_fj, estimate
 from hwgen.synth.yosys import Recipe, tool_version
 from hwgen.verilog import design, verilog
 from sim import golden, tensors
 from sim.steps import Steps, schedule
 
-__all__ = ["RUNS", "Overhead", "Stimulus", "clock_period", "measure"]
+__all__ = ["RUNS", "Overhead", "Stimulus", "clock_period", "measure", "typical_run"]
 
 RUNS = 16
 """Syntheses of each module by default."""
@@ -53,27 +53,32 @@ class Stimulus:
         Independent cores simulated at once.
     tiles
         Output tiles that each stream computes, one after the other.
-    depth
-        K of every tile.
+    steps_per_tile
+        Steps of each tile, K / 16 G.
     """
 
     tensors: str = "gaussian"
     seed: int = 1
     streams: int = 64
     tiles: int = 2
-    depth: int = 512
+    steps_per_tile: int = 32
 
     def steps(self, config: TensorCoreConfig, block_format: str) -> list[Steps]:
-        """Steps of each stream: tiles of one GEMM, quantised to ``block_format``, each with all of K."""
+        """Steps of each stream: tiles of one GEMM, quantised to ``block_format``, each with all of K.
+
+        C is drawn too, with a standard deviation of a thousand units of the core.
+        """
+        depth = self.steps_per_tile * config.depth
         a, b = (
-            golden.quantize(tensors.generate(self.tensors, (rows, self.depth), self.seed + offset), block_format)
+            golden.quantize(tensors.generate(self.tensors, (rows, depth), self.seed + offset), block_format)
             for offset, rows in ((0, config.rows * self.streams), (1, config.columns * self.tiles))
         )
+        c = np.float32(1000) * tensors.generate("gaussian", (len(a.codes), len(b.codes)), self.seed + 2)
         cut = []
         for stream in range(self.streams):
             rows = slice(stream * config.rows, (stream + 1) * config.rows)
             part = golden.QuantizedTensor(a.codes[rows], a.scales[rows], a.tensor_scale, a.format)
-            cut.append(schedule(config, part, b))
+            cut.append(schedule(config, part, b, c[rows]))
         return cut
 
 
@@ -118,16 +123,13 @@ def _sources(config: TensorCoreConfig) -> dict[str, area.Source]:
 
 def _core_activity(netlist: Any, config: TensorCoreConfig, streams: list[Steps]) -> tuple[Activity, int]:
     """Simulate the core's netlist on all streams; every result must be the golden model's."""
-    cycles = len(streams[0]) + config.latency
-    payload = np.zeros((cycles, len(streams), streams[0].bits().shape[1]), np.uint8)
-    for index, steps in enumerate(streams):
-        payload[: len(steps), index] = steps.bits()
-    valid = np.zeros((cycles, len(streams), 1), np.uint8)
-    valid[: len(streams[0])] = 1
-    ones = np.ones((cycles, len(streams), 1), np.uint8)
+    # After the last step the stream begins again, so that every cycle that counts has a step in every stage.
+    order = np.arange(len(streams[0]) + config.latency) % len(streams[0])
+    payload = np.stack([steps.bits()[order] for steps in streams], axis=1)
+    ones = np.ones((*payload.shape[:2], 1), np.uint8)
     activity = simulate(
         netlist,
-        {"step__payload": payload, "step__valid": valid, "result__ready": ones, "rst": 1 - ones},
+        {"step__payload": payload, "step__valid": ones, "result__ready": ones, "rst": 1 - ones},
         warmup=config.latency,
     )
     answered = activity.outputs["result__valid"][:, :, 0].astype(bool)
@@ -166,6 +168,18 @@ def _lane_activity(netlist: Any, config: TensorCoreConfig, streams: list[Steps])
     if not np.array_equal(bits @ weights, expected):
         raise ToolError(f"the lane array of {config.name} differs from the golden model; its figures are void")
     return activity, expected.size
+
+
+def typical_run(baseline: Mapping[str, Sequence[float]], candidate: Mapping[str, Sequence[float]]) -> int:
+    """The run whose overhead of total area is nearest to the median over all runs."""
+    totals = [np.sum(list(blocks.values()), axis=0) for blocks in (baseline, candidate)]
+    ratios = totals[1] / totals[0]
+    return int(np.argmin(np.abs(ratios - np.median(ratios))))
+
+
+def _switching(energy_fj: float) -> dict[str, float]:
+    """An energy of `hwgen.synth.power.KINDS` that is all switching."""
+    return {**dict.fromkeys(KINDS, 0.0), "switching": energy_fj}
 
 
 def _rounded_up(value: float) -> float:
@@ -260,11 +274,17 @@ def measure(
 
     netlists = {}
     areas = {}
-    for name in configs:
-        for scope, top, part in _SCOPE_TOPS:
-            owner = f"{name}/{top}"
-            netlists[name, scope] = link(area.smallest(bodies, owner, library), part, library)
-            areas[name, scope] = area.by_run(bodies, owner, sources[name, top], part, library, runs)
+    modules = {
+        (name, top): [area.buffered(bodies, source, f"{name}/{top}", run, library) for run in range(runs)]
+        for (name, top), source in sources.items()
+    }
+    for scope, top, part in _SCOPE_TOPS:
+        for name in configs:
+            areas[name, scope] = area.by_run(modules[name, top], sources[name, top], part, library)
+    typical = {top: typical_run(*(areas[name, scope] for name in configs)) for scope, top, _ in _SCOPE_TOPS}
+    for scope, top, part in _SCOPE_TOPS:
+        for name in configs:
+            netlists[name, scope] = link(modules[name, top][typical[top]], part, library)
     timings = {key: timing.analyse(netlist) for key, netlist in netlists.items()}
     clock_ns = clock_period(clock_ns, max(timings[name, "core"].delay for name in configs), library.name)
     frequency_mhz = 1000.0 / clock_ns
@@ -279,22 +299,30 @@ def measure(
         progress("gate-level simulation", number, len(feeds))
         name = config.name
         streams = stimulus.steps(config, operands)
-        energy = {}
+        energy: dict[str, dict[str, dict[str, float]]] = {}
         checked = checks.setdefault(name, {"results": 0, "lane sums": 0, "mismatches": 0})
         for scope, kind, simulated in (
             ("core", "results", _core_activity),
             ("lane array", "lane sums", _lane_activity),
         ):
-            netlist = netlists[name, scope]
+            netlist, its_timing = netlists[name, scope], timings[name, scope]
             activity, count_checked = simulated(netlist, config, streams)
             checked[kind] += count_checked
-            energy[scope] = estimate(netlist, timings[name, scope], activity, frequency_mhz).by_block
-        elements = config.rows * config.columns
-        energy["element"] = {
-            path: {kind: value / elements for kind, value in kinds.items()}
-            for path, kinds in energy["core"].items()
-            if path.startswith("tensor_core/element")
-        }
+            energy[scope] = estimate(netlist, its_timing, activity, frequency_mhz).by_block
+            everything = np.ones(netlist.n_cells, bool)
+            energy[scope][area.ENTERING] = _switching(entering_fj(netlist, its_timing, activity, everything))
+            if scope == "core":
+                # One element of many: the mean over the array.
+                elements = config.rows * config.columns
+                within = [path.split("/")[1:2] == ["element"] for path in netlist.blocks]
+                inside = np.array(within)[netlist.cell_block]
+                energy["element"] = {
+                    path: {kind: value / elements for kind, value in energy[scope][path].items()}
+                    for path, is_within in zip(netlist.blocks, within, strict=True)
+                    if is_within
+                }
+                shared = entering_fj(netlist, its_timing, activity, inside)
+                energy["element"][area.ENTERING] = _switching(shared / elements)
         rates = {"lane array": BLOCK_SIZE, "element": config.depth, "core": config.macs_per_step}
         for scope, rate in rates.items():
             key = (name, scope)
@@ -321,7 +349,7 @@ def measure(
         "input_slew_ns": timing_used.input_slew,
         "output_load_ff": timing_used.output_load,
         "largest_fanout": LIMIT,
-        "hierarchy": "lane array: one flat module; element and core: composed of the blocks, each synthesised once",
+        "hierarchy": "lane array: one flat module; element and core: composed of blocks synthesised on their own",
         "tools": {
             "hwgen": __version__,
             "synthesis": tool_version(),
@@ -333,8 +361,9 @@ def measure(
             "tensors": stimulus.tensors,
             "seed": stimulus.seed,
             "streams": stimulus.streams,
-            "steps_per_stream": stimulus.tiles * -(-stimulus.depth // baseline.depth),
-            "depth": stimulus.depth,
+            "steps_per_stream": stimulus.tiles * stimulus.steps_per_tile,
+            "depth": stimulus.steps_per_tile * baseline.depth,
+            "c": "gaussian, standard deviation 1000",
             "operands": "the same tensors, quantised to the format of each design",
             "e1m2_share_of_blocks_of_a": e1m2_share,
             "delays": "zero (no glitches)",
@@ -342,6 +371,7 @@ def measure(
         "checked_against_golden": checks,
         "runs": runs,
         "spread": "area: median over pairs of runs under the same perturbation (order of the assignments), 95 %"
-        " bootstrap interval; timing and power: the smallest netlist of each design, no interval yet",
+        " bootstrap interval; timing and power: the pair of netlists whose area overhead is nearest to that"
+        " median, no interval yet",
     }
     return Overhead(baseline, candidate, figures, conditions)

@@ -8,6 +8,7 @@ from typing import Any
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 
+from hwgen.synth.area import ENTERING
 from hwgen.synth.compare import SCOPES
 
 __all__ = ["overhead_png"]
@@ -19,6 +20,7 @@ _COLOURS = {
     "align, add, normalise, round": "#009e73",
     "registers and control": "#999999",
     "lane array": "#cc79a7",
+    ENTERING: "#d9d9d9",
 }
 _METRICS = (("area", "area"), ("dynamic power", "dynamic power"))
 

@@ -143,8 +143,8 @@ def markdown(report: dict[str, Any], picture: str) -> str:
         " Overhead = (candidate - baseline) / baseline.",
         "",
         f"Area: median over {conditions['runs']} pairs of runs, each pair under the same perturbation, with its 95 %"
-        " interval (docs/method.md). **Timing and power have no interval yet**: they are those of the smallest"
-        " netlist of each design.",
+        " interval (docs/method.md). **Timing and power have no interval yet**: they are those of one"
+        " pair of netlists, the one whose area overhead is nearest to the median, and move by some percent with it.",
         "",
         *_table(*summary(report), len(_HEADLINES)),
         "",
@@ -155,7 +155,10 @@ def markdown(report: dict[str, Any], picture: str) -> str:
         " figure holds the cost of the hardware and the different switching of the data. *Same operands*: both"
         f" work on the same bits, tensors in {baseline['format']}.",
         "",
-        f"![Area and dynamic power by block]({picture})",
+        "*Nets into the scope* is what drivers outside spend on nets that enter it: the input pins of a design are part"
+        " of its cost. An element's power is the mean over the array.",
+        "",
+        f"![Area and dynamic power by block](<{picture}>)",
     ]
     own = [[scope, _percent(find(report, scope, "area")["baseline_against_itself"])] for scope in SCOPES]
     if all(row[1] for row in own):

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from joblib import Parallel, delayed
 
 from hwgen.synth.cache import Cache
+from hwgen.synth.fanout import Loads, limit_fanout
 from hwgen.synth.library import Library
 from hwgen.synth.netlist import Netlist
 from hwgen.synth.perturb import shuffled
@@ -17,10 +19,12 @@ from hwgen.synth.yosys import Recipe, fingerprint, synthesise
 
 __all__ = [
     "BLOCKS",
+    "ENTERING",
     "Body",
     "Job",
     "Source",
     "block_of",
+    "buffered",
     "by_block",
     "by_run",
     "counts",
@@ -28,7 +32,6 @@ __all__ = [
     "plan",
     "run",
     "sequential_area",
-    "smallest",
 ]
 
 Body = dict[str, Any]
@@ -51,6 +54,10 @@ BLOCKS = {
 
 Every other module is flattened into the one that holds it.
 """
+
+
+ENTERING = "nets into the scope"
+"""Block for the switching energy of nets that are driven from outside of a scope."""
 
 
 @dataclass(frozen=True)
@@ -198,35 +205,43 @@ def counts(source: Source, top: str = "") -> dict[str, int]:
     return found
 
 
-def smallest(bodies: Mapping[tuple[str, str, int], Body], key: str, library: Library) -> dict[str, Body]:
-    """For each module of one design, the variant with the least area: what one would build."""
-    best: dict[str, Body] = {}
-    for (owner, module, _), body in sorted(bodies.items(), key=lambda item: item[0]):
-        if owner == key and (module not in best or own_area(body, library) < own_area(best[module], library)):
-            best[module] = body
-    return best
+def buffered(
+    bodies: Mapping[tuple[str, str, int], Body], source: Source, key: str, variant: int, library: Library
+) -> dict[str, Body]:
+    """The modules of one run of one design, with buffer trees on their nets, see `hwgen.synth.fanout`."""
+    done: dict[str, Body] = {}
+    loads: dict[str, Loads] = {}
+
+    def visit(module: str) -> None:
+        children = () if source.flat else [child for child in source.instances[module] if child in BLOCKS]
+        for child in children:
+            if child not in done:
+                visit(child)
+        done[module] = copy.deepcopy(bodies[key, module, variant])
+        loads[module] = limit_fanout(done[module], library, loads)
+
+    visit(source.top)
+    return done
 
 
-def by_run(
-    bodies: Mapping[tuple[str, str, int], Body], key: str, source: Source, top: str, library: Library, runs: int
-) -> dict[str, list[float]]:
+def by_run(runs: Sequence[Mapping[str, Body]], source: Source, top: str, library: Library) -> dict[str, list[float]]:
     """Area in um2 of each block below ``top``, one for each run, all modules of a run in the same variant."""
     found: dict[str, list[float]] = {}
     for module, number in counts(source, top).items():
-        block = found.setdefault(BLOCKS[module], [0.0] * runs)
-        for variant in range(runs):
-            block[variant] += number * own_area(bodies[key, module, variant], library)
+        block = found.setdefault(BLOCKS[module], [0.0] * len(runs))
+        for index, modules in enumerate(runs):
+            block[index] += number * own_area(modules[module], library)
     return {block: found[block] for block in dict.fromkeys(BLOCKS.values()) if block in found}
 
 
 def block_of(path: str) -> str:
-    """Block of `BLOCKS` that a module path of a netlist belongs to."""
-    return BLOCKS[path.rsplit("/", 1)[-1]]
+    """Block of `BLOCKS` that a module path of a netlist belongs to; `ENTERING` is a block of its own."""
+    return path if path == ENTERING else BLOCKS[path.rsplit("/", 1)[-1]]
 
 
 def by_block(values: Mapping[str, float]) -> dict[str, float]:
     """Add up figures by module path to figures by block, in the order of `BLOCKS`."""
-    result = dict.fromkeys(BLOCKS.values(), 0.0)
+    result = dict.fromkeys([*BLOCKS.values(), ENTERING], 0.0)
     for path, value in values.items():
         result[block_of(path)] += value
     return {block: value for block, value in result.items() if value}

@@ -7,13 +7,17 @@ such trees as a matter of course, so both designs get them before anything is me
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from hwgen.synth.library import Cell, Library
 
-__all__ = ["LIMIT", "limit_fanout"]
+__all__ = ["LIMIT", "Loads", "limit_fanout"]
+
+_Sink = tuple[list[Any], int, int]
 
 LIMIT = 16
 """Most loads of one net, the clock's excepted."""
@@ -42,55 +46,94 @@ def _buffer(library: Library) -> Cell | None:
     return None if best is None else best[1]
 
 
-def limit_fanout(body: dict[str, Any], library: Library, clock: str = "clk") -> dict[str, Any]:
+@dataclass(frozen=True)
+class Loads:
+    """Cell pins that the nets at a module's ports reach inside it, by port and bit."""
+
+    ports: dict[str, list[int]]
+
+
+def limit_fanout(body: dict[str, Any], library: Library, children: Mapping[str, Loads], clock: str = "clk") -> Loads:
     """Put buffer trees on the nets of one mapped module that have more than `LIMIT` loads.
 
     Parameters
     ----------
     body
-        Module body as in Yosys' ``write_json``, changed in place.
+        Module body as in Yosys' ``write_json``, changed in place; left as it is where the library has no buffer.
     library
         Gives the directions of pins and the buffer.
+    children
+        What the instances of other modules bring to the nets at their ports: a tree stops at no border.
     clock
         Clock port, whose net stays as it is.
 
     Returns
     -------
-    dict
-        ``body``. Unchanged where the library has no buffer.
+    Loads
+        What this module brings to the nets at its own ports.
     """
-    buffer = _buffer(library)
-    if buffer is None:
-        return body
-    (input_pin,), (output_pin,) = buffer.inputs, buffer.outputs
     ideal = set(body["ports"].get(clock, {"bits": []})["bits"])
-    loads: dict[int, list[tuple[list[Any], int]]] = {}
-    highest = max((bit for net in body["netnames"].values() for bit in net["bits"] if isinstance(bit, int)), default=1)
+    # Every place a net drives: the list that holds its number, the index in it, and how many pins are behind.
+    sinks: dict[int, list[_Sink]] = {}
+    # Pins that a net from inside an instance drives in there already.
+    taken: dict[int, int] = {}
     for cell in body["cells"].values():
         kind = library.cells.get(cell["type"])
         for pin, bits in cell["connections"].items():
             direction = cell["port_directions"][pin] if kind is None else kind.pins[pin].direction
-            if direction == "input":
-                for place, bit in enumerate(bits):
-                    if isinstance(bit, int) and bit not in ideal:
-                        loads.setdefault(bit, []).append((bits, place))
+            inside = [1] * len(bits) if kind is not None else children[cell["type"]].ports[pin]
+            for place, (bit, pins) in enumerate(zip(bits, inside, strict=True)):
+                if not isinstance(bit, int) or bit in ideal:
+                    continue
+                if direction == "input":
+                    if pins:
+                        sinks.setdefault(bit, []).append((bits, place, pins))
+                elif kind is None:
+                    taken[bit] = taken.get(bit, 0) + pins
+    buffer = _buffer(library)
+    if buffer is not None:
+        _insert(body, buffer, sinks, taken)
+    totals = {net: sum(pins for *_, pins in found) + taken.get(net, 0) for net, found in sinks.items()}
+    return Loads(
+        {
+            name: [totals.get(bit, taken.get(bit, 0)) if isinstance(bit, int) else 0 for bit in port["bits"]]
+            for name, port in body["ports"].items()
+        }
+    )
+
+
+def _insert(body: dict[str, Any], buffer: Cell, sinks: dict[int, list[_Sink]], taken: Mapping[int, int]) -> None:
+    (input_pin,), (output_pin,) = buffer.inputs, buffer.outputs
+    highest = max((bit for net in body["netnames"].values() for bit in net["bits"] if isinstance(bit, int)), default=1)
     count = 0
-    for net, sinks in loads.items():
-        while len(sinks) > LIMIT:
-            # Even shares, so that no buffer is left with a single load.
-            shares = np.array_split(np.arange(len(sinks)), -(-len(sinks) // LIMIT))
-            heads = []
-            for share in shares:
+    for net, found in sinks.items():
+        room = max(LIMIT - taken.get(net, 0), 1)
+        while sum(pins for *_, pins in found) > room and not (len(found) == 1 and found[0][2] == 1):
+            heads: list[_Sink] = []
+            for group in _groups(found):
                 highest += 1
                 count += 1
-                for index in share:
-                    bits, place = sinks[index]
+                for bits, place, _ in group:
                     bits[place] = highest
                 head = [net]
                 body["cells"][f"$fanout${count}"] = {
                     "type": buffer.name,
                     "connections": {input_pin: head, output_pin: [highest]},
                 }
-                heads.append((head, 0))
-            sinks = heads
-    return body
+                heads.append((head, 0, 1))
+            found = sinks[net] = heads
+
+
+def _groups(found: list[_Sink]) -> Iterator[list[_Sink]]:
+    """Sinks in order, in groups of even size with at most `LIMIT` pins behind each."""
+    total = sum(pins for *_, pins in found)
+    share = -(-total // -(-total // LIMIT))
+    group: list[_Sink] = []
+    size = 0
+    for sink in found:
+        if group and size + sink[2] > share:
+            yield group
+            group, size = [], 0
+        group.append(sink)
+        size += sink[2]
+    yield group

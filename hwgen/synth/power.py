@@ -9,7 +9,7 @@ Per clock cycle, in fJ:
   table without condition beside others with one is for the states they leave out.
   Tables of several supplies add up: in ASAP7, power and ground each hold about half of the energy.
 - ``switching``: C V^2 / 2 for each transition of a net that a cell drives: input pins, wire and output port.
-  Liberty's internal energies do not contain it. Nets driven from outside are in `Power.inputs_fj` instead.
+  Liberty's internal energies do not contain it. Nets driven from outside are in no figure; see `entering_fj`.
 - ``clock``: the flip-flops' clock pins, both edges: internal energy, and C V^2 for pin and wire.
 - ``clock_tree``: what buffers would add, as a fraction of the clock net's switching energy: 0 unless given.
 - ``leakage``: by state where the library has it.
@@ -31,7 +31,7 @@ from hwgen.synth.library import Cell, InternalPower, Pin
 from hwgen.synth.netlist import CellGroup, Netlist
 from hwgen.synth.timing import Timing
 
-__all__ = ["KINDS", "Power", "estimate"]
+__all__ = ["KINDS", "Power", "entering_fj", "estimate"]
 
 KINDS = ("internal", "switching", "clock", "clock_tree", "leakage")
 """The kinds of energy, in the order of the columns of `Power.cell_fj`."""
@@ -54,15 +54,12 @@ class Power:
         fJ per cycle of each kind.
     by_block : dict of str to dict of str to float
         fJ per cycle of each block (without its children) and kind.
-    inputs_fj : float
-        fJ per cycle that drivers outside spend on the nets of the input ports; in no other figure.
     """
 
     frequency_mhz: float
     cell_fj: np.ndarray = field(repr=False)
     fj: dict[str, float]
     by_block: dict[str, dict[str, float]]
-    inputs_fj: float
 
     @property
     def total_fj(self) -> float:
@@ -183,13 +180,6 @@ def estimate(
         own[:, _LEAKAGE] += _leakage(cell, states) / frequency_mhz
         fj[group.cells] = own
     blocks = [np.bincount(netlist.cell_block, weights=column, minlength=len(netlist.blocks)) for column in fj.T]
-    outside = np.unique(
-        np.concatenate(
-            [port.nets for port in netlist.ports.values() if port.direction == "input"] + [np.zeros(0, dtype=np.int64)]
-        )
-    )
-    if netlist.clock_net is not None:
-        outside = outside[outside != netlist.clock_net]
     return Power(
         frequency_mhz,
         fj,
@@ -198,8 +188,38 @@ def estimate(
             label: {kind: float(column[i]) for kind, column in zip(KINDS, blocks, strict=True)}
             for i, label in enumerate(netlist.blocks)
         },
-        float(net_fj[outside].sum()),
     )
+
+
+def entering_fj(netlist: Netlist, timing: Timing, activity: Activity, inside: np.ndarray) -> float:
+    """Switching energy of the nets that enter a part of the netlist from outside of it.
+
+    `estimate` charges a net to its driver, so the figures of a part leave out what its input pins cost whoever
+    drives them.
+
+    Parameters
+    ----------
+    netlist, timing, activity
+        As for `estimate`.
+    inside : numpy.ndarray of bool
+        Shape (n_cells,): the cells of the part.
+
+    Returns
+    -------
+    float
+        fJ per cycle, clock excepted.
+    """
+    reaches = np.zeros(netlist.n_nets, dtype=bool)
+    for group in netlist.groups:
+        reaches[group.inputs[inside[group.cells]]] = True
+    driver = netlist.driver
+    from_inside = np.where(driver >= 0, inside[driver], False)
+    entering = reaches & ~from_inside
+    entering[:2] = False  # constants
+    if netlist.clock_net is not None:
+        entering[netlist.clock_net] = False
+    net_fj = 0.5 * netlist.library.voltage**2 * timing.load.mean(axis=1) * activity.toggles
+    return float(net_fj[entering].sum())
 
 
 def _weights(tables: list[InternalPower], states: _States, plain: np.ndarray, rest: np.ndarray) -> list[np.ndarray]:

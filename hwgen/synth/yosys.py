@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 from hwgen.errors import InputError, ToolError
-from hwgen.synth.fanout import LIMIT, limit_fanout
 from hwgen.synth.liberty import merge, read_text
 from hwgen.synth.library import Library
 
@@ -90,7 +89,7 @@ def _script(top: str, boxes: Sequence[str], unused: Sequence[str]) -> str:
 def fingerprint(verilog: str, top: str, library: Library, how: Recipe, boxes: Sequence[str] = ()) -> str:
     """Digest of everything that decides the result of `synthesise`."""
     unused = [cell.name for cell in library.cells.values() if cell.dont_use]
-    parts = [verilog, library.digest, *how.abc, _script(top, boxes, unused), str(LIMIT), tool_version()]
+    parts = [verilog, library.digest, *how.abc, _script(top, boxes, unused), tool_version()]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
@@ -142,7 +141,7 @@ def synthesise(
         if not mapped.exists():
             raise ToolError(f"synthesis of {top} failed: {_last_words(log)}")
         body = json.loads(mapped.read_text(encoding="utf-8"))["modules"][top]
-    return limit_fanout(body, library)
+    return body
 
 
 @lru_cache(maxsize=2)

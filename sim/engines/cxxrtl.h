@@ -1,7 +1,8 @@
 // What the output of write_cxxrtl needs at run time, as far as synchronous designs with one clock go.
 //
 // Yosys brings a library of its own, whose values are loops over 32-bit chunks: unrolling them takes the
-// compiler most of a minute for one element of the array. Here every value of up to 64 bits is one word.
+// compiler most of a minute for one element of the array. Here every value of up to 64 bits is one word, and
+// what fits in one word is told apart early, which saves the compiler more.
 
 #include <cstddef>
 #include <cstdint>
@@ -48,6 +49,12 @@ struct value {
     template <size_t To>
     INLINE value<To> resize(bool is_signed) const {
         value<To> result;
+        if constexpr (To <= 64 && Bits <= 64) {
+            const int unused = 64 - Bits;
+            result.data[0] = is_signed ? uint64_t(int64_t(data[0] << unused) >> unused) : data[0];
+            result.data[0] &= ones(To);
+            return result;
+        }
         const bool negative = is_signed && data[words - 1] >> ((Bits - 1) % 64) & 1;
         const uint64_t fill = negative ? ~uint64_t(0) : 0;
         for (size_t i = 0; i < result.words; i++) result.data[i] = i < words ? data[i] : fill;
@@ -60,6 +67,10 @@ struct value {
     INLINE value<Stop - Start + 1> get() const {
         value<Stop - Start + 1> result;
         constexpr size_t base = Start / 64, shift = Start % 64;
+        if constexpr (Stop / 64 == base) {
+            result.data[0] = data[base] >> shift & ones(result.bits);
+            return result;
+        }
         for (size_t i = 0; i < result.words; i++) {
             result.data[i] = data[base + i] >> shift;
             if (shift && base + i < Stop / 64) result.data[i] |= data[base + i + 1] << (64 - shift);
@@ -94,6 +105,10 @@ struct value {
     template <class Low>
     INLINE value<Bits + Low::bits> concat(const Low &low) const {
         value<Bits + Low::bits> result;
+        if constexpr (result.bits <= 64) {
+            result.data[0] = data[0] << Low::bits | low.val().data[0];
+            return result;
+        }
         result.template set<Low::bits - 1, 0>(low.val());
         result.template set<Bits + Low::bits - 1, Low::bits>(*this);
         return result;
@@ -194,6 +209,10 @@ BOTH(sub, {
 })
 
 #define UNARY(suffix, is_signed)                                         \
+    template <size_t Y, size_t A>                                        \
+    INLINE value<Y> pos_##suffix(const value<A> &a) {                    \
+        return a.template resize<Y>(is_signed);                          \
+    }                                                                    \
     template <size_t Y, size_t A>                                        \
     INLINE value<Y> not_##suffix(const value<A> &a) {                    \
         return xnor_uu<Y>(a.template resize<Y>(is_signed), value<Y>());  \

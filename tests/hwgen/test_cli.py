@@ -44,6 +44,13 @@ def test_help_names_every_command(run) -> None:
         assert own.startswith(f"Usage: hwgen {command}")
 
 
+def test_without_arguments_there_is_help(run) -> None:
+    status, out, err = run()
+    assert (status, err) == (0, "")
+    assert "Commands:" in out
+    assert out.count("\n") > 10
+
+
 def test_configs(run) -> None:
     status, out, _ = run("configs", "--json")
     assert status == 0
@@ -108,6 +115,11 @@ def test_verilog_into_an_odd_directory(run, tmp_path: Path) -> None:
 
 
 BAD = [
+    (("simulate", "--gaps", "nan"), "--gaps nan"),
+    (("simulate", "--m", "99999999999999999999"), "--m"),
+    (("simulate", "--a", "empty.npy"), "'empty.npy'"),
+    (("report", "wrong.json"), "'wrong.json': damaged"),
+    (("verilog", "a/tiny.toml", "b/tiny.toml"), "'tiny' is given twice"),
     (("frobnicate",), "No such command 'frobnicate'"),
     (("simulate", "--m", "0"), "--m"),
     (("simulate", "--m", "two"), "'two' is not a valid integer"),
@@ -154,11 +166,24 @@ def test_bad_input_is_one_line_and_status_2(run, tmp_path: Path, arguments: tupl
     broken = np.ones((2, 16), np.float32)
     broken[1, 2] = np.nan
     np.save(tmp_path / "nan.npy", broken)
-    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    np.save(tmp_path / "empty.npy", np.zeros((0, 16), np.float32))
+    report = {
+        "schema": "hwgen-report",
+        "version": 1,
+        "kind": "overhead",
+        "designs": [],
+        "conditions": {},
+        "results": [1],
+    }
+    (tmp_path / "wrong.json").write_text(json.dumps(report))
+    for name in "ab":
+        (tmp_path / name).mkdir()
+        _tiny(tmp_path / name)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     status, out, err = run(*arguments)
     assert status == 2
     assert out == ""
     assert err.startswith("hwgen: ")
     assert err.count("\n") == 1
     assert re.search(message, err), err
-    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before

@@ -76,7 +76,7 @@ def test_markdown_states_its_conditions(overhead: Overhead) -> None:
     text = tables.markdown(tables.document(overhead), "picture.png")
     for words in (
         "# mixfp4-single against nvfp4-single",
-        "![Area and dynamic power by block](picture.png)",
+        "![Area and dynamic power by block](<picture.png>)",
         "generic7",
         "Yosys 0.",
         "&nf -a 10",

@@ -1,7 +1,7 @@
 import pytest
 
 from hwgen.synth import libraries, library
-from hwgen.synth.fanout import LIMIT, limit_fanout
+from hwgen.synth.fanout import LIMIT, Loads, limit_fanout
 from hwgen.synth.netlist import link
 
 CELLS = library.load(libraries.path("generic7"))
@@ -21,6 +21,11 @@ def _wide(loads: int) -> dict:
     return {"ports": ports, "cells": cells, "netnames": {"a": {"bits": [2]}, "y": {"bits": outputs}}}
 
 
+def _limited(body: dict) -> dict:
+    limit_fanout(body, CELLS, {})
+    return body
+
+
 def _loads(body: dict, clock: str = "") -> dict[int, int]:
     count: dict[int, int] = {}
     ideal = set(body["ports"][clock]["bits"]) if clock else set()
@@ -34,7 +39,7 @@ def _loads(body: dict, clock: str = "") -> dict[int, int]:
 
 @pytest.mark.parametrize("loads", [1, LIMIT, LIMIT + 1, 100, LIMIT**2 + 1, 1000])
 def test_no_net_has_more_loads_than_the_limit(loads: int) -> None:
-    body = limit_fanout(_wide(loads), CELLS)
+    body = _limited(_wide(loads))
     assert max(_loads(body).values()) <= LIMIT
     assert (len(body["cells"]) > loads) == (loads > LIMIT)
 
@@ -44,7 +49,7 @@ def test_meaning_is_kept() -> None:
 
     from hwgen.synth.activity import simulate
 
-    netlist = link({"wide": limit_fanout(_wide(300), CELLS)}, "wide", CELLS)
+    netlist = link({"wide": _limited(_wide(300))}, "wide", CELLS)
     stimulus = np.random.default_rng(1).integers(0, 2, (8, 64, 1)).astype(np.uint8)
     outputs = simulate(netlist, {"a": stimulus}).outputs["y"]
     np.testing.assert_array_equal(outputs, np.broadcast_to(1 - stimulus, outputs.shape))
@@ -63,6 +68,27 @@ def test_the_clock_is_left_alone() -> None:
     }
     ports = {"clk": {"direction": "input", "bits": [2]}, "d": {"direction": "input", "bits": [3]}}
     body = {"ports": ports, "cells": cells, "netnames": {"clk": {"bits": [2]}, "q": {"bits": [43]}}}
-    limit_fanout(body, CELLS)
+    limit_fanout(body, CELLS, {})
     assert all(cell["connections"][clock] == [2] for name, cell in body["cells"].items() if name.startswith("f"))
     assert max(_loads(body, "clk").values()) <= LIMIT
+
+
+def test_a_tree_counts_what_is_behind_a_border() -> None:
+    child = _wide(10)
+    loads = {"wide": limit_fanout(child, CELLS, {})}
+    assert loads["wide"].ports["a"] == [10]
+    parent = {
+        "ports": {"x": {"direction": "input", "bits": [2]}},
+        "cells": {
+            f"c{number}": {
+                "type": "wide",
+                "port_directions": {"a": "input", "y": "output"},
+                "connections": {"a": [2], "y": list(range(100 * number + 10, 100 * number + 20))},
+            }
+            for number in range(5)
+        },
+        "netnames": {"x": {"bits": [2]}},
+    }
+    assert limit_fanout(parent, CELLS, loads) == Loads({"x": [5]})
+    netlist = link({"wide": child, "parent": parent}, "parent", CELLS)
+    assert netlist.fanout[2:].max() <= LIMIT

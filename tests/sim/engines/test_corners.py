@@ -125,6 +125,17 @@ def ranges(groups):
     for fraction, exponent in itertools.product((0, 1, 0x7FFFFF), range(-60, -10)):
         for sign in (0, 1):
             yield "near the smallest product", smallest, smallest, power(exponent, sign, fraction), None
+    for scale, tag_a, tag_b in itertools.product((0x01, 0x03, 0x07, 0x08), (0x00, 0x80), (0x00, 0x80)):
+        a, b = [full(7, scale | tag_a)] * groups, [full(5, 0x07 | tag_b)] * groups
+        for c in (0, power(-4, 1), power(20, 1, 0x1234)):
+            yield "subnormal scales, either format", a, b, c, None
+        yield "subnormal times largest scale", a, [full(5, TOP | tag_b)] * groups, power(24, 1, 3), None
+    if groups > 1:
+        # The zero scale must not count as the largest exponent of the step.
+        for scale, exponent in itertools.product((TOP, 0xFE), range(-24, -8)):
+            a, b = [full(7, scale), *smallest[:1]], [full(7, 0x80), *smallest[:1]]
+            rest = [single(0, TINY)] * (groups - 2)
+            yield "zero scale against the largest", a + rest, b + rest, power(exponent, 1, 0x7FFFFF), None
     # C from far below the truncation boundary to far beyond the window.
     for name, row in (("largest", largest), ("smallest", smallest), ("one", [single(2)] * groups)):
         for sign, exponent in itertools.product((0, 1), range(-70, 127)):

@@ -48,14 +48,14 @@ def test_python(form, groups, python):
     [
         *((form, groups, {"rounding": "nearest_even"}) for form, groups in itertools.product(FORMATS, GROUPS)),
         ("mixfp4", 1, {"operand": "e2m2"}),
-        ("mixfp4", 4, {"operand": "e2m2", "fraction_bits": 40}),
+        ("mixfp4", 4, {"operand": "e2m2", "fraction_bits": 39}),
         ("mixfp4", 3, {"fraction_bits": 33, "rounding": "nearest_even"}),
         ("nvfp4", 7, {"fraction_bits": 39, "rounding": "nearest_even"}),
     ],
 )
 def test_other_parameters(form, groups, other, compiled):
     config = TensorCoreConfig("random", form, 4, 4, groups, **other)
-    check(compiled(config), random_steps(config, 4000, np.random.default_rng(20 + groups)))
+    check(compiled(config), random_steps(config, 3000, np.random.default_rng(20 + groups)))
 
 
 @pytest.mark.parametrize("form", FORMATS)
@@ -75,7 +75,7 @@ def test_gemm(form, compiled):
 def test_nvfp4_steps_on_both_cores(groups, compiled):
     """With clear tags the MixFP4 core is an NVFP4 core, and the NVFP4 core does not look at them."""
     nvfp4, mixfp4 = (TensorCoreConfig("random", form, 4, 4, groups) for form in FORMATS)
-    drawn = random_steps(nvfp4, 4000, np.random.default_rng(30 + groups))
+    drawn = random_steps(nvfp4, 2000, np.random.default_rng(30 + groups))
     clear = dataclasses.replace(drawn, a_scales=drawn.a_scales & 0x7F, b_scales=drawn.b_scales & 0x7F)
     assert (drawn.a_scales > 0x7F).any()
     results = compiled(nvfp4).run(drawn).results

@@ -1,0 +1,106 @@
+"""Steps as bits of the payload, cut from a GEMM, and drawn at random."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from hwgen.config import TensorCoreConfig
+from hwgen.rtl.tensor_core import step_layout
+from sim import golden, tensors
+from sim.steps import gather, random_steps, schedule
+
+CONFIG = TensorCoreConfig("x", "mixfp4", 3, 2, 2)
+
+
+def drawn(count, seed=0, config=CONFIG):
+    return random_steps(config, count, np.random.default_rng(seed))
+
+
+def test_payload_follows_the_layout():
+    steps = drawn(20)
+    for index, word in enumerate(steps.words()):
+        payload = step_layout(CONFIG).from_bits(word)
+        for side, codes, scales in (
+            (payload.a, steps.a_codes, steps.a_scales),
+            (payload.b, steps.b_codes, steps.b_scales),
+        ):
+            assert [[list(block) for block in row] for row in side.codes] == codes[index].reshape(-1, 2, 16).tolist()
+            assert [list(row) for row in side.scales] == scales[index].tolist()
+        assert [list(row) for row in payload.c] == steps.c[index].tolist()
+        assert (payload.first, payload.last) == (steps.first[index], steps.last[index])
+
+
+def test_bits_bytes_and_words_agree():
+    steps = drawn(5)
+    bits, packed = steps.bits(), steps.packed()
+    assert bits.shape == (5, step_layout(CONFIG).size)
+    assert packed.shape == (5, -(-step_layout(CONFIG).size // 8))
+    for row, octets, word in zip(bits, packed, steps.words(), strict=True):
+        assert word == int.from_bytes(octets.tobytes(), "little") == sum(int(bit) << i for i, bit in enumerate(row))
+
+
+def test_arrays_in_any_memory_layout():
+    steps = drawn(6)
+    names = [field.name for field in dataclasses.fields(steps) if field.name != "config"]
+    turned = dataclasses.replace(steps, **{name: np.asfortranarray(getattr(steps, name)[::-1])[::-1] for name in names})
+    np.testing.assert_array_equal(turned.packed(), steps.packed())
+
+
+def test_slices():
+    steps = drawn(10)
+    assert len(steps[3:7]) == 4
+    np.testing.assert_array_equal(steps[3:7].packed(), steps.packed()[3:7])
+    assert steps[:0].packed().shape == (0, steps.packed().shape[1])
+    assert steps[:0].expected().shape == (0, 3, 2)
+
+
+@pytest.mark.parametrize(("m", "n", "k"), [(1, 1, 16), (3, 2, 32), (7, 5, 80), (6, 4, 64)])
+def test_schedule_and_gather(m, n, k):
+    a, b = (golden.quantize(tensors.generate("gaussian", (rows, k), rows), "mixfp4") for rows in (m, n))
+    c = tensors.generate("gaussian", (m, n), 9)
+    for addend in (None, c):
+        steps = schedule(CONFIG, a, b, addend)
+        tiles = -(-m // 3) * -(-n // 2)
+        assert len(steps) == tiles * -(-k // 32)
+        assert steps.first.sum() == steps.last.sum() == tiles
+        want = golden.accumulate(a, b, addend, CONFIG.groups).view(np.uint32)
+        np.testing.assert_array_equal(gather(CONFIG, steps.expected(), m, n), want)
+
+
+def test_random_steps_are_repeatable():
+    np.testing.assert_array_equal(drawn(50, 1).packed(), drawn(50, 1).packed())
+    assert (drawn(50, 1).packed() != drawn(50, 2).packed()).any()
+
+
+def test_random_steps_start_and_end_whole():
+    for seed in range(5):
+        for count in (1, 2, 33):
+            steps = drawn(count, seed)
+            assert len(steps) == count
+            assert steps.first[0]
+            assert steps.last[-1]
+
+
+def test_random_steps_reach_the_corners():
+    steps = drawn(4000)
+    bytes_ = np.concatenate([steps.a_scales.ravel(), steps.b_scales.ravel()])
+    assert set(bytes_.tolist()) == set(range(256))
+    assert 0.0005 < np.mean(bytes_ & 0x7F == 0x7F) < 0.02
+    assert set(steps.a_codes.ravel().tolist()) == set(range(16))
+
+    magnitude = steps.c & 0x7FFFFFFF
+    for kind in (magnitude > 0x7F800000, magnitude == 0x7F800000, steps.c == 0x80000000, (magnitude - 1) < 0x7FFFFF):
+        assert kind.any()
+    # A block scale's exponent counts from field 1; the tag adds one.
+    exponents = [np.maximum(s >> 3 & 15, 1) - 7 + (s >> 7) for s in (steps.a_scales, steps.b_scales)]
+    largest = (exponents[0][:, :, None].astype(int) + exponents[1][:, None]).max(axis=-1)
+    distances = (magnitude >> 23).astype(int) - 127 - largest
+    assert set(range(-50, 50)) <= set(distances.ravel().tolist())
+
+    results = steps.expected()
+    chains = np.diff(np.flatnonzero(steps.first))
+    assert 1 in chains
+    assert chains.max() > 8
+    assert 0.01 < np.mean(results == 0) < 0.2
+    assert 0.01 < np.mean(results == 0x7FFFFFFF) < 0.2
