@@ -8,7 +8,7 @@ such trees as a matter of course, so both designs get them before anything is me
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -48,9 +48,18 @@ def _buffer(library: Library) -> Cell | None:
 
 @dataclass(frozen=True)
 class Loads:
-    """Cell pins that the nets at a module's ports reach inside it, by port and bit."""
+    """What a module brings to the nets at its ports.
+
+    Parameters
+    ----------
+    ports
+        Cell pins that the net at each bit of a port reaches inside the module.
+    through
+        Bits of output ports that are the same net as a bit of an input port: (port, bit) by (port, bit).
+    """
 
     ports: dict[str, list[int]]
+    through: dict[tuple[str, int], tuple[str, int]] = field(default_factory=dict)
 
 
 def limit_fanout(body: dict[str, Any], library: Library, children: Mapping[str, Loads], clock: str = "clk") -> Loads:
@@ -77,6 +86,20 @@ def limit_fanout(body: dict[str, Any], library: Library, children: Mapping[str, 
     sinks: dict[int, list[_Sink]] = {}
     # Pins that a net from inside an instance drives in there already.
     taken: dict[int, int] = {}
+    # Nets that are one because a wire runs straight through an instance.
+    same: dict[int, int] = {}
+
+    def net_of(bit: int) -> int:
+        while bit in same:
+            bit = same[bit]
+        return bit
+
+    for cell in body["cells"].values():
+        if cell["type"] in children:
+            for (port, place), (source, at) in children[cell["type"]].through.items():
+                behind, before = cell["connections"][port][place], cell["connections"][source][at]
+                if isinstance(behind, int) and isinstance(before, int) and net_of(behind) != net_of(before):
+                    same[net_of(behind)] = net_of(before)
     for cell in body["cells"].values():
         kind = library.cells.get(cell["type"])
         for pin, bits in cell["connections"].items():
@@ -85,21 +108,34 @@ def limit_fanout(body: dict[str, Any], library: Library, children: Mapping[str, 
             for place, (bit, pins) in enumerate(zip(bits, inside, strict=True)):
                 if not isinstance(bit, int) or bit in ideal:
                     continue
+                net = net_of(bit)
                 if direction == "input":
                     if pins:
-                        sinks.setdefault(bit, []).append((bits, place, pins))
-                elif kind is None:
-                    taken[bit] = taken.get(bit, 0) + pins
+                        sinks.setdefault(net, []).append((bits, place, pins))
+                elif kind is None and (pin, place) not in children[cell["type"]].through:
+                    taken[net] = taken.get(net, 0) + pins
     buffer = _buffer(library)
     if buffer is not None:
         _insert(body, buffer, sinks, taken)
     totals = {net: sum(pins for *_, pins in found) + taken.get(net, 0) for net, found in sinks.items()}
-    return Loads(
-        {
-            name: [totals.get(bit, taken.get(bit, 0)) if isinstance(bit, int) else 0 for bit in port["bits"]]
-            for name, port in body["ports"].items()
-        }
-    )
+    reached = {
+        name: [
+            totals.get(net_of(bit), taken.get(net_of(bit), 0)) if isinstance(bit, int) else 0 for bit in port["bits"]
+        ]
+        for name, port in body["ports"].items()
+    }
+    entered: dict[int, tuple[str, int]] = {}
+    through: dict[tuple[str, int], tuple[str, int]] = {}
+    for direction in ("input", "output"):
+        for name, port in body["ports"].items():
+            for place, bit in enumerate(port["bits"]):
+                if port["direction"] != direction or not isinstance(bit, int):
+                    continue
+                if direction == "input":
+                    entered[net_of(bit)] = name, place
+                elif net_of(bit) in entered:
+                    through[name, place] = entered[net_of(bit)]
+    return Loads(reached, through)
 
 
 def _insert(body: dict[str, Any], buffer: Cell, sinks: dict[int, list[_Sink]], taken: Mapping[int, int]) -> None:

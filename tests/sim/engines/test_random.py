@@ -48,14 +48,13 @@ def test_python(form, groups, python):
     [
         *((form, groups, {"rounding": "nearest_even"}) for form, groups in itertools.product(FORMATS, GROUPS)),
         ("mixfp4", 1, {"operand": "e2m2"}),
-        ("mixfp4", 4, {"operand": "e2m2", "fraction_bits": 39}),
+        ("mixfp4", 2, {"operand": "e2m2", "fraction_bits": 39}),
         ("mixfp4", 3, {"fraction_bits": 33, "rounding": "nearest_even"}),
-        ("nvfp4", 7, {"fraction_bits": 39, "rounding": "nearest_even"}),
     ],
 )
 def test_other_parameters(form, groups, other, compiled):
     config = TensorCoreConfig("random", form, 4, 4, groups, **other)
-    check(compiled(config), random_steps(config, 3000, np.random.default_rng(20 + groups)))
+    check(compiled(config), random_steps(config, 2000, np.random.default_rng(20 + groups)))
 
 
 @pytest.mark.parametrize("form", FORMATS)
