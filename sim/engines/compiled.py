@@ -177,7 +177,7 @@ def _decisions(decide: Callable[[int], bool], start: int) -> NDArray[np.uint8]:
 
 
 class CompiledEngine:
-    """A tensor core compiled to machine code; several hundred times as fast as the Python simulator.
+    """A tensor core compiled to machine code; thousands of times as fast as the Python simulator.
 
     The first engine of a configuration is compiled, which takes some seconds, and kept in
     ``$XDG_CACHE_HOME/hwgen`` or ``~/.cache/hwgen``, under a name that depends on everything that went in.

@@ -10,9 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from amaranth.hdl import Module, Signal
+from amaranth.lib.wiring import In, Out
 
 from hwgen.config import TensorCoreConfig
-from hwgen.errors import InputError
+from hwgen.errors import InputError, ToolError
+from hwgen.rtl.hierarchy import Block, add_child
 from hwgen.rtl.tensor_core import TensorCore
 from sim.engines import AmaranthEngine, CompiledEngine, available, compiled, engine
 from sim.steps import random_steps
@@ -226,3 +228,52 @@ def test_auto_prefers_the_compiled_engine(cache, monkeypatch):
     assert shutil.which(compiled._compiler()[0])
     made = engine(CONFIG)
     assert (made.name, made.config) == ("compiled", CONFIG)
+
+
+# Designs that one pass per cycle cannot simulate
+
+
+class Ripple(TensorCore):
+    """A signal whose bits depend on one another."""
+
+    def elaborate(self, platform):
+        m = Module()
+        payload = self.step.payload.as_value()
+        chain, register = Signal(8), Signal(8)
+        m.d.comb += [chain[i].eq(payload[i] ^ (chain[i - 1] if i else 0)) for i in range(8)]
+        m.d.sync += register.eq(chain)
+        m.d.comb += self.result.payload.as_value().eq(register)
+        return m
+
+
+class Bypass(Block):
+    module_name = "bypass"
+    registers = True
+
+    def __init__(self, config):
+        super().__init__(config, {"value": In(8), "both": Out(8)})
+
+    def elaborate(self, platform):
+        m = Module()
+        register = Signal(8)
+        m.d.sync += register.eq(self.value)
+        m.d.comb += self.both.eq(register ^ self.value)
+        return m
+
+
+class Bypassed(TensorCore):
+    """A child with a register and, past it, a combinational path."""
+
+    def elaborate(self, platform):
+        m = Module()
+        child = add_child(m, platform, "child", Bypass, self.config)
+        m.d.comb += [child.value.eq(self.step.payload.as_value()), self.result.payload.as_value().eq(child.both)]
+        return m
+
+
+@needs_compiler
+@pytest.mark.parametrize(("core", "message"), [(Ripple, "combinational loops"), (Bypassed, "combinational output")])
+def test_designs_that_need_more_than_one_pass_are_refused(core, message, cache, monkeypatch):
+    monkeypatch.setattr(compiled, "TensorCore", core)
+    with pytest.raises(ToolError, match=message):
+        CompiledEngine(CONFIG)
