@@ -146,7 +146,6 @@ def _core_activity(netlist: Any, config: TensorCoreConfig, streams: list[Steps])
 
 def _lane_activity(netlist: Any, config: TensorCoreConfig, streams: list[Steps]) -> tuple[Activity, int]:
     """Simulate the lane array on the first rows of every step; every sum must be the golden model's."""
-
     stimulus: dict[str, NDArray[np.uint8]] = {}
     factors = []
     for side in "ab":
@@ -281,7 +280,10 @@ def measure(
     for scope, top, part in _SCOPE_TOPS:
         for name in configs:
             areas[name, scope] = area.by_run(modules[name, top], sources[name, top], part, library)
-    typical = {top: typical_run(*(areas[name, scope] for name in configs)) for scope, top, _ in _SCOPE_TOPS}
+    # The element is a part of the core, of the same run.
+    typical = {
+        top: typical_run(*(areas[name, scope] for name in configs)) for scope, top, part in _SCOPE_TOPS if part == top
+    }
     for scope, top, part in _SCOPE_TOPS:
         for name in configs:
             netlists[name, scope] = link(modules[name, top][typical[top]], part, library)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import copy
-import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from joblib import Parallel, delayed
@@ -14,7 +14,7 @@ from hwgen.synth.cache import Cache
 from hwgen.synth.fanout import Loads, limit_fanout
 from hwgen.synth.library import Library
 from hwgen.synth.netlist import Netlist
-from hwgen.synth.perturb import shuffled
+from hwgen.synth.perturb import MODULE, shuffled
 from hwgen.synth.yosys import Recipe, fingerprint, synthesise
 
 __all__ = [
@@ -38,8 +38,6 @@ Body = dict[str, Any]
 """A mapped module as Yosys' ``write_json`` gives it."""
 
 
-_MODULE = re.compile(r"^module (\w+)\b.*?^endmodule$", re.DOTALL | re.MULTILINE)
-
 BLOCKS = {
     "operand_decoder": "operand decoders",
     "dot_product": "dot products",
@@ -54,7 +52,6 @@ BLOCKS = {
 
 Every other module is flattened into the one that holds it.
 """
-
 
 ENTERING = "nets into the scope"
 """Block for the switching energy of nets that are driven from outside of a scope."""
@@ -81,18 +78,21 @@ class Source:
     instances: Mapping[str, Mapping[str, int]]
     flat: bool = False
 
+    @cached_property
+    def _texts(self) -> dict[str, str]:
+        return {found[1]: found[0] for found in MODULE.finditer(self.verilog)}
+
     def extract(self, module: str, boxes: Collection[str]) -> str:
         """Text of one module and what is below it, boxes included.
 
         Whatever else the design holds must not show in the result: the same module of another design
         is to give the same netlist.
         """
-        texts = {found[1]: found[0] for found in _MODULE.finditer(self.verilog)}
         wanted = [module]
         for name in wanted:
             if name not in boxes or name == module:
                 wanted += [child for child in self.instances[name] if child not in wanted]
-        return "\n".join(texts[name] for name in texts if name in wanted)
+        return "\n".join(self._texts[name] for name in self._texts if name in wanted)
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class Job:
         """What the result is filed under."""
         return self.key, self.module, self.variant
 
-    @property
+    @cached_property
     def verilog(self) -> str:
         """Text to synthesise."""
         return shuffled(self.source.extract(self.module, self.boxes), self.variant)

@@ -11,10 +11,12 @@ from __future__ import annotations
 import random
 import re
 
-__all__ = ["shuffled"]
+__all__ = ["MODULE", "shuffled"]
 
 _ASSIGNMENT = re.compile(r"^  assign [^;]*;$", re.MULTILINE)
-_MODULE = re.compile(r"^module \w+\b.*?^endmodule$", re.DOTALL | re.MULTILINE)
+
+MODULE = re.compile(r"^module (\w+)\b.*?^endmodule$", re.DOTALL | re.MULTILINE)
+"""One module of such a text; group 1 is its name."""
 
 
 def shuffled(verilog: str, variant: int) -> str:
@@ -42,4 +44,4 @@ def shuffled(verilog: str, variant: int) -> str:
         following = iter(assignments)
         return _ASSIGNMENT.sub(lambda _: next(following), match[0])
 
-    return _MODULE.sub(module, verilog)
+    return MODULE.sub(module, verilog)

