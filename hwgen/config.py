@@ -22,7 +22,9 @@ __all__ = ["NAMED", "TensorCoreConfig", "named", "resolve"]
 
 OPERAND_FORMS = ("folded", "e2m2")
 ROUNDINGS = ("toward_zero", "nearest_even")
-PIPELINE_REGISTERS = ("operands", "terms")
+PIPELINE_REGISTERS = ("operands", "sums", "terms", "aligned", "total", "normal")
+LOOP_REGISTERS = ("aligned", "total", "normal")  # in the accumulation loop
+DEFAULT_PIPELINE = ("operands", "terms")
 
 # Below 33 the exponent that the contract gives to a zero scale would show in results that are subnormal, and
 # the datapath would have to carry it; above 39 the sum of 8 groups no longer fits the golden model's float64.
@@ -52,8 +54,11 @@ class TensorCoreConfig:
     rounding
         Rounding of a step's sum to FP32: ``toward_zero`` (Blackwell) or ``nearest_even``.
     pipeline
-        Which registers stand before the accumulation loop, any of ``operands`` (codes and scales at
-        the edge of the array) and ``terms`` (scaled group sums in the element).
+        Which registers there are besides that of the result. Before the accumulation loop: ``operands``
+        (codes and scales at the edge of the array), ``sums`` (block sums, before they are scaled) and
+        ``terms`` (scaled block sums). In the loop: ``aligned`` (words shifted to one exponent), ``total``
+        (their sum) and ``normal`` (the normalised sum, before it is rounded). Those in the loop
+        interleave as many more tiles, see `interleave`.
 
     Raises
     ------
@@ -69,7 +74,7 @@ class TensorCoreConfig:
     operand: str = "folded"
     fraction_bits: int = 35
     rounding: str = "toward_zero"
-    pipeline: tuple[str, ...] = PIPELINE_REGISTERS
+    pipeline: tuple[str, ...] = DEFAULT_PIPELINE
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,63}", self.name):
@@ -131,6 +136,11 @@ class TensorCoreConfig:
     def latency(self) -> int:
         """Clock cycles from the acceptance of a step to its result, without stalls."""
         return len(self.pipeline) + 1
+
+    @property
+    def interleave(self) -> int:
+        """Cycles of the accumulation loop, T: a step continues with the result of the T-th step before it."""
+        return 1 + sum(register in LOOP_REGISTERS for register in self.pipeline)
 
     def as_dict(self) -> dict[str, Any]:
         """All fields, ready for JSON or TOML."""

@@ -31,21 +31,24 @@ from hwgen.rtl.tensor_core import TensorCore, result_layout, step_layout
 
 __all__ = ["SCHEMA", "convert", "core", "design", "manifest", "verilog", "write"]
 
-SCHEMA = {"name": "hwgen-tensor-core", "version": 1}
+SCHEMA = {"name": "hwgen-tensor-core", "version": 2}
 """Name and version of the manifest's structure; the version grows when a reader could misread it."""
 
 # Initial values go: nothing in the core relies on them. Amaranth's own back end also keeps every
 # field of every layout as a wire, which for a large array is megabytes of names. `opt_dff` finds
-# the clock enables only where `opt_clean` has removed the other readers of a multiplexer.
+# the clock enables only where `opt_clean` has removed the other readers of a multiplexer. Where no reset
+# is left it must not find resets: it would cut registers to pieces where a shifter fills with zeros.
 _PASSES = """
 proc
 attrmap -remove init
 opt_expr
 opt_merge
 opt_clean -purge
-opt_dff
+rmports
 opt_clean -purge
 rmports
+opt_dff i:rst %m
+opt_dff -nosdff i:rst %m %n
 opt_clean -purge
 write_verilog -noattr
 """
@@ -192,13 +195,14 @@ def _field_words(config: TensorCoreConfig) -> dict[str, tuple[tuple[str, ...], s
         scale += "bit 7 selects the element format, " + ", ".join(f"{e.tag} = {e.name}" for e in elements)
     else:
         scale += "bit 7 is ignored"
+    before = "the step before" if config.interleave == 1 else f"the step {config.interleave} steps before"
     return {
         "a.codes": (("m", "g", "i"), f"element i of block g of row m of A; {code}"),
         "a.scales": (("m", "g"), f"scale of block g of row m of A; {scale}"),
         "b.codes": (("n", "g", "i"), f"element i of block g of row n of B; {code}"),
         "b.scales": (("n", "g"), f"scale of block g of row n of B; {scale}"),
         "c": (("m", "n"), "FP32 addend; read in steps with first"),
-        "first": ((), "1: add c; 0: add the result of the step before"),
+        "first": ((), f"1: add c; 0: add the result of {before}"),
         "last": ((), "1: send the result of this step; 0: keep it for the next step"),
         "d": (("m", "n"), "FP32 result; NaN is 0x7FFFFFFF, an exact zero is +0"),
     }
@@ -266,17 +270,33 @@ def _streams(block: Block) -> dict[str, dict[str, str]]:
 
 
 def _stream_rules(config: TensorCoreConfig) -> list[str]:
+    turns = config.interleave
+    ready = "step__ready is 1 when no result is waiting or result__ready is 1"
+    stalls = "cycles with step__ready = 0 do not count"
+    first = "the first step after reset must have first = 1; before it"
+    interleaving = []
+    if turns > 1:
+        ready += ", and no step in the core is waiting for its turn"
+        stalls = "each cycle in between with step__ready = 0 adds one at most"
+        first = f"the first {turns} steps after reset must have first = 1; before them"
+        interleaving = [
+            f"{turns} accumulators take turns, one step each, in the order in which steps are accepted; gaps"
+            f" between steps do not count. So {turns} tiles go through the core together, one step of each in"
+            " turn; for a tile that is missing there are steps with first = 1 and last = 0",
+            f"after a gap behind a step with last the next step may have to wait for its turn, for {turns - 1}"
+            " cycles at most, not counting those in which a result waits and is not taken",
+        ]
     return [
         "a transfer takes place at every clock edge at which valid and ready are both 1",
         "once valid is 1 it stays 1 until the transfer, and the payload does not change meanwhile",
         "a sender must not wait for ready before it raises valid",
-        "step__ready is 1 when no result is waiting or result__ready is 1; the path from result__ready is"
-        " combinational, so result__ready must not depend on step__ready in the same cycle",
+        f"{ready}; the path from result__ready is combinational, so result__ready must not depend on"
+        " step__ready in the same cycle",
         "each step with last gives one result, in the order of the steps; other steps give none",
-        f"the result of a step is valid {config.latency} cycles after the one in which the step was accepted;"
-        " cycles with step__ready = 0 do not count",
+        f"the result of a step is valid {config.latency} cycles after the one in which the step was accepted; {stalls}",
         "a result that is not taken stalls the whole core; without stalls it accepts a step in every cycle",
-        "the first step after reset must have first = 1; before it the accumulators are undefined",
+        f"{first} the accumulators are undefined",
+        *interleaving,
     ]
 
 
@@ -332,12 +352,13 @@ def manifest(config: TensorCoreConfig, modules: ModuleSet | None = None) -> dict
     Returns
     -------
     dict
-        Ready for JSON: versions, configuration, clock, reset, latency in cycles, numerics, streams and
-        their rules, modules with their numbers, and every port with the bit offset, width, dimensions
-        and meaning of each field of its payload.
+        Ready for JSON: versions, configuration, clock, reset, latency in cycles, number of tiles that
+        take turns, numerics, streams and their rules, modules with their numbers, and every port with
+        the bit offset, width, dimensions and meaning of each field of its payload.
     """
     if modules is None:
         modules = core(config)
+    resets = "the valid bits of the pipeline" + (" and the order of turns" if config.interleave > 1 else "")
     top, block = modules.add(TensorCore, config)
     totals = _totals(modules, top)
     return {
@@ -355,9 +376,10 @@ def manifest(config: TensorCoreConfig, modules: ModuleSet | None = None) -> dict
             "port": "rst",
             "polarity": "active high",
             "synchronous": True,
-            "meaning": "one clock edge drops every step under way; only the valid bits of the pipeline have a reset",
+            "meaning": f"one clock edge drops every step under way; only {resets} have a reset",
         },
         "latency": block.latency,
+        "interleave": config.interleave,
         "numerics": _numerics(config),
         "streams": _streams(block),
         "stream_rules": _stream_rules(config),

@@ -17,7 +17,10 @@ __all__ = ["Steps", "gather", "random_steps", "schedule"]
 
 @dataclass(frozen=True)
 class Steps:
-    """S consecutive steps of one core.
+    """S consecutive steps of one core, the first of them after a reset.
+
+    T tiles go through a core whose accumulation loop takes T cycles, taking turns: a step without ``first``
+    continues with the result of the T-th step before it, T = ``config.interleave``.
 
     Parameters
     ----------
@@ -84,21 +87,22 @@ class Steps:
     def expected(self) -> NDArray[np.uint32]:
         """What the core must answer: FP32 bit patterns of the steps with ``last``, (R, M, N)."""
         results = []
-        current = np.zeros(self.c.shape[1:], np.float32)
         config = self.config
+        tiles = [np.zeros(self.c.shape[1:], np.float32)] * config.interleave
         for index in range(len(self)):
-            current = golden.step(
+            tile = index % config.interleave
+            tiles[tile] = golden.step(
                 self.a_codes[index],
                 self.a_scales[index],
                 self.b_codes[index],
                 self.b_scales[index],
-                self.c[index].view(np.float32) if self.first[index] else current,
+                self.c[index].view(np.float32) if self.first[index] else tiles[tile],
                 fraction_bits=config.fraction_bits,
                 rounding=config.rounding,
                 tags=config.block_format.tagged,
             )
             if self.last[index]:
-                results.append(current.view(np.uint32))
+                results.append(tiles[tile].view(np.uint32))
         return np.array(results, np.uint32).reshape(-1, config.rows, config.columns)
 
 
@@ -112,9 +116,10 @@ def schedule(
     b: golden.QuantizedTensor,
     c: NDArray[np.float32] | None = None,
 ) -> Steps:
-    """Cut a GEMM into steps: output-stationary, all of K for one tile, tiles in row-major order.
+    """Cut a GEMM into steps: output-stationary, tiles in row-major order, all of K for one tile.
 
-    What a tile or a step has over the edge is filled with zero blocks.
+    Where the core interleaves T tiles: all of K for T tiles that take turns. If the last of them are missing,
+    steps that give no result keep their turns. What a tile or a step has over the edge is filled with zero blocks.
 
     Parameters
     ----------
@@ -136,24 +141,22 @@ def schedule(
         return codes.swapaxes(1, 2), scales.swapaxes(1, 2)
 
     (a_codes, a_scales), (b_codes, b_scales) = tiles(a, rows), tiles(b, columns)
-    tile_m = np.repeat(np.arange(tiles_m), tiles_n * steps_k)
-    tile_n = np.tile(np.repeat(np.arange(tiles_n), steps_k), tiles_m)
-    step_k = np.tile(np.arange(steps_k), tiles_m * tiles_n)
+    turns = config.interleave
+    rounds = -(-tiles_m * tiles_n // turns)
+    tile = np.arange(rounds * turns).reshape(rounds, 1, turns).repeat(steps_k, axis=1).ravel()
+    step_k = np.tile(np.arange(steps_k).repeat(turns), rounds)
+    missing = tile >= tiles_m * tiles_n
+    tile_m, tile_n = np.divmod(np.where(missing, 0, tile), tiles_n)
 
     addend = np.zeros((tiles_m * rows, tiles_n * columns), np.float32)
     if c is not None:
         addend[:m, :n] = c
     addend_tiles = addend.view(np.uint32).reshape(tiles_m, rows, tiles_n, columns).swapaxes(1, 2)
-    return Steps(
-        config,
-        a_codes[tile_m, step_k],
-        a_scales[tile_m, step_k],
-        b_codes[tile_n, step_k],
-        b_scales[tile_n, step_k],
-        addend_tiles[tile_m, tile_n],
-        step_k == 0,
-        step_k == steps_k - 1,
-    )
+    parts = (a_codes[tile_m, step_k], a_scales[tile_m, step_k], b_codes[tile_n, step_k], b_scales[tile_n, step_k])
+    addends = addend_tiles[tile_m, tile_n]
+    for part in (*parts, addends):
+        part[missing] = 0
+    return Steps(config, *parts, addends, (step_k == 0) | missing, (step_k == steps_k - 1) & ~missing)
 
 
 def gather(config: TensorCoreConfig, results: NDArray[np.uint32], m: int, n: int) -> NDArray[np.uint32]:
@@ -200,8 +203,8 @@ def random_steps(config: TensorCoreConfig, count: int, rng: np.random.Generator)
 
     Scales of all kinds, NaN, zero and subnormal ones included; sums that cancel; C of every kind,
     often at a given distance from the exponents of the products, or near their negative sum; chains without
-    ``first``, results in the midst of chains. In steps without ``first``, which do not read it, C is
-    drawn all the same.
+    ``first``, interleaved where the core does so; results in the midst of chains. In steps without
+    ``first``, which do not read it, C is drawn all the same.
 
     Parameters
     ----------
@@ -239,5 +242,5 @@ def random_steps(config: TensorCoreConfig, count: int, rng: np.random.Generator)
     # Single steps and chains, by turns.
     first = rng.random(count) < np.repeat(rng.choice([0.95, 0.3], count // 32 + 1), 32)[:count]
     last = rng.random(count) < 0.8
-    first[:1] = last[-1:] = True
+    first[: config.interleave] = last[-1:] = True
     return Steps(config, a_codes, a_scales, b_codes, b_scales, c, first, last)

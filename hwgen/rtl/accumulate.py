@@ -64,19 +64,35 @@ class Accumulate(Block):
 
         exponent, C.exponent --> [compare] --> larger exponent, distances
         terms[g].magnitude --> [>> distance + C's lead] --> [^ sign] --+
-        C.significand      --> [>> distance]            --> [^ sign] --+--> [carry-save tree] --> sum
-        sum --> [invert if negative] --> [normalise] --> [+ 1: negation, rounding] --> [pack] --> D
+        C.significand      --> [>> distance]                         --+--> (aligned) --+
+        +-------------------------------------------------------------------------------+
+        +--> [carry-save tree] --> sum --> (total) --> [invert if negative] --> [normalise] --> (normal) --+
+        +--------------------------------------------------------------------------------------------------+
+        +--> [+ 1: negation, rounding] --> [pack] --> D
 
-    Four facts keep it small. A term other than zero has an exponent of at least -12, so that C
-    below 2^-47 cannot reach the sum and results of the adder are never subnormal. When every
-    block has a zero scale the sum is C itself, subnormal or not, which a bypass returns.
-    Terms are below 2^32 and vanish beside a C from 2^67 on: a step cannot overflow, only C itself can
-    be infinite. The carry of the final negation enters after normalisation, where 24 bits remain.
+    Registers in parentheses, each only where the pipeline has it. Four facts keep it small. A term other
+    than zero has an exponent of at least -12, so that C below 2^-47 cannot reach the sum and results of
+    the adder are never subnormal. When every block has a zero scale the sum is C itself, subnormal
+    or not, which a bypass returns. Terms are below 2^32 and vanish beside a C from 2^67 on: a step
+    cannot overflow, only C itself can be infinite. The carry of the final negation enters after
+    normalisation, where 24 bits remain.
+
+    A bypass across registers would have to hold all of C. With registers, C takes the way of the sum instead:
+    where it is the result it counts as the larger, whatever its exponent, and every term is shifted
+    out; NaN takes its place. Its exponent leaves as it came, be it a subnormal's or infinity's.
+
+    ========  ======================================================  =================
+    register  holds                                                   bits
+    ========  ======================================================  =================
+    aligned   words of C and the terms, signs, larger exponent        45 + 47 G
+    total     sum, C's sign, larger exponent                          56; 58 with G = 4
+    normal    24 leading bits, what to add to them, sign, exponent    34
+    ========  ======================================================  =================
 
     Parameters
     ----------
     config
-        ``groups``, ``fraction_bits`` and ``rounding``.
+        ``groups``, ``fraction_bits``, ``rounding`` and ``pipeline``.
 
     Attributes
     ----------
@@ -84,10 +100,14 @@ class Accumulate(Block):
         Scaled block sums of one step.
     c : In(FP32)
         Addend.
+    enter : In(1)
+        Add the terms; else the result is C. Only where the pipeline has registers here.
+    enable : In(1)
+        Load these registers.
     d : Out(FP32)
         Result; NaN is 0x7FFFFFFF, an exact zero +0.
     latency : int
-        0, combinational.
+        Registers on the way, 0 to 3; 0 is combinational.
 
     Notes
     -----
@@ -98,7 +118,37 @@ class Accumulate(Block):
     module_name = "accumulate"
 
     def __init__(self, config: TensorCoreConfig) -> None:
-        super().__init__(config, {"terms": In(terms_layout(config)), "c": In(FP32), "d": Out(FP32)})
+        self.latency = config.interleave - 1
+        self.registers = self.latency > 0
+        members = {"terms": In(terms_layout(config)), "c": In(FP32), "d": Out(FP32)}
+        if self.registers:
+            members |= {"enter": In(1), "enable": In(1)}
+        super().__init__(config, members)
+
+    def _held(self, m: Module, register: str, values: dict[str, Value]) -> dict[str, Value]:
+        """The values behind a register, or as they are where the pipeline does not have it."""
+        if register not in self.config.pipeline:
+            return values
+        held: dict[str, Value] = {}
+        with m.If(self.enable):
+            for name, value in values.items():
+                held[name] = Signal(len(value), name=f"{register}_{name}", reset_less=True)
+                m.d.sync += held[name].eq(value)
+        return held
+
+    def _replaced(self, m: Module) -> tuple[data.View, Value]:
+        """C with NaN and zero in their only form, and whether it is the result."""
+        c, nan, alone = self.c, Signal(name="nan"), Signal(name="alone")
+        special = c.exponent.all()
+        replaced = Signal(FP32, name="replaced")
+        m.d.comb += [
+            nan.eq((self.terms.nan & self.enter) | (special & c.fraction.any())),
+            alone.eq(nan | special | ~(self.terms.active & self.enter)),
+            replaced.fraction.eq(c.fraction | nan.replicate(23)),
+            replaced.exponent.eq(c.exponent | nan.replicate(8)),
+            replaced.sign.eq(c.sign & (c.exponent.any() | c.fraction.any()) & ~nan),
+        ]
+        return replaced, alone
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -116,6 +166,11 @@ class Accumulate(Block):
             lead.eq(c.exponent - (terms.exponent + (_BIAS - EXPONENT_OFFSET))),
             c_leads.eq(~lead[-1]),
         ]
+        lifted: Value = lead[:8] & c_leads.replicate(8)
+        if self.registers:
+            c, alone = self._replaced(m)
+            c_leads |= alone
+            lifted |= alone << 6  # shifts every term out; no sum of distances passes 255
 
         def saturated(distance: Value, window: int, name: str) -> Signal:
             """The distance, or one that shifts out the whole window."""
@@ -127,13 +182,12 @@ class Accumulate(Block):
         behind = Signal(8)
         m.d.comb += behind.eq(Mux(c_leads, 0, -lead))
         ahead = Signal(8)
-        m.d.comb += ahead.eq(lead[:8] & c_leads.replicate(8))
+        m.d.comb += ahead.eq(lifted)
 
         c_significand = Cat(c.fraction, 1)
         c_distance = saturated(behind, c_window, "c_distance")
-        words = [_shift_right(m, c_significand, c_distance, c_extra, "c")]
+        aligned = {"c": _shift_right(m, c_significand, c_distance, c_extra, "c")}
         # All signs are relative to C's, which saves negating it.
-        carries = []
         for group in range(config.groups):
             term = terms.terms[group]
             if config.groups > 1:
@@ -145,18 +199,26 @@ class Accumulate(Block):
             magnitude = _shift_right(m, term.magnitude, distance, term_extra, f"term{group}")
             subtract = Signal(name=f"subtract{group}")
             m.d.comb += subtract.eq(term.sign ^ c.sign)
-            words.append(Cat(magnitude ^ subtract.replicate(term_window), ~subtract))
-            carries.append(subtract)
+            aligned[f"term{group}"] = magnitude ^ subtract.replicate(term_window)
+            aligned[f"subtract{group}"] = subtract
+        emax = Signal(8, name="base")
+        aligned = self._held(m, "aligned", {**aligned, "base": emax, "sign": c.sign})
 
         # Every inverted sign is short of -2^term_window. For a power of two of them that is the top
         # bit of the sum; the free bits above C make up the number.
         log = (config.groups - 1).bit_length()
         width = term_window + log + 1
         missing = (1 << log) - config.groups
-        words[0] = Cat(words[0], Const(missing << (term_window - c_window), width - c_window))
+        words = [Cat(aligned["c"], Const(missing << (term_window - c_window), width - c_window))]
+        carries = []
+        for group in range(config.groups):
+            carries.append(aligned[f"subtract{group}"])
+            words.append(Cat(aligned[f"term{group}"], ~carries[-1]))
         total = add_words(m, words, carries, width=width, name="total")
-        negative = ~total[-1]
 
+        held = self._held(m, "total", {"sum": total, "base": aligned["base"], "sign": aligned["sign"]})
+        total, base = held["sum"], held["base"]
+        negative = ~total[-1]
         inverted = Signal(width - 1)
         m.d.comb += inverted.eq(total[:-1] ^ negative.replicate(width - 1))
         normal, count = _normalise(m, inverted, negative)
@@ -170,19 +232,32 @@ class Accumulate(Block):
             m.d.comb += exact.eq(dropped + negative)
             half, sticky, carry = exact[-2], exact[:-2].any(), exact[-1]
             m.d.comb += increment.eq(carry | (half & (sticky | kept[0])))
-        rounded = Signal(25)
-        m.d.comb += rounded.eq(kept + increment)
-
         # The top bit of the window weighs 2^(width - 2 - fraction_bits) times 2^emax.
-        base = Signal(8)
+        unrounded = base + (width - 2 - config.fraction_bits) - count
+        if "normal" in config.pipeline:
+            unrounded = unrounded[:8]
+        held = self._held(
+            m,
+            "normal",
+            {"kept": kept, "increment": increment, "exponent": unrounded, "sign": held["sign"] ^ negative},
+        )
+        kept, sign = held["kept"], held["sign"]
+        if self.registers:
+            # Of all sums only zero has no leading one.
+            kept, nonzero = kept[:-1], kept[-1]
+        rounded = Signal(len(kept) + 1)
+        m.d.comb += rounded.eq(kept + held["increment"])
         exponent = Signal(8)
         m.d.comb += [
-            base.eq(Mux(c_leads, c.exponent, terms.exponent + (_BIAS - EXPONENT_OFFSET))),
-            exponent.eq(base + (width - 2 - config.fraction_bits) - count + rounded[-1]),
+            emax.eq(Mux(c_leads, c.exponent, terms.exponent + (_BIAS - EXPONENT_OFFSET))),
+            exponent.eq(held["exponent"] + rounded[-1]),
         ]
+        if self.registers:
+            m.d.comb += self.d.eq(Cat(rounded[:23], Cat(exponent, sign) & nonzero.replicate(9)))
+            return m
+
         zero = Signal()
         m.d.comb += zero.eq(~rounded.any())
-
         special = c.exponent.all()
         with m.If(terms.nan | (special & c.fraction.any())):
             m.d.comb += self.d.eq(_NAN)
@@ -193,7 +268,7 @@ class Accumulate(Block):
             m.d.comb += self.d.eq(0)
         with m.Else():
             m.d.comb += [
-                self.d.sign.eq(c.sign ^ negative),
+                self.d.sign.eq(sign),
                 self.d.exponent.eq(exponent),
                 self.d.fraction.eq(rounded[:23]),
             ]

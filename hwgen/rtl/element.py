@@ -20,12 +20,19 @@ class Element(Block):
 
     ::
 
-        a, b --> [dot product] x G --> [scale product] x G --> (terms) --> [accumulate] --> (result)
-        a, b scales --> [term exponents] ----------------------^               ^              |
-        c, first ----------------------------------------------(terms)--> [mux] <-------------+
+        lanes  --> [dot product] x G --> (sums) --> [scale product] x G --+
+        scales --> [term exponents] --------------------------------------+--> (terms) --> [accumulate] --> (result)
+        c, first --------------------------------------------------------------> (terms) --> [mux] --^        |
+                                                                                               ^--------------+
 
-    Registers in parentheses; ``terms`` only where the pipeline has it. The accumulation loop takes one
-    cycle, so that any step may follow any other at one per cycle.
+        [accumulate] holds (aligned), (total) and (normal).
+
+    Registers in parentheses; each but ``result`` only where the pipeline has it. Everything but the lanes
+    arrives behind ``sums``: the scales are shared by a whole row, the core delays them once for all.
+
+    The accumulation loop of T = ``config.interleave`` cycles takes a step in every cycle: T tiles go round
+    in it, a slot each, and a step finds the accumulator of its own tile in the result register. A slot
+    that comes by without a step goes round as it is.
 
     Parameters
     ----------
@@ -35,27 +42,31 @@ class Element(Block):
     Attributes
     ----------
     a, b : In(operand_layout(config))
-        Decoded rows.
+        Decoded rows; where the pipeline has ``sums``, their scales and ``nan`` a step behind their lanes.
     c : In(32)
-        FP32 addend of a first step.
+        FP32 addend of a first step; goes with the scales.
     first : In(1)
-        The step takes ``c``, not the result before it; goes with the terms.
+        The step takes ``c``, not the result before it; goes with the scales.
+    enable_sums : In(1)
+        Load the ``sums`` register; only where the pipeline has it.
     enable_terms : In(1)
         Load the ``terms`` register; only where the pipeline has it.
+    enter : In(1)
+        A step enters the loop; else its slot goes round as it is. Only where T > 1.
     enable_result : In(1)
-        Load the result register; for the step that is in the ``terms`` register (or at the inputs).
+        Load the result register and the others of the loop; for the step that is in the ``terms`` register
+        (or at the inputs).
     result : Out(32)
-        FP32 result of the last step loaded.
+        FP32 result in the last slot; with T = 1, of the last step loaded.
     latency : int
-        2 with the ``terms`` register, else 1.
+        Registers from the lanes to the result, 1 to 6.
     """
 
     module_name = "element"
     registers = True
 
     def __init__(self, config: TensorCoreConfig) -> None:
-        self.staged = "terms" in config.pipeline
-        self.latency = 1 + self.staged
+        self.latency = config.latency - ("operands" in config.pipeline)
         members = {
             "a": In(operand_layout(config)),
             "b": In(operand_layout(config)),
@@ -64,8 +75,11 @@ class Element(Block):
             "enable_result": In(1),
             "result": Out(32),
         }
-        if self.staged:
-            members["enable_terms"] = In(1)
+        for register in ("sums", "terms"):
+            if register in config.pipeline:
+                members[f"enable_{register}"] = In(1)
+        if config.interleave > 1:
+            members["enter"] = In(1)
         super().__init__(config, members)
 
     def elaborate(self, platform: object) -> Module:
@@ -84,10 +98,15 @@ class Element(Block):
             dot = add_child(m, platform, f"dot{group}", DotProduct, config)
             scale = add_child(m, platform, f"scale{group}", ScaleProduct, config)
             term = computed.terms[group]
+            total = dot.sum
+            if "sums" in config.pipeline:
+                total = Signal.like(total, name=f"sums{group}", reset_less=True)
+                with m.If(self.enable_sums):
+                    m.d.sync += total.eq(dot.sum)
             m.d.comb += [
                 dot.a.eq(self.a.lanes[group]),
                 dot.b.eq(self.b.lanes[group]),
-                scale.sum.eq(dot.sum),
+                scale.sum.eq(total),
                 scale.a.eq(self.a.scales[group].significand),
                 scale.b.eq(self.b.scales[group].significand),
                 term.sign.eq(scale.sign),
@@ -99,7 +118,7 @@ class Element(Block):
                 m.d.comb += [dot.a_tag.eq(self.a.tags[group]), dot.b_tag.eq(self.b.tags[group])]
 
         terms, c, first = computed, self.c, self.first
-        if self.staged:
+        if "terms" in config.pipeline:
             terms = Signal(terms_layout(config), reset_less=True)
             c = Signal(32, name="terms_c", reset_less=True)
             first = Signal(name="terms_first", reset_less=True)
@@ -110,6 +129,9 @@ class Element(Block):
 
         accumulate = add_child(m, platform, "accumulate", Accumulate, config)
         result = Signal(FP32, reset_less=True)
+        if config.interleave > 1:
+            m.d.comb += [accumulate.enter.eq(self.enter), accumulate.enable.eq(self.enable_result)]
+            first &= self.enter
         m.d.comb += [
             accumulate.terms.eq(terms),
             accumulate.c.eq(Mux(first, c, result)),

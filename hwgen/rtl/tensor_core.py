@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Module, Signal, Value, unsigned
+from typing import Any
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out
 
-from hwgen.config import TensorCoreConfig
+from hwgen.config import LOOP_REGISTERS, TensorCoreConfig
 from hwgen.rtl.element import Element
 from hwgen.rtl.hierarchy import Block, add_child
-from hwgen.rtl.operand import OperandDecoder, codes_layout, scale_code_width
+from hwgen.rtl.operand import OperandDecoder, codes_layout, operand_layout, scale_code_width
 
 __all__ = ["TensorCore", "result_layout", "step_layout"]
 
@@ -63,11 +65,24 @@ class TensorCore(Block):
                      |                                              ^
                      +-- valid, first, last --> (one bit each per pipeline register)
 
-    The accumulation loop takes a single cycle, so the core accepts one step per cycle in any order of tiles.
-    A result that is not taken stalls the whole pipeline: ``step.ready`` is ``result.ready`` or no
-    result waiting, a combinational path. A step with ``last`` gives one result, others none.
-    A step without ``first`` continues with the result of the step before it, so that the first step after
+    The accumulation loop takes T = ``config.interleave`` cycles, and T tiles share it by turns: a step without
+    ``first`` continues with the result of the T-th step accepted before it, which has just gone round. So the
+    core accepts one step per cycle; with T = 1, steps of one tile or of any. The first T steps after
     reset must have ``first`` set. Reset drops every step under way.
+
+    A result that is not taken stalls the whole pipeline: ``step.ready`` is a combinational function of
+    ``result.ready``. A step with ``last`` gives one result, others none.
+
+    With T > 1 the loop is a ring of T slots, the last of them the result register::
+
+        step --> enter? --> (aligned) --> (total) --> (normal) --> (result) --> result, where ``last`` is set
+                   ^                                                   |
+                   +---------------------------------------------------+
+
+    It moves on when a step enters. While none comes it stands still, and its slots remain in their places; a
+    gap costs nothing but its own cycles. Only when a result with ``last`` is still on its way it moves on
+    without a step: bubbles, which change no slot, carry the result out and then bring the slots back to their
+    places. A step that comes meanwhile has to wait, at most T - 1 cycles.
 
     Parameters
     ----------
@@ -81,7 +96,7 @@ class TensorCore(Block):
     result : Out(stream.Signature(result_layout(config)))
         Results of the steps with ``last``, in order.
     latency : int
-        Cycles from the acceptance of a step to its result, without stalls.
+        Cycles from the acceptance of a step to its result, if steps are accepted in all of them.
     """
 
     module_name = "tensor_core"
@@ -104,9 +119,11 @@ class TensorCore(Block):
 
         advance = Signal()
         waiting = Signal()  # a result is at the output
+        # Steps move on towards the loop, unless one of them waits there for its turn.
+        accept = Signal() if config.interleave > 1 else advance
         m.d.comb += [
             advance.eq(~waiting | self.result.ready),
-            self.step.ready.eq(advance),
+            self.step.ready.eq(accept),
             self.result.valid.eq(waiting),
         ]
 
@@ -119,43 +136,103 @@ class TensorCore(Block):
             for row, scales in enumerate(sent.scales):
                 m.d.comb += [side.scales[row][group].eq(scale) for group, scale in enumerate(scales)]
 
+        def held_addend(register: str) -> tuple[Signal, Signal]:
+            """``c`` and ``first`` behind a register; C loads only where it is read."""
+            held_c = Signal(result_layout(config), name=f"{register}_c", reset_less=True)
+            held_first = Signal(name=f"{register}_first", reset_less=True)
+            m.d.sync += held_first.eq(first)
+            with m.If(first):
+                m.d.sync += held_c.eq(c)
+            return held_c, held_first
+
         if "operands" in config.pipeline:
             held = {name: Signal.like(side, name=f"operands_{name}", reset_less=True) for name, side in sides.items()}
-            held_c = Signal(result_layout(config), name="operands_c", reset_less=True)
-            held_first = Signal(name="operands_first", reset_less=True)
-            with m.If(advance & valid):
+            with m.If(accept & valid):
                 m.d.sync += [held[name].eq(side) for name, side in sides.items()]
-                m.d.sync += held_first.eq(first)
-                with m.If(first):
-                    m.d.sync += held_c.eq(c)
-            sides, c, first = held, held_c, held_first
-            valid, last = _delayed(m, advance, valid, last, "operands")
+                c, first = held_addend("operands")
+            sides = held
+            valid, last = _delayed(m, accept, valid, last, "operands")
+        enable_sums = valid
+        if "sums" in config.pipeline:
+            with m.If(accept & valid):
+                c, first = held_addend("sums")
+            valid, last = _delayed(m, accept, valid, last, "sums")
         enable_terms = valid
         if "terms" in config.pipeline:
-            valid, last = _delayed(m, advance, valid, last, "terms")
+            valid, last = _delayed(m, accept, valid, last, "terms")
+        enter, rotate, leaving = valid, advance & valid, valid & last
+        if config.interleave > 1:
+            enter, rotate, leaving = self._ring(m, advance, accept, valid, last)
         with m.If(advance):
-            m.d.sync += waiting.eq(valid & last)
+            m.d.sync += waiting.eq(leaving)
 
-        decoded = []
+        operands = []
         for name, side in sides.items():
             decoders = [
                 add_child(m, platform, f"{name}{row}", OperandDecoder, config) for row in range(len(side.codes))
             ]
-            decoded.append(decoders)
             for row, decoder in enumerate(decoders):
                 m.d.comb += [decoder.codes.eq(side.codes[row]), decoder.scales.eq(side.scales[row])]
+            decoded = [decoder.operand for decoder in decoders]
+            if "sums" in config.pipeline:
+                decoded = [
+                    self._scales_behind(m, accept & enable_sums, operand, f"sums_{name}{row}")
+                    for row, operand in enumerate(decoded)
+                ]
+            operands.append(decoded)
 
-        for row, a in enumerate(decoded[0]):
-            for column, b in enumerate(decoded[1]):
+        for row, a in enumerate(operands[0]):
+            for column, b in enumerate(operands[1]):
                 element = add_child(m, platform, f"element{row}_{column}", Element, config)
                 m.d.comb += [
-                    element.a.eq(a.operand),
-                    element.b.eq(b.operand),
+                    element.a.eq(a),
+                    element.b.eq(b),
                     element.c.eq(c[row][column]),
                     element.first.eq(first),
-                    element.enable_result.eq(advance & valid),
+                    element.enable_result.eq(rotate),
                     self.result.payload[row][column].eq(element.result),
                 ]
+                if "sums" in config.pipeline:
+                    m.d.comb += element.enable_sums.eq(accept & enable_sums)
                 if "terms" in config.pipeline:
-                    m.d.comb += element.enable_terms.eq(advance & enable_terms)
+                    m.d.comb += element.enable_terms.eq(accept & enable_terms)
+                if config.interleave > 1:
+                    m.d.comb += element.enter.eq(enter)
         return m
+
+    def _ring(
+        self, m: Module, advance: Value, accept: Signal, valid: Value, last: Value
+    ) -> tuple[Signal, Signal, Value]:
+        """Control of a loop of more than one cycle.
+
+        Returns whether a step enters, whether the slots move on, and ``last`` of the slot that leaves.
+        """
+        config = self.config
+        lasts = [Signal(name=f"{register}_last") for register in LOOP_REGISTERS if register in config.pipeline]
+        bubbles = Signal(range(config.interleave))  # modulo T: 0 is every slot in its place
+        turned = bubbles.any()
+        enter = Signal()
+        rotate = Signal()
+        m.d.comb += [
+            enter.eq(valid & ~turned),
+            rotate.eq(advance & (valid | turned | Cat(*lasts).any())),
+            accept.eq(advance & ~(valid & turned)),
+        ]
+        leaving: Value = enter & last
+        with m.If(rotate):
+            for flag in lasts:
+                m.d.sync += flag.eq(leaving)
+                leaving = flag
+            with m.If(~enter):
+                m.d.sync += bubbles.eq(Mux(bubbles == config.interleave - 1, 0, bubbles + 1))
+        return enter, rotate, leaving
+
+    def _scales_behind(self, m: Module, enable: Value, operand: Any, name: str) -> data.View:
+        """A decoded row whose scales are a register behind its lanes."""
+        behind = Signal(operand_layout(self.config), name=name)
+        scales = Signal.like(behind.scales, name=f"{name}_scales", reset_less=True)
+        nan = Signal(name=f"{name}_nan", reset_less=True)
+        with m.If(enable):
+            m.d.sync += [scales.eq(operand.scales), nan.eq(operand.nan)]
+        m.d.comb += [behind.eq(operand), behind.scales.eq(scales), behind.nan.eq(nan)]
+        return behind

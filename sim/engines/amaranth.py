@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hwgen.config import TensorCoreConfig
 from hwgen.rtl.tensor_core import TensorCore
-from sim.engines.run import Run, always, check_width, stuck, surplus
+from sim.engines.run import Run, always, check_width, patience, stuck, surplus
 from sim.steps import Steps
 
 __all__ = ["AmaranthEngine"]
@@ -93,7 +93,7 @@ class AmaranthEngine:
                 idle = 0
             elif taking and (pending is not None or accepted == len(steps)):
                 idle += 1
-                if idle > core.latency:
+                if idle > patience(core.config):
                     raise stuck(core.config, accepted, cycle)
         shape = (-1, core.config.rows, core.config.columns)
         self._answer = Run(np.array(results, np.uint32).reshape(shape), cycle)

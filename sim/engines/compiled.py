@@ -24,7 +24,7 @@ from hwgen.files import write_bytes
 from hwgen.rtl.hierarchy import ModuleSet
 from hwgen.rtl.tensor_core import TensorCore
 from hwgen.verilog import convert, design
-from sim.engines.run import Run, always, check_width, stuck, surplus
+from sim.engines.run import Run, always, check_width, patience, stuck, surplus
 from sim.steps import Steps
 
 __all__ = ["CompiledEngine", "available"]
@@ -75,15 +75,17 @@ def _single_pass(cxxrtl: str) -> str:
 
     CXXRTL settles a design in delta cycles: a clock edge is found by comparing with the delta cycle
     before, and an output of a submodule is a wire that its readers see one delta cycle later. Here every
-    call of ``eval`` is a rising edge, and outputs of modules without a clock are seen at once: cells
-    are evaluated in the order of their dependences.
+    call of ``eval`` is a rising edge, and outputs that are not registers themselves are seen at once:
+    cells are evaluated in the order of their dependences.
     """
     modules = re.split(r"(?m)^(?=struct \w+ : public module)", cxxrtl)
     for index, module in enumerate(modules[1:], start=1):
         if "posedge_p_clk" in module:
-            modules[index] = module.replace("prev_p_clk = p_clk;", "")
-            if "bool converged = false;" in module:
-                raise ToolError("a module with a clock has a combinational output")
+            module = module.replace("prev_p_clk = p_clk;", "")
+            # Registers are assigned one block deeper.
+            for name in set(re.findall(r"(?m)^\t(\w+)\.next\b", module)):
+                module = re.sub(rf"\bwire<(\d+)> {name};", rf"net<\1> {name};", module)
+            modules[index] = module
         else:
             modules[index] = re.sub(r"\bwire<", "net<", module)
     return "".join(modules).replace("#include <cxxrtl/cxxrtl.h>", "")
@@ -265,7 +267,7 @@ class CompiledEngine:
                 *(core, ctypes.byref(position)),
                 *(payloads.ctypes.data, first, last, len(steps)),
                 *(offered.ctypes.data, taken.ctypes.data, start, start + len(offered)),
-                *(results.ctypes.data, expected, config.latency),
+                *(results.ctypes.data, expected, patience(config)),
             )
             progress(position.accepted)
         return Run(results.astype(np.uint32, copy=False), position.cycle)

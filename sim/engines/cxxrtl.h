@@ -19,6 +19,9 @@ constexpr uint64_t ones(size_t bits) {
 template <size_t Bits, size_t Stop, size_t Start>
 struct part;
 
+template <class High, class Low>
+struct joined;
+
 template <size_t Bits>
 struct value {
     static constexpr size_t bits = Bits;
@@ -36,6 +39,10 @@ struct value {
             index++;
         }
     }
+
+    value(const value &) = default;
+    // Variables only: what is assigned to an expression would be lost.
+    value &operator=(const value &) & = default;
 
     INLINE const value &val() const { return *this; }
 
@@ -130,16 +137,37 @@ struct part {
     INLINE value<bits> val() const { return whole.template get<Stop, Start>(); }
     INLINE operator value<bits>() const { return val(); }
     INLINE explicit operator bool() const { return bool(val()); }
-    INLINE void operator=(const value<bits> &source) { whole.template set<Stop, Start>(source); }
+    INLINE void operator=(const value<bits> &source) const { whole.template set<Stop, Start>(source); }
 
     template <class Low>
-    INLINE value<bits + Low::bits> concat(const Low &low) const {
-        return val().concat(low);
+    INLINE joined<part, Low> concat(const Low &low) const {
+        return {*this, low};
     }
 
     template <size_t Count>
     INLINE value<Count> repeat() const {
         return val().template repeat<Count>();
+    }
+};
+
+// A slice and what follows it, which are read, or written if they are all slices.
+template <class High, class Low>
+struct joined {
+    static constexpr size_t bits = High::bits + Low::bits;
+    const High high;
+    const Low low;
+
+    INLINE value<bits> val() const { return high.val().concat(low); }
+    INLINE operator value<bits>() const { return val(); }
+    INLINE explicit operator bool() const { return bool(val()); }
+    INLINE void operator=(const value<bits> &source) const {
+        high = source.template get<bits - 1, Low::bits>();
+        low = source.template get<Low::bits - 1, 0>();
+    }
+
+    template <class Lower>
+    INLINE joined<joined, Lower> concat(const Lower &lower) const {
+        return {*this, lower};
     }
 };
 

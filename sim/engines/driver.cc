@@ -53,7 +53,7 @@ __attribute__((visibility("default"))) void hwgen_destroy(void *handle) { delete
 __attribute__((visibility("default"))) int hwgen_run(
     void *handle, position *at, const uint8_t *payloads, uint64_t first, uint64_t last, uint64_t total,
     const uint8_t *offer, const uint8_t *take, uint64_t start, uint64_t stop, uint8_t *results, uint64_t expected,
-    uint64_t latency) {
+    uint64_t patience) {
     core &top = *static_cast<core *>(handle);
     while (at->accepted < total || at->answered < expected) {
         if (at->cycle >= stop) return needs_cycles;
@@ -83,7 +83,7 @@ __attribute__((visibility("default"))) int hwgen_run(
         if (accepting || answering) {
             at->idle = 0;
         } else if (taking && (at->pending || at->accepted == total)) {
-            if (++at->idle > latency) return stuck;
+            if (++at->idle > patience) return stuck;
         }
     }
     return done;

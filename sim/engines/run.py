@@ -14,7 +14,7 @@ from hwgen.errors import ToolError
 from hwgen.rtl.tensor_core import step_layout
 from sim.steps import Steps
 
-__all__ = ["Engine", "Run", "always", "check_width", "stuck", "surplus"]
+__all__ = ["Engine", "Run", "always", "check_width", "patience", "stuck", "surplus"]
 
 
 @dataclass(frozen=True)
@@ -87,6 +87,14 @@ def check_width(config: TensorCoreConfig, steps: Steps) -> None:
     width, given = step_layout(config).size, step_layout(steps.config).size
     if width != given:
         raise ValueError(f"steps of {given} bits for {config.name}, which takes {width}")
+
+
+def patience(config: TensorCoreConfig) -> int:
+    """Most cycles in a row in which a core that is offered steps and whose results are taken may do neither.
+
+    After the last step these are its latency, and the wait for its turn in the accumulation loop.
+    """
+    return config.latency + config.interleave - 1
 
 
 def stuck(config: TensorCoreConfig, accepted: int, cycle: int) -> ToolError:

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from hwgen.config import NAMED, TensorCoreConfig, named, resolve
+from hwgen.config import NAMED, PIPELINE_REGISTERS, TensorCoreConfig, named, resolve
 from hwgen.errors import InputError
 
 GOOD = {"name": "core", "format": "mixfp4", "rows": 4, "columns": 2, "groups": 3}
@@ -38,16 +38,30 @@ def test_derived_figures():
 
 
 @pytest.mark.parametrize(
-    ("pipeline", "latency"), [((), 1), (("operands",), 2), (("terms",), 2), (("operands", "terms"), 3)]
+    ("pipeline", "latency", "interleave"),
+    [
+        ((), 1, 1),
+        (("operands",), 2, 1),
+        (("operands", "terms"), 3, 1),
+        (("operands", "sums", "terms"), 4, 1),
+        (("aligned",), 2, 2),
+        (("total",), 2, 2),
+        (("normal",), 2, 2),
+        (("terms", "total", "normal"), 4, 3),
+        (PIPELINE_REGISTERS, 7, 4),
+    ],
 )
-def test_latency(pipeline, latency):
-    assert TensorCoreConfig(**GOOD, pipeline=pipeline).latency == latency
+def test_latency_and_interleave(pipeline, latency, interleave):
+    config = TensorCoreConfig(**GOOD, pipeline=pipeline)
+    assert (config.latency, config.interleave) == (latency, interleave)
 
 
 def test_pipeline_has_one_order():
     configs = {TensorCoreConfig(**GOOD, pipeline=p) for p in (("terms", "operands"), ("operands", "terms"))}
     assert len(configs) == 1
     assert TensorCoreConfig(**GOOD, pipeline=["terms"]).pipeline == ("terms",)
+    order = ("operands", "sums", "terms", "aligned", "total", "normal")
+    assert TensorCoreConfig(**GOOD, pipeline=order[::-1]).pipeline == order
 
 
 def test_frozen():
@@ -95,7 +109,7 @@ def test_pipeline_is_a_list(pipeline):
 
 @pytest.mark.parametrize("register", ["result", "", None, ["terms"]])
 def test_unknown_pipeline_register(register):
-    refused("pipeline = ", repr(register), "operands", "terms", pipeline=["terms", register])
+    refused("pipeline = ", repr(register), *PIPELINE_REGISTERS, pipeline=["terms", register])
 
 
 def test_e2m2_needs_tagged_blocks():
@@ -147,7 +161,7 @@ def table(**fields):
 
 def test_every_field_comes_from_the_file(written):
     config = TensorCoreConfig(
-        "x", "mixfp4", 3, 5, 2, operand="e2m2", fraction_bits=39, rounding="nearest_even", pipeline=("terms",)
+        "x", "mixfp4", 3, 5, 2, operand="e2m2", fraction_bits=39, rounding="nearest_even", pipeline=("sums", "normal")
     )
     assert resolve(str(written(table(**config.as_dict())))) == config
 

@@ -17,7 +17,7 @@ import pytest
 from amaranth.hdl import Const
 
 from hwgen import verilog
-from hwgen.config import NAMED, TensorCoreConfig
+from hwgen.config import NAMED, PIPELINE_REGISTERS, TensorCoreConfig
 from hwgen.errors import InputError
 from hwgen.formats import BLOCK_SIZE
 from hwgen.rtl.dot import DotProduct
@@ -28,6 +28,8 @@ from sim.steps import Steps, schedule
 ROOT = Path(__file__).parents[2]
 RTL_OUT = ROOT / "rtl_out"
 TINY = TensorCoreConfig("tiny", "mixfp4", rows=1, columns=2, groups=3, pipeline=())
+
+PIPELINED = TensorCoreConfig("nvfp4-deep", "nvfp4", rows=2, columns=2, groups=1, pipeline=PIPELINE_REGISTERS)
 
 named = pytest.mark.parametrize("config", NAMED.values(), ids=NAMED)
 
@@ -45,6 +47,12 @@ def generated(tmp_path_factory):
     # Nothing in the name of the directory may matter.
     directory = tmp_path_factory.mktemp("rtl") / """a 'b' "c";$d"""
     return {name: verilog.write(config, directory) for name, config in NAMED.items()}
+
+
+@pytest.fixture(scope="module")
+def pipelined(tmp_path_factory):
+    """Verilog and manifest of a core with every register."""
+    return verilog.write(PIPELINED, tmp_path_factory.mktemp("pipelined"))
 
 
 def load(paths):
@@ -150,6 +158,27 @@ def test_clock_enables_and_resets(generated):
     assert "initial" not in text
 
 
+def test_registers_of_a_whole_pipeline(pipelined):
+    """Every register is one word with an enable; only bits that control the pipeline have a reset."""
+    text = pipelined[0].read_text("ascii")
+    processes = re.findall(r"always @\(posedge clk\)\n((?:    .*\n)+)", text)
+    assert len(processes) == text.count("always")
+    assert all("if (" in process for process in processes)
+    reset = [re.search(r"(\w+) <=", process)[1] for process in processes if "if (rst)" in process]
+    loop = ["aligned_last", "bubbles", "normal_last", "total_last"]
+    assert sorted(reset) == sorted([*loop, "operands_valid", "result__valid", "sums_valid", "terms_valid"])
+    assert [name for name, body in modules_of(text).items() if re.search(r"\brst\b", body)] == [PIPELINED.identifier]
+    bodies = modules_of(text)
+    accumulate = re.findall(r"^    if \(enable\) (\w+) <=", bodies[f"{PIPELINED.identifier}_accumulate"], re.M)
+    assert sorted(accumulate) == sorted(
+        [
+            *("aligned_base", "aligned_c", "aligned_sign", "aligned_subtract0", "aligned_term0"),
+            *("total_base", "total_sign", "total_sum"),
+            *("normal_exponent", "normal_increment", "normal_kept", "normal_sign"),
+        ]
+    )
+
+
 def test_part_of_a_core_has_plain_names():
     text = verilog.verilog(verilog.design(DotProduct, TINY, "dot"))
     assert re.findall(r"^module (\w+)\(.*\);$", text, re.M) == ["dot"]
@@ -189,6 +218,9 @@ def test_verilator_lint_of_parts():
         {"operand": "e2m2", "pipeline": ()},
         {"rounding": "nearest_even", "groups": 3, "fraction_bits": 39, "pipeline": ("terms",)},
         {"format": "nvfp4", "groups": 8, "fraction_bits": 33, "pipeline": ("operands",)},
+        {"groups": 1, "pipeline": PIPELINE_REGISTERS},
+        {"operand": "e2m2", "rounding": "nearest_even", "pipeline": ("sums", "aligned", "normal")},
+        {"format": "nvfp4", "fraction_bits": 39, "pipeline": ("operands", "terms", "total")},
     ],
 )
 def test_lint_of_other_configurations(changes, tmp_path):
@@ -212,13 +244,22 @@ def test_icarus_lint(name):
 @named
 def test_manifest_says_what_it_is(config, generated):
     manifest = load(generated[config.name])
-    assert manifest["schema"] == {"name": "hwgen-tensor-core", "version": 1}
+    assert manifest["schema"] == {"name": "hwgen-tensor-core", "version": 2}
     assert TensorCoreConfig(**manifest["configuration"]) == config
     assert manifest["file"] == generated[config.name][0].name
     assert manifest["top"] == config.identifier
-    assert manifest["latency"] == config.latency
+    assert (manifest["latency"], manifest["interleave"]) == (config.latency, 1)
     assert manifest["numerics"]["fraction_bits"] == config.fraction_bits
     assert f"2^(emax - {config.fraction_bits})" in " ".join(manifest["numerics"]["contract"])
+
+
+def test_manifest_of_interleaved_tiles(pipelined):
+    manifest = load(pipelined)
+    assert (manifest["latency"], manifest["interleave"]) == (7, 4)
+    assert "the step 4 steps before" in fields_of(manifest, "step__payload")["first"]["meaning"]
+    rules = " ".join(manifest["stream_rules"])
+    for words in ("the first 4 steps after reset", "4 accumulators take turns", "valid 7 cycles after", "3 cycles"):
+        assert words in rules
 
 
 def test_manifest_without_a_design(generated):
@@ -487,28 +528,23 @@ def payloads(manifest, steps: Steps):
         yield pack(manifest, "step__payload", {name: values[index] for name, values in fields.items()})
 
 
-@pytest.mark.parametrize(
-    ("name", "size"),
-    [("nvfp4-small", (12, 8, 80)), ("mixfp4-small", (12, 8, 80)), ("mixfp4-blackwell", (16, 8, 128))],
-)
-def test_testbench_from_the_manifest(name, size, tmp_path):
-    path, manifest_path = RTL_OUT / f"{name}.v", RTL_OUT / f"{name}.json"
-    manifest = json.loads(manifest_path.read_text("utf-8"))
+def check_testbench(config, paths, size, directory):
+    """Run a GEMM of the size through the core: with gaps and stalls, then without."""
+    path, manifest = paths[0], load(paths)
     assert manifest["file"] == path.name
-    config = NAMED[name]
     steps = vectors(config, *size)
     results = [pack(manifest, "result__payload", {"d": tile}) for tile in steps.expected()]
     assert any(tile != results[0] for tile in results)
-    cycles = 3 * len(steps) + 12
-    (tmp_path / "testbench.v").write_text(make_testbench(manifest, len(steps), len(results), cycles))
-    (tmp_path / "steps.hex").write_text("".join(f"{payload:x}\n" for payload in payloads(manifest, steps)))
-    (tmp_path / "results.hex").write_text("".join(f"{payload:x}\n" for payload in results))
-    command = compile_testbench(tmp_path, path, config)
+    cycles = 3 * len(steps) + 12 * manifest["interleave"]
+    (directory / "testbench.v").write_text(make_testbench(manifest, len(steps), len(results), cycles))
+    (directory / "steps.hex").write_text("".join(f"{payload:x}\n" for payload in payloads(manifest, steps)))
+    (directory / "results.hex").write_text("".join(f"{payload:x}\n" for payload in results))
+    command = compile_testbench(directory, path, config)
 
     def run(offer, take):
         for file, pattern in (("offer.hex", offer), ("take.hex", take)):
-            (tmp_path / file).write_text("".join(f"{bit:d}\n" for bit in pattern))
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+            (directory / file).write_text("".join(f"{bit:d}\n" for bit in pattern))
+        done = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=True)
         assert f"DONE {len(steps)} steps, {len(results)} results, 0 failures" in done.stdout, done.stdout
         return (
             [int(cycle) for cycle in re.findall(r"^STEP (\d+)$", done.stdout, re.M)],
@@ -527,3 +563,16 @@ def test_testbench_from_the_manifest(name, size, tmp_path):
     assert accepted == list(range(accepted[0], accepted[0] + len(steps))), "a step in every cycle"
     ends = [cycle for cycle, last in zip(accepted, steps.last, strict=True) if last]
     assert answered == [cycle + manifest["latency"] for cycle in ends]
+
+
+@pytest.mark.parametrize(
+    ("name", "size"),
+    [("nvfp4-small", (12, 8, 80)), ("mixfp4-small", (12, 8, 80)), ("mixfp4-blackwell", (16, 8, 128))],
+)
+def test_testbench_from_the_manifest(name, size, tmp_path):
+    check_testbench(NAMED[name], (RTL_OUT / f"{name}.v", RTL_OUT / f"{name}.json"), size, tmp_path)
+
+
+def test_testbench_from_the_manifest_of_interleaved_tiles(pipelined, tmp_path):
+    """Seven tiles, four at a time: one turn is empty."""
+    check_testbench(PIPELINED, pipelined, (14, 2, 96), tmp_path)

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from hwgen.config import TensorCoreConfig
+from hwgen.config import LOOP_REGISTERS, TensorCoreConfig
 from hwgen.rtl.tensor_core import step_layout
 from sim import golden, tensors
 from sim.steps import gather, random_steps, schedule
@@ -55,17 +55,49 @@ def test_slices():
     assert steps[:0].expected().shape == (0, 3, 2)
 
 
+def interleaved(count):
+    """CONFIG with ``count`` tiles that take turns."""
+    return dataclasses.replace(CONFIG, pipeline=LOOP_REGISTERS[: count - 1])
+
+
+@pytest.mark.parametrize("turns", [1, 2, 3, 4])
 @pytest.mark.parametrize(("m", "n", "k"), [(1, 1, 16), (3, 2, 32), (7, 5, 80), (6, 4, 64)])
-def test_schedule_and_gather(m, n, k):
+def test_schedule_and_gather(m, n, k, turns):
+    config = interleaved(turns)
     a, b = (golden.quantize(tensors.generate("gaussian", (rows, k), rows), "mixfp4") for rows in (m, n))
     c = tensors.generate("gaussian", (m, n), 9)
     for addend in (None, c):
-        steps = schedule(CONFIG, a, b, addend)
-        tiles = -(-m // 3) * -(-n // 2)
-        assert len(steps) == tiles * -(-k // 32)
-        assert steps.first.sum() == steps.last.sum() == tiles
+        steps = schedule(config, a, b, addend)
+        tiles, steps_k = -(-m // 3) * -(-n // 2), -(-k // 32)
+        filled = -(-tiles // turns) * turns
+        assert len(steps) == filled * steps_k
+        assert steps.last.sum() == tiles
+        assert steps.first.sum() == tiles + (filled - tiles) * steps_k
         want = golden.accumulate(a, b, addend, CONFIG.groups).view(np.uint32)
-        np.testing.assert_array_equal(gather(CONFIG, steps.expected(), m, n), want)
+        np.testing.assert_array_equal(gather(config, steps.expected(), m, n), want)
+
+
+def test_schedule_interleaves_tiles():
+    """Five tiles of three steps, by threes: tile t of a round at every third step; nothing in the missing turn."""
+    a, b = (golden.quantize(tensors.generate("gaussian", (rows, 96), rows), "mixfp4") for rows in (15, 2))
+    c = tensors.generate("gaussian", (15, 2), 9)
+    alone, steps = schedule(CONFIG, a, b, c), schedule(interleaved(3), a, b, c)
+    order = [0, 3, 6, 1, 4, 7, 2, 5, 8, 9, 12, None, 10, 13, None, 11, 14, None]
+    nothing = np.zeros(alone.packed().shape[1], np.uint8)
+    nothing[-1] = 1  # first
+    want = [nothing if index is None else alone.packed()[index] for index in order]
+    np.testing.assert_array_equal(steps.packed(), want)
+
+
+def test_steps_continue_the_step_before_the_others():
+    drawn_steps = drawn(60, 3, interleaved(3))
+    one_by_one = [dataclasses.replace(drawn_steps[np.arange(turn, 60, 3)], config=CONFIG) for turn in range(3)]
+    results = drawn_steps.expected()
+    for turn, steps in enumerate(one_by_one):
+        mine = np.flatnonzero(drawn_steps.last) % 3 == turn
+        np.testing.assert_array_equal(results[mine], steps.expected())
+    # Among them are chains: in another order the results differ.
+    assert not np.array_equal(results, dataclasses.replace(drawn_steps, config=CONFIG).expected())
 
 
 def test_random_steps_are_repeatable():
@@ -73,12 +105,13 @@ def test_random_steps_are_repeatable():
     assert (drawn(50, 1).packed() != drawn(50, 2).packed()).any()
 
 
-def test_random_steps_start_and_end_whole():
+@pytest.mark.parametrize("turns", [1, 4])
+def test_random_steps_start_and_end_whole(turns):
     for seed in range(5):
         for count in (1, 2, 33):
-            steps = drawn(count, seed)
+            steps = drawn(count, seed, interleaved(turns))
             assert len(steps) == count
-            assert steps.first[0]
+            assert steps.first[:turns].all()
             assert steps.last[-1]
 
 

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from hwgen.config import TensorCoreConfig
+from hwgen.config import LOOP_REGISTERS, TensorCoreConfig
 from hwgen.rtl.accumulate import Accumulate
 from hwgen.rtl.scale import term_width, terms_layout
 
@@ -61,24 +61,32 @@ def check(config, evaluate, cases):
         value = layout.const({"terms": fields, "exponent": exponent, "active": active, "nan": nan})
         return value.as_value().value
 
-    stimuli = [{"terms": packed(*case[:-1]), "c": case[-1]} for case in cases]
+    always = {"enter": 1, "enable": 1} if config.interleave > 1 else {}
+    stimuli = [{"terms": packed(*case[:-1]), "c": case[-1], **always} for case in cases]
     for case, outputs in zip(cases, evaluate(Accumulate(config), stimuli), strict=True):
         want = expected(config, *case)
         assert outputs["d"] == want, f"{case}: {outputs['d']:08x}, not {want:08x}"
 
 
 CONFIGS = [
-    TensorCoreConfig("x", "mixfp4", 1, 1, groups, fraction_bits=fraction_bits, rounding=rounding)
-    for groups, fraction_bits, rounding in [
-        (1, 35, "toward_zero"),
-        (1, 33, "nearest_even"),
-        (2, 39, "toward_zero"),
-        (3, 35, "nearest_even"),
-        (4, 35, "toward_zero"),
-        (8, 39, "nearest_even"),
+    TensorCoreConfig(
+        "x", "mixfp4", 1, 1, groups, fraction_bits=fraction_bits, rounding=rounding, pipeline=("terms", *registers)
+    )
+    for groups, fraction_bits, rounding, registers in [
+        (1, 35, "toward_zero", ()),
+        (1, 33, "nearest_even", ()),
+        (2, 39, "toward_zero", ()),
+        (3, 35, "nearest_even", ()),
+        (4, 35, "toward_zero", ()),
+        (8, 39, "nearest_even", ()),
+        (1, 35, "toward_zero", LOOP_REGISTERS),
+        (3, 33, "nearest_even", ("aligned", "total")),
+        (4, 39, "toward_zero", ("normal",)),
     ]
 ]
-configs = pytest.mark.parametrize("config", CONFIGS, ids=lambda c: f"{c.groups}-{c.fraction_bits}-{c.rounding}")
+configs = pytest.mark.parametrize(
+    "config", CONFIGS, ids=lambda c: "-".join(map(str, (c.groups, c.fraction_bits, c.rounding, *c.pipeline[1:])))
+)
 
 SPECIAL_C = [
     *(0x00000000, 0x80000000, 0x00000001, 0x80000001, 0x007FFFFF, 0x80400000, 0x00800000, 0x80800000),
@@ -128,7 +136,9 @@ def test_every_distance_of_c(config, evaluate):
     check(config, evaluate, cases)
 
 
-@pytest.mark.parametrize("config", [c for c in CONFIGS if c.groups > 1], ids=lambda c: str(c.groups))
+@pytest.mark.parametrize(
+    "config", [c for c in CONFIGS if c.groups > 1], ids=lambda c: "-".join(map(str, (c.groups, *c.pipeline[1:])))
+)
 def test_every_distance_of_a_term(config, evaluate):
     cases = []
     for distance in range(31):
@@ -183,3 +193,35 @@ def test_specials(config, evaluate):
         for c in SPECIAL_C
     ]
     check(config, evaluate, cases)
+
+
+pipelined = pytest.mark.parametrize("groups", [1, 3])
+
+
+@pipelined
+def test_without_a_step_the_accumulator_goes_round(groups, evaluate):
+    """Whatever the terms say; -0 and other NaN do not occur in an accumulator."""
+    config = TensorCoreConfig("x", "mixfp4", 1, 1, groups, pipeline=LOOP_REGISTERS)
+    rng = np.random.default_rng(groups)
+    bits = terms_layout(config).size
+    accumulators = [c for c in (*SPECIAL_C, *rng.integers(0, 1 << 32, 300).tolist()) if c != 0x80000000]
+    accumulators = [c if c & 0x7FFFFFFF <= 0x7F800000 else 0x7FFFFFFF for c in accumulators]
+    stimuli = [
+        {"terms": int.from_bytes(rng.bytes(-(-bits // 8)), "little") & (1 << bits) - 1, "c": c, "enter": 0, "enable": 1}
+        for c in accumulators
+    ]
+    assert [outputs["d"] for outputs in evaluate(Accumulate(config), stimuli)] == accumulators
+
+
+@pipelined
+def test_registers_hold(groups, evaluate):
+    config = TensorCoreConfig("x", "mixfp4", 1, 1, groups, pipeline=LOOP_REGISTERS)
+    enables = [True, True, True, False, False, True, False, True, True, True, True]
+    values = [0x3F800000 + index for index in range(len(enables))]
+    stimuli = [{"terms": 0, "c": c, "enter": 0, "enable": enable} for c, enable in zip(values, enables, strict=True)]
+    found = [outputs["d"] for outputs in evaluate(Accumulate(config), stimuli)]
+    loaded = [c for c, enable in zip(values, enables, strict=True) if enable]
+    # Behind the last input the clock goes on, with the last enable.
+    edges = [*enables, True, True, True]
+    want = [loaded[sum(edges[: index + 3]) - 3] for index in range(len(found))]
+    assert found == want

@@ -1,5 +1,7 @@
 """Streams, latency and reset of the tensor core, cycle by cycle in Amaranth's simulator."""
 
+import functools
+
 import numpy as np
 import pytest
 from amaranth.hdl import ResetInserter, Signal
@@ -9,33 +11,46 @@ from hwgen.config import PIPELINE_REGISTERS, TensorCoreConfig
 from hwgen.rtl.tensor_core import TensorCore
 from sim.steps import Steps, random_steps
 
-PIPELINES = [(), ("operands",), ("terms",), PIPELINE_REGISTERS]
-pipelines = pytest.mark.parametrize("pipeline", PIPELINES, ids=["none", "operands", "terms", "both"])
+PIPELINES = [
+    (),
+    ("operands",),
+    ("terms",),
+    ("operands", "terms"),
+    ("total",),
+    ("operands", "sums", "aligned", "normal"),
+    PIPELINE_REGISTERS,
+]
+pipelines = pytest.mark.parametrize("pipeline", PIPELINES, ids=lambda pipeline: "-".join(pipeline) or "none")
 
 
 def tiny(pipeline):
     return TensorCoreConfig("tiny", "nvfp4", 1, 2, 1, pipeline=pipeline)
 
 
-def drawn(config, count, seed, first=True, last=True):
-    """Random steps with ``first`` and ``last`` as given."""
+def drawn(config, count, seed, first=(True,), last=(True,)):
+    """Random steps with ``first`` and ``last`` as given; tiles that take turns have the same."""
     steps = random_steps(config, count, np.random.default_rng(seed))
-    flags = (np.resize(np.array(flag, bool), count) for flag in (first, last))
+    flags = (np.resize(np.repeat(np.array(flag, bool), config.interleave), count) for flag in (first, last))
     return Steps(config, steps.a_codes, steps.a_scales, steps.b_codes, steps.b_scales, steps.c, *flags)
 
 
 class Bench:
     """A core that is driven one clock cycle at a time."""
 
-    def __init__(self, config, script):
+    def __init__(self, config):
         self.core = TensorCore(config)
         self.reset = Signal()
         self.shape = (config.rows, config.columns)
+        self.simulator = Simulator(ResetInserter(self.reset)(self.core))
+        self.simulator.add_clock(1e-6)
+        self.simulator.add_testbench(self.testbench)
+        self.script = None
+
+    def run(self, script):
+        if self.script is not None:
+            self.simulator.reset()
         self.script = script
-        simulator = Simulator(ResetInserter(self.reset)(self.core))
-        simulator.add_clock(1e-6)
-        simulator.add_testbench(self.testbench)
-        simulator.run()
+        self.simulator.run()
 
     async def testbench(self, ctx):
         self.ctx = ctx
@@ -49,12 +64,18 @@ class Bench:
         ctx.set(core.step.payload.as_value(), (1 << 64) - 1 if word is None else word)
         ctx.set(core.result.ready, take)
         ctx.set(self.reset, reset)
-        _, _, ready, valid, payload = await ctx.tick().sample(
+        _, _, self.ready, valid, payload = await ctx.tick().sample(
             core.step.ready, core.result.valid, core.result.payload.as_value()
         )
         size = 4 * self.shape[0] * self.shape[1]
         result = np.frombuffer(payload.to_bytes(size, "little"), "<u4").reshape(self.shape)
-        return bool(ready and word is not None), bool(valid), result
+        return bool(self.ready and word is not None), bool(valid), result
+
+
+@functools.cache
+def bench(config):
+    """Elaborating a core takes longer than most tests here."""
+    return Bench(config)
 
 
 @pipelines
@@ -66,10 +87,10 @@ def test_latency_is_the_documented_one(pipeline):
     async def script(bench):
         assert bench.core.latency == config.latency == len(pipeline) + 1
         seen.append(await bench.cycle(next(steps.words())))
-        seen.extend([await bench.cycle() for _ in range(6)])
+        seen.extend([await bench.cycle() for _ in range(12)])
 
-    Bench(config, script)
-    assert [valid for _, valid, _ in seen] == [index == config.latency for index in range(7)]
+    bench(config).run(script)
+    assert [valid for _, valid, _ in seen] == [index == config.latency for index in range(13)]
     np.testing.assert_array_equal(seen[config.latency][2], steps.expected()[0])
 
 
@@ -95,7 +116,7 @@ def test_result_waits_unchanged_and_stalls_the_core(pipeline):
             accepted += taken
             cycle += 1
 
-    Bench(config, script)
+    bench(config).run(script)
 
 
 @pipelines
@@ -109,42 +130,48 @@ def test_ready_does_not_wait_for_the_taker(pipeline):
         accepted = [await bench.cycle(word, take=False) for word in words]
         assert [taken for taken, _, _ in accepted] == [index < config.latency for index in range(10)]
 
-    Bench(config, script)
+    bench(config).run(script)
 
 
 @pipelines
 def test_no_result_without_last(pipeline):
     config = tiny(pipeline)
-    steps = drawn(config, 8, 4, first=[True] + [False] * 7, last=[False] * 7 + [True])
+    turns = config.interleave
+    steps = drawn(config, 8 * turns, 4, first=[True] + [False] * 7, last=[False] * 7 + [True])
     want = steps.expected()
 
     async def script(bench):
         seen = [await bench.cycle(word) for word in steps.words()]
-        seen += [await bench.cycle() for _ in range(6)]
-        assert [index for index, (_, valid, _) in enumerate(seen) if valid] == [7 + config.latency]
-        np.testing.assert_array_equal(seen[7 + config.latency][2], want[0])
+        seen += [await bench.cycle() for _ in range(12)]
+        ends = range(7 * turns + config.latency, 8 * turns + config.latency)
+        assert [index for index, (_, valid, _) in enumerate(seen) if valid] == list(ends)
+        np.testing.assert_array_equal([seen[index][2] for index in ends], want)
 
-    Bench(config, script)
+    bench(config).run(script)
 
 
 @pipelines
 def test_chain_over_gaps(pipeline):
-    """Idle cycles between the steps of a chain leave the accumulator alone."""
+    """Idle cycles between the steps of a chain leave the accumulators alone."""
     config = tiny(pipeline)
-    steps = drawn(config, 9, 5, first=[True, False, False], last=[False, False, True])
+    steps = drawn(config, 9 * config.interleave, 5, first=[True, False, False], last=[False, False, True])
 
     async def script(bench):
         results = []
         for index, word in enumerate(steps.words()):
-            for offered in [None] * (index % 4) + [word]:
-                _, valid, result = await bench.cycle(offered)
+            for _ in range(index % 4):
+                _, valid, result = await bench.cycle()
                 results += [result] * valid
-        for _ in range(6):
+            taken = False
+            while not taken:
+                taken, valid, result = await bench.cycle(word)
+                results += [result] * valid
+        for _ in range(12):
             _, valid, result = await bench.cycle()
             results += [result] * valid
         np.testing.assert_array_equal(results, steps.expected())
 
-    Bench(config, script)
+    bench(config).run(script)
 
 
 @pipelines
@@ -165,11 +192,114 @@ def test_reset_at_any_time(pipeline):
             results, accepted = [], 0
             while len(results) < steps.last.sum():
                 taken, valid, result = await bench.cycle(words[accepted] if accepted < 8 else None)
-                assert valid or len(results) or accepted <= config.latency + 1
+                assert valid or len(results) or accepted <= config.latency + config.interleave
                 results += [result] * valid
                 accepted += taken
             np.testing.assert_array_equal(results, steps.expected())
-            for _ in range(4):
+            for _ in range(10):
                 assert not (await bench.cycle())[1]
 
-    Bench(config, script)
+    bench(config).run(script)
+
+
+# From one cycle in the loop to four
+
+TURNS = [("operands", "terms"), ("total",), ("operands", "sums", "aligned", "normal"), PIPELINE_REGISTERS]
+turns = pytest.mark.parametrize("pipeline", TURNS, ids=["T1", "T2", "T3", "T4"])
+
+
+@turns
+def test_one_step_per_cycle(pipeline):
+    """Chains with and without results in their midst; every result comes at the documented time."""
+    config = tiny(pipeline)
+    assert config.interleave == TURNS.index(pipeline) + 1
+    steps = drawn(config, 60, 7, first=[True, True, False, True, False, False], last=[True, False, True, False, True])
+    want = steps.expected()
+
+    async def script(bench):
+        seen = [await bench.cycle(word) for word in [*steps.words(), *[None] * config.latency]]
+        assert all(taken for taken, _, _ in seen[:60])
+        valid = [index for index, (_, valid, _) in enumerate(seen) if valid]
+        assert valid == (np.flatnonzero(steps.last) + config.latency).tolist()
+        np.testing.assert_array_equal([seen[index][2] for index in valid], want)
+
+    bench(config).run(script)
+
+
+@turns
+def test_lone_last_step_is_flushed_out(pipeline):
+    """It comes out on time; a step after it waits until the loop has turned once, no longer."""
+    config = tiny(pipeline)
+    steps = drawn(config, 2, 8)
+
+    async def script(bench):
+        words = list(steps.words())
+        for gap in range(6):
+            await bench.cycle(reset=True)
+            accepted, seen = 0, []
+            for cycle in range(20):
+                offered = accepted < 2 and (accepted == 0 or cycle > gap)
+                taken, valid, result = await bench.cycle(words[accepted] if offered else None)
+                accepted += taken
+                seen += [(cycle, result)] * valid
+            late = max(gap, config.interleave) if gap else 0
+            assert [cycle for cycle, _ in seen] == [config.latency, config.latency + 1 + late], gap
+            np.testing.assert_array_equal([result for _, result in seen], steps.expected())
+
+    bench(config).run(script)
+
+
+@turns
+def test_gaps_within_chains_cost_their_own_cycles(pipeline):
+    """The loop stands still: every step is accepted at once, and the results come as after no gap."""
+    config = tiny(pipeline)
+    count = config.interleave
+    steps = drawn(config, 6 * count, 9, first=[True] + [False] * 5, last=[False] * 5 + [True])
+
+    async def script(bench):
+        cycle, seen, accepted = 0, [], []
+        gaps = [index % 4 if index <= 5 * count else 0 for index in range(6 * count)]
+        for word, gap in zip(steps.words(), gaps, strict=True):
+            for offered in [None] * gap + [word]:
+                taken, valid, result = await bench.cycle(offered)
+                assert taken == (offered is not None)
+                accepted += [cycle] * taken
+                seen += [(cycle, result)] * valid
+                cycle += 1
+        for extra in range(12):
+            _, valid, result = await bench.cycle()
+            seen += [(cycle + extra, result)] * valid
+        assert [cycle for cycle, _ in seen] == [start + config.latency for start in accepted[-count:]]
+        np.testing.assert_array_equal([result for _, result in seen], steps.expected())
+
+    bench(config).run(script)
+
+
+@turns
+def test_time_of_every_result(pipeline):
+    """After the latency, and at most a cycle later for every cycle in between that was not ready."""
+    config = tiny(pipeline)
+    rng = np.random.default_rng(10)
+    steps = drawn(config, 60, 11, first=[True, False], last=[False, True, True])
+    accepted, ready, valid = [], [], []
+
+    async def script(bench):
+        words = list(steps.words())
+        word, fresh = None, True
+        while len(valid) < steps.last.sum():
+            if word is None and len(accepted) < len(words) and rng.random() < 0.6:
+                word = words[len(accepted)]
+            take = bool(rng.random() < 0.7)
+            taken, shown, _ = await bench.cycle(word, take)
+            if taken:
+                accepted.append(len(ready))
+                word = None
+            if shown and fresh:
+                valid.append(len(ready))
+            fresh = take or not shown
+            ready.append(bench.ready)
+
+    bench(config).run(script)
+    for start, end in zip(np.array(accepted)[steps.last[: len(accepted)]], valid, strict=True):
+        refused = ready[start:end].count(0)
+        assert start + config.latency <= end <= start + config.latency + refused

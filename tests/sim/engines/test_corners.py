@@ -6,7 +6,7 @@ import struct
 import numpy as np
 import pytest
 
-from hwgen.config import TensorCoreConfig
+from hwgen.config import PIPELINE_REGISTERS, TensorCoreConfig
 from sim.engines import available, engine
 from sim.steps import Steps
 
@@ -226,12 +226,18 @@ def steps_of(config, tiles):
     )
 
 
-@pytest.mark.parametrize("rounding", ["toward_zero", "nearest_even"])
-@pytest.mark.parametrize("groups", [1, 2, 4])
-@pytest.mark.parametrize("form", ["nvfp4", "mixfp4"])
-def test_corners(form, groups, rounding):
+@pytest.mark.parametrize(
+    ("form", "groups", "rounding", "pipeline"),
+    [
+        *itertools.product(("nvfp4", "mixfp4"), (1, 2, 4), ("toward_zero", "nearest_even"), [("operands", "terms")]),
+        ("nvfp4", 1, "toward_zero", PIPELINE_REGISTERS),
+        ("mixfp4", 4, "nearest_even", PIPELINE_REGISTERS),
+    ],
+    ids=lambda value: "-".join(value) if isinstance(value, tuple) else None,
+)
+def test_corners(form, groups, rounding, pipeline):
     size = 4 if available() else 1
-    config = TensorCoreConfig("random", form, size, size, groups, rounding=rounding)
+    config = TensorCoreConfig("random", form, size, size, groups, rounding=rounding, pipeline=pipeline)
     cases = list(corners(config))
     tiles = list(tiles_of(config, cases))
     steps = steps_of(config, tiles)

@@ -13,11 +13,18 @@ from sim import golden, tensors
 from sim.engines import AmaranthEngine, CompiledEngine, always
 from sim.steps import gather, random_steps, schedule
 
-PIPELINES = {"none": (), "operands": ("operands",), "terms": ("terms",), "both": PIPELINE_REGISTERS}
+PIPELINES = {
+    "none": (),
+    "operands": ("operands",),
+    "terms": ("terms",),
+    "both": ("operands", "terms"),
+    "T2": ("sums", "total"),
+    "T4": PIPELINE_REGISTERS,
+}
 pipelines = pytest.mark.parametrize("pipeline", PIPELINES.values(), ids=PIPELINES)
 
 
-def tiny(pipeline=PIPELINE_REGISTERS):
+def tiny(pipeline=PIPELINES["both"]):
     return TensorCoreConfig("tiny", "nvfp4", 1, 2, 1, pipeline=pipeline)
 
 

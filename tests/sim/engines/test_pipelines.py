@@ -1,0 +1,137 @@
+"""Every choice of pipeline registers against the golden model, with gaps and stalls."""
+
+import dataclasses
+import itertools
+
+import numpy as np
+import pytest
+
+from hwgen.config import LOOP_REGISTERS, PIPELINE_REGISTERS, TensorCoreConfig
+from hwgen.errors import ToolError
+from hwgen.rtl.tensor_core import TensorCore
+from sim import golden, tensors
+from sim.engines import AmaranthEngine
+from sim.steps import gather, random_steps, schedule
+
+SUBSETS = [
+    tuple(register for register, there in zip(PIPELINE_REGISTERS, choice, strict=True) if there)
+    for choice in itertools.product((False, True), repeat=len(PIPELINE_REGISTERS))
+]
+
+DEEP = [
+    TensorCoreConfig(
+        "deep", form, 4, 4, groups, operand=operand, fraction_bits=bits, rounding=rounding, pipeline=pipeline
+    )
+    for form, groups, operand, bits, rounding, pipeline in [
+        ("nvfp4", 1, "folded", 35, "toward_zero", PIPELINE_REGISTERS),
+        ("mixfp4", 4, "folded", 35, "nearest_even", PIPELINE_REGISTERS),
+        ("mixfp4", 1, "e2m2", 39, "toward_zero", ("operands", "sums", "total")),
+        ("nvfp4", 4, "folded", 35, "toward_zero", ("terms", "aligned", "normal")),
+        ("mixfp4", 2, "folded", 33, "nearest_even", ("operands", "terms", "aligned", "total")),
+    ]
+]
+deep = pytest.mark.parametrize(
+    "config", DEEP, ids=lambda c: "-".join((c.format, str(c.groups), c.operand, c.rounding, *c.pipeline))
+)
+
+
+def chains(config, count, seed, first=0.3, last=0.4):
+    """Random steps, most of them in chains."""
+    rng = np.random.default_rng(seed)
+    steps = random_steps(config, count, rng)
+    starts, ends = rng.random(count) < first, rng.random(count) < last
+    starts[: config.interleave] = ends[-1] = True
+    return dataclasses.replace(steps, first=starts, last=ends)
+
+
+def pattern(share, seed):
+    """True in about ``share`` of all cycles; most runs are shorter than a turn of the loop, some let it run dry."""
+    rng = np.random.default_rng(seed)
+    bits = np.repeat(rng.random(500) < share, rng.choice([1, 1, 2, 3, 10], 500)).tolist()
+    return lambda cycle: bits[cycle % len(bits)]
+
+
+def check(engine, steps, want, **streams):
+    results = engine.run(steps, **streams).results
+    assert results.shape == want.shape
+    wrong = np.argwhere(results != want)
+    if len(wrong):
+        result, m, n = wrong[0]
+        step = np.flatnonzero(steps.last)[result]
+        pytest.fail(
+            f"{len(wrong)} of {want.size} differ; D[{m}, {n}] of step {step} is {results[tuple(wrong[0])]:08x},"
+            f" not {want[tuple(wrong[0])]:08x}: first {steps.first[step]}, C {steps.c[step, m, n]:08x}"
+        )
+
+
+@pytest.mark.parametrize("pipeline", SUBSETS, ids=lambda pipeline: "-".join(pipeline) or "none")
+def test_every_subset(pipeline):
+    index = SUBSETS.index(pipeline)
+    form, rounding = ("nvfp4", "mixfp4")[index % 2], ("toward_zero", "nearest_even")[index // 2 % 2]
+    config = TensorCoreConfig("small", form, 1, 1, 1, rounding=rounding, pipeline=pipeline)
+    steps = chains(config, 24, index)
+    check(AmaranthEngine(config), steps, steps.expected(), offer=pattern(0.7, index), take=pattern(0.7, 100 + index))
+
+
+@deep
+def test_random(config, compiled):
+    corners = random_steps(config, 1500, np.random.default_rng(config.groups))
+    for steps in (corners, chains(config, 1000, 1), chains(config, 1000, 2, first=0.02, last=0.05)):
+        want = steps.expected()
+        for seed, (offered, taken) in enumerate([(1, 1), (0.5, 1), (1, 0.5), (0.6, 0.6), (0.9, 0.3)]):
+            check(compiled(config), steps, want, offer=pattern(offered, seed), take=pattern(taken, 50 + seed))
+
+
+@deep
+@pytest.mark.parametrize(("m", "n", "k"), [(4, 4, 640), (7, 9, 400), (9, 12, 64)])
+def test_gemm(config, m, n, k, compiled):
+    """Tiles that take turns, the last of them missing or not; a step in every cycle."""
+    a, b = (golden.quantize(tensors.generate("outlier-channels", (rows, k), rows), config.format) for rows in (m, n))
+    c = tensors.generate("gaussian", (m, n), 3) * np.float32(1e4)
+    steps = schedule(config, a, b, c)
+    want = golden.accumulate(a, b, c, config.groups, fraction_bits=config.fraction_bits, rounding=config.rounding).view(
+        np.uint32
+    )
+    run = compiled(config).run(steps)
+    np.testing.assert_array_equal(gather(config, run.results, m, n), want)
+    assert run.cycles == max(len(steps), np.flatnonzero(steps.last)[-1] + 1 + config.latency)
+    run = compiled(config).run(steps, offer=pattern(0.6, 1), take=pattern(0.6, 2))
+    np.testing.assert_array_equal(gather(config, run.results, m, n), want)
+
+
+# Faults in the control of the loop must show in what the tests above compare
+
+
+class Planted(TensorCore):
+    """A core whose loop does not do what its control demands."""
+
+    fault = staticmethod(lambda m, advance, valid, enter, rotate: (enter, rotate))
+
+    def _ring(self, m, advance, accept, valid, last):
+        enter, rotate, leaving = super()._ring(m, advance, accept, valid, last)
+        return *self.fault(m, advance, valid, enter, rotate), leaving
+
+
+FAULTS = {
+    "none": lambda m, advance, valid, enter, rotate: (enter, rotate),
+    "a step enters out of turn": lambda m, advance, valid, enter, rotate: (valid, rotate),
+    "bubbles add terms": lambda m, advance, valid, enter, rotate: (1, rotate),
+    "results stay inside": lambda m, advance, valid, enter, rotate: (enter, advance & enter),
+    "the loop turns in gaps": lambda m, advance, valid, enter, rotate: (enter, advance),
+    "the loop turns in stalls": lambda m, advance, valid, enter, rotate: (enter, rotate | ~advance),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_faults_would_be_seen(name, monkeypatch):
+    config = TensorCoreConfig("small", "nvfp4", 1, 1, 1, pipeline=("terms", *LOOP_REGISTERS[1:]))
+    monkeypatch.setattr("sim.engines.amaranth.TensorCore", Planted)
+    monkeypatch.setattr(Planted, "fault", staticmethod(FAULTS[name]))
+    steps = chains(config, 60, 5)
+    try:
+        run = AmaranthEngine(config).run(steps, offer=pattern(0.7, 1), take=pattern(0.7, 2))
+    except ToolError:
+        same = False
+    else:
+        same = np.array_equal(run.results, steps.expected())
+    assert same == (name == "none")
