@@ -32,9 +32,18 @@ sim: $(VENV)/base ## Run a GEMM through the RTL of both small cores and compare 
 	$(HWGEN) simulate --config nvfp4-small $(ARGS)
 	$(HWGEN) simulate --config mixfp4-small $(ARGS)
 
-report: $(VENV)/base ## Regenerate reports/ in full, both default libraries
-	$(HWGEN) synth --library generic7 --name overhead $(ARGS)
-	$(HWGEN) synth --library generic130 --name overhead-generic130 $(ARGS)
+LIBERTY_DIR ?= $(or $(HWGEN_LIBERTY_DIR),../shared/liberty)
+
+report: $(VENV)/base ## Regenerate reports/ in full: default libraries, blackwell, real libraries where LIBERTY_DIR has them
+	$(HWGEN) compare --library generic7 --name overhead $(ARGS)
+	$(HWGEN) compare --library generic130 --name overhead-generic130 $(ARGS)
+	$(HWGEN) compare --config blackwell --name overhead-blackwell $(ARGS)
+	@if [ -d "$(LIBERTY_DIR)" ]; then set -ex; \
+	  $(HWGEN) compare --liberty "$(LIBERTY_DIR)/sky130hd_tt.lib.gz" --name overhead-sky130hd $(ARGS); \
+	  $(HWGEN) compare --liberty "$(LIBERTY_DIR)/sg13g2_stdcell_typ_1p20V_25C.lib.gz" --name overhead-sg13g2 $(ARGS); \
+	  $(HWGEN) compare --liberty "$(LIBERTY_DIR)/asap7_simple.lib.gz" --liberty "$(LIBERTY_DIR)/asap7_invbuf.lib.gz" \
+	    --liberty "$(LIBERTY_DIR)/asap7_seq.lib.gz" --name overhead-asap7 $(ARGS); \
+	else echo "no $(LIBERTY_DIR): the reports on real libraries stay as they are"; fi
 
 bench: $(VENV)/base ## Time the golden model, the simulators and the synthesis
 	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script $(ARGS) || exit 1; done

@@ -7,12 +7,13 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
+from joblib import parallel, parallel_config
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
@@ -22,10 +23,10 @@ from hwgen.config import NAMED, resolve
 from hwgen.errors import InputError, ToolError
 from hwgen.files import check_directory, write_all
 from hwgen.report import plots, tables
-from hwgen.report.measure import RUNS, Stimulus, measure
+from hwgen.report.measure import RUNS, Stimulus, fingerprint, measure
 from hwgen.synth import libraries, library
-from hwgen.synth.cache import default_directory
-from hwgen.synth.yosys import RECIPES, recipe
+from hwgen.synth.cache import Cache, default_directory
+from hwgen.synth.yosys import RECIPES, TIME_LIMIT, recipe
 from hwgen.verilog import write
 from sim import engines, golden, tensors
 from sim.steps import gather, schedule
@@ -254,8 +255,9 @@ class _MismatchError(Exception):
 
 
 @cli.command()
-@click.option("--baseline", default="nvfp4-small", show_default=True, help="Configuration: name or TOML file.")
-@click.option("--candidate", default="mixfp4-small", show_default=True, help="Configuration: name or TOML file.")
+@click.option("--config", "size", help="Size of both designs: nvfp4-SIZE against mixfp4-SIZE.  [default: small]")
+@click.option("--baseline", help="Configuration instead: name or TOML file.")
+@click.option("--candidate", help="Configuration instead: name or TOML file.")
 @click.option("--library", "library_name", default="generic7", show_default=True, help="generic7 or generic130.")
 @click.option(
     "--liberty",
@@ -263,7 +265,7 @@ class _MismatchError(Exception):
     multiple=True,
     help="Liberty file instead, plain or gzip; repeat it for a library of several files.",
 )
-@click.option("--recipe", "recipe_name", default="area", show_default=True, help=f"One of: {', '.join(RECIPES)}.")
+@click.option("--recipe", "recipe_name", help=f"One of: {', '.join(RECIPES)}.  [default: the best for each module]")
 @click.option("--clock", type=float, help="Clock period in ns.  [default: what both designs meet, with 5 % to spare]")
 @click.option("--tensors", "kind", type=click.Choice(tensors.KINDS), default=tensors.KINDS[0], show_default=True)
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Seed of the tensors.")
@@ -274,21 +276,28 @@ class _MismatchError(Exception):
 @click.option(
     "--jobs", type=click.IntRange(min=-1, max=256), default=-1, help="Syntheses at once.  [default: one for each core]"
 )
+@click.option(
+    "--time-limit", type=click.FloatRange(min=1), default=TIME_LIMIT, show_default=True, help="Seconds per synthesis."
+)
+@click.option("--backend", help="joblib back end that runs them, such as threading or dask.  [default: this machine]")
 @click.option("--out", type=click.Path(path_type=Path), default=_REPORTS, show_default=True, help="Directory.")
 @click.option("--name", "stem", default="overhead", show_default=True, help="Name of the report's files.")
 @json_option
-def synth(
-    baseline: str,
-    candidate: str,
+def compare(
+    size: str | None,
+    baseline: str | None,
+    candidate: str | None,
     library_name: str,
     liberty: tuple[Path, ...],
-    recipe_name: str,
+    recipe_name: str | None,
     clock: float | None,
     kind: str,
     seed: int,
     runs: int,
     no_cache: bool,
     jobs: int,
+    time_limit: float,
+    backend: str | None,
     out: Path,
     stem: str,
     as_json: bool,
@@ -297,29 +306,43 @@ def synth(
 
     Writes NAME.md, .csv, .json and .png to the reports directory.
     """
-    pair = resolve(baseline), resolve(candidate)
-    how = recipe(recipe_name)
+    if size is not None and (baseline is not None or candidate is not None):
+        raise InputError("--config names both designs: leave --baseline and --candidate out")
+    size = size or "small"
+    pair = resolve(baseline or f"nvfp4-{size}"), resolve(candidate or f"mixfp4-{size}")
+    how = None if recipe_name is None else [recipe(recipe_name)]
     cells = library.load(list(liberty) or [libraries.path(library_name)])
     if clock is not None and not 0 < clock < 1e6:
         raise InputError(f"--clock {clock:g}: must be a period in ns above 0 and below 1e6")
     if jobs == 0:
         raise InputError("--jobs 0: must be at least 1, or -1 for one for each core")
+    if not time_limit < float("inf"):
+        raise InputError(f"--time-limit {time_limit:g}: must be a number of seconds")
     if Path(stem).name != stem or stem in ("", ".", ".."):
         raise InputError(f"--name {stem!r}: must be a plain file name")
+    if backend is not None and backend not in (known := sorted({*parallel.BACKENDS, *parallel.EXTERNAL_BACKENDS})):
+        raise InputError(f"--backend {backend!r}: joblib knows {', '.join(known)}")
     check_directory(out)
-    with _progress(as_json) as update:
-        overhead = measure(
-            *pair,
-            cells,
-            how,
-            clock_ns=clock,
-            stimulus=Stimulus(tensors=kind, seed=seed),
-            runs=runs,
-            cache=None if no_cache else default_directory(),
-            workers=jobs,
-            progress=update,
-        )
-    report = tables.document(overhead)
+    kept = Cache(None if no_cache else default_directory())
+    stimulus = Stimulus(tensors=kind, seed=seed)
+    key = fingerprint(*pair, cells, how, clock, stimulus, runs)
+    report = kept.get(key)
+    if report is None:
+        with _progress(as_json) as update, parallel_config(backend) if backend else nullcontext():
+            overhead = measure(
+                *pair,
+                cells,
+                how,
+                clock_ns=clock,
+                stimulus=stimulus,
+                runs=runs,
+                cache=kept.directory,
+                workers=jobs,
+                time_limit=time_limit,
+                progress=update,
+            )
+        report = tables.document(overhead)
+        kept.put(key, report)
     files = {out / f"{stem}.json": tables.json_text(report).encode(), **_rendered(report, out, stem)}
     write_all(files)
     if as_json:
@@ -356,6 +379,9 @@ def report(files: tuple[Path, ...]) -> None:
         write_all(rendered)
         for written in rendered:
             click.echo(written)
+
+
+cli.add_command(compare, "synth")
 
 
 def main() -> None:

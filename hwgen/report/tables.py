@@ -15,7 +15,7 @@ from hwgen.synth.compare import SCOPES
 __all__ = ["SCHEMA", "SCHEMA_VERSION", "csv", "document", "find", "json_text", "load", "markdown", "summary"]
 
 SCHEMA = "hwgen-report"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """Version of the JSON schema, see ``docs/report-schema.md``."""
 
 _HEADLINES = ("area", "critical path", "total power", "total power, same operands")
@@ -87,6 +87,7 @@ def csv(report: dict[str, Any]) -> str:
             **entry["values"],
             "runs": entry["runs"],
             **{f"overhead_{key}": value for key, value in entry["overhead"].items()},
+            **{f"contribution_{key}": value for key, value in entry["contribution"].items()},
             **{f"self_{key}": value for key, value in entry["baseline_against_itself"].items()},
         }
         for entry in report["results"]
@@ -99,13 +100,13 @@ def _number(value: float) -> str:
 
 
 def _percent(estimate: dict[str, float | None]) -> str:
-    """A median in percent, with its interval if it has one."""
-    median, low, high = (estimate[key] for key in ("median", "low", "high"))
-    if median is None:
+    """An estimate in percent, with its interval if it has one."""
+    value, low, high = (estimate[key] for key in ("value", "low", "high"))
+    if value is None:
         return ""
     if low is None or high is None:
-        return f"{100 * median:+.1f} %"
-    return f"{100 * median:+.2f} % [{100 * low:+.2f}, {100 * high:+.2f}]"
+        return f"{100 * value:+.1f} %"
+    return f"{100 * value:+.2f} % [{100 * low:+.2f}, {100 * high:+.2f}]"
 
 
 def _table(header: list[str], rows: list[list[str]], numbers: int) -> list[str]:
@@ -118,6 +119,21 @@ def summary(report: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
     """Header and rows of the overheads that most readers come for, a row for each scope."""
     rows = [[scope, *(_percent(find(report, scope, metric)["overhead"]) for metric in _HEADLINES)] for scope in SCOPES]
     return ["overhead", *_HEADLINES], rows
+
+
+def _attribution(report: dict[str, Any], scope: str, names: tuple[str, str]) -> list[list[str]]:
+    """Rows of the table that says which block brings which part of a scope's extra area; they add up to the last."""
+    rows = []
+    for entry in report["results"]:
+        if (entry["scope"], entry["metric"]) == (scope, "area") and entry["block"] != "total":
+            one, other = (entry["values"][name] for name in names)
+            extra = f"{other - one:+.1f}"
+            rows.append([entry["block"], _number(one), _number(other), extra, _percent(entry["contribution"])])
+    if rows:
+        total = find(report, scope, "area")
+        one, other = (total["values"][name] for name in names)
+        rows.append(["total", _number(one), _number(other), f"{other - one:+.1f}", _percent(total["overhead"])])
+    return rows
 
 
 def markdown(report: dict[str, Any], picture: str) -> str:
@@ -133,18 +149,17 @@ def markdown(report: dict[str, Any], picture: str) -> str:
     baseline, candidate = report["designs"]
     conditions = report["conditions"]
     library, stimulus = conditions["library"], conditions["stimulus"]
-    tools, recipe = conditions["tools"], conditions["recipe"]
+    tools, recipes = conditions["tools"], conditions["recipes"]
     names = (baseline["name"], candidate["name"])
     lines = [
         f"# {names[1]} against {names[0]}",
         "",
         f"Array of {baseline['rows']} x {baseline['columns']} outputs, G = {baseline['groups']}, library"
-        f" {library['name']}, clock {conditions['clock_ns']:g} ns, recipe `{recipe['name']}`."
-        " Overhead = (candidate - baseline) / baseline.",
+        f" {library['name']}, clock {conditions['clock_ns']:g} ns. Overhead = (candidate - baseline) / baseline.",
         "",
-        f"Area: median over {conditions['runs']} pairs of runs, each pair under the same perturbation, with its 95 %"
-        " interval (docs/method.md). **Timing and power have no interval yet**: they are those of one"
-        " pair of netlists, the one whose area overhead is nearest to the median, and move by some percent with it.",
+        f"Area and critical path: ratio of the means over {conditions['runs']} pairs of runs, each pair under the same"
+        " perturbation, with its 95 % interval (docs/method.md). **Power has no interval yet**: it is that of one"
+        " pair of netlists, the one whose area overhead is nearest to the median, and moves by some percent with it.",
         "",
         *_table(*summary(report), len(_HEADLINES)),
         "",
@@ -169,6 +184,21 @@ def markdown(report: dict[str, Any], picture: str) -> str:
             *_table(["scope", "area"], own, 1),
         ]
     for scope in SCOPES:
+        rows = _attribution(report, scope, names)
+        if rows:
+            lines += ["", f"## Where the extra area of the {scope} sits", ""]
+            lines += _table(
+                ["block", f"{names[0]}, um2", f"{names[1]}, um2", "extra, um2", "overhead of the whole"], rows, 4
+            )
+    paths = conditions["critical_path"]
+    blocks = list(dict.fromkeys(block for shares in paths.values() for block in shares))
+    lines += ["", "## Who holds the critical path of the core", ""]
+    lines += _table(
+        ["block", *names],
+        [[block, *(f"{100 * paths[name].get(block, 0):.0f} %" for name in names)] for block in blocks],
+        2,
+    )
+    for scope in SCOPES:
         rows = [
             [entry["metric"], entry["block"], "" if entry["unit"] == "1" else entry["unit"]]
             + [_number(entry["values"][name]) for name in names]
@@ -183,14 +213,26 @@ def markdown(report: dict[str, Any], picture: str) -> str:
         f"{name} {found['results']:,} results and {found['lane sums']:,} lane sums"
         for name, found in conditions["checked_against_golden"].items()
     )
+    each = "; ".join(
+        f"{name} {found['results']:,} results and {found['lane sums']:,} lane sums in each of {found['runs']} runs"
+        for name, found in conditions["checked_each_run"].items()
+    )
     lines += [
         "",
         "## Conditions",
         "",
         f"- Library: {library['name']}, {library['cells']} cells, {library['voltage']:g} V,"
         f" sha256 {library['sha256'][:16]}.",
-        f"- Synthesis: {tools['synthesis']}, recipe `{recipe['name']}` ({recipe['purpose']}):"
-        f" `{'; '.join(recipe['abc'])}`; then at most {conditions['largest_fanout']} loads on a net.",
+        f"- Synthesis: {tools['synthesis']}; then at most {conditions['largest_fanout']} loads on a net."
+        " Recipes to choose from, module by module:",
+        *(
+            f"  - `{how['name']}` ({how['purpose']}): {how['carry']} carries; `{'; '.join(how['abc'])}`"
+            for how in recipes
+        ),
+        *(
+            f"- Recipes of {name}: " + ", ".join(f"{module} {how}" for module, how in found.items()) + "."
+            for name, found in conditions["chosen_recipes"].items()
+        ),
         f"- Hierarchy: {conditions['hierarchy']}.",
         f"- Timing: {conditions['wire_load_ff_per_fanout']:.3g} fF of wire per fanout, input slew"
         f" {conditions['input_slew_ns']:.3g} ns, output load {conditions['output_load_ff']:.3g} fF, ideal clock.",
@@ -198,7 +240,8 @@ def markdown(report: dict[str, Any], picture: str) -> str:
         f" {stimulus['streams']} streams of {stimulus['steps_per_stream']} steps, one step per cycle;"
         f" {stimulus['tensors']} tensors (seed {stimulus['seed']}), K = {stimulus['depth']}; delays:"
         f" {stimulus['delays']}; no clock tree. E1M2 blocks of A: {shares}.",
-        f"- Checks: the simulated netlists gave the golden model's bits throughout: {checked}.",
+        f"- Checks: every netlist of every run gave the golden model's bits on random vectors: {each}; and those"
+        f" that power is taken from on their streams: {checked}.",
         f"- Spread: {conditions['spread']}.",
         f"- Tools: hwgen {tools['hwgen']}, Amaranth {tools['amaranth']}, numpy {tools['numpy']},"
         f" Python {tools['python']}.",

@@ -15,12 +15,13 @@ from hwgen.synth.fanout import Loads, limit_fanout
 from hwgen.synth.library import Library
 from hwgen.synth.netlist import Netlist
 from hwgen.synth.perturb import MODULE, shuffled
-from hwgen.synth.yosys import Recipe, fingerprint, synthesise
+from hwgen.synth.yosys import TIME_LIMIT, Recipe, fingerprint, synthesise
 
 __all__ = [
     "BLOCKS",
     "ENTERING",
     "Body",
+    "Identity",
     "Job",
     "Source",
     "block_of",
@@ -32,10 +33,14 @@ __all__ = [
     "plan",
     "run",
     "sequential_area",
+    "smallest",
 ]
 
 Body = dict[str, Any]
 """A mapped module as Yosys' ``write_json`` gives it."""
+
+Identity = tuple[str, str, str, int]
+"""Design, module, recipe and variant of one synthesis."""
 
 
 BLOCKS = {
@@ -97,18 +102,19 @@ class Source:
 
 @dataclass(frozen=True)
 class Job:
-    """Synthesis of one module of one design in one variant; ``key`` says whose it is."""
+    """Synthesis of one module of one design by one recipe in one variant; ``key`` says whose it is."""
 
     key: str
     source: Source
     module: str
     boxes: tuple[str, ...]
+    recipe: Recipe
     variant: int = 0
 
     @property
-    def identity(self) -> tuple[str, str, int]:
+    def identity(self) -> Identity:
         """What the result is filed under."""
-        return self.key, self.module, self.variant
+        return self.key, self.module, self.recipe.name, self.variant
 
     @cached_property
     def verilog(self) -> str:
@@ -116,7 +122,9 @@ class Job:
         return shuffled(self.source.extract(self.module, self.boxes), self.variant)
 
 
-def plan(key: str, source: Source, variants: int = 1) -> list[Job]:
+def plan(
+    key: str, source: Source, recipes: Mapping[str, Collection[Recipe]] | Collection[Recipe], variants: Iterable[int]
+) -> list[Job]:
     """The syntheses that a design needs: every distinct module of `BLOCKS`, or the whole if it is flat.
 
     Parameters
@@ -125,39 +133,44 @@ def plan(key: str, source: Source, variants: int = 1) -> list[Job]:
         Name for the design.
     source
         The design.
+    recipes
+        Recipes for every module, or by module.
     variants
-        How many variants of each, see `hwgen.synth.perturb`.
+        Variants of each, see `hwgen.synth.perturb`.
     """
     modules = {source.top: ()} if source.flat else source.instances
     return [
-        Job(key, source, module, tuple(child for child in children if child in BLOCKS), variant)
+        Job(key, source, module, tuple(child for child in children if child in BLOCKS), recipe, variant)
         for module, children in modules.items()
         if module in BLOCKS
-        for variant in range(variants)
+        for recipe in (recipes[module] if isinstance(recipes, Mapping) else recipes)
+        for variant in variants
     ]
 
 
 def run(
     jobs: Iterable[Job],
     library: Library,
-    recipe: Recipe,
     *,
     cache: Cache,
     workers: int = -1,
+    time_limit: float = TIME_LIMIT,
     progress: Callable[[int, int], None] = lambda done, total: None,
-) -> dict[tuple[str, str, int], Body]:
+) -> dict[Identity, Body]:
     """Run syntheses side by side; equal ones once.
 
     Parameters
     ----------
     jobs
         What to run.
-    library, recipe
-        What to map to, and how.
+    library
+        What to map to.
     cache
         Results of earlier runs.
     workers
         Processes at once; -1 is one for each core.
+    time_limit
+        Seconds for each.
     progress
         Called with the number of syntheses done, and how many there are.
 
@@ -168,13 +181,15 @@ def run(
     """
     wanted: dict[str, list[Job]] = {}
     for job in jobs:
-        wanted.setdefault(fingerprint(job.verilog, job.module, library, recipe, job.boxes), []).append(job)
-    bodies: dict[tuple[str, str, int], Body] = {}
+        wanted.setdefault(fingerprint(job.verilog, job.module, library, job.recipe, job.boxes, job.variant), []).append(
+            job
+        )
+    bodies: dict[Identity, Body] = {}
 
     def one(fingerprint: str, job: Job) -> tuple[str, Body]:
         body = cache.get(fingerprint)
         if body is None:
-            body = synthesise(job.verilog, job.module, library, recipe, job.boxes)
+            body = synthesise(job.verilog, job.module, library, job.recipe, job.boxes, job.variant, time_limit)
             cache.put(fingerprint, body)
         return fingerprint, body
 
@@ -205,9 +220,16 @@ def counts(source: Source, top: str = "") -> dict[str, int]:
     return found
 
 
-def buffered(
-    bodies: Mapping[tuple[str, str, int], Body], source: Source, key: str, variant: int, library: Library
-) -> dict[str, Body]:
+def smallest(jobs: Iterable[Job], bodies: Mapping[Identity, Body], library: Library) -> dict[tuple[str, str], Recipe]:
+    """For every module of every design, the recipe with the smallest mean area over the variants of ``jobs``."""
+    areas: dict[tuple[str, str], dict[Recipe, list[float]]] = {}
+    for job in jobs:
+        found = areas.setdefault((job.key, job.module), {})
+        found.setdefault(job.recipe, []).append(own_area(bodies[job.identity], library))
+    return {key: min(found, key=lambda recipe: sum(found[recipe])) for key, found in areas.items()}
+
+
+def buffered(modules: Mapping[str, Body], source: Source, library: Library) -> dict[str, Body]:
     """The modules of one run of one design, with buffer trees on their nets, see `hwgen.synth.fanout`."""
     done: dict[str, Body] = {}
     loads: dict[str, Loads] = {}
@@ -217,7 +239,7 @@ def buffered(
         for child in children:
             if child not in done:
                 visit(child)
-        done[module] = copy.deepcopy(bodies[key, module, variant])
+        done[module] = copy.deepcopy(modules[module])
         loads[module] = limit_fanout(done[module], library, loads)
 
     visit(source.top)

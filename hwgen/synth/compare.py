@@ -10,7 +10,6 @@ import numpy as np
 
 from hwgen.synth.area import by_block, sequential_area
 from hwgen.synth.netlist import Netlist
-from hwgen.synth.timing import Timing
 
 __all__ = ["SCOPES", "Estimate", "Figure", "Measured", "compare", "paired"]
 
@@ -26,8 +25,8 @@ class Measured:
 
     Parameters
     ----------
-    netlist, timing
-        The mapped netlist and its timing.
+    netlist
+        The mapped netlist.
     energy_fj
         Energy in fJ per cycle by module path and kind (`hwgen.synth.power.KINDS`).
     macs
@@ -37,7 +36,6 @@ class Measured:
     """
 
     netlist: Netlist
-    timing: Timing
     energy_fj: Mapping[str, Mapping[str, float]]
     macs: int
     energy_same_operands_fj: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
@@ -58,8 +56,6 @@ class Measured:
             put("sequential area", "um2", sequential)
             put("sequential share", "1", sequential / netlist.area)
         put("cells", "cells", netlist.n_cells)
-        put("critical path", "ns", self.timing.delay)
-        put("maximum clock", "MHz", self.timing.max_clock_mhz)
 
         milliwatts = frequency_mhz * 1e-6
         leakage = {path: kinds["leakage"] * milliwatts for path, kinds in self.energy_fj.items()}
@@ -78,32 +74,36 @@ class Measured:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A median with the bounds of its 95 % interval, which are None for a single run."""
+    """A value with the bounds of its 95 % interval, which are None for a single run."""
 
-    median: float
+    value: float
     low: float | None = None
     high: float | None = None
 
 
-def paired(baseline: Sequence[float], candidate: Sequence[float]) -> Estimate:
-    """Median of (candidate - baseline) / baseline over pairs of runs, with a bootstrap 95 % interval.
+def paired(baseline: Sequence[float], candidate: Sequence[float], of: Sequence[float] | None = None) -> Estimate:
+    """Overhead of the means over pairs of runs, (mean candidate - mean baseline) / mean ``of``.
 
     Both designs are synthesised under the same perturbations; blocks that they share are then the same in both
-    halves of a pair and cancel. The interval is that of the percentile bootstrap of the median over the pairs
-    (Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13), with a fixed seed.
+    halves of a pair and cancel. The interval is that of the percentile bootstrap over the pairs
+    (Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13), with a fixed seed. Means, unlike
+    medians, keep the overhead of a whole equal to the sum of what its blocks contribute.
 
     Parameters
     ----------
     baseline, candidate
         One figure each per perturbation, in the same order.
+    of
+        What the difference is stated as a share of; the baseline by default.
     """
-    ratios = np.asarray(candidate, float) / np.asarray(baseline, float) - 1
-    median = float(np.median(ratios))
-    if len(ratios) < 2:
-        return Estimate(median)
-    drawn = np.random.default_rng(0).integers(0, len(ratios), (_RESAMPLES, len(ratios)))
-    low, high = np.percentile(np.median(ratios[drawn], axis=1), (2.5, 97.5))
-    return Estimate(median, float(low), float(high))
+    extra = np.asarray(candidate, float) - np.asarray(baseline, float)
+    whole = np.asarray(baseline if of is None else of, float)
+    value = float(extra.mean() / whole.mean())
+    if len(extra) < 2:
+        return Estimate(value)
+    drawn = np.random.default_rng(0).integers(0, len(extra), (_RESAMPLES, len(extra)))
+    low, high = np.percentile(extra[drawn].mean(axis=1) / whole[drawn].mean(axis=1), (2.5, 97.5))
+    return Estimate(value, float(low), float(high))
 
 
 @dataclass(frozen=True)
@@ -120,6 +120,8 @@ class Figure:
         What it is, and in what unit; a share has the unit ``1``.
     runs
         Values by design, baseline first: one for each perturbation, or a single one.
+    of
+        For a block: the baseline's totals, which its contribution to the overhead is a share of.
     """
 
     scope: str
@@ -127,6 +129,7 @@ class Figure:
     metric: str
     unit: str
     runs: Mapping[str, Sequence[float]]
+    of: Sequence[float] | None = None
 
     @property
     def values(self) -> dict[str, float]:
@@ -142,6 +145,14 @@ class Figure:
         return paired(baseline, candidate)
 
     @property
+    def contribution(self) -> Estimate | None:
+        """What this block adds to the overhead of the total; all blocks add up to it."""
+        if self.of is None:
+            return None
+        baseline, candidate = self.runs.values()
+        return paired(baseline, candidate, self.of)
+
+    @property
     def self_overhead(self) -> Estimate | None:
         """The baseline against itself under another perturbation: what the method makes of no difference."""
         baseline, _ = self.runs.values()
@@ -151,8 +162,8 @@ class Figure:
 
     def as_dict(self) -> dict[str, Any]:
         """The figure as an entry of ``results`` in a JSON report."""
-        nothing = {"median": None, "low": None, "high": None}
-        overhead, own = self.overhead, self.self_overhead
+        nothing = {"value": None, "low": None, "high": None}
+        overhead, own, contribution = self.overhead, self.self_overhead, self.contribution
         return {
             "scope": self.scope,
             "block": self.block,
@@ -161,6 +172,7 @@ class Figure:
             "runs": len(next(iter(self.runs.values()))),
             "values": self.values,
             "overhead": nothing if overhead is None else asdict(overhead),
+            "contribution": nothing if contribution is None else asdict(contribution),
             "baseline_against_itself": nothing if own is None else asdict(own),
         }
 
@@ -170,6 +182,7 @@ def compare(
     candidate: str,
     measured: Mapping[tuple[str, str], Measured],
     areas: Mapping[tuple[str, str], Mapping[str, Sequence[float]]],
+    delays: Mapping[tuple[str, str], Sequence[float]],
     frequency_mhz: float,
 ) -> list[Figure]:
     """All figures of two designs, scope by scope.
@@ -182,6 +195,8 @@ def compare(
         One netlist of each by (design, scope); both designs at every scope of `SCOPES`.
     areas
         Area in um2 of every run, by (design, scope) and block.
+    delays
+        Critical path in ns of every run, by (design, scope).
     frequency_mhz
         Clock at which power is stated.
     """
@@ -192,12 +207,25 @@ def compare(
         figures.append(Figure(scope, "total", "area", "um2", totals))
         if len(both[baseline]) > 1:
             figures += [
-                Figure(scope, block, "area", "um2", {name: blocks[block] for name, blocks in both.items()})
+                Figure(
+                    scope,
+                    block,
+                    "area",
+                    "um2",
+                    {name: blocks[block] for name, blocks in both.items()},
+                    totals[baseline],
+                )
                 for block in both[baseline]
             ]
         # Blocks are synthesised on their own, so the best of each makes the best whole.
         best = {name: [sum(min(values) for values in blocks.values())] for name, blocks in both.items()}
         figures.append(Figure(scope, "total", "smallest area", "um2", best))
+        paths = {name: delays[name, scope] for name in both}
+        clocks = {name: [1e3 / delay for delay in found] for name, found in paths.items()}
+        figures += [
+            Figure(scope, "total", "critical path", "ns", paths),
+            Figure(scope, "total", "maximum clock", "MHz", clocks),
+        ]
         quantities = {name: measured[name, scope].quantities(frequency_mhz) for name in both}
         figures += [
             Figure(scope, *key, {name: [values[key]] for name, values in quantities.items()})

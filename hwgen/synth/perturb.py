@@ -11,7 +11,7 @@ from __future__ import annotations
 import random
 import re
 
-__all__ = ["MODULE", "shuffled"]
+__all__ = ["MODULE", "reordered", "shuffled"]
 
 _ASSIGNMENT = re.compile(r"^  assign [^;]*;$", re.MULTILINE)
 
@@ -45,3 +45,27 @@ def shuffled(verilog: str, variant: int) -> str:
         return _ASSIGNMENT.sub(lambda _: next(following), match[0])
 
     return MODULE.sub(module, verilog)
+
+
+_CELL = re.compile(r"^(?:  attribute [^\n]*\n)*  cell [^\n]*\n(?:    [^\n]*\n)*  end\n", re.MULTILINE)
+
+
+def reordered(rtlil: str, variant: int) -> str:
+    """Shuffle the cells of a design of one module.
+
+    Parameters
+    ----------
+    rtlil
+        Text as Yosys' ``write_rtlil`` gives it; black boxes have no cells.
+    variant
+        Seed.
+
+    Returns
+    -------
+    str
+        Text of the same meaning.
+    """
+    cells = _CELL.findall(rtlil)
+    random.Random(variant).shuffle(cells)
+    following = iter(cells)
+    return _CELL.sub(lambda _: next(following), rtlil)

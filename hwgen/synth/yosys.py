@@ -22,7 +22,17 @@ from hwgen.errors import InputError, ToolError
 from hwgen.synth.liberty import merge, read_text
 from hwgen.synth.library import Library
 
-__all__ = ["RECIPES", "Recipe", "fingerprint", "recipe", "synthesise", "tool_version"]
+__all__ = [
+    "CARRIES",
+    "RECIPES",
+    "TIME_LIMIT",
+    "Recipe",
+    "fingerprint",
+    "recipe",
+    "synthesise",
+    "tool_version",
+    "usable",
+]
 
 
 @dataclass(frozen=True)
@@ -33,25 +43,87 @@ class Recipe:
     ----------
     name
         Short name.
+    carry
+        Carry network of adders: one of `CARRIES`.
     abc
         ABC commands, one each.
     purpose
         What it is good for, one line.
+    multiple_outputs
+        Only of use where the library has combinational cells with several outputs.
     """
 
     name: str
+    carry: str
     abc: tuple[str, ...]
     purpose: str
+    multiple_outputs: bool = False
 
+
+TIME_LIMIT = 600.0
+"""Seconds after which one synthesis is ended."""
+
+CARRIES = {"ripple": "-extra-map ripple.v", "brent-kung": "", "kogge-stone": "-extra-map +/choices/kogge-stone.v"}
+"""Options of Yosys' ``synth`` by carry network; Brent-Kung is its own default."""
+
+_RIPPLE = """(* techmap_celltype = "$lcu" *)
+module _80_lcu_ripple (P, G, CI, CO);
+  parameter WIDTH = 1;
+  (* force_downto *) input [WIDTH-1:0] P, G;
+  input CI;
+  (* force_downto *) output [WIDTH-1:0] CO;
+  genvar i;
+  assign CO[0] = G[0] | (P[0] & CI);
+  generate for (i = 1; i < WIDTH; i = i + 1)
+    assign CO[i] = G[i] | (P[i] & CO[i-1]);
+  endgenerate
+endmodule
+"""
+
+# Structural choices three times over: every round merges what the one before found, which leaves the mapper
+# less to the order of its input.
+_CHOICES = ("strash", "ifraig", "dch", "dch", "dch", "amap -m")
+_BUFFERS = ("topo", "buffer -c", "topo")
 
 RECIPES = {
-    "area": Recipe(
-        "area",
-        ("&get -n", "&st", "&dch", "&nf -a 10", "&put", "buffer -c", "topo", "dnsize", "stime -p"),
-        "area first: structural choices, area-oriented mapping, buffers, then the smallest drives",
-    ),
+    recipe.name: recipe
+    for recipe in (
+        Recipe(
+            "area",
+            "ripple",
+            (*_CHOICES, *_BUFFERS, "dnsize", "stime -p"),
+            "smallest area: ripple carries, structural choices, area-only mapping with XOR and MUX matching",
+        ),
+        Recipe(
+            "adders",
+            "ripple",
+            ("strash", "emap -a", *_BUFFERS, "dnsize", "stime -p"),
+            "smallest area with the library's full and half adders: keeps the compressors as they are described",
+            multiple_outputs=True,
+        ),
+        Recipe(
+            "balanced",
+            "ripple",
+            (*_CHOICES, *_BUFFERS, "upsize", "dnsize", "stime -p"),
+            "as area, then larger drives on the critical path",
+        ),
+        Recipe(
+            "speed",
+            "kogge-stone",
+            ("&get -n", "&st", "&dch", "&nf", "&put", *_BUFFERS, "upsize", "dnsize", "stime -p"),
+            "parallel-prefix carries, delay-oriented mapping, larger drives on the critical path",
+        ),
+    )
 }
 """Recipes by name. Yosys' own default script hangs on some signed sums of 16 products."""
+
+
+def usable(library: Library) -> list[Recipe]:
+    """The recipes that make sense with a library."""
+    adders = any(
+        len(cell.outputs) > 1 and cell.sequential is None and not cell.dont_use for cell in library.cells.values()
+    )
+    return [recipe for recipe in RECIPES.values() if adders or not recipe.multiple_outputs]
 
 
 def recipe(name: str) -> Recipe:
@@ -66,30 +138,49 @@ def tool_version() -> str:
     return f"Yosys {version('pyosys')} (pyosys)"
 
 
-_RUNNER = "from pyosys import libyosys as ys; ys.run_pass('script run.ys', ys.Design())"
+# In two parts, so that the cells can be put in another order between them: a second probe of the tool's noise.
+_RUNNER = """
+import sys
+from pyosys import libyosys as ys
+from hwgen.synth.perturb import reordered
+design = ys.Design()
+ys.run_pass("script first.ys", design)
+if variant := int(sys.argv[1]):
+    with open("generic.il", encoding="utf-8") as file:
+        text = reordered(file.read(), variant)
+    with open("generic.il", "w", encoding="utf-8") as file:
+        file.write(text)
+    ys.run_pass("design -reset", design)
+    ys.run_pass("read_rtlil generic.il", design)
+ys.run_pass("script second.ys", design)
+"""
 
 
-def _script(top: str, boxes: Sequence[str], unused: Sequence[str]) -> str:
+def _scripts(top: str, boxes: Sequence[str], unused: Sequence[str], how: Recipe) -> tuple[str, str]:
     avoid = " ".join(f"-dont_use {cell}" for cell in unused)
-    return "\n".join(
-        [
-            "read_verilog design.v",
-            *(f"blackbox {box}" for box in boxes),
-            f"hierarchy -check -top {top}",
-            f"synth -flatten -top {top}",
-            f"dfflibmap {avoid} -liberty cells.lib",
-            f"abc {avoid} -liberty cells.lib -script abc.script",
-            "opt_clean -purge",
-            "write_json mapped.json",
-            "",
-        ]
-    )
+    first = [
+        "read_verilog design.v",
+        *(f"blackbox {box}" for box in boxes),
+        f"hierarchy -check -top {top}",
+        f"synth -flatten -top {top} {CARRIES[how.carry]}",
+        "write_rtlil generic.il",
+    ]
+    second = [
+        f"dfflibmap {avoid} -liberty cells.lib",
+        f"abc {avoid} -liberty cells.lib -script abc.script",
+        "opt_clean -purge",
+        "write_json mapped.json",
+    ]
+    return "\n".join([*first, ""]), "\n".join([*second, ""])
 
 
-def fingerprint(verilog: str, top: str, library: Library, how: Recipe, boxes: Sequence[str] = ()) -> str:
+def fingerprint(
+    verilog: str, top: str, library: Library, how: Recipe, boxes: Sequence[str] = (), variant: int = 0
+) -> str:
     """Digest of everything that decides the result of `synthesise`."""
     unused = [cell.name for cell in library.cells.values() if cell.dont_use]
-    parts = [verilog, library.digest, *how.abc, _script(top, boxes, unused), tool_version()]
+    scripts = _scripts(top, boxes, unused, how)
+    parts = [verilog, library.digest, *how.abc, *scripts, _RIPPLE, _RUNNER, str(variant), tool_version()]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
@@ -99,7 +190,8 @@ def synthesise(
     library: Library,
     how: Recipe,
     boxes: Sequence[str] = (),
-    time_limit: float = 600.0,
+    variant: int = 0,
+    time_limit: float = TIME_LIMIT,
 ) -> dict[str, Any]:
     """Map one module, with everything below it flattened into it except ``boxes``.
 
@@ -115,6 +207,8 @@ def synthesise(
         The recipe.
     boxes
         Modules kept as black boxes, to be synthesised on their own.
+    variant
+        Order of the cells between synthesis and mapping, see `hwgen.synth.perturb`; 0 leaves it as it is.
     time_limit
         Seconds after which the run is ended.
 
@@ -129,14 +223,16 @@ def synthesise(
         The tool failed or ran out of time; the message has its last words.
     """
     unused = [cell.name for cell in library.cells.values() if cell.dont_use]
-    with tempfile.TemporaryDirectory(prefix="hwgen-", dir=_plain_directory()) as name:
+    with tempfile.TemporaryDirectory(prefix="hwgen-", dir=_plain_directory()) as place:
         # Fixed names in a directory of its own: no path of the user's ever becomes part of a script.
-        directory = Path(name)
+        directory = Path(place)
         (directory / "design.v").write_text(verilog, encoding="utf-8")
         (directory / "cells.lib").write_text(_cells(library.paths, library.digest), encoding="utf-8")
         (directory / "abc.script").write_text("\n".join(how.abc) + "\n", encoding="utf-8")
-        (directory / "run.ys").write_text(_script(top, boxes, unused), encoding="utf-8")
-        log = _run(directory, time_limit, f"synthesis of {top}")
+        (directory / "ripple.v").write_text(_RIPPLE, encoding="utf-8")
+        for name, text in zip(("first.ys", "second.ys"), _scripts(top, boxes, unused, how), strict=True):
+            (directory / name).write_text(text, encoding="utf-8")
+        log = _run(directory, variant, time_limit, f"synthesis of {top} (recipe {how.name})")
         mapped = directory / "mapped.json"
         if not mapped.exists():
             raise ToolError(f"synthesis of {top} failed: {_last_words(log)}")
@@ -156,9 +252,9 @@ def _plain_directory() -> str:
     return chosen if re.fullmatch(r"[\w./+-]+", chosen, re.ASCII) else "/tmp"
 
 
-def _run(directory: Path, time_limit: float, what: str) -> str:
+def _run(directory: Path, variant: int, time_limit: float, what: str) -> str:
     process = subprocess.Popen(
-        [sys.executable, "-c", _RUNNER],
+        [sys.executable, "-c", _RUNNER, str(variant)],
         cwd=directory,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,

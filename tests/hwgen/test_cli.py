@@ -147,6 +147,10 @@ BAD = [
     (("synth", "--clock", "0"), "--clock 0"),
     (("synth", "--clock", "nan"), "--clock nan"),
     (("synth", "--jobs", "0"), "--jobs 0"),
+    (("compare", "--config", "large"), "unknown configuration 'nvfp4-large'"),
+    (("compare", "--config", "small", "--baseline", "nvfp4-small"), "--config names both designs"),
+    (("compare", "--backend", "magic"), "--backend 'magic': joblib knows"),
+    (("compare", "--time-limit", "inf"), "--time-limit inf"),
     (("synth", "--name", "../up"), "--name '../up'"),
     (("synth", "--out", "good.npy"), "cannot write to 'good.npy': 'good.npy' is not a directory"),
     (("report",), "no report in 'reports'"),
@@ -169,7 +173,7 @@ def test_bad_input_is_one_line_and_status_2(run, tmp_path: Path, arguments: tupl
     np.save(tmp_path / "empty.npy", np.zeros((0, 16), np.float32))
     report = {
         "schema": "hwgen-report",
-        "version": 1,
+        "version": 2,
         "kind": "overhead",
         "designs": [],
         "conditions": {},

@@ -11,4 +11,6 @@ def overhead() -> Overhead:
     """A measurement of the smallest pair of cores."""
     pair = [TensorCoreConfig(f"{name}-single", name, rows=1, columns=1, groups=1) for name in ("nvfp4", "mixfp4")]
     cells = library.load(libraries.path("generic7"))
-    return measure(*pair, cells, RECIPES["area"], stimulus=Stimulus(streams=64, tiles=2, steps_per_tile=8), runs=3)
+    return measure(
+        *pair, cells, [RECIPES["area"]], stimulus=Stimulus(streams=64, tiles=2, steps_per_tile=8), runs=3, vectors=2000
+    )

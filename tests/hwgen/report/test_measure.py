@@ -1,4 +1,5 @@
 import dataclasses
+import inspect
 
 import numpy as np
 import pytest
@@ -6,7 +7,7 @@ import pytest
 from hwgen.config import NAMED, TensorCoreConfig
 from hwgen.errors import InputError, ToolError
 from hwgen.report import measure as module
-from hwgen.report.measure import Overhead, Stimulus, clock_period, measure, typical_run
+from hwgen.report.measure import VECTORS, Overhead, Stimulus, clock_period, fingerprint, measure, typical_run
 from hwgen.synth import area, libraries, library
 from hwgen.synth.area import BLOCKS, ENTERING, Job, Source, plan
 from hwgen.synth.cache import Cache
@@ -53,9 +54,10 @@ def test_every_scope_has_every_figure(overhead: Overhead) -> None:
             assert all(value > 0 for value in figure.values.values())
             baseline, candidate = figure.values.values()
             assert figure.overhead is not None
-            if metric == "area":
+            if metric in ("area", "critical path", "maximum clock"):
                 assert len(figure.runs["nvfp4-single"]) == 3
-                assert figure.overhead.low <= figure.overhead.median <= figure.overhead.high
+                assert figure.overhead.low <= figure.overhead.value <= figure.overhead.high
+                assert figure.overhead.value == pytest.approx(candidate / baseline - 1)
             else:
                 assert figure.overhead == Estimate(pytest.approx(candidate / baseline - 1))
     for scope in ("element", "core"):
@@ -118,8 +120,15 @@ def test_a_miscompiled_netlist_gives_no_figures(monkeypatch: pytest.MonkeyPatch,
 
     monkeypatch.setattr(area, "synthesise", miscompile)
     pair = [TensorCoreConfig(f"{name}-single", name, rows=1, columns=1, groups=1) for name in ("nvfp4", "mixfp4")]
-    with pytest.raises(ToolError, match=r"of nvfp4-single differs from the golden model"):
-        measure(*pair, CELLS, RECIPES["area"], stimulus=Stimulus(streams=64, tiles=1, steps_per_tile=4), runs=1)
+    with pytest.raises(ToolError, match=r"of (nv|mix)fp4-single differs from the golden model"):
+        measure(
+            *pair,
+            CELLS,
+            [RECIPES["area"]],
+            stimulus=Stimulus(streams=64, tiles=1, steps_per_tile=4),
+            runs=1,
+            vectors=2000,
+        )
 
 
 def test_shared_blocks_cancel_and_the_smallest_is_the_smallest(overhead: Overhead) -> None:
@@ -134,8 +143,9 @@ def test_shared_blocks_cancel_and_the_smallest_is_the_smallest(overhead: Overhea
 def test_no_net_of_the_assembled_core_has_more_loads_than_the_report_says() -> None:
     config = TensorCoreConfig("x", "mixfp4", rows=3, columns=2, groups=1)
     source = module._sources(config)["tensor_core"]
-    bodies = area.run(plan("x", source), CELLS, RECIPES["area"], cache=Cache(None))
-    netlist = link(area.buffered(bodies, source, "x", 0, CELLS), "tensor_core", CELLS)
+    bodies = area.run(plan("x", source, [RECIPES["area"]], [0]), CELLS, cache=Cache(None))
+    modules = {module: body for (_, module, _, _), body in bodies.items()}
+    netlist = link(area.buffered(modules, source, CELLS), "tensor_core", CELLS)
     loads = netlist.fanout.copy()
     for port in netlist.ports.values():
         if port.direction == "output":
@@ -148,14 +158,96 @@ def test_the_typical_run() -> None:
     assert typical_run({"x": [1.0], "y": [2.0]}, {"x": [1.0], "y": [9.0]}) == 0
 
 
+def test_contributions_add_up_to_the_overhead(overhead: Overhead) -> None:
+    for scope in ("element", "core"):
+        blocks = [f for f in overhead.figures if (f.scope, f.metric) == (scope, "area") and f.block != "total"]
+        total = _find(overhead, scope, "area")
+        assert total.contribution is None
+        assert sum(block.contribution.value for block in blocks) == pytest.approx(total.overhead.value)
+
+
+def test_every_run_is_checked_on_enough_vectors(overhead: Overhead) -> None:
+    assert inspect.signature(measure).parameters["vectors"].default == VECTORS >= 100_000
+    for found in overhead.conditions["checked_each_run"].values():
+        assert found["results"] >= 2000
+        assert found["lane sums"] >= 2000
+        assert found["runs"] == 3
+    for shares in overhead.conditions["critical_path"].values():
+        assert sum(shares.values()) == pytest.approx(1)
+        assert max(shares, key=shares.get) == "align, add, normalise, round"
+
+
+def test_each_module_takes_the_recipe_that_suits_it() -> None:
+    source = module._sources(NAMED["nvfp4-small"])["tensor_core"]
+    jobs = [job for job in plan("x", source, RECIPES.values(), [1]) if job.module in ("scale_product", "dot_product")]
+    gate = {"NAND2_XP33": {"type": "NAND2_XP33"}}
+    bodies = {
+        job.identity: {
+            "cells": gate
+            if (job.module, job.recipe.name) == ("dot_product", "speed")
+            else {**gate, "x": gate["NAND2_XP33"]}
+        }
+        for job in jobs
+    }
+    bodies[next(job for job in jobs if (job.module, job.recipe.name) == ("scale_product", "area")).identity] = {
+        "cells": {}
+    }
+    found = area.smallest(jobs, bodies, CELLS)
+    assert {key[1]: how.name for key, how in found.items()} == {"scale_product": "area", "dot_product": "speed"}
+
+
+def test_a_faster_clock_takes_faster_recipes() -> None:
+    pair = [TensorCoreConfig(f"{name}-single", name, rows=1, columns=1, groups=1) for name in ("nvfp4", "mixfp4")]
+    stimulus = Stimulus(streams=64, tiles=1, steps_per_tile=4)
+    fast = measure(
+        *pair,
+        CELLS,
+        [RECIPES[name] for name in ("area", "speed")],
+        clock_ns=4.5,
+        stimulus=stimulus,
+        runs=1,
+        vectors=2000,
+    )
+    chosen = fast.conditions["chosen_recipes"]
+    assert chosen["nvfp4-single"]["accumulate"] == chosen["mixfp4-single"]["accumulate"] == "speed"
+    assert chosen["nvfp4-single"]["tensor_core"] == "area"
+    assert max(_find(fast, "core", "critical path").values.values()) <= 4.5
+    with pytest.raises(InputError, match=r"clock of 1 ns: the critical path is"):
+        measure(*pair, CELLS, [RECIPES["area"]], clock_ns=1.0, stimulus=stimulus, runs=1, vectors=2000)
+
+
+def test_interleaved_tiles_are_measured_too() -> None:
+    loop = ("operands", "terms", "total")
+    pair = [
+        TensorCoreConfig(f"{name}-loop", name, rows=1, columns=1, groups=1, pipeline=loop)
+        for name in ("nvfp4", "mixfp4")
+    ]
+    stimulus = Stimulus(streams=64, tiles=1, steps_per_tile=4)
+    found = measure(*pair, CELLS, [RECIPES["area"]], stimulus=stimulus, runs=1, vectors=2000)
+    assert found.conditions["checked_against_golden"]["nvfp4-loop"]["results"] == 128
+
+
+def test_the_fingerprint_knows_what_decides_a_result() -> None:
+    pair = NAMED["nvfp4-small"], NAMED["mixfp4-small"]
+    given = [*pair, CELLS, None, None, Stimulus(), 16]
+    other = {0: pair[1], 3: [RECIPES["area"]], 4: 5.0, 5: Stimulus(seed=2), 6: 8}
+    keys = {fingerprint(*given)} | {
+        fingerprint(*[other.get(place, value) if place == changed else value for place, value in enumerate(given)])
+        for changed in other
+    }
+    assert len(keys) == len(other) + 1
+    assert fingerprint(*given) in keys
+
+
 def test_paired_statistics() -> None:
     assert paired([2.0], [3.0]) == Estimate(0.5)
+    assert paired([2.0, 2.0], [3.0, 3.0], [10.0, 10.0]) == Estimate(0.1, 0.1, 0.1)
     same = paired([1.0, 2.0, 4.0], [1.1, 2.2, 4.4])
-    assert (same.low, same.median, same.high) == pytest.approx((0.1, 0.1, 0.1))
+    assert (same.low, same.value, same.high) == pytest.approx((0.1, 0.1, 0.1))
     generator = np.random.default_rng(3)
     baseline = generator.normal(100, 2, 16)
     noisy = paired(baseline, 1.05 * baseline + generator.normal(0, 1, 16))
-    assert noisy.low < noisy.median < noisy.high
+    assert noisy.low < noisy.value < noisy.high
     assert noisy.low < 0.05 < noisy.high
     assert paired(baseline, baseline[::-1]) == paired(baseline, baseline[::-1])
 
@@ -163,9 +255,9 @@ def test_paired_statistics() -> None:
 def test_pairs_that_cannot_be_compared() -> None:
     small, large = NAMED["nvfp4-small"], NAMED["mixfp4-blackwell"]
     with pytest.raises(InputError, match=r"nvfp4-small and mixfp4-blackwell differ in rows \(4 and 8\)"):
-        measure(small, large, CELLS, RECIPES["area"])
+        measure(small, large, CELLS)
     with pytest.raises(InputError, match=r"both 'nvfp4-small'"):
-        measure(small, small, CELLS, RECIPES["area"])
+        measure(small, small, CELLS)
 
 
 def test_a_library_without_flip_flops() -> None:
@@ -173,7 +265,7 @@ def test_a_library_without_flip_flops() -> None:
         CELLS, cells={name: cell for name, cell in CELLS.cells.items() if cell.sequential is None}
     )
     with pytest.raises(InputError, match="flip-flop"):
-        measure(NAMED["nvfp4-small"], NAMED["mixfp4-small"], gates, RECIPES["area"])
+        measure(NAMED["nvfp4-small"], NAMED["mixfp4-small"], gates)
 
 
 def test_the_clock() -> None:
@@ -194,14 +286,17 @@ def test_plans_keep_blocks_apart_and_flat_sources_whole() -> None:
         "element_decoder": {},
     }
     source = Source("", "tensor_core", instances)
-    assert {job.module: job.boxes for job in plan("x", source)} == {
+    assert {job.module: job.boxes for job in plan("x", source, [RECIPES["area"]], [0])} == {
         "tensor_core": ("element", "operand_decoder"),
         "element": ("dot_product",),
         "dot_product": (),
         "operand_decoder": (),
     }
     flat = dataclasses.replace(source, flat=True)
-    assert plan("x", flat, 2) == [Job("x", flat, "tensor_core", (), variant) for variant in (0, 1)]
+    how = RECIPES["speed"]
+    assert plan("x", flat, {"tensor_core": [how]}, range(2)) == [
+        Job("x", flat, "tensor_core", (), how, variant) for variant in (0, 1)
+    ]
     assert area.counts(source) == {"tensor_core": 1, "element": 4, "dot_product": 4, "operand_decoder": 4}
     assert area.counts(source, "element") == {"element": 1, "dot_product": 1}
     assert area.counts(flat) == {"tensor_core": 1}

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.xdist_group("measurement")
 
 def test_the_document_holds_what_the_schema_says(overhead: Overhead) -> None:
     report = tables.document(overhead)
-    assert (report["schema"], report["version"], report["kind"]) == ("hwgen-report", 1, "overhead")
+    assert (report["schema"], report["version"], report["kind"]) == ("hwgen-report", 2, "overhead")
     assert [design["name"] for design in report["designs"]] == ["nvfp4-single", "mixfp4-single"]
     for entry in report["results"]:
         assert entry.keys() == {
@@ -25,7 +25,7 @@ def test_the_document_holds_what_the_schema_says(overhead: Overhead) -> None:
         }  # fmt: skip
         assert entry["configuration"] == {"baseline": "nvfp4-single", "candidate": "mixfp4-single"}
         assert entry["library"] == "generic7"
-        assert entry["overhead"].keys() == {"median", "low", "high"}
+        assert entry["overhead"].keys() == {"value", "low", "high"}
         assert (entry["overhead"]["low"] is None) == (entry["metric"] != "area")
         assert entry["runs"] == (3 if entry["metric"] == "area" else 1)
     schema = (Path(__file__).parents[3] / "docs" / "report-schema.md").read_text(encoding="utf-8")
@@ -47,8 +47,8 @@ def test_a_report_is_read_back(overhead: Overhead, tmp_path: Path) -> None:
         ("{", "not JSON"),
         ("[]", "not an overhead report"),
         ('{"schema": "other"}', "not an overhead report"),
-        ('{"schema": "hwgen-report", "kind": "overhead", "version": 99}', "schema version 99; this hwgen reads 1"),
-        ('{"schema": "hwgen-report", "kind": "overhead", "version": 1}', "'designs' is missing"),
+        ('{"schema": "hwgen-report", "kind": "overhead", "version": 99}', "schema version 99; this hwgen reads 2"),
+        ('{"schema": "hwgen-report", "kind": "overhead", "version": 2}', "'designs' is missing"),
         ("[" * 100000, "not JSON"),
     ],
 )
@@ -69,7 +69,7 @@ def test_csv_has_a_row_for_each_figure(overhead: Overhead) -> None:
         assert (row["scope"], row["block"], row["metric"]) == (figure.scope, figure.block, figure.metric)
         for name, value in figure.values.items():
             assert float(row[name]) == pytest.approx(value, rel=1e-8)
-        assert (row["overhead_median"] == "") == (figure.overhead is None)
+        assert (row["overhead_value"] == "") == (figure.overhead is None)
 
 
 def test_markdown_states_its_conditions(overhead: Overhead) -> None:
@@ -83,14 +83,14 @@ def test_markdown_states_its_conditions(overhead: Overhead) -> None:
         f"clock {overhead.conditions['clock_ns']:g} ns",
         "gaussian tensors (seed 1)",
         "no interval",
-        "median over 3 pairs",
+        "ratio of the means over 3 pairs",
         "What the method makes of no difference",
         *(f"## {scope.capitalize()}" for scope in SCOPES),
     ):
         assert words in text
     area = tables.find(tables.document(overhead), "core", "area")["overhead"]
-    median, low, high = (100 * area[key] for key in ("median", "low", "high"))
-    assert f"| core | {median:+.2f} % [{low:+.2f}, {high:+.2f}] |" in text
+    value, low, high = (100 * area[key] for key in ("value", "low", "high"))
+    assert f"| core | {value:+.2f} % [{low:+.2f}, {high:+.2f}] |" in text
 
 
 def test_the_plot_is_a_picture_and_the_same_every_time(overhead: Overhead) -> None:

@@ -69,14 +69,16 @@ def test_the_key_is_everything_that_decides_the_result() -> None:
         fingerprint(ADDER + "\n", "adder", CELLS, RECIPES["area"]),
         fingerprint(ADDER, "other", CELLS, RECIPES["area"]),
         fingerprint(ADDER, "adder", CELLS, RECIPES["area"], boxes=("x",)),
+        fingerprint(ADDER, "adder", CELLS, RECIPES["area"], variant=1),
+        fingerprint(ADDER, "adder", CELLS, RECIPES["speed"]),
         fingerprint(ADDER, "adder", library.load(libraries.path("generic130")), RECIPES["area"]),
     }
-    assert len(keys) == 5
+    assert len(keys) == 7
 
 
 def _synthesise(directory: Path) -> dict:
     source = area.Source(ADDER, "adder", {"adder": {}}, flat=True)
-    return area.run([area.Job("x", source, "adder", ())], CELLS, RECIPES["area"], cache=Cache(directory))
+    return area.run([area.Job("x", source, "adder", (), RECIPES["area"])], CELLS, cache=Cache(directory))
 
 
 def test_a_run_takes_what_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

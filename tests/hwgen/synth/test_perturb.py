@@ -2,7 +2,7 @@ import re
 
 from hwgen.config import NAMED
 from hwgen.rtl.dot import DotProduct
-from hwgen.synth.perturb import shuffled
+from hwgen.synth.perturb import reordered, shuffled
 from hwgen.verilog import design, verilog
 
 TEXT = verilog(design(DotProduct, NAMED["nvfp4-small"], "dot_product"))
@@ -29,3 +29,30 @@ def test_statements_stay_in_their_module() -> None:
         first, second = shuffled(text, variant).split("module b")
         assert {"  assign x = 1;", "  assign y = 2;"} < set(first.splitlines())
         assert "  assign z = 3;" in second
+
+
+RTLIL = """module \\m
+  wire width 1 output 1 \\y
+  attribute \\src "x.v:1.1-1.2"
+  cell $_AND_ $1
+    connect \\A \\a
+    connect \\Y \\b
+  end
+  cell $_NOT_ $2
+    connect \\A \\b
+    connect \\Y \\y
+  end
+  connect \\z \\y
+end
+"""
+
+
+def test_cells_change_places_and_nothing_else() -> None:
+    orders = {reordered(RTLIL, variant) for variant in range(1, 9)}
+    swapped = RTLIL.replace(
+        "".join(RTLIL.splitlines(True)[2:7]) + "".join(RTLIL.splitlines(True)[7:11]),
+        "".join(RTLIL.splitlines(True)[7:11]) + "".join(RTLIL.splitlines(True)[2:7]),
+    )
+    assert swapped != RTLIL
+    assert orders == {RTLIL, swapped}
+    assert reordered(RTLIL, 3) == reordered(RTLIL, 3)
