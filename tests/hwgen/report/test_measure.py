@@ -131,6 +131,12 @@ def test_a_miscompiled_netlist_gives_no_figures(monkeypatch: pytest.MonkeyPatch,
         )
 
 
+def test_the_baseline_against_itself_shows_the_noise() -> None:
+    runs = {"a": [1.0, 1.0, 1.1, 1.1, 9.0], "b": [2.0] * 5}
+    assert Figure("core", "total", "area", "um2", runs).self_overhead == Estimate(*[pytest.approx(0.1)] * 3)
+    assert Figure("core", "total", "area", "um2", {"a": [1.0], "b": [2.0]}).self_overhead is None
+
+
 def test_shared_blocks_cancel_and_the_smallest_is_the_smallest(overhead: Overhead) -> None:
     for block in ("scale products", "align, add, normalise, round"):
         assert _find(overhead, "core", "area", block).overhead == Estimate(0.0, 0.0, 0.0)

@@ -21,13 +21,17 @@ def test_the_document_holds_what_the_schema_says(overhead: Overhead) -> None:
     for entry in report["results"]:
         assert entry.keys() == {
             "configuration", "library", "scope", "block", "metric", "unit", "runs", "values", "overhead",
-            "baseline_against_itself",
+            "contribution", "baseline_against_itself",
         }  # fmt: skip
         assert entry["configuration"] == {"baseline": "nvfp4-single", "candidate": "mixfp4-single"}
         assert entry["library"] == "generic7"
         assert entry["overhead"].keys() == {"value", "low", "high"}
-        assert (entry["overhead"]["low"] is None) == (entry["metric"] != "area")
-        assert entry["runs"] == (3 if entry["metric"] == "area" else 1)
+        every = entry["metric"] in ("area", "critical path", "maximum clock")
+        assert (entry["overhead"]["low"] is None) != every
+        assert entry["runs"] == (3 if every else 1)
+        assert entry["contribution"].keys() == {"value", "low", "high"}
+        attributed = entry["metric"] == "area" and entry["block"] != "total"
+        assert (entry["contribution"]["value"] is not None) == attributed
     schema = (Path(__file__).parents[3] / "docs" / "report-schema.md").read_text(encoding="utf-8")
     for word in {*report, *report["results"][0], *(entry["metric"] for entry in report["results"])}:
         assert f"`{word}`" in schema, word
@@ -79,7 +83,10 @@ def test_markdown_states_its_conditions(overhead: Overhead) -> None:
         "![Area and dynamic power by block](<picture.png>)",
         "generic7",
         "Yosys 0.",
-        "&nf -a 10",
+        "`strash; ifraig; dch; dch; dch; amap -m;",
+        "Recipes of nvfp4-single: tensor_core area",
+        "## Where the extra area of the core sits",
+        "## Who holds the critical path of the core",
         f"clock {overhead.conditions['clock_ns']:g} ns",
         "gaussian tensors (seed 1)",
         "no interval",
