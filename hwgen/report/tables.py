@@ -179,8 +179,8 @@ def markdown(report: dict[str, Any], picture: str) -> str:
     if all(row[1] for row in own):
         lines += [
             "",
-            f"What the method makes of no difference: {names[0]} against itself, half of its runs against the other half"
-            f" ({conditions['runs'] // 2} pairs, so the interval is wider than above).",
+            f"What the method makes of no difference: {names[0]} against itself, half of its runs against the other"
+            f" half ({conditions['runs'] // 2} pairs, so the interval is wider than above).",
             "",
             *_table(["scope", "area"], own, 1),
         ]
