@@ -9,6 +9,7 @@ from pathlib import Path
 
 from hwgen.config import NAMED
 from hwgen.files import write_text
+from hwgen.report.flow import Flow
 from hwgen.report.measure import measure
 from hwgen.synth import libraries, library
 from hwgen.synth.yosys import RECIPES
@@ -31,7 +32,7 @@ def main() -> None:
             marks.append((f"before {what}", time.perf_counter()))
 
     pair = NAMED["nvfp4-small"], NAMED["mixfp4-small"]
-    measure(*pair, cells, [RECIPES["area"]], runs=arguments.runs, progress=progress)
+    measure(*pair, Flow(cells, progress=progress), [RECIPES["area"]], runs=arguments.runs)
     marks.append(("all", time.perf_counter()))
 
     instants = dict(marks)

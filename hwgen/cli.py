@@ -21,11 +21,12 @@ from rich.table import Table
 from hwgen import __version__
 from hwgen.config import NAMED, resolve
 from hwgen.errors import InputError, ToolError
-from hwgen.files import check_directory, write_all
+from hwgen.files import cache_directory, check_directory, write_all
 from hwgen.report import plots, tables
+from hwgen.report.flow import Flow
 from hwgen.report.measure import RUNS, Stimulus, fingerprint, measure
 from hwgen.synth import libraries, library
-from hwgen.synth.cache import Cache, default_directory
+from hwgen.synth.cache import Cache
 from hwgen.synth.yosys import RECIPES, TIME_LIMIT, recipe
 from hwgen.verilog import write
 from sim import engines, golden, tensors
@@ -323,24 +324,14 @@ def compare(
     if backend is not None and backend not in (known := sorted({*parallel.BACKENDS, *parallel.EXTERNAL_BACKENDS})):
         raise InputError(f"--backend {backend!r}: joblib knows {', '.join(known)}")
     check_directory(out)
-    kept = Cache(None if no_cache else default_directory())
+    kept = Cache(None if no_cache else cache_directory("synthesis"))
     stimulus = Stimulus(tensors=kind, seed=seed)
     key = fingerprint(*pair, cells, how, clock, stimulus, runs)
     report = kept.get(key)
     if report is None:
         with _progress(as_json) as update, parallel_config(backend) if backend else nullcontext():
-            overhead = measure(
-                *pair,
-                cells,
-                how,
-                clock_ns=clock,
-                stimulus=stimulus,
-                runs=runs,
-                cache=kept.directory,
-                workers=jobs,
-                time_limit=time_limit,
-                progress=update,
-            )
+            flow = Flow(cells, kept.directory, jobs, time_limit, update)
+            overhead = measure(*pair, flow, how, clock_ns=clock, stimulus=stimulus, runs=runs)
         report = tables.document(overhead)
         kept.put(key, report)
     files = {out / f"{stem}.json": tables.json_text(report).encode(), **_rendered(report, out, stem)}

@@ -10,7 +10,16 @@ from pathlib import Path
 
 from hwgen.errors import InputError
 
-__all__ = ["check_directory", "write_all", "write_bytes", "write_text"]
+__all__ = ["cache_directory", "check_directory", "write_all", "write_bytes", "write_text"]
+
+
+def cache_directory(name: str) -> Path | None:
+    """``hwgen/NAME`` in the user's cache directory (XDG Base Directory Specification); None without a home."""
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    try:
+        return (Path(base) if os.path.isabs(base) else Path.home() / ".cache") / "hwgen" / name
+    except RuntimeError:
+        return None
 
 
 def check_directory(path: Path) -> None:

@@ -3,60 +3,55 @@
 from __future__ import annotations
 
 import hashlib
-import itertools
 import math
 import platform
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
-from numpy.typing import NDArray
 
 import hwgen
 import sim
 from hwgen import __version__
 from hwgen.config import TensorCoreConfig
-from hwgen.errors import InputError, ToolError
+from hwgen.errors import InputError
 from hwgen.formats import BLOCK_SIZE
+from hwgen.report.checks import VECTORS, check_core, check_lanes, core_activity, lane_activity
+from hwgen.report.flow import Design, Flow
+from hwgen.rtl.element import Element
 from hwgen.rtl.hierarchy import Block
 from hwgen.rtl.lane_array import LaneArray
 from hwgen.rtl.tensor_core import TensorCore
 from hwgen.synth import area, timing
-from hwgen.synth.activity import Activity, simulate
-from hwgen.synth.cache import Cache
 from hwgen.synth.compare import SCOPES, Figure, Measured, compare
 from hwgen.synth.fanout import LIMIT
 from hwgen.synth.library import Library
 from hwgen.synth.netlist import Netlist, link
 from hwgen.synth.power import KINDS, entering_fj, estimate
-from hwgen.synth.yosys import TIME_LIMIT, Recipe, tool_version, usable
-from hwgen.verilog import design, verilog
+from hwgen.synth.walk import walk
+from hwgen.synth.yosys import Recipe, tool_version, usable
 from sim import golden, tensors
-from sim.steps import Steps, random_steps, schedule
+from sim.steps import Steps, schedule
 
 __all__ = [
     "RUNS",
-    "VECTORS",
     "Examined",
     "Overhead",
     "Stimulus",
+    "check_pair",
     "clock_period",
     "examine",
     "fingerprint",
+    "flow_conditions",
     "measure",
     "typical_run",
 ]
 
 RUNS = 16
 """Syntheses of each module by default."""
-
-VECTORS = 100_000
-"""Results of every netlist that are compared with the golden model, at least."""
 
 _PILOTS = (1, 2)
 
@@ -146,77 +141,15 @@ class Overhead:
     conditions: dict[str, Any]
 
 
-_SCOPE_TOPS = (
-    ("lane array", "lane_array", "lane_array"),
-    ("element", "tensor_core", "element"),
-    ("core", "tensor_core", "tensor_core"),
-)
+_SCOPES = {"lane array": LaneArray, "element": TensorCore, "core": TensorCore}
+"""Design that each scope is a part of."""
 
-
-def _sources(config: TensorCoreConfig) -> dict[str, area.Source]:
-    """Both designs of one configuration: the core and the lane array on its own."""
-    found = {}
-    kind: type[Block]
-    for kind in (TensorCore, LaneArray):
-        modules = design(kind, config, kind.module_name)
-        found[kind.module_name] = area.Source(
-            verilog(modules), kind.module_name, modules.instances, flat=kind is LaneArray
-        )
-    return found
-
-
-def _core_activity(
-    netlist: Netlist, config: TensorCoreConfig, streams: list[Steps], expected: list[NDArray[np.uint32]]
-) -> tuple[Activity, int]:
-    """Simulate the core's netlist on all streams; every result must be the golden model's."""
-    # After the last step the stream begins again, so that every cycle that counts has a step in every stage.
-    order = np.arange(len(streams[0]) + config.latency) % len(streams[0])
-    payload = np.stack([steps.bits()[order] for steps in streams], axis=1)
-    ones = np.ones((*payload.shape[:2], 1), np.uint8)
-    activity = simulate(
-        netlist,
-        {"step__payload": payload, "step__valid": ones, "result__ready": ones, "rst": 1 - ones},
-        warmup=config.latency,
-    )
-    answered = activity.outputs["result__valid"][:, :, 0].astype(bool)
-    bits = activity.outputs["result__payload"]
-    checked = 0
-    for index, wanted in enumerate(expected):
-        words = np.packbits(bits[answered[:, index], index], axis=1, bitorder="little").view("<u4")
-        if not np.array_equal(words.reshape(-1, config.rows, config.columns), wanted):
-            raise ToolError(f"the netlist of {config.name} differs from the golden model; its figures are void")
-        checked += wanted.size
-    return activity, checked
-
-
-def _lane_activity(netlist: Netlist, config: TensorCoreConfig, streams: list[Steps]) -> tuple[Activity, int]:
-    """Simulate the lane array on the first rows of every step; every sum must be the golden model's."""
-    stimulus: dict[str, NDArray[np.uint8]] = {}
-    factors = []
-    for side in "ab":
-        # (blocks, streams, 16) and (blocks, streams): the first row's blocks, in the order of the steps.
-        codes = np.stack([getattr(steps, f"{side}_codes")[:, 0].reshape(-1, BLOCK_SIZE) for steps in streams], 1)
-        tags = np.stack([getattr(steps, f"{side}_scales")[:, 0].reshape(-1) >> 7 for steps in streams], 1)
-        spread = np.unpackbits(codes[..., None], axis=-1, bitorder="little")[..., :4]
-        stimulus[f"{side}_codes"] = spread.reshape(*codes.shape[:2], -1)
-        if config.block_format.tagged:
-            stimulus[f"{side}_tag"] = tags[..., None]
-        # E1M2 decodes to integers, its factor 2 included: half-units without it.
-        e1m2 = config.block_format.tagged & tags[..., None].astype(bool)
-        factors.append(np.where(e1m2, golden.decode_e1m2(codes), 2 * golden.decode_e2m1(codes)))
-    activity = simulate(netlist, stimulus)
-    expected = (factors[0] * factors[1]).sum(axis=-1)
-    bits = activity.outputs["sum"].astype(np.int64)
-    weights = 1 << np.arange(bits.shape[-1])
-    weights[-1] *= -1
-    if not np.array_equal(bits @ weights, expected):
-        raise ToolError(f"the lane array of {config.name} differs from the golden model; its figures are void")
-    return activity, expected.size
+_TOPS = {"lane array": LaneArray.module_name, "element": Element.module_name, "core": TensorCore.module_name}
 
 
 @dataclass(frozen=True)
 class Examined:
-    """What one run of one design was found to be.
+    """What one run of one configuration was found to be.
 
     Parameters
     ----------
@@ -233,39 +166,17 @@ class Examined:
     checked: tuple[int, int]
 
 
-@lru_cache(maxsize=4)
-def _core_vectors(config: TensorCoreConfig, vectors: int) -> list[Steps]:
-    """Streams of random steps with at least ``vectors`` results."""
-    rng = np.random.default_rng(0)
-    # Four steps in five have a result; a few more, so that every stream is alike.
-    count = vectors // (256 * config.rows * config.columns) * 3 // 2 + 8
-    return [random_steps(config, count, rng) for _ in range(256)]
-
-
-@lru_cache(maxsize=4)
-def _expected(config: TensorCoreConfig, vectors: int) -> list[NDArray[np.uint32]]:
-    return [steps.expected() for steps in _core_vectors(config, vectors)]
-
-
-@lru_cache(maxsize=4)
-def _lane_vectors(config: TensorCoreConfig, vectors: int) -> list[Steps]:
-    """Streams of random steps of a single element with at least ``vectors`` blocks."""
-    rng = np.random.default_rng(1)
-    single = replace(config, rows=1, columns=1)
-    return [random_steps(single, vectors // (512 * config.groups) + 1, rng) for _ in range(512)]
-
-
 def examine(
-    config: TensorCoreConfig, modules: Mapping[str, dict[str, area.Body]], library: Library, vectors: int
+    config: TensorCoreConfig, modules: Mapping[type[Block], dict[str, area.Body]], library: Library, vectors: int
 ) -> Examined:
     """Time the netlists of one run, and compare them with the golden model.
 
     Parameters
     ----------
     config
-        The design.
+        The configuration.
     modules
-        Its mapped modules with their buffer trees, by top module.
+        The mapped modules of its designs, with their buffer trees.
     library
         Their cells.
     vectors
@@ -276,17 +187,14 @@ def examine(
     ToolError
         A netlist does not compute what the golden model says.
     """
-    netlists = {scope: link(modules[top], part, library) for scope, top, part in _SCOPE_TOPS}
+    netlists = {scope: link(modules[kind], _TOPS[scope], library) for scope, kind in _SCOPES.items()}
     timings = {scope: timing.analyse(netlist) for scope, netlist in netlists.items()}
-    path: dict[str, float] = {}
-    before = 0.0
-    for step in timings["core"].path:
-        block = area.BLOCKS[step.block.rsplit("/", 1)[-1]] if step.kind != "port" else "registers and control"
-        path[block] = path.get(block, 0.0) + (step.arrival - before) / timings["core"].delay
-        before = step.arrival
-    results = _core_activity(netlists["core"], config, _core_vectors(config, vectors), _expected(config, vectors))[1]
-    sums = _lane_activity(netlists["lane array"], config, _lane_vectors(config, vectors))[1]
-    return Examined({scope: found.delay for scope, found in timings.items()}, path, (results, sums))
+    core = timings["core"]
+    return Examined(
+        {scope: found.delay for scope, found in timings.items()},
+        {block: delay / core.delay for block, delay in area.by_block(core.path_by_block).items()},
+        (check_core(netlists["core"], config, vectors), check_lanes(netlists["lane array"], config, vectors)),
+    )
 
 
 def typical_run(baseline: Mapping[str, Sequence[float]], candidate: Mapping[str, Sequence[float]]) -> int:
@@ -325,36 +233,6 @@ def clock_period(given: float | None, longest: float, library: str) -> float:
     return given
 
 
-def _meet(
-    clock_ns: float,
-    choice: dict[str, Recipe],
-    recipes: Sequence[Recipe],
-    assemble: Callable[[Mapping[str, Recipe]], dict[str, area.Body]],
-    library: Library,
-) -> None:
-    """Change the recipes of a core, block by block along its critical path, until it meets the clock.
-
-    The block with the largest share of the path is the first to take the next faster recipe. What cannot be met
-    stays at the fastest recipes: `clock_period` has the last word.
-    """
-    faster = dict(itertools.pairwise(recipes))
-    while True:
-        found = timing.analyse(link(assemble(choice), TensorCore.module_name, library))
-        if found.delay <= clock_ns:
-            return
-        shares: dict[str, float] = {}
-        before = 0.0
-        for step in found.path:
-            module = step.block.rsplit("/", 1)[-1]
-            shares[module] = shares.get(module, 0.0) + step.arrival - before
-            before = step.arrival
-        slow = [module for module in shares if choice.get(module) in faster]
-        if not slow:
-            return
-        worst = max(slow, key=shares.__getitem__)
-        choice[worst] = faster[choice[worst]]
-
-
 def _tools() -> dict[str, str]:
     return {
         "hwgen": __version__,
@@ -366,158 +244,113 @@ def _tools() -> dict[str, str]:
     }
 
 
-def measure(
-    baseline: TensorCoreConfig,
-    candidate: TensorCoreConfig,
-    library: Library,
-    recipes: Sequence[Recipe] | None = None,
-    *,
-    clock_ns: float | None = None,
-    stimulus: Stimulus | None = None,
-    runs: int = RUNS,
-    vectors: int = VECTORS,
-    cache: Path | None = None,
-    workers: int = -1,
-    time_limit: float = TIME_LIMIT,
-    progress: Callable[[str, int, int], None] = lambda what, done, total: None,
-) -> Overhead:
-    """Synthesise both configurations, simulate their netlists, and compare.
-
-    Parameters
-    ----------
-    baseline, candidate
-        Configurations of the same shape.
-    library
-        Cells for both.
-    recipes
-        Recipes to choose from; all that suit the library by default.
-    clock_ns
-        Clock period at which power is stated; by default the longer critical path of the two cores and
-        5 %, rounded up to two digits.
-    stimulus
-        Operands; gaussian tensors by default.
-    runs
-        Syntheses of each module, each under another perturbation.
-    vectors
-        Results of every netlist that are compared with the golden model, at least.
-    cache
-        Directory of synthesis results; None keeps none.
-    workers
-        Syntheses at once; -1 is one for each core.
-    time_limit
-        Seconds for each synthesis.
-    progress
-        Called with what is being done, how much of it is done and how much there is.
+def check_pair(baseline: TensorCoreConfig, candidate: TensorCoreConfig) -> None:
+    """Check that an overhead of one configuration over the other says something.
 
     Raises
     ------
     InputError
-        The configurations have different shapes or the same name, the library lacks cells that synthesis needs, or
-        the clock is too fast.
-    ToolError
-        A tool failed, or a netlist does not compute what the golden model says.
+        They have different shapes or the same name.
     """
     if baseline.name == candidate.name:
         raise InputError(f"baseline and candidate are both {baseline.name!r}: name two configurations")
-    for field in ("rows", "columns", "groups"):
-        if getattr(baseline, field) != getattr(candidate, field):
+    for shape in ("rows", "columns", "groups"):
+        if getattr(baseline, shape) != getattr(candidate, shape):
             raise InputError(
-                f"{baseline.name} and {candidate.name} differ in {field} ({getattr(baseline, field)} and"
-                f" {getattr(candidate, field)}): an overhead needs two cores of the same shape"
+                f"{baseline.name} and {candidate.name} differ in {shape} ({getattr(baseline, shape)} and"
+                f" {getattr(candidate, shape)}): an overhead needs two cores of the same shape"
             )
-    library.check_for_synthesis(sequential=True)
-    stimulus = stimulus or Stimulus()
-    configs = {config.name: config for config in (baseline, candidate)}
 
-    sources = {(name, top): source for name, config in configs.items() for top, source in _sources(config).items()}
 
-    def synthesised(jobs: list[area.Job], what: str) -> dict[area.Identity, area.Body]:
-        return area.run(
-            jobs,
-            library,
-            cache=Cache(cache),
-            workers=workers,
-            time_limit=time_limit,
-            progress=lambda done, total: progress(what, done, total),
-        )
+def flow_conditions(library: Library, recipes: Sequence[Recipe], used: timing.Timing) -> dict[str, Any]:
+    """Library, recipes to choose from, assumptions of the timing analysis, and tools, ready for JSON."""
+    return {
+        "library": {
+            "name": library.name,
+            "sha256": library.digest,
+            "voltage": library.voltage,
+            "cells": len(library.cells),
+        },
+        "recipes": [
+            {"name": how.name, "carry": how.carry, "abc": list(how.abc), "purpose": how.purpose} for how in recipes
+        ],
+        "wire_load_ff_per_fanout": used.wire_load,
+        "input_slew_ns": used.input_slew,
+        "output_load_ff": used.output_load,
+        "largest_fanout": LIMIT,
+        "tools": _tools(),
+    }
 
-    def assembled(key: tuple[str, str], recipe_of: Mapping[str, Recipe], run: int) -> dict[str, area.Body]:
-        found = {module: bodies["/".join(key), module, how.name, run] for module, how in recipe_of.items()}
-        return area.buffered(found, sources[key], library)
 
-    # Best against best: each module of each design by the recipe that suits it.
-    recipes = list(recipes or usable(library))
-    pilots = [job for key, source in sources.items() for job in area.plan("/".join(key), source, recipes, _PILOTS)]
-    bodies = synthesised(pilots, "choice of recipes") if len(recipes) > 1 else {}
-    if len(recipes) > 1:
-        best = area.smallest(pilots, bodies, library)
+def _choose(
+    designs: Mapping[tuple[str, type[Block]], Design], recipes: Sequence[Recipe], clock_ns: float | None, flow: Flow
+) -> dict[tuple[str, type[Block]], dict[str, Recipe]]:
+    """Best against best: for each module of each design the recipe that suits it, by two runs of each.
+
+    That is the smallest; a core that is too slow for the clock takes faster ones. A clock that cannot be met is
+    left to `clock_period`.
+    """
+    jobs = [job for design in designs.values() for job in design.plan(recipes, _PILOTS)]
+    if len(recipes) == 1:
+        ranked = {(job.key, job.module): list(recipes) for job in jobs}
+        bodies: dict[area.Identity, area.Body] = {}
     else:
-        best = {(job.key, job.module): job.recipe for job in pilots}
-    chosen = {key: {job[1]: how for job, how in best.items() if job[0] == "/".join(key)} for key in sources}
-    if clock_ns is not None and len(recipes) > 1:
-        for key in sources:
-            if key[1] == TensorCore.module_name:
-                _meet(clock_ns, chosen[key], recipes, partial(assembled, key, run=_PILOTS[0]), library)
+        bodies = flow.synthesise(jobs, "choice of recipes")
+        ranked = area.ranked(jobs, bodies, flow.library)
+    chosen = {}
+    for owner, design in designs.items():
+        among = {module: found for (key, module), found in ranked.items() if key == design.key}
+        chosen[owner] = {module: found[0] for module, found in among.items()}
+        if clock_ns is None or not bodies or design.kind is not TensorCore:
+            continue
 
-    jobs = [
-        job
-        for key, source in sources.items()
-        for job in area.plan("/".join(key), source, {name: [how] for name, how in chosen[key].items()}, range(runs))
-    ]
-    bodies |= synthesised(jobs, "synthesis")
-    modules = {key: [assembled(key, chosen[key], run) for run in range(runs)] for key in sources}
-    areas = {
-        (name, scope): area.by_run(modules[name, top], sources[name, top], part, library)
-        for scope, top, part in _SCOPE_TOPS
-        for name in configs
-    }
+        def linked(choice: Mapping[str, Recipe], design: Design = design) -> list[Netlist]:
+            runs = [design.assembled(bodies, choice, run, flow.library) for run in _PILOTS]
+            return [link(modules, TensorCore.module_name, flow.library) for modules in runs]
 
-    progress("checks and timing", 0, runs * len(configs))
-    tasks = [
-        (name, {top: modules[name, top][run] for _, top, _ in _SCOPE_TOPS}) for name in configs for run in range(runs)
-    ]
-    examined: dict[str, list[Examined]] = {name: [] for name in configs}
-    parallel = Parallel(n_jobs=workers, return_as="generator")
-    for done, result in enumerate(
-        parallel(delayed(examine)(configs[name], parts, library, vectors) for name, parts in tasks), start=1
-    ):
-        examined[tasks[done - 1][0]].append(result)
-        progress("checks and timing", done, len(tasks))
-    delays = {(name, scope): [found.delays[scope] for found in examined[name]] for name in configs for scope in SCOPES}
+        for chosen[owner], delay in walk(among, linked):
+            if delay <= clock_ns:
+                break
+    return chosen
 
-    # The element is a part of the core, of the same run.
-    typical = {
-        top: typical_run(*(areas[name, scope] for name in configs)) for scope, top, part in _SCOPE_TOPS if part == top
-    }
-    netlists = {
-        (name, scope): link(modules[name, top][typical[top]], part, library)
-        for scope, top, part in _SCOPE_TOPS
-        for name in configs
-    }
-    timings = {key: timing.analyse(netlist) for key, netlist in netlists.items()}
-    longest = max(float(np.median(delays[name, "core"])) for name in configs)
-    clock_ns = clock_period(clock_ns, longest, library.name)
-    frequency_mhz = 1000.0 / clock_ns
 
-    measured = {}
-    checks: dict[str, dict[str, int]] = {}
-    e1m2_share = {}
-    # NVFP4 tensors are valid on both: the same bits tell the cost of the hardware from that of the data.
-    feeds = [(config, operands) for config in configs.values() for operands in (config.format, baseline.format)]
-    feeds = list(dict.fromkeys(feeds))
+@dataclass
+class _Power:
+    """Energy by block of the netlists that power is taken from, and what they were fed with."""
+
+    measured: dict[tuple[str, str], Measured] = field(default_factory=dict)
+    checks: dict[str, dict[str, int]] = field(default_factory=dict)
+    e1m2_share: dict[str, float] = field(default_factory=dict)
+
+
+def _power(
+    configs: Sequence[TensorCoreConfig],
+    netlists: Mapping[tuple[str, str], Netlist],
+    timings: Mapping[tuple[str, str], timing.Timing],
+    stimulus: Stimulus,
+    frequency_mhz: float,
+    progress: Callable[[str, int, int], None],
+) -> _Power:
+    """Energy of every scope, on the operands of each configuration and on those of the first.
+
+    NVFP4 tensors are valid on both: the same bits tell the cost of the hardware from that of the data.
+    """
+    result = _Power()
+    shared = configs[0].format
+    feeds = list(dict.fromkeys((config, operands) for config in configs for operands in (config.format, shared)))
     for number, (config, operands) in enumerate(feeds):
         progress("gate-level simulation", number, len(feeds))
         name = config.name
         streams = stimulus.steps(config, operands)
         expected = [steps.expected() for steps in streams]
         energy: dict[str, dict[str, dict[str, float]]] = {}
-        checked = checks.setdefault(name, {"results": 0, "lane sums": 0, "mismatches": 0})
+        checked = result.checks.setdefault(name, {"results": 0, "lane sums": 0, "mismatches": 0})
         for scope, kind in (("core", "results"), ("lane array", "lane sums")):
             netlist, its_timing = netlists[name, scope], timings[name, scope]
             activity, count_checked = (
-                _core_activity(netlist, config, streams, expected)
+                core_activity(netlist, config, streams, expected)
                 if scope == "core"
-                else _lane_activity(netlist, config, streams)
+                else lane_activity(netlist, config, streams)
             )
             checked[kind] += count_checked
             energy[scope] = estimate(netlist, its_timing, activity, frequency_mhz).by_block
@@ -533,47 +366,119 @@ def measure(
                     for path, is_within in zip(netlist.blocks, within, strict=True)
                     if is_within
                 }
-                shared = entering_fj(netlist, its_timing, activity, inside)
-                energy["element"][area.ENTERING] = _switching(shared / elements)
+                entering = entering_fj(netlist, its_timing, activity, inside)
+                energy["element"][area.ENTERING] = _switching(entering / elements)
         rates = {"lane array": BLOCK_SIZE, "element": config.depth, "core": config.macs_per_step}
         for scope, rate in rates.items():
             key = (name, scope)
             if operands == config.format:
-                measured[key] = Measured(netlists[key], energy[scope], rate)
+                result.measured[key] = Measured(netlists[key], energy[scope], rate)
                 tags = np.concatenate([steps.a_scales.ravel() >> 7 for steps in streams])
-                e1m2_share[name] = float(tags.mean())
-            if operands == baseline.format:
-                measured[key] = replace(measured[key], energy_same_operands_fj=energy[scope])
+                result.e1m2_share[name] = float(tags.mean())
+            if operands == shared:
+                result.measured[key] = replace(result.measured[key], energy_same_operands_fj=energy[scope])
     progress("gate-level simulation", len(feeds), len(feeds))
+    return result
 
-    figures = compare(baseline.name, candidate.name, measured, areas, delays, frequency_mhz)
-    timing_used = timings[baseline.name, "core"]
+
+def measure(
+    baseline: TensorCoreConfig,
+    candidate: TensorCoreConfig,
+    flow: Flow,
+    recipes: Sequence[Recipe] | None = None,
+    *,
+    clock_ns: float | None = None,
+    stimulus: Stimulus | None = None,
+    runs: int = RUNS,
+    vectors: int = VECTORS,
+) -> Overhead:
+    """Synthesise both configurations, simulate their netlists, and compare.
+
+    Parameters
+    ----------
+    baseline, candidate
+        Configurations of the same shape.
+    flow
+        Library and conditions of all syntheses.
+    recipes
+        Recipes to choose from; all that suit the library by default.
+    clock_ns
+        Clock period at which power is stated; by default the longer critical path of the two cores and
+        5 %, rounded up to two digits.
+    stimulus
+        Operands; gaussian tensors by default.
+    runs
+        Syntheses of each module, each under another perturbation.
+    vectors
+        Results of every netlist that are compared with the golden model, at least.
+
+    Raises
+    ------
+    InputError
+        The configurations have different shapes or the same name, the library lacks cells that synthesis needs, or
+        the clock is too fast.
+    ToolError
+        A tool failed, or a netlist does not compute what the golden model says.
+    """
+    check_pair(baseline, candidate)
+    library = flow.library
+    library.check_for_synthesis(sequential=True)
+    stimulus = stimulus or Stimulus()
+    recipes = list(recipes or usable(library))
+    configs = {config.name: config for config in (baseline, candidate)}
+    kinds: tuple[type[Block], ...] = (TensorCore, LaneArray)
+    designs = {(name, kind): Design(config, kind) for name, config in configs.items() for kind in kinds}
+
+    chosen = _choose(designs, recipes, clock_ns, flow)
+    jobs = [
+        job
+        for owner, design in designs.items()
+        for job in design.plan({module: [how] for module, how in chosen[owner].items()}, range(runs))
+    ]
+    bodies = flow.synthesise(jobs, "synthesis")
+    modules = {
+        owner: [design.assembled(bodies, chosen[owner], run, library) for run in range(runs)]
+        for owner, design in designs.items()
+    }
+    areas = {
+        (name, scope): area.by_run(modules[name, kind], designs[name, kind].source, _TOPS[scope], library)
+        for scope, kind in _SCOPES.items()
+        for name in configs
+    }
+
+    tasks = [
+        (config, {kind: modules[name, kind][run] for kind in kinds}, library, vectors)
+        for name, config in configs.items()
+        for run in range(runs)
+    ]
+    examined: dict[str, list[Examined]] = {name: [] for name in configs}
+    for task, found in zip(tasks, flow.each(examine, tasks, "checks and timing"), strict=True):
+        examined[task[0].name].append(found)
+    delays = {(name, scope): [found.delays[scope] for found in examined[name]] for name in configs for scope in SCOPES}
+
+    # The element is a part of the core, of the same run.
+    typical = {
+        kind: typical_run(*(areas[name, scope] for name in configs))
+        for kind, scope in ((TensorCore, "core"), (LaneArray, "lane array"))
+    }
+    netlists = {
+        (name, scope): link(modules[name, kind][typical[kind]], _TOPS[scope], library)
+        for scope, kind in _SCOPES.items()
+        for name in configs
+    }
+    timings = {key: timing.analyse(netlist) for key, netlist in netlists.items()}
+    longest = max(float(np.median(delays[name, "core"])) for name in configs)
+    clock_ns = clock_period(clock_ns, longest, library.name)
+    power = _power(list(configs.values()), netlists, timings, stimulus, 1000.0 / clock_ns, flow.progress)
+
+    figures = compare(baseline.name, candidate.name, power.measured, areas, delays, 1000.0 / clock_ns)
     conditions = {
-        "library": {
-            "name": library.name,
-            "sha256": library.digest,
-            "voltage": library.voltage,
-            "cells": len(library.cells),
-        },
-        "recipes": [
-            {"name": how.name, "carry": how.carry, "abc": list(how.abc), "purpose": how.purpose} for how in recipes
-        ],
+        **flow_conditions(library, recipes, timings[baseline.name, "core"]),
         "chosen_recipes": {
-            name: {
-                module: how.name
-                for (owner, _), found in chosen.items()
-                if owner == name
-                for module, how in found.items()
-            }
-            for name in configs
+            name: {module: how.name for kind in kinds for module, how in chosen[name, kind].items()} for name in configs
         },
         "clock_ns": clock_ns,
-        "wire_load_ff_per_fanout": timing_used.wire_load,
-        "input_slew_ns": timing_used.input_slew,
-        "output_load_ff": timing_used.output_load,
-        "largest_fanout": LIMIT,
         "hierarchy": "lane array: one flat module; element and core: composed of blocks synthesised on their own",
-        "tools": _tools(),
         "stimulus": {
             "tensors": stimulus.tensors,
             "seed": stimulus.seed,
@@ -582,10 +487,10 @@ def measure(
             "depth": stimulus.steps_per_tile * baseline.depth,
             "c": "gaussian, standard deviation 1000",
             "operands": "the same tensors, quantised to the format of each design",
-            "e1m2_share_of_blocks_of_a": e1m2_share,
+            "e1m2_share_of_blocks_of_a": power.e1m2_share,
             "delays": "zero (no glitches)",
         },
-        "checked_against_golden": checks,
+        "checked_against_golden": power.checks,
         "checked_each_run": {
             name: {
                 "results": min(found.checked[0] for found in examined[name]),

@@ -8,6 +8,7 @@ from typing import Any
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 
+from hwgen.report.tables import find, find_blocks
 from hwgen.synth.area import ENTERING
 from hwgen.synth.compare import SCOPES
 
@@ -29,10 +30,8 @@ def _attribution(axis: Any, report: dict[str, Any], shown: dict[str, Any]) -> No
     """What each block adds to the overhead of area, scope by scope, stacked to the total with its interval."""
     places: list[str] = []
     for scope in SCOPES:
-        entries = [entry for entry in report["results"] if (entry["scope"], entry["metric"]) == (scope, "area")]
-        (total,) = [entry for entry in entries if entry["block"] == "total"]
-        blocks = [entry for entry in entries if entry is not total]
-        found = {entry["block"]: entry["contribution"]["value"] for entry in blocks}
+        total = find(report, scope, "area")
+        found = {block: entry["contribution"]["value"] for block, entry in find_blocks(report, scope, "area").items()}
         ends = [0.0, 0.0]
         for block, value in (found or {"lane array": total["overhead"]["value"]}).items():
             side = int(value < 0)
@@ -78,12 +77,7 @@ def overhead_png(report: dict[str, Any]) -> bytes:
     for axis, (metric, title) in zip(axes, _METRICS, strict=True):
         ticks = []
         for place, scope in enumerate(SCOPES):
-            found = {
-                entry["block"]: entry
-                for entry in report["results"]
-                if (entry["scope"], entry["metric"]) == (scope, metric)
-            }
-            total = found.pop("total")
+            found, total = find_blocks(report, scope, metric), find(report, scope, metric)
             unit = total["values"][names[0]]
             for offset, name in enumerate(names):
                 x = 2.6 * place + offset

@@ -12,7 +12,18 @@ from hwgen.errors import InputError
 from hwgen.report.measure import Overhead
 from hwgen.synth.compare import SCOPES
 
-__all__ = ["SCHEMA", "SCHEMA_VERSION", "csv", "document", "find", "json_text", "load", "markdown", "summary"]
+__all__ = [
+    "SCHEMA",
+    "SCHEMA_VERSION",
+    "csv",
+    "document",
+    "find",
+    "find_blocks",
+    "json_text",
+    "load",
+    "markdown",
+    "summary",
+]
 
 SCHEMA = "hwgen-report"
 SCHEMA_VERSION = 2
@@ -79,6 +90,15 @@ def find(report: dict[str, Any], scope: str, metric: str, block: str = "total") 
     raise KeyError(f"{scope}, {metric}, {block}")
 
 
+def find_blocks(report: dict[str, Any], scope: str, metric: str) -> dict[str, dict[str, Any]]:
+    """The entries of ``results`` that a scope's total is the sum of, by block; none where nothing is attributed."""
+    return {
+        entry["block"]: entry
+        for entry in report["results"]
+        if (entry["scope"], entry["metric"]) == (scope, metric) and entry["block"] != "total"
+    }
+
+
 def csv(report: dict[str, Any]) -> str:
     """All figures, a row each: library, scope, block, metric, unit, a column per design, overhead."""
     rows = [
@@ -124,11 +144,9 @@ def summary(report: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
 def _attribution(report: dict[str, Any], scope: str, names: tuple[str, str]) -> list[list[str]]:
     """Rows of the table that says which block brings which part of a scope's extra area; they add up to the last."""
     rows = []
-    for entry in report["results"]:
-        if (entry["scope"], entry["metric"]) == (scope, "area") and entry["block"] != "total":
-            one, other = (entry["values"][name] for name in names)
-            extra = f"{other - one:+.1f}"
-            rows.append([entry["block"], _number(one), _number(other), extra, _percent(entry["contribution"])])
+    for block, entry in find_blocks(report, scope, "area").items():
+        one, other = (entry["values"][name] for name in names)
+        rows.append([block, _number(one), _number(other), f"{other - one:+.1f}", _percent(entry["contribution"])])
     if rows:
         total = find(report, scope, "area")
         one, other = (total["values"][name] for name in names)

@@ -31,9 +31,9 @@ __all__ = [
     "counts",
     "own_area",
     "plan",
+    "ranked",
     "run",
     "sequential_area",
-    "smallest",
 ]
 
 Body = dict[str, Any]
@@ -186,12 +186,12 @@ def run(
         )
     bodies: dict[Identity, Body] = {}
 
-    def one(fingerprint: str, job: Job) -> tuple[str, Body]:
-        body = cache.get(fingerprint)
+    def one(digest: str, job: Job) -> tuple[str, Body]:
+        body = cache.get(digest)
         if body is None:
             body = synthesise(job.verilog, job.module, library, job.recipe, job.boxes, job.variant, time_limit)
-            cache.put(fingerprint, body)
-        return fingerprint, body
+            cache.put(digest, body)
+        return digest, body
 
     # Threads: the work is in the processes they start.
     parallel = Parallel(n_jobs=workers, prefer="threads", return_as="generator_unordered")
@@ -220,13 +220,15 @@ def counts(source: Source, top: str = "") -> dict[str, int]:
     return found
 
 
-def smallest(jobs: Iterable[Job], bodies: Mapping[Identity, Body], library: Library) -> dict[tuple[str, str], Recipe]:
-    """For every module of every design, the recipe with the smallest mean area over the variants of ``jobs``."""
+def ranked(
+    jobs: Iterable[Job], bodies: Mapping[Identity, Body], library: Library
+) -> dict[tuple[str, str], list[Recipe]]:
+    """For every module of every design, its recipes by mean area over the variants of ``jobs``, the smallest first."""
     areas: dict[tuple[str, str], dict[Recipe, list[float]]] = {}
     for job in jobs:
         found = areas.setdefault((job.key, job.module), {})
         found.setdefault(job.recipe, []).append(own_area(bodies[job.identity], library))
-    return {key: min(found, key=lambda recipe: sum(found[recipe])) for key, found in areas.items()}
+    return {key: sorted(found, key=lambda recipe: sum(found[recipe])) for key, found in areas.items()}
 
 
 def buffered(modules: Mapping[str, Body], source: Source, library: Library) -> dict[str, Body]:

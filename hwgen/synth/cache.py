@@ -11,7 +11,6 @@ import contextlib
 import gzip
 import hashlib
 import json
-import os
 import zlib
 from pathlib import Path
 from typing import Any
@@ -19,13 +18,7 @@ from typing import Any
 from hwgen.errors import InputError
 from hwgen.files import write_bytes
 
-__all__ = ["Cache", "default_directory"]
-
-
-def default_directory() -> Path:
-    """``hwgen/synthesis`` in the user's cache directory (XDG Base Directory Specification)."""
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(base) if os.path.isabs(base) else Path.home() / ".cache") / "hwgen" / "synthesis"
+__all__ = ["Cache"]
 
 
 class Cache:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from hwgen.config import TensorCoreConfig
 from hwgen.errors import InputError, ToolError
-from hwgen.files import write_bytes
+from hwgen.files import cache_directory, write_bytes
 from hwgen.rtl.hierarchy import ModuleSet
 from hwgen.rtl.tensor_core import TensorCore
 from hwgen.verilog import convert, design
@@ -91,15 +91,6 @@ def _single_pass(cxxrtl: str) -> str:
     return "".join(modules).replace("#include <cxxrtl/cxxrtl.h>", "")
 
 
-def _cache() -> Path | None:
-    """Directory of the compiled simulators."""
-    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    try:
-        return (base if base.is_absolute() else Path.home() / ".cache") / "hwgen" / "engines"
-    except RuntimeError:  # no home
-        return None
-
-
 def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:32]
 
@@ -151,7 +142,7 @@ def _load(config: TensorCoreConfig) -> ctypes.CDLL:
     encoded = [part.encode() if isinstance(part, str) else part for part in parts]
     key = _digest(b"".join(b"%d:%s" % (len(part), part) for part in encoded))
 
-    directory = _cache()
+    directory = cache_directory("engines")
     if directory is not None and (stored := _stored(directory, key)):
         try:
             return ctypes.CDLL(str(stored))

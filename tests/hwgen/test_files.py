@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from hwgen.errors import InputError
-from hwgen.files import write_text
+from hwgen.files import cache_directory, write_text
 
 
 def test_a_file_is_written_with_its_directories(tmp_path: Path) -> None:
@@ -33,3 +33,19 @@ def test_a_file_in_the_way_of_a_directory(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="cannot write"):
         write_text(tmp_path / "file" / "x.txt", "")
+
+
+def test_the_cache_directory_follows_xdg(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", "/some/where")
+    assert cache_directory("synthesis") == Path("/some/where/hwgen/synthesis")
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+    assert cache_directory("engines") == Path.home() / ".cache/hwgen/engines"
+
+
+def test_without_a_home_there_is_no_cache_directory(monkeypatch: pytest.MonkeyPatch) -> None:
+    def homeless() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setenv("XDG_CACHE_HOME", "")
+    monkeypatch.setattr(Path, "home", homeless)
+    assert cache_directory("synthesis") is None

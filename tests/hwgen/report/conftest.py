@@ -1,6 +1,7 @@
 import pytest
 
 from hwgen.config import TensorCoreConfig
+from hwgen.report.flow import Flow
 from hwgen.report.measure import Overhead, Stimulus, measure
 from hwgen.synth import libraries, library
 from hwgen.synth.yosys import RECIPES
@@ -12,5 +13,10 @@ def overhead() -> Overhead:
     pair = [TensorCoreConfig(f"{name}-single", name, rows=1, columns=1, groups=1) for name in ("nvfp4", "mixfp4")]
     cells = library.load(libraries.path("generic7"))
     return measure(
-        *pair, cells, [RECIPES["area"]], stimulus=Stimulus(streams=64, tiles=2, steps_per_tile=8), runs=3, vectors=2000
+        *pair,
+        Flow(cells),
+        [RECIPES["area"]],
+        stimulus=Stimulus(streams=64, tiles=2, steps_per_tile=8),
+        runs=3,
+        vectors=2000,
     )

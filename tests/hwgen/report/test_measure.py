@@ -6,8 +6,10 @@ import pytest
 
 from hwgen.config import NAMED, TensorCoreConfig
 from hwgen.errors import InputError, ToolError
-from hwgen.report import measure as module
-from hwgen.report.measure import VECTORS, Overhead, Stimulus, clock_period, fingerprint, measure, typical_run
+from hwgen.report.checks import VECTORS
+from hwgen.report.flow import Design, Flow
+from hwgen.report.measure import Overhead, Stimulus, clock_period, fingerprint, measure, typical_run
+from hwgen.rtl.tensor_core import TensorCore
 from hwgen.synth import area, libraries, library
 from hwgen.synth.area import BLOCKS, ENTERING, Job, Source, plan
 from hwgen.synth.cache import Cache
@@ -123,7 +125,7 @@ def test_a_miscompiled_netlist_gives_no_figures(monkeypatch: pytest.MonkeyPatch,
     with pytest.raises(ToolError, match=r"of (nv|mix)fp4-single differs from the golden model"):
         measure(
             *pair,
-            CELLS,
+            Flow(CELLS),
             [RECIPES["area"]],
             stimulus=Stimulus(streams=64, tiles=1, steps_per_tile=4),
             runs=1,
@@ -148,7 +150,7 @@ def test_shared_blocks_cancel_and_the_smallest_is_the_smallest(overhead: Overhea
 
 def test_no_net_of_the_assembled_core_has_more_loads_than_the_report_says() -> None:
     config = TensorCoreConfig("x", "mixfp4", rows=3, columns=2, groups=1)
-    source = module._sources(config)["tensor_core"]
+    source = Design(config, TensorCore).source
     bodies = area.run(plan("x", source, [RECIPES["area"]], [0]), CELLS, cache=Cache(None))
     modules = {module: body for (_, module, _, _), body in bodies.items()}
     netlist = link(area.buffered(modules, source, CELLS), "tensor_core", CELLS)
@@ -184,7 +186,7 @@ def test_every_run_is_checked_on_enough_vectors(overhead: Overhead) -> None:
 
 
 def test_each_module_takes_the_recipe_that_suits_it() -> None:
-    source = module._sources(NAMED["nvfp4-small"])["tensor_core"]
+    source = Design(NAMED["nvfp4-small"], TensorCore).source
     jobs = [job for job in plan("x", source, RECIPES.values(), [1]) if job.module in ("scale_product", "dot_product")]
     gate = {"NAND2_XP33": {"type": "NAND2_XP33"}}
     bodies = {
@@ -198,8 +200,8 @@ def test_each_module_takes_the_recipe_that_suits_it() -> None:
     bodies[next(job for job in jobs if (job.module, job.recipe.name) == ("scale_product", "area")).identity] = {
         "cells": {}
     }
-    found = area.smallest(jobs, bodies, CELLS)
-    assert {key[1]: how.name for key, how in found.items()} == {"scale_product": "area", "dot_product": "speed"}
+    found = area.ranked(jobs, bodies, CELLS)
+    assert {key[1]: hows[0].name for key, hows in found.items()} == {"scale_product": "area", "dot_product": "speed"}
 
 
 def test_a_faster_clock_takes_faster_recipes() -> None:
@@ -207,7 +209,7 @@ def test_a_faster_clock_takes_faster_recipes() -> None:
     stimulus = Stimulus(streams=64, tiles=1, steps_per_tile=4)
     fast = measure(
         *pair,
-        CELLS,
+        Flow(CELLS),
         [RECIPES[name] for name in ("area", "speed")],
         clock_ns=4.5,
         stimulus=stimulus,
@@ -219,7 +221,7 @@ def test_a_faster_clock_takes_faster_recipes() -> None:
     assert chosen["nvfp4-single"]["tensor_core"] == "area"
     assert max(_find(fast, "core", "critical path").values.values()) <= 4.5
     with pytest.raises(InputError, match=r"clock of 1 ns: the critical path is"):
-        measure(*pair, CELLS, [RECIPES["area"]], clock_ns=1.0, stimulus=stimulus, runs=1, vectors=2000)
+        measure(*pair, Flow(CELLS), [RECIPES["area"]], clock_ns=1.0, stimulus=stimulus, runs=1, vectors=2000)
 
 
 def test_interleaved_tiles_are_measured_too() -> None:
@@ -229,7 +231,7 @@ def test_interleaved_tiles_are_measured_too() -> None:
         for name in ("nvfp4", "mixfp4")
     ]
     stimulus = Stimulus(streams=64, tiles=1, steps_per_tile=4)
-    found = measure(*pair, CELLS, [RECIPES["area"]], stimulus=stimulus, runs=1, vectors=2000)
+    found = measure(*pair, Flow(CELLS), [RECIPES["area"]], stimulus=stimulus, runs=1, vectors=2000)
     assert found.conditions["checked_against_golden"]["nvfp4-loop"]["results"] == 128
 
 
@@ -261,9 +263,9 @@ def test_paired_statistics() -> None:
 def test_pairs_that_cannot_be_compared() -> None:
     small, large = NAMED["nvfp4-small"], NAMED["mixfp4-blackwell"]
     with pytest.raises(InputError, match=r"nvfp4-small and mixfp4-blackwell differ in rows \(4 and 8\)"):
-        measure(small, large, CELLS)
+        measure(small, large, Flow(CELLS))
     with pytest.raises(InputError, match=r"both 'nvfp4-small'"):
-        measure(small, small, CELLS)
+        measure(small, small, Flow(CELLS))
 
 
 def test_a_library_without_flip_flops() -> None:
@@ -271,7 +273,7 @@ def test_a_library_without_flip_flops() -> None:
         CELLS, cells={name: cell for name, cell in CELLS.cells.items() if cell.sequential is None}
     )
     with pytest.raises(InputError, match="flip-flop"):
-        measure(NAMED["nvfp4-small"], NAMED["mixfp4-small"], gates)
+        measure(NAMED["nvfp4-small"], NAMED["mixfp4-small"], Flow(gates))
 
 
 def test_the_clock() -> None:
@@ -318,6 +320,6 @@ def test_stimulus_is_the_same_tensors_for_both() -> None:
     again = stimulus.steps(config, "mixfp4")
     np.testing.assert_array_equal(own[1].bits(), again[1].bits())
     assert np.array([steps.c for steps in own]).std() > 100
-    assert module.Stimulus(seed=2, streams=2, tiles=1, steps_per_tile=2).steps(config, "mixfp4")[0].bits().shape == (
+    assert Stimulus(seed=2, streams=2, tiles=1, steps_per_tile=2).steps(config, "mixfp4")[0].bits().shape == (
         own[0].bits().shape
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hwgen.synth import area, libraries, library
-from hwgen.synth.cache import Cache, default_directory
+from hwgen.synth.cache import Cache
 from hwgen.synth.yosys import RECIPES, fingerprint
 
 KEY = "ab" + 62 * "0"
@@ -54,13 +54,6 @@ def test_a_directory_that_cannot_be_written_costs_nothing_but_time(tmp_path: Pat
     cache = Cache(tmp_path / "file")
     cache.put(KEY, BODY)
     assert cache.get(KEY) is None
-
-
-def test_the_directory_follows_xdg(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", "/some/where")
-    assert default_directory() == Path("/some/where/hwgen/synthesis")
-    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
-    assert default_directory() == Path.home() / ".cache/hwgen/synthesis"
 
 
 def test_the_key_is_everything_that_decides_the_result() -> None:

@@ -1,0 +1,145 @@
+"""Netlists against the golden model: gate-level simulation, every result compared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwgen.config import TensorCoreConfig
+from hwgen.errors import ToolError
+from hwgen.formats import BLOCK_SIZE
+from hwgen.synth.activity import Activity, simulate
+from hwgen.synth.netlist import Netlist
+from sim import golden
+from sim.steps import Steps, random_steps
+
+__all__ = ["VECTORS", "check_core", "check_lanes", "core_activity", "lane_activity"]
+
+VECTORS = 100_000
+"""Results of every netlist that are compared with the golden model, at least."""
+
+
+def core_activity(
+    netlist: Netlist,
+    config: TensorCoreConfig,
+    streams: Sequence[Steps],
+    expected: Sequence[NDArray[np.uint32]],
+) -> tuple[Activity, int]:
+    """Simulate a core's netlist on all streams.
+
+    Parameters
+    ----------
+    netlist
+        The core.
+    config
+        Its configuration.
+    streams
+        Steps of each stream, all of one length.
+    expected
+        Results of each stream, `sim.steps.Steps.expected`.
+
+    Returns
+    -------
+    tuple
+        Its switching, and the number of results compared.
+
+    Raises
+    ------
+    ToolError
+        A result is not the golden model's.
+    """
+    # After the last step the stream begins again, so that every cycle that counts has a step in every stage.
+    order = np.arange(len(streams[0]) + config.latency) % len(streams[0])
+    payload = np.stack([steps.bits()[order] for steps in streams], axis=1)
+    ones = np.ones((*payload.shape[:2], 1), np.uint8)
+    activity = simulate(
+        netlist,
+        {"step__payload": payload, "step__valid": ones, "result__ready": ones, "rst": 1 - ones},
+        warmup=config.latency,
+    )
+    answered = activity.outputs["result__valid"][:, :, 0].astype(bool)
+    bits = activity.outputs["result__payload"]
+    checked = 0
+    for index, wanted in enumerate(expected):
+        words = np.packbits(bits[answered[:, index], index], axis=1, bitorder="little").view("<u4")
+        if not np.array_equal(words.reshape(-1, config.rows, config.columns), wanted):
+            raise ToolError(f"the netlist of {config.name} differs from the golden model; its figures are void")
+        checked += wanted.size
+    return activity, checked
+
+
+def lane_activity(netlist: Netlist, config: TensorCoreConfig, streams: Sequence[Steps]) -> tuple[Activity, int]:
+    """Simulate a lane array's netlist on the first rows of every step; as `core_activity`."""
+    stimulus: dict[str, NDArray[np.uint8]] = {}
+    factors = []
+    for side in "ab":
+        # (blocks, streams, 16) and (blocks, streams): the first row's blocks, in the order of the steps.
+        codes = np.stack([getattr(steps, f"{side}_codes")[:, 0].reshape(-1, BLOCK_SIZE) for steps in streams], 1)
+        tags = np.stack([getattr(steps, f"{side}_scales")[:, 0].reshape(-1) >> 7 for steps in streams], 1)
+        spread = np.unpackbits(codes[..., None], axis=-1, bitorder="little")[..., :4]
+        stimulus[f"{side}_codes"] = spread.reshape(*codes.shape[:2], -1)
+        if config.block_format.tagged:
+            stimulus[f"{side}_tag"] = tags[..., None]
+        # E1M2 decodes to integers, its factor 2 included: half-units without it.
+        e1m2 = config.block_format.tagged & tags[..., None].astype(bool)
+        factors.append(np.where(e1m2, golden.decode_e1m2(codes), 2 * golden.decode_e2m1(codes)))
+    activity = simulate(netlist, stimulus)
+    expected = (factors[0] * factors[1]).sum(axis=-1)
+    bits = activity.outputs["sum"].astype(np.int64)
+    weights = 1 << np.arange(bits.shape[-1])
+    weights[-1] *= -1
+    if not np.array_equal(bits @ weights, expected):
+        raise ToolError(f"the lane array of {config.name} differs from the golden model; its figures are void")
+    return activity, expected.size
+
+
+@lru_cache(maxsize=4)
+def _core_vectors(config: TensorCoreConfig, vectors: int) -> tuple[list[Steps], list[NDArray[np.uint32]]]:
+    """Streams of random steps with at least ``vectors`` results, and the results."""
+    rng = np.random.default_rng(0)
+    # Four steps in five have a result; a few more, so that every stream is alike.
+    count = vectors // (256 * config.rows * config.columns) * 3 // 2 + 8
+    streams = [random_steps(config, count, rng) for _ in range(256)]
+    return streams, [steps.expected() for steps in streams]
+
+
+@lru_cache(maxsize=4)
+def _lane_vectors(config: TensorCoreConfig, vectors: int) -> list[Steps]:
+    """Streams of random steps of a single element with at least ``vectors`` blocks."""
+    rng = np.random.default_rng(1)
+    single = replace(config, rows=1, columns=1)
+    return [random_steps(single, vectors // (512 * config.groups) + 1, rng) for _ in range(512)]
+
+
+def check_core(netlist: Netlist, config: TensorCoreConfig, vectors: int = VECTORS) -> int:
+    """Compare a core's netlist with the golden model on random steps that seek out its corners.
+
+    Parameters
+    ----------
+    netlist
+        The core.
+    config
+        Its configuration.
+    vectors
+        Results to compare, at least.
+
+    Returns
+    -------
+    int
+        The number of results compared.
+
+    Raises
+    ------
+    ToolError
+        A result is not the golden model's.
+    """
+    return core_activity(netlist, config, *_core_vectors(config, vectors))[1]
+
+
+def check_lanes(netlist: Netlist, config: TensorCoreConfig, vectors: int = VECTORS) -> int:
+    """Compare a lane array's netlist with the golden model on random blocks; as `check_core`."""
+    return lane_activity(netlist, config, _lane_vectors(config, vectors))[1]

@@ -1,0 +1,59 @@
+"""From the smallest netlists of a design to its fastest, one module after another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from hwgen.synth.netlist import Netlist
+from hwgen.synth.timing import Timing, analyse
+from hwgen.synth.yosys import Recipe
+
+__all__ = ["walk"]
+
+_GAIN = 0.01
+
+
+def walk(
+    recipes: Mapping[str, Sequence[Recipe]], linked: Callable[[Mapping[str, Recipe]], Sequence[Netlist]]
+) -> Iterator[tuple[dict[str, Recipe], float]]:
+    """Give up area for delay, step by step.
+
+    The module with the largest share of the critical path is the first to take a larger recipe, the least one
+    that makes the path 1 % shorter; if none does, the module with the next largest share. The walk ends where
+    no module has one.
+
+    Parameters
+    ----------
+    recipes
+        For every module its recipes, the smallest first.
+    linked
+        The design with the given recipe for each module, in one or several variants.
+
+    Yields
+    ------
+    tuple
+        A recipe for every module, and the critical path in ns, the longest of the variants'.
+    """
+
+    def slowest(choice: Mapping[str, Recipe]) -> Timing:
+        return max((analyse(netlist) for netlist in linked(choice)), key=lambda found: found.delay)
+
+    def faster(choice: Mapping[str, Recipe], than: Timing) -> tuple[dict[str, Recipe], Timing] | None:
+        shares: dict[str, float] = {}
+        for path, delay in than.path_by_block.items():
+            module = path.rsplit("/", 1)[-1]
+            shares[module] = shares.get(module, 0.0) + delay
+        for module in sorted(shares.keys() & recipes.keys(), key=lambda name: (-shares[name], name)):
+            for how in recipes[module][recipes[module].index(choice[module]) + 1 :]:
+                trial = {**choice, module: how}
+                found = slowest(trial)
+                if found.delay < (1 - _GAIN) * than.delay:
+                    return trial, found
+        return None
+
+    choice = {module: among[0] for module, among in recipes.items()}
+    step: tuple[dict[str, Recipe], Timing] | None = choice, slowest(choice)
+    while step is not None:
+        choice, timing = step
+        yield choice, timing.delay
+        step = faster(choice, timing)
