@@ -266,6 +266,7 @@ class _MismatchError(Exception):
     multiple=True,
     help="Liberty file instead, plain or gzip; repeat it for a library of several files.",
 )
+@click.option("--dont-use", multiple=True, help="Cells to leave alone, with wildcards; repeat it for several.")
 @click.option("--recipe", "recipe_name", help=f"One of: {', '.join(RECIPES)}.  [default: the best for each module]")
 @click.option("--clock", type=float, help="Clock period in ns.  [default: what both designs meet, with 5 % to spare]")
 @click.option("--tensors", "kind", type=click.Choice(tensors.KINDS), default=tensors.KINDS[0], show_default=True)
@@ -290,6 +291,7 @@ def compare(
     candidate: str | None,
     library_name: str,
     liberty: tuple[Path, ...],
+    dont_use: tuple[str, ...],
     recipe_name: str | None,
     clock: float | None,
     kind: str,
@@ -312,7 +314,7 @@ def compare(
     size = size or "small"
     pair = resolve(baseline or f"nvfp4-{size}"), resolve(candidate or f"mixfp4-{size}")
     how = None if recipe_name is None else [recipe(recipe_name)]
-    cells = library.load(list(liberty) or [libraries.path(library_name)])
+    cells = library.load(list(liberty) or [libraries.path(library_name)]).without(dont_use)
     if clock is not None and not 0 < clock < 1e6:
         raise InputError(f"--clock {clock:g}: must be a period in ns above 0 and below 1e6")
     if jobs == 0:

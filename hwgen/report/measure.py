@@ -116,7 +116,7 @@ def fingerprint(
         for path in sorted(root.rglob("*")):
             if path.suffix in (".py", ".h", ".cc"):
                 digest.update(f"{path.relative_to(root)}\0".encode() + path.read_bytes() + b"\0")
-    given = [baseline, candidate, library.digest, library.name, recipes, clock_ns, stimulus, runs]
+    given = [baseline, candidate, library.digest, library.name, library.unused, recipes, clock_ns, stimulus, runs]
     digest.update(f"{given!r} {_tools()!r}".encode())
     return digest.hexdigest()
 
@@ -269,7 +269,8 @@ def flow_conditions(library: Library, recipes: Sequence[Recipe], used: timing.Ti
             "name": library.name,
             "sha256": library.digest,
             "voltage": library.voltage,
-            "cells": len(library.cells),
+            "cells": len(library.cells) - len(library.unused),
+            "dont_use": list(library.avoided),
         },
         "recipes": [
             {"name": how.name, "carry": how.carry, "abc": list(how.abc), "purpose": how.purpose} for how in recipes

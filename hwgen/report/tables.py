@@ -236,11 +236,12 @@ def markdown(report: dict[str, Any], picture: str) -> str:
         f"{name} {found['results']:,} results and {found['lane sums']:,} lane sums in each of {found['runs']} runs"
         for name, found in conditions["checked_each_run"].items()
     )
+    avoided = f" (not {', '.join(library['dont_use'])})" if library["dont_use"] else ""
     lines += [
         "",
         "## Conditions",
         "",
-        f"- Library: {library['name']}, {library['cells']} cells, {library['voltage']:g} V,"
+        f"- Library: {library['name']}, {library['cells']} cells in use{avoided}, {library['voltage']:g} V,"
         f" sha256 {library['sha256'][:16]}.",
         f"- Synthesis: {tools['synthesis']}; then at most {conditions['largest_fanout']} loads on a net."
         " Recipes to choose from, module by module:",

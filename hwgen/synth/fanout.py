@@ -7,7 +7,8 @@ such trees as a matter of course, so both designs get them before anything is me
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -144,32 +145,20 @@ def _insert(body: dict[str, Any], buffer: Cell, sinks: dict[int, list[_Sink]], t
     count = 0
     for net, found in sinks.items():
         room = max(LIMIT - taken.get(net, 0), 1)
-        while sum(pins for *_, pins in found) > room and not (len(found) == 1 and found[0][2] == 1):
-            heads: list[_Sink] = []
-            for group in _groups(found):
-                highest += 1
-                count += 1
-                for bits, place, _ in group:
-                    bits[place] = highest
-                head = [net]
-                body["cells"][f"$fanout${count}"] = {
-                    "type": buffer.name,
-                    "connections": {input_pin: head, output_pin: [highest]},
-                }
-                heads.append((head, 0, 1))
-            found = sinks[net] = heads
-
-
-def _groups(found: list[_Sink]) -> Iterator[list[_Sink]]:
-    """Sinks in order, in groups of even size with at most `LIMIT` pins behind each."""
-    total = sum(pins for *_, pins in found)
-    share = -(-total // -(-total // LIMIT))
-    group: list[_Sink] = []
-    size = 0
-    for sink in found:
-        if group and size + sink[2] > share:
-            yield group
-            group, size = [], 0
-        group.append(sink)
-        size += sink[2]
-    yield group
+        queue = deque(found)
+        while (excess := sum(pins for *_, pins in queue) - room) > 0 and (len(queue) > 1 or queue[0][2] > 1):
+            highest += 1
+            count += 1
+            size = 0
+            # As few buffers as will do: each takes what is too much, itself included, and waits in line as one load.
+            while queue and size <= excess and (not size or size + queue[0][2] <= LIMIT):
+                bits, place, pins = queue.popleft()
+                bits[place] = highest
+                size += pins
+            head = [net]
+            body["cells"][f"$fanout${count}"] = {
+                "type": buffer.name,
+                "connections": {input_pin: head, output_pin: [highest]},
+            }
+            queue.append((head, 0, 1))
+        sinks[net] = list(queue)

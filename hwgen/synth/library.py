@@ -12,7 +12,8 @@ import hashlib
 import os
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -351,6 +352,8 @@ class Library:
         ``leakage`` in nW.
     wire_load : float or None
         fF per fanout, from a ``wire_load ("per_fanout")`` group without resistance (our own libraries).
+    avoided : tuple of str
+        Patterns of `without`, by which cells became ``dont_use``.
     """
 
     name: str
@@ -360,6 +363,35 @@ class Library:
     cells: dict[str, Cell]
     units: dict[str, float]
     wire_load: float | None = None
+    avoided: tuple[str, ...] = ()
+
+    @property
+    def unused(self) -> list[str]:
+        """Cells that synthesis is to leave alone."""
+        return [cell.name for cell in self.cells.values() if cell.dont_use]
+
+    def without(self, patterns: Sequence[str]) -> Library:
+        """The library with some more of its cells marked ``dont_use``.
+
+        Parameters
+        ----------
+        patterns : sequence of str
+            Names of cells, with the wildcards of a shell (``*``, ``?``, ``[...]``).
+
+        Raises
+        ------
+        InputError
+            A pattern that no cell matches.
+        """
+        avoided = set()
+        for pattern in patterns:
+            found = [name for name in self.cells if fnmatchcase(name, pattern)]
+            if not found:
+                some = ", ".join(list(self.cells)[:3])
+                raise InputError(f"dont_use {pattern!r}: matches no cell of {self.name}; its cells are {some}, ...")
+            avoided.update(found)
+        cells = {name: replace(cell, dont_use=cell.dont_use or name in avoided) for name, cell in self.cells.items()}
+        return replace(self, cells=cells, avoided=(*self.avoided, *patterns))
 
     def inverters(self) -> list[Cell]:
         """Inverters that may be used, smallest first."""

@@ -97,7 +97,7 @@ RECIPES = {
         Recipe(
             "adders",
             "ripple",
-            ("strash", "emap -a", *_BUFFERS, "dnsize", "stime -p"),
+            ("strash", "ifraig", "dc2 -b", "emap -a", *_BUFFERS, "dnsize", "stime -p"),
             "smallest area with the library's full and half adders: keeps the compressors as they are described",
             multiple_outputs=True,
         ),
@@ -178,8 +178,7 @@ def fingerprint(
     verilog: str, top: str, library: Library, how: Recipe, boxes: Sequence[str] = (), variant: int = 0
 ) -> str:
     """Digest of everything that decides the result of `synthesise`."""
-    unused = [cell.name for cell in library.cells.values() if cell.dont_use]
-    scripts = _scripts(top, boxes, unused, how)
+    scripts = _scripts(top, boxes, library.unused, how)
     parts = [verilog, library.digest, *how.abc, *scripts, _RIPPLE, _RUNNER, str(variant), tool_version()]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
@@ -222,7 +221,6 @@ def synthesise(
     ToolError
         The tool failed or ran out of time; the message has its last words.
     """
-    unused = [cell.name for cell in library.cells.values() if cell.dont_use]
     with tempfile.TemporaryDirectory(prefix="hwgen-", dir=_plain_directory()) as place:
         # Fixed names in a directory of its own: no path of the user's ever becomes part of a script.
         directory = Path(place)
@@ -230,7 +228,7 @@ def synthesise(
         (directory / "cells.lib").write_text(_cells(library.paths, library.digest), encoding="utf-8")
         (directory / "abc.script").write_text("\n".join(how.abc) + "\n", encoding="utf-8")
         (directory / "ripple.v").write_text(_RIPPLE, encoding="utf-8")
-        for name, text in zip(("first.ys", "second.ys"), _scripts(top, boxes, unused, how), strict=True):
+        for name, text in zip(("first.ys", "second.ys"), _scripts(top, boxes, library.unused, how), strict=True):
             (directory / name).write_text(text, encoding="utf-8")
         log = _run(directory, variant, time_limit, f"synthesis of {top} (recipe {how.name})")
         mapped = directory / "mapped.json"

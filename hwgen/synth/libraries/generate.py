@@ -5,8 +5,9 @@ writes nothing and fails where a committed file differs.
 
 The tables
 ----------
-One row per cell. ``state`` holds a flip-flop's next state and asynchronous pins, ``pins_ff`` the input pins
-with their capacitances in fF, ``source`` where the figures come from. Areas are in um2, leakage in nW,
+One row per cell; a further output of the same cell has a row of its own, without area, leakage and pins.
+``state`` holds a flip-flop's next state and asynchronous pins, ``pins_ff`` the input pins with their capacitances
+in fF, ``source`` where the figures come from. Areas are in um2, leakage in nW,
 energies in fJ per transition (``energy_fj``: of the output; ``pin_energy_fj``: of a data input, mean;
 ``clock_energy_fj``: of the clock), loads in fF, times in ns. For a rising output, with the input slew s and
 the load c,
@@ -48,6 +49,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import itertools
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -117,7 +119,7 @@ def read_table(name: str) -> list[dict[str, str]]:
     Returns
     -------
     list of dict
-        One per cell, keyed by column, as text; the columns' units are in the module's docstring.
+        One per output of a cell, keyed by column, as text; the columns' units are in the module's docstring.
     """
     with open(_HERE / f"{name}.csv", encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
@@ -139,8 +141,8 @@ def liberty(name: str) -> str:
     """
     process = _PROCESSES[name]
     lines = [f"library ({name}) {{", *_indent(_header(process))]
-    for row in read_table(name):
-        lines += ["", *_indent(_cell(row, process))]
+    for _, rows in itertools.groupby(read_table(name), key=lambda row: row["cell"]):
+        lines += ["", *_indent(_cell(list(rows), process))]
     return "\n".join([*lines, "}", ""])
 
 
@@ -235,7 +237,8 @@ def _header(process: _Process) -> Iterator[str]:
     )
 
 
-def _cell(row: dict[str, str], process: _Process) -> Iterator[str]:
+def _cell(rows: Sequence[dict[str, str]], process: _Process) -> Iterator[str]:
+    row = rows[0]
     pins = {pin: float(load) for pin, load in (item.split("=") for item in row["pins_ff"].split())}
     state = dict(item.split("=") for item in row["state"].split(";")) if row["state"] else {}
     asynchronous = {state[role].lstrip("!") for role in ("clear", "preset") if role in state}
@@ -248,7 +251,8 @@ def _cell(row: dict[str, str], process: _Process) -> Iterator[str]:
         for pin, load in pins.items():
             role = "clock" if state and pin == _CLOCK else "async" if pin in asynchronous else "data"
             yield from _group(f"pin ({pin})", _input(row, process, load, role if state else ""))
-        yield from _group(f"pin ({row['output']})", _output(row, process, tuple(pins), bool(state)))
+        for output in rows:
+            yield from _group(f"pin ({output['output']})", _output(output, process, tuple(pins), bool(state)))
 
     return _group(f"cell ({row['cell']})", body())
 

@@ -24,6 +24,8 @@ FUNCTIONS = {
     "INV", "BUF", "NAND2", "NAND3", "NAND4", "NOR2", "NOR3", "NOR4", "AND2", "AND3", "OR2", "OR3",
     "AOI21", "AOI22", "OAI21", "OAI22", "AO21", "OA21", "XOR2", "XNOR2", "MAJ3", "TIEHI", "TIELO",
 }  # fmt: skip
+# Where full and half adders are small enough to pay (asap7: 0.6 of two XOR and a majority gate), they are there.
+ADDERS = {"generic7": {"FA", "HA"}, "generic130": set()}
 FLOPS = {"generic7": {"DFF", "DFFQN", "DFFSRQN"}, "generic130": {"DFF", "DFFR", "DFFE"}}
 
 DESIGN = """
@@ -125,13 +127,17 @@ def test_check_fails_on_a_stale_file_and_writes_nothing(
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_row_is_sourced_and_complete(name: str) -> None:
-    cells = [row["cell"] for row in rows(name)]
-    assert 30 <= len(cells) == len(set(cells)) <= 40
+    cells = [row["cell"] for row in rows(name) if row["area_um2"]]
+    assert 30 <= len(cells) == len(set(cells)) <= 50
     for row in rows(name):
         assert ("ASAP7, BSD-3-Clause" if name == "generic7" else "SkyWater PDK, Apache-2.0") in row["source"]
-        assert float(row["area_um2"]) > 0
-        assert float(row["leakage_nw"]) > 0
-        if row["pins_ff"]:
+        if row["area_um2"]:
+            assert float(row["area_um2"]) > 0
+            assert float(row["leakage_nw"]) > 0
+        else:
+            assert row["cell"] in cells
+            assert not row["pins_ff"]
+        if row["energy_fj"]:
             numbers = [float(row[column]) for column in row if column.startswith(("rise_", "fall_"))]
             assert len(numbers) == 12
             assert min(numbers) >= 0
@@ -144,10 +150,12 @@ def test_every_row_is_sourced_and_complete(name: str) -> None:
 def test_functions_and_flip_flops_are_there(name: str) -> None:
     flops = {base(row["cell"]) for row in rows(name) if row["state"]}
     assert flops == FLOPS[name]
-    assert {base(row["cell"]) for row in rows(name)} >= FUNCTIONS
+    assert {base(row["cell"]) for row in rows(name)} >= FUNCTIONS | ADDERS[name]
+    several = {row["cell"] for row in rows(name) if not row["area_um2"]}
+    assert {base(cell) for cell in several} == ADDERS[name]
     for row in rows(name):
         pins = {item.split("=")[0] for item in row["pins_ff"].split()}
-        if not row["state"]:
+        if not row["state"] and row["area_um2"]:
             assert set(parse_expression(row["function"]).names) == pins
 
 
@@ -174,7 +182,8 @@ def test_delay_and_slew_grow_with_load_and_slew(name: str) -> None:
             lines = [line.strip(' "\\,') for line in values.splitlines()]
             tables.append([[float(number) for number in line.split(",")] for line in lines])
     table = np.array(tables)
-    arcs = sum(1 if row["state"] else len(row["pins_ff"].split()) for row in rows(name))
+    inputs = {row["cell"]: len(row["pins_ff"].split()) for row in rows(name) if row["area_um2"]}
+    arcs = sum(1 if row["state"] else inputs[row["cell"]] for row in rows(name))
     assert table.shape == (4 * arcs, 3, 3)
     assert (table > 0).all()
     assert (np.diff(table, axis=2) > 0).all()
@@ -185,7 +194,9 @@ def test_yosys_and_abc_map_a_design_without_a_warning(mapped: tuple[str, Path, s
     name, folder, log = mapped
     before, after = log.split("MAPPING BEGINS\n")[-2:]
     assert "arning" not in before.split("synth -flatten")[0]
-    assert "arning" not in after
+    # What ABC calls a warning is its word for every library with full or half adders.
+    notices = ['ABC: Warning: Detected 2 multi-output cells (for example, "FA_X1").'] if ADDERS[name] else []
+    assert [line for line in after.splitlines() if "arning" in line] == notices
     assert "skipped" not in after
     netlist = (folder / "mapped.v").read_text()
     cells = {row["cell"] for row in rows(name)}

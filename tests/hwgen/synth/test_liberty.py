@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hwgen.errors import InputError
-from hwgen.synth import liberty, library
+from hwgen.synth import liberty, libraries, library
 from hwgen.synth.boolean import parse_expression
 
 
@@ -268,3 +268,16 @@ def test_real(real, real_name):
     clock = flip_flop.pins[flip_flop.clock_pin].capacitance
     assert 0.3 < clock < 3.0
     assert flip_flop.is_rising_edge
+
+
+def test_cells_to_leave_alone() -> None:
+    cells = library.load(libraries.path("generic7"))
+    fewer = cells.without(["AOI*", "FA_X1", "INV_X[24]"])
+    aoi = {name for name in cells.cells if name.startswith("AOI")}
+    assert aoi | {"FA_X1", "INV_X2", "INV_X4"} == set(fewer.unused)
+    assert fewer.avoided == ("AOI*", "FA_X1", "INV_X[24]")
+    assert not cells.unused
+    assert {cell.name for cell in fewer.inverters()} == {"INV_XP33", "INV_X1"}
+    assert set(fewer.without(["XOR2_*"]).unused) > set(fewer.unused)
+    with pytest.raises(InputError, match=r"dont_use 'aoi\*': matches no cell of generic7; its cells are INV_XP33, "):
+        cells.without(["AOI*", "aoi*"])
