@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from hwgen.config import TensorCoreConfig
 from hwgen.errors import ToolError
 from hwgen.formats import BLOCK_SIZE
-from hwgen.synth.activity import Activity, simulate
+from hwgen.synth.activity import Activity, respond, simulate
 from hwgen.synth.netlist import Netlist
 from sim import golden
 from sim.steps import Steps, random_steps
@@ -21,6 +22,29 @@ __all__ = ["VECTORS", "check_core", "check_lanes", "core_activity", "lane_activi
 
 VECTORS = 100_000
 """Results of every netlist that are compared with the golden model, at least."""
+
+
+def _core_inputs(config: TensorCoreConfig, streams: Sequence[Steps]) -> dict[str, NDArray[np.uint8]]:
+    # After the last step the stream begins again, so that every cycle that counts has a step in every stage.
+    order = np.arange(len(streams[0]) + config.latency) % len(streams[0])
+    payload = np.stack([steps.bits()[order] for steps in streams], axis=1)
+    ones = np.ones((*payload.shape[:2], 1), np.uint8)
+    return {"step__payload": payload, "step__valid": ones, "result__ready": ones, "rst": 1 - ones}
+
+
+def _compare_core(
+    outputs: Mapping[str, NDArray[np.uint8]], config: TensorCoreConfig, expected: Sequence[NDArray[np.uint32]]
+) -> int:
+    """Number of results that are right, which is all of them."""
+    answered = outputs["result__valid"][:, :, 0].astype(bool)
+    bits = outputs["result__payload"]
+    checked = 0
+    for index, wanted in enumerate(expected):
+        words = np.packbits(bits[answered[:, index], index], axis=1, bitorder="little").view("<u4")
+        if not np.array_equal(words.reshape(-1, config.rows, config.columns), wanted):
+            raise ToolError(f"the netlist of {config.name} differs from the golden model; its figures are void")
+        checked += wanted.size
+    return checked
 
 
 def core_activity(
@@ -52,28 +76,12 @@ def core_activity(
     ToolError
         A result is not the golden model's.
     """
-    # After the last step the stream begins again, so that every cycle that counts has a step in every stage.
-    order = np.arange(len(streams[0]) + config.latency) % len(streams[0])
-    payload = np.stack([steps.bits()[order] for steps in streams], axis=1)
-    ones = np.ones((*payload.shape[:2], 1), np.uint8)
-    activity = simulate(
-        netlist,
-        {"step__payload": payload, "step__valid": ones, "result__ready": ones, "rst": 1 - ones},
-        warmup=config.latency,
-    )
-    answered = activity.outputs["result__valid"][:, :, 0].astype(bool)
-    bits = activity.outputs["result__payload"]
-    checked = 0
-    for index, wanted in enumerate(expected):
-        words = np.packbits(bits[answered[:, index], index], axis=1, bitorder="little").view("<u4")
-        if not np.array_equal(words.reshape(-1, config.rows, config.columns), wanted):
-            raise ToolError(f"the netlist of {config.name} differs from the golden model; its figures are void")
-        checked += wanted.size
-    return activity, checked
+    activity = simulate(netlist, _core_inputs(config, streams), warmup=config.latency)
+    return activity, _compare_core(activity.outputs, config, expected)
 
 
-def lane_activity(netlist: Netlist, config: TensorCoreConfig, streams: Sequence[Steps]) -> tuple[Activity, int]:
-    """Simulate a lane array's netlist on the first rows of every step; as `core_activity`."""
+def _lane_inputs(config: TensorCoreConfig, streams: Sequence[Steps]) -> tuple[dict[str, NDArray[np.uint8]], Any]:
+    """Blocks of the first rows of every step, and their sums."""
     stimulus: dict[str, NDArray[np.uint8]] = {}
     factors = []
     for side in "ab":
@@ -87,14 +95,25 @@ def lane_activity(netlist: Netlist, config: TensorCoreConfig, streams: Sequence[
         # E1M2 decodes to integers, its factor 2 included: half-units without it.
         e1m2 = config.block_format.tagged & tags[..., None].astype(bool)
         factors.append(np.where(e1m2, golden.decode_e1m2(codes), 2 * golden.decode_e2m1(codes)))
-    activity = simulate(netlist, stimulus)
-    expected = (factors[0] * factors[1]).sum(axis=-1)
-    bits = activity.outputs["sum"].astype(np.int64)
+    return stimulus, (factors[0] * factors[1]).sum(axis=-1)
+
+
+def _compare_lanes(
+    outputs: Mapping[str, NDArray[np.uint8]], config: TensorCoreConfig, expected: NDArray[np.float32]
+) -> int:
+    bits = outputs["sum"].astype(np.int64)
     weights = 1 << np.arange(bits.shape[-1])
     weights[-1] *= -1
     if not np.array_equal(bits @ weights, expected):
         raise ToolError(f"the lane array of {config.name} differs from the golden model; its figures are void")
-    return activity, expected.size
+    return expected.size
+
+
+def lane_activity(netlist: Netlist, config: TensorCoreConfig, streams: Sequence[Steps]) -> tuple[Activity, int]:
+    """Simulate a lane array's netlist on the first rows of every step; as `core_activity`."""
+    stimulus, expected = _lane_inputs(config, streams)
+    activity = simulate(netlist, stimulus)
+    return activity, _compare_lanes(activity.outputs, config, expected)
 
 
 @lru_cache(maxsize=4)
@@ -102,8 +121,8 @@ def _core_vectors(config: TensorCoreConfig, vectors: int) -> tuple[list[Steps], 
     """Streams of random steps with at least ``vectors`` results, and the results."""
     rng = np.random.default_rng(0)
     # Four steps in five have a result; a few more, so that every stream is alike.
-    count = vectors // (256 * config.rows * config.columns) * 3 // 2 + 8
-    streams = [random_steps(config, count, rng) for _ in range(256)]
+    count = vectors // (512 * config.rows * config.columns) * 3 // 2 + 6
+    streams = [random_steps(config, count, rng) for _ in range(512)]
     return streams, [steps.expected() for steps in streams]
 
 
@@ -137,9 +156,11 @@ def check_core(netlist: Netlist, config: TensorCoreConfig, vectors: int = VECTOR
     ToolError
         A result is not the golden model's.
     """
-    return core_activity(netlist, config, *_core_vectors(config, vectors))[1]
+    streams, expected = _core_vectors(config, vectors)
+    return _compare_core(respond(netlist, _core_inputs(config, streams)), config, expected)
 
 
 def check_lanes(netlist: Netlist, config: TensorCoreConfig, vectors: int = VECTORS) -> int:
     """Compare a lane array's netlist with the golden model on random blocks; as `check_core`."""
-    return lane_activity(netlist, config, _lane_vectors(config, vectors))[1]
+    stimulus, expected = _lane_inputs(config, _lane_vectors(config, vectors))
+    return _compare_lanes(respond(netlist, stimulus), config, expected)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import math
 import platform
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -284,25 +284,28 @@ def flow_conditions(library: Library, recipes: Sequence[Recipe], used: timing.Ti
 
 
 def _choose(
-    designs: Mapping[tuple[str, type[Block]], Design], recipes: Sequence[Recipe], clock_ns: float | None, flow: Flow
+    designs: Mapping[tuple[str, type[Block]], Design],
+    recipes: Sequence[Recipe],
+    clock_ns: float | None,
+    flow: Flow,
+    bodies: dict[area.Identity, area.Body],
 ) -> dict[tuple[str, type[Block]], dict[str, Recipe]]:
     """Best against best: for each module of each design the recipe that suits it, by two runs of each.
 
     That is the smallest; a core that is too slow for the clock takes faster ones. A clock that cannot be met is
-    left to `clock_period`.
+    left to `clock_period`. The runs are left in ``bodies``.
     """
     jobs = [job for design in designs.values() for job in design.plan(recipes, _PILOTS)]
-    if len(recipes) == 1:
-        ranked = {(job.key, job.module): list(recipes) for job in jobs}
-        bodies: dict[area.Identity, area.Body] = {}
-    else:
-        bodies = flow.synthesise(jobs, "choice of recipes")
+    if len(recipes) > 1:
+        bodies |= flow.synthesise(jobs, "choice of recipes")
         ranked = area.ranked(jobs, bodies, flow.library)
+    else:
+        ranked = {(job.key, job.module): list(recipes) for job in jobs}
     chosen = {}
     for owner, design in designs.items():
         among = {module: found for (key, module), found in ranked.items() if key == design.key}
         chosen[owner] = {module: found[0] for module, found in among.items()}
-        if clock_ns is None or not bodies or design.kind is not TensorCore:
+        if clock_ns is None or len(recipes) == 1 or design.kind is not TensorCore:
             continue
 
         def linked(choice: Mapping[str, Recipe], design: Design = design) -> list[Netlist]:
@@ -315,71 +318,59 @@ def _choose(
     return chosen
 
 
-@dataclass
-class _Power:
-    """Energy by block of the netlists that power is taken from, and what they were fed with."""
+@dataclass(frozen=True)
+class _Fed:
+    """What the netlists of one configuration did on the operands of one format.
 
-    measured: dict[tuple[str, str], Measured] = field(default_factory=dict)
-    checks: dict[str, dict[str, int]] = field(default_factory=dict)
-    e1m2_share: dict[str, float] = field(default_factory=dict)
+    Parameters
+    ----------
+    energy
+        fJ per cycle by scope, module path and kind.
+    checked
+        Results and lane sums that equal the golden model's.
+    e1m2_share
+        Share of E1M2 blocks in A.
+    """
+
+    energy: dict[str, dict[str, dict[str, float]]]
+    checked: tuple[int, int]
+    e1m2_share: float
 
 
-def _power(
-    configs: Sequence[TensorCoreConfig],
-    netlists: Mapping[tuple[str, str], Netlist],
-    timings: Mapping[tuple[str, str], timing.Timing],
+def _feed(
+    config: TensorCoreConfig,
+    operands: str,
+    core: Netlist,
+    lanes: Netlist,
     stimulus: Stimulus,
     frequency_mhz: float,
-    progress: Callable[[str, int, int], None],
-) -> _Power:
-    """Energy of every scope, on the operands of each configuration and on those of the first.
-
-    NVFP4 tensors are valid on both: the same bits tell the cost of the hardware from that of the data.
-    """
-    result = _Power()
-    shared = configs[0].format
-    feeds = list(dict.fromkeys((config, operands) for config in configs for operands in (config.format, shared)))
-    for number, (config, operands) in enumerate(feeds):
-        progress("gate-level simulation", number, len(feeds))
-        name = config.name
-        streams = stimulus.steps(config, operands)
-        expected = [steps.expected() for steps in streams]
-        energy: dict[str, dict[str, dict[str, float]]] = {}
-        checked = result.checks.setdefault(name, {"results": 0, "lane sums": 0, "mismatches": 0})
-        for scope, kind in (("core", "results"), ("lane array", "lane sums")):
-            netlist, its_timing = netlists[name, scope], timings[name, scope]
-            activity, count_checked = (
-                core_activity(netlist, config, streams, expected)
-                if scope == "core"
-                else lane_activity(netlist, config, streams)
-            )
-            checked[kind] += count_checked
-            energy[scope] = estimate(netlist, its_timing, activity, frequency_mhz).by_block
-            everything = np.ones(netlist.n_cells, bool)
-            energy[scope][area.ENTERING] = _switching(entering_fj(netlist, its_timing, activity, everything))
-            if scope == "core":
-                # One element of many: the mean over the array.
-                elements = config.rows * config.columns
-                within = [path.split("/")[1:2] == ["element"] for path in netlist.blocks]
-                inside = np.array(within)[netlist.cell_block]
-                energy["element"] = {
-                    path: {kind: value / elements for kind, value in energy[scope][path].items()}
-                    for path, is_within in zip(netlist.blocks, within, strict=True)
-                    if is_within
-                }
-                entering = entering_fj(netlist, its_timing, activity, inside)
-                energy["element"][area.ENTERING] = _switching(entering / elements)
-        rates = {"lane array": BLOCK_SIZE, "element": config.depth, "core": config.macs_per_step}
-        for scope, rate in rates.items():
-            key = (name, scope)
-            if operands == config.format:
-                result.measured[key] = Measured(netlists[key], energy[scope], rate)
-                tags = np.concatenate([steps.a_scales.ravel() >> 7 for steps in streams])
-                result.e1m2_share[name] = float(tags.mean())
-            if operands == shared:
-                result.measured[key] = replace(result.measured[key], energy_same_operands_fj=energy[scope])
-    progress("gate-level simulation", len(feeds), len(feeds))
-    return result
+) -> _Fed:
+    """Simulate the core and the lane array of one configuration on the stimulus."""
+    streams = stimulus.steps(config, operands)
+    energy: dict[str, dict[str, dict[str, float]]] = {}
+    core_timing, lane_timing = timing.analyse(core), timing.analyse(lanes)
+    activity, results = core_activity(core, config, streams, [steps.expected() for steps in streams])
+    lane_switching, sums = lane_activity(lanes, config, streams)
+    for scope, netlist, its_timing, seen in (
+        ("core", core, core_timing, activity),
+        ("lane array", lanes, lane_timing, lane_switching),
+    ):
+        energy[scope] = estimate(netlist, its_timing, seen, frequency_mhz).by_block
+        everything = np.ones(netlist.n_cells, bool)
+        energy[scope][area.ENTERING] = _switching(entering_fj(netlist, its_timing, seen, everything))
+    # One element of many: the mean over the array.
+    elements = config.rows * config.columns
+    within = [path.split("/")[1:2] == ["element"] for path in core.blocks]
+    inside = np.array(within)[core.cell_block]
+    energy["element"] = {
+        path: {kind: value / elements for kind, value in energy["core"][path].items()}
+        for path, is_within in zip(core.blocks, within, strict=True)
+        if is_within
+    }
+    entering = entering_fj(core, core_timing, activity, inside)
+    energy["element"][area.ENTERING] = _switching(entering / elements)
+    tags = np.concatenate([steps.a_scales.ravel() >> 7 for steps in streams])
+    return _Fed(energy, (results, sums), float(tags.mean()))
 
 
 def measure(
@@ -426,17 +417,20 @@ def measure(
     library.check_for_synthesis(sequential=True)
     stimulus = stimulus or Stimulus()
     recipes = list(recipes or usable(library))
+    if clock_ns is None:
+        recipes = [how for how in recipes if not how.fast] or recipes
     configs = {config.name: config for config in (baseline, candidate)}
     kinds: tuple[type[Block], ...] = (TensorCore, LaneArray)
     designs = {(name, kind): Design(config, kind) for name, config in configs.items() for kind in kinds}
 
-    chosen = _choose(designs, recipes, clock_ns, flow)
+    bodies: dict[area.Identity, area.Body] = {}
+    chosen = _choose(designs, recipes, clock_ns, flow, bodies)
     jobs = [
         job
         for owner, design in designs.items()
         for job in design.plan({module: [how] for module, how in chosen[owner].items()}, range(runs))
     ]
-    bodies = flow.synthesise(jobs, "synthesis")
+    bodies |= flow.synthesise([job for job in jobs if job.identity not in bodies], "synthesis")
     modules = {
         owner: [design.assembled(bodies, chosen[owner], run, library) for run in range(runs)]
         for owner, design in designs.items()
@@ -467,14 +461,42 @@ def measure(
         for scope, kind in _SCOPES.items()
         for name in configs
     }
-    timings = {key: timing.analyse(netlist) for key, netlist in netlists.items()}
     longest = max(float(np.median(delays[name, "core"])) for name in configs)
     clock_ns = clock_period(clock_ns, longest, library.name)
-    power = _power(list(configs.values()), netlists, timings, stimulus, 1000.0 / clock_ns, flow.progress)
 
-    figures = compare(baseline.name, candidate.name, power.measured, areas, delays, 1000.0 / clock_ns)
+    # NVFP4 tensors are valid on both: the same bits tell the cost of the hardware from that of the data.
+    feeds = list(
+        dict.fromkeys(
+            (config, operands) for config in configs.values() for operands in (config.format, baseline.format)
+        )
+    )
+    given = [
+        (
+            config,
+            operands,
+            netlists[config.name, "core"],
+            netlists[config.name, "lane array"],
+            stimulus,
+            1000 / clock_ns,
+        )
+        for config, operands in feeds
+    ]
+    fed = dict(zip(feeds, flow.each(_feed, given, "gate-level simulation"), strict=True))
+    rates = {"lane array": BLOCK_SIZE, "element": baseline.depth, "core": baseline.macs_per_step}
+    measured = {
+        (name, scope): Measured(
+            netlists[name, scope],
+            fed[config, config.format].energy[scope],
+            rate,
+            fed[config, baseline.format].energy[scope],
+        )
+        for name, config in configs.items()
+        for scope, rate in rates.items()
+    }
+
+    figures = compare(baseline.name, candidate.name, measured, areas, delays, 1000.0 / clock_ns)
     conditions = {
-        **flow_conditions(library, recipes, timings[baseline.name, "core"]),
+        **flow_conditions(library, recipes, timing.analyse(netlists[baseline.name, "core"])),
         "chosen_recipes": {
             name: {module: how.name for kind in kinds for module, how in chosen[name, kind].items()} for name in configs
         },
@@ -488,10 +510,19 @@ def measure(
             "depth": stimulus.steps_per_tile * baseline.depth,
             "c": "gaussian, standard deviation 1000",
             "operands": "the same tensors, quantised to the format of each design",
-            "e1m2_share_of_blocks_of_a": power.e1m2_share,
+            "e1m2_share_of_blocks_of_a": {
+                name: fed[config, config.format].e1m2_share for name, config in configs.items()
+            },
             "delays": "zero (no glitches)",
         },
-        "checked_against_golden": power.checks,
+        "checked_against_golden": {
+            name: {
+                "results": sum(found.checked[0] for (owner, _), found in fed.items() if owner == config),
+                "lane sums": sum(found.checked[1] for (owner, _), found in fed.items() if owner == config),
+                "mismatches": 0,
+            }
+            for name, config in configs.items()
+        },
         "checked_each_run": {
             name: {
                 "results": min(found.checked[0] for found in examined[name]),

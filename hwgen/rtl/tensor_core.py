@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value, unsigned
@@ -25,6 +26,7 @@ def _rows_layout(config: TensorCoreConfig, rows: int, scale_width: int) -> data.
     )
 
 
+@cache
 def step_layout(config: TensorCoreConfig) -> data.StructLayout:
     """Layout of one step as it enters the core.
 

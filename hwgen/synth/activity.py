@@ -11,7 +11,7 @@ are what they are just before the next edge.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,7 +22,7 @@ from hwgen.synth.boolean import Expression
 from hwgen.synth.library import Cell, Sequential
 from hwgen.synth.netlist import CellGroup, Netlist
 
-__all__ = ["MAX_STATE_BITS", "Activity", "simulate", "state_names"]
+__all__ = ["MAX_STATE_BITS", "Activity", "respond", "simulate", "state_names"]
 
 MAX_STATE_BITS = 8
 """Cells with more inputs (and state) have no entry in `Activity.states`."""
@@ -363,10 +363,7 @@ def simulate(netlist: Netlist, stimulus: Mapping[str, Any], warmup: int = 0) -> 
         raise InputError(f"warmup is {warmup}; expected less than the {cycles} cycles of the stimulus")
     program = _compile(netlist)
     words = -(-streams // 64)
-    packed = {name: _pack(values, words) for name, values in arrays.items()}
-    rows = {name: program.row[netlist.ports[name].nets] for name in arrays}
     mask = _pack(np.ones((1, streams, 1), dtype=np.uint8), words)[0, 0]
-    block = max(1, min(cycles, _BLOCK_BYTES // (8 * words * program.n_rows)))
     n_nets = netlist.n_nets
     toggles = np.zeros(program.n_rows, dtype=np.int64)
     ones = np.zeros(program.n_rows, dtype=np.int64)
@@ -376,18 +373,9 @@ def simulate(netlist: Netlist, stimulus: Mapping[str, Any], warmup: int = 0) -> 
         else None
         for variables in program.variables
     ]
-    outputs = {
-        port.name: np.empty((cycles, streams, len(port.nets)), dtype=np.uint8)
-        for port in netlist.ports.values()
-        if port.direction == "output"
-    }
-    values = _initial(program, words)
+    outputs: dict[str, np.ndarray] = {}
     previous: np.ndarray | None = None
-    for first in range(0, cycles, block):
-        last = min(first + block, cycles)
-        history = _run(program, values, packed, rows, first, last)
-        for name, result in outputs.items():
-            result[first:last] = _unpack(history[program.row[netlist.ports[name].nets]], streams)
+    for first, history in _play(netlist, program, arrays, outputs):
         history &= mask
         counted = history[:, max(warmup - first, 0) :].reshape(program.n_rows, -1)
         if counted.shape[1] == 0:
@@ -410,6 +398,39 @@ def simulate(netlist: Netlist, stimulus: Mapping[str, Any], warmup: int = 0) -> 
     assert len(mean_toggles) == n_nets
     states = [None if counts is None else _distribution(counts, samples) for counts in subsets]
     return Activity(mean_toggles, mean_ones, states, outputs, cycles, streams, transitions)
+
+
+def respond(netlist: Netlist, stimulus: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """What a netlist puts out, as `Activity.outputs` of `simulate`, without the counting, in less time."""
+    arrays, _, _ = _check_stimulus(netlist, stimulus)
+    outputs: dict[str, np.ndarray] = {}
+    for _ in _play(netlist, _compile(netlist), arrays, outputs):
+        pass
+    return outputs
+
+
+def _play(
+    netlist: Netlist, program: _Program, arrays: Mapping[str, np.ndarray], outputs: dict[str, np.ndarray]
+) -> Iterator[tuple[int, np.ndarray]]:
+    """Run all cycles, some at a time: the first of them and values of shape (rows, cycles, words).
+
+    `outputs` is filled, whatever is done with the values.
+    """
+    cycles, streams = next(iter(arrays.values())).shape[:2]
+    words = -(-streams // 64)
+    packed = {name: _pack(values, words) for name, values in arrays.items()}
+    rows = {name: program.row[netlist.ports[name].nets] for name in arrays}
+    for port in netlist.ports.values():
+        if port.direction == "output":
+            outputs[port.name] = np.empty((cycles, streams, len(port.nets)), dtype=np.uint8)
+    values = _initial(program, words)
+    block = max(1, min(cycles, _BLOCK_BYTES // (8 * words * program.n_rows)))
+    for first in range(0, cycles, block):
+        last = min(first + block, cycles)
+        history = _run(program, values, packed, rows, first, last)
+        for name, result in outputs.items():
+            result[first:last] = _unpack(history[program.row[netlist.ports[name].nets]], streams)
+        yield first, history
 
 
 def _initial(program: _Program, words: int) -> np.ndarray:

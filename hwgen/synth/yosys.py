@@ -51,6 +51,8 @@ class Recipe:
         What it is good for, one line.
     multiple_outputs
         Only of use where the library has combinational cells with several outputs.
+    fast
+        Spends area on delay: only of use where a clock is asked for.
     """
 
     name: str
@@ -58,6 +60,7 @@ class Recipe:
     abc: tuple[str, ...]
     purpose: str
     multiple_outputs: bool = False
+    fast: bool = False
 
 
 TIME_LIMIT = 600.0
@@ -106,12 +109,14 @@ RECIPES = {
             "ripple",
             (*_CHOICES, *_BUFFERS, "upsize", "dnsize", "stime -p"),
             "as area, then larger drives on the critical path",
+            fast=True,
         ),
         Recipe(
             "speed",
             "kogge-stone",
             ("&get -n", "&st", "&dch", "&nf", "&put", *_BUFFERS, "upsize", "dnsize", "stime -p"),
             "parallel-prefix carries, delay-oriented mapping, larger drives on the critical path",
+            fast=True,
         ),
     )
 }

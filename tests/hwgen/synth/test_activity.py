@@ -233,6 +233,8 @@ def test_blocks_of_cycles(counter, monkeypatch):
     assert np.array_equal(whole.toggles, parts.toggles)
     assert np.array_equal(whole.ones, parts.ones)
     assert all(np.array_equal(p, q) for p, q in zip(whole.states, parts.states, strict=True))
+    assert np.array_equal(whole.outputs["q"], parts.outputs["q"])
+    assert np.array_equal(whole.outputs["q"], activity.respond(counter, stimulus)["q"])
 
 
 @pytest.mark.parametrize(
