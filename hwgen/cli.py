@@ -8,6 +8,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from hwgen import __version__
-from hwgen.config import NAMED, resolve
+from hwgen.config import NAMED, PIPELINE_REGISTERS, TensorCoreConfig, resolve
 from hwgen.errors import InputError, ToolError
 from hwgen.files import cache_directory, check_directory, write_all
-from hwgen.report import plots, tables
+from hwgen.report import curve_tables, form, plots, tables
+from hwgen.report.curve import PIPELINES, draw_curve
+from hwgen.report.curve import RUNS as CURVE_RUNS
 from hwgen.report.flow import Flow
 from hwgen.report.measure import RUNS, Stimulus, fingerprint, measure
 from hwgen.synth import libraries, library
@@ -255,48 +258,70 @@ class _MismatchError(Exception):
     """Hardware and golden model differ."""
 
 
-@cli.command()
-@click.option("--config", "size", help="Size of both designs: nvfp4-SIZE against mixfp4-SIZE.  [default: small]")
-@click.option("--baseline", help="Configuration instead: name or TOML file.")
-@click.option("--candidate", help="Configuration instead: name or TOML file.")
-@click.option("--library", "library_name", default="generic7", show_default=True, help="generic7 or generic130.")
-@click.option(
-    "--liberty",
-    type=click.Path(path_type=Path),
-    multiple=True,
-    help="Liberty file instead, plain or gzip; repeat it for a library of several files.",
-)
-@click.option("--dont-use", multiple=True, help="Cells to leave alone, with wildcards; repeat it for several.")
-@click.option("--recipe", "recipe_name", help=f"One of: {', '.join(RECIPES)}.  [default: the best for each module]")
-@click.option("--clock", type=float, help="Clock period in ns.  [default: what both designs meet, with 5 % to spare]")
-@click.option("--tensors", "kind", type=click.Choice(tensors.KINDS), default=tensors.KINDS[0], show_default=True)
-@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Seed of the tensors.")
-@click.option(
-    "--runs", type=click.IntRange(min=1), default=RUNS, show_default=True, help="Perturbed syntheses of each."
-)
-@click.option("--no-cache", is_flag=True, help="Synthesise anew, and keep nothing.")
-@click.option(
-    "--jobs", type=click.IntRange(min=-1, max=256), default=-1, help="Syntheses at once.  [default: one for each core]"
-)
-@click.option(
-    "--time-limit", type=click.FloatRange(min=1), default=TIME_LIMIT, show_default=True, help="Seconds per synthesis."
-)
-@click.option("--backend", help="joblib back end that runs them, such as threading or dask.  [default: this machine]")
-@click.option("--out", type=click.Path(path_type=Path), default=_REPORTS, show_default=True, help="Directory.")
-@click.option("--name", "stem", default="overhead", show_default=True, help="Name of the report's files.")
-@json_option
-def compare(
-    size: str | None,
-    baseline: str | None,
-    candidate: str | None,
+def _measurement(stem: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Options of every command that synthesises two designs and writes a report."""
+    options = (
+        click.option("--config", "size", help="Size of both designs: nvfp4-SIZE, mixfp4-SIZE.  [default: small]"),
+        click.option("--baseline", help="Configuration instead: name or TOML file."),
+        click.option("--candidate", help="Configuration instead: name or TOML file."),
+        click.option(
+            "--library", "library_name", default="generic7", show_default=True, help="generic7 or generic130."
+        ),
+        click.option(
+            "--liberty",
+            type=click.Path(path_type=Path),
+            multiple=True,
+            help="Liberty file instead, plain or gzip; repeat it for a library of several files.",
+        ),
+        click.option("--dont-use", multiple=True, help="Cells to leave alone, with wildcards; repeat it for several."),
+        click.option("--no-cache", is_flag=True, help="Synthesise anew, and keep nothing."),
+        click.option(
+            "--jobs",
+            type=click.IntRange(min=-1, max=256),
+            default=-1,
+            help="Processes at once.  [default: one for each core]",
+        ),
+        click.option(
+            "--time-limit",
+            type=click.FloatRange(min=1),
+            default=TIME_LIMIT,
+            show_default=True,
+            help="Seconds per synthesis.",
+        ),
+        click.option("--backend", help="joblib back end, such as threading or dask.  [default: this machine]"),
+        click.option("--out", type=click.Path(path_type=Path), default=_REPORTS, show_default=True, help="Directory."),
+        click.option("--name", "stem", default=stem, show_default=True, help="Name of the report's files."),
+        json_option,
+    )
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+def _pair(size: str | None, baseline: str | None, candidate: str | None) -> tuple[TensorCoreConfig, TensorCoreConfig]:
+    if size is not None and (baseline is not None or candidate is not None):
+        raise InputError("--config names both designs: leave --baseline and --candidate out")
+    size = size or "small"
+    return resolve(baseline or f"nvfp4-{size}"), resolve(candidate or f"mixfp4-{size}")
+
+
+def _clock(value: float) -> float:
+    if not 0 < value < 1e6:
+        raise InputError(f"--clock {value:g}: must be a period in ns above 0 and below 1e6")
+    return value
+
+
+def _reported(
+    measured: Callable[[Flow], dict[str, Any]],
+    key: Callable[[library.Library], str],
+    *,
     library_name: str,
     liberty: tuple[Path, ...],
     dont_use: tuple[str, ...],
-    recipe_name: str | None,
-    clock: float | None,
-    kind: str,
-    seed: int,
-    runs: int,
     no_cache: bool,
     jobs: int,
     time_limit: float,
@@ -305,18 +330,8 @@ def compare(
     stem: str,
     as_json: bool,
 ) -> None:
-    """Synthesise two configurations and report what the second costs over the first.
-
-    Writes NAME.md, .csv, .json and .png to the reports directory.
-    """
-    if size is not None and (baseline is not None or candidate is not None):
-        raise InputError("--config names both designs: leave --baseline and --candidate out")
-    size = size or "small"
-    pair = resolve(baseline or f"nvfp4-{size}"), resolve(candidate or f"mixfp4-{size}")
-    how = None if recipe_name is None else [recipe(recipe_name)]
+    """Make a report, or take it from the cache; write its files, print its summary."""
     cells = library.load(list(liberty) or [libraries.path(library_name)]).without(dont_use)
-    if clock is not None and not 0 < clock < 1e6:
-        raise InputError(f"--clock {clock:g}: must be a period in ns above 0 and below 1e6")
     if jobs == 0:
         raise InputError("--jobs 0: must be at least 1, or -1 for one for each core")
     if not time_limit < float("inf"):
@@ -327,31 +342,113 @@ def compare(
         raise InputError(f"--backend {backend!r}: joblib knows {', '.join(known)}")
     check_directory(out)
     kept = Cache(None if no_cache else cache_directory("synthesis"))
-    stimulus = Stimulus(tensors=kind, seed=seed)
-    key = fingerprint(*pair, cells, how, clock, stimulus, runs)
-    report = kept.get(key)
+    digest = key(cells)
+    report = kept.get(digest)
     if report is None:
         with _progress(as_json) as update, parallel_config(backend) if backend else nullcontext():
-            flow = Flow(cells, kept.directory, jobs, time_limit, update)
-            overhead = measure(*pair, flow, how, clock_ns=clock, stimulus=stimulus, runs=runs)
-        report = tables.document(overhead)
-        kept.put(key, report)
-    files = {out / f"{stem}.json": tables.json_text(report).encode(), **_rendered(report, out, stem)}
+            report = measured(Flow(cells, kept.directory, jobs, time_limit, update))
+        kept.put(digest, report)
+    files = {out / f"{stem}.json": form.json_text(report).encode(), **_rendered(report, out, stem)}
     write_all(files)
     if as_json:
-        click.echo(tables.json_text(report), nl=False)
+        click.echo(form.json_text(report), nl=False)
     else:
-        _print_table(*tables.summary(report))
+        _print_table(*_FORMS[report["kind"]][0].summary(report))
         click.echo("  ".join(map(str, files)))
+
+
+@cli.command()
+@_measurement("overhead")
+@click.option("--recipe", "recipe_name", help=f"One of: {', '.join(RECIPES)}.  [default: the best for each module]")
+@click.option("--clock", type=float, help="Clock period in ns.  [default: what both designs meet, with 5 % to spare]")
+@click.option("--tensors", "kind", type=click.Choice(tensors.KINDS), default=tensors.KINDS[0], show_default=True)
+@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Seed of the tensors.")
+@click.option(
+    "--runs", type=click.IntRange(min=1), default=RUNS, show_default=True, help="Perturbed syntheses of each module."
+)
+def compare(
+    size: str | None,
+    baseline: str | None,
+    candidate: str | None,
+    recipe_name: str | None,
+    clock: float | None,
+    kind: str,
+    seed: int,
+    runs: int,
+    **options: Any,
+) -> None:
+    """Synthesise two configurations and report what the second costs over the first.
+
+    Writes NAME.md, .csv, .json and .png to the reports directory.
+    """
+    pair = _pair(size, baseline, candidate)
+    how = None if recipe_name is None else [recipe(recipe_name)]
+    clock = None if clock is None else _clock(clock)
+    stimulus = Stimulus(tensors=kind, seed=seed)
+    _reported(
+        lambda flow: tables.document(measure(*pair, flow, how, clock_ns=clock, stimulus=stimulus, runs=runs)),
+        lambda cells: fingerprint(cells, *pair, how, clock, stimulus, runs),
+        **options,
+    )
+
+
+@cli.command()
+@_measurement("curve")
+@click.option("--clock", "clocks", type=float, multiple=True, help="Clock period in ns; repeat it.  [default: eight]")
+@click.option(
+    "--pipeline",
+    "pipelines",
+    multiple=True,
+    help=f"Registers of a pipeline, with commas, of: {', '.join(PIPELINE_REGISTERS)}; or none. Repeat it."
+    f"  [default: {len(PIPELINES)} pipelines]",
+)
+@click.option(
+    "--runs",
+    type=click.IntRange(min=1),
+    default=CURVE_RUNS,
+    show_default=True,
+    help="Perturbed syntheses of each module.",
+)
+def curve(
+    size: str | None,
+    baseline: str | None,
+    candidate: str | None,
+    clocks: tuple[float, ...],
+    pipelines: tuple[str, ...],
+    runs: int,
+    **options: Any,
+) -> None:
+    """Draw area against delay over pipelines and recipes, and compare at equal clock and at equal area.
+
+    Writes NAME.md, .csv, .json and .png to the reports directory.
+    """
+    pair = _pair(size, baseline, candidate)
+    wanted = [_clock(clock) for clock in clocks]
+    ways = [() if text == "none" else tuple(text.split(",")) for text in pipelines] or list(PIPELINES)
+    # A wrong register is named now, not after the first syntheses.
+    ways = list(dict.fromkeys(replace(pair[0], pipeline=registers).pipeline for registers in ways))
+    _reported(
+        lambda flow: curve_tables.document(draw_curve(*pair, flow, pipelines=ways, clocks_ns=wanted, runs=runs)),
+        lambda cells: fingerprint(cells, "curve", *pair, ways, wanted, runs),
+        **options,
+    )
+
+
+_FORMS: dict[str, tuple[Any, Callable[[dict[str, Any]], bytes]]] = {
+    tables.KIND: (tables, plots.overhead_png),
+    curve_tables.KIND: (curve_tables, plots.curve_png),
+}
+"""Tables and plot of each kind of report."""
 
 
 def _rendered(report: dict[str, Any], out: Path, stem: str) -> dict[Path, bytes]:
     """Everything about a report that follows from its JSON, by file."""
     picture = out / f"{stem}.png"
+    texts, draw = _FORMS[report["kind"]]
     return {
-        out / f"{stem}.md": tables.markdown(report, picture.name).encode(),
-        out / f"{stem}.csv": tables.csv(report).encode(),
-        picture: plots.overhead_png(report),
+        out / f"{stem}.md": texts.markdown(report, picture.name).encode(),
+        out / f"{stem}.csv": texts.csv(report).encode(),
+        picture: draw(report),
     }
 
 
@@ -363,7 +460,7 @@ def report(files: tuple[Path, ...]) -> None:
     if not chosen:
         raise InputError(f"no report in {str(_REPORTS)!r}: 'hwgen synth' writes one")
     for path in chosen:
-        content = tables.load(path)
+        content = form.load(path)
         try:
             rendered = _rendered(content, path.parent, path.stem)
         except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:

@@ -100,24 +100,23 @@ class Stimulus:
         return cut
 
 
-def fingerprint(
-    baseline: TensorCoreConfig,
-    candidate: TensorCoreConfig,
-    library: Library,
-    recipes: Sequence[Recipe] | None,
-    clock_ns: float | None,
-    stimulus: Stimulus,
-    runs: int,
-) -> str:
-    """Digest of everything that decides the result of `measure`, the text of hwgen itself included."""
+def fingerprint(library: Library, *given: Any) -> str:
+    """Digest of everything that decides the result of a measurement, the text of hwgen itself included.
+
+    Parameters
+    ----------
+    library
+        Its cells.
+    given
+        What else it is given, in a form whose ``repr`` tells all.
+    """
     digest = hashlib.sha256()
     for package in (hwgen, sim):
         root = Path(package.__path__[0])
         for path in sorted(root.rglob("*")):
             if path.suffix in (".py", ".h", ".cc"):
                 digest.update(f"{path.relative_to(root)}\0".encode() + path.read_bytes() + b"\0")
-    given = [baseline, candidate, library.digest, library.name, library.unused, recipes, clock_ns, stimulus, runs]
-    digest.update(f"{given!r} {_tools()!r}".encode())
+    digest.update(f"{(library.digest, library.name, library.unused, library.avoided, given)!r} {_tools()!r}".encode())
     return digest.hexdigest()
 
 
@@ -262,8 +261,9 @@ def check_pair(baseline: TensorCoreConfig, candidate: TensorCoreConfig) -> None:
             )
 
 
-def flow_conditions(library: Library, recipes: Sequence[Recipe], used: timing.Timing) -> dict[str, Any]:
+def flow_conditions(library: Library, recipes: Sequence[Recipe]) -> dict[str, Any]:
     """Library, recipes to choose from, assumptions of the timing analysis, and tools, ready for JSON."""
+    wire_load = timing.default_wire_load(library)
     return {
         "library": {
             "name": library.name,
@@ -275,9 +275,9 @@ def flow_conditions(library: Library, recipes: Sequence[Recipe], used: timing.Ti
         "recipes": [
             {"name": how.name, "carry": how.carry, "abc": list(how.abc), "purpose": how.purpose} for how in recipes
         ],
-        "wire_load_ff_per_fanout": used.wire_load,
-        "input_slew_ns": used.input_slew,
-        "output_load_ff": used.output_load,
+        "wire_load_ff_per_fanout": wire_load,
+        "input_slew_ns": timing.default_slew(library, wire_load),
+        "output_load_ff": timing.default_output_load(library),
         "largest_fanout": LIMIT,
         "tools": _tools(),
     }
@@ -496,7 +496,7 @@ def measure(
 
     figures = compare(baseline.name, candidate.name, measured, areas, delays, 1000.0 / clock_ns)
     conditions = {
-        **flow_conditions(library, recipes, timing.analyse(netlists[baseline.name, "core"])),
+        **flow_conditions(library, recipes),
         "chosen_recipes": {
             name: {module: how.name for kind in kinds for module, how in chosen[name, kind].items()} for name in configs
         },

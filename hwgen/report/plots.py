@@ -12,7 +12,7 @@ from hwgen.report.tables import find, find_blocks
 from hwgen.synth.area import ENTERING
 from hwgen.synth.compare import SCOPES
 
-__all__ = ["overhead_png"]
+__all__ = ["curve_png", "overhead_png"]
 
 _COLOURS = {
     "operand decoders": "#0072b2",
@@ -115,7 +115,75 @@ def overhead_png(report: dict[str, Any]) -> bytes:
         f" {conditions['runs']} runs of each",
         fontsize=11,
     )
+    return _png(canvas)
+
+
+def _png(canvas: Canvas) -> bytes:
     buffer = io.BytesIO()
     # No date or version in the file: the same figures give the same bytes.
     canvas.savefig(buffer, dpi=130, metadata={"Software": None})
     return buffer.getvalue()
+
+
+def _staircase(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Points (delay, area) that no other beats, the fastest first."""
+    front: list[tuple[float, float]] = []
+    for delay, area in sorted(points):
+        if not front or area < front[-1][1]:
+            front.append((delay, area))
+    return front
+
+
+def curve_png(report: dict[str, Any]) -> bytes:
+    """Area against critical path of every point, the best of each design, and the overhead at equal clock.
+
+    Returns
+    -------
+    bytes
+        A PNG.
+    """
+    canvas = Canvas(figsize=(13, 5.2), layout="constrained")
+    FigureCanvasAgg(canvas)
+    left, right = canvas.subplots(1, 2, width_ratios=[3, 2])
+    names = [config["name"] for config in report["designs"]]
+    longest = max(entry["limit"]["value"] for entry in report["results"] if entry["metric"] == "area")
+    for name, colour, marker in zip(names, ("#0072b2", "#d55e00"), "os", strict=True):
+        points = [
+            (point["critical path"]["value"], point["area"]["value"])
+            for point in report["points"]
+            if point["configuration"] == name
+        ]
+        front = _staircase(points)
+        left.plot(*zip(*points, strict=True), marker, color=colour, alpha=0.3, markersize=5, linestyle="none")
+        # The best point serves every longer clock.
+        ends = [*front, (max(longest, front[-1][0]) * 1.03, front[-1][1])]
+        left.step(*zip(*ends, strict=True), where="post", color=colour, label=name, linewidth=1.6)
+        left.plot(*zip(*front, strict=True), marker, color=colour, markersize=5, linestyle="none")
+    left.set_xlabel("critical path, ns")
+    left.set_ylabel("area of the core, um2")
+    left.set_title("every pipeline and recipe; lines: the best of each design")
+    left.legend(frameon=False)
+    clocks = [
+        (entry["limit"]["value"], entry["overhead"])
+        for entry in report["results"]
+        if entry["metric"] == "area" and entry["overhead"]["value"] is not None
+    ]
+    for clock, overhead in clocks:
+        value = 100 * overhead["value"]
+        reach = None
+        if overhead["low"] is not None:
+            reach = [[max(value - 100 * overhead["low"], 0)], [max(100 * overhead["high"] - value, 0)]]
+        right.errorbar(clock, value, yerr=reach, fmt="o", color="black", capsize=4, linewidth=1)
+        right.annotate(f"{value:+.1f}", (clock, value), xytext=(6, 4), textcoords="offset points", fontsize=8)
+    right.axhline(0, color="black", linewidth=0.8)
+    right.set_xlabel("clock period, ns")
+    right.set_ylabel(f"area of {names[1]} over {names[0]}, %")
+    right.set_title("overhead at equal clock")
+    for axis in (left, right):
+        axis.spines[["top", "right"]].set_visible(False)
+    conditions = report["conditions"]
+    canvas.suptitle(
+        f"{names[1]} and {names[0]}: whole core, {conditions['library']['name']}, {conditions['runs']} runs of each",
+        fontsize=11,
+    )
+    return _png(canvas)

@@ -1,33 +1,19 @@
-"""A report as a JSON document, and its renderings as CSV and Markdown."""
+"""An overhead as a JSON document, and its renderings as CSV and Markdown."""
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from hwgen.errors import InputError
+from hwgen.report.form import SCHEMA, SCHEMA_VERSION, flow_lines, number, percent, table
 from hwgen.report.measure import Overhead
 from hwgen.synth.compare import SCOPES
 
-__all__ = [
-    "SCHEMA",
-    "SCHEMA_VERSION",
-    "csv",
-    "document",
-    "find",
-    "find_blocks",
-    "json_text",
-    "load",
-    "markdown",
-    "summary",
-]
+__all__ = ["KIND", "csv", "document", "find", "find_blocks", "markdown", "summary"]
 
-SCHEMA = "hwgen-report"
-SCHEMA_VERSION = 2
-"""Version of the JSON schema, see ``docs/report-schema.md``."""
+KIND = "overhead"
+"""``kind`` of these reports."""
 
 _HEADLINES = ("area", "critical path", "total power", "total power, same operands")
 
@@ -37,7 +23,7 @@ def document(overhead: Overhead) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "version": SCHEMA_VERSION,
-        "kind": "overhead",
+        "kind": KIND,
         "designs": [config.as_dict() for config in (overhead.baseline, overhead.candidate)],
         "conditions": overhead.conditions,
         "results": [
@@ -49,37 +35,6 @@ def document(overhead: Overhead) -> dict[str, Any]:
             for figure in overhead.figures
         ],
     }
-
-
-def json_text(report: dict[str, Any]) -> str:
-    """A report as text."""
-    return json.dumps(report, indent=2) + "\n"
-
-
-def load(path: Path) -> dict[str, Any]:
-    """Read a report.
-
-    Raises
-    ------
-    InputError
-        Unreadable, not JSON, or not a report of this schema and version.
-    """
-    try:
-        report = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"report {str(path)!r}: {error.strerror}") from None
-    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise InputError(f"report {str(path)!r}: not JSON: {' '.join(str(error).split())}") from None
-    if not isinstance(report, dict) or report.get("schema") != SCHEMA or report.get("kind") != "overhead":
-        raise InputError(f"report {str(path)!r}: not an overhead report of hwgen (schema {SCHEMA!r})")
-    if report.get("version") != SCHEMA_VERSION:
-        raise InputError(
-            f"report {str(path)!r}: schema version {report.get('version')!r}; this hwgen reads {SCHEMA_VERSION}"
-        )
-    for key in ("designs", "conditions", "results"):
-        if key not in report:
-            raise InputError(f"report {str(path)!r}: {key!r} is missing; write it anew with 'hwgen synth'")
-    return report
 
 
 def find(report: dict[str, Any], scope: str, metric: str, block: str = "total") -> dict[str, Any]:
@@ -115,29 +70,9 @@ def csv(report: dict[str, Any]) -> str:
     return pd.DataFrame(rows).to_csv(index=False, float_format="%.9g", lineterminator="\n")
 
 
-def _number(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 10000 else f"{value:.4g}"
-
-
-def _percent(estimate: dict[str, float | None]) -> str:
-    """An estimate in percent, with its interval if it has one."""
-    value, low, high = (estimate[key] for key in ("value", "low", "high"))
-    if value is None:
-        return ""
-    if low is None or high is None:
-        return f"{100 * value:+.1f} %"
-    return f"{100 * value:+.2f} % [{100 * low:+.2f}, {100 * high:+.2f}]"
-
-
-def _table(header: list[str], rows: list[list[str]], numbers: int) -> list[str]:
-    """Markdown table whose last ``numbers`` columns are right-aligned."""
-    rule = ["---"] * (len(header) - numbers) + ["---:"] * numbers
-    return ["| " + " | ".join(row) + " |" for row in (header, rule, *rows)]
-
-
 def summary(report: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
     """Header and rows of the overheads that most readers come for, a row for each scope."""
-    rows = [[scope, *(_percent(find(report, scope, metric)["overhead"]) for metric in _HEADLINES)] for scope in SCOPES]
+    rows = [[scope, *(percent(find(report, scope, metric)["overhead"]) for metric in _HEADLINES)] for scope in SCOPES]
     return ["overhead", *_HEADLINES], rows
 
 
@@ -146,11 +81,11 @@ def _attribution(report: dict[str, Any], scope: str, names: tuple[str, str]) -> 
     rows = []
     for block, entry in find_blocks(report, scope, "area").items():
         one, other = (entry["values"][name] for name in names)
-        rows.append([block, _number(one), _number(other), f"{other - one:+.1f}", _percent(entry["contribution"])])
+        rows.append([block, number(one), number(other), f"{other - one:+.1f}", percent(entry["contribution"])])
     if rows:
         total = find(report, scope, "area")
         one, other = (total["values"][name] for name in names)
-        rows.append(["total", _number(one), _number(other), f"{other - one:+.1f}", _percent(total["overhead"])])
+        rows.append(["total", number(one), number(other), f"{other - one:+.1f}", percent(total["overhead"])])
     return rows
 
 
@@ -167,7 +102,6 @@ def markdown(report: dict[str, Any], picture: str) -> str:
     baseline, candidate = report["designs"]
     conditions = report["conditions"]
     library, stimulus = conditions["library"], conditions["stimulus"]
-    tools, recipes = conditions["tools"], conditions["recipes"]
     names = (baseline["name"], candidate["name"])
     lines = [
         f"# {names[1]} against {names[0]}",
@@ -179,7 +113,7 @@ def markdown(report: dict[str, Any], picture: str) -> str:
         " perturbation, with its 95 % interval (docs/method.md). **Power has no interval yet**: it is that of one"
         " pair of netlists, the one whose area overhead is nearest to the median, and moves by some percent with it.",
         "",
-        *_table(*summary(report), len(_HEADLINES)),
+        *table(*summary(report), len(_HEADLINES)),
         "",
         "Lane array: 16 lanes with decoders of their own, combinational, one flat module. Element: one processing"
         " element with its registers. Core: the whole array with operand decoders, registers and control.",
@@ -193,26 +127,26 @@ def markdown(report: dict[str, Any], picture: str) -> str:
         "",
         f"![Area and dynamic power by block](<{picture}>)",
     ]
-    own = [[scope, _percent(find(report, scope, "area")["baseline_against_itself"])] for scope in SCOPES]
+    own = [[scope, percent(find(report, scope, "area")["baseline_against_itself"])] for scope in SCOPES]
     if all(row[1] for row in own):
         lines += [
             "",
             f"What the method makes of no difference: {names[0]} against itself, half of its runs against the other"
             f" half ({conditions['runs'] // 2} pairs, so the interval is wider than above).",
             "",
-            *_table(["scope", "area"], own, 1),
+            *table(["scope", "area"], own, 1),
         ]
     for scope in SCOPES:
         rows = _attribution(report, scope, names)
         if rows:
             lines += ["", f"## Where the extra area of the {scope} sits", ""]
-            lines += _table(
+            lines += table(
                 ["block", f"{names[0]}, um2", f"{names[1]}, um2", "extra, um2", "overhead of the whole"], rows, 4
             )
     paths = conditions["critical_path"]
     blocks = list(dict.fromkeys(block for shares in paths.values() for block in shares))
     lines += ["", "## Who holds the critical path of the core", ""]
-    lines += _table(
+    lines += table(
         ["block", *names],
         [[block, *(f"{100 * paths[name].get(block, 0):.0f} %" for name in names)] for block in blocks],
         2,
@@ -220,13 +154,13 @@ def markdown(report: dict[str, Any], picture: str) -> str:
     for scope in SCOPES:
         rows = [
             [entry["metric"], entry["block"], "" if entry["unit"] == "1" else entry["unit"]]
-            + [_number(entry["values"][name]) for name in names]
-            + [_percent(entry["overhead"])]
+            + [number(entry["values"][name]) for name in names]
+            + [percent(entry["overhead"])]
             for entry in report["results"]
             if entry["scope"] == scope
         ]
         lines += ["", f"## {scope.capitalize()}", ""]
-        lines += _table(["metric", "block", "unit", *names, "overhead"], rows, 3)
+        lines += table(["metric", "block", "unit", *names, "overhead"], rows, 3)
     shares = ", ".join(f"{name} {100 * share:.0f} %" for name, share in stimulus["e1m2_share_of_blocks_of_a"].items())
     checked = "; ".join(
         f"{name} {found['results']:,} results and {found['lane sums']:,} lane sums"
@@ -236,26 +170,16 @@ def markdown(report: dict[str, Any], picture: str) -> str:
         f"{name} {found['results']:,} results and {found['lane sums']:,} lane sums in each of {found['runs']} runs"
         for name, found in conditions["checked_each_run"].items()
     )
-    avoided = f" (not {', '.join(library['dont_use'])})" if library["dont_use"] else ""
     lines += [
         "",
         "## Conditions",
         "",
-        f"- Library: {library['name']}, {library['cells']} cells in use{avoided}, {library['voltage']:g} V,"
-        f" sha256 {library['sha256'][:16]}.",
-        f"- Synthesis: {tools['synthesis']}; then at most {conditions['largest_fanout']} loads on a net."
-        " Recipes to choose from, module by module:",
-        *(
-            f"  - `{how['name']}` ({how['purpose']}): {how['carry']} carries; `{'; '.join(how['abc'])}`"
-            for how in recipes
-        ),
+        *flow_lines(conditions),
         *(
             f"- Recipes of {name}: " + ", ".join(f"{module} {how}" for module, how in found.items()) + "."
             for name, found in conditions["chosen_recipes"].items()
         ),
         f"- Hierarchy: {conditions['hierarchy']}.",
-        f"- Timing: {conditions['wire_load_ff_per_fanout']:.3g} fF of wire per fanout, input slew"
-        f" {conditions['input_slew_ns']:.3g} ns, output load {conditions['output_load_ff']:.3g} fF, ideal clock.",
         f"- Power: at {1000 / conditions['clock_ns']:.4g} MHz, from gate-level simulation of the netlists:"
         f" {stimulus['streams']} streams of {stimulus['steps_per_stream']} steps, one step per cycle;"
         f" {stimulus['tensors']} tensors (seed {stimulus['seed']}), K = {stimulus['depth']}; delays:"
@@ -263,8 +187,6 @@ def markdown(report: dict[str, Any], picture: str) -> str:
         f"- Checks: every netlist of every run gave the golden model's bits on random vectors: {each}; and those"
         f" that power is taken from on their streams: {checked}.",
         f"- Spread: {conditions['spread']}.",
-        f"- Tools: hwgen {tools['hwgen']}, Amaranth {tools['amaranth']}, numpy {tools['numpy']},"
-        f" Python {tools['python']}.",
         "",
     ]
     return "\n".join(lines)

@@ -19,7 +19,15 @@ from hwgen.errors import InputError
 from hwgen.synth.library import Library, Table, TableBank
 from hwgen.synth.netlist import Netlist
 
-__all__ = ["PathStep", "Timing", "analyse", "default_slew", "default_wire_load", "net_loads"]
+__all__ = [
+    "PathStep",
+    "Timing",
+    "analyse",
+    "default_output_load",
+    "default_slew",
+    "default_wire_load",
+    "net_loads",
+]
 
 _RISE, _FALL = 0, 1
 _EDGES = ("rise", "fall")
@@ -163,6 +171,12 @@ def default_slew(library: Library, wire_load: float = 0.0) -> float:
     return slew
 
 
+def default_output_load(library: Library) -> float:
+    """Load of an output port in fF: four inputs of the smallest inverter; 0 where the library has none."""
+    inverters = library.inverters()
+    return 4 * inverters[0].pins[inverters[0].inputs[0]].capacitance if inverters else 0.0
+
+
 def net_loads(netlist: Netlist, output_load: float, wire_load: float) -> tuple[np.ndarray, np.ndarray]:
     """Capacitance on every net.
 
@@ -282,7 +296,7 @@ def analyse(
     input_slew : float, optional
         ns at input ports; `default_slew` if not given.
     output_load : float, optional
-        fF at output ports; four inputs of the smallest inverter if not given.
+        fF at output ports; `default_output_load` if not given.
     wire_load : float, optional
         fF per fanout; `default_wire_load` if not given.
     clock_slew : float, optional
@@ -305,8 +319,7 @@ def analyse(
     if clock_slew is None:
         clock_slew = default_slew(library, wire_load)
     if output_load is None:
-        inverters = library.inverters()
-        output_load = 4 * inverters[0].pins[inverters[0].inputs[0]].capacitance if inverters else 0.0
+        output_load = default_output_load(library)
     given = {
         "wire_load": wire_load,
         "input_slew": input_slew,

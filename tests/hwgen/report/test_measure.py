@@ -237,8 +237,8 @@ def test_interleaved_tiles_are_measured_too() -> None:
 
 def test_the_fingerprint_knows_what_decides_a_result() -> None:
     pair = NAMED["nvfp4-small"], NAMED["mixfp4-small"]
-    given = [*pair, CELLS, None, None, Stimulus(), 16]
-    other = {0: pair[1], 3: [RECIPES["area"]], 4: 5.0, 5: Stimulus(seed=2), 6: 8}
+    given = [CELLS, *pair, None, None, Stimulus(), 16]
+    other = {0: CELLS.without(["FA_X1"]), 1: pair[1], 3: [RECIPES["area"]], 4: 5.0, 5: Stimulus(seed=2), 6: 8}
     keys = {fingerprint(*given)} | {
         fingerprint(*[other.get(place, value) if place == changed else value for place, value in enumerate(given)])
         for changed in other

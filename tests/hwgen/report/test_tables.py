@@ -7,7 +7,7 @@ import matplotlib.image
 import pytest
 
 from hwgen.errors import InputError
-from hwgen.report import plots, tables
+from hwgen.report import form, plots, tables
 from hwgen.report.measure import Overhead
 from hwgen.synth.compare import SCOPES
 
@@ -40,17 +40,17 @@ def test_the_document_holds_what_the_schema_says(overhead: Overhead) -> None:
 def test_a_report_is_read_back(overhead: Overhead, tmp_path: Path) -> None:
     report = tables.document(overhead)
     path = tmp_path / "report.json"
-    path.write_text(tables.json_text(report), encoding="utf-8")
-    assert tables.load(path) == report
-    assert tables.markdown(tables.load(path), "x.png") == tables.markdown(report, "x.png")
+    path.write_text(form.json_text(report), encoding="utf-8")
+    assert form.load(path) == report
+    assert tables.markdown(form.load(path), "x.png") == tables.markdown(report, "x.png")
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
         ("{", "not JSON"),
-        ("[]", "not an overhead report"),
-        ('{"schema": "other"}', "not an overhead report"),
+        ("[]", "not a report of hwgen"),
+        ('{"schema": "other"}', "not a report of hwgen"),
         ('{"schema": "hwgen-report", "kind": "overhead", "version": 99}', "schema version 99; this hwgen reads 2"),
         ('{"schema": "hwgen-report", "kind": "overhead", "version": 2}', "'designs' is missing"),
         ("[" * 100000, "not JSON"),
@@ -60,10 +60,10 @@ def test_what_is_not_a_report(tmp_path: Path, content: str, message: str) -> Non
     path = tmp_path / "report.json"
     path.write_text(content)
     with pytest.raises(InputError, match=message) as caught:
-        tables.load(path)
+        form.load(path)
     assert "\n" not in str(caught.value)
     with pytest.raises(InputError, match="No such file"):
-        tables.load(tmp_path / "absent.json")
+        form.load(tmp_path / "absent.json")
 
 
 def test_csv_has_a_row_for_each_figure(overhead: Overhead) -> None:
@@ -107,4 +107,4 @@ def test_the_plot_is_a_picture_and_the_same_every_time(overhead: Overhead) -> No
     assert picture.shape[0] > 400
     assert picture.shape[1] > 800
     assert picture.std() > 0.05
-    assert content == plots.overhead_png(json.loads(tables.json_text(report)))
+    assert content == plots.overhead_png(json.loads(form.json_text(report)))

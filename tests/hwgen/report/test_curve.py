@@ -1,0 +1,127 @@
+import itertools
+import json
+
+import numpy as np
+import pytest
+
+from hwgen.config import NAMED, TensorCoreConfig
+from hwgen.errors import InputError
+from hwgen.report import curve as module
+from hwgen.report import curve_tables, form, plots
+from hwgen.report.curve import PIPELINES, Curve, best_at, draw_curve
+from hwgen.report.flow import Flow
+from hwgen.synth import libraries, library
+from hwgen.synth.yosys import RECIPES
+
+pytestmark = pytest.mark.xdist_group("measurement")
+CELLS = library.load(libraries.path("generic7"))
+PAIR = [TensorCoreConfig(f"{name}-single", name, rows=1, columns=1, groups=1) for name in ("nvfp4", "mixfp4")]
+WAYS = [("operands", "terms"), ("operands", "terms", "total")]
+
+
+@pytest.fixture(scope="session")
+def curve() -> Curve:
+    """Curves of the smallest pair of cores."""
+    return draw_curve(
+        *PAIR, Flow(CELLS), [RECIPES[name] for name in ("area", "speed")], pipelines=WAYS, runs=2, vectors=2000
+    )
+
+
+def test_the_best_of_each_design_at_a_limit() -> None:
+    areas = np.array([[10.0], [20.0]]), np.array([[11.0], [30.0]])
+    delays = np.array([[4.0], [2.0]]), np.array([[5.0], [2.5]])
+    (at_two, at_three, at_four, at_five), used = best_at([2.0, 3.0, 4.0, 5.0], areas, delays)
+    assert (at_two.chosen, at_two.overhead) == ((1, None), None)
+    assert (at_three.chosen, at_three.overhead.value) == ((1, 1), pytest.approx(0.5))
+    assert (at_four.chosen, at_four.overhead.value) == ((0, 1), pytest.approx(2.0))
+    assert (at_five.chosen, at_five.overhead.value) == ((0, 0), pytest.approx(0.1))
+    assert at_five.overhead.low is None
+    assert used == [{0, 1}, {0, 1}]
+
+
+def test_the_interval_holds_what_the_choice_does() -> None:
+    # The cheap point meets the limit in some resamples only: the interval reaches to the dear one.
+    areas = np.array([[10.0] * 4, [20.0] * 4]), np.array([[10.0] * 4, [20.0] * 4])
+    sure, torn = np.array([[1.0] * 4, [1.0] * 4]), np.array([[2.8, 3.1, 3.0, 3.0], [1.0] * 4])
+    (best,), used = best_at([3.0], areas, (sure, torn))
+    assert best.chosen == (0, 0)
+    assert (best.overhead.low, best.overhead.value, best.overhead.high) == pytest.approx((0.0, 0.0, 1.0))
+    assert used == [{0}, {0, 1}]
+    # Missed by one resample in twenty or more: no interval.
+    (often,), _ = best_at([3.0], (areas[0][:1], areas[1][:1]), (sure[:1], torn[:1]))
+    assert often.overhead.value == 0.0
+    assert often.overhead.low is None
+
+
+def test_a_design_against_itself_costs_nothing() -> None:
+    generator = np.random.default_rng(5)
+    areas, delays = generator.uniform(10, 20, (6, 5)), generator.uniform(1, 2, (6, 5))
+    found, _ = best_at([1.4, 1.6], (areas, areas), (delays, delays))
+    for best in found:
+        assert (best.overhead.low, best.overhead.value, best.overhead.high) == (0.0, 0.0, 0.0)
+
+
+def test_faster_pipelines_and_recipes_cost_area(curve: Curve) -> None:
+    for ours in curve.points:
+        assert {point.config.pipeline for point in ours} == set(WAYS)
+        fastest = min(ours, key=lambda point: np.mean(point.delays))
+        smallest = min(ours, key=lambda point: np.mean(point.areas))
+        assert fastest.config.pipeline == WAYS[1]
+        assert fastest.recipes["accumulate"].name == "speed"
+        assert np.mean(fastest.delays) < 0.6 * np.mean(smallest.delays)
+        for point in ours:
+            assert len(point.areas) == len(point.delays) == 2
+            assert sum(point.path.values()) == pytest.approx(1)
+    assert [best.limit for best in curve.at_clock] == sorted(best.limit for best in curve.at_clock)
+    for best in (*curve.at_clock, *curve.at_area):
+        assert best.overhead is not None
+    for best in curve.at_clock:
+        for ours, index in zip(curve.points, best.chosen, strict=True):
+            assert np.mean(ours[index].delays) <= best.limit
+    assert curve.at_clock[-1].overhead.value > 0
+    checked = curve.conditions["checked_each_netlist"]
+    assert checked["results"] >= 2000
+    assert checked["netlists"] >= 4
+
+
+def test_the_report_of_a_curve(curve: Curve) -> None:
+    report = json.loads(form.json_text(curve_tables.document(curve)))
+    assert report["kind"] == "area-delay"
+    header, rows = curve_tables.summary(report)
+    assert header == ["clock, ns", "nvfp4-single, um2", "mixfp4-single, um2", "overhead of area"]
+    assert len(rows) == len(curve.at_clock)
+    for entry in report["results"]:
+        for name, index in entry["points"].items():
+            point = report["points"][index]
+            assert point["configuration"] == name
+            assert point[entry["metric"]]["value"] == entry["values"][name]
+            assert point[entry["limit"]["metric"]]["value"] <= entry["limit"]["value"]
+    text = curve_tables.markdown(report, "curve.png")
+    assert "## At equal clock" in text
+    assert text.count("| nvfp4-single |") >= len(curve.points[0])
+    assert curve_tables.csv(report).count("\n") == 1 + sum(map(len, curve.points))
+    assert plots.curve_png(report) == plots.curve_png(report)
+    assert plots.curve_png(report).startswith(b"\x89PNG")
+
+
+def test_a_clock_that_nothing_meets(monkeypatch: pytest.MonkeyPatch, curve: Curve) -> None:
+    found, _ = best_at([0.01], *(
+        tuple(np.array([getattr(point, field) for point in ours]) for ours in curve.points)
+        for field in ("areas", "delays")
+    ))  # fmt: skip
+    assert found[0].overhead is None
+    monkeypatch.setattr(module, "best_at", lambda *given: (found, [set(), set()]))
+    with pytest.raises(InputError, match=r"clock of 0\.01 ns: not met with generic7; both designs meet [0-9.]+ ns"):
+        draw_curve(*PAIR, Flow(CELLS), [RECIPES["area"]], pipelines=WAYS[:1], clocks_ns=[0.01], runs=1, vectors=2000)
+
+
+def test_default_pipelines_are_pipelines_each_with_more_registers() -> None:
+    for fewer, more in itertools.pairwise(PIPELINES):
+        assert set(fewer) < set(more)
+    for pipeline in PIPELINES:
+        assert TensorCoreConfig("x", "nvfp4", rows=1, columns=1, groups=1, pipeline=pipeline).pipeline == pipeline
+
+
+def test_only_cores_of_one_shape() -> None:
+    with pytest.raises(InputError, match="differ in rows"):
+        draw_curve(NAMED["nvfp4-small"], NAMED["mixfp4-blackwell"], Flow(CELLS))
