@@ -38,6 +38,7 @@ report: $(VENV)/base ## Regenerate reports/ in full: default libraries, blackwel
 	$(HWGEN) compare --library generic7 --name overhead $(ARGS)
 	$(HWGEN) compare --library generic130 --name overhead-generic130 $(ARGS)
 	$(HWGEN) compare --config blackwell --name overhead-blackwell $(ARGS)
+	$(HWGEN) curve --library generic7 --name curve $(ARGS)
 	@if [ -d "$(LIBERTY_DIR)" ]; then set -ex; \
 	  $(HWGEN) compare --liberty "$(LIBERTY_DIR)/sky130hd_tt.lib.gz" --name overhead-sky130hd $(ARGS); \
 	  $(HWGEN) compare --liberty "$(LIBERTY_DIR)/sg13g2_stdcell_typ_1p20V_25C.lib.gz" --name overhead-sg13g2 $(ARGS); \

@@ -461,6 +461,8 @@ def report(files: tuple[Path, ...]) -> None:
         raise InputError(f"no report in {str(_REPORTS)!r}: 'hwgen synth' writes one")
     for path in chosen:
         content = form.load(path)
+        if content["kind"] not in list(_FORMS):
+            raise InputError(f"report {str(path)!r}: kind {content['kind']!r}; this hwgen knows {', '.join(_FORMS)}")
         try:
             rendered = _rendered(content, path.parent, path.stem)
         except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:

@@ -37,7 +37,7 @@ def _tiny(directory: Path, **fields: object) -> Path:
 def test_help_names_every_command(run) -> None:
     status, out, _ = run("--help")
     assert status == 0
-    for command in ("configs", "report", "simulate", "synth", "verilog"):
+    for command in ("compare", "configs", "curve", "report", "simulate", "synth", "verilog"):
         assert command in out
         status, own, _ = run(command, "--help")
         assert status == 0
@@ -153,6 +153,13 @@ BAD = [
     (("compare", "--time-limit", "inf"), "--time-limit inf"),
     (("synth", "--name", "../up"), "--name '../up'"),
     (("synth", "--out", "good.npy"), "cannot write to 'good.npy': 'good.npy' is not a directory"),
+    (("synth", "--dont-use", "NAND9*"), r"dont_use 'NAND9\*': matches no cell of generic7"),
+    (("synth", "--dont-use", "INV_*"), "no inverter"),
+    (("curve", "--candidate", "mixfp4-blackwell"), "differ in rows"),
+    (("curve", "--clock", "3", "--clock", "-1"), "--clock -1"),
+    (("curve", "--pipeline", "operands,term"), "'term' is not one of operands, sums, terms"),
+    (("curve", "--runs", "0"), "--runs"),
+    (("report", "strange.json"), r"'strange.json': kind \['x'\]; this hwgen knows overhead, area-delay"),
     (("report",), "no report in 'reports'"),
     (("report", "absent.json"), "'absent.json': No such file"),
     (("report", "bad.toml"), "'bad.toml': not JSON"),
@@ -180,6 +187,7 @@ def test_bad_input_is_one_line_and_status_2(run, tmp_path: Path, arguments: tupl
         "results": [1],
     }
     (tmp_path / "wrong.json").write_text(json.dumps(report))
+    (tmp_path / "strange.json").write_text(json.dumps({**report, "kind": ["x"]}))
     for name in "ab":
         (tmp_path / name).mkdir()
         _tiny(tmp_path / name)
