@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -315,6 +315,24 @@ def _clock(value: float) -> float:
     return value
 
 
+@contextmanager
+def _backend(name: str | None) -> Iterator[None]:
+    """What joblib runs processes with inside of the context."""
+    # The others of its own cannot give results in the order they are done.
+    known = sorted({"loky", "threading", "sequential", *parallel.EXTERNAL_BACKENDS})
+    if name is None:
+        yield
+        return
+    if name not in known:
+        raise InputError(f"--backend {name!r}: joblib knows {', '.join(known)}")
+    try:
+        chosen = parallel_config(name)
+    except (ImportError, ValueError) as error:
+        raise InputError(f"--backend {name!r}: {' '.join(str(error).split())}") from None
+    with chosen:
+        yield
+
+
 def _reported(
     measured: Callable[[Flow], dict[str, Any]],
     key: Callable[[library.Library], str],
@@ -336,16 +354,14 @@ def _reported(
         raise InputError("--jobs 0: must be at least 1, or -1 for one for each core")
     if not time_limit < float("inf"):
         raise InputError(f"--time-limit {time_limit:g}: must be a number of seconds")
-    if Path(stem).name != stem or stem in ("", ".", ".."):
-        raise InputError(f"--name {stem!r}: must be a plain file name")
-    if backend is not None and backend not in (known := sorted({*parallel.BACKENDS, *parallel.EXTERNAL_BACKENDS})):
-        raise InputError(f"--backend {backend!r}: joblib knows {', '.join(known)}")
+    if Path(stem).name != stem or stem in ("", ".", "..") or len(os.fsencode(stem)) > 200:
+        raise InputError(f"--name {stem!r}: must be a plain file name of at most 200 bytes")
     check_directory(out)
     kept = Cache(None if no_cache else cache_directory("synthesis"))
     digest = key(cells)
     report = kept.get(digest)
     if report is None:
-        with _progress(as_json) as update, parallel_config(backend) if backend else nullcontext():
+        with _progress(as_json) as update, _backend(backend):
             report = measured(Flow(cells, kept.directory, jobs, time_limit, update))
         kept.put(digest, report)
     files = {out / f"{stem}.json": form.json_text(report).encode(), **_rendered(report, out, stem)}
@@ -465,7 +481,7 @@ def report(files: tuple[Path, ...]) -> None:
             raise InputError(f"report {str(path)!r}: kind {content['kind']!r}; this hwgen knows {', '.join(_FORMS)}")
         try:
             rendered = _rendered(content, path.parent, path.stem)
-        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        except (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
             reason = f"{type(error).__name__}: {error}"
             raise InputError(f"report {str(path)!r}: damaged ({reason}); write it anew with 'hwgen synth'") from None
         write_all(rendered)

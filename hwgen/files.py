@@ -12,6 +12,10 @@ from hwgen.errors import InputError
 
 __all__ = ["cache_directory", "check_directory", "write_all", "write_bytes", "write_text"]
 
+# Read once: to read it is to set it, which threads would do to each other.
+_MASK = os.umask(0)
+os.umask(_MASK)
+
 
 def cache_directory(name: str) -> Path | None:
     """``hwgen/NAME`` in the user's cache directory (XDG Base Directory Specification); None without a home."""
@@ -30,8 +34,14 @@ def check_directory(path: Path) -> None:
     InputError
         Something that is no directory is in the way, or it may not be written to.
     """
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except OSError as error:
+        raise InputError(f"cannot write to {str(path)!r}: {error.strerror}") from None
     nearest = Path(path)
-    while not nearest.exists() and nearest != nearest.parent:
+    while not os.path.lexists(nearest) and nearest != nearest.parent:
         nearest = nearest.parent
     if not nearest.is_dir():
         raise InputError(f"cannot write to {str(path)!r}: {str(nearest)!r} is not a directory")
@@ -58,9 +68,7 @@ def write_all(files: Mapping[Path, bytes]) -> None:
             with os.fdopen(handle, "wb") as file:
                 file.write(content)
             # mkstemp is private to the user; a result is as readable as any new file.
-            mask = os.umask(0)
-            os.umask(mask)
-            os.chmod(temporaries[path], 0o666 & ~mask)
+            os.chmod(temporaries[path], 0o666 & ~_MASK)
         for path in files:
             os.replace(temporaries[path], path)
             del temporaries[path]

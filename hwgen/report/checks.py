@@ -18,7 +18,11 @@ from hwgen.synth.netlist import Netlist
 from sim import golden
 from sim.steps import Steps, random_steps
 
-__all__ = ["VECTORS", "check_core", "check_lanes", "core_activity", "lane_activity"]
+__all__ = ["VECTORS", "check_control", "check_core", "check_lanes", "core_activity", "lane_activity"]
+
+_SEGMENT = 24
+_STREAMS = 32
+"""Cycles from reset to reset, and streams, of `check_control`."""
 
 VECTORS = 100_000
 """Results of every netlist that are compared with the golden model, at least."""
@@ -134,8 +138,75 @@ def _lane_vectors(config: TensorCoreConfig, vectors: int) -> list[Steps]:
     return [random_steps(single, vectors // (512 * config.groups) + 1, rng) for _ in range(512)]
 
 
+@lru_cache(maxsize=4)
+def _control_vectors(config: TensorCoreConfig) -> tuple[Steps, NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
+    """Steps offered one per cycle, when they are valid, when results are taken, and when the core is reset."""
+    rng = np.random.default_rng(2)
+    cycles = 3 * _SEGMENT
+    steps = random_steps(config, cycles * _STREAMS, rng)
+    # Each segment begins with steps that take C, in every slot of the loop, and without gaps or stalls.
+    begin = np.arange(cycles) % _SEGMENT < _SEGMENT // 3
+    steps.first[np.repeat(begin, _STREAMS)] = True
+    pace = np.where(begin, 1.0, np.repeat([0.8, 0.4, 0.6], _SEGMENT))[:, None]
+    offered, taken = (rng.random((cycles, _STREAMS)) < pace for _ in range(2))
+    reset = np.zeros((cycles, _STREAMS), bool)
+    reset[np.arange(1, 3) * _SEGMENT] = True
+    return steps, offered, taken, reset
+
+
+def check_control(netlist: Netlist, config: TensorCoreConfig) -> int:
+    """Compare a core's netlist with the golden model under gaps, stalls and resets.
+
+    After a reset the core begins anew; results that were still inside are lost.
+
+    Returns
+    -------
+    int
+        The number of results compared.
+
+    Raises
+    ------
+    ToolError
+        A result is wrong, missing, or one too many.
+    """
+    steps, offered, taken, reset = _control_vectors(config)
+    cycles = len(offered)
+    outputs = respond(
+        netlist,
+        {
+            "step__payload": steps.bits().reshape(cycles, _STREAMS, -1),
+            "step__valid": offered.astype(np.uint8),
+            "result__ready": taken.astype(np.uint8),
+            "rst": reset.astype(np.uint8),
+        },
+    )
+    accepted = offered & outputs["step__ready"][:, :, 0].astype(bool) & ~reset
+    if not accepted.reshape(-1, _SEGMENT, _STREAMS).any(axis=1).all():
+        raise ToolError(f"the netlist of {config.name} takes no steps; its figures are void")
+    answered = taken & outputs["result__valid"][:, :, 0].astype(bool) & ~reset
+    words = np.packbits(outputs["result__payload"], axis=2, bitorder="little").view("<u4")
+    order = np.arange(cycles * _STREAMS).reshape(cycles, _STREAMS)
+    checked = 0
+    for stream in range(_STREAMS):
+        for first in range(0, cycles, _SEGMENT):
+            part = slice(first, first + _SEGMENT)
+            mine = steps[order[part, stream][accepted[part, stream]]]
+            expected = mine.expected()
+            got = words[part, stream][answered[part, stream]].reshape(-1, config.rows, config.columns)
+            inside = len(expected) - len(got)
+            if not 0 <= inside <= config.latency or not np.array_equal(got, expected[: len(got)]):
+                raise ToolError(
+                    f"the netlist of {config.name} differs from the golden model under gaps, stalls and resets;"
+                    " its figures are void"
+                )
+            checked += got.size
+    return checked
+
+
 def check_core(netlist: Netlist, config: TensorCoreConfig, vectors: int = VECTORS) -> int:
     """Compare a core's netlist with the golden model on random steps that seek out its corners.
+
+    One step per cycle first, then `check_control`.
 
     Parameters
     ----------
@@ -157,7 +228,8 @@ def check_core(netlist: Netlist, config: TensorCoreConfig, vectors: int = VECTOR
         A result is not the golden model's.
     """
     streams, expected = _core_vectors(config, vectors)
-    return _compare_core(respond(netlist, _core_inputs(config, streams)), config, expected)
+    steady = _compare_core(respond(netlist, _core_inputs(config, streams)), config, expected)
+    return steady + check_control(netlist, config)
 
 
 def check_lanes(netlist: Netlist, config: TensorCoreConfig, vectors: int = VECTORS) -> int:

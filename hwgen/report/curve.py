@@ -16,7 +16,7 @@ from hwgen.report.flow import Design, Flow
 from hwgen.report.measure import check_pair, flow_conditions
 from hwgen.rtl.tensor_core import TensorCore
 from hwgen.synth import area, timing
-from hwgen.synth.compare import Estimate
+from hwgen.synth.compare import FEWEST, Estimate, levels
 from hwgen.synth.library import Library
 from hwgen.synth.netlist import Netlist, link
 from hwgen.synth.walk import walk
@@ -61,6 +61,8 @@ class Point:
         Critical path in ns, one for each run.
     path
         Share of each block in the critical path, mean over the runs.
+    checked
+        Whether its netlists were compared with the golden model; no figure rests on the others.
     """
 
     config: TensorCoreConfig
@@ -68,6 +70,7 @@ class Point:
     areas: list[float]
     delays: list[float]
     path: dict[str, float]
+    checked: bool = False
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,7 @@ class Best:
     chosen
         Index of the best point of the baseline and of the candidate; None where none will do.
     overhead
-        (candidate - baseline) / baseline of what is to be small; None where one of them cannot do it.
+        (candidate - baseline) / baseline of what is to be small; None where one of them cannot keep to the limit.
     """
 
     limit: float
@@ -162,8 +165,10 @@ def best_at(
 ) -> tuple[list[Best], list[set[int]]]:
     """Compare the best points of two designs under equal constraints.
 
-    The interval is that of the percentile bootstrap over the runs, both designs resampled alike; every resample
-    chooses its own best points, so that the interval holds what the choice does.
+    The interval is that of the percentile bootstrap over the runs, both designs resampled alike, at the
+    `hwgen.synth.compare.levels` of a small sample; every resample chooses its own best points, so that the interval
+    holds what that choice does. A bound is None where it lies among resamples in which one design cannot keep to
+    the constraint.
 
     Parameters
     ----------
@@ -197,13 +202,19 @@ def best_at(
             chosen.append(int(places[0]) if np.isfinite(lowest[0]) else None)
         overhead = None
         if None not in chosen:
-            both = np.isfinite(best[0]) & np.isfinite(best[1])
-            ratios = best[1][both] / best[0][both] - 1
-            value = float(ratios[0])
-            # Where a resample in twenty cannot meet the constraint, its interval would leave out the slow ones.
-            sure = runs > 1 and both.mean() >= 0.95
-            low, high = np.percentile(ratios[1:], (2.5, 97.5)) if sure else (None, None)
-            overhead = Estimate(value, *(None if bound is None else float(bound) for bound in (low, high)))
+            # Infinite where one design cannot keep to the constraint; nothing can be said where neither can.
+            some = np.isfinite(best[0]) | np.isfinite(best[1])
+            with np.errstate(invalid="ignore"):
+                ratios = np.where(np.isfinite(best[0]), best[1] / best[0] - 1, -np.inf)[some]
+            bounds: list[float | None] = [None, None]
+            if runs >= FEWEST:
+                lower, upper = levels(runs)
+                found_bounds = (
+                    np.percentile(ratios[1:], lower, method="lower"),
+                    np.percentile(ratios[1:], upper, method="higher"),
+                )
+                bounds = [float(bound) if np.isfinite(bound) else None for bound in found_bounds]
+            overhead = Estimate(float(ratios[0]), *bounds)
         found.append(Best(float(limit), (chosen[0], chosen[1]), overhead))
     return found, used
 
@@ -224,7 +235,8 @@ def _limits(points: Sequence[Sequence[Point]]) -> tuple[list[float], list[float]
         # Nothing is gained beyond the point that is best in the other respect.
         last = max(ours[int(np.argmin(other))] for ours, other in zip(values, others, strict=True))
         # A hair more, so that means of the very runs meet their own limit.
-        return [float(f"{1.005 * value:.3g}") for value in np.geomspace(first, max(first, last), _CLOCKS)]
+        spread = (float(f"{1.005 * value:.3g}") for value in np.geomspace(first, max(first, last), _CLOCKS))
+        return list(dict.fromkeys(spread))
 
     return spaced(delays, areas), spaced(areas, delays)
 
@@ -287,7 +299,7 @@ def draw_curve(
     bodies = flow.synthesise(pilots, "pilot runs")
     ranked: dict[str, dict[str, list[Recipe]]] = {}
     for (key, module), found in area.ranked(pilots, bodies, library).items():
-        ranked.setdefault(key, {})[module] = found
+        ranked.setdefault(key, {})[module] = list(found)
 
     def own(design: Design, run: int) -> dict[area.Identity, area.Body]:
         return {identity: body for identity, body in bodies.items() if identity[0] == design.key and identity[3] == run}
@@ -321,7 +333,7 @@ def draw_curve(
         (np.array([getattr(point, field) for point in points[0]]), np.array([getattr(p, field) for p in points[1]]))
         for field in ("areas", "delays")
     )
-    at_clock, used = best_at(sorted(clocks_ns) or clocks, areas, delays)
+    at_clock, used = best_at(sorted(set(clocks_ns)) or clocks, areas, delays)
     if all(best.overhead is None for best in at_clock):
         fastest = max(min(ours) for ours in _fronts(points)[1])
         raise InputError(
@@ -338,11 +350,15 @@ def draw_curve(
         for run in range(runs)
     ]
     checked = list(flow.each(_check, checks, "checks"))
+    for which, ours in enumerate(points):
+        for index in used[which] | more[which]:
+            ours[index] = replace(ours[index], checked=True)
     conditions = {
         **flow_conditions(library, recipes),
         "pipelines": [list(pipeline) for pipeline in pipelines],
         "runs": runs,
         "checked_each_netlist": {"netlists": len(checked), "results": min(checked)},
-        "spread": "percentile bootstrap over the runs, 95 %; each resample chooses its own best points",
+        "spread": "95 % bootstrap interval over the runs; each resample chooses its own best points; which points there"
+        " are comes from one pilot run",
     }
     return Curve(baseline, candidate, points, at_clock, at_area, conditions)

@@ -52,6 +52,7 @@ def _point(point: Point, name: str) -> dict[str, Any]:
         "pipeline": list(point.config.pipeline),
         "latency": point.config.latency,
         "interleave": point.config.interleave,
+        "checked": point.checked,
         "recipes": {module: how.name for module, how in point.recipes.items()},
         "area": {"unit": "um2", "runs": point.areas, "value": float(np.mean(point.areas))},
         "critical path": {
@@ -92,6 +93,7 @@ def csv(report: dict[str, Any]) -> str:
             "area_um2": point["area"]["value"],
             "critical_path_ns": point["critical path"]["value"],
             "runs": len(point["area"]["runs"]),
+            "checked": point["checked"],
         }
         for point in report["points"]
     ]
@@ -151,7 +153,7 @@ def markdown(report: dict[str, Any], picture: str) -> str:
         f"Whole core, array of {baseline['rows']} x {baseline['columns']} outputs, G = {baseline['groups']}, library"
         f" {conditions['library']['name']}. Each design takes the pipeline and, module by module, the recipes that suit"
         " it best; every pipeline takes one step per cycle. Means over"
-        f" {conditions['runs']} perturbed runs of each module; 95 % intervals hold what the choice of the best does"
+        f" {conditions['runs']} perturbed runs of each module; 95 % intervals hold what the choice among points does"
         " (docs/method.md).",
         "",
         f"![Area against delay, and the overhead at equal clock](<{picture}>)",
@@ -172,23 +174,33 @@ def markdown(report: dict[str, Any], picture: str) -> str:
         "",
     ]
     chosen = [
-        [number(entry["limit"]["value"]), name, _pipeline(point), str(point["latency"]), _holder(point)]
+        [
+            number(entry["limit"]["value"]),
+            name,
+            _pipeline(point),
+            str(point["latency"]),
+            str(point["interleave"]),
+            _holder(point),
+        ]
         for entry in report["results"]
         if entry["metric"] == "area"
         for name in names
         if entry["points"][name] is not None
         for point in [report["points"][entry["points"][name]]]
     ]
-    lines += table(["clock, ns", "design", "pipeline registers", "latency", "holds the critical path"], chosen, 0)
+    lines += table(
+        ["clock, ns", "design", "pipeline registers", "latency", "tiles at once", "holds the critical path"], chosen, 0
+    )
     lines += ["", "## All points", ""]
     lines += table(
-        ["design", "pipeline registers", "recipes other than area", "critical path held by", "ns", "um2"],
+        ["design", "pipeline registers", "recipes other than area", "critical path held by", "checked", "ns", "um2"],
         [
             [
                 point["configuration"],
                 _pipeline(point),
                 ", ".join(f"{module} {how}" for module, how in point["recipes"].items() if how != "area") or "none",
                 _holder(point),
+                "yes" if point["checked"] else "no",
                 number(point["critical path"]["value"]),
                 number(point["area"]["value"]),
             ]

@@ -32,7 +32,7 @@ def load(path: Path) -> dict[str, Any]:
         report = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"report {str(path)!r}: {error.strerror}") from None
-    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"report {str(path)!r}: not JSON: {' '.join(str(error).split())}") from None
     if not isinstance(report, dict) or report.get("schema") != SCHEMA:
         raise InputError(f"report {str(path)!r}: not a report of hwgen (schema {SCHEMA!r})")

@@ -46,7 +46,7 @@ def _attribution(axis: Any, report: dict[str, Any], shown: dict[str, Any]) -> No
         overhead = total["overhead"]
         value = 100 * overhead["value"]
         if overhead["low"] is not None:
-            reach = [[value - 100 * overhead["low"]], [100 * overhead["high"] - value]]
+            reach = [[max(value - 100 * overhead["low"], 0)], [max(100 * overhead["high"] - value, 0)]]
             axis.errorbar(len(places) + 0.36, value, yerr=reach, fmt=".", color="black", capsize=3, linewidth=1)
         axis.text(len(places), ends[0] + 0.2, f"{value:+.2f} %", ha="center", va="bottom", fontweight="bold")
         places.append(scope)
@@ -111,11 +111,16 @@ def overhead_png(report: dict[str, Any]) -> bytes:
     )
     conditions = report["conditions"]
     canvas.suptitle(
-        f"{names[1]} against {names[0]}: {conditions['library']['name']}, {conditions['clock_ns']:g} ns,"
+        f"{names[1]} against {names[0]}: {_plain(conditions['library']['name'])}, {conditions['clock_ns']:g} ns,"
         f" {conditions['runs']} runs of each",
         fontsize=11,
     )
     return _png(canvas)
+
+
+def _plain(text: str) -> str:
+    """Text as it is: a dollar sign would begin a formula."""
+    return text.replace("$", r"\$")
 
 
 def _png(canvas: Canvas) -> bytes:
@@ -148,12 +153,12 @@ def curve_png(report: dict[str, Any]) -> bytes:
     names = [config["name"] for config in report["designs"]]
     longest = max(entry["limit"]["value"] for entry in report["results"] if entry["metric"] == "area")
     for name, colour, marker in zip(names, ("#0072b2", "#d55e00"), "os", strict=True):
-        points = [
-            (point["critical path"]["value"], point["area"]["value"])
-            for point in report["points"]
-            if point["configuration"] == name
-        ]
-        front = _staircase(points)
+        ours = [point for point in report["points"] if point["configuration"] == name]
+        points, sound = (
+            [(point["critical path"]["value"], point["area"]["value"]) for point in some]
+            for some in (ours, [point for point in ours if point["checked"]])
+        )
+        front = _staircase(sound)
         left.plot(*zip(*points, strict=True), marker, color=colour, alpha=0.3, markersize=5, linestyle="none")
         # The best point serves every longer clock.
         ends = [*front, (max(longest, front[-1][0]) * 1.03, front[-1][1])]
@@ -171,7 +176,7 @@ def curve_png(report: dict[str, Any]) -> bytes:
     for clock, overhead in clocks:
         value = 100 * overhead["value"]
         reach = None
-        if overhead["low"] is not None:
+        if overhead["low"] is not None and overhead["high"] is not None:
             reach = [[max(value - 100 * overhead["low"], 0)], [max(100 * overhead["high"] - value, 0)]]
         right.errorbar(clock, value, yerr=reach, fmt="o", color="black", capsize=4, linewidth=1)
         right.annotate(f"{value:+.1f}", (clock, value), xytext=(6, 4), textcoords="offset points", fontsize=8)
@@ -182,8 +187,9 @@ def curve_png(report: dict[str, Any]) -> bytes:
     for axis in (left, right):
         axis.spines[["top", "right"]].set_visible(False)
     conditions = report["conditions"]
+    cells = _plain(conditions["library"]["name"])
     canvas.suptitle(
-        f"{names[1]} and {names[0]}: whole core, {conditions['library']['name']}, {conditions['runs']} runs of each",
+        f"{names[1]} and {names[0]}: whole core, {cells}, {conditions['runs']} runs of each module",
         fontsize=11,
     )
     return _png(canvas)

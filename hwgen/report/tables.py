@@ -131,8 +131,8 @@ def markdown(report: dict[str, Any], picture: str) -> str:
     if all(row[1] for row in own):
         lines += [
             "",
-            f"What the method makes of no difference: {names[0]} against itself, half of its runs against the other"
-            f" half ({conditions['runs'] // 2} pairs, so the interval is wider than above).",
+            f"What the method makes of no difference: {names[0]} against itself, the second half of its runs over the"
+            " first; in brackets what 95 % of all ways to split them into halves give.",
             "",
             *table(["scope", "area"], own, 1),
         ]
@@ -170,6 +170,7 @@ def markdown(report: dict[str, Any], picture: str) -> str:
         f"{name} {found['results']:,} results and {found['lane sums']:,} lane sums in each of {found['runs']} runs"
         for name, found in conditions["checked_each_run"].items()
     )
+    steps = " and ".join(dict.fromkeys(map(str, stimulus["steps_per_stream"].values())))
     lines += [
         "",
         "## Conditions",
@@ -181,7 +182,7 @@ def markdown(report: dict[str, Any], picture: str) -> str:
         ),
         f"- Hierarchy: {conditions['hierarchy']}.",
         f"- Power: at {1000 / conditions['clock_ns']:.4g} MHz, from gate-level simulation of the netlists:"
-        f" {stimulus['streams']} streams of {stimulus['steps_per_stream']} steps, one step per cycle;"
+        f" {stimulus['streams']} streams of {steps} steps, one step per cycle;"
         f" {stimulus['tensors']} tensors (seed {stimulus['seed']}), K = {stimulus['depth']}; delays:"
         f" {stimulus['delays']}; no clock tree. E1M2 blocks of A: {shares}.",
         f"- Checks: every netlist of every run gave the golden model's bits on random vectors: {each}; and those"

@@ -222,13 +222,14 @@ def counts(source: Source, top: str = "") -> dict[str, int]:
 
 def ranked(
     jobs: Iterable[Job], bodies: Mapping[Identity, Body], library: Library
-) -> dict[tuple[str, str], list[Recipe]]:
-    """For every module of every design, its recipes by mean area over the variants of ``jobs``, the smallest first."""
+) -> dict[tuple[str, str], dict[Recipe, float]]:
+    """For every module of every design, its recipes with their mean areas over ``jobs``, the smallest first."""
     areas: dict[tuple[str, str], dict[Recipe, list[float]]] = {}
     for job in jobs:
         found = areas.setdefault((job.key, job.module), {})
         found.setdefault(job.recipe, []).append(own_area(bodies[job.identity], library))
-    return {key: sorted(found, key=lambda recipe: sum(found[recipe])) for key, found in areas.items()}
+    means = {key: {recipe: sum(own) / len(own) for recipe, own in found.items()} for key, found in areas.items()}
+    return {key: dict(sorted(found.items(), key=lambda pair: pair[1])) for key, found in means.items()}
 
 
 def buffered(modules: Mapping[str, Body], source: Source, library: Library) -> dict[str, Body]:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
+from scipy import stats
 
 from hwgen.synth.area import by_block, sequential_area
 from hwgen.synth.netlist import Netlist
 
-__all__ = ["SCOPES", "Estimate", "Figure", "Measured", "compare", "paired"]
+__all__ = ["FEWEST", "SCOPES", "Estimate", "Figure", "Measured", "between_halves", "compare", "levels", "paired"]
 
 _RESAMPLES = 10_000
+
+FEWEST = 6
+"""Runs below which there is no interval: too few to know their own spread."""
 
 SCOPES = ("lane array", "element", "core")
 """What a figure is about: 16 lanes with decoders of their own; one processing element; the whole core."""
@@ -74,20 +79,31 @@ class Measured:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value with the bounds of its 95 % interval, which are None for a single run."""
+    """A value with the bounds of its 95 % interval, which are None where the runs are fewer than `FEWEST`."""
 
     value: float
     low: float | None = None
     high: float | None = None
 
 
+def levels(runs: int) -> tuple[float, float]:
+    """Percentiles of a bootstrap that bound a 95 % interval of a mean over a few runs.
+
+    The plain 2.5 and 97.5 % hold the truth in 92 % of cases with 16 runs, in 87 % with 8: the bootstrap knows neither
+    that a sample's spread is too small by sqrt(1 - 1/n), nor Student's t (expanded percentiles: Hesterberg, What
+    Teachers Should Know About the Bootstrap, The American Statistician 69, 2015).
+    """
+    tail = 100 * float(stats.norm.cdf(-math.sqrt(runs / (runs - 1)) * stats.t.ppf(0.975, runs - 1)))
+    return tail, 100 - tail
+
+
 def paired(baseline: Sequence[float], candidate: Sequence[float], of: Sequence[float] | None = None) -> Estimate:
     """Overhead of the means over pairs of runs, (mean candidate - mean baseline) / mean ``of``.
 
     Both designs are synthesised under the same perturbations; blocks that they share are then the same in both
-    halves of a pair and cancel. The interval is that of the percentile bootstrap over the pairs
-    (Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13), with a fixed seed. Means, unlike
-    medians, keep the overhead of a whole equal to the sum of what its blocks contribute.
+    halves of a pair and cancel. The interval is that of the percentile bootstrap over the pairs (Efron and
+    Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13) at the `levels` of a small sample, with a fixed
+    seed. Means, unlike medians, keep the overhead of a whole equal to the sum of what its blocks contribute.
 
     Parameters
     ----------
@@ -99,11 +115,34 @@ def paired(baseline: Sequence[float], candidate: Sequence[float], of: Sequence[f
     extra = np.asarray(candidate, float) - np.asarray(baseline, float)
     whole = np.asarray(baseline if of is None else of, float)
     value = float(extra.mean() / whole.mean())
-    if len(extra) < 2:
+    if len(extra) < FEWEST:
         return Estimate(value)
     drawn = np.random.default_rng(0).integers(0, len(extra), (_RESAMPLES, len(extra)))
-    low, high = np.percentile(extra[drawn].mean(axis=1) / whole[drawn].mean(axis=1), (2.5, 97.5))
+    low, high = np.percentile(extra[drawn].mean(axis=1) / whole[drawn].mean(axis=1), levels(len(extra)))
     return Estimate(value, float(low), float(high))
+
+
+def between_halves(values: Sequence[float]) -> Estimate:
+    """What the method makes of no difference: one half of a design's runs against the other.
+
+    The value is that of the second half of the runs over the first. The bounds hold 95 % of what all ways to split
+    the runs into halves give (a randomisation test, with a fixed seed): a value outside of them says that the runs
+    are no fair draws.
+
+    Parameters
+    ----------
+    values
+        One figure per perturbation.
+    """
+    found = np.asarray(values, float)
+    half = len(found) // 2
+    orders = np.random.default_rng(0).permuted(np.tile(np.arange(len(found)), (_RESAMPLES, 1)), axis=1)
+    orders[0] = np.arange(len(found))
+    ratios = found[orders[:, half : 2 * half]].mean(axis=1) / found[orders[:, :half]].mean(axis=1) - 1
+    if len(found) < FEWEST:
+        return Estimate(float(ratios[0]))
+    low, high = np.percentile(ratios[1:], (2.5, 97.5))
+    return Estimate(float(ratios[0]), float(low), float(high))
 
 
 @dataclass(frozen=True)
@@ -154,15 +193,11 @@ class Figure:
 
     @property
     def self_overhead(self) -> Estimate | None:
-        """What the method makes of no difference: half of the baseline's runs against the other half.
-
-        Half as many pairs as for the overhead, so the interval is wider.
-        """
+        """What the method makes of no difference, see `between_halves`: the baseline against itself."""
         baseline, _ = self.runs.values()
-        half = len(baseline) // 2
-        if self.unit == "1" or half == 0 or min(baseline) == 0:
+        if self.unit == "1" or len(baseline) < 2 or min(baseline) == 0:
             return None
-        return paired(baseline[:half], baseline[half : 2 * half])
+        return between_halves(baseline)
 
     def as_dict(self) -> dict[str, Any]:
         """The figure as an entry of ``results`` in a JSON report."""
@@ -221,7 +256,7 @@ def compare(
                 )
                 for block in both[baseline]
             ]
-        # Blocks are synthesised on their own, so the best of each makes the best whole.
+        # Blocks are synthesised on their own, so the best of each makes a whole.
         best = {name: [sum(min(values) for values in blocks.values())] for name, blocks in both.items()}
         figures.append(Figure(scope, "total", "smallest area", "um2", best))
         paths = {name: delays[name, scope] for name in both}

@@ -56,7 +56,8 @@ class Loads:
     ports
         Cell pins that the net at each bit of a port reaches inside the module.
     through
-        Bits of output ports that are the same net as a bit of an input port: (port, bit) by (port, bit).
+        Bits of output ports that are the same net as an earlier bit, of an input port or of an output port: (port,
+        bit) by (port, bit).
     """
 
     ports: dict[str, list[int]]
@@ -117,7 +118,11 @@ def limit_fanout(body: dict[str, Any], library: Library, children: Mapping[str, 
                     taken[net] = taken.get(net, 0) + pins
     buffer = _buffer(library)
     if buffer is not None:
-        _insert(body, buffer, sinks, taken)
+        # A net that leaves keeps room for one more load, so that a buffer outside can take whatever is there.
+        outputs = (port["bits"] for port in body["ports"].values() if port["direction"] == "output")
+        leaving = {net_of(bit) for bits in outputs for bit in bits if isinstance(bit, int)}
+        room = {net: max(LIMIT - (net in leaving) - taken.get(net, 0), 1) for net in sinks}
+        _insert(body, buffer, sinks, room)
     totals = {net: sum(pins for *_, pins in found) + taken.get(net, 0) for net, found in sinks.items()}
     reached = {
         name: [
@@ -132,21 +137,21 @@ def limit_fanout(body: dict[str, Any], library: Library, children: Mapping[str, 
             for place, bit in enumerate(port["bits"]):
                 if port["direction"] != direction or not isinstance(bit, int):
                     continue
-                if direction == "input":
+                if net_of(bit) not in entered:
                     entered[net_of(bit)] = name, place
-                elif net_of(bit) in entered:
+                elif direction == "output":
                     through[name, place] = entered[net_of(bit)]
     return Loads(reached, through)
 
 
-def _insert(body: dict[str, Any], buffer: Cell, sinks: dict[int, list[_Sink]], taken: Mapping[int, int]) -> None:
+def _insert(body: dict[str, Any], buffer: Cell, sinks: dict[int, list[_Sink]], room: Mapping[int, int]) -> None:
     (input_pin,), (output_pin,) = buffer.inputs, buffer.outputs
     highest = max((bit for net in body["netnames"].values() for bit in net["bits"] if isinstance(bit, int)), default=1)
     count = 0
     for net, found in sinks.items():
-        room = max(LIMIT - taken.get(net, 0), 1)
-        queue = deque(found)
-        while (excess := sum(pins for *_, pins in queue) - room) > 0 and (len(queue) > 1 or queue[0][2] > 1):
+        # The largest first: what fills a buffer alone must not come behind what leaves it half empty.
+        queue = deque(sorted(found, key=lambda sink: -sink[2]))
+        while (excess := sum(pins for *_, pins in queue) - room[net]) > 0 and (len(queue) > 1 or queue[0][2] > 1):
             highest += 1
             count += 1
             size = 0

@@ -68,6 +68,7 @@ _USED_TIMING = frozenset(
 _SPECIAL = ("dont_use", "always_on", "is_isolation_cell", "is_level_shifter")
 _SCALES = {"f": 1e-15, "p": 1e-12, "n": 1e-9, "u": 1e-6, "m": 1e-3, "": 1.0, "k": 1e3}
 _UNIT = re.compile(r"\s*([0-9.]+(?:[eE][+-]?\d+)?)?\s*([fpnumk]?)([a-zA-Z]+)\s*$")
+_PLAIN_NAME = re.compile(r"[\w.$\[\]+-]+", re.ASCII)
 _SLEW = frozenset(("input_net_transition", "input_transition_time"))
 _LOAD = frozenset(("total_output_net_capacitance",))
 _RELATED = frozenset(("related_pin_transition",))
@@ -611,6 +612,9 @@ def _read_cell(file: _File, group: Group) -> Cell:
     names = group.names
     if len(names) != 1:
         raise file.error(group.line, f"cell ({group.args.strip()}); expected one name")
+    if not _PLAIN_NAME.fullmatch(names[0]):
+        # It becomes part of the scripts of Yosys and ABC.
+        raise file.error(group.line, f"cell {names[0]!r}; expected a name of letters, digits and . _ $ [ ] + -")
     sequential = _read_sequential(file, group)
     pins: dict[str, Pin] = {}
     for child in group.children("pin"):

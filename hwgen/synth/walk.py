@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from hwgen.synth.netlist import Netlist
@@ -19,8 +20,9 @@ def walk(
     """Give up area for delay, step by step.
 
     The module with the largest share of the critical path is the first to take a larger recipe, the least one
-    that makes the path 1 % shorter; if none does, the module with the next largest share. The walk ends where
-    no module has one.
+    that makes the path 1 % shorter; if none does, the module with the next largest share. Where no module has one,
+    any gain will do: of several paths of about the same length, one must go first. The walk ends where nothing is
+    gained at all; steps that come to less than 1 % are passed over.
 
     Parameters
     ----------
@@ -39,6 +41,7 @@ def walk(
         return max((analyse(netlist) for netlist in linked(choice)), key=lambda found: found.delay)
 
     def faster(choice: Mapping[str, Recipe], than: Timing) -> tuple[dict[str, Recipe], Timing] | None:
+        little: tuple[dict[str, Recipe], Timing] | None = None
         shares: dict[str, float] = {}
         for path, delay in than.path_by_block.items():
             module = path.rsplit("/", 1)[-1]
@@ -49,11 +52,16 @@ def walk(
                 found = slowest(trial)
                 if found.delay < (1 - _GAIN) * than.delay:
                     return trial, found
-        return None
+                if little is None and found.delay < than.delay:
+                    little = trial, found
+        return little
 
     choice = {module: among[0] for module, among in recipes.items()}
     step: tuple[dict[str, Recipe], Timing] | None = choice, slowest(choice)
+    shown = math.inf
     while step is not None:
         choice, timing = step
-        yield choice, timing.delay
+        if timing.delay < (1 - _GAIN) * shown:
+            shown = timing.delay
+            yield choice, shown
         step = faster(choice, timing)

@@ -239,8 +239,10 @@ def synthesise(
         mapped = directory / "mapped.json"
         if not mapped.exists():
             raise ToolError(f"synthesis of {top} failed: {_last_words(log)}")
-        body = json.loads(mapped.read_text(encoding="utf-8"))["modules"][top]
-    return body
+        try:
+            return json.loads(mapped.read_text(encoding="utf-8"))["modules"][top]
+        except (json.JSONDecodeError, KeyError):
+            raise ToolError(f"synthesis of {top} failed: {_last_words(log)}") from None
 
 
 @lru_cache(maxsize=2)

@@ -17,6 +17,6 @@ def overhead() -> Overhead:
         Flow(cells),
         [RECIPES["area"]],
         stimulus=Stimulus(streams=64, tiles=2, steps_per_tile=8),
-        runs=3,
+        runs=6,
         vectors=2000,
     )

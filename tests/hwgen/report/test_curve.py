@@ -5,13 +5,14 @@ import numpy as np
 import pytest
 
 from hwgen.config import NAMED, TensorCoreConfig
-from hwgen.errors import InputError
+from hwgen.errors import InputError, ToolError
 from hwgen.report import curve as module
 from hwgen.report import curve_tables, form, plots
 from hwgen.report.curve import PIPELINES, Curve, best_at, draw_curve
 from hwgen.report.flow import Flow
-from hwgen.synth import libraries, library
-from hwgen.synth.yosys import RECIPES
+from hwgen.synth import area, libraries, library
+from hwgen.synth.compare import Estimate
+from hwgen.synth.yosys import RECIPES, synthesise
 
 pytestmark = pytest.mark.xdist_group("measurement")
 CELLS = library.load(libraries.path("generic7"))
@@ -41,22 +42,27 @@ def test_the_best_of_each_design_at_a_limit() -> None:
 
 def test_the_interval_holds_what_the_choice_does() -> None:
     # The cheap point meets the limit in some resamples only: the interval reaches to the dear one.
-    areas = np.array([[10.0] * 4, [20.0] * 4]), np.array([[10.0] * 4, [20.0] * 4])
-    sure, torn = np.array([[1.0] * 4, [1.0] * 4]), np.array([[2.8, 3.1, 3.0, 3.0], [1.0] * 4])
+    areas = np.array([[10.0] * 6, [20.0] * 6]), np.array([[10.0] * 6, [20.0] * 6])
+    sure, torn = np.array([[1.0] * 6, [1.0] * 6]), np.array([[2.8, 3.1, 3.0, 3.0, 3.0, 3.0], [1.0] * 6])
     (best,), used = best_at([3.0], areas, (sure, torn))
     assert best.chosen == (0, 0)
     assert (best.overhead.low, best.overhead.value, best.overhead.high) == pytest.approx((0.0, 0.0, 1.0))
     assert used == [{0}, {0, 1}]
-    # Missed by one resample in twenty or more: no interval.
-    (often,), _ = best_at([3.0], (areas[0][:1], areas[1][:1]), (sure[:1], torn[:1]))
-    assert often.overhead.value == 0.0
-    assert often.overhead.low is None
+    # Without the dear one there are resamples that cannot meet it: no upper bound, and for the baseline no lower one.
+    only = areas[0][:1], areas[1][:1]
+    (often,), _ = best_at([3.0], only, (sure[:1], torn[:1]))
+    assert often.overhead == Estimate(0.0, 0.0, None)
+    (often,), _ = best_at([3.0], only, (torn[:1], sure[:1]))
+    assert often.overhead == Estimate(0.0, None, 0.0)
+    # Of a few runs nothing is known.
+    (few,), _ = best_at([3.0], (areas[0][:, :5], areas[1][:, :5]), (sure[:, :5], sure[:, :5]))
+    assert few.overhead == Estimate(0.0)
 
 
 def test_a_design_against_itself_costs_nothing() -> None:
     generator = np.random.default_rng(5)
-    areas, delays = generator.uniform(10, 20, (6, 5)), generator.uniform(1, 2, (6, 5))
-    found, _ = best_at([1.4, 1.6], (areas, areas), (delays, delays))
+    areas, delays = generator.uniform(10, 20, (6, 8)), generator.uniform(1, 2, (6, 8))
+    found, _ = best_at([1.6, 2.0], (areas, areas), (delays, delays))
     for best in found:
         assert (best.overhead.low, best.overhead.value, best.overhead.high) == (0.0, 0.0, 0.0)
 
@@ -102,6 +108,18 @@ def test_the_report_of_a_curve(curve: Curve) -> None:
     assert curve_tables.csv(report).count("\n") == 1 + sum(map(len, curve.points))
     assert plots.curve_png(report) == plots.curve_png(report)
     assert plots.curve_png(report).startswith(b"\x89PNG")
+
+
+def test_a_miscompiled_netlist_gives_no_curve(monkeypatch: pytest.MonkeyPatch) -> None:
+    def miscompile(verilog: str, top: str, *rest: object, **more: object) -> dict:
+        body = synthesise(verilog, top, *rest, **more)
+        if top == "scale_product":
+            next(cell for cell in body["cells"].values() if cell["type"] == "XOR2_XP5")["type"] = "XNOR2_XP5"
+        return body
+
+    monkeypatch.setattr(area, "synthesise", miscompile)
+    with pytest.raises(ToolError, match=r"of (nv|mix)fp4-single differs from the golden model"):
+        draw_curve(*PAIR, Flow(CELLS), [RECIPES["area"]], pipelines=WAYS[:1], runs=1, vectors=2000)
 
 
 def test_a_clock_that_nothing_meets(monkeypatch: pytest.MonkeyPatch, curve: Curve) -> None:

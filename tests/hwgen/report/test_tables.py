@@ -28,7 +28,7 @@ def test_the_document_holds_what_the_schema_says(overhead: Overhead) -> None:
         assert entry["overhead"].keys() == {"value", "low", "high"}
         every = entry["metric"] in ("area", "critical path", "maximum clock")
         assert (entry["overhead"]["low"] is None) != every
-        assert entry["runs"] == (3 if every else 1)
+        assert entry["runs"] == (6 if every else 1)
         assert entry["contribution"].keys() == {"value", "low", "high"}
         attributed = entry["metric"] == "area" and entry["block"] != "total"
         assert (entry["contribution"]["value"] is not None) == attributed

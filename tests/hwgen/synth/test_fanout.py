@@ -75,6 +75,77 @@ def test_the_clock_is_left_alone() -> None:
     assert max(_loads(body, "clk").values()) <= LIMIT
 
 
+def _parent(loads: list[int], *, ports: dict | None = None) -> tuple[dict, dict[str, Loads]]:
+    """A module whose input drives one instance for each entry of ``loads``, of that many loads."""
+    children = {f"wide{size}": Loads({"a": [size], "y": [0] * size}) for size in loads}
+    cells = {
+        f"c{number}": {
+            "type": f"wide{size}",
+            "port_directions": {"a": "input", "y": "output"},
+            "connections": {"a": [2], "y": list(range(100 * number + 10, 100 * number + 10 + size))},
+        }
+        for number, size in enumerate(loads)
+    }
+    body = {
+        "ports": {"x": {"direction": "input", "bits": [2]}, **(ports or {})},
+        "cells": cells,
+        "netnames": {"x": {"bits": [2]}},
+    }
+    return body, children
+
+
+@pytest.mark.parametrize("loads", [[16, 1], [1, 16], [1, 8, 2, 8, 2, 1], [8, 8, 2, 2, 1, 1]])
+def test_the_order_of_unequal_loads_does_not_matter(loads: list[int]) -> None:
+    body, children = _parent(loads)
+    found = limit_fanout(body, CELLS, children)
+    assert found.ports["x"][0] <= LIMIT
+    assert sum(name.startswith("$fanout") for name in body["cells"]) == 1
+
+
+def test_a_net_that_leaves_keeps_room_for_a_buffer_outside() -> None:
+    body, children = _parent([16], ports={"z": {"direction": "output", "bits": [2]}})
+    assert limit_fanout(body, CELLS, children).ports == {"x": [1], "z": [1]}
+    body, children = _parent([15], ports={"z": {"direction": "output", "bits": [2]}})
+    assert limit_fanout(body, CELLS, children).ports == {"x": [15], "z": [15]}
+
+
+def test_two_output_bits_of_one_net_are_one_net_outside() -> None:
+    (pin,), (output,) = INVERTER.inputs, INVERTER.outputs
+    child = {
+        "ports": {"a": {"direction": "input", "bits": [2]}, "y": {"direction": "output", "bits": [3, 3]}},
+        "cells": {"i": {"type": INVERTER.name, "connections": {pin: [2], output: [3]}}},
+        "netnames": {"a": {"bits": [2]}, "y": {"bits": [3, 3]}},
+    }
+    loads = {"child": limit_fanout(child, CELLS, {})}
+    assert loads["child"].through == {("y", 1): ("y", 0)}
+    cells = {
+        f"i{number}": {"type": INVERTER.name, "connections": {pin: [10 + number % 2], output: [20 + number]}}
+        for number in range(2 * LIMIT)
+    }
+    parent = {
+        "ports": {
+            "x": {"direction": "input", "bits": [2]},
+            "z": {"direction": "output", "bits": list(range(20, 20 + 2 * LIMIT))},
+        },
+        "cells": {
+            "c": {
+                "type": "child",
+                "port_directions": {"a": "input", "y": "output"},
+                "connections": {"a": [2], "y": [10, 11]},
+            },
+            **cells,
+        },
+        "netnames": {"z": {"bits": list(range(20, 20 + 2 * LIMIT))}},
+    }
+    limit_fanout(parent, CELLS, loads)
+    netlist = link({"child": child, "parent": parent}, "parent", CELLS)
+    inner = netlist.fanout.copy()
+    for port in netlist.ports.values():
+        if port.direction == "output":
+            inner[port.nets] -= 1
+    assert inner[2:].max() <= LIMIT
+
+
 def test_a_tree_counts_what_is_behind_a_border() -> None:
     child = _wide(10)
     loads = {"wide": limit_fanout(child, CELLS, {})}

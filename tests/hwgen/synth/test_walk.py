@@ -40,3 +40,21 @@ def test_of_several_variants_the_slowest_counts() -> None:
     slow = {"a": SMALL, "b": SMALL, "c": SMALL}
     steps = list(walk({name: list(found) for name, found in DELAYS.items()}, lambda choice: [choice, slow]))
     assert [delay for _, delay in steps] == [9.0]
+
+
+def test_paths_of_the_same_length_go_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    delays = {"a": {SMALL: 5.0, FAST: 2.0}, "b": {SMALL: 4.98, FAST: 3.0}, "c": {SMALL: 1.0, FAST: 0.5}}
+
+    def analyse(choice: Mapping[str, Recipe]) -> SimpleNamespace:
+        # Each module is a path of its own.
+        worst = max(choice, key=lambda module: delays[module][choice[module]])
+        longest = delays[worst][choice[worst]]
+        return SimpleNamespace(delay=longest, path_by_block={worst: longest})
+
+    monkeypatch.setattr(module, "analyse", analyse)
+    steps = list(walk({name: list(found) for name, found in delays.items()}, lambda choice: [choice]))
+    # a alone gains too little to be shown.
+    assert [(dict(choice), delay) for choice, delay in steps] == [
+        ({"a": SMALL, "b": SMALL, "c": SMALL}, 5.0),
+        ({"a": FAST, "b": FAST, "c": SMALL}, 3.0),
+    ]

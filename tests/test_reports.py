@@ -1,0 +1,68 @@
+"""The committed reports: up to date with the default libraries, and good for what the documentation says of them."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hwgen.config import NAMED
+from hwgen.report import curve_tables, form, tables
+from hwgen.synth import libraries, library
+from hwgen.synth.compare import SCOPES
+from hwgen.synth.yosys import RECIPES
+
+REPORTS = Path(__file__).parents[1] / "reports"
+SMALL = sorted(path for path in REPORTS.glob("overhead*.json") if "blackwell" not in path.stem)
+
+
+def _area(name: str, scope: str) -> dict[str, Any]:
+    return tables.find(form.load(REPORTS / f"{name}.json"), scope, "area")
+
+
+def test_every_report_of_the_makefile_is_there() -> None:
+    makefile = (REPORTS.parent / "Makefile").read_text(encoding="utf-8")
+    names = {line.split("--name ")[1].split()[0].rstrip(";") for line in makefile.splitlines() if "--name " in line}
+    assert {path.stem for path in REPORTS.glob("*.json")} == names
+
+
+@pytest.mark.parametrize("path", sorted(REPORTS.glob("*.json")), ids=lambda path: path.stem)
+def test_a_report_is_of_the_present_libraries_recipes_and_designs(path: Path) -> None:
+    report = form.load(path)
+    used = report["conditions"]["library"]
+    if used["name"] in libraries.names():
+        assert used["sha256"] == library.load(libraries.path(used["name"])).digest
+    for how in report["conditions"]["recipes"]:
+        assert (how["carry"], tuple(how["abc"])) == (RECIPES[how["name"]].carry, RECIPES[how["name"]].abc)
+    assert report["designs"] == [NAMED[design["name"]].as_dict() for design in report["designs"]]
+    texts = {tables.KIND: tables, curve_tables.KIND: curve_tables}[report["kind"]]
+    assert path.with_suffix(".md").read_text(encoding="utf-8") == texts.markdown(report, f"{path.stem}.png")
+    assert path.with_suffix(".csv").read_text(encoding="utf-8") == texts.csv(report)
+
+
+@pytest.mark.parametrize("path", SMALL, ids=lambda path: path.stem)
+def test_the_small_core_is_known_to_half_a_percentage_point(path: Path) -> None:
+    core = tables.find(form.load(path), "core", "area")
+    for estimate in (core["overhead"], core["baseline_against_itself"]):
+        assert (estimate["high"] - estimate["low"]) / 2 <= 0.005
+    assert core["baseline_against_itself"]["low"] <= 0 <= core["baseline_against_itself"]["high"]
+    assert core["runs"] >= 16
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+@pytest.mark.parametrize(
+    ("generic", "real"),
+    [
+        ("overhead-generic130", "overhead-sky130hd"),
+        # asap7 as it is given has no AND-OR cells: equal sets of functions.
+        ("overhead-generic7-no-and-or", "overhead-asap7"),
+    ],
+)
+def test_a_default_library_stands_in_for_a_real_one(generic: str, real: str, scope: str) -> None:
+    one, other = (_area(name, scope)["overhead"]["value"] for name in (generic, real))
+    assert abs(one - other) <= 0.015
+
+
+@pytest.mark.parametrize("scope", ["element", "core"])
+def test_generic7_and_asap7_agree_where_and_or_cells_matter_little(scope: str) -> None:
+    one, other = (_area(name, scope)["overhead"]["value"] for name in ("overhead", "overhead-asap7"))
+    assert abs(one - other) <= 0.015
