@@ -380,7 +380,11 @@ def _reported(
 @click.option("--tensors", "kind", type=click.Choice(tensors.KINDS), default=tensors.KINDS[0], show_default=True)
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Seed of the tensors.")
 @click.option(
-    "--runs", type=click.IntRange(min=1), default=RUNS, show_default=True, help="Perturbed syntheses of each module."
+    "--runs",
+    type=click.IntRange(min=1),
+    default=RUNS,
+    show_default=True,
+    help="Perturbed syntheses of each module; 6 or more for an interval.",
 )
 def compare(
     size: str | None,
@@ -423,7 +427,7 @@ def compare(
     type=click.IntRange(min=1),
     default=CURVE_RUNS,
     show_default=True,
-    help="Perturbed syntheses of each module.",
+    help="Perturbed syntheses of each module; 6 or more for an interval.",
 )
 def curve(
     size: str | None,

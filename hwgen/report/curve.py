@@ -22,7 +22,7 @@ from hwgen.synth.netlist import Netlist, link
 from hwgen.synth.walk import walk
 from hwgen.synth.yosys import Recipe, usable
 
-__all__ = ["PIPELINES", "RUNS", "Best", "Curve", "Point", "best_at", "draw_curve"]
+__all__ = ["PIPELINES", "RUNS", "Best", "Curve", "Point", "best_at", "draw_curve", "mean_overhead"]
 
 PIPELINES: tuple[tuple[str, ...], ...] = (
     (),
@@ -40,6 +40,7 @@ RUNS = 8
 
 _RESAMPLES = 2000
 _CLOCKS = 8
+_STEPS = 100
 _TOP = TensorCore.module_name
 # Not worth its runs: a point that another one of the same design beats by this much in area and in delay.
 _BEATEN = 0.03
@@ -106,6 +107,8 @@ class Curve:
         Smallest areas at equal clocks.
     at_area
         Shortest clock periods at equal areas.
+    mean_at_clock, mean_at_area
+        Geometric means of the overhead of area, and of that of the clock period, over the range of both.
     conditions
         Library, recipes, tools and checks, ready for JSON.
     """
@@ -115,6 +118,8 @@ class Curve:
     points: tuple[list[Point], list[Point]]
     at_clock: list[Best]
     at_area: list[Best]
+    mean_at_clock: Estimate
+    mean_at_area: Estimate
     conditions: dict[str, Any]
 
 
@@ -184,19 +189,14 @@ def best_at(
     tuple
         The comparison at each constraint, and for each design the points that any resample chose.
     """
-    runs = small[0].shape[1]
-    drawn = np.concatenate([np.arange(runs)[None], np.random.default_rng(0).integers(0, runs, (_RESAMPLES, runs))])
-    # (points, 1 + resamples); the first is the sample itself.
-    means = [[values[:, drawn].mean(axis=2) for values in kind] for kind in (small, limited)]
+    means = _resampled(small, limited)
     found: list[Best] = []
     used: list[set[int]] = [set(), set()]
     for limit in limits:
         best = []
         chosen: list[int | None] = []
-        for which, (values, bounded) in enumerate(zip(*means, strict=True)):
-            allowed = np.where(bounded <= limit, values, np.inf)
-            places = allowed.argmin(axis=0)
-            lowest = allowed[places, np.arange(len(drawn))]
+        for which, (values, bounded) in enumerate(means):
+            places, lowest = _lowest(values, bounded, limit)
             best.append(lowest)
             used[which].update(np.unique(places[np.isfinite(lowest)]).tolist())
             chosen.append(int(places[0]) if np.isfinite(lowest[0]) else None)
@@ -206,17 +206,66 @@ def best_at(
             some = np.isfinite(best[0]) | np.isfinite(best[1])
             with np.errstate(invalid="ignore"):
                 ratios = np.where(np.isfinite(best[0]), best[1] / best[0] - 1, -np.inf)[some]
-            bounds: list[float | None] = [None, None]
-            if runs >= FEWEST:
-                lower, upper = levels(runs)
-                found_bounds = (
-                    np.percentile(ratios[1:], lower, method="lower"),
-                    np.percentile(ratios[1:], upper, method="higher"),
-                )
-                bounds = [float(bound) if np.isfinite(bound) else None for bound in found_bounds]
-            overhead = Estimate(float(ratios[0]), *bounds)
+            overhead = _estimate(ratios, small[0].shape[1])
         found.append(Best(float(limit), (chosen[0], chosen[1]), overhead))
     return found, used
+
+
+def mean_overhead(
+    limits: Sequence[float],
+    small: tuple[NDArray[np.float64], NDArray[np.float64]],
+    limited: tuple[NDArray[np.float64], NDArray[np.float64]],
+) -> Estimate:
+    """Geometric mean of the overhead over a range of constraints, with its interval; otherwise as `best_at`.
+
+    Curves of recipes and pipelines are staircases: close to a step of one design a single constraint says more of
+    the step than of the design.
+
+    Parameters
+    ----------
+    limits
+        The first and the last constraint.
+    small, limited
+        As for `best_at`.
+    """
+    means = _resampled(small, limited)
+    logarithms = []
+    for limit in np.geomspace(limits[0], limits[-1], _STEPS):
+        one, other = (_lowest(values, bounded, limit)[1] for values, bounded in means)
+        with np.errstate(invalid="ignore"):
+            ratio = np.log(other / one)
+        logarithms.append(np.where(np.isfinite(ratio), ratio, np.nan))
+    return _estimate(np.expm1(np.nanmean(logarithms, axis=0)), small[0].shape[1])
+
+
+def _resampled(
+    small: tuple[NDArray[np.float64], NDArray[np.float64]], limited: tuple[NDArray[np.float64], NDArray[np.float64]]
+) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+    """Means of both kinds for each design, (points, 1 + resamples); the first is the sample itself."""
+    runs = small[0].shape[1]
+    drawn = np.concatenate([np.arange(runs)[None], np.random.default_rng(0).integers(0, runs, (_RESAMPLES, runs))])
+    return [
+        (values[:, drawn].mean(axis=2), bounded[:, drawn].mean(axis=2))
+        for values, bounded in zip(small, limited, strict=True)
+    ]
+
+
+def _lowest(
+    values: NDArray[np.float64], bounded: NDArray[np.float64], limit: float
+) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """For each resample the best point within the limit, and its value: infinite where there is none."""
+    allowed = np.where(bounded <= limit, values, np.inf)
+    places = allowed.argmin(axis=0)
+    return places, allowed[places, np.arange(allowed.shape[1])]
+
+
+def _estimate(found: NDArray[np.float64], runs: int) -> Estimate:
+    """The first value, with the bounds that the others give; none where a bound is infinite or the runs too few."""
+    if runs < FEWEST:
+        return Estimate(float(found[0]))
+    lower, upper = levels(runs)
+    bounds = np.percentile(found[1:], lower, method="lower"), np.percentile(found[1:], upper, method="higher")
+    return Estimate(float(found[0]), *(float(bound) if np.isfinite(bound) else None for bound in bounds))
 
 
 def _fronts(points: Sequence[Sequence[Point]]) -> tuple[list[list[float]], list[list[float]]]:
@@ -341,6 +390,8 @@ def draw_curve(
             f" both designs meet {fastest:.3g} ns"
         )
     at_area, more = best_at(sizes, delays, areas)
+    mean_at_clock = mean_overhead([best.limit for best in at_clock if best.overhead], areas, delays)
+    mean_at_area = mean_overhead(sizes, delays, areas)
 
     checks = [
         (design, points[which][index].recipes, own(design, run), run, library, vectors)
@@ -361,4 +412,4 @@ def draw_curve(
         "spread": "95 % bootstrap interval over the runs; each resample chooses its own best points; which points there"
         " are comes from one pilot run",
     }
-    return Curve(baseline, candidate, points, at_clock, at_area, conditions)
+    return Curve(baseline, candidate, points, at_clock, at_area, mean_at_clock, mean_at_area, conditions)

@@ -8,7 +8,7 @@ from hwgen.config import NAMED, TensorCoreConfig
 from hwgen.errors import InputError, ToolError
 from hwgen.report import curve as module
 from hwgen.report import curve_tables, form, plots
-from hwgen.report.curve import PIPELINES, Curve, best_at, draw_curve
+from hwgen.report.curve import PIPELINES, Curve, best_at, draw_curve, mean_overhead
 from hwgen.report.flow import Flow
 from hwgen.synth import area, libraries, library
 from hwgen.synth.compare import Estimate
@@ -59,6 +59,16 @@ def test_the_interval_holds_what_the_choice_does() -> None:
     assert few.overhead == Estimate(0.0)
 
 
+def test_the_mean_over_a_range_smooths_steps() -> None:
+    # Both halve their area at a step, the candidate 1 % later: nearly everywhere they are equal.
+    areas = np.array([[20.0] * 6, [10.0] * 6])
+    delays = np.array([[1.0] * 6, [2.0] * 6])
+    found = mean_overhead([1.0, 4.0], (areas, areas), (delays, 1.01 * delays))
+    assert 0 < found.value < 0.01
+    assert (found.low, found.high) == pytest.approx((found.value, found.value))
+    assert mean_overhead([1.0, 4.0], (areas, 1.1 * areas), (delays, delays)).value == pytest.approx(0.1)
+
+
 def test_a_design_against_itself_costs_nothing() -> None:
     generator = np.random.default_rng(5)
     areas, delays = generator.uniform(10, 20, (6, 8)), generator.uniform(1, 2, (6, 8))
@@ -95,7 +105,8 @@ def test_the_report_of_a_curve(curve: Curve) -> None:
     assert report["kind"] == "area-delay"
     header, rows = curve_tables.summary(report)
     assert header == ["clock, ns", "nvfp4-single, um2", "mixfp4-single, um2", "overhead of area"]
-    assert len(rows) == len(curve.at_clock)
+    assert len(rows) == len(curve.at_clock) + 1
+    assert rows[-1][0] == "mean over the range"
     for entry in report["results"]:
         for name, index in entry["points"].items():
             point = report["points"][index]
