@@ -131,8 +131,8 @@ def markdown(report: dict[str, Any], picture: str) -> str:
     if all(row[1] for row in own):
         lines += [
             "",
-            f"What the method makes of no difference: {names[0]} against itself, the second half of its runs over the"
-            " first; in brackets what 95 % of all ways to split them into halves give.",
+            f"What the method makes of no difference: {names[0]} against itself, two sets of {conditions['runs']} runs"
+            " drawn from its own.",
             "",
             *table(["scope", "area"], own, 1),
         ]

@@ -134,13 +134,18 @@ def test_a_miscompiled_netlist_gives_no_figures(monkeypatch: pytest.MonkeyPatch,
 
 
 def test_the_baseline_against_itself_shows_the_noise() -> None:
-    runs = {"a": [1.0, 1.0, 1.0, 1.1, 1.1, 1.1], "b": [2.0] * 6}
-    own = Figure("core", "total", "area", "um2", runs).self_overhead
-    # The first half against the second is the worst of all ways to split them.
-    assert (own.low, own.value, own.high) == pytest.approx((-1 / 11, 0.1, 0.1))
-    few = Figure("core", "total", "area", "um2", {"a": [1.0, 1.1], "b": [2.0, 2.0]}).self_overhead
-    assert few == Estimate(pytest.approx(0.1))
-    assert Figure("core", "total", "area", "um2", {"a": [1.0], "b": [2.0]}).self_overhead is None
+    def own(values: list[float]) -> Estimate | None:
+        return Figure("core", "total", "area", "um2", {"a": values, "b": [200.0] * len(values)}).self_overhead
+
+    assert own([100.0] * 16) == Estimate(0.0, 0.0, 0.0)
+    values = list(np.random.default_rng(6).normal(100, 1, 16))
+    spread = own(values)
+    expected = 2.13 * np.std(values, ddof=1) / 100 * np.sqrt(2 / 16)
+    assert spread.value == pytest.approx(0, abs=0.001)
+    assert (spread.high - spread.low) / 2 == pytest.approx(expected, rel=0.06)
+    wider = own([100 + 3 * (value - 100) for value in values])
+    assert wider.high - wider.low == pytest.approx(3 * (spread.high - spread.low), rel=0.05)
+    assert own([1.0, 1.1, 1.0, 1.1, 1.0]) is None
 
 
 @pytest.mark.parametrize("runs", [8, 16])
