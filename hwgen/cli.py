@@ -359,11 +359,13 @@ def _reported(
     check_directory(out)
     kept = Cache(None if no_cache else cache_directory("synthesis"))
     digest = key(cells)
-    report = kept.get(digest)
-    if report is None:
-        with _progress(as_json) as update, _backend(backend):
-            report = measured(Flow(cells, kept.directory, jobs, time_limit, update))
-        kept.put(digest, report)
+    # A wrong back end is named also where there is nothing left to run.
+    with _backend(backend):
+        report = kept.get(digest)
+        if report is None:
+            with _progress(as_json) as update:
+                report = measured(Flow(cells, kept.directory, jobs, time_limit, update))
+            kept.put(digest, report)
     files = {out / f"{stem}.json": form.json_text(report).encode(), **_rendered(report, out, stem)}
     write_all(files)
     if as_json:

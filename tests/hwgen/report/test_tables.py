@@ -90,7 +90,7 @@ def test_markdown_states_its_conditions(overhead: Overhead) -> None:
         f"clock {overhead.conditions['clock_ns']:g} ns",
         "gaussian tensors (seed 1)",
         "no interval",
-        "ratio of the means over 3 pairs",
+        "ratio of the means over 6 pairs",
         "What the method makes of no difference",
         *(f"## {scope.capitalize()}" for scope in SCOPES),
     ):

@@ -53,7 +53,7 @@ def cache(tmp_path, monkeypatch):
     """An empty cache in a directory with an awkward name."""
     # Not by XDG_CACHE_HOME, which holds the cache of Yosys too.
     directory = tmp_path / AWKWARD / "engines"
-    monkeypatch.setattr(compiled, "_cache", lambda: directory)
+    monkeypatch.setattr(compiled, "cache_directory", lambda name: directory)
     return directory
 
 
@@ -137,7 +137,7 @@ def test_two_processes_at_once(cache, compilations):
         "from sim.engines import compiled, CompiledEngine\n"
         "from hwgen.config import TensorCoreConfig\n"
         f"compiled.TensorCore = runpy.run_path({__file__!r})['Toy']\n"
-        f"compiled._cache = lambda: Path({str(cache)!r})\n"
+        f"compiled.cache_directory = lambda name: Path({str(cache)!r})\n"
         f"CompiledEngine({CONFIG!r})\n"
     )
     root = Path(__file__).parents[3]
@@ -153,17 +153,9 @@ def test_two_processes_at_once(cache, compilations):
 @pytest.mark.parametrize("place", ["file", "nowhere"])
 def test_nowhere_to_keep_it(place, tmp_path, monkeypatch):
     (tmp_path / "file").touch()
-    monkeypatch.setattr(compiled, "_cache", lambda: tmp_path / "file" / "engines" if place == "file" else None)
+    directory = tmp_path / "file" / "engines" if place == "file" else None
+    monkeypatch.setattr(compiled, "cache_directory", lambda name: directory)
     works(CompiledEngine(CONFIG))
-
-
-def test_place_of_the_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("XDG_CACHE_HOME", "/some where")
-    assert compiled._cache() == Path("/some where/hwgen/engines")
-    for ignored in ("relative", ""):
-        monkeypatch.setenv("XDG_CACHE_HOME", ignored)
-        assert compiled._cache() == tmp_path / ".cache" / "hwgen" / "engines"
 
 
 @needs_compiler
