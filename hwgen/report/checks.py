@@ -154,6 +154,16 @@ def _control_vectors(config: TensorCoreConfig) -> tuple[Steps, NDArray[np.bool_]
     return steps, offered, taken, reset
 
 
+@lru_cache(maxsize=4)
+def _control_results(config: TensorCoreConfig, accepted: bytes) -> list[list[NDArray[np.uint32]]]:
+    """Results of the steps that were accepted, by stream and segment; the same for all netlists that are right."""
+    steps, offered, *_ = _control_vectors(config)
+    mine = np.frombuffer(accepted, bool).reshape(offered.shape)
+    order = np.arange(mine.size).reshape(mine.shape)
+    parts = [slice(first, first + _SEGMENT) for first in range(0, len(mine), _SEGMENT)]
+    return [[steps[order[part, stream][mine[part, stream]]].expected() for part in parts] for stream in range(_STREAMS)]
+
+
 def check_control(netlist: Netlist, config: TensorCoreConfig) -> int:
     """Compare a core's netlist with the golden model under gaps, stalls and resets.
 
@@ -185,13 +195,10 @@ def check_control(netlist: Netlist, config: TensorCoreConfig) -> int:
         raise ToolError(f"the netlist of {config.name} takes no steps; its figures are void")
     answered = taken & outputs["result__valid"][:, :, 0].astype(bool) & ~reset
     words = np.packbits(outputs["result__payload"], axis=2, bitorder="little").view("<u4")
-    order = np.arange(cycles * _STREAMS).reshape(cycles, _STREAMS)
     checked = 0
-    for stream in range(_STREAMS):
-        for first in range(0, cycles, _SEGMENT):
-            part = slice(first, first + _SEGMENT)
-            mine = steps[order[part, stream][accepted[part, stream]]]
-            expected = mine.expected()
+    for stream, wanted in enumerate(_control_results(config, accepted.tobytes())):
+        for segment, expected in enumerate(wanted):
+            part = slice(segment * _SEGMENT, (segment + 1) * _SEGMENT)
             got = words[part, stream][answered[part, stream]].reshape(-1, config.rows, config.columns)
             inside = len(expected) - len(got)
             if not 0 <= inside <= config.latency or not np.array_equal(got, expected[: len(got)]):
