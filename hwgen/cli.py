@@ -258,7 +258,7 @@ class _MismatchError(Exception):
     """Hardware and golden model differ."""
 
 
-def _measurement(stem: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def _measurement(stem: str, runs: int) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Options of every command that synthesises two designs and writes a report."""
     options = (
         click.option("--config", "size", help="Size of both designs: nvfp4-SIZE, mixfp4-SIZE.  [default: small]"),
@@ -274,6 +274,13 @@ def _measurement(stem: str) -> Callable[[Callable[..., None]], Callable[..., Non
             help="Liberty file instead, plain or gzip; repeat it for a library of several files.",
         ),
         click.option("--dont-use", multiple=True, help="Cells to leave alone, with wildcards; repeat it for several."),
+        click.option(
+            "--runs",
+            type=click.IntRange(min=1),
+            default=runs,
+            show_default=True,
+            help="Perturbed syntheses of each module; 6 or more for an interval.",
+        ),
         click.option("--no-cache", is_flag=True, help="Synthesise anew, and keep nothing."),
         click.option(
             "--jobs",
@@ -376,18 +383,11 @@ def _reported(
 
 
 @cli.command()
-@_measurement("overhead")
+@_measurement("overhead", RUNS)
 @click.option("--recipe", "recipe_name", help=f"One of: {', '.join(RECIPES)}.  [default: the best for each module]")
 @click.option("--clock", type=float, help="Clock period in ns.  [default: what both designs meet, with 5 % to spare]")
 @click.option("--tensors", "kind", type=click.Choice(tensors.KINDS), default=tensors.KINDS[0], show_default=True)
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Seed of the tensors.")
-@click.option(
-    "--runs",
-    type=click.IntRange(min=1),
-    default=RUNS,
-    show_default=True,
-    help="Perturbed syntheses of each module; 6 or more for an interval.",
-)
 def compare(
     size: str | None,
     baseline: str | None,
@@ -415,7 +415,7 @@ def compare(
 
 
 @cli.command()
-@_measurement("curve")
+@_measurement("curve", CURVE_RUNS)
 @click.option("--clock", "clocks", type=float, multiple=True, help="Clock period in ns; repeat it.  [default: eight]")
 @click.option(
     "--pipeline",
@@ -423,13 +423,6 @@ def compare(
     multiple=True,
     help=f"Registers of a pipeline, with commas, of: {', '.join(PIPELINE_REGISTERS)}; or none. Repeat it."
     f"  [default: {len(PIPELINES)} pipelines]",
-)
-@click.option(
-    "--runs",
-    type=click.IntRange(min=1),
-    default=CURVE_RUNS,
-    show_default=True,
-    help="Perturbed syntheses of each module; 6 or more for an interval.",
 )
 def curve(
     size: str | None,

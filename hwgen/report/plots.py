@@ -26,6 +26,14 @@ _COLOURS = {
 _METRICS = (("area", "area"), ("dynamic power", "dynamic power"))
 
 
+def _reach(estimate: dict[str, Any]) -> list[list[float]] | None:
+    """How far an interval reaches below and above its value, in percent; None where a bound is missing."""
+    value, low, high = (estimate[key] for key in ("value", "low", "high"))
+    if low is None or high is None:
+        return None
+    return [[max(100 * (value - low), 0)], [max(100 * (high - value), 0)]]
+
+
 def _attribution(axis: Any, report: dict[str, Any], shown: dict[str, Any]) -> None:
     """What each block adds to the overhead of area, scope by scope, stacked to the total with its interval."""
     places: list[str] = []
@@ -45,8 +53,7 @@ def _attribution(axis: Any, report: dict[str, Any], shown: dict[str, Any]) -> No
             ends[side] += height
         overhead = total["overhead"]
         value = 100 * overhead["value"]
-        if overhead["low"] is not None:
-            reach = [[max(value - 100 * overhead["low"], 0)], [max(100 * overhead["high"] - value, 0)]]
+        if reach := _reach(overhead):
             axis.errorbar(len(places) + 0.36, value, yerr=reach, fmt=".", color="black", capsize=3, linewidth=1)
         axis.text(len(places), ends[0] + 0.2, f"{value:+.2f} %", ha="center", va="bottom", fontweight="bold")
         places.append(scope)
@@ -175,10 +182,7 @@ def curve_png(report: dict[str, Any]) -> bytes:
     ]
     for clock, overhead in clocks:
         value = 100 * overhead["value"]
-        reach = None
-        if overhead["low"] is not None and overhead["high"] is not None:
-            reach = [[max(value - 100 * overhead["low"], 0)], [max(100 * overhead["high"] - value, 0)]]
-        right.errorbar(clock, value, yerr=reach, fmt="o", color="black", capsize=4, linewidth=1)
+        right.errorbar(clock, value, yerr=_reach(overhead), fmt="o", color="black", capsize=4, linewidth=1)
         right.annotate(f"{value:+.1f}", (clock, value), xytext=(6, 4), textcoords="offset points", fontsize=8)
     right.axhline(0, color="black", linewidth=0.8)
     right.set_xlabel("clock period, ns")
