@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -242,7 +241,12 @@ def buffered(modules: Mapping[str, Body], source: Source, library: Library) -> d
         for child in children:
             if child not in done:
                 visit(child)
-        done[module] = copy.deepcopy(modules[module])
+        # Of its own is what a tree changes: the cells, and the nets at their pins.
+        cells = {
+            name: {**cell, "connections": {pin: list(bits) for pin, bits in cell["connections"].items()}}
+            for name, cell in modules[module]["cells"].items()
+        }
+        done[module] = {**modules[module], "cells": cells}
         loads[module] = limit_fanout(done[module], library, loads)
 
     visit(source.top)
