@@ -23,11 +23,14 @@ from hwgen import __version__
 from hwgen.config import NAMED, PIPELINE_REGISTERS, TensorCoreConfig, resolve
 from hwgen.errors import InputError, ToolError
 from hwgen.files import cache_directory, check_directory, write_all
-from hwgen.report import curve_tables, form, plots, tables
+from hwgen.report import curve_tables, form, plots, power_tables, tables
 from hwgen.report.curve import PIPELINES, draw_curve
 from hwgen.report.curve import RUNS as CURVE_RUNS
 from hwgen.report.flow import Flow
-from hwgen.report.measure import RUNS, Stimulus, fingerprint, measure
+from hwgen.report.measure import RUNS, fingerprint, measure
+from hwgen.report.power import RUNS as POWER_RUNS
+from hwgen.report.power import exported, study
+from hwgen.report.stimulus import Stimulus
 from hwgen.synth import libraries, library
 from hwgen.synth.cache import Cache
 from hwgen.synth.yosys import RECIPES, TIME_LIMIT, recipe
@@ -354,8 +357,12 @@ def _reported(
     out: Path,
     stem: str,
     as_json: bool,
+    more: Callable[[dict[str, Any], Flow], dict[str, bytes]] = lambda report, flow: {},
 ) -> None:
-    """Make a report, or take it from the cache; write its files, print its summary."""
+    """Make a report, or take it from the cache; write its files, print its summary.
+
+    ``more`` gives further files of a report, by what follows its name.
+    """
     cells = library.load(list(liberty) or [libraries.path(library_name)]).without(dont_use)
     if jobs == 0:
         raise InputError("--jobs 0: must be at least 1, or -1 for one for each core")
@@ -369,11 +376,13 @@ def _reported(
     # A wrong back end is named also where there is nothing left to run.
     with _backend(backend):
         report = kept.get(digest)
-        if report is None:
-            with _progress(as_json) as update:
-                report = measured(Flow(cells, kept.directory, jobs, time_limit, update))
-            kept.put(digest, report)
-    files = {out / f"{stem}.json": form.json_text(report).encode(), **_rendered(report, out, stem)}
+        with _progress(as_json) as update:
+            flow = Flow(cells, kept.directory, jobs, time_limit, update)
+            if report is None:
+                report = measured(flow)
+                kept.put(digest, report)
+            further = {out / f"{stem}{name}": content for name, content in more(report, flow).items()}
+    files = {out / f"{stem}.json": form.json_text(report).encode(), **_rendered(report, out, stem), **further}
     write_all(files)
     if as_json:
         click.echo(form.json_text(report), nl=False)
@@ -449,9 +458,59 @@ def curve(
     )
 
 
+@cli.command()
+@_measurement("power", POWER_RUNS)
+@click.option("--clock", type=float, help="Clock period in ns.  [default: what both designs meet, with 5 % to spare]")
+@click.option("--tensors", "kind", type=click.Choice(tensors.KINDS), default=tensors.KINDS[0], show_default=True)
+@click.option("--layer", help="Weight matrix of all-MiniLM-L6-v2 as B (extra 'workloads').")
+@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Seed of the tensors.")
+@click.option("--saif", is_flag=True, help="Write netlist and switching activity of both, NAME-CONFIG.v and .saif.")
+@click.option("--vcd", is_flag=True, help="And waveforms with all glitches, NAME-CONFIG.vcd.")
+def power(
+    size: str | None,
+    baseline: str | None,
+    candidate: str | None,
+    clock: float | None,
+    kind: str,
+    layer: str | None,
+    seed: int,
+    saif: bool,
+    vcd: bool,
+    runs: int,
+    **options: Any,
+) -> None:
+    """Report power with glitches: by block and kind, by tensor statistics, share of E1M2 blocks, and at rest.
+
+    Writes NAME.md, .csv, .json and .png to the reports directory.
+    """
+    pair = _pair(size, baseline, candidate)
+    clock = None if clock is None else _clock(clock)
+    if layer is not None:
+        tensors.minilm(layer)  # a wrong name is named now, not after the syntheses
+    stimulus = Stimulus(tensors=kind, seed=seed, layer=layer)
+
+    def more(report: dict[str, Any], flow: Flow) -> dict[str, bytes]:
+        conditions = report["conditions"]
+        return {
+            f"-{config.name}.{suffix}": text.encode()
+            for config in (pair if saif or vcd else ())
+            for suffix, text in exported(
+                config, conditions["chosen_recipes"][config.name], flow, conditions["clock_ns"], stimulus, vcd
+            ).items()
+        }
+
+    _reported(
+        lambda flow: power_tables.document(*pair, *study(*pair, flow, clock_ns=clock, stimulus=stimulus, runs=runs)),
+        lambda cells: fingerprint(cells, "power", *pair, clock, stimulus, runs),
+        more=more,
+        **options,
+    )
+
+
 _FORMS: dict[str, tuple[Any, Callable[[dict[str, Any]], bytes]]] = {
     tables.KIND: (tables, plots.overhead_png),
     curve_tables.KIND: (curve_tables, plots.curve_png),
+    power_tables.KIND: (power_tables, plots.power_png),
 }
 """Tables and plot of each kind of report."""
 

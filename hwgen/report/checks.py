@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from hwgen.config import TensorCoreConfig
 from hwgen.errors import ToolError
 from hwgen.formats import BLOCK_SIZE
-from hwgen.synth.activity import Activity, respond, simulate
+from hwgen.synth.activity import respond
 from hwgen.synth.netlist import Netlist
 from sim import golden
 from sim.steps import Steps, random_steps
 
-__all__ = ["VECTORS", "check_control", "check_core", "check_lanes", "core_activity", "lane_activity"]
+__all__ = ["VECTORS", "check_control", "check_core", "check_lanes", "core_inputs", "lane_inputs"]
 
 _SEGMENT = 24
 _STREAMS = 32
@@ -28,7 +28,8 @@ VECTORS = 100_000
 """Results of every netlist that are compared with the golden model, at least."""
 
 
-def _core_inputs(config: TensorCoreConfig, streams: Sequence[Steps]) -> dict[str, NDArray[np.uint8]]:
+def core_inputs(config: TensorCoreConfig, streams: Sequence[Steps]) -> dict[str, NDArray[np.uint8]]:
+    """Stimulus of a core's netlist: one step per cycle, streams of one length; results follow ``config.latency``."""
     # After the last step the stream begins again, so that every cycle that counts has a step in every stage.
     order = np.arange(len(streams[0]) + config.latency) % len(streams[0])
     payload = np.stack([steps.bits()[order] for steps in streams], axis=1)
@@ -51,41 +52,8 @@ def _compare_core(
     return checked
 
 
-def core_activity(
-    netlist: Netlist,
-    config: TensorCoreConfig,
-    streams: Sequence[Steps],
-    expected: Sequence[NDArray[np.uint32]],
-) -> tuple[Activity, int]:
-    """Simulate a core's netlist on all streams.
-
-    Parameters
-    ----------
-    netlist
-        The core.
-    config
-        Its configuration.
-    streams
-        Steps of each stream, all of one length.
-    expected
-        Results of each stream, `sim.steps.Steps.expected`.
-
-    Returns
-    -------
-    tuple
-        Its switching, and the number of results compared.
-
-    Raises
-    ------
-    ToolError
-        A result is not the golden model's.
-    """
-    activity = simulate(netlist, _core_inputs(config, streams), warmup=config.latency)
-    return activity, _compare_core(activity.outputs, config, expected)
-
-
-def _lane_inputs(config: TensorCoreConfig, streams: Sequence[Steps]) -> tuple[dict[str, NDArray[np.uint8]], Any]:
-    """Blocks of the first rows of every step, and their sums."""
+def lane_inputs(config: TensorCoreConfig, streams: Sequence[Steps]) -> tuple[dict[str, NDArray[np.uint8]], Any]:
+    """Stimulus of a lane array's netlist, the blocks of the first rows of every step; and their sums."""
     stimulus: dict[str, NDArray[np.uint8]] = {}
     factors = []
     for side in "ab":
@@ -111,13 +79,6 @@ def _compare_lanes(
     if not np.array_equal(bits @ weights, expected):
         raise ToolError(f"the lane array of {config.name} differs from the golden model; its figures are void")
     return expected.size
-
-
-def lane_activity(netlist: Netlist, config: TensorCoreConfig, streams: Sequence[Steps]) -> tuple[Activity, int]:
-    """Simulate a lane array's netlist on the first rows of every step; as `core_activity`."""
-    stimulus, expected = _lane_inputs(config, streams)
-    activity = simulate(netlist, stimulus)
-    return activity, _compare_lanes(activity.outputs, config, expected)
 
 
 @lru_cache(maxsize=4)
@@ -235,11 +196,11 @@ def check_core(netlist: Netlist, config: TensorCoreConfig, vectors: int = VECTOR
         A result is not the golden model's.
     """
     streams, expected = _core_vectors(config, vectors)
-    steady = _compare_core(respond(netlist, _core_inputs(config, streams)), config, expected)
+    steady = _compare_core(respond(netlist, core_inputs(config, streams)), config, expected)
     return steady + check_control(netlist, config)
 
 
 def check_lanes(netlist: Netlist, config: TensorCoreConfig, vectors: int = VECTORS) -> int:
     """Compare a lane array's netlist with the golden model on random blocks; as `check_core`."""
-    stimulus, expected = _lane_inputs(config, _lane_vectors(config, vectors))
+    stimulus, expected = lane_inputs(config, _lane_vectors(config, vectors))
     return _compare_lanes(respond(netlist, stimulus), config, expected)

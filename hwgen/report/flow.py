@@ -99,9 +99,14 @@ class Design:
         """Its syntheses, see `hwgen.synth.area.plan`."""
         return area.plan(self.key, self.source, recipes, variants)
 
+    def chosen(
+        self, bodies: Mapping[area.Identity, area.Body], recipes: Mapping[str, Recipe], run: int
+    ) -> dict[str, area.Body]:
+        """The mapped modules of one run, each by its recipe."""
+        return {module: bodies[self.key, module, how.name, run] for module, how in recipes.items()}
+
     def assembled(
         self, bodies: Mapping[area.Identity, area.Body], recipes: Mapping[str, Recipe], run: int, library: Library
     ) -> dict[str, area.Body]:
-        """The mapped modules of one run, each by its recipe, with their buffer trees."""
-        found = {module: bodies[self.key, module, how.name, run] for module, how in recipes.items()}
-        return area.buffered(found, self.source, library)
+        """As `chosen`, with buffer trees."""
+        return area.buffered(self.chosen(bodies, recipes, run), self.source, library)

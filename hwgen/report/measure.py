@@ -19,35 +19,33 @@ from hwgen import __version__
 from hwgen.config import TensorCoreConfig
 from hwgen.errors import InputError
 from hwgen.formats import BLOCK_SIZE
-from hwgen.report.checks import VECTORS, check_core, check_lanes, core_activity, lane_activity
+from hwgen.report.checks import VECTORS, check_core, check_lanes
+from hwgen.report.energy import core_energy, lane_energy
 from hwgen.report.flow import Design, Flow
+from hwgen.report.stimulus import Stimulus, e1m2_share
 from hwgen.rtl.element import Element
 from hwgen.rtl.hierarchy import Block
 from hwgen.rtl.lane_array import LaneArray
 from hwgen.rtl.tensor_core import TensorCore
 from hwgen.synth import area, timing
-from hwgen.synth.compare import SCOPES, Figure, Measured, compare
+from hwgen.synth.compare import Energy, Figure, Measured, compare
 from hwgen.synth.fanout import LIMIT
 from hwgen.synth.library import Library
 from hwgen.synth.netlist import Netlist, link
-from hwgen.synth.power import KINDS, entering_fj, estimate
 from hwgen.synth.walk import walk
 from hwgen.synth.yosys import Recipe, tool_version, usable
-from sim import golden, tensors
-from sim.steps import Steps, schedule
 
 __all__ = [
     "RUNS",
     "Examined",
     "Overhead",
-    "Stimulus",
     "check_pair",
+    "choose",
     "clock_period",
     "examine",
     "fingerprint",
     "flow_conditions",
     "measure",
-    "typical_run",
 ]
 
 RUNS = 16
@@ -56,54 +54,7 @@ RUNS = 16
 _PILOTS = (1, 2)
 # Twice the noise of most modules: recipes further apart than this need no second pilot run.
 _CLOSE = 0.03
-
-
-@dataclass(frozen=True)
-class Stimulus:
-    """What the netlists are fed with to count their switching.
-
-    Parameters
-    ----------
-    tensors
-        Kind of tensor, see `sim.tensors.generate`.
-    seed
-        Of the generator.
-    streams
-        Independent cores simulated at once.
-    tiles
-        Output tiles that each stream computes; rounded up to whole rounds where the core interleaves tiles.
-    steps_per_tile
-        Steps of each tile, K / 16 G.
-    """
-
-    tensors: str = "gaussian"
-    seed: int = 1
-    streams: int = 64
-    tiles: int = 2
-    steps_per_tile: int = 32
-
-    def length(self, config: TensorCoreConfig) -> int:
-        """Steps of a stream: those of whole rounds of tiles."""
-        return -(-self.tiles // config.interleave) * config.interleave * self.steps_per_tile
-
-    def steps(self, config: TensorCoreConfig, block_format: str) -> list[Steps]:
-        """Steps of each stream: tiles of one GEMM, quantised to ``block_format``, each with all of K.
-
-        C is drawn too, with a standard deviation of a thousand units of the core.
-        """
-        depth = self.steps_per_tile * config.depth
-        tiles = self.length(config) // self.steps_per_tile
-        a, b = (
-            golden.quantize(tensors.generate(self.tensors, (rows, depth), self.seed + offset), block_format)
-            for offset, rows in ((0, config.rows * self.streams), (1, config.columns * tiles))
-        )
-        c = np.float32(1000) * tensors.generate("gaussian", (len(a.codes), len(b.codes)), self.seed + 2)
-        cut = []
-        for stream in range(self.streams):
-            rows = slice(stream * config.rows, (stream + 1) * config.rows)
-            part = golden.QuantizedTensor(a.codes[rows], a.scales[rows], a.tensor_scale, a.format)
-            cut.append(schedule(config, part, b, c[rows]))
-        return cut
+_TIE = 0.001
 
 
 def fingerprint(library: Library, *given: Any) -> str:
@@ -158,60 +109,85 @@ class Examined:
 
     Parameters
     ----------
+    areas
+        um2 by scope and block.
     delays
         Critical path in ns by scope.
+    cells, sequential
+        Number of cells, and um2 of flip-flops, by scope.
     path
         Share of each block in the core's critical path.
     checked
         Results of the core and sums of the lane array that equal the golden model's.
+    energy
+        By (operands' format, scope, delays), see `hwgen.report.energy.core_energy`.
     """
 
+    areas: dict[str, dict[str, float]]
     delays: dict[str, float]
+    cells: dict[str, int]
+    sequential: dict[str, float]
     path: dict[str, float]
     checked: tuple[int, int]
+    energy: dict[tuple[str, str, str], Energy]
 
 
 def examine(
-    config: TensorCoreConfig, modules: Mapping[type[Block], dict[str, area.Body]], library: Library, vectors: int
+    designs: Mapping[type[Block], Design],
+    modules: Mapping[type[Block], dict[str, area.Body]],
+    library: Library,
+    vectors: int,
+    operands: Sequence[str],
+    stimulus: Stimulus,
 ) -> Examined:
-    """Time the netlists of one run, and compare them with the golden model.
+    """Time the netlists of one run, compare them with the golden model, and find what they consume.
 
     Parameters
     ----------
-    config
-        The configuration.
+    designs
+        The tensor core and the lane array of one configuration.
     modules
-        The mapped modules of its designs, with their buffer trees.
+        Their mapped modules.
     library
         Their cells.
     vectors
         Results of each to compare, at least.
+    operands
+        Formats of the operands to feed them with.
+    stimulus
+        The operands.
 
     Raises
     ------
     ToolError
         A netlist does not compute what the golden model says.
     """
-    netlists = {scope: link(modules[kind], _TOPS[scope], library) for scope, kind in _SCOPES.items()}
+    config = designs[TensorCore].config
+    whole = {kind: area.buffered(modules[kind], design.source, library) for kind, design in designs.items()}
+    netlists = {scope: link(whole[kind], _TOPS[scope], library) for scope, kind in _SCOPES.items()}
     timings = {scope: timing.analyse(netlist) for scope, netlist in netlists.items()}
-    core = timings["core"]
+    core, lanes = netlists["core"], netlists["lane array"]
+    energy: dict[tuple[str, str, str], Energy] = {}
+    for block_format in operands:
+        found = core_energy(core, timings["core"], config, block_format, stimulus)
+        found |= lane_energy(lanes, timings["lane array"], config, block_format, stimulus)
+        energy |= {(block_format, *key): value for key, value in found.items()}
+    delay = timings["core"].delay
     return Examined(
+        {
+            scope: {
+                block: values[0]
+                for block, values in area.by_run([whole[kind]], designs[kind].source, _TOPS[scope], library).items()
+            }
+            for scope, kind in _SCOPES.items()
+        },
         {scope: found.delay for scope, found in timings.items()},
-        {block: delay / core.delay for block, delay in area.by_block(core.path_by_block).items()},
-        (check_core(netlists["core"], config, vectors), check_lanes(netlists["lane array"], config, vectors)),
+        {scope: netlist.n_cells for scope, netlist in netlists.items()},
+        {scope: area.sequential_area(netlist) for scope, netlist in netlists.items()},
+        {block: value / delay for block, value in area.by_block(timings["core"].path_by_block).items()},
+        (check_core(core, config, vectors), check_lanes(lanes, config, vectors)),
+        energy,
     )
-
-
-def typical_run(baseline: Mapping[str, Sequence[float]], candidate: Mapping[str, Sequence[float]]) -> int:
-    """The run whose overhead of total area is nearest to the median over all runs."""
-    totals = [np.sum(list(blocks.values()), axis=0) for blocks in (baseline, candidate)]
-    ratios = totals[1] / totals[0]
-    return int(np.argmin(np.abs(ratios - np.median(ratios))))
-
-
-def _switching(energy_fj: float) -> dict[str, float]:
-    """An energy of `hwgen.synth.power.KINDS` that is all switching."""
-    return {**dict.fromkeys(KINDS, 0.0), "switching": energy_fj}
 
 
 def _rounded_up(value: float) -> float:
@@ -289,7 +265,7 @@ def flow_conditions(library: Library, recipes: Sequence[Recipe]) -> dict[str, An
     }
 
 
-def _choose(
+def choose(
     designs: Mapping[tuple[str, type[Block]], Design],
     recipes: Sequence[Recipe],
     clock_ns: float | None,
@@ -298,8 +274,10 @@ def _choose(
 ) -> dict[tuple[str, type[Block]], dict[str, Recipe]]:
     """Best against best: for each module of each design the recipe that suits it.
 
-    That is the smallest, by two runs where one leaves it open; a core that is too slow for the clock takes faster
-    ones. A clock that cannot be met is left to `clock_period`. The runs are left in ``bodies``.
+    That is the smallest, by two runs where one leaves it open, or an earlier one that costs the design less than a
+    thousandth more: what does not show in the area shows in the glitches, so both designs had better take the same.
+    A core that is too slow for the clock takes faster ones; a clock that cannot be met is left to `clock_period`. The
+    runs are left in ``bodies``.
     """
     first, *others = (
         [job for design in designs.values() for job in design.plan(recipes, [pilot])] for pilot in _PILOTS
@@ -324,7 +302,12 @@ def _choose(
         ranked = area.ranked([*firsts, *again], bodies, flow.library)
     chosen = {}
     for owner, design in designs.items():
-        among = {module: list(found) for (key, module), found in ranked.items() if key == design.key}
+        sizes = {module: found for (key, module), found in ranked.items() if key == design.key}
+        numbers = area.counts(design.source)
+        whole = sum(numbers[module] * min(found.values()) for module, found in sizes.items())
+        among = {
+            module: area.without_ties(found, _TIE * whole / numbers[module], recipes) for module, found in sizes.items()
+        }
         chosen[owner] = {module: found[0] for module, found in among.items()}
         if clock_ns is None or len(recipes) == 1 or design.kind is not TensorCore:
             continue
@@ -337,61 +320,6 @@ def _choose(
             if delay <= clock_ns:
                 break
     return chosen
-
-
-@dataclass(frozen=True)
-class _Fed:
-    """What the netlists of one configuration did on the operands of one format.
-
-    Parameters
-    ----------
-    energy
-        fJ per cycle by scope, module path and kind.
-    checked
-        Results and lane sums that equal the golden model's.
-    e1m2_share
-        Share of E1M2 blocks in A.
-    """
-
-    energy: dict[str, dict[str, dict[str, float]]]
-    checked: tuple[int, int]
-    e1m2_share: float
-
-
-def _feed(
-    config: TensorCoreConfig,
-    operands: str,
-    core: Netlist,
-    lanes: Netlist,
-    stimulus: Stimulus,
-    frequency_mhz: float,
-) -> _Fed:
-    """Simulate the core and the lane array of one configuration on the stimulus."""
-    streams = stimulus.steps(config, operands)
-    energy: dict[str, dict[str, dict[str, float]]] = {}
-    core_timing, lane_timing = timing.analyse(core), timing.analyse(lanes)
-    activity, results = core_activity(core, config, streams, [steps.expected() for steps in streams])
-    lane_switching, sums = lane_activity(lanes, config, streams)
-    for scope, netlist, its_timing, seen in (
-        ("core", core, core_timing, activity),
-        ("lane array", lanes, lane_timing, lane_switching),
-    ):
-        energy[scope] = estimate(netlist, its_timing, seen, frequency_mhz).by_block
-        everything = np.ones(netlist.n_cells, bool)
-        energy[scope][area.ENTERING] = _switching(entering_fj(netlist, its_timing, seen, everything))
-    # One element of many: the mean over the array.
-    elements = config.rows * config.columns
-    within = [path.split("/")[1:2] == ["element"] for path in core.blocks]
-    inside = np.array(within)[core.cell_block]
-    energy["element"] = {
-        path: {kind: value / elements for kind, value in energy["core"][path].items()}
-        for path, is_within in zip(core.blocks, within, strict=True)
-        if is_within
-    }
-    entering = entering_fj(core, core_timing, activity, inside)
-    energy["element"][area.ENTERING] = _switching(entering / elements)
-    tags = np.concatenate([steps.a_scales.ravel() >> 7 for steps in streams])
-    return _Fed(energy, (results, sums), float(tags.mean()))
 
 
 def measure(
@@ -445,77 +373,47 @@ def measure(
     designs = {(name, kind): Design(config, kind) for name, config in configs.items() for kind in kinds}
 
     bodies: dict[area.Identity, area.Body] = {}
-    chosen = _choose(designs, recipes, clock_ns, flow, bodies)
+    chosen = choose(designs, recipes, clock_ns, flow, bodies)
     jobs = [
         job
         for owner, design in designs.items()
         for job in design.plan({module: [how] for module, how in chosen[owner].items()}, range(runs))
     ]
     bodies |= flow.synthesise([job for job in jobs if job.identity not in bodies], "synthesis")
-    modules = {
-        owner: [design.assembled(bodies, chosen[owner], run, library) for run in range(runs)]
-        for owner, design in designs.items()
-    }
-    areas = {
-        (name, scope): area.by_run(modules[name, kind], designs[name, kind].source, _TOPS[scope], library)
-        for scope, kind in _SCOPES.items()
-        for name in configs
-    }
+    tasks = []
+    for name, config in configs.items():
+        own = {kind: designs[name, kind] for kind in kinds}
+        # NVFP4 tensors are valid on both: the same bits tell the cost of the hardware from that of the data.
+        operands = list(dict.fromkeys((config.format, baseline.format)))
+        for run in range(runs):
+            modules = {kind: design.chosen(bodies, chosen[name, kind], run) for kind, design in own.items()}
+            tasks.append((own, modules, library, vectors, operands, stimulus.run(run)))
+    found = list(flow.each(examine, tasks, "checks, timing, power"))
+    examined = {name: found[place * runs : (place + 1) * runs] for place, name in enumerate(configs)}
 
-    tasks = [
-        (config, {kind: modules[name, kind][run] for kind in kinds}, library, vectors)
-        for name, config in configs.items()
-        for run in range(runs)
-    ]
-    examined: dict[str, list[Examined]] = {name: [] for name in configs}
-    for task, found in zip(tasks, flow.each(examine, tasks, "checks and timing"), strict=True):
-        examined[task[0].name].append(found)
-    delays = {(name, scope): [found.delays[scope] for found in examined[name]] for name in configs for scope in SCOPES}
-
-    # The element is a part of the core, of the same run.
-    typical = {
-        kind: typical_run(*(areas[name, scope] for name in configs))
-        for kind, scope in ((TensorCore, "core"), (LaneArray, "lane array"))
-    }
-    netlists = {
-        (name, scope): link(modules[name, kind][typical[kind]], _TOPS[scope], library)
-        for scope, kind in _SCOPES.items()
-        for name in configs
-    }
-    longest = max(float(np.mean(delays[name, "core"])) for name in configs)
+    longest = max(float(np.mean([run.delays["core"] for run in examined[name]])) for name in configs)
     clock_ns = clock_period(clock_ns, longest, library.name)
-
-    # NVFP4 tensors are valid on both: the same bits tell the cost of the hardware from that of the data.
-    feeds = list(
-        dict.fromkeys(
-            (config, operands) for config in configs.values() for operands in (config.format, baseline.format)
-        )
-    )
-    given = [
-        (
-            config,
-            operands,
-            netlists[config.name, "core"],
-            netlists[config.name, "lane array"],
-            stimulus,
-            1000 / clock_ns,
-        )
-        for config, operands in feeds
-    ]
-    fed = dict(zip(feeds, flow.each(_feed, given, "gate-level simulation"), strict=True))
     rates = {"lane array": BLOCK_SIZE, "element": baseline.depth, "core": baseline.macs_per_step}
+
+    def energies(config: TensorCoreConfig, operands: str, scope: str, delays: str) -> list[Energy]:
+        return [run.energy[operands, scope, delays] for run in examined[config.name]]
+
     measured = {
         (name, scope): Measured(
-            netlists[name, scope],
-            fed[config, config.format].energy[scope],
+            {block: [run.areas[scope][block] for run in examined[name]] for block in examined[name][0].areas[scope]},
+            [run.delays[scope] for run in examined[name]],
+            [run.cells[scope] for run in examined[name]],
+            [run.sequential[scope] for run in examined[name]],
+            energies(config, config.format, scope, "timed"),
+            energies(config, baseline.format, scope, "timed"),
+            energies(config, config.format, scope, "settled"),
             rate,
-            fed[config, baseline.format].energy[scope],
         )
         for name, config in configs.items()
         for scope, rate in rates.items()
     }
-
-    figures = compare(baseline.name, candidate.name, measured, areas, delays, 1000.0 / clock_ns)
+    figures = compare(baseline.name, candidate.name, measured, 1000.0 / clock_ns)
+    fed = stimulus.fitted(baseline.macs_per_step)
     conditions = {
         **flow_conditions(library, recipes),
         "chosen_recipes": {
@@ -526,23 +424,16 @@ def measure(
         "stimulus": {
             "tensors": stimulus.tensors,
             "seed": stimulus.seed,
-            "streams": stimulus.streams,
-            "steps_per_stream": {name: stimulus.length(config) for name, config in configs.items()},
+            "cycles_per_run": {name: fed.streams * (fed.length(config) - 1) for name, config in configs.items()},
+            "timed_cycles_per_run": fed.timed,
             "depth": stimulus.steps_per_tile * baseline.depth,
             "c": "gaussian, standard deviation 1000",
-            "operands": "the same tensors, quantised to the format of each design",
+            "operands": "the same tensors, quantised to the format of each design; others in every run",
             "e1m2_share_of_blocks_of_a": {
-                name: fed[config, config.format].e1m2_share for name, config in configs.items()
+                name: e1m2_share([step for run in range(runs) for step in fed.run(run).steps(config, config.format)])
+                for name, config in configs.items()
             },
-            "delays": "zero (no glitches)",
-        },
-        "checked_against_golden": {
-            name: {
-                "results": sum(found.checked[0] for (owner, _), found in fed.items() if owner == config),
-                "lane sums": sum(found.checked[1] for (owner, _), found in fed.items() if owner == config),
-                "mismatches": 0,
-            }
-            for name, config in configs.items()
+            "delays": "of the timing analysis, inertial; inputs change with the clock edge",
         },
         "checked_each_run": {
             name: {
@@ -561,8 +452,7 @@ def measure(
             for name in configs
         },
         "runs": runs,
-        "spread": "area, critical path: ratio of the means over pairs of runs under the same perturbation (order of the"
-        " assignments before synthesis, of the cells after it), 95 % bootstrap interval; power: the pair of netlists"
-        " whose area overhead is nearest to the median, no interval yet",
+        "spread": "ratio of the means over pairs of runs under the same perturbation (order of the assignments before"
+        " synthesis, of the cells after it) and, for power, with the same tensors; 95 % bootstrap interval",
     }
     return Overhead(baseline, candidate, figures, conditions)

@@ -12,7 +12,7 @@ from hwgen.report.tables import find, find_blocks
 from hwgen.synth.area import ENTERING
 from hwgen.synth.compare import SCOPES
 
-__all__ = ["curve_png", "overhead_png"]
+__all__ = ["curve_png", "overhead_png", "power_png"]
 
 _COLOURS = {
     "operand decoders": "#0072b2",
@@ -22,6 +22,13 @@ _COLOURS = {
     "registers and control": "#999999",
     "lane array": "#cc79a7",
     ENTERING: "#d9d9d9",
+}
+_KINDS = {
+    "internal": "#56b4e9",
+    "switching": "#e69f00",
+    "clock": "#0072b2",
+    "clock_tree": "#cc79a7",
+    "leakage": "#999999",
 }
 _METRICS = (("area", "area"), ("dynamic power", "dynamic power"))
 
@@ -196,4 +203,64 @@ def curve_png(report: dict[str, Any]) -> bytes:
         f"{names[1]} and {names[0]}: whole core, {cells}, {conditions['runs']} runs of each module",
         fontsize=11,
     )
+    return _png(canvas)
+
+
+def power_png(report: dict[str, Any]) -> bytes:
+    """Power of both cores at work, by block and by kind, and the overhead in every situation with its interval.
+
+    Returns
+    -------
+    bytes
+        A PNG.
+    """
+    canvas = Canvas(figsize=(14, 5.2), layout="constrained")
+    FigureCanvasAgg(canvas)
+    by_block, by_kind, situations = canvas.subplots(1, 3, width_ratios=(1, 1, 1.5))
+    entries = [entry for entry in report["results"] if entry["scope"] == "core"]
+    parts = entries[0]["milliwatts_by_block_and_kind"]
+    kinds = {
+        name: {kind: sum(found[kind] for found in blocks.values()) for kind in next(iter(blocks.values()))}
+        for name, blocks in parts.items()
+    }
+    blocks = {
+        name: {
+            block: sum(found.values())
+            for block, found in sorted(of.items(), key=lambda pair: list(_COLOURS).index(pair[0]))
+        }
+        for name, of in parts.items()
+    }
+    for axis, title, shares, colours in (
+        (by_block, "core at work, by block", blocks, _COLOURS),
+        (by_kind, "core at work, by kind", kinds, _KINDS),
+    ):
+        for place, found in enumerate(shares.values()):
+            bottom = 0.0
+            for part, value in found.items():
+                label = part.replace("_", " ") if place == 0 else None
+                axis.bar(
+                    place, value, 0.7, bottom=bottom, color=colours[part], edgecolor="white", linewidth=0.6, label=label
+                )
+                if value > 0.03 * sum(found.values()):
+                    axis.text(place, bottom + value / 2, f"{value:.3g}", ha="center", va="center", fontsize=8)
+                bottom += value
+        axis.set_xticks(range(len(shares)), list(shares), fontsize=8)
+        axis.set_ylabel("mW")
+        axis.set_title(title)
+        axis.spines[["top", "right"]].set_visible(False)
+        axis.legend(fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.08), ncol=2, frameon=False)
+    for place, entry in enumerate(entries):
+        value = 100 * entry["overhead"]["value"]
+        situations.errorbar(
+            value, place, xerr=_reach(entry["overhead"]), fmt="o", color="#0072b2", capsize=3, linewidth=1
+        )
+        situations.annotate(
+            f"{value:+.2f} %", (value, place), (0, 5), textcoords="offset points", ha="center", fontsize=8
+        )
+    situations.axvline(0, color="black", linewidth=0.8)
+    situations.set_yticks(range(len(entries)), [entry["situation"] for entry in entries], fontsize=8)
+    situations.set_ylim(len(entries) - 0.5, -0.7)
+    situations.set_xlabel("overhead of the core's power, %")
+    situations.set_title("overhead by situation")
+    situations.spines[["top", "right"]].set_visible(False)
     return _png(canvas)

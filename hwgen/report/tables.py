@@ -15,7 +15,8 @@ __all__ = ["KIND", "csv", "document", "find", "find_blocks", "markdown", "summar
 KIND = "overhead"
 """``kind`` of these reports."""
 
-_HEADLINES = ("area", "critical path", "total power", "total power, same operands")
+_HEADLINES = ("area", "critical path", "total power", "total power, same operands", "total power, no glitches")
+_OWN = ("area", "total power")
 
 
 def document(overhead: Overhead) -> dict[str, Any]:
@@ -109,9 +110,8 @@ def markdown(report: dict[str, Any], picture: str) -> str:
         f"Array of {baseline['rows']} x {baseline['columns']} outputs, G = {baseline['groups']}, library"
         f" {library['name']}, clock {conditions['clock_ns']:g} ns. Overhead = (candidate - baseline) / baseline.",
         "",
-        f"Area and critical path: ratio of the means over {conditions['runs']} pairs of runs, each pair under the same"
-        " perturbation, with its 95 % interval (docs/method.md). **Power has no interval yet**: it is that of one"
-        " pair of netlists, the one whose area overhead is nearest to the median, and moves by some percent with it.",
+        f"Ratio of the means over {conditions['runs']} pairs of runs, each pair under the same perturbation, power also"
+        " on the same tensors, with its 95 % interval (docs/method.md).",
         "",
         *table(*summary(report), len(_HEADLINES)),
         "",
@@ -120,21 +120,25 @@ def markdown(report: dict[str, Any], picture: str) -> str:
         "",
         "Total power: both designs work on the same tensors, each quantised to its own format, so the"
         " figure holds the cost of the hardware and the different switching of the data. *Same operands*: both"
-        f" work on the same bits, tensors in {baseline['format']}.",
+        f" work on the same bits, tensors in {baseline['format']}: what the hardware for a second format costs a stream"
+        " that does not use it. *No glitches*: as total power, but every net toggles at most once a cycle.",
         "",
         "*Nets into the scope* is what drivers outside spend on nets that enter it: the input pins of a design are part"
         " of its cost. An element's power is the mean over the array.",
         "",
         f"![Area and dynamic power by block](<{picture}>)",
     ]
-    own = [[scope, percent(find(report, scope, "area")["baseline_against_itself"])] for scope in SCOPES]
+    own = [
+        [scope, *(percent(find(report, scope, metric)["baseline_against_itself"]) for metric in _OWN)]
+        for scope in SCOPES
+    ]
     if all(row[1] for row in own):
         lines += [
             "",
             f"What the method makes of no difference: {names[0]} against itself, two sets of {conditions['runs']} runs"
             " drawn from its own.",
             "",
-            *table(["scope", "area"], own, 1),
+            *table(["scope", *_OWN], own, len(_OWN)),
         ]
     for scope in SCOPES:
         rows = _attribution(report, scope, names)
@@ -162,15 +166,11 @@ def markdown(report: dict[str, Any], picture: str) -> str:
         lines += ["", f"## {scope.capitalize()}", ""]
         lines += table(["metric", "block", "unit", *names, "overhead"], rows, 3)
     shares = ", ".join(f"{name} {100 * share:.0f} %" for name, share in stimulus["e1m2_share_of_blocks_of_a"].items())
-    checked = "; ".join(
-        f"{name} {found['results']:,} results and {found['lane sums']:,} lane sums"
-        for name, found in conditions["checked_against_golden"].items()
-    )
     each = "; ".join(
         f"{name} {found['results']:,} results and {found['lane sums']:,} lane sums in each of {found['runs']} runs"
         for name, found in conditions["checked_each_run"].items()
     )
-    steps = " and ".join(dict.fromkeys(map(str, stimulus["steps_per_stream"].values())))
+    cycles = " and ".join(dict.fromkeys(f"{count:,}" for count in stimulus["cycles_per_run"].values()))
     lines += [
         "",
         "## Conditions",
@@ -181,12 +181,12 @@ def markdown(report: dict[str, Any], picture: str) -> str:
             for name, found in conditions["chosen_recipes"].items()
         ),
         f"- Hierarchy: {conditions['hierarchy']}.",
-        f"- Power: at {1000 / conditions['clock_ns']:.4g} MHz, from gate-level simulation of the netlists:"
-        f" {stimulus['streams']} streams of {steps} steps, one step per cycle;"
-        f" {stimulus['tensors']} tensors (seed {stimulus['seed']}), K = {stimulus['depth']}; delays:"
-        f" {stimulus['delays']}; no clock tree. E1M2 blocks of A: {shares}.",
-        f"- Checks: every netlist of every run gave the golden model's bits on random vectors: {each}; and those"
-        f" that power is taken from on their streams: {checked}.",
+        f"- Power: at {1000 / conditions['clock_ns']:.4g} MHz, from gate-level simulation of the netlists of each run,"
+        f" one step per cycle: {cycles} cycles for what settles, {stimulus['timed_cycles_per_run']} of them with gate"
+        f" delays for the glitches ({stimulus['delays']}). {stimulus['tensors'].capitalize()} tensors (seed"
+        f" {stimulus['seed']}, others in every run), K = {stimulus['depth']}. E1M2 blocks of A: {shares}. Clock tree:"
+        f" estimated, buffers with {conditions['largest_fanout']} loads each.",
+        f"- Checks: every netlist gave the golden model's bits on random vectors: {each}.",
         f"- Spread: {conditions['spread']}.",
         "",
     ]

@@ -11,7 +11,7 @@ are what they are just before the next edge.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,6 +50,8 @@ class Activity:
         As simulated, warm-up included.
     transitions : int
         Pairs of cycles that `toggles` is a mean over; 0 makes it all zero and useless for power.
+    kept : numpy.ndarray
+        Shape (cycles - warmup, streams, nets), uint8: values of the nets that were asked for.
     """
 
     toggles: np.ndarray = field(repr=False)
@@ -59,6 +61,7 @@ class Activity:
     cycles: int
     streams: int
     transitions: int
+    kept: np.ndarray = field(repr=False, default_factory=lambda: np.zeros((0, 0, 0), np.uint8))
 
 
 def state_names(cell: Cell) -> list[str]:
@@ -72,7 +75,7 @@ def state_names(cell: Cell) -> list[str]:
 class _Gates:
     """Cells of one function and one level."""
 
-    function: Callable[[Sequence[np.ndarray]], Any]
+    function: Callable[[Any], Any]
     inputs: np.ndarray  # (inputs, cells)
     rows: slice
 
@@ -331,7 +334,9 @@ def _few(names: Mapping[str, Any]) -> str:
     return ", ".join(shown[:8]) + (", ..." if len(shown) > 8 else "")
 
 
-def simulate(netlist: Netlist, stimulus: Mapping[str, Any], warmup: int = 0) -> Activity:
+def simulate(
+    netlist: Netlist, stimulus: Mapping[str, Any], warmup: int = 0, keep: np.ndarray | None = None
+) -> Activity:
     """Simulate a netlist.
 
     Parameters
@@ -343,6 +348,8 @@ def simulate(netlist: Netlist, stimulus: Mapping[str, Any], warmup: int = 0) -> 
         significant bit first; (cycles, streams) will do for one bit. Streams are independent of each other.
     warmup : int
         Cycles at the beginning that count for `Activity.outputs` only.
+    keep : numpy.ndarray, optional
+        Nets for `Activity.kept`.
 
     Returns
     -------
@@ -375,8 +382,11 @@ def simulate(netlist: Netlist, stimulus: Mapping[str, Any], warmup: int = 0) -> 
     ]
     outputs: dict[str, np.ndarray] = {}
     previous: np.ndarray | None = None
+    kept = [np.zeros((0, streams, 0 if keep is None else len(keep)), np.uint8)]
     for first, history in _play(netlist, program, arrays, outputs):
         history &= mask
+        if keep is not None:
+            kept.append(_unpack(history[program.row[keep], max(warmup - first, 0) :], streams))
         counted = history[:, max(warmup - first, 0) :].reshape(program.n_rows, -1)
         if counted.shape[1] == 0:
             continue
@@ -397,7 +407,7 @@ def simulate(netlist: Netlist, stimulus: Mapping[str, Any], warmup: int = 0) -> 
         mean_toggles[netlist.clock_net], mean_ones[netlist.clock_net] = 2.0, 0.5
     assert len(mean_toggles) == n_nets
     states = [None if counts is None else _distribution(counts, samples) for counts in subsets]
-    return Activity(mean_toggles, mean_ones, states, outputs, cycles, streams, transitions)
+    return Activity(mean_toggles, mean_ones, states, outputs, cycles, streams, transitions, np.concatenate(kept))
 
 
 def respond(netlist: Netlist, stimulus: Mapping[str, Any]) -> dict[str, np.ndarray]:

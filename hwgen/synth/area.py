@@ -33,6 +33,7 @@ __all__ = [
     "ranked",
     "run",
     "sequential_area",
+    "without_ties",
 ]
 
 Body = dict[str, Any]
@@ -229,6 +230,12 @@ def ranked(
         found.setdefault(job.recipe, []).append(own_area(bodies[job.identity], library))
     means = {key: {recipe: sum(own) / len(own) for recipe, own in found.items()} for key, found in areas.items()}
     return {key: dict(sorted(found.items(), key=lambda pair: pair[1])) for key, found in means.items()}
+
+
+def without_ties(areas: Mapping[Recipe, float], tolerance: float, order: Sequence[Recipe]) -> list[Recipe]:
+    """Recipes from the smallest up, but before all the first of ``order`` within ``tolerance`` um2 of the smallest."""
+    near = [how for how in order if how in areas and areas[how] <= min(areas.values()) + tolerance]
+    return list(dict.fromkeys([*near[:1], *areas]))
 
 
 def buffered(modules: Mapping[str, Body], source: Source, library: Library) -> dict[str, Body]:

@@ -65,7 +65,7 @@ class Expression:
                 stack.append(_combine(step, left, right))
         return stack[0]
 
-    def compiled(self) -> Callable[[Sequence[Any]], Any]:
+    def compiled(self) -> Callable[[Any], Any]:
         """`evaluate` for numpy arrays only, which takes a fraction of its time on small ones."""
         return self.evaluate if {"0", "1"} & set(self.program) else _compiled(self.program)
 
@@ -100,7 +100,7 @@ class Expression:
 
 
 @cache
-def _compiled(program: tuple[int | str, ...]) -> Callable[[Sequence[Any]], Any]:
+def _compiled(program: tuple[int | str, ...]) -> Callable[[Any], Any]:
     stack: list[str] = []
     for step in program:
         if isinstance(step, int):

@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 from scipy import stats
 
-from hwgen.synth.area import by_block, sequential_area
-from hwgen.synth.netlist import Netlist
+from hwgen.synth.power import KINDS
 
-__all__ = ["FEWEST", "SCOPES", "Estimate", "Figure", "Measured", "against_itself", "compare", "levels", "paired"]
+__all__ = [
+    "FEWEST",
+    "SCOPES",
+    "Energy",
+    "Estimate",
+    "Figure",
+    "Measured",
+    "against_itself",
+    "compare",
+    "levels",
+    "paired",
+]
 
 _RESAMPLES = 10_000
 
@@ -24,56 +34,80 @@ SCOPES = ("lane array", "element", "core")
 """What a figure is about: 16 lanes with decoders of their own; one processing element; the whole core."""
 
 
+Energy = Mapping[str, Mapping[str, float]]
+"""fJ per cycle by block and kind of `hwgen.synth.power.KINDS`; leakage in nW."""
+
+
 @dataclass(frozen=True)
 class Measured:
-    """What was measured of one design at one scope.
+    """What was measured of one design at one scope, one entry for each run.
 
     Parameters
     ----------
-    netlist
-        The mapped netlist.
-    energy_fj
-        Energy in fJ per cycle by module path and kind (`hwgen.synth.power.KINDS`).
+    areas
+        um2 by block.
+    delays
+        Critical path, ns.
+    cells
+        Number of cells.
+    sequential
+        Area of the flip-flops, um2.
+    energy
+        At work on operands of its own format.
+    same_operands
+        At work on operands of the baseline's format, the same bits for both designs.
+    settled
+        As ``energy``, without glitches.
     macs
         Multiply-accumulates per cycle at this scope.
-    energy_same_operands_fj
-        The same, with operands in the baseline's format, the same bits for both designs.
     """
 
-    netlist: Netlist
-    energy_fj: Mapping[str, Mapping[str, float]]
+    areas: Mapping[str, Sequence[float]]
+    delays: Sequence[float]
+    cells: Sequence[int]
+    sequential: Sequence[float]
+    energy: Sequence[Energy]
+    same_operands: Sequence[Energy]
+    settled: Sequence[Energy]
     macs: int
-    energy_same_operands_fj: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
-    def quantities(self, frequency_mhz: float) -> dict[tuple[str, str, str], float]:
-        """Everything that is reported, by (block, metric, unit)."""
-        found: dict[tuple[str, str, str], float] = {}
+    @property
+    def total_area(self) -> list[float]:
+        """um2 of each run."""
+        return np.sum(list(self.areas.values()), axis=0).tolist()
 
-        def put(metric: str, unit: str, total: float, blocks: Mapping[str, float] | None = None) -> None:
-            found["total", metric, unit] = total
+    def power(self, frequency_mhz: float) -> dict[tuple[str, str, str], list[float]]:
+        """Power of each run, by (block, metric, unit)."""
+
+        def milliwatts(energies: Sequence[Energy], kinds: Sequence[str], blocks: Sequence[str] = ()) -> list[float]:
+            return [
+                sum(
+                    run[block][kind] * (1e-6 if kind == "leakage" else frequency_mhz * 1e-6)
+                    for block in blocks or run
+                    for kind in kinds
+                )
+                for run in energies
+            ]
+
+        dynamic = [kind for kind in KINDS if kind != "leakage"]
+        blocks = list(self.energy[0])
+        found = {}
+        for metric, kinds in (("dynamic power", dynamic), ("leakage power", ["leakage"])):
+            found["total", metric, "mW"] = milliwatts(self.energy, kinds)
             # A scope with a single block has nothing to attribute.
-            if blocks is not None and len(blocks) > 1:
-                found.update({(block, metric, unit): value for block, value in blocks.items()})
-
-        netlist = self.netlist
-        sequential = sequential_area(netlist)
-        if sequential:
-            put("sequential area", "um2", sequential)
-            put("sequential share", "1", sequential / netlist.area)
-        put("cells", "cells", netlist.n_cells)
-
-        milliwatts = frequency_mhz * 1e-6
-        leakage = {path: kinds["leakage"] * milliwatts for path, kinds in self.energy_fj.items()}
-        dynamic = {
-            path: (sum(kinds.values()) - kinds["leakage"]) * milliwatts for path, kinds in self.energy_fj.items()
-        }
-        put("leakage power", "mW", sum(leakage.values()), by_block(leakage))
-        put("dynamic power", "mW", sum(dynamic.values()), by_block(dynamic))
-        total = sum(leakage.values()) + sum(dynamic.values())
-        put("total power", "mW", total)
-        same = sum(sum(kinds.values()) for kinds in self.energy_same_operands_fj.values())
-        put("total power, same operands", "mW", same * milliwatts)
-        put("energy per MAC", "fJ", total / milliwatts / self.macs)
+            for block in blocks if len(blocks) > 1 else ():
+                values = milliwatts(self.energy, kinds, [block])
+                if any(values):
+                    found[block, metric, "mW"] = values
+        for kind in dynamic:
+            values = milliwatts(self.energy, [kind])
+            if any(values):
+                found["total", f"{kind.replace('_', ' ')} power", "mW"] = values
+        total = milliwatts(self.energy, KINDS)
+        found["total", "total power", "mW"] = total
+        found["total", "total power, same operands", "mW"] = milliwatts(self.same_operands, KINDS)
+        found["total", "total power, no glitches", "mW"] = milliwatts(self.settled, KINDS)
+        found["total", "energy per MAC", "fJ"] = [value * 1e6 / frequency_mhz / self.macs for value in total]
         return found
 
 
@@ -213,12 +247,7 @@ class Figure:
 
 
 def compare(
-    baseline: str,
-    candidate: str,
-    measured: Mapping[tuple[str, str], Measured],
-    areas: Mapping[tuple[str, str], Mapping[str, Sequence[float]]],
-    delays: Mapping[tuple[str, str], Sequence[float]],
-    frequency_mhz: float,
+    baseline: str, candidate: str, measured: Mapping[tuple[str, str], Measured], frequency_mhz: float
 ) -> list[Figure]:
     """All figures of two designs, scope by scope.
 
@@ -227,43 +256,45 @@ def compare(
     baseline, candidate
         Names of the designs.
     measured
-        One netlist of each by (design, scope); both designs at every scope of `SCOPES`.
-    areas
-        Area in um2 of every run, by (design, scope) and block.
-    delays
-        Critical path in ns of every run, by (design, scope).
+        By (design, scope); both designs at every scope of `SCOPES`.
     frequency_mhz
         Clock at which power is stated.
     """
     figures = []
     for scope in SCOPES:
-        both = {name: areas[name, scope] for name in (baseline, candidate)}
-        totals = {name: np.sum(list(blocks.values()), axis=0).tolist() for name, blocks in both.items()}
-        figures.append(Figure(scope, "total", "area", "um2", totals))
-        if len(both[baseline]) > 1:
-            figures += [
-                Figure(
-                    scope,
-                    block,
-                    "area",
-                    "um2",
-                    {name: blocks[block] for name, blocks in both.items()},
-                    totals[baseline],
-                )
-                for block in both[baseline]
-            ]
+        both = {name: measured[name, scope] for name in (baseline, candidate)}
+
+        def figure(
+            metric: str,
+            unit: str,
+            runs: Mapping[str, Sequence[float]],
+            block: str = "total",
+            of: Sequence[float] | None = None,
+            scope: str = scope,
+        ) -> None:
+            figures.append(Figure(scope, block, metric, unit, runs, of))
+
+        totals = {name: found.total_area for name, found in both.items()}
+        figure("area", "um2", totals)
+        blocks = list(both[baseline].areas)
+        for block in blocks if len(blocks) > 1 else ():
+            figure("area", "um2", {name: found.areas[block] for name, found in both.items()}, block, totals[baseline])
         # Blocks are synthesised on their own, so the best of each makes a whole.
-        best = {name: [sum(min(values) for values in blocks.values())] for name, blocks in both.items()}
-        figures.append(Figure(scope, "total", "smallest area", "um2", best))
-        paths = {name: delays[name, scope] for name in both}
-        clocks = {name: [1e3 / delay for delay in found] for name, found in paths.items()}
-        figures += [
-            Figure(scope, "total", "critical path", "ns", paths),
-            Figure(scope, "total", "maximum clock", "MHz", clocks),
-        ]
-        quantities = {name: measured[name, scope].quantities(frequency_mhz) for name in both}
-        figures += [
-            Figure(scope, *key, {name: [values[key]] for name, values in quantities.items()})
-            for key in quantities[baseline]
-        ]
+        best = {name: [sum(min(values) for values in found.areas.values())] for name, found in both.items()}
+        figure("smallest area", "um2", best)
+        figure("critical path", "ns", {name: found.delays for name, found in both.items()})
+        clocks = {name: [1e3 / delay for delay in found.delays] for name, found in both.items()}
+        figure("maximum clock", "MHz", clocks)
+        if any(both[baseline].sequential):
+            figure("sequential area", "um2", {name: found.sequential for name, found in both.items()})
+            shares = {
+                name: [part / whole for part, whole in zip(found.sequential, totals[name], strict=True)]
+                for name, found in both.items()
+            }
+            figure("sequential share", "1", shares)
+        figure("cells", "cells", {name: found.cells for name, found in both.items()})
+        powers = {name: found.power(frequency_mhz) for name, found in both.items()}
+        for block, metric, unit in powers[baseline]:
+            runs = {name: found[block, metric, unit] for name, found in powers.items()}
+            figure(metric, unit, runs, block, None if block == "total" else powers[baseline]["total", metric, unit])
     return figures

@@ -16,7 +16,7 @@ import numpy as np
 
 from hwgen.synth.library import Cell, Library
 
-__all__ = ["LIMIT", "Loads", "limit_fanout"]
+__all__ = ["LIMIT", "Loads", "limit_fanout", "tree_buffer"]
 
 _Sink = tuple[list[Any], int, int]
 
@@ -24,7 +24,7 @@ LIMIT = 16
 """Most loads of one net, the clock's excepted."""
 
 
-def _buffer(library: Library) -> Cell | None:
+def tree_buffer(library: Library) -> Cell | None:
     """The buffer with the least product of area and delay at a full load; None if the library has none."""
     capacitances = [pin.capacitance for cell in library.cells.values() for pin in cell.pins.values()]
     load = LIMIT * float(np.median([value for value in capacitances if value > 0]))
@@ -116,7 +116,7 @@ def limit_fanout(body: dict[str, Any], library: Library, children: Mapping[str, 
                         sinks.setdefault(net, []).append((bits, place, pins))
                 elif kind is None and (pin, place) not in children[cell["type"]].through:
                     taken[net] = taken.get(net, 0) + pins
-    buffer = _buffer(library)
+    buffer = tree_buffer(library)
     if buffer is not None:
         # A net that leaves keeps room for one more load, so that a buffer outside can take whatever is there.
         outputs = (port["bits"] for port in body["ports"].values() if port["direction"] == "output")

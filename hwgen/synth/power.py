@@ -11,10 +11,11 @@ Per clock cycle, in fJ:
 - ``switching``: C V^2 / 2 for each transition of a net that a cell drives: input pins, wire and output port.
   Liberty's internal energies do not contain it. Nets driven from outside are in no figure; see `entering_fj`.
 - ``clock``: the flip-flops' clock pins, both edges: internal energy, and C V^2 for pin and wire.
-- ``clock_tree``: what buffers would add, as a fraction of the clock net's switching energy: 0 unless given.
+- ``clock_tree``: what the tree's buffers would add, see `hwgen.synth.clock_tree`: 0 unless given.
 - ``leakage``: by state where the library has it.
 
-Zero-delay activity has no glitches, so switching and internal power of deep arithmetic are lower bounds.
+Activity without delays has no glitches, so switching and internal power of deep arithmetic are lower bounds then;
+`hwgen.synth.glitch` counts them.
 The rules are those of OpenSTA 2.1 and later, but with simulated state probabilities in place of products.
 """
 
@@ -142,7 +143,7 @@ def estimate(
     frequency_mhz : float
         MHz.
     clock_tree : float
-        Energy of the clock tree's buffers and wires as a fraction of the clock net's own switching energy.
+        Energy of the clock tree in fJ per cycle and flip-flop.
 
     Returns
     -------
@@ -175,7 +176,7 @@ def estimate(
         if cell.clock_pin is not None:
             net = square * (cell.pins[cell.clock_pin].capacitance + timing.wire_load)
             own[:, _CLOCK] += net
-            own[:, _CLOCK_TREE] += clock_tree * net
+            own[:, _CLOCK_TREE] += clock_tree
         # 1 nW during 1 us is 1 fJ.
         own[:, _LEAKAGE] += _leakage(cell, states) / frequency_mhz
         fj[group.cells] = own

@@ -81,7 +81,7 @@ class QuantizedTensor:
         return self.codes.shape[0], self.codes.shape[1]
 
 
-def quantize(x: npt.ArrayLike, fmt: str) -> QuantizedTensor:
+def quantize(x: npt.ArrayLike, fmt: str, e1m2: npt.NDArray[np.bool_] | None = None) -> QuantizedTensor:
     """Quantise a matrix to NVFP4 or MixFP4.
 
     All arithmetic is float64. The tensor scale is float32(max|x| / 2688). Per block and format the block
@@ -98,6 +98,8 @@ def quantize(x: npt.ArrayLike, fmt: str) -> QuantizedTensor:
     x : array_like of float16, float32 or float64, (rows, K)
         K a multiple of 16; all finite.
     fmt : {"nvfp4", "mixfp4"}
+    e1m2 : array of bool, (rows, K / 16), optional
+        Which blocks are E1M2, whatever their error: for studies of the hardware. MixFP4 only.
 
     Returns
     -------
@@ -118,6 +120,13 @@ def quantize(x: npt.ArrayLike, fmt: str) -> QuantizedTensor:
         where = first_true(~finite)
         raise InputError(f"x{where} is {tensor[tuple(where)]}; every element must be finite")
 
+    if e1m2 is not None:
+        wanted = (tensor.shape[0], tensor.shape[1] // BLOCK)
+        if fmt != "mixfp4":
+            raise InputError(f"e1m2 is given, and {fmt} has no E1M2 blocks; the format is mixfp4")
+        if not isinstance(e1m2, np.ndarray) or e1m2.dtype != np.bool_ or e1m2.shape != wanted:
+            raise InputError(f"e1m2 must be an array of bool, {wanted}, one for each block")
+
     tensor_scale = _tensor_scale(max(float(tensor.max()), -float(tensor.min())))
     rows, k = tensor.shape
     codes = np.empty((rows, k), np.uint8)
@@ -126,7 +135,8 @@ def quantize(x: npt.ArrayLike, fmt: str) -> QuantizedTensor:
     for start in range(0, rows, step):
         part = slice(start, start + step)
         blocks = tensor[part].astype(np.float64).reshape(-1, BLOCK)
-        part_scales, part_codes = _quantize_blocks(blocks, float(tensor_scale), fmt)
+        chosen = None if e1m2 is None else e1m2[part].ravel()
+        part_scales, part_codes = _quantize_blocks(blocks, float(tensor_scale), fmt, chosen)
         codes[part] = part_codes.reshape(-1, k)
         scales[part] = part_scales.reshape(-1, k // BLOCK)
     return QuantizedTensor(codes, scales, tensor_scale, fmt)
@@ -169,14 +179,16 @@ def _tensor_scale(peak: float) -> np.float32:
     return np.maximum(scale, np.finfo(np.float32).smallest_subnormal)
 
 
-def _quantize_blocks(blocks: Array, tensor_scale: float, fmt: str) -> tuple[Array, Array]:
+def _quantize_blocks(
+    blocks: Array, tensor_scale: float, fmt: str, e1m2: npt.NDArray[np.bool_] | None
+) -> tuple[Array, Array]:
     """Return scales (n,) and codes (n, 16) of float64 blocks (n, 16)."""
     magnitude = np.abs(blocks)
     with np.errstate(under="ignore"):
         scales, codes, error = _candidate(magnitude, tensor_scale, E2M1_VALUES, E2M1_BOUNDS)
         if fmt == "mixfp4":
             e1m2_scales, e1m2_codes, e1m2_error = _candidate(magnitude, tensor_scale, E1M2_VALUES, E1M2_BOUNDS)
-            keep = error < e1m2_error
+            keep = error < e1m2_error if e1m2 is None else ~e1m2
             scales = np.where(keep, scales, e1m2_scales | TAG)
             codes = np.where(keep[:, None], codes, e1m2_codes)
     scales[~codes.any(axis=1)] = 0

@@ -64,7 +64,7 @@ def test_clock(make, tiny):
     found = run(body, tiny, {"d": np.array([[1], [0], [1], [0]])}, clock_tree=0.5)
     # Both edges of 1 fF of pin and 1 fF of wire, and (6 + 8) fJ inside.
     assert found.fj["clock"] == pytest.approx(14 + 2 * 2**2)
-    assert found.fj["clock_tree"] == pytest.approx(0.5 * 2 * 2**2)
+    assert found.fj["clock_tree"] == pytest.approx(0.5)
     assert found.fj["switching"] == pytest.approx(0.5 * 6 * 2**2)
     # The clock is no input net.
     assert entering(body, tiny, {"d": np.array([[1], [0], [1], [0]])}) == pytest.approx(0.5 * 3 * 2**2)

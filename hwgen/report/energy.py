@@ -1,0 +1,125 @@
+"""What the netlists of one run consume, by block and kind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from hwgen.config import TensorCoreConfig
+from hwgen.formats import BLOCK_SIZE
+from hwgen.report.checks import core_inputs, lane_inputs
+from hwgen.report.stimulus import Stimulus
+from hwgen.synth.activity import Activity, simulate
+from hwgen.synth.area import ENTERING, block_of
+from hwgen.synth.clock_tree import energy_per_sink
+from hwgen.synth.compare import Energy
+from hwgen.synth.glitch import Gates, with_glitches
+from hwgen.synth.netlist import Netlist
+from hwgen.synth.power import KINDS, entering_fj, estimate
+from hwgen.synth.timing import Timing
+
+__all__ = ["core_activity", "core_energy", "lane_energy", "of_activity"]
+
+_NANOWATT_MHZ = 1.0
+"""MHz at which fJ per cycle are nW: there leakage is what it is."""
+
+
+def _merged(parts: Mapping[str, Mapping[str, float]], share: float = 1.0) -> Energy:
+    """Module paths to blocks."""
+    found: dict[str, dict[str, float]] = {}
+    for path, kinds in parts.items():
+        block = found.setdefault(block_of(path), dict.fromkeys(KINDS, 0.0))
+        for kind, value in kinds.items():
+            block[kind] += share * value
+    return found
+
+
+def _entering(energy_fj: float) -> dict[str, dict[str, float]]:
+    return {ENTERING: {**dict.fromkeys(KINDS, 0.0), "switching": energy_fj}}
+
+
+def of_activity(netlist: Netlist, timing: Timing, activity: Activity, elements: int = 0) -> dict[str, Energy]:
+    """Energy at one activity: of the whole netlist (``whole``), and of one of its elements (``element``), the mean.
+
+    Parameters
+    ----------
+    netlist, timing, activity
+        The netlist, its slews and loads, its toggles.
+    elements
+        How many elements it has; 0 leaves them out.
+    """
+    power = estimate(netlist, timing, activity, _NANOWATT_MHZ, energy_per_sink(netlist, timing))
+    everything = np.ones(netlist.n_cells, bool)
+    entering = _entering(entering_fj(netlist, timing, activity, everything))
+    found = {"whole": _merged({**power.by_block, **entering})}
+    if elements:
+        paths = [path for path in netlist.blocks if path.split("/")[1:2] == ["element"]]
+        inside = np.array([path in paths for path in netlist.blocks])[netlist.cell_block]
+        entering = _entering(entering_fj(netlist, timing, activity, inside))
+        found["element"] = _merged({**{path: power.by_block[path] for path in paths}, **entering}, 1 / elements)
+    return found
+
+
+def core_activity(
+    netlist: Netlist, config: TensorCoreConfig, operands: str, stimulus: Stimulus, gates: Gates
+) -> Activity:
+    """Activity of a core without delays, with the values of ``gates.sources``; parameters as of `core_energy`."""
+    stimulus = stimulus.fitted(config.macs_per_step)
+    given = core_inputs(config, stimulus.steps(config, operands))
+    warmup = config.latency
+    if stimulus.traffic != "busy":
+        # The second half of the cycles, when what was under way has come to rest.
+        half = len(given["rst"]) // 2
+        warmup += half + 1
+        given["result__ready" if stimulus.traffic == "stalled" else "step__valid"][half:] = 0
+        if stimulus.traffic != "idle, inputs toggle":
+            given["step__payload"][half:] = given["step__payload"][half]
+    return simulate(netlist, given, warmup=warmup, keep=gates.sources)
+
+
+def core_energy(
+    netlist: Netlist, timing: Timing, config: TensorCoreConfig, operands: str, stimulus: Stimulus
+) -> dict[tuple[str, str], Energy]:
+    """Energy of a core.
+
+    Parameters
+    ----------
+    netlist, timing
+        The core.
+    config
+        Its configuration.
+    operands
+        Format of the operands.
+    stimulus
+        The operands, and whether there are any.
+
+    Returns
+    -------
+    dict
+        By scope, ``core`` or ``element``, and by delays: ``timed``, or ``settled`` without glitches.
+    """
+    gates = Gates(netlist, timing)
+    settled = core_activity(netlist, config, operands, stimulus, gates)
+    timed = with_glitches(settled, gates, stimulus.fitted(config.macs_per_step).timed)
+    found = {}
+    for delays, seen in (("settled", settled), ("timed", timed)):
+        energies = of_activity(netlist, timing, seen, config.rows * config.columns)
+        found["core", delays], found["element", delays] = energies["whole"], energies["element"]
+    return found
+
+
+def lane_energy(
+    netlist: Netlist, timing: Timing, config: TensorCoreConfig, operands: str, stimulus: Stimulus
+) -> dict[tuple[str, str], Energy]:
+    """Energy of a lane array, a new block per cycle; as `core_energy`, the scope being ``lane array``."""
+    gates = Gates(netlist, timing)
+    single = replace(config, rows=1, columns=1)
+    given, _ = lane_inputs(single, stimulus.steps(single, operands))
+    settled = simulate(netlist, given, keep=gates.sources)
+    timed = with_glitches(settled, gates, stimulus.fitted(BLOCK_SIZE).timed)
+    return {
+        ("lane array", delays): of_activity(netlist, timing, seen)["whole"]
+        for delays, seen in (("settled", settled), ("timed", timed))
+    }

@@ -1,0 +1,302 @@
+"""Power of two cores: what the data, the share of E1M2 blocks and the traffic do to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from hwgen.config import TensorCoreConfig
+from hwgen.report.checks import VECTORS, check_core
+from hwgen.report.energy import core_activity, core_energy
+from hwgen.report.flow import Design, Flow
+from hwgen.report.measure import check_pair, choose, clock_period, flow_conditions
+from hwgen.report.stimulus import TRAFFIC, Stimulus, e1m2_share
+from hwgen.rtl.tensor_core import TensorCore
+from hwgen.synth import area, timing
+from hwgen.synth.compare import Energy, Estimate, paired
+from hwgen.synth.export import netlist_verilog, saif, vcd
+from hwgen.synth.glitch import Gates, with_glitches
+from hwgen.synth.library import Library
+from hwgen.synth.netlist import link
+from hwgen.synth.power import KINDS
+from hwgen.synth.yosys import Recipe, recipe, usable
+from sim import tensors
+
+__all__ = ["RUNS", "SCOPES", "SHARES", "VARIED", "WAVES", "Situation", "Study", "exported", "situations", "study"]
+
+SCOPES = ("element", "core")
+"""What a figure is about; lane arrays are in `hwgen.report.measure`."""
+
+RUNS = 48
+"""Syntheses of each module by default: glitches have three times the noise of area."""
+
+WAVES = 16
+"""Cycles of exported waveforms."""
+
+VARIED = 12
+"""Runs of all situations but the first two: what they differ by is seen sooner."""
+
+_ALWAYS = 2
+SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
+"""Shares of E1M2 blocks to try."""
+
+
+@dataclass(frozen=True)
+class Situation:
+    """Something for both cores to do.
+
+    Parameters
+    ----------
+    name
+        What it is called in reports.
+    stimulus
+        Operands and traffic.
+    operands
+        Format of the candidate's operands; the baseline's are in its own.
+    """
+
+    name: str
+    stimulus: Stimulus
+    operands: str
+
+
+def situations(baseline: TensorCoreConfig, candidate: TensorCoreConfig, stimulus: Stimulus) -> list[Situation]:
+    """At work on ``stimulus`` first; then on the baseline's bits, shares of E1M2, other tensors, and at rest."""
+    own = candidate.format
+    found = [
+        Situation("at work", stimulus, own),
+        Situation(f"{candidate.name} on {baseline.format} operands", stimulus, baseline.format),
+    ]
+    if candidate.block_format.tagged:
+        found += [Situation(f"{100 * share:.0f} % E1M2 blocks", replace(stimulus, e1m2=share), own) for share in SHARES]
+    found += [
+        Situation(f"{kind} tensors", replace(stimulus, tensors=kind, layer=None), own)
+        for kind in tensors.KINDS
+        if kind != stimulus.tensors or stimulus.layer is not None
+    ]
+    return found + [Situation(traffic, replace(stimulus, traffic=traffic), own) for traffic in TRAFFIC[1:]]
+
+
+@dataclass(frozen=True)
+class Study:
+    """What was found of one situation.
+
+    Parameters
+    ----------
+    name
+        Of the situation.
+    milliwatts
+        Total power of each run, by scope and design, baseline first.
+    e1m2
+        Share of E1M2 blocks of the candidate's A.
+    parts
+        Mean power in mW by scope, design, block and kind.
+    """
+
+    name: str
+    milliwatts: Mapping[str, Mapping[str, Sequence[float]]]
+    e1m2: float
+    parts: Mapping[str, Mapping[str, Mapping[str, Mapping[str, float]]]]
+
+    def overhead(self, scope: str) -> Estimate:
+        """(candidate - baseline) / baseline."""
+        return paired(*self.milliwatts[scope].values())
+
+
+def _milliwatts(energy: Energy, clock_ns: float) -> float:
+    return sum(sum(kinds.values()) for kinds in _mean_parts([energy], clock_ns).values())
+
+
+def _mean_parts(energies: Sequence[Energy], clock_ns: float) -> dict[str, dict[str, float]]:
+    """mW by block and kind: the mean over runs."""
+    rates = {kind: 1e-6 if kind == "leakage" else 1e-3 / clock_ns for kind in KINDS}
+    return {
+        block: {kind: rates[kind] * float(np.mean([run[block][kind] for run in energies])) for kind in KINDS}
+        for block in energies[0]
+    }
+
+
+def _consumed(
+    design: Design,
+    modules: Mapping[str, area.Body],
+    library: Library,
+    vectors: int,
+    wanted: Sequence[tuple[str, Stimulus]],
+) -> tuple[float, int, list[dict[str, Energy]]]:
+    """Critical path, results that are right, and energies by scope, of one run of one core."""
+    netlist = link(area.buffered(modules, design.source, library), TensorCore.module_name, library)
+    its_timing = timing.analyse(netlist)
+    checked = check_core(netlist, design.config, vectors)
+    energies = []
+    for operands, stimulus in wanted:
+        found = core_energy(netlist, its_timing, design.config, operands, stimulus)
+        energies.append({scope: found[scope, "timed"] for scope in SCOPES})
+    return its_timing.delay, checked, energies
+
+
+def study(
+    baseline: TensorCoreConfig,
+    candidate: TensorCoreConfig,
+    flow: Flow,
+    recipes: Sequence[Recipe] | None = None,
+    *,
+    clock_ns: float | None = None,
+    stimulus: Stimulus | None = None,
+    runs: int = RUNS,
+    vectors: int = VECTORS,
+) -> tuple[list[Study], dict[str, Any]]:
+    """Synthesise both cores and simulate their netlists in every situation, with gate delays.
+
+    Parameters
+    ----------
+    baseline, candidate, flow, recipes, clock_ns, runs, vectors
+        As for `hwgen.report.measure.measure`.
+    stimulus
+        Operands of the cores at work; other situations are variations of it.
+
+    Returns
+    -------
+    studies : list of Study
+        The first is the cores at work.
+    conditions : dict
+        What it was measured under, ready for JSON.
+
+    Raises
+    ------
+    InputError, ToolError
+        As `hwgen.report.measure.measure`.
+    """
+    check_pair(baseline, candidate)
+    library = flow.library
+    library.check_for_synthesis(sequential=True)
+    stimulus = stimulus or Stimulus()
+    recipes = list(recipes or usable(library))
+    if clock_ns is None:
+        recipes = [how for how in recipes if not how.fast] or recipes
+    configs = {config.name: config for config in (baseline, candidate)}
+    designs = {(name, TensorCore): Design(config, TensorCore) for name, config in configs.items()}
+    bodies: dict[area.Identity, area.Body] = {}
+    chosen = choose(designs, recipes, clock_ns, flow, bodies)
+    jobs = [
+        job
+        for owner, design in designs.items()
+        for job in design.plan({module: [how] for module, how in chosen[owner].items()}, range(runs))
+    ]
+    bodies |= flow.synthesise([job for job in jobs if job.identity not in bodies], "synthesis")
+
+    wanted = situations(baseline, candidate, stimulus)
+    # What the baseline does is the same in many of them.
+    doing = {
+        name: [(candidate_format if name == candidate.name else baseline.format, each) for candidate_format, each in do]
+        for name, do in (
+            (baseline.name, [(each.operands, replace(each.stimulus, e1m2=None)) for each in wanted]),
+            (candidate.name, [(each.operands, each.stimulus) for each in wanted]),
+        )
+    }
+    once = {name: list(dict.fromkeys(do)) for name, do in doing.items()}
+    tasks = [
+        (
+            designs[name, TensorCore],
+            designs[name, TensorCore].chosen(bodies, chosen[name, TensorCore], run),
+            library,
+            vectors,
+            [
+                (operands, each.run(run))
+                for operands, each in once[name][: None if run < VARIED else len(set(doing[name][:_ALWAYS]))]
+            ],
+        )
+        for name in configs
+        for run in range(runs)
+    ]
+    found = list(flow.each(_consumed, tasks, "checks and power"))
+    by_name = {name: found[place * runs : (place + 1) * runs] for place, name in enumerate(configs)}
+    longest = max(float(np.mean([delay for delay, _, _ in each])) for each in by_name.values())
+    clock_ns = clock_period(clock_ns, longest, library.name)
+
+    studies = []
+    for number, each in enumerate(wanted):
+        places = {name: once[name].index(doing[name][number]) for name in configs}
+        energies = {
+            scope: {
+                name: [run[2][places[name]][scope] for run in by_name[name][: None if number < _ALWAYS else VARIED]]
+                for name in configs
+            }
+            for scope in SCOPES
+        }
+        steps = each.stimulus.fitted(candidate.macs_per_step).steps(candidate, each.operands)
+        studies.append(
+            Study(
+                each.name,
+                {
+                    scope: {name: [_milliwatts(run, clock_ns) for run in found] for name, found in both.items()}
+                    for scope, both in energies.items()
+                },
+                e1m2_share(steps),
+                {
+                    scope: {name: _mean_parts(found, clock_ns) for name, found in both.items()}
+                    for scope, both in energies.items()
+                },
+            )
+        )
+    fed = stimulus.fitted(baseline.macs_per_step)
+    conditions = {
+        **flow_conditions(library, recipes),
+        "chosen_recipes": {
+            name: {module: how.name for module, how in chosen[name, TensorCore].items()} for name in configs
+        },
+        "clock_ns": clock_ns,
+        "runs": runs,
+        "macs_per_cycle": {"element": baseline.depth, "core": baseline.macs_per_step},
+        "stimulus": {
+            "tensors": stimulus.tensors if stimulus.layer is None else f"{stimulus.tensors}, B: {stimulus.layer}",
+            "seed": stimulus.seed,
+            "cycles_per_run": fed.streams * (fed.length(baseline) - 1),
+            "timed_cycles_per_run": fed.timed,
+            "depth": stimulus.steps_per_tile * baseline.depth,
+            "delays": "of the timing analysis, inertial; inputs change with the clock edge",
+        },
+        "results_checked_each_run": min(checked for each in by_name.values() for _, checked, _ in each),
+    }
+    return studies, conditions
+
+
+def exported(
+    config: TensorCoreConfig,
+    recipes: Mapping[str, str],
+    flow: Flow,
+    clock_ns: float,
+    stimulus: Stimulus,
+    waves: bool,
+) -> dict[str, str]:
+    """The netlist of the first run and its activity at work, for other tools: texts by suffix of a file's name.
+
+    Parameters
+    ----------
+    config
+        The core.
+    recipes
+        Name of the recipe of each module.
+    flow
+        As for `study`.
+    clock_ns
+        Clock period.
+    stimulus
+        The operands.
+    waves
+        Whether to have waveforms too, of the first stream.
+    """
+    design = Design(config, TensorCore)
+    chosen = {module: recipe(name) for module, name in recipes.items()}
+    bodies = flow.synthesise(design.plan({module: [how] for module, how in chosen.items()}, [0]), "synthesis")
+    netlist = link(design.assembled(bodies, chosen, 0, flow.library), TensorCore.module_name, flow.library)
+    gates = Gates(netlist, timing.analyse(netlist))
+    settled = core_activity(netlist, config, config.format, stimulus, gates)
+    timed = with_glitches(settled, gates, stimulus.fitted(config.macs_per_step).timed)
+    texts = {"v": netlist_verilog(netlist), "saif": saif(netlist, timed, clock_ns)}
+    if waves:
+        values = settled.kept[:WAVES, 0]
+        texts["vcd"] = vcd(netlist, gates.settled(values[0]), gates.events(values), len(values), clock_ns)
+    return texts

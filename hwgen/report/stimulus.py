@@ -1,0 +1,126 @@
+"""Operands that netlists are fed with to count their switching."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from hwgen.config import TensorCoreConfig
+from sim import golden, tensors
+from sim.steps import Steps, schedule
+from sim.tensors import Tensor
+
+__all__ = ["TRAFFIC", "Stimulus", "e1m2_share"]
+
+TRAFFIC = ("busy", "idle", "idle, inputs toggle", "stalled")
+"""What is asked of a core: a step in every cycle; none, the payload held or not; results that are not taken."""
+
+_REFERENCE = 256
+"""Multiply-accumulates per step of the core that the default lengths are for."""
+
+
+@dataclass(frozen=True)
+class Stimulus:
+    """What the netlists are fed with to count their switching.
+
+    Parameters
+    ----------
+    tensors
+        Kind of tensor, see `sim.tensors.generate`.
+    seed
+        Of the generator.
+    number
+        Number of the run: others have other data.
+    streams
+        Independent cores simulated at once.
+    tiles
+        Output tiles that each stream computes; rounded up to whole rounds where the core interleaves tiles.
+    steps_per_tile
+        Steps of each tile, K / 16 G.
+    size
+        Rows of the tensors that the tiles are cut from, at least: the more, the larger the tensor's scale.
+    timed
+        Cycles of all these that are simulated with gate delays.
+    e1m2
+        Share of blocks stored as E1M2, drawn at random, in a format that has them; by default each block takes
+        the format with the smaller error.
+    layer
+        Weight matrix of all-MiniLM-L6-v2 to take B from, see `sim.tensors.minilm`.
+    traffic
+        One of `TRAFFIC`.
+    """
+
+    tensors: str = "gaussian"
+    seed: int = 1
+    number: int = 0
+    streams: int = 8
+    tiles: int = 2
+    steps_per_tile: int = 32
+    size: int = 64
+    timed: int = 64
+    e1m2: float | None = None
+    layer: str | None = None
+    traffic: str = "busy"
+
+    def fitted(self, macs: int) -> Stimulus:
+        """As many streams and timed cycles as give a netlist of ``macs`` per cycle the same work; bounded."""
+        ratio = _REFERENCE / macs
+        streams = int(np.clip(round(self.streams * ratio), 1, self.streams))
+        timed = int(np.clip(round(self.timed * ratio), 8, 8 * self.timed))
+        return replace(self, streams=streams, timed=timed)
+
+    def run(self, number: int) -> Stimulus:
+        """Other data of the same kind, for another run."""
+        return replace(self, number=number)
+
+    def length(self, config: TensorCoreConfig) -> int:
+        """Steps of a stream: those of whole rounds of tiles."""
+        return -(-self.tiles // config.interleave) * config.interleave * self.steps_per_tile
+
+    def steps(self, config: TensorCoreConfig, block_format: str) -> list[Steps]:
+        """Steps of each stream: tiles of a GEMM of its own, quantised to ``block_format``, each with all of K.
+
+        C is drawn too, with a standard deviation of a thousand units of the core. Streams have tensors of their own
+        since a tensor's scale shifts all its block scales alike.
+        """
+        return [self._stream(config, block_format, stream) for stream in range(self.streams)]
+
+    def _stream(self, config: TensorCoreConfig, block_format: str, stream: int) -> Steps:
+        depth = self.steps_per_tile * config.depth
+        columns = config.columns * self.length(config) // self.steps_per_tile
+        seeds = np.random.SeedSequence((self.seed, self.number, stream)).generate_state(5).tolist()
+        a: Tensor = tensors.generate(self.tensors, (max(self.size, config.rows), depth), seeds[0])
+        b: Tensor
+        rows = max(self.size, columns)
+        if self.layer is None:
+            b = tensors.generate(self.tensors, (rows, depth), seeds[1])
+        else:
+            # Rows of the model one after another, from any of them on: their length is a multiple of a block's.
+            weights = tensors.minilm(self.layer)
+            start = seeds[1] % len(weights) * weights.shape[1]
+            b = weights.ravel()[(start + np.arange(rows * depth)) % weights.size].reshape(rows, depth)
+        c = np.float32(1000) * tensors.generate("gaussian", (config.rows, columns), seeds[2])
+        return schedule(
+            config,
+            _top(self._quantized(a, block_format, seeds[3]), config.rows),
+            _top(self._quantized(b, block_format, seeds[4]), columns),
+            c,
+        )
+
+    def _quantized(self, tensor: Tensor, block_format: str, seed: int) -> golden.QuantizedTensor:
+        if self.e1m2 is None or block_format != "mixfp4":
+            return golden.quantize(tensor, block_format)
+        shape = (tensor.shape[0], tensor.shape[1] // golden.BLOCK)
+        return golden.quantize(tensor, block_format, e1m2=np.random.default_rng(seed).random(shape) < self.e1m2)
+
+
+def _top(tensor: golden.QuantizedTensor, rows: int) -> golden.QuantizedTensor:
+    """The first rows of a tensor, with the scale of all."""
+    return golden.QuantizedTensor(tensor.codes[:rows], tensor.scales[:rows], tensor.tensor_scale, tensor.format)
+
+
+def e1m2_share(steps: Sequence[Steps]) -> float:
+    """Share of E1M2 blocks in A."""
+    return float(np.mean(np.concatenate([some.a_scales.ravel() >> 7 for some in steps])))
