@@ -1,4 +1,4 @@
-"""Real libraries, if they are there, and a test netlist mapped to them."""
+"""Real libraries, if they are there, and the embedded ones; a test netlist mapped to each."""
 
 import gzip
 import json
@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from hwgen.synth import library, netlist
+from hwgen.synth import libraries, library, netlist
 
 DIRECTORY = Path(os.environ.get("HWGEN_LIBERTY_DIR", Path(__file__).parents[3] / os.pardir / "shared" / "liberty"))
 FILES = {
     "sky130hd": ["sky130hd_tt.lib.gz"],
     "sg13g2": ["sg13g2_stdcell_typ_1p20V_25C.lib.gz"],
     "asap7": ["asap7_simple.lib.gz", "asap7_invbuf.lib.gz", "asap7_seq.lib.gz"],
+    **{name: [str(libraries.path(name))] for name in libraries.names()},
 }
 
 # Registers around signed products, an adder tree and an accumulator with reset.
@@ -192,7 +193,7 @@ def make():
 
 @pytest.fixture(scope="session", params=list(FILES))
 def real_name(request):
-    """Name of a real library that is there."""
+    """Name of a library that is there."""
     missing = [name for name in FILES[request.param] if not (DIRECTORY / name).is_file()]
     if missing:
         pytest.skip(f"no {missing[0]}; set HWGEN_LIBERTY_DIR to the directory of the real libraries")
@@ -215,7 +216,8 @@ def workplace(real_paths, tmp_path_factory):
     """Directory with the library's files, unpacked, as 0.lib, 1.lib, ..."""
     place = tmp_path_factory.mktemp("mapped")
     for i, path in enumerate(real_paths):
-        (place / f"{i}.lib").write_bytes(gzip.decompress(path.read_bytes()))
+        content = path.read_bytes()
+        (place / f"{i}.lib").write_bytes(gzip.decompress(content) if path.suffix == ".gz" else content)
     return place
 
 
