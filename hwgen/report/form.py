@@ -11,7 +11,7 @@ from hwgen.errors import InputError
 __all__ = ["SCHEMA", "SCHEMA_VERSION", "flow_lines", "json_text", "load", "number", "percent", "table"]
 
 SCHEMA = "hwgen-report"
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """Version of the JSON schema, see ``docs/report-schema.md``."""
 
 

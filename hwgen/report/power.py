@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from hwgen.config import TensorCoreConfig
+from hwgen.formats import BLOCK_FORMATS
 from hwgen.report.checks import VECTORS, check_core
 from hwgen.report.energy import core_activity, core_energy
 from hwgen.report.flow import Design, Flow
@@ -44,6 +45,10 @@ SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 """Shares of E1M2 blocks to try."""
 
 
+_Task = tuple[str, Stimulus]
+"""Format of the operands, and what they are."""
+
+
 @dataclass(frozen=True)
 class Situation:
     """Something for both cores to do.
@@ -55,21 +60,28 @@ class Situation:
     stimulus
         Operands and traffic.
     operands
-        Format of the candidate's operands; the baseline's are in its own.
+        Format of the baseline's operands, and of the candidate's.
     """
 
     name: str
     stimulus: Stimulus
-    operands: str
+    operands: tuple[str, str]
+
+    def of(self, place: int) -> _Task:
+        """What the baseline (0) or the candidate (1) is fed with; a share of E1M2 only where the format has it."""
+        operands = self.operands[place]
+        e1m2 = self.stimulus.e1m2 if BLOCK_FORMATS[operands].tagged else None
+        return operands, replace(self.stimulus, e1m2=e1m2)
 
 
 def situations(baseline: TensorCoreConfig, candidate: TensorCoreConfig, stimulus: Stimulus) -> list[Situation]:
-    """At work on ``stimulus`` first; then on the baseline's bits, shares of E1M2, other tensors, and at rest."""
-    own = candidate.format
+    """At work on ``stimulus`` and on the baseline's bits first; then shares of E1M2, other tensors, and at rest."""
+    own = (baseline.format, candidate.format)
     found = [
         Situation("at work", stimulus, own),
-        Situation(f"{candidate.name} on {baseline.format} operands", stimulus, baseline.format),
+        Situation(f"{candidate.name} on {baseline.format} operands", stimulus, (baseline.format, baseline.format)),
     ]
+    assert len(found) == _ALWAYS
     if candidate.block_format.tagged:
         found += [Situation(f"{100 * share:.0f} % E1M2 blocks", replace(stimulus, e1m2=share), own) for share in SHARES]
     found += [
@@ -124,16 +136,17 @@ def _consumed(
     modules: Mapping[str, area.Body],
     library: Library,
     vectors: int,
-    wanted: Sequence[tuple[str, Stimulus]],
-) -> tuple[float, int, list[dict[str, Energy]]]:
+    run: int,
+    wanted: Collection[_Task],
+) -> tuple[float, int, dict[_Task, dict[str, Energy]]]:
     """Critical path, results that are right, and energies by scope, of one run of one core."""
     netlist = link(area.buffered(modules, design.source, library), TensorCore.module_name, library)
     its_timing = timing.analyse(netlist)
     checked = check_core(netlist, design.config, vectors)
-    energies = []
+    energies = {}
     for operands, stimulus in wanted:
-        found = core_energy(netlist, its_timing, design.config, operands, stimulus)
-        energies.append({scope: found[scope, "timed"] for scope in SCOPES})
+        found = core_energy(netlist, its_timing, design.config, operands, stimulus.run(run))
+        energies[operands, stimulus] = {scope: found[scope, "timed"] for scope in SCOPES}
     return its_timing.delay, checked, energies
 
 
@@ -188,27 +201,17 @@ def study(
     bodies |= flow.synthesise([job for job in jobs if job.identity not in bodies], "synthesis")
 
     wanted = situations(baseline, candidate, stimulus)
-    # What the baseline does is the same in many of them.
-    doing = {
-        name: [(candidate_format if name == candidate.name else baseline.format, each) for candidate_format, each in do]
-        for name, do in (
-            (baseline.name, [(each.operands, replace(each.stimulus, e1m2=None)) for each in wanted]),
-            (candidate.name, [(each.operands, each.stimulus) for each in wanted]),
-        )
-    }
-    once = {name: list(dict.fromkeys(do)) for name, do in doing.items()}
     tasks = [
         (
             designs[name, TensorCore],
             designs[name, TensorCore].chosen(bodies, chosen[name, TensorCore], run),
             library,
             vectors,
-            [
-                (operands, each.run(run))
-                for operands, each in once[name][: None if run < VARIED else len(set(doing[name][:_ALWAYS]))]
-            ],
+            run,
+            # What the baseline does is the same in many of them: once is enough.
+            list(dict.fromkeys(each.of(place) for each in (wanted if run < VARIED else wanted[:_ALWAYS]))),
         )
-        for name in configs
+        for place, name in enumerate(configs)
         for run in range(runs)
     ]
     found = list(flow.each(_consumed, tasks, "checks and power"))
@@ -216,31 +219,31 @@ def study(
     longest = max(float(np.mean([delay for delay, _, _ in each])) for each in by_name.values())
     clock_ns = clock_period(clock_ns, longest, library.name)
 
-    studies = []
-    for number, each in enumerate(wanted):
-        places = {name: once[name].index(doing[name][number]) for name in configs}
+    def studied(number: int, each: Situation) -> Study:
         energies = {
             scope: {
-                name: [run[2][places[name]][scope] for run in by_name[name][: None if number < _ALWAYS else VARIED]]
-                for name in configs
+                name: [
+                    energy[each.of(place)][scope]
+                    for _, _, energy in by_name[name][: None if number < _ALWAYS else VARIED]
+                ]
+                for place, name in enumerate(configs)
             }
             for scope in SCOPES
         }
-        steps = each.stimulus.fitted(candidate.macs_per_step).steps(candidate, each.operands)
-        studies.append(
-            Study(
-                each.name,
-                {
-                    scope: {name: [_milliwatts(run, clock_ns) for run in found] for name, found in both.items()}
-                    for scope, both in energies.items()
-                },
-                e1m2_share(steps),
-                {
-                    scope: {name: _mean_parts(found, clock_ns) for name, found in both.items()}
-                    for scope, both in energies.items()
-                },
-            )
+        return Study(
+            each.name,
+            {
+                scope: {name: [_milliwatts(run, clock_ns) for run in runs] for name, runs in both.items()}
+                for scope, both in energies.items()
+            },
+            e1m2_share(each.stimulus.fitted(candidate.macs_per_step).steps(candidate, each.operands[1])),
+            {
+                scope: {name: _mean_parts(runs, clock_ns) for name, runs in both.items()}
+                for scope, both in energies.items()
+            },
         )
+
+    studies = [studied(number, each) for number, each in enumerate(wanted)]
     fed = stimulus.fitted(baseline.macs_per_step)
     conditions = {
         **flow_conditions(library, recipes),

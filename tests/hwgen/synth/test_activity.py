@@ -75,6 +75,7 @@ def alone(cell, make):
     return make(ports, {"u": (cell.name, nets)})
 
 
+@pytest.mark.parametrize("real_name", ["sky130hd", "sg13g2", "asap7"], indirect=True)
 def test_every_cell(real, make, real_name):
     """What ABC may use: every gate with one output."""
     known = 0

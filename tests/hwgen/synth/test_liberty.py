@@ -252,6 +252,7 @@ def test_tiny(tiny):
     assert len(tiny.cells["NAND2"].pins["Y"].arcs) == 2
 
 
+@pytest.mark.parametrize("real_name", ["sky130hd", "sg13g2", "asap7"], indirect=True)
 def test_real(real, real_name):
     real.check_for_synthesis()
     assert len(real.cells) == {"sky130hd": 428, "sg13g2": 78, "asap7": 126}[real_name]
