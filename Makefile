@@ -41,8 +41,12 @@ report: $(VENV)/base ## Regenerate reports/ in full: default libraries, blackwel
 	  --name overhead-generic7-no-and-or $(ARGS)
 	$(HWGEN) compare --config blackwell --name overhead-blackwell $(ARGS)
 	$(HWGEN) curve --library generic7 --name curve $(ARGS)
+	$(HWGEN) power --library generic7 --name power $(ARGS)
+	$(HWGEN) power --library generic130 --runs 16 --name power-generic130 $(ARGS)
+	$(HWGEN) power --config blackwell --runs 16 --name power-blackwell $(ARGS)
 	@if [ -d "$(LIBERTY_DIR)" ]; then set -ex; \
 	  $(HWGEN) compare --liberty "$(LIBERTY_DIR)/sky130hd_tt.lib.gz" --name overhead-sky130hd $(ARGS); \
+	  $(HWGEN) power --liberty "$(LIBERTY_DIR)/sky130hd_tt.lib.gz" --runs 16 --name power-sky130hd $(ARGS); \
 	  $(HWGEN) compare --liberty "$(LIBERTY_DIR)/sg13g2_stdcell_typ_1p20V_25C.lib.gz" --name overhead-sg13g2 $(ARGS); \
 	  $(HWGEN) compare --liberty "$(LIBERTY_DIR)/asap7_simple.lib.gz" --liberty "$(LIBERTY_DIR)/asap7_invbuf.lib.gz" \
 	    --liberty "$(LIBERTY_DIR)/asap7_seq.lib.gz" --name overhead-asap7 $(ARGS); \

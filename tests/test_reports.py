@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from hwgen.config import NAMED
-from hwgen.report import curve_tables, form, tables
+from hwgen.report import curve_tables, form, power_tables, tables
 from hwgen.synth import libraries, library
 from hwgen.synth.compare import SCOPES
 from hwgen.synth.yosys import RECIPES
@@ -34,7 +34,7 @@ def test_a_report_is_of_the_present_libraries_recipes_and_designs(path: Path) ->
     for how in report["conditions"]["recipes"]:
         assert (how["carry"], tuple(how["abc"])) == (RECIPES[how["name"]].carry, RECIPES[how["name"]].abc)
     assert report["designs"] == [NAMED[design["name"]].as_dict() for design in report["designs"]]
-    texts = {tables.KIND: tables, curve_tables.KIND: curve_tables}[report["kind"]]
+    texts = {one.KIND: one for one in (tables, curve_tables, power_tables)}[report["kind"]]
     assert path.with_suffix(".md").read_text(encoding="utf-8") == texts.markdown(report, f"{path.stem}.png")
     assert path.with_suffix(".csv").read_text(encoding="utf-8") == texts.csv(report)
 
@@ -66,3 +66,12 @@ def test_a_default_library_stands_in_for_a_real_one(generic: str, real: str, sco
 def test_generic7_and_asap7_agree_where_and_or_cells_matter_little(scope: str) -> None:
     one, other = (_area(name, scope)["overhead"]["value"] for name in ("overhead", "overhead-asap7"))
     assert abs(one - other) <= 0.015
+
+
+def test_the_power_overhead_of_the_small_core_is_known_to_half_a_percentage_point() -> None:
+    report = form.load(REPORTS / "power.json")
+    (entry,) = (each for each in report["results"] if (each["situation"], each["scope"]) == ("at work", "core"))
+    assert entry["runs"] >= 16
+    assert (entry["overhead"]["high"] - entry["overhead"]["low"]) / 2 <= 0.005
+    own = entry["baseline_against_itself"]
+    assert own["low"] <= 0 <= own["high"]

@@ -55,8 +55,8 @@ class Stimulus:
     tensors: str = "gaussian"
     seed: int = 1
     number: int = 0
-    streams: int = 8
-    tiles: int = 2
+    streams: int = 16
+    tiles: int = 1
     steps_per_tile: int = 32
     size: int = 64
     timed: int = 64

@@ -176,17 +176,34 @@ class Gates:
         latest : float
             ns after the clock edge of the last transition of all.
         """
-        counts, latest, _, _ = self._run(before, after, record=False)
-        return counts, latest
+        before, after = (np.ascontiguousarray(values, np.uint8) for values in (before, after))
+        for values in (before, after):
+            if values.shape != (len(before), len(self.sources)):
+                raise InputError(f"values have the shape {values.shape}; expected (cycles, {len(self.sources)})")
+        count: Callable[..., tuple[np.ndarray, float]] = _count
+        program = (self.sources, self._source_delays, *self._program)
+        return count(before, after, *program, self._constants(), *self._room)
 
     def events(self, values: np.ndarray) -> list[Event]:
         """Every transition of consecutive cycles, in order of time; ``values`` of shape (cycles, sources)."""
-        _, _, places, times = self._run(values[:-1], values[1:], record=True)
-        order = np.lexsort((times, places[:, 0]))
-        return [
-            (int(cycle) + 1, float(time), int(net))
-            for (cycle, net), time in zip(places[order], times[order], strict=True)
-        ]
+        values = np.ascontiguousarray(values, np.uint8)
+        cycle: Callable[..., tuple[np.ndarray, int]] = _cycle
+        program = (self.sources, self._source_delays, *self._program)
+        start, length = self._room
+        found: list[Event] = []
+        for number in range(1, len(values)):
+            pool = np.empty(16 * self.netlist.n_nets + 1024, np.float32)
+            pool, _ = cycle(values[number], *program, self.settled(values[number - 1]), pool, start, length)
+            nets = np.repeat(np.arange(self.netlist.n_nets), length)
+            # Place of each transition: where its net begins, and how many of the net were before it.
+            before = np.repeat(np.cumsum(length) - length, length)
+            times = pool[np.repeat(start, length) + np.arange(len(nets)) - before]
+            found += [(number, float(times[place]), int(nets[place])) for place in np.argsort(times, kind="stable")]
+        return found
+
+    @property
+    def _room(self) -> tuple[np.ndarray, np.ndarray]:
+        return np.zeros(self.netlist.n_nets, np.int32), np.zeros(self.netlist.n_nets, np.int32)
 
     def settled(self, values: np.ndarray) -> np.ndarray:
         """Value of every net for the values of `sources`, shape (sources,)."""
@@ -200,18 +217,6 @@ class Gates:
         found = np.zeros(self.netlist.n_nets, np.uint8)
         found[1] = 1
         return found
-
-    def _run(
-        self, before: np.ndarray, after: np.ndarray, record: bool
-    ) -> tuple[np.ndarray, float, np.ndarray, np.ndarray]:
-        before, after = (np.ascontiguousarray(values, np.uint8) for values in (before, after))
-        for values in (before, after):
-            if values.shape != (len(before), len(self.sources)):
-                raise InputError(f"values have the shape {values.shape}; expected (cycles, {len(self.sources)})")
-        counts = np.zeros(self.netlist.n_nets, np.int64)
-        compiled: Callable[..., tuple[float, np.ndarray, np.ndarray]] = _simulate
-        given = (before, after, self.sources, self._source_delays, *self._program, self._constants())
-        return counts, *compiled(*given, counts, record)
 
 
 def with_glitches(activity: Activity, gates: Gates, cycles: int) -> Activity:
@@ -246,95 +251,95 @@ def _settle(state, nets, first, width, inputs, truth, tables):
 
 
 @numba.njit(cache=True, nogil=True)
-def _simulate(
-    before, after, sources, source_delays, nets, first, width, inputs, delays, truth, tables, state, counts, record
+def _cycle(
+    after, sources, source_delays, nets, first, width, inputs, delays, truth, tables, state, pool, start, length
 ):
-    """Cycle by cycle; adds to ``counts``; returns the latest transition, and where and when all were."""
-    # The transitions of a net lie one after another in a pool of times.
-    pool = np.empty(16 * len(state) + 1024, np.float32)
-    start = np.zeros(len(state), np.int32)
-    length = np.zeros(len(state), np.int32)
+    """Transitions of one cycle; ``state`` holds the values before it.
+
+    Those of a net lie one after another in ``pool``, of which its first place and number are noted. Returns the pool,
+    which grows as it must, and how much of it is used.
+    """
     at = np.zeros(MAX_INPUTS, np.int64)
     left = np.zeros(MAX_INPUTS, np.int64)
     coming = np.zeros(MAX_INPUTS, np.float32)
     never = np.float32(np.inf)
-    places = np.zeros((0, 2), np.int64)
-    when = np.zeros(0)
+    used = 0
+    for index in range(len(sources)):
+        net = sources[index]
+        value = after[index]
+        length[net] = 0
+        if state[net] != value:
+            start[net] = used
+            length[net] = 1
+            pool[used] = source_delays[index, 0 if value else 1]
+            used += 1
+    for gate in range(len(nets)):
+        net = nets[gate]
+        base = first[gate]
+        more = 0
+        row = 0
+        for place in range(width[gate]):
+            source = inputs[base + place]
+            row |= np.int64(state[source]) << place
+            at[place] = start[source]
+            left[place] = length[source]
+            coming[place] = pool[start[source]] if length[source] else never
+            more += length[source]
+        length[net] = 0
+        if more == 0:
+            continue
+        if used + more > len(pool):
+            longer = np.empty(2 * (used + more), np.float32)
+            longer[:used] = pool[:used]
+            pool = longer
+        begun = used
+        value = state[net]
+        for _ in range(more):
+            cause = 0
+            time = coming[0]
+            for place in range(1, width[gate]):
+                if coming[place] < time:
+                    time = coming[place]
+                    cause = place
+            at[cause] += 1
+            left[cause] -= 1
+            coming[cause] = pool[at[cause]] if left[cause] else never
+            row ^= 1 << cause
+            follows = tables[truth[gate] + row]
+            if follows == value:
+                continue
+            value = follows
+            edge = 0 if (row >> cause) & 1 else 1
+            out = time + delays[base + cause, 2 * edge + (0 if follows else 1)]
+            # The one before has not come out yet, or would be overtaken: neither of the two is seen.
+            if used > begun and (time < pool[used - 1] or out <= pool[used - 1]):
+                used -= 1
+            else:
+                pool[used] = out
+                used += 1
+        start[net] = begun
+        length[net] = used - begun
+    return pool, used
+
+
+@numba.njit(cache=True, nogil=True)
+def _count(
+    before, after, sources, source_delays, nets, first, width, inputs, delays, truth, tables, state, start, length
+):
+    """Transitions of each net beyond one, and the latest of all."""
+    counts = np.zeros(len(state), np.int64)
+    pool = np.empty(16 * len(state) + 1024, np.float32)
     latest = 0.0
     for cycle in range(len(before)):
         for index in range(len(sources)):
             state[sources[index]] = before[cycle, index]
         _settle(state, nets, first, width, inputs, truth, tables)
-        used = 0
-        for index in range(len(sources)):
-            net = sources[index]
-            value = after[cycle, index]
-            length[net] = 0
-            if state[net] != value:
-                start[net] = used
-                length[net] = 1
-                pool[used] = source_delays[index, 0 if value else 1]
-                used += 1
-        for gate in range(len(nets)):
-            net = nets[gate]
-            base = first[gate]
-            more = 0
-            row = 0
-            for place in range(width[gate]):
-                source = inputs[base + place]
-                row |= np.int64(state[source]) << place
-                at[place] = start[source]
-                left[place] = length[source]
-                coming[place] = pool[start[source]] if length[source] else never
-                more += length[source]
-            length[net] = 0
-            if more == 0:
-                continue
-            if used + more > len(pool):
-                longer = np.empty(2 * (used + more), np.float32)
-                longer[:used] = pool[:used]
-                pool = longer
-            begun = used
-            value = state[net]
-            for _ in range(more):
-                cause = 0
-                time = coming[0]
-                for place in range(1, width[gate]):
-                    if coming[place] < time:
-                        time = coming[place]
-                        cause = place
-                at[cause] += 1
-                left[cause] -= 1
-                coming[cause] = pool[at[cause]] if left[cause] else never
-                row ^= 1 << cause
-                follows = tables[truth[gate] + row]
-                if follows == value:
-                    continue
-                value = follows
-                edge = 0 if (row >> cause) & 1 else 1
-                out = time + delays[base + cause, 2 * edge + (0 if follows else 1)]
-                # The one before has not come out yet, or would be overtaken: neither of the two is seen.
-                if used > begun and (time < pool[used - 1] or out <= pool[used - 1]):
-                    used -= 1
-                else:
-                    pool[used] = out
-                    used += 1
-            start[net] = begun
-            length[net] = used - begun
-            if used > begun:
-                counts[net] += (used - begun) & ~1
-                latest = max(latest, pool[used - 1])
-        if record:
-            total = len(when)
-            more_places = np.empty((total + used, 2), np.int64)
-            more_when = np.empty(total + used)
-            more_places[:total] = places
-            more_when[:total] = when
-            for net in range(len(state)):
-                for index in range(start[net], start[net] + length[net]):
-                    more_places[total, 0] = cycle
-                    more_places[total, 1] = net
-                    more_when[total] = pool[index]
-                    total += 1
-            places, when = more_places[:total], more_when[:total]
-    return latest, places, when
+        pool, used = _cycle(
+            after[cycle], sources, source_delays, nets, first, width, inputs, delays, truth, tables, state, pool, start,
+            length,
+        )  # fmt: skip
+        for net in range(len(state)):
+            counts[net] += length[net] & ~1
+        for place in range(used):
+            latest = max(latest, pool[place])
+    return counts, latest

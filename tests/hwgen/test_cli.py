@@ -37,7 +37,7 @@ def _tiny(directory: Path, **fields: object) -> Path:
 def test_help_names_every_command(run) -> None:
     status, out, _ = run("--help")
     assert status == 0
-    for command in ("compare", "configs", "curve", "report", "simulate", "synth", "verilog"):
+    for command in ("compare", "configs", "curve", "power", "report", "simulate", "synth", "verilog"):
         assert command in out
         status, own, _ = run(command, "--help")
         assert status == 0
@@ -159,6 +159,9 @@ BAD = [
     (("curve", "--clock", "3", "--clock", "-1"), "--clock -1"),
     (("curve", "--pipeline", "operands,term"), "'term' is not one of operands, sums, terms"),
     (("curve", "--runs", "0"), "--runs"),
+    (("power", "--candidate", "mixfp4-blackwell"), "differ in rows"),
+    (("power", "--clock", "nan"), "--clock nan"),
+    (("power", "--tensors", "flat"), "--tensors"),
     (("report", "strange.json"), r"'strange.json': kind \['x'\]; this hwgen knows overhead, area-delay"),
     (("report",), "no report in 'reports'"),
     (("report", "absent.json"), "'absent.json': No such file"),
@@ -180,7 +183,7 @@ def test_bad_input_is_one_line_and_status_2(run, tmp_path: Path, arguments: tupl
     np.save(tmp_path / "empty.npy", np.zeros((0, 16), np.float32))
     report = {
         "schema": "hwgen-report",
-        "version": 2,
+        "version": 3,
         "kind": "overhead",
         "designs": [],
         "conditions": {},

@@ -105,7 +105,7 @@ def test_power_and_energy_agree(overhead: Overhead) -> None:
 
 def test_the_stimulus_is_described(overhead: Overhead) -> None:
     stimulus = overhead.conditions["stimulus"]
-    assert stimulus["cycles_per_run"] == {"nvfp4-single": 8 * 15, "mixfp4-single": 8 * 15}
+    assert stimulus["cycles_per_run"] == {"nvfp4-single": 64 * 15, "mixfp4-single": 64 * 15}
     shares = stimulus["e1m2_share_of_blocks_of_a"]
     assert shares["nvfp4-single"] == 0 < shares["mixfp4-single"] < 1
 
@@ -191,10 +191,11 @@ def test_no_net_of_the_assembled_core_has_more_loads_than_the_report_says() -> N
     assert np.delete(loads, [0, 1, netlist.clock_net]).max() == LIMIT
 
 
-def test_contributions_add_up_to_the_overhead(overhead: Overhead) -> None:
+@pytest.mark.parametrize("metric", ["area", "dynamic power", "leakage power"])
+def test_contributions_add_up_to_the_overhead(overhead: Overhead, metric: str) -> None:
     for scope in ("element", "core"):
-        blocks = [f for f in overhead.figures if (f.scope, f.metric) == (scope, "area") and f.block != "total"]
-        total = _find(overhead, scope, "area")
+        blocks = [f for f in overhead.figures if (f.scope, f.metric) == (scope, metric) and f.block != "total"]
+        total = _find(overhead, scope, metric)
         assert total.contribution is None
         assert sum(block.contribution.value for block in blocks) == pytest.approx(total.overhead.value)
 
@@ -261,7 +262,7 @@ def test_interleaved_tiles_are_measured_too() -> None:
     stimulus = Stimulus(streams=64, tiles=1, steps_per_tile=4)
     found = measure(*pair, Flow(CELLS), [RECIPES["area"]], stimulus=stimulus, runs=1, vectors=2000)
     assert found.conditions["checked_each_run"]["nvfp4-loop"]["results"] >= 2000
-    assert found.conditions["stimulus"]["cycles_per_run"]["nvfp4-loop"] == 8 * 7
+    assert found.conditions["stimulus"]["cycles_per_run"]["nvfp4-loop"] == 64 * 7
 
 
 def test_the_fingerprint_knows_what_decides_a_result() -> None:
@@ -372,5 +373,12 @@ def test_stimulus_fits_the_size_of_the_core() -> None:
     assert Stimulus().fitted(256) == Stimulus()
     large, small = Stimulus().fitted(4096), Stimulus().fitted(16)
     assert (large.streams, large.timed) == (1, 8)
-    assert (small.streams, small.timed) == (8, 512)
+    assert (small.streams, small.timed) == (16, 512)
     assert TRAFFIC[0] == Stimulus().traffic
+
+
+def test_a_recipe_that_saves_next_to_nothing_is_not_taken() -> None:
+    order = [RECIPES[name] for name in ("area", "adders", "speed")]
+    areas = {order[1]: 10.0, order[0]: 10.1, order[2]: 30.0}
+    assert area.without_ties(areas, 0.0, order) == [order[1], order[0], order[2]]
+    assert area.without_ties(areas, 0.2, order) == [order[0], order[1], order[2]]

@@ -250,3 +250,21 @@ def test_errors_name_the_culprit(call, message):
     with pytest.raises(golden.InputError, match=message) as caught:
         call()
     assert "\n" not in str(caught.value)
+
+
+def test_blocks_of_a_given_format() -> None:
+    x = np.random.default_rng(8).standard_normal((4, 64))
+    free, plain = golden.quantize(x, "mixfp4"), golden.quantize(x, "nvfp4")
+    tagged = free.scales >= 128
+    given = golden.quantize(x, "mixfp4", e1m2=tagged)
+    np.testing.assert_array_equal(given.codes, free.codes)
+    np.testing.assert_array_equal(given.scales, free.scales)
+    none = golden.quantize(x, "mixfp4", e1m2=np.zeros((4, 4), bool))
+    np.testing.assert_array_equal(none.codes, plain.codes)
+    np.testing.assert_array_equal(none.scales, plain.scales)
+    assert (golden.quantize(x, "mixfp4", e1m2=np.ones((4, 4), bool)).scales >= 128).all()
+    with pytest.raises(golden.InputError, match="nvfp4 has no E1M2 blocks"):
+        golden.quantize(x, "nvfp4", e1m2=tagged)
+    for wrong in (tagged[:2], tagged.astype(int)):
+        with pytest.raises(golden.InputError, match=r"array of bool, \(4, 4\)"):
+            golden.quantize(x, "mixfp4", e1m2=wrong)

@@ -1,0 +1,137 @@
+import csv as csv_module
+import dataclasses
+import io
+import json
+import re
+from pathlib import Path
+
+import matplotlib.image
+import numpy as np
+import pytest
+
+from hwgen.config import NAMED, TensorCoreConfig
+from hwgen.report import form, plots, power_tables
+from hwgen.report.flow import Flow
+from hwgen.report.power import SHARES, Study, exported, situations, study
+from hwgen.report.stimulus import TRAFFIC, Stimulus
+from hwgen.synth import libraries, library
+from hwgen.synth.power import KINDS
+from hwgen.synth.yosys import RECIPES
+from sim import tensors
+
+pytestmark = pytest.mark.xdist_group("measurement")
+PAIR = [TensorCoreConfig(f"{name}-single", name, rows=1, columns=1, groups=1) for name in ("nvfp4", "mixfp4")]
+STIMULUS = Stimulus(streams=4, tiles=1, steps_per_tile=16, timed=4)
+
+
+@pytest.fixture(scope="module")
+def flow(tmp_path_factory: pytest.TempPathFactory) -> Flow:
+    return Flow(library.load(libraries.path("generic7")), tmp_path_factory.mktemp("cache"))
+
+
+@pytest.fixture(scope="module")
+def found(flow: Flow) -> tuple[list[Study], dict]:
+    return study(*PAIR, flow, [RECIPES["area"]], stimulus=STIMULUS, runs=6, vectors=2000)
+
+
+@pytest.fixture(scope="module")
+def report(found: tuple[list[Study], dict]) -> dict:
+    return power_tables.document(*PAIR, *found)
+
+
+def total(report: dict, situation: str, name: str, scope: str = "core") -> float:
+    (entry,) = (each for each in report["results"] if (each["situation"], each["scope"]) == (situation, scope))
+    return entry["milliwatts"][name]
+
+
+def test_every_situation_is_there(report: dict) -> None:
+    names = [entry["situation"] for entry in report["results"] if entry["scope"] == "core"]
+    assert names == [each.name for each in situations(*PAIR, STIMULUS)]
+    assert len(names) == 2 + len(SHARES) + len(tensors.KINDS) - 1 + len(TRAFFIC) - 1
+    for entry in report["results"]:
+        assert entry["runs"] == 6
+        assert entry["overhead"]["low"] <= entry["overhead"]["value"] <= entry["overhead"]["high"]
+
+
+def test_blocks_and_kinds_add_up(report: dict) -> None:
+    for entry in report["results"]:
+        for name, blocks in entry["milliwatts_by_block_and_kind"].items():
+            assert all(set(kinds) == set(KINDS) for kinds in blocks.values())
+            parts = sum(sum(kinds.values()) for kinds in blocks.values())
+            assert parts == pytest.approx(entry["milliwatts"][name])
+            macs = report["conditions"]["macs_per_cycle"][entry["scope"]]
+            energy = entry["milliwatts"][name] * 1e3 * report["conditions"]["clock_ns"] / macs
+            assert entry["femtojoules_per_mac"][name] == pytest.approx(energy)
+
+
+def test_what_the_data_does(report: dict) -> None:
+    base, other = (config.name for config in PAIR)
+    same, zero = f"{other} on nvfp4 operands", "0 % E1M2 blocks"
+    # All blocks E2M1: the bits of an NVFP4 stream.
+    assert total(report, same, other) == pytest.approx(total(report, zero, other))
+    assert total(report, "at work", other) != total(report, same, other)
+    assert {total(report, name, base) for name in ("at work", same, zero)} == {total(report, "at work", base)}
+    shares = [entry["e1m2_share"] for entry in report["results"] if "E1M2" in entry["situation"]]
+    assert shares[0] == 0
+    assert shares[-1] == 1
+    assert 0.2 < shares[4] < 0.8
+
+
+def test_a_core_at_rest_spends_clock_and_leakage_only(report: dict) -> None:
+    for config in PAIR:
+        for situation in ("idle", "stalled"):
+            for entry in report["results"]:
+                if (entry["situation"], entry["scope"]) != (situation, "core"):
+                    continue
+                kinds = entry["milliwatts_by_block_and_kind"][config.name].values()
+                clock = sum(block["clock"] + block["clock_tree"] + block["leakage"] for block in kinds)
+                assert clock == pytest.approx(entry["milliwatts"][config.name])
+        assert total(report, "idle", config.name) < total(report, "idle, inputs toggle", config.name)
+        assert total(report, "idle, inputs toggle", config.name) < 0.5 * total(report, "at work", config.name)
+
+
+def test_it_is_written_as_text_and_picture(report: dict, tmp_path: Path) -> None:
+    path = tmp_path / "power.json"
+    path.write_text(form.json_text(report), encoding="utf-8")
+    assert form.load(path) == report
+    text = power_tables.markdown(report, "picture.png")
+    for words in ("# Power of mixfp4-single against nvfp4-single", "<picture.png>", "## Core at work", "## At rest"):
+        assert words in text
+    rows = list(csv_module.DictReader(io.StringIO(power_tables.csv(report))))
+    assert len(rows) == len(report["results"])
+    picture = matplotlib.image.imread(io.BytesIO(plots.power_png(json.loads(form.json_text(report)))), format="png")
+    assert picture.std() > 0.05
+    schema = (Path(__file__).parents[3] / "docs" / "report-schema.md").read_text(encoding="utf-8")
+    for word in {*report, *report["results"][0], *(key for key in report["conditions"])}:
+        assert f"`{word}`" in schema, word
+
+
+def test_shares_are_for_formats_that_have_them() -> None:
+    twice = NAMED["nvfp4-small"], dataclasses.replace(NAMED["nvfp4-small"], name="other")
+    assert not any("E1M2" in each.name for each in situations(*twice, Stimulus()))
+    both = [
+        each for each in situations(NAMED["mixfp4-small"], NAMED["mixfp4-blackwell"], Stimulus()) if "E1M2" in each.name
+    ]
+    assert all(each.of(0) == each.of(1) for each in both)
+
+
+def test_export(flow: Flow, found: tuple[list[Study], dict]) -> None:
+    conditions = found[1]
+    config = PAIR[1]
+    texts = exported(config, conditions["chosen_recipes"][config.name], flow, 10.0, STIMULUS, True)
+    assert set(texts) == {"v", "saif", "vcd"}
+    nets = dict(re.findall(r"^    \((\S+) .*\(TC (\d+)\)", texts["saif"], re.MULTILINE))
+    assert texts["v"].startswith("module tensor_core (")
+    wires = re.findall(r"^  wire (\w+);", texts["v"], re.MULTILINE)
+    assert set(wires) <= set(nets)
+    duration = float(re.search(r"\(DURATION (\d+)\)", texts["saif"])[1])
+    assert int(nets["clk"]) == 2 * duration / 10_000
+    for one in re.findall(r"\(T0 (-?\d+)\) \(T1 (-?\d+)\)", texts["saif"]):
+        assert sum(map(int, one)) == duration
+        assert min(map(int, one)) >= 0
+    # Waveforms: the clock has a period of 10 ns, and nothing else changes at its falling edge or after it.
+    body = texts["vcd"].split("$dumpvars")[1]
+    stamps = np.array([int(stamp) for stamp in re.findall(r"^#(\d+)$", body, re.MULTILINE)])
+    assert (np.diff(stamps) > 0).all()
+    assert len(wires) > 500
+    assert body.count("\n") > 2000
