@@ -45,7 +45,10 @@ def main() -> None:
             started = time.perf_counter()
             bodies = flow.synthesise(jobs, kind)
             seconds[name, kind] = time.perf_counter() - started
-            runs = [{module: bodies[kind, module, how.name, run] for module in wanted} for run in range(arguments.runs)]
+            runs = [
+                area.buffered({module: bodies[kind, module, how.name, run] for module in wanted}, whole, cells)
+                for run in range(arguments.runs)
+            ]
             areas[name, kind] = np.sum(list(area.by_run(runs, whole, top, cells).values()), axis=0).tolist()
     names = ("nvfp4-small", "mixfp4-small")
     overheads = {kind: paired(*(areas[name, kind] for name in names)) for kind in ("composed", "flat")}

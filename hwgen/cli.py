@@ -541,7 +541,7 @@ def report(files: tuple[Path, ...]) -> None:
             rendered = _rendered(content, path.parent, path.stem)
         except (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
             reason = f"{type(error).__name__}: {error}"
-            raise InputError(f"report {str(path)!r}: damaged ({reason}); write it anew with 'hwgen synth'") from None
+            raise InputError(f"report {str(path)!r}: damaged ({reason}); write it anew") from None
         write_all(rendered)
         for written in rendered:
             click.echo(written)

@@ -34,7 +34,7 @@ def core_inputs(config: TensorCoreConfig, streams: Sequence[Steps]) -> dict[str,
     order = np.arange(len(streams[0]) + config.latency) % len(streams[0])
     payload = np.stack([steps.bits()[order] for steps in streams], axis=1)
     ones = np.ones((*payload.shape[:2], 1), np.uint8)
-    return {"step__payload": payload, "step__valid": ones, "result__ready": ones, "rst": 1 - ones}
+    return {"step__payload": payload, "step__valid": ones, "result__ready": ones.copy(), "rst": 1 - ones}
 
 
 def _compare_core(

@@ -20,7 +20,7 @@ from hwgen.synth.netlist import Netlist
 from hwgen.synth.power import KINDS, entering_fj, estimate
 from hwgen.synth.timing import Timing
 
-__all__ = ["core_activity", "core_energy", "lane_energy", "of_activity"]
+__all__ = ["core_activity", "core_energy", "lane_energy", "of_activity", "single_block"]
 
 _NANOWATT_MHZ = 1.0
 """MHz at which fJ per cycle are nW: there leakage is what it is."""
@@ -73,9 +73,13 @@ def core_activity(
         # The second half of the cycles, when what was under way has come to rest.
         half = len(given["rst"]) // 2
         warmup += half + 1
-        given["result__ready" if stimulus.traffic == "stalled" else "step__valid"][half:] = 0
         if stimulus.traffic != "idle, inputs toggle":
             given["step__payload"][half:] = given["step__payload"][half]
+        if stimulus.traffic == "stalled":
+            given["result__ready"][half:] = 0
+            given["step__payload"][half:, :, -1] = 1  # `last`: only a step with a result can wait for its taker
+        else:
+            given["step__valid"][half:] = 0
     return simulate(netlist, given, warmup=warmup, keep=gates.sources)
 
 
@@ -110,15 +114,21 @@ def core_energy(
     return found
 
 
+def single_block(config: TensorCoreConfig) -> TensorCoreConfig:
+    """The core whose steps are a lane array's blocks."""
+    return replace(config, rows=1, columns=1, groups=1)
+
+
 def lane_energy(
     netlist: Netlist, timing: Timing, config: TensorCoreConfig, operands: str, stimulus: Stimulus
 ) -> dict[tuple[str, str], Energy]:
     """Energy of a lane array, a new block per cycle; as `core_energy`, the scope being ``lane array``."""
     gates = Gates(netlist, timing)
-    single = replace(config, rows=1, columns=1)
+    single = single_block(config)
+    stimulus = stimulus.fitted(BLOCK_SIZE)
     given, _ = lane_inputs(single, stimulus.steps(single, operands))
     settled = simulate(netlist, given, keep=gates.sources)
-    timed = with_glitches(settled, gates, stimulus.fitted(BLOCK_SIZE).timed)
+    timed = with_glitches(settled, gates, stimulus.timed)
     return {
         ("lane array", delays): of_activity(netlist, timing, seen)["whole"]
         for delays, seen in (("settled", settled), ("timed", timed))

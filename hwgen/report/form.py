@@ -42,7 +42,7 @@ def load(path: Path) -> dict[str, Any]:
         )
     for key in ("kind", "designs", "conditions", "results"):
         if key not in report:
-            raise InputError(f"report {str(path)!r}: {key!r} is missing; write it anew with 'hwgen synth'")
+            raise InputError(f"report {str(path)!r}: {key!r} is missing; write it anew")
     return report
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from hwgen.config import TensorCoreConfig
+from hwgen.errors import InputError
 from hwgen.formats import BLOCK_FORMATS
 from hwgen.report.checks import VECTORS, check_core
 from hwgen.report.energy import core_activity, core_energy
@@ -22,7 +23,7 @@ from hwgen.synth.export import netlist_verilog, saif, vcd
 from hwgen.synth.glitch import Gates, with_glitches
 from hwgen.synth.library import Library
 from hwgen.synth.netlist import link
-from hwgen.synth.power import KINDS
+from hwgen.synth.power import KINDS, estimate
 from hwgen.synth.yosys import Recipe, recipe, usable
 from sim import tensors
 
@@ -41,8 +42,8 @@ VARIED = 12
 """Runs of all situations but the first two: what they differ by is seen sooner."""
 
 _ALWAYS = 2
-SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
-"""Shares of E1M2 blocks to try."""
+SHARES = (0.25, 0.5, 0.75, 1.0)
+"""Shares of E1M2 blocks to try; 0 are the baseline's operands."""
 
 
 _Task = tuple[str, Stimulus]
@@ -79,7 +80,7 @@ def situations(baseline: TensorCoreConfig, candidate: TensorCoreConfig, stimulus
     own = (baseline.format, candidate.format)
     found = [
         Situation("at work", stimulus, own),
-        Situation(f"{candidate.name} on {baseline.format} operands", stimulus, (baseline.format, baseline.format)),
+        Situation(f"both on {baseline.format} operands", stimulus, (baseline.format, baseline.format)),
     ]
     assert len(found) == _ALWAYS
     if candidate.block_format.tagged:
@@ -100,6 +101,8 @@ class Study:
     ----------
     name
         Of the situation.
+    busy
+        Whether the cores compute.
     milliwatts
         Total power of each run, by scope and design, baseline first.
     e1m2
@@ -109,6 +112,7 @@ class Study:
     """
 
     name: str
+    busy: bool
     milliwatts: Mapping[str, Mapping[str, Sequence[float]]]
     e1m2: float
     parts: Mapping[str, Mapping[str, Mapping[str, Mapping[str, float]]]]
@@ -232,6 +236,7 @@ def study(
         }
         return Study(
             each.name,
+            each.stimulus.traffic == "busy",
             {
                 scope: {name: [_milliwatts(run, clock_ns) for run in runs] for name, runs in both.items()}
                 for scope, both in energies.items()
@@ -256,8 +261,7 @@ def study(
         "stimulus": {
             "tensors": stimulus.tensors if stimulus.layer is None else f"{stimulus.tensors}, B: {stimulus.layer}",
             "seed": stimulus.seed,
-            "cycles_per_run": fed.streams * (fed.length(baseline) - 1),
-            "timed_cycles_per_run": fed.timed,
+            "cycles_per_run": fed.cycles(baseline),
             "depth": stimulus.steps_per_tile * baseline.depth,
             "delays": "of the timing analysis, inertial; inputs change with the clock edge",
         },
@@ -290,15 +294,33 @@ def exported(
         The operands.
     waves
         Whether to have waveforms too, of the first stream.
+
+    Raises
+    ------
+    InputError
+        The netlist of that run is too slow for the clock.
     """
     design = Design(config, TensorCore)
     chosen = {module: recipe(name) for module, name in recipes.items()}
     bodies = flow.synthesise(design.plan({module: [how] for module, how in chosen.items()}, [0]), "synthesis")
     netlist = link(design.assembled(bodies, chosen, 0, flow.library), TensorCore.module_name, flow.library)
     gates = Gates(netlist, timing.analyse(netlist))
+    if gates.timing.delay > clock_ns:
+        raise InputError(
+            f"clock of {clock_ns:g} ns: the netlist to export takes {gates.timing.delay:.4g} ns; choose a longer period"
+        )
     settled = core_activity(netlist, config, config.format, stimulus, gates)
     timed = with_glitches(settled, gates, stimulus.fitted(config.macs_per_step).timed)
-    texts = {"v": netlist_verilog(netlist), "saif": saif(netlist, timed, clock_ns)}
+    found = estimate(netlist, gates.timing, timed, 1000 / clock_ns)
+    header = [
+        f"{config.name}, {flow.library.name}, first run of a study by hwgen. Power at the activity of the SAIF file and"
+        f" {clock_ns:g} ns:",
+        ", ".join(f"{kind} {value:.6g} mW" for kind, value in found.mw.items() if kind != "clock_tree")
+        + f"; total {found.total_mw:.6g} mW.",
+        f"Wire {gates.timing.wire_load:.6g} fF per fanout, {gates.timing.output_load:.6g} fF at outputs, input slew"
+        f" {gates.timing.input_slew:.6g} ns, ideal clock; no clock tree, nets from the input ports in no figure.",
+    ]
+    texts = {"v": netlist_verilog(netlist, header), "saif": saif(netlist, timed, clock_ns)}
     if waves:
         values = settled.kept[:WAVES, 0]
         texts["vcd"] = vcd(netlist, gates.settled(values[0]), gates.events(values), len(values), clock_ns)

@@ -41,7 +41,9 @@ def document(
                     "runs": len(runs[baseline.name]),
                     "e1m2_share": study.e1m2,
                     "milliwatts": means,
-                    "femtojoules_per_mac": {name: value * femtojoules for name, value in means.items()},
+                    "femtojoules_per_mac": {
+                        name: value * femtojoules if study.busy else None for name, value in means.items()
+                    },
                     "overhead": asdict(study.overhead(scope)),
                     "baseline_against_itself": {"value": None, "low": None, "high": None}
                     if own is None
@@ -160,8 +162,9 @@ def markdown(report: dict[str, Any], picture: str) -> str:
             for name, found in conditions["chosen_recipes"].items()
         ),
         f"- Stimulus: {stimulus['tensors']} tensors (seed {stimulus['seed']}, others in every run), K ="
-        f" {stimulus['depth']}. In each run {stimulus['cycles_per_run']:,} cycles for what settles,"
-        f" {stimulus['timed_cycles_per_run']} of them with gate delays ({stimulus['delays']}).",
+        f" {stimulus['depth']}. In each run {stimulus['cycles_per_run']['settled']:,} cycles for what settles,"
+        f" {stimulus['cycles_per_run']['timed']:,} of them with gate delays {stimulus['delays']}; at rest the second"
+        " half of each stream.",
         f"- Blocks in an E1M2 format at work: {100 * results[0]['e1m2_share']:.0f} % in A of {names[1]}.",
         f"- Clock tree: estimated, buffers with {conditions['largest_fanout']} loads each.",
         f"- Checks: {conditions['results_checked_each_run']:,} results of every netlist equal the golden model's.",

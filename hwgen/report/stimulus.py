@@ -65,10 +65,10 @@ class Stimulus:
     traffic: str = "busy"
 
     def fitted(self, macs: int) -> Stimulus:
-        """As many streams and timed cycles as give a netlist of ``macs`` per cycle the same work; bounded."""
+        """As many streams and timed cycles as give a netlist of ``macs`` per cycle the same work, within bounds."""
         ratio = _REFERENCE / macs
-        streams = int(np.clip(round(self.streams * ratio), 1, self.streams))
-        timed = int(np.clip(round(self.timed * ratio), 8, 8 * self.timed))
+        streams = int(np.clip(round(self.streams * ratio), min(self.streams, 4), self.streams))
+        timed = int(np.clip(round(self.timed * ratio), min(self.timed, 16), 8 * self.timed))
         return replace(self, streams=streams, timed=timed)
 
     def run(self, number: int) -> Stimulus:
@@ -78,6 +78,11 @@ class Stimulus:
     def length(self, config: TensorCoreConfig) -> int:
         """Steps of a stream: those of whole rounds of tiles."""
         return -(-self.tiles // config.interleave) * config.interleave * self.steps_per_tile
+
+    def cycles(self, config: TensorCoreConfig) -> dict[str, int]:
+        """Cycles that a figure is a mean over: those that settle, and those of them with gate delays."""
+        settled = self.streams * (self.length(config) - 1)
+        return {"settled": settled, "timed": min(self.timed, settled)}
 
     def steps(self, config: TensorCoreConfig, block_format: str) -> list[Steps]:
         """Steps of each stream: tiles of a GEMM of its own, quantised to ``block_format``, each with all of K.

@@ -170,7 +170,10 @@ def markdown(report: dict[str, Any], picture: str) -> str:
         f"{name} {found['results']:,} results and {found['lane sums']:,} lane sums in each of {found['runs']} runs"
         for name, found in conditions["checked_each_run"].items()
     )
-    cycles = " and ".join(dict.fromkeys(f"{count:,}" for count in stimulus["cycles_per_run"].values()))
+    cycles = "; ".join(
+        f"{scope}: {found['settled']:,} cycles for what settles, {found['timed']:,} of them with gate delays"
+        for scope, found in stimulus["cycles_per_run"].items()
+    )
     lines += [
         "",
         "## Conditions",
@@ -182,10 +185,9 @@ def markdown(report: dict[str, Any], picture: str) -> str:
         ),
         f"- Hierarchy: {conditions['hierarchy']}.",
         f"- Power: at {1000 / conditions['clock_ns']:.4g} MHz, from gate-level simulation of the netlists of each run,"
-        f" one step per cycle: {cycles} cycles for what settles, {stimulus['timed_cycles_per_run']} of them with gate"
-        f" delays for the glitches ({stimulus['delays']}). {stimulus['tensors'].capitalize()} tensors (seed"
-        f" {stimulus['seed']}, others in every run), K = {stimulus['depth']}. E1M2 blocks of A: {shares}. Clock tree:"
-        f" estimated, buffers with {conditions['largest_fanout']} loads each.",
+        f" one step per cycle ({cycles}). Gate delays {stimulus['delays']}. {stimulus['tensors'].capitalize()} tensors"
+        f" (seed {stimulus['seed']}, others in every run), K = {stimulus['depth']}. E1M2 blocks of A: {shares}. Clock"
+        f" tree: estimated, buffers with {conditions['largest_fanout']} loads each.",
         f"- Checks: every netlist gave the golden model's bits on random vectors: {each}.",
         f"- Spread: {conditions['spread']}.",
         "",

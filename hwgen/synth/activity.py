@@ -1,9 +1,7 @@
 """Zero-delay gate-level simulation of a flat netlist, many streams of stimulus at once.
 
-Each net holds 64 streams per machine word; all cells of one level and one logic function are one numpy
-expression. The meaning of every cell comes from the Liberty file itself. ``kyupy`` does similar work, with
-delays (and so with glitches, which are missing here), but knows a fixed set of cell libraries, needs numba
-and brings ``lark-parser``, which cannot be installed beside ``lark``.
+Each net holds 64 streams per machine word. The meaning of every cell comes from the Liberty file itself. Delays, and
+with them glitches, are in `hwgen.synth.glitch`.
 
 Every flip-flop rises on the one clock. In each cycle inputs and registers change, logic settles, and outputs
 are what they are just before the next edge.
@@ -11,14 +9,16 @@ are what they are just before the next edge.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 
 from hwgen.errors import InputError
 from hwgen.synth.boolean import Expression
+from hwgen.synth.compiled import compiled
 from hwgen.synth.library import Cell, Sequential
 from hwgen.synth.netlist import CellGroup, Netlist
 
@@ -75,12 +75,92 @@ def state_names(cell: Cell) -> list[str]:
 class _Gates:
     """Cells of one function and one level."""
 
-    function: Callable[[Any], Any]
-    inputs: np.ndarray  # (inputs, cells)
+    function: Expression
+    inputs: np.ndarray  # (cells, inputs)
     rows: slice
 
+
+_NOT, _AND, _OR, _XOR, _ZERO, _ONE = range(-1, -7, -1)
+_CODES = {"!": _NOT, "&": _AND, "|": _OR, "^": _XOR, "0": _ZERO, "1": _ONE}
+
+
+@dataclass
+class _Logic:
+    """Cells between flip-flops, in topological order, as programs for a stack machine."""
+
+    rows: np.ndarray
+    first_input: np.ndarray
+    inputs: np.ndarray
+    first_code: np.ndarray
+    codes: np.ndarray
+
+    @classmethod
+    def of(cls, gates: list[_Gates]) -> _Logic:
+        programs: dict[tuple[int | str, ...], int] = {}
+        codes: list[int] = []
+        rows, widths, inputs, starts = [], [], [], []
+        for one in gates:
+            program = one.function.program
+            if program not in programs:
+                programs[program] = len(codes)
+                codes += [len(program), *(step if isinstance(step, int) else _CODES[step] for step in program)]
+            count = len(one.inputs)
+            rows.append(np.arange(one.rows.start, one.rows.stop))
+            widths.append(np.full(count, one.inputs.shape[1]))
+            inputs.append(one.inputs.ravel())
+            starts.append(np.full(count, programs[program]))
+        width = np.concatenate(widths)
+        return cls(
+            np.concatenate(rows).astype(np.int32),
+            (np.cumsum(width) - width).astype(np.int32),
+            np.concatenate(inputs).astype(np.int32),
+            np.concatenate(starts).astype(np.int32),
+            np.array(codes, np.int32),
+        )
+
     def run(self, values: np.ndarray) -> None:
-        _store(values, self.rows, self.function(values.take(self.inputs, axis=0)))
+        _evaluate(values, self.rows, self.first_input, self.inputs, self.first_code, self.codes)
+
+
+@compiled
+def _evaluate(values, rows, first_input, inputs, first_code, codes):
+    words = values.shape[1]
+    longest = 1
+    place = 0
+    while place < len(codes):
+        longest = max(longest, codes[place])
+        place += codes[place] + 1
+    stack = np.empty((longest, words), np.uint64)
+    for gate in range(len(rows)):
+        begin = first_code[gate] + 1
+        top = -1
+        for place in range(begin, begin + codes[begin - 1]):
+            code = codes[place]
+            if code >= 0:
+                top += 1
+                source = inputs[first_input[gate] + code]
+                for word in range(words):
+                    stack[top, word] = values[source, word]
+            elif code == _NOT:
+                for word in range(words):
+                    stack[top, word] = ~stack[top, word]
+            elif code in (_ZERO, _ONE):
+                top += 1
+                for word in range(words):
+                    stack[top, word] = _ONES if code == _ONE else np.uint64(0)
+            else:
+                top -= 1
+                for word in range(words):
+                    left, right = stack[top, word], stack[top + 1, word]
+                    if code == _AND:
+                        stack[top, word] = left & right
+                    elif code == _OR:
+                        stack[top, word] = left | right
+                    else:
+                        stack[top, word] = left ^ right
+        target = rows[gate]
+        for word in range(words):
+            values[target, word] = stack[0, word]
 
 
 @dataclass
@@ -137,7 +217,7 @@ class _Program:
 
     row: np.ndarray
     n_rows: int
-    steps: list[_Gates | _FlipFlops]
+    steps: list[_Logic | _FlipFlops]
     flip_flops: list[_FlipFlops]
     # Rows of each group's state variables, shape (k, cells).
     variables: list[np.ndarray]
@@ -223,7 +303,7 @@ def _compile(netlist: Netlist) -> _Program:
         step = _FlipFlops(group.cell.sequential, pins, state, driven)
         flip_flops.append(step)
         steps.append((one, step))
-    steps += [(one, _Gates(function.compiled(), row[sources].T, rows)) for one, function, sources, rows in waiting]
+    steps += [(one, _Gates(function, row[sources], rows)) for one, function, sources, rows in waiting]
     steps.sort(key=lambda pair: pair[0])
     variables = []
     for number, group in enumerate(netlist.groups):
@@ -233,7 +313,11 @@ def _compile(netlist: Netlist) -> _Program:
             for name in state_names(cell)
         ]
         variables.append(np.array(rows_of).reshape(len(rows_of), len(group.cells)))
-    return _Program(row, free, [step for _, step in steps], flip_flops, variables)
+    joined: list[_Logic | _FlipFlops] = []
+    for logic, together in groupby((step for _, step in steps), key=lambda step: isinstance(step, _Gates)):
+        some = list(together)
+        joined += [_Logic.of(some)] if logic else some  # type: ignore[arg-type]
+    return _Program(row, free, joined, flip_flops, variables)
 
 
 def _pack(values: np.ndarray, words: int) -> np.ndarray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -65,10 +65,6 @@ class Expression:
                 stack.append(_combine(step, left, right))
         return stack[0]
 
-    def compiled(self) -> Callable[[Any], Any]:
-        """`evaluate` for numpy arrays only, which takes a fraction of its time on small ones."""
-        return self.evaluate if {"0", "1"} & set(self.program) else _compiled(self.program)
-
     def truth(self, names: Sequence[str], substitute: Mapping[str, Expression] | None = None) -> np.ndarray:
         """Truth table over `names`.
 
@@ -97,21 +93,6 @@ class Expression:
             else:
                 values.append((substitute or {})[name].truth(names, substitute))
         return np.broadcast_to(np.asarray(self.evaluate(values), dtype=bool), rows.shape)
-
-
-@cache
-def _compiled(program: tuple[int | str, ...]) -> Callable[[Any], Any]:
-    stack: list[str] = []
-    for step in program:
-        if isinstance(step, int):
-            stack.append(f"v[{step}]")
-        elif step == "!":
-            stack.append(f"~{stack.pop()}")
-        else:
-            right, left = stack.pop(), stack.pop()
-            stack.append(f"({left}{step}{right})")
-    # Nothing of the library's text is in it: indices and operators only.
-    return eval(f"lambda v: {stack[0]}", {"__builtins__": {}})
 
 
 def _combine(operator: str, left: Any, right: Any) -> Any:

@@ -36,10 +36,10 @@ def net_names(netlist: Netlist) -> list[str]:
     return names
 
 
-def netlist_verilog(netlist: Netlist) -> str:
-    """The flat netlist as one structural module, its ports as they are in the RTL."""
+def netlist_verilog(netlist: Netlist, header: Iterable[str] = ()) -> str:
+    """The flat netlist as one structural module, its ports as they are in the RTL; ``header`` are its comments."""
     names = net_names(netlist)
-    lines = [f"module {netlist.top} ({', '.join(netlist.ports)});"]
+    lines = [*(f"// {line}" for line in header), f"module {netlist.top} ({', '.join(netlist.ports)});"]
     for port in netlist.ports.values():
         width = f"[{len(port.nets) - 1}:0] " if len(port.nets) > 1 else ""
         lines.append(f"  {port.direction} {width}{port.name};")

@@ -13,16 +13,15 @@ adder cells and everything with five inputs.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-import numba
 import numpy as np
 
 from hwgen.errors import InputError
 from hwgen.synth.activity import Activity
+from hwgen.synth.compiled import compiled
 from hwgen.synth.library import Cell, Pin
 from hwgen.synth.netlist import Netlist
 from hwgen.synth.timing import Timing
@@ -97,7 +96,7 @@ class Gates:
                 continue
             for name, nets in zip(cell.outputs, group.outputs.T, strict=True):
                 for edge in (0, 1):
-                    tables = [found for _, to, found in _causes(cell, cell.pins[name], cell.clock_pin) if to == edge]
+                    tables = [table for _, to, table in _causes(cell, cell.pins[name], cell.clock_pin) if to == edge]
                     slew, load = self.timing.clock_slew, self.timing.load[nets, edge]
                     if tables:
                         found[nets, edge] = np.mean([table(slew, load) for table in tables], axis=0)
@@ -114,7 +113,10 @@ class Gates:
             if cell.sequential is not None:
                 continue
             if len(cell.inputs) > MAX_INPUTS:
-                raise InputError(f"the cell {cell.name} has {len(cell.inputs)} inputs; at most {MAX_INPUTS} can be")
+                raise InputError(
+                    f"the cell {cell.name} has {len(cell.inputs)} inputs; at most {MAX_INPUTS} can be simulated with"
+                    " delays, leave it out with --dont-use"
+                )
             for name, driven in zip(cell.outputs, group.outputs.T, strict=True):
                 function = cell.pins[name].function
                 if function is None:
@@ -138,6 +140,8 @@ class Gates:
         first = np.concatenate([[0], np.cumsum(width)[:-1]]) if len(width) else empty
         flat_inputs = np.concatenate([*(part.ravel() for part in inputs), empty])
         flat_delays = np.concatenate([*(part.reshape(-1, 4) for part in delays), np.zeros((0, 4))])
+        # Tables go below 0 at small loads behind slow slews.
+        flat_delays = np.maximum(flat_delays, 0.0)
         # Narrow types: what the inner loop touches is to stay in the cache.
         return (
             np.concatenate([*nets, empty])[order].astype(np.int32),
@@ -161,7 +165,7 @@ class Gates:
         mean = total.sum(axis=(1, 2), keepdims=True) / count.sum()
         return np.where(count > 0, total / np.maximum(count, 1), mean)
 
-    def extra(self, before: np.ndarray, after: np.ndarray) -> tuple[np.ndarray, float]:
+    def extra(self, before: np.ndarray, after: np.ndarray) -> np.ndarray:
         """Count the transitions that the settled values do not show.
 
         Parameters
@@ -171,29 +175,25 @@ class Gates:
 
         Returns
         -------
-        counts : numpy.ndarray
+        numpy.ndarray
             Shape (n_nets,): transitions in all these cycles beyond the one of each net that changes; even numbers.
-        latest : float
-            ns after the clock edge of the last transition of all.
         """
         before, after = (np.ascontiguousarray(values, np.uint8) for values in (before, after))
         for values in (before, after):
             if values.shape != (len(before), len(self.sources)):
                 raise InputError(f"values have the shape {values.shape}; expected (cycles, {len(self.sources)})")
-        count: Callable[..., tuple[np.ndarray, float]] = _count
         program = (self.sources, self._source_delays, *self._program)
-        return count(before, after, *program, self._constants(), *self._room)
+        return _count(before, after, *program, self._constants(), *self._room)
 
     def events(self, values: np.ndarray) -> list[Event]:
         """Every transition of consecutive cycles, in order of time; ``values`` of shape (cycles, sources)."""
         values = np.ascontiguousarray(values, np.uint8)
-        cycle: Callable[..., tuple[np.ndarray, int]] = _cycle
         program = (self.sources, self._source_delays, *self._program)
         start, length = self._room
         found: list[Event] = []
         for number in range(1, len(values)):
             pool = np.empty(16 * self.netlist.n_nets + 1024, np.float32)
-            pool, _ = cycle(values[number], *program, self.settled(values[number - 1]), pool, start, length)
+            pool = _cycle(values[number], *program, self.settled(values[number - 1]), pool, start, length)
             nets = np.repeat(np.arange(self.netlist.n_nets), length)
             # Place of each transition: where its net begins, and how many of the net were before it.
             before = np.repeat(np.cumsum(length) - length, length)
@@ -237,11 +237,11 @@ def with_glitches(activity: Activity, gates: Gates, cycles: int) -> Activity:
     cycle, stream = np.divmod(np.arange(cycles) * there // max(cycles, 1), streams)
     # Neighbours of other streams are cycles of other tiles: every place in a tile gets its share.
     stream = (stream + cycle) % streams
-    counts, _ = gates.extra(activity.kept[cycle, stream], activity.kept[cycle + 1, stream])
+    counts = gates.extra(activity.kept[cycle, stream], activity.kept[cycle + 1, stream])
     return replace(activity, toggles=activity.toggles + counts / max(cycles, 1))
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _settle(state, nets, first, width, inputs, truth, tables):
     for gate in range(len(nets)):
         row = 0
@@ -250,14 +250,14 @@ def _settle(state, nets, first, width, inputs, truth, tables):
         state[nets[gate]] = tables[truth[gate] + row]
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _cycle(
     after, sources, source_delays, nets, first, width, inputs, delays, truth, tables, state, pool, start, length
 ):
     """Transitions of one cycle; ``state`` holds the values before it.
 
     Those of a net lie one after another in ``pool``, of which its first place and number are noted. Returns the pool,
-    which grows as it must, and how much of it is used.
+    which grows as it must.
     """
     at = np.zeros(MAX_INPUTS, np.int64)
     left = np.zeros(MAX_INPUTS, np.int64)
@@ -319,27 +319,24 @@ def _cycle(
                 used += 1
         start[net] = begun
         length[net] = used - begun
-    return pool, used
+    return pool
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def _count(
     before, after, sources, source_delays, nets, first, width, inputs, delays, truth, tables, state, start, length
 ):
-    """Transitions of each net beyond one, and the latest of all."""
+    """Transitions of each net beyond one."""
     counts = np.zeros(len(state), np.int64)
     pool = np.empty(16 * len(state) + 1024, np.float32)
-    latest = 0.0
     for cycle in range(len(before)):
         for index in range(len(sources)):
             state[sources[index]] = before[cycle, index]
         _settle(state, nets, first, width, inputs, truth, tables)
-        pool, used = _cycle(
+        pool = _cycle(
             after[cycle], sources, source_delays, nets, first, width, inputs, delays, truth, tables, state, pool, start,
             length,
         )  # fmt: skip
         for net in range(len(state)):
             counts[net] += length[net] & ~1
-        for place in range(used):
-            latest = max(latest, pool[place])
-    return counts, latest
+    return counts

@@ -10,11 +10,16 @@ import numpy as np
 import pytest
 
 from hwgen.config import NAMED, TensorCoreConfig
+from hwgen.errors import InputError
 from hwgen.report import form, plots, power_tables
-from hwgen.report.flow import Flow
-from hwgen.report.power import SHARES, Study, exported, situations, study
+from hwgen.report.energy import core_activity
+from hwgen.report.flow import Design, Flow
+from hwgen.report.power import SHARES, WAVES, Study, exported, situations, study
 from hwgen.report.stimulus import TRAFFIC, Stimulus
-from hwgen.synth import libraries, library
+from hwgen.rtl.tensor_core import TensorCore
+from hwgen.synth import libraries, library, timing
+from hwgen.synth.glitch import Gates
+from hwgen.synth.netlist import link
 from hwgen.synth.power import KINDS
 from hwgen.synth.yosys import RECIPES
 from sim import tensors
@@ -47,6 +52,7 @@ def total(report: dict, situation: str, name: str, scope: str = "core") -> float
 def test_every_situation_is_there(report: dict) -> None:
     names = [entry["situation"] for entry in report["results"] if entry["scope"] == "core"]
     assert names == [each.name for each in situations(*PAIR, STIMULUS)]
+    assert {"at work", "both on nvfp4 operands", "stalled"} < set(names)
     assert len(names) == 2 + len(SHARES) + len(tensors.KINDS) - 1 + len(TRAFFIC) - 1
     for entry in report["results"]:
         assert entry["runs"] == 6
@@ -61,20 +67,41 @@ def test_blocks_and_kinds_add_up(report: dict) -> None:
             assert parts == pytest.approx(entry["milliwatts"][name])
             macs = report["conditions"]["macs_per_cycle"][entry["scope"]]
             energy = entry["milliwatts"][name] * 1e3 * report["conditions"]["clock_ns"] / macs
+            if entry["situation"] in TRAFFIC:
+                continue
             assert entry["femtojoules_per_mac"][name] == pytest.approx(energy)
 
 
 def test_what_the_data_does(report: dict) -> None:
     base, other = (config.name for config in PAIR)
-    same, zero = f"{other} on nvfp4 operands", "0 % E1M2 blocks"
-    # All blocks E2M1: the bits of an NVFP4 stream.
-    assert total(report, same, other) == pytest.approx(total(report, zero, other))
+    same = "both on nvfp4 operands"
     assert total(report, "at work", other) != total(report, same, other)
-    assert {total(report, name, base) for name in ("at work", same, zero)} == {total(report, "at work", base)}
-    shares = [entry["e1m2_share"] for entry in report["results"] if "E1M2" in entry["situation"]]
-    assert shares[0] == 0
-    assert shares[-1] == 1
-    assert 0.2 < shares[4] < 0.8
+    assert total(report, "at work", base) == total(report, same, base) == total(report, "50 % E1M2 blocks", base)
+    shares = {entry["situation"]: entry["e1m2_share"] for entry in report["results"]}
+    assert shares[same] == 0
+    assert shares["100 % E1M2 blocks"] == 1
+    assert 0.2 < shares["50 % E1M2 blocks"] < 0.8
+
+
+def test_all_blocks_e2m1_are_the_bits_of_the_baseline() -> None:
+    none = dataclasses.replace(STIMULUS, e1m2=0.0)
+    for some, plain in zip(none.steps(PAIR[1], "mixfp4"), STIMULUS.steps(PAIR[1], "nvfp4"), strict=True):
+        np.testing.assert_array_equal(some.bits(), plain.bits())
+
+
+@pytest.mark.parametrize("traffic", TRAFFIC)
+def test_traffic_is_what_it_says(flow: Flow, traffic: str) -> None:
+    design = Design(PAIR[0], TensorCore)
+    jobs = design.plan([RECIPES["area"]], [0])
+    bodies = flow.synthesise(jobs, "synthesis")
+    modules = design.assembled(bodies, {job.module: job.recipe for job in jobs}, 0, flow.library)
+    netlist = link(modules, "tensor_core", flow.library)
+    gates = Gates(netlist, timing.analyse(netlist))
+    found = core_activity(netlist, PAIR[0], "nvfp4", dataclasses.replace(STIMULUS, traffic=traffic), gates)
+    last = {port: found.outputs[port][-3:, :, 0] for port in ("step__ready", "result__valid")}
+    assert (last["step__ready"] == (traffic != "stalled")).all()
+    if traffic != "busy":
+        assert (last["result__valid"] == (traffic == "stalled")).all()
 
 
 def test_a_core_at_rest_spends_clock_and_leakage_only(report: dict) -> None:
@@ -84,6 +111,7 @@ def test_a_core_at_rest_spends_clock_and_leakage_only(report: dict) -> None:
                 if (entry["situation"], entry["scope"]) != (situation, "core"):
                     continue
                 kinds = entry["milliwatts_by_block_and_kind"][config.name].values()
+                assert entry["femtojoules_per_mac"][config.name] is None
                 clock = sum(block["clock"] + block["clock_tree"] + block["leakage"] for block in kinds)
                 assert clock == pytest.approx(entry["milliwatts"][config.name])
         assert total(report, "idle", config.name) < total(report, "idle, inputs toggle", config.name)
@@ -121,7 +149,9 @@ def test_export(flow: Flow, found: tuple[list[Study], dict]) -> None:
     texts = exported(config, conditions["chosen_recipes"][config.name], flow, 10.0, STIMULUS, True)
     assert set(texts) == {"v", "saif", "vcd"}
     nets = dict(re.findall(r"^    \((\S+) .*\(TC (\d+)\)", texts["saif"], re.MULTILINE))
-    assert texts["v"].startswith("module tensor_core (")
+    assert re.match(
+        r"// mixfp4-single, generic7.*\n// internal \S+ mW, .* total \S+ mW\.\n//.*\nmodule tensor_core \(", texts["v"]
+    )
     wires = re.findall(r"^  wire (\w+);", texts["v"], re.MULTILINE)
     assert set(wires) <= set(nets)
     duration = float(re.search(r"\(DURATION (\d+)\)", texts["saif"])[1])
@@ -129,9 +159,14 @@ def test_export(flow: Flow, found: tuple[list[Study], dict]) -> None:
     for one in re.findall(r"\(T0 (-?\d+)\) \(T1 (-?\d+)\)", texts["saif"]):
         assert sum(map(int, one)) == duration
         assert min(map(int, one)) >= 0
-    # Waveforms: the clock has a period of 10 ns, and nothing else changes at its falling edge or after it.
-    body = texts["vcd"].split("$dumpvars")[1]
+    head, body = texts["vcd"].split("$dumpvars")
+    (clock,) = re.findall(r"\$var wire 1 (\S+) clk \$end", head)
+    # The clock has a period of 10 ns, and rises at 0.
+    edges = re.findall(rf"^#(\d+)\n(?:[01]\S+\n)*?([01]){re.escape(clock)}$", body, re.MULTILINE)
+    assert [int(stamp) for stamp, _ in edges] == [5_000_000 * place for place in range(1, 2 * WAVES)]
+    assert [int(level) for _, level in edges] == [place % 2 for place in range(2 * WAVES - 1)]
     stamps = np.array([int(stamp) for stamp in re.findall(r"^#(\d+)$", body, re.MULTILINE)])
     assert (np.diff(stamps) > 0).all()
-    assert len(wires) > 500
     assert body.count("\n") > 2000
+    with pytest.raises(InputError, match=r"clock of 1 ns: the netlist to export takes"):
+        exported(config, conditions["chosen_recipes"][config.name], flow, 1.0, STIMULUS, False)
