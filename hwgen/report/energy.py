@@ -62,9 +62,7 @@ def of_activity(netlist: Netlist, timing: Timing, activity: Activity, elements: 
     return found
 
 
-def core_activity(
-    netlist: Netlist, config: TensorCoreConfig, operands: str, stimulus: Stimulus, gates: Gates
-) -> Activity:
+def core_activity(gates: Gates, config: TensorCoreConfig, operands: str, stimulus: Stimulus) -> Activity:
     """Activity of a core without delays, with the values of ``gates.sources``; parameters as of `core_energy`."""
     stimulus = stimulus.fitted(config.macs_per_step)
     given = core_inputs(config, stimulus.steps(config, operands))
@@ -80,17 +78,17 @@ def core_activity(
             given["step__payload"][half:, :, -1] = 1  # `last`: only a step with a result can wait for its taker
         else:
             given["step__valid"][half:] = 0
-    return simulate(netlist, given, warmup=warmup, keep=gates.sources)
+    return simulate(gates.netlist, given, warmup=warmup, keep=gates.sources)
 
 
 def core_energy(
-    netlist: Netlist, timing: Timing, config: TensorCoreConfig, operands: str, stimulus: Stimulus
+    gates: Gates, config: TensorCoreConfig, operands: str, stimulus: Stimulus, glitches_only: bool = False
 ) -> dict[tuple[str, str], Energy]:
     """Energy of a core.
 
     Parameters
     ----------
-    netlist, timing
+    gates
         The core.
     config
         Its configuration.
@@ -98,18 +96,19 @@ def core_energy(
         Format of the operands.
     stimulus
         The operands, and whether there are any.
+    glitches_only
+        Leave out what the cores would consume without glitches.
 
     Returns
     -------
     dict
         By scope, ``core`` or ``element``, and by delays: ``timed``, or ``settled`` without glitches.
     """
-    gates = Gates(netlist, timing)
-    settled = core_activity(netlist, config, operands, stimulus, gates)
+    settled = core_activity(gates, config, operands, stimulus)
     timed = with_glitches(settled, gates, stimulus.fitted(config.macs_per_step).timed)
     found = {}
-    for delays, seen in (("settled", settled), ("timed", timed)):
-        energies = of_activity(netlist, timing, seen, config.rows * config.columns)
+    for delays, seen in (("timed", timed), ("settled", settled))[: 1 if glitches_only else 2]:
+        energies = of_activity(gates.netlist, gates.timing, seen, config.rows * config.columns)
         found["core", delays], found["element", delays] = energies["whole"], energies["element"]
     return found
 

@@ -30,6 +30,7 @@ from hwgen.rtl.tensor_core import TensorCore
 from hwgen.synth import area, timing
 from hwgen.synth.compare import Energy, Figure, Measured, compare
 from hwgen.synth.fanout import LIMIT
+from hwgen.synth.glitch import Gates
 from hwgen.synth.library import Library
 from hwgen.synth.netlist import Netlist, link
 from hwgen.synth.walk import walk
@@ -168,8 +169,9 @@ def examine(
     timings = {scope: timing.analyse(netlist) for scope, netlist in netlists.items()}
     core, lanes = netlists["core"], netlists["lane array"]
     energy: dict[tuple[str, str, str], Energy] = {}
+    gates = Gates(core, timings["core"])
     for block_format in operands:
-        found = core_energy(core, timings["core"], config, block_format, stimulus)
+        found = core_energy(gates, config, block_format, stimulus, block_format != config.format)
         found |= lane_energy(lanes, timings["lane array"], config, block_format, stimulus)
         energy |= {(block_format, *key): value for key, value in found.items()}
     delay = timings["core"].delay

@@ -145,13 +145,13 @@ def _consumed(
 ) -> tuple[float, int, dict[_Task, dict[str, Energy]]]:
     """Critical path, results that are right, and energies by scope, of one run of one core."""
     netlist = link(area.buffered(modules, design.source, library), TensorCore.module_name, library)
-    its_timing = timing.analyse(netlist)
+    gates = Gates(netlist, timing.analyse(netlist))
     checked = check_core(netlist, design.config, vectors)
     energies = {}
     for operands, stimulus in wanted:
-        found = core_energy(netlist, its_timing, design.config, operands, stimulus.run(run))
+        found = core_energy(gates, design.config, operands, stimulus.run(run), glitches_only=True)
         energies[operands, stimulus] = {scope: found[scope, "timed"] for scope in SCOPES}
-    return its_timing.delay, checked, energies
+    return gates.timing.delay, checked, energies
 
 
 def study(
@@ -309,7 +309,7 @@ def exported(
         raise InputError(
             f"clock of {clock_ns:g} ns: the netlist to export takes {gates.timing.delay:.4g} ns; choose a longer period"
         )
-    settled = core_activity(netlist, config, config.format, stimulus, gates)
+    settled = core_activity(gates, config, config.format, stimulus)
     timed = with_glitches(settled, gates, stimulus.fitted(config.macs_per_step).timed)
     found = estimate(netlist, gates.timing, timed, 1000 / clock_ns)
     header = [

@@ -97,7 +97,7 @@ def test_traffic_is_what_it_says(flow: Flow, traffic: str) -> None:
     modules = design.assembled(bodies, {job.module: job.recipe for job in jobs}, 0, flow.library)
     netlist = link(modules, "tensor_core", flow.library)
     gates = Gates(netlist, timing.analyse(netlist))
-    found = core_activity(netlist, PAIR[0], "nvfp4", dataclasses.replace(STIMULUS, traffic=traffic), gates)
+    found = core_activity(gates, PAIR[0], "nvfp4", dataclasses.replace(STIMULUS, traffic=traffic))
     last = {port: found.outputs[port][-3:, :, 0] for port in ("step__ready", "result__valid")}
     assert (last["step__ready"] == (traffic != "stalled")).all()
     if traffic != "busy":
