@@ -41,12 +41,12 @@ __all__ = [
     "Examined",
     "Overhead",
     "check_pair",
-    "choose",
     "clock_period",
     "examine",
     "fingerprint",
     "flow_conditions",
     "measure",
+    "synthesised",
 ]
 
 RUNS = 16
@@ -267,7 +267,7 @@ def flow_conditions(library: Library, recipes: Sequence[Recipe]) -> dict[str, An
     }
 
 
-def choose(
+def _choose(
     designs: Mapping[tuple[str, type[Block]], Design],
     recipes: Sequence[Recipe],
     clock_ns: float | None,
@@ -326,6 +326,39 @@ def choose(
     return chosen
 
 
+def synthesised(
+    designs: Mapping[tuple[str, type[Block]], Design],
+    recipes: Sequence[Recipe] | None,
+    clock_ns: float | None,
+    runs: int,
+    flow: Flow,
+) -> tuple[list[Recipe], dict[tuple[str, type[Block]], dict[str, Recipe]], dict[area.Identity, area.Body]]:
+    """Synthesise designs, each module by the recipe that suits it.
+
+    Returns
+    -------
+    recipes
+        What there was to choose from; without a clock, none that spends area on speed.
+    chosen
+        Recipe of each module, by design.
+    bodies
+        Mapped modules of all runs.
+    """
+    flow.library.check_for_synthesis(sequential=True)
+    among = list(recipes or usable(flow.library))
+    if clock_ns is None:
+        among = [how for how in among if not how.fast] or among
+    bodies: dict[area.Identity, area.Body] = {}
+    chosen = _choose(designs, among, clock_ns, flow, bodies)
+    jobs = [
+        job
+        for owner, design in designs.items()
+        for job in design.plan({module: [how] for module, how in chosen[owner].items()}, range(runs))
+    ]
+    bodies |= flow.synthesise([job for job in jobs if job.identity not in bodies], "synthesis")
+    return among, chosen, bodies
+
+
 def measure(
     baseline: TensorCoreConfig,
     candidate: TensorCoreConfig,
@@ -367,23 +400,12 @@ def measure(
     """
     check_pair(baseline, candidate)
     library = flow.library
-    library.check_for_synthesis(sequential=True)
     stimulus = stimulus or Stimulus()
-    recipes = list(recipes or usable(library))
-    if clock_ns is None:
-        recipes = [how for how in recipes if not how.fast] or recipes
     configs = {config.name: config for config in (baseline, candidate)}
     kinds: tuple[type[Block], ...] = (TensorCore, LaneArray)
     designs = {(name, kind): Design(config, kind) for name, config in configs.items() for kind in kinds}
 
-    bodies: dict[area.Identity, area.Body] = {}
-    chosen = choose(designs, recipes, clock_ns, flow, bodies)
-    jobs = [
-        job
-        for owner, design in designs.items()
-        for job in design.plan({module: [how] for module, how in chosen[owner].items()}, range(runs))
-    ]
-    bodies |= flow.synthesise([job for job in jobs if job.identity not in bodies], "synthesis")
+    recipes, chosen, bodies = synthesised(designs, recipes, clock_ns, runs, flow)
     tasks = []
     for name, config in configs.items():
         own = {kind: designs[name, kind] for kind in kinds}

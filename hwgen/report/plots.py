@@ -224,11 +224,8 @@ def power_png(report: dict[str, Any]) -> bytes:
         for name, blocks in parts.items()
     }
     blocks = {
-        name: {
-            block: sum(found.values())
-            for block, found in sorted(of.items(), key=lambda pair: list(_COLOURS).index(pair[0]))
-        }
-        for name, of in parts.items()
+        name: {block: sum(found[block].values()) for block in _COLOURS if block in found}
+        for name, found in parts.items()
     }
     for axis, title, shares, colours in (
         (by_block, "core at work, by block", blocks, _COLOURS),

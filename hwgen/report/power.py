@@ -14,7 +14,7 @@ from hwgen.formats import BLOCK_FORMATS
 from hwgen.report.checks import VECTORS, check_core
 from hwgen.report.energy import core_activity, core_energy
 from hwgen.report.flow import Design, Flow
-from hwgen.report.measure import check_pair, choose, clock_period, flow_conditions
+from hwgen.report.measure import check_pair, clock_period, flow_conditions, synthesised
 from hwgen.report.stimulus import TRAFFIC, Stimulus, e1m2_share
 from hwgen.rtl.tensor_core import TensorCore
 from hwgen.synth import area, timing
@@ -24,7 +24,7 @@ from hwgen.synth.glitch import Gates, with_glitches
 from hwgen.synth.library import Library
 from hwgen.synth.netlist import link
 from hwgen.synth.power import KINDS, estimate
-from hwgen.synth.yosys import Recipe, recipe, usable
+from hwgen.synth.yosys import Recipe, recipe
 from sim import tensors
 
 __all__ = ["RUNS", "SCOPES", "SHARES", "VARIED", "WAVES", "Situation", "Study", "exported", "situations", "study"]
@@ -188,21 +188,10 @@ def study(
     """
     check_pair(baseline, candidate)
     library = flow.library
-    library.check_for_synthesis(sequential=True)
     stimulus = stimulus or Stimulus()
-    recipes = list(recipes or usable(library))
-    if clock_ns is None:
-        recipes = [how for how in recipes if not how.fast] or recipes
     configs = {config.name: config for config in (baseline, candidate)}
     designs = {(name, TensorCore): Design(config, TensorCore) for name, config in configs.items()}
-    bodies: dict[area.Identity, area.Body] = {}
-    chosen = choose(designs, recipes, clock_ns, flow, bodies)
-    jobs = [
-        job
-        for owner, design in designs.items()
-        for job in design.plan({module: [how] for module, how in chosen[owner].items()}, range(runs))
-    ]
-    bodies |= flow.synthesise([job for job in jobs if job.identity not in bodies], "synthesis")
+    recipes, chosen, bodies = synthesised(designs, recipes, clock_ns, runs, flow)
 
     wanted = situations(baseline, candidate, stimulus)
     tasks = [
