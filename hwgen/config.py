@@ -20,7 +20,8 @@ else:
 
 __all__ = ["NAMED", "TensorCoreConfig", "named", "resolve"]
 
-OPERAND_FORMS = ("folded", "e2m2")
+DOTS = ("merged", "signed", "significand", "multiplier", "e2m2")  # modules of `hwgen.rtl.lanes`
+TAGS = ("both", "weights")
 ROUNDINGS = ("toward_zero", "nearest_even")
 PIPELINE_REGISTERS = ("operands", "sums", "terms", "aligned", "total", "normal")
 LOOP_REGISTERS = ("aligned", "total", "normal")  # in the accumulation loop
@@ -45,10 +46,12 @@ class TensorCoreConfig:
         Outputs of the array: M rows of A by N rows of B (1 to 64 each).
     groups
         Blocks of 16 along K that one step consumes, G (1 to 8).
-    operand
-        What the operand decoders hand to the lanes: ``folded``, half-units with the factor 2 of
-        E1M2 in the block exponent, or ``e2m2``, the literal internal format of the MixFP4 paper
-        (``mixfp4`` only).
+    dot
+        Micro-architecture of the dot product, see `hwgen.rtl.lanes`: ``merged``, ``signed``, ``significand``,
+        ``multiplier``, or ``e2m2``, the literal internal format of the MixFP4 paper (``mixfp4`` with all tags only).
+    tags
+        Which operands of a ``mixfp4`` core have tags: ``both``, or ``weights``, the B operand alone; A is
+        NVFP4 then.
     fraction_bits
         Bits kept below the largest exponent of a step (33 to 39; Blackwell: 35, arXiv 2511.10909).
     rounding
@@ -71,7 +74,8 @@ class TensorCoreConfig:
     rows: int
     columns: int
     groups: int
-    operand: str = "folded"
+    dot: str = "merged"
+    tags: str = "both"
     fraction_bits: int = 35
     rounding: str = "toward_zero"
     pipeline: tuple[str, ...] = DEFAULT_PIPELINE
@@ -83,7 +87,8 @@ class TensorCoreConfig:
                 " (at most 64)"
             )
         self._one_of("format", tuple(BLOCK_FORMATS))
-        self._one_of("operand", OPERAND_FORMS)
+        self._one_of("dot", DOTS)
+        self._one_of("tags", TAGS)
         self._one_of("rounding", ROUNDINGS)
         self._within("rows", range(1, 65))
         self._within("columns", range(1, 65))
@@ -99,8 +104,10 @@ class TensorCoreConfig:
         # One canonical order, so that equal configurations compare equal.
         ordered = tuple(register for register in PIPELINE_REGISTERS if register in self.pipeline)
         object.__setattr__(self, "pipeline", ordered)
-        if self.operand == "e2m2" and not self.block_format.tagged:
-            raise InputError(f"operand = 'e2m2': format {self.format!r} has no E1M2 blocks to unify; use 'folded'")
+        if self.tags != "both" and not self.block_format.tagged:
+            raise InputError(f"tags = {self.tags!r}: format {self.format!r} has no tags; leave it 'both'")
+        if self.dot == "e2m2" and not (self.tagged("a") and self.tagged("b")):
+            raise InputError("dot = 'e2m2': an operand without E1M2 blocks has no formats to unify; use 'merged'")
 
     def _one_of(self, field: str, allowed: tuple[str, ...]) -> None:
         value = getattr(self, field)
@@ -116,6 +123,10 @@ class TensorCoreConfig:
     def block_format(self) -> BlockFormat:
         """The block format."""
         return BLOCK_FORMATS[self.format]
+
+    def tagged(self, side: str) -> bool:
+        """Whether the block scales of operand ``side``, ``a`` or ``b``, have a tag that is read."""
+        return self.block_format.tagged and (side == "b" or self.tags == "both")
 
     @property
     def identifier(self) -> str:

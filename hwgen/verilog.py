@@ -186,21 +186,23 @@ def _element_words(element: ElementFormat) -> str:
 
 def _field_words(config: TensorCoreConfig) -> dict[str, tuple[tuple[str, ...], str]]:
     """Names of the dimensions and meaning of every field of the payloads."""
-    elements = config.block_format.elements
-    kinds = " or ".join(_element_words(element) for element in elements)
-    code = f"sign-magnitude code, bit 3 the sign: {kinds}"
-    scale = "block scale: bits 6..0 UE4M3 (bias 7, subnormals, 0x7F is NaN); "
-    if config.block_format.tagged:
-        code += "; bit 7 of the block's scale selects"
-        scale += "bit 7 selects the element format, " + ", ".join(f"{e.tag} = {e.name}" for e in elements)
-    else:
-        scale += "bit 7 is ignored"
+    code, scale = {}, {}
+    for side in "ab":
+        elements = [e for e in config.block_format.elements if e.tag == 0 or config.tagged(side)]
+        kinds = " or ".join(_element_words(element) for element in elements)
+        code[side] = f"sign-magnitude code, bit 3 the sign: {kinds}"
+        scale[side] = "block scale: bits 6..0 UE4M3 (bias 7, subnormals, 0x7F is NaN); "
+        if config.tagged(side):
+            code[side] += "; bit 7 of the block's scale selects"
+            scale[side] += "bit 7 selects the element format, " + ", ".join(f"{e.tag} = {e.name}" for e in elements)
+        else:
+            scale[side] += "bit 7 is ignored"
     before = "the step before" if config.interleave == 1 else f"the step {config.interleave} steps before"
     return {
-        "a.codes": (("m", "g", "i"), f"element i of block g of row m of A; {code}"),
-        "a.scales": (("m", "g"), f"scale of block g of row m of A; {scale}"),
-        "b.codes": (("n", "g", "i"), f"element i of block g of row n of B; {code}"),
-        "b.scales": (("n", "g"), f"scale of block g of row n of B; {scale}"),
+        "a.codes": (("m", "g", "i"), f"element i of block g of row m of A; {code['a']}"),
+        "a.scales": (("m", "g"), f"scale of block g of row m of A; {scale['a']}"),
+        "b.codes": (("n", "g", "i"), f"element i of block g of row n of B; {code['b']}"),
+        "b.scales": (("n", "g"), f"scale of block g of row n of B; {scale['b']}"),
         "c": (("m", "n"), "FP32 addend; read in steps with first"),
         "first": ((), f"1: add c; 0: add the result of {before}"),
         "last": ((), "1: send the result of this step; 0: keep it for the next step"),
@@ -301,7 +303,8 @@ def _stream_rules(config: TensorCoreConfig) -> list[str]:
 
 
 def _numerics(config: TensorCoreConfig) -> dict[str, Any]:
-    folded = " + tagA + tagB (the factor 2 of each E1M2 block)" if config.block_format.tagged else ""
+    tags = "".join(f" + tag{side.upper()}" for side in "ab" if config.tagged(side))
+    folded = f"{tags} (the factor 2 of each E1M2 block)" if tags else ""
     rounding = {"toward_zero": "toward zero", "nearest_even": "to nearest, ties to even"}[config.rounding]
     return {
         "groups": config.groups,

@@ -88,18 +88,18 @@ class Steps:
         """What the core must answer: FP32 bit patterns of the steps with ``last``, (R, M, N)."""
         results = []
         config = self.config
+        read = {side: np.uint8(0xFF if config.tagged(side) else 0x7F) for side in "ab"}
         tiles = [np.zeros(self.c.shape[1:], np.float32)] * config.interleave
         for index in range(len(self)):
             tile = index % config.interleave
             tiles[tile] = golden.step(
                 self.a_codes[index],
-                self.a_scales[index],
+                self.a_scales[index] & read["a"],
                 self.b_codes[index],
-                self.b_scales[index],
+                self.b_scales[index] & read["b"],
                 self.c[index].view(np.float32) if self.first[index] else tiles[tile],
                 fraction_bits=config.fraction_bits,
                 rounding=config.rounding,
-                tags=config.block_format.tagged,
             )
             if self.last[index]:
                 results.append(tiles[tile].view(np.uint32))
@@ -220,12 +220,12 @@ def random_steps(config: TensorCoreConfig, count: int, rng: np.random.Generator)
     a_scales = _random_scales(config, (count, config.rows), rng)
     b_scales = _random_scales(config, (count, config.columns), rng)
 
-    def values(codes: NDArray[np.uint8], scales: NDArray[np.uint8]) -> NDArray[np.float64]:
-        tagged = np.repeat(scales >> 7 & config.block_format.tagged, 16, axis=-1)
+    def values(side: str, codes: NDArray[np.uint8], scales: NDArray[np.uint8]) -> NDArray[np.float64]:
+        tagged = np.repeat(scales >> 7 & config.tagged(side), 16, axis=-1)
         elements = np.where(tagged, golden.decode_e1m2(codes), golden.decode_e2m1(codes))
         return elements * np.repeat(np.nan_to_num(golden.decode_ue4m3(scales)), 16, axis=-1)
 
-    sums = values(a_codes, a_scales) @ values(b_codes, b_scales).swapaxes(1, 2)
+    sums = values("a", a_codes, a_scales) @ values("b", b_codes, b_scales).swapaxes(1, 2)
     shape = sums.shape
     bits = rng.integers(0, 1 << 32, shape, np.uint32)
     special = rng.choice(_SPECIAL_C, shape)

@@ -62,10 +62,10 @@ def lane_inputs(config: TensorCoreConfig, streams: Sequence[Steps]) -> tuple[dic
         tags = np.stack([getattr(steps, f"{side}_scales")[:, 0].reshape(-1) >> 7 for steps in streams], 1)
         spread = np.unpackbits(codes[..., None], axis=-1, bitorder="little")[..., :4]
         stimulus[f"{side}_codes"] = spread.reshape(*codes.shape[:2], -1)
-        if config.block_format.tagged:
+        if config.tagged(side):
             stimulus[f"{side}_tag"] = tags[..., None]
         # E1M2 decodes to integers, its factor 2 included: half-units without it.
-        e1m2 = config.block_format.tagged & tags[..., None].astype(bool)
+        e1m2 = config.tagged(side) & tags[..., None].astype(bool)
         factors.append(np.where(e1m2, golden.decode_e1m2(codes), 2 * golden.decode_e2m1(codes)))
     return stimulus, (factors[0] * factors[1]).sum(axis=-1)
 

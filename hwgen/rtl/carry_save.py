@@ -1,22 +1,83 @@
 """Carry-save addition: many words to two, and the final carry-propagate adder.
 
-Synthesis infers an adder chain from ``a + b + c``; written as 3:2 compressors the tree is the one we
-want, and its size depends much less on the tool's mood.
+Synthesis infers an adder chain from ``a + b + c``; written as full adders the tree is the one we want, and its
+size depends much less on the tool's mood.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from amaranth.hdl import Cat, Module, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Signal, Value
 
-__all__ = ["add_words", "multiply"]
+__all__ = ["add_columns", "add_words", "full_adders", "half_adders", "multiply"]
 
 
 def _signal(m: Module, value: Value, name: str) -> Signal:
     signal = Signal(len(value), name=name)
     m.d.comb += signal.eq(value)
     return signal
+
+
+def full_adders(m: Module, a: Value, b: Value, c: Value, *, name: str) -> tuple[Signal, Signal]:
+    """One full adder for every bit: sums, and carries of twice their weight."""
+    return _signal(m, a ^ b ^ c, f"{name}_sum"), _signal(m, (a & b) | (c & (a ^ b)), f"{name}_carry")
+
+
+def half_adders(m: Module, a: Value, b: Value, *, name: str) -> tuple[Signal, Signal]:
+    """One half adder for every bit: sums, and carries of twice their weight."""
+    return _signal(m, a ^ b, f"{name}_sum"), _signal(m, a & b, f"{name}_carry")
+
+
+def add_columns(
+    m: Module, columns: Mapping[int, Iterable[Value]], *, width: int, constant: int = 0, name: str
+) -> Signal:
+    """Sum single bits by weight, modulo ``2 ** width``.
+
+    Every level puts full adders wherever a column has three bits; those that stand side by side are
+    written as one word. No half adder stands before the final adder: it would not lessen the bits.
+
+    Parameters
+    ----------
+    m
+        Module that receives the logic.
+    columns
+        Bits of weight ``2 ** place``, by place.
+    width
+        Width of the result.
+    constant
+        Added too.
+    name
+        Name of the result, and the beginning of the names on the way to it.
+
+    Returns
+    -------
+    Signal
+        The sum, ``width`` bits. Combinational.
+    """
+    heap: list[list[Value]] = [list(columns.get(place, ())) for place in range(width)]
+    for place, bits in enumerate(heap):
+        if constant >> place & 1:
+            bits.append(Const(1, 1))
+    level = 0
+    while max(map(len, heap)) > 2:
+        level += 1
+        following: list[list[Value]] = [[] for _ in range(width)]
+        for row in range(max(map(len, heap)) // 3):
+            places = [place for place in range(width) if len(heap[place]) >= 3 * (row + 1)]
+            words = [Cat(*(heap[place][3 * row + index] for place in places)) for index in range(3)]
+            sums, carries = full_adders(m, words[0], words[1], words[2], name=f"{name}_{level}_{row}")
+            for index, place in enumerate(places):
+                following[place].append(sums[index])
+                if place + 1 < width:
+                    following[place + 1].append(carries[index])
+        for place, bits in enumerate(heap):
+            following[place] += bits[len(bits) // 3 * 3 :]
+        heap = following
+    rows = [Cat(*(bits[row] if row < len(bits) else Const(0, 1) for bits in heap)) for row in range(2)]
+    total = Signal(width, name=name)
+    m.d.comb += total.eq(rows[0] + rows[1])
+    return total
 
 
 def add_words(m: Module, words: Sequence[Value], ones: Sequence[Value], *, width: int, name: str) -> Signal:

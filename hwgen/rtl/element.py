@@ -9,6 +9,7 @@ from hwgen.config import TensorCoreConfig
 from hwgen.rtl.accumulate import FP32, Accumulate
 from hwgen.rtl.dot import DotProduct
 from hwgen.rtl.hierarchy import Block, add_child
+from hwgen.rtl.lanes import lanes
 from hwgen.rtl.operand import operand_layout
 from hwgen.rtl.scale import ScaleProduct, TermExponents, terms_layout
 
@@ -41,7 +42,7 @@ class Element(Block):
 
     Attributes
     ----------
-    a, b : In(operand_layout(config))
+    a, b : In(operand_layout(config, side))
         Decoded rows; where the pipeline has ``sums``, their scales and ``nan`` a step behind their lanes.
     c : In(32)
         FP32 addend of a first step; goes with the scales.
@@ -68,8 +69,8 @@ class Element(Block):
     def __init__(self, config: TensorCoreConfig) -> None:
         self.latency = config.latency - ("operands" in config.pipeline)
         members = {
-            "a": In(operand_layout(config)),
-            "b": In(operand_layout(config)),
+            "a": In(operand_layout(config, "a")),
+            "b": In(operand_layout(config, "b")),
             "c": In(32),
             "first": In(1),
             "enable_result": In(1),
@@ -84,7 +85,7 @@ class Element(Block):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        config = self.config
+        config, how = self.config, lanes(self.config)
         exponents = add_child(m, platform, "exponents", TermExponents, config)
         computed = Signal(terms_layout(config))
         m.d.comb += [
@@ -114,8 +115,9 @@ class Element(Block):
             ]
             if config.groups > 1:
                 m.d.comb += term.distance.eq(exponents.distances[group])
-            if config.operand == "e2m2":
-                m.d.comb += [dot.a_tag.eq(self.a.tags[group]), dot.b_tag.eq(self.b.tags[group])]
+            for side, operand in (("a", self.a), ("b", self.b)):
+                if how.word_width(side):
+                    m.d.comb += getattr(dot, f"{side}_word").eq(operand.words[group])
 
         terms, c, first = computed, self.c, self.first
         if "terms" in config.pipeline:

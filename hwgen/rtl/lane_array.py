@@ -8,9 +8,10 @@ from amaranth.lib.wiring import In, Out
 
 from hwgen.config import TensorCoreConfig
 from hwgen.formats import BLOCK_SIZE
-from hwgen.rtl.dot import DotProduct, sum_shape
+from hwgen.rtl.dot import DotProduct
 from hwgen.rtl.hierarchy import Block, add_child
-from hwgen.rtl.operand import ElementDecoder
+from hwgen.rtl.lanes import lanes
+from hwgen.rtl.operand import decoder
 
 __all__ = ["LaneArray"]
 
@@ -29,14 +30,14 @@ class LaneArray(Block):
     Parameters
     ----------
     config
-        ``format`` and ``operand`` select decoders and lanes.
+        ``format``, ``tags`` and ``dot`` select decoders and lanes.
 
     Attributes
     ----------
     a_codes, b_codes : In(ArrayLayout(4, 16))
         Codes of one block each.
     a_tag, b_tag : In(1)
-        Element formats of the blocks, where the block format is tagged.
+        Element formats of the blocks, where the operand has tags.
     sum : Out(signed)
         S of the contract, in half-units.
     latency : int
@@ -47,25 +48,23 @@ class LaneArray(Block):
 
     def __init__(self, config: TensorCoreConfig) -> None:
         codes = data.ArrayLayout(unsigned(4), BLOCK_SIZE)
-        members = {"a_codes": In(codes), "b_codes": In(codes), "sum": Out(signed(sum_shape(config)))}
-        if config.block_format.tagged:
-            members |= {"a_tag": In(1), "b_tag": In(1)}
+        members = {"a_codes": In(codes), "b_codes": In(codes), "sum": Out(signed(lanes(config).sum_width))}
+        members |= {f"{side}_tag": In(1) for side in "ab" if config.tagged(side)}
         super().__init__(config, members)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        config = self.config
+        config, how = self.config, lanes(self.config)
         dot = add_child(m, platform, "dot", DotProduct, config)
         for side, codes in (("a", self.a_codes), ("b", self.b_codes)):
+            tag = getattr(self, f"{side}_tag") if config.tagged(side) else None
+            block = getattr(dot, side)
             for index in range(BLOCK_SIZE):
-                decoder = add_child(m, platform, f"{side}{index}", ElementDecoder, config)
-                m.d.comb += [
-                    decoder.code.eq(codes[index]),
-                    getattr(dot, side)[index].eq(decoder.lane),
-                ]
-                if config.block_format.tagged:
-                    m.d.comb += decoder.tag.eq(getattr(self, f"{side}_tag"))
-            if config.operand == "e2m2":
-                m.d.comb += getattr(dot, f"{side}_tag").eq(getattr(self, f"{side}_tag"))
+                element = add_child(m, platform, f"{side}{index}", decoder(config, side).element_decoder, config)
+                m.d.comb += [element.code.eq(codes[index]), block[index].eq(element.lane)]
+                if tag is not None:
+                    m.d.comb += element.tag.eq(tag)
+            if how.word_width(side):
+                m.d.comb += getattr(dot, f"{side}_word").eq(how.word(m, side, block, tag))
         m.d.comb += self.sum.eq(dot.sum)
         return m

@@ -13,35 +13,21 @@ from amaranth.lib.wiring import In, Out
 from hwgen.config import TensorCoreConfig
 from hwgen.formats import BLOCK_SIZE
 from hwgen.rtl.hierarchy import Block, add_child
+from hwgen.rtl.lanes import lanes
 
 __all__ = [
     "ElementDecoder",
+    "ElementDecoderB",
     "OperandDecoder",
+    "OperandDecoderB",
     "ScaleDecoder",
+    "ScaleDecoderB",
     "codes_layout",
-    "lane_layout",
+    "decoder",
     "operand_layout",
     "scale_code_width",
     "scale_layout",
 ]
-
-
-def lane_layout(config: TensorCoreConfig) -> data.StructLayout:
-    """Layout of one decoded four-bit number.
-
-    ============  ===============================  ========================================
-    operand       fields                           magnitude
-    ============  ===============================  ========================================
-    folded nvfp4  sign, significand 2, shift 2     significand << shift (0..2), half-units
-    folded mixfp4 sign, significand 3, shift 1     significand << shift (0..1), half-units
-    e2m2          mantissa 2, exponent 2, sign     E2M2 code: (hidden.mantissa) * 2^(max(exponent, 1) - 1)
-    ============  ===============================  ========================================
-    """
-    if config.operand == "e2m2":
-        return data.StructLayout({"mantissa": 2, "exponent": 2, "sign": 1})
-    if config.block_format.tagged:
-        return data.StructLayout({"significand": 3, "shift": 1, "sign": 1})
-    return data.StructLayout({"significand": 2, "shift": 2, "sign": 1})
 
 
 def codes_layout(config: TensorCoreConfig) -> data.ArrayLayout:
@@ -49,9 +35,9 @@ def codes_layout(config: TensorCoreConfig) -> data.ArrayLayout:
     return data.ArrayLayout(data.ArrayLayout(unsigned(4), BLOCK_SIZE), config.groups)
 
 
-def scale_code_width(config: TensorCoreConfig) -> int:
+def scale_code_width(config: TensorCoreConfig, side: str) -> int:
     """Bits of a block scale that the datapath reads: 8 with a tag, else 7."""
-    return 8 if config.block_format.tagged else 7
+    return 8 if config.tagged(side) else 7
 
 
 def scale_layout() -> data.StructLayout:
@@ -63,96 +49,81 @@ def scale_layout() -> data.StructLayout:
     return data.StructLayout({"significand": 4, "exponent": 4, "zero": 1})
 
 
-def operand_layout(config: TensorCoreConfig) -> data.StructLayout:
+def operand_layout(config: TensorCoreConfig, side: str) -> data.StructLayout:
     """Layout of one decoded row of a step.
 
-    ``lanes[g][i]`` is element i of block g, ``scales[g]`` its scale, ``tags[g]`` its format (``e2m2`` only, whose
-    lanes carry the factor 2 of E1M2 themselves), ``nan`` is set when any scale of the row is NaN.
+    ``lanes[g][i]`` is element i of block g, ``scales[g]`` its scale, ``words[g]`` what else the micro-architecture of
+    the dot product wants of it, if anything; ``nan`` is set when any scale of the row is NaN.
     """
+    how = lanes(config)
     fields: dict[str, object] = {
-        "lanes": data.ArrayLayout(data.ArrayLayout(lane_layout(config), BLOCK_SIZE), config.groups),
+        "lanes": data.ArrayLayout(data.ArrayLayout(how.layout(side), BLOCK_SIZE), config.groups),
         "scales": data.ArrayLayout(scale_layout(), config.groups),
         "nan": 1,
     }
-    if config.operand == "e2m2":
-        fields["tags"] = data.ArrayLayout(1, config.groups)
+    if width := how.word_width(side):
+        fields["words"] = data.ArrayLayout(unsigned(width), config.groups)
     return data.StructLayout(fields)
 
 
 class ElementDecoder(Block):
-    """Decoder of one four-bit code.
+    """Decoder of one four-bit code of operand A, and of B where it is decoded alike.
 
     Parameters
     ----------
     config
-        ``format`` and ``operand`` select the input and output formats.
+        ``format``, ``tags`` and ``dot`` select the input and output formats.
 
     Attributes
     ----------
     code : In(4)
         Sign-magnitude code.
     tag : In(1)
-        Element format of the block, 1 = E1M2; only where the block format is tagged.
-    lane : Out(lane_layout(config))
-        Decoded number.
+        Element format of the block, 1 = E1M2; only where the operand has tags.
+    lane : Out(lanes(config).layout(side))
+        Decoded number, see the micro-architecture in `hwgen.rtl.lanes`.
     latency : int
         0, combinational.
-
-    Notes
-    -----
-    With codes ``s c2 c1 c0`` the folded form is, for E2M1 in NVFP4, ``significand = {c2|c1, c0}`` and a shift of
-    0, 1 or 2. In MixFP4 both formats share ``significand = 1 x 0`` or the code itself: E2M1's
-    upper half is 4, 6, 4<<1, 6<<1, E1M2's magnitudes are the codes. ``e2m2`` is the internal format of
-    arXiv 2605.31035, where E1M2 keeps its factor 2.
     """
 
     module_name = "element_decoder"
+    side = "a"
 
     def __init__(self, config: TensorCoreConfig) -> None:
-        members = {"code": In(4), "lane": Out(lane_layout(config))}
-        if config.block_format.tagged:
+        self.tagged = config.tagged(self.side)
+        members = {"code": In(4), "lane": Out(lanes(config).layout(self.side))}
+        if self.tagged:
             members["tag"] = In(1)
         super().__init__(config, members)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        c0, c1, c2, sign = self.code
-        lane = self.lane
-        m.d.comb += lane.sign.eq(sign)
-        if self.config.operand == "e2m2":
-            # E1M2 code k is the integer k: 0, 1, 2-3 and 4-7 have E2M2 exponents 0 (zero), 1, 2 and 3.
-            e1m2 = Mux(c2, Cat(c0, c1, 1, 1), Mux(c1, Cat(0, c0, 0, 1), Cat(0, 0, c0, 0)))
-            m.d.comb += lane.as_value()[:4].eq(Mux(self.tag, e1m2, Cat(0, c0, c1, c2)))
-        elif self.config.block_format.tagged:
-            upper = c2 & ~self.tag
-            m.d.comb += [
-                lane.significand.eq(Cat(c0 & ~upper, Mux(upper, c0, c1), c2)),
-                lane.shift.eq(upper & c1),
-            ]
-        else:
-            m.d.comb += [
-                lane.significand.eq(Cat(c0, c2 | c1)),
-                lane.shift.eq(Cat(c2 & ~c1, c2 & c1)),
-            ]
+        decoded = lanes(self.config).decode(self.side, self.code, self.tag if self.tagged else None)
+        m.d.comb += [self.lane[name].eq(value) for name, value in decoded.items()]
         return m
 
 
+class ElementDecoderB(ElementDecoder):
+    """As `ElementDecoder`, for an operand B that is decoded in another way."""
+
+    module_name = "element_decoder_b"
+    side = "b"
+
+
 class ScaleDecoder(Block):
-    """Decoder of one block scale, UE4M3 with the format tag in bit 7.
+    """Decoder of one block scale of operand A, and of B where it is decoded alike: UE4M3 with the format tag in bit 7.
 
     Parameters
     ----------
     config
-        Tagged formats read bit 7; an NVFP4-only decoder has no such input.
+        An operand without tags has no bit 7.
 
     Attributes
     ----------
     code : In(8) or In(7)
-        Scale byte; without bit 7 where the block format has no tag.
+        Scale byte; without bit 7 where the operand has no tags.
     scale : Out(scale_layout())
-        Decoded scale. The fold of E1M2 is in the exponent, but not with ``operand = "e2m2"``,
-        whose lanes carry it: there the exponent of alignment needs it all the same (contract,
-        ``E_g``), so it is added likewise and the dot product divides it out.
+        Decoded scale. The exponent holds the fold of E1M2, which the contract's ``E_g`` counts.
     nan : Out(1)
         The scale is NaN (0x7F).
     latency : int
@@ -165,9 +136,11 @@ class ScaleDecoder(Block):
     """
 
     module_name = "scale_decoder"
+    side = "a"
 
     def __init__(self, config: TensorCoreConfig) -> None:
-        super().__init__(config, {"code": In(scale_code_width(config)), "scale": Out(scale_layout()), "nan": Out(1)})
+        width = scale_code_width(config, self.side)
+        super().__init__(config, {"code": In(width), "scale": Out(scale_layout()), "nan": Out(1)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -178,17 +151,22 @@ class ScaleDecoder(Block):
         less_one = (exponent - normal)[:4]
         m.d.comb += [
             self.scale.significand.eq(Cat(mantissa, normal)),
-            self.scale.exponent.eq(
-                Mux(self.code[7], clamped, less_one) if self.config.block_format.tagged else less_one
-            ),
+            self.scale.exponent.eq(Mux(self.code[7], clamped, less_one) if self.config.tagged(self.side) else less_one),
             self.scale.zero.eq(~self.code[:7].any()),
             self.nan.eq(self.code[:7].all()),
         ]
         return m
 
 
+class ScaleDecoderB(ScaleDecoder):
+    """As `ScaleDecoder`, for an operand B that is decoded in another way."""
+
+    module_name = "scale_decoder_b"
+    side = "b"
+
+
 class OperandDecoder(Block):
-    """Decoder of one row of a step: G blocks of 16 codes with their scales.
+    """Decoder of one row of a step, G blocks of 16 codes with their scales: of A, and of B where it is decoded alike.
 
     Parameters
     ----------
@@ -200,42 +178,61 @@ class OperandDecoder(Block):
     codes : In(ArrayLayout(ArrayLayout(4, 16), G))
         Codes, element i of block g at ``codes[g][i]``.
     scales : In(ArrayLayout(8 or 7, G))
-        Scale bytes; without bit 7 where the block format has no tag.
-    operand : Out(operand_layout(config))
+        Scale bytes; without bit 7 where the operand has no tags.
+    operand : Out(operand_layout(config, side))
         Decoded row.
     latency : int
         0, combinational.
     """
 
     module_name = "operand_decoder"
+    side = "a"
+    element_decoder: type[ElementDecoder] = ElementDecoder
+    scale_decoder: type[ScaleDecoder] = ScaleDecoder
 
     def __init__(self, config: TensorCoreConfig) -> None:
         super().__init__(
             config,
             {
                 "codes": In(codes_layout(config)),
-                "scales": In(data.ArrayLayout(unsigned(scale_code_width(config)), config.groups)),
-                "operand": Out(operand_layout(config)),
+                "scales": In(data.ArrayLayout(unsigned(scale_code_width(config, self.side)), config.groups)),
+                "operand": Out(operand_layout(config, self.side)),
             },
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        tagged = self.config.block_format.tagged
+        config, how = self.config, lanes(self.config)
         nans = []
-        for group in range(self.config.groups):
-            scale = add_child(m, platform, f"scale{group}", ScaleDecoder, self.config)
+        for group in range(config.groups):
+            tag = self.scales[group][7] if config.tagged(self.side) else None
+            scale = add_child(m, platform, f"scale{group}", self.scale_decoder, config)
             m.d.comb += [scale.code.eq(self.scales[group]), self.operand.scales[group].eq(scale.scale)]
             nans.append(scale.nan)
-            if self.config.operand == "e2m2":
-                m.d.comb += self.operand.tags[group].eq(self.scales[group][7])
             for index in range(BLOCK_SIZE):
-                element = add_child(m, platform, f"element{group}_{index}", ElementDecoder, self.config)
+                element = add_child(m, platform, f"element{group}_{index}", self.element_decoder, config)
                 m.d.comb += [
                     element.code.eq(self.codes[group][index]),
                     self.operand.lanes[group][index].eq(element.lane),
                 ]
-                if tagged:
-                    m.d.comb += element.tag.eq(self.scales[group][7])
+                if tag is not None:
+                    m.d.comb += element.tag.eq(tag)
+            if how.word_width(self.side):
+                m.d.comb += self.operand.words[group].eq(how.word(m, self.side, self.operand.lanes[group], tag))
         m.d.comb += self.operand.nan.eq(Cat(*nans).any())
         return m
+
+
+class OperandDecoderB(OperandDecoder):
+    """As `OperandDecoder`, for an operand B that is decoded in another way."""
+
+    module_name = "operand_decoder_b"
+    side = "b"
+    element_decoder = ElementDecoderB
+    scale_decoder = ScaleDecoderB
+
+
+def decoder(config: TensorCoreConfig, side: str) -> type[OperandDecoder]:
+    """The decoder of operand ``side``: one class for both where they are decoded alike."""
+    alike = lanes(config).symmetric and config.tagged("a") == config.tagged("b")
+    return OperandDecoder if side == "a" or alike else OperandDecoderB

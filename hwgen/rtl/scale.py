@@ -9,8 +9,8 @@ from amaranth.lib.wiring import In, Out
 from hwgen.config import TensorCoreConfig
 from hwgen.formats import BLOCK_SIZE
 from hwgen.rtl.carry_save import multiply
-from hwgen.rtl.dot import sum_shape
 from hwgen.rtl.hierarchy import Block
+from hwgen.rtl.lanes import lanes
 from hwgen.rtl.operand import scale_layout
 
 __all__ = ["EXPONENT_BITS", "EXPONENT_OFFSET", "ScaleProduct", "TermExponents", "term_width", "terms_layout"]
@@ -52,11 +52,11 @@ class ScaleProduct(Block):
 
     ::
 
-        sum --> [absolute value] --> |S| --+
-        sigA --> [x] --> 8-bit product ----[x] --> magnitude
-        sigB -->
+        sum --> [absolute value] --> |S| --[x]--> |S| sigA --[x]--> magnitude
+                                    sigA ---^        sigB ----^
 
-    Magnitude because the contract truncates every term toward zero when it aligns it.
+    Magnitude because the contract truncates every term toward zero when it aligns it. One significand after the
+    other has eight rows to add, ``sigA * sigB`` first would have twelve.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class ScaleProduct(Block):
         super().__init__(
             config,
             {
-                "sum": In(signed(sum_shape(config))),
+                "sum": In(signed(lanes(config).sum_width)),
                 "a": In(unsigned(4)),
                 "b": In(unsigned(4)),
                 "sign": Out(1),
@@ -99,8 +99,8 @@ class ScaleProduct(Block):
             self.sign.eq(sign),
             absolute.eq((self.sum[:-1] ^ sign.replicate(len(absolute))) + sign),
         ]
-        significand = multiply(m, self.a, self.b, width=8, name="significand")
-        m.d.comb += self.magnitude.eq(multiply(m, absolute, significand, width=len(self.magnitude), name="product"))
+        product = multiply(m, absolute, self.a, width=len(absolute) + 4, name="product")
+        m.d.comb += self.magnitude.eq(multiply(m, product, self.b, width=len(self.magnitude), name="scaled"))
         return m
 
 

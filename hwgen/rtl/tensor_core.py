@@ -12,7 +12,7 @@ from amaranth.lib.wiring import In, Out
 from hwgen.config import LOOP_REGISTERS, TensorCoreConfig
 from hwgen.rtl.element import Element
 from hwgen.rtl.hierarchy import Block, add_child
-from hwgen.rtl.operand import OperandDecoder, codes_layout, operand_layout, scale_code_width
+from hwgen.rtl.operand import codes_layout, decoder, operand_layout, scale_code_width
 
 __all__ = ["TensorCore", "result_layout", "step_layout"]
 
@@ -133,7 +133,9 @@ class TensorCore(Block):
         sides = {}
         for name, sent in (("a", payload.a), ("b", payload.b)):
             # Bit 7 of a scale goes no further where it is not read.
-            sides[name] = side = Signal(_rows_layout(config, len(sent.codes), scale_code_width(config)), name=name)
+            sides[name] = side = Signal(
+                _rows_layout(config, len(sent.codes), scale_code_width(config, name)), name=name
+            )
             m.d.comb += side.codes.eq(sent.codes)
             for row, scales in enumerate(sent.scales):
                 m.d.comb += [side.scales[row][group].eq(scale) for group, scale in enumerate(scales)]
@@ -171,14 +173,14 @@ class TensorCore(Block):
         operands = []
         for name, side in sides.items():
             decoders = [
-                add_child(m, platform, f"{name}{row}", OperandDecoder, config) for row in range(len(side.codes))
+                add_child(m, platform, f"{name}{row}", decoder(config, name), config) for row in range(len(side.codes))
             ]
-            for row, decoder in enumerate(decoders):
-                m.d.comb += [decoder.codes.eq(side.codes[row]), decoder.scales.eq(side.scales[row])]
-            decoded = [decoder.operand for decoder in decoders]
+            for row, edge in enumerate(decoders):
+                m.d.comb += [edge.codes.eq(side.codes[row]), edge.scales.eq(side.scales[row])]
+            decoded = [edge.operand for edge in decoders]
             if "sums" in config.pipeline:
                 decoded = [
-                    self._scales_behind(m, accept & enable_sums, operand, f"sums_{name}{row}")
+                    self._scales_behind(m, accept & enable_sums, operand, name, f"sums_{name}{row}")
                     for row, operand in enumerate(decoded)
                 ]
             operands.append(decoded)
@@ -229,9 +231,9 @@ class TensorCore(Block):
                 m.d.sync += bubbles.eq(Mux(bubbles == config.interleave - 1, 0, bubbles + 1))
         return enter, rotate, leaving
 
-    def _scales_behind(self, m: Module, enable: Value, operand: Any, name: str) -> data.View:
+    def _scales_behind(self, m: Module, enable: Value, operand: Any, side: str, name: str) -> data.View:
         """A decoded row whose scales are a register behind its lanes."""
-        behind = Signal(operand_layout(self.config), name=name)
+        behind = Signal(operand_layout(self.config, side), name=name)
         scales = Signal.like(behind.scales, name=f"{name}_scales", reset_less=True)
         nan = Signal(name=f"{name}_nan", reset_less=True)
         with m.If(enable):

@@ -5,8 +5,9 @@ import json
 
 import pytest
 
-from hwgen.config import NAMED, PIPELINE_REGISTERS, TensorCoreConfig, named, resolve
+from hwgen.config import DOTS, NAMED, PIPELINE_REGISTERS, TensorCoreConfig, named, resolve
 from hwgen.errors import InputError
+from hwgen.rtl.lanes import LANES
 
 GOOD = {"name": "core", "format": "mixfp4", "rows": 4, "columns": 2, "groups": 3}
 
@@ -26,7 +27,8 @@ def check(message, words):
 
 def test_defaults():
     config = TensorCoreConfig(**GOOD)
-    assert (config.operand, config.fraction_bits, config.rounding) == ("folded", 35, "toward_zero")
+    assert (config.dot, config.tags) == ("merged", "both")
+    assert (config.fraction_bits, config.rounding) == (35, "toward_zero")
     assert config.pipeline == ("operands", "terms")
 
 
@@ -83,7 +85,8 @@ def test_good_names(name):
     ("field", "choices"),
     [
         ("format", ("nvfp4", "mixfp4")),
-        ("operand", ("folded", "e2m2")),
+        ("dot", ("merged", "signed", "significand", "multiplier", "e2m2")),
+        ("tags", ("both", "weights")),
         ("rounding", ("toward_zero", "nearest_even")),
     ],
 )
@@ -113,8 +116,20 @@ def test_unknown_pipeline_register(register):
 
 
 def test_e2m2_needs_tagged_blocks():
-    refused("operand = 'e2m2'", "nvfp4", "folded", format="nvfp4", operand="e2m2")
-    assert TensorCoreConfig(**GOOD, operand="e2m2").operand == "e2m2"
+    refused("dot = 'e2m2'", "merged", format="nvfp4", dot="e2m2")
+    refused("dot = 'e2m2'", "merged", dot="e2m2", tags="weights")
+    assert TensorCoreConfig(**GOOD, dot="e2m2").dot == "e2m2"
+
+
+def test_tags_of_one_operand():
+    refused("tags = 'weights'", "nvfp4", "both", format="nvfp4", tags="weights")
+    config = TensorCoreConfig(**GOOD, tags="weights")
+    assert [config.tagged(side) for side in "ab"] == [False, True]
+    assert [TensorCoreConfig(**GOOD).tagged(side) for side in "ab"] == [True, True]
+
+
+def test_every_micro_architecture_has_a_name():
+    assert tuple(LANES) == DOTS
 
 
 def test_named_configurations():
@@ -161,7 +176,7 @@ def table(**fields):
 
 def test_every_field_comes_from_the_file(written):
     config = TensorCoreConfig(
-        "x", "mixfp4", 3, 5, 2, operand="e2m2", fraction_bits=39, rounding="nearest_even", pipeline=("sums", "normal")
+        "x", "mixfp4", 3, 5, 2, dot="e2m2", fraction_bits=39, rounding="nearest_even", pipeline=("sums", "normal")
     )
     assert resolve(str(written(table(**config.as_dict())))) == config
 

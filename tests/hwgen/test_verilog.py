@@ -215,11 +215,11 @@ def test_verilator_lint_of_parts():
 @pytest.mark.parametrize(
     "changes",
     [
-        {"operand": "e2m2", "pipeline": ()},
+        {"dot": "e2m2", "pipeline": ()},
         {"rounding": "nearest_even", "groups": 3, "fraction_bits": 39, "pipeline": ("terms",)},
         {"format": "nvfp4", "groups": 8, "fraction_bits": 33, "pipeline": ("operands",)},
         {"groups": 1, "pipeline": PIPELINE_REGISTERS},
-        {"operand": "e2m2", "rounding": "nearest_even", "pipeline": ("sums", "aligned", "normal")},
+        {"dot": "e2m2", "rounding": "nearest_even", "pipeline": ("sums", "aligned", "normal")},
         {"format": "nvfp4", "fraction_bits": 39, "pipeline": ("operands", "terms", "total")},
     ],
 )

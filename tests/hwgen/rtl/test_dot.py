@@ -5,16 +5,17 @@ import itertools
 import numpy as np
 import pytest
 
-from hwgen.config import TensorCoreConfig
-from hwgen.rtl.dot import DotProduct, sum_shape
+from hwgen.config import DOTS, TensorCoreConfig
+from hwgen.rtl.dot import DotProduct
 from hwgen.rtl.lane_array import LaneArray
-from hwgen.rtl.operand import lane_layout
+from hwgen.rtl.lanes import lanes
 from sim import golden
 
 FORMS = {
-    "nvfp4": TensorCoreConfig("x", "nvfp4", 1, 1, 1),
-    "folded": TensorCoreConfig("x", "mixfp4", 1, 1, 1),
-    "e2m2": TensorCoreConfig("x", "mixfp4", 1, 1, 1, operand="e2m2"),
+    f"{form}-{dot}{'' if tags == 'both' else '-weights'}": TensorCoreConfig("x", form, 1, 1, 1, dot=dot, tags=tags)
+    for form, tags in (("nvfp4", "both"), ("mixfp4", "both"), ("mixfp4", "weights"))
+    for dot in DOTS
+    if dot != "e2m2" or (form, tags) == ("mixfp4", "both")
 }
 forms = pytest.mark.parametrize("config", FORMS.values(), ids=FORMS)
 
@@ -29,9 +30,9 @@ def blocks(codes):
 
 def check_lanes(config, evaluate, cases):
     """``cases``: codes of A, codes of B, tag of A, tag of B."""
-    tagged = config.block_format.tagged
+    tagged = [side for side in "ab" if config.tagged(side)]
     stimuli = [
-        {"a_codes": blocks(a), "b_codes": blocks(b)} | ({"a_tag": ta, "b_tag": tb} if tagged else {})
+        {"a_codes": blocks(a), "b_codes": blocks(b)} | {f"{side}_tag": {"a": ta, "b": tb}[side] for side in tagged}
         for a, b, ta, tb in cases
     ]
     for case, outputs in zip(cases, evaluate(LaneArray(config), stimuli), strict=True):
@@ -40,7 +41,7 @@ def check_lanes(config, evaluate, cases):
 
 
 def tag_pairs(config):
-    return list(itertools.product((0, 1), repeat=2)) if config.block_format.tagged else [(0, 0)]
+    return list(itertools.product(*((0, 1) if config.tagged(side) else (0,) for side in "ab")))
 
 
 @forms
@@ -61,7 +62,7 @@ def test_extreme_sums(config, evaluate):
     ]
     largest = 16 * config.block_format.largest**2
     assert {HALVES[ta][a] @ HALVES[tb][b] for a, b, ta, tb in same} >= {largest, -largest, 0}
-    assert sum_shape(config) == largest.bit_length() + 1
+    assert lanes(config).sum_width == largest.bit_length() + 1
     check_lanes(config, evaluate, same)
 
 
@@ -78,20 +79,21 @@ def test_random_blocks(config, evaluate):
     )
 
 
-@pytest.mark.parametrize("config", [FORMS["nvfp4"], FORMS["folded"]], ids=["nvfp4", "folded"])
-def test_every_lane_the_layout_allows(config, evaluate):
+@pytest.mark.parametrize("form", ["nvfp4", "mixfp4"])
+def test_significands_the_decoders_do_not_make(form, evaluate):
     """Not only what the decoders make of codes: any significand, with any shift that is documented."""
-    layout = lane_layout(config)
+    config = FORMS[f"{form}-significand"]
+    layout = lanes(config).layout("a")
     most = 1 if config.block_format.tagged else 2
     largest = config.block_format.largest
-    lanes = [
+    numbers = [
         (sign, significand, shift)
         for sign in (0, 1)
         for significand in range(1 << layout["significand"].width)
         for shift in range(most + 1)
         if significand << shift <= largest
     ]
-    pairs = list(itertools.product(lanes, repeat=2))
+    pairs = list(itertools.product(numbers, repeat=2))
 
     def packed(lane, index):
         sign, significand, shift = lane
@@ -105,3 +107,19 @@ def test_every_lane_the_layout_allows(config, evaluate):
     stimuli = [{"a": packed(a, i % 16), "b": packed(b, i % 16)} for i, (a, b) in enumerate(pairs)]
     for (a, b), outputs in zip(pairs, evaluate(DotProduct(config), stimuli), strict=True):
         assert outputs["sum"] == value(a) * value(b)
+
+
+@pytest.mark.parametrize("tags", ["both", "weights"])
+def test_a_product_of_fives_is_all_that_mixfp4_adds(tags):
+    """Of the partial products that share a place, only those of two numbers that are 5 or 7 collide."""
+    tables = [{0, 1, 2, 3, 4, 6, 8, 12} | (set(range(8)) if tags == "both" or side == "b" else set()) for side in "ab"]
+    colliding = {
+        (a, b)
+        for a, b in itertools.product(*tables)
+        for i, j in itertools.product(range(2), range(4))
+        if a >> i & a >> i + 2 & 1 and j >= 2 and b >> j & b >> j - 2 & 1
+    }
+    assert colliding == (set(itertools.product((5, 7), repeat=2)) if tags == "both" else set())
+    assert ("five" in dict(lanes(FORMS[f"mixfp4-merged{'-weights' if tags == 'weights' else ''}"]).layout("a"))) == (
+        tags == "both"
+    )

@@ -1,66 +1,83 @@
 """Operand decoders against the golden model's formats, in simulation and by proof."""
 
+import dataclasses
 import subprocess
 import sys
 
 import numpy as np
 import pytest
 
-from hwgen.config import TensorCoreConfig
-from hwgen.rtl.operand import (
-    ElementDecoder,
-    OperandDecoder,
-    ScaleDecoder,
-    codes_layout,
-    lane_layout,
-    operand_layout,
-    scale_code_width,
-    scale_layout,
-)
+from hwgen.config import DOTS, TensorCoreConfig
+from hwgen.rtl.lanes import lanes
+from hwgen.rtl.operand import codes_layout, decoder, operand_layout, scale_code_width, scale_layout
 from hwgen.verilog import design, verilog
 from sim import golden
 
 FORMS = {
-    "nvfp4": TensorCoreConfig("x", "nvfp4", 1, 1, 1),
-    "folded": TensorCoreConfig("x", "mixfp4", 1, 1, 1),
-    "e2m2": TensorCoreConfig("x", "mixfp4", 1, 1, 1, operand="e2m2"),
+    f"{form}-{dot}{'' if tags == 'both' else '-weights'}": TensorCoreConfig("x", form, 1, 1, 1, dot=dot, tags=tags)
+    for form, tags in (("nvfp4", "both"), ("mixfp4", "both"), ("mixfp4", "weights"))
+    for dot in DOTS
+    if dot != "e2m2" or (form, tags) == ("mixfp4", "both")
 }
 forms = pytest.mark.parametrize("config", FORMS.values(), ids=FORMS)
-tagged_forms = pytest.mark.parametrize("config", [FORMS["folded"], FORMS["e2m2"]], ids=["folded", "e2m2"])
+sides = pytest.mark.parametrize("side", ["a", "b"])
 
 CODES = np.arange(16, dtype=np.uint8)
 QUARTERS = [np.abs(decode(CODES) * 4).astype(int).tolist() for decode in (golden.decode_e2m1, golden.decode_e1m2)]
 """Magnitude of every code in quarter-units, fold applied, by tag."""
 
 
-def lane_quarters(config, lane, tag):
-    """Magnitude of a decoded lane in quarter-units, fold applied, as `lane_layout` documents it."""
-    if config.operand == "e2m2":
-        hidden = 4 if lane.exponent else 0
-        return (hidden | lane.mantissa) << (max(lane.exponent, 1) - 1)
-    return lane.significand << lane.shift + 1 + tag
+def lane_value(config, lane, tag):
+    """Value of a decoded lane in quarter-units, fold applied, from its fields as documented."""
+    names = set(lane.shape().members)
+    if "value" in names:
+        # A field of five bits in two's complement, declared signed or not.
+        return ((int(lane.value) + 16) % 32 - 16) << 1 + tag
+    if "exponent" in names:
+        magnitude = ((4 if lane.exponent else 0) | lane.mantissa) << (max(lane.exponent, 1) - 1)
+    elif "significand" in names:
+        magnitude = lane.significand << lane.shift + 1 + tag
+    else:
+        magnitude = lane.magnitude << 1 + tag
+    return -magnitude if lane.sign else magnitude
 
 
-def tags(config):
-    return (0, 1) if config.block_format.tagged else (0,)
-
-
-@forms
-def test_element_decoder(config, evaluate):
-    stimuli = [{"code": int(code)} | ({"tag": tag} if tag else {}) for tag in tags(config) for code in CODES]
-    for inputs, outputs in zip(stimuli, evaluate(ElementDecoder(config), stimuli), strict=True):
-        code, tag = inputs["code"], inputs.get("tag", 0)
-        lane = lane_layout(config).from_bits(outputs["lane"])
+def check_lane(config, side, bits, code, tag):
+    lane = lanes(config).layout(side).from_bits(bits)
+    assert lane_value(config, lane, tag) == QUARTERS[tag][code & 7] * (-1 if code & 8 else 1)
+    if "sign" in lane.shape().members:
         assert lane.sign == code >> 3
-        assert lane_quarters(config, lane, tag) == QUARTERS[tag][code]
-        if config.operand == "folded":
-            assert lane.shift <= (1 if config.block_format.tagged else 2)
+    if "five" in lane.shape().members:
+        assert lane.five == (tag == 1 and code & 7 in (5, 7))
+    if "shift" in lane.shape().members:
+        assert lane.shift <= (1 if config.tagged(side) else 2)
 
 
-def test_only_tagged_forms_read_bit_7():
-    assert [scale_code_width(config) for config in FORMS.values()] == [7, 8, 8]
-    fields = {form: {name for name, _ in operand_layout(config)} for form, config in FORMS.items()}
-    assert fields["nvfp4"] == fields["folded"] == fields["e2m2"] - {"tags"}
+def tags(config, side):
+    return (0, 1) if config.tagged(side) else (0,)
+
+
+@sides
+@forms
+def test_element_decoder(config, side, evaluate):
+    block = decoder(config, side).element_decoder(config)
+    stimuli = [{"code": int(code)} | ({"tag": tag} if tag else {}) for tag in tags(config, side) for code in CODES]
+    for inputs, outputs in zip(stimuli, evaluate(block, stimuli), strict=True):
+        check_lane(config, side, outputs["lane"], inputs["code"], inputs.get("tag", 0))
+
+
+def test_only_tagged_operands_read_bit_7():
+    widths = {name: [scale_code_width(config, side) for side in "ab"] for name, config in FORMS.items()}
+    assert widths["nvfp4-merged"] == [7, 7]
+    assert widths["mixfp4-merged"] == [8, 8]
+    assert widths["mixfp4-merged-weights"] == [7, 8]
+
+
+def test_operands_that_are_decoded_alike_share_their_decoder():
+    for name, config in FORMS.items():
+        alike = "-weights" not in name and "signed" not in name
+        assert (decoder(config, "a") is decoder(config, "b")) == alike
+        assert (operand_layout(config, "a") == operand_layout(config, "b")) or not alike
 
 
 def check_scale(scale, nan, byte):
@@ -72,18 +89,20 @@ def check_scale(scale, nan, byte):
         assert scale.significand * 2.0 ** (scale.exponent - 6 - 3) == value * 2 ** (byte >> 7)
 
 
+@sides
 @forms
-def test_scale_decoder(config, evaluate):
-    stimuli = [{"code": byte} for byte in range(256 if config.block_format.tagged else 128)]
-    for inputs, outputs in zip(stimuli, evaluate(ScaleDecoder(config), stimuli), strict=True):
+def test_scale_decoder(config, side, evaluate):
+    stimuli = [{"code": byte} for byte in range(256 if config.tagged(side) else 128)]
+    block = decoder(config, side).scale_decoder(config)
+    for inputs, outputs in zip(stimuli, evaluate(block, stimuli), strict=True):
         check_scale(scale_layout().from_bits(outputs["scale"]), outputs["nan"], inputs["code"])
 
 
 @pytest.mark.parametrize("groups", [1, 3])
+@sides
 @pytest.mark.parametrize("form", FORMS)
-def test_operand_decoder_wires_every_block_to_its_place(form, groups, evaluate):
-    base = FORMS[form]
-    config = TensorCoreConfig("x", base.format, 1, 1, groups, operand=base.operand)
+def test_operand_decoder_wires_every_block_to_its_place(form, side, groups, evaluate):
+    config = dataclasses.replace(FORMS[form], groups=groups)
     rng = np.random.default_rng(groups)
     rows = []
     for _ in range(40):
@@ -91,7 +110,7 @@ def test_operand_decoder_wires_every_block_to_its_place(form, groups, evaluate):
         scales = rng.integers(0, 256, groups)
         scales = np.where(rng.random(groups) < 0.2, scales | 0x7F, scales).tolist()
         rows.append((codes, scales))
-    width = 8 if config.block_format.tagged else 7
+    width = scale_code_width(config, side)
     stimuli = [
         {
             "codes": codes_layout(config).const(codes).as_value().value,
@@ -99,21 +118,21 @@ def test_operand_decoder_wires_every_block_to_its_place(form, groups, evaluate):
         }
         for codes, scales in rows
     ]
-    for (codes, scales), outputs in zip(rows, evaluate(OperandDecoder(config), stimuli), strict=True):
-        operand = operand_layout(config).from_bits(outputs["operand"])
+    layout = operand_layout(config, side)
+    for (codes, scales), outputs in zip(rows, evaluate(decoder(config, side)(config), stimuli), strict=True):
+        operand = layout.from_bits(outputs["operand"])
         assert operand.nan == any(scale & 0x7F == 0x7F for scale in scales)
         for g in range(groups):
-            tag = scales[g] >> 7 if config.block_format.tagged else 0
+            tag = scales[g] >> 7 if config.tagged(side) else 0
             check_scale(operand.scales[g], scales[g] & 0x7F == 0x7F, scales[g] & 0x7F | tag << 7)
-            if config.operand == "e2m2":
-                assert operand.tags[g] == tag
+            if "words" in layout.members:
+                negative = sum(QUARTERS[tag][code & 7] >> 1 + tag for code in codes[g] if code & 8)
+                assert operand.words[g] == (tag if config.dot == "e2m2" else negative)
             for i in range(16):
-                lane = operand.lanes[g][i]
-                assert lane.sign == codes[g][i] >> 3
-                assert lane_quarters(config, lane, tag) == QUARTERS[tag][codes[g][i]]
+                check_lane(config, side, operand.lanes[g][i].as_bits(), codes[g][i], tag)
 
 
-# The MixFP4 element decoder, proven equivalent to a table
+# MixFP4 element decoders, proven equivalent to a table
 
 _PROVER = "from pyosys import libyosys as ys; ys.run_pass('script prove.ys', ys.Design())"
 
@@ -128,57 +147,74 @@ sat -verify -prove wrong 0 miter
 """
 
 
-def _miter(config, quarters):
-    """Verilog that compares the decoder with a table of magnitudes, both in quarter-units."""
-    fields = {name: (field.offset, field.width) for name, field in lane_layout(config)}
+def _miter(config, side, quarters):
+    """Verilog that compares the decoder with a table of values in quarter-units."""
+    layout = lanes(config).layout(side)
+    fields = {name: (field.offset, field.width) for name, field in layout}
+    block = decoder(config, side).element_decoder
 
     def field(name):
         offset, width = fields[name]
         return f"lane[{offset + width - 1}:{offset}]"
 
-    if config.operand == "e2m2":
+    if "value" in fields:
+        magnitude, decoded = None, f"$signed({field('value')}) <<< 1 <<< tag"
+    elif "exponent" in fields:
         exponent, mantissa = field("exponent"), field("mantissa")
-        decoded = f"{exponent} == 0 ? {mantissa} : {{1'b1, {mantissa}}} << ({exponent} - 1)"
+        magnitude = f"{exponent} == 0 ? {mantissa} : {{1'b1, {mantissa}}} << ({exponent} - 1)"
+    elif "significand" in fields:
+        magnitude = f"{{3'b000, {field('significand')}}} << {field('shift')} << 1 << tag"
     else:
-        decoded = f"{{3'b000, {field('significand')}}} << {field('shift')} << 1 << tag"
+        magnitude = f"{{3'b000, {field('magnitude')}}} << 1 << tag"
+    if magnitude is not None:
+        decoded = f"{field('sign')} ? -magnitude : magnitude"
     table = "\n".join(
-        f"      5'd{16 * tag + code}: expected = 6'd{quarters[tag][code]};" for tag in (0, 1) for code in range(16)
+        f"      5'd{16 * tag + code}: expected = {'-' if code & 8 else ''}$signed(9'd{quarters[tag][code]});"
+        for tag in (0, 1)
+        for code in range(16)
     )
     return f"""
 module miter(input [3:0] code, input tag, output wrong);
-  wire [{lane_layout(config).size - 1}:0] lane;
-  wire [5:0] decoded = {decoded};
-  reg [5:0] expected;
-  element_decoder decoder(.code(code), .tag(tag), .lane(lane));
+  wire [{layout.size - 1}:0] lane;
+  wire signed [8:0] magnitude = {magnitude or 0};
+  wire signed [8:0] decoded = {decoded};
+  reg signed [8:0] expected;
+  {block.module_name} decoder(.code(code), .tag(tag), .lane(lane));
   always @* case ({{tag, code}})
 {table}
   endcase
-  assign wrong = decoded != expected || {field("sign")} != code[3];
+  assign wrong = decoded != expected;
 endmodule
 """
 
 
-def prove(config, quarters, directory):
-    text = verilog(design(ElementDecoder, config, "element_decoder"))
-    (directory / "decoder.v").write_text(text)
-    (directory / "miter.v").write_text(_miter(config, quarters))
+def prove(config, side, quarters, directory):
+    kind = decoder(config, side).element_decoder
+    (directory / "decoder.v").write_text(verilog(design(kind, config, kind.module_name)))
+    (directory / "miter.v").write_text(_miter(config, side, quarters))
     (directory / "prove.ys").write_text(_SCRIPT)
     command = [sys.executable, "-c", _PROVER]
     return subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False, timeout=120)
 
 
-@tagged_forms
-def test_element_decoder_proven(config, tmp_path):
-    result = prove(config, QUARTERS, tmp_path)
+tagged_decoders = pytest.mark.parametrize(
+    ("form", "side"),
+    [*((f"mixfp4-{dot}", "a") for dot in DOTS), ("mixfp4-signed", "b"), ("mixfp4-merged-weights", "b")],
+)
+
+
+@tagged_decoders
+def test_element_decoder_proven(form, side, tmp_path):
+    result = prove(FORMS[form], side, QUARTERS, tmp_path)
     assert result.returncode == 0, result.stdout + result.stderr
     assert "SAT proof finished - no model found: SUCCESS!" in result.stdout
 
 
-@tagged_forms
 @pytest.mark.parametrize(("tag", "code"), [(0, 5), (1, 15)])
-def test_proof_finds_a_planted_error(config, tag, code, tmp_path):
+@tagged_decoders
+def test_proof_finds_a_planted_error(form, side, tag, code, tmp_path):
     planted = [list(row) for row in QUARTERS]
     planted[tag][code] ^= 2
-    result = prove(config, planted, tmp_path)
+    result = prove(FORMS[form], side, planted, tmp_path)
     assert result.returncode != 0
     assert "model found: FAIL!" in result.stdout

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from hwgen.config import TensorCoreConfig
+from hwgen.rtl.lanes import LANES
 from sim import golden, tensors
 from sim.steps import Steps, gather, random_steps, schedule
 
@@ -47,8 +48,10 @@ def test_python(form, groups, python):
     ("form", "groups", "other"),
     [
         *((form, groups, {"rounding": "nearest_even"}) for form, groups in itertools.product(FORMATS, GROUPS)),
-        ("mixfp4", 1, {"operand": "e2m2"}),
-        ("mixfp4", 2, {"operand": "e2m2", "fraction_bits": 39}),
+        *((form, 1, {"dot": dot}) for form, dot in itertools.product(FORMATS, ("signed", "significand", "multiplier"))),
+        *(("mixfp4", 2, {"dot": dot, "tags": "weights"}) for dot in ("merged", "signed", "significand")),
+        ("mixfp4", 1, {"dot": "e2m2"}),
+        ("mixfp4", 2, {"dot": "e2m2", "fraction_bits": 39}),
         ("mixfp4", 3, {"fraction_bits": 33, "rounding": "nearest_even"}),
     ],
 )
@@ -82,14 +85,21 @@ def test_nvfp4_steps_on_both_cores(groups, compiled):
     np.testing.assert_array_equal(results, compiled(mixfp4).run(dataclasses.replace(clear, config=mixfp4)).results)
 
 
-@pytest.mark.parametrize(("form", "operand"), [("nvfp4", "folded"), ("mixfp4", "folded"), ("mixfp4", "e2m2")])
-def test_every_pair_of_codes_alone_in_every_lane(form, operand, compiled):
+@pytest.mark.parametrize(
+    ("form", "dot", "tags"),
+    [
+        *(("nvfp4", dot, "both") for dot in LANES if dot != "e2m2"),
+        *(("mixfp4", dot, "both") for dot in LANES),
+        *(("mixfp4", dot, "weights") for dot in LANES if dot != "e2m2"),
+    ],
+)
+def test_every_pair_of_codes_alone_in_every_lane(form, dot, tags, compiled):
     """All other lanes are zero, with either sign; block scales are 1."""
-    config = TensorCoreConfig("random", form, 4, 4, 1, operand=operand)
-    tags = (0, 1) if config.block_format.tagged else (0,)
+    config = TensorCoreConfig("random", form, 4, 4, 1, dot=dot, tags=tags)
+    tags_a, tags_b = ((0, 1) if config.tagged(side) else (0,) for side in "ab")
     steps, want = [], []
     tables = (golden.decode_e2m1, golden.decode_e1m2)
-    for tag_a, tag_b, lane in itertools.product(tags, tags, range(16)):
+    for tag_a, tag_b, lane in itertools.product(tags_a, tags_b, range(16)):
         for a_four, b_four in itertools.product(np.arange(16, dtype=np.uint8).reshape(4, 4), repeat=2):
             a, b = np.full((2, 4, 16), (lane & 1) * 8, np.uint8)
             a[:, lane], b[:, lane] = a_four, b_four

@@ -1,0 +1,122 @@
+"""Half-unit integers whose partial products share places."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from amaranth.hdl import Cat, Module, Signal, Value, ValueLike
+from amaranth.lib import data
+
+from hwgen.rtl.carry_save import add_columns, full_adders, half_adders
+from hwgen.rtl.lanes.interface import Lanes, half_units, transposed
+
+__all__ = ["Merged"]
+
+
+def _signed_digits(value: int) -> list[tuple[int, int]]:
+    """Places and signs of the fewest powers of two that sum to ``value`` (canonical signed digits)."""
+    digits = []
+    place = 0
+    while value:
+        if value & 1:
+            digit = 2 - (value & 3)
+            digits.append((place, digit))
+            value -= digit
+        value >>= 1
+        place += 1
+    return digits
+
+
+class Merged(Lanes):
+    """Products of 4-bit magnitudes in which partial products that exclude one another share a place.
+
+    A half-unit magnitude of E2M1 (0 1 2 3 4 6 8 12) has one bit set, or two neighbours: bits 0 and 2 exclude one
+    another, and so do 1 and 3. Of the up to four partial products of a column at most two can be set, and those
+    that exclude one another are joined by OR instead of by an adder::
+
+        place   6      5            4                 3                         2                  1            0
+              a3 b3  a3 b2  a2 b2               a3 b0 | a1 b2             a2 b0 | a0 b2         a1 b0        a0 b0
+                     a2 b3  a3 b1 | a1 b3       a2 b1 | a0 b3             a1 b1                 a0 b1
+
+    which is 12 bits; one chain of adders makes them 8. E1M2 adds the magnitudes 5 and 7, where bits 0 and 2 are both
+    set. Yet a place of two products overflows only where both operands are 5 or 7: then ``a2 b0`` and ``a0 b2`` are
+    one each. One more partial product, ``five_a five_b`` at place 2, makes up for that, and is all that MixFP4 adds to
+    a lane; where one operand only has tags not even that.
+
+    The product's bits are inverted where it is negative. That leaves ``W - p`` for ``-p``, with W the sum of the
+    weights: the negative lanes are counted, and ``-W`` times that number is added once for all lanes.
+
+    Of all micro-architectures this has the smallest lane array on every library tried, and the smallest difference
+    between NVFP4 and MixFP4.
+
+    Fields of a lane: ``magnitude`` in half-units, ``sign``, and, where both operands have tags, ``five``: the
+    magnitude is 5 or 7.
+    """
+
+    @property
+    def _corrected(self) -> bool:
+        return all(self.config.tagged(side) for side in "ab")
+
+    def layout(self, side: str) -> data.StructLayout:
+        """See `Lanes`."""
+        return data.StructLayout({"magnitude": 4, "sign": 1} | ({"five": 1} if self._corrected else {}))
+
+    def decode(self, side: str, code: Value, tag: Value | None) -> Mapping[str, ValueLike]:
+        """See `Lanes`."""
+        fields = {"magnitude": half_units(code, tag), "sign": code[3]}
+        if self._corrected:
+            assert tag is not None
+            fields["five"] = tag & code[2] & code[0]
+        return fields
+
+    def _columns(self, a: list[Value], b: list[Value]) -> list[list[Value]]:
+        """Partial products of all lanes, by place."""
+        return [
+            [a[0] & b[0]],
+            [a[1] & b[0], a[0] & b[1]],
+            [(a[2] & b[0]) | (a[0] & b[2]), a[1] & b[1]],
+            [(a[3] & b[0]) | (a[1] & b[2]), (a[2] & b[1]) | (a[0] & b[3])],
+            [a[2] & b[2], (a[3] & b[1]) | (a[1] & b[3])],
+            [a[3] & b[2], a[2] & b[3]],
+            [a[3] & b[3]],
+        ]
+
+    def total(self, m: Module, a: Any, b: Any, words: Mapping[str, Value]) -> Value:
+        """See `Lanes`."""
+        columns = self._columns(transposed(a, "magnitude", 4), transposed(b, "magnitude", 4))
+        chain = 1
+        if self._corrected:
+            fives = [Cat(*(lane.five for lane in side)) for side in (a, b)]
+            columns[2].insert(0, fives[0] & fives[1])
+            chain = 2
+        # From the first place with three bits, or a half adder before it, a chain of full adders leaves one bit each.
+        for place in range(chain, 6):
+            name = f"product{place}"
+            match columns[place]:
+                case [x, y]:
+                    total, carry = half_adders(m, x, y, name=name)
+                case [x, y, z]:
+                    total, carry = full_adders(m, x, y, z, name=name)
+            columns[place] = [total]
+            columns[place + 1].append(carry)
+
+        signs = Signal(len(a))
+        m.d.comb += signs.eq(Cat(*(x.sign ^ y.sign for x, y in zip(a, b, strict=True))))
+        heap: dict[int, list[Value]] = {}
+        weight = 0
+        for place, bits in enumerate(columns):
+            for index, bit in enumerate(bits):
+                inverted = Signal(len(a), name=f"word{place}_{index}")
+                m.d.comb += inverted.eq(bit ^ signs)
+                heap.setdefault(place, []).extend(inverted)
+                weight += 1 << place
+
+        negative = add_columns(m, {0: list(signs)}, width=len(a).bit_length(), name="negative")
+        constant = 0
+        for place, digit in _signed_digits(-weight):
+            for index, bit in enumerate(negative):
+                # -x is ~x - 1.
+                heap.setdefault(place + index, []).append(bit if digit > 0 else ~bit)
+                constant -= 0 if digit > 0 else 1 << place + index
+        return add_columns(m, heap, width=self.sum_width, constant=constant, name="total").as_signed()

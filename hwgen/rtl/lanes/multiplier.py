@@ -1,0 +1,39 @@
+"""Plain integer multiplication."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from amaranth.hdl import Module, Mux, Value, ValueLike, signed
+from amaranth.lib import data
+
+from hwgen.rtl.lanes.interface import Lanes, half_units
+
+__all__ = ["Multiplier"]
+
+
+class Multiplier(Lanes):
+    """Products and sum as ``*`` and ``+``, of half-unit integers in two's complement.
+
+    What synthesis makes of the formula when nobody helps it: multipliers and adder tree are its own. The measure that
+    the others are held against.
+
+    Field of a lane: ``value``, signed, in half-units.
+    """
+
+    def layout(self, side: str) -> data.StructLayout:
+        """See `Lanes`."""
+        return data.StructLayout({"value": signed(5)})
+
+    def decode(self, side: str, code: Value, tag: Value | None) -> Mapping[str, ValueLike]:
+        """See `Lanes`."""
+        magnitude = half_units(code, tag)
+        return {"value": Mux(code[3], -magnitude, magnitude)}
+
+    def total(self, m: Module, a: Any, b: Any, words: Mapping[str, Value]) -> Value:
+        """See `Lanes`."""
+        products = [x.value * y.value for x, y in zip(a, b, strict=True)]
+        while len(products) > 1:
+            products = [x + y for x, y in zip(products[::2], products[1::2], strict=True)]
+        return products[0][: self.sum_width].as_signed()

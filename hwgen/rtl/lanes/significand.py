@@ -1,0 +1,91 @@
+"""Significand product and shift."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, ValueLike
+from amaranth.lib import data
+
+from hwgen.formats import BLOCK_SIZE
+from hwgen.rtl.carry_save import add_words, multiply
+from hwgen.rtl.lanes.interface import Lanes
+
+__all__ = ["Significand", "add_products"]
+
+
+def add_products(m: Module, magnitudes: list[Signal], signs: list[Value]) -> Value:
+    """Signed sum of the products of all lanes, given as magnitudes and signs.
+
+    A negative product is inverted and its sign added at weight 1, in the free places of the carry-save
+    tree. Instead of extending signs, each word carries its inverted sign one bit above the product,
+    and the constant -16 * 2^w this amounts to is an inversion of the sum's top bit.
+    """
+    words = []
+    for index, (magnitude, negative) in enumerate(zip(magnitudes, signs, strict=True)):
+        sign = Signal(name=f"sign{index}")
+        word = Signal(len(magnitude) + 1, name=f"word{index}")
+        m.d.comb += [sign.eq(negative), word.eq(Cat(magnitude ^ sign.replicate(len(magnitude)), ~sign))]
+        words.append((word, sign))
+    width = len(magnitudes[0]) + BLOCK_SIZE.bit_length()
+    total = add_words(m, [word for word, _ in words], [sign for _, sign in words], width=width, name="total")
+    return Cat(total[:-1], ~total[-1]).as_signed()
+
+
+class Significand(Lanes):
+    """Floating-point multiplication as textbooks have it: significands multiplied, the product shifted.
+
+    ::
+
+        a.significand --[x]--> [<< a.shift + b.shift] --> [invert if negative] --> [carry-save tree] --> S
+        b.significand --^
+
+    In MixFP4 both formats share a significand of three bits: E2M1's upper half is 4, 6, 4 << 1, 6 << 1, E1M2's
+    magnitudes are the codes. The shortest critical path of those built here; larger than ``merged`` by a sixth.
+
+    =======  ===============================  ======================================
+    format   fields of a lane                 magnitude in half-units
+    =======  ===============================  ======================================
+    nvfp4    sign, significand 2, shift 2     significand << shift (0..2), one-hot
+    mixfp4   sign, significand 3, shift 1     significand << shift (0..1)
+    =======  ===============================  ======================================
+    """
+
+    @property
+    def symmetric(self) -> bool:  # type: ignore[override]
+        """See `Lanes`."""
+        return self.config.tagged("a") == self.config.tagged("b")
+
+    def layout(self, side: str) -> data.StructLayout:
+        """See `Lanes`."""
+        if self.config.tagged(side):
+            return data.StructLayout({"significand": 3, "shift": 1, "sign": 1})
+        return data.StructLayout({"significand": 2, "shift": 2, "sign": 1})
+
+    def decode(self, side: str, code: Value, tag: Value | None) -> Mapping[str, ValueLike]:
+        """See `Lanes`."""
+        c0, c1, c2, sign = code
+        if tag is None:
+            return {"significand": Cat(c0, c2 | c1), "shift": Cat(c2 & ~c1, c2 & c1), "sign": sign}
+        upper = c2 & ~tag
+        return {"significand": Cat(c0 & ~upper, Mux(upper, c0, c1), c2), "shift": upper & c1, "sign": sign}
+
+    def total(self, m: Module, a: Any, b: Any, words: Mapping[str, Value]) -> Value:
+        """See `Lanes`."""
+        largest = self.config.block_format.largest**2
+        magnitudes = []
+        for index, (x, y) in enumerate(zip(a, b, strict=True)):
+            wide, narrow = (x, y) if len(x.significand) >= len(y.significand) else (y, x)
+            width = len(wide.significand) + len(narrow.significand)
+            value = multiply(m, wide.significand, narrow.significand, width=width, name=f"product{index}")
+            for name, shift in (("a", x.shift), ("b", y.shift)):
+                if len(shift) == 2:  # one-hot: by 1, by 2
+                    moved = Mux(shift[1], value << 2, Mux(shift[0], value << 1, value))
+                else:
+                    moved = Mux(shift, value << 1, value)
+                shifted = Signal(min(len(moved), largest.bit_length()), name=f"shifted{index}_{name}")
+                m.d.comb += shifted.eq(moved)
+                value = shifted
+            magnitudes.append(value)
+        return add_products(m, magnitudes, [x.sign ^ y.sign for x, y in zip(a, b, strict=True)])
