@@ -20,18 +20,18 @@ SUBSETS = [
 
 DEEP = [
     TensorCoreConfig(
-        "deep", form, 4, 4, groups, operand=operand, fraction_bits=bits, rounding=rounding, pipeline=pipeline
+        "deep", form, 4, 4, groups, dot=dot, fraction_bits=bits, rounding=rounding, pipeline=pipeline
     )
-    for form, groups, operand, bits, rounding, pipeline in [
-        ("nvfp4", 1, "folded", 35, "toward_zero", PIPELINE_REGISTERS),
-        ("mixfp4", 4, "folded", 35, "nearest_even", PIPELINE_REGISTERS),
+    for form, groups, dot, bits, rounding, pipeline in [
+        ("nvfp4", 1, "merged", 35, "toward_zero", PIPELINE_REGISTERS),
+        ("mixfp4", 4, "merged", 35, "nearest_even", PIPELINE_REGISTERS),
         ("mixfp4", 1, "e2m2", 39, "toward_zero", ("operands", "sums", "total")),
-        ("nvfp4", 4, "folded", 35, "toward_zero", ("terms", "aligned", "normal")),
-        ("mixfp4", 2, "folded", 33, "nearest_even", ("operands", "terms", "aligned", "total")),
+        ("nvfp4", 4, "merged", 35, "toward_zero", ("terms", "aligned", "normal")),
+        ("mixfp4", 2, "merged", 33, "nearest_even", ("operands", "terms", "aligned", "total")),
     ]
 ]
 deep = pytest.mark.parametrize(
-    "config", DEEP, ids=lambda c: "-".join((c.format, str(c.groups), c.operand, c.rounding, *c.pipeline))
+    "config", DEEP, ids=lambda c: "-".join((c.format, str(c.groups), c.dot, c.rounding, *c.pipeline))
 )
 
 
