@@ -162,8 +162,8 @@ class TensorCoreConfig:
 
     @property
     def largest_steps(self) -> int | None:
-        """Most steps of one tile, first to last; None if there is no limit."""
-        return self.largest_depth // self.depth if self.exact else None
+        """Most steps of one tile, from first to last; None if there is no limit."""
+        return -(-self.largest_depth // self.depth) if self.exact else None
 
     @property
     def interleave(self) -> int:

@@ -145,7 +145,7 @@ def check_depth(config: TensorCoreConfig, depth: int) -> None:
     InputError
         It is deeper than the core was made for.
     """
-    if config.exact and depth > config.largest_depth:
+    if config.largest_steps is not None and depth > config.largest_steps * config.depth:
         raise InputError(
             f"K = {depth}: {config.name} accumulates exactly up to K = {config.largest_depth};"
             " raise its 'largest_depth' or cut the GEMM along K"

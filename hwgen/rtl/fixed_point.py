@@ -41,9 +41,9 @@ def step_width(config: TensorCoreConfig) -> int:
 
 
 def sum_width(config: TensorCoreConfig) -> int:
-    """Width of the signed sum of ``config.largest_depth`` elements, none of which can make it overflow."""
-    blocks = -(-config.largest_depth // BLOCK_SIZE)
-    return (blocks * _largest_block(config)).bit_length() + 1
+    """Width of the signed sum of a GEMM of ``config.largest_depth`` elements along K, which cannot make it overflow."""
+    assert config.largest_steps is not None
+    return (config.largest_steps * config.groups * _largest_block(config)).bit_length() + 1
 
 
 def shift_left(m: Module, value: Value, distance: Value, *, width: int, name: str) -> Value:
