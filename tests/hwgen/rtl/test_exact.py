@@ -54,9 +54,7 @@ def value(terms):
 def results(config, steps, evaluate):
     """What comes out for (terms, first, C, NaN), a step in every cycle, everything complete."""
     always = dict.fromkeys(exact_controls(config), 1)
-    stimuli = [
-        {"terms": pack(config, terms, nan), "first": first, "c": c, **always} for terms, first, c, nan in steps
-    ]
+    stimuli = [{"terms": pack(config, terms, nan), "first": first, "c": c, **always} for terms, first, c, nan in steps]
     return [outputs["d"] for outputs in evaluate(ExactAccumulate(config), stimuli)]
 
 
@@ -77,7 +75,7 @@ def test_fp32_on_known_answers():
 
 @configs
 def test_every_prefix_of_a_tile(config, evaluate):
-    """Each step's result is that of the sum so far, never rounded on the way; C counts where first is set, and there alone."""
+    """Each step's result is that of the sum so far, never rounded on the way; C counts in first steps alone."""
     rng = np.random.default_rng(config.groups)
     steps, want = [], []
     total = 0

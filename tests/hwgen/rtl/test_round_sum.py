@@ -92,7 +92,7 @@ def test_every_exponent_of_c(config, evaluate):
 
 @configs
 def test_every_bit_of_the_sum(config, evaluate):
-    """Powers of two and their neighbours, alone and with C of either sign half, a quarter of and beneath their last place."""
+    """Powers of two and their neighbours, alone and with C at a half, a quarter and far less of their last place."""
     cases = []
     for bit in range(sum_width(config) - 1):
         for total in ((1 << bit), (1 << bit) - 1, (1 << bit) + 1 if bit < sum_width(config) - 2 else 0):
@@ -139,7 +139,9 @@ def test_c_where_the_window_ends(config, evaluate):
     top = 127 + sum_width(config) - 21 + 24
     cases = []
     for field, fraction in itertools.product((*range(top - 3, top + 3), *range(78, 110)), (0, 1, 0x555555, 0x7FFFFF)):
-        for total in (1, -1, 2, -3) if field < top - 3 else (1, largest(config), -largest(config), largest(config) >> 1):
+        for total in (
+            (1, -1, 2, -3) if field < top - 3 else (1, largest(config), -largest(config), largest(config) >> 1)
+        ):
             cases.append((total, (fraction & 1) << 31 | field << 23 | fraction))
     check(config, evaluate, cases)
 

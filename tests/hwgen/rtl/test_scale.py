@@ -77,7 +77,9 @@ def test_term_exponents(groups, evaluate):
 def test_term_places(groups, evaluate):
     config = TensorCoreConfig("x", "mixfp4", 1, 1, groups, numerics="exact")
     layout = scale_layout()
-    cases = [[((a + g) % 16, (b + 5 * g) % 16) for g in range(groups)] for a, b in itertools.product(range(16), repeat=2)]
+    cases = [
+        [((a + g) % 16, (b + 5 * g) % 16) for g in range(groups)] for a, b in itertools.product(range(16), repeat=2)
+    ]
 
     def side(exponents):
         scales = [layout.const({"significand": 9, "exponent": e, "zero": 0}).as_value().value for e in exponents]
