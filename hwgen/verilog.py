@@ -47,6 +47,8 @@ opt_clean -purge
 rmports
 opt_clean -purge
 rmports
+opt_clean -purge
+rmports
 opt_dff i:rst %m
 opt_dff -nosdff i:rst %m %n
 opt_clean -purge

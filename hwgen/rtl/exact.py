@@ -95,7 +95,7 @@ class ExactAccumulate(Block):
         m = Module()
         config = self.config
         step = add_child(m, platform, "step", StepSum, config)
-        m.d.comb += step.terms.eq(self.terms)
+        m.d.comb += step.terms.eq(self.terms.terms)
         word, nan, first, c = step.sum, self.terms.nan, self.first, self.c
 
         if "aligned" in config.pipeline:

@@ -74,7 +74,7 @@ class StepSum(Block):
 
     Attributes
     ----------
-    terms : In(terms_layout(config))
+    terms : In(terms_layout(config)["terms"].shape)
         Scaled block sums.
     sum : Out(signed(step_width(config)))
         Sum of T_g * 2^(E_g + 12); with one group in ones' complement.
@@ -85,14 +85,16 @@ class StepSum(Block):
     module_name = "step_sum"
 
     def __init__(self, config: TensorCoreConfig) -> None:
-        super().__init__(config, {"terms": In(terms_layout(config)), "sum": Out(signed(step_width(config)))})
+        super().__init__(
+            config, {"terms": In(terms_layout(config)["terms"].shape), "sum": Out(signed(step_width(config)))}
+        )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         groups, width = self.config.groups, block_width(self.config)
         words, signs = [], []
         for group in range(groups):
-            term = self.terms.terms[group]
+            term = self.terms[group]
             placed = shift_left(m, term.magnitude, term.place, width=width, name=f"term{group}")
             words.append(placed ^ term.sign.replicate(width))
             signs.append(term.sign)

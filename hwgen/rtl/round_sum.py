@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib.wiring import In, Out
 
 from hwgen.config import TensorCoreConfig
@@ -126,14 +126,10 @@ class RoundSum(Block):
 
         # C's significand starts below the window, where all of it is sticky.
         lowest = _BIAS - UNIT - _BELOW - 1
-        distance = Signal(width.bit_length())
-        offset = Signal(9)
-        significand = Signal(_SIGNIFICAND)
-        m.d.comb += [
-            offset.eq(self.c.exponent - lowest),
-            distance.eq(offset[: len(distance)] & ~offset[-1].replicate(len(distance))),
-            significand.eq(Cat(self.c.fraction, self.c.exponent.any())),
-        ]
+        above = self.c.exponent - lowest
+        significand = Cat(self.c.fraction, self.c.exponent.any())
+        shift = width.bit_length()
+        distance = above[:shift] & (~above[-1]).replicate(shift)
         placed = shift_left(m, significand, distance, width=width + _SIGNIFICAND, name="c")
         beneath, window = placed[:_SIGNIFICAND], placed[_SIGNIFICAND:]
         high = window[_BELOW:]
@@ -169,8 +165,8 @@ class RoundSum(Block):
         increment = Mux(rest | half, half & (rest | kept[0]), negative)
         small, alone, nonzero = Signal(), Signal(), kept[-1]
         m.d.comb += [
-            small.eq((c.exponent < _BIAS - UNIT - 1) & (count > top + UNIT + 1)),
-            alone.eq(small | (c.exponent > _BIAS + top) | held["nan"]),
+            small.eq((c.exponent - (_BIAS - UNIT - 1))[-1] & (count > Const(top + UNIT + 1, len(count)))),
+            alone.eq(small | (c.exponent > Const(_BIAS + top, 8)) | held["nan"]),
         ]
         nan = Signal()
         m.d.comb += nan.eq(held["nan"] | (c.exponent.all() & c.fraction.any()))
@@ -184,7 +180,7 @@ class RoundSum(Block):
             {
                 "magnitude": Cat(fraction, exponent) | nan.replicate(31),
                 "sign": sign & ~nan,
-                "increment": increment & ~alone & nonzero,
+                "increment": increment & ~alone,
             },
         )
         # A carry out of the fraction is one into the exponent.

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from hwgen.config import NAMED, PIPELINE_REGISTERS, TensorCoreConfig, named, resolve
+from hwgen.config import NAMED, PIPELINE_REGISTERS, TensorCoreConfig, named, resolve, resolve_pair
 from hwgen.errors import InputError
 
 GOOD = {"name": "core", "format": "mixfp4", "rows": 4, "columns": 2, "groups": 3}
@@ -56,6 +56,38 @@ def test_latency_and_interleave(pipeline, latency, interleave):
     assert (config.latency, config.interleave) == (latency, interleave)
 
 
+@pytest.mark.parametrize("pipeline", [(), ("operands", "terms"), PIPELINE_REGISTERS])
+def test_exact_cores_have_an_accumulator_besides_and_no_interleaving(pipeline):
+    config = TensorCoreConfig(**GOOD, pipeline=pipeline, numerics="exact")
+    assert (config.latency, config.interleave) == (len(pipeline) + 2, 1)
+
+
+def test_largest_steps():
+    assert TensorCoreConfig(**GOOD).largest_steps is None
+    assert TensorCoreConfig(**GOOD, numerics="exact").largest_steps == 1366  # of 48
+    assert TensorCoreConfig(**GOOD, numerics="exact", largest_depth=4800).largest_steps == 100
+
+
+@pytest.mark.parametrize(
+    ("numerics", "fields"),
+    [
+        ("exact", {"fraction_bits": 39}),
+        ("exact", {"rounding": "nearest_even"}),
+        ("blackwell", {"largest_depth": 4096}),
+    ],
+)
+def test_fields_without_a_meaning_are_refused(numerics, fields):
+    (field,) = fields
+    refused(f"{field} = ", f"numerics = '{numerics}'", "leave it out", numerics=numerics, **fields)
+
+
+def test_only_fields_with_a_meaning_are_told():
+    assert not {"numerics", "largest_depth"} & set(TensorCoreConfig(**GOOD).as_dict())
+    told = TensorCoreConfig(**GOOD, numerics="exact").as_dict()
+    assert (told["numerics"], told["largest_depth"]) == ("exact", 65536)
+    assert not {"fraction_bits", "rounding"} & set(told)
+
+
 def test_pipeline_has_one_order():
     configs = {TensorCoreConfig(**GOOD, pipeline=p) for p in (("terms", "operands"), ("operands", "terms"))}
     assert len(configs) == 1
@@ -85,6 +117,7 @@ def test_good_names(name):
         ("format", ("nvfp4", "mixfp4")),
         ("operand", ("folded", "e2m2")),
         ("rounding", ("toward_zero", "nearest_even")),
+        ("numerics", ("blackwell", "exact")),
     ],
 )
 @pytest.mark.parametrize("value", ["", "NVFP4", "nearest", None, 1, ["folded"]])
@@ -110,6 +143,13 @@ def test_pipeline_is_a_list(pipeline):
 @pytest.mark.parametrize("register", ["result", "", None, ["terms"]])
 def test_unknown_pipeline_register(register):
     refused("pipeline = ", repr(register), *PIPELINE_REGISTERS, pipeline=["terms", register])
+
+
+def test_range_of_the_largest_depth():
+    for value in (4096, 1 << 24):
+        assert TensorCoreConfig(**GOOD, numerics="exact", largest_depth=value).largest_depth == value
+    for value in (4095, (1 << 24) + 1, -4096, True, 65536.0, "65536", None):
+        refused(f"largest_depth = {value!r}", "4096", "16777216", numerics="exact", largest_depth=value)
 
 
 def test_e2m2_needs_tagged_blocks():
@@ -164,6 +204,8 @@ def test_every_field_comes_from_the_file(written):
         "x", "mixfp4", 3, 5, 2, operand="e2m2", fraction_bits=39, rounding="nearest_even", pipeline=("sums", "normal")
     )
     assert resolve(str(written(table(**config.as_dict())))) == config
+    exact = TensorCoreConfig("x", "nvfp4", 3, 5, 2, pipeline=("sums",), numerics="exact", largest_depth=5000)
+    assert resolve(str(written(table(**exact.as_dict())))) == exact
 
 
 def test_name_is_the_stem_unless_given(written):
@@ -212,3 +254,31 @@ def test_file_that_cannot_be_read(tmp_path):
         with pytest.raises(InputError) as caught:
             resolve(f"{path}/" if path is tmp_path else str(path))
         check(str(caught.value), (repr(str(path)),))
+
+
+def test_pair_of_a_size():
+    assert resolve_pair("small") == (NAMED["nvfp4-small"], NAMED["mixfp4-small"])
+
+
+def test_pair_of_a_file(written):
+    fields = {"rows": 2, "columns": 3, "groups": 1, "numerics": "exact"}
+    nvfp4, mixfp4 = resolve_pair(str(written(table(**fields))))
+    assert nvfp4 == TensorCoreConfig("nvfp4-my-core", "nvfp4", **fields)
+    assert mixfp4 == TensorCoreConfig("mixfp4-my-core", "mixfp4", **fields)
+    assert resolve_pair(str(written(table(**fields, name="own"))))[1].name == "mixfp4-own"
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        (GOOD, ("stands for both formats", "leave 'format' out")),
+        ({"rows": 2, "columns": 3}, ("key 'groups' is missing",)),
+        ({"rows": 2, "columns": 3, "groups": 1, "operand": "e2m2"}, ("operand = 'e2m2'", "nvfp4")),
+        ({"rows": 2, "columns": 3, "groups": 1, "size": 1}, ("unknown key 'size'",)),
+    ],
+)
+def test_bad_pairs(fields, words, written):
+    path = written(table(**fields))
+    with pytest.raises(InputError) as caught:
+        resolve_pair(str(path))
+    check(str(caught.value), (repr(str(path)), *words))

@@ -18,7 +18,7 @@ def exact(form, groups, **other):
 
 def pack(config, terms):
     fields = [{"sign": sign, "magnitude": magnitude, "place": place} for sign, magnitude, place in terms]
-    return terms_layout(config).const({"terms": fields, "nan": 0}).as_value().value
+    return terms_layout(config)["terms"].shape.const(fields).as_value().value
 
 
 @forms
