@@ -20,7 +20,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from hwgen import __version__
-from hwgen.config import NAMED, PIPELINE_REGISTERS, TensorCoreConfig, resolve
+from hwgen.config import NAMED, PIPELINE_REGISTERS, TensorCoreConfig, resolve, resolve_pair
 from hwgen.errors import InputError, ToolError
 from hwgen.files import cache_directory, check_directory, write_all
 from hwgen.report import curve_tables, form, plots, power_tables, tables
@@ -86,11 +86,12 @@ def configs(as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps([config.as_dict() for config in NAMED.values()], indent=2))
         return
-    header = ["name", "format", "outputs", "G", "MAC/cycle", "latency"]
+    header = ["name", "A", "B", "outputs", "G", "MAC/cycle", "latency"]
     rows = [
         [
             config.name,
-            config.format,
+            config.operand_format("a"),
+            config.operand_format("b"),
             f"{config.rows} x {config.columns}",
             str(config.groups),
             str(config.macs_per_step),
@@ -206,7 +207,7 @@ def simulate(
         if tensor.size == 0:
             raise InputError(f"{origin}: is empty, {tensor.shape}; must have rows and columns")
         try:
-            quantized.append(golden.quantize(np.pad(tensor, padding), config.format))
+            quantized.append(golden.quantize(np.pad(tensor, padding), config.operand_format(letter.lower())))
         except golden.InputError as error:
             raise InputError(f"{origin}: {error}") from None
     qa, qb = quantized
@@ -227,7 +228,7 @@ def simulate(
             progress=lambda done: update("steps", done, len(steps)),
         )
     expected = golden.accumulate(
-        qa, qb, None, config.groups, fraction_bits=config.fraction_bits, rounding=config.rounding
+        qa, qb, None, config.groups, config.numerics, fraction_bits=config.fraction_bits, rounding=config.rounding
     ).view(np.uint32)
     got = gather(config, run.results, *expected.shape)
     different = np.argwhere(got != expected)
@@ -264,7 +265,11 @@ class _MismatchError(Exception):
 def _measurement(stem: str, runs: int) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Options of every command that synthesises two designs and writes a report."""
     options = (
-        click.option("--config", "size", help="Size of both designs: nvfp4-SIZE, mixfp4-SIZE.  [default: small]"),
+        click.option(
+            "--config",
+            "size",
+            help="Size of both designs, nvfp4-SIZE and mixfp4-SIZE, or a TOML file without a format.  [default: small]",
+        ),
         click.option("--baseline", help="Configuration instead: name or TOML file."),
         click.option("--candidate", help="Configuration instead: name or TOML file."),
         click.option(
@@ -315,8 +320,10 @@ def _measurement(stem: str, runs: int) -> Callable[[Callable[..., None]], Callab
 def _pair(size: str | None, baseline: str | None, candidate: str | None) -> tuple[TensorCoreConfig, TensorCoreConfig]:
     if size is not None and (baseline is not None or candidate is not None):
         raise InputError("--config names both designs: leave --baseline and --candidate out")
-    size = size or "small"
-    return resolve(baseline or f"nvfp4-{size}"), resolve(candidate or f"mixfp4-{size}")
+    if baseline is None or candidate is None:
+        pair = resolve_pair(size or "small")
+        return resolve(baseline) if baseline else pair[0], resolve(candidate) if candidate else pair[1]
+    return resolve(baseline), resolve(candidate)
 
 
 def _clock(value: float) -> float:

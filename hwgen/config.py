@@ -18,18 +18,22 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["NAMED", "TensorCoreConfig", "named", "resolve"]
+__all__ = ["NAMED", "TensorCoreConfig", "named", "resolve", "resolve_pair"]
 
 DOTS = ("merged", "signed", "significand", "multiplier", "e2m2")  # modules of `hwgen.rtl.lanes`
 TAGS = ("both", "weights")
 ROUNDINGS = ("toward_zero", "nearest_even")
+NUMERICS = ("blackwell", "exact")
 PIPELINE_REGISTERS = ("operands", "sums", "terms", "aligned", "total", "normal")
-LOOP_REGISTERS = ("aligned", "total", "normal")  # in the accumulation loop
+LOOP_REGISTERS = ("aligned", "total", "normal")  # in the accumulation loop, unless that is exact
 DEFAULT_PIPELINE = ("operands", "terms")
 
 # Below 33 the exponent that the contract gives to a zero scale would show in results that are subnormal, and
 # the datapath would have to carry it; above 39 the sum of 8 groups no longer fits the golden model's float64.
 FRACTION_BITS = range(33, 40)
+
+LARGEST_DEPTHS = range(1 << 12, (1 << 24) + 1)  # the shortest is 32 steps of 8 groups
+DEFAULT_LARGEST_DEPTH = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,13 @@ class TensorCoreConfig:
         ``terms`` (scaled block sums). In the loop: ``aligned`` (words shifted to one exponent), ``total``
         (their sum) and ``normal`` (the normalised sum, before it is rounded). Those in the loop
         interleave as many more tiles, see `interleave`.
+    numerics
+        ``blackwell``, every step rounds to FP32; or ``exact``, a fixed-point accumulator holds every term of
+        the whole GEMM and its sum with C is rounded once, to nearest even. There ``fraction_bits`` and
+        ``rounding`` have no meaning, and no register lies in the loop: ``aligned`` (the sum of a step's terms) stands
+        before it, ``total`` (with C) and ``normal`` behind.
+    largest_depth
+        Largest K of a GEMM that cannot overflow the accumulator, ``exact`` only (4096 to 2^24).
 
     Raises
     ------
@@ -79,6 +90,8 @@ class TensorCoreConfig:
     fraction_bits: int = 35
     rounding: str = "toward_zero"
     pipeline: tuple[str, ...] = DEFAULT_PIPELINE
+    numerics: str = "blackwell"
+    largest_depth: int = DEFAULT_LARGEST_DEPTH
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,63}", self.name):
@@ -108,6 +121,11 @@ class TensorCoreConfig:
             raise InputError(f"tags = {self.tags!r}: format {self.format!r} has no tags; leave it 'both'")
         if self.dot == "e2m2" and not (self.tagged("a") and self.tagged("b")):
             raise InputError("dot = 'e2m2': an operand without E1M2 blocks has no formats to unify; use 'merged'")
+        self._one_of("numerics", NUMERICS)
+        self._within("largest_depth", LARGEST_DEPTHS)
+        for field in _MEANINGLESS[self.numerics]:
+            if (value := getattr(self, field)) != _FIELDS[field].default:
+                raise InputError(f"{field} = {value!r}: has no meaning with numerics = {self.numerics!r}; leave it out")
 
     def _one_of(self, field: str, allowed: tuple[str, ...]) -> None:
         value = getattr(self, field)
@@ -128,6 +146,10 @@ class TensorCoreConfig:
         """Whether the block scales of operand ``side``, ``a`` or ``b``, have a tag that is read."""
         return self.block_format.tagged and (side == "b" or self.tags == "both")
 
+    def operand_format(self, side: str) -> str:
+        """Name of the block format of operand ``side``: ``nvfp4`` where it has no tags."""
+        return self.format if self.tagged(side) else "nvfp4"
+
     @property
     def identifier(self) -> str:
         """The name as a Verilog identifier."""
@@ -146,27 +168,52 @@ class TensorCoreConfig:
     @property
     def latency(self) -> int:
         """Clock cycles from the acceptance of a step to its result, without stalls."""
-        return len(self.pipeline) + 1
+        return len(self.pipeline) + 1 + self.exact
+
+    @property
+    def exact(self) -> bool:
+        """Whether the accumulator is exact; it then has a register besides that of the result."""
+        return self.numerics == "exact"
+
+    @property
+    def largest_steps(self) -> int | None:
+        """Most steps of one tile, from first to last; None if there is no limit."""
+        return -(-self.largest_depth // self.depth) if self.exact else None
 
     @property
     def interleave(self) -> int:
         """Cycles of the accumulation loop, T: a step continues with the result of the T-th step before it."""
-        return 1 + sum(register in LOOP_REGISTERS for register in self.pipeline)
+        return 1 if self.exact else 1 + sum(register in LOOP_REGISTERS for register in self.pipeline)
 
     def as_dict(self) -> dict[str, Any]:
-        """All fields, ready for JSON or TOML."""
-        return {**dataclasses.asdict(self), "pipeline": list(self.pipeline)}
+        """The fields that have a meaning, ready for JSON or TOML; ``numerics`` only where it is not the default."""
+        fields = {**dataclasses.asdict(self), "pipeline": list(self.pipeline)}
+        unsaid = _MEANINGLESS[self.numerics] + (() if self.exact else ("numerics",))
+        unsaid += () if self.block_format.tagged else ("tags",)
+        return {name: value for name, value in fields.items() if name not in unsaid}
 
 
-def _pair(size: str, rows: int, columns: int, groups: int) -> dict[str, TensorCoreConfig]:
-    return {f"{name}-{size}": TensorCoreConfig(f"{name}-{size}", name, rows, columns, groups) for name in BLOCK_FORMATS}
+_FIELDS = {field.name: field for field in dataclasses.fields(TensorCoreConfig)}
+_MEANINGLESS = {"blackwell": ("largest_depth",), "exact": ("fraction_bits", "rounding")}
+"""Fields that say nothing about a core, by numerics."""
+
+
+def _sized(size: str, rows: int, columns: int, groups: int) -> dict[str, TensorCoreConfig]:
+    kinds = (("nvfp4", "nvfp4", "both"), ("mixfp4", "mixfp4", "both"), ("mixfp4-weights", "mixfp4", "weights"))
+    return {
+        f"{kind}-{size}": TensorCoreConfig(f"{kind}-{size}", form, rows, columns, groups, tags=tags)
+        for kind, form, tags in kinds
+    }
 
 
 NAMED: dict[str, TensorCoreConfig] = {
-    **_pair("small", rows=4, columns=4, groups=1),
-    **_pair("blackwell", rows=8, columns=8, groups=4),
+    **_sized("small", rows=4, columns=4, groups=1),
+    **_sized("blackwell", rows=8, columns=8, groups=4),
 }
-"""Named configurations; ``blackwell`` has the rate of one Blackwell tensor core, 4096 MAC per cycle."""
+"""Named configurations; ``blackwell`` has the rate of one Blackwell tensor core, 4096 MAC per cycle.
+
+In ``mixfp4-weights-*`` only operand B, the weights, is MixFP4; A is NVFP4.
+"""
 
 
 def named(name: str) -> TensorCoreConfig:
@@ -184,7 +231,8 @@ def named(name: str) -> TensorCoreConfig:
     return NAMED[name]
 
 
-def _load(path: Path) -> TensorCoreConfig:
+def _table(path: Path) -> dict[str, Any]:
+    """A file's content, every key of which is a field; ``name`` defaults to the file's stem."""
     try:
         table = tomllib.loads(path.read_bytes().decode("utf-8"))
     except OSError as error:
@@ -192,14 +240,19 @@ def _load(path: Path) -> TensorCoreConfig:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         reason = " ".join(str(error).split())
         raise InputError(f"configuration file {str(path)!r}: not valid TOML: {reason}") from None
-    fields = {field.name: field for field in dataclasses.fields(TensorCoreConfig)}
     for key in table:
-        if key not in fields:
-            near = difflib.get_close_matches(key, fields, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(fields)}"
+        if key not in _FIELDS:
+            near = difflib.get_close_matches(key, _FIELDS, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(_FIELDS)}"
             raise InputError(f"configuration file {str(path)!r}: unknown key {key!r}; {hint}")
-    table.setdefault("name", path.stem)
-    for name, field in fields.items():
+    return {"name": path.stem, **table}
+
+
+def _load(path: Path, **given: str) -> TensorCoreConfig:
+    table = {**_table(path), **given}
+    if given.get("format") and not BLOCK_FORMATS[given["format"]].tagged:
+        table.pop("tags", None)  # of the other one of the pair
+    for name, field in _FIELDS.items():
         if name not in table and field.default is dataclasses.MISSING:
             raise InputError(f"configuration file {str(path)!r}: key {name!r} is missing")
     try:
@@ -225,6 +278,35 @@ def resolve(name_or_path: str) -> TensorCoreConfig:
     InputError
         No such name, unreadable file, unknown or missing key, or a value out of range.
     """
-    if name_or_path.endswith(".toml") or "/" in name_or_path or "\\" in name_or_path:
+    if _is_path(name_or_path):
         return _load(Path(name_or_path))
     return named(name_or_path)
+
+
+def _is_path(name_or_path: str) -> bool:
+    return name_or_path.endswith(".toml") or "/" in name_or_path or "\\" in name_or_path
+
+
+def resolve_pair(size_or_path: str) -> tuple[TensorCoreConfig, TensorCoreConfig]:
+    """Return the NVFP4 and the MixFP4 configuration of one size, or of one TOML file.
+
+    The file is as for `resolve`, but without ``format``: it stands for ``nvfp4-NAME`` and ``mixfp4-NAME``.
+
+    Parameters
+    ----------
+    size_or_path
+        Such as ``small``, or a path; see `resolve`.
+
+    Raises
+    ------
+    InputError
+        As from `resolve`, or the file says which format.
+    """
+    if not _is_path(size_or_path):
+        return named(f"nvfp4-{size_or_path}"), named(f"mixfp4-{size_or_path}")
+    path = Path(size_or_path)
+    table = _table(path)
+    if "format" in table:
+        raise InputError(f"configuration file {str(path)!r}: stands for both formats here; leave 'format' out")
+    nvfp4, mixfp4 = (_load(path, format=name, name=f"{name}-{table['name']}") for name in BLOCK_FORMATS)
+    return nvfp4, mixfp4

@@ -47,6 +47,8 @@ opt_clean -purge
 rmports
 opt_clean -purge
 rmports
+opt_clean -purge
+rmports
 opt_dff i:rst %m
 opt_dff -nosdff i:rst %m %n
 opt_clean -purge
@@ -198,13 +200,17 @@ def _field_words(config: TensorCoreConfig) -> dict[str, tuple[tuple[str, ...], s
         else:
             scale[side] += "bit 7 is ignored"
     before = "the step before" if config.interleave == 1 else f"the step {config.interleave} steps before"
+    if config.exact:
+        first = f"1: begin a new sum with c; 0: go on with that of {before}, which last does not round"
+    else:
+        first = f"1: add c; 0: add the result of {before}"
     return {
         "a.codes": (("m", "g", "i"), f"element i of block g of row m of A; {code['a']}"),
         "a.scales": (("m", "g"), f"scale of block g of row m of A; {scale['a']}"),
         "b.codes": (("n", "g", "i"), f"element i of block g of row n of B; {code['b']}"),
         "b.scales": (("n", "g"), f"scale of block g of row n of B; {scale['b']}"),
         "c": (("m", "n"), "FP32 addend; read in steps with first"),
-        "first": ((), f"1: add c; 0: add the result of {before}"),
+        "first": ((), first),
         "last": ((), "1: send the result of this step; 0: keep it for the next step"),
         "d": (("m", "n"), "FP32 result; NaN is 0x7FFFFFFF, an exact zero is +0"),
     }
@@ -288,6 +294,11 @@ def _stream_rules(config: TensorCoreConfig) -> list[str]:
             f"after a gap behind a step with last the next step may have to wait for its turn, for {turns - 1}"
             " cycles at most, not counting those in which a result waits and is not taken",
         ]
+    depth = []
+    if config.exact:
+        depth = [
+            f"a tile has at most {config.largest_steps} steps, from first to last; beyond that the sum may wrap around"
+        ]
     return [
         "a transfer takes place at every clock edge at which valid and ready are both 1",
         "once valid is 1 it stays 1 until the transfer, and the payload does not change meanwhile",
@@ -299,6 +310,7 @@ def _stream_rules(config: TensorCoreConfig) -> list[str]:
         "a result that is not taken stalls the whole core; without stalls it accepts a step in every cycle",
         f"{first} the accumulators are undefined",
         *interleaving,
+        *depth,
     ]
 
 
@@ -306,17 +318,32 @@ def _numerics(config: TensorCoreConfig) -> dict[str, Any]:
     tags = "".join(f" + tag{side.upper()}" for side in "ab" if config.tagged(side))
     folded = f"{tags} (the factor 2 of each E1M2 block)" if tags else ""
     rounding = {"toward_zero": "toward zero", "nearest_even": "to nearest, ties to even"}[config.rounding]
+    blocks = [
+        f"for every output (m, n) and each of the {config.groups} blocks g:"
+        f" S_g = the exact sum over {BLOCK_SIZE} lanes of hA * hB, with h the element in half-units"
+        + (" (E1M2 without its factor 2)" if folded else ""),
+        "T_g = S_g * sigA * sigB, with sig the significand of the block scale in eighths, 0 to 15",
+        f"E_g = expA + expB{folded}, with exp the exponent of the block scale, at least -6;"
+        " a scale of zero has exponent -126; the value of the block is T_g * 2^(E_g - 8)",
+    ]
+    if config.exact:
+        return {
+            "groups": config.groups,
+            "largest_depth": config.largest_depth,
+            "contract": [
+                *blocks,
+                "D is the FP32 number of C and the values of all blocks of all steps since first, added exactly and"
+                " rounded once to nearest, ties to even; an exact zero is +0, subnormals are kept",
+                "any NaN scale since first in row m of A or row n of B, or a NaN C, gives 0x7FFFFFFF; otherwise an"
+                " infinite C is the result",
+            ],
+        }
     return {
         "groups": config.groups,
         "fraction_bits": config.fraction_bits,
         "rounding": config.rounding,
         "contract": [
-            f"for every output (m, n) and each of the {config.groups} blocks g:"
-            f" S_g = the exact sum over {BLOCK_SIZE} lanes of hA * hB, with h the element in half-units"
-            + (" (E1M2 without its factor 2)" if folded else ""),
-            "T_g = S_g * sigA * sigB, with sig the significand of the block scale in eighths, 0 to 15",
-            f"E_g = expA + expB{folded}, with exp the exponent of the block scale, at least -6;"
-            " a scale of zero has exponent -126; the value of the block is T_g * 2^(E_g - 8)",
+            *blocks,
             "C = sigC * 2^(expC - 23), with expC at least -126; zero has -126",
             "emax is the largest of expC and all E_g; blocks whose sum is zero take part",
             f"every term is truncated toward zero, on its magnitude, to a multiple of"

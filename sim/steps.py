@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.config import TensorCoreConfig
+from hwgen.errors import InputError
 from hwgen.rtl.tensor_core import step_layout
 from sim import golden
 
-__all__ = ["Steps", "gather", "random_steps", "schedule"]
+__all__ = ["Steps", "check_depth", "gather", "random_steps", "schedule"]
 
 
 @dataclass(frozen=True)
@@ -20,7 +21,8 @@ class Steps:
     """S consecutive steps of one core, the first of them after a reset.
 
     T tiles go through a core whose accumulation loop takes T cycles, taking turns: a step without ``first``
-    continues with the result of the T-th step before it, T = ``config.interleave``.
+    continues with the result of the T-th step before it, T = ``config.interleave``. With exact numerics it continues
+    with the sum of the step before it, which no result rounds.
 
     Parameters
     ----------
@@ -86,24 +88,73 @@ class Steps:
 
     def expected(self) -> NDArray[np.uint32]:
         """What the core must answer: FP32 bit patterns of the steps with ``last``, (R, M, N)."""
+        results = self._exact() if self.config.exact else self._rounded()
+        return np.array(results, np.uint32).reshape(-1, self.config.rows, self.config.columns)
+
+    def _read(self) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+        """Block scales of A and B without the bits that the core does not read."""
+        masks = (np.uint8(0xFF if self.config.tagged(side) else 0x7F) for side in "ab")
+        return tuple(scales & mask for scales, mask in zip((self.a_scales, self.b_scales), masks, strict=True))
+
+    def _rounded(self) -> list[NDArray[np.uint32]]:
+        """Results where every step is rounded."""
         results = []
         config = self.config
-        read = {side: np.uint8(0xFF if config.tagged(side) else 0x7F) for side in "ab"}
+        a_scales, b_scales = self._read()
         tiles = [np.zeros(self.c.shape[1:], np.float32)] * config.interleave
         for index in range(len(self)):
             tile = index % config.interleave
             tiles[tile] = golden.step(
                 self.a_codes[index],
-                self.a_scales[index] & read["a"],
+                a_scales[index],
                 self.b_codes[index],
-                self.b_scales[index] & read["b"],
+                b_scales[index],
                 self.c[index].view(np.float32) if self.first[index] else tiles[tile],
                 fraction_bits=config.fraction_bits,
                 rounding=config.rounding,
             )
             if self.last[index]:
                 results.append(tiles[tile].view(np.uint32))
-        return np.array(results, np.uint32).reshape(-1, config.rows, config.columns)
+        return results
+
+    def _exact(self) -> list[NDArray[np.uint32]]:
+        """Results where all steps of a tile, from ``first`` on, are rounded once."""
+        results = []
+        a_scales, b_scales = self._read()
+        begin = 0
+        for index in range(len(self)):
+            begin = index if self.first[index] else begin
+            check_depth(self.config, (index + 1 - begin) * self.config.depth)
+            if not self.last[index]:
+                continue
+            part = slice(begin, index + 1)
+            a, b = (
+                golden.QuantizedTensor(
+                    np.concatenate(codes[part], axis=1),
+                    np.concatenate(scales[part], axis=1),
+                    np.float32(1),
+                    self.config.format,
+                )
+                for codes, scales in ((self.a_codes, a_scales), (self.b_codes, b_scales))
+            )
+            c = self.c[begin].view(np.float32)
+            results.append(golden.accumulate(a, b, c, numerics="exact").view(np.uint32))
+        return results
+
+
+def check_depth(config: TensorCoreConfig, depth: int) -> None:
+    """Check that no GEMM of this depth can make the accumulators of an exact core overflow.
+
+    Raises
+    ------
+    InputError
+        It is deeper than the core was made for.
+    """
+    if config.largest_steps is not None and depth > config.largest_steps * config.depth:
+        raise InputError(
+            f"K = {depth}: {config.name} accumulates exactly up to K = {config.largest_depth};"
+            " raise its 'largest_depth' or cut the GEMM along K"
+        )
 
 
 def _padded(values: NDArray[np.uint8], rows: int, columns: int) -> NDArray[np.uint8]:
@@ -129,8 +180,14 @@ def schedule(
         Operands, (M, K) and (N, K).
     c
         Addend in the core's units, (M, N); zero if absent.
+
+    Raises
+    ------
+    InputError
+        The core accumulates exactly, but not so deep.
     """
     m, k = a.codes.shape
+    check_depth(config, k)
     n = b.codes.shape[0]
     depth, groups, rows, columns = config.depth, config.groups, config.rows, config.columns
     tiles_m, tiles_n, steps_k = -(-m // rows), -(-n // columns), -(-k // depth)
@@ -243,4 +300,6 @@ def random_steps(config: TensorCoreConfig, count: int, rng: np.random.Generator)
     first = rng.random(count) < np.repeat(rng.choice([0.95, 0.3], count // 32 + 1), 32)[:count]
     last = rng.random(count) < 0.8
     first[: config.interleave] = last[-1:] = True
+    if config.largest_steps is not None:
+        first[:: config.largest_steps] = True
     return Steps(config, a_codes, a_scales, b_codes, b_scales, c, first, last)

@@ -87,6 +87,8 @@ class Stimulus:
     def steps(self, config: TensorCoreConfig, block_format: str) -> list[Steps]:
         """Steps of each stream: tiles of a GEMM of its own, quantised to ``block_format``, each with all of K.
 
+        An operand that has no tags there is quantised to ``nvfp4``.
+
         C is drawn too, with a standard deviation of a thousand units of the core. Streams have tensors of their own
         since a tensor's scale shifts all its block scales alike.
         """
@@ -109,8 +111,8 @@ class Stimulus:
         c = np.float32(1000) * tensors.generate("gaussian", (config.rows, columns), seeds[2])
         return schedule(
             config,
-            _top(self._quantized(a, block_format, seeds[3]), config.rows),
-            _top(self._quantized(b, block_format, seeds[4]), columns),
+            _top(self._quantized(a, block_format if config.tagged("a") else "nvfp4", seeds[3]), config.rows),
+            _top(self._quantized(b, block_format if config.tagged("b") else "nvfp4", seeds[4]), columns),
             c,
         )
 
@@ -127,5 +129,5 @@ def _top(tensor: golden.QuantizedTensor, rows: int) -> golden.QuantizedTensor:
 
 
 def e1m2_share(steps: Sequence[Steps]) -> float:
-    """Share of E1M2 blocks in A."""
-    return float(np.mean(np.concatenate([some.a_scales.ravel() >> 7 for some in steps])))
+    """Share of E1M2 blocks in B, the operand that has them wherever there are any."""
+    return float(np.mean(np.concatenate([some.b_scales.ravel() >> 7 for some in steps])))

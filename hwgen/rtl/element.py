@@ -8,10 +8,11 @@ from amaranth.lib.wiring import In, Out
 from hwgen.config import TensorCoreConfig
 from hwgen.rtl.accumulate import FP32, Accumulate
 from hwgen.rtl.dot import DotProduct
+from hwgen.rtl.exact import ExactAccumulate, exact_controls
 from hwgen.rtl.hierarchy import Block, add_child
 from hwgen.rtl.lanes import lanes
 from hwgen.rtl.operand import operand_layout
-from hwgen.rtl.scale import ScaleProduct, TermExponents, terms_layout
+from hwgen.rtl.scale import ScaleProduct, TermExponents, TermPlaces, terms_layout
 
 __all__ = ["Element"]
 
@@ -27,6 +28,10 @@ class Element(Block):
                                                                                                ^--------------+
 
         [accumulate] holds (aligned), (total) and (normal).
+
+    With exact numerics the accumulator is not the result; it comes before, and nothing goes back::
+
+        terms, c, first --> [exact accumulate: (aligned), sum, (total), (normal)] --> result
 
     Registers in parentheses; each but ``result`` only where the pipeline has it. Everything but the lanes
     arrives behind ``sums``: the scales are shared by a whole row, the core delays them once for all.
@@ -52,15 +57,17 @@ class Element(Block):
         Load the ``sums`` register; only where the pipeline has it.
     enable_terms : In(1)
         Load the ``terms`` register; only where the pipeline has it.
+    enable_aligned, enable_sum, enable_total, enable_normal, complete : In(1)
+        Of `ExactAccumulate`; only with exact numerics, and each only where that has it.
     enter : In(1)
         A step enters the loop; else its slot goes round as it is. Only where T > 1.
     enable_result : In(1)
         Load the result register and the others of the loop; for the step that is in the ``terms`` register
-        (or at the inputs).
+        (or at the inputs); with exact numerics for the one whose result is to come.
     result : Out(32)
         FP32 result in the last slot; with T = 1, of the last step loaded.
     latency : int
-        Registers from the lanes to the result, 1 to 6.
+        Registers from the lanes to the result, 1 to 7.
     """
 
     module_name = "element"
@@ -79,6 +86,8 @@ class Element(Block):
         for register in ("sums", "terms"):
             if register in config.pipeline:
                 members[f"enable_{register}"] = In(1)
+        if config.exact:
+            members |= {name: In(1) for name in exact_controls(config)}
         if config.interleave > 1:
             members["enter"] = In(1)
         super().__init__(config, members)
@@ -86,15 +95,15 @@ class Element(Block):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         config, how = self.config, lanes(self.config)
-        exponents = add_child(m, platform, "exponents", TermExponents, config)
+        exponents = add_child(m, platform, "exponents", TermPlaces if config.exact else TermExponents, config)
         computed = Signal(terms_layout(config))
         m.d.comb += [
             exponents.a.eq(self.a.scales),
             exponents.b.eq(self.b.scales),
-            computed.exponent.eq(exponents.exponent),
-            computed.active.eq(exponents.active),
             computed.nan.eq(self.a.nan | self.b.nan),
         ]
+        if not config.exact:
+            m.d.comb += [computed.exponent.eq(exponents.exponent), computed.active.eq(exponents.active)]
         for group in range(config.groups):
             dot = add_child(m, platform, f"dot{group}", DotProduct, config)
             scale = add_child(m, platform, f"scale{group}", ScaleProduct, config)
@@ -113,7 +122,9 @@ class Element(Block):
                 term.sign.eq(scale.sign),
                 term.magnitude.eq(scale.magnitude),
             ]
-            if config.groups > 1:
+            if config.exact:
+                m.d.comb += term.place.eq(exponents.places[group])
+            elif config.groups > 1:
                 m.d.comb += term.distance.eq(exponents.distances[group])
             for side, operand in (("a", self.a), ("b", self.b)):
                 if how.word_width(side):
@@ -129,14 +140,21 @@ class Element(Block):
                 with m.If(self.first):
                     m.d.sync += c.eq(self.c)
 
-        accumulate = add_child(m, platform, "accumulate", Accumulate, config)
+        accumulate = add_child(m, platform, "accumulate", ExactAccumulate if config.exact else Accumulate, config)
         result = Signal(FP32, reset_less=True)
-        if config.interleave > 1:
+        addend = c
+        if config.exact:
+            m.d.comb += accumulate.first.eq(first)
+            for name in exact_controls(config):
+                m.d.comb += getattr(accumulate, name).eq(getattr(self, name))
+        elif config.interleave > 1:
             m.d.comb += [accumulate.enter.eq(self.enter), accumulate.enable.eq(self.enable_result)]
-            first &= self.enter
+            addend = Mux(first & self.enter, c, result)
+        else:
+            addend = Mux(first, c, result)
         m.d.comb += [
             accumulate.terms.eq(terms),
-            accumulate.c.eq(Mux(first, c, result)),
+            accumulate.c.eq(addend),
             self.result.eq(result),
         ]
         with m.If(self.enable_result):

@@ -13,7 +13,15 @@ from hwgen.rtl.hierarchy import Block
 from hwgen.rtl.lanes import lanes
 from hwgen.rtl.operand import scale_layout
 
-__all__ = ["EXPONENT_BITS", "EXPONENT_OFFSET", "ScaleProduct", "TermExponents", "term_width", "terms_layout"]
+__all__ = [
+    "EXPONENT_BITS",
+    "EXPONENT_OFFSET",
+    "ScaleProduct",
+    "TermExponents",
+    "TermPlaces",
+    "term_width",
+    "terms_layout",
+]
 
 EXPONENT_BITS = 5
 """Width of a term's exponent: the sum of two scale exponents with folds, 0..30."""
@@ -33,7 +41,13 @@ def terms_layout(config: TensorCoreConfig) -> data.StructLayout:
     ``terms[g]``: sign and magnitude of T_g and its ``distance`` below the largest term exponent;
     ``exponent``: that largest exponent, offset by 12; ``active``: at least one block has two
     scales other than zero; ``nan``: some scale is NaN.
+
+    With exact numerics nothing depends on the largest exponent: ``terms[g]`` has sign, magnitude and ``place``, its
+    own exponent offset by 12, and there is ``nan``.
     """
+    if config.exact:
+        term = data.StructLayout({"sign": 1, "magnitude": term_width(config), "place": EXPONENT_BITS})
+        return data.StructLayout({"terms": data.ArrayLayout(term, config.groups), "nan": 1})
     fields: dict[str, object] = {"sign": 1, "magnitude": term_width(config)}
     if config.groups > 1:
         fields["distance"] = EXPONENT_BITS
@@ -163,4 +177,36 @@ class TermExponents(Block):
         if self.config.groups > 1:
             for group, exponent in enumerate(exponents):
                 m.d.comb += self.distances[group].eq(self.exponent - exponent)
+        return m
+
+
+class TermPlaces(Block):
+    """Exponents of the terms of one step, each for itself: how far it is shifted into a fixed-point accumulator.
+
+    Parameters
+    ----------
+    config
+        Gives the number of groups.
+
+    Attributes
+    ----------
+    a, b : In(ArrayLayout(scale_layout(), G))
+        Decoded block scales of the row of A and the row of B.
+    places : Out(ArrayLayout(5, G))
+        E_g + 12; of no meaning where a scale is zero, as is then the term.
+    latency : int
+        0, combinational.
+    """
+
+    module_name = "term_exponents"
+
+    def __init__(self, config: TensorCoreConfig) -> None:
+        scales = data.ArrayLayout(scale_layout(), config.groups)
+        places = data.ArrayLayout(EXPONENT_BITS, config.groups)
+        super().__init__(config, {"a": In(scales), "b": In(scales), "places": Out(places)})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        for group in range(self.config.groups):
+            m.d.comb += self.places[group].eq(self.a[group].exponent + self.b[group].exponent)
         return m

@@ -11,6 +11,7 @@ from amaranth.lib.wiring import In, Out
 
 from hwgen.config import LOOP_REGISTERS, TensorCoreConfig
 from hwgen.rtl.element import Element
+from hwgen.rtl.exact import exact_registers
 from hwgen.rtl.hierarchy import Block, add_child
 from hwgen.rtl.operand import codes_layout, decoder, operand_layout, scale_code_width
 
@@ -85,6 +86,13 @@ class TensorCore(Block):
     gap costs nothing but its own cycles. Only when a result with ``last`` is still on its way it moves on
     without a step: bubbles, which change no slot, carry the result out and then bring the slots back to their
     places. A step that comes meanwhile has to wait, at most T - 1 cycles.
+
+    With exact numerics T is 1, whatever the pipeline. The accumulators, ``sum``, are not the results, which are
+    rounded behind them::
+
+        step --> ... --> (terms) --> (aligned) --> sum --> (total) --> (normal) --> result, where ``last`` is set
+
+    A step without ``first`` behind one with ``last`` goes on with the sum as it is, not as it was rounded.
 
     Parameters
     ----------
@@ -165,8 +173,12 @@ class TensorCore(Block):
         if "terms" in config.pipeline:
             valid, last = _delayed(m, accept, valid, last, "terms")
         enter, rotate, leaving = valid, advance & valid, valid & last
+        controls: dict[str, Value] = {}
         if config.interleave > 1:
             enter, rotate, leaving = self._ring(m, advance, accept, valid, last)
+        elif config.exact:
+            controls, leaving = self._line(m, advance, valid, last)
+            rotate = advance & leaving
         with m.If(advance):
             m.d.sync += waiting.eq(leaving)
 
@@ -202,7 +214,29 @@ class TensorCore(Block):
                     m.d.comb += element.enable_terms.eq(accept & enable_terms)
                 if config.interleave > 1:
                     m.d.comb += element.enter.eq(enter)
+                for name, control in controls.items():
+                    m.d.comb += getattr(element, name).eq(control)
         return m
+
+    def _line(self, m: Module, advance: Value, valid: Value, last: Value) -> tuple[dict[str, Value], Value]:
+        """Control of exact accumulation.
+
+        Returns what each element is told, see `hwgen.rtl.exact.exact_controls`, and whether a result leaves.
+        """
+        controls: dict[str, Value] = {}
+        for register in exact_registers(self.config):
+            controls[f"enable_{register}"] = advance & valid
+            if register == "aligned":
+                valid, last = _delayed(m, advance, valid, last, register)
+                continue
+            # From the accumulator on only results move.
+            leaving = valid & last if register == "sum" else valid
+            valid = Signal(name=f"{register}_last")
+            with m.If(advance):
+                m.d.sync += valid.eq(leaving)
+            if register == "sum":
+                controls["complete"] = valid
+        return controls, valid
 
     def _ring(
         self, m: Module, advance: Value, accept: Signal, valid: Value, last: Value

@@ -82,8 +82,8 @@ def _single_pass(cxxrtl: str) -> str:
     for index, module in enumerate(modules[1:], start=1):
         if "posedge_p_clk" in module:
             module = module.replace("prev_p_clk = p_clk;", "")
-            # Registers are assigned one block deeper.
-            for name in set(re.findall(r"(?m)^\t(\w+)\.next\b", module)):
+            # Registers are assigned one block deeper; so is what a submodule hands over.
+            for name in set(re.findall(r"(?m)^\t(?:\t(?=\w+\.next = cell_))?(\w+)\.next\b", module)):
                 module = re.sub(rf"\bwire<(\d+)> {name};", rf"net<\1> {name};", module)
             modules[index] = module
         else:

@@ -73,6 +73,15 @@ def test_simulate_any_shape(run, tmp_path: Path, shape: tuple[int, int, int]) ->
     assert found["utilisation"] == pytest.approx(m * n * k / (found["cycles"] * 32))
 
 
+def test_simulate_exact_numerics(run, tmp_path: Path) -> None:
+    config = _tiny(tmp_path, numerics="exact")
+    arguments = ("--config", config, "--m", 2, "--n", 3, "--k", 200, "--tensors", "heavy-tailed", "--gaps", 0.2)
+    status, out, err = run("simulate", *arguments, "--stalls", 0.2, "--engine", "python", "--json")
+    assert (status, err) == (0, "")
+    found = json.loads(out)
+    assert (found["outputs"], found["mismatches"]) == (6, 0)
+
+
 def test_simulate_files_with_gaps_and_stalls(run, tmp_path: Path) -> None:
     generator = np.random.default_rng(7)
     a = generator.standard_normal((3, 40)).astype(np.float32)
@@ -148,6 +157,9 @@ BAD = [
     (("synth", "--clock", "nan"), "--clock nan"),
     (("synth", "--jobs", "0"), "--jobs 0"),
     (("compare", "--config", "large"), "unknown configuration 'nvfp4-large'"),
+    (("simulate", "--config", "exact.toml", "--k", "4100", "--m", "1", "--n", "1"), "K = 4112: .* up to K = 4096"),
+    (("compare", "--config", "exact.toml"), "'exact.toml': stands for both formats here; leave 'format' out"),
+    (("compare", "--config", "absent.toml"), "'absent.toml': No such file"),
     (("compare", "--config", "small", "--baseline", "nvfp4-small"), "--config names both designs"),
     (("compare", "--backend", "magic"), "--backend 'magic': joblib knows"),
     (("compare", "--time-limit", "inf"), "--time-limit inf"),
@@ -174,6 +186,8 @@ BAD = [
 def test_bad_input_is_one_line_and_status_2(run, tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
     (tmp_path / "bad.toml").write_text("rows = = 4")
     (tmp_path / "odd.toml").write_text('format = "nvfp4"\nrowz = 4')
+    exact = 'format = "nvfp4"\nrows = 1\ncolumns = 1\ngroups = 1\nnumerics = "exact"\nlargest_depth = 4096\n'
+    (tmp_path / "exact.toml").write_text(exact)
     (tmp_path / "junk.npy").write_bytes(bytes(range(256)))
     (tmp_path / "empty.lib").write_text("library (none) { }")
     np.save(tmp_path / "good.npy", np.ones((2, 16), np.float32))

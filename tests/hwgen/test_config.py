@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from hwgen.config import DOTS, NAMED, PIPELINE_REGISTERS, TensorCoreConfig, named, resolve
+from hwgen.config import DOTS, NAMED, PIPELINE_REGISTERS, TensorCoreConfig, named, resolve, resolve_pair
 from hwgen.errors import InputError
 from hwgen.rtl.lanes import LANES
 
@@ -58,6 +58,38 @@ def test_latency_and_interleave(pipeline, latency, interleave):
     assert (config.latency, config.interleave) == (latency, interleave)
 
 
+@pytest.mark.parametrize("pipeline", [(), ("operands", "terms"), PIPELINE_REGISTERS])
+def test_exact_cores_have_an_accumulator_besides_and_no_interleaving(pipeline):
+    config = TensorCoreConfig(**GOOD, pipeline=pipeline, numerics="exact")
+    assert (config.latency, config.interleave) == (len(pipeline) + 2, 1)
+
+
+def test_largest_steps():
+    assert TensorCoreConfig(**GOOD).largest_steps is None
+    assert TensorCoreConfig(**GOOD, numerics="exact").largest_steps == 1366  # of 48
+    assert TensorCoreConfig(**GOOD, numerics="exact", largest_depth=4800).largest_steps == 100
+
+
+@pytest.mark.parametrize(
+    ("numerics", "fields"),
+    [
+        ("exact", {"fraction_bits": 39}),
+        ("exact", {"rounding": "nearest_even"}),
+        ("blackwell", {"largest_depth": 4096}),
+    ],
+)
+def test_fields_without_a_meaning_are_refused(numerics, fields):
+    (field,) = fields
+    refused(f"{field} = ", f"numerics = '{numerics}'", "leave it out", numerics=numerics, **fields)
+
+
+def test_only_fields_with_a_meaning_are_told():
+    assert not {"numerics", "largest_depth"} & set(TensorCoreConfig(**GOOD).as_dict())
+    told = TensorCoreConfig(**GOOD, numerics="exact").as_dict()
+    assert (told["numerics"], told["largest_depth"]) == ("exact", 65536)
+    assert not {"fraction_bits", "rounding"} & set(told)
+
+
 def test_pipeline_has_one_order():
     configs = {TensorCoreConfig(**GOOD, pipeline=p) for p in (("terms", "operands"), ("operands", "terms"))}
     assert len(configs) == 1
@@ -88,6 +120,7 @@ def test_good_names(name):
         ("dot", ("merged", "signed", "significand", "multiplier", "e2m2")),
         ("tags", ("both", "weights")),
         ("rounding", ("toward_zero", "nearest_even")),
+        ("numerics", ("blackwell", "exact")),
     ],
 )
 @pytest.mark.parametrize("value", ["", "NVFP4", "nearest", None, 1, ["folded"]])
@@ -115,6 +148,13 @@ def test_unknown_pipeline_register(register):
     refused("pipeline = ", repr(register), *PIPELINE_REGISTERS, pipeline=["terms", register])
 
 
+def test_range_of_the_largest_depth():
+    for value in (4096, 1 << 24):
+        assert TensorCoreConfig(**GOOD, numerics="exact", largest_depth=value).largest_depth == value
+    for value in (4095, (1 << 24) + 1, -4096, True, 65536.0, "65536", None):
+        refused(f"largest_depth = {value!r}", "4096", "16777216", numerics="exact", largest_depth=value)
+
+
 def test_e2m2_needs_tagged_blocks():
     refused("dot = 'e2m2'", "merged", format="nvfp4", dot="e2m2")
     refused("dot = 'e2m2'", "merged", dot="e2m2", tags="weights")
@@ -133,11 +173,12 @@ def test_every_micro_architecture_has_a_name():
 
 
 def test_named_configurations():
-    assert set(NAMED) == {"nvfp4-small", "mixfp4-small", "nvfp4-blackwell", "mixfp4-blackwell"}
+    kinds = {"nvfp4": ("nvfp4", "nvfp4"), "mixfp4": ("mixfp4", "mixfp4"), "mixfp4-weights": ("nvfp4", "mixfp4")}
+    assert set(NAMED) == {f"{kind}-{size}" for kind in kinds for size in ("small", "blackwell")}
     for name, config in NAMED.items():
         assert named(name) is resolve(name) is config
         assert config.name == name
-        assert config.format == name.split("-")[0]
+        assert tuple(map(config.operand_format, "ab")) == kinds[name.rpartition("-")[0]]
         assert config.macs_per_step == (256 if "small" in name else 4096)
 
 
@@ -179,6 +220,8 @@ def test_every_field_comes_from_the_file(written):
         "x", "mixfp4", 3, 5, 2, dot="e2m2", fraction_bits=39, rounding="nearest_even", pipeline=("sums", "normal")
     )
     assert resolve(str(written(table(**config.as_dict())))) == config
+    exact = TensorCoreConfig("x", "nvfp4", 3, 5, 2, pipeline=("sums",), numerics="exact", largest_depth=5000)
+    assert resolve(str(written(table(**exact.as_dict())))) == exact
 
 
 def test_name_is_the_stem_unless_given(written):
@@ -227,3 +270,31 @@ def test_file_that_cannot_be_read(tmp_path):
         with pytest.raises(InputError) as caught:
             resolve(f"{path}/" if path is tmp_path else str(path))
         check(str(caught.value), (repr(str(path)),))
+
+
+def test_pair_of_a_size():
+    assert resolve_pair("small") == (NAMED["nvfp4-small"], NAMED["mixfp4-small"])
+
+
+def test_pair_of_a_file(written):
+    fields = {"rows": 2, "columns": 3, "groups": 1, "numerics": "exact"}
+    nvfp4, mixfp4 = resolve_pair(str(written(table(**fields))))
+    assert nvfp4 == TensorCoreConfig("nvfp4-my-core", "nvfp4", **fields)
+    assert mixfp4 == TensorCoreConfig("mixfp4-my-core", "mixfp4", **fields)
+    assert resolve_pair(str(written(table(**fields, name="own"))))[1].name == "mixfp4-own"
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        (GOOD, ("stands for both formats", "leave 'format' out")),
+        ({"rows": 2, "columns": 3}, ("key 'groups' is missing",)),
+        ({"rows": 2, "columns": 3, "groups": 1, "dot": "e2m2"}, ("dot = 'e2m2'", "merged")),
+        ({"rows": 2, "columns": 3, "groups": 1, "size": 1}, ("unknown key 'size'",)),
+    ],
+)
+def test_bad_pairs(fields, words, written):
+    path = written(table(**fields))
+    with pytest.raises(InputError) as caught:
+        resolve_pair(str(path))
+    check(str(caught.value), (repr(str(path)), *words))

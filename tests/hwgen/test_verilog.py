@@ -31,6 +31,8 @@ TINY = TensorCoreConfig("tiny", "mixfp4", rows=1, columns=2, groups=3, pipeline=
 
 PIPELINED = TensorCoreConfig("nvfp4-deep", "nvfp4", rows=2, columns=2, groups=1, pipeline=PIPELINE_REGISTERS)
 
+EXACT = dataclasses.replace(PIPELINED, name="nvfp4-exact", numerics="exact")
+
 named = pytest.mark.parametrize("config", NAMED.values(), ids=NAMED)
 
 
@@ -53,6 +55,12 @@ def generated(tmp_path_factory):
 def pipelined(tmp_path_factory):
     """Verilog and manifest of a core with every register."""
     return verilog.write(PIPELINED, tmp_path_factory.mktemp("pipelined"))
+
+
+@pytest.fixture(scope="module")
+def exact(tmp_path_factory):
+    """Verilog and manifest of a core that accumulates exactly, with every register."""
+    return verilog.write(EXACT, tmp_path_factory.mktemp("exact"))
 
 
 def load(paths):
@@ -179,6 +187,29 @@ def test_registers_of_a_whole_pipeline(pipelined):
     )
 
 
+def test_registers_of_exact_accumulation(exact):
+    """As above; those behind the accumulator load results alone."""
+    text = exact[0].read_text("ascii")
+    processes = re.findall(r"always @\(posedge clk\)\n((?:    .*\n)+)", text)
+    assert len(processes) == text.count("always")
+    assert all("if (" in process for process in processes)
+    reset = [re.search(r"(\w+) <=", process)[1] for process in processes if "if (rst)" in process]
+    # Yosys calls sum_last by the name it has at an element.
+    line = ["aligned_valid", "element0_0_complete", "total_last", "normal_last"]
+    assert sorted(reset) == sorted([*line, "operands_valid", "result__valid", "sums_valid", "terms_valid"])
+    bodies = modules_of(text)
+    assert [name for name, body in bodies.items() if re.search(r"\brst\b", body)] == [EXACT.identifier]
+    words = {
+        name: sorted(re.findall(rf"^    if \(enable_{name}\) (?:if \(first\) )?(\w+) <=", text, re.M))
+        for name in ("aligned", "total", "normal")
+    }
+    assert words == {
+        "aligned": ["aligned_first", "aligned_nan", "aligned_sum"],
+        "total": ["total_beneath", "total_c", "total_nan", "total_sum"],
+        "normal": ["normal_increment", "normal_magnitude", "normal_sign"],
+    }
+
+
 def test_part_of_a_core_has_plain_names():
     text = verilog.verilog(verilog.design(DotProduct, TINY, "dot"))
     assert re.findall(r"^module (\w+)\(.*\);$", text, re.M) == ["dot"]
@@ -221,6 +252,8 @@ def test_verilator_lint_of_parts():
         {"groups": 1, "pipeline": PIPELINE_REGISTERS},
         {"dot": "e2m2", "rounding": "nearest_even", "pipeline": ("sums", "aligned", "normal")},
         {"format": "nvfp4", "fraction_bits": 39, "pipeline": ("operands", "terms", "total")},
+        {"numerics": "exact", "pipeline": PIPELINE_REGISTERS},
+        {"format": "nvfp4", "groups": 1, "numerics": "exact", "largest_depth": 5000},
     ],
 )
 def test_lint_of_other_configurations(changes, tmp_path):
@@ -260,6 +293,18 @@ def test_manifest_of_interleaved_tiles(pipelined):
     rules = " ".join(manifest["stream_rules"])
     for words in ("the first 4 steps after reset", "4 accumulators take turns", "valid 7 cycles after", "3 cycles"):
         assert words in rules
+
+
+def test_manifest_of_exact_accumulation(exact):
+    manifest = load(exact)
+    assert TensorCoreConfig(**manifest["configuration"]) == EXACT
+    assert (manifest["latency"], manifest["interleave"]) == (8, 1)
+    assert "begin a new sum with c" in fields_of(manifest, "step__payload")["first"]["meaning"]
+    assert set(manifest["numerics"]) == {"groups", "largest_depth", "contract"}
+    contract = " ".join(manifest["numerics"]["contract"])
+    assert "added exactly and rounded once to nearest, ties to even" in contract
+    assert "emax" not in contract
+    assert "at most 4096 steps, from first to last" in " ".join(manifest["stream_rules"])
 
 
 def test_manifest_without_a_design(generated):
@@ -355,11 +400,12 @@ def test_manifest_offsets_are_those_of_the_layouts(config, generated):
                 assert bits(layout, field, path, index) == mask
 
 
-def test_only_nvfp4_ignores_the_tag(generated):
+@pytest.mark.parametrize("side", ["a", "b"])
+def test_only_nvfp4_ignores_the_tag(generated, side):
     for name, config in NAMED.items():
-        meaning = fields_of(load(generated[name]), "step__payload")["a.scales"]["meaning"]
-        assert ("bit 7 is ignored" in meaning) == (not config.block_format.tagged)
-        assert ("bit 7 selects" in meaning) == config.block_format.tagged
+        meaning = fields_of(load(generated[name]), "step__payload")[f"{side}.scales"]["meaning"]
+        assert ("bit 7 is ignored" in meaning) == (not config.tagged(side))
+        assert ("bit 7 selects" in meaning) == config.tagged(side)
 
 
 # Files that cannot be written
@@ -497,7 +543,9 @@ def vectors(config, m, n, k):
     random = np.random.default_rng(config.groups)
     spread = np.exp2(random.integers(-6, 7, (m + n, k // BLOCK_SIZE))).repeat(BLOCK_SIZE, axis=1)
     x = random.standard_normal((m + n, k)) * spread
-    a, b = (golden.quantize(rows, config.format) for rows in (x[:m], x[m:]))
+    a, b = (
+        golden.quantize(x[rows], config.operand_format(side)) for side, rows in (("a", slice(m)), ("b", slice(m, None)))
+    )
     exponents = np.exp2(random.integers(-40, 40, (m, n)))
     c = (random.standard_normal((m, n)) * exponents).astype(np.float32)
     steps = schedule(config, a, b, c)
@@ -576,3 +624,7 @@ def test_testbench_from_the_manifest(name, size, tmp_path):
 def test_testbench_from_the_manifest_of_interleaved_tiles(pipelined, tmp_path):
     """Seven tiles, four at a time: one turn is empty."""
     check_testbench(PIPELINED, pipelined, (14, 2, 96), tmp_path)
+
+
+def test_testbench_from_the_manifest_of_exact_accumulation(exact, tmp_path):
+    check_testbench(EXACT, exact, (14, 2, 96), tmp_path)

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from hwgen.config import LOOP_REGISTERS, TensorCoreConfig
+from hwgen.errors import InputError
 from hwgen.rtl.tensor_core import step_layout
 from sim import golden, tensors
-from sim.steps import gather, random_steps, schedule
+from sim.steps import Steps, gather, random_steps, schedule
 
 CONFIG = TensorCoreConfig("x", "mixfp4", 3, 2, 2)
 
@@ -137,3 +138,64 @@ def test_random_steps_reach_the_corners():
     assert chains.max() > 8
     assert 0.01 < np.mean(results == 0) < 0.2
     assert 0.01 < np.mean(results == 0x7FFFFFFF) < 0.2
+
+
+def exact(config=CONFIG, **fields):
+    return dataclasses.replace(config, numerics="exact", pipeline=(), **fields)
+
+
+@pytest.mark.parametrize(("m", "n", "k"), [(3, 2, 32), (7, 5, 80)])
+def test_exact_results_are_those_of_the_whole_gemm(m, n, k):
+    a, b = (golden.quantize(tensors.generate("heavy-tailed", (rows, k), rows), "mixfp4") for rows in (m, n))
+    c = tensors.generate("gaussian", (m, n), 9)
+    got = gather(exact(), schedule(exact(), a, b, c).expected(), m, n)
+    np.testing.assert_array_equal(got, golden.accumulate(a, b, c, numerics="exact").view(np.uint32))
+
+
+def test_exact_results_within_a_tile_leave_its_sum_alone():
+    ones = golden.quantize(np.ones((1, 96), np.float32), "nvfp4")
+    config = TensorCoreConfig("x", "nvfp4", 1, 1, 2, numerics="exact")
+    small = np.full((1, 1), 2.0**-30, np.float32)
+    steps = schedule(config, ones, ones, small)
+    block = golden.accumulate(ones, ones, None, numerics="exact") / 3
+    always = dataclasses.replace(steps, last=np.ones(3, bool)).expected().view(np.float32).ravel()
+    np.testing.assert_array_equal(always, (block * [1, 2, 3]).ravel().astype(np.float32))
+    # Rounded to what the first two results show, the sum would have lost C by now.
+    minus = dataclasses.replace(ones, codes=ones.codes ^ 8)
+    there, back = schedule(config, ones, ones, small), schedule(config, minus, ones)
+    both = [
+        np.concatenate([getattr(part, field.name) for part in (there, back)]) for field in dataclasses.fields(there)[1:]
+    ]
+    round_trip = dataclasses.replace(Steps(config, *both), first=np.arange(6) == 0, last=np.ones(6, bool))
+    assert round_trip.expected()[-1].item() == small.view(np.uint32).item()
+
+
+def test_exact_cores_without_tags_do_not_read_them():
+    config = exact(TensorCoreConfig("x", "nvfp4", 2, 2, 1))
+    steps = drawn(50, 4, config)
+    clear = dataclasses.replace(steps, a_scales=steps.a_scales & 0x7F, b_scales=steps.b_scales & 0x7F)
+    assert (steps.a_scales > 0x7F).any()
+    np.testing.assert_array_equal(steps.expected(), clear.expected())
+
+
+def test_random_steps_are_no_longer_than_an_exact_core_allows():
+    config = exact(TensorCoreConfig("x", "nvfp4", 1, 1, 8), largest_depth=4096)
+    assert config.largest_steps == 32
+    steps = drawn(20_000, 0, config)
+    assert np.diff(np.flatnonzero(steps.first)).max() <= 32
+
+
+@pytest.mark.parametrize("depth", [4096, 4112, 5000, 5024])
+def test_depth_that_an_exact_core_allows(depth):
+    """Up to the largest, or what whole steps make of it."""
+    config = exact(TensorCoreConfig("x", "nvfp4", 1, 1, 4), largest_depth=5000)
+    q = golden.quantize(np.ones((1, -(-depth // 16) * 16), np.float32), "nvfp4")
+    assert len(schedule(config, q, q)) <= config.largest_steps == 79
+
+
+def test_depth_that_an_exact_core_does_not_allow():
+    config = exact(TensorCoreConfig("x", "nvfp4", 1, 1, 4), largest_depth=5000)
+    q = golden.quantize(np.ones((1, 5072), np.float32), "nvfp4")
+    with pytest.raises(InputError, match="K = 5072: x accumulates exactly up to K = 5000; raise its 'largest_depth'"):
+        schedule(config, q, q)
+    schedule(TensorCoreConfig("x", "nvfp4", 1, 1, 4), q, q)

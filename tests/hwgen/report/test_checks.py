@@ -14,12 +14,20 @@ from hwgen.synth.yosys import RECIPES
 
 pytestmark = pytest.mark.xdist_group("measurement")
 CELLS = library.load(libraries.path("generic7"))
-CONFIG = TensorCoreConfig("x", "mixfp4", rows=1, columns=1, groups=1, pipeline=("operands", "terms", "total"))
+CONFIGS = [
+    TensorCoreConfig("x", "mixfp4", 1, 1, 1, pipeline=("operands", "terms", "total"), numerics=numerics)
+    for numerics in ("blackwell", "exact")
+]
+
+
+@pytest.fixture(scope="module", params=CONFIGS, ids=lambda config: config.numerics)
+def config(request: pytest.FixtureRequest) -> TensorCoreConfig:
+    return request.param
 
 
 @pytest.fixture(scope="module")
-def mapped() -> dict[str, Any]:
-    design = Design(CONFIG, TensorCore)
+def mapped(config: TensorCoreConfig) -> dict[str, Any]:
+    design = Design(config, TensorCore)
     bodies = Flow(CELLS).synthesise(design.plan([RECIPES["area"]], [0]), "synthesis")
     return design.assembled(bodies, {module: RECIPES["area"] for _, module, _, _ in bodies}, 0, CELLS)
 
@@ -35,20 +43,39 @@ def _tied(mapped: dict[str, Any], port: str, value: str) -> Netlist:
     return link(modules, "tensor_core", CELLS)
 
 
-def test_a_sound_netlist_passes(mapped: dict[str, Any]) -> None:
+def test_a_sound_netlist_passes(mapped: dict[str, Any], config: TensorCoreConfig) -> None:
     netlist = link(mapped, "tensor_core", CELLS)
-    assert check_control(netlist, CONFIG) > 500
-    assert check_core(netlist, CONFIG, 1000) >= 1500
+    assert check_control(netlist, config) > 500
+    assert check_core(netlist, config, 1000) >= 1500
 
 
 @pytest.mark.parametrize(("port", "value"), [("result__ready", "1"), ("rst", "0"), ("step__valid", "1")])
-def test_a_netlist_that_lost_its_control_is_caught(mapped: dict[str, Any], port: str, value: str) -> None:
+def test_a_netlist_that_lost_its_control_is_caught(
+    mapped: dict[str, Any], config: TensorCoreConfig, port: str, value: str
+) -> None:
     with pytest.raises(ToolError, match="under gaps, stalls and resets"):
-        check_control(_tied(mapped, port, value), CONFIG)
+        check_control(_tied(mapped, port, value), config)
 
 
-def test_a_netlist_that_says_it_takes_no_steps_is_caught(mapped: dict[str, Any]) -> None:
+def test_a_netlist_that_says_it_takes_no_steps_is_caught(mapped: dict[str, Any], config: TensorCoreConfig) -> None:
     modules = copy.deepcopy(mapped)
     modules["tensor_core"]["ports"]["step__ready"]["bits"] = ["0"]
     with pytest.raises(ToolError, match="takes no steps"):
-        check_control(link(modules, "tensor_core", CELLS), CONFIG)
+        check_control(link(modules, "tensor_core", CELLS), config)
+
+
+@pytest.mark.parametrize("config", CONFIGS[1:], indirect=True, ids=["exact"])
+@pytest.mark.parametrize("net", ["sum", "c_held", "nan_seen"])
+def test_an_exact_accumulator_that_lost_a_bit_is_caught(
+    net: str, mapped: dict[str, Any], config: TensorCoreConfig
+) -> None:
+    modules = copy.deepcopy(mapped)
+    accumulate = modules["accumulate"]
+    lost = accumulate["netnames"][net]["bits"][0]
+    for cell in accumulate["cells"].values():
+        pins = CELLS.cells[cell["type"]].pins
+        for name, bits in cell["connections"].items():
+            if pins[name].direction == "input":
+                bits[:] = ["0" if bit == lost else bit for bit in bits]
+    with pytest.raises(ToolError, match="differs from the golden model"):
+        check_core(link(modules, "tensor_core", CELLS), config, 1000)

@@ -7,7 +7,7 @@ import pytest
 
 from hwgen.config import TensorCoreConfig
 from hwgen.rtl.operand import scale_layout
-from hwgen.rtl.scale import ScaleProduct, TermExponents, term_width
+from hwgen.rtl.scale import ScaleProduct, TermExponents, TermPlaces, term_width
 
 
 @pytest.mark.parametrize("form", ["nvfp4", "mixfp4"])
@@ -71,3 +71,20 @@ def test_term_exponents(groups, evaluate):
         if groups > 1:
             distances = [outputs["distances"] >> 5 * g & 31 for g in range(groups)]
             assert distances == [max(sums) - each for each in sums]
+
+
+@pytest.mark.parametrize("groups", [1, 3])
+def test_term_places(groups, evaluate):
+    config = TensorCoreConfig("x", "mixfp4", 1, 1, groups, numerics="exact")
+    layout = scale_layout()
+    cases = [
+        [((a + g) % 16, (b + 5 * g) % 16) for g in range(groups)] for a, b in itertools.product(range(16), repeat=2)
+    ]
+
+    def side(exponents):
+        scales = [layout.const({"significand": 9, "exponent": e, "zero": 0}).as_value().value for e in exponents]
+        return sum(scale << layout.size * g for g, scale in enumerate(scales))
+
+    stimuli = [{name: side(each) for name, each in zip("ab", zip(*case, strict=True), strict=True)} for case in cases]
+    for case, outputs in zip(cases, evaluate(TermPlaces(config), stimuli), strict=True):
+        assert [outputs["places"] >> 5 * g & 31 for g in range(groups)] == [a + b for a, b in case]

@@ -20,11 +20,17 @@ PIPELINES = [
     ("operands", "sums", "aligned", "normal"),
     PIPELINE_REGISTERS,
 ]
-pipelines = pytest.mark.parametrize("pipeline", PIPELINES, ids=lambda pipeline: "-".join(pipeline) or "none")
 
 
-def tiny(pipeline):
-    return TensorCoreConfig("tiny", "nvfp4", 1, 2, 1, pipeline=pipeline)
+def tiny(pipeline, numerics="blackwell"):
+    return TensorCoreConfig("tiny", "nvfp4", 1, 2, 1, pipeline=pipeline, numerics=numerics)
+
+
+CORES = [
+    *(tiny(pipeline) for pipeline in PIPELINES),
+    *(tiny(pipeline, "exact") for pipeline in ((), ("operands", "terms"), ("aligned", "normal"), PIPELINE_REGISTERS)),
+]
+cores = pytest.mark.parametrize("config", CORES, ids=lambda config: "-".join((config.numerics, *config.pipeline)))
 
 
 def drawn(config, count, seed, first=(True,), last=(True,)):
@@ -78,14 +84,13 @@ def bench(config):
     return Bench(config)
 
 
-@pipelines
-def test_latency_is_the_documented_one(pipeline):
-    config = tiny(pipeline)
+@cores
+def test_latency_is_the_documented_one(config):
     steps = drawn(config, 1, 1)
     seen = []
 
     async def script(bench):
-        assert bench.core.latency == config.latency == len(pipeline) + 1
+        assert bench.core.latency == config.latency == len(config.pipeline) + 1 + (config.numerics == "exact")
         seen.append(await bench.cycle(next(steps.words())))
         seen.extend([await bench.cycle() for _ in range(12)])
 
@@ -94,9 +99,8 @@ def test_latency_is_the_documented_one(pipeline):
     np.testing.assert_array_equal(seen[config.latency][2], steps.expected()[0])
 
 
-@pipelines
-def test_result_waits_unchanged_and_stalls_the_core(pipeline):
-    config = tiny(pipeline)
+@cores
+def test_result_waits_unchanged_and_stalls_the_core(config):
     steps = drawn(config, 12, 2)
     want = steps.expected()
 
@@ -119,10 +123,9 @@ def test_result_waits_unchanged_and_stalls_the_core(pipeline):
     bench(config).run(script)
 
 
-@pipelines
-def test_ready_does_not_wait_for_the_taker(pipeline):
+@cores
+def test_ready_does_not_wait_for_the_taker(config):
     """With no result waiting the core fills up to its depth whether or not anyone takes."""
-    config = tiny(pipeline)
     steps = drawn(config, 10, 3)
 
     async def script(bench):
@@ -133,9 +136,8 @@ def test_ready_does_not_wait_for_the_taker(pipeline):
     bench(config).run(script)
 
 
-@pipelines
-def test_no_result_without_last(pipeline):
-    config = tiny(pipeline)
+@cores
+def test_no_result_without_last(config):
     turns = config.interleave
     steps = drawn(config, 8 * turns, 4, first=[True] + [False] * 7, last=[False] * 7 + [True])
     want = steps.expected()
@@ -150,10 +152,9 @@ def test_no_result_without_last(pipeline):
     bench(config).run(script)
 
 
-@pipelines
-def test_chain_over_gaps(pipeline):
+@cores
+def test_chain_over_gaps(config):
     """Idle cycles between the steps of a chain leave the accumulators alone."""
-    config = tiny(pipeline)
     steps = drawn(config, 9 * config.interleave, 5, first=[True, False, False], last=[False, False, True])
 
     async def script(bench):
@@ -174,10 +175,9 @@ def test_chain_over_gaps(pipeline):
     bench(config).run(script)
 
 
-@pipelines
-def test_reset_at_any_time(pipeline):
+@cores
+def test_reset_at_any_time(config):
     """Whatever is under way vanishes with reset; what comes after is right."""
-    config = tiny(pipeline)
 
     async def script(bench):
         rng = np.random.default_rng(6)
@@ -205,14 +205,17 @@ def test_reset_at_any_time(pipeline):
 # From one cycle in the loop to four
 
 TURNS = [("operands", "terms"), ("total",), ("operands", "sums", "aligned", "normal"), PIPELINE_REGISTERS]
-turns = pytest.mark.parametrize("pipeline", TURNS, ids=["T1", "T2", "T3", "T4"])
+turns = pytest.mark.parametrize(
+    "config",
+    [*map(tiny, TURNS), tiny(("terms",), "exact"), tiny(PIPELINE_REGISTERS, "exact")],
+    ids=["T1", "T2", "T3", "T4", "exact", "exact-deep"],
+)
 
 
 @turns
-def test_one_step_per_cycle(pipeline):
+def test_one_step_per_cycle(config):
     """Chains with and without results in their midst; every result comes at the documented time."""
-    config = tiny(pipeline)
-    assert config.interleave == TURNS.index(pipeline) + 1
+    assert config.interleave == (1 if config.numerics == "exact" else TURNS.index(config.pipeline) + 1)
     steps = drawn(config, 60, 7, first=[True, True, False, True, False, False], last=[True, False, True, False, True])
     want = steps.expected()
 
@@ -227,9 +230,8 @@ def test_one_step_per_cycle(pipeline):
 
 
 @turns
-def test_lone_last_step_is_flushed_out(pipeline):
+def test_lone_last_step_is_flushed_out(config):
     """It comes out on time; a step after it waits until the loop has turned once, no longer."""
-    config = tiny(pipeline)
     steps = drawn(config, 2, 8)
 
     async def script(bench):
@@ -250,9 +252,8 @@ def test_lone_last_step_is_flushed_out(pipeline):
 
 
 @turns
-def test_gaps_within_chains_cost_their_own_cycles(pipeline):
+def test_gaps_within_chains_cost_their_own_cycles(config):
     """The loop stands still: every step is accepted at once, and the results come as after no gap."""
-    config = tiny(pipeline)
     count = config.interleave
     steps = drawn(config, 6 * count, 9, first=[True] + [False] * 5, last=[False] * 5 + [True])
 
@@ -276,9 +277,8 @@ def test_gaps_within_chains_cost_their_own_cycles(pipeline):
 
 
 @turns
-def test_time_of_every_result(pipeline):
+def test_time_of_every_result(config):
     """After the latency, and at most a cycle later for every cycle in between that was not ready."""
-    config = tiny(pipeline)
     rng = np.random.default_rng(10)
     steps = drawn(config, 60, 11, first=[True, False], last=[False, True, True])
     accepted, ready, valid = [], [], []

@@ -19,9 +19,7 @@ SUBSETS = [
 ]
 
 DEEP = [
-    TensorCoreConfig(
-        "deep", form, 4, 4, groups, dot=dot, fraction_bits=bits, rounding=rounding, pipeline=pipeline
-    )
+    TensorCoreConfig("deep", form, 4, 4, groups, dot=dot, fraction_bits=bits, rounding=rounding, pipeline=pipeline)
     for form, groups, dot, bits, rounding, pipeline in [
         ("nvfp4", 1, "merged", 35, "toward_zero", PIPELINE_REGISTERS),
         ("mixfp4", 4, "merged", 35, "nearest_even", PIPELINE_REGISTERS),
