@@ -194,7 +194,7 @@ def test_registers_of_exact_accumulation(exact):
     assert len(processes) == text.count("always")
     assert all("if (" in process for process in processes)
     reset = [re.search(r"(\w+) <=", process)[1] for process in processes if "if (rst)" in process]
-    # Yosys calls sum_last by the name it has at an element.
+    # Yosys calls sum_last by the name it has at an element, below normal_sign by that of the output.
     line = ["aligned_valid", "element0_0_complete", "total_last", "normal_last"]
     assert sorted(reset) == sorted([*line, "operands_valid", "result__valid", "sums_valid", "terms_valid"])
     bodies = modules_of(text)
@@ -206,7 +206,7 @@ def test_registers_of_exact_accumulation(exact):
     assert words == {
         "aligned": ["aligned_first", "aligned_nan", "aligned_sum"],
         "total": ["total_beneath", "total_c", "total_nan", "total_sum"],
-        "normal": ["normal_increment", "normal_magnitude", "normal_sign"],
+        "normal": ["d_sign", "normal_increment", "normal_magnitude"],
     }
 
 
