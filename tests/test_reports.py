@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from hwgen.config import NAMED
-from hwgen.report import curve_tables, form, power_tables, tables
+from hwgen.report import explore_tables, form, power_tables, tables
 from hwgen.synth import libraries, library
 from hwgen.synth.compare import SCOPES
 from hwgen.synth.yosys import RECIPES
@@ -34,7 +34,7 @@ def test_a_report_is_of_the_present_libraries_recipes_and_designs(path: Path) ->
     for how in report["conditions"]["recipes"]:
         assert (how["carry"], tuple(how["abc"])) == (RECIPES[how["name"]].carry, RECIPES[how["name"]].abc)
     assert report["designs"] == [NAMED[design["name"]].as_dict() for design in report["designs"]]
-    texts = {one.KIND: one for one in (tables, curve_tables, power_tables)}[report["kind"]]
+    texts = {one.KIND: one for one in (tables, explore_tables, power_tables)}[report["kind"]]
     assert path.with_suffix(".md").read_text(encoding="utf-8") == texts.markdown(report, f"{path.stem}.png")
     assert path.with_suffix(".csv").read_text(encoding="utf-8") == texts.csv(report)
 

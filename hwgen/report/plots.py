@@ -12,7 +12,7 @@ from hwgen.report.tables import find, find_blocks
 from hwgen.synth.area import ENTERING
 from hwgen.synth.compare import SCOPES
 
-__all__ = ["curve_png", "overhead_png", "power_png"]
+__all__ = ["explore_png", "overhead_png", "power_png"]
 
 _COLOURS = {
     "operand decoders": "#0072b2",
@@ -153,54 +153,76 @@ def _staircase(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
     return front
 
 
-def curve_png(report: dict[str, Any]) -> bytes:
-    """Area against critical path of every point, the best of each design, and the overhead at equal clock.
+_MARKERS = {"merged": "o", "signed": "s", "significand": "^", "multiplier": "x", "e2m2": "D"}
+
+
+def explore_png(report: dict[str, Any]) -> bytes:
+    """Area and energy against critical path of every point, the best of each design, and the overhead at equal clock.
 
     Returns
     -------
     bytes
         A PNG.
     """
-    canvas = Canvas(figsize=(13, 5.2), layout="constrained")
+    canvas = Canvas(figsize=(16, 5.2), layout="constrained")
     FigureCanvasAgg(canvas)
-    left, right = canvas.subplots(1, 2, width_ratios=[3, 2])
+    size, energy, right = canvas.subplots(1, 3, width_ratios=[3, 3, 2])
     names = [config["name"] for config in report["designs"]]
     longest = max(entry["limit"]["value"] for entry in report["results"] if entry["metric"] == "area")
-    for name, colour, marker in zip(names, ("#0072b2", "#d55e00"), "os", strict=True):
-        ours = [point for point in report["points"] if point["configuration"] == name]
-        points, sound = (
-            [(point["critical path"]["value"], point["area"]["value"]) for point in some]
-            for some in (ours, [point for point in ours if point["checked"]])
-        )
-        front = _staircase(sound)
-        left.plot(*zip(*points, strict=True), marker, color=colour, alpha=0.3, markersize=5, linestyle="none")
-        # The best point serves every longer clock.
-        ends = [*front, (max(longest, front[-1][0]) * 1.03, front[-1][1])]
-        left.step(*zip(*ends, strict=True), where="post", color=colour, label=name, linewidth=1.6)
-        left.plot(*zip(*front, strict=True), marker, color=colour, markersize=5, linestyle="none")
-    left.set_xlabel("critical path, ns")
-    left.set_ylabel("area of the core, um2")
-    left.set_title("every pipeline and recipe; lines: the best of each design")
-    left.legend(frameon=False)
-    clocks = [
-        (entry["limit"]["value"], entry["overhead"])
-        for entry in report["results"]
-        if entry["metric"] == "area" and entry["overhead"]["value"] is not None
-    ]
-    for clock, overhead in clocks:
-        value = 100 * overhead["value"]
-        right.errorbar(clock, value, yerr=_reach(overhead), fmt="o", color="black", capsize=4, linewidth=1)
-        right.annotate(f"{value:+.1f}", (clock, value), xytext=(6, 4), textcoords="offset points", fontsize=8)
+    colours = dict(zip(names, ("#0072b2", "#d55e00"), strict=True))
+    for axis, metric, words in ((size, "area", "area of the core, um2"), (energy, "energy", "energy, fJ/MAC")):
+        for name, colour in colours.items():
+            ours = [point for point in report["points"] if point["configuration"] == name]
+            for point in ours:
+                axis.plot(
+                    point["critical path"]["value"],
+                    point[metric]["value"],
+                    _MARKERS[point["dot"]],
+                    color=colour,
+                    alpha=0.9 if point["front"] else 0.35,
+                    fillstyle="full" if point["front"] else "none",
+                    markersize=5,
+                )
+            best = _staircase(
+                [(point["critical path"]["value"], point[metric]["value"]) for point in ours if point["checked"]]
+            )
+            # The best point serves every longer clock.
+            ends = [*best, (max(longest, best[-1][0]) * 1.03, best[-1][1])]
+            axis.step(*zip(*ends, strict=True), where="post", color=colour, label=name, linewidth=1.4)
+        axis.set_xscale("log")
+        axis.xaxis.set_major_formatter("{x:g}")
+        axis.xaxis.set_minor_formatter("{x:g}")
+        axis.tick_params(axis="x", which="minor", labelsize=7)
+        axis.set_xlabel("critical path, ns")
+        axis.set_ylabel(words)
+        axis.set_title(f"least {metric} of each design at a clock")
+    dots = list(dict.fromkeys(point["dot"] for point in report["points"]))
+    for dot in dots:
+        size.plot([], [], _MARKERS[dot], color="grey", fillstyle="none", markersize=5, label=dot)
+    size.legend(frameon=False, fontsize=8)
+    for metric, colour, marker, shift in (("area", "black", "o", 0.985), ("energy", "#009e73", "s", 1.015)):
+        for entry in report["results"]:
+            if entry["metric"] == metric and entry["overhead"]["value"] is not None:
+                clock, value = shift * entry["limit"]["value"], 100 * entry["overhead"]["value"]
+                right.errorbar(
+                    clock, value, yerr=_reach(entry["overhead"]), fmt=marker, color=colour, capsize=3, linewidth=1
+                )
+        right.plot([], [], marker, color=colour, label=metric)
+    right.set_xscale("log")
+    right.xaxis.set_major_formatter("{x:g}")
+    right.xaxis.set_minor_formatter("{x:g}")
+    right.tick_params(axis="x", which="minor", labelsize=7)
     right.axhline(0, color="black", linewidth=0.8)
     right.set_xlabel("clock period, ns")
-    right.set_ylabel(f"area of {names[1]} over {names[0]}, %")
+    right.set_ylabel(f"{names[1]} over {names[0]}, %")
     right.set_title("overhead at equal clock")
-    for axis in (left, right):
+    right.legend(frameon=False, fontsize=8)
+    for axis in (size, energy, right):
         axis.spines[["top", "right"]].set_visible(False)
     conditions = report["conditions"]
-    cells = _plain(conditions["library"]["name"])
     canvas.suptitle(
-        f"{names[1]} and {names[0]}: whole core, {cells}, {conditions['runs']} runs of each module",
+        f"{names[1]} and {names[0]}: whole core, {_plain(conditions['library']['name'])}, {conditions['runs']} runs of"
+        " each module; filled: on the front of area, delay and energy",
         fontsize=11,
     )
     return _png(canvas)

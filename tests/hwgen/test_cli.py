@@ -37,7 +37,7 @@ def _tiny(directory: Path, **fields: object) -> Path:
 def test_help_names_every_command(run) -> None:
     status, out, _ = run("--help")
     assert status == 0
-    for command in ("compare", "configs", "curve", "power", "report", "simulate", "synth", "verilog"):
+    for command in ("compare", "configs", "explore", "power", "report", "simulate", "synth", "verilog"):
         assert command in out
         status, own, _ = run(command, "--help")
         assert status == 0
@@ -167,10 +167,10 @@ BAD = [
     (("synth", "--out", "good.npy"), "cannot write to 'good.npy': 'good.npy' is not a directory"),
     (("synth", "--dont-use", "NAND9*"), r"dont_use 'NAND9\*': matches no cell of generic7"),
     (("synth", "--dont-use", "INV_*"), "no inverter"),
-    (("curve", "--candidate", "mixfp4-blackwell"), "differ in rows"),
-    (("curve", "--clock", "3", "--clock", "-1"), "--clock -1"),
-    (("curve", "--pipeline", "operands,term"), "'term' is not one of operands, sums, terms"),
-    (("curve", "--runs", "0"), "--runs"),
+    (("explore", "--candidate", "mixfp4-blackwell"), "differ in rows"),
+    (("explore", "--clock", "3", "--clock", "-1"), "--clock -1"),
+    (("explore", "--pipeline", "operands,term"), "'term' is not one of operands, sums, terms"),
+    (("explore", "--runs", "0"), "--runs"),
     (("power", "--candidate", "mixfp4-blackwell"), "differ in rows"),
     (("power", "--clock", "nan"), "--clock nan"),
     (("power", "--tensors", "flat"), "--tensors"),

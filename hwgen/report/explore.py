@@ -1,28 +1,43 @@
-"""Area against delay: what each design needs at a clock, whatever its pipeline and recipes."""
+"""Area, delay and energy of each design, over micro-architectures, pipelines and recipes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hwgen.config import TensorCoreConfig
+from hwgen.config import DEFAULT_PIPELINE, DOTS, TensorCoreConfig
 from hwgen.errors import InputError
 from hwgen.report.checks import VECTORS, check_core
+from hwgen.report.energy import core_energy
 from hwgen.report.flow import Design, Flow
 from hwgen.report.measure import check_pair, flow_conditions
+from hwgen.report.stimulus import Stimulus
+from hwgen.rtl.operand import operand_layout
 from hwgen.rtl.tensor_core import TensorCore
 from hwgen.synth import area, timing
 from hwgen.synth.compare import FEWEST, Estimate, levels
+from hwgen.synth.glitch import Gates
 from hwgen.synth.library import Library
 from hwgen.synth.netlist import Netlist, link
 from hwgen.synth.walk import walk
 from hwgen.synth.yosys import Recipe, usable
 
-__all__ = ["PIPELINES", "RUNS", "Best", "Curve", "Point", "best_at", "draw_curve", "mean_overhead"]
+__all__ = [
+    "PIPELINES",
+    "RUNS",
+    "Best",
+    "Exploration",
+    "Point",
+    "best_at",
+    "explore",
+    "front",
+    "mean_overhead",
+    "variants",
+]
 
 PIPELINES: tuple[tuple[str, ...], ...] = (
     (),
@@ -33,16 +48,16 @@ PIPELINES: tuple[tuple[str, ...], ...] = (
     ("operands", "sums", "terms", "total", "normal"),
     ("operands", "sums", "terms", "aligned", "total", "normal"),
 )
-"""Pipelines that a curve is drawn over by default: each register where the path of the one before is longest."""
+"""Pipelines to explore by default: each register where the path of the one before is longest."""
 
-RUNS = 8
+RUNS = 6
 """Syntheses of each module by default."""
 
 _RESAMPLES = 2000
 _CLOCKS = 8
 _STEPS = 100
 _TOP = TensorCore.module_name
-# Not worth its runs: a point that another one of the same design beats by this much in area and in delay.
+# Not worth its runs: a point that another one of the same design beats by this much in everything.
 _BEATEN = 0.03
 
 
@@ -60,6 +75,8 @@ class Point:
         um2, one for each run.
     delays
         Critical path in ns, one for each run.
+    energies
+        fJ per multiply-accumulate at work, glitches included, without leakage, one for each run.
     path
         Share of each block in the critical path, mean over the runs.
     checked
@@ -70,6 +87,7 @@ class Point:
     recipes: dict[str, Recipe]
     areas: list[float]
     delays: list[float]
+    energies: list[float]
     path: dict[str, float]
     checked: bool = False
 
@@ -94,21 +112,26 @@ class Best:
 
 
 @dataclass(frozen=True)
-class Curve:
+class Exploration:
     """Points of both designs, and how they compare.
 
     Parameters
     ----------
     baseline, candidate
-        The configurations; their pipelines do not matter.
+        The configurations; neither their pipelines nor their micro-architectures matter.
     points
         All points of the baseline and of the candidate.
     at_clock
         Smallest areas at equal clocks.
     at_area
         Shortest clock periods at equal areas.
-    mean_at_clock, mean_at_area
-        Geometric means of the overhead of area, and of that of the clock period, over the range of both.
+    energy_at_clock
+        Least energies at equal clocks.
+    means
+        Geometric means of the overhead over the range of both: of ``area`` and ``energy`` over the clocks, of
+        ``critical path`` over the areas.
+    wires
+        Wires that the decoders of a row of A and of B hand over, by design and micro-architecture.
     conditions
         Library, recipes, tools and checks, ready for JSON.
     """
@@ -118,25 +141,36 @@ class Curve:
     points: tuple[list[Point], list[Point]]
     at_clock: list[Best]
     at_area: list[Best]
-    mean_at_clock: Estimate
-    mean_at_area: Estimate
+    energy_at_clock: list[Best]
+    means: dict[str, Estimate]
+    wires: dict[str, dict[str, tuple[int, int]]]
     conditions: dict[str, Any]
 
 
 def _assess(
-    design: Design, recipes: Mapping[str, Recipe], runs: Sequence[Mapping[area.Identity, area.Body]], library: Library
-) -> tuple[list[float], list[float], dict[str, float]]:
-    """Areas, delays and shares in the critical path of one point; ``runs`` has the bodies of each run."""
-    areas, delays = [], []
+    design: Design,
+    recipes: Mapping[str, Recipe],
+    runs: Sequence[Mapping[area.Identity, area.Body]],
+    library: Library,
+    stimulus: Stimulus,
+) -> tuple[list[float], list[float], list[float], dict[str, float]]:
+    """Areas, delays, energies and shares in the critical path of one point; ``runs`` has the bodies of each run."""
+    areas, delays, energies = [], [], []
     path: dict[str, float] = {}
+    config = design.config
     for run, bodies in enumerate(runs):
         netlist = link(design.assembled(bodies, recipes, run, library), _TOP, library)
         found = timing.analyse(netlist)
         areas.append(netlist.area)
         delays.append(found.delay)
+        spent = core_energy(Gates(netlist, found), config, config.format, stimulus.run(run), glitches_only=True)
+        spent_fj = sum(
+            fj for kinds in spent["core", "timed"].values() for kind, fj in kinds.items() if kind != "leakage"
+        )
+        energies.append(spent_fj / config.macs_per_step)
         for block, delay in area.by_block(found.path_by_block).items():
             path[block] = path.get(block, 0.0) + delay / found.delay / len(runs)
-    return areas, delays, path
+    return areas, delays, energies, path
 
 
 def _walked(
@@ -290,29 +324,57 @@ def _limits(points: Sequence[Sequence[Point]]) -> tuple[list[float], list[float]
     return spaced(delays, areas), spaced(areas, delays)
 
 
-def _by_design(
-    configs: Sequence[TensorCoreConfig], pipelines: Sequence[tuple[str, ...]]
-) -> Iterator[tuple[int, Design]]:
-    for which, config in enumerate(configs):
-        for pipeline in pipelines:
-            yield which, Design(replace(config, pipeline=pipeline), TensorCore)
+def variants(
+    config: TensorCoreConfig, dots: Sequence[str] = (), pipelines: Sequence[tuple[str, ...]] = ()
+) -> list[TensorCoreConfig]:
+    """The ways to build a core that are explored, before recipes.
+
+    Parameters
+    ----------
+    config
+        The core; what is not varied stays.
+    dots, pipelines
+        All of these with all of those. By default every micro-architecture with the default pipeline, and every one
+        of `PIPELINES` with the micro-architecture of ``config``: the accumulation loop does not care for the lanes.
+    """
+    if dots or pipelines:
+        pairs = [(dot, pipeline) for dot in dots or (config.dot,) for pipeline in pipelines or (config.pipeline,)]
+    else:
+        pairs = [*((dot, DEFAULT_PIPELINE) for dot in DOTS), *((config.dot, pipeline) for pipeline in PIPELINES)]
+    found: dict[TensorCoreConfig, None] = {}
+    for dot, pipeline in pairs:
+        # The paper's internal format needs tags on both sides; where it is asked for without, the core refuses it.
+        if dot == "e2m2" and not dots and not (config.tagged("a") and config.tagged("b")):
+            continue
+        found[replace(config, dot=dot, pipeline=pipeline)] = None
+    return list(found)
 
 
-def draw_curve(
+def front(points: Sequence[Point]) -> list[int]:
+    """Places of the points that no other one beats in area, delay and energy at once, means over the runs."""
+    values = np.array([[np.mean(each) for each in (point.areas, point.delays, point.energies)] for point in points])
+    no_worse = (values[:, None] <= values[None]).all(axis=2) & (values[:, None] < values[None]).any(axis=2)
+    return np.flatnonzero(~no_worse.any(axis=0)).tolist()
+
+
+def explore(
     baseline: TensorCoreConfig,
     candidate: TensorCoreConfig,
     flow: Flow,
     recipes: Sequence[Recipe] | None = None,
     *,
-    pipelines: Sequence[tuple[str, ...]] = PIPELINES,
+    dots: Sequence[str] = (),
+    pipelines: Sequence[tuple[str, ...]] = (),
     clocks_ns: Sequence[float] = (),
     runs: int = RUNS,
     vectors: int = VECTORS,
-) -> Curve:
+    stimulus: Stimulus | None = None,
+) -> Exploration:
     """Build both cores in many ways, and compare the best of each at equal clock and at equal area.
 
-    Every pipeline is taken from the smallest recipe of each module towards the fastest, module by module along the
-    critical path (`hwgen.synth.walk`). All pipelines take one step per cycle.
+    Both designs are given the same ways, see `variants`. Every one is taken from the smallest recipe of each module
+    towards the fastest, module by module along the critical path (`hwgen.synth.walk`). All pipelines take one step per
+    cycle.
 
     Parameters
     ----------
@@ -322,14 +384,16 @@ def draw_curve(
         Library and conditions of all syntheses.
     recipes
         Recipes to choose from; all that suit the library by default.
-    pipelines
-        Pipelines to choose from.
+    dots, pipelines
+        Micro-architectures and pipelines to choose from, see `variants`.
     clocks_ns
         Clock periods; by default eight from the shortest to the longest that matter.
     runs
         Syntheses of each module, each under another perturbation.
     vectors
         Results of every netlist behind a figure that are compared with the golden model, at least.
+    stimulus
+        Operands at work; each design's are quantised to its own format.
 
     Raises
     ------
@@ -342,7 +406,12 @@ def draw_curve(
     library = flow.library
     library.check_for_synthesis(sequential=True)
     recipes = list(recipes or usable(library))
-    designs = list(_by_design((baseline, candidate), pipelines))
+    stimulus = stimulus or Stimulus()
+    designs = [
+        (which, Design(config, TensorCore))
+        for which, one in enumerate((baseline, candidate))
+        for config in variants(one, dots, pipelines)
+    ]
 
     pilots = [job for _, design in designs for job in design.plan(recipes, [0])]
     bodies = flow.synthesise(pilots, "pilot runs")
@@ -359,10 +428,13 @@ def draw_curve(
         for (which, design), steps in zip(designs, flow.each(_walked, tasks, "walks"), strict=True)
         for step in steps
     ]
+    # The smallest of each micro-architecture and pipeline stays, for it is what its energy is known of.
+    smallest = {way[1].key: min(other[3] for other in ways if other[1].key == way[1].key) for way in ways}
     ways = [
         way
         for way in ways
-        if not any(other[0] == way[0] and max(other[3] / way[3], other[4] / way[4]) < 1 - _BEATEN for other in ways)
+        if way[3] == smallest[way[1].key]
+        or not any(other[0] == way[0] and max(other[3] / way[3], other[4] / way[4]) < 1 - _BEATEN for other in ways)
     ]
 
     jobs = [
@@ -372,44 +444,75 @@ def draw_curve(
         if job.identity not in bodies
     ]
     bodies |= flow.synthesise(jobs, "synthesis")
-    given = [(design, choice, [own(design, run) for run in range(runs)], library) for _, design, choice, _, _ in ways]
+    given = [
+        (design, choice, [own(design, run) for run in range(runs)], library, stimulus)
+        for _, design, choice, _, _ in ways
+    ]
     points: tuple[list[Point], list[Point]] = ([], [])
-    for (which, design, choice, _, _), assessed in zip(ways, flow.each(_assess, given, "timing"), strict=True):
+    for (which, design, choice, _, _), assessed in zip(
+        ways, flow.each(_assess, given, "timing and energy"), strict=True
+    ):
         points[which].append(Point(design.config, choice, *assessed))
 
     clocks, sizes = _limits(points)
-    areas, delays = (
+    areas, delays, energies = (
         (np.array([getattr(point, field) for point in points[0]]), np.array([getattr(p, field) for p in points[1]]))
-        for field in ("areas", "delays")
+        for field in ("areas", "delays", "energies")
     )
-    at_clock, used = best_at(sorted(set(clocks_ns)) or clocks, areas, delays)
+    limits = sorted(set(clocks_ns)) or clocks
+    at_clock, used = best_at(limits, areas, delays)
     if all(best.overhead is None for best in at_clock):
         fastest = max(min(ours) for ours in _fronts(points)[1])
         raise InputError(
             f"clock of {', '.join(f'{clock:g}' for clock in clocks_ns)} ns: not met with {library.name};"
             f" both designs meet {fastest:.3g} ns"
         )
+    energy_at_clock, frugal = best_at(limits, energies, delays)
     at_area, more = best_at(sizes, delays, areas)
-    mean_at_clock = mean_overhead([best.limit for best in at_clock if best.overhead], areas, delays)
-    mean_at_area = mean_overhead(sizes, delays, areas)
+    met = [best.limit for best in at_clock if best.overhead]
+    means = {
+        "area": mean_overhead(met, areas, delays),
+        "energy": mean_overhead(met, energies, delays),
+        "critical path": mean_overhead(sizes, delays, areas),
+    }
 
+    resting = [used[which] | more[which] | frugal[which] | set(front(points[which])) for which in range(2)]
+    for which, ours in enumerate(points):
+        # And whatever is the smallest of its kind.
+        resting[which] |= {
+            index
+            for index, point in enumerate(ours)
+            if point.areas == min((p.areas for p in ours if p.config == point.config), key=np.mean)
+        }
     checks = [
         (design, points[which][index].recipes, own(design, run), run, library, vectors)
         for which, design in designs
-        for index in sorted(used[which] | more[which])
+        for index in sorted(resting[which])
         if points[which][index].config == design.config
         for run in range(runs)
     ]
     checked = list(flow.each(_check, checks, "checks"))
     for which, ours in enumerate(points):
-        for index in used[which] | more[which]:
+        for index in resting[which]:
             ours[index] = replace(ours[index], checked=True)
     conditions = {
         **flow_conditions(library, recipes),
-        "pipelines": [list(pipeline) for pipeline in pipelines],
+        "variants": [
+            {"dot": dot, "pipeline": list(pipeline)}
+            for dot, pipeline in dict.fromkeys((design.config.dot, design.config.pipeline) for _, design in designs)
+        ],
         "runs": runs,
+        "stimulus": {"tensors": stimulus.tensors, "seed": stimulus.seed, **stimulus.cycles(baseline)},
         "checked_each_netlist": {"netlists": len(checked), "results": min(checked)},
         "spread": "95 % bootstrap interval over the runs; each resample chooses its own best points; which points there"
         " are comes from one pilot run",
     }
-    return Curve(baseline, candidate, points, at_clock, at_area, mean_at_clock, mean_at_area, conditions)
+    wires = {
+        config.name: {
+            design.config.dot: (operand_layout(design.config, "a").size, operand_layout(design.config, "b").size)
+            for place, design in designs
+            if place == which
+        }
+        for which, config in enumerate((baseline, candidate))
+    }
+    return Exploration(baseline, candidate, points, at_clock, at_area, energy_at_clock, means, wires, conditions)

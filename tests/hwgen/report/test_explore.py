@@ -4,12 +4,13 @@ import json
 import numpy as np
 import pytest
 
-from hwgen.config import NAMED, TensorCoreConfig
+from hwgen.config import DEFAULT_PIPELINE, DOTS, NAMED, TensorCoreConfig
 from hwgen.errors import InputError, ToolError
-from hwgen.report import curve as module
-from hwgen.report import curve_tables, form, plots
-from hwgen.report.curve import PIPELINES, Curve, best_at, draw_curve, mean_overhead
+from hwgen.report import explore as module
+from hwgen.report import explore_tables, form, plots
+from hwgen.report.explore import PIPELINES, Exploration, Point, best_at, explore, front, mean_overhead, variants
 from hwgen.report.flow import Flow
+from hwgen.report.stimulus import Stimulus
 from hwgen.synth import area, libraries, library
 from hwgen.synth.compare import Estimate
 from hwgen.synth.yosys import RECIPES, synthesise
@@ -20,12 +21,43 @@ PAIR = [TensorCoreConfig(f"{name}-single", name, rows=1, columns=1, groups=1) fo
 WAYS = [("operands", "terms"), ("operands", "terms", "total")]
 
 
+FEW = Stimulus(streams=2, steps_per_tile=8, timed=4)
+
+
 @pytest.fixture(scope="session")
-def curve() -> Curve:
-    """Curves of the smallest pair of cores."""
-    return draw_curve(
-        *PAIR, Flow(CELLS), [RECIPES[name] for name in ("area", "speed")], pipelines=WAYS, runs=2, vectors=2000
+def found() -> Exploration:
+    """The smallest pair of cores, in four ways each."""
+    return explore(
+        *PAIR,
+        Flow(CELLS),
+        [RECIPES[name] for name in ("area", "speed")],
+        dots=("merged", "significand"),
+        pipelines=WAYS,
+        runs=2,
+        vectors=2000,
+        stimulus=FEW,
     )
+
+
+def test_what_is_explored_by_default() -> None:
+    for config in PAIR:
+        ways = {(one.dot, one.pipeline) for one in variants(config)}
+        dots = set(DOTS) if config.format == "mixfp4" else set(DOTS) - {"e2m2"}
+        assert ways == {(dot, DEFAULT_PIPELINE) for dot in dots} | {(config.dot, pipeline) for pipeline in PIPELINES}
+    assert [one.dot for one in variants(PAIR[0], ("signed", "merged"))] == ["signed", "merged"]
+    assert [one.pipeline for one in variants(PAIR[0], (), WAYS)] == WAYS
+    with pytest.raises(InputError, match="dot = 'e2m2'"):
+        variants(PAIR[0], ("e2m2",))
+    with pytest.raises(InputError, match="dot = 'adders'"):
+        variants(PAIR[0], ("adders",))
+
+
+def test_the_front_holds_what_nothing_beats() -> None:
+    def point(area: float, delay: float, energy: float) -> Point:
+        return Point(PAIR[0], {}, [area], [delay], [energy], {})
+
+    points = [point(1, 3, 3), point(2, 2, 2), point(2, 2, 3), point(3, 3, 1), point(1, 3, 3), point(3, 3, 3)]
+    assert front(points) == [0, 1, 3, 4]
 
 
 def test_the_best_of_each_design_at_a_limit() -> None:
@@ -77,35 +109,38 @@ def test_a_design_against_itself_costs_nothing() -> None:
         assert (best.overhead.low, best.overhead.value, best.overhead.high) == (0.0, 0.0, 0.0)
 
 
-def test_faster_pipelines_and_recipes_cost_area(curve: Curve) -> None:
-    for ours in curve.points:
-        assert {point.config.pipeline for point in ours} == set(WAYS)
+def test_faster_pipelines_and_recipes_cost_area(found: Exploration) -> None:
+    for ours in found.points:
+        assert {(point.config.dot, point.config.pipeline) for point in ours} == set(
+            itertools.product(("merged", "significand"), WAYS)
+        )
         fastest = min(ours, key=lambda point: np.mean(point.delays))
         smallest = min(ours, key=lambda point: np.mean(point.areas))
         assert fastest.config.pipeline == WAYS[1]
         assert fastest.recipes["accumulate"].name == "speed"
         assert np.mean(fastest.delays) < 0.6 * np.mean(smallest.delays)
         for point in ours:
-            assert len(point.areas) == len(point.delays) == 2
+            assert len(point.areas) == len(point.delays) == len(point.energies) == 2
+            assert min(point.energies) > 0
             assert sum(point.path.values()) == pytest.approx(1)
-    assert [best.limit for best in curve.at_clock] == sorted(best.limit for best in curve.at_clock)
-    for best in (*curve.at_clock, *curve.at_area):
+    assert [best.limit for best in found.at_clock] == sorted(best.limit for best in found.at_clock)
+    for best in (*found.at_clock, *found.at_area, *found.energy_at_clock):
         assert best.overhead is not None
-    for best in curve.at_clock:
-        for ours, index in zip(curve.points, best.chosen, strict=True):
+    for best in found.at_clock:
+        for ours, index in zip(found.points, best.chosen, strict=True):
             assert np.mean(ours[index].delays) <= best.limit
-    assert curve.at_clock[-1].overhead.value > 0
-    checked = curve.conditions["checked_each_netlist"]
+    assert found.at_clock[-1].overhead.value > 0
+    checked = found.conditions["checked_each_netlist"]
     assert checked["results"] >= 2000
     assert checked["netlists"] >= 4
 
 
-def test_the_report_of_a_curve(curve: Curve) -> None:
-    report = json.loads(form.json_text(curve_tables.document(curve)))
-    assert report["kind"] == "area-delay"
-    header, rows = curve_tables.summary(report)
+def test_the_report_of_an_exploration(found: Exploration) -> None:
+    report = json.loads(form.json_text(explore_tables.document(found)))
+    assert report["kind"] == "exploration"
+    header, rows = explore_tables.summary(report)
     assert header == ["clock, ns", "nvfp4-single, um2", "mixfp4-single, um2", "overhead of area"]
-    assert len(rows) == len(curve.at_clock) + 1
+    assert len(rows) == len(found.at_clock) + 1
     assert rows[-1][0] == "mean over the range"
     for entry in report["results"]:
         for name, index in entry["points"].items():
@@ -113,15 +148,19 @@ def test_the_report_of_a_curve(curve: Curve) -> None:
             assert point["configuration"] == name
             assert point[entry["metric"]]["value"] == entry["values"][name]
             assert point[entry["limit"]["metric"]]["value"] <= entry["limit"]["value"]
-    text = curve_tables.markdown(report, "curve.png")
-    assert "## At equal clock" in text
-    assert text.count("| nvfp4-single |") >= len(curve.points[0])
-    assert curve_tables.csv(report).count("\n") == 1 + sum(map(len, curve.points))
-    assert plots.curve_png(report) == plots.curve_png(report)
-    assert plots.curve_png(report).startswith(b"\x89PNG")
+    text = explore_tables.markdown(report, "explore.png")
+    assert "## Smallest area at equal clock" in text
+    assert "## What each micro-architecture costs" in text
+    for dot in ("merged", "significand"):
+        assert f"| mixfp4-single | `{dot}` |" in text
+    assert report["wires"]["nvfp4-single"]["merged"] == [16 * 5 + 9 + 1] * 2
+    assert text.count("| nvfp4-single |") >= len(found.points[0])
+    assert explore_tables.csv(report).count("\n") == 1 + sum(map(len, found.points))
+    assert plots.explore_png(report) == plots.explore_png(report)
+    assert plots.explore_png(report).startswith(b"\x89PNG")
 
 
-def test_a_miscompiled_netlist_gives_no_curve(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_miscompiled_netlist_gives_no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     def miscompile(verilog: str, top: str, *rest: object, **more: object) -> dict:
         body = synthesise(verilog, top, *rest, **more)
         if top == "scale_product":
@@ -130,18 +169,18 @@ def test_a_miscompiled_netlist_gives_no_curve(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(area, "synthesise", miscompile)
     with pytest.raises(ToolError, match=r"of (nv|mix)fp4-single differs from the golden model"):
-        draw_curve(*PAIR, Flow(CELLS), [RECIPES["area"]], pipelines=WAYS[:1], runs=1, vectors=2000)
+        explore(*PAIR, Flow(CELLS), [RECIPES["area"]], pipelines=WAYS[:1], runs=1, vectors=2000)
 
 
-def test_a_clock_that_nothing_meets(monkeypatch: pytest.MonkeyPatch, curve: Curve) -> None:
-    found, _ = best_at([0.01], *(
-        tuple(np.array([getattr(point, field) for point in ours]) for ours in curve.points)
+def test_a_clock_that_nothing_meets(monkeypatch: pytest.MonkeyPatch, found: Exploration) -> None:
+    nothing, _ = best_at([0.01], *(
+        tuple(np.array([getattr(point, field) for point in ours]) for ours in found.points)
         for field in ("areas", "delays")
     ))  # fmt: skip
-    assert found[0].overhead is None
-    monkeypatch.setattr(module, "best_at", lambda *given: (found, [set(), set()]))
+    assert nothing[0].overhead is None
+    monkeypatch.setattr(module, "best_at", lambda *given: (nothing, [set(), set()]))
     with pytest.raises(InputError, match=r"clock of 0\.01 ns: not met with generic7; both designs meet [0-9.]+ ns"):
-        draw_curve(*PAIR, Flow(CELLS), [RECIPES["area"]], pipelines=WAYS[:1], clocks_ns=[0.01], runs=1, vectors=2000)
+        explore(*PAIR, Flow(CELLS), [RECIPES["area"]], pipelines=WAYS[:1], clocks_ns=[0.01], runs=1, vectors=2000)
 
 
 def test_default_pipelines_are_pipelines_each_with_more_registers() -> None:
@@ -153,4 +192,4 @@ def test_default_pipelines_are_pipelines_each_with_more_registers() -> None:
 
 def test_only_cores_of_one_shape() -> None:
     with pytest.raises(InputError, match="differ in rows"):
-        draw_curve(NAMED["nvfp4-small"], NAMED["mixfp4-blackwell"], Flow(CELLS))
+        explore(NAMED["nvfp4-small"], NAMED["mixfp4-blackwell"], Flow(CELLS))
