@@ -12,7 +12,7 @@ from hwgen.report.tables import find, find_blocks
 from hwgen.synth.area import ENTERING
 from hwgen.synth.compare import SCOPES
 
-__all__ = ["curve_png", "overhead_png", "power_png"]
+__all__ = ["curve_png", "overhead_png", "plain", "png", "power_png", "reach"]
 
 _COLOURS = {
     "operand decoders": "#0072b2",
@@ -33,7 +33,7 @@ _KINDS = {
 _METRICS = (("area", "area"), ("dynamic power", "dynamic power"))
 
 
-def _reach(estimate: dict[str, Any]) -> list[list[float]] | None:
+def reach(estimate: dict[str, Any]) -> list[list[float]] | None:
     """How far an interval reaches below and above its value, in percent; None where a bound is missing."""
     value, low, high = (estimate[key] for key in ("value", "low", "high"))
     if low is None or high is None:
@@ -60,8 +60,8 @@ def _attribution(axis: Any, report: dict[str, Any], shown: dict[str, Any]) -> No
             ends[side] += height
         overhead = total["overhead"]
         value = 100 * overhead["value"]
-        if reach := _reach(overhead):
-            axis.errorbar(len(places) + 0.36, value, yerr=reach, fmt=".", color="black", capsize=3, linewidth=1)
+        if bars := reach(overhead):
+            axis.errorbar(len(places) + 0.36, value, yerr=bars, fmt=".", color="black", capsize=3, linewidth=1)
         axis.text(len(places), ends[0] + 0.2, f"{value:+.2f} %", ha="center", va="bottom", fontweight="bold")
         places.append(scope)
     axis.axhline(0, color="black", linewidth=0.8)
@@ -125,19 +125,20 @@ def overhead_png(report: dict[str, Any]) -> bytes:
     )
     conditions = report["conditions"]
     canvas.suptitle(
-        f"{names[1]} against {names[0]}: {_plain(conditions['library']['name'])}, {conditions['clock_ns']:g} ns,"
+        f"{names[1]} against {names[0]}: {plain(conditions['library']['name'])}, {conditions['clock_ns']:g} ns,"
         f" {conditions['runs']} runs of each",
         fontsize=11,
     )
-    return _png(canvas)
+    return png(canvas)
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """Text as it is: a dollar sign would begin a formula."""
     return text.replace("$", r"\$")
 
 
-def _png(canvas: Canvas) -> bytes:
+def png(canvas: Canvas) -> bytes:
+    """A canvas as a PNG."""
     buffer = io.BytesIO()
     # No date or version in the file: the same figures give the same bytes.
     canvas.savefig(buffer, dpi=130, metadata={"Software": None})
@@ -189,7 +190,7 @@ def curve_png(report: dict[str, Any]) -> bytes:
     ]
     for clock, overhead in clocks:
         value = 100 * overhead["value"]
-        right.errorbar(clock, value, yerr=_reach(overhead), fmt="o", color="black", capsize=4, linewidth=1)
+        right.errorbar(clock, value, yerr=reach(overhead), fmt="o", color="black", capsize=4, linewidth=1)
         right.annotate(f"{value:+.1f}", (clock, value), xytext=(6, 4), textcoords="offset points", fontsize=8)
     right.axhline(0, color="black", linewidth=0.8)
     right.set_xlabel("clock period, ns")
@@ -198,12 +199,12 @@ def curve_png(report: dict[str, Any]) -> bytes:
     for axis in (left, right):
         axis.spines[["top", "right"]].set_visible(False)
     conditions = report["conditions"]
-    cells = _plain(conditions["library"]["name"])
+    cells = plain(conditions["library"]["name"])
     canvas.suptitle(
         f"{names[1]} and {names[0]}: whole core, {cells}, {conditions['runs']} runs of each module",
         fontsize=11,
     )
-    return _png(canvas)
+    return png(canvas)
 
 
 def power_png(report: dict[str, Any]) -> bytes:
@@ -249,7 +250,7 @@ def power_png(report: dict[str, Any]) -> bytes:
     for place, entry in enumerate(entries):
         value = 100 * entry["overhead"]["value"]
         situations.errorbar(
-            value, place, xerr=_reach(entry["overhead"]), fmt="o", color="#0072b2", capsize=3, linewidth=1
+            value, place, xerr=reach(entry["overhead"]), fmt="o", color="#0072b2", capsize=3, linewidth=1
         )
         situations.annotate(
             f"{value:+.2f} %", (value, place), (0, 5), textcoords="offset points", ha="center", fontsize=8
@@ -260,4 +261,4 @@ def power_png(report: dict[str, Any]) -> bytes:
     situations.set_xlabel("overhead of the core's power, %")
     situations.set_title("overhead by situation")
     situations.spines[["top", "right"]].set_visible(False)
-    return _png(canvas)
+    return png(canvas)
