@@ -14,9 +14,9 @@ The memory is a model, and hwgen builds none of it either:
 
 - The buffer hands over ``operands_per_cycle`` elements with their scales. A step takes whole cycles, and the next is
   fetched when the one before has been accepted.
-- DRAM and buffer move the tensors by phases. In each the grid works on what was loaded before; with double buffering
-  the next phase is loaded and the results of the last one are stored meanwhile, in half of the buffer each, and
-  a phase takes as long as the slower of the two. Without, loads, work and stores follow one another.
+- The work comes in phases. With double buffering, while the grid works on a phase in one half of the buffer, the
+  next one is loaded into the other and the results of the one before are stored; a phase lasts as long as the
+  slower of the two. Without, loads, work and stores follow one another, and all of the buffer can be used.
 - The order of tiles is the one of these with the least DRAM traffic:
 
   =========== ======================================= ==================================================
@@ -308,30 +308,48 @@ def _cycles(
     order: _Order, tile: _Floats, stored: _Floats, products: _Ints, per_cycle: _Floats, double_buffered: bool
 ) -> _Floats:
     """Cycles of all products; ``tile`` are those of the work on a tile, ``stored`` the bytes of its results."""
-    full = order.groups - 1
-
-    def phase(size: _Ints) -> tuple[_Floats, _Floats, _Floats]:
-        """Work, store, and the load of the first phase of a group."""
-        share = size * order.part
-        return share * tile, share * stored / per_cycle, (size * order.first + order.each) / per_cycle
-
+    full = order.groups - 1  # and a last one, which may be shorter
     load = order.each / per_cycle
-    work, store, opening = phase(order.size)
-    last_work, last_store, last_opening = phase(order.last_size)
-    start = np.where(full > 0, opening, last_opening)
+
+    def group(size: _Ints) -> tuple[_Floats, _Floats, _Floats]:
+        """Work and store of each phase, and the load of the first."""
+        share = size * order.part
+        return share * tile, share * stored / per_cycle, size * order.first / per_cycle + load
+
+    works, stores, opens = group(order.size)
+    last_work, last_store, last_open = group(order.last_size)
     if not double_buffered:
-        whole = full * ((opening - load) + order.phases * (load + work + store))
-        last = (last_opening - load) + order.phases * (load + last_work + last_store)
+        whole = full * (opens - load + order.phases * (load + works + stores))
+        last = last_open - load + order.phases * (load + last_work + last_store)
         return products * (whole + last)
-    between = order.phases - 1
-    inside = (
-        full * between * np.maximum(work, load + store)
-        + np.maximum(full - 1, 0) * np.maximum(work, opening + store)
-        + np.where(full > 0, np.maximum(work, last_opening + store), 0)
-        + between * np.maximum(last_work, load + last_store)
+
+    def during(work: _Floats, store: _Floats, before: _Floats | int, after: _Floats | int) -> _Floats:
+        """A group: ``before`` is stored in its first phase, ``after`` loaded in its last, its own in between."""
+        several = (
+            np.maximum(work, load + before)
+            + (order.phases - 2) * np.maximum(work, load + store)
+            + np.maximum(work, after + store)
+        )
+        return np.where(order.phases > 1, several, np.maximum(work, after + before))
+
+    more = products - 1
+    single = np.where(
+        more > 0,
+        during(last_work, last_store, 0, last_open)
+        + (more - 1) * during(last_work, last_store, last_store, last_open)
+        + during(last_work, last_store, last_store, 0),
+        during(last_work, last_store, 0, 0),
     )
-    following = np.maximum(last_work, start + last_store)
-    return start + products * inside + (products - 1) * following + last_work + last_store
+    second = np.where(full > 1, opens, last_open)
+    several = (
+        during(works, stores, 0, second)
+        + more * during(works, stores, last_store, second)
+        + products * np.maximum(full - 2, 0) * during(works, stores, stores, opens)
+        + products * np.where(full > 1, during(works, stores, stores, last_open), 0)
+        + more * during(last_work, last_store, stores, opens)
+        + during(last_work, last_store, stores, 0)
+    )
+    return np.where(full > 0, opens + several, last_open + single) + last_store
 
 
 def run(config: TensorCoreConfig, gemms: Gemms, arrangement: Arrangement, memory: Memory, clock_ns: float) -> GridRun:

@@ -174,8 +174,8 @@ def overhead(baseline: Mapping[str, float], candidate: Mapping[str, float], rati
 
     The candidate's parts are the baseline's times counts and ratios. Each ratio of a measured figure has an interval;
     the bounds of the whole are those with all ratios at their lower, or all at their upper bounds. That is the
-    interval itself where one part dominates or all vary together, and wider than it otherwise. What the memory
-    costs has no spread.
+    interval itself where one part dominates or all vary together; where spreads are about normal and vary in
+    another way, it is wider. What the memory costs has no spread.
 
     Parameters
     ----------
