@@ -517,10 +517,15 @@ def power(
     )
 
 
-def _numbers(context: click.Context, parameter: click.Parameter, value: float | None) -> float | None:
-    """A number above 0, if there is one."""
+def _above_zero(context: click.Context, parameter: click.Parameter, value: float | None) -> float | None:
     if value is not None and not 0 < value < math.inf:
         raise InputError(f"{parameter.opts[0]} {value:g}: must be a number above 0")
+    return value
+
+
+def _from_zero(context: click.Context, parameter: click.Parameter, value: float) -> float:
+    if not 0 <= value < math.inf:
+        raise InputError(f"{parameter.opts[0]} {value:g}: must be a number of at least 0")
     return value
 
 
@@ -559,21 +564,25 @@ _MOST_CORES = 1 << 16
 )
 @click.option("--cores", type=click.IntRange(1, _MOST_CORES), help="Arranged anew for each GEMM.  [default: 64]")
 @click.option("--grid", "shape", metavar="[BxPx]Q", help="ROWSxCOLUMNS of cores instead, or BATCHxROWSxCOLUMNS.")
-@click.option("--clock", type=float, callback=_numbers, help="Clock period in ns.  [default: that of the report]")
-@click.option("--buffer", "buffer_mib", type=float, callback=_numbers, default=8, show_default=True, help="In MiB.")
-@click.option("--dram", "dram_gb", type=float, callback=_numbers, default=819.2, show_default=True, help="In GB/s.")
+@click.option("--clock", type=float, callback=_above_zero, help="Clock period in ns.  [default: that of the report]")
+@click.option("--buffer", "buffer_mib", type=float, callback=_above_zero, default=8, show_default=True, help="In MiB.")
+@click.option("--dram", "dram_gb", type=float, callback=_above_zero, default=819.2, show_default=True, help="In GB/s.")
 @click.option(
     "--operands",
     type=float,
-    callback=_numbers,
+    callback=_above_zero,
     help="FP4 elements a cycle of the buffer.  [default: all that cores take]",
 )
 @click.option("--single-buffered", is_flag=True, help="Nothing is loaded while cores work.")
 @click.option(
     "--result-bytes", type=click.IntRange(1, 8), default=RESULT_BYTES, show_default=True, help="An output in DRAM."
 )
-@click.option("--buffer-energy", type=float, default=SRAM_PJ_PER_BYTE, show_default=True, help="pJ per byte.")
-@click.option("--dram-energy", type=float, default=DRAM_PJ_PER_BYTE, show_default=True, help="pJ per byte.")
+@click.option(
+    "--buffer-energy", type=float, callback=_from_zero, default=SRAM_PJ_PER_BYTE, show_default=True, help="pJ per byte."
+)
+@click.option(
+    "--dram-energy", type=float, callback=_from_zero, default=DRAM_PJ_PER_BYTE, show_default=True, help="pJ per byte."
+)
 @click.option("--timeloop", is_flag=True, help="Write NAME-CONFIG.ert.yaml, .art.yaml and .lib.yaml of each core, too.")
 @click.option("--out", type=click.Path(path_type=Path), default=_REPORTS, show_default=True, help="Directory.")
 @click.option("--name", "stem", default="cost", show_default=True, help="Name of the report's files.")

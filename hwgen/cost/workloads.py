@@ -199,7 +199,7 @@ def _workload(label: str, table: Mapping[str, Any], phase: str, sequences: int, 
         name = entry.get("name")
         if not isinstance(name, str) or not name.strip():
             raise InputError(f"{label}: entry {number}: name = {name!r}: must be a text")
-        where = f"{label}: entry {number} ({name})"
+        where = f"{label}: entry {number} ({' '.join(name.split())})"
         for key in entry:
             if key not in _COLUMNS:
                 near = difflib.get_close_matches(key, _COLUMNS, n=1)
@@ -212,15 +212,15 @@ def _workload(label: str, table: Mapping[str, Any], phase: str, sequences: int, 
         symbolic |= any(isinstance(entry.get(key), str) and re.search("[a-z]", entry[key]) for key in _SIZES)
         size = {"batch": 1, "count": 1, **size}
         for suffix, m, products in _experts(where, size):
-            names.append(name + suffix)
-            notes.append(str(entry.get("why", "")))
+            names.append(" ".join(name.split()) + suffix)
+            notes.append(" ".join(str(entry.get("why", "")).split()))
             shapes.append((m, size["n"], size["k"], size["batch"] * products))
             counts.append(size["count"])
             if m * size["n"] * size["k"] * size["batch"] * products * size["count"] >= LARGEST_WORK:
                 raise InputError(f"{where}: too large; at most 2^62 multiply-accumulates can be counted")
     return Workload(
-        title=table.get("title", stem),
-        source=table.get("source", ""),
+        title=" ".join(table.get("title", stem).split()),
+        source=" ".join(table.get("source", "").split()),
         names=tuple(names),
         gemms=Gemms.of(shapes),
         count=np.array(counts, np.int64),

@@ -72,6 +72,11 @@ def _share(parts: dict[str, float], of: float) -> list[str]:
     return [f"{100 * sum(parts[part] for part in group) / of:.0f} %" for group in (CORE_PARTS, ("buffer",), ("DRAM",))]
 
 
+def _cell(text: str) -> str:
+    """Text for a Markdown table."""
+    return text.replace("\\", "\\\\").replace("|", "\\|")
+
+
 def _layers(report: dict[str, Any]) -> list[str]:
     """Table of the GEMMs, on the first design."""
     first = report["designs"][0]["name"]
@@ -84,7 +89,7 @@ def _layers(report: dict[str, Any]) -> list[str]:
         own = sum(found["joules"].values())
         rows.append(
             [
-                entry["gemm"],
+                _cell(entry["gemm"]),
                 f"{entry['count']} x {entry['batch']}",
                 f"{entry['m']} x {entry['n']} x {entry['k']}",
                 f"{shape['batch']} x {shape['rows']} x {shape['columns']}",
