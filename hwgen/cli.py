@@ -563,7 +563,7 @@ _MOST_CORES = 1 << 16
     help="What 'hwgen compare' measured.  [default: in reports/]",
 )
 @click.option("--cores", type=click.IntRange(1, _MOST_CORES), help="Arranged anew for each GEMM.  [default: 64]")
-@click.option("--grid", "shape", metavar="[BxPx]Q", help="ROWSxCOLUMNS of cores instead, or BATCHxROWSxCOLUMNS.")
+@click.option("--grid", "shape", metavar="[Bx]PxQ", help="ROWSxCOLUMNS of cores instead, or BATCHxROWSxCOLUMNS.")
 @click.option("--clock", type=float, callback=_above_zero, help="Clock period in ns.  [default: that of the report]")
 @click.option("--buffer", "buffer_mib", type=float, callback=_above_zero, default=8, show_default=True, help="In MiB.")
 @click.option("--dram", "dram_gb", type=float, callback=_above_zero, default=819.2, show_default=True, help="In GB/s.")

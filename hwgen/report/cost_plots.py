@@ -12,7 +12,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormat
 
 from hwgen.cost.model import CORE_PARTS
 from hwgen.report.cost import BANDWIDTH, CORES
-from hwgen.report.cost_tables import quantity, unit_of
+from hwgen.report.cost_tables import quantity, unit_of, workload_of
 from hwgen.report.plots import plain, png, reach
 
 __all__ = ["cost_png"]
@@ -230,11 +230,9 @@ def cost_png(report: dict[str, Any]) -> bytes:
     else:
         lower[2].set_visible(False)
     conditions = report["conditions"]
-    workload = conditions["workload"]
     canvas.suptitle(
-        f"{plain(workload['title'])}, {workload['phase']}, {workload['batch']} x {workload['sequence']:,} tokens:"
-        f" {conditions['cores']} cores of {' and '.join(shown.names)}, {plain(conditions['measured']['library'])},"
-        f" {conditions['clock_ns']:g} ns",
+        f"{plain(workload_of(report))}: {conditions['cores']} cores of {' and '.join(shown.names)},"
+        f" {plain(conditions['measured']['library'])}, {conditions['clock_ns']:g} ns",
         fontsize=12,
     )
     return png(canvas)

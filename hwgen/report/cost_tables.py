@@ -10,7 +10,7 @@ from hwgen.cost.model import CORE_PARTS
 from hwgen.report.cost import BANDWIDTH, CORES, KIND
 from hwgen.report.form import number, percent, table
 
-__all__ = ["KIND", "csv", "markdown", "quantity", "summary", "unit_of"]
+__all__ = ["KIND", "csv", "markdown", "quantity", "summary", "unit_of", "workload_of"]
 
 _PREFIXES = (
     (1e12, "T"),
@@ -126,6 +126,15 @@ def _sensitivity(report: dict[str, Any], varied: str) -> list[str]:
     return table(header, rows, len(header))
 
 
+def workload_of(report: dict[str, Any]) -> str:
+    """What the workload is, with phase and sequences where they have a say."""
+    workload = report["conditions"]["workload"]
+    if not workload["tokens"]:
+        return str(workload["title"])
+    each = f"{workload['batch']} x {workload['sequence']:,} tokens"
+    return f"{workload['title']}, {workload['phase']}, {each}"
+
+
 def unit_of(report: dict[str, Any]) -> tuple[str, int]:
     """What a pass is counted in, and how many of it it has."""
     tokens = report["conditions"]["workload"]["tokens"]
@@ -146,8 +155,7 @@ def _conditions(report: dict[str, Any]) -> list[str]:
     feed = "as many operands a cycle as the cores take" if rate is None else f"{rate:g} FP4 elements a cycle"
     double = "double buffering" if memory["double_buffered"] else "no double buffering"
     lines = [
-        f"- Workload: {workload['title']}, {workload['phase']}, {workload['batch']} sequences of"
-        f" {workload['sequence']:,} tokens.",
+        f"- Workload: {workload_of(report)}.",
         f"- Shapes: {workload['source'] or 'as given'}.",
         f"- Cores: {conditions['cores']}, {how}; {conditions['clock_ns']:g} ns.",
         f"- Measured: area, step, clock and leakage of a core by {measured['report']} on {measured['library']},"
@@ -172,8 +180,7 @@ def markdown(report: dict[str, Any], picture: str) -> str:
         File name of the plot beside the report.
     """
     names = [config["name"] for config in report["designs"]]
-    workload = report["conditions"]["workload"]
-    title = f"{workload['title']}, {workload['phase']}, on {' and '.join(names)}"
+    title = f"{workload_of(report)}, on {' and '.join(names)}"
     header, rows = summary(report)
     lines = [
         f"# {title}",
