@@ -10,10 +10,27 @@ from numpy.typing import ArrayLike, NDArray
 
 from hwgen.errors import InputError
 
-__all__ = ["LARGEST_WORK", "Gemms"]
+__all__ = ["LARGEST_WORK", "Gemms", "product"]
 
 LARGEST_WORK = 1 << 62
 """Multiply-accumulates of one GEMM must stay below this, so that every count fits 64 bits."""
+
+
+def product(*factors: ArrayLike) -> NDArray[np.int64]:
+    """Counts multiplied, int64.
+
+    Raises
+    ------
+    InputError
+        A product does not fit; the message names the first.
+    """
+    sizes = np.prod(np.broadcast_arrays(*(np.asarray(factor, float) for factor in factors)), axis=0)
+    if sizes.size and sizes.max() >= LARGEST_WORK:
+        raise InputError(f"GEMM {int(np.argmax(sizes))}: too large: at most 2^62 bytes or cycles can be counted")
+    found = np.asarray(1, np.int64)
+    for factor in factors:
+        found = found * np.asarray(factor, np.int64)
+    return found
 
 
 @dataclass(frozen=True)

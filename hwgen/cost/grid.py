@@ -42,7 +42,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.config import TensorCoreConfig
-from hwgen.cost.gemms import Gemms
+from hwgen.cost.gemms import Gemms, product
 from hwgen.cost.schedule import BLOCK_BYTES, RESULT_BYTES, core_cycles, steps_per_tile
 from hwgen.errors import InputError
 from hwgen.formats import BLOCK_SIZE
@@ -249,7 +249,7 @@ def _tiling(config: TensorCoreConfig, gemms: Gemms, arrangement: Arrangement, me
         period,
         _ceil(tiles, config.interleave) * config.interleave * deep,
         core_cycles(config, tiles, deep, period),
-        tiles * deep * fed * config.groups * BLOCK_BYTES,
+        product(tiles, deep, fed, config.groups * BLOCK_BYTES),
     )
 
 
@@ -388,7 +388,7 @@ def run(config: TensorCoreConfig, gemms: Gemms, arrangement: Arrangement, memory
     turns = config.interleave
     ones = np.ones(len(gemms), np.int64)
     passes = tiling.tiles_m * tiling.tiles_n
-    reads = a[1] * tiling.tiles_n + b[1] * tiling.tiles_m
+    reads = product(a[1], tiling.tiles_n) + product(b[1], tiling.tiles_m)
     streamed = _Order(
         fits=usable >= turns * (a[3] + b[3]),
         groups=ones,
@@ -410,7 +410,7 @@ def run(config: TensorCoreConfig, gemms: Gemms, arrangement: Arrangement, memory
         )
 
     per_cycle = memory.dram_bytes_per_second * clock_ns * 1e-9 / at_once
-    outputs = gemms.m * gemms.n * memory.result_bytes
+    outputs = product(gemms.m, gemms.n, memory.result_bytes)
     tile = (tiling.cycles - config.latency) / (passes * tiling.turns)
     times = np.array(
         [_cycles(order, tile, outputs / passes, tiling.turns, per_cycle, memory.double_buffered) for order in orders]
@@ -420,8 +420,8 @@ def run(config: TensorCoreConfig, gemms: Gemms, arrangement: Arrangement, memory
     chosen = np.argmin(np.where(least, times, np.inf), axis=0)
     index = chosen, np.arange(len(gemms))
     cycles = times[index] + config.latency
-    read = np.array([order.reads for order in orders])[index] * gemms.batch
-    written = outputs * gemms.batch
+    read = product(np.array([order.reads for order in orders])[index], gemms.batch)
+    written = product(outputs, gemms.batch)
     return GridRun(
         arrangement=arrangement,
         order=chosen,

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hwgen.config import TensorCoreConfig
-from hwgen.cost.gemms import Gemms
+from hwgen.cost.gemms import Gemms, product
 from hwgen.cost.stream import stream
 from hwgen.errors import InputError
 from hwgen.formats import BLOCK_SIZE
@@ -116,9 +116,10 @@ def core_cycles(
     if period.size and period.min() < 1:
         raise InputError(f"period = {period.min()}: must be at least 1")
     rounds = _ceil(tiles, turns)
-    total, missing = rounds * turns * steps, rounds * turns - tiles
+    missing = rounds * turns - tiles
+    last = product(rounds * turns, steps, period)
     # Steps that follow the last result may come after it has been taken, and count as well.
-    cycles = np.maximum(period * total, period * (total - missing) + config.latency)
+    cycles = np.maximum(last, last - period * missing + config.latency)
     held = (period > 1) & (period <= turns)
     if held.any():
         cycles = cycles.copy()
@@ -188,7 +189,7 @@ def schedule(config: TensorCoreConfig, gemms: Gemms, period: ArrayLike = 1) -> S
         empty=steps - tiles * deep,
         cycles=cycles,
         stalls=cycles - steps,
-        operand_bytes=tiles * deep * (config.rows + config.columns) * config.groups * BLOCK_BYTES,
-        result_bytes=tiles * config.rows * config.columns * RESULT_BYTES,
+        operand_bytes=product(tiles, deep, (config.rows + config.columns) * config.groups * BLOCK_BYTES),
+        result_bytes=product(tiles, config.rows * config.columns * RESULT_BYTES),
         utilisation=gemms.macs / (cycles * float(config.macs_per_step)),
     )

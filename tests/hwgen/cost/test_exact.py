@@ -24,19 +24,19 @@ CORES = [
 """Every number of registers before the loop with every number in it: all that the control knows of a pipeline."""
 
 cores = st.sampled_from(CORES)
-sizes = st.integers(1, 4)
+sizes = st.integers(1, 3)
 patterns = st.one_of(
     st.just([True]),
     st.lists(st.booleans(), min_size=1, max_size=12).filter(any),
     # Long gaps let the loop run dry.
-    st.tuples(st.integers(1, 9), st.integers(1, 9)).map(lambda runs: [True] * runs[0] + [False] * runs[1]),
+    st.tuples(st.integers(1, 6), st.integers(1, 6)).map(lambda runs: [True] * runs[0] + [False] * runs[1]),
 )
 
 
 @settings(max_examples=300, deadline=None)
 @given(
     config=cores,
-    shape=st.tuples(sizes, sizes, st.integers(1, 60), st.integers(1, 2)),
+    shape=st.tuples(sizes, sizes, st.integers(1, 50), st.integers(1, 2)),
     offer=patterns,
     take=patterns,
 )

@@ -170,6 +170,14 @@ def test_more_of_anything_never_costs_time_or_traffic():
     assert (both.cycles <= apart.cycles).all()
 
 
+def test_what_cannot_be_counted_is_named():
+    gemms = Gemms([1, 1 << 30], [1, 1 << 30], [1, 1])
+    with pytest.raises(InputError, match="GEMM 1: too large"):
+        run(PLAIN, gemms, fixed(gemms, 1, 1, 1), Memory(1 << 20, result_bytes=8), CLOCK_NS)
+    with pytest.raises(InputError, match="GEMM 0: too large"):
+        arrange(PLAIN, Gemms(1, 1, 1 << 58), 1 << 10, Memory(1 << 20))
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [

@@ -81,6 +81,13 @@ def test_bad_streams_are_named():
         stream(DEEP, [True], offer=[])
 
 
+def test_what_cannot_be_counted_is_named():
+    deep = 1 << 60
+    with pytest.raises(InputError, match=r"GEMM 1: too large: at most 2\^62"):
+        schedule(TensorCoreConfig("large", "nvfp4", 64, 64, 1), Gemms([1, 1], [1, 1], [1, deep]))
+    assert (schedule(BLACKWELL, Gemms(1, 1, deep // 64)).operand_bytes > 0).all()
+
+
 def test_no_steps_take_no_time():
     found = stream(DEEP, [])
     assert (found.cycles, len(found.accepted), len(found.taken)) == (0, 0, 0)
