@@ -198,11 +198,12 @@ def arrange(config: TensorCoreConfig, gemms: Gemms, cores: int, memory: Memory) 
     """
     if cores < 1:
         raise InputError(f"cores = {cores}: must be at least 1")
-    best: tuple[_Ints, _Ints, list[_Ints]] | None = None
+    best: tuple[_Ints, _Floats, list[_Ints]] | None = None
     for batch, rows, columns in _factors(cores):
         tried = fixed(gemms, batch, rows, columns)
         tiling = _tiling(config, gemms, tried, memory)
-        cycles, reads = tiling.cycles, tiling.operand_bytes
+        # Rows read, as a float: what nobody would choose may be too many to count.
+        cycles, reads = tiling.cycles, tiling.tiles * tiling.fed * np.asarray(tiling.deep, float)
         chosen = [tried.batch, tried.rows, tried.columns]
         if best is not None:
             better = (cycles < best[0]) | ((cycles == best[0]) & (reads < best[1]))
@@ -230,7 +231,12 @@ class _Tiling:
     period: _Ints
     steps: _Ints
     cycles: _Ints
-    operand_bytes: _Ints
+    fed: _Ints  # rows of A and B in a step
+
+    @property
+    def tiles(self) -> _Ints:
+        """Of all products of a batch."""
+        return self.tiles_m * self.tiles_n * self.turns
 
 
 def _tiling(config: TensorCoreConfig, gemms: Gemms, arrangement: Arrangement, memory: Memory) -> _Tiling:
@@ -249,7 +255,7 @@ def _tiling(config: TensorCoreConfig, gemms: Gemms, arrangement: Arrangement, me
         period,
         _ceil(tiles, config.interleave) * config.interleave * deep,
         core_cycles(config, tiles, deep, period),
-        product(tiles, deep, fed, config.groups * BLOCK_BYTES),
+        fed,
     )
 
 
@@ -429,7 +435,7 @@ def run(config: TensorCoreConfig, gemms: Gemms, arrangement: Arrangement, memory
         steps=tiling.steps,
         core_cycles=tiling.cycles,
         cycles=cycles,
-        operand_bytes=tiling.operand_bytes,
+        operand_bytes=product(tiling.tiles, tiling.deep, tiling.fed, config.groups * BLOCK_BYTES),
         dram_read_bytes=read,
         dram_write_bytes=written,
         utilisation=gemms.macs / (cycles * arrangement.cores * config.macs_per_step),

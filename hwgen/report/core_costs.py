@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hwgen.config import TensorCoreConfig
+from hwgen.config import NAMED, TensorCoreConfig
 from hwgen.cost.model import CORE_PARTS, CoreCost, Ratio
 from hwgen.errors import InputError
 from hwgen.report import form, tables
@@ -55,9 +55,11 @@ class MeasuredCores:
 def _command(configs: Sequence[TensorCoreConfig]) -> str:
     """How to measure what no report holds."""
     names = [config.name for config in configs]
-    if len(names) == 2:
-        return f"'hwgen compare --baseline {names[0]} --candidate {names[1]}' measures it"
-    return "'hwgen compare' measures it beside another"
+    if len(names) == 1:
+        return "'hwgen compare' measures it beside another"
+    if all(NAMED.get(config.name) == config for config in configs):
+        return f"'hwgen compare --baseline {names[0]} --candidate {names[1]}' measures them"
+    return "'hwgen compare' measures them, --baseline and --candidate taking files as well as names"
 
 
 def _holds(report: dict[str, Any], configs: Sequence[TensorCoreConfig]) -> bool:

@@ -14,6 +14,7 @@ from hwgen.cost import grid
 from hwgen.cost.grid import ORDERS, Arrangement, GridRun, Memory
 from hwgen.cost.model import CORE_PARTS, CoreCost, EnergyCosts, Ratio, energy, overhead, throughput_per_area
 from hwgen.cost.workloads import Workload
+from hwgen.errors import InputError
 from hwgen.report.core_costs import MeasuredCores
 from hwgen.report.form import SCHEMA, SCHEMA_VERSION
 from hwgen.synth.compare import Estimate
@@ -193,7 +194,7 @@ def _gemms(passes: Mapping[str, _Pass], measured: MeasuredCores, workload: Workl
 
 
 def _sensitivity(measured: MeasuredCores, machine: Machine, workload: Workload) -> list[dict[str, Any]]:
-    """Whole passes with other bandwidths and other numbers of cores, arranged anew for each GEMM."""
+    """Whole passes with other bandwidths and other numbers of cores, as many as the buffer can feed."""
     found = []
     bandwidth = machine.memory.dram_bytes_per_second
     numbers = sorted({max(round(machine.cores * factor), 1) for factor in _FACTORS})
@@ -204,7 +205,10 @@ def _sensitivity(measured: MeasuredCores, machine: Machine, workload: Workload) 
     for what, unit, value, cores, rate in varied:
         memory = replace(machine.memory, dram_bytes_per_second=rate)
         other = replace(machine, cores=cores, memory=memory, shape=machine.shape if what == BANDWIDTH else None)
-        passes = [_pass(other, core, workload) for core in measured.cores.values()]
+        try:
+            passes = [_pass(other, core, workload) for core in measured.cores.values()]
+        except InputError:
+            continue  # the buffer is too small for a step of so many cores
         joules = [each.total_joules for each in passes]
         found.append(
             {

@@ -10,7 +10,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
-from hwgen.cost.model import CORE_PARTS
+from hwgen.cost.model import CORE_PARTS, PARTS
 from hwgen.report.cost import BANDWIDTH, CORES
 from hwgen.report.cost_tables import quantity, unit_of, workload_of
 from hwgen.report.plots import plain, png, reach
@@ -25,6 +25,8 @@ _REST = "#d9d9d9"
 _GROUPS = {"cores": CORE_PARTS, "buffer": ("buffer",), "DRAM": ("DRAM",)}
 _GROUP_COLOURS = {"cores": "#332288", "buffer": "#88ccee", "DRAM": "#d9d9d9"}
 _LABEL = 30
+_ROWS = 5
+_WIDE = 1000
 
 
 class _Shown:
@@ -56,10 +58,14 @@ def _bare(axis: Any) -> None:
     axis.spines[["top", "right"]].set_visible(False)
 
 
-def _decades(axis: Any) -> None:
-    """A logarithmic axis with plain numbers at 1, 2 and 5 of every decade."""
-    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: quantity(value, "").strip()))
+def _decades(axis: Any, low: float, high: float) -> None:
+    """Plain numbers on a logarithmic axis of a decade at least, at 1, 2 and 5 of each unless they are many."""
+    low = min(low, high / 10)
+    axis.set_view_interval(low / 1.3, 1.3 * high, ignore=True)
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if high / low < _WIDE else (1,)))
+    axis.set_major_formatter(
+        FuncFormatter(lambda value, _: quantity(value, "").strip() if value >= 1 else f"{value:g}")
+    )
     axis.set_minor_formatter(NullFormatter())
 
 
@@ -85,8 +91,8 @@ def _roofline(axis: Any, report: dict[str, Any], shown: _Shown) -> None:
     axis.set_yscale("log")
     axis.set_xlabel("MAC per byte of DRAM traffic")
     axis.set_ylabel("MAC/s")
-    _decades(axis.xaxis)
-    _decades(axis.yaxis)
+    _decades(axis.xaxis, span[0], span[-1])
+    _decades(axis.yaxis, min(point[1] for point in points), peak)
     axis.set_title(f"roofline: {quantity(peak, 'MAC/s')}, {quantity(bandwidth, 'B/s')}")
     axis.legend(fontsize=7, frameon=False, loc="lower right")
     axis.grid(alpha=0.25, which="major")
@@ -115,7 +121,7 @@ def _times(axis: Any, report: dict[str, Any], shown: _Shown) -> None:
             fontsize=8,
         )
     axis.set_yticks(range(len(groups)), [label for label, _, _ in groups], fontsize=8)
-    axis.set_ylim(len(groups) - 0.5, -0.5)
+    axis.set_ylim(max(len(groups), _ROWS) - 0.5, -0.5)
     axis.set_xlabel("% of the time")
     axis.set_title(f"time by GEMM, {quantity(total, 's')} in all, and its bound")
     axis.margins(x=0.3)
@@ -147,12 +153,12 @@ def _energies(axis: Any, report: dict[str, Any], shown: _Shown) -> None:
             if len(shown.names) > 1 and place == 0:
                 axis.annotate(name, (left, y), (4, 0), textcoords="offset points", va="center", fontsize=7)
     axis.set_yticks(range(len(groups)), [label for label, _, _ in groups], fontsize=8)
-    axis.set_ylim(len(groups) - 0.5, -0.5)
+    axis.set_ylim(max(len(groups), _ROWS) - 0.5, -0.5)
     axis.set_xlabel(f"J per {unit}")
     axis.xaxis.set_major_locator(MaxNLocator(5))
     axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: quantity(value, "J") if value else "0"))
     axis.set_title(f"energy per {unit} by GEMM")
-    axis.legend(fontsize=8, frameon=False, loc="lower right")
+    axis.legend(fontsize=8, frameon=False)
     axis.margins(x=0.12)
     _bare(axis)
 
@@ -163,13 +169,14 @@ def _swept(axis: Any, report: dict[str, Any], shown: _Shown, varied: str) -> Non
     first = shown.names[0]
     entries = [entry for entry in report["sensitivity"] if entry["varied"] == varied]
     xs = [entry["value"] for entry in entries]
-    axis.plot(xs, [per / entry["seconds"][first] for entry in entries], "o-", color="#0072b2", markersize=4)
+    rates = [per / entry["seconds"][first] for entry in entries]
+    axis.plot(xs, rates, "o-", color="#0072b2", markersize=4)
     axis.set_xscale("log", base=2)
     axis.set_yscale("log")
     label = "B/s" if varied == BANDWIDTH else ""
     axis.set_xticks(xs, [quantity(value, label) if label else f"{value:g}" for value in xs], rotation=45, fontsize=8)
     axis.xaxis.minorticks_off()
-    _decades(axis.yaxis)
+    _decades(axis.yaxis, min(rates), max(rates))
     axis.set_ylabel(f"{unit}s/s" if unit == "token" else "passes/s", color="#0072b2")
     here = report["conditions"]["memory"]["dram_bytes_per_second"] if label else report["conditions"]["cores"]
     axis.axvline(here, color="black", linewidth=0.8, linestyle=":")
@@ -208,6 +215,30 @@ def _overheads(axis: Any, report: dict[str, Any]) -> None:
     _bare(axis)
 
 
+def _parts(axis: Any, report: dict[str, Any], shown: _Shown) -> None:
+    """Energy by part, of a single design."""
+    unit, per = unit_of(report)
+    (name,) = shown.names
+    joules = {
+        part: sum(entry["count"] * entry["values"][name]["joules"][part] for entry in report["results"]) / per
+        for part in PARTS
+    }
+    whole = sum(joules.values())
+    for place, (part, value) in enumerate(joules.items()):
+        colour = next(_GROUP_COLOURS[group] for group, parts in _GROUPS.items() if part in parts)
+        axis.barh(place, value, 0.7, color=colour)
+        label = f"{quantity(value, 'J')}, {100 * value / whole:.1f} %"
+        axis.annotate(label, (value, place), (4, 0), textcoords="offset points", va="center", fontsize=8)
+    axis.set_yticks(range(len(joules)), list(joules), fontsize=8)
+    axis.set_ylim(len(joules) - 0.5, -0.5)
+    axis.xaxis.set_major_locator(MaxNLocator(5))
+    axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: quantity(value, "J") if value else "0"))
+    axis.set_xlabel(f"J per {unit}")
+    axis.set_title(f"energy per {unit} by part")
+    axis.margins(x=0.3)
+    _bare(axis)
+
+
 def cost_png(report: dict[str, Any]) -> bytes:
     """Roofline, time and energy by GEMM, sensitivity to bandwidth and cores, and overheads.
 
@@ -228,7 +259,7 @@ def cost_png(report: dict[str, Any]) -> bytes:
     if len(shown.names) > 1:
         _overheads(lower[2], report)
     else:
-        lower[2].set_visible(False)
+        _parts(lower[2], report, shown)
     conditions = report["conditions"]
     canvas.suptitle(
         f"{plain(workload_of(report))}: {conditions['cores']} cores of {' and '.join(shown.names)},"
