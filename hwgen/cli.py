@@ -518,14 +518,14 @@ def power(
 
 
 def _above_zero(context: click.Context, parameter: click.Parameter, value: float | None) -> float | None:
-    if value is not None and not 0 < value < math.inf:
-        raise InputError(f"{parameter.opts[0]} {value:g}: must be a number above 0")
+    if value is not None and not 0 < value < 1e12:
+        raise InputError(f"{parameter.opts[0]} {value:g}: must be a number above 0 and below 1e12")
     return value
 
 
 def _from_zero(context: click.Context, parameter: click.Parameter, value: float) -> float:
-    if not 0 <= value < math.inf:
-        raise InputError(f"{parameter.opts[0]} {value:g}: must be a number of at least 0")
+    if not 0 <= value < 1e12:
+        raise InputError(f"{parameter.opts[0]} {value:g}: must be a number from 0 to below 1e12")
     return value
 
 
@@ -564,7 +564,7 @@ _MOST_CORES = 1 << 16
 )
 @click.option("--cores", type=click.IntRange(1, _MOST_CORES), help="Arranged anew for each GEMM.  [default: 64]")
 @click.option("--grid", "shape", metavar="[Bx]PxQ", help="ROWSxCOLUMNS of cores instead, or BATCHxROWSxCOLUMNS.")
-@click.option("--clock", type=float, callback=_above_zero, help="Clock period in ns.  [default: that of the report]")
+@click.option("--clock", type=float, help="Clock period in ns.  [default: that of the report]")
 @click.option("--buffer", "buffer_mib", type=float, callback=_above_zero, default=8, show_default=True, help="In MiB.")
 @click.option("--dram", "dram_gb", type=float, callback=_above_zero, default=819.2, show_default=True, help="In GB/s.")
 @click.option(
@@ -637,7 +637,7 @@ def cost_command(
     costs = EnergyCosts(buffer_energy, dram_energy)
     measured = core_costs.read(report_file or core_costs.find_report(configs, _REPORTS), configs)
     longest = max(core.critical_path_ns for core in measured.cores.values())
-    clock_ns = measured.clock_ns if clock is None else clock_period(clock, longest, measured.library)
+    clock_ns = measured.clock_ns if clock is None else clock_period(_clock(clock), longest, measured.library)
     number = math.prod(fixed) if fixed else cores or 64
     machine = cost.Machine(number, fixed, memory, costs, clock_ns)
     content = cost.document(measured, machine, workload, {"phase": phase, "batch": batch, "sequence": sequence})

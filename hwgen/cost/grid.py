@@ -76,7 +76,7 @@ class Memory:
     Raises
     ------
     InputError
-        A figure is not positive; the message names it.
+        A figure is below 1; the message names it.
     """
 
     buffer_bytes: float
@@ -87,8 +87,8 @@ class Memory:
 
     def __post_init__(self) -> None:
         for name in ("buffer_bytes", "dram_bytes_per_second", "operands_per_cycle", "result_bytes"):
-            if not getattr(self, name) > 0:
-                raise InputError(f"{name} = {getattr(self, name)}: must be above 0")
+            if not getattr(self, name) >= 1:
+                raise InputError(f"{name} = {getattr(self, name):g}: must be at least 1")
 
 
 @dataclass(frozen=True)
@@ -194,7 +194,7 @@ def arrange(config: TensorCoreConfig, gemms: Gemms, cores: int, memory: Memory) 
     Raises
     ------
     InputError
-        ``cores`` is below 1.
+        ``cores`` is below 1, or there is more than can be counted.
     """
     if cores < 1:
         raise InputError(f"cores = {cores}: must be at least 1")
@@ -377,7 +377,7 @@ def run(config: TensorCoreConfig, gemms: Gemms, arrangement: Arrangement, memory
     Raises
     ------
     InputError
-        The buffer is too small for one step.
+        The buffer is too small for one step, or there is more than can be counted.
     """
     tiling = _tiling(config, gemms, arrangement, memory)
     at_once = arrangement.batch

@@ -109,7 +109,7 @@ def core_cycles(
     Raises
     ------
     InputError
-        A period below 1.
+        A period below 1, or more cycles than can be counted.
     """
     turns = config.interleave
     period = np.broadcast_to(np.asarray(period, np.int64), tiles.shape)
@@ -117,9 +117,9 @@ def core_cycles(
         raise InputError(f"period = {period.min()}: must be at least 1")
     rounds = _ceil(tiles, turns)
     missing = rounds * turns - tiles
-    last = product(rounds * turns, steps, period)
-    # Steps that follow the last result may come after it has been taken, and count as well.
-    cycles = np.maximum(last, last - period * missing + config.latency)
+    accepted = product(rounds * turns, steps, period)
+    # Empty steps may come after the last result has been taken, and count as well.
+    cycles = np.maximum(accepted, accepted - period * missing + config.latency)
     held = (period > 1) & (period <= turns)
     if held.any():
         cycles = cycles.copy()
@@ -128,7 +128,8 @@ def core_cycles(
 
 
 # What a held stream does repeats: every further step of a tile takes the same time from the _STEPS-th on, and the
-# rounds from the _SETTLED-th on come in groups of a size that divides _GROUP. The tests try all pipelines and periods.
+# rounds from the _SETTLED-th on come in groups of a size that divides _GROUP. The tests try every number of registers
+# and every period that holds a step up.
 _STEPS = 8
 _SETTLED = 8
 _GROUP = 12
@@ -177,6 +178,11 @@ def schedule(config: TensorCoreConfig, gemms: Gemms, period: ArrayLike = 1) -> S
         The GEMMs.
     period
         Cycles between steps, see `core_cycles`.
+
+    Raises
+    ------
+    InputError
+        As `core_cycles`.
     """
     turns = config.interleave
     tiles = _ceil(gemms.m, config.rows) * _ceil(gemms.n, config.columns) * gemms.batch

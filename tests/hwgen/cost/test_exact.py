@@ -93,6 +93,21 @@ def test_the_closed_form_is_that_of_the_stream(config, rounds, missing, steps, p
     assert core_cycles(config, np.array([tiles]), np.array([steps]), period).tolist() == [want]
 
 
+def test_the_closed_form_of_every_stream_that_is_held_up():
+    """All cores and periods in which steps wait, from a single step to tiles and rounds that only repeat."""
+    different = [
+        (config.pipeline, period, tiles, steps)
+        for config in CORES
+        for period in range(2, config.interleave + 1)
+        for steps in (1, 2, 3, 5, 8, 9, 12)
+        for rounds in (1, 2, 7, 8, 19, 20, 21, 31, 32, 33, 45)
+        for tiles in range((rounds - 1) * config.interleave + 1, rounds * config.interleave + 1)
+        if stream(config, last_steps(config, tiles, steps), period=period).cycles
+        != core_cycles(config, np.array([tiles]), np.array([steps]), period)[0]
+    ]
+    assert different == []
+
+
 OPERANDS = [
     TensorCoreConfig("pair", form, 1, 2, groups, pipeline=pipeline)
     for form, groups, pipeline in [
