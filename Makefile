@@ -55,7 +55,7 @@ report: $(VENV)/base ## Regenerate reports/ in full: default libraries, blackwel
 	    --liberty "$(LIBERTY_DIR)/asap7_seq.lib.gz" --name overhead-asap7 $(ARGS); \
 	else echo "no $(LIBERTY_DIR): the reports on real libraries stay as they are"; fi
 
-bench: $(VENV)/base ## Time the golden model, the simulators and the synthesis
+bench: $(VENV)/base ## Time the golden model, the simulators, the synthesis and the cost model
 	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script $(ARGS) || exit 1; done
 
 clean: ## Remove the environment and caches; reports/ and rtl_out/ stay

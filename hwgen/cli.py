@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 import sys
@@ -20,14 +21,18 @@ from rich.table import Table
 
 from hwgen import __version__
 from hwgen.config import DOTS, NAMED, PIPELINE_REGISTERS, TensorCoreConfig, resolve, resolve_pair
+from hwgen.cost import export, workloads
+from hwgen.cost.grid import Memory
+from hwgen.cost.model import DRAM_PJ_PER_BYTE, SRAM_PJ_PER_BYTE, EnergyCosts
+from hwgen.cost.schedule import RESULT_BYTES
 from hwgen.errors import InputError, ToolError
 from hwgen.files import cache_directory, check_directory, write_all
-from hwgen.report import explore_tables, form, plots, power_tables, tables
+from hwgen.report import core_costs, cost, cost_plots, cost_tables, explore_tables, form, plots, power_tables, tables
 from hwgen.report.explore import PIPELINES, variants
 from hwgen.report.explore import RUNS as EXPLORE_RUNS
 from hwgen.report.explore import explore as explored
 from hwgen.report.flow import Flow
-from hwgen.report.measure import RUNS, fingerprint, measure
+from hwgen.report.measure import RUNS, check_pair, clock_period, fingerprint, measure
 from hwgen.report.power import RUNS as POWER_RUNS
 from hwgen.report.power import exported, study
 from hwgen.report.stimulus import Stimulus
@@ -350,6 +355,13 @@ def _backend(name: str | None) -> Iterator[None]:
         yield
 
 
+def _check_files(out: Path, stem: str) -> None:
+    """Check where a report goes, before any long work."""
+    if Path(stem).name != stem or stem in ("", ".", "..") or len(os.fsencode(stem)) > 200:
+        raise InputError(f"--name {stem!r}: must be a plain file name of at most 200 bytes")
+    check_directory(out)
+
+
 def _reported(
     measured: Callable[[Flow], dict[str, Any]],
     key: Callable[[library.Library], str],
@@ -375,9 +387,7 @@ def _reported(
         raise InputError("--jobs 0: must be at least 1, or -1 for one for each core")
     if not time_limit < float("inf"):
         raise InputError(f"--time-limit {time_limit:g}: must be a number of seconds")
-    if Path(stem).name != stem or stem in ("", ".", "..") or len(os.fsencode(stem)) > 200:
-        raise InputError(f"--name {stem!r}: must be a plain file name of at most 200 bytes")
-    check_directory(out)
+    _check_files(out, stem)
     kept = Cache(None if no_cache else cache_directory("synthesis"))
     digest = key(cells)
     # A wrong back end is named also where there is nothing left to run.
@@ -524,10 +534,147 @@ def power(
     )
 
 
+def _above_zero(context: click.Context, parameter: click.Parameter, value: float | None) -> float | None:
+    if value is not None and not 0 < value < 1e12:
+        raise InputError(f"{parameter.opts[0]} {value:g}: must be a number above 0 and below 1e12")
+    return value
+
+
+def _from_zero(context: click.Context, parameter: click.Parameter, value: float) -> float:
+    if not 0 <= value < 1e12:
+        raise InputError(f"{parameter.opts[0]} {value:g}: must be a number from 0 to below 1e12")
+    return value
+
+
+def _shape(text: str | None) -> tuple[int, int, int] | None:
+    """Cores along the batch, M and N."""
+    if text is None:
+        return None
+    parts = text.lower().split("x")
+    if len(parts) not in (2, 3) or not all(part.strip().isdecimal() and 0 < int(part) <= _MOST_CORES for part in parts):
+        raise InputError(f"--grid {text!r}: must be ROWSxCOLUMNS or BATCHxROWSxCOLUMNS of cores, such as 4x8")
+    sizes = [int(part) for part in parts]
+    if math.prod(sizes) > _MOST_CORES:
+        raise InputError(f"--grid {text!r}: must have at most {_MOST_CORES} cores")
+    batch, rows, columns = sizes if len(sizes) == 3 else [1, *sizes]
+    return batch, rows, columns
+
+
+_MOST_CORES = 1 << 16
+
+
+@cli.command("cost")
+@click.option("--model", help=f"One of: {', '.join(workloads.models())}.")
+@click.option("--gemms", "gemm_list", type=click.Path(path_type=Path), help="List of GEMMs instead, CSV or TOML.")
+@click.option("--phase", type=click.Choice(workloads.PHASES), default="decode", show_default=True)
+@click.option("--batch", type=positive, default=1, show_default=True, help="Sequences.")
+@click.option("--sequence", type=positive, default=2048, show_default=True, help="Tokens of each; in decode, attended.")
+@click.option(
+    "--config", "name", default="mixfp4-blackwell", show_default=True, help="Configuration: name or TOML file."
+)
+@click.option("--vs", "baseline", help="Configuration to compare with, of the same shape.")
+@click.option(
+    "--report",
+    "report_file",
+    type=click.Path(path_type=Path),
+    help="What 'hwgen compare' measured.  [default: in reports/]",
+)
+@click.option("--cores", type=click.IntRange(1, _MOST_CORES), help="Arranged anew for each GEMM.  [default: 64]")
+@click.option("--grid", "shape", metavar="[Bx]PxQ", help="ROWSxCOLUMNS of cores instead, or BATCHxROWSxCOLUMNS.")
+@click.option("--clock", type=float, help="Clock period in ns.  [default: that of the report]")
+@click.option("--buffer", "buffer_mib", type=float, callback=_above_zero, default=8, show_default=True, help="In MiB.")
+@click.option("--dram", "dram_gb", type=float, callback=_above_zero, default=819.2, show_default=True, help="In GB/s.")
+@click.option(
+    "--operands",
+    type=float,
+    callback=_above_zero,
+    help="FP4 elements a cycle of the buffer.  [default: all that cores take]",
+)
+@click.option("--single-buffered", is_flag=True, help="Nothing is loaded while cores work.")
+@click.option(
+    "--result-bytes", type=click.IntRange(1, 8), default=RESULT_BYTES, show_default=True, help="An output in DRAM."
+)
+@click.option(
+    "--buffer-energy", type=float, callback=_from_zero, default=SRAM_PJ_PER_BYTE, show_default=True, help="pJ per byte."
+)
+@click.option(
+    "--dram-energy", type=float, callback=_from_zero, default=DRAM_PJ_PER_BYTE, show_default=True, help="pJ per byte."
+)
+@click.option("--timeloop", is_flag=True, help="Write NAME-CONFIG.ert.yaml, .art.yaml and .lib.yaml of each core, too.")
+@click.option("--out", type=click.Path(path_type=Path), default=_REPORTS, show_default=True, help="Directory.")
+@click.option("--name", "stem", default="cost", show_default=True, help="Name of the report's files.")
+@json_option
+def cost_command(
+    model: str | None,
+    gemm_list: Path | None,
+    phase: str,
+    batch: int,
+    sequence: int,
+    name: str,
+    baseline: str | None,
+    report_file: Path | None,
+    cores: int | None,
+    shape: str | None,
+    clock: float | None,
+    buffer_mib: float,
+    dram_gb: float,
+    operands: float | None,
+    single_buffered: bool,
+    result_bytes: int,
+    buffer_energy: float,
+    dram_energy: float,
+    timeloop: bool,
+    out: Path,
+    stem: str,
+    as_json: bool,
+) -> None:
+    """Time and energy of a model's GEMMs on a grid of cores, and what one format costs over another.
+
+    What a core costs comes from a report of 'hwgen compare'. Writes NAME.md, .csv, .json and .png to the
+    reports directory.
+    """
+    if (model is None) == (gemm_list is None):
+        raise InputError(f"give --model, one of {', '.join(workloads.models())}, or --gemms with a list of your own")
+    if cores is not None and shape is not None:
+        raise InputError("--grid says how many cores there are: leave --cores out")
+    configs = [resolve(each) for each in ([name] if baseline is None else [baseline, name])]
+    if len(configs) == 2:
+        check_pair(*configs)
+    _check_files(out, stem)
+    given = (phase, batch, sequence)
+    workload = workloads.load(gemm_list, *given) if gemm_list is not None else workloads.model(model or "", *given)
+    fixed = _shape(shape)
+    memory = Memory(
+        buffer_bytes=buffer_mib * (1 << 20),
+        dram_bytes_per_second=dram_gb * 1e9,
+        operands_per_cycle=math.inf if operands is None else operands,
+        double_buffered=not single_buffered,
+        result_bytes=result_bytes,
+    )
+    costs = EnergyCosts(buffer_energy, dram_energy)
+    measured = core_costs.read(report_file or core_costs.find_report(configs, _REPORTS), configs)
+    longest = max(core.critical_path_ns for core in measured.cores.values())
+    clock_ns = measured.clock_ns if clock is None else clock_period(_clock(clock), longest, measured.library)
+    number = math.prod(fixed) if fixed else cores or 64
+    machine = cost.Machine(number, fixed, memory, costs, clock_ns)
+    content = cost.document(measured, machine, workload, {"phase": phase, "batch": batch, "sequence": sequence})
+    files = {out / f"{stem}.json": form.json_text(content).encode(), **_rendered(content, out, stem)}
+    for each in measured.cores.values() if timeloop else ():
+        for suffix, text in export.exported(each, clock_ns, measured.library).items():
+            files[out / f"{stem}-{each.config.name}.{suffix}"] = text.encode()
+    write_all(files)
+    if as_json:
+        click.echo(form.json_text(content), nl=False)
+    else:
+        _print_table(*cost_tables.summary(content))
+        click.echo("  ".join(map(str, files)))
+
+
 _FORMS: dict[str, tuple[Any, Callable[[dict[str, Any]], bytes]]] = {
     tables.KIND: (tables, plots.overhead_png),
     explore_tables.KIND: (explore_tables, plots.explore_png),
     power_tables.KIND: (power_tables, plots.power_png),
+    cost_tables.KIND: (cost_tables, cost_plots.cost_png),
 }
 """Tables and plot of each kind of report."""
 

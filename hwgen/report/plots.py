@@ -12,7 +12,7 @@ from hwgen.report.tables import find, find_blocks
 from hwgen.synth.area import ENTERING
 from hwgen.synth.compare import SCOPES
 
-__all__ = ["explore_png", "overhead_png", "power_png"]
+__all__ = ["explore_png", "overhead_png", "plain", "png", "power_png", "reach"]
 
 _COLOURS = {
     "operand decoders": "#0072b2",
@@ -33,7 +33,7 @@ _KINDS = {
 _METRICS = (("area", "area"), ("dynamic power", "dynamic power"))
 
 
-def _reach(estimate: dict[str, Any]) -> list[list[float]] | None:
+def reach(estimate: dict[str, Any]) -> list[list[float]] | None:
     """How far an interval reaches below and above its value, in percent; None where a bound is missing."""
     value, low, high = (estimate[key] for key in ("value", "low", "high"))
     if low is None or high is None:
@@ -60,8 +60,8 @@ def _attribution(axis: Any, report: dict[str, Any], shown: dict[str, Any]) -> No
             ends[side] += height
         overhead = total["overhead"]
         value = 100 * overhead["value"]
-        if reach := _reach(overhead):
-            axis.errorbar(len(places) + 0.36, value, yerr=reach, fmt=".", color="black", capsize=3, linewidth=1)
+        if bars := reach(overhead):
+            axis.errorbar(len(places) + 0.36, value, yerr=bars, fmt=".", color="black", capsize=3, linewidth=1)
         axis.text(len(places), ends[0] + 0.2, f"{value:+.2f} %", ha="center", va="bottom", fontweight="bold")
         places.append(scope)
     axis.axhline(0, color="black", linewidth=0.8)
@@ -125,19 +125,20 @@ def overhead_png(report: dict[str, Any]) -> bytes:
     )
     conditions = report["conditions"]
     canvas.suptitle(
-        f"{names[1]} against {names[0]}: {_plain(conditions['library']['name'])}, {conditions['clock_ns']:g} ns,"
+        f"{names[1]} against {names[0]}: {plain(conditions['library']['name'])}, {conditions['clock_ns']:g} ns,"
         f" {conditions['runs']} runs of each",
         fontsize=11,
     )
-    return _png(canvas)
+    return png(canvas)
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """Text as it is: a dollar sign would begin a formula."""
     return text.replace("$", r"\$")
 
 
-def _png(canvas: Canvas) -> bytes:
+def png(canvas: Canvas) -> bytes:
+    """A canvas as a PNG."""
     buffer = io.BytesIO()
     # No date or version in the file: the same figures give the same bytes.
     canvas.savefig(buffer, dpi=130, metadata={"Software": None})
@@ -205,7 +206,7 @@ def explore_png(report: dict[str, Any]) -> bytes:
             if entry["metric"] == metric and entry["overhead"]["value"] is not None:
                 clock, value = shift * entry["limit"]["value"], 100 * entry["overhead"]["value"]
                 right.errorbar(
-                    clock, value, yerr=_reach(entry["overhead"]), fmt=marker, color=colour, capsize=3, linewidth=1
+                    clock, value, yerr=reach(entry["overhead"]), fmt=marker, color=colour, capsize=3, linewidth=1
                 )
         right.plot([], [], marker, color=colour, label=metric)
     right.set_xscale("log")
@@ -221,11 +222,11 @@ def explore_png(report: dict[str, Any]) -> bytes:
         axis.spines[["top", "right"]].set_visible(False)
     conditions = report["conditions"]
     canvas.suptitle(
-        f"{names[1]} and {names[0]}: whole core, {_plain(conditions['library']['name'])}, {conditions['runs']} runs of"
+        f"{names[1]} and {names[0]}: whole core, {plain(conditions['library']['name'])}, {conditions['runs']} runs of"
         " each module; filled: on the front of area, delay and energy",
         fontsize=11,
     )
-    return _png(canvas)
+    return png(canvas)
 
 
 def power_png(report: dict[str, Any]) -> bytes:
@@ -271,7 +272,7 @@ def power_png(report: dict[str, Any]) -> bytes:
     for place, entry in enumerate(entries):
         value = 100 * entry["overhead"]["value"]
         situations.errorbar(
-            value, place, xerr=_reach(entry["overhead"]), fmt="o", color="#0072b2", capsize=3, linewidth=1
+            value, place, xerr=reach(entry["overhead"]), fmt="o", color="#0072b2", capsize=3, linewidth=1
         )
         situations.annotate(
             f"{value:+.2f} %", (value, place), (0, 5), textcoords="offset points", ha="center", fontsize=8
@@ -282,4 +283,4 @@ def power_png(report: dict[str, Any]) -> bytes:
     situations.set_xlabel("overhead of the core's power, %")
     situations.set_title("overhead by situation")
     situations.spines[["top", "right"]].set_visible(False)
-    return _png(canvas)
+    return png(canvas)

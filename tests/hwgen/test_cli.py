@@ -1,6 +1,7 @@
 import json
 import os
 import re
+import shutil
 import sys
 from pathlib import Path
 
@@ -27,6 +28,9 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp
     return call
 
 
+REPORTS = Path(__file__).parents[2] / "reports"
+
+
 def _tiny(directory: Path, **fields: object) -> Path:
     path = directory / "tiny.toml"
     table = {"format": "mixfp4", "rows": 1, "columns": 2, "groups": 1, **fields}
@@ -37,7 +41,7 @@ def _tiny(directory: Path, **fields: object) -> Path:
 def test_help_names_every_command(run) -> None:
     status, out, _ = run("--help")
     assert status == 0
-    for command in ("compare", "configs", "explore", "power", "report", "simulate", "synth", "verilog"):
+    for command in ("compare", "configs", "cost", "explore", "power", "report", "simulate", "synth", "verilog"):
         assert command in out
         status, own, _ = run(command, "--help")
         assert status == 0
@@ -123,7 +127,75 @@ def test_verilog_into_an_odd_directory(run, tmp_path: Path) -> None:
     assert sorted(os.listdir(odd)) == ["tiny.json", "tiny.v"]
 
 
+def test_cost_of_a_model(run, tmp_path: Path) -> None:
+    (tmp_path / "reports").mkdir()
+    shutil.copy(REPORTS / "overhead-blackwell.json", tmp_path / "reports" / "some name.json")
+    odd = tmp_path / 'it\'s; a "dir"'
+    model = ("cost", "--model", "qwen3-8b", "--phase", "decode", "--batch", 3, "--sequence", 700)
+    pair = ("--config", "mixfp4-blackwell", "--vs", "nvfp4-blackwell")
+    status, out, err = run(*model, *pair, "--out", odd, "--name", "a b", "--timeloop", "--json")
+    assert (status, err) == (0, "")
+    found = json.loads(out)
+    assert [design["name"] for design in found["designs"]] == ["nvfp4-blackwell", "mixfp4-blackwell"]
+    assert found["conditions"]["measured"]["report"] == "some name.json"
+    assert found["conditions"]["workload"]["tokens"] == 3
+    assert found["conditions"]["cores"] == 64
+    exports = [f"a b-{name}-blackwell.{kind}.yaml" for name in ("mixfp4", "nvfp4") for kind in ("art", "ert", "lib")]
+    written = sorted(path.name for path in odd.iterdir())
+    assert written == sorted([*exports, *(f"a b.{kind}" for kind in ("csv", "json", "md", "png"))])
+    assert json.loads((odd / "a b.json").read_text()) == found
+    before = {path: path.read_bytes() for path in odd.iterdir()}
+    status, out, _ = run("report", odd / "a b.json")
+    assert status == 0
+    assert {path: path.read_bytes() for path in odd.iterdir()} == before
+
+
+def test_cost_of_a_list_on_one_design(run, tmp_path: Path) -> None:
+    (tmp_path / "own.csv").write_text("name,m,n,k\nfirst,10,20,30\n")
+    report = REPORTS / "overhead.json"
+    options = ("--config", "nvfp4-small", "--report", report, "--grid", "2x2", "--operands", 100, "--clock", 1000)
+    status, out, err = run("cost", "--gemms", "own.csv", *options, "--single-buffered", "--name", "own")
+    assert (status, err) == (0, "")
+    assert "energy per pass" in out
+    found = json.loads((tmp_path / "reports" / "own.json").read_text())
+    values = found["results"][0]["values"]["nvfp4-small"]
+    # Two by three tiles of 8 x 8 outputs, two steps each; 16 rows of 16 elements in three cycles.
+    assert (values["steps"], values["period"]) == (12, 3)
+    assert values["core_cycles"] == 3 * 12 + NAMED["nvfp4-small"].latency
+    assert found["conditions"]["clock_ns"] == 1000
+    assert found["conditions"]["arrangement"] == {"batch": 1, "rows": 2, "columns": 2}
+
+
+_MODEL = ("cost", "--model", "qwen3-8b")
 BAD = [
+    (("cost",), "give --model, one of llama-3.1-70b"),
+    ((*_MODEL, "--gemms", "bad.toml"), "give --model, one of"),
+    (("cost", "--model", "qwen"), "unknown model 'qwen'"),
+    (("cost", "--gemms", "absent.csv"), "GEMM list 'absent.csv': No such file"),
+    (("cost", "--gemms", "bad.toml"), "GEMM list 'bad.toml': not valid TOML"),
+    (("cost", "--gemms", "good.npy"), "'good.npy': must end in .toml or .csv"),
+    (_MODEL, "no report on mixfp4-blackwell in 'reports': 'hwgen compare' measures it"),
+    ((*_MODEL, "--vs", "nvfp4-blackwell"), "hwgen compare --baseline nvfp4-blackwell --candidate mixfp4-blackwell"),
+    ((*_MODEL, "--vs", "nvfp4-small"), "differ in rows"),
+    ((*_MODEL, "--vs", "mixfp4-blackwell"), "both 'mixfp4-blackwell'"),
+    ((*_MODEL, "--report", "absent.json"), "'absent.json': No such file"),
+    ((*_MODEL, "--report", "wrong.json"), "'wrong.json': is on .*, not on mixfp4-blackwell"),
+    ((*_MODEL, "--report", "measured.json", "--clock", "0.001"), "clock of 0.001 ns: the critical path is"),
+    ((*_MODEL, "--report", "measured.json", "--buffer", "0.0001"), "a buffer of .* bytes: the grid needs"),
+    ((*_MODEL, "--phase", "training"), "--phase"),
+    ((*_MODEL, "--batch", "0"), "--batch"),
+    ((*_MODEL, "--report", "measured.json", "--clock", "nan"), "--clock nan"),
+    ((*_MODEL, "--dram", "0"), "--dram 0: must be a number above 0"),
+    ((*_MODEL, "--operands", "inf"), "--operands inf: must be a number above 0"),
+    ((*_MODEL, "--buffer", "-1"), "--buffer -1: must be a number above 0"),
+    ((*_MODEL, "--dram-energy", "-1"), "--dram-energy -1: must be a number from 0"),
+    ((*_MODEL, "--report", "measured.json", "--operands", "0.5"), "operands_per_cycle = 0.5: must be at least 1"),
+    ((*_MODEL, "--grid", "8"), "--grid '8': must be ROWSxCOLUMNS"),
+    ((*_MODEL, "--grid", "0x8"), "--grid '0x8': must be ROWSxCOLUMNS"),
+    ((*_MODEL, "--grid", "999x999x9"), "--grid '999x999x9': must have at most 65536 cores"),
+    ((*_MODEL, "--grid", "2x2", "--cores", "4"), "leave --cores out"),
+    ((*_MODEL, "--name", "../up"), "--name '../up'"),
+    ((*_MODEL, "--out", "good.npy"), "'good.npy' is not a directory"),
     (("simulate", "--gaps", "nan"), "--gaps nan"),
     (("simulate", "--m", "99999999999999999999"), "--m"),
     (("simulate", "--a", "empty.npy"), "'empty.npy'"),
@@ -204,6 +276,7 @@ def test_bad_input_is_one_line_and_status_2(run, tmp_path: Path, arguments: tupl
         "results": [1],
     }
     (tmp_path / "wrong.json").write_text(json.dumps(report))
+    shutil.copy(REPORTS / "overhead-blackwell.json", tmp_path / "measured.json")
     (tmp_path / "strange.json").write_text(json.dumps({**report, "kind": ["x"]}))
     for name in "ab":
         (tmp_path / name).mkdir()

@@ -1,0 +1,1 @@
+"""What a GEMM costs: cycles, time and energy."""

@@ -1,0 +1,84 @@
+"""GEMMs in bulk: shapes as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hwgen.errors import InputError
+
+__all__ = ["LARGEST_WORK", "Gemms", "product"]
+
+LARGEST_WORK = 1 << 62
+"""Multiply-accumulates of one GEMM must stay below this, so that every count fits 64 bits."""
+
+
+def product(*factors: ArrayLike) -> NDArray[np.int64]:
+    """Counts multiplied, int64.
+
+    Raises
+    ------
+    InputError
+        A product does not fit; the message names the first.
+    """
+    sizes = np.prod(np.broadcast_arrays(*(np.asarray(factor, float) for factor in factors)), axis=0)
+    if sizes.size and sizes.max() >= LARGEST_WORK:
+        raise InputError(f"GEMM {int(np.argmax(sizes))}: too large: at most 2^62 bytes or cycles can be counted")
+    found = np.asarray(1, np.int64)
+    for factor in factors:
+        found = found * np.asarray(factor, np.int64)
+    return found
+
+
+@dataclass(frozen=True)
+class Gemms:
+    """GEMMs, ``batch`` independent products D = A B^T each, A (M, K) and B (N, K).
+
+    Parameters
+    ----------
+    m, n, k, batch
+        int64, (L,); anything that broadcasts to one dimension. All at least 1.
+
+    Raises
+    ------
+    InputError
+        A size is not a whole number of at least 1, or a GEMM is too large to count; the message names the first.
+    """
+
+    m: NDArray[np.int64]
+    n: NDArray[np.int64]
+    k: NDArray[np.int64]
+    batch: NDArray[np.int64]
+
+    def __init__(self, m: ArrayLike, n: ArrayLike, k: ArrayLike, batch: ArrayLike = 1) -> None:
+        names = ("m", "n", "k", "batch")
+        given = np.broadcast_arrays(*(np.atleast_1d(np.asarray(value)) for value in (m, n, k, batch)))
+        for name, values in zip(names, given, strict=True):
+            if values.ndim != 1 or not np.issubdtype(values.dtype, np.integer):
+                raise InputError(f"{name}: must be whole numbers in one dimension, not {values.dtype} {values.shape}")
+            if values.size and values.min() < 1:
+                place = int(np.argmax(values < 1))
+                raise InputError(f"GEMM {place}: {name} = {values[place]}: must be at least 1")
+        work = np.prod([values.astype(float) for values in given], axis=0)
+        if work.size and work.max() >= LARGEST_WORK:
+            place = int(np.argmax(work))
+            sizes = ", ".join(f"{name} = {values[place]}" for name, values in zip(names, given, strict=True))
+            raise InputError(f"GEMM {place}: {sizes}: at most 2^62 multiply-accumulates can be counted")
+        for name, values in zip(names, given, strict=True):
+            object.__setattr__(self, name, np.ascontiguousarray(values, np.int64))
+
+    def __len__(self) -> int:
+        return len(self.m)
+
+    @property
+    def macs(self) -> NDArray[np.int64]:
+        """Multiply-accumulates that were asked for, M N K batch, (L,)."""
+        return self.m * self.n * self.k * self.batch
+
+    @classmethod
+    def of(cls, shapes: Sequence[tuple[int, int, int, int]]) -> Gemms:
+        """From (M, N, K, batch) of each."""
+        return cls(*np.array(shapes, np.int64).reshape(-1, 4).T)

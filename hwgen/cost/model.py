@@ -1,0 +1,219 @@
+"""Energy of GEMMs on a grid of cores, and what one design costs over another, with its interval.
+
+Energy has six parts. Those of the cores are counts times figures that were measured on netlists, with intervals; those
+of the memory are bytes times figures from the literature:
+
+===============  =========================  ==============================
+part             count                      figure
+===============  =========================  ==============================
+``active``       steps of all cores         dynamic energy of a step
+``clock``        cycles without a step      clock pins
+``clock tree``   cycles without a step      estimated buffers of the tree
+``leakage``      seconds of all cores       leakage power
+``buffer``       bytes read and written     `EnergyCosts`
+``DRAM``         bytes read and written     `EnergyCosts`
+===============  =========================  ==============================
+
+A core without a step holds its operands, and its clock runs on: nothing else switches (the netlists simulated at rest
+say so, too). A step costs the same whatever it holds; padded rows and empty steps thus cost as much as full ones.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import NDArray
+
+from hwgen.config import TensorCoreConfig
+from hwgen.cost.grid import GridRun
+from hwgen.errors import InputError
+from hwgen.synth.compare import Estimate
+
+__all__ = [
+    "CORE_PARTS",
+    "DRAM_PJ_PER_BYTE",
+    "PARTS",
+    "SRAM_PJ_PER_BYTE",
+    "CoreCost",
+    "EnergyCosts",
+    "Ratio",
+    "energy",
+    "overhead",
+    "throughput_per_area",
+]
+
+CORE_PARTS = ("active", "clock", "clock tree", "leakage")
+PARTS = (*CORE_PARTS, "buffer", "DRAM")
+"""Parts of the energy, see above."""
+
+SRAM_PJ_PER_BYTE = 14 / 8
+"""pJ per byte of an SRAM of 1 MB at 7 nm, 14 pJ for 64 bits: Jouppi et al., Ten Lessons From Three Generations Shaped
+Google's TPUv4i, ISCA 2021, table 2."""
+
+DRAM_PJ_PER_BYTE = 8 * 3.92
+"""pJ per byte of HBM2, 3.92 pJ per bit: O'Connor et al., Fine-Grained DRAM, MICRO 2017."""
+
+
+@dataclass(frozen=True)
+class EnergyCosts:
+    """What a byte costs.
+
+    Parameters
+    ----------
+    buffer_pj_per_byte, dram_pj_per_byte
+        Read or written, in pJ; at least 0.
+
+    Raises
+    ------
+    InputError
+        A figure is negative or not a number.
+    """
+
+    buffer_pj_per_byte: float = SRAM_PJ_PER_BYTE
+    dram_pj_per_byte: float = DRAM_PJ_PER_BYTE
+
+    def __post_init__(self) -> None:
+        for name in ("buffer_pj_per_byte", "dram_pj_per_byte"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise InputError(f"{name} = {getattr(self, name)}: must be a number of at least 0")
+
+
+@dataclass(frozen=True)
+class CoreCost:
+    """What was measured of one core.
+
+    Parameters
+    ----------
+    config
+        Its configuration.
+    area_um2
+        Its area.
+    critical_path_ns
+        Its longest path.
+    femtojoules
+        By ``active``, ``clock`` and ``clock tree``: fJ of a cycle of the core.
+    leakage_mw
+        Leakage power.
+    """
+
+    config: TensorCoreConfig
+    area_um2: float
+    critical_path_ns: float
+    femtojoules: Mapping[str, float]
+    leakage_mw: float
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """One design's figure over the other's, with the bounds of its 95 % interval, None where there are none."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+    @classmethod
+    def of(cls, overhead: Estimate) -> Ratio:
+        """One and the overhead."""
+        return cls(
+            1 + overhead.value,
+            None if overhead.low is None else 1 + overhead.low,
+            None if overhead.high is None else 1 + overhead.high,
+        )
+
+    @property
+    def inverse(self) -> Ratio:
+        """Of the other design over this one."""
+        return Ratio(
+            1 / self.value,
+            None if self.high is None else 1 / self.high,
+            None if self.low is None else 1 / self.low,
+        )
+
+    @property
+    def overhead(self) -> Estimate:
+        """What is above one."""
+        return Estimate(
+            self.value - 1, None if self.low is None else self.low - 1, None if self.high is None else self.high - 1
+        )
+
+
+def energy(run: GridRun, core: CoreCost, clock_ns: float, costs: EnergyCosts) -> dict[str, NDArray[Any]]:
+    """Joules of each GEMM by part of `PARTS`, (L,) each.
+
+    Parameters
+    ----------
+    run
+        The GEMMs on a grid.
+    core
+        Each of its cores.
+    clock_ns
+        Clock period.
+    costs
+        Of the memory.
+    """
+    cores = run.arrangement.cores
+    counts: dict[str, NDArray[Any]] = {
+        "active": run.steps * cores,
+        "clock": (run.cycles - run.steps) * cores,
+        "clock tree": (run.cycles - run.steps) * cores,
+    }
+    moved = run.dram_read_bytes + run.dram_write_bytes
+    return {
+        **{part: count * core.femtojoules[part] * 1e-15 for part, count in counts.items()},
+        "leakage": run.cycles * cores * clock_ns * 1e-9 * core.leakage_mw * 1e-3,
+        "buffer": (run.operand_bytes + run.dram_read_bytes) * costs.buffer_pj_per_byte * 1e-12,
+        "DRAM": moved * costs.dram_pj_per_byte * 1e-12,
+    }
+
+
+def overhead(baseline: Mapping[str, float], candidate: Mapping[str, float], ratios: Mapping[str, Ratio]) -> Estimate:
+    """Overhead in energy with the interval of what was measured.
+
+    The candidate's parts are the baseline's times counts and ratios. Each ratio of a measured figure has an interval;
+    the bounds of the whole are those with all ratios at their lower, or all at their upper bounds. That is the
+    interval itself where one part dominates or all vary together; where spreads are about normal and vary in
+    another way, it is wider. What the memory costs has no spread.
+
+    Parameters
+    ----------
+    baseline, candidate
+        Joules by part, of one GEMM or many; all parts of `PARTS` or some.
+    ratios
+        Candidate over baseline, by part of `CORE_PARTS`, which the energies must have.
+    """
+    whole = sum(baseline.values())
+    bounds: list[float | None] = []
+    for bound in ("low", "high"):
+        change = 0.0
+        for part in CORE_PARTS:
+            ratio = ratios[part]
+            end = getattr(ratio, bound)
+            if end is None:
+                bounds.append(None)
+                break
+            change += candidate[part] * (end / ratio.value - 1)
+        else:
+            bounds.append((sum(candidate.values()) + change) / whole - 1)
+    return Estimate(sum(candidate.values()) / whole - 1, *bounds)
+
+
+def throughput_per_area(seconds: tuple[float, float], area: Ratio) -> Estimate:
+    """Overhead in throughput for each area of cores, with the interval of the area.
+
+    Parameters
+    ----------
+    seconds
+        Of the same work on as many cores, baseline first.
+    area
+        Candidate over baseline.
+    """
+    faster = seconds[0] / seconds[1]
+    inverse = area.inverse
+    return Ratio(
+        faster * inverse.value,
+        None if inverse.low is None else faster * inverse.low,
+        None if inverse.high is None else faster * inverse.high,
+    ).overhead

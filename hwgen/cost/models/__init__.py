@@ -1,0 +1,1 @@
+"""GEMM lists of published models, as data; read by `hwgen.cost.workloads`."""

@@ -1,0 +1,267 @@
+"""GEMM lists: what a transformer computes in one pass.
+
+A list is a TOML file::
+
+    title = "A model"                      # optional, and so is `source`
+
+    [[gemm]]
+    name = "scores"
+    m = "4 * queries"                      # whole numbers and symbols, multiplied
+    n = "context"
+    k = 128
+    batch = "8 * sequences"                # independent products, 1 by default
+    count = 32                             # layers that have this GEMM, 1 by default
+    why = "4 query heads share a key head" # optional
+
+or a CSV file with the columns ``name, m, n, k`` and, as one likes, ``batch, count, why``. Symbols are
+
+=============  ==========================================================================
+``sequences``  sequences in the batch
+``queries``    tokens of each sequence that one pass works on: its length, or 1 in decode
+``context``    tokens that each of them attends to: the sequence's length
+``tokens``     ``sequences * queries``
+=============  ==========================================================================
+
+An entry with ``experts`` and ``experts_per_token`` is one of a mixture of experts: every one of the M tokens goes to
+``experts_per_token`` of them, evenly: no expert gets more than one token more than another, and those that get
+none do not compute.
+"""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import io
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwgen.cost.gemms import LARGEST_WORK, Gemms
+from hwgen.errors import InputError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+__all__ = ["PHASES", "Workload", "load", "model", "models"]
+
+PHASES = ("prefill", "decode")
+"""All tokens of the sequences at once, or one more of each."""
+
+_SYMBOLS = ("sequences", "queries", "context", "tokens")
+_SIZES = ("m", "n", "k", "batch", "count", "experts", "experts_per_token")
+_NEEDED = ("name", "m", "n", "k")
+_COLUMNS = ("name", *_SIZES, "why")
+_LARGEST_FILE = 16 << 20
+
+
+@dataclass(frozen=True)
+class Workload:
+    """GEMMs of one pass.
+
+    Parameters
+    ----------
+    title
+        What it is.
+    source
+        Where its shapes are from.
+    names
+        Of each GEMM.
+    gemms
+        Their shapes.
+    count
+        How often each is computed, int64, (L,).
+    notes
+        Why each has its shape.
+    tokens
+        Tokens that a pass works on; None where a list does not say.
+    """
+
+    title: str
+    source: str
+    names: tuple[str, ...]
+    gemms: Gemms
+    count: NDArray[np.int64]
+    notes: tuple[str, ...]
+    tokens: int | None
+
+
+def models() -> list[str]:
+    """Names of the packaged models."""
+    return sorted(path.name.removesuffix(".toml") for path in files("hwgen.cost.models").iterdir() if _is_list(path))
+
+
+def _is_list(path: Any) -> bool:
+    return str(path.name).endswith(".toml")
+
+
+def model(name: str, phase: str, sequences: int, length: int) -> Workload:
+    """The GEMMs of a packaged model.
+
+    Parameters
+    ----------
+    name
+        One of `models`.
+    phase
+        One of `PHASES`.
+    sequences
+        Sequences in the batch, at least 1.
+    length
+        Tokens of each, at least 1; in decode those that the next one attends to, itself included.
+
+    Raises
+    ------
+    InputError
+        There is no such model; the message lists those there are.
+    """
+    known = models()
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise InputError(f"unknown model {name!r}: known are {', '.join(known)}, or a list of your own{hint}")
+    text = files("hwgen.cost.models").joinpath(f"{name}.toml").read_text(encoding="utf-8")
+    return _workload(f"model {name}", tomllib.loads(text), phase, sequences, length, name)
+
+
+def load(path: Path, phase: str, sequences: int, length: int) -> Workload:
+    """Read a list of GEMMs from a TOML or CSV file, by its suffix; other parameters as of `model`.
+
+    Raises
+    ------
+    InputError
+        No such file, not readable as its suffix says, or an entry that is not as it should be.
+    """
+    label = f"GEMM list {str(path)!r}"
+    if path.suffix.lower() not in (".toml", ".csv"):
+        raise InputError(f"{label}: must end in .toml or .csv")
+    try:
+        with path.open("rb") as file:
+            content = file.read(_LARGEST_FILE + 1)
+        if len(content) > _LARGEST_FILE:
+            raise InputError(f"{label}: longer than {_LARGEST_FILE >> 20} MiB")
+        text = content.decode("utf-8-sig")
+        table = tomllib.loads(text) if path.suffix.lower() == ".toml" else _table(label, text)
+    except OSError as error:
+        raise InputError(f"{label}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError, csv.Error) as error:
+        kind = path.suffix[1:].upper()
+        raise InputError(f"{label}: not valid {kind}: {' '.join(str(error).split())}") from None
+    return _workload(label, table, phase, sequences, length, path.stem)
+
+
+def _table(label: str, text: str) -> dict[str, Any]:
+    """A CSV file as TOML would give it."""
+    rows = csv.DictReader(io.StringIO(text, newline=""), skipinitialspace=True, strict=True)
+    header = [(name or "").strip() for name in rows.fieldnames or ()]
+    if missing := [name for name in _NEEDED if name not in header]:
+        raise InputError(f"{label}: column {missing[0]!r} is missing; its first line must name {', '.join(_NEEDED)}")
+    rows.fieldnames = header
+    entries = []
+    for row in rows:
+        if None in row:
+            raise InputError(f"{label}: line {rows.line_num}: has more than {len(header)} columns")
+        entries.append({name: value.strip() for name, value in row.items() if value and value.strip()})
+    return {"gemm": entries}
+
+
+def _workload(label: str, table: Mapping[str, Any], phase: str, sequences: int, length: int, stem: str) -> Workload:
+    if phase not in PHASES:
+        raise InputError(f"phase {phase!r}: must be one of {', '.join(PHASES)}")
+    for name, value in (("batch", sequences), ("sequence", length)):
+        if value < 1:
+            raise InputError(f"{name} = {value}: must be at least 1")
+    for key in table:
+        if key not in ("title", "source", "gemm"):
+            raise InputError(f"{label}: unknown key {key!r}; known are title, source and [[gemm]]")
+    for key in ("title", "source"):
+        if not isinstance(table.get(key, ""), str):
+            raise InputError(f"{label}: {key} = {table[key]!r}: must be a text")
+    entries = table.get("gemm", [])
+    if not isinstance(entries, list) or not entries or not all(isinstance(entry, dict) for entry in entries):
+        raise InputError(f"{label}: holds no GEMM; a list needs at least one entry")
+    queries = length if phase == "prefill" else 1
+    symbols = {"sequences": sequences, "queries": queries, "context": length, "tokens": sequences * queries}
+
+    names: list[str] = []
+    notes: list[str] = []
+    shapes: list[tuple[int, int, int, int]] = []
+    counts: list[int] = []
+    symbolic = False
+    for number, entry in enumerate(entries, start=1):
+        name = entry.get("name")
+        if not isinstance(name, str) or not name.strip():
+            raise InputError(f"{label}: entry {number}: name = {name!r}: must be a text")
+        where = f"{label}: entry {number} ({' '.join(name.split())})"
+        for key in entry:
+            if key not in _COLUMNS:
+                near = difflib.get_close_matches(key, _COLUMNS, n=1)
+                hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(_COLUMNS)}"
+                raise InputError(f"{where}: unknown key {key!r}; {hint}")
+        for key in _NEEDED:
+            if key not in entry:
+                raise InputError(f"{where}: {key!r} is missing")
+        size = {key: _product(where, key, entry[key], symbols) for key in _SIZES if key in entry}
+        symbolic |= any(isinstance(entry.get(key), str) and re.search("[a-z]", entry[key]) for key in _SIZES)
+        size = {"batch": 1, "count": 1, **size}
+        for suffix, m, products in _experts(where, size):
+            names.append(" ".join(name.split()) + suffix)
+            notes.append(" ".join(str(entry.get("why", "")).split()))
+            shapes.append((m, size["n"], size["k"], size["batch"] * products))
+            counts.append(size["count"])
+            if m * size["n"] * size["k"] * size["batch"] * products * size["count"] >= LARGEST_WORK:
+                raise InputError(f"{where}: too large; at most 2^62 multiply-accumulates can be counted")
+    return Workload(
+        title=" ".join(table.get("title", stem).split()),
+        source=" ".join(table.get("source", "").split()),
+        names=tuple(names),
+        gemms=Gemms.of(shapes),
+        count=np.array(counts, np.int64),
+        notes=tuple(notes),
+        tokens=symbols["tokens"] if symbolic else None,
+    )
+
+
+def _product(where: str, key: str, given: object, symbols: Mapping[str, int]) -> int:
+    """A whole number, or a text of such and symbols, multiplied."""
+    value = 1
+    for factor in given.split("*") if isinstance(given, str) else [given]:
+        if isinstance(factor, str):
+            factor = factor.strip()
+            if factor in symbols:
+                value *= symbols[factor]
+                continue
+            if re.fullmatch("[0-9]{1,18}", factor):
+                factor = int(factor)
+        if not isinstance(factor, int) or isinstance(factor, bool) or factor < 1:
+            raise InputError(
+                f"{where}: {key} = {given!r}: must be a whole number of at least 1, or a product of such and"
+                f" {', '.join(_SYMBOLS)}"
+            )
+        value *= factor
+    if value >= LARGEST_WORK:
+        raise InputError(f"{where}: {key} = {given!r}: too large; must be below 2^62")
+    return value
+
+
+def _experts(where: str, size: Mapping[str, int]) -> list[tuple[str, int, int]]:
+    """What a mixture of experts makes of one entry: suffix of its name, rows, and products."""
+    keys = {"experts", "experts_per_token"} & size.keys()
+    if not keys:
+        return [("", size["m"], 1)]
+    if len(keys) == 1:
+        raise InputError(f"{where}: experts and experts_per_token belong together")
+    experts, each = size["experts"], size["experts_per_token"]
+    if each > experts:
+        raise InputError(f"{where}: experts_per_token = {each}: must be at most experts = {experts}")
+    fewer, larger = divmod(size["m"] * each, experts)
+    split = [(fewer + 1, larger), (fewer, experts - larger)]
+    used = [(rows, products) for rows, products in split if rows and products]
+    return [(f" [{products} experts]", rows, products) for rows, products in used]
