@@ -24,7 +24,7 @@ DOTS = ("merged", "signed", "significand", "multiplier", "e2m2")  # modules of `
 TAGS = ("both", "weights")
 ROUNDINGS = ("toward_zero", "nearest_even")
 NUMERICS = ("blackwell", "exact")
-PIPELINE_REGISTERS = ("operands", "sums", "terms", "aligned", "total", "normal")
+PIPELINE_REGISTERS = ("operands", "decoded", "sums", "terms", "aligned", "total", "normal")
 LOOP_REGISTERS = ("aligned", "total", "normal")  # in the accumulation loop, unless that is exact
 DEFAULT_PIPELINE = ("operands", "terms")
 
@@ -62,8 +62,8 @@ class TensorCoreConfig:
         Rounding of a step's sum to FP32: ``toward_zero`` (Blackwell) or ``nearest_even``.
     pipeline
         Which registers there are besides that of the result. Before the accumulation loop: ``operands``
-        (codes and scales at the edge of the array), ``sums`` (block sums, before they are scaled) and
-        ``terms`` (scaled block sums). In the loop: ``aligned`` (words shifted to one exponent), ``total``
+        (codes and scales at the edge of the array), ``decoded`` (the same behind the operand decoders), ``sums``
+        (block sums, before they are scaled) and ``terms`` (scaled block sums). In the loop: ``aligned`` (words shifted to one exponent), ``total``
         (their sum) and ``normal`` (the normalised sum, before it is rounded). Those in the loop
         interleave as many more tiles, see `interleave`.
     numerics

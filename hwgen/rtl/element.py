@@ -74,7 +74,7 @@ class Element(Block):
     registers = True
 
     def __init__(self, config: TensorCoreConfig) -> None:
-        self.latency = config.latency - ("operands" in config.pipeline)
+        self.latency = config.latency - sum(register in config.pipeline for register in ("operands", "decoded"))
         members = {
             "a": In(operand_layout(config, "a")),
             "b": In(operand_layout(config, "b")),

@@ -64,8 +64,8 @@ class TensorCore(Block):
 
     ::
 
-        step --> (operands) --> [operand decoder] x (M + N) --> [element] x (M N) --> result
-                     |                                              ^
+        step --> (operands) --> [operand decoder] x (M + N) --> (decoded) --> [element] x (M N) --> result
+                     |                                                            ^
                      +-- valid, first, last --> (one bit each per pipeline register)
 
     The accumulation loop takes T = ``config.interleave`` cycles, and T tiles share it by turns: a step without
@@ -164,6 +164,11 @@ class TensorCore(Block):
                 c, first = held_addend("operands")
             sides = held
             valid, last = _delayed(m, accept, valid, last, "operands")
+        enable_decoded = valid
+        if "decoded" in config.pipeline:
+            with m.If(accept & valid):
+                c, first = held_addend("decoded")
+            valid, last = _delayed(m, accept, valid, last, "decoded")
         enable_sums = valid
         if "sums" in config.pipeline:
             with m.If(accept & valid):
@@ -190,6 +195,11 @@ class TensorCore(Block):
             for row, edge in enumerate(decoders):
                 m.d.comb += [edge.codes.eq(side.codes[row]), edge.scales.eq(side.scales[row])]
             decoded = [edge.operand for edge in decoders]
+            if "decoded" in config.pipeline:
+                with m.If(accept & enable_decoded):
+                    for row, edge in enumerate(decoders):
+                        decoded[row] = Signal.like(edge.operand, name=f"decoded_{name}{row}", reset_less=True)
+                        m.d.sync += decoded[row].eq(edge.operand)
             if "sums" in config.pipeline:
                 decoded = [
                     self._scales_behind(m, accept & enable_sums, operand, name, f"sums_{name}{row}")

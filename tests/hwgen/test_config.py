@@ -50,7 +50,7 @@ def test_derived_figures():
         (("total",), 2, 2),
         (("normal",), 2, 2),
         (("terms", "total", "normal"), 4, 3),
-        (PIPELINE_REGISTERS, 7, 4),
+        (PIPELINE_REGISTERS, 8, 4),
     ],
 )
 def test_latency_and_interleave(pipeline, latency, interleave):
@@ -94,7 +94,7 @@ def test_pipeline_has_one_order():
     configs = {TensorCoreConfig(**GOOD, pipeline=p) for p in (("terms", "operands"), ("operands", "terms"))}
     assert len(configs) == 1
     assert TensorCoreConfig(**GOOD, pipeline=["terms"]).pipeline == ("terms",)
-    order = ("operands", "sums", "terms", "aligned", "total", "normal")
+    order = ("operands", "decoded", "sums", "terms", "aligned", "total", "normal")
     assert TensorCoreConfig(**GOOD, pipeline=order[::-1]).pipeline == order
 
 
