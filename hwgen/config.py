@@ -63,9 +63,9 @@ class TensorCoreConfig:
     pipeline
         Which registers there are besides that of the result. Before the accumulation loop: ``operands``
         (codes and scales at the edge of the array), ``decoded`` (the same behind the operand decoders), ``sums``
-        (block sums, before they are scaled) and ``terms`` (scaled block sums). In the loop: ``aligned`` (words shifted to one exponent), ``total``
-        (their sum) and ``normal`` (the normalised sum, before it is rounded). Those in the loop
-        interleave as many more tiles, see `interleave`.
+        (block sums, before they are scaled) and ``terms`` (scaled block sums). In the loop: ``aligned`` (words
+        shifted to one exponent), ``total`` (their sum) and ``normal`` (the normalised sum, before it is rounded).
+        Those in the loop interleave as many more tiles, see `interleave`.
     numerics
         ``blackwell``, every step rounds to FP32; or ``exact``, a fixed-point accumulator holds every term of
         the whole GEMM and its sum with C is rounded once, to nearest even. There ``fraction_bits`` and
