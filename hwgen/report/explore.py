@@ -44,9 +44,7 @@ PIPELINES: tuple[tuple[str, ...], ...] = (
     ("terms",),
     ("operands", "terms"),
     ("decoded", "sums"),
-    ("operands", "sums", "terms"),
     ("operands", "terms", "total"),
-    ("operands", "sums", "terms", "total", "normal"),
     ("operands", "sums", "terms", "aligned", "total", "normal"),
 )
 """Pipelines to explore by default: registers where the path is longest, and where they keep glitches from spreading."""

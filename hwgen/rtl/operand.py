@@ -209,8 +209,10 @@ class OperandDecoder(Block):
             scale = add_child(m, platform, f"scale{group}", self.scale_decoder, config)
             m.d.comb += [scale.code.eq(self.scales[group]), self.operand.scales[group].eq(scale.scale)]
             nans.append(scale.nan)
+            decoded = []
             for index in range(BLOCK_SIZE):
                 element = add_child(m, platform, f"element{group}_{index}", self.element_decoder, config)
+                decoded.append(element.lane)
                 m.d.comb += [
                     element.code.eq(self.codes[group][index]),
                     self.operand.lanes[group][index].eq(element.lane),
@@ -218,7 +220,8 @@ class OperandDecoder(Block):
                 if tag is not None:
                     m.d.comb += element.tag.eq(tag)
             if how.word_width(self.side):
-                m.d.comb += self.operand.words[group].eq(how.word(m, self.side, self.operand.lanes[group], tag))
+                # Not from the output's own lanes: a wire that hangs on itself is a loop to simulators.
+                m.d.comb += self.operand.words[group].eq(how.word(m, self.side, decoded, tag))
         m.d.comb += self.operand.nan.eq(Cat(*nans).any())
         return m
 

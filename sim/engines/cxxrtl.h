@@ -236,6 +236,27 @@ BOTH(sub, {
     carry = (a.data[i] < b.data[i]) | (half < carry);
 })
 
+#define PRODUCT(suffix, is_signed)                                                 \
+    template <size_t Y, size_t A, size_t B>                                        \
+    INLINE value<Y> mul_##suffix(const value<A> &left, const value<B> &right) {    \
+        const value<Y> a = left.template resize<Y>(is_signed);                     \
+        const value<Y> b = right.template resize<Y>(is_signed);                    \
+        value<Y> y = value<Y>(uint32_t(0));                                        \
+        for (size_t i = 0; i < y.words; i++) {                                     \
+            uint64_t carry = 0;                                                    \
+            for (size_t j = 0; i + j < y.words; j++) {                             \
+                const unsigned __int128 sum =                                      \
+                    (unsigned __int128)a.data[i] * b.data[j] + y.data[i + j] + carry; \
+                y.data[i + j] = uint64_t(sum);                                     \
+                carry = uint64_t(sum >> 64);                                       \
+            }                                                                      \
+        }                                                                          \
+        y.data[y.words - 1] &= ones(Y);                                            \
+        return y;                                                                  \
+    }
+PRODUCT(uu, false)
+PRODUCT(ss, true)
+
 #define UNARY(suffix, is_signed)                                         \
     template <size_t Y, size_t A>                                        \
     INLINE value<Y> pos_##suffix(const value<A> &a) {                    \
