@@ -42,6 +42,22 @@ def test_a_report_is_of_the_present_libraries_recipes_and_designs(path: Path) ->
     assert path.with_suffix(".csv").read_text(encoding="utf-8") == texts.csv(report)
 
 
+def test_the_readme_states_what_the_reports_say() -> None:
+    rows = [line for line in (REPORTS.parent / "README.md").read_text().splitlines() if line.startswith("| [")]
+    assert len(rows) >= 6
+    for row in rows:
+        name = row.partition("](reports/")[2].partition(".md)")[0]
+        report = form.load(REPORTS / f"{name}.json")
+        metrics = (
+            ("lane array", "area"),
+            ("core", "area"),
+            ("core", "total power"),
+            ("core", "total power, no glitches"),
+        )
+        found = [form.percent(tables.find(report, *metric)["overhead"]) for metric in metrics]
+        assert [cell.strip() for cell in row.split("|")[2:-1]] == found
+
+
 @pytest.mark.parametrize("phase", PHASES)
 def test_costs_are_those_of_the_measured_cores(phase: str) -> None:
     report = form.load(REPORTS / f"cost-{phase}.json")

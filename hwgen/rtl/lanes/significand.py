@@ -42,7 +42,7 @@ class Significand(Lanes):
         b.significand --^
 
     In MixFP4 both formats share a significand of three bits: E2M1's upper half is 4, 6, 4 << 1, 6 << 1, E1M2's
-    magnitudes are the codes. The shortest critical path of those built here; larger than ``merged`` by a sixth.
+    magnitudes are the codes. A fifth to a third larger than ``merged``, on a shorter path.
 
     =======  ===============================  ======================================
     format   fields of a lane                 magnitude in half-units
