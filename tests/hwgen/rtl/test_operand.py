@@ -211,7 +211,7 @@ def test_element_decoder_proven(form, side, tmp_path):
 
 
 @pytest.mark.parametrize(("tag", "code"), [(0, 5), (1, 15)])
-@tagged_decoders
+@pytest.mark.parametrize(("form", "side"), [("mixfp4-merged", "a"), ("mixfp4-signed", "b")])
 def test_proof_finds_a_planted_error(form, side, tag, code, tmp_path):
     planted = [list(row) for row in QUARTERS]
     planted[tag][code] ^= 2
