@@ -37,8 +37,6 @@ LIBERTY_DIR ?= $(or $(HWGEN_LIBERTY_DIR),../shared/liberty)
 report: $(VENV)/base ## Regenerate reports/ in full: default libraries, blackwell, real libraries where LIBERTY_DIR has them
 	$(HWGEN) compare --library generic7 --name overhead $(ARGS)
 	$(HWGEN) compare --library generic130 --name overhead-generic130 $(ARGS)
-	$(HWGEN) compare --library generic7 --dont-use 'AOI*' --dont-use 'OAI*' --dont-use 'AO2*' --dont-use 'OA2*' \
-	  --name overhead-generic7-no-and-or $(ARGS)
 	$(HWGEN) compare --config blackwell --name overhead-blackwell $(ARGS)
 	$(HWGEN) compare --baseline nvfp4-small --candidate mixfp4-weights-small --name overhead-weights $(ARGS)
 	$(HWGEN) explore --library generic7 --name explore $(ARGS)
