@@ -139,12 +139,14 @@ def test_every_module_stands_once(config, generated):
 def test_number_of_instances(config, generated):
     modules = load(generated[config.name])["modules"]
     totals = {name.removeprefix(f"{config.identifier}_"): entry["total"] for name, entry in modules.items()}
-    decoders, elements = config.rows + config.columns, config.rows * config.columns
+    elements = config.rows * config.columns
+    alike = config.tags == "both"
+    decoders = {"": config.rows + config.columns} if alike else {"": config.rows, "_b": config.columns}
     assert totals == {
         config.identifier: 1,
-        "operand_decoder": decoders,
-        "scale_decoder": decoders * config.groups,
-        "element_decoder": decoders * config.depth,
+        **{f"operand_decoder{side}": rows for side, rows in decoders.items()},
+        **{f"scale_decoder{side}": rows * config.groups for side, rows in decoders.items()},
+        **{f"element_decoder{side}": rows * config.depth for side, rows in decoders.items()},
         "element": elements,
         "term_exponents": elements,
         "dot_product": elements * config.groups,
