@@ -290,17 +290,17 @@ def test_manifest_says_what_it_is(config, generated):
 
 def test_manifest_of_interleaved_tiles(pipelined):
     manifest = load(pipelined)
-    assert (manifest["latency"], manifest["interleave"]) == (7, 4)
+    assert (manifest["latency"], manifest["interleave"]) == (8, 4)
     assert "the step 4 steps before" in fields_of(manifest, "step__payload")["first"]["meaning"]
     rules = " ".join(manifest["stream_rules"])
-    for words in ("the first 4 steps after reset", "4 accumulators take turns", "valid 7 cycles after", "3 cycles"):
+    for words in ("the first 4 steps after reset", "4 accumulators take turns", "valid 8 cycles after", "3 cycles"):
         assert words in rules
 
 
 def test_manifest_of_exact_accumulation(exact):
     manifest = load(exact)
     assert TensorCoreConfig(**manifest["configuration"]) == EXACT
-    assert (manifest["latency"], manifest["interleave"]) == (8, 1)
+    assert (manifest["latency"], manifest["interleave"]) == (9, 1)
     assert "begin a new sum with c" in fields_of(manifest, "step__payload")["first"]["meaning"]
     assert set(manifest["numerics"]) == {"groups", "largest_depth", "contract"}
     contract = " ".join(manifest["numerics"]["contract"])
