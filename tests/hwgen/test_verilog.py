@@ -176,7 +176,9 @@ def test_registers_of_a_whole_pipeline(pipelined):
     assert all("if (" in process for process in processes)
     reset = [re.search(r"(\w+) <=", process)[1] for process in processes if "if (rst)" in process]
     loop = ["aligned_last", "bubbles", "normal_last", "total_last"]
-    assert sorted(reset) == sorted([*loop, "decoded_valid", "operands_valid", "result__valid", "sums_valid", "terms_valid"])
+    assert sorted(reset) == sorted(
+        [*loop, "decoded_valid", "operands_valid", "result__valid", "sums_valid", "terms_valid"]
+    )
     assert [name for name, body in modules_of(text).items() if re.search(r"\brst\b", body)] == [PIPELINED.identifier]
     bodies = modules_of(text)
     accumulate = re.findall(r"^    if \(enable\) (\w+) <=", bodies[f"{PIPELINED.identifier}_accumulate"], re.M)
@@ -198,7 +200,9 @@ def test_registers_of_exact_accumulation(exact):
     reset = [re.search(r"(\w+) <=", process)[1] for process in processes if "if (rst)" in process]
     # Yosys calls sum_last by the name it has at an element, below normal_sign by that of the output.
     line = ["aligned_valid", "element0_0_complete", "total_last", "normal_last"]
-    assert sorted(reset) == sorted([*line, "decoded_valid", "operands_valid", "result__valid", "sums_valid", "terms_valid"])
+    assert sorted(reset) == sorted(
+        [*line, "decoded_valid", "operands_valid", "result__valid", "sums_valid", "terms_valid"]
+    )
     bodies = modules_of(text)
     assert [name for name, body in bodies.items() if re.search(r"\brst\b", body)] == [EXACT.identifier]
     words = {
