@@ -190,10 +190,6 @@ def explore_png(report: dict[str, Any]) -> bytes:
             # The best point serves every longer clock.
             ends = [*best, (max(longest, best[-1][0]) * 1.03, best[-1][1])]
             axis.step(*zip(*ends, strict=True), where="post", color=colour, label=name, linewidth=1.4)
-        axis.set_xscale("log")
-        axis.xaxis.set_major_formatter("{x:g}")
-        axis.xaxis.set_minor_formatter("{x:g}")
-        axis.tick_params(axis="x", which="minor", labelsize=7)
         axis.set_xlabel("critical path, ns")
         axis.set_ylabel(words)
         axis.set_title(f"least {metric} of each design at a clock")
@@ -209,16 +205,16 @@ def explore_png(report: dict[str, Any]) -> bytes:
                     clock, value, yerr=reach(entry["overhead"]), fmt=marker, color=colour, capsize=3, linewidth=1
                 )
         right.plot([], [], marker, color=colour, label=metric)
-    right.set_xscale("log")
-    right.xaxis.set_major_formatter("{x:g}")
-    right.xaxis.set_minor_formatter("{x:g}")
-    right.tick_params(axis="x", which="minor", labelsize=7)
     right.axhline(0, color="black", linewidth=0.8)
     right.set_xlabel("clock period, ns")
     right.set_ylabel(f"{names[1]} over {names[0]}, %")
     right.set_title("overhead at equal clock")
     right.legend(frameon=False, fontsize=8)
     for axis in (size, energy, right):
+        axis.set_xscale("log")
+        axis.xaxis.set_major_formatter("{x:g}")
+        axis.xaxis.set_minor_formatter("{x:g}")
+        axis.tick_params(axis="x", which="minor", labelsize=7)
         axis.spines[["top", "right"]].set_visible(False)
     conditions = report["conditions"]
     canvas.suptitle(

@@ -125,17 +125,6 @@ class Accumulate(Block):
             members |= {"enter": In(1), "enable": In(1)}
         super().__init__(config, members)
 
-    def _held(self, m: Module, register: str, values: dict[str, Value]) -> dict[str, Value]:
-        """The values behind a register, or as they are where the pipeline does not have it."""
-        if register not in self.config.pipeline:
-            return values
-        held: dict[str, Value] = {}
-        with m.If(self.enable):
-            for name, value in values.items():
-                held[name] = Signal(len(value), name=f"{register}_{name}", reset_less=True)
-                m.d.sync += held[name].eq(value)
-        return held
-
     def _replaced(self, m: Module) -> tuple[data.View, Value]:
         """C with NaN and zero in their only form, and whether it is the result."""
         c, nan, alone = self.c, Signal(name="nan"), Signal(name="alone")
@@ -202,7 +191,7 @@ class Accumulate(Block):
             aligned[f"term{group}"] = magnitude ^ subtract.replicate(term_window)
             aligned[f"subtract{group}"] = subtract
         emax = Signal(8, name="base")
-        aligned = self._held(m, "aligned", {**aligned, "base": emax, "sign": c.sign})
+        aligned = self.held(m, "aligned", "enable", {**aligned, "base": emax, "sign": c.sign})
 
         # Every inverted sign is short of -2^term_window. For a power of two of them that is the top
         # bit of the sum; the free bits above C make up the number.
@@ -216,7 +205,7 @@ class Accumulate(Block):
             words.append(Cat(aligned[f"term{group}"], ~carries[-1]))
         total = add_words(m, words, carries, width=width, name="total")
 
-        held = self._held(m, "total", {"sum": total, "base": aligned["base"], "sign": aligned["sign"]})
+        held = self.held(m, "total", "enable", {"sum": total, "base": aligned["base"], "sign": aligned["sign"]})
         total, base = held["sum"], held["base"]
         negative = ~total[-1]
         inverted = Signal(width - 1)
@@ -236,9 +225,10 @@ class Accumulate(Block):
         unrounded = base + (width - 2 - config.fraction_bits) - count
         if "normal" in config.pipeline:
             unrounded = unrounded[:8]
-        held = self._held(
+        held = self.held(
             m,
             "normal",
+            "enable",
             {"kept": kept, "increment": increment, "exponent": unrounded, "sign": held["sign"] ^ negative},
         )
         kept, sign = held["kept"], held["sign"]

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-from amaranth.hdl import ClockSignal, Instance, Module, ResetSignal, Shape, ShapeCastable, Signal
+from amaranth.hdl import ClockSignal, Instance, Module, ResetSignal, Shape, ShapeCastable, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 
@@ -49,6 +49,17 @@ class Block(wiring.Component):
     def __init__(self, config: TensorCoreConfig, members: dict[str, wiring.Member]) -> None:
         self.config = config
         super().__init__(members)
+
+    def held(self, m: Module, register: str, enable: str, values: dict[str, Value]) -> dict[str, Value]:
+        """The values behind a pipeline register that the input ``enable`` loads; as they are without it."""
+        if register not in self.config.pipeline:
+            return values
+        held: dict[str, Value] = {}
+        with m.If(getattr(self, enable)):
+            for name, value in values.items():
+                held[name] = Signal(len(value), name=f"{register}_{name}", reset_less=True)
+                m.d.sync += held[name].eq(value)
+        return held
 
 
 class ModuleSet:

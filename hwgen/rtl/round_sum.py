@@ -80,17 +80,6 @@ class RoundSum(Block):
         members = {"sum": In(signed(sum_width(config))), "c": In(FP32), "nan": In(1), "d": Out(FP32)}
         super().__init__(config, members | {f"enable_{register}": In(1) for register in registers})
 
-    def _held(self, m: Module, register: str, values: dict[str, Value]) -> dict[str, Value]:
-        """The values behind a register, or as they are where the pipeline does not have it."""
-        if register not in self.config.pipeline:
-            return values
-        held: dict[str, Value] = {}
-        with m.If(getattr(self, f"enable_{register}")):
-            for name, value in values.items():
-                held[name] = Signal(len(value), name=f"{register}_{name}", reset_less=True)
-                m.d.sync += held[name].eq(value)
-        return held
-
     def _normalised(self, m: Module, value: Value, negative: Value) -> tuple[Value, Value, Value]:
         """Shift the first bit that is not the sign to the top.
 
@@ -141,9 +130,10 @@ class RoundSum(Block):
             width=len(high) + 1,
             name="upper",
         )
-        held = self._held(
+        held = self.held(
             m,
             "total",
+            "enable_total",
             {
                 "sum": Cat(window[:_BELOW], upper),
                 "beneath": beneath.any(),
@@ -174,9 +164,10 @@ class RoundSum(Block):
         exponent = Mux(alone, c.exponent, (_BIAS + top - count)[:8] & nonzero.replicate(8))
         zero = ~(c.exponent.any() | c.fraction.any())
         sign = Mux(alone, c.sign & ~zero, (c.sign ^ negative) & nonzero)
-        held = self._held(
+        held = self.held(
             m,
             "normal",
+            "enable_normal",
             {
                 "magnitude": Cat(fraction, exponent) | nan.replicate(31),
                 "sign": sign & ~nan,

@@ -12,7 +12,7 @@ from amaranth.lib import data
 from hwgen.config import TensorCoreConfig
 from hwgen.formats import BLOCK_SIZE
 
-__all__ = ["Lanes", "half_units", "transposed"]
+__all__ = ["Lanes", "half_units", "signed_half_units", "transposed"]
 
 
 class Lanes(ABC):
@@ -32,7 +32,7 @@ class Lanes(ABC):
     Attributes
     ----------
     symmetric : bool
-        Operands A and B are decoded alike.
+        Operands A and B are decoded alike, if both have tags or neither has.
     """
 
     symmetric = True
@@ -71,6 +71,12 @@ def half_units(code: Value, tag: Value | None) -> Value:
     c0, c1, c2 = code[0], code[1], code[2]
     upper = c2 if tag is None else c2 & ~tag
     return Cat(c0 & ~upper, Mux(upper, c0 & ~c1, c1), c2 & ~(upper & c1 & ~c0), upper & c1)
+
+
+def signed_half_units(code: Value, tag: Value | None) -> Value:
+    """A code in half-units, two's complement, 5 bits."""
+    magnitude = half_units(code, tag)
+    return Mux(code[3], -magnitude, magnitude)
 
 
 def transposed(lanes: Any, field: str, width: int) -> list[Value]:

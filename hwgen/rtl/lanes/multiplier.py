@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from amaranth.hdl import Module, Mux, Value, ValueLike, signed
+from amaranth.hdl import Module, Value, ValueLike, signed
 from amaranth.lib import data
 
-from hwgen.rtl.lanes.interface import Lanes, half_units
+from hwgen.rtl.lanes.interface import Lanes, signed_half_units
 
 __all__ = ["Multiplier"]
 
@@ -28,8 +28,7 @@ class Multiplier(Lanes):
 
     def decode(self, side: str, code: Value, tag: Value | None) -> Mapping[str, ValueLike]:
         """See `Lanes`."""
-        magnitude = half_units(code, tag)
-        return {"value": Mux(code[3], -magnitude, magnitude)}
+        return {"value": signed_half_units(code, tag)}
 
     def total(self, m: Module, a: Any, b: Any, words: Mapping[str, Value]) -> Value:
         """See `Lanes`."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value, ValueLike
+from amaranth.hdl import Cat, Module, Signal, Value, ValueLike
 from amaranth.lib import data
 
 from hwgen.formats import BLOCK_SIZE
 from hwgen.rtl.carry_save import add_columns
-from hwgen.rtl.lanes.interface import Lanes, half_units, transposed
+from hwgen.rtl.lanes.interface import Lanes, half_units, signed_half_units, transposed
 
 __all__ = ["Signed"]
 
@@ -43,10 +43,9 @@ class Signed(Lanes):
 
     def decode(self, side: str, code: Value, tag: Value | None) -> Mapping[str, ValueLike]:
         """See `Lanes`."""
-        magnitude = half_units(code, tag)
         if side == "a":
-            return {"magnitude": magnitude, "sign": code[3]}
-        return {"value": Mux(code[3], -magnitude, magnitude)}
+            return {"magnitude": half_units(code, tag), "sign": code[3]}
+        return {"value": signed_half_units(code, tag)}
 
     def word_width(self, side: str) -> int:
         """See `Lanes`."""

@@ -52,11 +52,6 @@ class Significand(Lanes):
     =======  ===============================  ======================================
     """
 
-    @property
-    def symmetric(self) -> bool:  # type: ignore[override]
-        """See `Lanes`."""
-        return self.config.tagged("a") == self.config.tagged("b")
-
     def layout(self, side: str) -> data.StructLayout:
         """See `Lanes`."""
         if self.config.tagged(side):
