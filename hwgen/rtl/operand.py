@@ -23,6 +23,7 @@ __all__ = [
     "ScaleDecoder",
     "ScaleDecoderB",
     "codes_layout",
+    "decoded_layout",
     "decoder",
     "operand_layout",
     "scale_code_width",
@@ -49,19 +50,33 @@ def scale_layout() -> data.StructLayout:
     return data.StructLayout({"significand": 4, "exponent": 4, "zero": 1})
 
 
+def _lane_layout(config: TensorCoreConfig, side: str) -> data.StructLayout:
+    """What a decoder hands over of a number: no more than the register behind it holds, where there is one."""
+    how = lanes(config)
+    return how.stored_layout(side) if "decoded" in config.pipeline else how.layout(side)
+
+
+def decoded_layout(config: TensorCoreConfig, side: str) -> data.StructLayout:
+    """Layout of one decoded row of a step as its decoder hands it over: `operand_layout`, perhaps with fewer fields."""
+    return _row_layout(config, side, _lane_layout(config, side))
+
+
 def operand_layout(config: TensorCoreConfig, side: str) -> data.StructLayout:
     """Layout of one decoded row of a step.
 
     ``lanes[g][i]`` is element i of block g, ``scales[g]`` its scale, ``words[g]`` what else the micro-architecture of
     the dot product wants of it, if anything; ``nan`` is set when any scale of the row is NaN.
     """
-    how = lanes(config)
+    return _row_layout(config, side, lanes(config).layout(side))
+
+
+def _row_layout(config: TensorCoreConfig, side: str, lane: data.StructLayout) -> data.StructLayout:
     fields: dict[str, object] = {
-        "lanes": data.ArrayLayout(data.ArrayLayout(how.layout(side), BLOCK_SIZE), config.groups),
+        "lanes": data.ArrayLayout(data.ArrayLayout(lane, BLOCK_SIZE), config.groups),
         "scales": data.ArrayLayout(scale_layout(), config.groups),
         "nan": 1,
     }
-    if width := how.word_width(side):
+    if width := lanes(config).word_width(side):
         fields["words"] = data.ArrayLayout(unsigned(width), config.groups)
     return data.StructLayout(fields)
 
@@ -80,8 +95,8 @@ class ElementDecoder(Block):
         Sign-magnitude code.
     tag : In(1)
         Element format of the block, 1 = E1M2; only where the operand has tags.
-    lane : Out(lanes(config).layout(side))
-        Decoded number, see the micro-architecture in `hwgen.rtl.lanes`.
+    lane : Out(lanes(config).layout(side)) or Out(lanes(config).stored_layout(side))
+        Decoded number, see the micro-architecture in `hwgen.rtl.lanes`; the latter where a register is behind it.
     latency : int
         0, combinational.
     """
@@ -91,7 +106,7 @@ class ElementDecoder(Block):
 
     def __init__(self, config: TensorCoreConfig) -> None:
         self.tagged = config.tagged(self.side)
-        members = {"code": In(4), "lane": Out(lanes(config).layout(self.side))}
+        members = {"code": In(4), "lane": Out(_lane_layout(config, self.side))}
         if self.tagged:
             members["tag"] = In(1)
         super().__init__(config, members)
@@ -99,7 +114,7 @@ class ElementDecoder(Block):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         decoded = lanes(self.config).decode(self.side, self.code, self.tag if self.tagged else None)
-        m.d.comb += [self.lane[name].eq(value) for name, value in decoded.items()]
+        m.d.comb += [self.lane[name].eq(decoded[name]) for name, _ in _lane_layout(self.config, self.side)]
         return m
 
 
@@ -179,7 +194,7 @@ class OperandDecoder(Block):
         Codes, element i of block g at ``codes[g][i]``.
     scales : In(ArrayLayout(8 or 7, G))
         Scale bytes; without bit 7 where the operand has no tags.
-    operand : Out(operand_layout(config, side))
+    operand : Out(decoded_layout(config, side))
         Decoded row.
     latency : int
         0, combinational.
@@ -196,7 +211,7 @@ class OperandDecoder(Block):
             {
                 "codes": In(codes_layout(config)),
                 "scales": In(data.ArrayLayout(unsigned(scale_code_width(config, self.side)), config.groups)),
-                "operand": Out(operand_layout(config, self.side)),
+                "operand": Out(decoded_layout(config, self.side)),
             },
         )
 

@@ -13,6 +13,7 @@ from hwgen.config import LOOP_REGISTERS, TensorCoreConfig
 from hwgen.rtl.element import Element
 from hwgen.rtl.exact import exact_registers
 from hwgen.rtl.hierarchy import Block, add_child
+from hwgen.rtl.lanes import lanes
 from hwgen.rtl.operand import codes_layout, decoder, operand_layout, scale_code_width
 
 __all__ = ["TensorCore", "result_layout", "step_layout"]
@@ -196,10 +197,10 @@ class TensorCore(Block):
                 m.d.comb += [edge.codes.eq(side.codes[row]), edge.scales.eq(side.scales[row])]
             decoded = [edge.operand for edge in decoders]
             if "decoded" in config.pipeline:
-                with m.If(accept & enable_decoded):
-                    for row, edge in enumerate(decoders):
-                        decoded[row] = Signal.like(edge.operand, name=f"decoded_{name}{row}", reset_less=True)
-                        m.d.sync += decoded[row].eq(edge.operand)
+                decoded = [
+                    self._behind_decoder(m, accept & enable_decoded, operand, name, f"decoded_{name}{row}")
+                    for row, operand in enumerate(decoded)
+                ]
             if "sums" in config.pipeline:
                 decoded = [
                     self._scales_behind(m, accept & enable_sums, operand, name, f"sums_{name}{row}")
@@ -274,6 +275,22 @@ class TensorCore(Block):
             with m.If(~enter):
                 m.d.sync += bubbles.eq(Mux(bubbles == config.interleave - 1, 0, bubbles + 1))
         return enter, rotate, leaving
+
+    def _behind_decoder(self, m: Module, enable: Value, operand: Any, side: str, name: str) -> data.View:
+        """A row behind the register of its decoder."""
+        how = lanes(self.config)
+        stored = Signal.like(operand, name=f"{name}_stored", reset_less=True)
+        with m.If(enable):
+            m.d.sync += stored.eq(operand)
+        behind = Signal(operand_layout(self.config, side), name=name)
+        for field, _ in behind.shape():
+            if field != "lanes":
+                m.d.comb += getattr(behind, field).eq(getattr(stored, field))
+        for group, block in enumerate(stored.lanes):
+            for index, lane in enumerate(block):
+                for field, value in how.restored(side, lane).items():
+                    m.d.comb += getattr(behind.lanes[group][index], field).eq(value)
+        return behind
 
     def _scales_behind(self, m: Module, enable: Value, operand: Any, side: str, name: str) -> data.View:
         """A decoded row whose scales are a register behind its lanes."""

@@ -44,6 +44,14 @@ class Lanes(ABC):
     def layout(self, side: str) -> data.StructLayout:
         """Layout of one decoded number of operand ``side``, ``a`` or ``b``."""
 
+    def stored_layout(self, side: str) -> data.StructLayout:
+        """Layout of what a register behind the decoder holds of a number; `restored` gives the rest."""
+        return self.layout(side)
+
+    def restored(self, side: str, stored: Any) -> Mapping[str, ValueLike]:
+        """Fields of `layout` for those of `stored_layout`."""
+        return {name: getattr(stored, name) for name, _ in self.layout(side)}
+
     @abstractmethod
     def decode(self, side: str, code: Value, tag: Value | None) -> Mapping[str, ValueLike]:
         """Fields of `layout` for a code; ``tag`` is 1 in an E1M2 block, None where there are none."""

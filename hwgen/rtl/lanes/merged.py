@@ -62,6 +62,15 @@ class Merged(Lanes):
         """See `Lanes`."""
         return data.StructLayout({"magnitude": 4, "sign": 1} | ({"five": 1} if self._corrected else {}))
 
+    def stored_layout(self, side: str) -> data.StructLayout:
+        """See `Lanes`; ``five`` is one gate."""
+        return data.StructLayout({"magnitude": 4, "sign": 1})
+
+    def restored(self, side: str, stored: Any) -> Mapping[str, ValueLike]:
+        """See `Lanes`."""
+        fields = {"magnitude": stored.magnitude, "sign": stored.sign}
+        return fields | ({"five": stored.magnitude[2] & stored.magnitude[0]} if self._corrected else {})
+
     def decode(self, side: str, code: Value, tag: Value | None) -> Mapping[str, ValueLike]:
         """See `Lanes`."""
         fields = {"magnitude": half_units(code, tag), "sign": code[3]}
