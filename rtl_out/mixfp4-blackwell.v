@@ -6,25 +6,63 @@ module mixfp4_blackwell(clk, rst, result__ready, step__payload, step__valid, res
   wire _01_;
   wire _02_;
   wire _03_;
-  wire [420:0] a0_operand;
-  wire [420:0] a1_operand;
-  wire [420:0] a2_operand;
-  wire [420:0] a3_operand;
-  wire [420:0] a4_operand;
-  wire [420:0] a5_operand;
-  wire [420:0] a6_operand;
-  wire [420:0] a7_operand;
-  wire [420:0] b0_operand;
-  wire [420:0] b1_operand;
-  wire [420:0] b2_operand;
-  wire [420:0] b3_operand;
-  wire [420:0] b4_operand;
-  wire [420:0] b5_operand;
-  wire [420:0] b6_operand;
-  wire [420:0] b7_operand;
+  wire _04_;
+  wire [356:0] a0_operand;
+  wire [356:0] a1_operand;
+  wire [356:0] a2_operand;
+  wire [356:0] a3_operand;
+  wire [356:0] a4_operand;
+  wire [356:0] a5_operand;
+  wire [356:0] a6_operand;
+  wire [356:0] a7_operand;
+  wire [356:0] b0_operand;
+  wire [356:0] b1_operand;
+  wire [356:0] b2_operand;
+  wire [356:0] b3_operand;
+  wire [356:0] b4_operand;
+  wire [356:0] b5_operand;
+  wire [356:0] b6_operand;
+  wire [356:0] b7_operand;
   input clk;
   wire clk;
+  reg [356:0] decoded_a0;
+  wire [420:0] decoded_a0_whole_operand;
+  reg [356:0] decoded_a1;
+  wire [420:0] decoded_a1_whole_operand;
+  reg [356:0] decoded_a2;
+  wire [420:0] decoded_a2_whole_operand;
+  reg [356:0] decoded_a3;
+  wire [420:0] decoded_a3_whole_operand;
+  reg [356:0] decoded_a4;
+  wire [420:0] decoded_a4_whole_operand;
+  reg [356:0] decoded_a5;
+  wire [420:0] decoded_a5_whole_operand;
+  reg [356:0] decoded_a6;
+  wire [420:0] decoded_a6_whole_operand;
+  reg [356:0] decoded_a7;
+  wire [420:0] decoded_a7_whole_operand;
+  reg [356:0] decoded_b0;
+  wire [420:0] decoded_b0_whole_operand;
+  reg [356:0] decoded_b1;
+  wire [420:0] decoded_b1_whole_operand;
+  reg [356:0] decoded_b2;
+  wire [420:0] decoded_b2_whole_operand;
+  reg [356:0] decoded_b3;
+  wire [420:0] decoded_b3_whole_operand;
+  reg [356:0] decoded_b4;
+  wire [420:0] decoded_b4_whole_operand;
+  reg [356:0] decoded_b5;
+  wire [420:0] decoded_b5_whole_operand;
+  reg [356:0] decoded_b6;
+  wire [420:0] decoded_b6_whole_operand;
+  reg [356:0] decoded_b7;
+  wire [420:0] decoded_b7_whole_operand;
+  reg [2047:0] decoded_c;
+  reg decoded_first;
+  reg decoded_last;
+  reg decoded_valid;
   wire element0_0_enable_result;
+  wire element0_0_enable_sums;
   wire element0_0_enable_terms;
   reg element0_0_first;
   wire [31:0] element0_0_result;
@@ -91,11 +129,6 @@ module mixfp4_blackwell(clk, rst, result__ready, step__payload, step__valid, res
   wire [31:0] element7_5_result;
   wire [31:0] element7_6_result;
   wire [31:0] element7_7_result;
-  reg [2303:0] operands_a;
-  reg [2303:0] operands_b;
-  reg [2047:0] operands_c;
-  reg operands_last;
-  reg operands_valid;
   output [2047:0] result__payload;
   wire [2047:0] result__payload;
   input result__ready;
@@ -110,752 +143,1018 @@ module mixfp4_blackwell(clk, rst, result__ready, step__payload, step__valid, res
   wire step__ready;
   input step__valid;
   wire step__valid;
+  reg sums_a0_nan;
+  reg [35:0] sums_a0_scales;
+  reg sums_a1_nan;
+  reg [35:0] sums_a1_scales;
+  reg sums_a2_nan;
+  reg [35:0] sums_a2_scales;
+  reg sums_a3_nan;
+  reg [35:0] sums_a3_scales;
+  reg sums_a4_nan;
+  reg [35:0] sums_a4_scales;
+  reg sums_a5_nan;
+  reg [35:0] sums_a5_scales;
+  reg sums_a6_nan;
+  reg [35:0] sums_a6_scales;
+  reg sums_a7_nan;
+  reg [35:0] sums_a7_scales;
+  reg sums_b0_nan;
+  reg [35:0] sums_b0_scales;
+  reg sums_b1_nan;
+  reg [35:0] sums_b1_scales;
+  reg sums_b2_nan;
+  reg [35:0] sums_b2_scales;
+  reg sums_b3_nan;
+  reg [35:0] sums_b3_scales;
+  reg sums_b4_nan;
+  reg [35:0] sums_b4_scales;
+  reg sums_b5_nan;
+  reg [35:0] sums_b5_scales;
+  reg sums_b6_nan;
+  reg [35:0] sums_b6_scales;
+  reg sums_b7_nan;
+  reg [35:0] sums_b7_scales;
+  reg [2047:0] sums_c;
+  reg sums_last;
+  reg sums_valid;
   reg terms_last;
   reg terms_valid;
+  assign element0_0_enable_result = step__ready & terms_valid;
+  assign element0_0_enable_terms = step__ready & sums_valid;
+  assign _02_ = terms_valid & terms_last;
+  assign _01_ = step__ready & step__valid;
+  assign element0_0_enable_sums = step__ready & decoded_valid;
   assign _00_ = ~ result__valid;
   assign step__ready = _00_ | result__ready;
-  assign element0_0_enable_result = step__ready & terms_valid;
-  assign element0_0_enable_terms = step__ready & operands_valid;
-  assign _01_ = step__ready & step__valid;
-  assign _02_ = terms_valid & terms_last;
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_b7_nan <= decoded_b7_whole_operand[420];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_b7_scales <= decoded_b7_whole_operand[419:384];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_b6_nan <= decoded_b6_whole_operand[420];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_b6_scales <= decoded_b6_whole_operand[419:384];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_b5_nan <= decoded_b5_whole_operand[420];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_b5_scales <= decoded_b5_whole_operand[419:384];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_b4_nan <= decoded_b4_whole_operand[420];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_b4_scales <= decoded_b4_whole_operand[419:384];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_b3_nan <= decoded_b3_whole_operand[420];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_b3_scales <= decoded_b3_whole_operand[419:384];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_b2_nan <= decoded_b2_whole_operand[420];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_b2_scales <= decoded_b2_whole_operand[419:384];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_b1_nan <= decoded_b1_whole_operand[420];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_b1_scales <= decoded_b1_whole_operand[419:384];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_b0_nan <= decoded_b0_whole_operand[420];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_b0_scales <= decoded_b0_whole_operand[419:384];
+  always @(posedge clk)
+    if (_01_) decoded_b7 <= b7_operand;
+  always @(posedge clk)
+    if (_01_) decoded_b6 <= b6_operand;
+  always @(posedge clk)
+    if (_01_) decoded_b5 <= b5_operand;
+  always @(posedge clk)
+    if (_01_) decoded_b4 <= b4_operand;
+  always @(posedge clk)
+    if (_01_) decoded_b3 <= b3_operand;
+  always @(posedge clk)
+    if (_01_) decoded_b2 <= b2_operand;
+  always @(posedge clk)
+    if (_01_) decoded_b1 <= b1_operand;
+  always @(posedge clk)
+    if (_01_) decoded_b0 <= b0_operand;
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_a7_nan <= decoded_a7_whole_operand[420];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_a7_scales <= decoded_a7_whole_operand[419:384];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_a6_nan <= decoded_a6_whole_operand[420];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_a6_scales <= decoded_a6_whole_operand[419:384];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_a5_nan <= decoded_a5_whole_operand[420];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_a5_scales <= decoded_a5_whole_operand[419:384];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_a4_nan <= decoded_a4_whole_operand[420];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_a4_scales <= decoded_a4_whole_operand[419:384];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_a3_nan <= decoded_a3_whole_operand[420];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_a3_scales <= decoded_a3_whole_operand[419:384];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_a2_nan <= decoded_a2_whole_operand[420];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_a2_scales <= decoded_a2_whole_operand[419:384];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_a1_nan <= decoded_a1_whole_operand[420];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_a1_scales <= decoded_a1_whole_operand[419:384];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_a0_nan <= decoded_a0_whole_operand[420];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_a0_scales <= decoded_a0_whole_operand[419:384];
+  always @(posedge clk)
+    if (_01_) decoded_a7 <= a7_operand;
+  always @(posedge clk)
+    if (_01_) decoded_a6 <= a6_operand;
+  always @(posedge clk)
+    if (_01_) decoded_a5 <= a5_operand;
+  always @(posedge clk)
+    if (_01_) decoded_a4 <= a4_operand;
+  always @(posedge clk)
+    if (_01_) decoded_a3 <= a3_operand;
+  always @(posedge clk)
+    if (_01_) decoded_a2 <= a2_operand;
+  always @(posedge clk)
+    if (_01_) decoded_a1 <= a1_operand;
+  always @(posedge clk)
+    if (_01_) decoded_a0 <= a0_operand;
   always @(posedge clk)
     if (rst) result__valid <= 1'h0;
     else if (step__ready) result__valid <= _02_;
   always @(posedge clk)
-    if (step__ready) terms_last <= operands_last;
+    if (step__ready) terms_last <= sums_last;
   always @(posedge clk)
     if (rst) terms_valid <= 1'h0;
-    else if (step__ready) terms_valid <= operands_valid;
+    else if (step__ready) terms_valid <= sums_valid;
   always @(posedge clk)
-    if (step__ready) operands_last <= step__payload[6657];
+    if (step__ready) sums_last <= decoded_last;
   always @(posedge clk)
-    if (rst) operands_valid <= 1'h0;
-    else if (step__ready) operands_valid <= step__valid;
+    if (rst) sums_valid <= 1'h0;
+    else if (step__ready) sums_valid <= decoded_valid;
   always @(posedge clk)
-    if (_03_) operands_c <= step__payload[6655:4608];
+    if (_03_) sums_c <= decoded_c;
   always @(posedge clk)
-    if (_01_) element0_0_first <= step__payload[6656];
+    if (element0_0_enable_sums) element0_0_first <= decoded_first;
   always @(posedge clk)
-    if (_01_) operands_b <= step__payload[4607:2304];
+    if (step__ready) decoded_last <= step__payload[6657];
   always @(posedge clk)
-    if (_01_) operands_a <= step__payload[2303:0];
-  assign _03_ = & { step__payload[6656], _01_ };
+    if (rst) decoded_valid <= 1'h0;
+    else if (step__ready) decoded_valid <= step__valid;
+  always @(posedge clk)
+    if (_04_) decoded_c <= step__payload[6655:4608];
+  always @(posedge clk)
+    if (_01_) decoded_first <= step__payload[6656];
+  assign _03_ = & { decoded_first, element0_0_enable_sums };
+  assign _04_ = & { step__payload[6656], _01_ };
   mixfp4_blackwell_operand_decoder a0 (
-    .codes(operands_a[255:0]),
+    .codes(step__payload[255:0]),
     .operand(a0_operand),
-    .scales(operands_a[2079:2048])
+    .scales(step__payload[2079:2048])
   );
   mixfp4_blackwell_operand_decoder a1 (
-    .codes(operands_a[511:256]),
+    .codes(step__payload[511:256]),
     .operand(a1_operand),
-    .scales(operands_a[2111:2080])
+    .scales(step__payload[2111:2080])
   );
   mixfp4_blackwell_operand_decoder a2 (
-    .codes(operands_a[767:512]),
+    .codes(step__payload[767:512]),
     .operand(a2_operand),
-    .scales(operands_a[2143:2112])
+    .scales(step__payload[2143:2112])
   );
   mixfp4_blackwell_operand_decoder a3 (
-    .codes(operands_a[1023:768]),
+    .codes(step__payload[1023:768]),
     .operand(a3_operand),
-    .scales(operands_a[2175:2144])
+    .scales(step__payload[2175:2144])
   );
   mixfp4_blackwell_operand_decoder a4 (
-    .codes(operands_a[1279:1024]),
+    .codes(step__payload[1279:1024]),
     .operand(a4_operand),
-    .scales(operands_a[2207:2176])
+    .scales(step__payload[2207:2176])
   );
   mixfp4_blackwell_operand_decoder a5 (
-    .codes(operands_a[1535:1280]),
+    .codes(step__payload[1535:1280]),
     .operand(a5_operand),
-    .scales(operands_a[2239:2208])
+    .scales(step__payload[2239:2208])
   );
   mixfp4_blackwell_operand_decoder a6 (
-    .codes(operands_a[1791:1536]),
+    .codes(step__payload[1791:1536]),
     .operand(a6_operand),
-    .scales(operands_a[2271:2240])
+    .scales(step__payload[2271:2240])
   );
   mixfp4_blackwell_operand_decoder a7 (
-    .codes(operands_a[2047:1792]),
+    .codes(step__payload[2047:1792]),
     .operand(a7_operand),
-    .scales(operands_a[2303:2272])
+    .scales(step__payload[2303:2272])
   );
   mixfp4_blackwell_operand_decoder b0 (
-    .codes(operands_b[255:0]),
+    .codes(step__payload[2559:2304]),
     .operand(b0_operand),
-    .scales(operands_b[2079:2048])
+    .scales(step__payload[4383:4352])
   );
   mixfp4_blackwell_operand_decoder b1 (
-    .codes(operands_b[511:256]),
+    .codes(step__payload[2815:2560]),
     .operand(b1_operand),
-    .scales(operands_b[2111:2080])
+    .scales(step__payload[4415:4384])
   );
   mixfp4_blackwell_operand_decoder b2 (
-    .codes(operands_b[767:512]),
+    .codes(step__payload[3071:2816]),
     .operand(b2_operand),
-    .scales(operands_b[2143:2112])
+    .scales(step__payload[4447:4416])
   );
   mixfp4_blackwell_operand_decoder b3 (
-    .codes(operands_b[1023:768]),
+    .codes(step__payload[3327:3072]),
     .operand(b3_operand),
-    .scales(operands_b[2175:2144])
+    .scales(step__payload[4479:4448])
   );
   mixfp4_blackwell_operand_decoder b4 (
-    .codes(operands_b[1279:1024]),
+    .codes(step__payload[3583:3328]),
     .operand(b4_operand),
-    .scales(operands_b[2207:2176])
+    .scales(step__payload[4511:4480])
   );
   mixfp4_blackwell_operand_decoder b5 (
-    .codes(operands_b[1535:1280]),
+    .codes(step__payload[3839:3584]),
     .operand(b5_operand),
-    .scales(operands_b[2239:2208])
+    .scales(step__payload[4543:4512])
   );
   mixfp4_blackwell_operand_decoder b6 (
-    .codes(operands_b[1791:1536]),
+    .codes(step__payload[4095:3840]),
     .operand(b6_operand),
-    .scales(operands_b[2271:2240])
+    .scales(step__payload[4575:4544])
   );
   mixfp4_blackwell_operand_decoder b7 (
-    .codes(operands_b[2047:1792]),
+    .codes(step__payload[4351:4096]),
     .operand(b7_operand),
-    .scales(operands_b[2303:2272])
+    .scales(step__payload[4607:4576])
+  );
+  mixfp4_blackwell_stored_operand decoded_a0_whole (
+    .operand(decoded_a0_whole_operand),
+    .stored(decoded_a0)
+  );
+  mixfp4_blackwell_stored_operand decoded_a1_whole (
+    .operand(decoded_a1_whole_operand),
+    .stored(decoded_a1)
+  );
+  mixfp4_blackwell_stored_operand decoded_a2_whole (
+    .operand(decoded_a2_whole_operand),
+    .stored(decoded_a2)
+  );
+  mixfp4_blackwell_stored_operand decoded_a3_whole (
+    .operand(decoded_a3_whole_operand),
+    .stored(decoded_a3)
+  );
+  mixfp4_blackwell_stored_operand decoded_a4_whole (
+    .operand(decoded_a4_whole_operand),
+    .stored(decoded_a4)
+  );
+  mixfp4_blackwell_stored_operand decoded_a5_whole (
+    .operand(decoded_a5_whole_operand),
+    .stored(decoded_a5)
+  );
+  mixfp4_blackwell_stored_operand decoded_a6_whole (
+    .operand(decoded_a6_whole_operand),
+    .stored(decoded_a6)
+  );
+  mixfp4_blackwell_stored_operand decoded_a7_whole (
+    .operand(decoded_a7_whole_operand),
+    .stored(decoded_a7)
+  );
+  mixfp4_blackwell_stored_operand decoded_b0_whole (
+    .operand(decoded_b0_whole_operand),
+    .stored(decoded_b0)
+  );
+  mixfp4_blackwell_stored_operand decoded_b1_whole (
+    .operand(decoded_b1_whole_operand),
+    .stored(decoded_b1)
+  );
+  mixfp4_blackwell_stored_operand decoded_b2_whole (
+    .operand(decoded_b2_whole_operand),
+    .stored(decoded_b2)
+  );
+  mixfp4_blackwell_stored_operand decoded_b3_whole (
+    .operand(decoded_b3_whole_operand),
+    .stored(decoded_b3)
+  );
+  mixfp4_blackwell_stored_operand decoded_b4_whole (
+    .operand(decoded_b4_whole_operand),
+    .stored(decoded_b4)
+  );
+  mixfp4_blackwell_stored_operand decoded_b5_whole (
+    .operand(decoded_b5_whole_operand),
+    .stored(decoded_b5)
+  );
+  mixfp4_blackwell_stored_operand decoded_b6_whole (
+    .operand(decoded_b6_whole_operand),
+    .stored(decoded_b6)
+  );
+  mixfp4_blackwell_stored_operand decoded_b7_whole (
+    .operand(decoded_b7_whole_operand),
+    .stored(decoded_b7)
   );
   mixfp4_blackwell_element element0_0 (
-    .a(a0_operand),
-    .b(b0_operand),
-    .c(operands_c[31:0]),
+    .a({ sums_a0_nan, sums_a0_scales, decoded_a0_whole_operand[383:0] }),
+    .b({ sums_b0_nan, sums_b0_scales, decoded_b0_whole_operand[383:0] }),
+    .c(sums_c[31:0]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element0_0_result)
   );
   mixfp4_blackwell_element element0_1 (
-    .a(a0_operand),
-    .b(b1_operand),
-    .c(operands_c[63:32]),
+    .a({ sums_a0_nan, sums_a0_scales, decoded_a0_whole_operand[383:0] }),
+    .b({ sums_b1_nan, sums_b1_scales, decoded_b1_whole_operand[383:0] }),
+    .c(sums_c[63:32]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element0_1_result)
   );
   mixfp4_blackwell_element element0_2 (
-    .a(a0_operand),
-    .b(b2_operand),
-    .c(operands_c[95:64]),
+    .a({ sums_a0_nan, sums_a0_scales, decoded_a0_whole_operand[383:0] }),
+    .b({ sums_b2_nan, sums_b2_scales, decoded_b2_whole_operand[383:0] }),
+    .c(sums_c[95:64]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element0_2_result)
   );
   mixfp4_blackwell_element element0_3 (
-    .a(a0_operand),
-    .b(b3_operand),
-    .c(operands_c[127:96]),
+    .a({ sums_a0_nan, sums_a0_scales, decoded_a0_whole_operand[383:0] }),
+    .b({ sums_b3_nan, sums_b3_scales, decoded_b3_whole_operand[383:0] }),
+    .c(sums_c[127:96]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element0_3_result)
   );
   mixfp4_blackwell_element element0_4 (
-    .a(a0_operand),
-    .b(b4_operand),
-    .c(operands_c[159:128]),
+    .a({ sums_a0_nan, sums_a0_scales, decoded_a0_whole_operand[383:0] }),
+    .b({ sums_b4_nan, sums_b4_scales, decoded_b4_whole_operand[383:0] }),
+    .c(sums_c[159:128]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element0_4_result)
   );
   mixfp4_blackwell_element element0_5 (
-    .a(a0_operand),
-    .b(b5_operand),
-    .c(operands_c[191:160]),
+    .a({ sums_a0_nan, sums_a0_scales, decoded_a0_whole_operand[383:0] }),
+    .b({ sums_b5_nan, sums_b5_scales, decoded_b5_whole_operand[383:0] }),
+    .c(sums_c[191:160]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element0_5_result)
   );
   mixfp4_blackwell_element element0_6 (
-    .a(a0_operand),
-    .b(b6_operand),
-    .c(operands_c[223:192]),
+    .a({ sums_a0_nan, sums_a0_scales, decoded_a0_whole_operand[383:0] }),
+    .b({ sums_b6_nan, sums_b6_scales, decoded_b6_whole_operand[383:0] }),
+    .c(sums_c[223:192]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element0_6_result)
   );
   mixfp4_blackwell_element element0_7 (
-    .a(a0_operand),
-    .b(b7_operand),
-    .c(operands_c[255:224]),
+    .a({ sums_a0_nan, sums_a0_scales, decoded_a0_whole_operand[383:0] }),
+    .b({ sums_b7_nan, sums_b7_scales, decoded_b7_whole_operand[383:0] }),
+    .c(sums_c[255:224]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element0_7_result)
   );
   mixfp4_blackwell_element element1_0 (
-    .a(a1_operand),
-    .b(b0_operand),
-    .c(operands_c[287:256]),
+    .a({ sums_a1_nan, sums_a1_scales, decoded_a1_whole_operand[383:0] }),
+    .b({ sums_b0_nan, sums_b0_scales, decoded_b0_whole_operand[383:0] }),
+    .c(sums_c[287:256]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element1_0_result)
   );
   mixfp4_blackwell_element element1_1 (
-    .a(a1_operand),
-    .b(b1_operand),
-    .c(operands_c[319:288]),
+    .a({ sums_a1_nan, sums_a1_scales, decoded_a1_whole_operand[383:0] }),
+    .b({ sums_b1_nan, sums_b1_scales, decoded_b1_whole_operand[383:0] }),
+    .c(sums_c[319:288]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element1_1_result)
   );
   mixfp4_blackwell_element element1_2 (
-    .a(a1_operand),
-    .b(b2_operand),
-    .c(operands_c[351:320]),
+    .a({ sums_a1_nan, sums_a1_scales, decoded_a1_whole_operand[383:0] }),
+    .b({ sums_b2_nan, sums_b2_scales, decoded_b2_whole_operand[383:0] }),
+    .c(sums_c[351:320]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element1_2_result)
   );
   mixfp4_blackwell_element element1_3 (
-    .a(a1_operand),
-    .b(b3_operand),
-    .c(operands_c[383:352]),
+    .a({ sums_a1_nan, sums_a1_scales, decoded_a1_whole_operand[383:0] }),
+    .b({ sums_b3_nan, sums_b3_scales, decoded_b3_whole_operand[383:0] }),
+    .c(sums_c[383:352]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element1_3_result)
   );
   mixfp4_blackwell_element element1_4 (
-    .a(a1_operand),
-    .b(b4_operand),
-    .c(operands_c[415:384]),
+    .a({ sums_a1_nan, sums_a1_scales, decoded_a1_whole_operand[383:0] }),
+    .b({ sums_b4_nan, sums_b4_scales, decoded_b4_whole_operand[383:0] }),
+    .c(sums_c[415:384]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element1_4_result)
   );
   mixfp4_blackwell_element element1_5 (
-    .a(a1_operand),
-    .b(b5_operand),
-    .c(operands_c[447:416]),
+    .a({ sums_a1_nan, sums_a1_scales, decoded_a1_whole_operand[383:0] }),
+    .b({ sums_b5_nan, sums_b5_scales, decoded_b5_whole_operand[383:0] }),
+    .c(sums_c[447:416]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element1_5_result)
   );
   mixfp4_blackwell_element element1_6 (
-    .a(a1_operand),
-    .b(b6_operand),
-    .c(operands_c[479:448]),
+    .a({ sums_a1_nan, sums_a1_scales, decoded_a1_whole_operand[383:0] }),
+    .b({ sums_b6_nan, sums_b6_scales, decoded_b6_whole_operand[383:0] }),
+    .c(sums_c[479:448]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element1_6_result)
   );
   mixfp4_blackwell_element element1_7 (
-    .a(a1_operand),
-    .b(b7_operand),
-    .c(operands_c[511:480]),
+    .a({ sums_a1_nan, sums_a1_scales, decoded_a1_whole_operand[383:0] }),
+    .b({ sums_b7_nan, sums_b7_scales, decoded_b7_whole_operand[383:0] }),
+    .c(sums_c[511:480]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element1_7_result)
   );
   mixfp4_blackwell_element element2_0 (
-    .a(a2_operand),
-    .b(b0_operand),
-    .c(operands_c[543:512]),
+    .a({ sums_a2_nan, sums_a2_scales, decoded_a2_whole_operand[383:0] }),
+    .b({ sums_b0_nan, sums_b0_scales, decoded_b0_whole_operand[383:0] }),
+    .c(sums_c[543:512]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element2_0_result)
   );
   mixfp4_blackwell_element element2_1 (
-    .a(a2_operand),
-    .b(b1_operand),
-    .c(operands_c[575:544]),
+    .a({ sums_a2_nan, sums_a2_scales, decoded_a2_whole_operand[383:0] }),
+    .b({ sums_b1_nan, sums_b1_scales, decoded_b1_whole_operand[383:0] }),
+    .c(sums_c[575:544]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element2_1_result)
   );
   mixfp4_blackwell_element element2_2 (
-    .a(a2_operand),
-    .b(b2_operand),
-    .c(operands_c[607:576]),
+    .a({ sums_a2_nan, sums_a2_scales, decoded_a2_whole_operand[383:0] }),
+    .b({ sums_b2_nan, sums_b2_scales, decoded_b2_whole_operand[383:0] }),
+    .c(sums_c[607:576]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element2_2_result)
   );
   mixfp4_blackwell_element element2_3 (
-    .a(a2_operand),
-    .b(b3_operand),
-    .c(operands_c[639:608]),
+    .a({ sums_a2_nan, sums_a2_scales, decoded_a2_whole_operand[383:0] }),
+    .b({ sums_b3_nan, sums_b3_scales, decoded_b3_whole_operand[383:0] }),
+    .c(sums_c[639:608]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element2_3_result)
   );
   mixfp4_blackwell_element element2_4 (
-    .a(a2_operand),
-    .b(b4_operand),
-    .c(operands_c[671:640]),
+    .a({ sums_a2_nan, sums_a2_scales, decoded_a2_whole_operand[383:0] }),
+    .b({ sums_b4_nan, sums_b4_scales, decoded_b4_whole_operand[383:0] }),
+    .c(sums_c[671:640]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element2_4_result)
   );
   mixfp4_blackwell_element element2_5 (
-    .a(a2_operand),
-    .b(b5_operand),
-    .c(operands_c[703:672]),
+    .a({ sums_a2_nan, sums_a2_scales, decoded_a2_whole_operand[383:0] }),
+    .b({ sums_b5_nan, sums_b5_scales, decoded_b5_whole_operand[383:0] }),
+    .c(sums_c[703:672]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element2_5_result)
   );
   mixfp4_blackwell_element element2_6 (
-    .a(a2_operand),
-    .b(b6_operand),
-    .c(operands_c[735:704]),
+    .a({ sums_a2_nan, sums_a2_scales, decoded_a2_whole_operand[383:0] }),
+    .b({ sums_b6_nan, sums_b6_scales, decoded_b6_whole_operand[383:0] }),
+    .c(sums_c[735:704]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element2_6_result)
   );
   mixfp4_blackwell_element element2_7 (
-    .a(a2_operand),
-    .b(b7_operand),
-    .c(operands_c[767:736]),
+    .a({ sums_a2_nan, sums_a2_scales, decoded_a2_whole_operand[383:0] }),
+    .b({ sums_b7_nan, sums_b7_scales, decoded_b7_whole_operand[383:0] }),
+    .c(sums_c[767:736]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element2_7_result)
   );
   mixfp4_blackwell_element element3_0 (
-    .a(a3_operand),
-    .b(b0_operand),
-    .c(operands_c[799:768]),
+    .a({ sums_a3_nan, sums_a3_scales, decoded_a3_whole_operand[383:0] }),
+    .b({ sums_b0_nan, sums_b0_scales, decoded_b0_whole_operand[383:0] }),
+    .c(sums_c[799:768]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element3_0_result)
   );
   mixfp4_blackwell_element element3_1 (
-    .a(a3_operand),
-    .b(b1_operand),
-    .c(operands_c[831:800]),
+    .a({ sums_a3_nan, sums_a3_scales, decoded_a3_whole_operand[383:0] }),
+    .b({ sums_b1_nan, sums_b1_scales, decoded_b1_whole_operand[383:0] }),
+    .c(sums_c[831:800]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element3_1_result)
   );
   mixfp4_blackwell_element element3_2 (
-    .a(a3_operand),
-    .b(b2_operand),
-    .c(operands_c[863:832]),
+    .a({ sums_a3_nan, sums_a3_scales, decoded_a3_whole_operand[383:0] }),
+    .b({ sums_b2_nan, sums_b2_scales, decoded_b2_whole_operand[383:0] }),
+    .c(sums_c[863:832]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element3_2_result)
   );
   mixfp4_blackwell_element element3_3 (
-    .a(a3_operand),
-    .b(b3_operand),
-    .c(operands_c[895:864]),
+    .a({ sums_a3_nan, sums_a3_scales, decoded_a3_whole_operand[383:0] }),
+    .b({ sums_b3_nan, sums_b3_scales, decoded_b3_whole_operand[383:0] }),
+    .c(sums_c[895:864]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element3_3_result)
   );
   mixfp4_blackwell_element element3_4 (
-    .a(a3_operand),
-    .b(b4_operand),
-    .c(operands_c[927:896]),
+    .a({ sums_a3_nan, sums_a3_scales, decoded_a3_whole_operand[383:0] }),
+    .b({ sums_b4_nan, sums_b4_scales, decoded_b4_whole_operand[383:0] }),
+    .c(sums_c[927:896]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element3_4_result)
   );
   mixfp4_blackwell_element element3_5 (
-    .a(a3_operand),
-    .b(b5_operand),
-    .c(operands_c[959:928]),
+    .a({ sums_a3_nan, sums_a3_scales, decoded_a3_whole_operand[383:0] }),
+    .b({ sums_b5_nan, sums_b5_scales, decoded_b5_whole_operand[383:0] }),
+    .c(sums_c[959:928]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element3_5_result)
   );
   mixfp4_blackwell_element element3_6 (
-    .a(a3_operand),
-    .b(b6_operand),
-    .c(operands_c[991:960]),
+    .a({ sums_a3_nan, sums_a3_scales, decoded_a3_whole_operand[383:0] }),
+    .b({ sums_b6_nan, sums_b6_scales, decoded_b6_whole_operand[383:0] }),
+    .c(sums_c[991:960]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element3_6_result)
   );
   mixfp4_blackwell_element element3_7 (
-    .a(a3_operand),
-    .b(b7_operand),
-    .c(operands_c[1023:992]),
+    .a({ sums_a3_nan, sums_a3_scales, decoded_a3_whole_operand[383:0] }),
+    .b({ sums_b7_nan, sums_b7_scales, decoded_b7_whole_operand[383:0] }),
+    .c(sums_c[1023:992]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element3_7_result)
   );
   mixfp4_blackwell_element element4_0 (
-    .a(a4_operand),
-    .b(b0_operand),
-    .c(operands_c[1055:1024]),
+    .a({ sums_a4_nan, sums_a4_scales, decoded_a4_whole_operand[383:0] }),
+    .b({ sums_b0_nan, sums_b0_scales, decoded_b0_whole_operand[383:0] }),
+    .c(sums_c[1055:1024]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element4_0_result)
   );
   mixfp4_blackwell_element element4_1 (
-    .a(a4_operand),
-    .b(b1_operand),
-    .c(operands_c[1087:1056]),
+    .a({ sums_a4_nan, sums_a4_scales, decoded_a4_whole_operand[383:0] }),
+    .b({ sums_b1_nan, sums_b1_scales, decoded_b1_whole_operand[383:0] }),
+    .c(sums_c[1087:1056]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element4_1_result)
   );
   mixfp4_blackwell_element element4_2 (
-    .a(a4_operand),
-    .b(b2_operand),
-    .c(operands_c[1119:1088]),
+    .a({ sums_a4_nan, sums_a4_scales, decoded_a4_whole_operand[383:0] }),
+    .b({ sums_b2_nan, sums_b2_scales, decoded_b2_whole_operand[383:0] }),
+    .c(sums_c[1119:1088]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element4_2_result)
   );
   mixfp4_blackwell_element element4_3 (
-    .a(a4_operand),
-    .b(b3_operand),
-    .c(operands_c[1151:1120]),
+    .a({ sums_a4_nan, sums_a4_scales, decoded_a4_whole_operand[383:0] }),
+    .b({ sums_b3_nan, sums_b3_scales, decoded_b3_whole_operand[383:0] }),
+    .c(sums_c[1151:1120]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element4_3_result)
   );
   mixfp4_blackwell_element element4_4 (
-    .a(a4_operand),
-    .b(b4_operand),
-    .c(operands_c[1183:1152]),
+    .a({ sums_a4_nan, sums_a4_scales, decoded_a4_whole_operand[383:0] }),
+    .b({ sums_b4_nan, sums_b4_scales, decoded_b4_whole_operand[383:0] }),
+    .c(sums_c[1183:1152]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element4_4_result)
   );
   mixfp4_blackwell_element element4_5 (
-    .a(a4_operand),
-    .b(b5_operand),
-    .c(operands_c[1215:1184]),
+    .a({ sums_a4_nan, sums_a4_scales, decoded_a4_whole_operand[383:0] }),
+    .b({ sums_b5_nan, sums_b5_scales, decoded_b5_whole_operand[383:0] }),
+    .c(sums_c[1215:1184]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element4_5_result)
   );
   mixfp4_blackwell_element element4_6 (
-    .a(a4_operand),
-    .b(b6_operand),
-    .c(operands_c[1247:1216]),
+    .a({ sums_a4_nan, sums_a4_scales, decoded_a4_whole_operand[383:0] }),
+    .b({ sums_b6_nan, sums_b6_scales, decoded_b6_whole_operand[383:0] }),
+    .c(sums_c[1247:1216]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element4_6_result)
   );
   mixfp4_blackwell_element element4_7 (
-    .a(a4_operand),
-    .b(b7_operand),
-    .c(operands_c[1279:1248]),
+    .a({ sums_a4_nan, sums_a4_scales, decoded_a4_whole_operand[383:0] }),
+    .b({ sums_b7_nan, sums_b7_scales, decoded_b7_whole_operand[383:0] }),
+    .c(sums_c[1279:1248]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element4_7_result)
   );
   mixfp4_blackwell_element element5_0 (
-    .a(a5_operand),
-    .b(b0_operand),
-    .c(operands_c[1311:1280]),
+    .a({ sums_a5_nan, sums_a5_scales, decoded_a5_whole_operand[383:0] }),
+    .b({ sums_b0_nan, sums_b0_scales, decoded_b0_whole_operand[383:0] }),
+    .c(sums_c[1311:1280]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element5_0_result)
   );
   mixfp4_blackwell_element element5_1 (
-    .a(a5_operand),
-    .b(b1_operand),
-    .c(operands_c[1343:1312]),
+    .a({ sums_a5_nan, sums_a5_scales, decoded_a5_whole_operand[383:0] }),
+    .b({ sums_b1_nan, sums_b1_scales, decoded_b1_whole_operand[383:0] }),
+    .c(sums_c[1343:1312]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element5_1_result)
   );
   mixfp4_blackwell_element element5_2 (
-    .a(a5_operand),
-    .b(b2_operand),
-    .c(operands_c[1375:1344]),
+    .a({ sums_a5_nan, sums_a5_scales, decoded_a5_whole_operand[383:0] }),
+    .b({ sums_b2_nan, sums_b2_scales, decoded_b2_whole_operand[383:0] }),
+    .c(sums_c[1375:1344]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element5_2_result)
   );
   mixfp4_blackwell_element element5_3 (
-    .a(a5_operand),
-    .b(b3_operand),
-    .c(operands_c[1407:1376]),
+    .a({ sums_a5_nan, sums_a5_scales, decoded_a5_whole_operand[383:0] }),
+    .b({ sums_b3_nan, sums_b3_scales, decoded_b3_whole_operand[383:0] }),
+    .c(sums_c[1407:1376]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element5_3_result)
   );
   mixfp4_blackwell_element element5_4 (
-    .a(a5_operand),
-    .b(b4_operand),
-    .c(operands_c[1439:1408]),
+    .a({ sums_a5_nan, sums_a5_scales, decoded_a5_whole_operand[383:0] }),
+    .b({ sums_b4_nan, sums_b4_scales, decoded_b4_whole_operand[383:0] }),
+    .c(sums_c[1439:1408]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element5_4_result)
   );
   mixfp4_blackwell_element element5_5 (
-    .a(a5_operand),
-    .b(b5_operand),
-    .c(operands_c[1471:1440]),
+    .a({ sums_a5_nan, sums_a5_scales, decoded_a5_whole_operand[383:0] }),
+    .b({ sums_b5_nan, sums_b5_scales, decoded_b5_whole_operand[383:0] }),
+    .c(sums_c[1471:1440]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element5_5_result)
   );
   mixfp4_blackwell_element element5_6 (
-    .a(a5_operand),
-    .b(b6_operand),
-    .c(operands_c[1503:1472]),
+    .a({ sums_a5_nan, sums_a5_scales, decoded_a5_whole_operand[383:0] }),
+    .b({ sums_b6_nan, sums_b6_scales, decoded_b6_whole_operand[383:0] }),
+    .c(sums_c[1503:1472]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element5_6_result)
   );
   mixfp4_blackwell_element element5_7 (
-    .a(a5_operand),
-    .b(b7_operand),
-    .c(operands_c[1535:1504]),
+    .a({ sums_a5_nan, sums_a5_scales, decoded_a5_whole_operand[383:0] }),
+    .b({ sums_b7_nan, sums_b7_scales, decoded_b7_whole_operand[383:0] }),
+    .c(sums_c[1535:1504]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element5_7_result)
   );
   mixfp4_blackwell_element element6_0 (
-    .a(a6_operand),
-    .b(b0_operand),
-    .c(operands_c[1567:1536]),
+    .a({ sums_a6_nan, sums_a6_scales, decoded_a6_whole_operand[383:0] }),
+    .b({ sums_b0_nan, sums_b0_scales, decoded_b0_whole_operand[383:0] }),
+    .c(sums_c[1567:1536]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element6_0_result)
   );
   mixfp4_blackwell_element element6_1 (
-    .a(a6_operand),
-    .b(b1_operand),
-    .c(operands_c[1599:1568]),
+    .a({ sums_a6_nan, sums_a6_scales, decoded_a6_whole_operand[383:0] }),
+    .b({ sums_b1_nan, sums_b1_scales, decoded_b1_whole_operand[383:0] }),
+    .c(sums_c[1599:1568]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element6_1_result)
   );
   mixfp4_blackwell_element element6_2 (
-    .a(a6_operand),
-    .b(b2_operand),
-    .c(operands_c[1631:1600]),
+    .a({ sums_a6_nan, sums_a6_scales, decoded_a6_whole_operand[383:0] }),
+    .b({ sums_b2_nan, sums_b2_scales, decoded_b2_whole_operand[383:0] }),
+    .c(sums_c[1631:1600]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element6_2_result)
   );
   mixfp4_blackwell_element element6_3 (
-    .a(a6_operand),
-    .b(b3_operand),
-    .c(operands_c[1663:1632]),
+    .a({ sums_a6_nan, sums_a6_scales, decoded_a6_whole_operand[383:0] }),
+    .b({ sums_b3_nan, sums_b3_scales, decoded_b3_whole_operand[383:0] }),
+    .c(sums_c[1663:1632]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element6_3_result)
   );
   mixfp4_blackwell_element element6_4 (
-    .a(a6_operand),
-    .b(b4_operand),
-    .c(operands_c[1695:1664]),
+    .a({ sums_a6_nan, sums_a6_scales, decoded_a6_whole_operand[383:0] }),
+    .b({ sums_b4_nan, sums_b4_scales, decoded_b4_whole_operand[383:0] }),
+    .c(sums_c[1695:1664]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element6_4_result)
   );
   mixfp4_blackwell_element element6_5 (
-    .a(a6_operand),
-    .b(b5_operand),
-    .c(operands_c[1727:1696]),
+    .a({ sums_a6_nan, sums_a6_scales, decoded_a6_whole_operand[383:0] }),
+    .b({ sums_b5_nan, sums_b5_scales, decoded_b5_whole_operand[383:0] }),
+    .c(sums_c[1727:1696]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element6_5_result)
   );
   mixfp4_blackwell_element element6_6 (
-    .a(a6_operand),
-    .b(b6_operand),
-    .c(operands_c[1759:1728]),
+    .a({ sums_a6_nan, sums_a6_scales, decoded_a6_whole_operand[383:0] }),
+    .b({ sums_b6_nan, sums_b6_scales, decoded_b6_whole_operand[383:0] }),
+    .c(sums_c[1759:1728]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element6_6_result)
   );
   mixfp4_blackwell_element element6_7 (
-    .a(a6_operand),
-    .b(b7_operand),
-    .c(operands_c[1791:1760]),
+    .a({ sums_a6_nan, sums_a6_scales, decoded_a6_whole_operand[383:0] }),
+    .b({ sums_b7_nan, sums_b7_scales, decoded_b7_whole_operand[383:0] }),
+    .c(sums_c[1791:1760]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element6_7_result)
   );
   mixfp4_blackwell_element element7_0 (
-    .a(a7_operand),
-    .b(b0_operand),
-    .c(operands_c[1823:1792]),
+    .a({ sums_a7_nan, sums_a7_scales, decoded_a7_whole_operand[383:0] }),
+    .b({ sums_b0_nan, sums_b0_scales, decoded_b0_whole_operand[383:0] }),
+    .c(sums_c[1823:1792]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element7_0_result)
   );
   mixfp4_blackwell_element element7_1 (
-    .a(a7_operand),
-    .b(b1_operand),
-    .c(operands_c[1855:1824]),
+    .a({ sums_a7_nan, sums_a7_scales, decoded_a7_whole_operand[383:0] }),
+    .b({ sums_b1_nan, sums_b1_scales, decoded_b1_whole_operand[383:0] }),
+    .c(sums_c[1855:1824]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element7_1_result)
   );
   mixfp4_blackwell_element element7_2 (
-    .a(a7_operand),
-    .b(b2_operand),
-    .c(operands_c[1887:1856]),
+    .a({ sums_a7_nan, sums_a7_scales, decoded_a7_whole_operand[383:0] }),
+    .b({ sums_b2_nan, sums_b2_scales, decoded_b2_whole_operand[383:0] }),
+    .c(sums_c[1887:1856]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element7_2_result)
   );
   mixfp4_blackwell_element element7_3 (
-    .a(a7_operand),
-    .b(b3_operand),
-    .c(operands_c[1919:1888]),
+    .a({ sums_a7_nan, sums_a7_scales, decoded_a7_whole_operand[383:0] }),
+    .b({ sums_b3_nan, sums_b3_scales, decoded_b3_whole_operand[383:0] }),
+    .c(sums_c[1919:1888]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element7_3_result)
   );
   mixfp4_blackwell_element element7_4 (
-    .a(a7_operand),
-    .b(b4_operand),
-    .c(operands_c[1951:1920]),
+    .a({ sums_a7_nan, sums_a7_scales, decoded_a7_whole_operand[383:0] }),
+    .b({ sums_b4_nan, sums_b4_scales, decoded_b4_whole_operand[383:0] }),
+    .c(sums_c[1951:1920]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element7_4_result)
   );
   mixfp4_blackwell_element element7_5 (
-    .a(a7_operand),
-    .b(b5_operand),
-    .c(operands_c[1983:1952]),
+    .a({ sums_a7_nan, sums_a7_scales, decoded_a7_whole_operand[383:0] }),
+    .b({ sums_b5_nan, sums_b5_scales, decoded_b5_whole_operand[383:0] }),
+    .c(sums_c[1983:1952]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element7_5_result)
   );
   mixfp4_blackwell_element element7_6 (
-    .a(a7_operand),
-    .b(b6_operand),
-    .c(operands_c[2015:1984]),
+    .a({ sums_a7_nan, sums_a7_scales, decoded_a7_whole_operand[383:0] }),
+    .b({ sums_b6_nan, sums_b6_scales, decoded_b6_whole_operand[383:0] }),
+    .c(sums_c[2015:1984]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element7_6_result)
   );
   mixfp4_blackwell_element element7_7 (
-    .a(a7_operand),
-    .b(b7_operand),
-    .c(operands_c[2047:2016]),
+    .a({ sums_a7_nan, sums_a7_scales, decoded_a7_whole_operand[383:0] }),
+    .b({ sums_b7_nan, sums_b7_scales, decoded_b7_whole_operand[383:0] }),
+    .c(sums_c[2047:2016]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element7_7_result)
@@ -1653,8 +1952,8 @@ module mixfp4_blackwell_dot_product(a, b, sum);
   assign _123_[12:0] = sum;
 endmodule
 
-module mixfp4_blackwell_element(clk, a, b, c, enable_result, enable_terms, first, result);
-  wire _0_;
+module mixfp4_blackwell_element(clk, a, b, c, enable_result, enable_sums, enable_terms, first, result);
+  wire _00_;
   input [420:0] a;
   wire [420:0] a;
   wire [31:0] accumulate_c;
@@ -1683,6 +1982,8 @@ module mixfp4_blackwell_element(clk, a, b, c, enable_result, enable_terms, first
   wire [12:0] dot3_sum;
   input enable_result;
   wire enable_result;
+  input enable_sums;
+  wire enable_sums;
   input enable_terms;
   wire enable_terms;
   wire [19:0] exponents_distances;
@@ -1690,6 +1991,10 @@ module mixfp4_blackwell_element(clk, a, b, c, enable_result, enable_terms, first
   wire first;
   output [31:0] result;
   reg [31:0] result;
+  reg [12:0] scale0_sum;
+  reg [12:0] scale1_sum;
+  reg [12:0] scale2_sum;
+  reg [12:0] scale3_sum;
   reg [31:0] terms_c;
   reg terms_first;
   assign computed_nan = a[420] | b[420];
@@ -1697,12 +2002,20 @@ module mixfp4_blackwell_element(clk, a, b, c, enable_result, enable_terms, first
   always @(posedge clk)
     if (enable_result) result <= accumulate_d;
   always @(posedge clk)
-    if (_0_) terms_c <= c;
+    if (_00_) terms_c <= c;
   always @(posedge clk)
     if (enable_terms) terms_first <= first;
   always @(posedge clk)
     if (enable_terms) accumulate_terms <= { computed_nan, computed_active, computed_exponent, exponents_distances[19:15], computed_terms_3_magnitude, computed_terms_3_sign, exponents_distances[14:10], computed_terms_2_magnitude, computed_terms_2_sign, exponents_distances[9:5], computed_terms_1_magnitude, computed_terms_1_sign, exponents_distances[4:0], computed_terms_0_magnitude, computed_terms_0_sign };
-  assign _0_ = & { enable_terms, first };
+  always @(posedge clk)
+    if (enable_sums) scale3_sum <= dot3_sum;
+  always @(posedge clk)
+    if (enable_sums) scale2_sum <= dot2_sum;
+  always @(posedge clk)
+    if (enable_sums) scale1_sum <= dot1_sum;
+  always @(posedge clk)
+    if (enable_sums) scale0_sum <= dot0_sum;
+  assign _00_ = & { enable_terms, first };
   mixfp4_blackwell_accumulate accumulate (
     .c(accumulate_c),
     .d(accumulate_d),
@@ -1740,28 +2053,28 @@ module mixfp4_blackwell_element(clk, a, b, c, enable_result, enable_terms, first
     .b(b[387:384]),
     .magnitude(computed_terms_0_magnitude),
     .sign(computed_terms_0_sign),
-    .sum(dot0_sum)
+    .sum(scale0_sum)
   );
   mixfp4_blackwell_scale_product scale1 (
     .a(a[396:393]),
     .b(b[396:393]),
     .magnitude(computed_terms_1_magnitude),
     .sign(computed_terms_1_sign),
-    .sum(dot1_sum)
+    .sum(scale1_sum)
   );
   mixfp4_blackwell_scale_product scale2 (
     .a(a[405:402]),
     .b(b[405:402]),
     .magnitude(computed_terms_2_magnitude),
     .sign(computed_terms_2_sign),
-    .sum(dot2_sum)
+    .sum(scale2_sum)
   );
   mixfp4_blackwell_scale_product scale3 (
     .a(a[414:411]),
     .b(b[414:411]),
     .magnitude(computed_terms_3_magnitude),
     .sign(computed_terms_3_sign),
-    .sum(dot3_sum)
+    .sum(scale3_sum)
   );
 endmodule
 
@@ -1774,100 +2087,96 @@ module mixfp4_blackwell_element_decoder(code, tag, lane);
   wire _05_;
   wire _06_;
   wire _07_;
-  wire _08_;
   input [3:0] code;
   wire [3:0] code;
-  output [5:0] lane;
-  wire [5:0] lane;
-  wire lane_five;
+  output [4:0] lane;
+  wire [4:0] lane;
   input tag;
   wire tag;
-  assign _06_ = ~ _01_;
-  assign lane[0] = code[0] & _06_;
-  assign _07_ = ~ code[1];
-  assign _08_ = code[0] & _07_;
-  assign lane[1] = _01_ ? _08_ : code[1];
+  assign _05_ = ~ _01_;
+  assign lane[0] = code[0] & _05_;
+  assign _06_ = ~ code[1];
+  assign _07_ = code[0] & _06_;
+  assign lane[1] = _01_ ? _07_ : code[1];
+  assign _01_ = code[2] & _00_;
   assign lane[3] = _01_ & code[1];
   assign _02_ = ~ code[0];
   assign _03_ = lane[3] & _02_;
   assign _04_ = ~ _03_;
   assign lane[2] = code[2] & _04_;
   assign _00_ = ~ tag;
-  assign _01_ = code[2] & _00_;
-  assign _05_ = tag & code[2];
-  assign lane_five = _05_ & code[0];
-  assign lane[5:4] = { lane_five, code[3] };
+  assign lane[4] = code[3];
 endmodule
 
 module mixfp4_blackwell_operand_decoder(codes, scales, operand);
   input [255:0] codes;
   wire [255:0] codes;
-  wire [5:0] element0_0_lane;
-  wire [5:0] element0_10_lane;
-  wire [5:0] element0_11_lane;
-  wire [5:0] element0_12_lane;
-  wire [5:0] element0_13_lane;
-  wire [5:0] element0_14_lane;
-  wire [5:0] element0_15_lane;
-  wire [5:0] element0_1_lane;
-  wire [5:0] element0_2_lane;
-  wire [5:0] element0_3_lane;
-  wire [5:0] element0_4_lane;
-  wire [5:0] element0_5_lane;
-  wire [5:0] element0_6_lane;
-  wire [5:0] element0_7_lane;
-  wire [5:0] element0_8_lane;
-  wire [5:0] element0_9_lane;
-  wire [5:0] element1_0_lane;
-  wire [5:0] element1_10_lane;
-  wire [5:0] element1_11_lane;
-  wire [5:0] element1_12_lane;
-  wire [5:0] element1_13_lane;
-  wire [5:0] element1_14_lane;
-  wire [5:0] element1_15_lane;
-  wire [5:0] element1_1_lane;
-  wire [5:0] element1_2_lane;
-  wire [5:0] element1_3_lane;
-  wire [5:0] element1_4_lane;
-  wire [5:0] element1_5_lane;
-  wire [5:0] element1_6_lane;
-  wire [5:0] element1_7_lane;
-  wire [5:0] element1_8_lane;
-  wire [5:0] element1_9_lane;
-  wire [5:0] element2_0_lane;
-  wire [5:0] element2_10_lane;
-  wire [5:0] element2_11_lane;
-  wire [5:0] element2_12_lane;
-  wire [5:0] element2_13_lane;
-  wire [5:0] element2_14_lane;
-  wire [5:0] element2_15_lane;
-  wire [5:0] element2_1_lane;
-  wire [5:0] element2_2_lane;
-  wire [5:0] element2_3_lane;
-  wire [5:0] element2_4_lane;
-  wire [5:0] element2_5_lane;
-  wire [5:0] element2_6_lane;
-  wire [5:0] element2_7_lane;
-  wire [5:0] element2_8_lane;
-  wire [5:0] element2_9_lane;
-  wire [5:0] element3_0_lane;
-  wire [5:0] element3_10_lane;
-  wire [5:0] element3_11_lane;
-  wire [5:0] element3_12_lane;
-  wire [5:0] element3_13_lane;
-  wire [5:0] element3_14_lane;
-  wire [5:0] element3_15_lane;
-  wire [5:0] element3_1_lane;
-  wire [5:0] element3_2_lane;
-  wire [5:0] element3_3_lane;
-  wire [5:0] element3_4_lane;
-  wire [5:0] element3_5_lane;
-  wire [5:0] element3_6_lane;
-  wire [5:0] element3_7_lane;
-  wire [5:0] element3_8_lane;
-  wire [5:0] element3_9_lane;
-  output [420:0] operand;
-  wire [420:0] operand;
+  wire [4:0] element0_0_lane;
+  wire [4:0] element0_10_lane;
+  wire [4:0] element0_11_lane;
+  wire [4:0] element0_12_lane;
+  wire [4:0] element0_13_lane;
+  wire [4:0] element0_14_lane;
+  wire [4:0] element0_15_lane;
+  wire [4:0] element0_1_lane;
+  wire [4:0] element0_2_lane;
+  wire [4:0] element0_3_lane;
+  wire [4:0] element0_4_lane;
+  wire [4:0] element0_5_lane;
+  wire [4:0] element0_6_lane;
+  wire [4:0] element0_7_lane;
+  wire [4:0] element0_8_lane;
+  wire [4:0] element0_9_lane;
+  wire [4:0] element1_0_lane;
+  wire [4:0] element1_10_lane;
+  wire [4:0] element1_11_lane;
+  wire [4:0] element1_12_lane;
+  wire [4:0] element1_13_lane;
+  wire [4:0] element1_14_lane;
+  wire [4:0] element1_15_lane;
+  wire [4:0] element1_1_lane;
+  wire [4:0] element1_2_lane;
+  wire [4:0] element1_3_lane;
+  wire [4:0] element1_4_lane;
+  wire [4:0] element1_5_lane;
+  wire [4:0] element1_6_lane;
+  wire [4:0] element1_7_lane;
+  wire [4:0] element1_8_lane;
+  wire [4:0] element1_9_lane;
+  wire [4:0] element2_0_lane;
+  wire [4:0] element2_10_lane;
+  wire [4:0] element2_11_lane;
+  wire [4:0] element2_12_lane;
+  wire [4:0] element2_13_lane;
+  wire [4:0] element2_14_lane;
+  wire [4:0] element2_15_lane;
+  wire [4:0] element2_1_lane;
+  wire [4:0] element2_2_lane;
+  wire [4:0] element2_3_lane;
+  wire [4:0] element2_4_lane;
+  wire [4:0] element2_5_lane;
+  wire [4:0] element2_6_lane;
+  wire [4:0] element2_7_lane;
+  wire [4:0] element2_8_lane;
+  wire [4:0] element2_9_lane;
+  wire [4:0] element3_0_lane;
+  wire [4:0] element3_10_lane;
+  wire [4:0] element3_11_lane;
+  wire [4:0] element3_12_lane;
+  wire [4:0] element3_13_lane;
+  wire [4:0] element3_14_lane;
+  wire [4:0] element3_15_lane;
+  wire [4:0] element3_1_lane;
+  wire [4:0] element3_2_lane;
+  wire [4:0] element3_3_lane;
+  wire [4:0] element3_4_lane;
+  wire [4:0] element3_5_lane;
+  wire [4:0] element3_6_lane;
+  wire [4:0] element3_7_lane;
+  wire [4:0] element3_8_lane;
+  wire [4:0] element3_9_lane;
+  output [356:0] operand;
+  wire [356:0] operand;
   wire operand_nan;
   wire [8:0] operand_scales_0_;
   wire [8:0] operand_scales_1_;
@@ -2334,6 +2643,142 @@ module mixfp4_blackwell_scale_product(a, b, sum, magnitude, sign);
   assign scaled_1_0_carry[0] = 1'h0;
   assign scaled_2_0_carry[0] = 1'h0;
   assign sign = sum[12];
+endmodule
+
+module mixfp4_blackwell_stored_operand(stored, operand);
+  output [420:0] operand;
+  wire [420:0] operand;
+  wire operand_lanes_0_0_five;
+  wire operand_lanes_0_10_five;
+  wire operand_lanes_0_11_five;
+  wire operand_lanes_0_12_five;
+  wire operand_lanes_0_13_five;
+  wire operand_lanes_0_14_five;
+  wire operand_lanes_0_15_five;
+  wire operand_lanes_0_1_five;
+  wire operand_lanes_0_2_five;
+  wire operand_lanes_0_3_five;
+  wire operand_lanes_0_4_five;
+  wire operand_lanes_0_5_five;
+  wire operand_lanes_0_6_five;
+  wire operand_lanes_0_7_five;
+  wire operand_lanes_0_8_five;
+  wire operand_lanes_0_9_five;
+  wire operand_lanes_1_0_five;
+  wire operand_lanes_1_10_five;
+  wire operand_lanes_1_11_five;
+  wire operand_lanes_1_12_five;
+  wire operand_lanes_1_13_five;
+  wire operand_lanes_1_14_five;
+  wire operand_lanes_1_15_five;
+  wire operand_lanes_1_1_five;
+  wire operand_lanes_1_2_five;
+  wire operand_lanes_1_3_five;
+  wire operand_lanes_1_4_five;
+  wire operand_lanes_1_5_five;
+  wire operand_lanes_1_6_five;
+  wire operand_lanes_1_7_five;
+  wire operand_lanes_1_8_five;
+  wire operand_lanes_1_9_five;
+  wire operand_lanes_2_0_five;
+  wire operand_lanes_2_10_five;
+  wire operand_lanes_2_11_five;
+  wire operand_lanes_2_12_five;
+  wire operand_lanes_2_13_five;
+  wire operand_lanes_2_14_five;
+  wire operand_lanes_2_15_five;
+  wire operand_lanes_2_1_five;
+  wire operand_lanes_2_2_five;
+  wire operand_lanes_2_3_five;
+  wire operand_lanes_2_4_five;
+  wire operand_lanes_2_5_five;
+  wire operand_lanes_2_6_five;
+  wire operand_lanes_2_7_five;
+  wire operand_lanes_2_8_five;
+  wire operand_lanes_2_9_five;
+  wire operand_lanes_3_0_five;
+  wire operand_lanes_3_10_five;
+  wire operand_lanes_3_11_five;
+  wire operand_lanes_3_12_five;
+  wire operand_lanes_3_13_five;
+  wire operand_lanes_3_14_five;
+  wire operand_lanes_3_15_five;
+  wire operand_lanes_3_1_five;
+  wire operand_lanes_3_2_five;
+  wire operand_lanes_3_3_five;
+  wire operand_lanes_3_4_five;
+  wire operand_lanes_3_5_five;
+  wire operand_lanes_3_6_five;
+  wire operand_lanes_3_7_five;
+  wire operand_lanes_3_8_five;
+  wire operand_lanes_3_9_five;
+  input [356:0] stored;
+  wire [356:0] stored;
+  assign operand_lanes_2_3_five = stored[177] & stored[175];
+  assign operand_lanes_2_4_five = stored[182] & stored[180];
+  assign operand_lanes_2_5_five = stored[187] & stored[185];
+  assign operand_lanes_2_6_five = stored[192] & stored[190];
+  assign operand_lanes_2_7_five = stored[197] & stored[195];
+  assign operand_lanes_2_8_five = stored[202] & stored[200];
+  assign operand_lanes_2_9_five = stored[207] & stored[205];
+  assign operand_lanes_2_10_five = stored[212] & stored[210];
+  assign operand_lanes_2_11_five = stored[217] & stored[215];
+  assign operand_lanes_2_12_five = stored[222] & stored[220];
+  assign operand_lanes_2_13_five = stored[227] & stored[225];
+  assign operand_lanes_2_14_five = stored[232] & stored[230];
+  assign operand_lanes_2_15_five = stored[237] & stored[235];
+  assign operand_lanes_3_0_five = stored[242] & stored[240];
+  assign operand_lanes_3_1_five = stored[247] & stored[245];
+  assign operand_lanes_3_2_five = stored[252] & stored[250];
+  assign operand_lanes_3_3_five = stored[257] & stored[255];
+  assign operand_lanes_3_4_five = stored[262] & stored[260];
+  assign operand_lanes_3_5_five = stored[267] & stored[265];
+  assign operand_lanes_3_6_five = stored[272] & stored[270];
+  assign operand_lanes_3_7_five = stored[277] & stored[275];
+  assign operand_lanes_3_8_five = stored[282] & stored[280];
+  assign operand_lanes_3_9_five = stored[287] & stored[285];
+  assign operand_lanes_3_10_five = stored[292] & stored[290];
+  assign operand_lanes_3_11_five = stored[297] & stored[295];
+  assign operand_lanes_3_12_five = stored[302] & stored[300];
+  assign operand_lanes_3_13_five = stored[307] & stored[305];
+  assign operand_lanes_3_14_five = stored[312] & stored[310];
+  assign operand_lanes_3_15_five = stored[317] & stored[315];
+  assign operand_lanes_0_0_five = stored[2] & stored[0];
+  assign operand_lanes_0_1_five = stored[7] & stored[5];
+  assign operand_lanes_0_2_five = stored[12] & stored[10];
+  assign operand_lanes_0_3_five = stored[17] & stored[15];
+  assign operand_lanes_0_4_five = stored[22] & stored[20];
+  assign operand_lanes_0_5_five = stored[27] & stored[25];
+  assign operand_lanes_0_6_five = stored[32] & stored[30];
+  assign operand_lanes_0_7_five = stored[37] & stored[35];
+  assign operand_lanes_0_8_five = stored[42] & stored[40];
+  assign operand_lanes_0_9_five = stored[47] & stored[45];
+  assign operand_lanes_0_10_five = stored[52] & stored[50];
+  assign operand_lanes_0_11_five = stored[57] & stored[55];
+  assign operand_lanes_0_12_five = stored[62] & stored[60];
+  assign operand_lanes_0_13_five = stored[67] & stored[65];
+  assign operand_lanes_0_14_five = stored[72] & stored[70];
+  assign operand_lanes_0_15_five = stored[77] & stored[75];
+  assign operand_lanes_1_0_five = stored[82] & stored[80];
+  assign operand_lanes_1_1_five = stored[87] & stored[85];
+  assign operand_lanes_1_2_five = stored[92] & stored[90];
+  assign operand_lanes_1_3_five = stored[97] & stored[95];
+  assign operand_lanes_1_4_five = stored[102] & stored[100];
+  assign operand_lanes_1_5_five = stored[107] & stored[105];
+  assign operand_lanes_1_6_five = stored[112] & stored[110];
+  assign operand_lanes_1_7_five = stored[117] & stored[115];
+  assign operand_lanes_1_8_five = stored[122] & stored[120];
+  assign operand_lanes_1_9_five = stored[127] & stored[125];
+  assign operand_lanes_1_10_five = stored[132] & stored[130];
+  assign operand_lanes_1_11_five = stored[137] & stored[135];
+  assign operand_lanes_1_12_five = stored[142] & stored[140];
+  assign operand_lanes_1_13_five = stored[147] & stored[145];
+  assign operand_lanes_1_14_five = stored[152] & stored[150];
+  assign operand_lanes_1_15_five = stored[157] & stored[155];
+  assign operand_lanes_2_0_five = stored[162] & stored[160];
+  assign operand_lanes_2_1_five = stored[167] & stored[165];
+  assign operand_lanes_2_2_five = stored[172] & stored[170];
+  assign operand = { stored[356:320], operand_lanes_3_15_five, stored[319:315], operand_lanes_3_14_five, stored[314:310], operand_lanes_3_13_five, stored[309:305], operand_lanes_3_12_five, stored[304:300], operand_lanes_3_11_five, stored[299:295], operand_lanes_3_10_five, stored[294:290], operand_lanes_3_9_five, stored[289:285], operand_lanes_3_8_five, stored[284:280], operand_lanes_3_7_five, stored[279:275], operand_lanes_3_6_five, stored[274:270], operand_lanes_3_5_five, stored[269:265], operand_lanes_3_4_five, stored[264:260], operand_lanes_3_3_five, stored[259:255], operand_lanes_3_2_five, stored[254:250], operand_lanes_3_1_five, stored[249:245], operand_lanes_3_0_five, stored[244:240], operand_lanes_2_15_five, stored[239:235], operand_lanes_2_14_five, stored[234:230], operand_lanes_2_13_five, stored[229:225], operand_lanes_2_12_five, stored[224:220], operand_lanes_2_11_five, stored[219:215], operand_lanes_2_10_five, stored[214:210], operand_lanes_2_9_five, stored[209:205], operand_lanes_2_8_five, stored[204:200], operand_lanes_2_7_five, stored[199:195], operand_lanes_2_6_five, stored[194:190], operand_lanes_2_5_five, stored[189:185], operand_lanes_2_4_five, stored[184:180], operand_lanes_2_3_five, stored[179:175], operand_lanes_2_2_five, stored[174:170], operand_lanes_2_1_five, stored[169:165], operand_lanes_2_0_five, stored[164:160], operand_lanes_1_15_five, stored[159:155], operand_lanes_1_14_five, stored[154:150], operand_lanes_1_13_five, stored[149:145], operand_lanes_1_12_five, stored[144:140], operand_lanes_1_11_five, stored[139:135], operand_lanes_1_10_five, stored[134:130], operand_lanes_1_9_five, stored[129:125], operand_lanes_1_8_five, stored[124:120], operand_lanes_1_7_five, stored[119:115], operand_lanes_1_6_five, stored[114:110], operand_lanes_1_5_five, stored[109:105], operand_lanes_1_4_five, stored[104:100], operand_lanes_1_3_five, stored[99:95], operand_lanes_1_2_five, stored[94:90], operand_lanes_1_1_five, stored[89:85], operand_lanes_1_0_five, stored[84:80], operand_lanes_0_15_five, stored[79:75], operand_lanes_0_14_five, stored[74:70], operand_lanes_0_13_five, stored[69:65], operand_lanes_0_12_five, stored[64:60], operand_lanes_0_11_five, stored[59:55], operand_lanes_0_10_five, stored[54:50], operand_lanes_0_9_five, stored[49:45], operand_lanes_0_8_five, stored[44:40], operand_lanes_0_7_five, stored[39:35], operand_lanes_0_6_five, stored[34:30], operand_lanes_0_5_five, stored[29:25], operand_lanes_0_4_five, stored[24:20], operand_lanes_0_3_five, stored[19:15], operand_lanes_0_2_five, stored[14:10], operand_lanes_0_1_five, stored[9:5], operand_lanes_0_0_five, stored[4:0] };
 endmodule
 
 module mixfp4_blackwell_term_exponents(a, b, active, distances, exponent);

@@ -6,6 +6,7 @@ module mixfp4_weights_blackwell(clk, rst, result__ready, step__payload, step__va
   wire _01_;
   wire _02_;
   wire _03_;
+  wire _04_;
   wire [356:0] a0_operand;
   wire [356:0] a1_operand;
   wire [356:0] a2_operand;
@@ -24,7 +25,28 @@ module mixfp4_weights_blackwell(clk, rst, result__ready, step__payload, step__va
   wire [356:0] b7_operand;
   input clk;
   wire clk;
+  reg [356:0] decoded_a0;
+  reg [356:0] decoded_a1;
+  reg [356:0] decoded_a2;
+  reg [356:0] decoded_a3;
+  reg [356:0] decoded_a4;
+  reg [356:0] decoded_a5;
+  reg [356:0] decoded_a6;
+  reg [356:0] decoded_a7;
+  reg [356:0] decoded_b0;
+  reg [356:0] decoded_b1;
+  reg [356:0] decoded_b2;
+  reg [356:0] decoded_b3;
+  reg [356:0] decoded_b4;
+  reg [356:0] decoded_b5;
+  reg [356:0] decoded_b6;
+  reg [356:0] decoded_b7;
+  reg [2047:0] decoded_c;
+  reg decoded_first;
+  reg decoded_last;
+  reg decoded_valid;
   wire element0_0_enable_result;
+  wire element0_0_enable_sums;
   wire element0_0_enable_terms;
   reg element0_0_first;
   wire [31:0] element0_0_result;
@@ -91,11 +113,6 @@ module mixfp4_weights_blackwell(clk, rst, result__ready, step__payload, step__va
   wire [31:0] element7_5_result;
   wire [31:0] element7_6_result;
   wire [31:0] element7_7_result;
-  reg [2271:0] operands_a;
-  reg [2303:0] operands_b;
-  reg [2047:0] operands_c;
-  reg operands_last;
-  reg operands_valid;
   output [2047:0] result__payload;
   wire [2047:0] result__payload;
   input result__ready;
@@ -110,752 +127,954 @@ module mixfp4_weights_blackwell(clk, rst, result__ready, step__payload, step__va
   wire step__ready;
   input step__valid;
   wire step__valid;
+  reg sums_a0_nan;
+  reg [35:0] sums_a0_scales;
+  reg sums_a1_nan;
+  reg [35:0] sums_a1_scales;
+  reg sums_a2_nan;
+  reg [35:0] sums_a2_scales;
+  reg sums_a3_nan;
+  reg [35:0] sums_a3_scales;
+  reg sums_a4_nan;
+  reg [35:0] sums_a4_scales;
+  reg sums_a5_nan;
+  reg [35:0] sums_a5_scales;
+  reg sums_a6_nan;
+  reg [35:0] sums_a6_scales;
+  reg sums_a7_nan;
+  reg [35:0] sums_a7_scales;
+  reg sums_b0_nan;
+  reg [35:0] sums_b0_scales;
+  reg sums_b1_nan;
+  reg [35:0] sums_b1_scales;
+  reg sums_b2_nan;
+  reg [35:0] sums_b2_scales;
+  reg sums_b3_nan;
+  reg [35:0] sums_b3_scales;
+  reg sums_b4_nan;
+  reg [35:0] sums_b4_scales;
+  reg sums_b5_nan;
+  reg [35:0] sums_b5_scales;
+  reg sums_b6_nan;
+  reg [35:0] sums_b6_scales;
+  reg sums_b7_nan;
+  reg [35:0] sums_b7_scales;
+  reg [2047:0] sums_c;
+  reg sums_last;
+  reg sums_valid;
   reg terms_last;
   reg terms_valid;
+  assign element0_0_enable_result = step__ready & terms_valid;
+  assign element0_0_enable_terms = step__ready & sums_valid;
+  assign _02_ = terms_valid & terms_last;
+  assign _01_ = step__ready & step__valid;
+  assign element0_0_enable_sums = step__ready & decoded_valid;
   assign _00_ = ~ result__valid;
   assign step__ready = _00_ | result__ready;
-  assign element0_0_enable_result = step__ready & terms_valid;
-  assign element0_0_enable_terms = step__ready & operands_valid;
-  assign _01_ = step__ready & step__valid;
-  assign _02_ = terms_valid & terms_last;
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_b7_nan <= decoded_b7[356];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_b7_scales <= decoded_b7[355:320];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_b6_nan <= decoded_b6[356];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_b6_scales <= decoded_b6[355:320];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_b5_nan <= decoded_b5[356];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_b5_scales <= decoded_b5[355:320];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_b4_nan <= decoded_b4[356];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_b4_scales <= decoded_b4[355:320];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_b3_nan <= decoded_b3[356];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_b3_scales <= decoded_b3[355:320];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_b2_nan <= decoded_b2[356];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_b2_scales <= decoded_b2[355:320];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_b1_nan <= decoded_b1[356];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_b1_scales <= decoded_b1[355:320];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_b0_nan <= decoded_b0[356];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_b0_scales <= decoded_b0[355:320];
+  always @(posedge clk)
+    if (_01_) decoded_b7 <= b7_operand;
+  always @(posedge clk)
+    if (_01_) decoded_b6 <= b6_operand;
+  always @(posedge clk)
+    if (_01_) decoded_b5 <= b5_operand;
+  always @(posedge clk)
+    if (_01_) decoded_b4 <= b4_operand;
+  always @(posedge clk)
+    if (_01_) decoded_b3 <= b3_operand;
+  always @(posedge clk)
+    if (_01_) decoded_b2 <= b2_operand;
+  always @(posedge clk)
+    if (_01_) decoded_b1 <= b1_operand;
+  always @(posedge clk)
+    if (_01_) decoded_b0 <= b0_operand;
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_a7_nan <= decoded_a7[356];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_a7_scales <= decoded_a7[355:320];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_a6_nan <= decoded_a6[356];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_a6_scales <= decoded_a6[355:320];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_a5_nan <= decoded_a5[356];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_a5_scales <= decoded_a5[355:320];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_a4_nan <= decoded_a4[356];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_a4_scales <= decoded_a4[355:320];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_a3_nan <= decoded_a3[356];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_a3_scales <= decoded_a3[355:320];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_a2_nan <= decoded_a2[356];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_a2_scales <= decoded_a2[355:320];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_a1_nan <= decoded_a1[356];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_a1_scales <= decoded_a1[355:320];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_a0_nan <= decoded_a0[356];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_a0_scales <= decoded_a0[355:320];
+  always @(posedge clk)
+    if (_01_) decoded_a7 <= a7_operand;
+  always @(posedge clk)
+    if (_01_) decoded_a6 <= a6_operand;
+  always @(posedge clk)
+    if (_01_) decoded_a5 <= a5_operand;
+  always @(posedge clk)
+    if (_01_) decoded_a4 <= a4_operand;
+  always @(posedge clk)
+    if (_01_) decoded_a3 <= a3_operand;
+  always @(posedge clk)
+    if (_01_) decoded_a2 <= a2_operand;
+  always @(posedge clk)
+    if (_01_) decoded_a1 <= a1_operand;
+  always @(posedge clk)
+    if (_01_) decoded_a0 <= a0_operand;
   always @(posedge clk)
     if (rst) result__valid <= 1'h0;
     else if (step__ready) result__valid <= _02_;
   always @(posedge clk)
-    if (step__ready) terms_last <= operands_last;
+    if (step__ready) terms_last <= sums_last;
   always @(posedge clk)
     if (rst) terms_valid <= 1'h0;
-    else if (step__ready) terms_valid <= operands_valid;
+    else if (step__ready) terms_valid <= sums_valid;
   always @(posedge clk)
-    if (step__ready) operands_last <= step__payload[6657];
+    if (step__ready) sums_last <= decoded_last;
   always @(posedge clk)
-    if (rst) operands_valid <= 1'h0;
-    else if (step__ready) operands_valid <= step__valid;
+    if (rst) sums_valid <= 1'h0;
+    else if (step__ready) sums_valid <= decoded_valid;
   always @(posedge clk)
-    if (_03_) operands_c <= step__payload[6655:4608];
+    if (_03_) sums_c <= decoded_c;
   always @(posedge clk)
-    if (_01_) element0_0_first <= step__payload[6656];
+    if (element0_0_enable_sums) element0_0_first <= decoded_first;
   always @(posedge clk)
-    if (_01_) operands_b <= step__payload[4607:2304];
+    if (step__ready) decoded_last <= step__payload[6657];
   always @(posedge clk)
-    if (_01_) operands_a <= { step__payload[2302:2296], step__payload[2294:2288], step__payload[2286:2280], step__payload[2278:2272], step__payload[2270:2264], step__payload[2262:2256], step__payload[2254:2248], step__payload[2246:2240], step__payload[2238:2232], step__payload[2230:2224], step__payload[2222:2216], step__payload[2214:2208], step__payload[2206:2200], step__payload[2198:2192], step__payload[2190:2184], step__payload[2182:2176], step__payload[2174:2168], step__payload[2166:2160], step__payload[2158:2152], step__payload[2150:2144], step__payload[2142:2136], step__payload[2134:2128], step__payload[2126:2120], step__payload[2118:2112], step__payload[2110:2104], step__payload[2102:2096], step__payload[2094:2088], step__payload[2086:2080], step__payload[2078:2072], step__payload[2070:2064], step__payload[2062:2056], step__payload[2054:0] };
-  assign _03_ = & { step__payload[6656], _01_ };
+    if (rst) decoded_valid <= 1'h0;
+    else if (step__ready) decoded_valid <= step__valid;
+  always @(posedge clk)
+    if (_04_) decoded_c <= step__payload[6655:4608];
+  always @(posedge clk)
+    if (_01_) decoded_first <= step__payload[6656];
+  assign _03_ = & { decoded_first, element0_0_enable_sums };
+  assign _04_ = & { step__payload[6656], _01_ };
   mixfp4_weights_blackwell_operand_decoder a0 (
-    .codes(operands_a[255:0]),
+    .codes(step__payload[255:0]),
     .operand(a0_operand),
-    .scales(operands_a[2075:2048])
+    .scales({ step__payload[2078:2072], step__payload[2070:2064], step__payload[2062:2056], step__payload[2054:2048] })
   );
   mixfp4_weights_blackwell_operand_decoder a1 (
-    .codes(operands_a[511:256]),
+    .codes(step__payload[511:256]),
     .operand(a1_operand),
-    .scales(operands_a[2103:2076])
+    .scales({ step__payload[2110:2104], step__payload[2102:2096], step__payload[2094:2088], step__payload[2086:2080] })
   );
   mixfp4_weights_blackwell_operand_decoder a2 (
-    .codes(operands_a[767:512]),
+    .codes(step__payload[767:512]),
     .operand(a2_operand),
-    .scales(operands_a[2131:2104])
+    .scales({ step__payload[2142:2136], step__payload[2134:2128], step__payload[2126:2120], step__payload[2118:2112] })
   );
   mixfp4_weights_blackwell_operand_decoder a3 (
-    .codes(operands_a[1023:768]),
+    .codes(step__payload[1023:768]),
     .operand(a3_operand),
-    .scales(operands_a[2159:2132])
+    .scales({ step__payload[2174:2168], step__payload[2166:2160], step__payload[2158:2152], step__payload[2150:2144] })
   );
   mixfp4_weights_blackwell_operand_decoder a4 (
-    .codes(operands_a[1279:1024]),
+    .codes(step__payload[1279:1024]),
     .operand(a4_operand),
-    .scales(operands_a[2187:2160])
+    .scales({ step__payload[2206:2200], step__payload[2198:2192], step__payload[2190:2184], step__payload[2182:2176] })
   );
   mixfp4_weights_blackwell_operand_decoder a5 (
-    .codes(operands_a[1535:1280]),
+    .codes(step__payload[1535:1280]),
     .operand(a5_operand),
-    .scales(operands_a[2215:2188])
+    .scales({ step__payload[2238:2232], step__payload[2230:2224], step__payload[2222:2216], step__payload[2214:2208] })
   );
   mixfp4_weights_blackwell_operand_decoder a6 (
-    .codes(operands_a[1791:1536]),
+    .codes(step__payload[1791:1536]),
     .operand(a6_operand),
-    .scales(operands_a[2243:2216])
+    .scales({ step__payload[2270:2264], step__payload[2262:2256], step__payload[2254:2248], step__payload[2246:2240] })
   );
   mixfp4_weights_blackwell_operand_decoder a7 (
-    .codes(operands_a[2047:1792]),
+    .codes(step__payload[2047:1792]),
     .operand(a7_operand),
-    .scales(operands_a[2271:2244])
+    .scales({ step__payload[2302:2296], step__payload[2294:2288], step__payload[2286:2280], step__payload[2278:2272] })
   );
   mixfp4_weights_blackwell_operand_decoder_b b0 (
-    .codes(operands_b[255:0]),
+    .codes(step__payload[2559:2304]),
     .operand(b0_operand),
-    .scales(operands_b[2079:2048])
+    .scales(step__payload[4383:4352])
   );
   mixfp4_weights_blackwell_operand_decoder_b b1 (
-    .codes(operands_b[511:256]),
+    .codes(step__payload[2815:2560]),
     .operand(b1_operand),
-    .scales(operands_b[2111:2080])
+    .scales(step__payload[4415:4384])
   );
   mixfp4_weights_blackwell_operand_decoder_b b2 (
-    .codes(operands_b[767:512]),
+    .codes(step__payload[3071:2816]),
     .operand(b2_operand),
-    .scales(operands_b[2143:2112])
+    .scales(step__payload[4447:4416])
   );
   mixfp4_weights_blackwell_operand_decoder_b b3 (
-    .codes(operands_b[1023:768]),
+    .codes(step__payload[3327:3072]),
     .operand(b3_operand),
-    .scales(operands_b[2175:2144])
+    .scales(step__payload[4479:4448])
   );
   mixfp4_weights_blackwell_operand_decoder_b b4 (
-    .codes(operands_b[1279:1024]),
+    .codes(step__payload[3583:3328]),
     .operand(b4_operand),
-    .scales(operands_b[2207:2176])
+    .scales(step__payload[4511:4480])
   );
   mixfp4_weights_blackwell_operand_decoder_b b5 (
-    .codes(operands_b[1535:1280]),
+    .codes(step__payload[3839:3584]),
     .operand(b5_operand),
-    .scales(operands_b[2239:2208])
+    .scales(step__payload[4543:4512])
   );
   mixfp4_weights_blackwell_operand_decoder_b b6 (
-    .codes(operands_b[1791:1536]),
+    .codes(step__payload[4095:3840]),
     .operand(b6_operand),
-    .scales(operands_b[2271:2240])
+    .scales(step__payload[4575:4544])
   );
   mixfp4_weights_blackwell_operand_decoder_b b7 (
-    .codes(operands_b[2047:1792]),
+    .codes(step__payload[4351:4096]),
     .operand(b7_operand),
-    .scales(operands_b[2303:2272])
+    .scales(step__payload[4607:4576])
   );
   mixfp4_weights_blackwell_element element0_0 (
-    .a(a0_operand),
-    .b(b0_operand),
-    .c(operands_c[31:0]),
+    .a({ sums_a0_nan, sums_a0_scales, decoded_a0[319:0] }),
+    .b({ sums_b0_nan, sums_b0_scales, decoded_b0[319:0] }),
+    .c(sums_c[31:0]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element0_0_result)
   );
   mixfp4_weights_blackwell_element element0_1 (
-    .a(a0_operand),
-    .b(b1_operand),
-    .c(operands_c[63:32]),
+    .a({ sums_a0_nan, sums_a0_scales, decoded_a0[319:0] }),
+    .b({ sums_b1_nan, sums_b1_scales, decoded_b1[319:0] }),
+    .c(sums_c[63:32]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element0_1_result)
   );
   mixfp4_weights_blackwell_element element0_2 (
-    .a(a0_operand),
-    .b(b2_operand),
-    .c(operands_c[95:64]),
+    .a({ sums_a0_nan, sums_a0_scales, decoded_a0[319:0] }),
+    .b({ sums_b2_nan, sums_b2_scales, decoded_b2[319:0] }),
+    .c(sums_c[95:64]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element0_2_result)
   );
   mixfp4_weights_blackwell_element element0_3 (
-    .a(a0_operand),
-    .b(b3_operand),
-    .c(operands_c[127:96]),
+    .a({ sums_a0_nan, sums_a0_scales, decoded_a0[319:0] }),
+    .b({ sums_b3_nan, sums_b3_scales, decoded_b3[319:0] }),
+    .c(sums_c[127:96]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element0_3_result)
   );
   mixfp4_weights_blackwell_element element0_4 (
-    .a(a0_operand),
-    .b(b4_operand),
-    .c(operands_c[159:128]),
+    .a({ sums_a0_nan, sums_a0_scales, decoded_a0[319:0] }),
+    .b({ sums_b4_nan, sums_b4_scales, decoded_b4[319:0] }),
+    .c(sums_c[159:128]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element0_4_result)
   );
   mixfp4_weights_blackwell_element element0_5 (
-    .a(a0_operand),
-    .b(b5_operand),
-    .c(operands_c[191:160]),
+    .a({ sums_a0_nan, sums_a0_scales, decoded_a0[319:0] }),
+    .b({ sums_b5_nan, sums_b5_scales, decoded_b5[319:0] }),
+    .c(sums_c[191:160]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element0_5_result)
   );
   mixfp4_weights_blackwell_element element0_6 (
-    .a(a0_operand),
-    .b(b6_operand),
-    .c(operands_c[223:192]),
+    .a({ sums_a0_nan, sums_a0_scales, decoded_a0[319:0] }),
+    .b({ sums_b6_nan, sums_b6_scales, decoded_b6[319:0] }),
+    .c(sums_c[223:192]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element0_6_result)
   );
   mixfp4_weights_blackwell_element element0_7 (
-    .a(a0_operand),
-    .b(b7_operand),
-    .c(operands_c[255:224]),
+    .a({ sums_a0_nan, sums_a0_scales, decoded_a0[319:0] }),
+    .b({ sums_b7_nan, sums_b7_scales, decoded_b7[319:0] }),
+    .c(sums_c[255:224]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element0_7_result)
   );
   mixfp4_weights_blackwell_element element1_0 (
-    .a(a1_operand),
-    .b(b0_operand),
-    .c(operands_c[287:256]),
+    .a({ sums_a1_nan, sums_a1_scales, decoded_a1[319:0] }),
+    .b({ sums_b0_nan, sums_b0_scales, decoded_b0[319:0] }),
+    .c(sums_c[287:256]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element1_0_result)
   );
   mixfp4_weights_blackwell_element element1_1 (
-    .a(a1_operand),
-    .b(b1_operand),
-    .c(operands_c[319:288]),
+    .a({ sums_a1_nan, sums_a1_scales, decoded_a1[319:0] }),
+    .b({ sums_b1_nan, sums_b1_scales, decoded_b1[319:0] }),
+    .c(sums_c[319:288]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element1_1_result)
   );
   mixfp4_weights_blackwell_element element1_2 (
-    .a(a1_operand),
-    .b(b2_operand),
-    .c(operands_c[351:320]),
+    .a({ sums_a1_nan, sums_a1_scales, decoded_a1[319:0] }),
+    .b({ sums_b2_nan, sums_b2_scales, decoded_b2[319:0] }),
+    .c(sums_c[351:320]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element1_2_result)
   );
   mixfp4_weights_blackwell_element element1_3 (
-    .a(a1_operand),
-    .b(b3_operand),
-    .c(operands_c[383:352]),
+    .a({ sums_a1_nan, sums_a1_scales, decoded_a1[319:0] }),
+    .b({ sums_b3_nan, sums_b3_scales, decoded_b3[319:0] }),
+    .c(sums_c[383:352]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element1_3_result)
   );
   mixfp4_weights_blackwell_element element1_4 (
-    .a(a1_operand),
-    .b(b4_operand),
-    .c(operands_c[415:384]),
+    .a({ sums_a1_nan, sums_a1_scales, decoded_a1[319:0] }),
+    .b({ sums_b4_nan, sums_b4_scales, decoded_b4[319:0] }),
+    .c(sums_c[415:384]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element1_4_result)
   );
   mixfp4_weights_blackwell_element element1_5 (
-    .a(a1_operand),
-    .b(b5_operand),
-    .c(operands_c[447:416]),
+    .a({ sums_a1_nan, sums_a1_scales, decoded_a1[319:0] }),
+    .b({ sums_b5_nan, sums_b5_scales, decoded_b5[319:0] }),
+    .c(sums_c[447:416]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element1_5_result)
   );
   mixfp4_weights_blackwell_element element1_6 (
-    .a(a1_operand),
-    .b(b6_operand),
-    .c(operands_c[479:448]),
+    .a({ sums_a1_nan, sums_a1_scales, decoded_a1[319:0] }),
+    .b({ sums_b6_nan, sums_b6_scales, decoded_b6[319:0] }),
+    .c(sums_c[479:448]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element1_6_result)
   );
   mixfp4_weights_blackwell_element element1_7 (
-    .a(a1_operand),
-    .b(b7_operand),
-    .c(operands_c[511:480]),
+    .a({ sums_a1_nan, sums_a1_scales, decoded_a1[319:0] }),
+    .b({ sums_b7_nan, sums_b7_scales, decoded_b7[319:0] }),
+    .c(sums_c[511:480]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element1_7_result)
   );
   mixfp4_weights_blackwell_element element2_0 (
-    .a(a2_operand),
-    .b(b0_operand),
-    .c(operands_c[543:512]),
+    .a({ sums_a2_nan, sums_a2_scales, decoded_a2[319:0] }),
+    .b({ sums_b0_nan, sums_b0_scales, decoded_b0[319:0] }),
+    .c(sums_c[543:512]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element2_0_result)
   );
   mixfp4_weights_blackwell_element element2_1 (
-    .a(a2_operand),
-    .b(b1_operand),
-    .c(operands_c[575:544]),
+    .a({ sums_a2_nan, sums_a2_scales, decoded_a2[319:0] }),
+    .b({ sums_b1_nan, sums_b1_scales, decoded_b1[319:0] }),
+    .c(sums_c[575:544]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element2_1_result)
   );
   mixfp4_weights_blackwell_element element2_2 (
-    .a(a2_operand),
-    .b(b2_operand),
-    .c(operands_c[607:576]),
+    .a({ sums_a2_nan, sums_a2_scales, decoded_a2[319:0] }),
+    .b({ sums_b2_nan, sums_b2_scales, decoded_b2[319:0] }),
+    .c(sums_c[607:576]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element2_2_result)
   );
   mixfp4_weights_blackwell_element element2_3 (
-    .a(a2_operand),
-    .b(b3_operand),
-    .c(operands_c[639:608]),
+    .a({ sums_a2_nan, sums_a2_scales, decoded_a2[319:0] }),
+    .b({ sums_b3_nan, sums_b3_scales, decoded_b3[319:0] }),
+    .c(sums_c[639:608]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element2_3_result)
   );
   mixfp4_weights_blackwell_element element2_4 (
-    .a(a2_operand),
-    .b(b4_operand),
-    .c(operands_c[671:640]),
+    .a({ sums_a2_nan, sums_a2_scales, decoded_a2[319:0] }),
+    .b({ sums_b4_nan, sums_b4_scales, decoded_b4[319:0] }),
+    .c(sums_c[671:640]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element2_4_result)
   );
   mixfp4_weights_blackwell_element element2_5 (
-    .a(a2_operand),
-    .b(b5_operand),
-    .c(operands_c[703:672]),
+    .a({ sums_a2_nan, sums_a2_scales, decoded_a2[319:0] }),
+    .b({ sums_b5_nan, sums_b5_scales, decoded_b5[319:0] }),
+    .c(sums_c[703:672]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element2_5_result)
   );
   mixfp4_weights_blackwell_element element2_6 (
-    .a(a2_operand),
-    .b(b6_operand),
-    .c(operands_c[735:704]),
+    .a({ sums_a2_nan, sums_a2_scales, decoded_a2[319:0] }),
+    .b({ sums_b6_nan, sums_b6_scales, decoded_b6[319:0] }),
+    .c(sums_c[735:704]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element2_6_result)
   );
   mixfp4_weights_blackwell_element element2_7 (
-    .a(a2_operand),
-    .b(b7_operand),
-    .c(operands_c[767:736]),
+    .a({ sums_a2_nan, sums_a2_scales, decoded_a2[319:0] }),
+    .b({ sums_b7_nan, sums_b7_scales, decoded_b7[319:0] }),
+    .c(sums_c[767:736]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element2_7_result)
   );
   mixfp4_weights_blackwell_element element3_0 (
-    .a(a3_operand),
-    .b(b0_operand),
-    .c(operands_c[799:768]),
+    .a({ sums_a3_nan, sums_a3_scales, decoded_a3[319:0] }),
+    .b({ sums_b0_nan, sums_b0_scales, decoded_b0[319:0] }),
+    .c(sums_c[799:768]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element3_0_result)
   );
   mixfp4_weights_blackwell_element element3_1 (
-    .a(a3_operand),
-    .b(b1_operand),
-    .c(operands_c[831:800]),
+    .a({ sums_a3_nan, sums_a3_scales, decoded_a3[319:0] }),
+    .b({ sums_b1_nan, sums_b1_scales, decoded_b1[319:0] }),
+    .c(sums_c[831:800]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element3_1_result)
   );
   mixfp4_weights_blackwell_element element3_2 (
-    .a(a3_operand),
-    .b(b2_operand),
-    .c(operands_c[863:832]),
+    .a({ sums_a3_nan, sums_a3_scales, decoded_a3[319:0] }),
+    .b({ sums_b2_nan, sums_b2_scales, decoded_b2[319:0] }),
+    .c(sums_c[863:832]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element3_2_result)
   );
   mixfp4_weights_blackwell_element element3_3 (
-    .a(a3_operand),
-    .b(b3_operand),
-    .c(operands_c[895:864]),
+    .a({ sums_a3_nan, sums_a3_scales, decoded_a3[319:0] }),
+    .b({ sums_b3_nan, sums_b3_scales, decoded_b3[319:0] }),
+    .c(sums_c[895:864]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element3_3_result)
   );
   mixfp4_weights_blackwell_element element3_4 (
-    .a(a3_operand),
-    .b(b4_operand),
-    .c(operands_c[927:896]),
+    .a({ sums_a3_nan, sums_a3_scales, decoded_a3[319:0] }),
+    .b({ sums_b4_nan, sums_b4_scales, decoded_b4[319:0] }),
+    .c(sums_c[927:896]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element3_4_result)
   );
   mixfp4_weights_blackwell_element element3_5 (
-    .a(a3_operand),
-    .b(b5_operand),
-    .c(operands_c[959:928]),
+    .a({ sums_a3_nan, sums_a3_scales, decoded_a3[319:0] }),
+    .b({ sums_b5_nan, sums_b5_scales, decoded_b5[319:0] }),
+    .c(sums_c[959:928]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element3_5_result)
   );
   mixfp4_weights_blackwell_element element3_6 (
-    .a(a3_operand),
-    .b(b6_operand),
-    .c(operands_c[991:960]),
+    .a({ sums_a3_nan, sums_a3_scales, decoded_a3[319:0] }),
+    .b({ sums_b6_nan, sums_b6_scales, decoded_b6[319:0] }),
+    .c(sums_c[991:960]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element3_6_result)
   );
   mixfp4_weights_blackwell_element element3_7 (
-    .a(a3_operand),
-    .b(b7_operand),
-    .c(operands_c[1023:992]),
+    .a({ sums_a3_nan, sums_a3_scales, decoded_a3[319:0] }),
+    .b({ sums_b7_nan, sums_b7_scales, decoded_b7[319:0] }),
+    .c(sums_c[1023:992]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element3_7_result)
   );
   mixfp4_weights_blackwell_element element4_0 (
-    .a(a4_operand),
-    .b(b0_operand),
-    .c(operands_c[1055:1024]),
+    .a({ sums_a4_nan, sums_a4_scales, decoded_a4[319:0] }),
+    .b({ sums_b0_nan, sums_b0_scales, decoded_b0[319:0] }),
+    .c(sums_c[1055:1024]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element4_0_result)
   );
   mixfp4_weights_blackwell_element element4_1 (
-    .a(a4_operand),
-    .b(b1_operand),
-    .c(operands_c[1087:1056]),
+    .a({ sums_a4_nan, sums_a4_scales, decoded_a4[319:0] }),
+    .b({ sums_b1_nan, sums_b1_scales, decoded_b1[319:0] }),
+    .c(sums_c[1087:1056]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element4_1_result)
   );
   mixfp4_weights_blackwell_element element4_2 (
-    .a(a4_operand),
-    .b(b2_operand),
-    .c(operands_c[1119:1088]),
+    .a({ sums_a4_nan, sums_a4_scales, decoded_a4[319:0] }),
+    .b({ sums_b2_nan, sums_b2_scales, decoded_b2[319:0] }),
+    .c(sums_c[1119:1088]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element4_2_result)
   );
   mixfp4_weights_blackwell_element element4_3 (
-    .a(a4_operand),
-    .b(b3_operand),
-    .c(operands_c[1151:1120]),
+    .a({ sums_a4_nan, sums_a4_scales, decoded_a4[319:0] }),
+    .b({ sums_b3_nan, sums_b3_scales, decoded_b3[319:0] }),
+    .c(sums_c[1151:1120]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element4_3_result)
   );
   mixfp4_weights_blackwell_element element4_4 (
-    .a(a4_operand),
-    .b(b4_operand),
-    .c(operands_c[1183:1152]),
+    .a({ sums_a4_nan, sums_a4_scales, decoded_a4[319:0] }),
+    .b({ sums_b4_nan, sums_b4_scales, decoded_b4[319:0] }),
+    .c(sums_c[1183:1152]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element4_4_result)
   );
   mixfp4_weights_blackwell_element element4_5 (
-    .a(a4_operand),
-    .b(b5_operand),
-    .c(operands_c[1215:1184]),
+    .a({ sums_a4_nan, sums_a4_scales, decoded_a4[319:0] }),
+    .b({ sums_b5_nan, sums_b5_scales, decoded_b5[319:0] }),
+    .c(sums_c[1215:1184]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element4_5_result)
   );
   mixfp4_weights_blackwell_element element4_6 (
-    .a(a4_operand),
-    .b(b6_operand),
-    .c(operands_c[1247:1216]),
+    .a({ sums_a4_nan, sums_a4_scales, decoded_a4[319:0] }),
+    .b({ sums_b6_nan, sums_b6_scales, decoded_b6[319:0] }),
+    .c(sums_c[1247:1216]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element4_6_result)
   );
   mixfp4_weights_blackwell_element element4_7 (
-    .a(a4_operand),
-    .b(b7_operand),
-    .c(operands_c[1279:1248]),
+    .a({ sums_a4_nan, sums_a4_scales, decoded_a4[319:0] }),
+    .b({ sums_b7_nan, sums_b7_scales, decoded_b7[319:0] }),
+    .c(sums_c[1279:1248]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element4_7_result)
   );
   mixfp4_weights_blackwell_element element5_0 (
-    .a(a5_operand),
-    .b(b0_operand),
-    .c(operands_c[1311:1280]),
+    .a({ sums_a5_nan, sums_a5_scales, decoded_a5[319:0] }),
+    .b({ sums_b0_nan, sums_b0_scales, decoded_b0[319:0] }),
+    .c(sums_c[1311:1280]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element5_0_result)
   );
   mixfp4_weights_blackwell_element element5_1 (
-    .a(a5_operand),
-    .b(b1_operand),
-    .c(operands_c[1343:1312]),
+    .a({ sums_a5_nan, sums_a5_scales, decoded_a5[319:0] }),
+    .b({ sums_b1_nan, sums_b1_scales, decoded_b1[319:0] }),
+    .c(sums_c[1343:1312]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element5_1_result)
   );
   mixfp4_weights_blackwell_element element5_2 (
-    .a(a5_operand),
-    .b(b2_operand),
-    .c(operands_c[1375:1344]),
+    .a({ sums_a5_nan, sums_a5_scales, decoded_a5[319:0] }),
+    .b({ sums_b2_nan, sums_b2_scales, decoded_b2[319:0] }),
+    .c(sums_c[1375:1344]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element5_2_result)
   );
   mixfp4_weights_blackwell_element element5_3 (
-    .a(a5_operand),
-    .b(b3_operand),
-    .c(operands_c[1407:1376]),
+    .a({ sums_a5_nan, sums_a5_scales, decoded_a5[319:0] }),
+    .b({ sums_b3_nan, sums_b3_scales, decoded_b3[319:0] }),
+    .c(sums_c[1407:1376]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element5_3_result)
   );
   mixfp4_weights_blackwell_element element5_4 (
-    .a(a5_operand),
-    .b(b4_operand),
-    .c(operands_c[1439:1408]),
+    .a({ sums_a5_nan, sums_a5_scales, decoded_a5[319:0] }),
+    .b({ sums_b4_nan, sums_b4_scales, decoded_b4[319:0] }),
+    .c(sums_c[1439:1408]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element5_4_result)
   );
   mixfp4_weights_blackwell_element element5_5 (
-    .a(a5_operand),
-    .b(b5_operand),
-    .c(operands_c[1471:1440]),
+    .a({ sums_a5_nan, sums_a5_scales, decoded_a5[319:0] }),
+    .b({ sums_b5_nan, sums_b5_scales, decoded_b5[319:0] }),
+    .c(sums_c[1471:1440]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element5_5_result)
   );
   mixfp4_weights_blackwell_element element5_6 (
-    .a(a5_operand),
-    .b(b6_operand),
-    .c(operands_c[1503:1472]),
+    .a({ sums_a5_nan, sums_a5_scales, decoded_a5[319:0] }),
+    .b({ sums_b6_nan, sums_b6_scales, decoded_b6[319:0] }),
+    .c(sums_c[1503:1472]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element5_6_result)
   );
   mixfp4_weights_blackwell_element element5_7 (
-    .a(a5_operand),
-    .b(b7_operand),
-    .c(operands_c[1535:1504]),
+    .a({ sums_a5_nan, sums_a5_scales, decoded_a5[319:0] }),
+    .b({ sums_b7_nan, sums_b7_scales, decoded_b7[319:0] }),
+    .c(sums_c[1535:1504]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element5_7_result)
   );
   mixfp4_weights_blackwell_element element6_0 (
-    .a(a6_operand),
-    .b(b0_operand),
-    .c(operands_c[1567:1536]),
+    .a({ sums_a6_nan, sums_a6_scales, decoded_a6[319:0] }),
+    .b({ sums_b0_nan, sums_b0_scales, decoded_b0[319:0] }),
+    .c(sums_c[1567:1536]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element6_0_result)
   );
   mixfp4_weights_blackwell_element element6_1 (
-    .a(a6_operand),
-    .b(b1_operand),
-    .c(operands_c[1599:1568]),
+    .a({ sums_a6_nan, sums_a6_scales, decoded_a6[319:0] }),
+    .b({ sums_b1_nan, sums_b1_scales, decoded_b1[319:0] }),
+    .c(sums_c[1599:1568]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element6_1_result)
   );
   mixfp4_weights_blackwell_element element6_2 (
-    .a(a6_operand),
-    .b(b2_operand),
-    .c(operands_c[1631:1600]),
+    .a({ sums_a6_nan, sums_a6_scales, decoded_a6[319:0] }),
+    .b({ sums_b2_nan, sums_b2_scales, decoded_b2[319:0] }),
+    .c(sums_c[1631:1600]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element6_2_result)
   );
   mixfp4_weights_blackwell_element element6_3 (
-    .a(a6_operand),
-    .b(b3_operand),
-    .c(operands_c[1663:1632]),
+    .a({ sums_a6_nan, sums_a6_scales, decoded_a6[319:0] }),
+    .b({ sums_b3_nan, sums_b3_scales, decoded_b3[319:0] }),
+    .c(sums_c[1663:1632]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element6_3_result)
   );
   mixfp4_weights_blackwell_element element6_4 (
-    .a(a6_operand),
-    .b(b4_operand),
-    .c(operands_c[1695:1664]),
+    .a({ sums_a6_nan, sums_a6_scales, decoded_a6[319:0] }),
+    .b({ sums_b4_nan, sums_b4_scales, decoded_b4[319:0] }),
+    .c(sums_c[1695:1664]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element6_4_result)
   );
   mixfp4_weights_blackwell_element element6_5 (
-    .a(a6_operand),
-    .b(b5_operand),
-    .c(operands_c[1727:1696]),
+    .a({ sums_a6_nan, sums_a6_scales, decoded_a6[319:0] }),
+    .b({ sums_b5_nan, sums_b5_scales, decoded_b5[319:0] }),
+    .c(sums_c[1727:1696]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element6_5_result)
   );
   mixfp4_weights_blackwell_element element6_6 (
-    .a(a6_operand),
-    .b(b6_operand),
-    .c(operands_c[1759:1728]),
+    .a({ sums_a6_nan, sums_a6_scales, decoded_a6[319:0] }),
+    .b({ sums_b6_nan, sums_b6_scales, decoded_b6[319:0] }),
+    .c(sums_c[1759:1728]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element6_6_result)
   );
   mixfp4_weights_blackwell_element element6_7 (
-    .a(a6_operand),
-    .b(b7_operand),
-    .c(operands_c[1791:1760]),
+    .a({ sums_a6_nan, sums_a6_scales, decoded_a6[319:0] }),
+    .b({ sums_b7_nan, sums_b7_scales, decoded_b7[319:0] }),
+    .c(sums_c[1791:1760]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element6_7_result)
   );
   mixfp4_weights_blackwell_element element7_0 (
-    .a(a7_operand),
-    .b(b0_operand),
-    .c(operands_c[1823:1792]),
+    .a({ sums_a7_nan, sums_a7_scales, decoded_a7[319:0] }),
+    .b({ sums_b0_nan, sums_b0_scales, decoded_b0[319:0] }),
+    .c(sums_c[1823:1792]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element7_0_result)
   );
   mixfp4_weights_blackwell_element element7_1 (
-    .a(a7_operand),
-    .b(b1_operand),
-    .c(operands_c[1855:1824]),
+    .a({ sums_a7_nan, sums_a7_scales, decoded_a7[319:0] }),
+    .b({ sums_b1_nan, sums_b1_scales, decoded_b1[319:0] }),
+    .c(sums_c[1855:1824]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element7_1_result)
   );
   mixfp4_weights_blackwell_element element7_2 (
-    .a(a7_operand),
-    .b(b2_operand),
-    .c(operands_c[1887:1856]),
+    .a({ sums_a7_nan, sums_a7_scales, decoded_a7[319:0] }),
+    .b({ sums_b2_nan, sums_b2_scales, decoded_b2[319:0] }),
+    .c(sums_c[1887:1856]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element7_2_result)
   );
   mixfp4_weights_blackwell_element element7_3 (
-    .a(a7_operand),
-    .b(b3_operand),
-    .c(operands_c[1919:1888]),
+    .a({ sums_a7_nan, sums_a7_scales, decoded_a7[319:0] }),
+    .b({ sums_b3_nan, sums_b3_scales, decoded_b3[319:0] }),
+    .c(sums_c[1919:1888]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element7_3_result)
   );
   mixfp4_weights_blackwell_element element7_4 (
-    .a(a7_operand),
-    .b(b4_operand),
-    .c(operands_c[1951:1920]),
+    .a({ sums_a7_nan, sums_a7_scales, decoded_a7[319:0] }),
+    .b({ sums_b4_nan, sums_b4_scales, decoded_b4[319:0] }),
+    .c(sums_c[1951:1920]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element7_4_result)
   );
   mixfp4_weights_blackwell_element element7_5 (
-    .a(a7_operand),
-    .b(b5_operand),
-    .c(operands_c[1983:1952]),
+    .a({ sums_a7_nan, sums_a7_scales, decoded_a7[319:0] }),
+    .b({ sums_b5_nan, sums_b5_scales, decoded_b5[319:0] }),
+    .c(sums_c[1983:1952]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element7_5_result)
   );
   mixfp4_weights_blackwell_element element7_6 (
-    .a(a7_operand),
-    .b(b6_operand),
-    .c(operands_c[2015:1984]),
+    .a({ sums_a7_nan, sums_a7_scales, decoded_a7[319:0] }),
+    .b({ sums_b6_nan, sums_b6_scales, decoded_b6[319:0] }),
+    .c(sums_c[2015:1984]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element7_6_result)
   );
   mixfp4_weights_blackwell_element element7_7 (
-    .a(a7_operand),
-    .b(b7_operand),
-    .c(operands_c[2047:2016]),
+    .a({ sums_a7_nan, sums_a7_scales, decoded_a7[319:0] }),
+    .b({ sums_b7_nan, sums_b7_scales, decoded_b7[319:0] }),
+    .c(sums_c[2047:2016]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
+    .enable_sums(element0_0_enable_sums),
     .enable_terms(element0_0_enable_terms),
     .first(element0_0_first),
     .result(element7_7_result)
@@ -1633,8 +1852,8 @@ module mixfp4_weights_blackwell_dot_product(a, b, sum);
   assign _114_[12:0] = sum;
 endmodule
 
-module mixfp4_weights_blackwell_element(clk, a, b, c, enable_result, enable_terms, first, result);
-  wire _0_;
+module mixfp4_weights_blackwell_element(clk, a, b, c, enable_result, enable_sums, enable_terms, first, result);
+  wire _00_;
   input [356:0] a;
   wire [356:0] a;
   wire [31:0] accumulate_c;
@@ -1663,6 +1882,8 @@ module mixfp4_weights_blackwell_element(clk, a, b, c, enable_result, enable_term
   wire [12:0] dot3_sum;
   input enable_result;
   wire enable_result;
+  input enable_sums;
+  wire enable_sums;
   input enable_terms;
   wire enable_terms;
   wire [19:0] exponents_distances;
@@ -1670,6 +1891,10 @@ module mixfp4_weights_blackwell_element(clk, a, b, c, enable_result, enable_term
   wire first;
   output [31:0] result;
   reg [31:0] result;
+  reg [12:0] scale0_sum;
+  reg [12:0] scale1_sum;
+  reg [12:0] scale2_sum;
+  reg [12:0] scale3_sum;
   reg [31:0] terms_c;
   reg terms_first;
   assign computed_nan = a[356] | b[356];
@@ -1677,12 +1902,20 @@ module mixfp4_weights_blackwell_element(clk, a, b, c, enable_result, enable_term
   always @(posedge clk)
     if (enable_result) result <= accumulate_d;
   always @(posedge clk)
-    if (_0_) terms_c <= c;
+    if (_00_) terms_c <= c;
   always @(posedge clk)
     if (enable_terms) terms_first <= first;
   always @(posedge clk)
     if (enable_terms) accumulate_terms <= { computed_nan, computed_active, computed_exponent, exponents_distances[19:15], computed_terms_3_magnitude, computed_terms_3_sign, exponents_distances[14:10], computed_terms_2_magnitude, computed_terms_2_sign, exponents_distances[9:5], computed_terms_1_magnitude, computed_terms_1_sign, exponents_distances[4:0], computed_terms_0_magnitude, computed_terms_0_sign };
-  assign _0_ = & { enable_terms, first };
+  always @(posedge clk)
+    if (enable_sums) scale3_sum <= dot3_sum;
+  always @(posedge clk)
+    if (enable_sums) scale2_sum <= dot2_sum;
+  always @(posedge clk)
+    if (enable_sums) scale1_sum <= dot1_sum;
+  always @(posedge clk)
+    if (enable_sums) scale0_sum <= dot0_sum;
+  assign _00_ = & { enable_terms, first };
   mixfp4_weights_blackwell_accumulate accumulate (
     .c(accumulate_c),
     .d(accumulate_d),
@@ -1720,28 +1953,28 @@ module mixfp4_weights_blackwell_element(clk, a, b, c, enable_result, enable_term
     .b(b[323:320]),
     .magnitude(computed_terms_0_magnitude),
     .sign(computed_terms_0_sign),
-    .sum(dot0_sum)
+    .sum(scale0_sum)
   );
   mixfp4_weights_blackwell_scale_product scale1 (
     .a(a[332:329]),
     .b(b[332:329]),
     .magnitude(computed_terms_1_magnitude),
     .sign(computed_terms_1_sign),
-    .sum(dot1_sum)
+    .sum(scale1_sum)
   );
   mixfp4_weights_blackwell_scale_product scale2 (
     .a(a[341:338]),
     .b(b[341:338]),
     .magnitude(computed_terms_2_magnitude),
     .sign(computed_terms_2_sign),
-    .sum(dot2_sum)
+    .sum(scale2_sum)
   );
   mixfp4_weights_blackwell_scale_product scale3 (
     .a(a[350:347]),
     .b(b[350:347]),
     .magnitude(computed_terms_3_magnitude),
     .sign(computed_terms_3_sign),
-    .sum(dot3_sum)
+    .sum(scale3_sum)
   );
 endmodule
 

@@ -6,6 +6,7 @@ module nvfp4_small(clk, rst, result__ready, step__payload, step__valid, result__
   wire _01_;
   wire _02_;
   wire _03_;
+  wire _04_;
   wire [89:0] a0_operand;
   wire [89:0] a1_operand;
   wire [89:0] a2_operand;
@@ -16,8 +17,20 @@ module nvfp4_small(clk, rst, result__ready, step__payload, step__valid, result__
   wire [89:0] b3_operand;
   input clk;
   wire clk;
+  reg [89:0] decoded_a0;
+  reg [89:0] decoded_a1;
+  reg [89:0] decoded_a2;
+  reg [89:0] decoded_a3;
+  reg [89:0] decoded_b0;
+  reg [89:0] decoded_b1;
+  reg [89:0] decoded_b2;
+  reg [89:0] decoded_b3;
+  reg [511:0] decoded_c;
+  reg decoded_first;
+  reg decoded_last;
+  reg decoded_valid;
   wire element0_0_enable_result;
-  wire element0_0_enable_terms;
+  wire element0_0_enable_sums;
   reg element0_0_first;
   wire [31:0] element0_0_result;
   wire [31:0] element0_1_result;
@@ -35,11 +48,6 @@ module nvfp4_small(clk, rst, result__ready, step__payload, step__valid, result__
   wire [31:0] element3_1_result;
   wire [31:0] element3_2_result;
   wire [31:0] element3_3_result;
-  reg [283:0] operands_a;
-  reg [283:0] operands_b;
-  reg [511:0] operands_c;
-  reg operands_last;
-  reg operands_valid;
   output [511:0] result__payload;
   wire [511:0] result__payload;
   input result__ready;
@@ -54,233 +62,299 @@ module nvfp4_small(clk, rst, result__ready, step__payload, step__valid, result__
   wire step__ready;
   input step__valid;
   wire step__valid;
-  reg terms_last;
-  reg terms_valid;
+  reg sums_a0_nan;
+  reg [8:0] sums_a0_scales;
+  reg sums_a1_nan;
+  reg [8:0] sums_a1_scales;
+  reg sums_a2_nan;
+  reg [8:0] sums_a2_scales;
+  reg sums_a3_nan;
+  reg [8:0] sums_a3_scales;
+  reg sums_b0_nan;
+  reg [8:0] sums_b0_scales;
+  reg sums_b1_nan;
+  reg [8:0] sums_b1_scales;
+  reg sums_b2_nan;
+  reg [8:0] sums_b2_scales;
+  reg sums_b3_nan;
+  reg [8:0] sums_b3_scales;
+  reg [511:0] sums_c;
+  reg sums_last;
+  reg sums_valid;
+  assign _01_ = step__ready & step__valid;
+  assign element0_0_enable_sums = step__ready & decoded_valid;
   assign _00_ = ~ result__valid;
   assign step__ready = _00_ | result__ready;
-  assign element0_0_enable_result = step__ready & terms_valid;
-  assign element0_0_enable_terms = step__ready & operands_valid;
-  assign _01_ = step__ready & step__valid;
-  assign _02_ = terms_valid & terms_last;
+  assign element0_0_enable_result = step__ready & sums_valid;
+  assign _02_ = sums_valid & sums_last;
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_b3_nan <= decoded_b3[89];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_b3_scales <= decoded_b3[88:80];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_b2_nan <= decoded_b2[89];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_b2_scales <= decoded_b2[88:80];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_b1_nan <= decoded_b1[89];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_b1_scales <= decoded_b1[88:80];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_b0_nan <= decoded_b0[89];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_b0_scales <= decoded_b0[88:80];
+  always @(posedge clk)
+    if (_01_) decoded_b3 <= b3_operand;
+  always @(posedge clk)
+    if (_01_) decoded_b2 <= b2_operand;
+  always @(posedge clk)
+    if (_01_) decoded_b1 <= b1_operand;
+  always @(posedge clk)
+    if (_01_) decoded_b0 <= b0_operand;
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_a3_nan <= decoded_a3[89];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_a3_scales <= decoded_a3[88:80];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_a2_nan <= decoded_a2[89];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_a2_scales <= decoded_a2[88:80];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_a1_nan <= decoded_a1[89];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_a1_scales <= decoded_a1[88:80];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_a0_nan <= decoded_a0[89];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_a0_scales <= decoded_a0[88:80];
+  always @(posedge clk)
+    if (_01_) decoded_a3 <= a3_operand;
+  always @(posedge clk)
+    if (_01_) decoded_a2 <= a2_operand;
+  always @(posedge clk)
+    if (_01_) decoded_a1 <= a1_operand;
+  always @(posedge clk)
+    if (_01_) decoded_a0 <= a0_operand;
   always @(posedge clk)
     if (rst) result__valid <= 1'h0;
     else if (step__ready) result__valid <= _02_;
   always @(posedge clk)
-    if (step__ready) terms_last <= operands_last;
+    if (step__ready) sums_last <= decoded_last;
   always @(posedge clk)
-    if (rst) terms_valid <= 1'h0;
-    else if (step__ready) terms_valid <= operands_valid;
+    if (rst) sums_valid <= 1'h0;
+    else if (step__ready) sums_valid <= decoded_valid;
   always @(posedge clk)
-    if (step__ready) operands_last <= step__payload[1089];
+    if (_03_) sums_c <= decoded_c;
   always @(posedge clk)
-    if (rst) operands_valid <= 1'h0;
-    else if (step__ready) operands_valid <= step__valid;
+    if (element0_0_enable_sums) element0_0_first <= decoded_first;
   always @(posedge clk)
-    if (_03_) operands_c <= step__payload[1087:576];
+    if (step__ready) decoded_last <= step__payload[1089];
   always @(posedge clk)
-    if (_01_) element0_0_first <= step__payload[1088];
+    if (rst) decoded_valid <= 1'h0;
+    else if (step__ready) decoded_valid <= step__valid;
   always @(posedge clk)
-    if (_01_) operands_b <= { step__payload[574:568], step__payload[566:560], step__payload[558:552], step__payload[550:288] };
+    if (_04_) decoded_c <= step__payload[1087:576];
   always @(posedge clk)
-    if (_01_) operands_a <= { step__payload[286:280], step__payload[278:272], step__payload[270:264], step__payload[262:0] };
-  assign _03_ = & { step__payload[1088], _01_ };
+    if (_01_) decoded_first <= step__payload[1088];
+  assign _03_ = & { decoded_first, element0_0_enable_sums };
+  assign _04_ = & { step__payload[1088], _01_ };
   nvfp4_small_operand_decoder a0 (
-    .codes(operands_a[63:0]),
+    .codes(step__payload[63:0]),
     .operand(a0_operand),
-    .scales(operands_a[262:256])
+    .scales(step__payload[262:256])
   );
   nvfp4_small_operand_decoder a1 (
-    .codes(operands_a[127:64]),
+    .codes(step__payload[127:64]),
     .operand(a1_operand),
-    .scales(operands_a[269:263])
+    .scales(step__payload[270:264])
   );
   nvfp4_small_operand_decoder a2 (
-    .codes(operands_a[191:128]),
+    .codes(step__payload[191:128]),
     .operand(a2_operand),
-    .scales(operands_a[276:270])
+    .scales(step__payload[278:272])
   );
   nvfp4_small_operand_decoder a3 (
-    .codes(operands_a[255:192]),
+    .codes(step__payload[255:192]),
     .operand(a3_operand),
-    .scales(operands_a[283:277])
+    .scales(step__payload[286:280])
   );
   nvfp4_small_operand_decoder b0 (
-    .codes(operands_b[63:0]),
+    .codes(step__payload[351:288]),
     .operand(b0_operand),
-    .scales(operands_b[262:256])
+    .scales(step__payload[550:544])
   );
   nvfp4_small_operand_decoder b1 (
-    .codes(operands_b[127:64]),
+    .codes(step__payload[415:352]),
     .operand(b1_operand),
-    .scales(operands_b[269:263])
+    .scales(step__payload[558:552])
   );
   nvfp4_small_operand_decoder b2 (
-    .codes(operands_b[191:128]),
+    .codes(step__payload[479:416]),
     .operand(b2_operand),
-    .scales(operands_b[276:270])
+    .scales(step__payload[566:560])
   );
   nvfp4_small_operand_decoder b3 (
-    .codes(operands_b[255:192]),
+    .codes(step__payload[543:480]),
     .operand(b3_operand),
-    .scales(operands_b[283:277])
+    .scales(step__payload[574:568])
   );
   nvfp4_small_element element0_0 (
-    .a(a0_operand),
-    .b(b0_operand),
-    .c(operands_c[31:0]),
+    .a({ sums_a0_nan, sums_a0_scales, decoded_a0[79:0] }),
+    .b({ sums_b0_nan, sums_b0_scales, decoded_b0[79:0] }),
+    .c(sums_c[31:0]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
+    .enable_sums(element0_0_enable_sums),
     .first(element0_0_first),
     .result(element0_0_result)
   );
   nvfp4_small_element element0_1 (
-    .a(a0_operand),
-    .b(b1_operand),
-    .c(operands_c[63:32]),
+    .a({ sums_a0_nan, sums_a0_scales, decoded_a0[79:0] }),
+    .b({ sums_b1_nan, sums_b1_scales, decoded_b1[79:0] }),
+    .c(sums_c[63:32]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
+    .enable_sums(element0_0_enable_sums),
     .first(element0_0_first),
     .result(element0_1_result)
   );
   nvfp4_small_element element0_2 (
-    .a(a0_operand),
-    .b(b2_operand),
-    .c(operands_c[95:64]),
+    .a({ sums_a0_nan, sums_a0_scales, decoded_a0[79:0] }),
+    .b({ sums_b2_nan, sums_b2_scales, decoded_b2[79:0] }),
+    .c(sums_c[95:64]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
+    .enable_sums(element0_0_enable_sums),
     .first(element0_0_first),
     .result(element0_2_result)
   );
   nvfp4_small_element element0_3 (
-    .a(a0_operand),
-    .b(b3_operand),
-    .c(operands_c[127:96]),
+    .a({ sums_a0_nan, sums_a0_scales, decoded_a0[79:0] }),
+    .b({ sums_b3_nan, sums_b3_scales, decoded_b3[79:0] }),
+    .c(sums_c[127:96]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
+    .enable_sums(element0_0_enable_sums),
     .first(element0_0_first),
     .result(element0_3_result)
   );
   nvfp4_small_element element1_0 (
-    .a(a1_operand),
-    .b(b0_operand),
-    .c(operands_c[159:128]),
+    .a({ sums_a1_nan, sums_a1_scales, decoded_a1[79:0] }),
+    .b({ sums_b0_nan, sums_b0_scales, decoded_b0[79:0] }),
+    .c(sums_c[159:128]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
+    .enable_sums(element0_0_enable_sums),
     .first(element0_0_first),
     .result(element1_0_result)
   );
   nvfp4_small_element element1_1 (
-    .a(a1_operand),
-    .b(b1_operand),
-    .c(operands_c[191:160]),
+    .a({ sums_a1_nan, sums_a1_scales, decoded_a1[79:0] }),
+    .b({ sums_b1_nan, sums_b1_scales, decoded_b1[79:0] }),
+    .c(sums_c[191:160]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
+    .enable_sums(element0_0_enable_sums),
     .first(element0_0_first),
     .result(element1_1_result)
   );
   nvfp4_small_element element1_2 (
-    .a(a1_operand),
-    .b(b2_operand),
-    .c(operands_c[223:192]),
+    .a({ sums_a1_nan, sums_a1_scales, decoded_a1[79:0] }),
+    .b({ sums_b2_nan, sums_b2_scales, decoded_b2[79:0] }),
+    .c(sums_c[223:192]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
+    .enable_sums(element0_0_enable_sums),
     .first(element0_0_first),
     .result(element1_2_result)
   );
   nvfp4_small_element element1_3 (
-    .a(a1_operand),
-    .b(b3_operand),
-    .c(operands_c[255:224]),
+    .a({ sums_a1_nan, sums_a1_scales, decoded_a1[79:0] }),
+    .b({ sums_b3_nan, sums_b3_scales, decoded_b3[79:0] }),
+    .c(sums_c[255:224]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
+    .enable_sums(element0_0_enable_sums),
     .first(element0_0_first),
     .result(element1_3_result)
   );
   nvfp4_small_element element2_0 (
-    .a(a2_operand),
-    .b(b0_operand),
-    .c(operands_c[287:256]),
+    .a({ sums_a2_nan, sums_a2_scales, decoded_a2[79:0] }),
+    .b({ sums_b0_nan, sums_b0_scales, decoded_b0[79:0] }),
+    .c(sums_c[287:256]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
+    .enable_sums(element0_0_enable_sums),
     .first(element0_0_first),
     .result(element2_0_result)
   );
   nvfp4_small_element element2_1 (
-    .a(a2_operand),
-    .b(b1_operand),
-    .c(operands_c[319:288]),
+    .a({ sums_a2_nan, sums_a2_scales, decoded_a2[79:0] }),
+    .b({ sums_b1_nan, sums_b1_scales, decoded_b1[79:0] }),
+    .c(sums_c[319:288]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
+    .enable_sums(element0_0_enable_sums),
     .first(element0_0_first),
     .result(element2_1_result)
   );
   nvfp4_small_element element2_2 (
-    .a(a2_operand),
-    .b(b2_operand),
-    .c(operands_c[351:320]),
+    .a({ sums_a2_nan, sums_a2_scales, decoded_a2[79:0] }),
+    .b({ sums_b2_nan, sums_b2_scales, decoded_b2[79:0] }),
+    .c(sums_c[351:320]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
+    .enable_sums(element0_0_enable_sums),
     .first(element0_0_first),
     .result(element2_2_result)
   );
   nvfp4_small_element element2_3 (
-    .a(a2_operand),
-    .b(b3_operand),
-    .c(operands_c[383:352]),
+    .a({ sums_a2_nan, sums_a2_scales, decoded_a2[79:0] }),
+    .b({ sums_b3_nan, sums_b3_scales, decoded_b3[79:0] }),
+    .c(sums_c[383:352]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
+    .enable_sums(element0_0_enable_sums),
     .first(element0_0_first),
     .result(element2_3_result)
   );
   nvfp4_small_element element3_0 (
-    .a(a3_operand),
-    .b(b0_operand),
-    .c(operands_c[415:384]),
+    .a({ sums_a3_nan, sums_a3_scales, decoded_a3[79:0] }),
+    .b({ sums_b0_nan, sums_b0_scales, decoded_b0[79:0] }),
+    .c(sums_c[415:384]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
+    .enable_sums(element0_0_enable_sums),
     .first(element0_0_first),
     .result(element3_0_result)
   );
   nvfp4_small_element element3_1 (
-    .a(a3_operand),
-    .b(b1_operand),
-    .c(operands_c[447:416]),
+    .a({ sums_a3_nan, sums_a3_scales, decoded_a3[79:0] }),
+    .b({ sums_b1_nan, sums_b1_scales, decoded_b1[79:0] }),
+    .c(sums_c[447:416]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
+    .enable_sums(element0_0_enable_sums),
     .first(element0_0_first),
     .result(element3_1_result)
   );
   nvfp4_small_element element3_2 (
-    .a(a3_operand),
-    .b(b2_operand),
-    .c(operands_c[479:448]),
+    .a({ sums_a3_nan, sums_a3_scales, decoded_a3[79:0] }),
+    .b({ sums_b2_nan, sums_b2_scales, decoded_b2[79:0] }),
+    .c(sums_c[479:448]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
+    .enable_sums(element0_0_enable_sums),
     .first(element0_0_first),
     .result(element3_2_result)
   );
   nvfp4_small_element element3_3 (
-    .a(a3_operand),
-    .b(b3_operand),
-    .c(operands_c[511:480]),
+    .a({ sums_a3_nan, sums_a3_scales, decoded_a3[79:0] }),
+    .b({ sums_b3_nan, sums_b3_scales, decoded_b3[79:0] }),
+    .c(sums_c[511:480]),
     .clk(clk),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
+    .enable_sums(element0_0_enable_sums),
     .first(element0_0_first),
     .result(element3_3_result)
   );
@@ -432,6 +506,7 @@ module nvfp4_small_accumulate(c, terms, d);
   assign _019_ = _018_ | _012_;
   assign _020_ = c[31] & _019_;
   assign _021_ = c[31] ^ _001_;
+  assign d_sign = _014_ ? 1'h0 : _034_;
   assign _029_ = _010_ ? exponent : 8'h00;
   assign _030_ = _016_ ? c[30:23] : _029_;
   assign d_exponent = _014_ ? 8'hff : _030_;
@@ -440,7 +515,6 @@ module nvfp4_small_accumulate(c, terms, d);
   assign d_fraction = _014_ ? 23'h7fffff : _032_;
   assign _033_ = _010_ ? _021_ : 1'h0;
   assign _034_ = _016_ ? _020_ : _033_;
-  assign d_sign = _014_ ? 1'h0 : _034_;
   assign _009_[7:0] = exponent;
   assign _025_[7:0] = behind;
   assign _026_[47:1] = total;
@@ -940,13 +1014,11 @@ module nvfp4_small_dot_product(a, b, sum);
   assign _114_[12:0] = sum;
 endmodule
 
-module nvfp4_small_element(clk, a, b, c, enable_result, enable_terms, first, result);
-  wire _0_;
+module nvfp4_small_element(clk, a, b, c, enable_result, enable_sums, first, result);
   input [89:0] a;
   wire [89:0] a;
   wire [31:0] accumulate_c;
   wire [31:0] accumulate_d;
-  reg [26:0] accumulate_terms;
   input [89:0] b;
   wire [89:0] b;
   input [31:0] c;
@@ -961,29 +1033,23 @@ module nvfp4_small_element(clk, a, b, c, enable_result, enable_terms, first, res
   wire [12:0] dot0_sum;
   input enable_result;
   wire enable_result;
-  input enable_terms;
-  wire enable_terms;
+  input enable_sums;
+  wire enable_sums;
   input first;
   wire first;
   output [31:0] result;
   reg [31:0] result;
-  reg [31:0] terms_c;
-  reg terms_first;
+  reg [12:0] scale0_sum;
   assign computed_nan = a[89] | b[89];
-  assign accumulate_c = terms_first ? terms_c : result;
+  assign accumulate_c = first ? c : result;
+  always @(posedge clk)
+    if (enable_sums) scale0_sum <= dot0_sum;
   always @(posedge clk)
     if (enable_result) result <= accumulate_d;
-  always @(posedge clk)
-    if (_0_) terms_c <= c;
-  always @(posedge clk)
-    if (enable_terms) terms_first <= first;
-  always @(posedge clk)
-    if (enable_terms) accumulate_terms <= { computed_nan, computed_active, computed_exponent, computed_terms_0_magnitude, computed_terms_0_sign };
-  assign _0_ = & { enable_terms, first };
   nvfp4_small_accumulate accumulate (
     .c(accumulate_c),
     .d(accumulate_d),
-    .terms(accumulate_terms)
+    .terms({ computed_nan, computed_active, computed_exponent, computed_terms_0_magnitude, computed_terms_0_sign })
   );
   nvfp4_small_dot_product dot0 (
     .a(a[79:0]),
@@ -1001,7 +1067,7 @@ module nvfp4_small_element(clk, a, b, c, enable_result, enable_terms, first, res
     .b(b[83:80]),
     .magnitude(computed_terms_0_magnitude),
     .sign(computed_terms_0_sign),
-    .sum(dot0_sum)
+    .sum(scale0_sum)
   );
 endmodule
 

@@ -44,8 +44,9 @@ PIPELINES: tuple[tuple[str, ...], ...] = (
     ("terms",),
     ("operands", "terms"),
     ("decoded", "sums"),
-    ("operands", "terms", "total"),
-    ("operands", "sums", "terms", "aligned", "total", "normal"),
+    ("decoded", "sums", "terms"),
+    ("decoded", "sums", "terms", "total"),
+    ("decoded", "sums", "terms", "aligned", "total", "normal"),
 )
 """Pipelines to explore by default: registers where the path is longest, and where they keep glitches from spreading."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from amaranth.hdl import Module, signed, unsigned
 from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
@@ -30,7 +32,7 @@ class LaneArray(Block):
     Parameters
     ----------
     config
-        ``format``, ``tags`` and ``dot`` select decoders and lanes.
+        ``format``, ``tags`` and ``dot`` select decoders and lanes; there are no registers, whatever the pipeline.
 
     Attributes
     ----------
@@ -47,6 +49,7 @@ class LaneArray(Block):
     module_name = "lane_array"
 
     def __init__(self, config: TensorCoreConfig) -> None:
+        config = replace(config, pipeline=())
         codes = data.ArrayLayout(unsigned(4), BLOCK_SIZE)
         members = {"a_codes": In(codes), "b_codes": In(codes), "sum": Out(signed(lanes(config).sum_width))}
         members |= {f"{side}_tag": In(1) for side in "ab" if config.tagged(side)}

@@ -22,6 +22,7 @@ __all__ = [
     "OperandDecoderB",
     "ScaleDecoder",
     "ScaleDecoderB",
+    "StoredOperand",
     "codes_layout",
     "decoded_layout",
     "decoder",
@@ -248,6 +249,48 @@ class OperandDecoderB(OperandDecoder):
     side = "b"
     element_decoder = ElementDecoderB
     scale_decoder = ScaleDecoderB
+
+
+class StoredOperand(Block):
+    """One row behind the register of its decoder, completed by what that register need not hold.
+
+    Only where there is such a thing, and both operands are decoded alike.
+
+    Parameters
+    ----------
+    config
+        Tensor core configuration, with ``decoded`` in its pipeline.
+
+    Attributes
+    ----------
+    stored : In(decoded_layout(config, "a"))
+        The row as the register holds it.
+    operand : Out(operand_layout(config, "a"))
+        The row as elements take it.
+    latency : int
+        0, combinational.
+    """
+
+    module_name = "stored_operand"
+
+    def __init__(self, config: TensorCoreConfig) -> None:
+        assert decoder(config, "a") is decoder(config, "b")
+        super().__init__(
+            config, {"stored": In(decoded_layout(config, "a")), "operand": Out(operand_layout(config, "a"))}
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        how = lanes(self.config)
+        for field, _ in operand_layout(self.config, "a"):
+            if field != "lanes":
+                m.d.comb += getattr(self.operand, field).eq(getattr(self.stored, field))
+        for group in range(self.config.groups):
+            for index in range(BLOCK_SIZE):
+                whole = self.operand.lanes[group][index]
+                for name, value in how.restored("a", self.stored.lanes[group][index]).items():
+                    m.d.comb += getattr(whole, name).eq(value)
+        return m
 
 
 def decoder(config: TensorCoreConfig, side: str) -> type[OperandDecoder]:

@@ -13,8 +13,7 @@ from hwgen.config import LOOP_REGISTERS, TensorCoreConfig
 from hwgen.rtl.element import Element
 from hwgen.rtl.exact import exact_registers
 from hwgen.rtl.hierarchy import Block, add_child
-from hwgen.rtl.lanes import lanes
-from hwgen.rtl.operand import codes_layout, decoder, operand_layout, scale_code_width
+from hwgen.rtl.operand import StoredOperand, codes_layout, decoder, operand_layout, scale_code_width
 
 __all__ = ["TensorCore", "result_layout", "step_layout"]
 
@@ -198,7 +197,7 @@ class TensorCore(Block):
             decoded = [edge.operand for edge in decoders]
             if "decoded" in config.pipeline:
                 decoded = [
-                    self._behind_decoder(m, accept & enable_decoded, operand, name, f"decoded_{name}{row}")
+                    self._behind_decoder(m, platform, accept & enable_decoded, operand, name, f"decoded_{name}{row}")
                     for row, operand in enumerate(decoded)
                 ]
             if "sums" in config.pipeline:
@@ -276,21 +275,18 @@ class TensorCore(Block):
                 m.d.sync += bubbles.eq(Mux(bubbles == config.interleave - 1, 0, bubbles + 1))
         return enter, rotate, leaving
 
-    def _behind_decoder(self, m: Module, enable: Value, operand: Any, side: str, name: str) -> data.View:
+    def _behind_decoder(
+        self, m: Module, platform: object, enable: Value, operand: Any, side: str, name: str
+    ) -> data.View:
         """A row behind the register of its decoder."""
-        how = lanes(self.config)
-        stored = Signal.like(operand, name=f"{name}_stored", reset_less=True)
+        stored = Signal.like(operand, name=name, reset_less=True)
         with m.If(enable):
             m.d.sync += stored.eq(operand)
-        behind = Signal(operand_layout(self.config, side), name=name)
-        for field, _ in behind.shape():
-            if field != "lanes":
-                m.d.comb += getattr(behind, field).eq(getattr(stored, field))
-        for group, block in enumerate(stored.lanes):
-            for index, lane in enumerate(block):
-                for field, value in how.restored(side, lane).items():
-                    m.d.comb += getattr(behind.lanes[group][index], field).eq(value)
-        return behind
+        if stored.shape() == operand_layout(self.config, side):
+            return stored
+        whole = add_child(m, platform, f"{name}_whole", StoredOperand, self.config)
+        m.d.comb += whole.stored.eq(stored)
+        return whole.operand
 
     def _scales_behind(self, m: Module, enable: Value, operand: Any, side: str, name: str) -> data.View:
         """A decoded row whose scales are a register behind its lanes."""

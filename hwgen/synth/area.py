@@ -46,6 +46,7 @@ Identity = tuple[str, str, str, int]
 BLOCKS = {
     "operand_decoder": "operand decoders",
     "operand_decoder_b": "operand decoders",
+    "stored_operand": "operand decoders",
     "dot_product": "dot products",
     "term_exponents": "scale products",
     "scale_product": "scale products",

@@ -29,7 +29,7 @@ def test_defaults():
     config = TensorCoreConfig(**GOOD)
     assert (config.dot, config.tags) == ("merged", "both")
     assert (config.fraction_bits, config.rounding) == (35, "toward_zero")
-    assert config.pipeline == ("operands", "terms")
+    assert config.pipeline == ("decoded", "sums")
 
 
 def test_derived_figures():

@@ -9,12 +9,22 @@ import pytest
 
 from hwgen.config import DOTS, TensorCoreConfig
 from hwgen.rtl.lanes import lanes
-from hwgen.rtl.operand import codes_layout, decoder, operand_layout, scale_code_width, scale_layout
+from hwgen.rtl.operand import (
+    StoredOperand,
+    codes_layout,
+    decoded_layout,
+    decoder,
+    operand_layout,
+    scale_code_width,
+    scale_layout,
+)
 from hwgen.verilog import design, verilog
 from sim import golden
 
 FORMS = {
-    f"{form}-{dot}{'' if tags == 'both' else '-weights'}": TensorCoreConfig("x", form, 1, 1, 1, dot=dot, tags=tags)
+    f"{form}-{dot}{'' if tags == 'both' else '-weights'}": TensorCoreConfig(
+        "x", form, 1, 1, 1, dot=dot, tags=tags, pipeline=()
+    )
     for form, tags in (("nvfp4", "both"), ("mixfp4", "both"), ("mixfp4", "weights"))
     for dot in DOTS
     if dot != "e2m2" or (form, tags) == ("mixfp4", "both")
@@ -130,6 +140,34 @@ def test_operand_decoder_wires_every_block_to_its_place(form, side, groups, eval
                 assert operand.words[g] == (tag if config.dot == "e2m2" else negative)
             for i in range(16):
                 check_lane(config, side, operand.lanes[g][i].as_bits(), codes[g][i], tag)
+
+
+@pytest.mark.parametrize("groups", [1, 3])
+def test_a_stored_operand_is_completed(groups, evaluate):
+    """What decoders hand over for a register, and what comes out behind it, against decoders without one."""
+    whole = dataclasses.replace(FORMS["mixfp4-merged"], groups=groups)
+    stored = dataclasses.replace(whole, pipeline=("decoded",))
+    assert decoded_layout(stored, "a").size == operand_layout(stored, "a").size - 16 * groups
+    rng = np.random.default_rng(groups)
+    stimuli = [
+        {
+            "codes": int.from_bytes(rng.bytes(8 * groups), "little"),
+            "scales": int.from_bytes(rng.bytes(groups), "little"),
+        }
+        for _ in range(200)
+    ]
+    expected = [outputs["operand"] for outputs in evaluate(decoder(whole, "a")(whole), stimuli)]
+    held = [{"stored": outputs["operand"]} for outputs in evaluate(decoder(stored, "a")(stored), stimuli)]
+    assert [outputs["operand"] for outputs in evaluate(StoredOperand(stored), held)] == expected
+
+
+def test_only_fields_that_follow_from_others_are_left_out():
+    for name, config in FORMS.items():
+        stored = dataclasses.replace(config, pipeline=("decoded",))
+        for side in "ab":
+            assert decoded_layout(config, side) == operand_layout(config, side)
+            fewer = operand_layout(stored, side).size - decoded_layout(stored, side).size
+            assert fewer == (16 if name == "mixfp4-merged" else 0)
 
 
 # MixFP4 element decoders, proven equivalent to a table
