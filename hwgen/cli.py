@@ -20,7 +20,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from hwgen import __version__
-from hwgen.config import DOTS, NAMED, PIPELINE_REGISTERS, TensorCoreConfig, resolve, resolve_pair
+from hwgen.config import DOTS, LEADING_ZEROS, NAMED, PIPELINE_REGISTERS, TensorCoreConfig, resolve, resolve_pair
 from hwgen.cost import export, workloads
 from hwgen.cost.grid import Memory
 from hwgen.cost.model import DRAM_PJ_PER_BYTE, SRAM_PJ_PER_BYTE, EnergyCosts
@@ -456,6 +456,12 @@ def compare(
     help=f"Registers of a pipeline, with commas, of: {', '.join(PIPELINE_REGISTERS)}; or none. Repeat it."
     f"  [default: {len(PIPELINES)} pipelines]",
 )
+@click.option(
+    "--leading-zeros",
+    multiple=True,
+    type=click.Choice(LEADING_ZEROS),
+    help="How sums are normalised. Repeat it.  [default: counted, in some pipelines anticipated too]",
+)
 def explore(
     size: str | None,
     baseline: str | None,
@@ -463,6 +469,7 @@ def explore(
     clocks: tuple[float, ...],
     dots: tuple[str, ...],
     pipelines: tuple[str, ...],
+    leading_zeros: tuple[str, ...],
     runs: int,
     **options: Any,
 ) -> None:
@@ -475,12 +482,12 @@ def explore(
     ways = [() if text == "none" else tuple(text.split(",")) for text in pipelines]
     # A wrong register or name is told now, not after the first syntheses.
     for config in pair:
-        variants(config, dots, ways)
+        variants(config, dots, ways, leading_zeros)
     _reported(
         lambda flow: explore_tables.document(
-            explored(*pair, flow, dots=dots, pipelines=ways, clocks_ns=wanted, runs=runs)
+            explored(*pair, flow, dots=dots, pipelines=ways, leading_zeros=leading_zeros, clocks_ns=wanted, runs=runs)
         ),
-        lambda cells: fingerprint(cells, "explore", *pair, dots, ways, wanted, runs),
+        lambda cells: fingerprint(cells, "explore", *pair, dots, ways, leading_zeros, wanted, runs),
         **options,
     )
 

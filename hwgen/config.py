@@ -22,6 +22,7 @@ __all__ = ["NAMED", "TensorCoreConfig", "named", "resolve", "resolve_pair"]
 
 DOTS = ("merged", "signed", "significand", "multiplier", "e2m2")  # modules of `hwgen.rtl.lanes`
 TAGS = ("both", "weights")
+LEADING_ZEROS = ("counted", "anticipated")
 ROUNDINGS = ("toward_zero", "nearest_even")
 NUMERICS = ("blackwell", "exact")
 PIPELINE_REGISTERS = ("operands", "decoded", "sums", "terms", "aligned", "total", "normal")
@@ -60,6 +61,9 @@ class TensorCoreConfig:
         Bits kept below the largest exponent of a step (33 to 39; Blackwell: 35, arXiv 2511.10909).
     rounding
         Rounding of a step's sum to FP32: ``toward_zero`` (Blackwell) or ``nearest_even``.
+    leading_zeros
+        How the sum is normalised: its leading zeros are ``counted``, or ``anticipated`` beside the adder, for a
+        shorter path and more area.
     pipeline
         Which registers there are besides that of the result. Before the accumulation loop: ``operands``
         (codes and scales at the edge of the array), ``decoded`` (the same behind the operand decoders), ``sums``
@@ -68,9 +72,9 @@ class TensorCoreConfig:
         Those in the loop interleave as many more tiles, see `interleave`.
     numerics
         ``blackwell``, every step rounds to FP32; or ``exact``, a fixed-point accumulator holds every term of
-        the whole GEMM and its sum with C is rounded once, to nearest even. There ``fraction_bits`` and
-        ``rounding`` have no meaning, and no register lies in the loop: ``aligned`` (the sum of a step's terms) stands
-        before it, ``total`` (with C) and ``normal`` behind.
+        the whole GEMM and its sum with C is rounded once, to nearest even. There ``fraction_bits``, ``rounding``
+        and ``leading_zeros`` have no meaning, and no register lies in the loop: ``aligned`` (the sum of a step's
+        terms) stands before it, ``total`` (with C) and ``normal`` behind.
     largest_depth
         Largest K of a GEMM that cannot overflow the accumulator, ``exact`` only (4096 to 2^24).
 
@@ -89,6 +93,7 @@ class TensorCoreConfig:
     tags: str = "both"
     fraction_bits: int = 35
     rounding: str = "toward_zero"
+    leading_zeros: str = "counted"
     pipeline: tuple[str, ...] = DEFAULT_PIPELINE
     numerics: str = "blackwell"
     largest_depth: int = DEFAULT_LARGEST_DEPTH
@@ -103,6 +108,7 @@ class TensorCoreConfig:
         self._one_of("dot", DOTS)
         self._one_of("tags", TAGS)
         self._one_of("rounding", ROUNDINGS)
+        self._one_of("leading_zeros", LEADING_ZEROS)
         self._within("rows", range(1, 65))
         self._within("columns", range(1, 65))
         self._within("groups", range(1, 9))
@@ -176,6 +182,11 @@ class TensorCoreConfig:
         return self.numerics == "exact"
 
     @property
+    def anticipated(self) -> bool:
+        """Whether leading zeros are anticipated."""
+        return self.leading_zeros == "anticipated"
+
+    @property
     def largest_steps(self) -> int | None:
         """Most steps of one tile, from first to last; None if there is no limit."""
         return -(-self.largest_depth // self.depth) if self.exact else None
@@ -186,15 +197,16 @@ class TensorCoreConfig:
         return 1 if self.exact else 1 + sum(register in LOOP_REGISTERS for register in self.pipeline)
 
     def as_dict(self) -> dict[str, Any]:
-        """The fields that have a meaning, ready for JSON or TOML; ``numerics`` only where it is not the default."""
+        """The fields that have a meaning, ready for JSON or TOML; some only where they are not the default."""
         fields = {**dataclasses.asdict(self), "pipeline": list(self.pipeline)}
         unsaid = _MEANINGLESS[self.numerics] + (() if self.exact else ("numerics",))
+        unsaid += () if self.anticipated else ("leading_zeros",)
         unsaid += () if self.block_format.tagged else ("tags",)
         return {name: value for name, value in fields.items() if name not in unsaid}
 
 
 _FIELDS = {field.name: field for field in dataclasses.fields(TensorCoreConfig)}
-_MEANINGLESS = {"blackwell": ("largest_depth",), "exact": ("fraction_bits", "rounding")}
+_MEANINGLESS = {"blackwell": ("largest_depth",), "exact": ("fraction_bits", "rounding", "leading_zeros")}
 """Fields that say nothing about a core, by numerics."""
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,6 +28,7 @@ from hwgen.synth.walk import walk
 from hwgen.synth.yosys import Recipe, usable
 
 __all__ = [
+    "ANTICIPATED",
     "PIPELINES",
     "RUNS",
     "Best",
@@ -49,6 +51,9 @@ PIPELINES: tuple[tuple[str, ...], ...] = (
     ("decoded", "sums", "terms", "aligned", "total", "normal"),
 )
 """Pipelines to explore by default: registers where the path is longest, and where they keep glitches from spreading."""
+
+ANTICIPATED: tuple[tuple[str, ...], ...] = (("decoded", "sums", "terms"), ("decoded", "sums", "terms", "total"))
+"""Those of `PIPELINES` to explore with leading zeros anticipated too: normalisation is long in both."""
 
 RUNS = 6
 """Syntheses of each module by default."""
@@ -325,7 +330,10 @@ def _limits(points: Sequence[Sequence[Point]]) -> tuple[list[float], list[float]
 
 
 def variants(
-    config: TensorCoreConfig, dots: Sequence[str] = (), pipelines: Sequence[tuple[str, ...]] = ()
+    config: TensorCoreConfig,
+    dots: Sequence[str] = (),
+    pipelines: Sequence[tuple[str, ...]] = (),
+    leading_zeros: Sequence[str] = (),
 ) -> list[TensorCoreConfig]:
     """The ways to build a core that are explored, before recipes.
 
@@ -333,20 +341,27 @@ def variants(
     ----------
     config
         The core; what is not varied stays.
-    dots, pipelines
-        All of these with all of those. By default every micro-architecture with the default pipeline, and every one
+    dots, pipelines, leading_zeros
+        All combinations of them. By default every micro-architecture with the default pipeline, and every one
         of `PIPELINES` with the micro-architecture of ``config``: the accumulation loop does not care for the lanes.
     """
-    if dots or pipelines:
-        pairs = [(dot, pipeline) for dot in dots or (config.dot,) for pipeline in pipelines or (config.pipeline,)]
+    ways: Iterable[tuple[str, tuple[str, ...], str]]
+    if dots or pipelines or leading_zeros:
+        ways = itertools.product(
+            dots or (config.dot,), pipelines or (config.pipeline,), leading_zeros or (config.leading_zeros,)
+        )
     else:
-        pairs = [*((dot, DEFAULT_PIPELINE) for dot in DOTS), *((config.dot, pipeline) for pipeline in PIPELINES)]
+        ways = itertools.chain(
+            itertools.product(DOTS, (DEFAULT_PIPELINE,), ("counted",)),
+            itertools.product((config.dot,), PIPELINES, ("counted",)),
+            itertools.product((config.dot,), () if config.exact else ANTICIPATED, ("anticipated",)),
+        )
     found: dict[TensorCoreConfig, None] = {}
-    for dot, pipeline in pairs:
+    for dot, pipeline, zeros in ways:
         # The paper's internal format needs tags on both sides; where it is asked for without, the core refuses it.
         if dot == "e2m2" and not dots and not (config.tagged("a") and config.tagged("b")):
             continue
-        found[replace(config, dot=dot, pipeline=pipeline)] = None
+        found[replace(config, dot=dot, pipeline=pipeline, leading_zeros=zeros)] = None
     return list(found)
 
 
@@ -365,6 +380,7 @@ def explore(
     *,
     dots: Sequence[str] = (),
     pipelines: Sequence[tuple[str, ...]] = (),
+    leading_zeros: Sequence[str] = (),
     clocks_ns: Sequence[float] = (),
     runs: int = RUNS,
     vectors: int = VECTORS,
@@ -384,8 +400,8 @@ def explore(
         Library and conditions of all syntheses.
     recipes
         Recipes to choose from; all that suit the library by default.
-    dots, pipelines
-        Micro-architectures and pipelines to choose from, see `variants`.
+    dots, pipelines, leading_zeros
+        What to choose from, see `variants`.
     clocks_ns
         Clock periods; by default eight from the shortest to the longest that matter.
     runs
@@ -410,7 +426,7 @@ def explore(
     designs = [
         (which, Design(config, TensorCore))
         for which, one in enumerate((baseline, candidate))
-        for config in variants(one, dots, pipelines)
+        for config in variants(one, dots, pipelines, leading_zeros)
     ]
 
     pilots = [job for _, design in designs for job in design.plan(recipes, [0])]
@@ -444,8 +460,14 @@ def explore(
         if job.identity not in bodies
     ]
     bodies |= flow.synthesise(jobs, "synthesis")
+
+    def chosen(design: Design, choice: Mapping[str, Recipe], run: int) -> dict[area.Identity, area.Body]:
+        """No more than the task needs, for it goes to another process."""
+        names = ((design.key, module, how.name, run) for module, how in choice.items())
+        return {identity: bodies[identity] for identity in names}
+
     given = [
-        (design, choice, [own(design, run) for run in range(runs)], library, stimulus)
+        (design, choice, [chosen(design, choice, run) for run in range(runs)], library, stimulus)
         for _, design, choice, _, _ in ways
     ]
     points: tuple[list[Point], list[Point]] = ([], [])
@@ -485,10 +507,11 @@ def explore(
             if point.areas == min((p.areas for p in ours if p.config == point.config), key=np.mean)
         }
     checks = [
-        (design, points[which][index].recipes, own(design, run), run, library, vectors)
+        (design, recipes, chosen(design, recipes, run), run, library, vectors)
         for which, design in designs
         for index in sorted(resting[which])
         if points[which][index].config == design.config
+        for recipes in [points[which][index].recipes]
         for run in range(runs)
     ]
     checked = list(flow.each(_check, checks, "checks"))
@@ -498,8 +521,10 @@ def explore(
     conditions = {
         **flow_conditions(library, recipes),
         "variants": [
-            {"dot": dot, "pipeline": list(pipeline)}
-            for dot, pipeline in dict.fromkeys((design.config.dot, design.config.pipeline) for _, design in designs)
+            {"dot": dot, "pipeline": list(pipeline), "leading_zeros": zeros}
+            for dot, pipeline, zeros in dict.fromkeys(
+                (design.config.dot, design.config.pipeline, design.config.leading_zeros) for _, design in designs
+            )
         ],
         "runs": runs,
         "stimulus": {"tensors": stimulus.tensors, "seed": stimulus.seed, **stimulus.cycles(baseline)},

@@ -52,6 +52,7 @@ def _point(point: Point, name: str, on_front: bool) -> dict[str, Any]:
         "configuration": name,
         "dot": point.config.dot,
         "pipeline": list(point.config.pipeline),
+        "leading_zeros": point.config.leading_zeros,
         "latency": point.config.latency,
         "interleave": point.config.interleave,
         "checked": point.checked,
@@ -97,6 +98,7 @@ def csv(report: dict[str, Any]) -> str:
             "configuration": point["configuration"],
             "dot": point["dot"],
             "pipeline": " ".join(point["pipeline"]),
+            "leading_zeros": point["leading_zeros"],
             "latency": point["latency"],
             "interleave": point["interleave"],
             "recipes": " ".join(f"{module}:{how}" for module, how in point["recipes"].items()),
@@ -113,7 +115,8 @@ def csv(report: dict[str, Any]) -> str:
 
 
 def _pipeline(point: dict[str, Any]) -> str:
-    return ", ".join(point["pipeline"]) or "none"
+    registers = ", ".join(point["pipeline"]) or "none"
+    return registers if point["leading_zeros"] == "counted" else f"{registers}; leading zeros {point['leading_zeros']}"
 
 
 def _holder(point: dict[str, Any]) -> str:
@@ -152,7 +155,9 @@ def _recipes(point: dict[str, Any]) -> str:
 
 def _kinds(report: dict[str, Any], name: str) -> list[list[str]]:
     """The smallest core of each micro-architecture, in the pipeline that all of them were tried with."""
-    ours = [point for point in report["points"] if point["configuration"] == name]
+    ours = [p for p in report["points"] if p["configuration"] == name and p["leading_zeros"] == "counted"]
+    if not ours:
+        return []
     dots = list(dict.fromkeys(point["dot"] for point in ours))
     pipelines = {dot: {tuple(point["pipeline"]) for point in ours if point["dot"] == dot} for dot in dots}
     common = sorted(set.intersection(*pipelines.values()), key=len)

@@ -91,7 +91,10 @@ class Design:
     @property
     def key(self) -> str:
         """Name that its syntheses go by."""
-        return "/".join([self.config.name, self.config.dot, "-".join(self.config.pipeline), self.kind.module_name])
+        config = self.config
+        return "/".join(
+            [config.name, config.dot, "-".join(config.pipeline), config.leading_zeros, self.kind.module_name]
+        )
 
     def plan(
         self, recipes: Mapping[str, Collection[Recipe]] | Collection[Recipe], variants: Iterable[int]

@@ -7,8 +7,9 @@ from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
 from hwgen.config import TensorCoreConfig
-from hwgen.rtl.carry_save import add_words
+from hwgen.rtl.carry_save import two_words
 from hwgen.rtl.hierarchy import Block
+from hwgen.rtl.leading_zeros import anticipate, leading_zeros
 from hwgen.rtl.scale import EXPONENT_OFFSET, term_width, terms_layout
 
 __all__ = ["FP32", "Accumulate"]
@@ -57,6 +58,19 @@ def _normalise(m: Module, value: Value, fill: Value) -> tuple[Value, Value]:
     return value, Cat(*stages)
 
 
+def _shift_left(m: Module, value: Value, fill: Value, zeros: Value) -> tuple[Value, Value]:
+    """Shift the leading one to the top, by ``zeros`` or one place more; as `_normalise`."""
+    for log in reversed(range(len(zeros))):
+        step = 1 << log
+        shifted = Signal(len(value), name=f"normal{step}")
+        m.d.comb += shifted.eq(Mux(zeros[log], Cat(fill.replicate(step), value)[: len(value)], value))
+        value = shifted
+    short = Signal(name="short")
+    count = Signal(len(zeros) + 1, name="count")
+    m.d.comb += [short.eq(~value[-1]), count.eq(zeros + short)]
+    return Mux(short, Cat(fill, value[:-1]), value), count
+
+
 class Accumulate(Block):
     """D = round(C + sum of the terms), as section 3 of the contract says.
 
@@ -66,7 +80,7 @@ class Accumulate(Block):
         terms[g].magnitude --> [>> distance + C's lead] --> [^ sign] --+
         C.significand      --> [>> distance]                         --+--> (aligned) --+
         +-------------------------------------------------------------------------------+
-        +--> [carry-save tree] --> sum --> (total) --> [invert if negative] --> [normalise] --> (normal) --+
+        +--> [carry-save tree] --> [add] --> (total) --> [invert if negative] --> [normalise] --> (normal) --+
         +--------------------------------------------------------------------------------------------------+
         +--> [+ 1: negation, rounding] --> [pack] --> D
 
@@ -81,6 +95,9 @@ class Accumulate(Block):
     where it is the result it counts as the larger, whatever its exponent, and every term is shifted
     out; NaN takes its place. Its exponent leaves as it came, be it a subnormal's or infinity's.
 
+    Normalisation counts the leading zeros of the sum, or anticipates them beside the adder (``leading_zeros``), which
+    takes a sixth off the critical path for a quarter more area here.
+
     ========  ======================================================  =================
     register  holds                                                   bits
     ========  ======================================================  =================
@@ -92,7 +109,7 @@ class Accumulate(Block):
     Parameters
     ----------
     config
-        ``groups``, ``fraction_bits``, ``rounding`` and ``pipeline``.
+        ``groups``, ``fraction_bits``, ``rounding``, ``leading_zeros`` and ``pipeline``.
 
     Attributes
     ----------
@@ -138,6 +155,16 @@ class Accumulate(Block):
             replaced.sign.eq(c.sign & (c.exponent.any() | c.fraction.any()) & ~nan),
         ]
         return replaced, alone
+
+    def _anticipated(self, m: Module, addends: tuple[Value, Value], width: int) -> Value:
+        """Zeros above the leading one of the sum's magnitude of ``width - 1`` bits, or one less."""
+        x, y = (Signal(width + 2, name=f"addend{index}") for index in range(2))
+        # The sum has its sign inverted.
+        m.d.comb += [x.eq(addends[0] ^ (1 << width + 1)), y.eq(addends[1])]
+        marked = anticipate(m, x, y, name="anticipated")
+        # A mark above the magnitude is one place too high; in its lowest place at last there is one.
+        zeros = leading_zeros(m, Cat(1, marked[1 : width - 1], marked[width - 1 :].any()), name="zeros")
+        return zeros
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -197,20 +224,30 @@ class Accumulate(Block):
         # bit of the sum; the free bits above C make up the number.
         log = (config.groups - 1).bit_length()
         width = term_window + log + 1
-        missing = (1 << log) - config.groups
-        words = [Cat(aligned["c"], Const(missing << (term_window - c_window), width - c_window))]
+        # The sum may fill its word, which anticipation does not allow.
+        adder_width = width + config.anticipated
+        missing = (1 << log + config.anticipated) - config.groups
+        words = [Cat(aligned["c"], Const(missing << (term_window - c_window), adder_width - c_window))]
         carries = []
         for group in range(config.groups):
             carries.append(aligned[f"subtract{group}"])
             words.append(Cat(aligned[f"term{group}"], ~carries[-1]))
-        total = add_words(m, words, carries, width=width, name="total")
+        addends = two_words(m, words, carries, width=adder_width, name="total")
+        total = Signal(adder_width, name="total")
+        m.d.comb += total.eq((addends[0] + addends[1])[1:])
+        found = {"sum": total, "base": aligned["base"], "sign": aligned["sign"]}
+        if config.anticipated:
+            found["zeros"] = self._anticipated(m, addends, width)
 
-        held = self.held(m, "total", "enable", {"sum": total, "base": aligned["base"], "sign": aligned["sign"]})
+        held = self.held(m, "total", "enable", found)
         total, base = held["sum"], held["base"]
         negative = ~total[-1]
         inverted = Signal(width - 1)
-        m.d.comb += inverted.eq(total[:-1] ^ negative.replicate(width - 1))
-        normal, count = _normalise(m, inverted, negative)
+        m.d.comb += inverted.eq(total[: width - 1] ^ negative.replicate(width - 1))
+        if config.anticipated:
+            normal, count = _shift_left(m, inverted, negative, held["zeros"])
+        else:
+            normal, count = _normalise(m, inverted, negative)
         # -x = ~x + 1: of the bits below the result only a carry through all of them matters.
         kept, dropped = normal[-24:], normal[:-24]
         increment = Signal()

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from amaranth.hdl import Cat, Const, Module, Signal, Value
 
-__all__ = ["add_columns", "add_words", "full_adders", "half_adders", "multiply"]
+__all__ = ["add_columns", "add_words", "full_adders", "half_adders", "multiply", "two_words"]
 
 
 def _signal(m: Module, value: Value, name: str) -> Signal:
@@ -80,8 +80,12 @@ def add_columns(
     return total
 
 
-def add_words(m: Module, words: Sequence[Value], ones: Sequence[Value], *, width: int, name: str) -> Signal:
-    """Sum unsigned words and single bits, modulo ``2 ** width``.
+def two_words(
+    m: Module, words: Sequence[Value], ones: Sequence[Value], *, width: int, name: str
+) -> tuple[Value, Value]:
+    """Two words with the sum of unsigned words and single bits, modulo ``2 ** width``.
+
+    Both have a place below the least significant one for the carry in: their sum is twice that of the words, plus one.
 
     ::
 
@@ -100,14 +104,14 @@ def add_words(m: Module, words: Sequence[Value], ones: Sequence[Value], *, width
     ones
         Single bits of weight 1 (the carries of negations by inversion).
     width
-        Width of the result.
+        Width of the sum.
     name
-        Name of the result, and the beginning of the names on the way to it.
+        Beginning of the names on the way.
 
     Returns
     -------
-    Signal
-        The sum, ``width`` bits. Combinational.
+    tuple
+        At most ``1 + width`` bits each. Combinational.
     """
     rows = [Value.cast(word) for word in words]
     bits = [Value.cast(bit) for bit in ones]
@@ -130,9 +134,30 @@ def add_words(m: Module, words: Sequence[Value], ones: Sequence[Value], *, width
         rows += following
     carry_in = bits.pop() if bits else Value.cast(0)
     assert not bits
-    total = Signal(width, name=name)
     # A one below the least significant bit turns the carry in into an ordinary addend bit.
-    m.d.comb += total.eq((Cat(1, rows[0]) + Cat(carry_in, rows[1]))[1:])
+    return Cat(1, rows[0]), Cat(carry_in, rows[1])
+
+
+def add_words(m: Module, words: Sequence[Value], ones: Sequence[Value], *, width: int, name: str) -> Signal:
+    """Sum unsigned words and single bits, modulo ``2 ** width``.
+
+    Parameters
+    ----------
+    m
+        Module that receives the logic.
+    words, ones, width
+        See `two_words`.
+    name
+        Name of the result, and the beginning of the names on the way to it.
+
+    Returns
+    -------
+    Signal
+        The sum, ``width`` bits. Combinational.
+    """
+    x, y = two_words(m, words, ones, width=width, name=name)
+    total = Signal(width, name=name)
+    m.d.comb += total.eq((x + y)[1:])
     return total
 
 

@@ -1,3 +1,4 @@
+import dataclasses
 import itertools
 import json
 
@@ -8,7 +9,17 @@ from hwgen.config import DEFAULT_PIPELINE, DOTS, NAMED, TensorCoreConfig
 from hwgen.errors import InputError, ToolError
 from hwgen.report import explore as module
 from hwgen.report import explore_tables, form, plots
-from hwgen.report.explore import PIPELINES, Exploration, Point, best_at, explore, front, mean_overhead, variants
+from hwgen.report.explore import (
+    ANTICIPATED,
+    PIPELINES,
+    Exploration,
+    Point,
+    best_at,
+    explore,
+    front,
+    mean_overhead,
+    variants,
+)
 from hwgen.report.flow import Flow
 from hwgen.report.stimulus import Stimulus
 from hwgen.synth import area, libraries, library
@@ -41,11 +52,19 @@ def found() -> Exploration:
 
 def test_what_is_explored_by_default() -> None:
     for config in PAIR:
-        ways = {(one.dot, one.pipeline) for one in variants(config)}
+        ways = [(one.dot, one.pipeline, one.leading_zeros) for one in variants(config)]
         dots = set(DOTS) if config.format == "mixfp4" else set(DOTS) - {"e2m2"}
-        assert ways == {(dot, DEFAULT_PIPELINE) for dot in dots} | {(config.dot, pipeline) for pipeline in PIPELINES}
+        assert len(ways) == len(set(ways))
+        assert set(ways) == {
+            *((dot, DEFAULT_PIPELINE, "counted") for dot in dots),
+            *((config.dot, pipeline, "counted") for pipeline in PIPELINES),
+            *((config.dot, pipeline, "anticipated") for pipeline in ANTICIPATED),
+        }
+        exact = dataclasses.replace(config, numerics="exact")
+        assert {one.leading_zeros for one in variants(exact)} == {"counted"}
     assert [one.dot for one in variants(PAIR[0], ("signed", "merged"))] == ["signed", "merged"]
     assert [one.pipeline for one in variants(PAIR[0], (), WAYS)] == WAYS
+    assert [one.leading_zeros for one in variants(PAIR[0], (), (), ("anticipated",))] == ["anticipated"]
     with pytest.raises(InputError, match="dot = 'e2m2'"):
         variants(PAIR[0], ("e2m2",))
     with pytest.raises(InputError, match="dot = 'adders'"):
@@ -186,6 +205,7 @@ def test_a_clock_that_nothing_meets(monkeypatch: pytest.MonkeyPatch, found: Expl
 def test_default_pipelines_are_pipelines_from_the_shortest_to_the_longest() -> None:
     assert list(PIPELINES) == sorted(set(PIPELINES), key=lambda pipeline: (len(pipeline), PIPELINES.index(pipeline)))
     assert DEFAULT_PIPELINE in PIPELINES
+    assert {NAMED[name].pipeline for name in NAMED} | set(ANTICIPATED) <= set(PIPELINES)
     for pipeline in PIPELINES:
         assert TensorCoreConfig("x", "nvfp4", rows=1, columns=1, groups=1, pipeline=pipeline).pipeline == pipeline
 

@@ -227,17 +227,23 @@ def steps_of(config, tiles):
 
 
 @pytest.mark.parametrize(
-    ("form", "groups", "rounding", "pipeline"),
+    ("form", "groups", "rounding", "zeros", "pipeline"),
     [
-        *itertools.product(("nvfp4", "mixfp4"), (1, 2, 4), ("toward_zero", "nearest_even"), [("operands", "terms")]),
-        ("nvfp4", 1, "toward_zero", PIPELINE_REGISTERS),
-        ("mixfp4", 4, "nearest_even", PIPELINE_REGISTERS),
+        *itertools.product(
+            ("nvfp4", "mixfp4"), (1, 2, 4), ("toward_zero", "nearest_even"), ["counted"], [("operands", "terms")]
+        ),
+        ("nvfp4", 1, "toward_zero", "counted", PIPELINE_REGISTERS),
+        ("mixfp4", 4, "nearest_even", "counted", PIPELINE_REGISTERS),
+        *itertools.product(("mixfp4",), (1, 3, 4), ("toward_zero", "nearest_even"), ["anticipated"], [("terms",)]),
+        ("mixfp4", 4, "nearest_even", "anticipated", PIPELINE_REGISTERS),
     ],
     ids=lambda value: "-".join(value) if isinstance(value, tuple) else None,
 )
-def test_corners(form, groups, rounding, pipeline):
+def test_corners(form, groups, rounding, zeros, pipeline):
     size = 4 if available() else 1
-    config = TensorCoreConfig("random", form, size, size, groups, rounding=rounding, pipeline=pipeline)
+    config = TensorCoreConfig(
+        "random", form, size, size, groups, rounding=rounding, leading_zeros=zeros, pipeline=pipeline
+    )
     cases = list(corners(config))
     tiles = list(tiles_of(config, cases))
     steps = steps_of(config, tiles)
