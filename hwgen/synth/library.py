@@ -9,6 +9,7 @@ CCS data, buses and memories are left out. Sources: Liberty User Guide, volumes 
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import re
 from collections.abc import Iterable, Sequence
@@ -403,7 +404,7 @@ class Library:
         return self._with_truth(2, [(True, True, True, False), (True, False, False, False)])
 
     def flip_flops(self) -> list[Cell]:
-        """Plain flip-flops that may be used, smallest first: rising edge, next state one data pin.
+        """Plain flip-flops that may be used, smallest first: rising edge, next state one data pin, an output.
 
         An asynchronous clear or preset is allowed, for it can be tied off.
         """
@@ -411,7 +412,8 @@ class Library:
         for cell in self.cells.values():
             if cell.is_flip_flop and cell.is_rising_edge and not cell.dont_use:
                 assert cell.sequential is not None
-                if len(cell.sequential.next_state.names) == 1:
+                data = cell.sequential.next_state.names
+                if len(data) == 1 and {cell.clock_pin, *data} <= {*cell.inputs} and cell.outputs:
                     found.append(cell)
         return sorted(found, key=lambda cell: (cell.area, cell.name))
 
@@ -472,9 +474,12 @@ class _File:
         if found is None or not found.text:
             return default
         try:
-            return float(found.text)
+            value = float(found.text)
         except ValueError:
-            raise self.error(found.line, f"{name} is {found.text!r}; expected a number") from None
+            value = math.nan
+        if not math.isfinite(value):
+            raise self.error(found.line, f"{name} is {found.text!r}; expected a number")
+        return value
 
     def expression(self, group: Group, name: str) -> Expression | None:
         found = group.attributes.get(name)
