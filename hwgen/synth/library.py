@@ -74,6 +74,7 @@ _SLEW = frozenset(("input_net_transition", "input_transition_time"))
 _LOAD = frozenset(("total_output_net_capacitance",))
 _RELATED = frozenset(("related_pin_transition",))
 _CONSTRAINED = frozenset(("constrained_pin_transition",))
+_MOST_INPUTS = 16
 _TO_BLANK = str.maketrans('",\\', "   ")
 
 
@@ -735,7 +736,8 @@ def _read_timing(file: _File, group: Group, function: Expression | None) -> list
 
 def _sense(function: Expression | None, related: str) -> str:
     """Unateness of a function in one input, for libraries that leave ``timing_sense`` out."""
-    if function is None or related not in function.names:
+    # A truth table doubles with every input; non-unate arcs time both edges, so that nothing is missed.
+    if function is None or related not in function.names or len(function.names) > _MOST_INPUTS:
         return "non_unate"
     names = [related, *(name for name in function.names if name != related)]
     low, high = function.truth(names).reshape(-1, 2).T

@@ -81,3 +81,15 @@ def test_a_name_that_the_font_lacks_is_drawn_without_a_warning() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert cost_plots.cost_png(report).startswith(b"\x89PNG")
+
+
+def test_a_cell_of_forty_inputs_is_read_at_once(tmp_path: Path) -> None:
+    """Its truth table, which the sense of an arc is looked up in, would take terabytes."""
+    names = [f"A{i}" for i in range(40)]
+    pins = " ".join(f"pin ({name}) {{ direction : input; capacitance : 1; }}" for name in names)
+    arc = 'timing () { related_pin : "A7"; }'
+    output = f'pin (Y) {{ direction : output; function : "{" & ".join(names)}"; {arc} }}'
+    path = tmp_path / "cells.lib"
+    path.write_text(_generic7().rstrip().removesuffix("}") + f"cell (WIDE) {{ area : 1; {pins} {output} }}\n}}\n")
+    (arc_read,) = library.load(path).cells["WIDE"].pins["Y"].arcs
+    assert arc_read.sense == "non_unate"
