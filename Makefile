@@ -8,7 +8,7 @@ ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help synth test lint verilog sim report bench clean
+.PHONY: help synth test lint fuzz verilog sim report bench clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s  %s\n", $$1, $$2 }' Makefile
@@ -24,6 +24,11 @@ lint: $(VENV)/test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+FUZZ ?= 5000
+
+fuzz: $(VENV)/test ## Damage FUZZ files of every kind that hwgen reads; end every command at every moment of writing
+	HWGEN_FUZZ=$(FUZZ) $(BIN)/python -m pytest tests/robustness $(ARGS)
 
 verilog: $(VENV)/base ## Write Verilog and manifests of the named configurations to rtl_out/
 	$(HWGEN) verilog $(ARGS)

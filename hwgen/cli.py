@@ -723,9 +723,10 @@ cli.add_command(compare, "synth")
 
 def main() -> None:
     """Run the command line; bad input is one line and status 2."""
-    # An ended run takes its tools with it, however it is ended.
+    # An ended run takes its tools with it, however it is ended; what nohup has it ignore stays ignored.
     for name in ("SIGTERM", "SIGHUP"):
-        if number := getattr(signal, name, None):
+        number = getattr(signal, name, None)
+        if number and signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, signal.default_int_handler)
     try:
         status = cli.main(prog_name="hwgen", standalone_mode=False)
@@ -758,5 +759,11 @@ def main() -> None:
 
 
 def _say(message: str, status: int) -> int:
-    click.echo(f"hwgen: {' '.join(message.split())}", err=True)
+    line = " ".join(message.split())
+    if len(line) > 2 * _HALF_LINE:  # it quotes a file, and what stands there may be of any length
+        line = f"{line[:_HALF_LINE]} ... {line[-_HALF_LINE:]}"
+    click.echo(f"hwgen: {line}", err=True)
     return status
+
+
+_HALF_LINE = 1000

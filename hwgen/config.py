@@ -255,7 +255,7 @@ def _table(path: Path) -> dict[str, Any]:
         table = tomllib.loads(path.read_bytes().decode("utf-8"))
     except OSError as error:
         raise InputError(f"configuration file {str(path)!r}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # ValueError: also of an integer with thousands of digits
         reason = " ".join(str(error).split())
         raise InputError(f"configuration file {str(path)!r}: not valid TOML: {reason}") from None
     for key in table:

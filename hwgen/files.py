@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
-import tempfile
+import secrets
 from collections.abc import Mapping
 from pathlib import Path
 
 from hwgen.errors import InputError
 
 __all__ = ["cache_directory", "check_directory", "write_all", "write_bytes", "write_text"]
-
-# Read once: to read it is to set it, which threads would do to each other.
-_MASK = os.umask(0)
-os.umask(_MASK)
 
 
 def cache_directory(name: str) -> Path | None:
@@ -57,18 +53,17 @@ def write_all(files: Mapping[Path, bytes]) -> None:
     InputError
         A file cannot be written; nothing new is left behind.
     """
-    temporaries: dict[Path, str] = {}
+    temporaries: dict[Path, Path] = {}
     path = None
     try:
         for path, content in files.items():
             if path.is_dir():
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
             path.parent.mkdir(parents=True, exist_ok=True)
-            handle, temporaries[path] = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".partial")
-            with os.fdopen(handle, "wb") as file:
+            # Known before it is there, so that a run that is ended in between leaves nothing behind.
+            temporaries[path] = path.parent / f".{secrets.token_hex(8)}.partial"
+            with open(temporaries[path], "xb") as file:
                 file.write(content)
-            # mkstemp is private to the user; a result is as readable as any new file.
-            os.chmod(temporaries[path], 0o666 & ~_MASK)
         for path in files:
             os.replace(temporaries[path], path)
             del temporaries[path]
@@ -76,7 +71,7 @@ def write_all(files: Mapping[Path, bytes]) -> None:
         raise InputError(f"cannot write {str(path)!r}: {error.strerror}") from None
     finally:
         for temporary in temporaries.values():
-            Path(temporary).unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
 
 
 def write_bytes(path: Path, content: bytes) -> None:

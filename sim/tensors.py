@@ -104,6 +104,20 @@ def load(path: str | os.PathLike[str], name: str | None = None) -> Tensor:
     return tensor
 
 
+def matrices(path: str | os.PathLike[str]) -> list[str]:
+    """Return the names of the 2-D tensors of floats in a .safetensors file, sorted.
+
+    Raises
+    ------
+    InputError
+        No such file, or not readable.
+    """
+    file = Path(path)
+    if not file.is_file():
+        raise InputError(f"{file}: no such file")
+    return sorted(name for name, (dtype, shape) in _entries(file).items() if _is_matrix(dtype, shape))
+
+
 def minilm_layers() -> list[str]:
     """Return the names of all weight matrices of all-MiniLM-L6-v2, embeddings included.
 
@@ -112,8 +126,7 @@ def minilm_layers() -> list[str]:
     InputError
         The optional package that carries the model is not installed.
     """
-    listed = _entries(_minilm_file()).items()
-    return [name for name, (dtype, shape) in listed if name.endswith(".weight") and _is_matrix(dtype, shape)]
+    return [name for name in matrices(_minilm_file()) if name.endswith(".weight")]
 
 
 def minilm(layer: str) -> Tensor:

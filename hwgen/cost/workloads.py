@@ -151,7 +151,9 @@ def load(path: Path, phase: str, sequences: int, length: int) -> Workload:
         table = tomllib.loads(text) if path.suffix.lower() == ".toml" else _table(label, text)
     except OSError as error:
         raise InputError(f"{label}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError, csv.Error) as error:
+    except InputError:
+        raise
+    except (ValueError, RecursionError, csv.Error) as error:  # ValueError: also of an integer with thousands of digits
         kind = path.suffix[1:].upper()
         raise InputError(f"{label}: not valid {kind}: {' '.join(str(error).split())}") from None
     return _workload(label, table, phase, sequences, length, path.stem)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ def load(path: Path) -> dict[str, Any]:
         Unreadable, not JSON, or not a report of this schema and version.
     """
     try:
-        report = json.loads(path.read_text(encoding="utf-8"))
+        report = json.loads(path.read_text(encoding="utf-8"), parse_float=_finite, parse_constant=_finite)
     except OSError as error:
         raise InputError(f"report {str(path)!r}: {error.strerror}") from None
     except (ValueError, RecursionError) as error:
@@ -44,6 +45,14 @@ def load(path: Path) -> dict[str, Any]:
         if key not in report:
             raise InputError(f"report {str(path)!r}: {key!r} is missing; write it anew")
     return report
+
+
+def _finite(text: str) -> float:
+    """A number; infinities and NaN, which Python reads and JSON has not, are none."""
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{text} is no finite number")
+    return value
 
 
 def number(value: float) -> str:

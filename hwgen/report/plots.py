@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 from typing import Any
 
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -140,8 +141,11 @@ def plain(text: str) -> str:
 def png(canvas: Canvas) -> bytes:
     """A canvas as a PNG."""
     buffer = io.BytesIO()
-    # No date or version in the file: the same figures give the same bytes.
-    canvas.savefig(buffer, dpi=130, metadata={"Software": None})
+    with warnings.catch_warnings():
+        # What the font lacks is drawn as a box.
+        warnings.filterwarnings("ignore", "Glyph", UserWarning)
+        # No date or version in the file: the same figures give the same bytes.
+        canvas.savefig(buffer, dpi=130, metadata={"Software": None})
     return buffer.getvalue()
 
 

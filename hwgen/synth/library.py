@@ -9,6 +9,7 @@ CCS data, buses and memories are left out. Sources: Liberty User Guide, volumes 
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import re
 from collections.abc import Iterable, Sequence
@@ -73,6 +74,7 @@ _SLEW = frozenset(("input_net_transition", "input_transition_time"))
 _LOAD = frozenset(("total_output_net_capacitance",))
 _RELATED = frozenset(("related_pin_transition",))
 _CONSTRAINED = frozenset(("constrained_pin_transition",))
+_MOST_INPUTS = 16
 _TO_BLANK = str.maketrans('",\\', "   ")
 
 
@@ -403,7 +405,7 @@ class Library:
         return self._with_truth(2, [(True, True, True, False), (True, False, False, False)])
 
     def flip_flops(self) -> list[Cell]:
-        """Plain flip-flops that may be used, smallest first: rising edge, next state one data pin.
+        """Plain flip-flops that may be used, smallest first: rising edge, next state one data pin, an output.
 
         An asynchronous clear or preset is allowed, for it can be tied off.
         """
@@ -411,7 +413,8 @@ class Library:
         for cell in self.cells.values():
             if cell.is_flip_flop and cell.is_rising_edge and not cell.dont_use:
                 assert cell.sequential is not None
-                if len(cell.sequential.next_state.names) == 1:
+                data = cell.sequential.next_state.names
+                if len(data) == 1 and {cell.clock_pin, *data} <= {*cell.inputs} and cell.outputs:
                     found.append(cell)
         return sorted(found, key=lambda cell: (cell.area, cell.name))
 
@@ -472,9 +475,12 @@ class _File:
         if found is None or not found.text:
             return default
         try:
-            return float(found.text)
+            value = float(found.text)
         except ValueError:
-            raise self.error(found.line, f"{name} is {found.text!r}; expected a number") from None
+            value = math.nan
+        if not math.isfinite(value):
+            raise self.error(found.line, f"{name} is {found.text!r}; expected a number")
+        return value
 
     def expression(self, group: Group, name: str) -> Expression | None:
         found = group.attributes.get(name)
@@ -730,7 +736,8 @@ def _read_timing(file: _File, group: Group, function: Expression | None) -> list
 
 def _sense(function: Expression | None, related: str) -> str:
     """Unateness of a function in one input, for libraries that leave ``timing_sense`` out."""
-    if function is None or related not in function.names:
+    # A truth table doubles with every input; non-unate arcs time both edges, so that nothing is missed.
+    if function is None or related not in function.names or len(function.names) > _MOST_INPUTS:
         return "non_unate"
     names = [related, *(name for name in function.names if name != related)]
     low, high = function.truth(names).reshape(-1, 2).T

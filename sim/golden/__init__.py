@@ -22,7 +22,7 @@ from .formats import (
     unpack,
 )
 from .mma import NUMERICS, ROUNDINGS, accumulate, gemm, max_fraction_bits, step
-from .quantize import FORMATS, QuantizedTensor, dequantize, quantize
+from .quantize import FORMATS, QuantizedTensor, dequantize, padded, quantize
 
 __all__ = [
     "BLOCK",
@@ -42,6 +42,7 @@ __all__ = [
     "gemm",
     "max_fraction_bits",
     "pack",
+    "padded",
     "quantize",
     "step",
     "unpack",

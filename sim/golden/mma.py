@@ -35,6 +35,8 @@ from .formats import (
     UE4M3_VALUES,
     Array,
     InputError,
+    Tensor,
+    as_array,
     check_blocks,
 )
 from .quantize import QuantizedTensor
@@ -68,11 +70,11 @@ _FLOOR = np.where(_SCALE > 0, _EXPONENT, _NEVER_CUT).astype(np.int16)
 
 
 def step(
-    a_codes: npt.ArrayLike,
-    a_scales: npt.ArrayLike,
-    b_codes: npt.ArrayLike,
-    b_scales: npt.ArrayLike,
-    c: npt.ArrayLike,
+    a_codes: Tensor,
+    a_scales: Tensor,
+    b_codes: Tensor,
+    b_scales: Tensor,
+    c: Tensor,
     *,
     fraction_bits: int = 35,
     rounding: str = "toward_zero",
@@ -82,11 +84,11 @@ def step(
 
     Parameters
     ----------
-    a_codes, b_codes : array_like of uint8, (M, 16 G) and (N, 16 G)
+    a_codes, b_codes : array or tensor of uint8, (M, 16 G) and (N, 16 G)
         Element codes 0 to 15.
-    a_scales, b_scales : array_like of uint8, (M, G) and (N, G)
+    a_scales, b_scales : array or tensor of uint8, (M, G) and (N, G)
         Block scales, tag in bit 7. Any byte is valid.
-    c : array_like of float32, (M, N)
+    c : array or tensor of float32, (M, N)
         Any bit pattern is valid.
     fraction_bits : int
         Terms are truncated to multiples of 2^(emax - fraction_bits). From 1 to `max_fraction_bits` of G,
@@ -127,7 +129,7 @@ def step(
 def accumulate(
     qa: QuantizedTensor,
     qb: QuantizedTensor,
-    c: npt.ArrayLike | None = None,
+    c: Tensor | None = None,
     blocks_per_step: int = 4,
     numerics: str = "blackwell",
     *,
@@ -165,7 +167,7 @@ def accumulate(
 def gemm(
     qa: QuantizedTensor,
     qb: QuantizedTensor,
-    c: npt.ArrayLike | None = None,
+    c: Tensor | None = None,
     blocks_per_step: int = 4,
     numerics: str = "blackwell",
     *,
@@ -178,7 +180,7 @@ def gemm(
     ----------
     qa, qb : QuantizedTensor, (M, K) and (N, K)
         Their formats may differ.
-    c : array_like of float32, (M, N), optional
+    c : array or tensor of float32, (M, N), optional
         C of the first step, in the core's units: tensor scales apply to it as to the products. Zero if
         absent.
     blocks_per_step : int
@@ -399,8 +401,8 @@ def _special(d: Array, a_scales: Array, b_scales: Array, c: Array) -> Array:
     return d
 
 
-def _check_c(c: npt.ArrayLike, shape: tuple[int, int]) -> Array:
-    checked = np.asarray(c)
+def _check_c(c: Tensor, shape: tuple[int, int]) -> Array:
+    checked = as_array(c, "c")
     if checked.dtype != np.float32:
         raise InputError(f"c must be float32; got {checked.dtype}")
     if checked.shape != shape:

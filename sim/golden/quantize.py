@@ -3,7 +3,8 @@
 Each tensor has one FP32 tensor scale; each block of 16 elements along K has one UE4M3 block scale. MixFP4
 tries E2M1 and E1M2 on every block and keeps the one with the smaller squared error.
 
-Sources: MixFP4 (arXiv 2605.31035); two-level scaling with 2688 = 448 * 6, NVIDIA's NVFP4.
+Sources: the choice by squared error, ties to E1M2, and its top of 7, MixFP4 (arXiv 2605.31035); two-level scaling
+with 2688 = 448 * 6, NVIDIA's NVFP4.
 """
 
 from __future__ import annotations
@@ -27,10 +28,14 @@ from .formats import (
     UE4M3_VALUES,
     Array,
     InputError,
+    Tensor,
+    as_array,
     check_blocks,
     check_float,
     first_true,
     nearest,
+    pack,
+    unpack,
 )
 
 FORMATS = ("nvfp4", "mixfp4")
@@ -68,7 +73,9 @@ class QuantizedTensor:
 
     def __post_init__(self) -> None:
         _check_format(self.format)
-        check_blocks(self.codes, self.scales, ("codes", "scales"))
+        codes, scales = check_blocks(self.codes, self.scales, ("codes", "scales"))
+        object.__setattr__(self, "codes", codes)
+        object.__setattr__(self, "scales", scales)
         if not isinstance(self.tensor_scale, np.float32) or not 0 < self.tensor_scale < np.inf:
             raise InputError(f"tensor_scale must be a positive finite numpy.float32; got {self.tensor_scale!r}")
         if self.format == "nvfp4" and self.scales.max() >= TAG:
@@ -80,8 +87,84 @@ class QuantizedTensor:
         """Rows and K."""
         return self.codes.shape[0], self.codes.shape[1]
 
+    @property
+    def e1m2(self) -> npt.NDArray[np.bool_]:
+        """Which blocks are E1M2, (rows, K / 16); `quantize` takes the same."""
+        return self.scales >= TAG
 
-def quantize(x: npt.ArrayLike, fmt: str, e1m2: npt.NDArray[np.bool_] | None = None) -> QuantizedTensor:
+    @property
+    def packed(self) -> npt.NDArray[np.uint8]:
+        """The codes as they are stored, two in a byte, element 2i in the low nibble: uint8 (rows, K / 2)."""
+        return pack(self.codes)
+
+    @classmethod
+    def from_packed(cls, packed: Tensor, scales: Tensor, tensor_scale: Tensor, fmt: str) -> QuantizedTensor:
+        """Take a tensor from its stored form, such as that of an NVFP4 checkpoint.
+
+        Parameters
+        ----------
+        packed : array or tensor of uint8, (rows, K / 2)
+            Two codes in a byte, see `packed`.
+        scales : array or tensor of uint8 or float8_e4m3fn, (rows, K / 16)
+            Block scales in the order of the rows; a layout that some kernel wants must be undone first.
+        tensor_scale : float
+            What the products of code and block scale are multiplied by, a number that float32 holds. Some
+            checkpoints store its inverse.
+        fmt : {"nvfp4", "mixfp4"}
+
+        Returns
+        -------
+        QuantizedTensor
+
+        Raises
+        ------
+        InputError
+            As on construction, or `tensor_scale` is no number that float32 holds.
+        """
+        found = as_array(tensor_scale, "tensor_scale")
+        if found.size != 1 or found.dtype.kind not in "fiu":
+            raise InputError(f"tensor_scale must be one number; got {found.dtype} {found.shape}")
+        given = float(found.reshape(()))
+        with np.errstate(over="ignore", under="ignore"):
+            scale = np.float32(given)
+        if float(scale) != given:
+            raise InputError(f"tensor_scale must be a number that float32 holds; got {given!r}")
+        bytes_ = as_array(scales, "scales")
+        if bytes_.dtype.name == "float8_e4m3fn":
+            bytes_ = bytes_.view(np.uint8)
+        return cls(unpack(packed), bytes_, scale, fmt)
+
+
+def padded(x: Tensor) -> Array:
+    """Return `x` with zeros up to the next multiple of 16 of its last dimension.
+
+    Zeros add nothing to a product, and change neither scale nor format of the block that they share: both formats
+    hold them without error.
+
+    Parameters
+    ----------
+    x : array or tensor of float16, bfloat16, float32 or float64, (..., K)
+
+    Returns
+    -------
+    numpy.ndarray, (..., 16 ceil(K / 16))
+        `x` itself where K is a multiple of 16.
+
+    Raises
+    ------
+    InputError
+        Wrong type, or no dimension.
+    """
+    values = check_float(x, "x")
+    if values.ndim == 0:
+        raise InputError("x must have at least one dimension; got a scalar")
+    missing = -values.shape[-1] % BLOCK
+    if not missing:
+        return values
+    return np.pad(values, [(0, 0)] * (values.ndim - 1) + [(0, missing)])
+
+
+def quantize(x: Tensor, fmt: str, e1m2: npt.NDArray[np.bool_] | None = None) -> QuantizedTensor:
     """Quantise a matrix to NVFP4 or MixFP4.
 
     All arithmetic is float64. The tensor scale is float32(max|x| / 2688). Per block and format the block
@@ -95,8 +178,9 @@ def quantize(x: npt.ArrayLike, fmt: str, e1m2: npt.NDArray[np.bool_] | None = No
 
     Parameters
     ----------
-    x : array_like of float16, float32 or float64, (rows, K)
-        K a multiple of 16; all finite.
+    x : array or tensor of float16, bfloat16, float32 or float64, (rows, K)
+        All finite. Blocks run along K, which must be a multiple of 16, see `padded`; for blocks along the rows
+        give the transpose, for more dimensions reshape to two.
     fmt : {"nvfp4", "mixfp4"}
     e1m2 : array of bool, (rows, K / 16), optional
         Which blocks are E1M2, whatever their error: for studies of the hardware. MixFP4 only.
@@ -114,7 +198,8 @@ def quantize(x: npt.ArrayLike, fmt: str, e1m2: npt.NDArray[np.bool_] | None = No
     _check_format(fmt)
     tensor = check_float(x, "x")
     if tensor.ndim != 2 or 0 in tensor.shape or tensor.shape[1] % BLOCK:
-        raise InputError(f"x must be (rows, K), K a positive multiple of {BLOCK}; got {tensor.shape}")
+        hint = " (see padded)" if tensor.ndim == 2 and tensor.size else ""
+        raise InputError(f"x must be (rows, K), K a positive multiple of {BLOCK}{hint}; got {tensor.shape}")
     finite = np.isfinite(tensor)
     if not finite.all():
         where = first_true(~finite)

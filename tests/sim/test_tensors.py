@@ -220,3 +220,15 @@ def test_minilm_itself():
     assert weight.shape == (1536, 384)
     restored = golden.dequantize(golden.quantize(weight, "mixfp4"))
     assert 0.01 < np.linalg.norm(restored - weight) / np.linalg.norm(weight) < 0.12
+
+
+def test_matrices_of_a_file(tmp_path):
+    entries = {
+        "z": ("BF16", [1, 2], bytes(4)),
+        "a": ("F32", [2, 1], bytes(8)),
+        "vector": ("F32", [1], bytes(4)),
+        "whole": ("I64", [1, 1], bytes(8)),
+    }
+    assert tensors.matrices(write_safetensors(tmp_path / "x.safetensors", entries)) == ["a", "z"]
+    with pytest.raises(golden.InputError, match=r"no\.safetensors: no such file"):
+        tensors.matrices(tmp_path / "no.safetensors")

@@ -112,7 +112,7 @@ def test_pack_agrees_with_ml_dtypes_nibbles():
         (lambda: golden.decode_ue4m3(np.zeros(4)), "scales must be uint8; got float64"),
         (lambda: golden.encode_e2m1([1.0, np.nan]), r"x\[1\] is NaN"),
         (lambda: golden.encode_ue4m3([1.0, -2.0]), "x must not be negative"),
-        (lambda: golden.encode_e1m2([1, 2]), "x must be float16, float32 or float64; got int64"),
+        (lambda: golden.encode_e1m2([1, 2]), "x must be float16, bfloat16, float32 or float64; got int64"),
     ],
 )
 def test_errors_name_the_culprit(call, message):

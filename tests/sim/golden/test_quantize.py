@@ -230,10 +230,13 @@ def with_value(value: float) -> np.ndarray:
     [
         (lambda: golden.quantize(with_value(np.nan), "nvfp4"), r"x\[1, 7\] is nan"),
         (lambda: golden.quantize(np.asfortranarray(with_value(-np.inf)), "nvfp4"), r"x\[1, 7\] is -inf"),
-        (lambda: golden.quantize(np.zeros((2, 24)), "nvfp4"), r"K a positive multiple of 16; got \(2, 24\)"),
+        (
+            lambda: golden.quantize(np.zeros((2, 24)), "nvfp4"),
+            r"K a positive multiple of 16 \(see padded\); got \(2, 24\)",
+        ),
         (lambda: golden.quantize(np.zeros(16), "nvfp4"), r"x must be \(rows, K\)"),
         (lambda: golden.quantize(np.zeros((0, 16)), "nvfp4"), r"x must be \(rows, K\)"),
-        (lambda: golden.quantize(np.zeros((1, 16), int), "nvfp4"), "x must be float16, float32 or float64"),
+        (lambda: golden.quantize(np.zeros((1, 16), int), "nvfp4"), "x must be float16, bfloat16, float32 or float64"),
         (lambda: golden.quantize(np.zeros((1, 16)), "mxfp4"), "one of 'nvfp4', 'mixfp4'; got 'mxfp4'"),
         (lambda: golden.quantize(with_value(1e300), "nvfp4"), "within the float32 range"),
         (lambda: golden.dequantize(np.zeros((1, 16))), "q must be a QuantizedTensor"),
