@@ -12,7 +12,7 @@ campaign        batches in several processes, up to the first mismatch
 ==============  =========================================================================
 """
 
-from sim.verify.campaign import Failure, Outcome, batch_steps, stimulus_of, verify
+from sim.verify.campaign import Failure, Outcome, batch_steps, reproduce, stimulus_of, verify
 from sim.verify.goals import Goals, goals
 from sim.verify.reproducer import Mismatch, check, load, save, shrink
 from sim.verify.stimulus import Stimulus
@@ -27,6 +27,7 @@ __all__ = [
     "check",
     "goals",
     "load",
+    "reproduce",
     "save",
     "shrink",
     "stimulus_of",

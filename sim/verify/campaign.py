@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,13 +17,13 @@ from sim.engines import Engine, engine
 from sim.verify.counting import Counts, count, empty
 from sim.verify.goals import Goals, goals
 from sim.verify.reference import trace
-from sim.verify.reproducer import Mismatch, difference
+from sim.verify.reproducer import MOST_RUNS, Mismatch, difference, save, shrink
 from sim.verify.stimulus import Stimulus, deepest, draw
 
-__all__ = ["Failure", "Outcome", "batch_steps", "stimulus_of", "verify"]
+__all__ = ["Failure", "Outcome", "batch_steps", "reproduce", "stimulus_of", "verify"]
 
-_MACS_PER_BATCH = 1 << 22
-_STEPS_PER_BATCH = range(256, 16385)
+_MACS_PER_BATCH = 1 << 20
+_STEPS_PER_BATCH = range(256, 4097)
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,8 @@ class Outcome:
         What is to be covered.
     counts
         Events by group of goals and bin.
+    sizes
+        Steps of every batch that there was to run.
     steps, results, cycles
         Steps compared, results they gave (of M x N outputs each), clock cycles simulated.
     complete_at
@@ -66,6 +69,7 @@ class Outcome:
     seed: int
     goals: dict[str, Goals]
     counts: Counts
+    sizes: tuple[int, ...]
     steps: int = 0
     results: int = 0
     cycles: int = 0
@@ -86,6 +90,10 @@ class Outcome:
         """Whether every goal has been met."""
         return all(self.hit(name) == goal.reachable.sum() for name, goal in self.goals.items())
 
+    def missed(self) -> list[str]:
+        """Goals without an event, in words."""
+        return [f"{name}: {label}" for name, goal in self.goals.items() for label in goal.missed(self.counts[name])]
+
     def impossible(self) -> list[str]:
         """Events that should not have been possible, in words."""
         return [
@@ -101,6 +109,7 @@ class Outcome:
                 "goals": int(goal.reachable.sum()),
                 "hit": self.hit(name),
                 "events": int(self.counts[name].sum()),
+                "fewest": int(self.counts[name][goal.reachable].min(initial=np.iinfo(np.int64).max)),
                 "missed": goal.missed(self.counts[name]),
                 "excluded": int((~goal.reachable).sum()),
                 "reason": goal.reason,
@@ -146,6 +155,34 @@ def stimulus_of(config: TensorCoreConfig, seed: int, batch: int, count: int) -> 
     """The stimulus of one batch: equal arguments give equal steps, on every machine."""
     rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(batch,))))
     return draw(config, count, rng, deep=batch == 0)
+
+
+def reproduce(
+    outcome: Outcome,
+    core: Engine,
+    path: Path,
+    progress: Callable[[int, int], None] = lambda done, most: None,
+) -> Stimulus:
+    """Shrink the stimulus of the batch that failed and write it to a file, see `sim.verify.reproducer.save`.
+
+    Parameters
+    ----------
+    outcome
+        Of a campaign that failed.
+    core
+        The core that it was about.
+    path
+        The file.
+    progress
+        Called with the runs done and the most there can be.
+    """
+    if outcome.failure is None:
+        raise ValueError("nothing has failed")
+    batch = outcome.failure.batch
+    whole = stimulus_of(core.config, outcome.seed, batch, outcome.sizes[batch])
+    small = shrink(core, whole, lambda runs: progress(runs, MOST_RUNS))
+    save(path, small, {"seed": outcome.seed, "batch": batch, "steps": outcome.sizes[batch]})
+    return small
 
 
 @lru_cache(maxsize=2)
@@ -209,9 +246,9 @@ def verify(
     """
     config = core.config
     total, size = -(-macs // config.macs_per_step), batch_steps(config)
-    sizes = [min(size, total - start) for start in range(0, total, size)]
+    sizes = tuple(min(size, total - start) for start in range(0, total, size))
     wanted = goals(config)
-    outcome = Outcome(config, core.name, seed, wanted, empty(wanted))
+    outcome = Outcome(config, core.name, seed, wanted, empty(wanted), sizes)
     processes = min(effective_n_jobs(workers), len(sizes))
     own = core if processes == 1 else None
     tasks = (delayed(_compared)(config, core.name, seed, batch, steps, own) for batch, steps in enumerate(sizes))

@@ -21,9 +21,9 @@ from sim.steps import Steps
 from sim.verify.reference import trace
 from sim.verify.stimulus import Stimulus
 
-__all__ = ["Mismatch", "check", "load", "save", "shrink"]
+__all__ = ["MOST_RUNS", "Mismatch", "check", "difference", "load", "save", "shrink"]
 
-_MOST_RUNS = 2000
+MOST_RUNS = 2000
 """Runs of the core that shrinking may take."""
 
 _FORMAT = "hwgen-vectors 1"
@@ -48,12 +48,8 @@ class Mismatch:
 
 def check(engine: Engine, stimulus: Stimulus) -> Mismatch | None:
     """Run a stimulus and compare every bit of every result; the first that differs, if one does."""
-    return compare(engine, stimulus, trace(stimulus.steps).results)
-
-
-def compare(engine: Engine, stimulus: Stimulus, expected: NDArray[np.uint32]) -> Mismatch | None:
-    """As `check`, with what the golden model says."""
     steps = stimulus.steps
+    expected = trace(steps).results
     try:
         results = engine.run(steps, offer=stimulus.offer, take=stimulus.take).results
     except ToolError as error:
@@ -98,7 +94,7 @@ def shrink(engine: Engine, stimulus: Stimulus, progress: Callable[[int], None] =
 
     def fails(trial: Stimulus) -> bool:
         nonlocal runs
-        if runs >= _MOST_RUNS or not len(trial.steps):
+        if runs >= MOST_RUNS or not len(trial.steps):
             return False
         runs += 1
         progress(runs)
