@@ -347,7 +347,7 @@ def verify(name: str, macs: float, seed: int, engine: str, jobs: int, complete: 
             f"seed {seed}, batch {outcome.failure.batch}, {outcome.failure.mismatch.reason}; {command}"
         )
     if complete and not outcome.complete:
-        raise _MismatchError(f"{len(outcome.missed())} coverage goals were not met, the first: {outcome.missed()[0]}")
+        raise ToolError(f"{len(outcome.missed())} coverage goals were not met, the first: {outcome.missed()[0]}")
 
 
 def _print_coverage(outcome: verification.Outcome) -> None:

@@ -233,9 +233,10 @@ def load(path: Path) -> Stimulus:
         No such file, not written by `save`, or not a stimulus that a core can be fed with.
     """
     try:
-        with np.load(path, allow_pickle=False) as file:
-            if not isinstance(file, np.lib.npyio.NpzFile):
-                raise ValueError("not an .npz file")
+        opened = np.load(path, allow_pickle=False)
+        if isinstance(opened, np.ndarray):
+            raise ValueError("not an .npz file")
+        with opened as file:
             found = {name: file[name] for name in ("about", "offer", "take", *_ARRAYS)}
         about = json.loads(str(found.pop("about")))
         if about["format"] != _FORMAT:
@@ -256,12 +257,12 @@ def _check(path: Path, config: TensorCoreConfig, arrays: dict[str, NDArray[Any]]
     """Check types, shapes and values of what a file holds."""
     count = arrays["first"].shape[:1]
     shapes = {
+        "first": count,
         "a_codes": (*count, config.rows, config.depth),
         "a_scales": (*count, config.rows, config.groups),
         "b_codes": (*count, config.columns, config.depth),
         "b_scales": (*count, config.columns, config.groups),
         "c": (*count, config.rows, config.columns),
-        "first": count,
         "last": count,
         "offer": arrays["offer"].shape[:1],
         "take": arrays["take"].shape[:1],

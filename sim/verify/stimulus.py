@@ -124,7 +124,7 @@ _Index = NDArray[np.intp]
 
 def _tagged(steps: Steps, side: str, scales: NDArray[np.uint8], rng: np.random.Generator) -> NDArray[np.uint8]:
     """Give scales a tag at random, now and then also where it is not read."""
-    share = 0.5 if steps.config.tagged(side) else 0.1
+    share = 0.5 if steps.config.tagged(side) else 0.3
     return scales & np.uint8(0x7F) | (rng.random(scales.shape) < share).astype(np.uint8) << np.uint8(7)
 
 
@@ -181,11 +181,8 @@ def _cancelling(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
 def _cancelling_blocks(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
     """Blocks of opposite sums, equal scales, and a C that is often zero."""
     groups = steps.config.groups
-    shape = (len(at), -1, groups, golden.BLOCK)
     for codes in (steps.a_codes, steps.b_codes):
-        codes[at] = np.broadcast_to(codes[at].reshape(shape)[:, :, :1], codes[at].reshape(shape).shape).reshape(
-            codes[at].shape
-        )
+        codes[at] = np.tile(codes[at][..., : golden.BLOCK], groups)
     signs = np.where(np.arange(groups) % 2, 8, 0).astype(np.uint8)
     if groups % 2:
         steps.a_codes[at, :, -golden.BLOCK :] = 0
