@@ -334,40 +334,37 @@ def verify(name: str, macs: float, seed: int, engine: str, jobs: int, complete: 
         outcome = verification.verify(
             core, int(macs), seed, jobs, progress=lambda done, total: update("steps", done, total)
         )
-    if as_json:
-        click.echo(json.dumps(outcome.as_dict(), indent=2 if sys.stdout.isatty() else None))
-    else:
-        _print_coverage(outcome)
-    if outcome.failure:
         path = out / f"verify-{config.name}-{seed}.npz"
-        with _progress(as_json) as update:
-            verification.reproduce(outcome, core, path, progress=lambda done, most: update("shrinking", done, most))
+        if outcome.failure:
+            verification.reproduce(outcome, core, path, lambda done, most: update("shrinking", done, most))
+    summary = {**outcome.as_dict(), "reproducer": str(path) if outcome.failure else None}
+    missed = outcome.missed()
+    if as_json:
+        click.echo(json.dumps(summary))
+    else:
+        _print_coverage(summary, missed)
+    if outcome.failure:
         command = shlex.join(["hwgen", "simulate", "--replay", str(path)])
         raise _MismatchError(
             f"seed {seed}, batch {outcome.failure.batch}, {outcome.failure.mismatch.reason}; {command}"
         )
-    if complete and not outcome.complete:
-        raise ToolError(f"{len(outcome.missed())} coverage goals were not met, the first: {outcome.missed()[0]}")
+    if complete and missed:
+        raise ToolError(f"{len(missed)} coverage goals were not met, the first: {missed[0]}")
 
 
-def _print_coverage(outcome: verification.Outcome) -> None:
+def _print_coverage(summary: dict[str, Any], missed: list[str]) -> None:
     """What was run, and what it has covered."""
-    summary = outcome.as_dict()
     groups = summary.pop("coverage")
-    values = (
-        (key, "-" if value is None else f"{value:,}" if isinstance(value, int) else value)
-        for key, value in summary.items()
-    )
-    _print_table(["verification", "value"], [[key, str(value)] for key, value in values])
-    header = ["coverage", "goals", "hit", "events", "fewest"]
+    values = ((key, f"{value:,}" if isinstance(value, int) else str(value)) for key, value in summary.items())
+    _print_table(["verification", "value"], [[key, value] for key, value in values])
     rows = [
         [name, str(group["goals"]), str(group["hit"]), f"{group['events']:,}", f"{group['fewest']:,}"]
         for name, group in groups.items()
     ]
-    _print_table(header, rows)
-    for name in outcome.missed()[:_SHOWN]:
+    _print_table(["coverage", "goals", "hit", "events", "fewest"], rows)
+    for name in missed[:_SHOWN]:
         click.echo(f"missed: {name}")
-    if more := len(outcome.missed()[_SHOWN:]):
+    if more := len(missed[_SHOWN:]):
         click.echo(f"missed: and {more} more, see --json")
 
 

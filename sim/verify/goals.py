@@ -169,7 +169,8 @@ def _rounded(config: TensorCoreConfig, add: Callable[..., None], groups: _Axis, 
     add("shift of C", ("by", _numbers(range(fraction + 1), "more")), operation)
     add("shift of terms", groups, ("by", _numbers(range(fraction + 11), "more")), operation)
     if config.groups > 1:
-        # Beyond the window no two terms can lie: the span is at most 30, a word of T_g 18 + F - 8 bits at least.
+        # No two terms are more than 30 apart, and a term is lost F + 11 behind the largest exponent, at least 44:
+        # terms do not push each other out of the window, only C does that.
         span = exponent_span(config)
         first, second = np.triu_indices(config.groups, 1)
         pairs = tuple(f"{g} and {h}" for g, h in zip(first, second, strict=True))

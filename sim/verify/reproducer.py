@@ -233,10 +233,11 @@ def load(path: Path) -> Stimulus:
         No such file, not written by `save`, or not a stimulus that a core can be fed with.
     """
     try:
-        opened = np.load(path, allow_pickle=False)
-        if isinstance(opened, np.ndarray):
-            raise ValueError("not an .npz file")
-        with opened as file:
+        # The file is opened here: np.load leaves it open where it is damaged.
+        with Path(path).open("rb") as stream:
+            file = np.load(stream, allow_pickle=False)
+            if isinstance(file, np.ndarray):
+                raise ValueError("not an .npz file")
             found = {name: file[name] for name in ("about", "offer", "take", *_ARRAYS)}
         about = json.loads(str(found.pop("about")))
         if about["format"] != _FORMAT:

@@ -105,7 +105,8 @@ def test_a_broken_core_is_found_shrunk_and_replayed(monkeypatch, capsys, tmp_pat
         "verify", "--config", "a core.toml", "--macs", "1e7", "--jobs", "1", "--out", "o p", "--json"
     )
     assert status == 1
-    assert json.loads(out)["mismatch"]["batch"] == 0
+    found = json.loads(out)
+    assert (found["mismatch"]["batch"], found["reproducer"]) == (0, "o p/verify-tiny-1.npz")
     assert err.startswith("hwgen: mismatch: seed 1, batch 0, step ")
     assert err.endswith("hwgen simulate --replay 'o p/verify-tiny-1.npz'\n")
     assert err.count("\n") == 1
