@@ -68,7 +68,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=2.0, help="least duration of a run")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as empty:
-        compiled._cache = lambda: Path(empty)
+        compiled.cache_directory = lambda name: Path(empty)
         rows = measure(options.config, options.seconds)
     print(f"{'configuration':<18} {'engine':<9} {'build/s':>8} {'warm/s':>8} {'cycles/s':>10} {'MAC/s':>9}")
     for row in rows:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import shlex
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -41,12 +42,15 @@ from hwgen.synth.cache import Cache
 from hwgen.synth.yosys import RECIPES, TIME_LIMIT, recipe
 from hwgen.verilog import write
 from sim import engines, golden, tensors
+from sim import verify as verification
 from sim.steps import gather, schedule
 
 __all__ = ["cli", "main"]
 
 _REPORTS = Path("reports")
 _RTL = Path("rtl_out")
+_SHOWN = 20
+"""Coverage goals that are listed where they are missed."""
 
 
 @contextmanager
@@ -163,8 +167,11 @@ positive = click.IntRange(min=1, max=1 << 24)
 @click.option("--engine", default="auto", show_default=True, help="auto, python or compiled.")
 @click.option("--gaps", type=click.FloatRange(0, 0.99), default=0.0, help="Share of cycles without a step offered.")
 @click.option("--stalls", type=click.FloatRange(0, 0.99), default=0.0, help="Share of cycles without a result taken.")
+@click.option("--replay", type=click.Path(path_type=Path), help="Vectors instead, as 'hwgen verify' writes them.")
 @json_option
+@click.pass_context
 def simulate(
+    context: click.Context,
     name: str,
     m: int | None,
     n: int | None,
@@ -180,6 +187,7 @@ def simulate(
     engine: str,
     gaps: float,
     stalls: float,
+    replay: Path | None,
     as_json: bool,
 ) -> None:
     """Run a GEMM, D = A B^T, through the RTL, cycle by cycle, and compare every bit with the golden model.
@@ -187,6 +195,9 @@ def simulate(
     Any shape will do: what the tiles have over the edge is filled with zero blocks. Exits with status 1 if
     a bit differs.
     """
+    if replay is not None:
+        _replay(context, replay, engine, as_json)
+        return
     config = resolve(name)
     if (layer is None) != (model is None):
         raise InputError("--model and --layer belong together")
@@ -224,12 +235,12 @@ def simulate(
     generator = np.random.default_rng(seed)
     # Drawn ahead, so that every engine sees the same pattern.
     length = 1 << 16
-    offered, taken = generator.random(length) >= gaps, generator.random(length) >= stalls
+    offered, taken = (engines.Pattern(generator.random(length) >= share) for share in (gaps, stalls))
     with _progress(as_json) as update:
         run = core.run(
             steps,
-            offer=lambda cycle: bool(offered[cycle % length]),
-            take=lambda cycle: bool(taken[cycle % length]),
+            offer=offered,
+            take=taken,
             progress=lambda done: update("steps", done, len(steps)),
         )
     expected = golden.accumulate(
@@ -263,8 +274,98 @@ def simulate(
         )
 
 
+def _replay(context: click.Context, path: Path, engine: str, as_json: bool) -> None:
+    """Run the vectors of a file."""
+    given = click.core.ParameterSource.COMMANDLINE
+    for parameter in context.command.params:
+        name = str(parameter.name)
+        if context.get_parameter_source(name) is given and name not in ("replay", "engine", "as_json"):
+            raise InputError(f"--replay brings its own stimulus: leave {parameter.opts[0]} out")
+    stimulus = verification.load(path)
+    steps = stimulus.steps
+    core = engines.engine(steps.config, engine)
+    mismatch = verification.check(core, stimulus)
+    outcome = {
+        "configuration": steps.config.name,
+        "engine": core.name,
+        "steps": len(steps),
+        "outputs": int(steps.last.sum()) * steps.config.rows * steps.config.columns,
+        "mismatch": mismatch.reason if mismatch else None,
+    }
+    if as_json:
+        click.echo(json.dumps(outcome, indent=2))
+    else:
+        _print_table(["vectors", "value"], [[key, str(value)] for key, value in outcome.items()])
+    if mismatch:
+        raise _MismatchError(mismatch.reason)
+
+
 class _MismatchError(Exception):
     """Hardware and golden model differ."""
+
+
+@cli.command()
+@click.option("--config", "name", default="mixfp4-small", show_default=True, help="Configuration: name or TOML file.")
+@click.option("--macs", type=float, default=1e8, show_default=True, help="Multiply-accumulates to compare.")
+@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Seed of the stimulus.")
+@click.option("--engine", default="auto", show_default=True, help="auto, python or compiled.")
+@click.option("--jobs", type=int, default=-1, help="Processes at once.  [default: one for each core]")
+@click.option("--complete", is_flag=True, help="Exit with status 1 if a coverage goal was not met.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), default=Path(), show_default=True, help="Directory for a reproducer."
+)
+@json_option
+def verify(name: str, macs: float, seed: int, engine: str, jobs: int, complete: bool, out: Path, as_json: bool) -> None:
+    """Compare the RTL with the golden model on constrained-random steps, and report coverage.
+
+    Ends at the first bit that differs, with status 1 and a file of as few steps as will show it, for
+    'hwgen simulate --replay'.
+    """
+    config = resolve(name)
+    if not 1 <= macs <= 1e15:  # NaN is neither
+        raise InputError(f"--macs {macs:g}: must be a number from 1 to 1e15")
+    if jobs != -1 and not 1 <= jobs <= 256:
+        raise InputError(f"--jobs {jobs}: must be from 1 to 256, or -1 for one a core")
+    check_directory(out)
+    core = engines.engine(config, engine)
+    if engine == "auto" and core.name == "python":
+        click.echo("hwgen: no C++ compiler: the Python simulator is thousands of times slower", err=True)
+    with _progress(as_json) as update:
+        outcome = verification.verify(
+            core, int(macs), seed, jobs, progress=lambda done, total: update("steps", done, total)
+        )
+        path = out / f"verify-{config.name}-{seed}.npz"
+        if outcome.failure:
+            verification.reproduce(outcome, core, path, lambda done, most: update("shrinking", done, most))
+    summary = {**outcome.as_dict(), "reproducer": str(path) if outcome.failure else None}
+    missed = outcome.missed()
+    if as_json:
+        click.echo(json.dumps(summary))
+    else:
+        _print_coverage(summary, missed)
+    if outcome.failure:
+        command = shlex.join(["hwgen", "simulate", "--replay", str(path)])
+        raise _MismatchError(
+            f"seed {seed}, batch {outcome.failure.batch}, {outcome.failure.mismatch.reason}; {command}"
+        )
+    if complete and missed:
+        raise ToolError(f"{len(missed)} coverage goals were not met, the first: {missed[0]}")
+
+
+def _print_coverage(summary: dict[str, Any], missed: list[str]) -> None:
+    """What was run, and what it has covered."""
+    groups = summary.pop("coverage")
+    values = ((key, f"{value:,}" if isinstance(value, int) else str(value)) for key, value in summary.items())
+    _print_table(["verification", "value"], [[key, value] for key, value in values])
+    rows = [
+        [name, str(group["goals"]), str(group["hit"]), f"{group['events']:,}", f"{group['fewest']:,}"]
+        for name, group in groups.items()
+    ]
+    _print_table(["coverage", "goals", "hit", "events", "fewest"], rows)
+    for name in missed[:_SHOWN]:
+        click.echo(f"missed: {name}")
+    if more := len(missed[_SHOWN:]):
+        click.echo(f"missed: and {more} more, see --json")
 
 
 def _measurement(stem: str, runs: int) -> Callable[[Callable[..., None]], Callable[..., None]]:

@@ -14,9 +14,9 @@ from hwgen.config import TensorCoreConfig
 from hwgen.errors import InputError
 from sim.engines.amaranth import AmaranthEngine
 from sim.engines.compiled import CompiledEngine, available
-from sim.engines.run import Engine, Run, always
+from sim.engines.run import Engine, Pattern, Run, always
 
-__all__ = ["NAMES", "AmaranthEngine", "CompiledEngine", "Engine", "Run", "always", "available", "engine"]
+__all__ = ["NAMES", "AmaranthEngine", "CompiledEngine", "Engine", "Pattern", "Run", "always", "available", "engine"]
 
 NAMES = ("auto", "python", "compiled")
 """What `engine` takes."""

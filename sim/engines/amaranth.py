@@ -71,6 +71,7 @@ class AmaranthEngine:
         accepted = cycle = 0
         idle = done = 0
         results: list[NDArray[np.uint32]] = []
+        handshakes = np.zeros((2, 2, 2, 2), np.int64)
         while accepted < len(steps) or len(results) < expected:
             if pending is None and accepted < len(steps) and offer(cycle):
                 pending = next(words)
@@ -80,6 +81,7 @@ class AmaranthEngine:
             _, _, ready, valid, payload = await ctx.tick().sample(  # type: ignore[attr-defined]
                 core.step.ready, core.result.valid, core.result.payload.as_value()
             )
+            handshakes[int(pending is not None), ready, valid, int(taking)] += 1
             if pending is not None and ready:
                 pending = None
                 accepted += 1
@@ -96,4 +98,4 @@ class AmaranthEngine:
                 if idle > patience(core.config):
                     raise stuck(core.config, accepted, cycle)
         shape = (-1, core.config.rows, core.config.columns)
-        self._answer = Run(np.array(results, np.uint32).reshape(shape), cycle)
+        self._answer = Run(np.array(results, np.uint32).reshape(shape), cycle, handshakes)

@@ -24,7 +24,7 @@ from hwgen.files import cache_directory, write_bytes
 from hwgen.rtl.hierarchy import ModuleSet
 from hwgen.rtl.tensor_core import TensorCore
 from hwgen.verilog import convert, design
-from sim.engines.run import Run, always, check_width, patience, stuck, surplus
+from sim.engines.run import Pattern, Run, always, check_width, patience, stuck, surplus
 from sim.steps import Steps
 
 __all__ = ["CompiledEngine", "available"]
@@ -171,6 +171,8 @@ class _Position(ctypes.Structure):
 def _decisions(decide: Callable[[int], bool], start: int) -> NDArray[np.uint8]:
     if decide is always:
         return np.ones(_CYCLES_AT_ONCE, np.uint8)
+    if isinstance(decide, Pattern):
+        return decide.window(start, _CYCLES_AT_ONCE).view(np.uint8)
     return np.fromiter((bool(decide(start + i)) for i in range(_CYCLES_AT_ONCE)), np.uint8, _CYCLES_AT_ONCE)
 
 
@@ -209,7 +211,7 @@ class CompiledEngine:
             *(pointer, ctypes.POINTER(_Position)),
             *(pointer, count, count, count),
             *(pointer, pointer, count, count),
-            *(pointer, count, count),
+            *(pointer, count, pointer, count),
         ]
 
     def run(
@@ -239,6 +241,7 @@ class CompiledEngine:
         config, position = self.config, _Position()
         expected = int(steps.last.sum())
         results = np.empty((expected, config.rows, config.columns), "<u4")
+        handshakes = np.zeros((2, 2, 2, 2), np.int64)
         payloads = np.empty((0, 0), np.uint8)
         offered = taken = np.empty(0, np.uint8)
         first = last = start = 0
@@ -258,7 +261,7 @@ class CompiledEngine:
                 *(core, ctypes.byref(position)),
                 *(payloads.ctypes.data, first, last, len(steps)),
                 *(offered.ctypes.data, taken.ctypes.data, start, start + len(offered)),
-                *(results.ctypes.data, expected, patience(config)),
+                *(results.ctypes.data, expected, handshakes.ctypes.data, patience(config)),
             )
             progress(position.accepted)
-        return Run(results.astype(np.uint32, copy=False), position.cycle)
+        return Run(results.astype(np.uint32, copy=False), position.cycle, handshakes)

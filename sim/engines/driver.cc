@@ -53,7 +53,7 @@ __attribute__((visibility("default"))) void hwgen_destroy(void *handle) { delete
 __attribute__((visibility("default"))) int hwgen_run(
     void *handle, position *at, const uint8_t *payloads, uint64_t first, uint64_t last, uint64_t total,
     const uint8_t *offer, const uint8_t *take, uint64_t start, uint64_t stop, uint8_t *results, uint64_t expected,
-    uint64_t patience) {
+    uint64_t *handshakes, uint64_t patience) {
     core &top = *static_cast<core *>(handle);
     while (at->accepted < total || at->answered < expected) {
         if (at->cycle >= stop) return needs_cycles;
@@ -68,8 +68,9 @@ __attribute__((visibility("default"))) int hwgen_run(
         top.p_step____valid = bit{uint32_t(at->pending)};
         top.p_result____ready = bit{uint32_t(taking)};
         top.eval();
-        const bool accepting = at->pending && bool(now(top.p_step____ready));
-        const bool answering = taking && bool(now(top.p_result____valid));
+        const bool ready = bool(now(top.p_step____ready)), valid = bool(now(top.p_result____valid));
+        const bool accepting = at->pending && ready, answering = taking && valid;
+        handshakes[at->pending << 3 | uint64_t(ready) << 2 | uint64_t(valid) << 1 | uint64_t(taking)]++;
         if (answering) {
             if (at->answered == expected) return surplus;
             const auto &payload = now(top.p_result____payload);

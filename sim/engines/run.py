@@ -14,7 +14,7 @@ from hwgen.errors import ToolError
 from hwgen.rtl.tensor_core import step_layout
 from sim.steps import Steps
 
-__all__ = ["Engine", "Run", "always", "check_width", "patience", "stuck", "surplus"]
+__all__ = ["Engine", "Pattern", "Run", "always", "check_width", "patience", "stuck", "surplus"]
 
 
 @dataclass(frozen=True)
@@ -27,15 +27,39 @@ class Run:
         FP32 bit patterns of the results taken, (R, M, N).
     cycles
         Clock cycles from the first step offered to the last result taken, both counted.
+    handshakes
+        Of them, those with given ``step.valid``, ``step.ready``, ``result.valid`` and ``result.ready``, int64,
+        (2, 2, 2, 2).
     """
 
     results: NDArray[np.uint32]
     cycles: int
+    handshakes: NDArray[np.int64]
 
 
 def always(cycle: int) -> bool:
     """Offer, or take, in every cycle."""
     return True
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """Offer, or take, in given cycles; over and over.
+
+    Parameters
+    ----------
+    bits
+        bool, (P,): whether in cycle i, in cycle P + i, and so on.
+    """
+
+    bits: NDArray[np.bool_]
+
+    def __call__(self, cycle: int) -> bool:
+        return bool(self.bits[cycle % len(self.bits)])
+
+    def window(self, start: int, count: int) -> NDArray[np.bool_]:
+        """Decisions for ``count`` cycles from ``start`` on."""
+        return self.bits.take(np.arange(start, start + count), mode="wrap")
 
 
 class Engine(Protocol):

@@ -80,15 +80,15 @@ def step(
     rounding: str = "toward_zero",
     tags: bool = True,
 ) -> npt.NDArray[np.float32]:
-    """Compute one step of the tensor core, D = A B^T + C.
+    """Compute one step of the tensor core, D = A B^T + C, or a stack of steps that know nothing of each other.
 
     Parameters
     ----------
-    a_codes, b_codes : array or tensor of uint8, (M, 16 G) and (N, 16 G)
-        Element codes 0 to 15.
-    a_scales, b_scales : array or tensor of uint8, (M, G) and (N, G)
+    a_codes, b_codes : array or tensor of uint8, (..., M, 16 G) and (..., N, 16 G)
+        Element codes 0 to 15. Leading dimensions, which all arguments share, count the steps of a stack.
+    a_scales, b_scales : array or tensor of uint8, (..., M, G) and (..., N, G)
         Block scales, tag in bit 7. Any byte is valid.
-    c : array or tensor of float32, (M, N)
+    c : array or tensor of float32, (..., M, N)
         Any bit pattern is valid.
     fraction_bits : int
         Terms are truncated to multiples of 2^(emax - fraction_bits). From 1 to `max_fraction_bits` of G,
@@ -100,7 +100,7 @@ def step(
 
     Returns
     -------
-    numpy.ndarray of float32, (M, N)
+    numpy.ndarray of float32, (..., M, N)
         In the units of C: tensor scales are not applied.
 
     Raises
@@ -113,16 +113,21 @@ def step(
     Products are far below the last place of the largest FP32 number, so only an infinite C gives infinity
     and the two roundings overflow alike.
     """
-    a, a_bytes = check_blocks(a_codes, a_scales, ("a_codes", "a_scales"))
-    b, b_bytes = check_blocks(b_codes, b_scales, ("b_codes", "b_scales"))
-    if a.shape[1] != b.shape[1]:
-        raise InputError(f"a_codes has K = {a.shape[1]} and b_codes K = {b.shape[1]}; they must be equal")
-    start = _check_c(c, (len(a), len(b)))
-    groups = a_bytes.shape[1]
+    a, a_bytes = _check_stack(a_codes, a_scales, ("a_codes", "a_scales"))
+    b, b_bytes = _check_stack(b_codes, b_scales, ("b_codes", "b_scales"))
+    if a.shape[-1] != b.shape[-1]:
+        raise InputError(f"a_codes has K = {a.shape[-1]} and b_codes K = {b.shape[-1]}; they must be equal")
+    if a.shape[:-2] != b.shape[:-2]:
+        raise InputError(f"a_codes is a stack of {a.shape[:-2]} and b_codes of {b.shape[:-2]}; they must be equal")
+    start = _check_c(c, (*a.shape[:-1], b.shape[-2]))
+    groups = a_bytes.shape[-1]
     _check_rounding(groups, fraction_bits, rounding)
     if not tags:
         a_bytes, b_bytes = a_bytes & SCALE_NAN, b_bytes & SCALE_NAN
-    d = _blackwell(a, a_bytes, b, b_bytes, _finite(start), groups, fraction_bits, rounding)
+    if a.ndim == 2:
+        d = _blackwell(a, a_bytes, b, b_bytes, _finite(start), groups, fraction_bits, rounding)
+    else:
+        d = _stack(a, a_bytes, b, b_bytes, _finite(start), fraction_bits, rounding)
     return _special(d, a_bytes, b_bytes, start)
 
 
@@ -296,20 +301,46 @@ def _steps(a: _Operand, b: _Operand, c: Array, fraction_bits: int, rounding: str
         np.maximum(top, c_exponent, out=top)
         total = sums[index]
         if int(top.max()) - floor > fraction_bits - 8:  # T_g counts units of 2^(E_g - 8)
-            total = _truncated_groups(a, b, index, top, fraction_bits)
-        addend = c.astype(np.float64)
-        cut = top - c_exponent > fraction_bits - 23
-        if cut.any():
-            # + 0.0 turns -0 into +0: a dot product may be -0, and -0 + -0 would remain -0.
-            addend[cut] = _truncate(addend[cut], top[cut], fraction_bits) + 0.0
-        total += addend
-        # FP32 subnormals need no care: a sum below 2^-126 is the (truncated) C alone, every other one is a
-        # multiple of 2^(-12 - fraction_bits).
-        if rounding == "toward_zero":
-            bits = total.view(np.int64)
-            bits &= -1 << 29  # the significand of FP32 is 29 bits shorter
-        c = total.astype(np.float32)
+            total = _truncated_groups(a.values[index], b.values[index], top, fraction_bits)
+        c = _rounded(total, c, c_exponent, top, fraction_bits, rounding)
     return c
+
+
+def _stack(a: Array, a_bytes: Array, b: Array, b_bytes: Array, c: Array, fraction_bits: int, rounding: str) -> Array:
+    """Compute a stack of steps, in batches that stay in a core's L2 cache. `c` is as for `_steps`."""
+    d = np.empty(c.shape, np.float32)
+    flat = [x.reshape(-1, *x.shape[-2:]) for x in (a, a_bytes, b, b_bytes, c, d)]
+    batch = max(1, _TILE // (c.shape[-2] * c.shape[-1] * max(1, a_bytes.shape[-1] // 4)))
+    for start in range(0, len(flat[0]), batch):
+        codes, scales, right_codes, right_scales, addend, out = (x[start : start + batch] for x in flat)
+        c_exponent = _exponent(addend)
+        exponents, right_exponents = _EXPONENT[scales], _EXPONENT[right_scales]
+        top = c_exponent
+        for group in range(scales.shape[-1]):
+            top = np.maximum(top, exponents[:, :, None, group] + right_exponents[:, None, :, group])
+        left, right = (
+            _values(x.reshape(-1, x.shape[-1]), y.reshape(-1, y.shape[-1])).reshape(x.shape)
+            for x, y in ((codes, scales), (right_codes, right_scales))
+        )
+        total = _truncated_groups(left, right, top, fraction_bits)
+        out[...] = _rounded(total, addend, c_exponent, top, fraction_bits, rounding)
+    return d
+
+
+def _rounded(total: Array, c: Array, c_exponent: Array, top: Array, fraction_bits: int, rounding: str) -> Array:
+    """Add the truncated C to the sum of the truncated groups, which is overwritten, and round to float32."""
+    addend = c.astype(np.float64)
+    cut = top - c_exponent > fraction_bits - 23
+    if cut.any():
+        # + 0.0 turns -0 into +0: a dot product may be -0, and -0 + -0 would remain -0.
+        addend[cut] = _truncate(addend[cut], top[cut], fraction_bits) + 0.0
+    total += addend
+    # FP32 subnormals need no care: a sum below 2^-126 is the (truncated) C alone, every other one is a
+    # multiple of 2^(-12 - fraction_bits).
+    if rounding == "toward_zero":
+        bits = total.view(np.int64)
+        bits &= -1 << 29  # the significand of FP32 is 29 bits shorter
+    return total.astype(np.float32)
 
 
 def _exponent(c: Array) -> Array:
@@ -318,13 +349,12 @@ def _exponent(c: Array) -> Array:
     return np.maximum(biased, 1) - np.int16(127)
 
 
-def _truncated_groups(a: _Operand, b: _Operand, index: int, top: Array, fraction_bits: int) -> Array:
-    """Return the sum of the truncated groups of one step."""
+def _truncated_groups(a: Array, b: Array, top: Array, fraction_bits: int) -> Array:
+    """Return the sum of the truncated groups of steps: values (..., M, 16 G) and (..., N, 16 G) to (..., M, N)."""
     total = np.zeros(top.shape)
-    for group in range(len(a.exponents)):
+    for group in range(a.shape[-1] // BLOCK):
         lanes = slice(group * BLOCK, (group + 1) * BLOCK)
-        term = a.values[index, :, lanes] @ b.values[index, :, lanes].T
-        total += _truncate(term, top, fraction_bits)
+        total += _truncate(a[..., lanes] @ b[..., lanes].swapaxes(-1, -2), top, fraction_bits)
     return total
 
 
@@ -396,12 +426,23 @@ def _special(d: Array, a_scales: Array, b_scales: Array, c: Array) -> Array:
     np.copyto(d, c, where=np.isinf(c))
     bits = d.view(np.uint32)
     bits[np.isnan(c)] = _NAN
-    bits[(a_scales & SCALE_NAN == SCALE_NAN).any(axis=1)] = _NAN
-    bits[:, (b_scales & SCALE_NAN == SCALE_NAN).any(axis=1)] = _NAN
+    bits[(a_scales & SCALE_NAN == SCALE_NAN).any(axis=-1)] = _NAN
+    bits.swapaxes(-1, -2)[(b_scales & SCALE_NAN == SCALE_NAN).any(axis=-1)] = _NAN
     return d
 
 
-def _check_c(c: Tensor, shape: tuple[int, int]) -> Array:
+def _check_stack(codes: Tensor, scales: Tensor, names: tuple[str, str]) -> tuple[Array, Array]:
+    """`check_blocks` of a stack: codes (..., rows, K) and scales (..., rows, K/16)."""
+    stack, bytes_ = as_array(codes, names[0]), as_array(scales, names[1])
+    if stack.ndim <= 2 or 0 in stack.shape:
+        return check_blocks(stack, bytes_, names)
+    if bytes_.shape[:-1] != stack.shape[:-1]:
+        raise InputError(f"{names[1]} is {bytes_.shape} and {names[0]} {stack.shape}; all but the last must be equal")
+    check_blocks(stack.reshape(-1, stack.shape[-1]), bytes_.reshape(-1, bytes_.shape[-1]), names)
+    return stack, bytes_
+
+
+def _check_c(c: Tensor, shape: tuple[int, ...]) -> Array:
     checked = as_array(c, "c")
     if checked.dtype != np.float32:
         raise InputError(f"c must be float32; got {checked.dtype}")

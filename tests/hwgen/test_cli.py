@@ -41,7 +41,18 @@ def _tiny(directory: Path, **fields: object) -> Path:
 def test_help_names_every_command(run) -> None:
     status, out, _ = run("--help")
     assert status == 0
-    for command in ("compare", "configs", "cost", "explore", "power", "report", "simulate", "synth", "verilog"):
+    for command in (
+        "compare",
+        "configs",
+        "cost",
+        "explore",
+        "power",
+        "report",
+        "simulate",
+        "synth",
+        "verify",
+        "verilog",
+    ):
         assert command in out
         status, own, _ = run(command, "--help")
         assert status == 0
@@ -117,6 +128,25 @@ def test_a_mismatch_is_status_1(run, tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert "mismatches" in out
     assert err.startswith("hwgen: mismatch: D[0, 1] is 0x")
     assert err.count("\n") == 1
+
+
+def test_verify(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sim.engines.available", lambda: False)
+    arguments = ("verify", "--config", _tiny(tmp_path), "--macs", "300", "--seed", 2)
+    status, out, err = run(*arguments, "--json")
+    assert (status, err) == (0, "hwgen: no C++ compiler: the Python simulator is thousands of times slower\n")
+    found = json.loads(out)
+    assert (found["engine"], found["macs"], found["steps"]) == ("python", 320, 10)
+    assert found["mismatch"] is found["reproducer"] is None
+    assert found["goals"] == sum(group["goals"] for group in found["coverage"].values())
+    assert 0 < found["hit"] < found["goals"]
+    assert found["coverage"]["tag pairs"]["events"] == sum(np.ravel(found["coverage"]["tag pairs"]["counts"]))
+    status, out, err = run(*arguments, "--engine", "python", "--complete")
+    assert status == 1
+    assert "code pairs" in out
+    assert "missed: and" in out
+    assert re.fullmatch(r"hwgen: \d+ coverage goals were not met, the first: code pairs: lane .*\n", err)
+    assert [path.name for path in tmp_path.iterdir()] == ["tiny.toml"]
 
 
 def test_verilog_into_an_odd_directory(run, tmp_path: Path) -> None:
@@ -217,6 +247,17 @@ BAD = [
     (("simulate", "--layer", "x"), "--model and --layer"),
     (("simulate", "--engine", "abacus"), "'abacus'"),
     (("simulate", "--gaps", "1"), "--gaps"),
+    (("simulate", "--replay", "absent.npz"), "'absent.npz': No such file"),
+    (("simulate", "--replay", "good.npy"), "'good.npy': not what 'hwgen verify' writes: not an .npz file"),
+    (("simulate", "--replay", "junk.npy"), "'junk.npy': not what 'hwgen verify' writes"),
+    (("simulate", "--replay", "absent.npz", "--k", "32"), "--replay brings its own stimulus: leave --k out"),
+    (("verify", "--macs", "nan"), "--macs nan: must be a number from 1"),
+    (("verify", "--macs", "0"), "--macs 0: must be a number from 1"),
+    (("verify", "--seed", "-1"), "--seed"),
+    (("verify", "--jobs", "0"), "--jobs 0: must be from 1"),
+    (("verify", "--engine", "abacus"), "'abacus'"),
+    (("verify", "--config", "odd.toml"), "'odd.toml': unknown key 'rowz'"),
+    (("verify", "--out", "good.npy"), "cannot write to 'good.npy'"),
     (("synth", "--candidate", "nvfp4-small"), "both 'nvfp4-small'"),
     (("synth", "--candidate", "mixfp4-blackwell"), "differ in rows"),
     (("synth", "--library", "generic3"), "no default library 'generic3'; there are generic7, generic130"),

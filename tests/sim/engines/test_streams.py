@@ -10,7 +10,7 @@ from hwgen.config import PIPELINE_REGISTERS, TensorCoreConfig
 from hwgen.errors import ToolError
 from hwgen.rtl.tensor_core import TensorCore
 from sim import golden, tensors
-from sim.engines import AmaranthEngine, CompiledEngine, always
+from sim.engines import AmaranthEngine, CompiledEngine, Pattern, always
 from sim.steps import gather, random_steps, schedule
 
 PIPELINES = {
@@ -60,6 +60,29 @@ def test_engines_agree_on_results_and_cycles(pipeline, compiled, python):
         for run in runs:
             np.testing.assert_array_equal(run.results, want)
         assert runs[0].cycles == runs[1].cycles > len(steps) + config.latency
+        np.testing.assert_array_equal(runs[0].handshakes, runs[1].handshakes)
+        check_handshakes(runs[0], steps)
+
+
+def check_handshakes(run, steps):
+    """Every cycle is counted once; so is every step accepted and every result taken."""
+    assert run.handshakes.sum() == run.cycles
+    assert run.handshakes[1, 1].sum() == len(steps)
+    assert run.handshakes[:, :, 1, 1].sum() == steps.last.sum()
+
+
+def test_a_pattern_goes_round(compiled, python):
+    config = tiny()
+    steps = drawn(config, 40, 13)
+    bits = np.random.default_rng(13).random(37) < 0.5
+    streams = {"offer": Pattern(bits), "take": Pattern(~bits)}
+    plain = {name: pattern.bits.tolist() for name, pattern in streams.items()}
+    functions = {name: lambda cycle, bits=bits: bits[cycle % 37] for name, bits in plain.items()}
+    runs = [make(config).run(steps, **how) for make in (compiled, python) for how in (streams, functions)]
+    for run in runs:
+        np.testing.assert_array_equal(run.results, steps.expected())
+        np.testing.assert_array_equal(run.handshakes, runs[0].handshakes)
+    check_handshakes(runs[0], steps)
 
 
 @pipelines

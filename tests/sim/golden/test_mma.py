@@ -317,6 +317,35 @@ def test_nvfp4_gives_the_same_with_tags_on_and_off():
     assert (golden.step(*tagged) != off).any()
 
 
+@pytest.mark.parametrize("groups", [1, 4])
+@pytest.mark.parametrize("options", [{}, {"rounding": "nearest_even", "fraction_bits": 39}, {"tags": False}])
+def test_a_stack_of_steps_is_its_steps(groups, options):
+    rng = np.random.default_rng(groups)
+    drawn = [draw_step(rng, groups) for _ in range(60)]
+    shape = min((step[-1].shape for step in drawn), default=(1, 1))
+    steps = [step for step in drawn if step[-1].shape == shape]
+    stacked = [np.stack(parts) for parts in zip(*steps, strict=True)]
+    expected = np.stack([golden.step(*step, **options) for step in steps])
+    assert_bits(golden.step(*stacked, **options), expected.view(np.uint32))
+    nested = [part[None, :, None] for part in stacked]
+    assert_bits(golden.step(*nested, **options), expected[None, :, None].view(np.uint32))
+
+
+def test_long_stacks_of_steps():
+    """More steps than are computed at a time."""
+    rng = np.random.default_rng(1)
+    m, n, count = 70, 60, 40
+    codes, right = (rng.integers(0, 16, (count, rows, 32), np.uint8) for rows in (m, n))
+    scales, right_scales = (rng.integers(0, 256, (count, rows, 2), np.uint8) for rows in (m, n))
+    c = rng.integers(0, 1 << 32, (count, m, n), np.uint32).view(np.float32)
+    stacked = golden.step(codes, scales, right, right_scales, c)
+    for index in range(count):
+        assert_bits(
+            stacked[index],
+            golden.step(codes[index], scales[index], right[index], right_scales[index], c[index]).view(np.uint32),
+        )
+
+
 # GEMM
 
 
@@ -512,6 +541,11 @@ def call_gemm(*arguments, **options):
         (
             lambda: call_step(b_codes=np.zeros((3, 16), np.uint8), b_scales=np.zeros((3, 1), np.uint8)),
             "a_codes has K = 32 and b_codes K = 16",
+        ),
+        (lambda: call_step(a_codes=np.zeros((5, 2, 32), np.uint8)), r"a_scales is \(2, 2\) and a_codes \(5, 2, 32\)"),
+        (
+            lambda: call_step(a_codes=np.zeros((5, 2, 32), np.uint8), a_scales=np.zeros((5, 2, 2), np.uint8)),
+            r"a_codes is a stack of \(5,\) and b_codes of \(\)",
         ),
         (lambda: call_step(c=np.zeros((3, 2), np.float32)), r"c must be \(2, 3\), rows of A by rows of B"),
         (lambda: call_step(c=np.zeros((2, 3))), "c must be float32; got float64"),

@@ -1,0 +1,35 @@
+"""Verification at speed: constrained-random steps, coverage goals, and reproducers of what fails.
+
+==============  =========================================================================
+module          what it holds
+==============  =========================================================================
+goals           the coverage goals of a configuration, and why a bin is none
+reference       the golden model on many tiles at once
+counting        events, by integer arithmetic from the stimulus alone
+stimulus        random steps, and those made for what is rare
+reproducer      shrinking, and the file that ``hwgen simulate --replay`` takes
+campaign        batches in several processes, up to the first mismatch
+==============  =========================================================================
+"""
+
+from sim.verify.campaign import Failure, Outcome, batch_steps, reproduce, stimulus_of, verify
+from sim.verify.goals import Goals, goals
+from sim.verify.reproducer import Mismatch, check, load, save, shrink
+from sim.verify.stimulus import Stimulus
+
+__all__ = [
+    "Failure",
+    "Goals",
+    "Mismatch",
+    "Outcome",
+    "Stimulus",
+    "batch_steps",
+    "check",
+    "goals",
+    "load",
+    "reproduce",
+    "save",
+    "shrink",
+    "stimulus_of",
+    "verify",
+]

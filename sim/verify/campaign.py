@@ -1,0 +1,274 @@
+"""Verification at speed: random steps, batch by batch, until a number of MACs is done or a bit differs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+
+from hwgen.config import TensorCoreConfig
+from hwgen.errors import ToolError
+from sim.engines import Engine, engine
+from sim.verify.counting import Counts, count, empty
+from sim.verify.goals import Goals, goals
+from sim.verify.reference import trace
+from sim.verify.reproducer import MOST_RUNS, Mismatch, difference, save, shrink
+from sim.verify.stimulus import Stimulus, deepest, draw
+
+__all__ = ["Failure", "Outcome", "batch_steps", "reproduce", "stimulus_of", "verify"]
+
+_MACS_PER_BATCH = 1 << 20
+_STEPS_PER_BATCH = range(256, 4097)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """The first batch with a wrong result.
+
+    Parameters
+    ----------
+    batch
+        Its number; with the seed it gives the stimulus, see `stimulus_of`.
+    mismatch
+        What is wrong.
+    """
+
+    batch: int
+    mismatch: Mismatch
+
+
+@dataclass
+class Outcome:
+    """What a campaign has seen so far.
+
+    Parameters
+    ----------
+    config, engine, seed
+        The core, the name of its simulator, and the seed of the stimulus.
+    goals
+        What is to be covered.
+    counts
+        Events by group of goals and bin.
+    sizes
+        Steps of every batch that there was to run.
+    steps, results, cycles
+        Steps compared, results they gave (of M x N outputs each), clock cycles simulated.
+    complete_at
+        Steps after which all goals had been met, counted in batches; None if they were not.
+    failure
+        The first mismatch; batches behind it do not count.
+    """
+
+    config: TensorCoreConfig
+    engine: str
+    seed: int
+    goals: dict[str, Goals]
+    counts: Counts
+    sizes: tuple[int, ...]
+    steps: int = 0
+    results: int = 0
+    cycles: int = 0
+    complete_at: int | None = None
+    failure: Failure | None = None
+
+    @property
+    def macs(self) -> int:
+        """Multiply-accumulates compared."""
+        return self.steps * self.config.macs_per_step
+
+    def hit(self, name: str) -> int:
+        """Goals of a group that have been met."""
+        return int((self.goals[name].reachable & (self.counts[name] > 0)).sum())
+
+    @property
+    def complete(self) -> bool:
+        """Whether every goal has been met."""
+        return all(self.hit(name) == goal.reachable.sum() for name, goal in self.goals.items())
+
+    def missed(self) -> list[str]:
+        """Goals without an event, in words."""
+        return [f"{name}: {label}" for name, goal in self.goals.items() for label in goal.missed(self.counts[name])]
+
+    def impossible(self) -> list[str]:
+        """Events that should not have been possible, in words."""
+        return [
+            f"{name}: {goal.label(tuple(index))}"
+            for name, goal in self.goals.items()
+            for index in np.argwhere(~goal.reachable & (self.counts[name] > 0))
+        ]
+
+    def as_dict(self) -> dict[str, Any]:
+        """All of it, ready for JSON."""
+        groups = {
+            name: {
+                "goals": int(goal.reachable.sum()),
+                "hit": self.hit(name),
+                "events": int(self.counts[name].sum()),
+                "fewest": int(self.counts[name][goal.reachable].min(initial=np.iinfo(np.int64).max)),
+                "missed": goal.missed(self.counts[name]),
+                "excluded": int((~goal.reachable).sum()),
+                "reason": goal.reason,
+                "axes": [{"name": axis, "labels": list(labels)} for axis, labels in goal.axes],
+                "counts": self.counts[name].tolist(),
+            }
+            for name, goal in self.goals.items()
+        }
+        return {
+            "configuration": self.config.name,
+            "engine": self.engine,
+            "seed": self.seed,
+            "macs": self.macs,
+            "steps": self.steps,
+            "outputs": self.results * self.config.rows * self.config.columns,
+            "cycles": self.cycles,
+            "goals": sum(group["goals"] for group in groups.values()),
+            "hit": sum(group["hit"] for group in groups.values()),
+            "complete_after_macs": None if self.complete_at is None else self.complete_at * self.config.macs_per_step,
+            "mismatch": None
+            if self.failure is None
+            else {"batch": self.failure.batch, "what": self.failure.mismatch.reason},
+            "coverage": groups,
+        }
+
+
+@dataclass(frozen=True)
+class _Batch:
+    steps: int
+    results: int
+    cycles: int
+    counts: Counts
+    mismatch: Mismatch | None = None
+
+
+def batch_steps(config: TensorCoreConfig) -> int:
+    """Steps of one batch, a run from reset on."""
+    steps = min(max(_MACS_PER_BATCH // config.macs_per_step, _STEPS_PER_BATCH[0]), _STEPS_PER_BATCH[-1])
+    return max(steps, 3 * deepest(config)) if config.exact else steps
+
+
+def stimulus_of(config: TensorCoreConfig, seed: int, batch: int, count: int) -> Stimulus:
+    """The stimulus of one batch: equal arguments give equal steps, on every machine."""
+    rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(batch,))))
+    return draw(config, count, rng, deep=batch == 0)
+
+
+def reproduce(
+    outcome: Outcome,
+    core: Engine,
+    path: Path,
+    progress: Callable[[int, int], None] = lambda done, most: None,
+) -> Stimulus:
+    """Shrink the stimulus of the batch that failed and write it to a file, see `sim.verify.reproducer.save`.
+
+    Parameters
+    ----------
+    outcome
+        Of a campaign that failed.
+    core
+        The core that it was about.
+    path
+        The file.
+    progress
+        Called with the runs done and the most there can be.
+    """
+    if outcome.failure is None:
+        raise ValueError("nothing has failed")
+    batch = outcome.failure.batch
+    whole = stimulus_of(core.config, outcome.seed, batch, outcome.sizes[batch])
+    small = shrink(core, whole, lambda runs: progress(runs, MOST_RUNS))
+    save(path, small, {"seed": outcome.seed, "batch": batch, "steps": outcome.sizes[batch]})
+    return small
+
+
+@lru_cache(maxsize=2)
+def _made(config: TensorCoreConfig, name: str) -> tuple[Engine, dict[str, Goals]]:
+    """Engine and goals, once in every process."""
+    return engine(config, name), goals(config)
+
+
+def _compared(
+    config: TensorCoreConfig, name: str, seed: int, batch: int, count_: int, core: Engine | None = None
+) -> _Batch:
+    """Run one batch; its process's own engine unless one is given."""
+    made, wanted = (core, goals(config)) if core is not None else _made(config, name)
+    stimulus = stimulus_of(config, seed, batch, count_)
+    steps = stimulus.steps
+    expected = trace(steps)
+    try:
+        run = made.run(steps, offer=stimulus.offer, take=stimulus.take)
+    except ToolError as error:
+        return _Batch(0, 0, 0, empty(wanted), Mismatch(len(steps), str(error)))
+    if mismatch := difference(steps, run.results, expected.results):
+        return _Batch(0, 0, 0, empty(wanted), mismatch)
+    offered, taken = (pattern.window(0, run.cycles) for pattern in (stimulus.offer, stimulus.take))
+    counts = count(wanted, steps, expected, run, offered, taken)
+    return _Batch(len(steps), len(run.results), run.cycles, counts)
+
+
+def verify(
+    core: Engine,
+    macs: int,
+    seed: int = 1,
+    workers: int = -1,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Outcome:
+    """Compare a simulated core with the golden model on random steps, every bit of every result.
+
+    Parameters
+    ----------
+    core
+        The simulated core.
+    macs
+        Multiply-accumulates to compare, rounded up to whole steps.
+    seed
+        Zero or positive; equal seeds give equal steps, whatever the engine and the number of workers.
+    workers
+        Processes at once, -1 for one a core; with one, ``core`` itself is run, otherwise an equal one in
+        each process.
+    progress
+        Called with the steps compared and those there are.
+
+    Returns
+    -------
+    Outcome
+        It ends with the first batch in which a result is wrong.
+
+    Raises
+    ------
+    ToolError
+        The golden model disagrees with the integers that coverage is counted with, or an event happened that
+        the goals exclude.
+    """
+    config = core.config
+    total, size = -(-macs // config.macs_per_step), batch_steps(config)
+    sizes = tuple(min(size, total - start) for start in range(0, total, size))
+    wanted = goals(config)
+    outcome = Outcome(config, core.name, seed, wanted, empty(wanted), sizes)
+    processes = min(effective_n_jobs(workers), len(sizes))
+    own = core if processes == 1 else None
+    tasks = (delayed(_compared)(config, core.name, seed, batch, steps, own) for batch, steps in enumerate(sizes))
+    progress(0, total)
+    done = Parallel(n_jobs=processes, return_as="generator")(tasks)
+    try:
+        for batch, part in enumerate(done):
+            if part.mismatch is not None:
+                outcome.failure = Failure(batch, part.mismatch)
+                break
+            outcome.steps += part.steps
+            outcome.results += part.results
+            outcome.cycles += part.cycles
+            for name, events in part.counts.items():
+                outcome.counts[name] += events
+            if outcome.complete_at is None and outcome.complete:
+                outcome.complete_at = outcome.steps
+            progress(outcome.steps, total)
+    finally:
+        done.close()
+    if impossible := outcome.impossible():
+        raise ToolError(f"coverage: {impossible[0]} has happened, which the goals exclude")
+    return outcome
