@@ -273,7 +273,7 @@ BAD = [
     (("verilog", "--clock", "0"), "--clock 0"),
     (("verilog", "--clock", "2", "--report", "measured.json"), "leave --clock out"),
     (("verilog", "--report", "absent.json"), "'absent.json': No such file"),
-    (("verilog", "--report", "wrong.json"), "'wrong.json': damaged"),
+    (("verilog", "--report", "wrong.json"), "'wrong.json': is on , not on nvfp4-small"),
     (("verilog", "--report", "measured.json"), "'measured.json': is on .*-blackwell, not on nvfp4-small"),
 ]
 
