@@ -28,6 +28,8 @@ from hwgen.cost.model import DRAM_PJ_PER_BYTE, SRAM_PJ_PER_BYTE, EnergyCosts
 from hwgen.cost.schedule import RESULT_BYTES
 from hwgen.errors import InputError, ToolError
 from hwgen.files import cache_directory, check_directory, write_all
+from hwgen.package import contents
+from hwgen.package.constraints import DEFAULT_CLOCK, Clock
 from hwgen.report import core_costs, cost, cost_plots, cost_tables, explore_tables, form, plots, power_tables, tables
 from hwgen.report.explore import PIPELINES, variants
 from hwgen.report.explore import RUNS as EXPLORE_RUNS
@@ -40,7 +42,6 @@ from hwgen.report.stimulus import Stimulus
 from hwgen.synth import libraries, library
 from hwgen.synth.cache import Cache
 from hwgen.synth.yosys import RECIPES, TIME_LIMIT, recipe
-from hwgen.verilog import write
 from sim import engines, golden, tensors
 from sim import verify as verification
 from sim.steps import gather, schedule
@@ -114,25 +115,56 @@ def configs(as_json: bool) -> None:
 @cli.command()
 @click.argument("configurations", metavar="[CONFIG]...", nargs=-1)
 @click.option("--out", type=click.Path(path_type=Path), default=_RTL, show_default=True, help="Directory.")
+@click.option(
+    "--clock", type=float, help=f"Clock period of the constraints in ns.  [default: {DEFAULT_CLOCK.period_ns:g}]"
+)
+@click.option(
+    "--report",
+    "report_file",
+    type=click.Path(path_type=Path),
+    help="Take the period from what 'hwgen compare' measured instead.",
+)
 @json_option
-def verilog(configurations: tuple[str, ...], out: Path, as_json: bool) -> None:
-    """Write Verilog and manifest of configurations (names or TOML files); of all named ones by default."""
+def verilog(
+    configurations: tuple[str, ...], out: Path, clock: float | None, report_file: Path | None, as_json: bool
+) -> None:
+    """Write Verilog of configurations (names or TOML files; all named ones by default), for a flow of your own.
+
+    With it go manifest, testbench and vectors, file lists, constraints, and files for FuseSoC and
+    OpenROAD-flow-scripts; see docs/downstream.md.
+    """
     chosen = [resolve(name) for name in configurations or NAMED]
     check_directory(out)
     names = [config.name for config in chosen]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise InputError(f"configuration {twice[0]!r} is given twice, and both would be written to the same file")
+    clocks = [_constrained(config, clock, report_file) for config in chosen]
     written = []
     with _progress(as_json) as update:
-        for number, config in enumerate(chosen):
+        for number, (config, period) in enumerate(zip(chosen, clocks, strict=True)):
             update("Verilog", number, len(chosen))
-            paths = write(config, out)
+            paths = contents.write(config, out, period)
             written.append({"configuration": config.name, "files": [str(path) for path in paths]})
     if as_json:
         click.echo(json.dumps(written, indent=2))
     else:
         for entry in written:
             click.echo("  ".join(entry["files"]))
+
+
+def _constrained(config: TensorCoreConfig, clock: float | None, report_file: Path | None) -> Clock:
+    """The clock of a core's constraints."""
+    if clock is not None and report_file is not None:
+        raise InputError("--report gives the clock period: leave --clock out")
+    if clock is not None:
+        return Clock(_clock(clock), "as given to 'hwgen verilog --clock'")
+    if report_file is None:
+        return DEFAULT_CLOCK
+    measured = core_costs.read(report_file, [config])
+    longest = measured.cores[config.name].critical_path_ns
+    # A file's name may hold anything.
+    source = f"that of report {report_file.name!a}, where 'hwgen compare' measured a critical path of"
+    return Clock(measured.clock_ns, f"{source} {longest:.4g} ns with {measured.library}, wires without delay")
 
 
 def _from_file(file: Path | None, name: str | None, rows: int | None, letter: str) -> tensors.Tensor | None:

@@ -29,7 +29,7 @@ from hwgen.formats import BLOCK_SIZE, ElementFormat
 from hwgen.rtl.hierarchy import Block, ModuleSet
 from hwgen.rtl.tensor_core import TensorCore, result_layout, step_layout
 
-__all__ = ["SCHEMA", "convert", "core", "design", "manifest", "verilog", "write"]
+__all__ = ["SCHEMA", "convert", "core", "design", "manifest", "texts", "verilog", "write"]
 
 SCHEMA = {"name": "hwgen-tensor-core", "version": 2}
 """Name and version of the manifest's structure; the version grows when a reader could misread it."""
@@ -422,6 +422,26 @@ def manifest(config: TensorCoreConfig, modules: ModuleSet | None = None) -> dict
     }
 
 
+def texts(config: TensorCoreConfig) -> dict[str, str]:
+    """Verilog and manifest by file name, ``NAME.v`` and ``NAME.json``.
+
+    Parameters
+    ----------
+    config
+        Tensor core configuration.
+
+    Raises
+    ------
+    InputError
+        The name of the top module is a reserved word of Verilog.
+    """
+    modules = core(config)
+    return {
+        f"{config.name}.v": verilog(modules, _title(config)),
+        f"{config.name}.json": json.dumps(manifest(config, modules), indent=2) + "\n",
+    }
+
+
 def write(config: TensorCoreConfig, directory: Path) -> tuple[Path, Path]:
     """Write ``NAME.v`` and its manifest ``NAME.json``.
 
@@ -442,12 +462,7 @@ def write(config: TensorCoreConfig, directory: Path) -> tuple[Path, Path]:
     InputError
         A file cannot be written; each file is whole or not there.
     """
-    modules = core(config)
-    verilog_path = Path(directory) / f"{config.name}.v"
-    manifest_path = verilog_path.with_suffix(".json")
-    texts = {
-        verilog_path: verilog(modules, _title(config)),
-        manifest_path: json.dumps(manifest(config, modules), indent=2) + "\n",
-    }
-    write_all({path: text.encode() for path, text in texts.items()})
+    files = {Path(directory) / name: text.encode() for name, text in texts(config).items()}
+    write_all(files)
+    verilog_path, manifest_path = files
     return verilog_path, manifest_path

@@ -153,8 +153,26 @@ def test_verilog_into_an_odd_directory(run, tmp_path: Path) -> None:
     odd = tmp_path / 'it\'s; a "dir"'
     status, out, _ = run("verilog", _tiny(tmp_path), "--out", odd, "--json")
     assert status == 0
-    assert json.loads(out)[0]["configuration"] == "tiny"
-    assert sorted(os.listdir(odd)) == ["tiny.json", "tiny.v"]
+    (written,) = json.loads(out)
+    assert written["configuration"] == "tiny"
+    assert sorted(os.listdir(odd)) == ["tiny", "tiny.core", "tiny.json", "tiny.v"]
+    assert sorted(written["files"]) == sorted(str(path) for path in odd.rglob("*") if path.is_file())
+
+
+def test_clock_of_the_constraints(run, tmp_path: Path) -> None:
+    measured = tmp_path / 'ö\n;"$x" [y].json'
+    shutil.copy(REPORTS / "overhead.json", measured)
+    clock = json.loads(measured.read_text())["conditions"]["clock_ns"]
+    given = {
+        (): (50.0, "a default, not a measured figure"),
+        ("--clock", 2.125): (2.125, "as given"),
+        ("--report", measured): (clock, ascii(measured.name)),
+    }
+    for options, (period, source) in given.items():
+        assert run("verilog", "mixfp4-small", "--out", tmp_path, *options)[0] == 0
+        text = (tmp_path / "mixfp4-small" / "constraint.sdc").read_text("ascii")
+        assert f"\nset clk_period {period}\n" in text
+        assert source in text
 
 
 def test_cost_of_a_model(run, tmp_path: Path) -> None:
@@ -292,6 +310,12 @@ BAD = [
     (("report", "absent.json"), "'absent.json': No such file"),
     (("report", "bad.toml"), "'bad.toml': not JSON"),
     (("verilog", "--out", "good.npy"), "cannot write to 'good.npy'"),
+    (("verilog", "--clock", "nan"), "--clock nan"),
+    (("verilog", "--clock", "0"), "--clock 0"),
+    (("verilog", "--clock", "2", "--report", "measured.json"), "leave --clock out"),
+    (("verilog", "--report", "absent.json"), "'absent.json': No such file"),
+    (("verilog", "--report", "wrong.json"), "'wrong.json': is on , not on nvfp4-small"),
+    (("verilog", "--report", "measured.json"), "'measured.json': is on .*-blackwell, not on nvfp4-small"),
 ]
 
 

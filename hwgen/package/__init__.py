@@ -1,0 +1,1 @@
+"""What a downstream flow wants beside the Verilog: testbench, file lists, lint waivers, constraints, flow files."""

@@ -1,0 +1,95 @@
+"""All files of a core's package.
+
+::
+
+    NAME.v NAME.json       Verilog and manifest
+    NAME.core              FuseSoC
+    NAME/rtl.f sim.f       file lists
+    NAME/IDENTIFIER_tb.sv  testbench, steps.hex and results.hex its vectors
+    NAME/Makefile          runs it; lint.vlt keeps Verilator silent
+    NAME/constraint.sdc    timing
+    NAME/config.mk         OpenROAD-flow-scripts
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from hwgen import verilog
+from hwgen.config import TensorCoreConfig
+from hwgen.files import write_all
+from hwgen.package.constraints import DEFAULT_CLOCK, Clock, constraints
+from hwgen.package.fusesoc import core_file
+from hwgen.package.layout import Layout
+from hwgen.package.lint import waivers
+from hwgen.package.openroad import design_config
+from hwgen.package.simulators import makefile, rtl_list, sim_list
+from hwgen.package.testbench import testbench
+from hwgen.package.vectors import vectors
+
+__all__ = ["texts", "write"]
+
+
+def texts(config: TensorCoreConfig, clock: Clock = DEFAULT_CLOCK) -> dict[str, str]:
+    """Texts by file name, relative to the directory of the package; the same ones every time.
+
+    Parameters
+    ----------
+    config
+        Tensor core configuration.
+    clock
+        What its constraints say.
+
+    Raises
+    ------
+    InputError
+        The configuration has a name that cannot be one of a module.
+    """
+    layout = Layout(config)
+    core = verilog.texts(config)
+    manifest = json.loads(core[f"{config.name}.json"])
+    tested = vectors(config)
+    folder = {
+        "Makefile": makefile(layout),
+        "config.mk": design_config(layout),
+        "constraint.sdc": constraints(manifest, clock),
+        "lint.vlt": waivers(config),
+        "results.hex": tested.results,
+        "rtl.f": rtl_list(layout),
+        "sim.f": sim_list(layout),
+        "steps.hex": tested.steps,
+        layout.testbench: testbench(manifest, tested),
+    }
+    return {
+        **core,
+        layout.core_file: core_file(layout),
+        **{layout.inside(name): text for name, text in folder.items()},
+    }
+
+
+def write(config: TensorCoreConfig, directory: Path, clock: Clock = DEFAULT_CLOCK) -> list[Path]:
+    """Write the package of a core.
+
+    Parameters
+    ----------
+    config
+        Tensor core configuration.
+    directory
+        Created if it does not exist.
+    clock
+        What its constraints say.
+
+    Returns
+    -------
+    list of Path
+        The files.
+
+    Raises
+    ------
+    InputError
+        A file cannot be written; each file is whole or not there.
+    """
+    files = {Path(directory) / name: text.encode() for name, text in texts(config, clock).items()}
+    write_all(files)
+    return list(files)

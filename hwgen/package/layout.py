@@ -1,0 +1,49 @@
+"""Where the files of a package lie, relative to the directory that it is written to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hwgen.config import TensorCoreConfig
+
+__all__ = ["Layout"]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Names of the files of one core.
+
+    Verilog, manifest and FuseSoC's core file lie side by side, for FuseSoC wants all files below its own; the rest has
+    a folder for each core.
+
+    Parameters
+    ----------
+    config
+        Tensor core configuration.
+    """
+
+    config: TensorCoreConfig
+
+    @property
+    def verilog(self) -> str:
+        """The core, beside its manifest."""
+        return f"{self.config.name}.v"
+
+    @property
+    def core_file(self) -> str:
+        """FuseSoC's description."""
+        return f"{self.config.name}.core"
+
+    @property
+    def testbench_top(self) -> str:
+        """Module of the testbench, and the stem of its file."""
+        return f"{self.config.identifier}_tb"
+
+    @property
+    def testbench(self) -> str:
+        """The testbench's file, within the folder."""
+        return f"{self.testbench_top}.sv"
+
+    def inside(self, name: str) -> str:
+        """A file of the folder, seen from outside."""
+        return f"{self.config.name}/{name}"

@@ -1,0 +1,68 @@
+"""Waivers for Verilator's lint of a core, each with its reason."""
+
+from __future__ import annotations
+
+from hwgen.config import TensorCoreConfig
+
+__all__ = ["waivers"]
+
+# WIDTH stands for WIDTHEXPAND and WIDTHTRUNC too, which took its place in Verilator 5.008.
+_RULES: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
+    (
+        "One file holds all modules of a core, and its name is that of the configuration.",
+        (("DECLFILENAME", ""),),
+    ),
+    (
+        "An operand of an adder or subtractor is narrower than the result: Verilog extends it with zeros (or\n"
+        "with the sign, where $signed says so), which is what is meant. Assignments and ports are not waived.",
+        tuple(("WIDTH", f"Operator {operator} expects * bits on the ?HS, but *") for operator in ("ADD", "SUB")),
+    ),
+    (
+        "Wires without a name of their own: the carry out of an adder or the top bits of a shift, where they\n"
+        "cannot be set; the source drops them.",
+        (
+            ("UNUSEDSIGNAL", "Signal is not used: '_*_'*"),
+            ("UNUSEDSIGNAL", "Bits of signal are not used: '_*_'[*"),
+        ),
+    ),
+    (
+        "Bit 0 of a carry word is a bit that has another name as well, and is read under that name.",
+        (("UNUSEDSIGNAL", "Bits of signal are not used: '*_carry*'[0]*"),),
+    ),
+    (
+        "All but the top bit of a block sum are read under the name of the output.",
+        (("UNUSEDSIGNAL", "Bits of signal are not used: 'total'[*"),),
+    ),
+    (
+        "The exponents of the terms need exponent and zero flag of the decoded scales, not the significand.",
+        tuple(("UNUSEDSIGNAL", f"Bits of signal are not used: '{side}'[*") for side in "ab"),
+    ),
+    (
+        "Loops are looked for among whole words: where one part of a word is computed from another part of it,\n"
+        "as in {carry, sum[2:0]} = ...; sum[3] = ~carry, there seems to be one. No bit depends on itself.",
+        (("UNOPTFLAT", "Signal unoptimizable: Circular combinational logic: *"),),
+    ),
+)
+_IGNORED_TAGS = (
+    "An operand without tags ignores bit 7 of its block scales.",
+    (("UNUSEDSIGNAL", "Bits of signal are not used: 'step__payload'[*"),),
+)
+
+
+def waivers(config: TensorCoreConfig) -> str:
+    """Configuration file for Verilator with which the core, or its testbench, is silent under ``-Wall``.
+
+    Parameters
+    ----------
+    config
+        Tensor core configuration.
+    """
+    rules = _RULES if config.tagged("a") and config.tagged("b") else (*_RULES, _IGNORED_TAGS)
+    parts = [f"// Waivers for {config.name}.v and its testbench, as Verilator reads them.\n\n`verilator_config\n"]
+    for reason, waived in rules:
+        lines = [f"// {line}" for line in reason.split("\n")]
+        for rule, message in waived:
+            match = f' -match "{message}"' if message else ""
+            lines.append(f'lint_off -rule {rule} -file "*{config.name}.v"{match}')
+        parts.append("\n".join(lines) + "\n")
+    return "\n".join(parts)

@@ -1,0 +1,2 @@
+../mixfp4-blackwell.v
+mixfp4_blackwell_tb.sv

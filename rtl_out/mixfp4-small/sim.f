@@ -1,0 +1,2 @@
+../mixfp4-small.v
+mixfp4_small_tb.sv

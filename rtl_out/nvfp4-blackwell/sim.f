@@ -1,0 +1,2 @@
+../nvfp4-blackwell.v
+nvfp4_blackwell_tb.sv

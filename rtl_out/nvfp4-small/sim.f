@@ -1,0 +1,2 @@
+../nvfp4-small.v
+nvfp4_small_tb.sv
