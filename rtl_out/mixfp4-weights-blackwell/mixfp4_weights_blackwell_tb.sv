@@ -12,7 +12,7 @@
 module mixfp4_weights_blackwell_tb;
   localparam integer STEPS = 26;
   localparam integer RESULTS = 14;
-  localparam integer LATENCY = 3;  // cycles from a step to its result
+  localparam integer LATENCY = 4;  // cycles from a step to its result
   localparam integer TURNS = 1;  // tiles that take turns
   localparam integer LAST = 6657;  // bit of a step that asks for a result
   localparam integer ROWS = 8;
