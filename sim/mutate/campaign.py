@@ -6,6 +6,7 @@ situation  steps                                               compared with
 steady     corners of the arithmetic, one in every cycle       golden model, `hwgen.cost.stream`
 gaps       chains, with gaps and stalls                        the same
 reset      chains, cut off by a reset and begun anew           the same
+corners    those of the directed tests, if they are there      the same
 =========  ==================================================  ==============================
 """
 
@@ -37,7 +38,7 @@ class Situation:
     Parameters
     ----------
     name
-        ``steady``, ``gaps`` or ``reset``.
+        ``steady``, ``gaps``, ``reset`` or ``corners``.
     steps
         Steps, in order.
     offer, take
@@ -59,7 +60,9 @@ class Situation:
     cycles: int
 
 
-def _situation(name: str, steps: Steps, shares: tuple[float, float], before: int, rng: np.random.Generator) -> Situation:
+def _situation(
+    name: str, steps: Steps, shares: tuple[float, float], before: int, rng: np.random.Generator
+) -> Situation:
     # Most runs are shorter than a turn of the loop, some let it run dry.
     offer, take = (np.repeat(rng.random(500) < share, rng.choice([1, 1, 2, 3, 10], 500)) for share in shares)
     cycles = stream(steps.config, steps.last, offer=offer, take=take).cycles
@@ -74,7 +77,9 @@ def _chains(config: TensorCoreConfig, count: int, first: float, last: float, rng
     return replace(steps, first=starts | steps.first if config.exact else starts, last=ends)
 
 
-def situations(config: TensorCoreConfig, steps: int = STEPS, seed: int = 0) -> list[Situation]:
+def situations(
+    config: TensorCoreConfig, steps: int = STEPS, seed: int = 0, corners: Steps | None = None
+) -> list[Situation]:
     """Situations for a core, the short ones first.
 
     Parameters
@@ -85,6 +90,8 @@ def situations(config: TensorCoreConfig, steps: int = STEPS, seed: int = 0) -> l
         Random steps of the longest.
     seed
         Zero or positive. Equal arguments give equal situations.
+    corners
+        Steps of the directed tests.
     """
     rng = np.random.default_rng(seed)
     found = [_situation("steady", random_steps(config, steps // 50, rng), (1, 1), 0, rng)]
@@ -92,6 +99,8 @@ def situations(config: TensorCoreConfig, steps: int = STEPS, seed: int = 0) -> l
         found.append(_situation("gaps", _chains(config, steps // 20, first, last, rng), shares, 0, rng))
     for before in (1, 2, 3, 5, 8, 13, 21):
         found.append(_situation("reset", _chains(config, 40, 0.5, 0.6, rng), (0.8, 0.5), before, rng))
+    if corners is not None:
+        found.append(_situation("corners", corners, (1, 1), 0, rng))
     found.append(_situation("steady", random_steps(config, steps, rng), (1, 1), 0, rng))
     return found
 

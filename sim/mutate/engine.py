@@ -99,9 +99,7 @@ class MutantEngine(CompiledEngine):
         finally:
             self._library.hwgen_destroy(core)
 
-    def _interrupted(
-        self, core: int, steps: Steps, offer: Callable[[int], bool], take: Callable[[int], bool]
-    ) -> None:
+    def _interrupted(self, core: int, steps: Steps, offer: Callable[[int], bool], take: Callable[[int], bool]) -> None:
         """Some cycles of a run that ends in their midst, whatever it answers."""
         count = self.before
         part = steps[:count]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import contextlib
 import re
 import subprocess
 import sys
@@ -12,14 +12,17 @@ from pathlib import Path
 
 from hwgen.config import TensorCoreConfig
 from hwgen.errors import ToolError
-from sim.mutate.design import SELECT, SELECT_WIDTH
-from sim.mutate.relation import matters_with
-from sim.mutate.rtlil import cells, ports
+from hwgen.rtl.lane_array import LaneArray
+from hwgen.verilog import design
+from sim.mutate.design import SELECT, SELECT_WIDTH, planted
+from sim.mutate.operators import Mutant
+from sim.mutate.relation import in_range, matters_with
+from sim.mutate.rtlil import cells, lowered, ports
 
-__all__ = ["TIME_LIMIT", "proofs"]
+__all__ = ["TIME_LIMIT", "equivalent", "proven"]
 
-TIME_LIMIT = 60
-"""Seconds of the solver for one mutant."""
+TIME_LIMIT = 20
+"""Seconds of the solver for one proof."""
 
 _FLATTEN = """
 import sys
@@ -36,22 +39,26 @@ ys.run_pass("write_rtlil flat.il", design)
 """
 
 _PROVE = """
-import json, sys
+import sys
 from pyosys import libyosys as ys
-numbers, limit = json.loads(sys.argv[1]), sys.argv[2]
+limit, cases = sys.argv[1:]
 design = ys.Design()
 ys.run_pass("read_rtlil scope.il", design)
 ys.run_pass("design -save scope", design)
-for number in numbers:
+for case in range(int(cases)):
     ys.run_pass("design -load scope", design)
-    ys.run_pass(f"read_verilog miter{number}.v", design)
+    ys.run_pass(f"read_verilog -DCASE={case} miter.v", design)
     ys.run_pass("hierarchy -check -top miter", design)
     ys.run_pass("flatten", design)
-    ys.run_pass("opt -full", design)
-    ys.run_pass(f"tee -q -o log{number} sat -timeout {limit} -prove differ 0 miter", design)
+    for command in ("opt_clean", "opt_expr", "opt_muxtree", "opt_expr", "opt_merge", "opt_clean"):
+        ys.run_pass(command, design)
+    ys.run_pass(f"tee -q -o result sat -timeout {limit} -prove differ 0 miter", design)
+    with open("result") as log:
+        if "SUCCESS" not in log.read():
+            break
+else:
+    open("proven", "w").close()
 """
-
-_PROVEN = "SAT proof finished - no model found: SUCCESS!"
 
 
 def _without_registers(flat: str) -> tuple[str, list[str]]:
@@ -74,66 +81,70 @@ def _without_registers(flat: str) -> tuple[str, list[str]]:
     return flat, names
 
 
-def _miter(scope: str, registers: Sequence[str], config: TensorCoreConfig, number: int) -> str:
-    """Verilog that compares a scope with mutant ``number`` and without.
+def _miter(scope: str, registers: Sequence[str], config: TensorCoreConfig, module: str) -> tuple[str, int]:
+    """Verilog that compares a scope with its mutant and without, and the number of its cases.
 
-    Registers that do not matter may differ, before the clock edge and after it.
+    Registers that do not matter may differ, before the clock edge and after it. The cases are the values of the
+    registers that say which of them matter: where one does, both sides have one and the same signal, which leaves
+    little to prove.
     """
-    header, body, differences, assumed = [], [], [], []
-    connections: dict[str, list[str]] = {
-        "faultless": [f".{SELECT}({SELECT_WIDTH}'d0)"],
-        "faulty": [f".{SELECT}({SELECT_WIDTH}'d{number})"],
-    }
-
-    def conditions(index: int, prefix: str) -> str:
-        others = matters_with(config, registers[index], registers)
-        return " & ".join([f"faultless_{prefix}{registers.index(other)}" for other in others]) or "1'b1"
-
+    needed = [matters_with(config, register, registers) for register in registers]
+    deciding = sorted({registers.index(other) for others in needed for other in others})
+    header, body, differences = [], [], []
+    wires = {side: [f".{SELECT}({SELECT_WIDTH}'d{number})"] for number, side in enumerate(("faultless", "faulty"))}
     for port in ports(scope):
         name, span = port.name[1:], f"[{port.width - 1}:0]"
         if name == SELECT:
             continue
+        for side, connections in wires.items():
+            connections.append(f".{name}({side}_{name})")
         role = re.fullmatch(r"(state|next)(\d+)", name)
-        if port.is_input and (role is None or conditions(int(role[2]), "state") == "1'b1"):
-            header.append(f"input {span} {name}")
-            body += [f"wire {span} {side}_{name} = {name};" for side in connections]
-        elif port.is_input:
-            header += [f"input {span} {side}_{name}" for side in connections]
+        index = int(role[2]) if role else None
+        others = needed[index] if index is not None else []
+        if port.is_input:
+            value = f"CASE[{deciding.index(index)}]" if index in deciding else name
+            matters = " & ".join(f"CASE[{deciding.index(registers.index(other))}]" for other in others) or "1"
+            if value == name:
+                header.append(f"input {span} {name}")
+            body.append(f"wire {span} faultless_{name} = {value};")
+            if matters == "1":
+                body.append(f"wire {span} faulty_{name} = {value};")
+            else:
+                header.append(f"input {span} other_{name}")
+                body.append(f"wire {span} faulty_{name}; assign faulty_{name} = {matters} ? {value} : other_{name};")
         else:
-            body += [f"wire {span} {side}_{name};" for side in connections]
-        for side, wires in connections.items():
-            wires.append(f".{name}({side}_{name})")
-        different = f"faultless_{name} != faulty_{name}"
-        if role is not None:
-            relevant = conditions(int(role[2]), role[1])
-            (assumed if port.is_input else differences).append(f"{relevant} & ({different})")
-        elif not port.is_input:
-            valid = "faultless_result__valid & " if name == "result__payload" and config.exact else ""
-            differences.append(f"{valid}({different})")
+            body += [f"wire {span} {side}_{name};" for side in wires]
+            conditions = [f"faultless_next{registers.index(other)}" for other in others]
+            if name == "result__payload" and config.exact:
+                conditions.append("faultless_result__valid")
+            differences.append(" & ".join([*conditions, f"(faultless_{name} != faulty_{name})"]))
     lines = [
         f"module miter({', '.join([*header, 'output differ'])});",
+        f"localparam [{max(len(deciding), 1) - 1}:0] CASE = `CASE;",
         *body,
-        *(f"scope {side}({', '.join(wires)});" for side, wires in connections.items()),
-        f"wire apart = {' | '.join(f'({term})' for term in assumed) or 0};",
-        f"assign differ = ~apart & ({' | '.join(f'({term})' for term in differences)});",
+        *(f"scope {side}({', '.join(connections)});" for side, connections in wires.items()),
+        f"wire ranges = {' & '.join(f'({term})' for term in in_range(config, module)) or 1};",
+        f"assign differ = ranges & ({' | '.join(f'({term})' for term in differences)});",
         "endmodule",
         "",
     ]
-    return "\n".join(lines)
+    return "\n".join(lines), 1 << len(deciding)
 
 
 def _run(directory: Path, script: str, *arguments: str) -> None:
     command = [sys.executable, "-c", script, *arguments]
-    result = subprocess.run(command, cwd=directory, capture_output=True, text=True, errors="replace", check=False)
+    result = subprocess.run(
+        command, cwd=directory, capture_output=True, text=True, errors="replace", check=False, timeout=3 * TIME_LIMIT
+    )
     if result.returncode:
         words = (result.stdout + result.stderr).strip().splitlines() or ["no output"]
         raise ToolError(f"proof of equivalence failed: {words[-1].strip()}")
 
 
-def proofs(
-    config: TensorCoreConfig, texts: Mapping[str, str], scope: str, numbers: Sequence[int], limit: int = TIME_LIMIT
-) -> set[int]:
-    """Which mutants cannot be told from the core at the borders of a module, all below it included.
+def proven(
+    config: TensorCoreConfig, texts: Mapping[str, str], mutant: Mutant, scope: str, limit: int = TIME_LIMIT
+) -> bool:
+    """Whether a mutant cannot be told from the core at the borders of a module, all below it included.
 
     Proven is one clock cycle from any two states that agree in all registers that matter, see
     `sim.mutate.relation`: the outputs are the same, and the next states agree again.
@@ -143,13 +154,13 @@ def proofs(
     config
         The core.
     texts
-        Its modules with the mutants, see `sim.mutate.design.planted`.
+        Its modules, see `sim.mutate.rtlil.lowered`.
+    mutant
+        The mutant.
     scope
         Name of the module.
-    numbers
-        The mutants.
     limit
-        Seconds of the solver for one mutant; what it has not proven by then is not proven.
+        Seconds of the solver; what it has not proven by then is not proven.
 
     Raises
     ------
@@ -158,11 +169,30 @@ def proofs(
     """
     with tempfile.TemporaryDirectory(prefix="hwgen-") as place:
         directory = Path(place)
-        (directory / "planted.il").write_text("\n".join(texts.values()), encoding="utf-8")
+        (directory / "planted.il").write_text("\n".join(planted(texts, [mutant]).values()), encoding="utf-8")
         _run(directory, _FLATTEN, scope)
         text, registers = _without_registers((directory / "flat.il").read_text(encoding="utf-8"))
         (directory / "scope.il").write_text(text, encoding="utf-8")
-        for number in numbers:
-            (directory / f"miter{number}.v").write_text(_miter(text, registers, config, number), encoding="utf-8")
-        _run(directory, _PROVE, json.dumps(list(numbers)), str(limit))
-        return {number for number in numbers if _PROVEN in (directory / f"log{number}").read_text(encoding="utf-8")}
+        miter, cases = _miter(text, registers, config, scope)
+        (directory / "miter.v").write_text(miter, encoding="utf-8")
+        # A solver that does not heed its limit is ended.
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            _run(directory, _PROVE, str(limit), str(cases))
+        return (directory / "proven").exists()
+
+
+def equivalent(
+    config: TensorCoreConfig, texts: Mapping[str, str], mutant: Mutant, limit: int = TIME_LIMIT
+) -> str | None:
+    """The smallest module at whose borders a mutant is proven equivalent; None if there is none.
+
+    Above its own module that is the lane array for decoders and dot products, and the core, with a single element.
+    """
+    if proven(config, texts, mutant, mutant.module, limit):
+        return mutant.module
+    lane_array = lowered(design(LaneArray, config, "lane_array"), "lane_array")
+    if mutant.module in lane_array and proven(config, lane_array, mutant, "lane_array", limit):
+        return "lane_array"
+    if mutant.module != "core" and proven(config, texts, mutant, "core", limit):
+        return "core"
+    return None

@@ -73,8 +73,8 @@ class Mutant:
     detail
         What exactly, in few words.
     signals
-        The faulty signal in RTLIL by port: of an output, or of an instance's input. `OWN` in it is the faultless one, or
-        what ``copy`` gives if there is one.
+        The faulty signal in RTLIL by port: of an output, or of an instance's input. `OWN` in it is the faultless one,
+        or what ``copy`` gives if there is one.
     copy
         Another cell beside the cell, less its name and output; empty if there is none.
     """
@@ -133,7 +133,9 @@ def _unlike(cell: Cell, rng: np.random.Generator, role: str) -> Iterator[tuple[s
         yield "operand", f"{port} ignored", OWN, _copy(cell, **{port: f"{bits}'{value}"})
     if cell.kind in _ORDERED:
         a, b = cell.connections["A"], cell.connections["B"]
-        other = {f"{x}_{field}": cell.parameters[f"{y}_{field}"] for x, y in ("AB", "BA") for field in ("WIDTH", "SIGNED")}
+        other = {
+            f"{x}_{field}": cell.parameters[f"{y}_{field}"] for x, y in ("AB", "BA") for field in ("WIDTH", "SIGNED")
+        }
         yield "order", "A and B exchanged", OWN, _copy(cell, parameters=other, A=b, B=a)
     for port in "AB" if cell.kind not in _UNARY else "A":
         signal, bits = cell.connections[port], cell.width(port)
@@ -180,17 +182,24 @@ def _misconnected(
 ) -> Iterator[tuple[str, str, Mapping[str, str]]]:
     """Faults in the connections of an instance: operator, detail, faulty inputs."""
     wired = [
-        (port.name[1:], port.width, cell.connections[port.name[1:]]) for port in inputs if port.name[1:] in cell.connections
+        (port.name[1:], port.width, cell.connections[port.name[1:]])
+        for port in inputs
+        if port.name[1:] in cell.connections
     ]
     for index, (name, width, signal) in enumerate(wired):
         for other, same, there in wired[index + 1 :]:
-            if width == same and signal != there:
+            # Multiplication commutes: where A and B are decoded alike, exchanging them is no fault.
+            if width == same and signal != there and {name, other} != {"a", "b"}:
                 yield "ports", f"{name} and {other} exchanged", {name: there, other: signal}
         if width == 1:
             yield from (("input", f"{name} stuck at {value}", {name: f"1'{value}"}) for value in "01")
             continue
         first, second = sorted(int(bit) for bit in rng.choice(width, 2, replace=False))
-        yield "lanes", f"bits {first} and {second} of {name} exchanged", {name: _exchanged(signal, width, first, second)}
+        yield (
+            "lanes",
+            f"bits {first} and {second} of {name} exchanged",
+            {name: _exchanged(signal, width, first, second)},
+        )
         bit = int(rng.integers(width))
         yield "input", f"bit {bit} of {name} stuck at 0", {name: _with_bit(signal, width, bit, "1'0")}
 
