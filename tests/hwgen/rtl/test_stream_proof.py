@@ -13,7 +13,7 @@ import pytest
 from amaranth.back import rtlil
 from amaranth.hdl import Array, Cat, Elaboratable, Module, Mux, ResetInserter, Signal
 
-from hwgen.config import LOOP_REGISTERS, PIPELINE_REGISTERS, TensorCoreConfig
+from hwgen.config import LOOP_REGISTERS, TensorCoreConfig
 from hwgen.rtl import element, exact, tensor_core
 from hwgen.rtl.accumulate import Accumulate
 from hwgen.rtl.dot import DotProduct
@@ -21,9 +21,6 @@ from hwgen.rtl.fixed_point import StepSum
 from hwgen.rtl.operand import OperandDecoder
 from hwgen.rtl.round_sum import RoundSum
 from hwgen.rtl.scale import ScaleProduct, TermExponents, TermPlaces
-
-DEPTH = 30
-"""Clock cycles from reset that are searched, three times the latency of the longest pipeline and its interleaving."""
 
 
 def step_value(before, lanes_tag, scales_tag):
@@ -233,15 +230,26 @@ def tiny(pipeline, numerics="blackwell"):
     return TensorCoreConfig("tiny", "nvfp4", 1, 1, 1, pipeline=pipeline, numerics=numerics)
 
 
-CORES = [
-    *map(tiny, [(), ("operands", "terms"), ("operands", "decoded", "sums"), ("total",), ("sums", "aligned", "normal")]),
-    tiny(PIPELINE_REGISTERS),
-    *(tiny(pipeline, "exact") for pipeline in ((), ("operands", "terms"), PIPELINE_REGISTERS)),
-]
+# What is proven in seconds; ("operands", "terms") takes ABC half a minute.
+CORES = [tiny(()), tiny(("total",)), tiny((), "exact")]
 
 
 @pytest.mark.parametrize("config", CORES, ids=lambda config: "-".join((config.numerics, *config.pipeline)))
 @pytest.mark.usefixtures("tags")
 def test_stream_protocol(config, tmp_path):
-    found = verdict(Observed(config), tmp_path, f"bmc3 -F {DEPTH}")
-    assert f"No output asserted in {DEPTH} frames" in found, found
+    """For any number of cycles, by property-directed reachability."""
+    assert "Property proved." in verdict(Observed(config), tmp_path, "pdr")
+
+
+class Planted(tensor_core.TensorCore):
+    """A core whose loop does not do what its control demands."""
+
+    def _ring(self, m, advance, accept, valid, last):
+        _, rotate, leaving = super()._ring(m, advance, accept, valid, last)
+        return valid, rotate, leaving  # a step enters out of turn
+
+
+@pytest.mark.usefixtures("tags")
+def test_planted_fault_is_found(tmp_path):
+    found = verdict(Observed(tiny(("total",)), Planted), tmp_path, "bmc3 -F 12")
+    assert "was asserted in frame" in found, found
