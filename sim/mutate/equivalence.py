@@ -63,7 +63,7 @@ else:
 
 def _without_registers(flat: str) -> tuple[str, list[str]]:
     """A flat module whose registers are ports, ``state0`` and ``next0`` and so on; and the names of the registers."""
-    names = []
+    names: list[str] = []
     count = len(ports(flat))
     for cell in cells(flat):
         if cell.kind != "$dff":

@@ -130,7 +130,7 @@ def _unlike(cell: Cell, rng: np.random.Generator, role: str) -> Iterator[tuple[s
         neutral = _NEUTRAL[cell.kind]
         bits = cell.width(port)
         value = neutral.rjust(bits, "0") if cell.kind == "$mul" else neutral * bits
-        yield "operand", f"{port} ignored", OWN, _copy(cell, **{port: f"{bits}'{value}"})
+        yield "operand", f"{port} ignored", OWN, _copy(cell, None, None, **{port: f"{bits}'{value}"})
     if cell.kind in _ORDERED:
         a, b = cell.connections["A"], cell.connections["B"]
         other = {
@@ -142,15 +142,15 @@ def _unlike(cell: Cell, rng: np.random.Generator, role: str) -> Iterator[tuple[s
         if constants := list(_CONSTANT.finditer(signal)):
             chosen = constants[rng.integers(len(constants))]
             changed = signal[: chosen.start()] + _off_by_one(chosen) + signal[chosen.end() :]
-            yield "constant", f"{chosen[0]} of {port} off by one", OWN, _copy(cell, **{port: changed})
+            yield "constant", f"{chosen[0]} of {port} off by one", OWN, _copy(cell, None, None, **{port: changed})
         elif bits > 1:
             cut = _with_bit(signal, bits, bits - 1, "1'0")
-            yield "width", f"{port} cut to {bits - 1} bits", OWN, _copy(cell, **{port: cut})
+            yield "width", f"{port} cut to {bits - 1} bits", OWN, _copy(cell, None, None, **{port: cut})
             if not cell.kind.startswith("$reduce"):
                 first, second = sorted(int(bit) for bit in rng.choice(bits, 2, replace=False))
                 swapped = _exchanged(signal, bits, first, second)
                 detail = f"bits {first} and {second} of {port} exchanged"
-                yield "lanes", detail, OWN, _copy(cell, **{port: swapped})
+                yield "lanes", detail, OWN, _copy(cell, None, None, **{port: swapped})
     if cell.kind in _ARITHMETIC and width > 1:
         yield "carry", f"bit {width - 1} dropped", _with_bit(OWN, width, width - 1, "1'0"), ""
         if "B" in cell.connections and max(cell.width("A"), cell.width("B")) < width:
@@ -240,10 +240,13 @@ def mutants(texts: Mapping[str, str], clean: Mapping[str, str], seed: int) -> li
         for cell in cells(text):
             if cell.name not in roles:
                 continue
-            where = (module, cell.name)
+            where: tuple[str, str] = (module, cell.name)
             if cell.kind[1:] in texts:
                 inputs = [port for port in interfaces[cell.kind[1:]] if port.name not in ("\\clk", "\\rst")]
-                found += [Mutant(*where, *fault) for fault in _misconnected(cell, inputs, rng)]
+                found += [
+                    Mutant(*where, operator, detail, signals)
+                    for operator, detail, signals in _misconnected(cell, inputs, rng)
+                ]
             elif cell.kind != "$dff":
                 found += [
                     Mutant(*where, operator, detail, {"Y": signal}, copy)

@@ -85,14 +85,6 @@ def test_proofs(texts, found):
     assert not proven(CONFIG, texts, fault, "scale_decoder")
 
 
-def test_registers_that_do_not_matter_may_differ(texts, found):
-    """C is loaded in every step instead of first ones alone: that costs power, no result."""
-    core = [m for m in found if m.module == "core" and m.operator in ("condition", "enable") and "_c" in str(m.signals)]
-    payload = [m for m in found if m.module == "core" and m.operator == "condition" and m.detail == "stuck at 1"]
-    results = [proven(CONFIG, texts, m, "core") for m in [*core, *payload][:3]]
-    assert any(results)
-
-
 def test_tables_count_every_outcome(found):
     rng = np.random.default_rng(0)
     fates = [("steady", None), (None, "core"), (None, None)]
