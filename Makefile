@@ -8,7 +8,7 @@ ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help synth test lint fuzz verilog sim report bench clean
+.PHONY: help synth test lint fuzz mutate verilog sim report bench clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s  %s\n", $$1, $$2 }' Makefile
@@ -59,6 +59,9 @@ report: $(VENV)/base ## Regenerate reports/ in full: default libraries, blackwel
 
 bench: $(VENV)/base ## Time the golden model, the simulators, the synthesis and the cost model
 	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script $(ARGS) || exit 1; done
+
+mutate: $(VENV)/base ## Plant mutants into the RTL: killed, or proven equivalent; writes reports/mutation.*
+	$(BIN)/python -m sim.mutate $(ARGS)
 
 clean: ## Remove the environment and caches; reports/ and rtl_out/ stay
 	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

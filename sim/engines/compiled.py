@@ -27,7 +27,7 @@ from hwgen.verilog import convert, design
 from sim.engines.run import Pattern, Run, always, check_width, patience, stuck, surplus
 from sim.steps import Steps
 
-__all__ = ["CompiledEngine", "available"]
+__all__ = ["CompiledEngine", "Position", "available", "build", "source"]
 
 _COMPILERS = ("c++", "g++", "clang++")
 _FLAGS = ("-std=c++17", "-O2", "-fPIC", "-shared", "-fvisibility=hidden")
@@ -56,6 +56,15 @@ def _compiler() -> list[str]:
         if path := shutil.which(name):
             return [path, *command[1:]]
     return []
+
+
+def _found() -> list[str]:
+    """Command of the C++ compiler; `InputError` if there is none."""
+    if compiler := _compiler():
+        return compiler
+    wanted = os.environ.get("CXX")
+    found = f"CXX = {wanted!r} is not there" if wanted else f"none of {', '.join(_COMPILERS)} is on PATH"
+    raise InputError(f"engine 'compiled' needs a C++ compiler: {found}; install g++ or clang")
 
 
 def available() -> bool:
@@ -95,9 +104,23 @@ def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:32]
 
 
-def _compile(compiler: list[str], source: str, target: Path) -> None:
+def source(modules: ModuleSet) -> str:
+    """C++ text of a simulator of ``modules``, the top of which is ``core``."""
+    runtime, driver = (files("sim.engines").joinpath(name).read_text("utf-8") for name in ("cxxrtl.h", "driver.cc"))
+    return "\n".join([runtime, _single_pass(_cxxrtl(modules)), driver])
+
+
+def build(text: str, target: Path) -> None:
+    """Compile a simulator to a shared library.
+
+    Raises
+    ------
+    InputError
+        There is no C++ compiler, or it cannot compile this.
+    """
+    compiler = _found()
     command = [*compiler, *_FLAGS, "-x", "c++", "-", "-o", str(target)]
-    result = subprocess.run(command, input=source, capture_output=True, text=True, check=False)
+    result = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
     if result.returncode:
         lines = result.stderr.splitlines() or [f"exit status {result.returncode}"]
         reason = next((line for line in lines if "error" in line), lines[-1])
@@ -117,11 +140,7 @@ def _stored(directory: Path, key: str) -> Path | None:
 
 
 def _load(config: TensorCoreConfig) -> ctypes.CDLL:
-    compiler = _compiler()
-    if not compiler:
-        wanted = os.environ.get("CXX")
-        found = f"CXX = {wanted!r} is not there" if wanted else f"none of {', '.join(_COMPILERS)} is on PATH"
-        raise InputError(f"engine 'compiled' needs a C++ compiler: {found}; install g++ or clang")
+    compiler = _found()
     try:
         banner = subprocess.run([*compiler, "--version"], capture_output=True, check=False).stdout
     except OSError as error:
@@ -150,7 +169,7 @@ def _load(config: TensorCoreConfig) -> ctypes.CDLL:
             pass  # of another machine that shares the directory, say
     with tempfile.TemporaryDirectory(prefix="hwgen-") as temporary:
         built = Path(temporary) / "engine.so"
-        _compile(compiler, "\n".join([runtime, _single_pass(_cxxrtl(modules)), driver]), built)
+        build(source(modules), built)
         content = built.read_bytes()
         if directory is not None:
             path = directory / f"{key}-{_digest(content)}.so"
@@ -162,7 +181,7 @@ def _load(config: TensorCoreConfig) -> ctypes.CDLL:
         return ctypes.CDLL(str(built))
 
 
-class _Position(ctypes.Structure):
+class Position(ctypes.Structure):
     """Where a run is; the driver's ``struct position``."""
 
     _fields_ = [(name, ctypes.c_uint64) for name in ("cycle", "accepted", "answered", "idle", "pending")]
@@ -202,13 +221,16 @@ class CompiledEngine:
 
     def __init__(self, config: TensorCoreConfig) -> None:
         self.config = config
-        self._library = _load(config)
+        self._attach(_load(config))
+
+    def _attach(self, library: ctypes.CDLL) -> None:
+        self._library = library
         self._library.hwgen_create.restype = ctypes.c_void_p
         self._library.hwgen_destroy.argtypes = [ctypes.c_void_p]
         self._library.hwgen_destroy.restype = None
         pointer, count = ctypes.c_void_p, ctypes.c_uint64
         self._library.hwgen_run.argtypes = [
-            *(pointer, ctypes.POINTER(_Position)),
+            *(pointer, ctypes.POINTER(Position)),
             *(pointer, count, count, count),
             *(pointer, pointer, count, count),
             *(pointer, count, pointer, count),
@@ -238,7 +260,7 @@ class CompiledEngine:
         take: Callable[[int], bool],
         progress: Callable[[int], None],
     ) -> Run:
-        config, position = self.config, _Position()
+        config, position = self.config, Position()
         expected = int(steps.last.sum())
         results = np.empty((expected, config.rows, config.columns), "<u4")
         handshakes = np.zeros((2, 2, 2, 2), np.int64)

@@ -1,0 +1,66 @@
+"""``python -m sim.mutate``: plant mutants into several cores and write reports/mutation.md and .json."""
+
+from __future__ import annotations
+
+import json
+import runpy
+import sys
+from pathlib import Path
+
+import click
+
+from hwgen.config import TensorCoreConfig
+from hwgen.errors import InputError, ToolError
+from hwgen.files import write_all
+from sim.mutate.campaign import STEPS
+from sim.mutate.report import Outcome, as_dict, tables
+from sim.mutate.run import CORES, mutate
+from sim.steps import Steps
+
+_CORNERS = Path(__file__).parents[2] / "tests" / "sim" / "engines" / "test_corners.py"
+
+
+def _corners(config: TensorCoreConfig) -> Steps:
+    """Steps of the directed tests."""
+    tests = runpy.run_path(str(_CORNERS))
+    steps: Steps = tests["steps_of"](config, list(tests["tiles_of"](config, list(tests["corners"](config)))))
+    return steps
+
+
+@click.command()
+@click.option("--mutants", type=click.IntRange(1, 60_000), default=60, show_default=True, help="Mutants of each core.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Chooses mutants and stimulus.")
+@click.option("--out", type=click.Path(path_type=Path), default=Path("reports"), show_default=True, help="Directory.")
+def main(mutants: int, seed: int, out: Path) -> None:
+    """Plant mutants into the RTL; the status is 1 if one is neither killed nor proven equivalent."""
+    if not _CORNERS.is_file():
+        raise InputError(
+            f"{_CORNERS.name} is not there: mutation testing needs the project's tests, run it in a checkout"
+        )
+    outcomes: list[Outcome] = []
+    for config in CORES:
+        for outcome in mutate(config, mutants, seed=seed, corners=_corners):
+            outcomes.append(outcome)
+            if outcome.killed is None:
+                mutant, fate = outcome.mutant, f"equivalent ({outcome.proof})" if outcome.proof else "ALIVE"
+                click.echo(f"{config.name} {mutant.module} {mutant.cell} {mutant.operator}: {mutant.detail}: {fate}")
+        mine = [outcome for outcome in outcomes if outcome.config == config]
+        click.echo(f"{config.name}: {len(mine)} mutants, {sum(o.killed is not None for o in mine)} killed")
+        content = {
+            out / "mutation.md": tables(outcomes, seed, STEPS),
+            out / "mutation.json": json.dumps(as_dict(outcomes, seed, STEPS), indent=1) + "\n",
+        }
+        write_all({path: text.encode() for path, text in content.items()})
+    if any(outcome.alive for outcome in outcomes):
+        raise ToolError(
+            f"{sum(outcome.alive for outcome in outcomes)} mutants are neither killed nor proven equivalent"
+        )
+
+
+if __name__ == "__main__":
+    try:
+        main(standalone_mode=False)
+    except (InputError, ToolError, click.ClickException) as error:
+        message = error.format_message() if isinstance(error, click.ClickException) else str(error)
+        click.echo(f"hwgen: {message}", err=True)
+        sys.exit(1 if isinstance(error, ToolError) else 2)

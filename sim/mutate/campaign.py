@@ -1,0 +1,126 @@
+"""What every mutant is confronted with: the random steps, streams and resets that cores are verified with.
+
+=========  ==================================================  ==============================
+situation  steps                                               compared with
+=========  ==================================================  ==============================
+steady     corners of the arithmetic, one in every cycle       golden model, `hwgen.cost.stream`
+gaps       chains, with gaps and stalls                        the same
+reset      chains, cut off by a reset and begun anew           the same
+corners    those of the directed tests, if they are there      the same
+=========  ==================================================  ==============================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwgen.config import TensorCoreConfig
+from hwgen.cost.stream import stream
+from hwgen.errors import ToolError
+from sim.engines.run import always
+from sim.mutate.engine import MutantEngine
+from sim.steps import Steps, random_steps
+
+__all__ = ["STEPS", "Situation", "killer", "situations"]
+
+STEPS = 20_000
+"""Random steps of the longest situation, as many as the random tests of the engines run."""
+
+
+@dataclass(frozen=True)
+class Situation:
+    """Stimulus of one run, and what a core must make of it.
+
+    Parameters
+    ----------
+    name
+        ``steady``, ``gaps``, ``reset`` or ``corners``.
+    steps
+        Steps, in order.
+    offer, take
+        In which cycles a step may come on offer, and a result is taken; repeated.
+    before
+        Cycles of the same traffic before a reset; 0 is none.
+    results
+        Results of the golden model, FP32 bit patterns, (R, M, N).
+    cycles
+        Cycles from the first to the last.
+    """
+
+    name: str
+    steps: Steps
+    offer: NDArray[np.bool_]
+    take: NDArray[np.bool_]
+    before: int
+    results: NDArray[np.uint32]
+    cycles: int
+
+
+def _situation(
+    name: str, steps: Steps, shares: tuple[float, float], before: int, rng: np.random.Generator
+) -> Situation:
+    # Most runs are shorter than a turn of the loop, some let it run dry.
+    offer, take = (np.repeat(rng.random(500) < share, rng.choice([1, 1, 2, 3, 10], 500)) for share in shares)
+    cycles = stream(steps.config, steps.last, offer=offer, take=take).cycles
+    return Situation(name, steps, offer, take, before, steps.expected(), cycles)
+
+
+def _chains(config: TensorCoreConfig, count: int, first: float, last: float, rng: np.random.Generator) -> Steps:
+    """Random steps, most of them in chains."""
+    steps = random_steps(config, count, rng)
+    starts, ends = rng.random(count) < first, rng.random(count) < last
+    starts[: config.interleave] = ends[-1] = True
+    return replace(steps, first=starts | steps.first if config.exact else starts, last=ends)
+
+
+def situations(
+    config: TensorCoreConfig, steps: int = STEPS, seed: int = 0, corners: Steps | None = None
+) -> list[Situation]:
+    """Situations for a core, the short ones first.
+
+    Parameters
+    ----------
+    config
+        The core.
+    steps
+        Random steps of the longest.
+    seed
+        Zero or positive. Equal arguments give equal situations.
+    corners
+        Steps of the directed tests.
+    """
+    rng = np.random.default_rng(seed)
+    found = [_situation("steady", random_steps(config, steps // 50, rng), (1, 1), 0, rng)]
+    for first, last, shares in ((0.3, 0.4, (0.6, 0.6)), (0.3, 0.4, (0.9, 0.3)), (0.02, 0.05, (0.5, 1.0))):
+        found.append(_situation("gaps", _chains(config, steps // 20, first, last, rng), shares, 0, rng))
+    for before in (1, 2, 3, 5, 8, 13, 21):
+        found.append(_situation("reset", _chains(config, 40, 0.5, 0.6, rng), (0.8, 0.5), before, rng))
+    if corners is not None:
+        found.append(_situation("corners", corners, (1, 1), 0, rng))
+    found.append(_situation("steady", random_steps(config, steps, rng), (1, 1), 0, rng))
+    return found
+
+
+def _pattern(cycles: NDArray[np.bool_]) -> Callable[[int], bool]:
+    if cycles.all():
+        return always
+    bits = cycles.tolist()
+    return lambda cycle: bits[cycle % len(bits)]
+
+
+def killer(engine: MutantEngine, number: int, confronted: Sequence[Situation]) -> str | None:
+    """The first situation in which a mutant does not do what the core must do; None if there is none."""
+    engine.number = number
+    for situation in confronted:
+        engine.before = situation.before
+        try:
+            run = engine.run(situation.steps, offer=_pattern(situation.offer), take=_pattern(situation.take))
+        except ToolError:
+            return situation.name
+        if run.cycles != situation.cycles or not np.array_equal(run.results, situation.results):
+            return situation.name
+    return None

@@ -1,0 +1,108 @@
+"""A core that holds mutants, compiled once; one of them at a time is run."""
+
+from __future__ import annotations
+
+import ctypes
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwgen.config import TensorCoreConfig
+from hwgen.rtl.hierarchy import ModuleSet
+from sim.engines.compiled import CompiledEngine, Position, build, source
+from sim.engines.run import Run, always, check_width
+from sim.mutate.design import SELECT, SELECT_WIDTH
+from sim.steps import Steps
+
+__all__ = ["MutantEngine"]
+
+_SELECT = f"""
+extern "C" __attribute__((visibility("default"))) void hwgen_select(void *handle, uint32_t number) {{
+    static_cast<core *>(handle)->p_{SELECT} = cxxrtl_yosys::value<{SELECT_WIDTH}>{{number}};
+}}
+extern "C" __attribute__((visibility("default"))) void hwgen_reset(void *handle) {{
+    core &top = *static_cast<core *>(handle);
+    top.p_rst = bit{{1u}};
+    top.eval();
+    top.commit();
+    top.p_rst = bit{{0u}};
+}}
+"""
+
+
+class MutantEngine(CompiledEngine):
+    """The compiled engine of a core that holds mutants.
+
+    Parameters
+    ----------
+    config
+        The core.
+    texts
+        Its modules with the mutants, see `sim.mutate.design.planted`; the top is ``core``.
+
+    Attributes
+    ----------
+    number : int
+        The mutant to run; 0 is the core as it is.
+    before : int
+        Cycles of traffic before each run, after which the core is reset; none by default.
+
+    Raises
+    ------
+    InputError
+        There is no C++ compiler, or it cannot compile the simulator.
+    """
+
+    name = "mutants"
+
+    def __init__(self, config: TensorCoreConfig, texts: Mapping[str, str]) -> None:
+        self.config = config
+        modules = ModuleSet(lambda block, name, modules: "")
+        modules.texts = dict(texts)
+        with tempfile.TemporaryDirectory(prefix="hwgen-") as temporary:
+            built = Path(temporary) / "mutants.so"
+            build(source(modules) + _SELECT, built)
+            self._attach(ctypes.CDLL(str(built)))
+        self._library.hwgen_select.argtypes = [ctypes.c_void_p, ctypes.c_uint32]
+        self._library.hwgen_reset.argtypes = [ctypes.c_void_p]
+        self.number = self.before = 0
+
+    def run(
+        self,
+        steps: Steps,
+        *,
+        offer: Callable[[int], bool] = always,
+        take: Callable[[int], bool] = always,
+        progress: Callable[[int], None] = lambda done: None,
+    ) -> Run:
+        """Reset the core, feed it with ``steps`` and collect every result; see `Engine.run`."""
+        check_width(self.config, steps)
+        core = self._library.hwgen_create()
+        try:
+            self._library.hwgen_select(core, self.number)
+            if self.before:
+                self._interrupted(core, steps, offer, take)
+                self._library.hwgen_reset(core)
+            return self._run(core, steps, offer, take, progress)
+        finally:
+            self._library.hwgen_destroy(core)
+
+    def _interrupted(self, core: int, steps: Steps, offer: Callable[[int], bool], take: Callable[[int], bool]) -> None:
+        """Some cycles of a run that ends in their midst, whatever it answers."""
+        count = self.before
+        part = steps[:count]
+        payloads = part.packed()
+        decisions: list[NDArray[np.uint8]] = [
+            np.fromiter((decide(cycle) for cycle in range(count)), np.uint8, count) for decide in (offer, take)
+        ]
+        results = np.empty((count, self.config.rows, self.config.columns), "<u4")
+        handshakes = np.zeros((2, 2, 2, 2), np.int64)
+        self._library.hwgen_run(
+            *(core, ctypes.byref(Position())),
+            *(payloads.ctypes.data, 0, len(part), len(part)),
+            *(decisions[0].ctypes.data, decisions[1].ctypes.data, 0, count),
+            *(results.ctypes.data, count, handshakes.ctypes.data, count),
+        )

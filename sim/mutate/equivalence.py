@@ -1,0 +1,198 @@
+"""Proof that a mutant is no fault: nothing that can be seen depends on it."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from hwgen.config import TensorCoreConfig
+from hwgen.errors import ToolError
+from hwgen.rtl.lane_array import LaneArray
+from hwgen.verilog import design
+from sim.mutate.design import SELECT, SELECT_WIDTH, planted
+from sim.mutate.operators import Mutant
+from sim.mutate.relation import in_range, matters_with
+from sim.mutate.rtlil import cells, lowered, ports
+
+__all__ = ["TIME_LIMIT", "equivalent", "proven"]
+
+TIME_LIMIT = 20
+"""Seconds of the solver for one proof."""
+
+_FLATTEN = """
+import sys
+from pyosys import libyosys as ys
+top = sys.argv[1]
+design = ys.Design()
+ys.run_pass("read_rtlil planted.il", design)
+ys.run_pass(f"hierarchy -top {top}", design)
+ys.run_pass("flatten", design)
+ys.run_pass("opt_clean -purge", design)
+ys.run_pass("rename -top scope", design)
+ys.run_pass("attrmap -remove src -remove hdlname", design)
+ys.run_pass("write_rtlil flat.il", design)
+"""
+
+_PROVE = """
+import sys
+from pyosys import libyosys as ys
+limit, cases = sys.argv[1:]
+design = ys.Design()
+ys.run_pass("read_rtlil scope.il", design)
+ys.run_pass("design -save scope", design)
+for case in range(int(cases)):
+    ys.run_pass("design -load scope", design)
+    ys.run_pass(f"read_verilog -DCASE={case} miter.v", design)
+    ys.run_pass("hierarchy -check -top miter", design)
+    ys.run_pass("flatten", design)
+    for command in ("opt_clean", "opt_expr", "opt_muxtree", "opt_expr", "opt_merge", "opt_clean"):
+        ys.run_pass(command, design)
+    ys.run_pass(f"tee -q -o result sat -timeout {limit} -prove differ 0 miter", design)
+    with open("result") as log:
+        if "SUCCESS" not in log.read():
+            break
+else:
+    open("proven", "w").close()
+"""
+
+
+def _without_registers(flat: str) -> tuple[str, list[str]]:
+    """A flat module whose registers are ports, ``state0`` and ``next0`` and so on; and the names of the registers."""
+    names: list[str] = []
+    count = len(ports(flat))
+    for cell in cells(flat):
+        if cell.kind != "$dff":
+            continue
+        index, width, content = len(names), cell.width("D"), cell.connections["Q"]
+        lines = [
+            f"  wire width {width} input {count + 1} \\state{index}",
+            f"  wire width {width} output {count + 2} \\next{index}",
+            f"  connect {content} \\state{index}",
+            f"  connect \\next{index} {cell.connections['D']}",
+        ]
+        flat = flat.replace(cell.text, "\n".join(lines))
+        names.append(content.removeprefix("\\"))
+        count += 2
+    return flat, names
+
+
+def _miter(scope: str, registers: Sequence[str], config: TensorCoreConfig, module: str) -> tuple[str, int]:
+    """Verilog that compares a scope with its mutant and without, and the number of its cases.
+
+    Registers that do not matter may differ, before the clock edge and after it. The cases are the values of the
+    registers that say which of them matter: where one does, both sides have one and the same signal, which leaves
+    little to prove.
+    """
+    needed = [matters_with(config, register, registers) for register in registers]
+    deciding = sorted({registers.index(other) for others in needed for other in others})
+    header, body, differences = [], [], []
+    wires = {side: [f".{SELECT}({SELECT_WIDTH}'d{number})"] for number, side in enumerate(("faultless", "faulty"))}
+    for port in ports(scope):
+        name, span = port.name[1:], f"[{port.width - 1}:0]"
+        if name == SELECT:
+            continue
+        for side, connections in wires.items():
+            connections.append(f".{name}({side}_{name})")
+        role = re.fullmatch(r"(state|next)(\d+)", name)
+        index = int(role[2]) if role else None
+        others = needed[index] if index is not None else []
+        if port.is_input:
+            value = f"CASE[{deciding.index(index)}]" if index in deciding else name
+            matters = " & ".join(f"CASE[{deciding.index(registers.index(other))}]" for other in others) or "1"
+            if value == name:
+                header.append(f"input {span} {name}")
+            body.append(f"wire {span} faultless_{name} = {value};")
+            if matters == "1":
+                body.append(f"wire {span} faulty_{name} = {value};")
+            else:
+                header.append(f"input {span} other_{name}")
+                body.append(f"wire {span} faulty_{name}; assign faulty_{name} = {matters} ? {value} : other_{name};")
+        else:
+            body += [f"wire {span} {side}_{name};" for side in wires]
+            conditions = [f"faultless_next{registers.index(other)}" for other in others]
+            if name == "result__payload" and config.exact:
+                conditions.append("faultless_result__valid")
+            differences.append(" & ".join([*conditions, f"(faultless_{name} != faulty_{name})"]))
+    lines = [
+        f"module miter({', '.join([*header, 'output differ'])});",
+        f"localparam [{max(len(deciding), 1) - 1}:0] CASE = `CASE;",
+        *body,
+        *(f"scope {side}({', '.join(connections)});" for side, connections in wires.items()),
+        f"wire ranges = {' & '.join(f'({term})' for term in in_range(config, module)) or 1};",
+        f"assign differ = ranges & ({' | '.join(f'({term})' for term in differences)});",
+        "endmodule",
+        "",
+    ]
+    return "\n".join(lines), 1 << len(deciding)
+
+
+def _run(directory: Path, script: str, *arguments: str) -> None:
+    command = [sys.executable, "-c", script, *arguments]
+    result = subprocess.run(
+        command, cwd=directory, capture_output=True, text=True, errors="replace", check=False, timeout=3 * TIME_LIMIT
+    )
+    if result.returncode:
+        words = (result.stdout + result.stderr).strip().splitlines() or ["no output"]
+        raise ToolError(f"proof of equivalence failed: {words[-1].strip()}")
+
+
+def proven(
+    config: TensorCoreConfig, texts: Mapping[str, str], mutant: Mutant, scope: str, limit: int = TIME_LIMIT
+) -> bool:
+    """Whether a mutant cannot be told from the core at the borders of a module, all below it included.
+
+    Proven is one clock cycle from any two states that agree in all registers that matter, see
+    `sim.mutate.relation`: the outputs are the same, and the next states agree again.
+
+    Parameters
+    ----------
+    config
+        The core.
+    texts
+        Its modules, see `sim.mutate.rtlil.lowered`.
+    mutant
+        The mutant.
+    scope
+        Name of the module.
+    limit
+        Seconds of the solver; what it has not proven by then is not proven.
+
+    Raises
+    ------
+    ToolError
+        Yosys failed.
+    """
+    with tempfile.TemporaryDirectory(prefix="hwgen-") as place:
+        directory = Path(place)
+        (directory / "planted.il").write_text("\n".join(planted(texts, [mutant]).values()), encoding="utf-8")
+        _run(directory, _FLATTEN, scope)
+        text, registers = _without_registers((directory / "flat.il").read_text(encoding="utf-8"))
+        (directory / "scope.il").write_text(text, encoding="utf-8")
+        miter, cases = _miter(text, registers, config, scope)
+        (directory / "miter.v").write_text(miter, encoding="utf-8")
+        # A solver that does not heed its limit is ended.
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            _run(directory, _PROVE, str(limit), str(cases))
+        return (directory / "proven").exists()
+
+
+def equivalent(
+    config: TensorCoreConfig, texts: Mapping[str, str], mutant: Mutant, limit: int = TIME_LIMIT
+) -> str | None:
+    """The smallest module at whose borders a mutant is proven equivalent; None if there is none.
+
+    Above its own module that is the lane array for decoders and dot products, and the core, with a single element.
+    """
+    if proven(config, texts, mutant, mutant.module, limit):
+        return mutant.module
+    lane_array = lowered(design(LaneArray, config, "lane_array"), "lane_array")
+    if mutant.module in lane_array and proven(config, lane_array, mutant, "lane_array", limit):
+        return "lane_array"
+    if mutant.module != "core" and proven(config, texts, mutant, "core", limit):
+        return "core"
+    return None

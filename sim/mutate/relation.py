@@ -1,0 +1,97 @@
+"""What a proof may take for granted: which registers matter in which states, and the ranges of a block's inputs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+from hwgen.config import TensorCoreConfig
+from hwgen.formats import BLOCK_SIZE
+from hwgen.rtl.scale import terms_layout
+
+__all__ = ["in_range", "matters_with"]
+
+_STAGE = re.compile(r"(operands|decoded|sums|terms|aligned|total|normal)_\w+")
+_EDGE = re.compile(r"element\d+_\d+_(first|c)")
+
+
+def _stage(config: TensorCoreConfig, name: str) -> str | None:
+    """The pipeline register that a register of this name is part of."""
+    if match := _STAGE.fullmatch(name):
+        return match[1]
+    if _EDGE.fullmatch(name):
+        # What the elements are handed is the last register before them.
+        return next((stage for stage in ("sums", "decoded", "operands") if stage in config.pipeline), None)
+    if re.fullmatch(r"scale\d+_sum", name):
+        return "sums"
+    return "terms" if name == "accumulate_terms" else None
+
+
+def matters_with(config: TensorCoreConfig, register: str, registers: Collection[str]) -> list[str]:
+    """The single-bit registers without which the content of another is never read.
+
+    Data registers of a step matter where the step is valid, C where it is a first one. With exact numerics
+    the registers behind the accumulator hold results only.
+
+    Parameters
+    ----------
+    config
+        The core.
+    register
+        Name in a flat design, ``element0_0.terms_c``.
+    registers
+        Names of all.
+    """
+    place, dot, name = register.rpartition(".")
+    found = []
+    stage = _stage(config, name)
+    if stage is not None:
+        valid = f"{stage}_valid"
+        if config.exact and stage in ("total", "normal"):
+            valid = f"{stage}_last"
+        found.append(valid)
+    if name.endswith("_c"):
+        found.append(f"{place}{dot}{name[:-1]}first")
+    if config.exact and name == "result__payload":
+        found.append("result__valid")
+    return [other for other in found if other in registers and other != register]
+
+
+def in_range(config: TensorCoreConfig, module: str) -> list[str]:
+    """Verilog conditions that the inputs of a block keep in every core, none of them for most blocks.
+
+    A block sum is at most 16 times the square of the largest element; the significands are 15 at most, and 0 where a
+    scale is zero; exponents are those of two scales.
+
+    Parameters
+    ----------
+    config
+        The core.
+    module
+        Name of the block's module.
+    """
+    largest = BLOCK_SIZE * config.block_format.largest**2
+    if module == "scale_product":
+        return [f"$signed(sum) <= {largest}", f"$signed(sum) >= -{largest}"]
+    if module != "accumulate":
+        return []
+    fields = dict(terms_layout(config))
+
+    def part(group: int, name: str) -> str:
+        field = fields["terms"].shape[group]
+        base = fields["terms"].offset + field.offset
+        inner = field.shape[name]
+        return f"terms[{base + inner.offset + inner.width - 1}:{base + inner.offset}]"
+
+    conditions = [f"{part(group, 'magnitude')} <= {largest * 15 * 15}" for group in range(config.groups)]
+    if config.exact:
+        return [*conditions, *(f"{part(group, 'place')} <= 30" for group in range(config.groups))]
+    start, width = fields["exponent"].offset, fields["exponent"].width
+    exponent, active = f"terms[{start + width - 1}:{start}]", f"terms[{fields['active'].offset}]"
+    conditions.append(f"{exponent} <= ({active} ? 30 : 0)")
+    conditions += [f"({active} || {part(group, 'magnitude')} == 0)" for group in range(config.groups)]
+    if config.groups > 1:
+        distances = [part(group, "distance") for group in range(config.groups)]
+        conditions += [f"{distance} <= {exponent}" for distance in distances]
+        conditions.append(" || ".join(f"({distance} == 0)" for distance in distances))
+    return conditions

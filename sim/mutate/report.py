@@ -1,0 +1,112 @@
+"""Tables of a mutation run: what was planted, killed, and proven equivalent."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from hwgen.config import TensorCoreConfig
+from sim.mutate.operators import OPERATORS, Mutant
+
+__all__ = ["Outcome", "as_dict", "tables"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one mutant.
+
+    Parameters
+    ----------
+    config
+        The core it was planted into.
+    mutant
+        The mutant.
+    killed
+        Situation that killed it; None if it survived all.
+    proof
+        Module at whose borders it is proven equivalent; None if it was killed, or there is no proof.
+    """
+
+    config: TensorCoreConfig
+    mutant: Mutant
+    killed: str | None
+    proof: str | None
+
+    @property
+    def alive(self) -> bool:
+        """Neither killed nor proven equivalent."""
+        return self.killed is None and self.proof is None
+
+
+def _table(title: str, outcomes: Sequence[Outcome], key: Callable[[Outcome], str]) -> list[str]:
+    groups: dict[str, list[Outcome]] = {}
+    for outcome in outcomes:
+        groups.setdefault(key(outcome), []).append(outcome)
+    lines = [f"| {title} | mutants | killed | equivalent, proven | alive |", "| --- | ---: | ---: | ---: | ---: |"]
+    for name, group in [*sorted(groups.items()), ("total", list(outcomes))]:
+        killed = sum(outcome.killed is not None for outcome in group)
+        proven = sum(outcome.proof is not None for outcome in group)
+        lines.append(f"| {name} | {len(group)} | {killed} | {proven} | {sum(o.alive for o in group)} |")
+    return [*lines, ""]
+
+
+def _described(config: TensorCoreConfig) -> str:
+    rounds = "exact" if config.exact else config.rounding
+    registers = ", ".join(config.pipeline) or "no pipeline registers"
+    tags = "" if config.tags == "both" else f", tags on the {config.tags}"
+    size = f"{config.rows} x {config.columns}, G = {config.groups}"
+    return f"{config.format}{tags}, {size}, {config.dot}, {rounds}; {registers}"
+
+
+def tables(outcomes: Sequence[Outcome], seed: int, steps: int) -> str:
+    """Markdown of a mutation run."""
+    configs = list(dict.fromkeys(outcome.config for outcome in outcomes))
+    killers = Counter(outcome.killed for outcome in outcomes if outcome.killed)
+    by = ", ".join(f"{name} {count}" for name, count in killers.most_common())
+    survivors = [outcome for outcome in outcomes if outcome.killed is None]
+    lines = [
+        "# Mutants of the RTL",
+        "",
+        f"Written by `make mutate`: seed {seed}, {steps} random steps, see [docs/proofs.md](../docs/proofs.md).",
+        f"First killed by: {by}.",
+        "",
+        *_table("core", outcomes, lambda outcome: f"`{outcome.config.name}`"),
+        *(f"- `{config.name}`: {_described(config)}" for config in configs),
+        "",
+        *_table(
+            "operator", outcomes, lambda outcome: f"`{outcome.mutant.operator}`: {OPERATORS[outcome.mutant.operator]}"
+        ),
+        *_table("module", outcomes, lambda outcome: f"`{outcome.mutant.module}`"),
+        "## Survivors",
+        "",
+        "| core | module | cell | fault | proven equivalent at the borders of |",
+        "| --- | --- | --- | --- | --- |",
+        *(
+            f"| `{o.config.name}` | `{o.mutant.module}` | `{o.mutant.cell}` | {o.mutant.operator}: {o.mutant.detail} |"
+            f" {f'`{o.proof}`' if o.proof else '**not proven**'} |"
+            for o in survivors
+        ),
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def as_dict(outcomes: Sequence[Outcome], seed: int, steps: int) -> dict[str, object]:
+    """The same, ready for JSON."""
+    return {
+        "seed": seed,
+        "steps": steps,
+        "mutants": [
+            {
+                "core": outcome.config.as_dict(),
+                "module": outcome.mutant.module,
+                "cell": outcome.mutant.cell,
+                "operator": outcome.mutant.operator,
+                "detail": outcome.mutant.detail,
+                "killed": outcome.killed,
+                "proof": outcome.proof,
+            }
+            for outcome in outcomes
+        ],
+    }

@@ -1,0 +1,94 @@
+"""A mutation run: cores, a sample of their mutants, and what becomes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from hwgen.config import TensorCoreConfig
+from hwgen.errors import ToolError
+from hwgen.rtl.tensor_core import TensorCore
+from hwgen.verilog import design
+from sim.mutate.campaign import STEPS, killer, situations
+from sim.mutate.design import planted
+from sim.mutate.engine import MutantEngine
+from sim.mutate.equivalence import equivalent
+from sim.mutate.operators import Mutant, mutants
+from sim.mutate.report import Outcome
+from sim.mutate.rtlil import lowered
+from sim.steps import Steps
+
+__all__ = ["CORES", "mutate", "sample"]
+
+CORES = (
+    TensorCoreConfig("mixfp4-merged", "mixfp4", 2, 1, 2, pipeline=("operands", "terms")),
+    TensorCoreConfig(
+        *("nvfp4-signed", "nvfp4", 1, 1, 1, "signed"),
+        rounding="nearest_even",
+        pipeline=("operands", "aligned", "total", "normal"),
+    ),
+    TensorCoreConfig(
+        *("mixfp4-exact", "mixfp4", 1, 1, 2, "significand"),
+        numerics="exact",
+        pipeline=("operands", "sums", "aligned", "total", "normal"),
+    ),
+    TensorCoreConfig("mixfp4-e2m2", "mixfp4", 1, 2, 1, "e2m2", pipeline=()),
+)
+"""Cores that have both formats, all numerics, four micro-architectures, and loops of one and four cycles."""
+
+
+def sample(found: list[Mutant], count: int, seed: int) -> list[Mutant]:
+    """Some of the mutants, all operators in all modules by turns."""
+    rng = np.random.default_rng(seed)
+    groups: dict[tuple[str, str], list[Mutant]] = {}
+    for index in rng.permutation(len(found)):
+        groups.setdefault((found[index].module, found[index].operator), []).append(found[index])
+    chosen: list[Mutant] = []
+    order = sorted(groups)
+    while len(chosen) < min(count, len(found)):
+        chosen += [groups[key].pop() for key in rng.permutation(order).tolist() for key in [tuple(key)] if groups[key]]
+    return chosen[:count]
+
+
+def mutate(
+    config: TensorCoreConfig,
+    count: int,
+    *,
+    seed: int = 0,
+    steps: int = STEPS,
+    corners: Callable[[TensorCoreConfig], Steps] | None = None,
+) -> Iterator[Outcome]:
+    """Plant mutants into one core, confront each with all situations, and prove those equivalent that survive.
+
+    Parameters
+    ----------
+    config
+        The core.
+    count
+        How many mutants.
+    seed
+        Chooses them and the stimulus. Equal arguments give equal outcomes.
+    steps
+        Random steps of the longest situation.
+    corners
+        Gives the steps of the directed tests.
+
+    Raises
+    ------
+    ToolError
+        The core itself does not do what it must, or a tool failed.
+    InputError
+        There is no C++ compiler.
+    """
+    modules = design(TensorCore, config, "core")
+    texts = lowered(modules, "core")
+    chosen = sample(mutants(texts, lowered(modules, "core", clean=True), seed), count, seed)
+    engine = MutantEngine(config, planted(texts, chosen))
+    confronted = situations(config, steps, seed, corners(config) if corners else None)
+    if (name := killer(engine, 0, confronted)) is not None:
+        raise ToolError(f"{config.name}: without a mutant, the core fails in situation {name!r}")
+    for number, mutant in enumerate(chosen, start=1):
+        killed = killer(engine, number, confronted)
+        proof = None if killed else equivalent(config, texts, mutant)
+        yield Outcome(config, mutant, killed, proof)

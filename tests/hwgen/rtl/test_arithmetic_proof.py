@@ -1,0 +1,182 @@
+"""Blocks of arithmetic proven equal to plain Verilog operators, for all inputs, by SAT."""
+
+import subprocess
+import sys
+
+import pytest
+from amaranth.back import rtlil
+from amaranth.hdl import Elaboratable, Module, Signal
+
+from hwgen.config import TensorCoreConfig
+from hwgen.rtl.accumulate import _normalise, _shift_right
+from hwgen.rtl.fixed_point import shift_left
+from hwgen.rtl.operand import ScaleDecoder
+from hwgen.rtl.scale import TermExponents
+from hwgen.verilog import design
+
+_PROVER = """
+from pyosys import libyosys as ys
+design = ys.Design()
+for command in (
+    "read_rtlil block.il", "read_verilog -sv miter.v", "hierarchy -check -top miter", "proc -norom", "flatten",
+    "opt", "sat -verify -prove wrong 0 miter",
+):
+    ys.run_pass(command, design)
+"""
+
+
+def proven(block, miter, directory):
+    """Whether ``wrong`` of the module ``miter``, which holds the block, is never 1."""
+    (directory / "block.il").write_text(block)
+    (directory / "miter.v").write_text(miter)
+    command = [sys.executable, "-c", _PROVER]
+    result = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False, timeout=120)
+    assert ("no model found: SUCCESS!" in result.stdout) == (result.returncode == 0), result.stdout + result.stderr
+    assert "SUCCESS!" in result.stdout or "FAIL!" in result.stdout, result.stdout + result.stderr
+    return result.returncode == 0
+
+
+class Shifter(Elaboratable):
+    """One of the shifters on its own."""
+
+    def __init__(self, width, bits, extra=None, cut=None):
+        self.extra, self.cut = extra, cut
+        self.value = Signal(width)
+        self.distance = Signal(bits)
+        self.shifted = Signal(width + extra if extra is not None else cut)
+
+    def elaborate(self, platform):
+        m = Module()
+        if self.extra is not None:
+            shifted = _shift_right(m, self.value, self.distance, self.extra, "x")
+        else:
+            shifted = shift_left(m, self.value, self.distance, width=self.cut, name="x")
+        m.d.comb += self.shifted.eq(shifted)
+        return m
+
+
+def shifter_miter(block, specification):
+    width, bits, out = len(block.value), len(block.distance), len(block.shifted)
+    return f"""
+module miter(input [{width - 1}:0] value, input [{bits - 1}:0] distance, output wrong);
+  wire [{out - 1}:0] shifted;
+  top block(.value(value), .distance(distance), .shifted(shifted));
+  wire [127:0] wide = value;
+  wire [{out - 1}:0] expected = {specification};
+  assign wrong = shifted != expected;
+endmodule
+"""
+
+
+def prove_shifter(block, specification, directory):
+    text = rtlil.convert(block, ports=[block.value, block.distance, block.shifted], emit_src=False)
+    return proven(text, shifter_miter(block, specification), directory)
+
+
+@pytest.mark.parametrize(("width", "extra"), [(24, 12), (19, 27)])
+def test_alignment_shifter(width, extra, tmp_path):
+    """C and the terms, as wide as they are in the accumulator."""
+    block = Shifter(width, (width + extra).bit_length(), extra=extra)
+    assert prove_shifter(block, f"(wide << {extra}) >> distance", tmp_path)
+    assert not prove_shifter(block, f"(wide << {extra - 1}) >> distance", tmp_path)
+
+
+@pytest.mark.parametrize(("width", "cut"), [(19, 47), (24, 110)])
+def test_fixed_point_shifter(width, cut, tmp_path):
+    """Terms into the step's sum, C into the window of the rounding."""
+    block = Shifter(width, 5 if cut < 64 else 7, cut=cut)
+    assert prove_shifter(block, "wide << distance", tmp_path)
+
+
+class Normaliser(Elaboratable):
+    """The normalisation of the accumulator on its own."""
+
+    def __init__(self, width):
+        self.value = Signal(width)
+        self.fill = Signal()
+        self.normal = Signal(width)
+        self.count = Signal((width - 1).bit_length())
+
+    def elaborate(self, platform):
+        m = Module()
+        normal, count = _normalise(m, self.value, self.fill)
+        m.d.comb += [self.normal.eq(normal), self.count.eq(count)]
+        return m
+
+
+@pytest.mark.parametrize("width", [48])
+def test_normalisation(width, tmp_path):
+    """By as many places as there are leading zeros, at most; the fill follows."""
+    block = Normaliser(width)
+    text = rtlil.convert(block, ports=[block.value, block.fill, block.normal, block.count], emit_src=False)
+    miter = f"""
+module miter(input [{width - 1}:0] value, input fill, output wrong);
+  wire [{width - 1}:0] normal;
+  wire [{len(block.count) - 1}:0] count;
+  top block(.value(value), .fill(fill), .normal(normal), .count(count));
+  integer place, zeros;
+  always @* begin
+    zeros = {width};
+    for (place = 0; place < {width}; place = place + 1) if (value[place]) zeros = {width - 1} - place;
+  end
+  wire [{2 * width - 1}:0] moved = {{value, {{{width}{{fill}}}}}} << zeros;
+  // A value of zero is not told from the fill that follows it.
+  assign wrong = value != 0 & (count != zeros | normal != moved[{2 * width - 1}:{width}]);
+endmodule
+"""
+    assert proven(text, miter, tmp_path)
+    assert not proven(text, miter.replace(f"zeros = {width - 1} -", f"zeros = {width} -"), tmp_path)
+
+
+@pytest.mark.parametrize("form", ["nvfp4", "mixfp4"])
+def test_scale_decoder(form, tmp_path):
+    """Significand and exponent of UE4M3, with the fold of E1M2."""
+    config = TensorCoreConfig("x", form, 1, 1, 1)
+    text = "\n".join(design(ScaleDecoder, config, "top").texts.values())
+    width = 8 if form == "mixfp4" else 7
+    miter = f"""
+module miter(input [{width - 1}:0] code, output wrong);
+  wire [8:0] scale;
+  wire nan;
+  top block(.code(code), .scale(scale), .nan(nan));
+  wire [3:0] field = code[6:3];
+  wire [3:0] significand = field == 0 ? {{1'b0, code[2:0]}} : {{1'b1, code[2:0]}};
+  wire [3:0] exponent = (field == 0 ? 1 : field) - 1 + {"code[7]" if form == "mixfp4" else "0"};
+  assign wrong = scale != {{code[6:0] == 0, exponent, significand}} | nan != (code[6:0] == 127);
+endmodule
+"""
+    assert proven(text, miter, tmp_path)
+    assert not proven(text, miter.replace("== 127", "== 126"), tmp_path)
+
+
+@pytest.mark.parametrize("groups", [2, 3])
+def test_term_exponents(groups, tmp_path):
+    """The largest exponent of the live blocks, and every block's distance below it."""
+    config = TensorCoreConfig("x", "mixfp4", 1, 1, groups)
+    text = "\n".join(design(TermExponents, config, "top").texts.values())
+    bits = 9 * groups
+    lines = [
+        f"live[{g}] = ~(a[{9 * g + 8}] | b[{9 * g + 8}]);"
+        f" own[{g}] = live[{g}] ? a[{9 * g + 7}:{9 * g + 4}] + b[{9 * g + 7}:{9 * g + 4}] : 0;"
+        f" if (own[{g}] > largest) largest = own[{g}];"
+        for g in range(groups)
+    ]
+    far = " | ".join(f"distances[{5 * g + 4}:{5 * g}] != largest - own[{g}]" for g in range(groups))
+    miter = f"""
+module miter(input [{bits - 1}:0] a, input [{bits - 1}:0] b, output wrong);
+  wire [4:0] exponent;
+  wire [{5 * groups - 1}:0] distances;
+  wire active;
+  top block(.a(a), .b(b), .exponent(exponent), .distances(distances), .active(active));
+  integer largest;
+  reg [{groups - 1}:0] live;
+  reg [4:0] own [0:{groups - 1}];
+  always @* begin
+    largest = 0;
+    {" ".join(lines)}
+  end
+  assign wrong = exponent != largest | active != |live | {far};
+endmodule
+"""
+    assert proven(text, miter, tmp_path)
+    assert not proven(text, miter.replace("largest = 0;", "largest = 1;"), tmp_path)

@@ -1,0 +1,255 @@
+"""The stream protocol of the core, proven: control and registers as they are, blocks of arithmetic replaced by tags.
+
+The arithmetic becomes a function of two bits that is injective in each argument and depends on the order of steps; a
+step brings one bit through its lanes and one through its scales, so that both must meet again.
+"""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pyosys
+import pytest
+from amaranth.back import rtlil
+from amaranth.hdl import Array, Cat, Elaboratable, Module, Mux, ResetInserter, Signal
+
+from hwgen.config import LOOP_REGISTERS, TensorCoreConfig
+from hwgen.rtl import element, exact, tensor_core
+from hwgen.rtl.accumulate import Accumulate
+from hwgen.rtl.dot import DotProduct
+from hwgen.rtl.fixed_point import StepSum
+from hwgen.rtl.operand import OperandDecoder
+from hwgen.rtl.round_sum import RoundSum
+from hwgen.rtl.scale import ScaleProduct, TermExponents, TermPlaces
+
+
+def step_value(before, lanes_tag, scales_tag):
+    """What a step makes of the accumulator, two bits each."""
+    return (Cat(lanes_tag, scales_tag) - before)[:2]
+
+
+class TagDecoder(OperandDecoder):
+    def elaborate(self, platform):
+        m = Module()
+        m.d.comb += [
+            self.operand.lanes[0][0].magnitude.eq(self.codes[0][0]),
+            self.operand.scales[0].significand.eq(self.scales[0]),
+        ]
+        return m
+
+
+class TagDot(DotProduct):
+    def elaborate(self, platform):
+        m = Module()
+        m.d.comb += self.sum.eq(self.a[0].magnitude[0] ^ self.b[0].magnitude[0])
+        return m
+
+
+class TagScale(ScaleProduct):
+    def elaborate(self, platform):
+        m = Module()
+        m.d.comb += self.magnitude.eq(self.sum[0])
+        return m
+
+
+class TagExponents(TermExponents):
+    def elaborate(self, platform):
+        m = Module()
+        m.d.comb += self.exponent.eq(self.a[0].significand[0] ^ self.b[0].significand[0])
+        return m
+
+
+class TagPlaces(TermPlaces):
+    def elaborate(self, platform):
+        m = Module()
+        m.d.comb += self.places[0].eq(self.a[0].significand[0] ^ self.b[0].significand[0])
+        return m
+
+
+class TagAccumulate(Accumulate):
+    def elaborate(self, platform):
+        m = Module()
+        before = self.c.as_value()[:2]
+        value = step_value(before, self.terms.terms[0].magnitude[0], self.terms.exponent[0])
+        held = {"tag": Mux(self.enter, value, before) if self.registers else value}
+        for register in LOOP_REGISTERS:
+            held = self.held(m, register, "enable", held)
+        m.d.comb += self.d.eq(held["tag"])
+        return m
+
+
+class TagStepSum(StepSum):
+    def elaborate(self, platform):
+        m = Module()
+        m.d.comb += self.sum.eq(Cat(self.terms[0].magnitude[0], self.terms[0].place[0]))
+        return m
+
+
+class TagRoundSum(RoundSum):
+    def elaborate(self, platform):
+        m = Module()
+        held = {"tag": (self.sum + self.c.as_value()[:2])[:2]}
+        for register in ("total", "normal"):
+            held = self.held(m, register, f"enable_{register}", held)
+        m.d.comb += self.d.eq(held["tag"])
+        return m
+
+
+@pytest.fixture
+def tags(monkeypatch):
+    """Tags in place of arithmetic."""
+    monkeypatch.setattr(tensor_core, "decoder", lambda config, side: TagDecoder)
+    for module, name, kind in (
+        *((element, "DotProduct", TagDot), (element, "ScaleProduct", TagScale)),
+        *((element, "TermExponents", TagExponents), (element, "TermPlaces", TagPlaces)),
+        *((element, "Accumulate", TagAccumulate), (exact, "StepSum", TagStepSum), (exact, "RoundSum", TagRoundSum)),
+    ):
+        monkeypatch.setattr(module, name, kind)
+
+
+class Observed(Elaboratable):
+    """A core with any traffic that the stream rules allow; ``wrong`` when it breaks one of its own.
+
+    One result is watched, any of them: its value is that of the reference, and it comes in its turn. The
+    reference executes a step when it is accepted.
+    """
+
+    def __init__(self, config, core=tensor_core.TensorCore):
+        self.config, self.core = config, core
+        self.inputs = {name: Signal(name=name) for name in ("offer", "take", "pick", "reset", "first", "last")}
+        self.inputs |= {name: Signal(2, name=name) for name in ("tag", "c")}
+        self.wrong = Signal()
+
+    def elaborate(self, platform):
+        m = Module()
+        config, turns = self.config, self.config.interleave
+        offer, take, pick, reset, *fresh = self.inputs.values()
+        m.submodules.core = core = ResetInserter(reset)(self.core(config))
+        m.d.comb += core.result.ready.eq(take)
+
+        # A step on offer stays as it is until it is accepted.
+        first, last, tag, c = fresh
+        waiting = Signal()
+        began = Signal(range(turns + 1))  # steps since reset, as far as they must be first ones
+        held = Signal(len(Cat(*fresh)))
+        sent = Signal.like(held)
+        valid = core.step.valid
+        m.d.comb += [
+            valid.eq(offer | waiting),
+            sent.eq(Mux(waiting, held, Cat(first | (began != turns), last, tag, c))),
+        ]
+        is_first, is_last, sent_tag, sent_c = sent[0], sent[1], sent[2:4], sent[4:6]
+        payload = core.step.payload
+        m.d.comb += [
+            payload.first.eq(is_first),
+            payload.last.eq(is_last),
+            payload.a.codes[0][0][0].eq(sent_tag[0]),
+            payload.a.scales[0][0].eq(sent_tag[1]),
+            payload.c[0][0].eq(sent_c),
+        ]
+        accepted, answered = Signal(), Signal()
+        m.d.comb += [
+            accepted.eq(valid & core.step.ready & ~reset),
+            answered.eq(core.result.valid & take & ~reset),
+        ]
+        m.d.sync += [waiting.eq(valid & ~core.step.ready & ~reset), held.eq(sent)]
+
+        # The reference, and the results that are due.
+        slots = Array(Signal(2, name=f"slot{index}") for index in range(turns))
+        slot = Signal(range(turns))
+        kept_c, value = Signal(2), Signal(2)
+        addend = Mux(is_first, sent_c, kept_c)
+        if config.exact:
+            following = (Mux(is_first, 0, slots[0]) + sent_tag)[:2]
+            m.d.comb += value.eq(following + addend)
+        else:
+            following = step_value(Mux(is_first, sent_c, slots[slot]), sent_tag[0], sent_tag[1])
+            m.d.comb += value.eq(following)
+        due = Signal(range(config.latency + turns + 2))
+        watched, ahead, expected = Signal(), Signal.like(due), Signal(2)
+        with m.If(accepted):
+            m.d.sync += [slots[slot].eq(following), slot.eq(Mux(slot == turns - 1, 0, slot + 1)), kept_c.eq(addend)]
+            with m.If(began != turns):
+                m.d.sync += began.eq(began + 1)
+            with m.If(is_last & pick & ~watched):
+                m.d.sync += [watched.eq(1), expected.eq(value), ahead.eq(due - answered)]
+        m.d.sync += due.eq(due + (accepted & is_last) - answered)
+        with m.If(answered & watched):
+            m.d.sync += [ahead.eq(ahead - 1), watched.eq(ahead != 0)]
+
+        # How long nothing has moved although it could.
+        result = core.result.payload[0][0]
+        idle, refused = Signal(range(32)), Signal(range(32))
+        before, stayed = Signal.like(result), Signal()
+        m.d.sync += [
+            idle.eq(Mux((due != 0) & ~core.result.valid, idle + 1, 0)),
+            refused.eq(Mux(valid & ~core.step.ready, refused + (take | ~core.result.valid), 0)),
+            before.eq(result),
+            stayed.eq(core.result.valid & ~take),
+        ]
+        with m.If(reset):
+            state = (began, slot, due, watched, idle, refused, stayed)
+            m.d.sync += [signal.eq(0) for signal in state]
+        m.d.comb += self.wrong.eq(
+            ~reset
+            & (
+                (core.result.valid & (due == 0))  # nobody asked for it
+                | (answered & watched & (ahead == 0) & (result != expected))  # lost, changed, or out of its turn
+                | (stayed & ~(core.result.valid & (result == before)))  # changed while it waited
+                | (idle > config.latency)  # never came
+                | (refused > turns - 1)  # not accepted in its turn
+                | (~core.result.valid & (turns == 1) & ~core.step.ready)
+            )
+        )
+        return m
+
+
+_TO_AIGER = """
+from pyosys import libyosys as ys
+design = ys.Design()
+for command in (
+    "read_rtlil observed.il", "hierarchy -top top", "proc", "flatten", "opt -full", "opt_clean -purge",
+    "dffunmap", "simplemap", "aigmap", "opt_clean -purge", "write_aiger -zinit observed.aig",
+):
+    ys.run_pass(command, design)
+"""
+
+
+def verdict(observed, directory, commands):
+    """What ABC says of ``wrong``."""
+    text = rtlil.convert(observed, ports=[*observed.inputs.values(), observed.wrong], emit_src=False)
+    (directory / "observed.il").write_text(text)
+    made = subprocess.run([sys.executable, "-c", _TO_AIGER], cwd=directory, capture_output=True, text=True, check=False)
+    assert made.returncode == 0, made.stdout + made.stderr
+    abc = Path(pyosys.__file__).with_name("yosys-abc")
+    call = [str(abc), "-c", f"read_aiger observed.aig; strash; {commands}"]
+    return subprocess.run(call, cwd=directory, capture_output=True, text=True, check=True, timeout=600).stdout
+
+
+def tiny(pipeline, numerics="blackwell"):
+    return TensorCoreConfig("tiny", "nvfp4", 1, 1, 1, pipeline=pipeline, numerics=numerics)
+
+
+# What is proven in seconds; ("operands", "terms") takes ABC half a minute.
+CORES = [tiny(()), tiny(("total",)), tiny((), "exact")]
+
+
+@pytest.mark.parametrize("config", CORES, ids=lambda config: "-".join((config.numerics, *config.pipeline)))
+@pytest.mark.usefixtures("tags")
+def test_stream_protocol(config, tmp_path):
+    """For any number of cycles, by property-directed reachability."""
+    assert "Property proved." in verdict(Observed(config), tmp_path, "pdr")
+
+
+class Planted(tensor_core.TensorCore):
+    """A core whose loop does not do what its control demands."""
+
+    def _ring(self, m, advance, accept, valid, last):
+        _, rotate, leaving = super()._ring(m, advance, accept, valid, last)
+        return valid, rotate, leaving  # a step enters out of turn
+
+
+@pytest.mark.usefixtures("tags")
+def test_planted_fault_is_found(tmp_path):
+    found = verdict(Observed(tiny(("total",)), Planted), tmp_path, "bmc3 -F 12")
+    assert "was asserted in frame" in found, found

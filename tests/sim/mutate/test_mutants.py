@@ -1,0 +1,97 @@
+"""Mutants: made alike every time, harmless until chosen, and then found or proven harmless."""
+
+import numpy as np
+import pytest
+
+from hwgen.config import TensorCoreConfig
+from hwgen.rtl.tensor_core import TensorCore
+from hwgen.verilog import design
+from sim.engines import available
+from sim.mutate.campaign import killer, situations
+from sim.mutate.design import planted
+from sim.mutate.engine import MutantEngine
+from sim.mutate.equivalence import proven
+from sim.mutate.operators import OPERATORS, mutants
+from sim.mutate.report import Outcome, as_dict, tables
+from sim.mutate.rtlil import cells, lowered
+from sim.mutate.run import sample
+
+CONFIG = TensorCoreConfig("mutated", "mixfp4", 1, 1, 1, pipeline=("operands",))
+
+
+@pytest.fixture(scope="module")
+def texts():
+    return lowered(design(TensorCore, CONFIG, "core"), "core")
+
+
+@pytest.fixture(scope="module")
+def found(texts):
+    return mutants(texts, lowered(design(TensorCore, CONFIG, "core"), "core", clean=True), 0)
+
+
+def test_every_operator_finds_a_place(found):
+    operators = {mutant.operator for mutant in found}
+    # A core with one row has no two inputs of a kind but A and B, which commute.
+    assert operators >= set(OPERATORS) - {"ports", "order"}
+    assert operators <= set(OPERATORS)
+    assert {mutant.module for mutant in found} >= {"core", "element", "accumulate", "dot_product", "scale_product"}
+
+
+def test_equal_seeds_give_equal_mutants(texts, found):
+    again = mutants(texts, lowered(design(TensorCore, CONFIG, "core"), "core", clean=True), 0)
+    assert again == found
+    assert [vars(m) for m in sample(found, 30, 1)] == [vars(m) for m in sample(again, 30, 1)]
+    assert sample(found, 30, 1) != sample(found, 30, 2)
+    assert len(sample(found, 30, 1)) == 30
+
+
+def test_what_is_planted_stays_in_its_module(texts, found):
+    (mutant,) = [m for m in found if m.module == "scale_decoder" and m.operator == "operator"][:1]
+    changed = planted(texts, [mutant])
+    for name, text in texts.items():
+        added = len(cells(changed[name])) - len(cells(text))
+        assert added == (3 if name == "scale_decoder" else 0)  # the faulty cell, the comparison, the multiplexer
+
+
+@pytest.mark.skipif(not available(), reason="no C++ compiler: set CXX, or put c++, g++ or clang++ on PATH")
+def test_sampled_mutants_are_killed(texts, found):
+    """Faults in control and data, by the situation that finds them; the core without one passes them all."""
+    chosen = [
+        m
+        for m in found
+        if (m.operator, m.detail) in (("reset", "stuck at 0"), ("enable", "inverted"), ("inversion", "not left out"))
+        or (m.operator == "operator" and m.module in ("scale_product", "term_exponents", "scale_decoder"))
+    ]
+    chosen = sample(chosen, 24, 0)
+    engine = MutantEngine(CONFIG, planted(texts, chosen))
+    confronted = situations(CONFIG, 2000)
+    assert killer(engine, 0, confronted) is None
+    fates = {mutant.cell + mutant.module: killer(engine, k, confronted) for k, mutant in enumerate(chosen, start=1)}
+    resets = [m for m in chosen if m.operator == "reset"]
+    assert resets
+    assert {fates[m.cell + m.module] for m in resets} <= {"reset", None}
+    assert "steady" in fates.values()
+    for mutant in chosen:
+        if fates[mutant.cell + mutant.module] is None:
+            assert proven(CONFIG, texts, mutant, mutant.module) or proven(CONFIG, texts, mutant, "core"), mutant
+
+
+def test_proofs(texts, found):
+    """A bit that nobody reads may be anything, one that is read may not."""
+    decoder = [m for m in found if m.module == "scale_decoder"]
+    dead = next(m for m in decoder if m.operator == "carry")
+    fault = next(m for m in decoder if m.operator == "operator")
+    assert proven(CONFIG, texts, dead, "scale_decoder")
+    assert not proven(CONFIG, texts, fault, "scale_decoder")
+
+
+def test_tables_count_every_outcome(found):
+    rng = np.random.default_rng(0)
+    fates = [("steady", None), (None, "core"), (None, None)]
+    outcomes = [Outcome(CONFIG, mutant, *fates[rng.integers(3)]) for mutant in found[:40]]
+    text = tables(outcomes, 0, 100)
+    alive = sum(outcome.alive for outcome in outcomes)
+    assert text.count("**not proven**") == alive > 0
+    killed = sum(outcome.killed is not None for outcome in outcomes)
+    assert text.count(f"| total | 40 | {killed} | {40 - killed - alive} | {alive} |") == 3
+    assert len(as_dict(outcomes, 0, 100)["mutants"]) == 40
