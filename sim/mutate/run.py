@@ -22,10 +22,11 @@ from sim.steps import Steps
 __all__ = ["CORES", "mutate", "sample"]
 
 CORES = (
-    TensorCoreConfig("mixfp4-merged", "mixfp4", 2, 1, 2, pipeline=("operands", "terms")),
+    TensorCoreConfig("mixfp4-merged", "mixfp4", 2, 1, 2, pipeline=("decoded", "sums", "terms")),
     TensorCoreConfig(
         *("nvfp4-signed", "nvfp4", 1, 1, 1, "signed"),
         rounding="nearest_even",
+        leading_zeros="anticipated",
         pipeline=("operands", "aligned", "total", "normal"),
     ),
     TensorCoreConfig(
