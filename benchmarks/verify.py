@@ -18,7 +18,6 @@ from sim import verify
 from sim.engines import Engine, engine
 from sim.verify.counting import count
 from sim.verify.goals import goals
-from sim.verify.reference import trace
 
 
 def parts(core: Engine, batches: int) -> dict[str, float]:
@@ -30,7 +29,7 @@ def parts(core: Engine, batches: int) -> dict[str, float]:
         marks = [time.process_time()]
         stimulus = verify.stimulus_of(config, 0, batch, verify.batch_steps(config))
         marks.append(time.process_time())
-        expected = trace(stimulus.steps)
+        expected = stimulus.steps.trace()
         marks.append(time.process_time())
         run = core.run(stimulus.steps, offer=stimulus.offer, take=stimulus.take)
         marks.append(time.process_time())

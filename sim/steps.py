@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,7 @@ from hwgen.errors import InputError
 from hwgen.rtl.tensor_core import step_layout
 from sim import golden
 
-__all__ = ["Steps", "check_depth", "gather", "random_steps", "schedule"]
+__all__ = ["Steps", "Trace", "check_depth", "gather", "random_steps", "schedule"]
 
 
 @dataclass(frozen=True)
@@ -88,58 +89,114 @@ class Steps:
 
     def expected(self) -> NDArray[np.uint32]:
         """What the core must answer: FP32 bit patterns of the steps with ``last``, (R, M, N)."""
-        results = self._exact() if self.config.exact else self._rounded()
-        return np.array(results, np.uint32).reshape(-1, self.config.rows, self.config.columns)
+        return self.trace().results
 
-    def _read(self) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-        """Block scales of A and B without the bits that the core does not read."""
-        masks = (np.uint8(0xFF if self.config.tagged(side) else 0x7F) for side in "ab")
-        return tuple(scales & mask for scales, mask in zip((self.a_scales, self.b_scales), masks, strict=True))
+    def trace(self) -> Trace:
+        """What the golden model says of all steps.
 
-    def _rounded(self) -> list[NDArray[np.uint32]]:
-        """Results where every step is rounded."""
-        results = []
-        config = self.config
-        a_scales, b_scales = self._read()
-        tiles = [np.zeros(self.c.shape[1:], np.float32)] * config.interleave
-        for index in range(len(self)):
-            tile = index % config.interleave
-            tiles[tile] = golden.step(
-                self.a_codes[index],
-                a_scales[index],
-                self.b_codes[index],
-                b_scales[index],
-                self.c[index].view(np.float32) if self.first[index] else tiles[tile],
-                fraction_bits=config.fraction_bits,
-                rounding=config.rounding,
-            )
-            if self.last[index]:
-                results.append(tiles[tile].view(np.uint32))
-        return results
+        Raises
+        ------
+        InputError
+            A tile is deeper than an exact core was made for.
+        """
+        if not len(self):
+            return Trace(self.c, np.empty((0, *self.c.shape[1:]), np.uint32))
+        return Trace(self.c, _exact(self)) if self.config.exact else _rounded(self)
 
-    def _exact(self) -> list[NDArray[np.uint32]]:
-        """Results where all steps of a tile, from ``first`` on, are rounded once."""
-        results = []
-        a_scales, b_scales = self._read()
-        begin = 0
-        for index in range(len(self)):
-            begin = index if self.first[index] else begin
-            check_depth(self.config, (index + 1 - begin) * self.config.depth)
-            if not self.last[index]:
-                continue
-            part = slice(begin, index + 1)
+
+@dataclass(frozen=True)
+class Trace:
+    """What the golden model says of steps.
+
+    Parameters
+    ----------
+    c
+        What every step adds to, uint32 bit patterns, (S, M, N); the stimulus's C where numerics are exact.
+    results
+        What the core must answer, uint32, (R, M, N).
+    """
+
+    c: NDArray[np.uint32]
+    results: NDArray[np.uint32]
+
+
+_ROWS = 32
+"""Rows of the GEMMs that tiles are put together to where they are rounded once."""
+
+
+def _rounded(steps: Steps) -> Trace:
+    """Every step is rounded: one call of the golden model for the first steps of all tiles, one for the second ones ..."""
+    config = steps.config
+    turns = config.interleave
+    index = np.arange(len(steps))
+    c, d = steps.c.copy(), np.empty_like(steps.c)
+    # What a slot holds before its first tile is no core's business; here it is zero.
+    c[:turns][~steps.first[:turns]] = 0
+    # Position of each step in its tile: steps since the last ``first`` of the same slot.
+    begins = np.where(steps.first | (index < turns), index, -1)
+    for slot in range(turns):
+        np.maximum.accumulate(begins[slot::turns], out=begins[slot::turns])
+    position = (index - begins) // turns
+    order = np.argsort(position, kind="stable")
+    bounds = np.searchsorted(position[order], np.arange(position.max() + 2))
+
+    a_scales, b_scales = _read(steps)
+    for start, stop in pairwise(bounds.tolist()):
+        now = order[start:stop]
+        if start:
+            c[now] = d[now - turns]
+        d[now] = golden.step(
+            steps.a_codes[now],
+            a_scales[now],
+            steps.b_codes[now],
+            b_scales[now],
+            c[now].view(np.float32),
+            fraction_bits=config.fraction_bits,
+            rounding=config.rounding,
+        ).view(np.uint32)
+    return Trace(c, d[steps.last])
+
+
+def _read(steps: Steps) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+    """Block scales of A and B without the bits that the core does not read."""
+    masks = (np.uint8(0xFF if steps.config.tagged(side) else 0x7F) for side in "ab")
+    a_scales, b_scales = (scales & mask for scales, mask in zip((steps.a_scales, steps.b_scales), masks, strict=True))
+    return a_scales, b_scales
+
+
+def _exact(steps: Steps) -> NDArray[np.uint32]:
+    """Results of tiles that are rounded once each.
+
+    Several tiles of one depth are the diagonal of one GEMM: what else it computes costs less than a call.
+    """
+    config = steps.config
+    begins = np.maximum.accumulate(np.where(steps.first, np.arange(len(steps)), 0))
+    ends = np.flatnonzero(steps.last)
+    depths = ends + 1 - begins[ends]
+    check_depth(config, int(depths.max(initial=0)) * config.depth)
+    scales = _read(steps)
+    results = np.empty((len(ends), config.rows, config.columns), np.uint32)
+    together = max(1, _ROWS // max(config.rows, config.columns))
+    for depth in np.unique(depths):
+        same = np.flatnonzero(depths == depth)
+        for chosen in np.split(same, range(together, len(same), together)):
+            first = begins[ends[chosen]]
+            part = first[:, None] + np.arange(depth)
             a, b = (
                 golden.QuantizedTensor(
-                    np.concatenate(codes[part], axis=1),
-                    np.concatenate(scales[part], axis=1),
+                    codes[part].swapaxes(1, 2).reshape(len(part) * codes.shape[1], -1),
+                    blocks[part].swapaxes(1, 2).reshape(len(part) * codes.shape[1], -1),
                     np.float32(1),
-                    self.config.format,
+                    config.format,
                 )
-                for codes, scales in ((self.a_codes, a_scales), (self.b_codes, b_scales))
+                for codes, blocks in zip((steps.a_codes, steps.b_codes), scales, strict=True)
             )
-            c = self.c[begin].view(np.float32)
-            results.append(golden.accumulate(a, b, c, numerics="exact").view(np.uint32))
-        return results
+            c = np.zeros((len(part), config.rows, len(part), config.columns), np.uint32)
+            diagonal = np.arange(len(part))
+            c[diagonal, :, diagonal] = steps.c[first]
+            d = golden.accumulate(a, b, c.reshape(len(a.codes), -1).view(np.float32), numerics="exact")
+            results[chosen] = d.view(np.uint32).reshape(c.shape)[diagonal, :, diagonal]
+    return results
 
 
 def check_depth(config: TensorCoreConfig, depth: int) -> None:

@@ -4,7 +4,6 @@
 module          what it holds
 ==============  =========================================================================
 goals           the coverage goals of a configuration, and why a bin is none
-reference       the golden model on many tiles at once
 counting        events, by integer arithmetic from the stimulus alone
 stimulus        random steps, and those made for what is rare
 reproducer      shrinking, and the file that ``hwgen simulate --replay`` takes

@@ -16,7 +16,6 @@ from hwgen.errors import ToolError
 from sim.engines import Engine, engine
 from sim.verify.counting import Counts, count, empty
 from sim.verify.goals import Goals, goals
-from sim.verify.reference import trace
 from sim.verify.reproducer import MOST_RUNS, Mismatch, difference, save, shrink
 from sim.verify.stimulus import Stimulus, deepest, draw
 
@@ -198,7 +197,7 @@ def _compared(
     made, wanted = (core, goals(config)) if core is not None else _made(config, name)
     stimulus = stimulus_of(config, seed, batch, count_)
     steps = stimulus.steps
-    expected = trace(steps)
+    expected = steps.trace()
     try:
         run = made.run(steps, offer=stimulus.offer, take=stimulus.take)
     except ToolError as error:

@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 from hwgen.errors import ToolError
 from hwgen.synth.compiled import compiled
 from sim.engines import Run
-from sim.steps import Steps
+from sim.steps import Steps, Trace
 from sim.verify.goals import LARGEST_CANCELLATION, Goals
-from sim.verify.reference import Trace
 
 __all__ = ["Counts", "count", "empty"]
 

@@ -18,7 +18,6 @@ from hwgen.errors import InputError, ToolError
 from hwgen.files import write_bytes
 from sim.engines import Engine, Pattern
 from sim.steps import Steps
-from sim.verify.reference import trace
 from sim.verify.stimulus import Stimulus
 
 __all__ = ["MOST_RUNS", "Mismatch", "check", "difference", "load", "save", "shrink"]
@@ -49,7 +48,7 @@ class Mismatch:
 def check(engine: Engine, stimulus: Stimulus) -> Mismatch | None:
     """Run a stimulus and compare every bit of every result; the first that differs, if one does."""
     steps = stimulus.steps
-    expected = trace(steps).results
+    expected = steps.expected()
     try:
         results = engine.run(steps, offer=stimulus.offer, take=stimulus.take).results
     except ToolError as error:
@@ -218,7 +217,7 @@ def save(path: Path, stimulus: Stimulus, origin: dict[str, Any]) -> None:
     steps = stimulus.steps
     about = {"format": _FORMAT, "configuration": steps.config.as_dict(), "origin": origin}
     arrays = {name: getattr(steps, name) for name in _ARRAYS}
-    arrays |= {"offer": stimulus.offer.bits, "take": stimulus.take.bits, "expected": trace(steps).results}
+    arrays |= {"offer": stimulus.offer.bits, "take": stimulus.take.bits, "expected": steps.expected()}
     content = io.BytesIO()
     np.savez(content, about=np.array(json.dumps(about)), **arrays)
     write_bytes(path, content.getvalue())

@@ -8,10 +8,9 @@ import pytest
 from hwgen.config import TensorCoreConfig
 from hwgen.errors import ToolError
 from sim.engines import Run
-from sim.steps import Steps
+from sim.steps import Steps, Trace
 from sim.verify.counting import count
 from sim.verify.goals import goals
-from sim.verify.reference import Trace, trace
 
 CORE = TensorCoreConfig("core", "mixfp4", 1, 1, 1)
 PAIR = dataclasses.replace(CORE, groups=2)
@@ -33,7 +32,7 @@ def single(core, a=(), b=(), scales=(0x38, 0x38), c=0.0):
 def counted(steps):
     """Bins with events, by group, in words."""
     wanted = goals(steps.config)
-    expected = trace(steps)
+    expected = steps.trace()
     on = np.ones(len(steps), bool)
     counts = count(wanted, steps, expected, Run(expected.results, len(steps), np.zeros((2,) * 4, np.int64)), on, on)
     return {
@@ -161,7 +160,7 @@ def test_exact_numerics():
 @pytest.mark.parametrize("core", [CORE, EXACT])
 def test_a_golden_model_that_disagrees_is_found(core):
     steps = single(core, [3], [4])
-    right = trace(steps)
+    right = steps.trace()
     run = Run(right.results, 1, np.zeros((2,) * 4, np.int64))
     on = np.ones(1, bool)
     with pytest.raises(ToolError, match=r"golden model: step 0, D\[0, 0\] is 0x40400001, integers say\s+0x40400000"):
