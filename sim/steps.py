@@ -125,7 +125,7 @@ _ROWS = 32
 
 
 def _rounded(steps: Steps) -> Trace:
-    """Every step is rounded: one call of the golden model for the first steps of all tiles, one for the second ones ..."""
+    """Every step is rounded: a call of the golden model for all first steps of tiles, one for the second, and so on."""
     config = steps.config
     turns = config.interleave
     index = np.arange(len(steps))
