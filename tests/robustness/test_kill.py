@@ -24,15 +24,17 @@ import json, os, signal, sys
 from pathlib import Path
 
 import hwgen.files
-import hwgen.verilog
 from hwgen import cli
+from hwgen.package import contents
 
 reports, place, everything = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3] == "1"
 
 # What takes long and writes nothing is left out, done once, or taken from the committed reports.
-hwgen.verilog.core = lambda config: config
-hwgen.verilog.verilog = lambda modules, title: "a module"
-hwgen.verilog.manifest = lambda config, modules: config.as_dict()
+contents.texts = lambda config, clock: {
+    f"{config.name}{end}": f"a text{end}" for end in (".v", ".json", "/Makefile", "/sim.f")
+}
+# A shell that starts a job in the background lets it ignore this.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 cli._FORMS = {kind: (texts, lambda report: b"a picture") for kind, (texts, _) in cli._FORMS.items()}
 kept = {"compare": "overhead.json", "explore": "overhead.json", "power": "power.json"}
 cli.Cache.get = lambda self, key: json.loads((reports / kept[sys.argv[1]]).read_text())
@@ -90,7 +92,7 @@ def run(command, end=None, by=None):
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), (place / "err").read_text()
 
 def files():
-    return {path.name: path.read_bytes() for path in Path().iterdir()}
+    return {str(path): path.read_bytes() for path in Path().rglob("*") if path.is_file()}
 
 def check(command):
     "Try the moments of a command; how many."
@@ -106,15 +108,16 @@ def check(command):
         for end in range(1, moments + 1):
             if not everything and end not in {1, 2, 3 + int(by) % (moments - 4), moments - 2, moments}:
                 continue
-            for path in Path().iterdir():
-                path.unlink()
+            for name in files():
+                Path(name).unlink()
             for name, content in (old if end % 3 else given).items():
+                Path(name).parent.mkdir(exist_ok=True)
                 Path(name).write_bytes(content)
             status, err = run(command, end, by)
             assert status == code, (by, end, status, err)
             assert err.strip() == ("" if by == signal.SIGKILL else "hwgen: interrupted"), (by, end, err)
             left = files()
-            partial = {name for name in left if name.startswith(".") and name.endswith(".partial")}
+            partial = {name for name in left if Path(name).name.startswith(".") and name.endswith(".partial")}
             assert by == signal.SIGKILL or not partial, (by, end, partial)
             for name in left.keys() - partial:
                 assert left[name] in (whole[name], old[name]), (by, end, name)
@@ -170,6 +173,7 @@ def test_interrupted_while_it_starts(tmp_path: Path) -> None:
     """Imports take seconds; Ctrl-C in there is one line as well."""
     guard = (
         "import os, signal, sys\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "class Guard:\n"
         "    def find_spec(self, name, path=None, target=None):\n"
         "        if name == 'hwgen.cli':\n"

@@ -75,7 +75,8 @@ def test_verilator(tiny, tool, tmp_path):
     version = subprocess.run(["verilator", "--version"], capture_output=True, text=True, check=True).stdout
     if [int(part) for part in re.findall(r"\d+", version)[:2]] < [5, 6]:
         pytest.skip(f"{version.strip()}: the testbench needs 5.006 for --binary")
-    directory = tmp_path / "a 'b'"
+    # Verilator builds with make, which cannot do it in a directory with spaces in its name.
+    directory = tmp_path / "a'b'"
     contents.write(tiny, directory)
     run = make(directory / "tiny", None, "verilator", "ARGS=+steps=40", "VERILATOR_FLAGS=-j 1")
     assert run.returncode == 0, run.stderr
@@ -84,7 +85,7 @@ def test_verilator(tiny, tool, tmp_path):
     results = directory / "tiny" / "results.hex"
     words = results.read_text().split()
     words[3] = f"{int(words[3], 16) ^ 1 << 32:0{len(words[3])}x}"
-    results.write_text("\n".join(words))
+    results.write_text("\n".join(words) + "\n")
     run = make(directory / "tiny", None, "verilator")
     assert run.returncode != 0
     assert re.search(r"^result 3: d\[0\]\[1\] is [0-9a-f]{8}, not [0-9a-f]{8}\nFAIL 2 failures\n", run.stdout, re.M)

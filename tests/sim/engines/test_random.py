@@ -41,7 +41,7 @@ def test_compiled(form, groups, compiled):
 @combinations
 def test_python(form, groups, python):
     config = TensorCoreConfig("random", form, 1, 1, groups)
-    check(python(config), random_steps(config, 200, np.random.default_rng(10 + groups)))
+    check(python(config), random_steps(config, 80, np.random.default_rng(10 + groups)))
 
 
 @pytest.mark.parametrize(

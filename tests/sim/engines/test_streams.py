@@ -52,7 +52,7 @@ def make(request):
 @pipelines
 def test_engines_agree_on_results_and_cycles(pipeline, compiled, python):
     config = tiny(pipeline)
-    steps = drawn(config, 50, 1)
+    steps = drawn(config, 24, 1)
     want = steps.expected()
     for seed, (offered, taken) in enumerate([(1, 0.5), (0.5, 1), (0.5, 0.5), (0.8, 0.15), (0.15, 0.8)]):
         streams = {"offer": pattern(offered, seed), "take": pattern(taken, 50 + seed)}
