@@ -1,6 +1,7 @@
 import dataclasses
 import itertools
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -36,11 +37,11 @@ FEW = Stimulus(streams=2, steps_per_tile=8, timed=4)
 
 
 @pytest.fixture(scope="session")
-def found() -> Exploration:
+def found(cache: Path) -> Exploration:
     """The smallest pair of cores, in four ways each."""
     return explore(
         *PAIR,
-        Flow(CELLS),
+        Flow(CELLS, cache),
         [RECIPES[name] for name in ("area", "speed")],
         dots=("merged", "significand"),
         pipelines=WAYS,
@@ -191,7 +192,7 @@ def test_a_miscompiled_netlist_gives_no_figures(monkeypatch: pytest.MonkeyPatch)
         explore(*PAIR, Flow(CELLS), [RECIPES["area"]], pipelines=WAYS[:1], runs=1, vectors=2000)
 
 
-def test_a_clock_that_nothing_meets(monkeypatch: pytest.MonkeyPatch, found: Exploration) -> None:
+def test_a_clock_that_nothing_meets(monkeypatch: pytest.MonkeyPatch, found: Exploration, cache: Path) -> None:
     nothing, _ = best_at([0.01], *(
         tuple(np.array([getattr(point, field) for point in ours]) for ours in found.points)
         for field in ("areas", "delays")
@@ -199,7 +200,9 @@ def test_a_clock_that_nothing_meets(monkeypatch: pytest.MonkeyPatch, found: Expl
     assert nothing[0].overhead is None
     monkeypatch.setattr(module, "best_at", lambda *given: (nothing, [set(), set()]))
     with pytest.raises(InputError, match=r"clock of 0\.01 ns: not met with generic7; both designs meet [0-9.]+ ns"):
-        explore(*PAIR, Flow(CELLS), [RECIPES["area"]], pipelines=WAYS[:1], clocks_ns=[0.01], runs=1, vectors=2000)
+        explore(
+            *PAIR, Flow(CELLS, cache), [RECIPES["area"]], pipelines=WAYS[:1], clocks_ns=[0.01], runs=1, vectors=2000
+        )
 
 
 def test_default_pipelines_are_pipelines_from_the_shortest_to_the_longest() -> None:

@@ -1,5 +1,6 @@
 import dataclasses
 import inspect
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -234,12 +235,12 @@ def test_each_module_takes_the_recipe_that_suits_it() -> None:
     }
 
 
-def test_a_faster_clock_takes_faster_recipes() -> None:
+def test_a_faster_clock_takes_faster_recipes(cache: Path) -> None:
     pair = [TensorCoreConfig(f"{name}-single", name, rows=1, columns=1, groups=1) for name in ("nvfp4", "mixfp4")]
     stimulus = Stimulus(streams=64, tiles=1, steps_per_tile=4)
     fast = measure(
         *pair,
-        Flow(CELLS),
+        Flow(CELLS, cache),
         [RECIPES[name] for name in ("area", "speed")],
         clock_ns=4.75,
         stimulus=stimulus,
@@ -251,17 +252,17 @@ def test_a_faster_clock_takes_faster_recipes() -> None:
     assert chosen["nvfp4-single"]["tensor_core"] == "area"
     assert max(_find(fast, "core", "critical path").values.values()) <= 4.75
     with pytest.raises(InputError, match=r"clock of 1 ns: the critical path is"):
-        measure(*pair, Flow(CELLS), [RECIPES["area"]], clock_ns=1.0, stimulus=stimulus, runs=1, vectors=2000)
+        measure(*pair, Flow(CELLS, cache), [RECIPES["area"]], clock_ns=1.0, stimulus=stimulus, runs=1, vectors=2000)
 
 
-def test_interleaved_tiles_are_measured_too() -> None:
+def test_interleaved_tiles_are_measured_too(cache: Path) -> None:
     loop = ("operands", "terms", "total")
     pair = [
         TensorCoreConfig(f"{name}-loop", name, rows=1, columns=1, groups=1, pipeline=loop)
         for name in ("nvfp4", "mixfp4")
     ]
     stimulus = Stimulus(streams=64, tiles=1, steps_per_tile=4)
-    found = measure(*pair, Flow(CELLS), [RECIPES["area"]], stimulus=stimulus, runs=1, vectors=2000)
+    found = measure(*pair, Flow(CELLS, cache), [RECIPES["area"]], stimulus=stimulus, runs=1, vectors=2000)
     assert found.conditions["checked_each_run"]["nvfp4-loop"]["results"] >= 2000
     assert found.conditions["stimulus"]["cycles_per_run"]["core"] == {"settled": 64 * 7, "timed": 64 * 7}
 

@@ -30,8 +30,8 @@ STIMULUS = Stimulus(streams=4, tiles=1, steps_per_tile=16, timed=4)
 
 
 @pytest.fixture(scope="module")
-def flow(tmp_path_factory: pytest.TempPathFactory) -> Flow:
-    return Flow(library.load(libraries.path("generic7")), tmp_path_factory.mktemp("cache"))
+def flow(cache: Path) -> Flow:
+    return Flow(library.load(libraries.path("generic7")), cache)
 
 
 @pytest.fixture(scope="module")
