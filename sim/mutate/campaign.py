@@ -12,7 +12,7 @@ corners    those of the directed tests, if they are there      the same
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from hwgen.config import TensorCoreConfig
 from hwgen.cost.stream import stream
 from hwgen.errors import ToolError
-from sim.engines.run import always
+from sim.engines.run import Pattern
 from sim.mutate.engine import MutantEngine
 from sim.steps import Steps, random_steps
 
@@ -105,20 +105,13 @@ def situations(
     return found
 
 
-def _pattern(cycles: NDArray[np.bool_]) -> Callable[[int], bool]:
-    if cycles.all():
-        return always
-    bits = cycles.tolist()
-    return lambda cycle: bits[cycle % len(bits)]
-
-
 def killer(engine: MutantEngine, number: int, confronted: Sequence[Situation]) -> str | None:
     """The first situation in which a mutant does not do what the core must do; None if there is none."""
     engine.number = number
     for situation in confronted:
         engine.before = situation.before
         try:
-            run = engine.run(situation.steps, offer=_pattern(situation.offer), take=_pattern(situation.take))
+            run = engine.run(situation.steps, offer=Pattern(situation.offer), take=Pattern(situation.take))
         except ToolError:
             return situation.name
         if run.cycles != situation.cycles or not np.array_equal(run.results, situation.results):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from hwgen.config import TensorCoreConfig
 from hwgen.rtl.hierarchy import ModuleSet
 from sim.engines.compiled import CompiledEngine, Position, build, source
-from sim.engines.run import Run, always, check_width
+from sim.engines.run import Run
 from sim.mutate.design import SELECT, SELECT_WIDTH
 from sim.steps import Steps
 
@@ -70,25 +70,19 @@ class MutantEngine(CompiledEngine):
         self._library.hwgen_reset.argtypes = [ctypes.c_void_p]
         self.number = self.before = 0
 
-    def run(
+    def _run(
         self,
+        core: int,
         steps: Steps,
-        *,
-        offer: Callable[[int], bool] = always,
-        take: Callable[[int], bool] = always,
-        progress: Callable[[int], None] = lambda done: None,
+        offer: Callable[[int], bool],
+        take: Callable[[int], bool],
+        progress: Callable[[int], None],
     ) -> Run:
-        """Reset the core, feed it with ``steps`` and collect every result; see `Engine.run`."""
-        check_width(self.config, steps)
-        core = self._library.hwgen_create()
-        try:
-            self._library.hwgen_select(core, self.number)
-            if self.before:
-                self._interrupted(core, steps, offer, take)
-                self._library.hwgen_reset(core)
-            return self._run(core, steps, offer, take, progress)
-        finally:
-            self._library.hwgen_destroy(core)
+        self._library.hwgen_select(core, self.number)
+        if self.before:
+            self._interrupted(core, steps, offer, take)
+            self._library.hwgen_reset(core)
+        return super()._run(core, steps, offer, take, progress)
 
     def _interrupted(self, core: int, steps: Steps, offer: Callable[[int], bool], take: Callable[[int], bool]) -> None:
         """Some cycles of a run that ends in their midst, whatever it answers."""
