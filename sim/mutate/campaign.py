@@ -4,6 +4,7 @@
 situation  steps                                               compared with
 =========  ==================================================  ==============================
 steady     corners of the arithmetic, one in every cycle       golden model, `hwgen.cost.stream`
+drawn      what `hwgen verify` draws, with its gaps, stalls    the same
 gaps       chains, with gaps and stalls                        the same
 reset      chains, cut off by a reset and begun anew           the same
 corners    those of the directed tests, if they are there      the same
@@ -24,8 +25,11 @@ from hwgen.errors import ToolError
 from sim.engines.run import Pattern
 from sim.mutate.engine import MutantEngine
 from sim.steps import Steps, random_steps
+from sim.verify.stimulus import draw
 
 __all__ = ["STEPS", "Situation", "killer", "situations"]
+
+_ALWAYS = Pattern(np.ones(1, bool))
 
 STEPS = 20_000
 """Random steps of the longest situation, as many as the random tests of the engines run."""
@@ -38,11 +42,11 @@ class Situation:
     Parameters
     ----------
     name
-        ``steady``, ``gaps``, ``reset`` or ``corners``.
+        ``steady``, ``drawn``, ``gaps``, ``reset`` or ``corners``.
     steps
         Steps, in order.
     offer, take
-        In which cycles a step may come on offer, and a result is taken; repeated.
+        In which cycles a step may come on offer, and a result is taken.
     before
         Cycles of the same traffic before a reset; 0 is none.
     results
@@ -53,20 +57,24 @@ class Situation:
 
     name: str
     steps: Steps
-    offer: NDArray[np.bool_]
-    take: NDArray[np.bool_]
+    offer: Pattern
+    take: Pattern
     before: int
     results: NDArray[np.uint32]
     cycles: int
 
 
 def _situation(
-    name: str, steps: Steps, shares: tuple[float, float], before: int, rng: np.random.Generator
+    name: str, steps: Steps, offer: Pattern = _ALWAYS, take: Pattern = _ALWAYS, before: int = 0
 ) -> Situation:
-    # Most runs are shorter than a turn of the loop, some let it run dry.
-    offer, take = (np.repeat(rng.random(500) < share, rng.choice([1, 1, 2, 3, 10], 500)) for share in shares)
-    cycles = stream(steps.config, steps.last, offer=offer, take=take).cycles
+    cycles = stream(steps.config, steps.last, offer=offer.bits, take=take.bits).cycles
     return Situation(name, steps, offer, take, before, steps.expected(), cycles)
+
+
+def _patterns(shares: tuple[float, float], rng: np.random.Generator) -> tuple[Pattern, Pattern]:
+    """When steps are offered and results taken: most runs are shorter than a turn of the loop, some let it run dry."""
+    offer, take = (np.repeat(rng.random(500) < share, rng.choice([1, 1, 2, 3, 10], 500)) for share in shares)
+    return Pattern(offer), Pattern(take)
 
 
 def _chains(config: TensorCoreConfig, count: int, first: float, last: float, rng: np.random.Generator) -> Steps:
@@ -94,14 +102,16 @@ def situations(
         Steps of the directed tests.
     """
     rng = np.random.default_rng(seed)
-    found = [_situation("steady", random_steps(config, steps // 50, rng), (1, 1), 0, rng)]
+    found = [_situation("steady", random_steps(config, steps // 50, rng))]
     for first, last, shares in ((0.3, 0.4, (0.6, 0.6)), (0.3, 0.4, (0.9, 0.3)), (0.02, 0.05, (0.5, 1.0))):
-        found.append(_situation("gaps", _chains(config, steps // 20, first, last, rng), shares, 0, rng))
+        found.append(_situation("gaps", _chains(config, steps // 20, first, last, rng), *_patterns(shares, rng)))
     for before in (1, 2, 3, 5, 8, 13, 21):
-        found.append(_situation("reset", _chains(config, 40, 0.5, 0.6, rng), (0.8, 0.5), before, rng))
+        found.append(_situation("reset", _chains(config, 40, 0.5, 0.6, rng), *_patterns((0.8, 0.5), rng), before))
     if corners is not None:
-        found.append(_situation("corners", corners, (1, 1), 0, rng))
-    found.append(_situation("steady", random_steps(config, steps, rng), (1, 1), 0, rng))
+        found.append(_situation("corners", corners))
+    found.append(_situation("steady", random_steps(config, steps, rng)))
+    drawn = draw(config, steps, rng)
+    found.append(_situation("drawn", drawn.steps, drawn.offer, drawn.take))
     return found
 
 
@@ -111,7 +121,7 @@ def killer(engine: MutantEngine, number: int, confronted: Sequence[Situation]) -
     for situation in confronted:
         engine.before = situation.before
         try:
-            run = engine.run(situation.steps, offer=Pattern(situation.offer), take=Pattern(situation.take))
+            run = engine.run(situation.steps, offer=situation.offer, take=situation.take)
         except ToolError:
             return situation.name
         if run.cycles != situation.cycles or not np.array_equal(run.results, situation.results):

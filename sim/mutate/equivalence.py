@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from hwgen.config import TensorCoreConfig
@@ -38,13 +37,14 @@ ys.run_pass("attrmap -remove src -remove hdlname", design)
 ys.run_pass("write_rtlil flat.il", design)
 """
 
-_PROVE = """
+_PROVE = r"""
 import sys
 from pyosys import libyosys as ys
-limit, cases = sys.argv[1:]
+limit, cases, outputs = sys.argv[1:]
 design = ys.Design()
 ys.run_pass("read_rtlil scope.il", design)
 ys.run_pass("design -save scope", design)
+differing = []
 for case in range(int(cases)):
     ys.run_pass("design -load scope", design)
     ys.run_pass(f"read_verilog -DCASE={case} miter.v", design)
@@ -52,12 +52,20 @@ for case in range(int(cases)):
     ys.run_pass("flatten", design)
     for command in ("opt_clean", "opt_expr", "opt_muxtree", "opt_expr", "opt_merge", "opt_clean"):
         ys.run_pass(command, design)
-    ys.run_pass(f"tee -q -o result sat -timeout {limit} -prove differ 0 miter", design)
-    with open("result") as log:
-        if "SUCCESS" not in log.read():
-            break
-else:
-    open("proven", "w").close()
+    ys.run_pass("write_rtlil left.il", design)
+    with open("left.il") as file:
+        left = set(file.read().splitlines())
+    for output in range(int(outputs)):
+        if f"  connect \\differ{output} 1'0" in left:
+            continue
+        ys.run_pass(f"tee -q -o result sat -timeout {limit} -prove differ{output} 0 miter/differ{output} %ci*", design)
+        with open("result") as log:
+            if "SUCCESS" not in log.read():
+                differing.append(output)
+    if differing:
+        break
+with open("differing", "w") as file:
+    file.write(" ".join(map(str, differing)))
 """
 
 
@@ -81,16 +89,18 @@ def _without_registers(flat: str) -> tuple[str, list[str]]:
     return flat, names
 
 
-def _miter(scope: str, registers: Sequence[str], config: TensorCoreConfig, module: str) -> tuple[str, int]:
-    """Verilog that compares a scope with its mutant and without, and the number of its cases.
+def _miter(
+    scope: str, registers: Sequence[str], config: TensorCoreConfig, module: str, free: Collection[str]
+) -> tuple[str, int, list[str]]:
+    """Verilog that compares a scope with its mutant and without, the number of its cases, and what it compares.
 
-    Registers that do not matter may differ, before the clock edge and after it. The cases are the values of the
-    registers that say which of them matter: where one does, both sides have one and the same signal, which leaves
-    little to prove.
+    The registers of ``free`` may differ where they do not matter, before the clock edge and after it. The cases are the
+    values of the registers that say which of them matter: where one does, both sides have one and the same
+    signal, which leaves little to prove. What it compares is outputs and, by their names, registers.
     """
-    needed = [matters_with(config, register, registers) for register in registers]
+    needed = [matters_with(config, register, registers) if register in free else [] for register in registers]
     deciding = sorted({registers.index(other) for others in needed for other in others})
-    header, body, differences = [], [], []
+    header, body, differences, compared = [], [], [], []
     wires = {side: [f".{SELECT}({SELECT_WIDTH}'d{number})"] for number, side in enumerate(("faultless", "faulty"))}
     for port in ports(scope):
         name, span = port.name[1:], f"[{port.width - 1}:0]"
@@ -117,18 +127,20 @@ def _miter(scope: str, registers: Sequence[str], config: TensorCoreConfig, modul
             conditions = [f"faultless_next{registers.index(other)}" for other in others]
             if name == "result__payload" and config.exact:
                 conditions.append("faultless_result__valid")
-            differences.append(" & ".join([*conditions, f"(faultless_{name} != faulty_{name})"]))
+            differences.append(" & ".join(["ranges", *conditions, f"(faultless_{name} != faulty_{name})"]))
+            compared.append(name if index is None else registers[index])
+    header += [f"output differ{number}" for number in range(len(compared))]
     lines = [
-        f"module miter({', '.join([*header, 'output differ'])});",
+        f"module miter({', '.join(header)});",
         f"localparam [{max(len(deciding), 1) - 1}:0] CASE = `CASE;",
         *body,
         *(f"scope {side}({', '.join(connections)});" for side, connections in wires.items()),
         f"wire ranges = {' & '.join(f'({term})' for term in in_range(config, module)) or 1};",
-        f"assign differ = ranges & ({' | '.join(f'({term})' for term in differences)});",
+        *(f"assign differ{number} = {difference};" for number, difference in enumerate(differences)),
         "endmodule",
         "",
     ]
-    return "\n".join(lines), 1 << len(deciding)
+    return "\n".join(lines), 1 << len(deciding), compared
 
 
 def _run(directory: Path, script: str, *arguments: str) -> None:
@@ -146,8 +158,9 @@ def proven(
 ) -> bool:
     """Whether a mutant cannot be told from the core at the borders of a module, all below it included.
 
-    Proven is one clock cycle from any two states that agree in all registers that matter, see
-    `sim.mutate.relation`: the outputs are the same, and the next states agree again.
+    Proven is one clock cycle from any two states that agree in all registers but some that do not matter, see
+    `sim.mutate.relation`: the outputs are the same, and the next states agree again. At first no
+    register may differ; those that then do after the cycle are let off where they do not matter, and so on.
 
     Parameters
     ----------
@@ -173,12 +186,24 @@ def proven(
         _run(directory, _FLATTEN, scope)
         text, registers = _without_registers((directory / "flat.il").read_text(encoding="utf-8"))
         (directory / "scope.il").write_text(text, encoding="utf-8")
-        miter, cases = _miter(text, registers, config, scope)
-        (directory / "miter.v").write_text(miter, encoding="utf-8")
-        # A solver that does not heed its limit is ended.
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            _run(directory, _PROVE, str(limit), str(cases))
-        return (directory / "proven").exists()
+        free: list[str] = []
+        while True:
+            miter, cases, compared = _miter(text, registers, config, scope, free)
+            (directory / "miter.v").write_text(miter, encoding="utf-8")
+            try:
+                _run(directory, _PROVE, str(limit), str(cases), str(len(compared)))
+            except subprocess.TimeoutExpired:
+                # A solver that does not heed its limit is ended.
+                return False
+            differing = [compared[int(k)] for k in (directory / "differing").read_text().split()]
+            if not differing:
+                return True
+            # Registers whose content may turn out not to matter; anything else is seen.
+            if not all(name in registers and matters_with(config, name, registers) for name in differing):
+                return False
+            if set(differing) <= set(free):
+                return False
+            free += [name for name in differing if name not in free]
 
 
 def equivalent(

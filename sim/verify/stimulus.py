@@ -169,13 +169,20 @@ def _special_chains(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
     steps.b_scales[behind] = _tagged(steps, "b", np.full_like(steps.b_scales[behind], 0x38), rng)
 
 
-def _cancelling(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
-    """C is the negative sum, up to one of its bits."""
-    _set_scales(steps, at, rng, lambda shape: rng.integers(1, 0x7F, shape, np.uint8))
-    flip = np.uint32(1) << rng.integers(0, 24, steps.c[at].shape, np.uint32)
-    flip[rng.random(flip.shape) < 0.1] = 0
+def _oppose(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
+    """Make C the negative sum, now and then but for one bit, mostly but for any bits from a random one downwards."""
+    shape = steps.c[at].shape
+    top = np.uint32(1) << rng.integers(0, 24, shape, np.uint32)
+    below = rng.integers(0, 1 << 24, shape, np.uint32) & (top - np.uint32(1))
+    flip = np.choose(rng.choice(3, shape, p=[0.1, 0.3, 0.6]), [np.zeros_like(top), top, top | below])
     steps.c[at] = (-_sums(steps, at)).astype(np.float32).view(np.uint32) ^ flip
     steps.first[at] = True
+
+
+def _cancelling(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
+    """Little is left of the sum and C."""
+    _set_scales(steps, at, rng, lambda shape: rng.integers(1, 0x7F, shape, np.uint8))
+    _oppose(steps, at, rng)
 
 
 def _cancelling_blocks(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
@@ -203,7 +210,10 @@ def _far_apart(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
 
 
 def _small(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
-    """Subnormal scales, and often one small product in a step of zeros."""
+    """Subnormal scales, often one small product in a step of zeros; C is near the negative sum by half.
+
+    The terms are then far below their exponent, and so is C, which is shifted to the right and still decides.
+    """
     _set_scales(steps, at, rng, lambda shape: rng.integers(1, 8, shape, np.uint8))
     single = at[rng.random(len(at)) < 0.5]
     for codes in (steps.a_codes, steps.b_codes):
@@ -216,6 +226,7 @@ def _small(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
     steps.a_codes[single, :, lane] = rng.choice(np.array([1, 9], np.uint8), (len(single), steps.config.rows))
     steps.b_codes[single, :, lane] = 1
     steps.first[at] = True
+    _oppose(steps, at[rng.random(len(at)) < 0.5], rng)
 
 
 def _largest(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
