@@ -120,7 +120,8 @@ class ExactAccumulate(Block):
                 total.eq(add_words(m, [before, extended], carries, width=width, name="following")),
                 seen.eq(nan | (seen & ~first)),
             ]
-            with m.If(first):
+            # The register before keeps C for all steps of its tile.
+            with m.If(first if "aligned" not in config.pipeline else 1):
                 m.d.sync += held.eq(c)
 
         rounding = add_child(m, platform, "round", RoundSum, config)

@@ -105,7 +105,7 @@ def situations(
     found = [_situation("steady", random_steps(config, steps // 50, rng))]
     for first, last, shares in ((0.3, 0.4, (0.6, 0.6)), (0.3, 0.4, (0.9, 0.3)), (0.02, 0.05, (0.5, 1.0))):
         found.append(_situation("gaps", _chains(config, steps // 20, first, last, rng), *_patterns(shares, rng)))
-    for before in (1, 2, 3, 5, 8, 13, 21):
+    for before in range(1, 41):
         found.append(_situation("reset", _chains(config, 40, 0.5, 0.6, rng), *_patterns((0.8, 0.5), rng), before))
     if corners is not None:
         found.append(_situation("corners", corners))

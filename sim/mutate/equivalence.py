@@ -9,6 +9,8 @@ import tempfile
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
+import pyosys
+
 from hwgen.config import TensorCoreConfig
 from hwgen.errors import ToolError
 from hwgen.rtl.lane_array import LaneArray
@@ -20,8 +22,10 @@ from sim.mutate.rtlil import cells, lowered, ports
 
 __all__ = ["TIME_LIMIT", "equivalent", "proven"]
 
-TIME_LIMIT = 20
-"""Seconds of the solver for one proof."""
+TIME_LIMIT = 60
+"""Seconds of a tool for one proof; what is not proven by then is not proven."""
+
+_ABC = str(Path(pyosys.__file__).with_name("yosys-abc"))
 
 _FLATTEN = """
 import sys
@@ -32,40 +36,26 @@ ys.run_pass("read_rtlil planted.il", design)
 ys.run_pass(f"hierarchy -top {top}", design)
 ys.run_pass("flatten", design)
 ys.run_pass("opt_clean -purge", design)
+ys.run_pass("splitcells", design)
+ys.run_pass("opt_clean -purge", design)
 ys.run_pass("rename -top scope", design)
 ys.run_pass("attrmap -remove src -remove hdlname", design)
 ys.run_pass("write_rtlil flat.il", design)
 """
 
-_PROVE = r"""
+_TO_AIGER = """
 import sys
 from pyosys import libyosys as ys
-limit, cases, outputs = sys.argv[1:]
 design = ys.Design()
 ys.run_pass("read_rtlil scope.il", design)
 ys.run_pass("design -save scope", design)
-differing = []
-for case in range(int(cases)):
-    ys.run_pass("design -load scope", design)
-    ys.run_pass(f"read_verilog -DCASE={case} miter.v", design)
-    ys.run_pass("hierarchy -check -top miter", design)
-    ys.run_pass("flatten", design)
-    for command in ("opt_clean", "opt_expr", "opt_muxtree", "opt_expr", "opt_merge", "opt_clean"):
+for case in range(int(sys.argv[1])):
+    for command in (
+        "design -load scope", f"read_verilog -DCASE={case} miter.v", "hierarchy -check -top miter", "flatten",
+        "opt_clean", "opt_expr", "opt_muxtree", "opt_expr", "opt_merge", "opt_clean",
+        "techmap", "simplemap", "aigmap", "opt_clean", f"write_aiger case{case}.aig",
+    ):
         ys.run_pass(command, design)
-    ys.run_pass("write_rtlil left.il", design)
-    with open("left.il") as file:
-        left = set(file.read().splitlines())
-    for output in range(int(outputs)):
-        if f"  connect \\differ{output} 1'0" in left:
-            continue
-        ys.run_pass(f"tee -q -o result sat -timeout {limit} -prove differ{output} 0 miter/differ{output} %ci*", design)
-        with open("result") as log:
-            if "SUCCESS" not in log.read():
-                differing.append(output)
-    if differing:
-        break
-with open("differing", "w") as file:
-    file.write(" ".join(map(str, differing)))
 """
 
 
@@ -108,54 +98,69 @@ def _miter(
             continue
         for side, connections in wires.items():
             connections.append(f".{name}({side}_{name})")
+        body += [f"wire {span} {side}_{name};" for side in wires]
         role = re.fullmatch(r"(state|next)(\d+)", name)
         index = int(role[2]) if role else None
-        others = needed[index] if index is not None else []
+        others = [registers.index(other) for other in needed[index]] if index is not None else []
         if port.is_input:
-            value = f"CASE[{deciding.index(index)}]" if index in deciding else name
-            matters = " & ".join(f"CASE[{deciding.index(registers.index(other))}]" for other in others) or "1"
-            if value == name:
-                header.append(f"input {span} {name}")
-            body.append(f"wire {span} faultless_{name} = {value};")
-            if matters == "1":
-                body.append(f"wire {span} faulty_{name} = {value};")
+            value, same = name, f"faultless_{name}"
+            if index in deciding:
+                value = f"CASE[{deciding.index(index)}]"
             else:
+                header.append(f"input {span} {name}")
+            if others:
                 header.append(f"input {span} other_{name}")
-                body.append(f"wire {span} faulty_{name}; assign faulty_{name} = {matters} ? {value} : other_{name};")
+                matters = " & ".join(f"CASE[{deciding.index(other)}]" for other in others)
+                same = f"{matters} ? {same} : other_{name}"
+            body += [f"assign faultless_{name} = {value};", f"assign faulty_{name} = {same};"]
         else:
-            body += [f"wire {span} {side}_{name};" for side in wires]
-            conditions = [f"faultless_next{registers.index(other)}" for other in others]
+            conditions = [f"faultless_next{other}" for other in others]
             if name == "result__payload" and config.exact:
                 conditions.append("faultless_result__valid")
             differences.append(" & ".join(["ranges", *conditions, f"(faultless_{name} != faulty_{name})"]))
             compared.append(name if index is None else registers[index])
-    header += [f"output differ{number}" for number in range(len(compared))]
     lines = [
-        f"module miter({', '.join(header)});",
+        f"module miter({', '.join([*header, f'output [{len(compared) - 1}:0] differ'])});",
         f"localparam [{max(len(deciding), 1) - 1}:0] CASE = `CASE;",
         *body,
         *(f"scope {side}({', '.join(connections)});" for side, connections in wires.items()),
         f"wire ranges = {' & '.join(f'({term})' for term in in_range(config, module)) or 1};",
-        *(f"assign differ{number} = {difference};" for number, difference in enumerate(differences)),
+        *(f"assign differ[{number}] = {difference};" for number, difference in enumerate(differences)),
         "endmodule",
         "",
     ]
     return "\n".join(lines), 1 << len(deciding), compared
 
 
-def _run(directory: Path, script: str, *arguments: str) -> None:
-    command = [sys.executable, "-c", script, *arguments]
+def _run(directory: Path, *command: str) -> str:
     result = subprocess.run(
-        command, cwd=directory, capture_output=True, text=True, errors="replace", check=False, timeout=3 * TIME_LIMIT
+        command, cwd=directory, capture_output=True, text=True, errors="replace", check=False, timeout=TIME_LIMIT
     )
     if result.returncode:
         words = (result.stdout + result.stderr).strip().splitlines() or ["no output"]
         raise ToolError(f"proof of equivalence failed: {words[-1].strip()}")
+    return result.stdout
 
 
-def proven(
-    config: TensorCoreConfig, texts: Mapping[str, str], mutant: Mutant, scope: str, limit: int = TIME_LIMIT
-) -> bool:
+def _verdicts(directory: Path, case: int, questions: Sequence[str]) -> list[bool]:
+    """For parts of a case's outputs, whether they are proven to be zero always."""
+    each = "; ".join(f"restore; {part}; iprove" for part in questions)
+    answer = _run(directory, _ABC, "-c", f"read_aiger case{case}.aig; strash; backup; {each}")
+    found = re.findall(r"^(UNSATISFIABLE|SATISFIABLE|UNDECIDED)\b", answer, re.M)
+    if len(found) != len(questions):
+        raise ToolError(f"proof of equivalence failed: ABC has {len(found)} answers to {len(questions)} questions")
+    return [verdict == "UNSATISFIABLE" for verdict in found]
+
+
+def _not_zero(directory: Path, case: int, count: int) -> list[int]:
+    """Which of the outputs of a case are not proven to be zero always."""
+    if all(_verdicts(directory, case, ["orpos"])):
+        return []
+    each = _verdicts(directory, case, [f"cone -O {output}" for output in range(count)])
+    return [output for output, zero in enumerate(each) if not zero]
+
+
+def proven(config: TensorCoreConfig, texts: Mapping[str, str], mutant: Mutant, scope: str) -> bool:
     """Whether a mutant cannot be told from the core at the borders of a module, all below it included.
 
     Proven is one clock cycle from any two states that agree in all registers but some that do not matter, see
@@ -172,8 +177,6 @@ def proven(
         The mutant.
     scope
         Name of the module.
-    limit
-        Seconds of the solver; what it has not proven by then is not proven.
 
     Raises
     ------
@@ -183,7 +186,7 @@ def proven(
     with tempfile.TemporaryDirectory(prefix="hwgen-") as place:
         directory = Path(place)
         (directory / "planted.il").write_text("\n".join(planted(texts, [mutant]).values()), encoding="utf-8")
-        _run(directory, _FLATTEN, scope)
+        _run(directory, sys.executable, "-c", _FLATTEN, scope)
         text, registers = _without_registers((directory / "flat.il").read_text(encoding="utf-8"))
         (directory / "scope.il").write_text(text, encoding="utf-8")
         free: list[str] = []
@@ -191,11 +194,11 @@ def proven(
             miter, cases, compared = _miter(text, registers, config, scope, free)
             (directory / "miter.v").write_text(miter, encoding="utf-8")
             try:
-                _run(directory, _PROVE, str(limit), str(cases), str(len(compared)))
+                _run(directory, sys.executable, "-c", _TO_AIGER, str(cases))
+                found = (_not_zero(directory, case, len(compared)) for case in range(cases))
+                differing = [compared[output] for output in next(filter(None, found), [])]
             except subprocess.TimeoutExpired:
-                # A solver that does not heed its limit is ended.
                 return False
-            differing = [compared[int(k)] for k in (directory / "differing").read_text().split()]
             if not differing:
                 return True
             # Registers whose content may turn out not to matter; anything else is seen.
@@ -206,18 +209,16 @@ def proven(
             free += [name for name in differing if name not in free]
 
 
-def equivalent(
-    config: TensorCoreConfig, texts: Mapping[str, str], mutant: Mutant, limit: int = TIME_LIMIT
-) -> str | None:
+def equivalent(config: TensorCoreConfig, texts: Mapping[str, str], mutant: Mutant) -> str | None:
     """The smallest module at whose borders a mutant is proven equivalent; None if there is none.
 
     Above its own module that is the lane array for decoders and dot products, and the core, with a single element.
     """
-    if proven(config, texts, mutant, mutant.module, limit):
+    if proven(config, texts, mutant, mutant.module):
         return mutant.module
     lane_array = lowered(design(LaneArray, config, "lane_array"), "lane_array")
-    if mutant.module in lane_array and proven(config, lane_array, mutant, "lane_array", limit):
+    if mutant.module in lane_array and proven(config, lane_array, mutant, "lane_array"):
         return "lane_array"
-    if mutant.module != "core" and proven(config, texts, mutant, "core", limit):
+    if mutant.module != "core" and proven(config, texts, mutant, "core"):
         return "core"
     return None

@@ -38,11 +38,11 @@ def matters_with(config: TensorCoreConfig, register: str, registers: Collection[
     config
         The core.
     register
-        Name in a flat design, ``element0_0.terms_c``.
+        Name in a flat design, ``element0_0.terms_c``, maybe with some of its bits, ``element0_0.terms_c [7:0]``.
     registers
         Names of all.
     """
-    place, dot, name = register.rpartition(".")
+    place, dot, name = register.partition(" ")[0].rpartition(".")
     found = []
     stage = _stage(config, name)
     if stage is not None:
