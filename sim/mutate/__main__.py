@@ -28,7 +28,7 @@ def _corners(config: TensorCoreConfig) -> Steps:
 
 
 @click.command()
-@click.option("--mutants", type=click.IntRange(1, 60_000), default=60, show_default=True, help="Mutants of each core.")
+@click.option("--mutants", type=click.IntRange(1, 60_000), default=150, show_default=True, help="Mutants of each core.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Chooses mutants and stimulus.")
 @click.option("--out", type=click.Path(path_type=Path), default=Path("reports"), show_default=True, help="Directory.")
 def main(mutants: int, seed: int, out: Path) -> None:
