@@ -4,11 +4,6 @@ The arithmetic becomes a function of two bits that is injective in each argument
 step brings one bit through its lanes and one through its scales, so that both must meet again.
 """
 
-import subprocess
-import sys
-from pathlib import Path
-
-import pyosys
 import pytest
 from amaranth.back import rtlil
 from amaranth.hdl import Array, Cat, Elaboratable, Module, Mux, ResetInserter, Signal
@@ -204,26 +199,10 @@ class Observed(Elaboratable):
         return m
 
 
-_TO_AIGER = """
-from pyosys import libyosys as ys
-design = ys.Design()
-for command in (
-    "read_rtlil observed.il", "hierarchy -top top", "proc", "flatten", "opt -full", "opt_clean -purge",
-    "dffunmap", "simplemap", "aigmap", "opt_clean -purge", "write_aiger -zinit observed.aig",
-):
-    ys.run_pass(command, design)
-"""
-
-
-def verdict(observed, directory, commands):
+def verdict(observed, prover, commands):
     """What ABC says of ``wrong``."""
     text = rtlil.convert(observed, ports=[*observed.inputs.values(), observed.wrong], emit_src=False)
-    (directory / "observed.il").write_text(text)
-    made = subprocess.run([sys.executable, "-c", _TO_AIGER], cwd=directory, capture_output=True, text=True, check=False)
-    assert made.returncode == 0, made.stdout + made.stderr
-    abc = Path(pyosys.__file__).with_name("yosys-abc")
-    call = [str(abc), "-c", f"read_aiger observed.aig; strash; {commands}"]
-    return subprocess.run(call, cwd=directory, capture_output=True, text=True, check=True, timeout=600).stdout
+    return prover.abc(commands, text)
 
 
 def tiny(pipeline, numerics="blackwell"):
@@ -236,9 +215,9 @@ CORES = [tiny(()), tiny(("total",)), tiny((), "exact")]
 
 @pytest.mark.parametrize("config", CORES, ids=lambda config: "-".join((config.numerics, *config.pipeline)))
 @pytest.mark.usefixtures("tags")
-def test_stream_protocol(config, tmp_path):
+def test_stream_protocol(config, prover):
     """For any number of cycles, by property-directed reachability."""
-    assert "Property proved." in verdict(Observed(config), tmp_path, "pdr")
+    assert "Property proved." in verdict(Observed(config), prover, "pdr")
 
 
 class Planted(tensor_core.TensorCore):
@@ -250,6 +229,6 @@ class Planted(tensor_core.TensorCore):
 
 
 @pytest.mark.usefixtures("tags")
-def test_planted_fault_is_found(tmp_path):
-    found = verdict(Observed(tiny(("total",)), Planted), tmp_path, "bmc3 -F 12")
+def test_planted_fault_is_found(prover):
+    found = verdict(Observed(tiny(("total",)), Planted), prover, "bmc3 -F 12")
     assert "was asserted in frame" in found, found
