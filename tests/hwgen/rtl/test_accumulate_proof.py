@@ -343,8 +343,12 @@ def test_part(config, part, prover):
     assert prover.proven(parts.cut.text(), getattr(parts, part)())
 
 
-@pytest.mark.parametrize("part", PLANTED)
-@pytest.mark.parametrize("config", [CONFIGS[0], CONFIGS[-1]], ids=shown)
+@pytest.mark.parametrize(
+    ("config", "part"),
+    # The ranges of many groups might contradict one another, which would prove anything.
+    [*((CONFIGS[0], part) for part in PLANTED), (CONFIGS[1], "alignment"), (CONFIGS[-1], "rounding")],
+    ids=lambda value: value if isinstance(value, str) else shown(value),
+)
 def test_planted_error_is_refused(config, part, prover):
     parts = Parts(config)
     correct = getattr(parts, part)()

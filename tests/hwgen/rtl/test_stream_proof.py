@@ -198,6 +198,9 @@ class Observed(Elaboratable):
             fields |= {"watched": is_last & pick & ~watched, "before": Mux(is_first, sent_c, slots[0])}
             steps = self._under_way(m, fields)
             followed = self._followed(steps, slots[0], due, watched, ahead, expected, idle)
+        # A step that was accepted may still have to wait for its turn.
+        before_loop = [register for register in config.pipeline if config.exact or register not in LOOP_REGISTERS]
+        longest = config.latency + (turns - 1 if before_loop else 0)
         with m.If(reset):
             state = (began, slot, due, watched, idle, refused, stayed)
             m.d.sync += [signal.eq(0) for signal in state]
@@ -208,7 +211,7 @@ class Observed(Elaboratable):
                 | (core.result.valid & (due == 0))  # nobody asked for it
                 | (answered & watched & (ahead == 0) & (result != expected))  # lost, changed, or out of its turn
                 | (stayed & ~(core.result.valid & (result == before)))  # changed while it waited
-                | (idle > config.latency)  # never came
+                | (idle > longest)  # never came
                 | (refused > turns - 1)  # not accepted in its turn
                 | (~core.result.valid & (turns == 1) & ~core.step.ready)
             )
