@@ -18,7 +18,7 @@ synth: $(VENV)/base ## Measure mixfp4-small against nvfp4-small; writes reports/
 	$(HWGEN) synth $(ARGS)
 
 test: $(VENV)/test lint ## Check style and types, run all tests
-	$(BIN)/python -m pytest -n auto --dist loadgroup $(ARGS)
+	$(BIN)/python -m pytest -n auto $(ARGS)
 
 lint: $(VENV)/test
 	$(BIN)/ruff check .

@@ -1,8 +1,16 @@
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 
-def pytest_collection_modifyitems(items):
-    """Tests of one file share fixtures that take long: one worker gets them all, unless they name another group."""
-    for item in items:
-        if item.get_closest_marker("xdist_group") is None:
-            item.add_marker(pytest.mark.xdist_group(str(item.path.relative_to(item.config.rootpath))))
+class FixturesMadeOnce(LoadScopeScheduling):
+    """Tests that share fixtures which take long are for one worker: those of a file, and all measurements."""
+
+    def _split_scope(self, nodeid):
+        file = nodeid.partition("::")[0]
+        measurements = "tests/hwgen/report/"
+        return measurements if file.startswith(measurements) else file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    return FixturesMadeOnce(config, log)

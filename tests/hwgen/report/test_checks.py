@@ -12,7 +12,6 @@ from hwgen.synth import libraries, library
 from hwgen.synth.netlist import Netlist, link
 from hwgen.synth.yosys import RECIPES
 
-pytestmark = pytest.mark.xdist_group("measurement")
 CELLS = library.load(libraries.path("generic7"))
 CONFIGS = [
     TensorCoreConfig("x", "mixfp4", 1, 1, 1, pipeline=("operands", "terms", "total"), numerics=numerics)

@@ -27,7 +27,6 @@ from hwgen.synth import area, libraries, library
 from hwgen.synth.compare import Estimate
 from hwgen.synth.yosys import RECIPES, synthesise
 
-pytestmark = pytest.mark.xdist_group("measurement")
 CELLS = library.load(libraries.path("generic7"))
 PAIR = [TensorCoreConfig(f"{name}-single", name, rows=1, columns=1, groups=1) for name in ("nvfp4", "mixfp4")]
 WAYS = [("operands", "terms"), ("operands", "terms", "total")]

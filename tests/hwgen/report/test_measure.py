@@ -20,7 +20,6 @@ from hwgen.synth.fanout import LIMIT
 from hwgen.synth.netlist import link
 from hwgen.synth.yosys import RECIPES, synthesise
 
-pytestmark = pytest.mark.xdist_group("measurement")
 CELLS = library.load(libraries.path("generic7"))
 
 

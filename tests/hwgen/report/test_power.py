@@ -24,7 +24,6 @@ from hwgen.synth.power import KINDS
 from hwgen.synth.yosys import RECIPES
 from sim import tensors
 
-pytestmark = pytest.mark.xdist_group("measurement")
 PAIR = [TensorCoreConfig(f"{name}-single", name, rows=1, columns=1, groups=1) for name in ("nvfp4", "mixfp4")]
 STIMULUS = Stimulus(streams=4, tiles=1, steps_per_tile=16, timed=4)
 

@@ -11,8 +11,6 @@ from hwgen.report import form, plots, tables
 from hwgen.report.measure import Overhead
 from hwgen.synth.compare import SCOPES
 
-pytestmark = pytest.mark.xdist_group("measurement")
-
 
 def test_the_document_holds_what_the_schema_says(overhead: Overhead) -> None:
     report = tables.document(overhead)
