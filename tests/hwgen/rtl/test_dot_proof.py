@@ -1,0 +1,228 @@
+"""The dot product adds what its lanes give, each by itself, for all inputs.
+
+::
+
+    codes, tags -> lanes -> bits of known weight -> (add_columns) -> S
+
+Every bit that is added depends on the tags and on one lane only, or is a bit of another sum of such bits: shown on the
+gates. `add_columns` adds them by weight: shown by algebra, its full adders being equations. So the sum of all lanes is
+that of every lane alone, which the tests of the engines have for all codes and tags.
+"""
+
+import itertools
+import json
+import subprocess
+import sys
+from unittest import mock
+
+import pytest
+from amaranth.back import rtlil
+from amaranth.hdl import Cat, Elaboratable, Instance, Module, Signal, Value
+
+from hwgen.config import TensorCoreConfig
+from hwgen.rtl import carry_save
+from hwgen.rtl.lane_array import LaneArray
+from hwgen.rtl.lanes import merged, signed
+
+_TO_JSON = """
+import sys
+from pyosys import libyosys as ys
+design = ys.Design()
+for command in (
+    *("read_rtlil block.il", "hierarchy -top top", "proc", "flatten -noscopeinfo", "opt_expr", "opt_clean"),
+    *(*sys.argv[1:], "opt_clean", "write_json block.json"),
+):
+    ys.run_pass(command, design)
+"""
+
+
+def netlist(block, ports, directory, *passes):
+    """Bits of the ports, by name, and the cells."""
+    (directory / "block.il").write_text(rtlil.convert(block, name="top", ports=ports, emit_src=False))
+    command = [sys.executable, "-c", _TO_JSON, *passes]
+    result = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+    top = json.loads((directory / "block.json").read_text())["modules"]["top"]
+    return {name: port["bits"] for name, port in top["ports"].items()}, list(top["cells"].values())
+
+
+class FullAdder(Elaboratable):
+    def __init__(self):
+        self.inputs = [Signal(name=name) for name in "abc"]
+        self.sum, self.carry = Signal(name="sum"), Signal(name="carry")
+
+    def elaborate(self, platform):
+        m = Module()
+        found = carry_save.full_adders(m, *self.inputs, name="adder")
+        m.d.comb += [self.sum.eq(found[0]), self.carry.eq(found[1])]
+        return m
+
+
+def test_full_adder(prover):
+    block = FullAdder()
+    text = rtlil.convert(block, ports=[*block.inputs, block.sum, block.carry], emit_src=False)
+    miter = """
+module miter(input a, input b, input c, output wrong);
+  wire sum, carry;
+  top block(.*);
+  wire [1:0] expected = a + b + c;
+  assign wrong = {carry, sum} != expected;
+endmodule
+"""
+    assert prover.proven(text, miter)
+    assert not prover.proven(text, miter.replace("a + b", "a + !b"))
+
+
+class Columns(Elaboratable):
+    """`add_columns` on its own, each full adder a cell.
+
+    ``moved`` of the bits of the first column come one place too high.
+    """
+
+    def __init__(self, counts, width, constant, moved=0):
+        self.columns = {place: Signal(count, name=f"column{place}") for place, count in counts.items()}
+        self.constant, self.moved = constant, moved
+        self.total = Signal(width, name="total")
+
+    def full_adders(self, m, a, b, c, *, name):
+        sums, carries = Signal(len(a)), Signal(len(a))
+        for bit in range(len(a)):
+            m.submodules += Instance(
+                "full_adder", i_a=a[bit], i_b=b[bit], i_c=c[bit], o_sum=sums[bit], o_carry=carries[bit]
+            )
+        return sums, carries
+
+    def elaborate(self, platform):
+        m = Module()
+        columns = {place: list(bits) for place, bits in self.columns.items()}
+        for _ in range(self.moved):
+            columns[1].append(columns[0].pop())
+        with mock.patch.object(carry_save, "full_adders", self.full_adders):
+            total = carry_save.add_columns(m, columns, width=len(self.total), constant=self.constant, name="added")
+        m.d.comb += self.total.eq(total)
+        return m
+
+
+def adds_by_weight(block, directory):
+    """Whether the result is the sum of all bits by weight and the constant, modulo a power of two."""
+    ports, cells = netlist(block, [*block.columns.values(), block.total], directory)
+    modulus = 1 << len(block.total)
+    weights = {bit: 1 << place for place, bit in enumerate(ports["total"])}  # the result is the sum of these bits
+
+    def put(weight, *bits):
+        for bit in bits:
+            weights[bit] = (weights.get(bit, 0) + weight) % modulus
+
+    adders = []
+    for cell in cells:
+        pins = cell["connections"]
+        if cell["type"] == "full_adder":
+            adders.append({name: bits[0] for name, bits in pins.items()})
+            continue
+        assert cell["type"] == "$add"
+        assert not any(int(cell["parameters"][f"{pin}_SIGNED"], 2) for pin in "AB")
+        for place, bit in enumerate(pins["Y"]):
+            assert weights.pop(bit, 0) == (1 << place) % modulus
+        for place, bits in enumerate(itertools.zip_longest(pins["A"], pins["B"], fillvalue="0")):
+            put(1 << place, *bits)
+
+    def taken(adder):
+        weight = weights.get(adder["sum"], 0)
+        return weight and weights.get(adder["carry"], 0) == 2 * weight % modulus
+
+    # a + b + c = sum + 2 carry, from the last adders to the first.
+    while ready := [adder for adder in adders if taken(adder)]:
+        for adder in ready:
+            weight = weights.pop(adder["sum"])
+            weights.pop(adder["carry"], None)
+            put(weight, *(adder[pin] for pin in "abc"))
+            adders.remove(adder)
+    weights.pop("0", None)
+    wanted = {bit: 1 << place for place in block.columns for bit in ports[f"column{place}"]} | {"1": block.constant}
+    return not adders and {"1": 0} | weights == wanted
+
+
+def opaque(m, columns, *, width, constant=0, name):
+    """`add_columns` as a cell."""
+    total = Signal(width)
+    inputs = {f"i_column{place}": Cat(*bits) for place, bits in columns.items()}
+    m.submodules += Instance("add_columns", p_constant=constant % (1 << width), **inputs, o_total=total)
+    return total
+
+
+class Sums:
+    """What a lane array adds up: its sums as columns of bits, total and constant, and the gates before them."""
+
+    def __init__(self, config, directory):
+        block = LaneArray(config)
+        ports = [Value.cast(getattr(block, name)) for name in block.signature.members]
+        with mock.patch.object(merged, "add_columns", opaque), mock.patch.object(signed, "add_columns", opaque):
+            self.ports, cells = netlist(block, ports, directory, "techmap", "simplemap")
+        self.gates, self.sums, self._inputs = {}, [], {}
+        for cell in cells:
+            pins = dict(cell["connections"])
+            if cell["type"] == "add_columns":
+                total, constant = pins.pop("total"), int(cell["parameters"]["constant"], 2)
+                self.sums.append(({int(pin[6:]): bits for pin, bits in pins.items()}, total, constant))
+            else:
+                (output,) = pins.pop("Y")
+                self.gates[output] = cell["type"], list(itertools.chain(*pins.values()))
+
+    def inputs(self, bit):
+        """What no gate drives of all that a bit depends on."""
+        if bit not in self._inputs:
+            _, before = self.gates.get(bit, ("", []))
+            self._inputs[bit] = set().union(*map(self.inputs, before)) if before else {bit} - {"0", "1"}
+        return self._inputs[bit]
+
+    def check(self):
+        """Every sum is one of lanes; `AssertionError` if not."""
+        lanes = {bit: place // 4 for side in "ab" for place, bit in enumerate(self.ports[f"{side}_codes"])}
+        tags = {bit for side in "ab" for bit in self.ports.get(f"{side}_tag", ())}
+        within = {bit: number for number, (_, total, _) in enumerate(self.sums) for bit in total}
+        assert self.ports["sum"] in [total for _, total, _ in self.sums]
+        for columns, total, _ in self.sums:
+            weights = {}
+            for place, bit in ((place, bit) for place, bits in columns.items() for bit in bits):
+                depends = self.inputs(bit) - tags
+                if depends <= set(lanes):
+                    assert len({lanes[source] for source in depends}) == 1, "a bit depends on several lanes"
+                    continue
+                (source,) = depends
+                assert bit == source or self.gates[bit] == ("$_NOT_", [source]), "more than a bit of another sum"
+                weights[source] = weights.get(source, 0) + ((1 if bit == source else -1) << place)
+            for number in {within[bit] for bit in weights}:
+                columns, bits, constant = self.sums[number]
+                largest = constant + sum(len(column) << place for place, column in columns.items())
+                assert largest < 1 << len(bits), "another sum may overflow"
+                unit = weights[bits[0]]
+                shares = [(weights.get(bit, 0) - (unit << place)) % (1 << len(total)) for place, bit in enumerate(bits)]
+                assert not any(shares), "another sum is not taken by weight"
+
+
+FORMS = {
+    f"{form}-{dot}-{tags}": TensorCoreConfig("x", form, 1, 1, 1, dot, tags=tags)
+    for form, tags in (("nvfp4", "both"), ("mixfp4", "both"), ("mixfp4", "weights"))
+    for dot in ("merged", "signed")
+}
+
+
+@pytest.mark.parametrize("config", FORMS.values(), ids=FORMS)
+def test_lanes_are_added_one_by_one(config, tmp_path):
+    found = Sums(config, tmp_path)
+    found.check()
+    for columns, total, constant in found.sums:
+        counts = {place: len(bits) for place, bits in columns.items()}
+        assert adds_by_weight(Columns(counts, len(total), constant), tmp_path)
+
+
+def test_planted_errors_are_refused(tmp_path):
+    found = Sums(FORMS["mixfp4-merged-both"], tmp_path)
+    columns, total, constant = max(found.sums, key=lambda each: len(each[1]))
+    counts = {place: len(bits) for place, bits in columns.items()}
+    assert not adds_by_weight(Columns(counts, len(total), constant, moved=1), tmp_path)
+    # A gate reads another lane.
+    kind, inputs = found.gates[columns[3][0]]
+    found.gates[columns[3][0]] = kind, [*inputs, columns[3][1]]
+    with pytest.raises(AssertionError, match="several lanes"):
+        found.check()
