@@ -13,7 +13,6 @@ import re
 import subprocess
 import sys
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 from amaranth.back import rtlil
@@ -24,12 +23,11 @@ from amaranth.lib.wiring import In
 from hwgen import __version__
 from hwgen.config import TensorCoreConfig
 from hwgen.errors import InputError, ToolError
-from hwgen.files import write_all
 from hwgen.formats import BLOCK_SIZE, ElementFormat
 from hwgen.rtl.hierarchy import Block, ModuleSet
 from hwgen.rtl.tensor_core import TensorCore, result_layout, step_layout
 
-__all__ = ["SCHEMA", "convert", "core", "design", "manifest", "texts", "verilog", "write"]
+__all__ = ["SCHEMA", "convert", "core", "design", "manifest", "texts", "verilog"]
 
 SCHEMA = {"name": "hwgen-tensor-core", "version": 2}
 """Name and version of the manifest's structure; the version grows when a reader could misread it."""
@@ -440,29 +438,3 @@ def texts(config: TensorCoreConfig) -> dict[str, str]:
         f"{config.name}.v": verilog(modules, _title(config)),
         f"{config.name}.json": json.dumps(manifest(config, modules), indent=2) + "\n",
     }
-
-
-def write(config: TensorCoreConfig, directory: Path) -> tuple[Path, Path]:
-    """Write ``NAME.v`` and its manifest ``NAME.json``.
-
-    Parameters
-    ----------
-    config
-        Tensor core configuration.
-    directory
-        Created if it does not exist.
-
-    Returns
-    -------
-    tuple of Path
-        Paths of the Verilog and the manifest.
-
-    Raises
-    ------
-    InputError
-        A file cannot be written; each file is whole or not there.
-    """
-    files = {Path(directory) / name: text.encode() for name, text in texts(config).items()}
-    write_all(files)
-    verilog_path, manifest_path = files
-    return verilog_path, manifest_path

@@ -51,13 +51,13 @@ def generated(tmp_path_factory):
 @pytest.fixture(scope="module")
 def pipelined(tmp_path_factory):
     """Verilog and manifest of a core with every register."""
-    return verilog.write(PIPELINED, tmp_path_factory.mktemp("pipelined"))
+    return contents.write(PIPELINED, tmp_path_factory.mktemp("pipelined"))
 
 
 @pytest.fixture(scope="module")
 def exact(tmp_path_factory):
     """Verilog and manifest of a core that accumulates exactly, with every register."""
-    return verilog.write(EXACT, tmp_path_factory.mktemp("exact"))
+    return contents.write(EXACT, tmp_path_factory.mktemp("exact"))
 
 
 def load(paths):
@@ -275,7 +275,7 @@ def test_verilator_lint_of_parts(tmp_path):
 )
 def test_lint_of_other_configurations(changes, tmp_path):
     config = dataclasses.replace(TINY, **changes)
-    path, _ = verilog.write(config, tmp_path)
+    path, *_ = contents.write(config, tmp_path)
     lint(path, config, tmp_path)
 
 
@@ -430,7 +430,7 @@ def test_only_nvfp4_ignores_the_tag(generated, side):
 def test_unwritable_directory(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="cannot write"):
-        verilog.write(TINY, tmp_path / "file" / "out")
+        contents.write(TINY, tmp_path / "file" / "out")
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
@@ -438,5 +438,5 @@ def test_unwritable_directory(tmp_path):
 def test_nothing_is_half_written(taken, tmp_path):
     (tmp_path / taken).mkdir()
     with pytest.raises(InputError, match=re.escape(taken)):
-        verilog.write(TINY, tmp_path)
+        contents.write(TINY, tmp_path)
     assert all(path.name in ("tiny.v", "tiny.json") for path in tmp_path.iterdir())
