@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -14,7 +14,7 @@ from hwgen.errors import InputError
 from hwgen.rtl.tensor_core import step_layout
 from sim import golden
 
-__all__ = ["Steps", "Trace", "check_depth", "gather", "random_steps", "schedule"]
+__all__ = ["Steps", "Trace", "check_depth", "gather", "random_chains", "random_steps", "schedule"]
 
 
 @dataclass(frozen=True)
@@ -360,3 +360,27 @@ def random_steps(config: TensorCoreConfig, count: int, rng: np.random.Generator)
     if config.largest_steps is not None:
         first[:: config.largest_steps] = True
     return Steps(config, a_codes, a_scales, b_codes, b_scales, c, first, last)
+
+
+def random_chains(
+    config: TensorCoreConfig, count: int, rng: np.random.Generator, *, first: float = 0.3, last: float = 0.4
+) -> Steps:
+    """Draw `random_steps`, most of them in chains, with results in their midst.
+
+    Parameters
+    ----------
+    config
+        The core.
+    count
+        Number of steps, at least 1. The last one has ``last`` set.
+    rng
+        Generator; an equal state gives equal steps.
+    first, last
+        Share of the steps with either.
+    """
+    steps = random_steps(config, count, rng)
+    starts, ends = rng.random(count) < first, rng.random(count) < last
+    starts[: config.interleave] = ends[-1] = True
+    if config.largest_steps is not None:
+        starts[:: config.largest_steps] = True
+    return replace(steps, first=starts, last=ends)

@@ -54,6 +54,11 @@ class Pattern:
 
     bits: NDArray[np.bool_]
 
+    @classmethod
+    def random(cls, share: float, rng: np.random.Generator) -> Pattern:
+        """True in about ``share`` of all cycles; most runs are shorter than a turn of the loop, some let it run dry."""
+        return cls(np.repeat(rng.random(500) < share, rng.choice([1, 1, 2, 3, 10], 500)))
+
     def __call__(self, cycle: int) -> bool:
         return bool(self.bits[cycle % len(self.bits)])
 

@@ -4,7 +4,7 @@
 situation  steps                                               compared with
 =========  ==================================================  ==============================
 steady     corners of the arithmetic, one in every cycle       golden model, `hwgen.cost.stream`
-drawn      what `hwgen verify` draws, with its gaps, stalls    the same
+drawn      what `hwgen verify` draws, with gaps and stalls     the same
 gaps       chains, with gaps and stalls                        the same
 reset      chains, cut off by a reset and begun anew           the same
 corners    those of the directed tests, if they are there      the same
@@ -14,7 +14,7 @@ corners    those of the directed tests, if they are there      the same
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from hwgen.cost.stream import stream
 from hwgen.errors import ToolError
 from sim.engines.run import Pattern
 from sim.mutate.engine import MutantEngine
-from sim.steps import Steps, random_steps
+from sim.steps import Steps, random_chains, random_steps
 from sim.verify.stimulus import draw
 
 __all__ = ["STEPS", "Situation", "killer", "situations"]
@@ -71,20 +71,6 @@ def _situation(
     return Situation(name, steps, offer, take, before, steps.expected(), cycles)
 
 
-def _patterns(shares: tuple[float, float], rng: np.random.Generator) -> tuple[Pattern, Pattern]:
-    """When steps are offered and results taken: most runs are shorter than a turn of the loop, some let it run dry."""
-    offer, take = (np.repeat(rng.random(500) < share, rng.choice([1, 1, 2, 3, 10], 500)) for share in shares)
-    return Pattern(offer), Pattern(take)
-
-
-def _chains(config: TensorCoreConfig, count: int, first: float, last: float, rng: np.random.Generator) -> Steps:
-    """Random steps, most of them in chains."""
-    steps = random_steps(config, count, rng)
-    starts, ends = rng.random(count) < first, rng.random(count) < last
-    starts[: config.interleave] = ends[-1] = True
-    return replace(steps, first=starts | steps.first if config.exact else starts, last=ends)
-
-
 def situations(
     config: TensorCoreConfig, steps: int = STEPS, seed: int = 0, corners: Steps | None = None
 ) -> list[Situation]:
@@ -103,15 +89,17 @@ def situations(
     """
     rng = np.random.default_rng(seed)
     found = [_situation("steady", random_steps(config, steps // 50, rng))]
-    for first, last, shares in ((0.3, 0.4, (0.6, 0.6)), (0.3, 0.4, (0.9, 0.3)), (0.02, 0.05, (0.5, 1.0))):
-        found.append(_situation("gaps", _chains(config, steps // 20, first, last, rng), *_patterns(shares, rng)))
+    for first, last, offered, taken in ((0.3, 0.4, 0.6, 0.6), (0.3, 0.4, 0.9, 0.3), (0.02, 0.05, 0.5, 1.0)):
+        chains = random_chains(config, steps // 20, rng, first=first, last=last)
+        found.append(_situation("gaps", chains, Pattern.random(offered, rng), Pattern.random(taken, rng)))
     for before in range(1, 41):
-        found.append(_situation("reset", _chains(config, 40, 0.5, 0.6, rng), *_patterns((0.8, 0.5), rng), before))
+        chains = random_chains(config, 40, rng, first=0.5, last=0.6)
+        found.append(_situation("reset", chains, Pattern.random(0.8, rng), Pattern.random(0.5, rng), before))
     if corners is not None:
         found.append(_situation("corners", corners))
     found.append(_situation("steady", random_steps(config, steps, rng)))
-    drawn = draw(config, steps, rng)
-    found.append(_situation("drawn", drawn.steps, drawn.offer, drawn.take))
+    drawn = draw(config, steps, rng).steps
+    found.append(_situation("drawn", drawn, Pattern.random(0.9, rng), Pattern.random(0.5, rng)))
     return found
 
 

@@ -210,11 +210,11 @@ def _far_apart(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
 
 
 def _small(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
-    """Subnormal scales, often one small product in a step of zeros; C is near the negative sum by half.
+    """Subnormal scales, often one small product in a step of zeros; C is by half near the negative sum.
 
     The terms are then far below their exponent, and so is C, which is shifted to the right and still decides.
     """
-    _set_scales(steps, at, rng, lambda shape: rng.integers(1, 8, shape, np.uint8))
+    _set_scales(steps, at, rng, lambda shape: rng.choice(np.array([1, 1, 1, *range(1, 8)], np.uint8), shape))
     single = at[rng.random(len(at)) < 0.5]
     for codes in (steps.a_codes, steps.b_codes):
         lane = np.arange(steps.config.depth) == rng.integers(0, steps.config.depth, (len(single), 1, 1))

@@ -24,7 +24,7 @@ def overhead(cache: Path) -> Overhead:
         *pair,
         Flow(cells, cache),
         [RECIPES["area"]],
-        stimulus=Stimulus(streams=64, tiles=2, steps_per_tile=8),
+        stimulus=Stimulus(streams=16, tiles=2, steps_per_tile=8),
         runs=6,
         vectors=2000,
     )

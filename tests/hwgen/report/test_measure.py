@@ -105,7 +105,7 @@ def test_power_and_energy_agree(overhead: Overhead) -> None:
 
 def test_the_stimulus_is_described(overhead: Overhead) -> None:
     stimulus = overhead.conditions["stimulus"]
-    same = {"settled": 64 * 15, "timed": 512}
+    same = {"settled": 16 * 15, "timed": 240}
     assert stimulus["cycles_per_run"] == {"lane array": same, "core": same}
     shares = stimulus["e1m2_share_of_blocks_of_a"]
     assert shares["nvfp4-single"] == 0 < shares["mixfp4-single"] < 1

@@ -1,6 +1,5 @@
 """Every choice of pipeline registers against the golden model, with gaps and stalls."""
 
-import dataclasses
 import itertools
 
 import numpy as np
@@ -10,8 +9,8 @@ from hwgen.config import LOOP_REGISTERS, PIPELINE_REGISTERS, TensorCoreConfig
 from hwgen.errors import ToolError
 from hwgen.rtl.tensor_core import TensorCore
 from sim import golden, tensors
-from sim.engines import AmaranthEngine
-from sim.steps import gather, random_steps, schedule
+from sim.engines import AmaranthEngine, Pattern
+from sim.steps import gather, random_chains, random_steps, schedule
 
 SUBSETS = [
     tuple(register for register, there in zip(PIPELINE_REGISTERS, choice, strict=True) if there)
@@ -35,22 +34,6 @@ deep = pytest.mark.parametrize(
 )
 
 
-def chains(config, count, seed, first=0.3, last=0.4):
-    """Random steps, most of them in chains."""
-    rng = np.random.default_rng(seed)
-    steps = random_steps(config, count, rng)
-    starts, ends = rng.random(count) < first, rng.random(count) < last
-    starts[: config.interleave] = ends[-1] = True
-    return dataclasses.replace(steps, first=starts, last=ends)
-
-
-def pattern(share, seed):
-    """True in about ``share`` of all cycles; most runs are shorter than a turn of the loop, some let it run dry."""
-    rng = np.random.default_rng(seed)
-    bits = np.repeat(rng.random(500) < share, rng.choice([1, 1, 2, 3, 10], 500)).tolist()
-    return lambda cycle: bits[cycle % len(bits)]
-
-
 def check(engine, steps, want, **streams):
     results = engine.run(steps, **streams).results
     assert results.shape == want.shape
@@ -69,17 +52,21 @@ def test_every_subset(pipeline):
     index = SUBSETS.index(pipeline)
     form, rounding = ("nvfp4", "mixfp4")[index % 2], ("toward_zero", "nearest_even")[index // 2 % 2]
     config = TensorCoreConfig("small", form, 1, 1, 1, rounding=rounding, pipeline=pipeline)
-    steps = chains(config, 24, index)
-    check(AmaranthEngine(config), steps, steps.expected(), offer=pattern(0.7, index), take=pattern(0.7, 100 + index))
+    rng = np.random.default_rng(index)
+    steps = random_chains(config, 24, rng)
+    offer, take = Pattern.random(0.7, rng), Pattern.random(0.7, rng)
+    check(AmaranthEngine(config), steps, steps.expected(), offer=offer, take=take)
 
 
 @deep
 def test_random(config, compiled):
-    corners = random_steps(config, 1500, np.random.default_rng(config.groups))
-    for steps in (corners, chains(config, 1000, 1), chains(config, 1000, 2, first=0.02, last=0.05)):
+    rng = np.random.default_rng(config.groups)
+    long = random_chains(config, 1000, rng, first=0.02, last=0.05)
+    for steps in (random_steps(config, 1500, rng), random_chains(config, 1000, rng), long):
         want = steps.expected()
-        for seed, (offered, taken) in enumerate([(1, 1), (0.5, 1), (1, 0.5), (0.6, 0.6), (0.9, 0.3)]):
-            check(compiled(config), steps, want, offer=pattern(offered, seed), take=pattern(taken, 50 + seed))
+        for shares in [(1, 1), (0.5, 1), (1, 0.5), (0.6, 0.6), (0.9, 0.3)]:
+            offer, take = (Pattern.random(share, rng) for share in shares)
+            check(compiled(config), steps, want, offer=offer, take=take)
 
 
 @deep
@@ -95,7 +82,8 @@ def test_gemm(config, m, n, k, compiled):
     run = compiled(config).run(steps)
     np.testing.assert_array_equal(gather(config, run.results, m, n), want)
     assert run.cycles == max(len(steps), np.flatnonzero(steps.last)[-1] + 1 + config.latency)
-    run = compiled(config).run(steps, offer=pattern(0.6, 1), take=pattern(0.6, 2))
+    offer, take = (Pattern.random(0.6, np.random.default_rng(seed)) for seed in (1, 2))
+    run = compiled(config).run(steps, offer=offer, take=take)
     np.testing.assert_array_equal(gather(config, run.results, m, n), want)
 
 
@@ -127,9 +115,10 @@ def test_faults_would_be_seen(name, monkeypatch):
     config = TensorCoreConfig("small", "nvfp4", 1, 1, 1, pipeline=("terms", *LOOP_REGISTERS[1:]))
     monkeypatch.setattr("sim.engines.amaranth.TensorCore", Planted)
     monkeypatch.setattr(Planted, "fault", staticmethod(FAULTS[name]))
-    steps = chains(config, 60, 5)
+    rng = np.random.default_rng(5)
+    steps = random_chains(config, 60, rng)
     try:
-        run = AmaranthEngine(config).run(steps, offer=pattern(0.7, 1), take=pattern(0.7, 2))
+        run = AmaranthEngine(config).run(steps, offer=Pattern.random(0.7, rng), take=Pattern.random(0.7, rng))
     except ToolError:
         same = False
     else:
