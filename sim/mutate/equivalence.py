@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import subprocess
 import sys
@@ -166,6 +167,7 @@ def proven(config: TensorCoreConfig, texts: Mapping[str, str], mutant: Mutant, s
     Proven is one clock cycle from any two states that agree in all registers but some that do not matter, see
     `sim.mutate.relation`: the outputs are the same, and the next states agree again. At first no
     register may differ; those that then do after the cycle are let off where they do not matter, and so on.
+    What takes a tool longer than `TIME_LIMIT` is not proven.
 
     Parameters
     ----------
@@ -181,9 +183,9 @@ def proven(config: TensorCoreConfig, texts: Mapping[str, str], mutant: Mutant, s
     Raises
     ------
     ToolError
-        Yosys failed.
+        Yosys or ABC failed.
     """
-    with tempfile.TemporaryDirectory(prefix="hwgen-") as place:
+    with tempfile.TemporaryDirectory(prefix="hwgen-") as place, contextlib.suppress(subprocess.TimeoutExpired):
         directory = Path(place)
         (directory / "planted.il").write_text("\n".join(planted(texts, [mutant]).values()), encoding="utf-8")
         _run(directory, sys.executable, "-c", _FLATTEN, scope)
@@ -193,12 +195,9 @@ def proven(config: TensorCoreConfig, texts: Mapping[str, str], mutant: Mutant, s
         while True:
             miter, cases, compared = _miter(text, registers, config, scope, free)
             (directory / "miter.v").write_text(miter, encoding="utf-8")
-            try:
-                _run(directory, sys.executable, "-c", _TO_AIGER, str(cases))
-                found = (_not_zero(directory, case, len(compared)) for case in range(cases))
-                differing = [compared[output] for output in next(filter(None, found), [])]
-            except subprocess.TimeoutExpired:
-                return False
+            _run(directory, sys.executable, "-c", _TO_AIGER, str(cases))
+            found = (_not_zero(directory, case, len(compared)) for case in range(cases))
+            differing = [compared[output] for output in next(filter(None, found), [])]
             if not differing:
                 return True
             # Registers whose content may turn out not to matter; anything else is seen.
@@ -207,6 +206,7 @@ def proven(config: TensorCoreConfig, texts: Mapping[str, str], mutant: Mutant, s
             if set(differing) <= set(free):
                 return False
             free += [name for name in differing if name not in free]
+    return False
 
 
 def equivalent(config: TensorCoreConfig, texts: Mapping[str, str], mutant: Mutant) -> str | None:
