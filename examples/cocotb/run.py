@@ -17,17 +17,21 @@ def main() -> None:
     parser.add_argument("manifest", type=Path, help="NAME.json, with NAME.v beside it")
     parser.add_argument("--sim", default="icarus", help="simulator, as cocotb names it")
     arguments = parser.parse_args()
-    manifest = json.loads(arguments.manifest.read_text())
+    try:
+        manifest = json.loads(arguments.manifest.read_text())
+        source, top = arguments.manifest.resolve().parent / manifest["file"], str(manifest["top"])
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        parser.error(f"{str(arguments.manifest)!r}: not a manifest that hwgen wrote: {error!r}")
     runner = get_runner(arguments.sim)
     with tempfile.TemporaryDirectory() as build:
         runner.build(
-            sources=[arguments.manifest.resolve().parent / manifest["file"]],
-            hdl_toplevel=manifest["top"],
+            sources=[source],
+            hdl_toplevel=top,
             build_dir=build,
             timescale=("1ns", "1ps"),
         )
         results = runner.test(
-            hdl_toplevel=manifest["top"],
+            hdl_toplevel=top,
             test_module="gemm",
             test_dir=HERE,
             build_dir=build,

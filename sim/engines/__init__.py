@@ -13,10 +13,21 @@ from __future__ import annotations
 from hwgen.config import TensorCoreConfig
 from hwgen.errors import InputError
 from sim.engines.amaranth import AmaranthEngine
-from sim.engines.compiled import CompiledEngine, available
+from sim.engines.compiled import CompiledEngine, available, missing
 from sim.engines.run import Engine, Pattern, Run, always
 
-__all__ = ["NAMES", "AmaranthEngine", "CompiledEngine", "Engine", "Pattern", "Run", "always", "available", "engine"]
+__all__ = [
+    "NAMES",
+    "AmaranthEngine",
+    "CompiledEngine",
+    "Engine",
+    "Pattern",
+    "Run",
+    "always",
+    "available",
+    "engine",
+    "missing",
+]
 
 NAMES = ("auto", "python", "compiled")
 """What `engine` takes."""

@@ -27,7 +27,7 @@ from hwgen.verilog import convert, design
 from sim.engines.run import Pattern, Run, always, check_width, patience, stuck, surplus
 from sim.steps import Steps
 
-__all__ = ["CompiledEngine", "Position", "available", "build", "source"]
+__all__ = ["CompiledEngine", "Position", "available", "build", "missing", "source"]
 
 _COMPILERS = ("c++", "g++", "clang++")
 _FLAGS = ("-std=c++17", "-O2", "-fPIC", "-shared", "-fvisibility=hidden")
@@ -62,14 +62,23 @@ def _found() -> list[str]:
     """Command of the C++ compiler; `InputError` if there is none."""
     if compiler := _compiler():
         return compiler
+    raise InputError(f"engine 'compiled' needs a C++ compiler: {missing()}; install g++ or clang")
+
+
+def missing() -> str | None:
+    """Why there is no C++ compiler, in a few words; None if there is one.
+
+    It is what the environment variable CXX names, else c++, g++ or clang++.
+    """
+    if _compiler():
+        return None
     wanted = os.environ.get("CXX")
-    found = f"CXX = {wanted!r} is not there" if wanted else f"none of {', '.join(_COMPILERS)} is on PATH"
-    raise InputError(f"engine 'compiled' needs a C++ compiler: {found}; install g++ or clang")
+    return f"CXX = {wanted!r} is not there" if wanted else f"none of {', '.join(_COMPILERS)} is on PATH"
 
 
 def available() -> bool:
-    """Whether there is a C++ compiler: what the environment variable CXX names, else c++, g++ or clang++."""
-    return bool(_compiler())
+    """Whether there is a C++ compiler, see `missing`."""
+    return missing() is None
 
 
 def _cxxrtl(modules: ModuleSet) -> str:

@@ -11,7 +11,7 @@ import click
 
 from hwgen.config import TensorCoreConfig
 from hwgen.errors import InputError, ToolError
-from hwgen.files import write_all
+from hwgen.files import check_directory, write_all
 from sim.mutate.campaign import STEPS
 from sim.mutate.report import Outcome, as_dict, tables
 from sim.mutate.run import CORES, mutate
@@ -37,6 +37,7 @@ def main(mutants: int, seed: int, out: Path) -> None:
         raise InputError(
             f"{_CORNERS.name} is not there: mutation testing needs the project's tests, run it in a checkout"
         )
+    check_directory(out)
     outcomes: list[Outcome] = []
     for config in CORES:
         for outcome in mutate(config, mutants, seed=seed, corners=_corners):
@@ -46,11 +47,11 @@ def main(mutants: int, seed: int, out: Path) -> None:
                 click.echo(f"{config.name} {mutant.module} {mutant.cell} {mutant.operator}: {mutant.detail}: {fate}")
         mine = [outcome for outcome in outcomes if outcome.config == config]
         click.echo(f"{config.name}: {len(mine)} mutants, {sum(o.killed is not None for o in mine)} killed")
-        content = {
-            out / "mutation.md": tables(outcomes, seed, STEPS),
-            out / "mutation.json": json.dumps(as_dict(outcomes, seed, STEPS), indent=1) + "\n",
-        }
-        write_all({path: text.encode() for path, text in content.items()})
+    content = {
+        out / "mutation.md": tables(outcomes, seed, STEPS),
+        out / "mutation.json": json.dumps(as_dict(outcomes, seed, STEPS), indent=1) + "\n",
+    }
+    write_all({path: text.encode() for path, text in content.items()})
     if any(outcome.alive for outcome in outcomes):
         raise ToolError(
             f"{sum(outcome.alive for outcome in outcomes)} mutants are neither killed nor proven equivalent"
@@ -60,6 +61,9 @@ def main(mutants: int, seed: int, out: Path) -> None:
 if __name__ == "__main__":
     try:
         main(standalone_mode=False)
+    except click.exceptions.Abort:
+        click.echo("hwgen: interrupted", err=True)
+        sys.exit(130)
     except (InputError, ToolError, click.ClickException) as error:
         message = error.format_message() if isinstance(error, click.ClickException) else str(error)
         click.echo(f"hwgen: {message}", err=True)

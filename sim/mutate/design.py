@@ -97,11 +97,12 @@ def planted(texts: Mapping[str, str], mutants: Sequence[Mutant]) -> dict[str, st
     by_cell: dict[tuple[str, str], dict[int, Mutant]] = {}
     for number, mutant in enumerate(mutants, start=1):
         by_cell.setdefault((mutant.module, mutant.cell), {})[number] = mutant
-    changed = {}
+    changed, missing = {}, set(by_cell)
     for module, text in texts.items():
         head, _, body = text.partition("\n")
         for cell in cells(text):
             numbered = by_cell.get((module, cell.name), {})
+            missing.discard((module, cell.name))
             if cell.kind[1:] in texts:
                 widths = {port.name[1:]: port.width for port in ports(texts[cell.kind[1:]])}
                 lines = "\n".join(_instance(cell, numbered, widths))
@@ -113,4 +114,5 @@ def planted(texts: Mapping[str, str], mutants: Sequence[Mutant]) -> dict[str, st
             body = body.replace(cell.text, lines, 1)
         count = len(ports(text)) + 1
         changed[module] = f"{head}\n  wire width {SELECT_WIDTH} input {count} \\{SELECT}\n{body}"
+    assert not missing, f"no such cells: {missing}"
     return changed

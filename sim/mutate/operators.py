@@ -41,7 +41,7 @@ _ARITHMETIC = ("$add", "$sub", "$mul", "$neg")
 _CONSTANT = re.compile(r"(?<![\w'])(\d+)'([01]+)(?!\w)")
 
 OPERATORS = {
-    "operator": "another operator in its place: + for -, & for |, | for ^, > for >=, all for any",
+    "operator": "another operator in its place: + for -, and for or, or for xor, > for >=, all for any",
     "inversion": "an inversion or a negation left out",
     "operand": "an operand ignored",
     "order": "the operands of a subtraction, a comparison or a shift exchanged",
@@ -188,8 +188,7 @@ def _misconnected(
     ]
     for index, (name, width, signal) in enumerate(wired):
         for other, same, there in wired[index + 1 :]:
-            # Multiplication commutes: where A and B are decoded alike, exchanging them is no fault.
-            if width == same and signal != there and {name, other} != {"a", "b"}:
+            if width == same and signal != there:
                 yield "ports", f"{name} and {other} exchanged", {name: there, other: signal}
         if width == 1:
             yield from (("input", f"{name} stuck at {value}", {name: f"1'{value}"}) for value in "01")

@@ -6,6 +6,7 @@ import dataclasses
 import io
 import json
 import zipfile
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from hwgen.config import TensorCoreConfig
 from hwgen.errors import InputError, ToolError
 from hwgen.files import write_bytes
 from sim.engines import Engine, Pattern
-from sim.steps import Steps
+from sim.steps import Steps, check_depth
 from sim.verify.stimulus import Stimulus
 
 __all__ = ["MOST_RUNS", "Mismatch", "check", "difference", "load", "save", "shrink"]
@@ -244,7 +245,16 @@ def load(path: Path) -> Stimulus:
         config = TensorCoreConfig(**about["configuration"])
     except OSError as error:
         raise InputError(f"vectors {str(path)!r}: {error.strerror or 'not an .npz file'}") from None
-    except (ValueError, TypeError, KeyError, EOFError, RecursionError, zipfile.BadZipFile) as error:
+    except (
+        ValueError,
+        TypeError,
+        KeyError,
+        EOFError,
+        RuntimeError,
+        MemoryError,
+        zipfile.BadZipFile,
+        zlib.error,
+    ) as error:
         raise InputError(
             f"vectors {str(path)!r}: not what 'hwgen verify' writes: {' '.join(str(error).split())}"
         ) from None
@@ -285,3 +295,9 @@ def _check(path: Path, config: TensorCoreConfig, arrays: dict[str, NDArray[Any]]
             raise InputError(f"vectors {str(path)!r}: {name} is never true; no step would come through")
     if not arrays["first"][: config.interleave].all():
         raise InputError(f"vectors {str(path)!r}: first must be set in the first {config.interleave} steps")
+    index = np.arange(*count)
+    begins = np.maximum.accumulate(np.where(arrays["first"], index, 0))
+    try:
+        check_depth(config, int((index + 1 - begins).max()) * config.depth)
+    except InputError as error:
+        raise InputError(f"vectors {str(path)!r}: {error}") from None

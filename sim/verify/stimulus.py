@@ -116,7 +116,9 @@ def _pattern(count: int, rng: np.random.Generator) -> Pattern:
     stretches = max(1, count // 32)
     shares = rng.choice([1.0, 0.8, 0.3, 0.1], stretches, p=[0.7, 0.2, 0.07, 0.03])
     lengths = rng.integers(8, 64, stretches)
-    return Pattern(rng.random(int(lengths.sum())) < np.repeat(shares, lengths))
+    bits = rng.random(int(lengths.sum())) < np.repeat(shares, lengths)
+    bits[0] = True  # something has to come through
+    return Pattern(bits)
 
 
 _Index = NDArray[np.intp]

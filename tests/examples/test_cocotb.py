@@ -46,3 +46,14 @@ def test_example_finds_a_wrong_bit(tmp_path):
     done = run(manifest, tmp_path)
     assert done.returncode != 0
     assert "not" in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("content", [None, "{", "[]", '{"file": "tiny.v"}', '{"file": 1, "top": "tiny"}'])
+def test_example_names_a_bad_manifest(content, tmp_path):
+    manifest = tmp_path / "a core.json"
+    if content is not None:
+        manifest.write_text(content)
+    done = run(manifest, tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.splitlines()[-1].startswith(f"run.py: error: {str(manifest)!r}: not a manifest that hwgen wrote")
+    assert "Traceback" not in done.stderr

@@ -9,6 +9,7 @@ import json
 import os
 import re
 import signal
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -29,6 +30,8 @@ from hwgen.report import core_costs, cost, cost_tables, form
 from hwgen.synth import activity, libraries, library, netlist, power, timing
 from hwgen.synth.liberty import merge, read_text
 from sim import golden, tensors
+from sim.verify import reproducer
+from sim.verify.stimulus import draw
 
 EXAMPLES = int(os.environ.get("HWGEN_FUZZ", "0"))
 SECONDS = 60  # what no damaged file of a few kilobytes may take
@@ -198,6 +201,25 @@ def test_tensor_files(tmp_path: Path, kind: tuple[str, str | None], data: st.Dat
     with refusals(path):
         tensor = tensors.load(path, name)
         assert np.isfinite(tensor).all()
+
+
+def _vectors(numerics: str) -> bytes:
+    core = config.TensorCoreConfig("tiny", "mixfp4", 1, 1, 1, numerics=numerics)
+    stimulus = draw(core, 6, np.random.default_rng(1))
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "vectors.npz"
+        reproducer.save(path, stimulus, {})
+        return path.read_bytes()
+
+
+@fuzzed(80)
+@given(st.sampled_from([_vectors(numerics) for numerics in config.NUMERICS]).flatmap(damaged))
+def test_vectors(tmp_path: Path, data: bytes) -> None:
+    path = tmp_path / "vectors.npz"
+    path.write_bytes(data)
+    with refusals(path):
+        stimulus = reproducer.load(path)
+        assert len(stimulus.steps.expected()) == stimulus.steps.last.sum()
 
 
 LISTS = {

@@ -240,7 +240,9 @@ class Parts:
   wire [3:0] given = 1 + {given}, taken = {taken};
   // A carry out of the last column is dropped.
   wire columns = enter1 == leave1 && (enter2 ^ leave2 | enter4 ^ leave4 | enter8 ^ leave8) << 1 == 0;
-  assign wrong = !(columns && taken == given && {self.each("meant#")});
+  // The place below the sum carries into it what one of the words holds there, if the other holds a one.
+  wire carries = addend0[0] || addend1[0];
+  assign wrong = !(columns && taken == given && carries && {self.each("meant#")});
 """)
 
     def counts(self, name, words):

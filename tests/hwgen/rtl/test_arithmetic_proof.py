@@ -147,7 +147,7 @@ endmodule
     assert not prover.proven(text, miter.replace("* a * b", "* a * b + (absolute == 2304 && a == 15 && b == 15)"))
 
 
-@pytest.mark.parametrize("groups", [2, 3])
+@pytest.mark.parametrize("groups", [2, 3, 4])
 def test_term_exponents(groups, prover):
     """The largest exponent of the live blocks, and every block's distance below it."""
     config = TensorCoreConfig("x", "mixfp4", 1, 1, groups)

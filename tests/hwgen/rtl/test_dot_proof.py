@@ -126,17 +126,16 @@ def adds_by_weight(block, directory):
         for place, bits in enumerate(itertools.zip_longest(pins["A"], pins["B"], fillvalue="0")):
             put(1 << place, *bits)
 
-    def taken(adder):
+    def last(adder):
         weight = weights.get(adder["sum"], 0)
         return weight and weights.get(adder["carry"], 0) == 2 * weight % modulus
 
     # a + b + c = sum + 2 carry, from the last adders to the first.
-    while ready := [adder for adder in adders if taken(adder)]:
-        for adder in ready:
-            weight = weights.pop(adder["sum"])
-            weights.pop(adder["carry"], None)
-            put(weight, *(adder[pin] for pin in "abc"))
-            adders.remove(adder)
+    while adder := next(filter(last, adders), None):
+        weight = weights.pop(adder["sum"])
+        weights.pop(adder["carry"], None)
+        put(weight, *(adder[pin] for pin in "abc"))
+        adders.remove(adder)
     weights.pop("0", None)
     wanted = {bit: 1 << place for place in block.columns for bit in ports[f"column{place}"]} | {"1": block.constant}
     return not adders and {"1": 0} | weights == wanted

@@ -154,6 +154,12 @@ def test_a_stored_operand_is_completed(groups, evaluate):
         }
         for _ in range(200)
     ]
+    # Every code with either tag, in all lanes.
+    stimuli += [
+        {"codes": code * (16 ** (16 * groups) // 15), "scales": scale * (256**groups // 255)}
+        for code in range(16)
+        for scale in (0x38, 0xB8)
+    ]
     expected = [outputs["operand"] for outputs in evaluate(decoder(whole, "a")(whole), stimuli)]
     held = [{"stored": outputs["operand"]} for outputs in evaluate(decoder(stored, "a")(stored), stimuli)]
     assert [outputs["operand"] for outputs in evaluate(StoredOperand(stored), held)] == expected

@@ -1,16 +1,19 @@
 """Mutants: made alike every time, harmless until chosen, and then found or proven harmless."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from hwgen.config import TensorCoreConfig
+from hwgen.rtl.lane_array import LaneArray
 from hwgen.rtl.tensor_core import TensorCore
 from hwgen.verilog import design
 from sim.engines import available
 from sim.mutate.campaign import killer, situations
 from sim.mutate.design import planted
 from sim.mutate.engine import MutantEngine
-from sim.mutate.equivalence import proven
+from sim.mutate.equivalence import equivalent, proven
 from sim.mutate.operators import OPERATORS, mutants
 from sim.mutate.report import Outcome, as_dict, tables
 from sim.mutate.rtlil import cells, lowered
@@ -83,6 +86,21 @@ def test_proofs(texts, found):
     fault = next(m for m in decoder if m.operator == "operator")
     assert proven(CONFIG, texts, dead, "scale_decoder")
     assert not proven(CONFIG, texts, fault, "scale_decoder")
+
+
+def test_a_decoder_before_a_register_is_not_that_of_the_lane_array():
+    """A fault in it is none of the lane array's, where cells of other meaning have its name."""
+    config = TensorCoreConfig("stored", "mixfp4", 1, 1, 1, pipeline=("decoded",))
+    modules = design(TensorCore, config, "core")
+    texts = lowered(modules, "core")
+    other = lowered(design(LaneArray, config, "lane_array"), "lane_array")
+    assert texts["element_decoder"] != other["element_decoder"]
+    every = mutants(texts, lowered(modules, "core", clean=True), 0)
+    fault = next(m for m in every if m.module == "element_decoder" and m.operator == "bit" and "stuck" in m.detail)
+    assert equivalent(config, texts, fault) is None
+    beyond = replace(fault, cell="$9999")
+    with pytest.raises(AssertionError, match="no such cells"):
+        planted(texts, [beyond])
 
 
 def test_tables_count_every_outcome(found):

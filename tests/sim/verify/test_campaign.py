@@ -71,6 +71,14 @@ def test_nothing_to_reproduce(oracle, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_the_shortest_run_comes_to_an_end():
+    """Whatever the seed: something is offered and something taken."""
+    for seed in range(600):
+        stimulus = verify.stimulus_of(CORE, seed, 0, 1)
+        assert stimulus.offer.bits.any()
+        assert stimulus.take.bits.any()
+
+
 class Broken(TensorCore):
     """Takes -6 for 4 where it meets 3 in lane 9."""
 

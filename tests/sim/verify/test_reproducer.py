@@ -176,6 +176,15 @@ def test_bad_files(damage, message, tmp_path):
     assert "\n" not in str(caught.value)
 
 
+def test_a_tile_too_deep_for_its_core(tmp_path):
+    path = tmp_path / "vectors.npz"
+    core = TensorCoreConfig("core", "mixfp4", 1, 1, 1, numerics="exact", largest_depth=4096)
+    verify.save(path, verify.stimulus_of(core, 2, 0, 300), {})
+    changed(path, first=np.arange(300) == 0)
+    with pytest.raises(InputError, match=r"vectors .*vectors\.npz': K = 4800: core accumulates exactly up to K = 4096"):
+        verify.load(path)
+
+
 def test_no_file(tmp_path):
     with pytest.raises(InputError, match=r"absent\.npz': No such file"):
         verify.load(tmp_path / "absent.npz")
