@@ -178,9 +178,12 @@ def _unlike(cell: Cell, rng: np.random.Generator, role: str) -> Iterator[tuple[s
 
 
 def _misconnected(
-    cell: Cell, inputs: list[Port], rng: np.random.Generator
+    cell: Cell, inputs: list[Port], rng: np.random.Generator, commutes: bool
 ) -> Iterator[tuple[str, str, Mapping[str, str]]]:
-    """Faults in the connections of an instance: operator, detail, faulty inputs."""
+    """Faults in the connections of an instance: operator, detail, faulty inputs.
+
+    Where a block ``commutes``, to exchange ``a`` and ``b`` is none.
+    """
     wired = [
         (port.name[1:], port.width, cell.connections[port.name[1:]])
         for port in inputs
@@ -188,7 +191,7 @@ def _misconnected(
     ]
     for index, (name, width, signal) in enumerate(wired):
         for other, same, there in wired[index + 1 :]:
-            if width == same and signal != there:
+            if width == same and signal != there and not (commutes and {name, other} == {"a", "b"}):
                 yield "ports", f"{name} and {other} exchanged", {name: there, other: signal}
         if width == 1:
             yield from (("input", f"{name} stuck at {value}", {name: f"1'{value}"}) for value in "01")
@@ -242,9 +245,11 @@ def mutants(texts: Mapping[str, str], clean: Mapping[str, str], seed: int) -> li
             where: tuple[str, str] = (module, cell.name)
             if cell.kind[1:] in texts:
                 inputs = [port for port in interfaces[cell.kind[1:]] if port.name not in ("\\clk", "\\rst")]
+                # Multiplication commutes: of scales always, of lanes where A and B are decoded alike.
+                commutes = cell.kind != "\\dot_product" or "operand_decoder_b" not in texts
                 found += [
                     Mutant(*where, operator, detail, signals)
-                    for operator, detail, signals in _misconnected(cell, inputs, rng)
+                    for operator, detail, signals in _misconnected(cell, inputs, rng, commutes)
                 ]
             elif cell.kind != "$dff":
                 found += [
