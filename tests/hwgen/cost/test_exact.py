@@ -33,7 +33,7 @@ patterns = st.one_of(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(
     config=cores,
     shape=st.tuples(sizes, sizes, st.integers(1, 50), st.integers(1, 2)),
@@ -79,7 +79,7 @@ def test_everything_at_once(bench, config, tiles, steps, period, offer, take):
     assert len(last) + model.gaps + model.waits + model.drain == cycles
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(
     config=cores,
     rounds=st.integers(1, 70),

@@ -48,7 +48,7 @@ SUBSETS = [
     tuple(register for register, there in zip(PIPELINE_REGISTERS, choice, strict=True) if there)
     for choice in itertools.product((False, True), repeat=len(PIPELINE_REGISTERS))
     # ``decoded`` stands before what is special here; the other registers there are alike.
-    if not choice[1] and (not any(choice[4:]) or sum(choice[:4]) in (0, 1, 3))
+    if not choice[1] and (not any(choice[4:]) or sum(choice[:4]) in (0, 3))
 ]
 
 
