@@ -14,7 +14,7 @@ from hwgen.errors import InputError
 from hwgen.rtl.tensor_core import step_layout
 from sim import golden
 
-__all__ = ["Steps", "Trace", "check_depth", "gather", "random_chains", "random_steps", "schedule"]
+__all__ = ["Steps", "Trace", "check_depth", "gather", "random_chains", "random_steps", "schedule", "set_what_runs_need"]
 
 
 @dataclass(frozen=True)
@@ -312,6 +312,21 @@ _SPECIAL_C = np.array(
 )
 
 
+def set_what_runs_need(config: TensorCoreConfig, first: NDArray[np.bool_], last: NDArray[np.bool_]) -> None:
+    """Set the flags that every run has, in place: tiles begin in all slots, end, and are no deeper than exact cores are.
+
+    Parameters
+    ----------
+    config
+        The core.
+    first, last
+        bool, (S,): flags of the steps.
+    """
+    first[: config.interleave] = last[-1:] = True
+    if config.largest_steps is not None:
+        first[:: config.largest_steps] = True
+
+
 def random_steps(config: TensorCoreConfig, count: int, rng: np.random.Generator) -> Steps:
     """Draw steps that seek out the corners of the arithmetic.
 
@@ -356,9 +371,7 @@ def random_steps(config: TensorCoreConfig, count: int, rng: np.random.Generator)
     # Single steps and chains, by turns.
     first = rng.random(count) < np.repeat(rng.choice([0.95, 0.3], count // 32 + 1), 32)[:count]
     last = rng.random(count) < 0.8
-    first[: config.interleave] = last[-1:] = True
-    if config.largest_steps is not None:
-        first[:: config.largest_steps] = True
+    set_what_runs_need(config, first, last)
     return Steps(config, a_codes, a_scales, b_codes, b_scales, c, first, last)
 
 
@@ -380,7 +393,5 @@ def random_chains(
     """
     steps = random_steps(config, count, rng)
     starts, ends = rng.random(count) < first, rng.random(count) < last
-    starts[: config.interleave] = ends[-1] = True
-    if config.largest_steps is not None:
-        starts[:: config.largest_steps] = True
+    set_what_runs_need(config, starts, ends)
     return replace(steps, first=starts, last=ends)

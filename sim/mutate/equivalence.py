@@ -191,7 +191,7 @@ def proven(config: TensorCoreConfig, texts: Mapping[str, str], mutant: Mutant, s
         _run(directory, sys.executable, "-c", _FLATTEN, scope)
         text, registers = _without_registers((directory / "flat.il").read_text(encoding="utf-8"))
         (directory / "scope.il").write_text(text, encoding="utf-8")
-        free: list[str] = []
+        free: set[str] = set()
         while True:
             miter, cases, compared = _miter(text, registers, config, scope, free)
             (directory / "miter.v").write_text(miter, encoding="utf-8")
@@ -203,9 +203,9 @@ def proven(config: TensorCoreConfig, texts: Mapping[str, str], mutant: Mutant, s
             # Registers whose content may turn out not to matter; anything else is seen.
             if not all(name in registers and matters_with(config, name, registers) for name in differing):
                 return False
-            if set(differing) <= set(free):
+            if free.issuperset(differing):
                 return False
-            free += [name for name in differing if name not in free]
+            free.update(differing)
     return False
 
 

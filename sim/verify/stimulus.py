@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hwgen.config import TensorCoreConfig
 from sim import golden
 from sim.engines import Pattern
-from sim.steps import Steps, random_steps
+from sim.steps import Steps, random_steps, set_what_runs_need
 from sim.verify.goals import DEEPEST_CHAIN
 
 __all__ = ["Stimulus", "deepest", "draw"]
@@ -78,9 +78,7 @@ def draw(config: TensorCoreConfig, count: int, rng: np.random.Generator, deep: b
     for number, make in enumerate(_PURPOSES):
         make(steps, np.flatnonzero(purpose == number), rng)
     # What every run needs, whatever was drawn.
-    steps.first[: config.interleave] = steps.last[-1:] = True
-    if config.largest_steps is not None:
-        steps.first[:: config.largest_steps] = True
+    set_what_runs_need(config, steps.first, steps.last)
     return Stimulus(steps, _pattern(count, rng), _pattern(count, rng))
 
 

@@ -109,11 +109,11 @@ def files():
 def check(command):
     "Try the moments of a command; how many."
     given = files()
-    status = found.get(command[0], 0)
-    assert hwgen_command(command) == status
+    own = found.get(command[0], 0)
+    assert hwgen_command(command) == own
     whole = files()
     ended, err = run(command)
-    assert (ended, bool(err)) == (status, bool(status)), err
+    assert (ended, bool(err)) == (own, bool(own)), err
     assert files() == whole
     moments = 4 * len(whole.keys() - given.keys())
     old = {name: content if name in given else b"old " + name.encode() for name, content in whole.items()}
@@ -135,7 +135,7 @@ def check(command):
             assert by == signal.SIGKILL or not partial, (by, end, partial)
             for name in left.keys() - partial:
                 assert left[name] in (whole[name], old[name]), (by, end, name)
-            assert hwgen_command(command) == found.get(command[0], 0)
+            assert hwgen_command(command) == own
             after = files()
             assert {name: after[name] for name in after.keys() - partial} == whole, (by, end)
             tried += 1

@@ -69,11 +69,12 @@ class Prover:
         files = {"block.il": block} | ({"miter.v": miter} if miter else {})
         for name, text in files.items():
             (self.directory / name).write_text(text)
-        self._run(sys.executable, "-c", _TO_AIGER, "miter" if miter else "top", *files)
+        self.run(sys.executable, "-c", _TO_AIGER, "miter" if miter else "top", *files)
         tool = Path(pyosys.__file__).with_name("yosys-abc")
-        return self._run(str(tool), "-c", f"read_aiger proof.aig; strash; {commands}")
+        return self.run(str(tool), "-c", f"read_aiger proof.aig; strash; {commands}")
 
-    def _run(self, *command):
+    def run(self, *command):
+        """What a command writes that ends well, in the prover's directory."""
         result = subprocess.run(command, cwd=self.directory, capture_output=True, text=True, check=False, timeout=600)
         assert result.returncode == 0, result.stdout + result.stderr
         return result.stdout

@@ -11,7 +11,6 @@ that of every lane alone, which the tests of the engines have for all codes and 
 
 import itertools
 import json
-import subprocess
 import sys
 from unittest import mock
 
@@ -36,13 +35,11 @@ for command in (
 """
 
 
-def netlist(block, ports, directory, *passes):
+def netlist(block, ports, prover, *passes):
     """Bits of the ports, by name, and the cells."""
-    (directory / "block.il").write_text(rtlil.convert(block, name="top", ports=ports, emit_src=False))
-    command = [sys.executable, "-c", _TO_JSON, *passes]
-    result = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
-    assert result.returncode == 0, result.stdout + result.stderr
-    top = json.loads((directory / "block.json").read_text())["modules"]["top"]
+    (prover.directory / "block.il").write_text(rtlil.convert(block, name="top", ports=ports, emit_src=False))
+    prover.run(sys.executable, "-c", _TO_JSON, *passes)
+    top = json.loads((prover.directory / "block.json").read_text())["modules"]["top"]
     return {name: port["bits"] for name, port in top["ports"].items()}, list(top["cells"].values())
 
 
@@ -103,9 +100,9 @@ class Columns(Elaboratable):
         return m
 
 
-def adds_by_weight(block, directory):
+def adds_by_weight(block, prover):
     """Whether the result is the sum of all bits by weight and the constant, modulo a power of two."""
-    ports, cells = netlist(block, [*block.columns.values(), block.total], directory)
+    ports, cells = netlist(block, [*block.columns.values(), block.total], prover)
     modulus = 1 << len(block.total)
     weights = {bit: 1 << place for place, bit in enumerate(ports["total"])}  # the result is the sum of these bits
 
@@ -152,11 +149,11 @@ def opaque(m, columns, *, width, constant=0, name):
 class Sums:
     """What a lane array adds up: its sums as columns of bits, total and constant, and the gates before them."""
 
-    def __init__(self, config, directory):
+    def __init__(self, config, prover):
         block = LaneArray(config)
         ports = [Value.cast(getattr(block, name)) for name in block.signature.members]
         with mock.patch.object(merged, "add_columns", opaque), mock.patch.object(signed, "add_columns", opaque):
-            self.ports, cells = netlist(block, ports, directory, "techmap", "simplemap")
+            self.ports, cells = netlist(block, ports, prover, "techmap", "simplemap")
         self.gates, self.sums, self._inputs = {}, [], {}
         for cell in cells:
             pins = dict(cell["connections"])
@@ -207,19 +204,19 @@ FORMS = {
 
 
 @pytest.mark.parametrize("config", FORMS.values(), ids=FORMS)
-def test_lanes_are_added_one_by_one(config, tmp_path):
-    found = Sums(config, tmp_path)
+def test_lanes_are_added_one_by_one(config, prover):
+    found = Sums(config, prover)
     found.check()
     for columns, total, constant in found.sums:
         counts = {place: len(bits) for place, bits in columns.items()}
-        assert adds_by_weight(Columns(counts, len(total), constant), tmp_path)
+        assert adds_by_weight(Columns(counts, len(total), constant), prover)
 
 
-def test_planted_errors_are_refused(tmp_path):
-    found = Sums(FORMS["mixfp4-merged-both"], tmp_path)
+def test_planted_errors_are_refused(prover):
+    found = Sums(FORMS["mixfp4-merged-both"], prover)
     columns, total, constant = max(found.sums, key=lambda each: len(each[1]))
     counts = {place: len(bits) for place, bits in columns.items()}
-    assert not adds_by_weight(Columns(counts, len(total), constant, moved=1), tmp_path)
+    assert not adds_by_weight(Columns(counts, len(total), constant, moved=1), prover)
     # A gate reads another lane.
     kind, inputs = found.gates[columns[3][0]]
     found.gates[columns[3][0]] = kind, [*inputs, columns[3][1]]
