@@ -10,14 +10,15 @@ from pathlib import Path
 
 import numpy as np
 
+from hwgen.cells import libraries, library
 from hwgen.config import NAMED
 from hwgen.files import write_text
-from hwgen.report.flow import Design, Flow
+from hwgen.mapping import area
+from hwgen.mapping.yosys import RECIPES
+from hwgen.measure.figures import paired
+from hwgen.measure.flow import Design, Flow
 from hwgen.rtl.element import Element
 from hwgen.rtl.tensor_core import TensorCore
-from hwgen.synth import area, libraries, library
-from hwgen.synth.compare import paired
-from hwgen.synth.yosys import RECIPES
 
 _TOPS = {"element": Element.module_name, "core": TensorCore.module_name}
 

@@ -9,16 +9,17 @@ from pathlib import Path
 
 import numpy as np
 
+from hwgen.cells import libraries, library
 from hwgen.config import NAMED
 from hwgen.files import cache_directory, write_text
-from hwgen.report.energy import core_activity, of_activity
-from hwgen.report.flow import Design, Flow
-from hwgen.report.stimulus import Stimulus
+from hwgen.mapping.yosys import RECIPES
+from hwgen.measure.energy import core_activity, of_activity
+from hwgen.measure.flow import Design, Flow
+from hwgen.measure.stimulus import Stimulus
+from hwgen.netlist.graph import link
+from hwgen.power.glitch import Gates, with_glitches
 from hwgen.rtl.tensor_core import TensorCore
-from hwgen.synth import libraries, library, timing
-from hwgen.synth.glitch import Gates, with_glitches
-from hwgen.synth.netlist import link
-from hwgen.synth.yosys import RECIPES
+from hwgen.timing import analysis as timing
 
 
 def main() -> None:

@@ -7,12 +7,12 @@ import json
 import time
 from pathlib import Path
 
+from hwgen.cells import libraries, library
 from hwgen.config import NAMED
 from hwgen.files import write_text
-from hwgen.report.flow import Flow
-from hwgen.report.measure import measure
-from hwgen.synth import libraries, library
-from hwgen.synth.yosys import RECIPES
+from hwgen.mapping.yosys import RECIPES
+from hwgen.measure.flow import Flow
+from hwgen.measure.overhead import measure
 
 
 def main() -> None:

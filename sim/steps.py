@@ -313,7 +313,7 @@ _SPECIAL_C = np.array(
 
 
 def set_what_runs_need(config: TensorCoreConfig, first: NDArray[np.bool_], last: NDArray[np.bool_]) -> None:
-    """Set the flags that every run has, in place: tiles begin in all slots, end, and are no deeper than exact cores are.
+    """Set the flags that every run has, in place: tiles begin in all slots, end, and are as deep as exact cores allow.
 
     Parameters
     ----------

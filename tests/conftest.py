@@ -7,8 +7,7 @@ class FixturesMadeOnce(LoadScopeScheduling):
 
     def _split_scope(self, nodeid):
         file = nodeid.partition("::")[0]
-        measurements = "tests/hwgen/report/"
-        return measurements if file.startswith(measurements) else file
+        return "measurements" if file.startswith(("tests/hwgen/measure/", "tests/hwgen/report/")) else file
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -5,11 +5,15 @@ from typing import Any
 
 import pytest
 
+from hwgen.cells import libraries, library
 from hwgen.config import NAMED
-from hwgen.report import cost_tables, explore_tables, form, power_tables, tables
-from hwgen.synth import libraries, library
-from hwgen.synth.compare import SCOPES
-from hwgen.synth.yosys import RECIPES
+from hwgen.mapping.yosys import RECIPES
+from hwgen.measure.figures import SCOPES
+from hwgen.report import form
+from hwgen.report.markdown import cost as cost_tables
+from hwgen.report.markdown import explore as explore_tables
+from hwgen.report.markdown import overhead as tables
+from hwgen.report.markdown import power as power_tables
 
 REPORTS = Path(__file__).parents[1] / "reports"
 PHASES = ("prefill", "decode")

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from hwgen.config import TensorCoreConfig
 from hwgen.cost.grid import GridRun
 from hwgen.errors import InputError
-from hwgen.synth.compare import Estimate
+from hwgen.measure.figures import Estimate
 
 __all__ = [
     "CORE_PARTS",

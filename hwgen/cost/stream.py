@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hwgen.config import TensorCoreConfig
 from hwgen.errors import InputError
-from hwgen.synth.compiled import compiled
+from hwgen.jit import compiled
 
 __all__ = ["Stream", "stream"]
 

@@ -6,13 +6,13 @@ from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib.wiring import In, Out
 
 from hwgen.config import TensorCoreConfig
-from hwgen.rtl.accumulate import FP32, Accumulate
+from hwgen.rtl.accumulate.exact import ExactAccumulate, exact_controls
+from hwgen.rtl.accumulate.stepwise import FP32, Accumulate
+from hwgen.rtl.accumulate.terms import ScaleProduct, TermExponents, TermPlaces, terms_layout
+from hwgen.rtl.decode.operand import operand_layout
 from hwgen.rtl.dot import DotProduct
-from hwgen.rtl.exact import ExactAccumulate, exact_controls
 from hwgen.rtl.hierarchy import Block, add_child
 from hwgen.rtl.lanes import lanes
-from hwgen.rtl.operand import operand_layout
-from hwgen.rtl.scale import ScaleProduct, TermExponents, TermPlaces, terms_layout
 
 __all__ = ["Element"]
 

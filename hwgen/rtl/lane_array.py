@@ -10,10 +10,10 @@ from amaranth.lib.wiring import In, Out
 
 from hwgen.config import TensorCoreConfig
 from hwgen.formats import BLOCK_SIZE
+from hwgen.rtl.decode.operand import decoder
 from hwgen.rtl.dot import DotProduct
 from hwgen.rtl.hierarchy import Block, add_child
 from hwgen.rtl.lanes import lanes
-from hwgen.rtl.operand import decoder
 
 __all__ = ["LaneArray"]
 

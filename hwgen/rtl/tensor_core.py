@@ -10,10 +10,10 @@ from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out
 
 from hwgen.config import LOOP_REGISTERS, TensorCoreConfig
+from hwgen.rtl.accumulate.exact import exact_registers
+from hwgen.rtl.decode.operand import StoredOperand, codes_layout, decoder, operand_layout, scale_code_width
 from hwgen.rtl.element import Element
-from hwgen.rtl.exact import exact_registers
 from hwgen.rtl.hierarchy import Block, add_child
-from hwgen.rtl.operand import StoredOperand, codes_layout, decoder, operand_layout, scale_code_width
 
 __all__ = ["TensorCore", "result_layout", "step_layout"]
 
@@ -231,7 +231,7 @@ class TensorCore(Block):
     def _line(self, m: Module, advance: Value, valid: Value, last: Value) -> tuple[dict[str, Value], Value]:
         """Control of exact accumulation.
 
-        Returns what each element is told, see `hwgen.rtl.exact.exact_controls`, and whether a result leaves.
+        Returns what each element is told, see `hwgen.rtl.accumulate.exact.exact_controls`, and whether a result leaves.
         """
         controls: dict[str, Value] = {}
         for register in exact_registers(self.config):

@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 from hwgen.config import TensorCoreConfig
 from hwgen.formats import BLOCK_SIZE
-from hwgen.rtl.scale import terms_layout
+from hwgen.rtl.accumulate.terms import terms_layout
 
 __all__ = ["in_range", "matters_with"]
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.errors import ToolError
-from hwgen.synth.compiled import compiled
+from hwgen.jit import compiled
 from sim.engines import Run
 from sim.steps import Steps, Trace
 from sim.verify.goals import LARGEST_CANCELLATION, Goals

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from hwgen import cli, config
+from hwgen.cells import libraries, library
 from hwgen.cost import workloads
 from hwgen.errors import InputError
-from hwgen.report import cost_plots, form
-from hwgen.synth import libraries, library
+from hwgen.report import form
+from hwgen.report.plots import cost as cost_plots
 
 REPORTS = Path(__file__).parents[2] / "reports"
 DIGITS = "9" * 5000  # more than Python turns into an integer unasked

@@ -22,13 +22,19 @@ from hypothesis import strategies as st
 from safetensors.numpy import save
 
 from hwgen import cli, config
+from hwgen.cells import libraries, library
+from hwgen.cells.liberty import merge, read_text
 from hwgen.cost import workloads
 from hwgen.cost.grid import Memory
 from hwgen.cost.model import EnergyCosts
 from hwgen.errors import InputError, ToolError
-from hwgen.report import core_costs, cost, cost_tables, form
-from hwgen.synth import activity, libraries, library, netlist, power, timing
-from hwgen.synth.liberty import merge, read_text
+from hwgen.measure import core_costs, cost
+from hwgen.netlist import graph as netlist
+from hwgen.power import activity
+from hwgen.power import estimate as power
+from hwgen.report import form
+from hwgen.report.markdown import cost as cost_tables
+from hwgen.timing import analysis as timing
 from sim import golden, tensors
 from sim.verify import reproducer
 from sim.verify.stimulus import draw

@@ -8,7 +8,7 @@ from typing import Any
 from amaranth.hdl import Cat, Module, Mux, Signal, Value, ValueLike
 from amaranth.lib import data
 
-from hwgen.rtl.carry_save import multiply
+from hwgen.rtl.arithmetic.carry_save import multiply
 from hwgen.rtl.lanes.interface import Lanes
 from hwgen.rtl.lanes.significand import add_products
 

@@ -8,7 +8,7 @@ from typing import Any
 from amaranth.hdl import Cat, Module, Signal, Value, ValueLike
 from amaranth.lib import data
 
-from hwgen.rtl.carry_save import add_columns, full_adders, half_adders
+from hwgen.rtl.arithmetic.carry_save import add_columns, full_adders, half_adders
 from hwgen.rtl.lanes.interface import Lanes, half_units, transposed
 
 __all__ = ["Merged"]

@@ -9,7 +9,7 @@ from amaranth.hdl import Cat, Module, Signal, Value, ValueLike
 from amaranth.lib import data
 
 from hwgen.formats import BLOCK_SIZE
-from hwgen.rtl.carry_save import add_columns
+from hwgen.rtl.arithmetic.carry_save import add_columns
 from hwgen.rtl.lanes.interface import Lanes, half_units, signed_half_units, transposed
 
 __all__ = ["Signed"]

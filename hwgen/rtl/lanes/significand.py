@@ -9,7 +9,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value, ValueLike
 from amaranth.lib import data
 
 from hwgen.formats import BLOCK_SIZE
-from hwgen.rtl.carry_save import add_words, multiply
+from hwgen.rtl.arithmetic.carry_save import add_words, multiply
 from hwgen.rtl.lanes.interface import Lanes
 
 __all__ = ["Significand", "add_products"]

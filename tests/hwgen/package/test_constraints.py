@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from hwgen.cells import libraries
 from hwgen.package.constraints import DEFAULT_CLOCK, IO_FRACTION, Clock, constraints
-from hwgen.synth import libraries
 
 REPORTS = Path(__file__).parents[3] / "reports"
 

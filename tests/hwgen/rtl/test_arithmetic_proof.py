@@ -5,10 +5,10 @@ from amaranth.back import rtlil
 from amaranth.hdl import Elaboratable, Module, Signal
 
 from hwgen.config import TensorCoreConfig
-from hwgen.rtl.accumulate import _normalise, _shift_right
-from hwgen.rtl.fixed_point import shift_left
-from hwgen.rtl.operand import ScaleDecoder
-from hwgen.rtl.scale import ScaleProduct, TermExponents
+from hwgen.rtl.accumulate.fixed_point import shift_left
+from hwgen.rtl.accumulate.stepwise import _normalise, _shift_right
+from hwgen.rtl.accumulate.terms import ScaleProduct, TermExponents
+from hwgen.rtl.decode.operand import ScaleDecoder
 from hwgen.verilog import design
 from sim.mutate.relation import in_range
 

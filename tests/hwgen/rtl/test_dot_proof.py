@@ -19,7 +19,7 @@ from amaranth.back import rtlil
 from amaranth.hdl import Cat, Elaboratable, Instance, Module, Signal, Value
 
 from hwgen.config import TensorCoreConfig
-from hwgen.rtl import carry_save
+from hwgen.rtl.arithmetic import carry_save
 from hwgen.rtl.lane_array import LaneArray
 from hwgen.rtl.lanes import merged, signed
 

@@ -10,13 +10,14 @@ from amaranth.hdl import Array, Cat, Const, Elaboratable, Module, Mux, ResetInse
 from amaranth.lib import data
 
 from hwgen.config import LOOP_REGISTERS, TensorCoreConfig
-from hwgen.rtl import element, exact, tensor_core
-from hwgen.rtl.accumulate import Accumulate
+from hwgen.rtl import element, tensor_core
+from hwgen.rtl.accumulate import exact
+from hwgen.rtl.accumulate.fixed_point import StepSum
+from hwgen.rtl.accumulate.round_sum import RoundSum
+from hwgen.rtl.accumulate.stepwise import Accumulate
+from hwgen.rtl.accumulate.terms import ScaleProduct, TermExponents, TermPlaces
+from hwgen.rtl.decode.operand import OperandDecoder
 from hwgen.rtl.dot import DotProduct
-from hwgen.rtl.fixed_point import StepSum
-from hwgen.rtl.operand import OperandDecoder
-from hwgen.rtl.round_sum import RoundSum
-from hwgen.rtl.scale import ScaleProduct, TermExponents, TermPlaces
 
 
 def step_value(before, lanes_tag, scales_tag):

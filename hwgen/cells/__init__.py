@@ -1,0 +1,1 @@
+"""What a cell library says: Liberty files and their cells."""

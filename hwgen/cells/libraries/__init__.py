@@ -1,0 +1,71 @@
+"""The default cell libraries: one 7 nm class, one 130 nm class, so that every report works out of the box.
+
+========== ======================= ============== ============= ================ ===============
+library    stands in for           corner         row height    wire per fanout  suggested clock
+========== ======================= ============== ============= ================ ===============
+generic7   ASAP7 7.5 track, RVT    0.70 V, 25 C   0.27 um       0.375 fF         2 ns
+generic130 sky130_fd_sc_hd         1.80 V, 25 C   2.72 um       4.01 fF          12 ns
+========== ======================= ============== ============= ================ ===============
+
+What they are: 40 cells each, whose areas are the real cells' areas and whose delays, input capacitances,
+energies and leakage are linear fits of ours to the real cells' characterisation, one row per cell in
+``NAME.csv`` with the source of every row (how: see :mod:`hwgen.cells.libraries.generate`). They are meant
+for ratios between designs: area, delay and power overheads under one flow.
+
+What they are not: nobody can make these cells. One typical corner, no hold or signal-integrity view, no
+recovery and removal checks, no path from reset to output, no multi-output cells (half and full adders: ABC
+cannot use them), no latches, no clock gates, no scan. A delay is the mean over a cell's input pins, linear
+in load and slew, with a rise and a fall. Of ASAP7's AND-OR and OR-AND cells only widths and transistor
+sizes are sourced; their electrical figures are derived. ASAP7 has no multiplexer, no plain flip-flop with
+reset only and no flip-flop with enable, so neither has generic7. Bring a foundry's Liberty for absolute
+figures.
+
+The wire load is a suggestion in the Liberty's ``wire_load`` group ``per_fanout`` (capacitance proportional
+to fanout, no resistance) and applies only where a tool is told to use it. Its length per fanout is 23.27 um
+at 130 nm (the ``Small`` wire load of sky130_fd_sc_hd), at 7 nm the same times the square root of the ratio
+of the NAND2 areas, 2.90 um; times 0.172 fF/um (met1) and 0.129 fF/um (M3), the signal layers of OpenROAD-
+flow-scripts for the two platforms. The suggested clocks are what an area-first mapping of a 16-lane integer
+dot product with its accumulator in one cycle meets with some margin, not what the technology can do.
+"""
+
+from __future__ import annotations
+
+from importlib import resources
+from pathlib import Path
+
+from hwgen.errors import InputError
+
+__all__ = ["CLOCK_NS", "WIRE_FF_PER_FANOUT", "names", "path"]
+
+WIRE_FF_PER_FANOUT = {"generic7": 0.375, "generic130": 4.01}
+"""Wire capacitance per fanout, fF; source in the module's docstring."""
+
+CLOCK_NS = {"generic7": 2.0, "generic130": 12.0}
+"""Suggested clock period, ns; what it rests on is in the module's docstring."""
+
+
+def names() -> tuple[str, ...]:
+    """Names of the default libraries, the smaller node first."""
+    return tuple(WIRE_FF_PER_FANOUT)
+
+
+def path(name: str) -> Path:
+    """Liberty file of a default library.
+
+    Parameters
+    ----------
+    name : str
+        One of :func:`names`.
+
+    Returns
+    -------
+    pathlib.Path
+
+    Raises
+    ------
+    InputError
+        If there is no such library.
+    """
+    if name not in names():
+        raise InputError(f"no default library {name!r}; there are {', '.join(names())}")
+    return Path(str(resources.files(__name__) / f"{name}.lib"))

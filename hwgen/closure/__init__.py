@@ -1,0 +1,1 @@
+"""What changes a design to meet a clock."""

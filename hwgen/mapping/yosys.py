@@ -1,0 +1,289 @@
+"""One synthesis: one module of Verilog to cells of one library, in a process and a directory of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from hwgen.cells.liberty import merge, read_text
+from hwgen.cells.library import Library
+from hwgen.errors import InputError, ToolError
+
+__all__ = [
+    "CARRIES",
+    "RECIPES",
+    "TIME_LIMIT",
+    "Recipe",
+    "fingerprint",
+    "recipe",
+    "synthesise",
+    "tool_version",
+    "usable",
+]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a module is mapped.
+
+    Parameters
+    ----------
+    name
+        Short name.
+    carry
+        Carry network of adders: one of `CARRIES`.
+    abc
+        ABC commands, one each.
+    purpose
+        What it is good for, one line.
+    multiple_outputs
+        Only of use where the library has combinational cells with several outputs.
+    fast
+        Spends area on delay: only of use where a clock is asked for.
+    """
+
+    name: str
+    carry: str
+    abc: tuple[str, ...]
+    purpose: str
+    multiple_outputs: bool = False
+    fast: bool = False
+
+
+TIME_LIMIT = 600.0
+"""Seconds after which one synthesis is ended."""
+
+CARRIES = {"ripple": "-extra-map ripple.v", "brent-kung": "", "kogge-stone": "-extra-map +/choices/kogge-stone.v"}
+"""Options of Yosys' ``synth`` by carry network; Brent-Kung is its own default."""
+
+_RIPPLE = """(* techmap_celltype = "$lcu" *)
+module _80_lcu_ripple (P, G, CI, CO);
+  parameter WIDTH = 1;
+  (* force_downto *) input [WIDTH-1:0] P, G;
+  input CI;
+  (* force_downto *) output [WIDTH-1:0] CO;
+  genvar i;
+  assign CO[0] = G[0] | (P[0] & CI);
+  generate for (i = 1; i < WIDTH; i = i + 1)
+    assign CO[i] = G[i] | (P[i] & CO[i-1]);
+  endgenerate
+endmodule
+"""
+
+# Structural choices three times over: every round merges what the one before found, which leaves the mapper
+# less to the order of its input.
+_CHOICES = ("strash", "ifraig", "dch", "dch", "dch", "amap -m")
+_BUFFERS = ("topo", "buffer -c", "topo")
+
+RECIPES = {
+    recipe.name: recipe
+    for recipe in (
+        Recipe(
+            "area",
+            "ripple",
+            (*_CHOICES, *_BUFFERS, "dnsize", "stime -p"),
+            "smallest area: ripple carries, structural choices, area-only mapping with XOR and MUX matching",
+        ),
+        Recipe(
+            "adders",
+            "ripple",
+            ("strash", "ifraig", "dc2 -b", "emap -a", *_BUFFERS, "dnsize", "stime -p"),
+            "smallest area with the library's full and half adders: keeps the compressors as they are described",
+            multiple_outputs=True,
+        ),
+        Recipe(
+            "balanced",
+            "ripple",
+            (*_CHOICES, *_BUFFERS, "upsize", "dnsize", "stime -p"),
+            "as area, then larger drives on the critical path",
+            fast=True,
+        ),
+        Recipe(
+            "speed",
+            "kogge-stone",
+            ("&get -n", "&st", "&dch", "&nf", "&put", *_BUFFERS, "upsize", "dnsize", "stime -p"),
+            "parallel-prefix carries, delay-oriented mapping, larger drives on the critical path",
+            fast=True,
+        ),
+    )
+}
+"""Recipes by name. Yosys' own default script hangs on some signed sums of 16 products."""
+
+
+def usable(library: Library) -> list[Recipe]:
+    """The recipes that make sense with a library."""
+    adders = any(
+        len(cell.outputs) > 1 and cell.sequential is None and not cell.dont_use for cell in library.cells.values()
+    )
+    return [recipe for recipe in RECIPES.values() if adders or not recipe.multiple_outputs]
+
+
+def recipe(name: str) -> Recipe:
+    """Return the recipe ``name``; `InputError` lists those that exist."""
+    if name not in RECIPES:
+        raise InputError(f"unknown recipe {name!r}: known are {', '.join(RECIPES)}")
+    return RECIPES[name]
+
+
+def tool_version() -> str:
+    """Version of the synthesis tool, for reports."""
+    return f"Yosys {version('pyosys')} (pyosys)"
+
+
+# In two parts, so that the cells can be put in another order between them: a second probe of the tool's noise.
+_RUNNER = """
+import sys
+from pyosys import libyosys as ys
+from hwgen.mapping.perturb import reordered
+design = ys.Design()
+ys.run_pass("script first.ys", design)
+if variant := int(sys.argv[1]):
+    with open("generic.il", encoding="utf-8") as file:
+        text = reordered(file.read(), variant)
+    with open("generic.il", "w", encoding="utf-8") as file:
+        file.write(text)
+    ys.run_pass("design -reset", design)
+    ys.run_pass("read_rtlil generic.il", design)
+ys.run_pass("script second.ys", design)
+"""
+
+
+def _scripts(top: str, boxes: Sequence[str], unused: Sequence[str], how: Recipe) -> tuple[str, str]:
+    avoid = " ".join(f"-dont_use {cell}" for cell in unused)
+    first = [
+        "read_verilog design.v",
+        *(f"blackbox {box}" for box in boxes),
+        f"hierarchy -check -top {top}",
+        f"synth -flatten -top {top} {CARRIES[how.carry]}",
+        "write_rtlil generic.il",
+    ]
+    second = [
+        f"dfflibmap {avoid} -liberty cells.lib",
+        f"abc {avoid} -liberty cells.lib -script abc.script",
+        "opt_clean -purge",
+        "write_json mapped.json",
+    ]
+    return "\n".join([*first, ""]), "\n".join([*second, ""])
+
+
+def fingerprint(
+    verilog: str, top: str, library: Library, how: Recipe, boxes: Sequence[str] = (), variant: int = 0
+) -> str:
+    """Digest of everything that decides the result of `synthesise`."""
+    scripts = _scripts(top, boxes, library.unused, how)
+    parts = [verilog, library.digest, *how.abc, *scripts, _RIPPLE, _RUNNER, str(variant), tool_version()]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def synthesise(
+    verilog: str,
+    top: str,
+    library: Library,
+    how: Recipe,
+    boxes: Sequence[str] = (),
+    variant: int = 0,
+    time_limit: float = TIME_LIMIT,
+) -> dict[str, Any]:
+    """Map one module, with everything below it flattened into it except ``boxes``.
+
+    Parameters
+    ----------
+    verilog
+        Text that holds the module and all below it.
+    top
+        The module.
+    library
+        Cells to map to; cells it marks ``dont_use`` are left alone.
+    how
+        The recipe.
+    boxes
+        Modules kept as black boxes, to be synthesised on their own.
+    variant
+        Order of the cells between synthesis and mapping, see `hwgen.mapping.perturb`; 0 leaves it as it is.
+    time_limit
+        Seconds after which the run is ended.
+
+    Returns
+    -------
+    dict
+        The module's body as Yosys' ``write_json`` gives it.
+
+    Raises
+    ------
+    ToolError
+        The tool failed or ran out of time; the message has its last words.
+    """
+    with tempfile.TemporaryDirectory(prefix="hwgen-", dir=_plain_directory()) as place:
+        # Fixed names in a directory of its own: no path of the user's ever becomes part of a script.
+        directory = Path(place)
+        (directory / "design.v").write_text(verilog, encoding="utf-8")
+        (directory / "cells.lib").write_text(_cells(library.paths, library.digest), encoding="utf-8")
+        (directory / "abc.script").write_text("\n".join(how.abc) + "\n", encoding="utf-8")
+        (directory / "ripple.v").write_text(_RIPPLE, encoding="utf-8")
+        for name, text in zip(("first.ys", "second.ys"), _scripts(top, boxes, library.unused, how), strict=True):
+            (directory / name).write_text(text, encoding="utf-8")
+        log = _run(directory, variant, time_limit, f"synthesis of {top} (recipe {how.name})")
+        mapped = directory / "mapped.json"
+        if not mapped.exists():
+            raise ToolError(f"synthesis of {top} failed: {_last_words(log)}")
+        try:
+            return json.loads(mapped.read_text(encoding="utf-8"))["modules"][top]
+        except (json.JSONDecodeError, KeyError):
+            raise ToolError(f"synthesis of {top} failed: {_last_words(log)}") from None
+
+
+@lru_cache(maxsize=2)
+def _cells(paths: tuple[str, ...], digest: str) -> str:
+    """Text of a library, one file of all its files; the digest stands for their contents."""
+    return merge([read_text(path)[0] for path in paths])
+
+
+def _plain_directory() -> str:
+    """The user's temporary directory, or /tmp if its name is more than ABC's scripts can bear."""
+    chosen = tempfile.gettempdir()
+    return chosen if re.fullmatch(r"[\w./+-]+", chosen, re.ASCII) else "/tmp"
+
+
+def _run(directory: Path, variant: int, time_limit: float, what: str) -> str:
+    process = subprocess.Popen(
+        [sys.executable, "-c", _RUNNER, str(variant)],
+        cwd=directory,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+        # Yosys keeps a cache of libraries there, which runs side by side must not share.
+        env={**os.environ, "TMPDIR": "."},
+    )
+    try:
+        log, _ = process.communicate(timeout=time_limit)
+    except BaseException as error:
+        # ABC is a child of its own: end the whole group.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        if isinstance(error, subprocess.TimeoutExpired):
+            raise ToolError(f"{what} ran over its limit of {time_limit:g} s") from None
+        raise
+    return log
+
+
+def _last_words(log: str) -> str:
+    lines = [line.strip() for line in log.splitlines() if line.strip()]
+    errors = [line for line in lines if "ERROR" in line]
+    return (errors or lines or ["no output"])[-1]

@@ -1,0 +1,1 @@
+"""Studies: they synthesise, simulate and compare, and give records. They print nothing."""

@@ -1,0 +1,206 @@
+"""Netlists against the golden model: gate-level simulation, every result compared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwgen.config import TensorCoreConfig
+from hwgen.errors import ToolError
+from hwgen.formats import BLOCK_SIZE
+from hwgen.netlist.graph import Netlist
+from hwgen.power.activity import respond
+from sim import golden
+from sim.steps import Steps, random_steps
+
+__all__ = ["VECTORS", "check_control", "check_core", "check_lanes", "core_inputs", "lane_inputs"]
+
+_SEGMENT = 24
+_STREAMS = 32
+"""Cycles from reset to reset, and streams, of `check_control`."""
+
+VECTORS = 100_000
+"""Results of every netlist that are compared with the golden model, at least."""
+
+
+def core_inputs(config: TensorCoreConfig, streams: Sequence[Steps]) -> dict[str, NDArray[np.uint8]]:
+    """Stimulus of a core's netlist: one step per cycle, streams of one length; results follow ``config.latency``."""
+    # After the last step the stream begins again, so that every cycle that counts has a step in every stage.
+    order = np.arange(len(streams[0]) + config.latency) % len(streams[0])
+    payload = np.stack([steps.bits()[order] for steps in streams], axis=1)
+    ones = np.ones((*payload.shape[:2], 1), np.uint8)
+    return {"step__payload": payload, "step__valid": ones, "result__ready": ones.copy(), "rst": 1 - ones}
+
+
+def _compare_core(
+    outputs: Mapping[str, NDArray[np.uint8]], config: TensorCoreConfig, expected: Sequence[NDArray[np.uint32]]
+) -> int:
+    """Number of results that are right, which is all of them."""
+    answered = outputs["result__valid"][:, :, 0].astype(bool)
+    bits = outputs["result__payload"]
+    checked = 0
+    for index, wanted in enumerate(expected):
+        words = np.packbits(bits[answered[:, index], index], axis=1, bitorder="little").view("<u4")
+        if not np.array_equal(words.reshape(-1, config.rows, config.columns), wanted):
+            raise ToolError(f"the netlist of {config.name} differs from the golden model; its figures are void")
+        checked += wanted.size
+    return checked
+
+
+def lane_inputs(config: TensorCoreConfig, streams: Sequence[Steps]) -> tuple[dict[str, NDArray[np.uint8]], Any]:
+    """Stimulus of a lane array's netlist, the blocks of the first rows of every step; and their sums."""
+    stimulus: dict[str, NDArray[np.uint8]] = {}
+    factors = []
+    for side in "ab":
+        # (blocks, streams, 16) and (blocks, streams): the first row's blocks, in the order of the steps.
+        codes = np.stack([getattr(steps, f"{side}_codes")[:, 0].reshape(-1, BLOCK_SIZE) for steps in streams], 1)
+        tags = np.stack([getattr(steps, f"{side}_scales")[:, 0].reshape(-1) >> 7 for steps in streams], 1)
+        spread = np.unpackbits(codes[..., None], axis=-1, bitorder="little")[..., :4]
+        stimulus[f"{side}_codes"] = spread.reshape(*codes.shape[:2], -1)
+        if config.tagged(side):
+            stimulus[f"{side}_tag"] = tags[..., None]
+        # E1M2 decodes to integers, its factor 2 included: half-units without it.
+        e1m2 = config.tagged(side) & tags[..., None].astype(bool)
+        factors.append(np.where(e1m2, golden.decode_e1m2(codes), 2 * golden.decode_e2m1(codes)))
+    return stimulus, (factors[0] * factors[1]).sum(axis=-1)
+
+
+def _compare_lanes(
+    outputs: Mapping[str, NDArray[np.uint8]], config: TensorCoreConfig, expected: NDArray[np.float32]
+) -> int:
+    bits = outputs["sum"].astype(np.int64)
+    weights = 1 << np.arange(bits.shape[-1])
+    weights[-1] *= -1
+    if not np.array_equal(bits @ weights, expected):
+        raise ToolError(f"the lane array of {config.name} differs from the golden model; its figures are void")
+    return expected.size
+
+
+@lru_cache(maxsize=4)
+def _core_vectors(config: TensorCoreConfig, vectors: int) -> tuple[list[Steps], list[NDArray[np.uint32]]]:
+    """Streams of random steps with at least ``vectors`` results, and the results."""
+    rng = np.random.default_rng(0)
+    # Four steps in five have a result; a few more, so that every stream is alike.
+    count = vectors // (512 * config.rows * config.columns) * 3 // 2 + 6
+    streams = [random_steps(config, count, rng) for _ in range(512)]
+    return streams, [steps.expected() for steps in streams]
+
+
+@lru_cache(maxsize=4)
+def _lane_vectors(config: TensorCoreConfig, vectors: int) -> list[Steps]:
+    """Streams of random steps of a single element with at least ``vectors`` blocks."""
+    rng = np.random.default_rng(1)
+    single = replace(config, rows=1, columns=1)
+    return [random_steps(single, vectors // (512 * config.groups) + 1, rng) for _ in range(512)]
+
+
+@lru_cache(maxsize=4)
+def _control_vectors(config: TensorCoreConfig) -> tuple[Steps, NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
+    """Steps offered one per cycle, when they are valid, when results are taken, and when the core is reset."""
+    rng = np.random.default_rng(2)
+    cycles = 3 * _SEGMENT
+    steps = random_steps(config, cycles * _STREAMS, rng)
+    # Each segment begins with steps that take C, in every slot of the loop, and without gaps or stalls.
+    begin = np.arange(cycles) % _SEGMENT < _SEGMENT // 3
+    steps.first[np.repeat(begin, _STREAMS)] = True
+    pace = np.where(begin, 1.0, np.repeat([0.8, 0.4, 0.6], _SEGMENT))[:, None]
+    offered, taken = (rng.random((cycles, _STREAMS)) < pace for _ in range(2))
+    reset = np.zeros((cycles, _STREAMS), bool)
+    reset[np.arange(1, 3) * _SEGMENT] = True
+    return steps, offered, taken, reset
+
+
+@lru_cache(maxsize=4)
+def _control_results(config: TensorCoreConfig, accepted: bytes) -> list[list[NDArray[np.uint32]]]:
+    """Results of the steps that were accepted, by stream and segment; the same for all netlists that are right."""
+    steps, offered, *_ = _control_vectors(config)
+    mine = np.frombuffer(accepted, bool).reshape(offered.shape)
+    order = np.arange(mine.size).reshape(mine.shape)
+    parts = [slice(first, first + _SEGMENT) for first in range(0, len(mine), _SEGMENT)]
+    return [[steps[order[part, stream][mine[part, stream]]].expected() for part in parts] for stream in range(_STREAMS)]
+
+
+def check_control(netlist: Netlist, config: TensorCoreConfig) -> int:
+    """Compare a core's netlist with the golden model under gaps, stalls and resets.
+
+    After a reset the core begins anew; results that were still inside are lost.
+
+    Returns
+    -------
+    int
+        The number of results compared.
+
+    Raises
+    ------
+    ToolError
+        A result is wrong, missing, or one too many.
+    """
+    steps, offered, taken, reset = _control_vectors(config)
+    cycles = len(offered)
+    outputs = respond(
+        netlist,
+        {
+            "step__payload": steps.bits().reshape(cycles, _STREAMS, -1),
+            "step__valid": offered.astype(np.uint8),
+            "result__ready": taken.astype(np.uint8),
+            "rst": reset.astype(np.uint8),
+        },
+    )
+    accepted = offered & outputs["step__ready"][:, :, 0].astype(bool) & ~reset
+    if not accepted.reshape(-1, _SEGMENT, _STREAMS).any(axis=1).all():
+        raise ToolError(f"the netlist of {config.name} takes no steps; its figures are void")
+    answered = taken & outputs["result__valid"][:, :, 0].astype(bool) & ~reset
+    words = np.packbits(outputs["result__payload"], axis=2, bitorder="little").view("<u4")
+    checked = 0
+    for stream, wanted in enumerate(_control_results(config, accepted.tobytes())):
+        for segment, expected in enumerate(wanted):
+            part = slice(segment * _SEGMENT, (segment + 1) * _SEGMENT)
+            got = words[part, stream][answered[part, stream]].reshape(-1, config.rows, config.columns)
+            inside = len(expected) - len(got)
+            if not 0 <= inside <= config.latency or not np.array_equal(got, expected[: len(got)]):
+                raise ToolError(
+                    f"the netlist of {config.name} differs from the golden model under gaps, stalls and resets;"
+                    " its figures are void"
+                )
+            checked += got.size
+    return checked
+
+
+def check_core(netlist: Netlist, config: TensorCoreConfig, vectors: int = VECTORS) -> int:
+    """Compare a core's netlist with the golden model on random steps that seek out its corners.
+
+    One step per cycle first, then `check_control`.
+
+    Parameters
+    ----------
+    netlist
+        The core.
+    config
+        Its configuration.
+    vectors
+        Results to compare, at least.
+
+    Returns
+    -------
+    int
+        The number of results compared.
+
+    Raises
+    ------
+    ToolError
+        A result is not the golden model's.
+    """
+    streams, expected = _core_vectors(config, vectors)
+    steady = _compare_core(respond(netlist, core_inputs(config, streams)), config, expected)
+    return steady + check_control(netlist, config)
+
+
+def check_lanes(netlist: Netlist, config: TensorCoreConfig, vectors: int = VECTORS) -> int:
+    """Compare a lane array's netlist with the golden model on random blocks; as `check_core`."""
+    stimulus, expected = lane_inputs(config, _lane_vectors(config, vectors))
+    return _compare_lanes(respond(netlist, stimulus), config, expected)

@@ -1,0 +1,171 @@
+"""What a report on overheads says of two cores, as the cost model wants it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hwgen.config import NAMED, TensorCoreConfig
+from hwgen.cost.model import CORE_PARTS, CoreCost, Ratio
+from hwgen.errors import InputError
+from hwgen.measure.figures import Estimate
+from hwgen.report import form
+from hwgen.report.markdown import overhead as tables
+
+__all__ = ["MeasuredCores", "find_report", "read"]
+
+_METRICS = {
+    "active": "dynamic power",
+    "clock": "clock power",
+    "clock tree": "clock tree power",
+    "leakage": "leakage power",
+}
+_DEFAULT_LIBRARY = "generic7"
+
+
+@dataclass(frozen=True)
+class MeasuredCores:
+    """What was measured of one core, or of two under one flow.
+
+    Parameters
+    ----------
+    path
+        The report.
+    library
+        Name of the cell library.
+    clock_ns
+        Clock period that its power is stated at.
+    runs
+        Perturbed syntheses behind each figure.
+    cores
+        By name, in the order asked for.
+    ratios
+        Second core over the first, by ``area`` and part of `hwgen.cost.model.CORE_PARTS`; empty for one core.
+    """
+
+    path: Path
+    library: str
+    clock_ns: float
+    runs: int
+    cores: dict[str, CoreCost]
+    ratios: dict[str, Ratio]
+
+
+def _command(configs: Sequence[TensorCoreConfig]) -> str:
+    """How to measure what no report holds."""
+    names = [config.name for config in configs]
+    if len(names) == 1:
+        return "'hwgen compare' measures it beside another"
+    if all(NAMED.get(config.name) == config for config in configs):
+        return f"'hwgen compare --baseline {names[0]} --candidate {names[1]}' measures them"
+    return "'hwgen compare' measures them, --baseline and --candidate taking files as well as names"
+
+
+def _holds(report: dict[str, Any], configs: Sequence[TensorCoreConfig]) -> bool:
+    try:
+        return report["kind"] == tables.KIND and all(config.as_dict() in report["designs"] for config in configs)
+    except (KeyError, TypeError):
+        return False
+
+
+def find_report(configs: Sequence[TensorCoreConfig], directory: Path) -> Path:
+    """The report on overheads in ``directory`` that holds these configurations.
+
+    Of several, that on the default library with all its cells.
+
+    Raises
+    ------
+    InputError
+        There is none, or several and none of them on the default library.
+    """
+    names = " and ".join(config.name for config in configs)
+    found: list[tuple[Path, dict[str, Any]]] = []
+    for path in sorted(directory.glob("*.json")) if directory.is_dir() else []:
+        try:
+            report = form.load(path)
+        except InputError:
+            continue  # another file, or one of another version: not what is looked for
+        if _holds(report, configs):
+            found.append((path, report))
+    if len(found) > 1:
+        found = [
+            (path, report)
+            for path, report in found
+            if report["conditions"]["library"]["name"] == _DEFAULT_LIBRARY
+            and not report["conditions"]["library"]["dont_use"]
+        ] or found
+    if not found:
+        raise InputError(f"no report on {names} in {str(directory)!r}: {_command(configs)}, or give one with --report")
+    if len(found) > 1:
+        raise InputError(
+            f"several reports on {names}: choose one with --report of {', '.join(str(path) for path, _ in found)}"
+        )
+    return found[0][0]
+
+
+def read(path: Path, configs: Sequence[TensorCoreConfig]) -> MeasuredCores:
+    """Read what a report on overheads says of one or two cores.
+
+    Parameters
+    ----------
+    path
+        A report of kind ``overhead``.
+    configs
+        The cores, baseline first.
+
+    Raises
+    ------
+    InputError
+        Unreadable, of another kind, damaged, or about other configurations.
+    """
+    report = form.load(path)
+    if report["kind"] != tables.KIND:
+        raise InputError(f"report {str(path)!r}: kind {report['kind']!r}; must be one of 'hwgen compare'")
+    try:
+        return _measured(path, report, configs)
+    except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        reason = f"{type(error).__name__}: {error}"
+        raise InputError(f"report {str(path)!r}: damaged ({reason}); write it anew") from None
+
+
+def _measured(path: Path, report: dict[str, Any], configs: Sequence[TensorCoreConfig]) -> MeasuredCores:
+    designs = {design["name"]: design for design in report["designs"]}
+    for config in configs:
+        if config.name not in designs:
+            raise InputError(
+                f"report {str(path)!r}: is on {' and '.join(designs)}, not on {config.name}; {_command(configs)}"
+            )
+        if designs[config.name] != config.as_dict():
+            raise InputError(
+                f"report {str(path)!r}: its {config.name} is another configuration of that name; {_command(configs)}"
+            )
+    clock_ns = float(report["conditions"]["clock_ns"])
+
+    def value(metric: str, name: str) -> float:
+        return float(tables.find(report, "core", metric)["values"][name])
+
+    cores = {
+        config.name: CoreCost(
+            config=config,
+            area_um2=value("area", config.name),
+            critical_path_ns=value("critical path", config.name),
+            femtojoules={
+                part: value(_METRICS[part], config.name) * 1e3 * clock_ns for part in CORE_PARTS if part != "leakage"
+            },
+            leakage_mw=value(_METRICS["leakage"], config.name),
+        )
+        for config in configs
+    }
+    ratios = {}
+    if len(configs) == 2:
+        straight = configs[0].name == report["designs"][0]["name"]
+        for key, metric in (("area", "area"), *_METRICS.items()):
+            ratio = Ratio.of(Estimate(**tables.find(report, "core", metric)["overhead"]))
+            ratios[key] = ratio if straight else ratio.inverse
+    return MeasuredCores(
+        path, report["conditions"]["library"]["name"], clock_ns, int(report["conditions"]["runs"]), cores, ratios
+    )

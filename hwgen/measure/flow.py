@@ -1,0 +1,115 @@
+"""Designs on their way through synthesis, and what takes them there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from joblib import Parallel, delayed
+
+from hwgen.cells.library import Library
+from hwgen.config import TensorCoreConfig
+from hwgen.mapping import area
+from hwgen.mapping.cache import Cache
+from hwgen.mapping.yosys import TIME_LIMIT, Recipe
+from hwgen.rtl.hierarchy import Block
+from hwgen.rtl.lane_array import LaneArray
+from hwgen.verilog import design, verilog
+
+__all__ = ["Design", "Flow"]
+
+
+@dataclass(frozen=True)
+class Flow:
+    """What all syntheses of a measurement have in common.
+
+    Parameters
+    ----------
+    library
+        Cells to map to.
+    cache
+        Directory of synthesis results; None keeps none.
+    workers
+        Processes at once; -1 is one for each core.
+    time_limit
+        Seconds for each synthesis.
+    progress
+        Called with what is being done, how much of it is done and how much there is.
+    """
+
+    library: Library
+    cache: Path | None = None
+    workers: int = -1
+    time_limit: float = TIME_LIMIT
+    progress: Callable[[str, int, int], None] = lambda what, done, total: None
+
+    def synthesise(self, jobs: Iterable[area.Job], what: str) -> dict[area.Identity, area.Body]:
+        """Run syntheses; ``what`` is their name for the progress display."""
+        return area.run(
+            jobs,
+            self.library,
+            cache=Cache(self.cache),
+            workers=self.workers,
+            time_limit=self.time_limit,
+            progress=lambda done, total: self.progress(what, done, total),
+        )
+
+    def each(self, function: Callable[..., Any], tasks: Sequence[tuple[Any, ...]], what: str) -> Iterator[Any]:
+        """Results of ``function`` for the arguments of each task, in order, from processes side by side."""
+        self.progress(what, 0, len(tasks))
+        results = Parallel(n_jobs=self.workers, return_as="generator")(delayed(function)(*task) for task in tasks)
+        for done, result in enumerate(results, start=1):
+            yield result
+            self.progress(what, done, len(tasks))
+
+
+@dataclass(frozen=True)
+class Design:
+    """One block of one configuration: the core, composed of its modules, or the lane array, flat.
+
+    Parameters
+    ----------
+    config
+        The configuration.
+    kind
+        Class of the block.
+    """
+
+    config: TensorCoreConfig
+    kind: type[Block]
+
+    @cached_property
+    def source(self) -> area.Source:
+        """What synthesis needs."""
+        top = self.kind.module_name
+        modules = design(self.kind, self.config, top)
+        return area.Source(verilog(modules), top, modules.instances, flat=self.kind is LaneArray)
+
+    @property
+    def key(self) -> str:
+        """Name that its syntheses go by."""
+        config = self.config
+        return "/".join(
+            [config.name, config.dot, "-".join(config.pipeline), config.leading_zeros, self.kind.module_name]
+        )
+
+    def plan(
+        self, recipes: Mapping[str, Collection[Recipe]] | Collection[Recipe], variants: Iterable[int]
+    ) -> list[area.Job]:
+        """Its syntheses, see `hwgen.mapping.area.plan`."""
+        return area.plan(self.key, self.source, recipes, variants)
+
+    def chosen(
+        self, bodies: Mapping[area.Identity, area.Body], recipes: Mapping[str, Recipe], run: int
+    ) -> dict[str, area.Body]:
+        """The mapped modules of one run, each by its recipe."""
+        return {module: bodies[self.key, module, how.name, run] for module, how in recipes.items()}
+
+    def assembled(
+        self, bodies: Mapping[area.Identity, area.Body], recipes: Mapping[str, Recipe], run: int, library: Library
+    ) -> dict[str, area.Body]:
+        """As `chosen`, with buffer trees."""
+        return area.buffered(self.chosen(bodies, recipes, run), self.source, library)

@@ -1,0 +1,1 @@
+"""Mapped netlists: reading, linking, buffering and writing them."""

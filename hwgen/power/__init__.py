@@ -1,0 +1,1 @@
+"""Activity, glitches and power of a mapped netlist."""

@@ -1,0 +1,312 @@
+"""Power of a flat netlist: Liberty energies at the simulated activity.
+
+Per clock cycle, in fJ:
+
+- ``internal``: the ``internal_power`` tables, at the slews and loads of the timing analysis. A transition
+  costs the mean of the rising and the falling table. Where an output's tables name the input that causes the
+  transition, the output's toggles are shared among the inputs in proportion to how often each toggles while
+  the output follows it. Conditions (``when``) weigh with the simulated probability of the cell's state; a
+  table without condition beside others with one is for the states they leave out.
+  Tables of several supplies add up: in ASAP7, power and ground each hold about half of the energy.
+- ``switching``: C V^2 / 2 for each transition of a net that a cell drives: input pins, wire and output port.
+  Liberty's internal energies do not contain it. Nets driven from outside are in no figure; see `entering_fj`.
+- ``clock``: the flip-flops' clock pins, both edges: internal energy, and C V^2 for pin and wire.
+- ``clock_tree``: what the tree's buffers would add, see `hwgen.power.clock_tree`: 0 unless given.
+- ``leakage``: by state where the library has it.
+
+Activity without delays has no glitches, so switching and internal power of deep arithmetic are lower bounds then;
+`hwgen.power.glitch` counts them.
+The rules are those of OpenSTA 2.1 and later, but with simulated state probabilities in place of products.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from hwgen.cells.boolean import Expression
+from hwgen.cells.library import Cell, InternalPower, Pin
+from hwgen.errors import InputError
+from hwgen.netlist.graph import CellGroup, Netlist
+from hwgen.power.activity import Activity, state_names
+from hwgen.timing.analysis import Timing
+
+__all__ = ["KINDS", "Power", "entering_fj", "estimate"]
+
+KINDS = ("internal", "switching", "clock", "clock_tree", "leakage")
+"""The kinds of energy, in the order of the columns of `Power.cell_fj`."""
+
+_INTERNAL, _SWITCHING, _CLOCK, _CLOCK_TREE, _LEAKAGE = range(5)
+_MW_PER_FJ_MHZ = 1e-6
+
+
+@dataclass
+class Power:
+    """Power at one clock frequency.
+
+    Attributes
+    ----------
+    frequency_mhz : float
+    cell_fj : numpy.ndarray
+        Shape (n_cells, 5): fJ per cycle of each cell, by `KINDS`; a net's energy belongs to its driver, the
+        clock net's to the flip-flops it reaches.
+    fj : dict of str to float
+        fJ per cycle of each kind.
+    by_block : dict of str to dict of str to float
+        fJ per cycle of each block (without its children) and kind.
+    """
+
+    frequency_mhz: float
+    cell_fj: np.ndarray = field(repr=False)
+    fj: dict[str, float]
+    by_block: dict[str, dict[str, float]]
+
+    @property
+    def total_fj(self) -> float:
+        """fJ per cycle."""
+        return sum(self.fj.values())
+
+    @property
+    def total_mw(self) -> float:
+        """Total power in mW."""
+        return self.total_fj * self.frequency_mhz * _MW_PER_FJ_MHZ
+
+    @property
+    def mw(self) -> dict[str, float]:
+        """Power of each kind in mW."""
+        return {kind: value * self.frequency_mhz * _MW_PER_FJ_MHZ for kind, value in self.fj.items()}
+
+
+class _States:
+    """Probabilities of conditions on the state of each cell of a group."""
+
+    def __init__(self, cell: Cell, states: np.ndarray | None, count: int):
+        self._cell = cell
+        self._states = states
+        self._count = count
+        self._names = state_names(cell)
+        self._substitute = {
+            name: pin.function
+            for name, pin in cell.pins.items()
+            if pin.direction == "output" and pin.function is not None
+        }
+        if cell.sequential is not None:
+            inverse = Expression("!state", (cell.sequential.state,), (0, "!"))
+            self._substitute[cell.sequential.inverse] = inverse
+
+    def table(self, expression: Expression) -> np.ndarray:
+        """Truth table over the states, as numbers: the mean over the clock, high half of the time."""
+        clock = self._cell.clock_pin
+        names = self._names if clock is None else [*self._names, clock]
+        try:
+            truth = expression.truth(names, self._substitute)
+        except KeyError as error:
+            raise InputError(
+                f"the condition {expression.text!r} of the cell {self._cell.name} uses {error.args[0]}; "
+                "expected its pins"
+            ) from None
+        return truth.reshape(-1, 1 << len(self._names)).mean(axis=0)
+
+    def follows(self, output: str, pin: str) -> np.ndarray:
+        """States, as a table of 0 and 1, in which a transition of `pin` changes `output`.
+
+        All states where that cannot be said: flip-flops, outputs without function.
+        """
+        function = self._cell.pins[output].function
+        if function is None or pin not in self._names or self._cell.sequential is not None:
+            return np.ones(1 << len(self._names))
+        truth = function.truth(self._names, self._substitute)
+        bit = 1 << self._names.index(pin)
+        return (truth != truth[np.arange(len(truth)) ^ bit]).astype(float)
+
+    def mean(self, table: np.ndarray) -> np.ndarray:
+        """Expected value of a table over the states, shape (cells,)."""
+        if self._states is None:
+            # Too many inputs to count every state: all are taken as equally likely.
+            return np.full(self._count, table.mean())
+        return self._states @ table
+
+
+def estimate(
+    netlist: Netlist, timing: Timing, activity: Activity, frequency_mhz: float, clock_tree: float = 0.0
+) -> Power:
+    """Estimate the power at a clock frequency.
+
+    Parameters
+    ----------
+    netlist : Netlist
+    timing : Timing
+        Of the same netlist: slews and loads.
+    activity : Activity
+        Of the same netlist, over at least two cycles.
+    frequency_mhz : float
+        MHz.
+    clock_tree : float
+        Energy of the clock tree in fJ per cycle and flip-flop.
+
+    Returns
+    -------
+    Power
+
+    Raises
+    ------
+    InputError
+        If the frequency is not positive, `clock_tree` negative, or the simulation had no two cycles.
+    """
+    if not 0 < frequency_mhz < np.inf:
+        raise InputError(f"frequency is {frequency_mhz} MHz; expected a positive number")
+    if not 0 <= clock_tree < np.inf:
+        raise InputError(f"clock_tree is {clock_tree}; expected a number of at least 0")
+    if activity.transitions < 1:
+        raise InputError("the simulation has one cycle; expected at least two, for toggles")
+    fj = np.zeros((netlist.n_cells, len(KINDS)))
+    square = netlist.library.voltage**2
+    net_fj = 0.5 * square * timing.load.mean(axis=1) * activity.toggles
+    for group, distribution in zip(netlist.groups, activity.states, strict=True):
+        cell = group.cell
+        states = _States(cell, distribution, len(group.cells))
+        own = np.zeros((len(group.cells), len(KINDS)))
+        for name, nets in zip(cell.inputs, group.inputs.T, strict=True):
+            kind = _CLOCK if name == cell.clock_pin else _INTERNAL
+            own[:, kind] += _input_energy(cell, cell.pins[name], nets, states, timing, activity)
+        for name, nets in zip(cell.outputs, group.outputs.T, strict=True):
+            own[:, _INTERNAL] += _output_energy(group, cell.pins[name], nets, states, timing, activity)
+            own[:, _SWITCHING] += net_fj[nets]
+        if cell.clock_pin is not None:
+            net = square * (cell.pins[cell.clock_pin].capacitance + timing.wire_load)
+            own[:, _CLOCK] += net
+            own[:, _CLOCK_TREE] += clock_tree
+        # 1 nW during 1 us is 1 fJ.
+        own[:, _LEAKAGE] += _leakage(cell, states) / frequency_mhz
+        fj[group.cells] = own
+    blocks = [np.bincount(netlist.cell_block, weights=column, minlength=len(netlist.blocks)) for column in fj.T]
+    return Power(
+        frequency_mhz,
+        fj,
+        dict(zip(KINDS, fj.sum(axis=0).tolist(), strict=True)),
+        {
+            label: {kind: float(column[i]) for kind, column in zip(KINDS, blocks, strict=True)}
+            for i, label in enumerate(netlist.blocks)
+        },
+    )
+
+
+def entering_fj(netlist: Netlist, timing: Timing, activity: Activity, inside: np.ndarray) -> float:
+    """Switching energy of the nets that enter a part of the netlist from outside of it.
+
+    `estimate` charges a net to its driver, so the figures of a part leave out what its input pins cost whoever
+    drives them.
+
+    Parameters
+    ----------
+    netlist, timing, activity
+        As for `estimate`.
+    inside : numpy.ndarray of bool
+        Shape (n_cells,): the cells of the part.
+
+    Returns
+    -------
+    float
+        fJ per cycle, clock excepted.
+    """
+    reaches = np.zeros(netlist.n_nets, dtype=bool)
+    for group in netlist.groups:
+        reaches[group.inputs[inside[group.cells]]] = True
+    driver = netlist.driver
+    from_inside = np.where(driver >= 0, inside[driver], False)
+    entering = reaches & ~from_inside
+    entering[:2] = False  # constants
+    if netlist.clock_net is not None:
+        entering[netlist.clock_net] = False
+    net_fj = 0.5 * netlist.library.voltage**2 * timing.load.mean(axis=1) * activity.toggles
+    return float(net_fj[entering].sum())
+
+
+def _weights(tables: list[InternalPower], states: _States, plain: np.ndarray, rest: np.ndarray) -> list[np.ndarray]:
+    """Probability that each table applies, shape (cells,).
+
+    A table without condition applies in the states `plain`; beside tables of the same supply with conditions,
+    in those of `rest` that no condition covers.
+    """
+    conditions = [None if table.when is None else states.table(table.when) for table in tables]
+    covered: dict[str, np.ndarray] = {}
+    for table, condition in zip(tables, conditions, strict=True):
+        if condition is not None:
+            covered[table.supply] = covered.get(table.supply, 0.0) + condition
+    weights = []
+    for table, condition in zip(tables, conditions, strict=True):
+        if condition is None:
+            done = covered.get(table.supply)
+            condition = plain if done is None else rest * np.clip(1.0 - done, 0.0, None)
+        weights.append(states.mean(condition))
+    return weights
+
+
+def _input_energy(
+    cell: Cell, pin: Pin, nets: np.ndarray, states: _States, timing: Timing, activity: Activity
+) -> np.ndarray:
+    """Energy of an input pin's own transitions, fJ per cycle."""
+    total = np.zeros(len(nets))
+    if not pin.internal_power:
+        return total
+    # Conditions on an input pin list what happens while no output changes; so must what they leave out.
+    changes = sum((states.follows(output, pin.name) for output in cell.outputs), np.zeros(1))
+    everywhere = np.ones(1 << len(state_names(cell)))
+    rest = everywhere if cell.sequential is not None else everywhere * (changes == 0)
+    weights = _weights(pin.internal_power, states, everywhere, rest)
+    for table, weight in zip(pin.internal_power, weights, strict=True):
+        rise, fall = (table.energy[edge](timing.slew[nets, edge]) for edge in (0, 1))
+        total += weight * 0.5 * (rise + fall)
+    return total * activity.toggles[nets]
+
+
+def _output_energy(
+    group: CellGroup, pin: Pin, nets: np.ndarray, states: _States, timing: Timing, activity: Activity
+) -> np.ndarray:
+    """Energy of an output pin's transitions beyond the load's, fJ per cycle."""
+    cell = group.cell
+    shares: dict[str, np.ndarray] = {}
+    energies = []
+    for cause in dict.fromkeys(table.related_pin for table in pin.internal_power):
+        tables = [table for table in pin.internal_power if table.related_pin == cause]
+        if cause is None or cause not in cell.inputs:
+            everywhere = np.ones(1 << len(state_names(cell)))
+            weights = _weights(tables, states, everywhere, everywhere)
+            slews = np.zeros((len(nets), 2))
+        else:
+            sources = group.inputs[:, cell.inputs.index(cause)]
+            follows = states.follows(pin.name, cause)
+            weights = _weights(tables, states, follows, follows)
+            weights = [weight * activity.toggles[sources] for weight in weights]
+            slews = _cause_slews(pin, cause, timing.slew[sources])
+        for table, weight in zip(tables, weights, strict=True):
+            edges = (table.energy[edge](slews[:, edge], timing.load[nets, edge]) for edge in (0, 1))
+            energies.append((table.supply, weight, 0.5 * sum(edges)))
+            shares[table.supply] = shares.get(table.supply, 0.0) + weight
+    total = np.zeros(len(nets))
+    for supply, weight, energy in energies:
+        share = shares[supply]
+        total += np.where(share > 0, weight / np.where(share > 0, share, 1.0), 0.0) * energy
+    return total * activity.toggles[nets]
+
+
+def _cause_slews(pin: Pin, cause: str, slew: np.ndarray) -> np.ndarray:
+    """Input slew behind each output edge, shape (cells, 2)."""
+    senses = {arc.sense for arc in pin.arcs if arc.related_pin == cause}
+    if senses == {"positive_unate"}:
+        return slew
+    if senses == {"negative_unate"}:
+        return slew[:, ::-1]
+    return np.repeat(slew.mean(axis=1, keepdims=True), 2, axis=1)
+
+
+def _leakage(cell: Cell, states: _States) -> np.ndarray:
+    """Leakage of each cell, nW: of its states, and the cell's own figure for what no state covers."""
+    table = np.zeros(1 << len(state_names(cell)))
+    covered = np.zeros_like(table)
+    for when, value in cell.leakage_states:
+        condition = states.table(when)
+        table += condition * value
+        covered += condition
+    return states.mean(table + np.clip(1.0 - covered, 0.0, None) * cell.leakage)

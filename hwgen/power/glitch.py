@@ -1,0 +1,342 @@
+"""Gate-level simulation with delays: every transition of every net, glitches included.
+
+The values that a cycle begins and ends with come from the simulation without delays; only flip-flop outputs and
+input ports change at the clock edge, so within a cycle the logic between them is combinational, and one cycle is
+one pass over its cells in topological order. A cell merges the transitions of its inputs in order of time and puts
+out its own, each a delay after the one that caused it: the arc's by pin and edge, at the slews and loads of the
+timing analysis, the mean over its conditions. Delays are inertial: a pulse that would end before it has come out
+is swallowed (IEEE 1364-2005, 6.1.3). Wires have no delay, and inputs change with the clock edge.
+
+``kyupy`` does such work for a fixed set of primitives with up to four inputs and one output, which leaves out
+adder cells and everything with five inputs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from hwgen.cells.library import Cell, Pin
+from hwgen.errors import InputError
+from hwgen.jit import compiled
+from hwgen.netlist.graph import Netlist
+from hwgen.power.activity import Activity
+from hwgen.timing.analysis import Timing
+
+__all__ = ["MAX_INPUTS", "Event", "Gates", "sources", "with_glitches"]
+
+MAX_INPUTS = 12
+"""Cells with more inputs are not simulated."""
+
+Event = tuple[int, float, int]
+"""Cycle, time in ns after its clock edge, and net of a transition."""
+
+
+def sources(netlist: Netlist) -> np.ndarray:
+    """Nets that change at the clock edge: input ports but the clock, and outputs of flip-flops; increasing."""
+    found = [port.nets for port in netlist.ports.values() if port.direction == "input"]
+    found += [group.outputs.ravel() for group in netlist.groups if group.cell.sequential is not None]
+    nets = np.unique(np.concatenate([*found, np.zeros(0, np.int64)]))
+    return nets[(nets > 1) & (nets != (-1 if netlist.clock_net is None else netlist.clock_net))]
+
+
+def _causes(cell: Cell, pin: Pin, name: str) -> list[tuple[int, int, Any]]:
+    """(input edge, output edge, delay table) of the arcs from an input to an output; edge 0 rises."""
+    found = []
+    for arc in pin.arcs:
+        if arc.related_pin != name:
+            continue
+        flips = {"positive_unate": (0,), "negative_unate": (1,)}.get(arc.sense, (0, 1))
+        for edge, table in enumerate(arc.delay):
+            if table is None or arc.kind == f"combinational_{('fall', 'rise')[edge]}":
+                continue
+            if cell.sequential is not None:
+                flips = (edge,)  # the edge is the clock's, which is rising
+            found += [(edge ^ flip, edge, table) for flip in flips]
+    return found
+
+
+@dataclass
+class Gates:
+    """A netlist made ready for simulation with delays.
+
+    Parameters
+    ----------
+    netlist, timing
+        The netlist, and its slews and loads.
+
+    Attributes
+    ----------
+    sources : numpy.ndarray
+        The nets whose values the simulation is given, see `sources`.
+
+    Raises
+    ------
+    InputError
+        A cell has too many inputs, or an output without function.
+    """
+
+    netlist: Netlist
+    timing: Timing
+    sources: np.ndarray = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.sources = sources(self.netlist)
+
+    @cached_property
+    def _source_delays(self) -> np.ndarray:
+        """Clock to output of each source by output edge, ns; 0 at ports."""
+        found = np.zeros((self.netlist.n_nets, 2))
+        for group in self.netlist.groups:
+            cell = group.cell
+            if cell.clock_pin is None:
+                continue
+            for name, nets in zip(cell.outputs, group.outputs.T, strict=True):
+                for edge in (0, 1):
+                    tables = [table for _, to, table in _causes(cell, cell.pins[name], cell.clock_pin) if to == edge]
+                    slew, load = self.timing.clock_slew, self.timing.load[nets, edge]
+                    if tables:
+                        found[nets, edge] = np.mean([table(slew, load) for table in tables], axis=0)
+        return found[self.sources].astype(np.float32)
+
+    @cached_property
+    def _program(self) -> tuple[np.ndarray, ...]:
+        """Outputs of cells in topological order: net, first place and number of inputs, truth table, delays."""
+        level = self.netlist.level
+        keys, nets, widths, inputs, truths, delays = [], [], [], [], [], []
+        tables: list[np.ndarray] = []
+        for group in self.netlist.groups:
+            cell = group.cell
+            if cell.sequential is not None:
+                continue
+            if len(cell.inputs) > MAX_INPUTS:
+                raise InputError(
+                    f"the cell {cell.name} has {len(cell.inputs)} inputs; at most {MAX_INPUTS} can be simulated with"
+                    " delays, leave it out with --dont-use"
+                )
+            for name, driven in zip(cell.outputs, group.outputs.T, strict=True):
+                function = cell.pins[name].function
+                if function is None:
+                    raise InputError(f"output {name} of the cell {cell.name} has no function; expected one")
+                used = [pin for pin in cell.inputs if pin in function.names]
+                truths.append(np.full(len(driven), sum(map(len, tables))))
+                tables.append(function.truth(used).astype(np.uint8))
+                own = np.zeros((len(driven), len(used), 2, 2))
+                for place, pin in enumerate(used):
+                    source = group.inputs[:, cell.inputs.index(pin)]
+                    own[:, place] = self._delays(cell, name, pin, source, driven)
+                columns = [cell.inputs.index(pin) for pin in used]
+                keys.append(level[group.cells])
+                nets.append(driven)
+                widths.append(np.full(len(driven), len(used)))
+                inputs.append(group.inputs[:, columns])
+                delays.append(own)
+        empty = np.zeros(0, np.int64)
+        order = np.argsort(np.concatenate([*keys, empty]), kind="stable")
+        width = np.concatenate([*widths, empty])
+        first = np.concatenate([[0], np.cumsum(width)[:-1]]) if len(width) else empty
+        flat_inputs = np.concatenate([*(part.ravel() for part in inputs), empty])
+        flat_delays = np.concatenate([*(part.reshape(-1, 4) for part in delays), np.zeros((0, 4))])
+        # Tables go below 0 at small loads behind slow slews.
+        flat_delays = np.maximum(flat_delays, 0.0)
+        # Narrow types: what the inner loop touches is to stay in the cache.
+        return (
+            np.concatenate([*nets, empty])[order].astype(np.int32),
+            first[order].astype(np.int32),
+            width[order].astype(np.int32),
+            flat_inputs.astype(np.int32),
+            flat_delays.astype(np.float32),
+            np.concatenate([*truths, empty])[order].astype(np.int32),
+            np.concatenate([*tables, np.zeros(1, np.uint8)]),
+        )
+
+    def _delays(self, cell: Cell, output: str, pin: str, source: np.ndarray, driven: np.ndarray) -> np.ndarray:
+        """ns by input edge and output edge, shape (cells, 2, 2); an arc the library lacks has that of the others."""
+        total = np.zeros((len(driven), 2, 2))
+        count = np.zeros((2, 2))
+        for cause, edge, table in _causes(cell, cell.pins[output], pin):
+            total[:, cause, edge] += table(self.timing.slew[source, cause], self.timing.load[driven, edge])
+            count[cause, edge] += 1
+        if not count.any():
+            return total
+        mean = total.sum(axis=(1, 2), keepdims=True) / count.sum()
+        return np.where(count > 0, total / np.maximum(count, 1), mean)
+
+    def extra(self, before: np.ndarray, after: np.ndarray) -> np.ndarray:
+        """Count the transitions that the settled values do not show.
+
+        Parameters
+        ----------
+        before, after : numpy.ndarray of uint8
+            Shape (cycles, sources): settled values of `sources` in some cycles, and in the ones after them.
+
+        Returns
+        -------
+        numpy.ndarray
+            Shape (n_nets,): transitions in all these cycles beyond the one of each net that changes; even numbers.
+        """
+        before, after = (np.ascontiguousarray(values, np.uint8) for values in (before, after))
+        for values in (before, after):
+            if values.shape != (len(before), len(self.sources)):
+                raise InputError(f"values have the shape {values.shape}; expected (cycles, {len(self.sources)})")
+        program = (self.sources, self._source_delays, *self._program)
+        return _count(before, after, *program, self._constants(), *self._room)
+
+    def events(self, values: np.ndarray) -> list[Event]:
+        """Every transition of consecutive cycles, in order of time; ``values`` of shape (cycles, sources)."""
+        values = np.ascontiguousarray(values, np.uint8)
+        program = (self.sources, self._source_delays, *self._program)
+        start, length = self._room
+        found: list[Event] = []
+        for number in range(1, len(values)):
+            pool = np.empty(16 * self.netlist.n_nets + 1024, np.float32)
+            pool = _cycle(values[number], *program, self.settled(values[number - 1]), pool, start, length)
+            nets = np.repeat(np.arange(self.netlist.n_nets), length)
+            # Place of each transition: where its net begins, and how many of the net were before it.
+            before = np.repeat(np.cumsum(length) - length, length)
+            times = pool[np.repeat(start, length) + np.arange(len(nets)) - before]
+            found += [(number, float(times[place]), int(nets[place])) for place in np.argsort(times, kind="stable")]
+        return found
+
+    @property
+    def _room(self) -> tuple[np.ndarray, np.ndarray]:
+        return np.zeros(self.netlist.n_nets, np.int32), np.zeros(self.netlist.n_nets, np.int32)
+
+    def settled(self, values: np.ndarray) -> np.ndarray:
+        """Value of every net for the values of `sources`, shape (sources,)."""
+        found = self._constants()
+        found[self.sources] = values
+        nets, first, width, inputs, _, truth, tables = self._program
+        _settle(found, nets, first, width, inputs, truth, tables)
+        return found
+
+    def _constants(self) -> np.ndarray:
+        found = np.zeros(self.netlist.n_nets, np.uint8)
+        found[1] = 1
+        return found
+
+
+def with_glitches(activity: Activity, gates: Gates, cycles: int) -> Activity:
+    """An activity without delays, and the extra toggles of some of its cycles.
+
+    Parameters
+    ----------
+    activity
+        Of the same netlist, with the values of ``gates.sources`` kept.
+    gates
+        The netlist.
+    cycles
+        How many pairs of consecutive cycles to simulate with delays, spread evenly over all streams; at most all.
+    """
+    length, streams, _ = activity.kept.shape
+    there = (length - 1) * streams
+    cycles = min(cycles, there)
+    cycle, stream = np.divmod(np.arange(cycles) * there // max(cycles, 1), streams)
+    # Neighbours of other streams are cycles of other tiles: every place in a tile gets its share.
+    stream = (stream + cycle) % streams
+    counts = gates.extra(activity.kept[cycle, stream], activity.kept[cycle + 1, stream])
+    return replace(activity, toggles=activity.toggles + counts / max(cycles, 1))
+
+
+@compiled
+def _settle(state, nets, first, width, inputs, truth, tables):
+    for gate in range(len(nets)):
+        row = 0
+        for place in range(width[gate]):
+            row |= np.int64(state[inputs[first[gate] + place]]) << place
+        state[nets[gate]] = tables[truth[gate] + row]
+
+
+@compiled
+def _cycle(
+    after, sources, source_delays, nets, first, width, inputs, delays, truth, tables, state, pool, start, length
+):
+    """Transitions of one cycle; ``state`` holds the values before it.
+
+    Those of a net lie one after another in ``pool``, of which its first place and number are noted. Returns the pool,
+    which grows as it must.
+    """
+    at = np.zeros(MAX_INPUTS, np.int64)
+    left = np.zeros(MAX_INPUTS, np.int64)
+    coming = np.zeros(MAX_INPUTS, np.float32)
+    never = np.float32(np.inf)
+    used = 0
+    for index in range(len(sources)):
+        net = sources[index]
+        value = after[index]
+        length[net] = 0
+        if state[net] != value:
+            start[net] = used
+            length[net] = 1
+            pool[used] = source_delays[index, 0 if value else 1]
+            used += 1
+    for gate in range(len(nets)):
+        net = nets[gate]
+        base = first[gate]
+        more = 0
+        row = 0
+        for place in range(width[gate]):
+            source = inputs[base + place]
+            row |= np.int64(state[source]) << place
+            at[place] = start[source]
+            left[place] = length[source]
+            coming[place] = pool[start[source]] if length[source] else never
+            more += length[source]
+        length[net] = 0
+        if more == 0:
+            continue
+        if used + more > len(pool):
+            longer = np.empty(2 * (used + more), np.float32)
+            longer[:used] = pool[:used]
+            pool = longer
+        begun = used
+        value = state[net]
+        for _ in range(more):
+            cause = 0
+            time = coming[0]
+            for place in range(1, width[gate]):
+                if coming[place] < time:
+                    time = coming[place]
+                    cause = place
+            at[cause] += 1
+            left[cause] -= 1
+            coming[cause] = pool[at[cause]] if left[cause] else never
+            row ^= 1 << cause
+            follows = tables[truth[gate] + row]
+            if follows == value:
+                continue
+            value = follows
+            edge = 0 if (row >> cause) & 1 else 1
+            out = time + delays[base + cause, 2 * edge + (0 if follows else 1)]
+            # The one before has not come out yet, or would be overtaken: neither of the two is seen.
+            if used > begun and (time < pool[used - 1] or out <= pool[used - 1]):
+                used -= 1
+            else:
+                pool[used] = out
+                used += 1
+        start[net] = begun
+        length[net] = used - begun
+    return pool
+
+
+@compiled
+def _count(
+    before, after, sources, source_delays, nets, first, width, inputs, delays, truth, tables, state, start, length
+):
+    """Transitions of each net beyond one."""
+    counts = np.zeros(len(state), np.int64)
+    pool = np.empty(16 * len(state) + 1024, np.float32)
+    for cycle in range(len(before)):
+        for index in range(len(sources)):
+            state[sources[index]] = before[cycle, index]
+        _settle(state, nets, first, width, inputs, truth, tables)
+        pool = _cycle(
+            after[cycle], sources, source_delays, nets, first, width, inputs, delays, truth, tables, state, pool, start,
+            length,
+        )  # fmt: skip
+        for net in range(len(state)):
+            counts[net] += length[net] & ~1
+    return counts

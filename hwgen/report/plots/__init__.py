@@ -1,0 +1,1 @@
+"""Reports as plots, one module a kind."""

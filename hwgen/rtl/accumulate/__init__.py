@@ -1,0 +1,1 @@
+"""Scaled block sums become terms, and terms become results."""

@@ -1,0 +1,133 @@
+"""Exact accumulation: one fixed-point number per element for a whole GEMM, rounded once."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Module, Signal, signed
+from amaranth.lib.wiring import In, Out
+
+from hwgen.config import TensorCoreConfig
+from hwgen.rtl.accumulate.fixed_point import StepSum, step_width, sum_width
+from hwgen.rtl.accumulate.round_sum import RoundSum
+from hwgen.rtl.accumulate.stepwise import FP32
+from hwgen.rtl.accumulate.terms import terms_layout
+from hwgen.rtl.arithmetic.carry_save import add_words
+from hwgen.rtl.hierarchy import Block, add_child
+
+__all__ = ["ExactAccumulate", "exact_controls", "exact_registers"]
+
+
+def exact_registers(config: TensorCoreConfig) -> tuple[str, ...]:
+    """The registers between the terms and the result; ``sum`` is the accumulator."""
+    return tuple(name for name in ("aligned", "sum", "total", "normal") if name in (*config.pipeline, "sum"))
+
+
+def exact_controls(config: TensorCoreConfig) -> tuple[str, ...]:
+    """Names of the control inputs of `ExactAccumulate` that do not come with the terms."""
+    return (*(f"enable_{register}" for register in exact_registers(config)), "complete")
+
+
+class ExactAccumulate(Block):
+    """C + the sum of all terms since the first step, rounded once to nearest even.
+
+    ::
+
+        terms --> [step sum] --> (aligned) --> [+] --> sum --> [and] --> [round sum: (total), (normal)] --> D
+                                                ^       |        ^               ^
+                                                +-[and]-+        complete        |
+                                                    ^ first                      |
+        c, where first is set --> (aligned) --> C -------------------------------+
+        nan ----------------------> (aligned) --> [or] --> NaN -----------------+
+
+    Registers: ``sum``, C and NaN always, those in parentheses where the pipeline has them. The loop is one addition,
+    of a fixed-point number that no GEMM of ``config.largest_depth`` elements can make overflow. Longer ones would wrap
+    around; who feeds the core must not send them. Sums on the way may be anything: only that of the whole counts.
+
+    C is no part of the loop, since it may lie anywhere from 2^-149 to 2^128. It waits beside the sum, in 32 bits, until
+    the sum is complete. Rounding stands in every element, though it is the largest part and most steps do not need
+    it: so a step with ``last`` may come in every cycle, and nothing waits but for a result that is not taken. One for
+    each column would need a copy of sum and C in every element, to leave from by turns. In cycles without a
+    result the sum is kept from its gates, which then rest.
+
+    A carry-save sum would shorten the loop, but not the clock, since the addition of C is longer; and it would
+    cost as many registers again.
+
+    ==========  ===========================================  ======================
+    register    holds                                        bits, G = 1 and NVFP4
+    ==========  ===========================================  ======================
+    aligned     step's sum, C, NaN, first                    82
+    sum         accumulator, C, NaN                          93
+    total       see `RoundSum`                               144
+    normal      see `RoundSum`                               33
+    ==========  ===========================================  ======================
+
+    Parameters
+    ----------
+    config
+        ``format``, ``groups``, ``largest_depth`` and ``pipeline``.
+
+    Attributes
+    ----------
+    terms : In(terms_layout(config))
+        Scaled block sums of one step.
+    c : In(FP32)
+        Addend, where ``first`` is set.
+    first : In(1)
+        Begin a new sum, with ``c``.
+    enable_aligned, enable_sum, enable_total, enable_normal : In(1)
+        Load the register; each only where there is one. The accumulator takes every step, those behind it results.
+    complete : In(1)
+        The sum is one to be rounded.
+    d : Out(FP32)
+        Result; NaN is 0x7FFFFFFF, an exact zero +0.
+    latency : int
+        Registers on the way, 1 to 4.
+    """
+
+    module_name = "accumulate"
+    registers = True
+
+    def __init__(self, config: TensorCoreConfig) -> None:
+        self.latency = len(exact_registers(config))
+        members = {"terms": In(terms_layout(config)), "c": In(FP32), "first": In(1), "d": Out(FP32)}
+        super().__init__(config, members | {name: In(1) for name in exact_controls(config)})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        config = self.config
+        step = add_child(m, platform, "step", StepSum, config)
+        m.d.comb += step.terms.eq(self.terms.terms)
+        word, nan, first, c = step.sum, self.terms.nan, self.first, self.c
+
+        if "aligned" in config.pipeline:
+            word = Signal(signed(step_width(config)), name="aligned_sum", reset_less=True)
+            nan, first = (Signal(name=f"aligned_{name}", reset_less=True) for name in ("nan", "first"))
+            c = Signal(FP32, name="aligned_c", reset_less=True)
+            with m.If(self.enable_aligned):
+                m.d.sync += [word.eq(step.sum), nan.eq(self.terms.nan), first.eq(self.first)]
+                with m.If(self.first):
+                    m.d.sync += c.eq(self.c)
+
+        width = sum_width(config)
+        total = Signal(signed(width), name="sum", reset_less=True)
+        held = Signal(FP32, name="c_held", reset_less=True)
+        seen = Signal(name="nan_seen", reset_less=True)
+        extended = Signal(signed(width))
+        m.d.comb += extended.eq(word)
+        carries = [word[-1]] if config.groups == 1 else []
+        before = total & (~first).replicate(width).as_signed()
+        with m.If(self.enable_sum):
+            m.d.sync += [
+                total.eq(add_words(m, [before, extended], carries, width=width, name="following")),
+                seen.eq(nan | (seen & ~first)),
+            ]
+            # The register before keeps C for all steps of its tile.
+            with m.If(first if "aligned" not in config.pipeline else 1):
+                m.d.sync += held.eq(c)
+
+        rounding = add_child(m, platform, "round", RoundSum, config)
+        for register in exact_registers(config):
+            if register in ("total", "normal"):
+                m.d.comb += getattr(rounding, f"enable_{register}").eq(getattr(self, f"enable_{register}"))
+        rounded = total & self.complete.replicate(width).as_signed()
+        m.d.comb += [rounding.sum.eq(rounded), rounding.c.eq(held), rounding.nan.eq(seen), self.d.eq(rounding.d)]
+        return m

@@ -1,0 +1,111 @@
+"""Fixed point wide enough for whole GEMMs: its widths, and the terms of one step shifted into it."""
+
+from __future__ import annotations
+
+from itertools import product
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
+from amaranth.lib.wiring import In, Out
+
+from hwgen.config import TensorCoreConfig
+from hwgen.formats import BLOCK_SIZE
+from hwgen.rtl.accumulate.terms import terms_layout
+from hwgen.rtl.arithmetic.carry_save import add_words
+from hwgen.rtl.hierarchy import Block
+
+__all__ = ["UNIT", "StepSum", "block_width", "shift_left", "step_width", "sum_width"]
+
+UNIT = 20
+"""Sums count units of 2^-20: T_g * 2^(E_g - 8) with E_g = -12, two subnormal scales."""
+
+_LARGEST_SCALE = 14 << 8 + 6
+"""448 in units of 2^-9, the smallest scale but zero."""
+
+
+def _largest_block(config: TensorCoreConfig) -> int:
+    """Largest magnitude of one block, T_g * 2^(E_g + 12)."""
+    largest = max(
+        (a.largest << a.fold) * (b.largest << b.fold) for a, b in product(config.block_format.elements, repeat=2)
+    )
+    return BLOCK_SIZE * largest * _LARGEST_SCALE**2
+
+
+def block_width(config: TensorCoreConfig) -> int:
+    """Width of the magnitude of one block: 47 bits for NVFP4, 48 for MixFP4."""
+    return _largest_block(config).bit_length()
+
+
+def step_width(config: TensorCoreConfig) -> int:
+    """Width of the signed sum of one step."""
+    return block_width(config) + (config.groups - 1).bit_length() + 1
+
+
+def sum_width(config: TensorCoreConfig) -> int:
+    """Width of the signed sum of a GEMM of ``config.largest_depth`` elements along K, which cannot make it overflow."""
+    assert config.largest_steps is not None
+    return (config.largest_steps * config.groups * _largest_block(config)).bit_length() + 1
+
+
+def shift_left(m: Module, value: Value, distance: Value, *, width: int, name: str) -> Value:
+    """``value << distance``, cut to ``width``; small shifts first, while the word is narrow."""
+    for stage, select in enumerate(distance):
+        step = 1 << stage
+        shifted = Signal(min(len(value) + step, width), name=f"{name}_by{step}")
+        m.d.comb += shifted.eq(Mux(select, value << step, value))
+        value = shifted
+    return value
+
+
+class StepSum(Block):
+    """The exact sum of one step's terms, in fixed point.
+
+    ::
+
+        terms[g].magnitude --> [<< place] --> [invert if negative] --> [carry-save tree] --> sum
+        terms[g].sign -------------------------------------------------------^
+
+    Words carry their inverted sign above the magnitude instead of extending it, as in the dot product. A single term is
+    only inverted: whoever adds it on adds its sign bit, too.
+
+    Parameters
+    ----------
+    config
+        ``format`` and ``groups``.
+
+    Attributes
+    ----------
+    terms : In(terms_layout(config)["terms"].shape)
+        Scaled block sums.
+    sum : Out(signed(step_width(config)))
+        Sum of T_g * 2^(E_g + 12); with one group in ones' complement.
+    latency : int
+        0, combinational.
+    """
+
+    module_name = "step_sum"
+
+    def __init__(self, config: TensorCoreConfig) -> None:
+        super().__init__(
+            config, {"terms": In(terms_layout(config)["terms"].shape), "sum": Out(signed(step_width(config)))}
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        groups, width = self.config.groups, block_width(self.config)
+        words, signs = [], []
+        for group in range(groups):
+            term = self.terms[group]
+            placed = shift_left(m, term.magnitude, term.place, width=width, name=f"term{group}")
+            words.append(placed ^ term.sign.replicate(width))
+            signs.append(term.sign)
+        if groups == 1:
+            m.d.comb += self.sum.eq(Cat(words[0], signs[0]))
+            return m
+        # As in the accumulator that rounds every step: with a power of two of them, the top bit of the
+        # sum makes up for the extension of all signs.
+        rows: list[Value] = [Cat(word, ~sign) for word, sign in zip(words, signs, strict=True)]
+        if missing := (1 << (groups - 1).bit_length()) - groups:
+            rows.append(Const(missing << width))
+        total = add_words(m, rows, signs, width=len(self.sum), name="total")
+        m.d.comb += self.sum.eq(Cat(total[:-1], ~total[-1]))
+        return m

@@ -1,0 +1,212 @@
+"""Scale product: block sums times their block scales, and the exponents to align them by."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Cat, Module, Mux, Signal, signed, unsigned
+from amaranth.lib import data
+from amaranth.lib.wiring import In, Out
+
+from hwgen.config import TensorCoreConfig
+from hwgen.formats import BLOCK_SIZE
+from hwgen.rtl.arithmetic.carry_save import multiply
+from hwgen.rtl.decode.operand import scale_layout
+from hwgen.rtl.hierarchy import Block
+from hwgen.rtl.lanes import lanes
+
+__all__ = [
+    "EXPONENT_BITS",
+    "EXPONENT_OFFSET",
+    "ScaleProduct",
+    "TermExponents",
+    "TermPlaces",
+    "term_width",
+    "terms_layout",
+]
+
+EXPONENT_BITS = 5
+"""Width of a term's exponent: the sum of two scale exponents with folds, 0..30."""
+
+EXPONENT_OFFSET = 12
+"""Offset of a term's exponent: 0 stands for E_g = -12, two subnormal scales."""
+
+
+def term_width(config: TensorCoreConfig) -> int:
+    """Width of a term's magnitude |T| = |S| sigA sigB."""
+    return (BLOCK_SIZE * config.block_format.largest**2 * 15 * 15).bit_length()
+
+
+def terms_layout(config: TensorCoreConfig) -> data.StructLayout:
+    """Layout of what the accumulation loop takes from one step.
+
+    ``terms[g]``: sign and magnitude of T_g and its ``distance`` below the largest term exponent;
+    ``exponent``: that largest exponent, offset by 12; ``active``: at least one block has two
+    scales other than zero; ``nan``: some scale is NaN.
+
+    With exact numerics nothing depends on the largest exponent: ``terms[g]`` has sign, magnitude and ``place``, its
+    own exponent offset by 12, and there is ``nan``.
+    """
+    if config.exact:
+        term = data.StructLayout({"sign": 1, "magnitude": term_width(config), "place": EXPONENT_BITS})
+        return data.StructLayout({"terms": data.ArrayLayout(term, config.groups), "nan": 1})
+    fields: dict[str, object] = {"sign": 1, "magnitude": term_width(config)}
+    if config.groups > 1:
+        fields["distance"] = EXPONENT_BITS
+    return data.StructLayout(
+        {
+            "terms": data.ArrayLayout(data.StructLayout(fields), config.groups),
+            "exponent": EXPONENT_BITS,
+            "active": 1,
+            "nan": 1,
+        }
+    )
+
+
+class ScaleProduct(Block):
+    """T = S * sigA * sigB, in sign and magnitude.
+
+    ::
+
+        sum --> [absolute value] --> |S| --[x]--> |S| sigA --[x]--> magnitude
+                                    sigA ---^        sigB ----^
+
+    Magnitude because the contract truncates every term toward zero when it aligns it. One significand after the
+    other has eight rows to add, ``sigA * sigB`` first would have twelve.
+
+    Parameters
+    ----------
+    config
+        Gives the widths.
+
+    Attributes
+    ----------
+    sum : In(signed)
+        Block sum S.
+    a, b : In(4)
+        Significands of the two block scales in eighths.
+    sign : Out(1)
+        Sign of T; may be set for T = 0.
+    magnitude : Out(term_width(config))
+        abs(T), 19 bits.
+    latency : int
+        0, combinational.
+    """
+
+    module_name = "scale_product"
+
+    def __init__(self, config: TensorCoreConfig) -> None:
+        super().__init__(
+            config,
+            {
+                "sum": In(signed(lanes(config).sum_width)),
+                "a": In(unsigned(4)),
+                "b": In(unsigned(4)),
+                "sign": Out(1),
+                "magnitude": Out(unsigned(term_width(config))),
+            },
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        absolute = Signal(len(self.sum) - 1)
+        sign = self.sum[-1]
+        m.d.comb += [
+            self.sign.eq(sign),
+            absolute.eq((self.sum[:-1] ^ sign.replicate(len(absolute))) + sign),
+        ]
+        product = multiply(m, absolute, self.a, width=len(absolute) + 4, name="product")
+        m.d.comb += self.magnitude.eq(multiply(m, product, self.b, width=len(self.magnitude), name="scaled"))
+        return m
+
+
+class TermExponents(Block):
+    """Exponents of the terms of one step: the largest, and every term's distance below it.
+
+    Parameters
+    ----------
+    config
+        Gives the number of groups.
+
+    Attributes
+    ----------
+    a, b : In(ArrayLayout(scale_layout(), G))
+        Decoded block scales of the row of A and the row of B.
+    exponent : Out(5)
+        max E_g + 12 over the groups with two scales other than zero; 0 if there are none.
+    distances : Out(ArrayLayout(5, G))
+        max E_g - E_g; only with more than one group. A group with a zero scale counts as E_g = -12:
+        its term is zero, and no other group lies lower.
+    active : Out(1)
+        Some group has two scales other than zero.
+    latency : int
+        0, combinational.
+    """
+
+    module_name = "term_exponents"
+
+    def __init__(self, config: TensorCoreConfig) -> None:
+        scales = data.ArrayLayout(scale_layout(), config.groups)
+        members = {"a": In(scales), "b": In(scales), "exponent": Out(EXPONENT_BITS), "active": Out(1)}
+        if config.groups > 1:
+            members["distances"] = Out(data.ArrayLayout(EXPONENT_BITS, config.groups))
+        super().__init__(config, members)
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        exponents, live = [], []
+        for group in range(self.config.groups):
+            a, b = self.a[group], self.b[group]
+            nonzero = Signal(name=f"nonzero{group}")
+            exponent = Signal(EXPONENT_BITS, name=f"exponent{group}")
+            m.d.comb += [
+                nonzero.eq(~(a.zero | b.zero)),
+                exponent.eq((a.exponent + b.exponent) & nonzero.replicate(EXPONENT_BITS)),
+            ]
+            exponents.append(exponent)
+            live.append(nonzero)
+        m.d.comb += self.active.eq(Cat(*live).any())
+        largest = exponents
+        while len(largest) > 1:
+            pairs = zip(largest[::2], largest[1::2], strict=False)
+            following: list[Signal] = []
+            for x, y in pairs:
+                winner = Signal(EXPONENT_BITS, name=f"max{len(largest)}_{len(following)}")
+                m.d.comb += winner.eq(Mux(x > y, x, y))
+                following.append(winner)
+            largest = following + largest[len(largest) & ~1 :]
+        m.d.comb += self.exponent.eq(largest[0])
+        if self.config.groups > 1:
+            for group, exponent in enumerate(exponents):
+                m.d.comb += self.distances[group].eq(self.exponent - exponent)
+        return m
+
+
+class TermPlaces(Block):
+    """Exponents of the terms of one step, each for itself: how far it is shifted into a fixed-point accumulator.
+
+    Parameters
+    ----------
+    config
+        Gives the number of groups.
+
+    Attributes
+    ----------
+    a, b : In(ArrayLayout(scale_layout(), G))
+        Decoded block scales of the row of A and the row of B.
+    places : Out(ArrayLayout(5, G))
+        E_g + 12; of no meaning where a scale is zero, as is then the term.
+    latency : int
+        0, combinational.
+    """
+
+    module_name = "term_exponents"
+
+    def __init__(self, config: TensorCoreConfig) -> None:
+        scales = data.ArrayLayout(scale_layout(), config.groups)
+        places = data.ArrayLayout(EXPONENT_BITS, config.groups)
+        super().__init__(config, {"a": In(scales), "b": In(scales), "places": Out(places)})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        for group in range(self.config.groups):
+            m.d.comb += self.places[group].eq(self.a[group].exponent + self.b[group].exponent)
+        return m

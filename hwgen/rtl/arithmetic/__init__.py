@@ -1,0 +1,1 @@
+"""Arithmetic circuits that know no format."""

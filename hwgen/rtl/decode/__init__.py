@@ -1,0 +1,1 @@
+"""From stored codes and block scales to what the lanes multiply."""

@@ -1,0 +1,1 @@
+"""Static timing analysis of a mapped netlist."""

@@ -1,0 +1,263 @@
+"""Real libraries, if they are there, and the embedded ones; a test netlist mapped to each."""
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hwgen.cells import libraries, library
+from hwgen.config import TensorCoreConfig
+from hwgen.mapping.yosys import RECIPES
+from hwgen.measure.flow import Flow
+from hwgen.measure.overhead import Overhead, Stimulus, measure
+from hwgen.netlist import graph as netlist
+
+DIRECTORY = Path(os.environ.get("HWGEN_LIBERTY_DIR", Path(__file__).parents[2] / os.pardir / "shared" / "liberty"))
+FILES = {
+    "sky130hd": ["sky130hd_tt.lib.gz"],
+    "sg13g2": ["sg13g2_stdcell_typ_1p20V_25C.lib.gz"],
+    "asap7": ["asap7_simple.lib.gz", "asap7_invbuf.lib.gz", "asap7_seq.lib.gz"],
+    **{name: [str(libraries.path(name))] for name in libraries.names()},
+}
+
+# Registers around signed products, an adder tree and an accumulator with reset.
+MAC = """
+module mac(input clk, input rst, input [31:0] a, input [31:0] b, output reg [15:0] acc, output any);
+  reg [31:0] ra, rb;
+  reg signed [11:0] s;
+  integer i;
+  always @* begin
+    s = 0;
+    for (i = 0; i < 8; i = i + 1) s = s + $signed(ra[4*i +: 4]) * $signed(rb[4*i +: 4]);
+  end
+  always @(posedge clk) begin
+    ra <= a;
+    rb <= b;
+    if (rst) acc <= 0; else acc <= acc + {{4{s[11]}}, s};
+  end
+  assign any = (|acc) ^ a[0];
+endmodule
+"""
+MAP = """
+import sys
+from pyosys import libyosys as ys
+
+design = ys.Design()
+libraries = " ".join(f"-liberty {name}" for name in sys.argv[1:])
+for command in (
+    "read_verilog mac.v",
+    "synth -flatten -top mac",
+    f"dfflibmap {libraries}",
+    f"abc {libraries} -script abc.script",
+    "opt_clean",
+    "write_json mac.json",
+):
+    ys.run_pass(command, design)
+"""
+ABC = "&get -n; &st; &dch; &nf -a 10; &put; buffer -c; topo; dnsize; stime -p\n"
+
+
+TINY = """
+/* units: ns, fF, nW; every table is linear */
+library (tiny) {
+  time_unit : "1ns"; voltage_unit : "1V"; leakage_power_unit : "1nW";
+  capacitive_load_unit (1, ff);
+  nom_voltage : 2;
+  lu_table_template (delay) {
+    variable_1 : input_net_transition; variable_2 : total_output_net_capacitance;
+    index_1 ("0, 1"); index_2 ("0, 10");
+  }
+  lu_table_template (setup) {
+    variable_1 : constrained_pin_transition; variable_2 : related_pin_transition;
+    index_1 ("0, 1"); index_2 ("0, 1");
+  }
+  power_lut_template (energy) { variable_1 : input_transition_time; index_1 ("0, 1"); }
+  cell (INV) {
+    area : 1; cell_leakage_power : 3;
+    leakage_power () { when : "A"; value : 1; }
+    leakage_power () { when : "!A"; value : 5; }
+    pin (A) { direction : input; capacitance : 2; }
+    pin (Y) {
+      direction : output; function : "!A";
+      timing () {
+        related_pin : "A"; timing_sense : negative_unate;
+        cell_rise (delay) { values ("0.1, 0.3", "0.2, 0.4"); }
+        cell_fall (delay) { values ("0.2, 0.5", "0.3, 0.6"); }
+        rise_transition (delay) { values ("0.1, 0.5", "0.1, 0.5"); }
+        fall_transition (delay) { values ("0.2, 0.4", "0.2, 0.4"); }
+      }
+      internal_power () {
+        related_pin : "A";
+        rise_power (delay) { values ("4, 4", "6, 6"); }
+        fall_power (delay) { values ("2, 2", "2, 2"); }
+      }
+    }
+  }
+  cell (NAND2) {
+    area : 1.5; cell_leakage_power : 7;
+    pin (A) {
+      direction : input; rise_capacitance : 2; fall_capacitance : 4;
+      internal_power () {
+        when : "!B"; rise_power (energy) { values ("1, 2"); } fall_power (energy) { values ("3, 3"); }
+      }
+    }
+    pin (B) { direction : input; capacitance : 3; }
+    pin (Y) {
+      direction : output; function : "(A * B)'";
+      timing () {
+        related_pin : "A B"; timing_sense : negative_unate;
+        cell_rise (delay) { values ("0.1, 0.3", "0.2, 0.4"); }
+        cell_fall (delay) { values ("0.1, 0.3", "0.2, 0.4"); }
+        rise_transition (delay) { values ("0.1, 0.5", "0.1, 0.5"); }
+        fall_transition (delay) { values ("0.1, 0.5", "0.1, 0.5"); }
+      }
+      internal_power () {
+        related_pin : "A";
+        rise_power (scalar) { values ("10"); } fall_power (scalar) { values ("20"); }
+      }
+      internal_power () {
+        related_pin : "B";
+        rise_power (scalar) { values ("30"); } fall_power (scalar) { values ("40"); }
+      }
+    }
+  }
+  cell (DFF) {
+    area : 4; cell_leakage_power : 11;
+    ff (IQ, IQN) { clocked_on : "CK"; next_state : "D"; clear : "!RN"; }
+    pin (CK) {
+      direction : input; clock : true; capacitance : 1;
+      internal_power () { rise_power (scalar) { values ("6"); } fall_power (scalar) { values ("8"); } }
+    }
+    pin (RN) { direction : input; capacitance : 1; }
+    pin (D) {
+      direction : input; capacitance : 2;
+      timing () {
+        related_pin : "CK"; timing_type : setup_rising;
+        rise_constraint (setup) { values ("0.1, 0.2", "0.3, 0.4"); }
+        fall_constraint (setup) { values ("0.2, 0.3", "0.4, 0.5"); }
+      }
+    }
+    pin (Q) {
+      direction : output; function : "IQ";
+      timing () {
+        related_pin : "CK"; timing_sense : non_unate; timing_type : rising_edge;
+        cell_rise (delay) { values ("0.5, 0.7", "0.6, 0.8"); }
+        cell_fall (delay) { values ("0.4, 0.6", "0.5, 0.7"); }
+        rise_transition (delay) { values ("0.1, 0.3", "0.1, 0.3"); }
+        fall_transition (delay) { values ("0.1, 0.3", "0.1, 0.3"); }
+      }
+    }
+  }
+  cell (TRI) {
+    area : 3;
+    pin (A) { direction : input; } pin (E) { direction : input; }
+    pin (Z) { direction : output; function : "A"; three_state : "!E"; }
+  }
+  cell (LATCH) {
+    area : 3;
+    latch (IQ, IQN) { enable : "G"; data_in : "D"; }
+    pin (G) { direction : input; } pin (D) { direction : input; }
+    pin (Q) { direction : output; function : "IQ"; }
+  }
+}
+"""
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory):
+    """A library small enough to compute with by hand."""
+    path = tmp_path_factory.mktemp("tiny") / "tiny.lib"
+    path.write_text(TINY)
+    return library.load(path)
+
+
+def module(ports, cells):
+    """A module body as Yosys writes it; ports: (direction, nets), cells: (type, {pin: net})."""
+    return {
+        "ports": {name: {"direction": way, "bits": bits} for name, (way, bits) in ports.items()},
+        "cells": {
+            name: {
+                "type": kind,
+                "connections": {p: b if isinstance(b, list) else [b] for p, b in pins.items()},
+            }
+            for name, (kind, pins) in cells.items()
+        },
+        "netnames": {name: {"bits": bits, "hide_name": 0} for name, (_, bits) in ports.items()},
+    }
+
+
+@pytest.fixture(scope="session")
+def make():
+    """The function `module`."""
+    return module
+
+
+@pytest.fixture(scope="session", params=list(FILES))
+def real_name(request):
+    """Name of a library that is there."""
+    missing = [name for name in FILES[request.param] if not (DIRECTORY / name).is_file()]
+    if missing:
+        pytest.skip(f"no {missing[0]}; set HWGEN_LIBERTY_DIR to the directory of the real libraries")
+    return request.param
+
+
+@pytest.fixture(scope="session")
+def real_paths(real_name):
+    return [DIRECTORY / name for name in FILES[real_name]]
+
+
+@pytest.fixture(scope="session")
+def real(real_paths):
+    """A real library."""
+    return library.load(real_paths)
+
+
+@pytest.fixture(scope="session")
+def workplace(real_paths, tmp_path_factory):
+    """Directory with the library's files, unpacked, as 0.lib, 1.lib, ..."""
+    place = tmp_path_factory.mktemp("mapped")
+    for i, path in enumerate(real_paths):
+        content = path.read_bytes()
+        (place / f"{i}.lib").write_bytes(gzip.decompress(content) if path.suffix == ".gz" else content)
+    return place
+
+
+@pytest.fixture(scope="session")
+def mac(real, real_paths, workplace):
+    """The test netlist, mapped to the real library and linked."""
+    pytest.importorskip("pyosys")
+    (workplace / "mac.v").write_text(MAC)
+    (workplace / "map.py").write_text(MAP)
+    (workplace / "abc.script").write_text(ABC)
+    names = [f"{i}.lib" for i in range(len(real_paths))]
+    done = subprocess.run(
+        [sys.executable, "map.py", *names], cwd=workplace, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    modules = json.loads((workplace / "mac.json").read_text())["modules"]
+    return netlist.link(modules, "mac", real)
+
+
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where measurements of one and the same core find its syntheses."""
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(scope="session")
+def overhead(cache: Path) -> Overhead:
+    """A measurement of the smallest pair of cores."""
+    pair = [TensorCoreConfig(f"{name}-single", name, rows=1, columns=1, groups=1) for name in ("nvfp4", "mixfp4")]
+    cells = library.load(libraries.path("generic7"))
+    return measure(
+        *pair,
+        Flow(cells, cache),
+        [RECIPES["area"]],
+        stimulus=Stimulus(streams=16, tiles=2, steps_per_tile=8),
+        runs=6,
+        vectors=2000,
+    )

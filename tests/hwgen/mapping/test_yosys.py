@@ -1,0 +1,85 @@
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hwgen.cells import libraries, library
+from hwgen.errors import InputError, ToolError
+from hwgen.mapping.yosys import RECIPES, recipe, synthesise, tool_version
+from hwgen.netlist.graph import link
+from hwgen.power.activity import simulate
+
+ADDER = """
+module adder(input [7:0] a, input [7:0] b, output [8:0] y);
+  assign y = a + b;
+endmodule
+module top(input clk, input [7:0] a, input [7:0] b, output reg [8:0] y);
+  wire [8:0] sum;
+  adder adder (.a(a), .b(b), .y(sum));
+  always @(posedge clk) y <= sum;
+endmodule
+"""
+
+
+@pytest.fixture(scope="module")
+def cells() -> library.Library:
+    return library.load(libraries.path("generic7"))
+
+
+def _bits(values: np.ndarray, width: int) -> np.ndarray:
+    return ((values[..., None] >> np.arange(width)) & 1).astype(np.uint8)
+
+
+def test_a_module_is_mapped_and_means_the_same(cells: library.Library) -> None:
+    body = synthesise(ADDER, "adder", cells, RECIPES["area"])
+    netlist = link({"adder": body}, "adder", cells)
+    a, b = np.meshgrid(np.arange(256), np.arange(256))
+    stimulus = {"a": _bits(a.reshape(64, -1), 8), "b": _bits(b.reshape(64, -1), 8)}
+    answer = simulate(netlist, stimulus).outputs["y"] @ (1 << np.arange(9))
+    np.testing.assert_array_equal(answer, (a + b).reshape(64, -1))
+
+
+def test_boxes_stay_instances_and_link_to_the_flat_area(cells: library.Library) -> None:
+    parent = synthesise(ADDER, "top", cells, RECIPES["area"], boxes=["adder"])
+    assert [cell["type"] for cell in parent["cells"].values()].count("adder") == 1
+    child = synthesise(ADDER, "adder", cells, RECIPES["area"])
+    netlist = link({"top": parent, "adder": child}, "top", cells)
+    assert netlist.area_by_block().keys() == {"top", "top/adder"}
+    assert sum(netlist.area_by_block().values()) == pytest.approx(netlist.area)
+
+
+def test_paths_with_spaces_quotes_and_semicolons(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cells: library.Library
+) -> None:
+    odd = tmp_path / "a b'; touch injected; \"$(touch injected)"
+    odd.mkdir()
+    liberty = odd / "cells; touch injected.lib"
+    liberty.write_bytes(libraries.path("generic7").read_bytes())
+    monkeypatch.setenv("TMPDIR", str(odd))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    monkeypatch.chdir(tmp_path)
+    body = synthesise(ADDER, "adder", library.load(liberty), RECIPES["area"])
+    assert body == synthesise(ADDER, "adder", cells, RECIPES["area"])
+    assert sorted(os.listdir(tmp_path)) == [odd.name]
+    assert os.listdir(odd) == [liberty.name]
+
+
+def test_a_failure_has_the_tools_last_words(cells: library.Library) -> None:
+    with pytest.raises(ToolError, match=r"synthesis of missing failed: .*missing"):
+        synthesise(ADDER, "missing", cells, RECIPES["area"])
+
+
+def test_the_time_limit_ends_the_run(cells: library.Library) -> None:
+    with pytest.raises(ToolError, match=r"ran over its limit of 0\.01 s"):
+        synthesise(ADDER, "top", cells, RECIPES["area"], time_limit=0.01)
+
+
+def test_unknown_recipe() -> None:
+    with pytest.raises(InputError, match=r"unknown recipe 'speedy': known are area"):
+        recipe("speedy")
+    assert recipe("area") is RECIPES["area"]
+
+
+def test_the_version_names_the_tool() -> None:
+    assert tool_version().startswith("Yosys 0.")

@@ -1,0 +1,80 @@
+import copy
+from typing import Any
+
+import pytest
+
+from hwgen.cells import libraries, library
+from hwgen.config import TensorCoreConfig
+from hwgen.errors import ToolError
+from hwgen.mapping.yosys import RECIPES
+from hwgen.measure.checks import check_control, check_core
+from hwgen.measure.flow import Design, Flow
+from hwgen.netlist.graph import Netlist, link
+from hwgen.rtl.tensor_core import TensorCore
+
+CELLS = library.load(libraries.path("generic7"))
+CONFIGS = [
+    TensorCoreConfig("x", "mixfp4", 1, 1, 1, pipeline=("operands", "terms", "total"), numerics=numerics)
+    for numerics in ("blackwell", "exact")
+]
+
+
+@pytest.fixture(scope="module", params=CONFIGS, ids=lambda config: config.numerics)
+def config(request: pytest.FixtureRequest) -> TensorCoreConfig:
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def mapped(config: TensorCoreConfig) -> dict[str, Any]:
+    design = Design(config, TensorCore)
+    bodies = Flow(CELLS).synthesise(design.plan([RECIPES["area"]], [0]), "synthesis")
+    return design.assembled(bodies, {module: RECIPES["area"] for _, module, _, _ in bodies}, 0, CELLS)
+
+
+def _tied(mapped: dict[str, Any], port: str, value: str) -> Netlist:
+    """The netlist with an input port that nothing inside listens to any more."""
+    modules = copy.deepcopy(mapped)
+    core = modules["tensor_core"]
+    (net,) = core["ports"][port]["bits"]
+    for cell in core["cells"].values():
+        for bits in cell["connections"].values():
+            bits[:] = [value if bit == net else bit for bit in bits]
+    return link(modules, "tensor_core", CELLS)
+
+
+def test_a_sound_netlist_passes(mapped: dict[str, Any], config: TensorCoreConfig) -> None:
+    netlist = link(mapped, "tensor_core", CELLS)
+    assert check_control(netlist, config) > 500
+    assert check_core(netlist, config, 1000) >= 1500
+
+
+@pytest.mark.parametrize(("port", "value"), [("result__ready", "1"), ("rst", "0"), ("step__valid", "1")])
+def test_a_netlist_that_lost_its_control_is_caught(
+    mapped: dict[str, Any], config: TensorCoreConfig, port: str, value: str
+) -> None:
+    with pytest.raises(ToolError, match="under gaps, stalls and resets"):
+        check_control(_tied(mapped, port, value), config)
+
+
+def test_a_netlist_that_says_it_takes_no_steps_is_caught(mapped: dict[str, Any], config: TensorCoreConfig) -> None:
+    modules = copy.deepcopy(mapped)
+    modules["tensor_core"]["ports"]["step__ready"]["bits"] = ["0"]
+    with pytest.raises(ToolError, match="takes no steps"):
+        check_control(link(modules, "tensor_core", CELLS), config)
+
+
+@pytest.mark.parametrize("config", CONFIGS[1:], indirect=True, ids=["exact"])
+@pytest.mark.parametrize("net", ["sum", "c_held", "nan_seen"])
+def test_an_exact_accumulator_that_lost_a_bit_is_caught(
+    net: str, mapped: dict[str, Any], config: TensorCoreConfig
+) -> None:
+    modules = copy.deepcopy(mapped)
+    accumulate = modules["accumulate"]
+    lost = accumulate["netnames"][net]["bits"][0]
+    for cell in accumulate["cells"].values():
+        pins = CELLS.cells[cell["type"]].pins
+        for name, bits in cell["connections"].items():
+            if pins[name].direction == "input":
+                bits[:] = ["0" if bit == lost else bit for bit in bits]
+    with pytest.raises(ToolError, match="differs from the golden model"):
+        check_core(link(modules, "tensor_core", CELLS), config, 1000)

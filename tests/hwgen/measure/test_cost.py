@@ -1,0 +1,285 @@
+"""From a report on overheads to the cost of a workload."""
+
+import copy
+import csv
+import io
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from hwgen.config import NAMED, TensorCoreConfig
+from hwgen.cost.grid import Memory
+from hwgen.cost.model import CORE_PARTS, PARTS, EnergyCosts
+from hwgen.cost.workloads import load, model
+from hwgen.errors import InputError
+from hwgen.measure import cost
+from hwgen.measure.core_costs import find_report, read
+from hwgen.measure.cost import BANDWIDTH, CORES, Machine, document
+from hwgen.report import form
+from hwgen.report.markdown import cost as cost_tables
+from hwgen.report.markdown import overhead as tables
+from hwgen.report.plots import cost as cost_plots
+
+REPORTS = Path(__file__).parents[3] / "reports"
+PAIR = [NAMED["nvfp4-blackwell"], NAMED["mixfp4-blackwell"]]
+FIGURES = {
+    # metric: unit, baseline, candidate, interval of the overhead
+    "area": ("um2", 60000.0, 63000.0, (0.04, 0.06)),
+    "critical path": ("ns", 8.0, 8.4, (0.0, 0.1)),
+    "dynamic power": ("mW", 80.0, 84.0, (0.03, 0.08)),
+    "clock power": ("mW", 3.0, 3.03, (0.01, 0.01)),
+    "clock tree power": ("mW", 0.2, 0.2, (0.0, 0.0)),
+    "leakage power": ("mW", 0.05, 0.06, (0.15, 0.25)),
+}
+
+
+def overheads(figures=FIGURES, designs=PAIR, library="cells"):
+    names = [config.name for config in designs]
+    return {
+        "schema": form.SCHEMA,
+        "version": form.SCHEMA_VERSION,
+        "kind": tables.KIND,
+        "designs": [config.as_dict() for config in designs],
+        "conditions": {"clock_ns": 10.0, "runs": 16, "library": {"name": library, "dont_use": []}},
+        "results": [
+            {
+                "scope": "core",
+                "metric": metric,
+                "block": "total",
+                "unit": unit,
+                "values": dict(zip(names, (one, other), strict=True)),
+                "overhead": {"value": other / one - 1, "low": low, "high": high},
+            }
+            for metric, (unit, one, other, (low, high)) in figures.items()
+        ],
+    }
+
+
+@pytest.fixture
+def report(tmp_path):
+    path = tmp_path / "measured.json"
+    path.write_text(json.dumps(overheads()))
+    return path
+
+
+MACHINE = Machine(16, None, Memory(1 << 22, 2e11), EnergyCosts(), 10.0)
+GIVEN = {"phase": "decode", "batch": 4, "sequence": 500}
+
+
+@pytest.fixture
+def content(report):
+    return document(read(report, PAIR), MACHINE, model("llama-3.1-8b", *GIVEN.values()), GIVEN)
+
+
+def total(content, metric):
+    return next(entry for entry in content["totals"] if entry["metric"] == metric)
+
+
+def test_cores_as_measured(report):
+    found = read(report, PAIR)
+    core = found.cores["nvfp4-blackwell"]
+    assert (found.library, found.clock_ns, found.runs) == ("cells", 10.0, 16)
+    # 80 mW at 10 ns are 800 pJ a cycle.
+    assert core.femtojoules == pytest.approx({"active": 800e3, "clock": 30e3, "clock tree": 2e3})
+    assert (core.area_um2, core.leakage_mw) == (60000.0, 0.05)
+    assert found.ratios["area"].value == pytest.approx(1.05)
+    assert (found.ratios["active"].low, found.ratios["active"].high) == (1.03, 1.08)
+
+
+def test_the_other_way_round(report):
+    found = read(report, PAIR[::-1])
+    assert list(found.cores) == ["mixfp4-blackwell", "nvfp4-blackwell"]
+    assert found.ratios["area"].value == pytest.approx(1 / 1.05)
+    assert found.ratios["area"].low == pytest.approx(1 / 1.06)
+
+
+def test_one_core_alone(report):
+    found = read(report, PAIR[1:])
+    assert list(found.cores) == ["mixfp4-blackwell"]
+    assert found.ratios == {}
+    given = {"phase": "prefill", "batch": 1, "sequence": 100}
+    content = document(found, MACHINE, model("qwen3-8b", *given.values()), given)
+    assert all(entry["overhead"]["value"] is None for entry in content["totals"])
+    assert "overhead" not in cost_tables.markdown(content, "x.png")
+    assert cost_plots.cost_png(content).startswith(b"\x89PNG")
+
+
+def test_the_idle_power_is_that_of_netlists_at_rest():
+    """Clock, its tree and leakage: all that a study of power sees in idle and stalled cores of the same designs."""
+    compared = 0
+    for path in sorted(REPORTS.glob("power*.json")):
+        power = form.load(path)
+        designs = [TensorCoreConfig(**design) for design in power["designs"]]
+        for other in sorted(REPORTS.glob("overhead*.json")):
+            overhead = form.load(other)
+            keys = ("clock_ns", "library")
+            if overhead["designs"] != power["designs"] or any(
+                overhead["conditions"][key] != power["conditions"][key] for key in keys
+            ):
+                continue
+            found = read(other, designs)
+            for entry in power["results"]:
+                if entry["scope"] == "core" and entry["situation"] in ("idle", "stalled"):
+                    for name, core in found.cores.items():
+                        clock = (core.femtojoules["clock"] + core.femtojoules["clock tree"]) * 1e-3 / found.clock_ns
+                        assert clock + core.leakage_mw == pytest.approx(entry["milliwatts"][name], rel=0.01)
+                        compared += 1
+    if not compared:
+        pytest.skip("no studies of power and overhead of the same designs at the same clock")
+
+
+def test_reports_are_found(tmp_path):
+    with pytest.raises(InputError, match=r"no report on nvfp4-blackwell and mixfp4-blackwell.*hwgen compare"):
+        find_report(PAIR, tmp_path / "absent")
+    (tmp_path / "junk.json").write_text("{")
+    (tmp_path / "a.json").write_text(json.dumps(overheads(library="one")))
+    (tmp_path / "other.json").write_text(json.dumps(overheads(designs=[NAMED["nvfp4-small"], NAMED["mixfp4-small"]])))
+    assert find_report(PAIR, tmp_path).name == "a.json"
+    (tmp_path / "b.json").write_text(json.dumps(overheads(library="two")))
+    with pytest.raises(InputError, match=r"several reports.*a\.json.*b\.json"):
+        find_report(PAIR, tmp_path)
+    (tmp_path / "c.json").write_text(json.dumps(overheads(library="generic7")))
+    assert find_report(PAIR, tmp_path).name == "c.json"
+    avoiding = overheads(library="generic7")
+    avoiding["conditions"]["library"]["dont_use"] = ["AOI*"]
+    (tmp_path / "d.json").write_text(json.dumps(avoiding))
+    assert find_report(PAIR, tmp_path).name == "c.json"
+
+
+def test_bad_reports_are_named(tmp_path):
+    path = tmp_path / "x.json"
+
+    def expect(content, message, configs=PAIR):
+        path.write_text(json.dumps(content))
+        with pytest.raises(InputError, match=message) as caught:
+            read(path, configs)
+        assert "\n" not in str(caught.value)
+
+    expect([], "not a report of hwgen")
+    expect({**overheads(), "kind": "power"}, "kind 'power'")
+    expect(overheads(), "is on nvfp4-blackwell and mixfp4-blackwell, not on nvfp4-small", [NAMED["nvfp4-small"]])
+    other = TensorCoreConfig("nvfp4-blackwell", "nvfp4", 8, 8, 4, pipeline=())
+    expect(overheads(), "another configuration of that name", [other, PAIR[1]])
+    for metric in FIGURES:
+        figures = {key: value for key, value in FIGURES.items() if key != metric}
+        expect(overheads(figures), rf"damaged \(KeyError.*{metric}")
+    damaged = overheads()
+    damaged["results"][0]["values"] = None
+    expect(damaged, "damaged")
+    damaged = overheads()
+    damaged["conditions"]["clock_ns"] = "fast"
+    expect(damaged, "damaged")
+
+
+def test_totals_are_sums_over_the_gemms(content):
+    for design in ("nvfp4-blackwell", "mixfp4-blackwell"):
+        seconds = sum(entry["count"] * entry["values"][design]["seconds"] for entry in content["results"])
+        joules = sum(entry["count"] * sum(entry["values"][design]["joules"].values()) for entry in content["results"])
+        assert total(content, "time per token")["values"][design] == pytest.approx(seconds / 4)
+        assert total(content, "throughput")["values"][design] == pytest.approx(4 / seconds)
+        assert total(content, "energy per token")["values"][design] == pytest.approx(joules / 4)
+    area = total(content, "area of the cores")["values"]
+    assert area == pytest.approx({"nvfp4-blackwell": 16 * 0.06, "mixfp4-blackwell": 16 * 0.063})
+
+
+def test_the_interval_is_carried_through(content):
+    cores = total(content, "energy of the cores per token")["overhead"]
+    whole = total(content, "energy per token")["overhead"]
+    # Between those of a core at work and of one at rest; the memory, equal for both, thins it out.
+    assert 0.01 < cores["low"] < cores["value"] < cores["high"] < 0.08
+    ratio = whole["value"] / cores["value"]
+    assert 0 < ratio < 1
+    assert whole["low"] == pytest.approx(ratio * cores["low"])
+    assert whole["high"] == pytest.approx(ratio * cores["high"])
+    per_area = total(content, "throughput per area of the cores")["overhead"]
+    assert [per_area[key] for key in ("value", "low", "high")] == pytest.approx(
+        [1 / 1.05 - 1, 1 / 1.06 - 1, 1 / 1.04 - 1]
+    )
+
+
+def test_fewer_runs_give_no_interval(tmp_path):
+    figures = {key: (*value[:3], (None, None)) for key, value in FIGURES.items()}
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps(overheads(figures)))
+    content = document(read(path, PAIR), MACHINE, model("llama-3.1-8b", *GIVEN.values()), GIVEN)
+    assert total(content, "energy per token")["overhead"]["low"] is None
+    assert total(content, "energy per token")["overhead"]["value"] > 0
+    assert cost_plots.cost_png(content).startswith(b"\x89PNG")
+    assert "[" not in cost_tables.markdown(content, "x.png").split("![")[0]
+
+
+def test_what_is_varied(content):
+    for varied, here in ((BANDWIDTH, 2e11), (CORES, 16)):
+        entries = [entry for entry in content["sensitivity"] if entry["varied"] == varied]
+        assert len(entries) == 9
+        (same,) = (entry for entry in entries if entry["value"] == here)
+        for figure, metric in (("seconds", "time per token"), ("joules", "energy per token")):
+            per_token = total(content, metric)["values"]
+            assert same[figure] == pytest.approx({name: 4 * value for name, value in per_token.items()})
+    seconds = [entry["seconds"]["nvfp4-blackwell"] for entry in content["sensitivity"] if entry["varied"] == BANDWIDTH]
+    assert seconds == sorted(seconds, reverse=True)
+
+
+def test_renderings(content, tmp_path):
+    assert json.loads(form.json_text(content)) == content
+    (tmp_path / "cost.json").write_text(form.json_text(content))
+    assert form.load(tmp_path / "cost.json") == content
+    rows = list(csv.DictReader(io.StringIO(cost_tables.csv(content))))
+    assert len(rows) == 2 * len(content["results"])
+    first = content["results"][0]["values"]["nvfp4-blackwell"]
+    assert float(rows[0]["seconds"]) == pytest.approx(first["seconds"])
+    assert float(rows[0]["joules_clock_tree"]) == pytest.approx(first["joules"]["clock tree"])
+    text = cost_tables.markdown(content, "odd name.png")
+    assert "![Roofline, time and energy by GEMM, sensitivity](<odd name.png>)" in text
+    for entry in content["results"]:
+        assert f"| {entry['gemm']} |" in text
+        assert set(entry["values"]["nvfp4-blackwell"]["joules"]) == set(PARTS) > set(CORE_PARTS)
+    assert "arXiv 2407.21783" in text
+    header, lines = cost_tables.summary(content)
+    assert [len(line) for line in lines] == [len(header)] * len(content["totals"])
+    picture = cost_plots.cost_png(content)
+    assert picture.startswith(b"\x89PNG")
+    assert picture == cost_plots.cost_png(copy.deepcopy(content))
+
+
+def test_lists_of_many_gemms_and_strange_names(report, tmp_path):
+    rows = [f"{'$x$ | y' if number == 3 else f'layer {number}'}, {number + 1}, 20, 30" for number in range(40)]
+    (tmp_path / "many.csv").write_text("name, m, n, k\n" + "\n".join(rows))
+    workload = load(tmp_path / "many.csv", "decode", 1, 1)
+    content = document(read(report, PAIR), MACHINE, workload, {"phase": "decode", "batch": 1, "sequence": 1})
+    assert total(content, "energy per pass")["unit"] == "J"
+    assert cost_plots.cost_png(content).startswith(b"\x89PNG")
+    table = [line for line in cost_tables.markdown(content, "x.png").splitlines() if line.startswith("| $x$")]
+    assert [line.replace(r"\|", "").count(" | ") for line in table] == [13]
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (0.001234, "s", "1.234 ms"),
+        (1.5e12, "B/s", "1.5 TB/s"),
+        (0, "J", "0 J"),
+        (0.5, "1", "50.0 %"),
+        (3, "mm2", "3 mm2"),
+    ],
+)
+def test_quantities(value, unit, text):
+    assert cost_tables.quantity(value, unit) == text
+
+
+def test_a_given_clock_changes_time_and_leakage_alone(report):
+    measured = read(report, PAIR)
+    workload = model("llama-3.1-8b", *GIVEN.values())
+    endless = Memory(1 << 40, math.inf)
+    slow, fast = (
+        cost.document(measured, Machine(16, (1, 2, 8), endless, EnergyCosts(), clock), workload, GIVEN)
+        for clock in (20.0, 10.0)
+    )
+    for one, other in zip(slow["results"], fast["results"], strict=True):
+        for name in ("nvfp4-blackwell", "mixfp4-blackwell"):
+            a, b = one["values"][name], other["values"][name]
+            assert a["seconds"] == pytest.approx(2 * b["seconds"])
+            assert a["joules"]["leakage"] == pytest.approx(2 * b["joules"]["leakage"])
+            assert a["joules"]["active"] == b["joules"]["active"]

@@ -1,0 +1,220 @@
+import dataclasses
+import itertools
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hwgen.cells import libraries, library
+from hwgen.config import DEFAULT_PIPELINE, DOTS, NAMED, TensorCoreConfig
+from hwgen.errors import InputError, ToolError
+from hwgen.mapping import area
+from hwgen.mapping.yosys import RECIPES, synthesise
+from hwgen.measure import explore as module
+from hwgen.measure.explore import (
+    ANTICIPATED,
+    PIPELINES,
+    Exploration,
+    Point,
+    best_at,
+    explore,
+    front,
+    mean_overhead,
+    variants,
+)
+from hwgen.measure.figures import Estimate
+from hwgen.measure.flow import Flow
+from hwgen.measure.stimulus import Stimulus
+from hwgen.report import form
+from hwgen.report.markdown import explore as explore_tables
+from hwgen.report.plots import overhead as plots
+
+CELLS = library.load(libraries.path("generic7"))
+PAIR = [TensorCoreConfig(f"{name}-single", name, rows=1, columns=1, groups=1) for name in ("nvfp4", "mixfp4")]
+WAYS = [DEFAULT_PIPELINE, (*DEFAULT_PIPELINE, "total")]
+
+
+FEW = Stimulus(streams=2, steps_per_tile=8, timed=4)
+
+
+@pytest.fixture(scope="session")
+def found(cache: Path) -> Exploration:
+    """The smallest pair of cores, in four ways each."""
+    return explore(
+        *PAIR,
+        Flow(CELLS, cache),
+        [RECIPES[name] for name in ("area", "speed")],
+        dots=("merged", "significand"),
+        pipelines=WAYS,
+        runs=1,
+        vectors=2000,
+        stimulus=FEW,
+    )
+
+
+def test_what_is_explored_by_default() -> None:
+    for config in PAIR:
+        ways = [(one.dot, one.pipeline, one.leading_zeros) for one in variants(config)]
+        dots = set(DOTS) if config.format == "mixfp4" else set(DOTS) - {"e2m2"}
+        assert len(ways) == len(set(ways))
+        assert set(ways) == {
+            *((dot, DEFAULT_PIPELINE, "counted") for dot in dots),
+            *((config.dot, pipeline, "counted") for pipeline in PIPELINES),
+            *((config.dot, pipeline, "anticipated") for pipeline in ANTICIPATED),
+        }
+        exact = dataclasses.replace(config, numerics="exact")
+        assert {one.leading_zeros for one in variants(exact)} == {"counted"}
+    assert [one.dot for one in variants(PAIR[0], ("signed", "merged"))] == ["signed", "merged"]
+    assert [one.pipeline for one in variants(PAIR[0], (), WAYS)] == WAYS
+    assert [one.leading_zeros for one in variants(PAIR[0], (), (), ("anticipated",))] == ["anticipated"]
+    with pytest.raises(InputError, match="dot = 'e2m2'"):
+        variants(PAIR[0], ("e2m2",))
+    with pytest.raises(InputError, match="dot = 'adders'"):
+        variants(PAIR[0], ("adders",))
+
+
+def test_the_front_holds_what_nothing_beats() -> None:
+    def point(area: float, delay: float, energy: float) -> Point:
+        return Point(PAIR[0], {}, [area], [delay], [energy], {})
+
+    points = [point(1, 3, 3), point(2, 2, 2), point(2, 2, 3), point(3, 3, 1), point(1, 3, 3), point(3, 3, 3)]
+    assert front(points) == [0, 1, 3, 4]
+
+
+def test_the_best_of_each_design_at_a_limit() -> None:
+    areas = np.array([[10.0], [20.0]]), np.array([[11.0], [30.0]])
+    delays = np.array([[4.0], [2.0]]), np.array([[5.0], [2.5]])
+    (at_two, at_three, at_four, at_five), used = best_at([2.0, 3.0, 4.0, 5.0], areas, delays)
+    assert (at_two.chosen, at_two.overhead) == ((1, None), None)
+    assert (at_three.chosen, at_three.overhead.value) == ((1, 1), pytest.approx(0.5))
+    assert (at_four.chosen, at_four.overhead.value) == ((0, 1), pytest.approx(2.0))
+    assert (at_five.chosen, at_five.overhead.value) == ((0, 0), pytest.approx(0.1))
+    assert at_five.overhead.low is None
+    assert used == [{0, 1}, {0, 1}]
+
+
+def test_the_interval_holds_what_the_choice_does() -> None:
+    # The cheap point meets the limit in some resamples only: the interval reaches to the dear one.
+    areas = np.array([[10.0] * 6, [20.0] * 6]), np.array([[10.0] * 6, [20.0] * 6])
+    sure, torn = np.array([[1.0] * 6, [1.0] * 6]), np.array([[2.8, 3.1, 3.0, 3.0, 3.0, 3.0], [1.0] * 6])
+    (best,), used = best_at([3.0], areas, (sure, torn))
+    assert best.chosen == (0, 0)
+    assert (best.overhead.low, best.overhead.value, best.overhead.high) == pytest.approx((0.0, 0.0, 1.0))
+    assert used == [{0}, {0, 1}]
+    # Without the dear one there are resamples that cannot meet it: no upper bound, and for the baseline no lower one.
+    only = areas[0][:1], areas[1][:1]
+    (often,), _ = best_at([3.0], only, (sure[:1], torn[:1]))
+    assert often.overhead == Estimate(0.0, 0.0, None)
+    (often,), _ = best_at([3.0], only, (torn[:1], sure[:1]))
+    assert often.overhead == Estimate(0.0, None, 0.0)
+    # Of a few runs nothing is known.
+    (few,), _ = best_at([3.0], (areas[0][:, :5], areas[1][:, :5]), (sure[:, :5], sure[:, :5]))
+    assert few.overhead == Estimate(0.0)
+
+
+def test_the_mean_over_a_range_smooths_steps() -> None:
+    # Both halve their area at a step, the candidate 1 % later: nearly everywhere they are equal.
+    areas = np.array([[20.0] * 6, [10.0] * 6])
+    delays = np.array([[1.0] * 6, [2.0] * 6])
+    found = mean_overhead([1.0, 4.0], (areas, areas), (delays, 1.01 * delays))
+    assert 0 < found.value < 0.01
+    assert (found.low, found.high) == pytest.approx((found.value, found.value))
+    assert mean_overhead([1.0, 4.0], (areas, 1.1 * areas), (delays, delays)).value == pytest.approx(0.1)
+
+
+def test_a_design_against_itself_costs_nothing() -> None:
+    generator = np.random.default_rng(5)
+    areas, delays = generator.uniform(10, 20, (6, 8)), generator.uniform(1, 2, (6, 8))
+    found, _ = best_at([1.6, 2.0], (areas, areas), (delays, delays))
+    for best in found:
+        assert (best.overhead.low, best.overhead.value, best.overhead.high) == (0.0, 0.0, 0.0)
+
+
+def test_faster_pipelines_and_recipes_cost_area(found: Exploration) -> None:
+    for ours in found.points:
+        assert {(point.config.dot, point.config.pipeline) for point in ours} == set(
+            itertools.product(("merged", "significand"), WAYS)
+        )
+        fastest = min(ours, key=lambda point: np.mean(point.delays))
+        smallest = min(ours, key=lambda point: np.mean(point.areas))
+        assert fastest.config.pipeline == WAYS[1]
+        assert fastest.recipes["accumulate"].name == "speed"
+        assert np.mean(fastest.delays) < 0.6 * np.mean(smallest.delays)
+        for point in ours:
+            assert len(point.areas) == len(point.delays) == len(point.energies) == 1
+            assert min(point.energies) > 0
+            assert sum(point.path.values()) == pytest.approx(1)
+    assert [best.limit for best in found.at_clock] == sorted(best.limit for best in found.at_clock)
+    for best in (*found.at_clock, *found.at_area, *found.energy_at_clock):
+        assert best.overhead is not None
+    for best in found.at_clock:
+        for ours, index in zip(found.points, best.chosen, strict=True):
+            assert np.mean(ours[index].delays) <= best.limit
+    assert found.at_clock[-1].overhead.value > 0
+    checked = found.conditions["checked_each_netlist"]
+    assert checked["results"] >= 2000
+    assert checked["netlists"] >= 4
+
+
+def test_the_report_of_an_exploration(found: Exploration) -> None:
+    report = json.loads(form.json_text(explore_tables.document(found)))
+    assert report["kind"] == "exploration"
+    header, rows = explore_tables.summary(report)
+    assert header == ["clock, ns", "nvfp4-single, um2", "mixfp4-single, um2", "overhead of area"]
+    assert len(rows) == len(found.at_clock) + 1
+    assert rows[-1][0] == "mean over the range"
+    for entry in report["results"]:
+        for name, index in entry["points"].items():
+            point = report["points"][index]
+            assert point["configuration"] == name
+            assert point[entry["metric"]]["value"] == entry["values"][name]
+            assert point[entry["limit"]["metric"]]["value"] <= entry["limit"]["value"]
+    text = explore_tables.markdown(report, "explore.png")
+    assert "## Smallest area at equal clock" in text
+    assert "## What each micro-architecture costs" in text
+    for dot in ("merged", "significand"):
+        assert f"| mixfp4-single | `{dot}` |" in text
+    assert report["wires"]["nvfp4-single"]["merged"] == [16 * 5 + 9 + 1] * 2
+    assert text.count("| nvfp4-single |") >= len(found.points[0])
+    assert explore_tables.csv(report).count("\n") == 1 + sum(map(len, found.points))
+    assert plots.explore_png(report) == plots.explore_png(report)
+    assert plots.explore_png(report).startswith(b"\x89PNG")
+
+
+def test_a_miscompiled_netlist_gives_no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    def miscompile(verilog: str, top: str, *rest: object, **more: object) -> dict:
+        body = synthesise(verilog, top, *rest, **more)
+        if top == "scale_product":
+            next(cell for cell in body["cells"].values() if cell["type"] == "XOR2_XP5")["type"] = "XNOR2_XP5"
+        return body
+
+    monkeypatch.setattr(area, "synthesise", miscompile)
+    with pytest.raises(ToolError, match=r"of (nv|mix)fp4-single differs from the golden model"):
+        explore(*PAIR, Flow(CELLS), [RECIPES["area"]], pipelines=WAYS[:1], runs=1, vectors=2000)
+
+
+def test_a_clock_that_nothing_meets(monkeypatch: pytest.MonkeyPatch, found: Exploration, cache: Path) -> None:
+    nothing, _ = best_at([0.01], *(
+        tuple(np.array([getattr(point, field) for point in ours]) for ours in found.points)
+        for field in ("areas", "delays")
+    ))  # fmt: skip
+    assert nothing[0].overhead is None
+    monkeypatch.setattr(module, "best_at", lambda *given: (nothing, [set(), set()]))
+    with pytest.raises(InputError, match=r"clock of 0\.01 ns: not met with generic7; both designs meet [0-9.]+ ns"):
+        explore(
+            *PAIR, Flow(CELLS, cache), [RECIPES["area"]], pipelines=WAYS[:1], clocks_ns=[0.01], runs=1, vectors=2000
+        )
+
+
+def test_default_pipelines_are_pipelines_from_the_shortest_to_the_longest() -> None:
+    assert list(PIPELINES) == sorted(set(PIPELINES), key=lambda pipeline: (len(pipeline), PIPELINES.index(pipeline)))
+    assert DEFAULT_PIPELINE in PIPELINES
+    assert {NAMED[name].pipeline for name in NAMED} | set(ANTICIPATED) <= set(PIPELINES)
+    for pipeline in PIPELINES:
+        assert TensorCoreConfig("x", "nvfp4", rows=1, columns=1, groups=1, pipeline=pipeline).pipeline == pipeline
+
+
+def test_only_cores_of_one_shape() -> None:
+    with pytest.raises(InputError, match="differ in rows"):
+        explore(NAMED["nvfp4-small"], NAMED["mixfp4-blackwell"], Flow(CELLS))

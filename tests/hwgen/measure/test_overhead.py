@@ -1,0 +1,386 @@
+import dataclasses
+import inspect
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hwgen.cells import libraries, library
+from hwgen.config import NAMED, TensorCoreConfig
+from hwgen.errors import InputError, ToolError
+from hwgen.mapping import area
+from hwgen.mapping.area import BLOCKS, ENTERING, Job, Source, plan
+from hwgen.mapping.cache import Cache
+from hwgen.mapping.yosys import RECIPES, synthesise
+from hwgen.measure.checks import VECTORS
+from hwgen.measure.figures import SCOPES, Estimate, Figure, paired
+from hwgen.measure.flow import Design, Flow
+from hwgen.measure.overhead import Overhead, clock_period, fingerprint, measure
+from hwgen.measure.stimulus import TRAFFIC, Stimulus, e1m2_share
+from hwgen.netlist.fanout import LIMIT
+from hwgen.netlist.graph import link
+from hwgen.rtl.tensor_core import TensorCore
+
+CELLS = library.load(libraries.path("generic7"))
+
+
+def _find(overhead: Overhead, scope: str, metric: str, block: str = "total") -> Figure:
+    (found,) = [f for f in overhead.figures if (f.scope, f.metric, f.block) == (scope, metric, block)]
+    return found
+
+
+@pytest.mark.parametrize("metric", ["area", "dynamic power", "leakage power"])
+@pytest.mark.parametrize("scope", ["element", "core"])
+def test_blocks_add_up_to_the_total(overhead: Overhead, scope: str, metric: str) -> None:
+    total = _find(overhead, scope, metric)
+    blocks = [f for f in overhead.figures if (f.scope, f.metric) == (scope, metric) and f.block != "total"]
+    assert {block.block for block in blocks} <= {*BLOCKS.values(), *([ENTERING] if metric == "dynamic power" else [])}
+    assert len(blocks) >= 4
+    for name, value in total.values.items():
+        assert sum(block.values[name] for block in blocks) == pytest.approx(value)
+
+
+def test_every_scope_has_every_figure(overhead: Overhead) -> None:
+    for scope in SCOPES:
+        for metric in (
+            "area",
+            "smallest area",
+            "cells",
+            "critical path",
+            "maximum clock",
+            "leakage power",
+            "dynamic power",
+            "total power",
+            "total power, same operands",
+            "total power, no glitches",
+            "internal power",
+            "switching power",
+            "energy per MAC",
+        ):
+            figure = _find(overhead, scope, metric)
+            assert all(value > 0 for value in figure.values.values())
+            baseline, candidate = figure.values.values()
+            assert figure.overhead is not None
+            assert figure.overhead.value == pytest.approx(candidate / baseline - 1)
+            if metric != "smallest area":
+                assert len(figure.runs["nvfp4-single"]) == 6
+                assert figure.overhead.low <= figure.overhead.value <= figure.overhead.high
+    for scope in ("element", "core"):
+        share = _find(overhead, scope, "sequential share")
+        assert share.overhead is None
+        assert all(0 < value < 1 for value in share.values.values())
+
+
+def test_scopes_nest(overhead: Overhead) -> None:
+    for name in ("nvfp4-single", "mixfp4-single"):
+        element, core = (_find(overhead, scope, "area").values[name] for scope in ("element", "core"))
+        assert element < core
+        dot = _find(overhead, "element", "area", "dot products").values[name]
+        assert dot == pytest.approx(_find(overhead, "core", "area", "dot products").values[name])
+
+
+def test_the_baseline_has_one_power(overhead: Overhead) -> None:
+    for scope in SCOPES:
+        own, same = (_find(overhead, scope, f"total power{what}") for what in ("", ", same operands"))
+        assert own.values["nvfp4-single"] == pytest.approx(same.values["nvfp4-single"])
+        assert own.values["mixfp4-single"] != same.values["mixfp4-single"]
+
+
+def test_power_and_energy_agree(overhead: Overhead) -> None:
+    megahertz = 1000 / overhead.conditions["clock_ns"]
+    for scope in SCOPES:
+        for name, power in _find(overhead, scope, "total power").values.items():
+            parts = [_find(overhead, scope, metric).values[name] for metric in ("dynamic power", "leakage power")]
+            assert sum(parts) == pytest.approx(power)
+            kinds = [f"{kind} power" for kind in ("internal", "switching", "leakage")]
+            kinds += ["clock power", "clock tree power"] if scope != "lane array" else []
+            found = {figure.metric for figure in overhead.figures if figure.scope == scope}
+            kinds = [kind for kind in kinds if kind in found]  # 16 flip-flops need no tree
+            parts = [_find(overhead, scope, metric).values[name] for metric in kinds]
+            assert sum(parts) == pytest.approx(power)
+            settled = _find(overhead, scope, "total power, no glitches").values[name]
+            assert settled < power
+            energy = _find(overhead, scope, "energy per MAC").values[name]
+            assert energy * 16 * megahertz * 1e-6 == pytest.approx(power)
+
+
+def test_the_stimulus_is_described(overhead: Overhead) -> None:
+    stimulus = overhead.conditions["stimulus"]
+    same = {"settled": 16 * 15, "timed": 240}
+    assert stimulus["cycles_per_run"] == {"lane array": same, "core": same}
+    shares = stimulus["e1m2_share_of_blocks_of_a"]
+    assert shares["nvfp4-single"] == 0 < shares["mixfp4-single"] < 1
+
+
+def _swap_one(body: dict, one: str, other: str) -> None:
+    """Turn the first ``one`` of a netlist into ``other``, a cell with the same pins."""
+    for cell in body["cells"].values():
+        if cell["type"] == one:
+            cell["type"] = other
+            return
+    raise AssertionError(f"no {one}")
+
+
+@pytest.mark.parametrize("top", ["tensor_core", "lane_array"])
+def test_a_miscompiled_netlist_gives_no_figures(monkeypatch: pytest.MonkeyPatch, top: str) -> None:
+    victim = "lane_array" if top == "lane_array" else "dot_product"
+
+    def miscompile(verilog: str, module: str, *rest: object, **more: object) -> dict:
+        body = synthesise(verilog, module, *rest, **more)
+        if module == victim:
+            _swap_one(body, "XOR2_XP5", "XNOR2_XP5")
+        return body
+
+    monkeypatch.setattr(area, "synthesise", miscompile)
+    pair = [TensorCoreConfig(f"{name}-single", name, rows=1, columns=1, groups=1) for name in ("nvfp4", "mixfp4")]
+    with pytest.raises(ToolError, match=r"of (nv|mix)fp4-single differs from the golden model"):
+        measure(
+            *pair,
+            Flow(CELLS),
+            [RECIPES["area"]],
+            stimulus=Stimulus(streams=64, tiles=1, steps_per_tile=4),
+            runs=1,
+            vectors=2000,
+        )
+
+
+def test_the_baseline_against_itself_shows_the_noise() -> None:
+    def own(values: list[float]) -> Estimate | None:
+        return Figure("core", "total", "area", "um2", {"a": values, "b": [200.0] * len(values)}).self_overhead
+
+    assert own([100.0] * 16) == Estimate(0.0, 0.0, 0.0)
+    values = list(np.random.default_rng(6).normal(100, 1, 16))
+    spread = own(values)
+    expected = 2.13 * np.std(values, ddof=1) / 100 * np.sqrt(2 / 16)
+    assert spread.value == pytest.approx(0, abs=0.001)
+    assert (spread.high - spread.low) / 2 == pytest.approx(expected, rel=0.06)
+    wider = own([100 + 3 * (value - 100) for value in values])
+    assert wider.high - wider.low == pytest.approx(3 * (spread.high - spread.low), rel=0.05)
+    assert own([1.0, 1.1, 1.0, 1.1, 1.0]) is None
+
+
+@pytest.mark.parametrize("runs", [8, 16])
+def test_an_interval_holds_the_truth_in_95_percent_of_cases(runs: int) -> None:
+    generator = np.random.default_rng(4)
+    repeats = 400
+    held = 0
+    for _ in range(repeats):
+        baseline = generator.normal(100, 1, runs)
+        found = paired(baseline, 1.05 * baseline + generator.normal(0, 2, runs))
+        held += found.low <= 0.05 <= found.high
+    assert 0.925 <= held / repeats <= 0.975
+
+
+def test_shared_blocks_cancel_and_the_smallest_is_the_smallest(overhead: Overhead) -> None:
+    for block in ("scale products", "align, add, normalise, round"):
+        assert _find(overhead, "core", "area", block).overhead == Estimate(0.0, 0.0, 0.0)
+    for scope in SCOPES:
+        runs, smallest = _find(overhead, scope, "area").runs, _find(overhead, scope, "smallest area").values
+        for name, values in runs.items():
+            assert smallest[name] <= min(values) * (1 + 1e-12)
+
+
+def test_no_net_of_the_assembled_core_has_more_loads_than_the_report_says() -> None:
+    config = TensorCoreConfig("x", "mixfp4", rows=3, columns=2, groups=1)
+    source = Design(config, TensorCore).source
+    bodies = area.run(plan("x", source, [RECIPES["area"]], [0]), CELLS, cache=Cache(None))
+    modules = {module: body for (_, module, _, _), body in bodies.items()}
+    netlist = link(area.buffered(modules, source, CELLS), "tensor_core", CELLS)
+    loads = netlist.fanout.copy()
+    for port in netlist.ports.values():
+        if port.direction == "output":
+            loads[port.nets] -= 1  # a port is no pin
+    assert np.delete(loads, [0, 1, netlist.clock_net]).max() == LIMIT
+
+
+@pytest.mark.parametrize("metric", ["area", "dynamic power", "leakage power"])
+def test_contributions_add_up_to_the_overhead(overhead: Overhead, metric: str) -> None:
+    for scope in ("element", "core"):
+        blocks = [f for f in overhead.figures if (f.scope, f.metric) == (scope, metric) and f.block != "total"]
+        total = _find(overhead, scope, metric)
+        assert total.contribution is None
+        assert sum(block.contribution.value for block in blocks) == pytest.approx(total.overhead.value)
+
+
+def test_every_run_is_checked_on_enough_vectors(overhead: Overhead) -> None:
+    assert inspect.signature(measure).parameters["vectors"].default == VECTORS >= 100_000
+    for found in overhead.conditions["checked_each_run"].values():
+        assert found["results"] >= 2000
+        assert found["lane sums"] >= 2000
+        assert found["runs"] == 6
+    for shares in overhead.conditions["critical_path"].values():
+        assert sum(shares.values()) == pytest.approx(1)
+        assert max(shares, key=shares.get) == "align, add, normalise, round"
+
+
+def test_each_module_takes_the_recipe_that_suits_it() -> None:
+    source = Design(NAMED["nvfp4-small"], TensorCore).source
+    jobs = [job for job in plan("x", source, RECIPES.values(), [1]) if job.module in ("scale_product", "dot_product")]
+    gate = {"NAND2_XP33": {"type": "NAND2_XP33"}}
+    bodies = {
+        job.identity: {
+            "cells": gate
+            if (job.module, job.recipe.name) == ("dot_product", "speed")
+            else {**gate, "x": gate["NAND2_XP33"]}
+        }
+        for job in jobs
+    }
+    bodies[next(job for job in jobs if (job.module, job.recipe.name) == ("scale_product", "area")).identity] = {
+        "cells": {}
+    }
+    found = area.ranked(jobs, bodies, CELLS)
+    assert {key[1]: next(iter(hows)).name for key, hows in found.items()} == {
+        "scale_product": "area",
+        "dot_product": "speed",
+    }
+
+
+def test_a_faster_clock_takes_faster_recipes(cache: Path) -> None:
+    pair = [TensorCoreConfig(f"{name}-single", name, rows=1, columns=1, groups=1) for name in ("nvfp4", "mixfp4")]
+    stimulus = Stimulus(streams=64, tiles=1, steps_per_tile=4)
+    fast = measure(
+        *pair,
+        Flow(CELLS, cache),
+        [RECIPES[name] for name in ("area", "speed")],
+        clock_ns=4.75,
+        stimulus=stimulus,
+        runs=1,
+        vectors=2000,
+    )
+    chosen = fast.conditions["chosen_recipes"]
+    assert chosen["nvfp4-single"]["accumulate"] == chosen["mixfp4-single"]["accumulate"] == "speed"
+    assert chosen["nvfp4-single"]["tensor_core"] == "area"
+    assert max(_find(fast, "core", "critical path").values.values()) <= 4.75
+    with pytest.raises(InputError, match=r"clock of 1 ns: the critical path is"):
+        measure(*pair, Flow(CELLS, cache), [RECIPES["area"]], clock_ns=1.0, stimulus=stimulus, runs=1, vectors=2000)
+
+
+def test_interleaved_tiles_are_measured_too(cache: Path) -> None:
+    loop = ("operands", "terms", "total")
+    pair = [
+        TensorCoreConfig(f"{name}-loop", name, rows=1, columns=1, groups=1, pipeline=loop)
+        for name in ("nvfp4", "mixfp4")
+    ]
+    stimulus = Stimulus(streams=64, tiles=1, steps_per_tile=4)
+    found = measure(*pair, Flow(CELLS, cache), [RECIPES["area"]], stimulus=stimulus, runs=1, vectors=2000)
+    assert found.conditions["checked_each_run"]["nvfp4-loop"]["results"] >= 2000
+    assert found.conditions["stimulus"]["cycles_per_run"]["core"] == {"settled": 64 * 7, "timed": 64 * 7}
+
+
+def test_the_fingerprint_knows_what_decides_a_result() -> None:
+    pair = NAMED["nvfp4-small"], NAMED["mixfp4-small"]
+    given = [CELLS, *pair, None, None, Stimulus(), 16]
+    other = {0: CELLS.without(["FA_X1"]), 1: pair[1], 3: [RECIPES["area"]], 4: 5.0, 5: Stimulus(seed=2), 6: 8}
+    keys = {fingerprint(*given)} | {
+        fingerprint(*[other.get(place, value) if place == changed else value for place, value in enumerate(given)])
+        for changed in other
+    }
+    assert len(keys) == len(other) + 1
+    assert fingerprint(*given) in keys
+
+
+def test_paired_statistics() -> None:
+    assert paired([2.0], [3.0]) == Estimate(0.5)
+    assert paired([2.0] * 5, [3.0] * 5) == Estimate(0.5)
+    assert paired([2.0] * 6, [3.0] * 6, [10.0] * 6) == Estimate(0.1, 0.1, 0.1)
+    same = paired([1.0, 2.0, 4.0] * 2, [1.1, 2.2, 4.4] * 2)
+    assert (same.low, same.value, same.high) == pytest.approx((0.1, 0.1, 0.1))
+    generator = np.random.default_rng(3)
+    baseline = generator.normal(100, 2, 16)
+    noisy = paired(baseline, 1.05 * baseline + generator.normal(0, 1, 16))
+    assert noisy.low < noisy.value < noisy.high
+    assert noisy.low < 0.05 < noisy.high
+    assert paired(baseline, baseline[::-1]) == paired(baseline, baseline[::-1])
+
+
+def test_pairs_that_cannot_be_compared() -> None:
+    small, large = NAMED["nvfp4-small"], NAMED["mixfp4-blackwell"]
+    with pytest.raises(InputError, match=r"nvfp4-small and mixfp4-blackwell differ in rows \(4 and 8\)"):
+        measure(small, large, Flow(CELLS))
+    with pytest.raises(InputError, match=r"both 'nvfp4-small'"):
+        measure(small, small, Flow(CELLS))
+
+
+def test_a_library_without_flip_flops() -> None:
+    gates = dataclasses.replace(
+        CELLS, cells={name: cell for name, cell in CELLS.cells.items() if cell.sequential is None}
+    )
+    with pytest.raises(InputError, match="flip-flop"):
+        measure(NAMED["nvfp4-small"], NAMED["mixfp4-small"], Flow(gates))
+
+
+def test_the_clock() -> None:
+    assert clock_period(None, 4.41, "cells") == 4.7
+    assert clock_period(None, 0.09, "cells") == 0.095
+    assert clock_period(None, 19.1, "cells") == 21
+    assert clock_period(5.0, 4.41, "cells") == 5.0
+    with pytest.raises(InputError, match=r"clock of 4 ns: .* 4\.41 ns with cells; at least 4\.5 ns"):
+        clock_period(4.0, 4.41, "cells")
+
+
+def test_plans_keep_blocks_apart_and_flat_sources_whole() -> None:
+    instances = {
+        "tensor_core": {"element": 4, "operand_decoder": 4},
+        "element": {"dot_product": 1},
+        "dot_product": {},
+        "operand_decoder": {"element_decoder": 16},
+        "element_decoder": {},
+    }
+    source = Source("", "tensor_core", instances)
+    assert {job.module: job.boxes for job in plan("x", source, [RECIPES["area"]], [0])} == {
+        "tensor_core": ("element", "operand_decoder"),
+        "element": ("dot_product",),
+        "dot_product": (),
+        "operand_decoder": (),
+    }
+    flat = dataclasses.replace(source, flat=True)
+    how = RECIPES["speed"]
+    assert plan("x", flat, {"tensor_core": [how]}, range(2)) == [
+        Job("x", flat, "tensor_core", (), how, variant) for variant in (0, 1)
+    ]
+    assert area.counts(source) == {"tensor_core": 1, "element": 4, "dot_product": 4, "operand_decoder": 4}
+    assert area.counts(source, "element") == {"element": 1, "dot_product": 1}
+    assert area.counts(flat) == {"tensor_core": 1}
+
+
+def test_stimulus_is_the_same_tensors_for_both() -> None:
+    stimulus = Stimulus(streams=2, tiles=1, steps_per_tile=2)
+    config = TensorCoreConfig("x", "mixfp4", rows=2, columns=2, groups=1)
+    own, untagged = (stimulus.steps(config, name) for name in ("mixfp4", "nvfp4"))
+    assert len(own) == len(untagged) == 2
+    assert e1m2_share(untagged) == 0 < e1m2_share(own)
+    again = stimulus.steps(config, "mixfp4")
+    np.testing.assert_array_equal(own[1].bits(), again[1].bits())
+    assert np.array([steps.c for steps in own]).std() > 100
+    for other in (dataclasses.replace(stimulus, seed=2), stimulus.run(1)):
+        bits = other.steps(config, "mixfp4")[0].bits()
+        assert bits.shape == own[0].bits().shape
+        assert (bits != own[0].bits()).any()
+    assert (own[0].bits() != own[1].bits()).any()
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_stimulus_with_a_share_of_e1m2_blocks(share: float) -> None:
+    config = TensorCoreConfig("x", "mixfp4", rows=2, columns=2, groups=1)
+    steps = Stimulus(e1m2=share).steps(config, "mixfp4")
+    assert e1m2_share(steps) == pytest.approx(share, abs=0.06)
+    plain = Stimulus(e1m2=share).steps(config, "nvfp4")
+    assert e1m2_share(plain) == 0
+    if share == 0:
+        np.testing.assert_array_equal(steps[0].a_codes, plain[0].a_codes)
+        np.testing.assert_array_equal(steps[0].a_scales, plain[0].a_scales)
+
+
+def test_stimulus_fits_the_size_of_the_core() -> None:
+    assert Stimulus().fitted(256) == Stimulus()
+    large, small = Stimulus().fitted(4096), Stimulus().fitted(16)
+    assert (large.streams, large.timed) == (4, 16)
+    assert (small.streams, small.timed) == (16, 512)
+    assert TRAFFIC[0] == Stimulus().traffic
+
+
+def test_a_recipe_that_saves_next_to_nothing_is_not_taken() -> None:
+    order = [RECIPES[name] for name in ("area", "adders", "speed")]
+    areas = {order[1]: 10.0, order[0]: 10.1, order[2]: 30.0}
+    assert area.without_ties(areas, 0.0, order) == [order[1], order[0], order[2]]
+    assert area.without_ties(areas, 0.2, order) == [order[0], order[1], order[2]]

@@ -1,0 +1,221 @@
+"""Delays: by hand on tiny netlists, against Icarus Verilog on a real one."""
+
+import re
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+from hwgen.errors import InputError
+from hwgen.netlist import graph as netlist
+from hwgen.netlist.export import net_names
+from hwgen.power import activity, glitch
+from hwgen.power.clock_tree import energy_per_sink
+from hwgen.timing import analysis as timing
+
+SETTINGS = {"input_slew": 0.0, "output_load": 0.0, "wire_load": 0.0, "clock_slew": 0.0}
+
+
+def gates_of(body, tiny):
+    found = netlist.link({"t": body}, "t", tiny)
+    return glitch.Gates(found, timing.analyse(found, **SETTINGS))
+
+
+@pytest.fixture
+def detector(make, tiny):
+    """y = !(a & !a), by way of three inverters: a pulse where a rises, none where it falls."""
+    cells = {
+        "u": ("INV", {"A": 2, "Y": 3}),
+        "v": ("INV", {"A": 3, "Y": 4}),
+        "w": ("INV", {"A": 4, "Y": 5}),
+        "n": ("NAND2", {"A": 2, "B": 5, "Y": 6}),
+    }
+    ports = {"a": ("input", [2]), "w": ("output", [5]), "y": ("output", [6])}
+    return gates_of(make(ports, cells), tiny)
+
+
+def net(gates, port):
+    return int(gates.netlist.ports[port].nets[0])
+
+
+def test_a_pulse(detector):
+    assert detector.sources.tolist() == [net(detector, "a")]
+    events = detector.events(np.array([[0], [1], [0]]))
+    of_y = [(cycle, time) for cycle, time, where in events if where == net(detector, "y")]
+    # NAND2 falls 0.1 ns after a (no load), and rises again 0.1 ns after the third inverter.
+    assert [cycle for cycle, _ in of_y] == [1, 1]
+    assert of_y[0][1] == pytest.approx(0.1)
+    (last,) = (time for cycle, time, where in events if cycle == 1 and where == net(detector, "w"))
+    slew = detector.timing.slew[net(detector, "w"), 1]
+    assert of_y[1][1] == pytest.approx(last + 0.1 + 0.1 * slew)
+    counts = detector.extra(np.array([[0], [1]]), np.array([[1], [0]]))
+    assert counts[net(detector, "y")] == counts.sum() == 2
+
+
+def test_a_pulse_that_is_too_short_is_swallowed(make, tiny):
+    cells = {"u": ("INV", {"A": 2, "Y": 3}), "n": ("NAND2", {"A": 2, "B": 3, "Y": 4}), "m": ("INV", {"A": 4, "Y": 5})}
+    gates = gates_of(make({"a": ("input", [2]), "y": ("output", [5])}, cells), tiny)
+    nets, first, _, _, delays, *_ = gates._program
+    inverter = [first[gate] for gate in range(3) if gates.netlist.driver[nets[gate]] == 0]
+    rise = np.array([[0]]), np.array([[1]])
+    delays[:] = 1.0
+    delays[inverter] = 1.1  # slower than the NAND: the pulse has come out when it ends
+    assert gates.extra(*rise)[net(gates, "y")] == 2
+    delays[inverter] = 0.9
+    assert gates.extra(*rise).sum() == 0
+
+
+def test_values_settle_as_without_delays(mac):
+    result = timing.analyse(mac)
+    gates = glitch.Gates(mac, result)
+    generator = np.random.default_rng(2)
+    stimulus = {
+        port.name: generator.integers(0, 2, (12, 4, len(port.nets)))
+        for port in mac.ports.values()
+        if port.direction == "input" and port.name != mac.clock_port
+    }
+    everything = np.arange(mac.n_nets)
+    seen = activity.simulate(mac, stimulus, keep=everything)
+    values = seen.kept[:, 0]
+    clock = mac.clock_net
+    for cycle in (0, 5):
+        settled = gates.settled(values[cycle, gates.sources])
+        np.testing.assert_array_equal(np.delete(settled, clock), np.delete(values[cycle], clock))
+    events = gates.events(values[:, gates.sources])
+    assert events == sorted(events, key=lambda event: event[:2])
+    changes = np.zeros((12, mac.n_nets), int)
+    for cycle, time, where in events:
+        assert 0 <= time <= result.delay
+        changes[cycle, where] += 1
+    differ = values[1:] != values[:-1]
+    np.testing.assert_array_equal(np.delete(changes[1:] % 2, clock, 1), np.delete(differ, clock, 1))
+    counts = gates.extra(values[:-1, gates.sources], values[1:, gates.sources])
+    np.testing.assert_array_equal(np.delete(counts, clock), np.delete(changes.sum(0) - differ.sum(0), clock))
+    assert counts.sum() > 0
+    kept = activity.simulate(mac, stimulus, keep=gates.sources)
+    timed = glitch.with_glitches(kept, gates, 10**9)
+    assert (timed.toggles >= seen.toggles - 1e-12).all()
+    every = sum(gates.extra(kept.kept[:-1, stream], kept.kept[1:, stream]) for stream in range(4)) / (11 * 4)
+    np.testing.assert_allclose(timed.toggles, seen.toggles + every)
+
+
+@pytest.mark.skipif(shutil.which("iverilog") is None, reason="Icarus Verilog (iverilog) is not installed")
+def test_against_icarus(mac, tmp_path):
+    """Every transition of every net, with delays by output and edge, too fine for two events to coincide."""
+    gates = glitch.Gates(mac, timing.analyse(mac))
+    nets, first, width, _, delays, *_ = gates._program
+    unit = 1e-6  # 1 fs
+    generator = np.random.default_rng(1)
+    rise_fall = generator.integers(20000, 90000, (len(nets), 2))
+    for gate, (rise, fall) in enumerate(rise_fall):
+        delays[first[gate] : first[gate] + width[gate]] = np.array([rise, fall, rise, fall]) * unit
+    gates._source_delays[:] = 0
+    values = generator.integers(0, 2, (40, len(gates.sources))).astype(np.uint8)
+    driven = {int(net): pair for net, pair in zip(nets, rise_fall, strict=True)}
+    lines = ["`timescale 1ps/1ps", "module top;"]
+    lines += [f"reg s{net} = {values[0][i]};" for i, net in enumerate(gates.sources)]
+
+    def name(net):
+        return f"1'b{net}" if net < 2 else f"n{net}" if net in driven else f"s{net}" if net in gates.sources else "1'b0"
+
+    lines += [f"wire n{net};" for net in driven]
+    for group in mac.groups:
+        for place, pin in enumerate(group.cell.outputs if group.cell.sequential is None else ()):
+            function = group.cell.pins[pin].function
+            truth = "".join(str(int(bit)) for bit in function.truth(function.names)[::-1])
+            # A table, since an expression of several gates would have hazards of its own.
+            table = f"t{len(lines)}"
+            lines.append(f"localparam [{len(truth) - 1}:0] {table} = {len(truth)}'b{truth};")
+            for inputs, outputs in zip(group.inputs.tolist(), group.outputs.tolist(), strict=True):
+                wires = [name(inputs[group.cell.inputs.index(pin)]) for pin in function.names]
+                text = f"{table}[{{{', '.join(wires[::-1])}}}]"
+                rise, fall = driven[outputs[place]]
+                lines.append(f"assign #({rise},{fall}) n{outputs[place]} = {text};")
+    lines += ["integer f;", "initial begin", 'f = $fopen("seen.txt");', "#10000000;"]
+    for row in values[1:]:
+        lines += [f"s{net} = {row[i]};" for i, net in enumerate(gates.sources)]
+        lines.append("#10000000;")
+    lines += ["$fclose(f); $finish;", "end"]
+    lines += [f'always @(n{net}) if ($time >= 10000000) $fwrite(f, "{net} %0d\\n", $time);' for net in driven]
+    (tmp_path / "top.v").write_text("\n".join([*lines, "endmodule", ""]))
+    subprocess.run(["iverilog", "-o", "top", "top.v"], cwd=tmp_path, check=True, timeout=120)
+    subprocess.run(["./top"], cwd=tmp_path, check=True, timeout=120)
+    lines = (tmp_path / "seen.txt").read_text().splitlines()
+    theirs = {(int(line.split()[1]), int(line.split()[0])) for line in lines}
+    ours = ((cycle * 10000000 + round(time / unit), net) for cycle, time, net in gates.events(values) if net in driven)
+    ours = set(ours)
+    assert len(ours) > 5000
+    print(len(ours), len(theirs), len(ours ^ theirs))
+    # A change at an input and one that comes out in the same moment have no defined order.
+    assert len(ours ^ theirs) < 0.001 * len(ours)
+
+
+def test_refused(make, tiny, detector):
+    with pytest.raises(InputError, match=r"values have the shape \(2, 3\); expected \(cycles, 1\)"):
+        detector.extra(np.zeros((2, 3)), np.zeros((2, 3)))
+
+
+def test_clock_tree(make, tiny, mac):
+    ports = {"ck": ("input", [2]), "d": ("input", [3]), "q": ("output", [4])}
+    body = make(ports, {"f": ("DFF", {"CK": 2, "RN": "1", "D": 3, "Q": 4})})
+    found = netlist.link({"t": body}, "t", tiny)
+    assert energy_per_sink(found, timing.analyse(found)) == 0  # a port drives one flip-flop alone
+    result = timing.analyse(mac)
+    sinks = sum(len(group.cells) for group in mac.groups if group.cell.sequential is not None)
+    assert sinks > 64
+    each = energy_per_sink(mac, result)
+    pin = max(
+        group.cell.pins[group.cell.clock_pin].capacitance for group in mac.groups if group.cell.sequential is not None
+    )
+    clock = mac.library.voltage**2 * (pin + result.wire_load)
+    assert 0.02 * clock < each < 3 * clock
+
+
+def test_names_are_those_of_the_ports(mac):
+    names = net_names(mac)
+    assert len(set(names)) == len(names)
+    assert [names[net] for net in mac.ports["a"].nets] == [f"a[{place}]" for place in range(32)]
+    assert all(re.fullmatch(r"1'b[01]|\w+(\[\d+\])?", name) for name in names)
+
+
+def test_delays_are_those_of_the_arcs(mac):
+    """Each cell's, pin by pin and edge by edge, looked up one by one."""
+    result = timing.analyse(mac)
+    gates = glitch.Gates(mac, result)
+    nets, first, _, inputs, delays, *_ = gates._program
+    where = {int(driven): gate for gate, driven in enumerate(nets)}
+    clocked = dict(zip(gates.sources.tolist(), gates._source_delays, strict=True))
+    flips = {"positive_unate": (0,), "negative_unate": (1,)}
+    generator = np.random.default_rng(4)
+    checked = 0
+    for group in mac.groups:
+        cell = group.cell
+        for row in generator.choice(len(group.cells), min(3, len(group.cells)), replace=False):
+            for place, name in enumerate(cell.outputs):
+                driven = int(group.outputs[row, place])
+                wanted = {}
+                for arc in cell.pins[name].arcs:
+                    for edge, table in enumerate(arc.delay):
+                        if table is None or arc.kind in ("clear", "preset", f"combinational_{('fall', 'rise')[edge]}"):
+                            continue
+                        load = result.load[driven, edge]
+                        if cell.sequential is not None:
+                            if arc.related_pin == cell.clock_pin:
+                                wanted.setdefault((None, edge, edge), []).append(table(result.clock_slew, load))
+                            continue
+                        source = group.inputs[row, cell.inputs.index(arc.related_pin)]
+                        for flip in flips.get(arc.sense, (0, 1)):
+                            slew = result.slew[source, edge ^ flip]
+                            wanted.setdefault((arc.related_pin, edge ^ flip, edge), []).append(table(slew, load))
+                for (pin, cause, edge), found in wanted.items():
+                    expected = max(float(np.mean(found)), 0.0)
+                    if pin is None:
+                        assert clocked[driven][edge] == pytest.approx(expected, rel=1e-5)
+                    elif pin in cell.pins[name].function.names:
+                        used = [one for one in cell.inputs if one in cell.pins[name].function.names]
+                        at = first[where[driven]] + used.index(pin)
+                        assert inputs[at] == group.inputs[row, cell.inputs.index(pin)]
+                        assert delays[at, 2 * cause + edge] == pytest.approx(expected, rel=1e-5)
+                    checked += 1
+    assert checked > 150
