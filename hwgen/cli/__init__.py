@@ -21,7 +21,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from hwgen import __version__
-from hwgen.cells import libraries, library
+from hwgen.cells import libraries, reader
+from hwgen.cells.library import Library
 from hwgen.config import DOTS, LEADING_ZEROS, NAMED, PIPELINE_REGISTERS, TensorCoreConfig, resolve, resolve_pair
 from hwgen.cost import export, workloads
 from hwgen.cost.grid import Memory
@@ -510,7 +511,7 @@ def _check_files(out: Path, stem: str) -> None:
 
 def _reported(
     measured: Callable[[Flow], dict[str, Any]],
-    key: Callable[[library.Library], str],
+    key: Callable[[Library], str],
     *,
     library_name: str,
     liberty: tuple[Path, ...],
@@ -528,7 +529,7 @@ def _reported(
 
     ``more`` gives further files of a report, by what follows its name.
     """
-    cells = library.load(list(liberty) or [libraries.path(library_name)]).without(dont_use)
+    cells = reader.load(list(liberty) or [libraries.path(library_name)]).without(dont_use)
     if jobs == 0:
         raise InputError("--jobs 0: must be at least 1, or -1 for one for each core")
     if not time_limit < float("inf"):

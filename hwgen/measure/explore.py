@@ -21,7 +21,8 @@ from hwgen.measure.energy import core_energy
 from hwgen.measure.flow import Design, Flow
 from hwgen.measure.overhead import check_pair, flow_conditions
 from hwgen.measure.stimulus import Stimulus
-from hwgen.netlist.graph import Netlist, link
+from hwgen.netlist.graph import Netlist
+from hwgen.netlist.link import link
 from hwgen.power.glitch import Gates
 from hwgen.rtl.decode.operand import operand_layout
 from hwgen.rtl.tensor_core import TensorCore
