@@ -52,7 +52,12 @@ def _machine(command: Any) -> Any:
 @click.option("--sequence", type=POSITIVE, default=2048, show_default=True, help="Tokens of each; in decode, attended.")
 @config("mixfp4-blackwell")
 @click.option("--vs", "baseline", help="Configuration to compare with, of the same shape.")
-@click.option("--report", "report_file", type=FILE, help="What 'hwgen compare' measured.  [default: in reports/]")
+@click.option(
+    "--report",
+    "report_file",
+    type=FILE,
+    help="What 'hwgen compare' measured.  [default: in reports/, else what comes with hwgen]",
+)
 @_machine
 @click.option("--timeloop", is_flag=True, help="Write NAME-CONFIG.ert.yaml, .art.yaml and .lib.yaml of each core, too.")
 @out(REPORTS)
@@ -89,11 +94,11 @@ def command(
     if len(configs) == 2:
         check_pair(*configs)
     check_files(out, stem)
-    given = {"phase": phase, "batch": batch, "sequence": sequence}
-    workload = workloads.load(gemm_list, **given) if gemm_list else workloads.model(model or "", **given)
-    measured = core_costs.read(report_file or core_costs.find_report(configs, REPORTS), configs)
+    given = (phase, batch, sequence)
+    workload = workloads.load(gemm_list, *given) if gemm_list else workloads.model(model or "", *given)
+    measured = core_costs.read(report_file, configs) if report_file else core_costs.find(configs, REPORTS)
     built = _built(measured, **machine)
-    content = cost.document(measured, built, workload, given)
+    content = cost.document(measured, built, workload, {"phase": phase, "batch": batch, "sequence": sequence})
     exports = {
         out / f"{stem}-{core.config.name}.{suffix}": text.encode()
         for core in (measured.cores.values() if timeloop else ())

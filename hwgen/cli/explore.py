@@ -73,7 +73,9 @@ def command(
     def document(flow: Flow) -> dict[str, Any]:
         from hwgen.report.markdown import explore as tables
 
-        chosen = {"dots": dots, "pipelines": ways, "leading_zeros": leading_zeros}
-        return tables.document(explore(*pair, flow, **chosen, clocks_ns=clocks, runs=runs))
+        found = explore(
+            *pair, flow, dots=dots, pipelines=ways, leading_zeros=leading_zeros, clocks_ns=clocks, runs=runs
+        )
+        return tables.document(found)
 
     reported(request, document, Settings(**settings))

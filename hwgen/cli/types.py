@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -145,11 +145,11 @@ class Names(click.Choice):  # type: ignore[type-arg,unused-ignore]
         self.case_sensitive = True
 
     @property
-    def choices(self) -> Sequence[str]:
+    def choices(self) -> tuple[str, ...]:
         return tuple(constant(self._source))
 
     @choices.setter
-    def choices(self, value: Sequence[str]) -> None:
+    def choices(self, value: tuple[str, ...]) -> None:
         raise AttributeError("these names are another module's")
 
 
