@@ -42,12 +42,12 @@ class Settings:
 
     def cells(self) -> Library:
         """The library that was chosen."""
-        from hwgen.cells import libraries, library
+        from hwgen.cells import libraries, reader
 
         if self.liberty and self.library is not None:
             raise InputError(f"--library {self.library}: --liberty gives the library; leave one of them out")
         paths = list(self.liberty) or [libraries.path(self.library or libraries.names()[0])]
-        return library.load(paths).without(self.dont_use)
+        return reader.load(paths).without(self.dont_use)
 
 
 def check_files(out: Path, stem: str) -> None:

@@ -148,13 +148,13 @@ class Names(click.Choice):  # type: ignore[type-arg,unused-ignore]
     def choices(self) -> tuple[str, ...]:
         return tuple(constant(self._source))
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        # A line that is being completed is read too, defaults and all.
-        return value if ctx is not None and ctx.resilient_parsing else super().convert(value, param, ctx)
-
     @choices.setter
     def choices(self, value: tuple[str, ...]) -> None:
         raise AttributeError("these names are another module's")
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        # A line that is being completed is read too, defaults and all.
+        return value if ctx is not None and ctx.resilient_parsing else super().convert(value, param, ctx)
 
 
 class Late(click.Option):

@@ -22,7 +22,8 @@ from hwgen.measure.flow import Design, Flow
 from hwgen.measure.overhead import check_pair, flow_conditions
 from hwgen.measure.requests import ExploreRequest
 from hwgen.measure.stimulus import Stimulus
-from hwgen.netlist.graph import Netlist, link
+from hwgen.netlist.graph import Netlist
+from hwgen.netlist.link import link
 from hwgen.power.glitch import Gates
 from hwgen.rtl.decode.operand import operand_layout
 from hwgen.rtl.tensor_core import TensorCore

@@ -22,7 +22,7 @@ from hwgen.measure.overhead import check_pair, clock_period, flow_conditions, sy
 from hwgen.measure.requests import PowerRequest
 from hwgen.measure.stimulus import TRAFFIC, Stimulus, e1m2_share
 from hwgen.netlist.export import netlist_verilog, saif, vcd
-from hwgen.netlist.graph import link
+from hwgen.netlist.link import link
 from hwgen.power.estimate import KINDS, estimate
 from hwgen.power.glitch import Gates, with_glitches
 from hwgen.rtl.tensor_core import TensorCore

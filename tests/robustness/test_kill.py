@@ -27,7 +27,7 @@ import numpy as np
 
 import hwgen.files
 from hwgen import cli
-from hwgen.cells import libraries, library
+from hwgen.cells import libraries, reader
 from hwgen.mapping.cache import Cache
 from hwgen.measure import cost, explore, overhead, power
 from hwgen.package import contents
@@ -46,8 +46,8 @@ kinds.FORMS = {kind: (texts, lambda report: b"a picture") for kind, (texts, _) i
 kept = {"compare": "overhead.json", "explore": "overhead.json", "power": "power.json"}
 Cache.get = lambda self, key: json.loads((reports / kept[sys.argv[1]]).read_text())
 Cache.put = lambda self, key, body: None
-cells = library.load(libraries.path("generic7"))
-library.load = lambda paths: cells
+cells = reader.load(libraries.path("generic7"))
+reader.load = lambda paths: cells
 
 class Wrong:
     "A core whose results are wrong in a bit."
