@@ -27,6 +27,7 @@ from hwgen.measure.checks import VECTORS, check_core, check_lanes
 from hwgen.measure.energy import core_energy, lane_energy, single_block
 from hwgen.measure.figures import Energy, Figure, Measured, compare
 from hwgen.measure.flow import Design, Flow
+from hwgen.measure.requests import OverheadRequest
 from hwgen.measure.stimulus import Stimulus, e1m2_share
 from hwgen.netlist.fanout import LIMIT
 from hwgen.netlist.graph import Netlist
@@ -52,7 +53,7 @@ __all__ = [
     "synthesised",
 ]
 
-RUNS = 16
+RUNS = OverheadRequest.runs
 """Syntheses of each module by default."""
 
 _PILOTS = (1, 2)
