@@ -10,15 +10,15 @@ from pathlib import Path
 
 import numpy as np
 
-from hwgen.cells import libraries, library
+from hwgen.cells import libraries, reader
 from hwgen.config import NAMED
 from hwgen.files import write_text
 from hwgen.mapping import area
 from hwgen.mapping.yosys import RECIPES
-from hwgen.measure.figures import paired
 from hwgen.measure.flow import Design, Flow
 from hwgen.rtl.element import Element
 from hwgen.rtl.tensor_core import TensorCore
+from hwgen.stats import paired
 
 _TOPS = {"element": Element.module_name, "core": TensorCore.module_name}
 
@@ -32,7 +32,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=2, help="perturbed syntheses of each")
     arguments = parser.parse_args()
 
-    cells = library.load(libraries.path(arguments.library))
+    cells = reader.load(libraries.path(arguments.library))
     flow = Flow(cells, time_limit=3600)
     top, how = _TOPS[arguments.scope], RECIPES[arguments.recipe]
     areas: dict[tuple[str, str], list[float]] = {}

@@ -19,11 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.config import TensorCoreConfig
-from hwgen.errors import InputError, ToolError
+from hwgen.errors import InputError, StorageError, ToolError
 from hwgen.files import cache_directory, write_bytes
 from hwgen.rtl.hierarchy import ModuleSet
 from hwgen.rtl.tensor_core import TensorCore
-from hwgen.verilog import convert, design
+from hwgen.verilog import design, run_passes
 from sim.engines.run import Pattern, Run, always, check_width, patience, stuck, surplus
 from sim.steps import Steps
 
@@ -82,7 +82,7 @@ def available() -> bool:
 
 
 def _cxxrtl(modules: ModuleSet) -> str:
-    text, warnings = convert(modules, _PASSES)
+    text, warnings = run_passes(modules, _PASSES)
     if "feedback" in warnings:
         raise ToolError("the core has combinational loops between its wires, which this engine cannot order")
     return text
@@ -189,7 +189,7 @@ def _load(config: TensorCoreConfig) -> ctypes.CDLL:
             try:
                 write_bytes(path, content)
                 return ctypes.CDLL(str(path))
-            except (InputError, OSError):
+            except (InputError, StorageError, OSError):
                 pass  # nowhere to keep it
         return ctypes.CDLL(str(built))
 

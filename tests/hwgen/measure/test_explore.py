@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hwgen.cells import libraries, library
+from hwgen.cells import libraries, reader
 from hwgen.config import DEFAULT_PIPELINE, DOTS, NAMED, TensorCoreConfig
 from hwgen.errors import InputError, ToolError
 from hwgen.mapping import area
@@ -23,14 +23,14 @@ from hwgen.measure.explore import (
     mean_overhead,
     variants,
 )
-from hwgen.measure.figures import Estimate
 from hwgen.measure.flow import Flow
 from hwgen.measure.stimulus import Stimulus
 from hwgen.report import form
 from hwgen.report.markdown import explore as explore_tables
 from hwgen.report.plots import overhead as plots
+from hwgen.stats import Estimate
 
-CELLS = library.load(libraries.path("generic7"))
+CELLS = reader.load(libraries.path("generic7"))
 PAIR = [TensorCoreConfig(f"{name}-single", name, rows=1, columns=1, groups=1) for name in ("nvfp4", "mixfp4")]
 WAYS = [DEFAULT_PIPELINE, (*DEFAULT_PIPELINE, "total")]
 
