@@ -69,6 +69,8 @@ def test_the_voltage_is_that_of_the_default_conditions(tmp_path):
         with pytest.raises(InputError, match="no supply voltage"):
             library(tmp_path, body, f"operating_conditions (x) {{ voltage : {voltage}; }}")
     assert library(tmp_path, body, "operating_conditions (x) { voltage : 99; }").voltage == 99.0
+    tenths = 'voltage_unit : "100mV"; operating_conditions (x) { voltage : 18; }'
+    assert library(tmp_path, body, tenths).voltage == pytest.approx(1.8)
 
 
 def test_wire_load(tmp_path):
