@@ -11,17 +11,18 @@ from amaranth.lib.wiring import In, Out
 
 from hwgen.config import LOOP_REGISTERS, TensorCoreConfig
 from hwgen.rtl.accumulate.exact import exact_registers
-from hwgen.rtl.decode.operand import StoredOperand, codes_layout, decoder, operand_layout, scale_code_width
+from hwgen.rtl.decode.operand import OperandDecoder, StoredOperand, codes_layout, decoded_as, operand_layout
 from hwgen.rtl.element import Element
 from hwgen.rtl.hierarchy import Block, add_child
 
 __all__ = ["TensorCore", "result_layout", "step_layout"]
 
 
-def _rows_layout(config: TensorCoreConfig, rows: int, scale_width: int) -> data.StructLayout:
+def _rows_layout(config: TensorCoreConfig, side: str, scale_width: int) -> data.StructLayout:
+    rows = config.rows if side == "a" else config.columns
     return data.StructLayout(
         {
-            "codes": data.ArrayLayout(codes_layout(config), rows),
+            "codes": data.ArrayLayout(codes_layout(config, side), rows),
             "scales": data.ArrayLayout(data.ArrayLayout(unsigned(scale_width), config.groups), rows),
         }
     )
@@ -36,8 +37,7 @@ def step_layout(config: TensorCoreConfig) -> data.StructLayout:
     """
     return data.StructLayout(
         {
-            "a": _rows_layout(config, config.rows, 8),
-            "b": _rows_layout(config, config.columns, 8),
+            **{side: _rows_layout(config, side, config.form(side).stored_scale_width) for side in "ab"},
             "c": data.ArrayLayout(data.ArrayLayout(unsigned(32), config.columns), config.rows),
             "first": 1,
             "last": 1,
@@ -140,10 +140,8 @@ class TensorCore(Block):
         valid, first, last, c = self.step.valid, payload.first, payload.last, payload.c
         sides = {}
         for name, sent in (("a", payload.a), ("b", payload.b)):
-            # Bit 7 of a scale goes no further where it is not read.
-            sides[name] = side = Signal(
-                _rows_layout(config, len(sent.codes), scale_code_width(config, name)), name=name
-            )
+            # The bits of a scale byte that are not read go no further.
+            sides[name] = side = Signal(_rows_layout(config, name, config.form(name).scale_width), name=name)
             m.d.comb += side.codes.eq(sent.codes)
             for row, scales in enumerate(sent.scales):
                 m.d.comb += [side.scales[row][group].eq(scale) for group, scale in enumerate(scales)]
@@ -190,7 +188,8 @@ class TensorCore(Block):
         operands = []
         for name, side in sides.items():
             decoders = [
-                add_child(m, platform, f"{name}{row}", decoder(config, name), config) for row in range(len(side.codes))
+                add_child(m, platform, f"{name}{row}", OperandDecoder, config, decoded_as(config, name))
+                for row in range(len(side.codes))
             ]
             for row, edge in enumerate(decoders):
                 m.d.comb += [edge.codes.eq(side.codes[row]), edge.scales.eq(side.scales[row])]

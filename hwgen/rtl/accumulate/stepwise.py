@@ -7,7 +7,7 @@ from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
 from hwgen.config import TensorCoreConfig
-from hwgen.rtl.accumulate.terms import EXPONENT_OFFSET, term_width, terms_layout
+from hwgen.rtl.accumulate.terms import term_width, terms_layout
 from hwgen.rtl.arithmetic.carry_save import two_words
 from hwgen.rtl.arithmetic.leading_zeros import anticipate, leading_zeros
 from hwgen.rtl.hierarchy import Block
@@ -169,7 +169,7 @@ class Accumulate(Block):
         m = Module()
         config, terms, c = self.config, self.terms, self.c
         # |value| of a term is T * 2^(E - 8): the window holds it down to 2^(emax - fraction_bits).
-        term_extra = config.fraction_bits - 8
+        term_extra = config.fraction_bits - config.bounds.term_fraction
         c_extra = config.fraction_bits - 23
         term_window = term_width(config) + term_extra
         c_window = 24 + c_extra
@@ -178,7 +178,7 @@ class Accumulate(Block):
         lead = Signal(9)
         c_leads = Signal()
         m.d.comb += [
-            lead.eq(c.exponent - (terms.exponent + (_BIAS - EXPONENT_OFFSET))),
+            lead.eq(c.exponent - (terms.exponent + (_BIAS - config.bounds.exponent_offset))),
             c_leads.eq(~lead[-1]),
         ]
         lifted: Value = lead[:8] & c_leads.replicate(8)
@@ -275,7 +275,7 @@ class Accumulate(Block):
         m.d.comb += rounded.eq(kept + held["increment"])
         exponent = Signal(8)
         m.d.comb += [
-            emax.eq(Mux(c_leads, c.exponent, terms.exponent + (_BIAS - EXPONENT_OFFSET))),
+            emax.eq(Mux(c_leads, c.exponent, terms.exponent + (_BIAS - config.bounds.exponent_offset))),
             exponent.eq(held["exponent"] + rounded[-1]),
         ]
         if self.registers:
