@@ -15,10 +15,10 @@ from hwgen.config import NAMED
 from hwgen.files import write_text
 from hwgen.mapping import area
 from hwgen.mapping.yosys import RECIPES
-from hwgen.measure.figures import paired
 from hwgen.measure.flow import Design, Flow
 from hwgen.rtl.element import Element
 from hwgen.rtl.tensor_core import TensorCore
+from hwgen.stats import paired
 
 _TOPS = {"element": Element.module_name, "core": TensorCore.module_name}
 

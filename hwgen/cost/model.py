@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from hwgen.config import TensorCoreConfig
 from hwgen.cost.grid import GridRun
 from hwgen.errors import InputError
-from hwgen.measure.figures import Estimate
+from hwgen.stats import Estimate, Ratio
 
 __all__ = [
     "CORE_PARTS",
@@ -104,40 +104,6 @@ class CoreCost:
     critical_path_ns: float
     femtojoules: Mapping[str, float]
     leakage_mw: float
-
-
-@dataclass(frozen=True)
-class Ratio:
-    """One design's figure over the other's, with the bounds of its 95 % interval, None where there are none."""
-
-    value: float
-    low: float | None = None
-    high: float | None = None
-
-    @classmethod
-    def of(cls, overhead: Estimate) -> Ratio:
-        """One and the overhead."""
-        return cls(
-            1 + overhead.value,
-            None if overhead.low is None else 1 + overhead.low,
-            None if overhead.high is None else 1 + overhead.high,
-        )
-
-    @property
-    def inverse(self) -> Ratio:
-        """Of the other design over this one."""
-        return Ratio(
-            1 / self.value,
-            None if self.high is None else 1 / self.high,
-            None if self.low is None else 1 / self.low,
-        )
-
-    @property
-    def overhead(self) -> Estimate:
-        """What is above one."""
-        return Estimate(
-            self.value - 1, None if self.low is None else self.low - 1, None if self.high is None else self.high - 1
-        )
 
 
 def energy(run: GridRun, core: CoreCost, clock_ns: float, costs: EnergyCosts) -> dict[str, NDArray[Any]]:

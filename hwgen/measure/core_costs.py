@@ -10,9 +10,9 @@ from typing import Any
 from hwgen.config import NAMED, TensorCoreConfig
 from hwgen.cost.model import CORE_PARTS, CoreCost, Ratio
 from hwgen.errors import InputError
-from hwgen.measure.figures import Estimate
 from hwgen.report import form
 from hwgen.report.markdown import overhead as tables
+from hwgen.stats import Estimate
 
 __all__ = ["MeasuredCores", "find_report", "read"]
 

@@ -16,8 +16,8 @@ from hwgen.cost.model import CORE_PARTS, CoreCost, EnergyCosts, Ratio, energy, o
 from hwgen.cost.workloads import Workload
 from hwgen.errors import InputError
 from hwgen.measure.core_costs import MeasuredCores
-from hwgen.measure.figures import Estimate
 from hwgen.report.form import SCHEMA, SCHEMA_VERSION
+from hwgen.stats import Estimate
 
 __all__ = ["BANDWIDTH", "CORES", "KIND", "Machine", "document"]
 

@@ -18,7 +18,6 @@ from hwgen.mapping import area
 from hwgen.mapping.yosys import Recipe, usable
 from hwgen.measure.checks import VECTORS, check_core
 from hwgen.measure.energy import core_energy
-from hwgen.measure.figures import FEWEST, Estimate, levels
 from hwgen.measure.flow import Design, Flow
 from hwgen.measure.overhead import check_pair, flow_conditions
 from hwgen.measure.stimulus import Stimulus
@@ -26,6 +25,7 @@ from hwgen.netlist.graph import Netlist, link
 from hwgen.power.glitch import Gates
 from hwgen.rtl.decode.operand import operand_layout
 from hwgen.rtl.tensor_core import TensorCore
+from hwgen.stats import Estimate, estimate, resampled
 from hwgen.timing import analysis as timing
 
 __all__ = [
@@ -211,7 +211,7 @@ def best_at(
     """Compare the best points of two designs under equal constraints.
 
     The interval is that of the percentile bootstrap over the runs, both designs resampled alike, at the
-    `hwgen.measure.figures.levels` of a small sample; every resample chooses its own best points, so that the interval
+    `hwgen.stats.levels` of a small sample; every resample chooses its own best points, so that the interval
     holds what that choice does. A bound is None where it lies among resamples in which one design cannot keep to
     the constraint.
 
@@ -246,7 +246,7 @@ def best_at(
             some = np.isfinite(best[0]) | np.isfinite(best[1])
             with np.errstate(invalid="ignore"):
                 ratios = np.where(np.isfinite(best[0]), best[1] / best[0] - 1, -np.inf)[some]
-            overhead = _estimate(ratios, small[0].shape[1])
+            overhead = estimate(ratios, small[0].shape[1], outward=True)
         found.append(Best(float(limit), (chosen[0], chosen[1]), overhead))
     return found, used
 
@@ -272,22 +272,18 @@ def mean_overhead(
     logarithms = []
     for limit in np.geomspace(limits[0], limits[-1], _STEPS):
         one, other = (_lowest(values, bounded, limit)[1] for values, bounded in means)
-        with np.errstate(invalid="ignore"):
+        with np.errstate(invalid="ignore", divide="ignore"):
             ratio = np.log(other / one)
         logarithms.append(np.where(np.isfinite(ratio), ratio, np.nan))
-    return _estimate(np.expm1(np.nanmean(logarithms, axis=0)), small[0].shape[1])
+    return estimate(np.expm1(np.nanmean(logarithms, axis=0)), small[0].shape[1], outward=True)
 
 
 def _resampled(
     small: tuple[NDArray[np.float64], NDArray[np.float64]], limited: tuple[NDArray[np.float64], NDArray[np.float64]]
 ) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
     """Means of both kinds for each design, (points, 1 + resamples); the first is the sample itself."""
-    runs = small[0].shape[1]
-    drawn = np.concatenate([np.arange(runs)[None], np.random.default_rng(0).integers(0, runs, (_RESAMPLES, runs))])
-    return [
-        (values[:, drawn].mean(axis=2), bounded[:, drawn].mean(axis=2))
-        for values, bounded in zip(small, limited, strict=True)
-    ]
+    means = resampled(*small, *limited, resamples=_RESAMPLES)
+    return [(means[0], means[2]), (means[1], means[3])]
 
 
 def _lowest(
@@ -297,15 +293,6 @@ def _lowest(
     allowed = np.where(bounded <= limit, values, np.inf)
     places = allowed.argmin(axis=0)
     return places, allowed[places, np.arange(allowed.shape[1])]
-
-
-def _estimate(found: NDArray[np.float64], runs: int) -> Estimate:
-    """The first value, with the bounds that the others give; none where a bound is infinite or the runs too few."""
-    if runs < FEWEST:
-        return Estimate(float(found[0]))
-    lower, upper = levels(runs)
-    bounds = np.percentile(found[1:], lower, method="lower"), np.percentile(found[1:], upper, method="higher")
-    return Estimate(float(found[0]), *(float(bound) if np.isfinite(bound) else None for bound in bounds))
 
 
 def _fronts(points: Sequence[Sequence[Point]]) -> tuple[list[list[float]], list[list[float]]]:

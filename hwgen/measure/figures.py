@@ -2,33 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
 from hwgen.power.estimate import KINDS
+from hwgen.stats import Estimate, against_itself, paired
 
-__all__ = [
-    "FEWEST",
-    "SCOPES",
-    "Energy",
-    "Estimate",
-    "Figure",
-    "Measured",
-    "against_itself",
-    "compare",
-    "levels",
-    "paired",
-]
-
-_RESAMPLES = 10_000
-
-FEWEST = 6
-"""Runs below which there is no interval: too few to know their own spread."""
+__all__ = ["SCOPES", "Energy", "Figure", "Measured", "compare"]
 
 SCOPES = ("lane array", "element", "core")
 """What a figure is about: 16 lanes with decoders of their own; one processing element; the whole core."""
@@ -109,72 +92,6 @@ class Measured:
         found["total", "total power, no glitches", "mW"] = milliwatts(self.settled, KINDS)
         found["total", "energy per MAC", "fJ"] = [value * 1e6 / frequency_mhz / self.macs for value in total]
         return found
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A value with the bounds of its 95 % interval, which are None where the runs are fewer than `FEWEST`."""
-
-    value: float
-    low: float | None = None
-    high: float | None = None
-
-
-def levels(runs: int) -> tuple[float, float]:
-    """Percentiles of a bootstrap that bound a 95 % interval of a mean over a few runs.
-
-    The plain 2.5 and 97.5 % hold the truth in 92 % of cases with 16 runs, in 87 % with 8: the bootstrap knows neither
-    that a sample's spread is too small by sqrt(1 - 1/n), nor Student's t (expanded percentiles: Hesterberg, What
-    Teachers Should Know About the Bootstrap, The American Statistician 69, 2015).
-    """
-    tail = 100 * float(stats.norm.cdf(-math.sqrt(runs / (runs - 1)) * stats.t.ppf(0.975, runs - 1)))
-    return tail, 100 - tail
-
-
-def paired(baseline: Sequence[float], candidate: Sequence[float], of: Sequence[float] | None = None) -> Estimate:
-    """Overhead of the means over pairs of runs, (mean candidate - mean baseline) / mean ``of``.
-
-    Both designs are synthesised under the same perturbations; blocks that they share are then the same in both
-    halves of a pair and cancel. The interval is that of the percentile bootstrap over the pairs (Efron and
-    Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13) at the `levels` of a small sample, with a fixed
-    seed. Means, unlike medians, keep the overhead of a whole equal to the sum of what its blocks contribute.
-
-    Parameters
-    ----------
-    baseline, candidate
-        One figure each per perturbation, in the same order.
-    of
-        What the difference is stated as a share of; the baseline by default.
-    """
-    extra = np.asarray(candidate, float) - np.asarray(baseline, float)
-    whole = np.asarray(baseline if of is None else of, float)
-    value = float(extra.mean() / whole.mean())
-    if len(extra) < FEWEST:
-        return Estimate(value)
-    drawn = np.random.default_rng(0).integers(0, len(extra), (_RESAMPLES, len(extra)))
-    low, high = np.percentile(extra[drawn].mean(axis=1) / whole[drawn].mean(axis=1), levels(len(extra)))
-    return Estimate(value, float(low), float(high))
-
-
-def against_itself(values: Sequence[float]) -> Estimate | None:
-    """What the method makes of no difference.
-
-    Two sets of as many runs as there are, drawn from them with replacement (10,000 times, fixed seed), are compared
-    as two designs are. The value is the mean of these comparisons, the bounds hold 95 % of them, at the `levels`
-    of a small sample. None for fewer runs than `FEWEST`.
-
-    Parameters
-    ----------
-    values
-        One figure per perturbation.
-    """
-    found = np.asarray(values, float)
-    if len(found) < FEWEST:
-        return None
-    one, other = found[np.random.default_rng(0).integers(0, len(found), (2, _RESAMPLES, len(found)))].mean(axis=2)
-    ratios = other / one - 1
-    low, high = np.percentile(ratios, levels(len(found)))
-    return Estimate(float(ratios.mean()), float(low), float(high))
 
 
 @dataclass(frozen=True)

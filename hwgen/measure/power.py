@@ -16,7 +16,7 @@ from hwgen.mapping import area
 from hwgen.mapping.yosys import Recipe, recipe
 from hwgen.measure.checks import VECTORS, check_core
 from hwgen.measure.energy import core_activity, core_energy
-from hwgen.measure.figures import Energy, Estimate, paired
+from hwgen.measure.figures import Energy
 from hwgen.measure.flow import Design, Flow
 from hwgen.measure.overhead import check_pair, clock_period, flow_conditions, synthesised
 from hwgen.measure.stimulus import TRAFFIC, Stimulus, e1m2_share
@@ -25,6 +25,7 @@ from hwgen.netlist.graph import link
 from hwgen.power.estimate import KINDS, estimate
 from hwgen.power.glitch import Gates, with_glitches
 from hwgen.rtl.tensor_core import TensorCore
+from hwgen.stats import Estimate, paired
 from hwgen.timing import analysis as timing
 from sim import tensors
 

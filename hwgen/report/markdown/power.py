@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 
 from hwgen.config import TensorCoreConfig
-from hwgen.measure.figures import against_itself
 from hwgen.measure.power import SCOPES, Study
 from hwgen.power.estimate import KINDS
 from hwgen.report.form import SCHEMA, SCHEMA_VERSION, flow_lines, number, percent, table
+from hwgen.stats import against_itself
 
 __all__ = ["KIND", "csv", "document", "markdown", "summary"]
 

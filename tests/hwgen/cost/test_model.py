@@ -8,7 +8,7 @@ from hwgen.cost.gemms import Gemms
 from hwgen.cost.grid import Memory, fixed, run
 from hwgen.cost.model import CORE_PARTS, PARTS, CoreCost, EnergyCosts, Ratio, energy, overhead, throughput_per_area
 from hwgen.errors import InputError
-from hwgen.measure.figures import Estimate, paired
+from hwgen.stats import Estimate, paired
 
 CORE = CoreCost(NAMED["nvfp4-blackwell"], 1000.0, 4.0, {"active": 700.0, "clock": 50.0, "clock tree": 5.0}, 0.25)
 CLOCK_NS = 5.0

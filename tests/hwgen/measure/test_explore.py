@@ -23,12 +23,12 @@ from hwgen.measure.explore import (
     mean_overhead,
     variants,
 )
-from hwgen.measure.figures import Estimate
 from hwgen.measure.flow import Flow
 from hwgen.measure.stimulus import Stimulus
 from hwgen.report import form
 from hwgen.report.markdown import explore as explore_tables
 from hwgen.report.plots import overhead as plots
+from hwgen.stats import Estimate
 
 CELLS = library.load(libraries.path("generic7"))
 PAIR = [TensorCoreConfig(f"{name}-single", name, rows=1, columns=1, groups=1) for name in ("nvfp4", "mixfp4")]

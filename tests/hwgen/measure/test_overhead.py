@@ -13,13 +13,14 @@ from hwgen.mapping.area import BLOCKS, ENTERING, Job, Source, plan
 from hwgen.mapping.cache import Cache
 from hwgen.mapping.yosys import RECIPES, synthesise
 from hwgen.measure.checks import VECTORS
-from hwgen.measure.figures import SCOPES, Estimate, Figure, paired
+from hwgen.measure.figures import SCOPES, Figure
 from hwgen.measure.flow import Design, Flow
 from hwgen.measure.overhead import Overhead, clock_period, fingerprint, measure
 from hwgen.measure.stimulus import TRAFFIC, Stimulus, e1m2_share
 from hwgen.netlist.fanout import LIMIT
 from hwgen.netlist.graph import link
 from hwgen.rtl.tensor_core import TensorCore
+from hwgen.stats import Estimate
 
 CELLS = library.load(libraries.path("generic7"))
 
@@ -144,33 +145,6 @@ def test_a_miscompiled_netlist_gives_no_figures(monkeypatch: pytest.MonkeyPatch,
         )
 
 
-def test_the_baseline_against_itself_shows_the_noise() -> None:
-    def own(values: list[float]) -> Estimate | None:
-        return Figure("core", "total", "area", "um2", {"a": values, "b": [200.0] * len(values)}).self_overhead
-
-    assert own([100.0] * 16) == Estimate(0.0, 0.0, 0.0)
-    values = list(np.random.default_rng(6).normal(100, 1, 16))
-    spread = own(values)
-    expected = 2.13 * np.std(values, ddof=1) / 100 * np.sqrt(2 / 16)
-    assert spread.value == pytest.approx(0, abs=0.001)
-    assert (spread.high - spread.low) / 2 == pytest.approx(expected, rel=0.06)
-    wider = own([100 + 3 * (value - 100) for value in values])
-    assert wider.high - wider.low == pytest.approx(3 * (spread.high - spread.low), rel=0.05)
-    assert own([1.0, 1.1, 1.0, 1.1, 1.0]) is None
-
-
-@pytest.mark.parametrize("runs", [8, 16])
-def test_an_interval_holds_the_truth_in_95_percent_of_cases(runs: int) -> None:
-    generator = np.random.default_rng(4)
-    repeats = 400
-    held = 0
-    for _ in range(repeats):
-        baseline = generator.normal(100, 1, runs)
-        found = paired(baseline, 1.05 * baseline + generator.normal(0, 2, runs))
-        held += found.low <= 0.05 <= found.high
-    assert 0.925 <= held / repeats <= 0.975
-
-
 def test_shared_blocks_cancel_and_the_smallest_is_the_smallest(overhead: Overhead) -> None:
     for block in ("scale products", "align, add, normalise, round"):
         assert _find(overhead, "core", "area", block).overhead == Estimate(0.0, 0.0, 0.0)
@@ -277,20 +251,6 @@ def test_the_fingerprint_knows_what_decides_a_result() -> None:
     }
     assert len(keys) == len(other) + 1
     assert fingerprint(*given) in keys
-
-
-def test_paired_statistics() -> None:
-    assert paired([2.0], [3.0]) == Estimate(0.5)
-    assert paired([2.0] * 5, [3.0] * 5) == Estimate(0.5)
-    assert paired([2.0] * 6, [3.0] * 6, [10.0] * 6) == Estimate(0.1, 0.1, 0.1)
-    same = paired([1.0, 2.0, 4.0] * 2, [1.1, 2.2, 4.4] * 2)
-    assert (same.low, same.value, same.high) == pytest.approx((0.1, 0.1, 0.1))
-    generator = np.random.default_rng(3)
-    baseline = generator.normal(100, 2, 16)
-    noisy = paired(baseline, 1.05 * baseline + generator.normal(0, 1, 16))
-    assert noisy.low < noisy.value < noisy.high
-    assert noisy.low < 0.05 < noisy.high
-    assert paired(baseline, baseline[::-1]) == paired(baseline, baseline[::-1])
 
 
 def test_pairs_that_cannot_be_compared() -> None:
