@@ -63,7 +63,7 @@ def design(kind: type[Block], config: TensorCoreConfig, name: str, prefix: str =
         Put before the plain names of all other modules.
     """
     modules = ModuleSet(_rtlil, prefix)
-    modules.add(kind, config, name)
+    modules.add(kind, config, name=name)
     return modules
 
 
