@@ -730,7 +730,7 @@ _MOST_CORES = 1 << 16
     "--report",
     "report_file",
     type=click.Path(path_type=Path),
-    help="What 'hwgen compare' measured.  [default: in reports/]",
+    help="What 'hwgen compare' measured.  [default: in reports/, else what comes with hwgen]",
 )
 @click.option("--cores", type=click.IntRange(1, _MOST_CORES), help="Arranged anew for each GEMM.  [default: 64]")
 @click.option("--grid", "shape", metavar="[Bx]PxQ", help="ROWSxCOLUMNS of cores instead, or BATCHxROWSxCOLUMNS.")
@@ -805,7 +805,7 @@ def cost_command(
         result_bytes=result_bytes,
     )
     costs = EnergyCosts(buffer_energy, dram_energy)
-    measured = core_costs.read(report_file or core_costs.find_report(configs, _REPORTS), configs)
+    measured = core_costs.read(report_file, configs) if report_file else core_costs.find(configs, _REPORTS)
     longest = max(core.critical_path_ns for core in measured.cores.values())
     clock_ns = measured.clock_ns if clock is None else clock_period(_clock(clock), longest, measured.library)
     number = math.prod(fixed) if fixed else cores or 64
