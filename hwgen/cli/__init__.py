@@ -107,8 +107,8 @@ def configs(as_json: bool) -> None:
     rows = [
         [
             config.name,
-            config.operand_format("a"),
-            config.operand_format("b"),
+            config.a.name,
+            config.b.name,
             f"{config.rows} x {config.columns}",
             str(config.groups),
             str(config.macs_per_step),
@@ -262,7 +262,7 @@ def simulate(
         if tensor.size == 0:
             raise InputError(f"{origin}: is empty, {tensor.shape}; must have rows and columns")
         try:
-            quantized.append(golden.quantize(np.pad(tensor, padding), config.operand_format(letter.lower())))
+            quantized.append(golden.quantize(np.pad(tensor, padding), config.form(letter.lower()).name))
         except golden.InputError as error:
             raise InputError(f"{origin}: {error}") from None
     qa, qb = quantized

@@ -170,6 +170,11 @@ class TensorCoreConfig:
         """What follows from the pair of formats."""
         return Bounds(self.a, self.b)
 
+    @property
+    def formats(self) -> tuple[BlockFormat, BlockFormat]:
+        """Block formats of A and B."""
+        return self.a, self.b
+
     def form(self, side: str) -> BlockFormat:
         """Block format of operand ``side``, ``a`` or ``b``."""
         return self.a if side == "a" else self.b
