@@ -48,11 +48,9 @@ SHARES = (0.25, 0.5, 0.75, 1.0)
 """Shares of E1M2 blocks to try; 0 are the baseline's operands."""
 
 
+_Formats = tuple[BlockFormat, BlockFormat]
 _Task = tuple[_Formats, Stimulus]
 """Format of the operands, and what they are."""
-
-
-_Formats = tuple[BlockFormat, BlockFormat]
 
 
 @dataclass(frozen=True)

@@ -94,7 +94,7 @@ class ModuleSet:
         """Convert ``kind(config, *further)`` unless it is there; returns the name of its module and the block."""
         key = (kind, config, *further)
         if key not in self._modules:
-            block: Block = kind(config, *further)  # type: ignore[arg-type, call-arg]
+            block: Block = kind(config, *further)  # type: ignore[arg-type]
             name = self.prefix + block.module_name if name is None else name
             assert name not in self.instances, f"two different modules {name}"
             self._modules[key] = (name, block)
@@ -131,6 +131,6 @@ def add_child(
     """Add ``kind(config, *further)`` to ``m`` as submodule ``name``; returns an object with its members."""
     if isinstance(platform, ModuleSet):
         return platform.instantiate(m, name, kind, config, *further)
-    block: Block = kind(config, *further)  # type: ignore[arg-type, call-arg]
+    block: Block = kind(config, *further)  # type: ignore[arg-type]
     m.submodules[name] = block
     return block

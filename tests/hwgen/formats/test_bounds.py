@@ -9,7 +9,7 @@ import pytest
 from hwgen.formats import BLOCK_FORMATS, Bounds
 from sim import golden
 
-pairs = pytest.mark.parametrize(("a", "b"), itertools.product(BLOCK_FORMATS, repeat=2))
+pairs = pytest.mark.parametrize(("a", "b"), list(itertools.product(BLOCK_FORMATS, repeat=2)))
 
 
 def usable(form):
