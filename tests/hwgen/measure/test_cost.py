@@ -280,6 +280,42 @@ def test_lists_of_many_gemms_and_strange_names(report, tmp_path):
     assert [line.replace(r"\|", "").count(" | ") for line in table] == [13]
 
 
+def lengths(axis):
+    """Of the bars of a panel, from its first row to the last; both designs of a row, and their parts, added up."""
+    found = [0.0] * len(axis.get_yticks())
+    for bar in axis.patches:
+        found[round(bar.get_y() + bar.get_height() / 2)] += bar.get_width()
+    return found
+
+
+@pytest.mark.parametrize("shapes", [5, 100, 3000])
+def test_a_picture_of_thousands_of_gemms_can_be_read(report, tmp_path, shapes):
+    rows = [f"layer {number}, {100 + 7 * (number % shapes)}, 1000, 1000" for number in range(3000)]
+    (tmp_path / "many.csv").write_text("name, m, n, k\n" + "\n".join(rows))
+    workload = load(tmp_path / "many.csv", "decode", 1, 1)
+    content = document(read(report, PAIR), MACHINE, workload, {"phase": "decode", "batch": 1, "sequence": 1})
+    figure = cost_plots.cost_figure(content)
+    shown = min(shapes, 11)
+    others = 3000 - shown * 3000 // shapes
+    title = figure.get_suptitle()
+    assert (f"The {shown} shapes of most energy" in title) == (f"{others:,} other GEMMs" in title) == (others > 0)
+    for axis in figure.axes[1:3]:
+        labels = [label.get_text() for label in axis.get_yticklabels()]
+        assert len(labels) == shown + (others > 0)
+        assert labels[-1] == f"{others:,} others" or not others
+        assert ("alike" in labels[0]) == (shapes < 3000)
+        # Also where nearly all is in the others: the bars beside theirs are as long as can be.
+        drawn = lengths(axis)
+        assert max(drawn[:shown]) >= 0.75 * max(drawn)
+    energies = lengths(figure.axes[2])[:shown]
+    assert energies == sorted(energies, reverse=True)
+    # Equal shapes are one bar, which has the energy of all.
+    joules = dict.fromkeys((entry["m"] for entry in content["results"]), 0.0)
+    for entry in content["results"]:
+        joules[entry["m"]] += sum(sum(values["joules"].values()) for values in entry["values"].values())
+    assert energies == pytest.approx(sorted(joules.values(), reverse=True)[:shown])
+
+
 @pytest.mark.parametrize(
     ("value", "unit", "text"),
     [
