@@ -170,10 +170,7 @@ def _assess(
         areas.append(netlist.area)
         delays.append(found.delay)
         spent = core_energy(Gates(netlist, found), config, config.format, stimulus.run(run), glitches_only=True)
-        spent_fj = sum(
-            fj for kinds in spent["core", "timed"].values() for kind, fj in kinds.items() if kind != "leakage"
-        )
-        energies.append(spent_fj / config.macs_per_step)
+        energies.append(spent["core", "timed"].total_fj / config.macs_per_step)
         for block, delay in area.by_block(found.path_by_block).items():
             path[block] = path.get(block, 0.0) + delay / found.delay / len(runs)
     return areas, delays, energies, path

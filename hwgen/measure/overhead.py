@@ -25,11 +25,12 @@ from hwgen.mapping import area
 from hwgen.mapping.yosys import Recipe, tool_version, usable
 from hwgen.measure.checks import VECTORS, check_core, check_lanes
 from hwgen.measure.energy import core_energy, lane_energy, single_block
-from hwgen.measure.figures import Energy, Figure, Measured, compare
+from hwgen.measure.figures import Figure, Measured, compare
 from hwgen.measure.flow import Design, Flow
 from hwgen.measure.stimulus import Stimulus, e1m2_share
 from hwgen.netlist.fanout import LIMIT
 from hwgen.netlist.graph import Netlist, link
+from hwgen.power.consumption import Consumption
 from hwgen.power.glitch import Gates
 from hwgen.rtl.element import Element
 from hwgen.rtl.hierarchy import Block
@@ -131,7 +132,7 @@ class Examined:
     sequential: dict[str, float]
     path: dict[str, float]
     checked: tuple[int, int]
-    energy: dict[tuple[str, str, str], Energy]
+    energy: dict[tuple[str, str, str], Consumption]
 
 
 def examine(
@@ -169,7 +170,7 @@ def examine(
     netlists = {scope: link(whole[kind], _TOPS[scope], library) for scope, kind in _SCOPES.items()}
     timings = {scope: timing.analyse(netlist) for scope, netlist in netlists.items()}
     core, lanes = netlists["core"], netlists["lane array"]
-    energy: dict[tuple[str, str, str], Energy] = {}
+    energy: dict[tuple[str, str, str], Consumption] = {}
     gates = Gates(core, timings["core"])
     for block_format in operands:
         found = core_energy(gates, config, block_format, stimulus, block_format != config.format)
@@ -422,7 +423,7 @@ def measure(
     clock_ns = clock_period(clock_ns, longest, library.name)
     rates = {"lane array": BLOCK_SIZE, "element": baseline.depth, "core": baseline.macs_per_step}
 
-    def energies(config: TensorCoreConfig, operands: str, scope: str, delays: str) -> list[Energy]:
+    def energies(config: TensorCoreConfig, operands: str, scope: str, delays: str) -> list[Consumption]:
         return [run.energy[operands, scope, delays] for run in examined[config.name]]
 
     measured = {
@@ -439,7 +440,7 @@ def measure(
         for name, config in configs.items()
         for scope, rate in rates.items()
     }
-    figures = compare(baseline.name, candidate.name, measured, 1000.0 / clock_ns)
+    figures = compare(baseline.name, candidate.name, measured, clock_ns)
     fed = stimulus.fitted(baseline.macs_per_step)
     conditions = {
         **flow_conditions(library, recipes),

@@ -16,13 +16,13 @@ from hwgen.mapping import area
 from hwgen.mapping.yosys import Recipe, recipe
 from hwgen.measure.checks import VECTORS, check_core
 from hwgen.measure.energy import core_activity, core_energy
-from hwgen.measure.figures import Energy
 from hwgen.measure.flow import Design, Flow
 from hwgen.measure.overhead import check_pair, clock_period, flow_conditions, synthesised
 from hwgen.measure.stimulus import TRAFFIC, Stimulus, e1m2_share
 from hwgen.netlist.export import netlist_verilog, saif, vcd
 from hwgen.netlist.graph import link
-from hwgen.power.estimate import KINDS, estimate
+from hwgen.power.consumption import KINDS, Consumption
+from hwgen.power.estimate import estimate
 from hwgen.power.glitch import Gates, with_glitches
 from hwgen.rtl.tensor_core import TensorCore
 from hwgen.stats import Estimate, paired
@@ -124,16 +124,16 @@ class Study:
         return paired(*self.milliwatts[scope].values())
 
 
-def _milliwatts(energy: Energy, clock_ns: float) -> float:
-    return sum(sum(kinds.values()) for kinds in _mean_parts([energy], clock_ns).values())
+def _milliwatts(spent: Consumption, clock_ns: float) -> float:
+    """Power in mW, of all blocks and kinds."""
+    return sum(sum(kinds.values()) for kinds in spent.milliwatts(clock_ns).values())
 
 
-def _mean_parts(energies: Sequence[Energy], clock_ns: float) -> dict[str, dict[str, float]]:
-    """mW by block and kind: the mean over runs."""
-    rates = {kind: 1e-6 if kind == "leakage" else 1e-3 / clock_ns for kind in KINDS}
+def _mean_parts(runs: Sequence[Consumption], clock_ns: float) -> dict[str, dict[str, float]]:
+    """Power in mW by block and kind: the mean over runs."""
+    powers = [run.milliwatts(clock_ns) for run in runs]
     return {
-        block: {kind: rates[kind] * float(np.mean([run[block][kind] for run in energies])) for kind in KINDS}
-        for block in energies[0]
+        block: {kind: float(np.mean([power[block][kind] for power in powers])) for kind in KINDS} for block in powers[0]
     }
 
 
@@ -144,7 +144,7 @@ def _consumed(
     vectors: int,
     run: int,
     wanted: Collection[_Task],
-) -> tuple[float, int, dict[_Task, dict[str, Energy]]]:
+) -> tuple[float, int, dict[_Task, dict[str, Consumption]]]:
     """Critical path, results that are right, and energies by scope, of one run of one core."""
     netlist = link(area.buffered(modules, design.source, library), TensorCore.module_name, library)
     gates = Gates(netlist, timing.analyse(netlist))
