@@ -8,7 +8,7 @@ import numpy as np
 
 from hwgen.config import TensorCoreConfig
 from hwgen.formats import BLOCK_SIZE
-from hwgen.mapping.area import ENTERING, block_of
+from hwgen.mapping.area import block_of
 from hwgen.measure.checks import core_inputs, lane_inputs
 from hwgen.measure.stimulus import Stimulus
 from hwgen.netlist.graph import Netlist
@@ -17,6 +17,7 @@ from hwgen.power.clock_tree import energy_per_sink
 from hwgen.power.consumption import DYNAMIC, Consumption
 from hwgen.power.estimate import consumption, entering_fj
 from hwgen.power.glitch import Gates, with_glitches
+from hwgen.report.schema import ENTERING
 from hwgen.timing.analysis import Timing
 
 __all__ = ["core_activity", "core_energy", "lane_energy", "of_activity", "single_block"]

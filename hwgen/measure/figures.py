@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from hwgen.power.consumption import DYNAMIC, KINDS, Consumption
+from hwgen.report import schema
+from hwgen.report.schema import SCOPES, TOTAL
 from hwgen.stats import Estimate, against_itself, paired
 
-__all__ = ["SCOPES", "Figure", "Measured", "compare"]
-
-SCOPES = ("lane array", "element", "core")
-"""What a figure is about: 16 lanes with decoders of their own; one processing element; the whole core."""
+__all__ = ["Figure", "Measured", "compare"]
 
 
 @dataclass(frozen=True)
@@ -69,7 +67,7 @@ class Measured:
         blocks = list(energy[0])
         found = {}
         for metric, kinds in (("dynamic power", DYNAMIC), ("leakage power", ("leakage",))):
-            found["total", metric, "mW"] = total(energy, kinds)
+            found[TOTAL, metric, "mW"] = total(energy, kinds)
             # A scope with a single block has nothing to attribute.
             for block in blocks if len(blocks) > 1 else ():
                 values = total(energy, kinds, [block])
@@ -78,11 +76,11 @@ class Measured:
         for kind in DYNAMIC:
             values = total(energy, [kind])
             if any(values):
-                found["total", f"{kind.replace('_', ' ')} power", "mW"] = values
-        found["total", "total power", "mW"] = total(energy, KINDS)
-        found["total", "total power, same operands", "mW"] = total(same_operands, KINDS)
-        found["total", "total power, no glitches", "mW"] = total(settled, KINDS)
-        found["total", "energy per MAC", "fJ"] = [
+                found[TOTAL, f"{kind.replace('_', ' ')} power", "mW"] = values
+        found[TOTAL, "total power", "mW"] = total(energy, KINDS)
+        found[TOTAL, "total power, same operands", "mW"] = total(same_operands, KINDS)
+        found[TOTAL, "total power, no glitches", "mW"] = total(settled, KINDS)
+        found[TOTAL, "energy per MAC", "fJ"] = [
             milliwatts * 1e3 * clock_ns / self.macs for milliwatts in total(energy, KINDS)
         ]
         return found
@@ -97,7 +95,7 @@ class Figure:
     scope
         One of `SCOPES`.
     block
-        ``total`` or a block of `hwgen.mapping.area.BLOCKS`.
+        `hwgen.report.schema.TOTAL` or a block of `hwgen.mapping.area.BLOCKS`.
     metric, unit
         What it is, and in what unit; a share has the unit ``1``.
     runs
@@ -140,21 +138,19 @@ class Figure:
         baseline, _ = self.runs.values()
         return None if self.unit == "1" or min(baseline) == 0 else against_itself(baseline)
 
-    def as_dict(self) -> dict[str, Any]:
-        """The figure as an entry of ``results`` in a JSON report."""
-        nothing = {"value": None, "low": None, "high": None}
-        overhead, own, contribution = self.overhead, self.self_overhead, self.contribution
-        return {
-            "scope": self.scope,
-            "block": self.block,
-            "metric": self.metric,
-            "unit": self.unit,
-            "runs": len(next(iter(self.runs.values()))),
-            "values": self.values,
-            "overhead": nothing if overhead is None else asdict(overhead),
-            "contribution": nothing if contribution is None else asdict(contribution),
-            "baseline_against_itself": nothing if own is None else asdict(own),
-        }
+    def record(self) -> schema.Figure:
+        """The figure as an entry of a report."""
+        return schema.Figure(
+            scope=self.scope,
+            block=self.block,
+            metric=self.metric,
+            unit=self.unit,
+            runs=len(next(iter(self.runs.values()))),
+            values=self.values,
+            overhead=self.overhead,
+            contribution=self.contribution,
+            baseline_against_itself=self.self_overhead,
+        )
 
 
 def compare(
@@ -179,7 +175,7 @@ def compare(
             metric: str,
             unit: str,
             runs: Mapping[str, Sequence[float]],
-            block: str = "total",
+            block: str = TOTAL,
             of: Sequence[float] | None = None,
             scope: str = scope,
         ) -> None:
@@ -207,5 +203,5 @@ def compare(
         powers = {name: found.power(clock_ns) for name, found in both.items()}
         for block, metric, unit in powers[baseline]:
             runs = {name: found[block, metric, unit] for name, found in powers.items()}
-            figure(metric, unit, runs, block, None if block == "total" else powers[baseline]["total", metric, unit])
+            figure(metric, unit, runs, block, None if block == TOTAL else powers[baseline][TOTAL, metric, unit])
     return figures
