@@ -21,7 +21,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from hwgen import __version__
-from hwgen.cells import libraries, library
+from hwgen.cells import libraries, reader
+from hwgen.cells.library import Library
 from hwgen.config import DOTS, LEADING_ZEROS, NAMED, PIPELINE_REGISTERS, TensorCoreConfig, resolve, resolve_pair
 from hwgen.cost import export, workloads
 from hwgen.cost.grid import Memory
@@ -510,7 +511,7 @@ def _check_files(out: Path, stem: str) -> None:
 
 def _reported(
     measured: Callable[[Flow], dict[str, Any]],
-    key: Callable[[library.Library], str],
+    key: Callable[[Library], str],
     *,
     library_name: str,
     liberty: tuple[Path, ...],
@@ -528,7 +529,7 @@ def _reported(
 
     ``more`` gives further files of a report, by what follows its name.
     """
-    cells = library.load(list(liberty) or [libraries.path(library_name)]).without(dont_use)
+    cells = reader.load(list(liberty) or [libraries.path(library_name)]).without(dont_use)
     if jobs == 0:
         raise InputError("--jobs 0: must be at least 1, or -1 for one for each core")
     if not time_limit < float("inf"):
@@ -730,7 +731,7 @@ _MOST_CORES = 1 << 16
     "--report",
     "report_file",
     type=click.Path(path_type=Path),
-    help="What 'hwgen compare' measured.  [default: in reports/]",
+    help="What 'hwgen compare' measured.  [default: in reports/, else what comes with hwgen]",
 )
 @click.option("--cores", type=click.IntRange(1, _MOST_CORES), help="Arranged anew for each GEMM.  [default: 64]")
 @click.option("--grid", "shape", metavar="[Bx]PxQ", help="ROWSxCOLUMNS of cores instead, or BATCHxROWSxCOLUMNS.")
@@ -805,7 +806,7 @@ def cost_command(
         result_bytes=result_bytes,
     )
     costs = EnergyCosts(buffer_energy, dram_energy)
-    measured = core_costs.read(report_file or core_costs.find_report(configs, _REPORTS), configs)
+    measured = core_costs.read(report_file, configs) if report_file else core_costs.find(configs, _REPORTS)
     longest = max(core.critical_path_ns for core in measured.cores.values())
     clock_ns = measured.clock_ns if clock is None else clock_period(_clock(clock), longest, measured.library)
     number = math.prod(fixed) if fixed else cores or 64

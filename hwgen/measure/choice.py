@@ -12,7 +12,8 @@ from hwgen.mapping import area
 from hwgen.mapping.yosys import Recipe, usable
 from hwgen.measure.clock import check_met
 from hwgen.measure.flow import Design, Flow
-from hwgen.netlist.graph import Netlist, link
+from hwgen.netlist.graph import Netlist
+from hwgen.netlist.link import link
 from hwgen.rtl.element import Element
 from hwgen.rtl.hierarchy import Block
 from hwgen.rtl.lane_array import LaneArray

@@ -22,7 +22,8 @@ from hwgen.measure.conditions import check_pair, flow_conditions
 from hwgen.measure.energy import core_energy
 from hwgen.measure.flow import Design, Flow
 from hwgen.measure.stimulus import Stimulus
-from hwgen.netlist.graph import Netlist, link
+from hwgen.netlist.graph import Netlist
+from hwgen.netlist.link import link
 from hwgen.power.glitch import Gates
 from hwgen.report import schema
 from hwgen.rtl.decode.operand import operand_layout

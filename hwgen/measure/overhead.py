@@ -20,7 +20,7 @@ from hwgen.measure.energy import core_energy, lane_energy, single_block
 from hwgen.measure.figures import Figure, Measured, compare
 from hwgen.measure.flow import Design, Flow
 from hwgen.measure.stimulus import Stimulus, operands_of
-from hwgen.netlist.graph import link
+from hwgen.netlist.link import link
 from hwgen.power.consumption import Consumption
 from hwgen.power.glitch import Gates
 from hwgen.report import schema

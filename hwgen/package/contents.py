@@ -13,7 +13,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from hwgen import verilog
@@ -47,8 +46,8 @@ def texts(config: TensorCoreConfig, clock: Clock = DEFAULT_CLOCK) -> dict[str, s
         The configuration has a name that cannot be one of a module.
     """
     layout = Layout(config)
-    core = verilog.texts(config)
-    manifest = json.loads(core[f"{config.name}.json"])
+    modules = verilog.core(config)
+    manifest = verilog.describe(config, modules)
     tested = vectors(config)
     folder = {
         "Makefile": makefile(layout),
@@ -62,7 +61,8 @@ def texts(config: TensorCoreConfig, clock: Clock = DEFAULT_CLOCK) -> dict[str, s
         layout.testbench: testbench(manifest, tested),
     }
     return {
-        **core,
+        layout.verilog: verilog.verilog(modules, verilog.title(config)),
+        layout.manifest: manifest.text(),
         layout.core_file: core_file(layout),
         **{layout.inside(name): text for name, text in folder.items()},
     }

@@ -30,6 +30,11 @@ class Layout:
         return f"{self.config.name}.v"
 
     @property
+    def manifest(self) -> str:
+        """What a testbench has to know of the core."""
+        return f"{self.config.name}.json"
+
+    @property
     def core_file(self) -> str:
         """FuseSoC's description."""
         return f"{self.config.name}.core"

@@ -14,7 +14,7 @@ import types
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -782,7 +782,7 @@ def as_text(report: Report) -> str:
     return json.dumps(to_json(report), indent=2) + "\n"
 
 
-@lru_cache(maxsize=None)
+@cache
 def _hints(record: type) -> dict[str, Any]:
     hints = typing.get_type_hints(record)
     return {field.name: hints[field.name] for field in dataclasses.fields(record)}

@@ -23,7 +23,7 @@ from hwgen.errors import InputError, ToolError
 from hwgen.files import cache_directory, write_bytes
 from hwgen.rtl.hierarchy import ModuleSet
 from hwgen.rtl.tensor_core import TensorCore
-from hwgen.verilog import convert, design
+from hwgen.verilog import design, run_passes
 from sim.engines.run import Pattern, Run, always, check_width, patience, stuck, surplus
 from sim.steps import Steps
 
@@ -82,7 +82,7 @@ def available() -> bool:
 
 
 def _cxxrtl(modules: ModuleSet) -> str:
-    text, warnings = convert(modules, _PASSES)
+    text, warnings = run_passes(modules, _PASSES)
     if "feedback" in warnings:
         raise ToolError("the core has combinational loops between its wires, which this engine cannot order")
     return text

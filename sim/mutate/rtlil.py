@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hwgen.rtl.hierarchy import ModuleSet
-from hwgen.verilog import convert
+from hwgen.verilog import run_passes
 
 __all__ = ["Cell", "Port", "cells", "lowered", "ports"]
 
@@ -70,7 +70,7 @@ class Port:
 
 def lowered(modules: ModuleSet, top: str, *, clean: bool = False) -> dict[str, str]:
     """Text of every module, with its processes as cells; ``clean`` without cells and wires that nobody reads."""
-    text, _ = convert(modules, _PASSES.format(top=top, clean="opt_clean" if clean else ""))
+    text, _ = run_passes(modules, _PASSES.format(top=top, clean="opt_clean" if clean else ""))
     return {match[1]: match[0] for match in _MODULE.finditer(text)}
 
 

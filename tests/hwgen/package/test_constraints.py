@@ -10,6 +10,7 @@ import pytest
 
 from hwgen.cells import libraries
 from hwgen.package.constraints import DEFAULT_CLOCK, IO_FRACTION, Clock, constraints
+from hwgen.verilog import describe
 
 REPORTS = Path(__file__).parents[3] / "reports"
 
@@ -95,9 +96,8 @@ def test_default_clock_is_open_on_every_library_that_was_measured():
     assert max(measured.values()) < DEFAULT_CLOCK.period_ns
 
 
-def test_period_and_its_source(package):
-    manifest = json.loads((package / "tiny.json").read_text())
-    text = constraints(manifest, Clock(3.25, "measured\nexec rm [exec ls] \\"))
+def test_period_and_its_source(tiny):
+    text = constraints(describe(tiny), Clock(3.25, "measured\nexec rm [exec ls] \\"))
     assert "\nset clk_period 3.25\n" in text
     # Whatever the source's words are, they stay in the comment.
     commands = [line for line in text.splitlines() if line and not line.startswith("#")]

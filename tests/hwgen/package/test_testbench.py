@@ -1,7 +1,6 @@
 """The testbench: the cores pass it, faulty ones do not."""
 
 import dataclasses
-import json
 import os
 import re
 import subprocess
@@ -13,6 +12,7 @@ from hwgen.config import PIPELINE_REGISTERS, TensorCoreConfig
 from hwgen.package import contents
 from hwgen.package.testbench import testbench as bench
 from hwgen.package.vectors import Vectors
+from hwgen.verilog import describe
 
 RTL_OUT = Path(__file__).parents[3] / "rtl_out"
 DEEP = TensorCoreConfig("nvfp4-deep", "nvfp4", rows=2, columns=2, groups=1, pipeline=PIPELINE_REGISTERS)
@@ -184,12 +184,11 @@ def test_faults_are_found(fault, package, tool, tmp_path):
 
 
 @pytest.mark.parametrize("change", [-1, 1])
-def test_another_latency_is_found(change, package, tool, tmp_path):
-    manifest = json.loads((package / "tiny.json").read_text())
+def test_another_latency_is_found(change, package, tiny, tool, tmp_path):
     texts = [(package / "tiny" / name).read_text() for name in ("steps.hex", "results.hex")]
     vectors = Vectors(*texts, *(text.count("\n") for text in texts))
-    latency = manifest["latency"]
-    text = bench({**manifest, "latency": latency + change}, vectors)
+    latency = tiny.latency
+    text = bench(dataclasses.replace(describe(tiny), latency=latency + change), vectors)
     (tmp_path / "tiny_tb.sv").write_text(text)
     run = run_tiny(package, tool, tmp_path)
     assert run.returncode == 1

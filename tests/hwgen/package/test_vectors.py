@@ -37,7 +37,7 @@ def read(text, manifest, port):
 @pytest.mark.parametrize("name", ["tiny", "nvfp4-blackwell", "mixfp4-weights-small"])
 def test_results_are_those_of_the_golden_model(name, tiny):
     config = tiny if name == "tiny" else NAMED[name]
-    manifest = verilog.manifest(config)
+    manifest = verilog.describe(config).as_dict()
     made = vectors(config)
     steps = read(made.steps, manifest, "step__payload")
     results = read(made.results, manifest, "result__payload")
@@ -68,7 +68,7 @@ def test_results_are_those_of_the_golden_model(name, tiny):
 @pytest.mark.parametrize("name", ["nvfp4-small", "mixfp4-blackwell"])
 def test_vectors_have_what_is_rare(name):
     config = NAMED[name]
-    manifest = verilog.manifest(config)
+    manifest = verilog.describe(config).as_dict()
     made = vectors(config)
     steps = read(made.steps, manifest, "step__payload")
     words = np.array([result["d"] for result in read(made.results, manifest, "result__payload")], np.uint32)
