@@ -22,7 +22,7 @@ from hwgen.errors import InputError
 from hwgen.mapping.yosys import Recipe, tool_version
 from hwgen.netlist.fanout import LIMIT
 from hwgen.report import schema
-from hwgen.timing import analysis as timing
+from hwgen.timing import loads
 
 __all__ = ["check_pair", "fingerprint", "flow_conditions", "of_code"]
 
@@ -108,7 +108,7 @@ def _tools() -> schema.Tools:
 
 def flow_conditions(library: Library, recipes: Sequence[Recipe]) -> schema.FlowConditions:
     """Library, recipes to choose from, assumptions of the timing analysis, and tools."""
-    wire_load = timing.default_wire_load(library)
+    wire_load = loads.default_wire_load(library)
     return schema.FlowConditions(
         library=schema.Library(
             name=library.name,
@@ -119,8 +119,8 @@ def flow_conditions(library: Library, recipes: Sequence[Recipe]) -> schema.FlowC
         ),
         recipes=tuple(schema.Recipe(how.name, how.carry, tuple(how.abc), how.purpose) for how in recipes),
         wire_load_ff_per_fanout=wire_load,
-        input_slew_ns=timing.default_slew(library, wire_load),
-        output_load_ff=timing.default_output_load(library),
+        input_slew_ns=loads.default_slew(library, wire_load),
+        output_load_ff=loads.default_output_load(library),
         largest_fanout=LIMIT,
         tools=_tools(),
     )

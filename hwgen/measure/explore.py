@@ -21,6 +21,7 @@ from hwgen.measure.choice import orders
 from hwgen.measure.conditions import check_pair, flow_conditions
 from hwgen.measure.energy import core_energy
 from hwgen.measure.flow import Design, Flow
+from hwgen.measure.requests import ExploreRequest
 from hwgen.measure.stimulus import Stimulus
 from hwgen.netlist.graph import Netlist
 from hwgen.netlist.link import link
@@ -64,7 +65,7 @@ PIPELINES: tuple[tuple[str, ...], ...] = (
 ANTICIPATED: tuple[tuple[str, ...], ...] = (("decoded", "sums", "terms"), ("decoded", "sums", "terms", "total"))
 """Those of `PIPELINES` to explore with leading zeros anticipated too: normalisation is long in both."""
 
-RUNS = 6
+RUNS = ExploreRequest.runs
 """Syntheses of each module by default."""
 
 _CLOCKS = 8

@@ -19,6 +19,7 @@ from hwgen.measure.conditions import check_pair, flow_conditions
 from hwgen.measure.energy import core_energy, lane_energy, single_block
 from hwgen.measure.figures import Figure, Measured, compare
 from hwgen.measure.flow import Design, Flow
+from hwgen.measure.requests import OverheadRequest
 from hwgen.measure.stimulus import Stimulus, operands_of
 from hwgen.netlist.link import link
 from hwgen.power.consumption import Consumption
@@ -32,7 +33,7 @@ from hwgen.timing import analysis as timing
 
 __all__ = ["RUNS", "Examined", "Overhead", "examine", "measure"]
 
-RUNS = 16
+RUNS = OverheadRequest.runs
 """Syntheses of each module by default."""
 
 

@@ -19,6 +19,7 @@ from hwgen.measure.clock import check_met, default_period
 from hwgen.measure.conditions import check_pair, flow_conditions
 from hwgen.measure.energy import core_activity, core_energy
 from hwgen.measure.flow import Design, Flow
+from hwgen.measure.requests import PowerRequest
 from hwgen.measure.stimulus import TRAFFIC, Stimulus, operands_of
 from hwgen.netlist.export import netlist_verilog, saif, vcd
 from hwgen.netlist.link import link
@@ -36,7 +37,7 @@ __all__ = ["RUNS", "SCOPES", "SHARES", "VARIED", "WAVES", "Situation", "exported
 SCOPES = ("element", "core")
 """What a figure is about; lane arrays are in `hwgen.measure.overhead`."""
 
-RUNS = 48
+RUNS = PowerRequest.runs
 """Syntheses of each module by default: glitches have three times the noise of area."""
 
 WAVES = 16

@@ -22,23 +22,35 @@ from hwgen.errors import InputError
 from hwgen.stats import Estimate
 
 __all__ = [
+    "BANDWIDTH",
+    "CORES",
+    "CORE_PARTS",
     "ENTERING",
     "REPORTS",
     "SCHEMA",
     "SCHEMA_VERSION",
     "SCOPES",
     "TOTAL",
+    "Arrangement",
     "Checked",
+    "CostConditions",
+    "CostFigure",
     "CostReport",
+    "CostTools",
     "Cycles",
     "Design",
     "ExplorationConditions",
     "ExplorationReport",
     "Figure",
     "FlowConditions",
+    "Gemm",
+    "GemmCost",
     "Library",
     "Limit",
     "Means",
+    "MeasuredBy",
+    "Memory",
+    "MemoryEnergy",
     "Netlists",
     "Operand",
     "Operands",
@@ -50,10 +62,12 @@ __all__ = [
     "PowerReport",
     "Recipe",
     "Report",
+    "Sensitivity",
     "Situation",
     "Stimulus",
     "Tools",
     "Variant",
+    "Workload",
     "as_text",
     "from_json",
     "is_report",
@@ -70,6 +84,12 @@ SCOPES = ("lane array", "element", "core")
 
 TOTAL = "total"
 """Block of the figures of a whole scope."""
+
+BANDWIDTH, CORES = "DRAM bandwidth", "cores"
+"""What the sensitivity of a cost is to."""
+
+CORE_PARTS = ("active", "clock", "clock tree", "leakage")
+"""Parts of the energy of a workload that the cores spend; the memory's are `buffer` and `DRAM`."""
 
 ENTERING = "nets into the scope"
 """Block of the switching energy of nets that are driven from outside of a scope."""
@@ -729,13 +749,295 @@ class PowerReport(Report):
 
 
 @dataclass(frozen=True)
+class Workload:
+    """GEMMs, and where they come from.
+
+    Parameters
+    ----------
+    title
+        Its name.
+    source
+        Where its shapes come from; null for a list of the user's.
+    phase
+        `prefill` or `decode`.
+    batch
+        Sequences.
+    sequence
+        Tokens of each; in decode, attended.
+    tokens
+        What a pass computes; null for a list of the user's that does not say.
+    """
+
+    title: str
+    source: str | None
+    phase: str
+    batch: int
+    sequence: int
+    tokens: int | None
+
+
+@dataclass(frozen=True)
+class MeasuredBy:
+    """The report that says what a core costs.
+
+    Parameters
+    ----------
+    report
+        Name of its file.
+    library
+        Name of the cell library.
+    runs
+        Perturbed syntheses behind each figure.
+    clock_ns
+        Clock period of its power, ns.
+    """
+
+    report: str
+    library: str
+    runs: int
+    clock_ns: float
+
+
+@dataclass(frozen=True)
+class Arrangement:
+    """How cores share a GEMM.
+
+    Parameters
+    ----------
+    batch, rows, columns
+        Cores along the batch, along M and along N.
+    """
+
+    batch: int
+    rows: int
+    columns: int
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What feeds the cores.
+
+    Parameters
+    ----------
+    buffer_bytes
+        Bytes of the buffer.
+    dram_bytes_per_second
+        Bandwidth of DRAM, bytes per second.
+    operands_per_cycle
+        Elements that the buffer hands over in a cycle; null where it keeps up with the cores.
+    double_buffered
+        Whether loads go on while cores work.
+    result_bytes
+        Bytes of an output in DRAM.
+    """
+
+    buffer_bytes: float
+    dram_bytes_per_second: float
+    operands_per_cycle: float | None
+    double_buffered: bool
+    result_bytes: int
+
+
+@dataclass(frozen=True)
+class MemoryEnergy:
+    """What a byte costs.
+
+    Parameters
+    ----------
+    buffer_pj_per_byte, dram_pj_per_byte
+        pJ, read or written.
+    """
+
+    buffer_pj_per_byte: float
+    dram_pj_per_byte: float
+
+
+@dataclass(frozen=True)
+class CostTools:
+    """Versions of what computed the costs.
+
+    Parameters
+    ----------
+    hwgen, numpy
+        Version of the package.
+    """
+
+    hwgen: str
+    numpy: str
+
+
+@dataclass(frozen=True)
+class CostConditions:
+    """What the cost of a workload holds for.
+
+    Parameters
+    ----------
+    workload
+        What is computed.
+    measured
+        Where area, step, clock and leakage of a core come from.
+    clock_ns
+        Clock period, ns.
+    cores
+        How many.
+    macs_per_step
+        Multiply-accumulates of a core in a step.
+    arrangement
+        How they share all GEMMs; null where each GEMM has an arrangement of its own.
+    memory
+        What feeds them.
+    energy_costs
+        What a byte costs.
+    tools
+        Versions.
+    """
+
+    workload: Workload
+    measured: MeasuredBy
+    clock_ns: float
+    cores: int
+    macs_per_step: int
+    arrangement: Arrangement | None
+    memory: Memory
+    energy_costs: MemoryEnergy
+    tools: CostTools
+
+
+@dataclass(frozen=True)
+class CostFigure:
+    """What a pass of the workload costs, per token where the workload says how many there are.
+
+    Parameters
+    ----------
+    metric
+        What it is.
+    unit
+        Its unit; `1` for a share.
+    values
+        By design.
+    overhead
+        (second - first) / first; null for a share, or of a single design.
+    """
+
+    metric: str
+    unit: str
+    values: Mapping[str, float]
+    overhead: Estimate | None
+
+
+@dataclass(frozen=True)
+class GemmCost:
+    """One execution of a GEMM on one design.
+
+    Parameters
+    ----------
+    arrangement
+        How the cores share it.
+    order
+        What stays in the buffer: `hold A`, `hold B` or `stream`, see [cost.md](cost.md).
+    bound
+        What takes longest: `cores`, `buffer` or `DRAM`.
+    period
+        Cycles in which the buffer hands over a step's operands.
+    steps
+        Steps of every core.
+    core_cycles, cycles
+        Cycles without DRAM, and with it.
+    seconds
+        Time, s.
+    utilisation
+        Share of the cores' multiply-accumulates that were asked for.
+    operand_bytes
+        Bytes from the buffer to the cores.
+    dram_read_bytes, dram_write_bytes
+        Bytes from DRAM, and to it.
+    joules
+        J by part: `active`, `clock`, `clock tree`, `leakage`, `buffer`, `DRAM`.
+    """
+
+    arrangement: Arrangement
+    order: str
+    bound: str
+    period: int
+    steps: int
+    core_cycles: int
+    cycles: float
+    seconds: float
+    utilisation: float
+    operand_bytes: int
+    dram_read_bytes: int
+    dram_write_bytes: int
+    joules: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Gemm:
+    """A GEMM of the workload.
+
+    Parameters
+    ----------
+    gemm
+        Its name.
+    m, n, k, batch
+        Its shape.
+    count
+        How often a pass has it.
+    why
+        Why it has this shape; empty where nothing is to be said.
+    macs
+        Multiply-accumulates of one execution.
+    values
+        By design.
+    overhead
+        (second - first) / first of the energy; null for a single design.
+    """
+
+    gemm: str
+    m: int
+    n: int
+    k: int
+    batch: int
+    count: int
+    why: str
+    macs: int
+    values: Mapping[str, GemmCost]
+    overhead: Estimate | None
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """A pass with one condition varied.
+
+    Parameters
+    ----------
+    varied
+        `DRAM bandwidth` or `cores`.
+    unit
+        `B/s` or `1`.
+    value
+        Of what is varied.
+    seconds, joules
+        Of the pass, by design.
+    overhead
+        (second - first) / first of the energy; null for a single design.
+    """
+
+    varied: str
+    unit: str
+    value: float
+    seconds: Mapping[str, float]
+    joules: Mapping[str, float]
+    overhead: Estimate | None
+
+
+@dataclass(frozen=True)
 class CostReport(Report):
     """A workload on one design or two.
 
     Parameters
     ----------
     designs
-        The design, or baseline and candidate.
+        One configuration, or two: the first is what the second is compared with.
     conditions
         What the figures hold for.
     totals
@@ -749,10 +1051,10 @@ class CostReport(Report):
     kind = "cost"
     command = "hwgen cost"
 
-    conditions: Mapping[str, Any]
-    totals: tuple[Mapping[str, Any], ...]
-    results: tuple[Mapping[str, Any], ...]
-    sensitivity: tuple[Mapping[str, Any], ...]
+    conditions: CostConditions
+    totals: tuple[CostFigure, ...]
+    results: tuple[Gemm, ...]
+    sensitivity: tuple[Sensitivity, ...]
 
 
 REPORTS: dict[str, type[Report]] = {

@@ -21,10 +21,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import save
 
-from hwgen import cli, config
+from hwgen import config
 from hwgen.cells import libraries, reader
 from hwgen.cells.liberty import merge, read_text
 from hwgen.cells.library import Library
+from hwgen.cli import report as rendering
 from hwgen.cost import workloads
 from hwgen.cost.grid import Memory
 from hwgen.cost.model import EnergyCosts
@@ -33,7 +34,7 @@ from hwgen.measure import core_costs, cost
 from hwgen.netlist.link import link
 from hwgen.power import activity
 from hwgen.power import estimate as power
-from hwgen.report import form
+from hwgen.report import form, kinds
 from hwgen.report.markdown import cost as cost_tables
 from hwgen.timing import analysis as timing
 from sim import golden, tensors
@@ -332,8 +333,8 @@ def test_reports(source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     whole = (REPORTS / f"{source}.json").read_bytes()
     path = tmp_path / "report.json"
     # The picture takes a second; every key it reads is in a table, too.
-    forms = {kind: (texts, lambda report: b"") for kind, (texts, _) in cli._FORMS.items()}
-    monkeypatch.setattr(cli, "_FORMS", forms)
+    forms = {kind: (texts, lambda report: b"") for kind, (texts, _) in kinds.FORMS.items()}
+    monkeypatch.setattr(kinds, "FORMS", forms)
 
     @fuzzed(20)
     @given(damaged(whole))
@@ -342,7 +343,7 @@ def test_reports(source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         for old in tmp_path.glob("report.[!j]*"):
             old.unlink()
         with refusals(path):
-            cli.report.callback((path,))
+            rendering.command.callback((path,))
             return
         assert [each.name for each in tmp_path.iterdir()] == ["report.json"]
 

@@ -1,0 +1,81 @@
+"""Tables and plot of each kind of report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hwgen.errors import InputError
+from hwgen.report import schema
+from hwgen.report.markdown import cost, explore, overhead, power
+from hwgen.report.plots import cost as cost_plots
+from hwgen.report.plots import explore as explore_plots
+from hwgen.report.plots import overhead as overhead_plots
+from hwgen.report.plots import power as power_plots
+
+__all__ = ["FORMS", "Form", "rendered", "rendered_anew", "summary"]
+
+
+@dataclass(frozen=True)
+class Form:
+    """How a kind of report is rendered.
+
+    Parameters
+    ----------
+    markdown
+        The report for readers, from the report and the file name of its plot.
+    csv
+        Its figures as a table.
+    summary
+        Header and rows of what most readers come for.
+    png
+        Its plot.
+    """
+
+    markdown: Callable[[Any, str], str]
+    csv: Callable[[Any], str]
+    summary: Callable[[Any], tuple[list[str], list[list[str]]]]
+    png: Callable[[Any], bytes]
+
+
+FORMS: dict[str, Form] = {
+    schema.OverheadReport.kind: Form(overhead.markdown, overhead.csv, overhead.summary, overhead_plots.overhead_png),
+    schema.ExplorationReport.kind: Form(explore.markdown, explore.csv, explore.summary, explore_plots.explore_png),
+    schema.PowerReport.kind: Form(power.markdown, power.csv, power.summary, power_plots.power_png),
+    schema.CostReport.kind: Form(cost.markdown, cost.csv, cost.summary, cost_plots.cost_png),
+}
+"""By kind of report."""
+
+
+def summary(report: schema.Report) -> tuple[list[str], list[list[str]]]:
+    """Header and rows of what most readers come for."""
+    return FORMS[report.kind].summary(report)
+
+
+def rendered(report: schema.Report, out: Path, stem: str) -> dict[Path, bytes]:
+    """Everything about a report that follows from its JSON, by file."""
+    picture = out / f"{stem}.png"
+    form = FORMS[report.kind]
+    return {
+        out / f"{stem}.md": form.markdown(report, picture.name).encode(),
+        out / f"{stem}.csv": form.csv(report).encode(),
+        picture: form.png(report),
+    }
+
+
+def rendered_anew(path: Path) -> dict[Path, bytes]:
+    """Everything that follows from the JSON of a report, beside it.
+
+    Raises
+    ------
+    InputError
+        It is not a report, of no known kind, or damaged.
+    """
+    report = schema.load(path)
+    try:
+        return rendered(report, path.parent, path.stem)
+    except (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise InputError(f"report {str(path)!r}: damaged ({reason}); write it anew") from None
