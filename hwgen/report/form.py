@@ -42,9 +42,10 @@ def table(header: list[str], rows: list[list[str]], numbers: int) -> list[str]:
 
 
 def operand_words(operands: Operands) -> str:
-    """Formats of A and B, with the share of E1M2 blocks of each."""
+    """Formats of A and B, with the share of E1M2 blocks where there are any."""
     return ", ".join(
-        f"{side} {operand.format} ({100 * operand.e1m2_share:.0f} % of its blocks E1M2)"
+        f"{side} {operand.format}"
+        + (f" ({100 * operand.e1m2_share:.0f} % of its blocks E1M2)" if operand.e1m2_share else "")
         for side, operand in (("A", operands.a), ("B", operands.b))
     )
 
