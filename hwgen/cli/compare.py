@@ -19,7 +19,7 @@ __all__ = ["command"]
 
 
 @click.command("compare")
-@options.measurement("overhead", OverheadRequest.runs)
+@options.measurement(None, OverheadRequest.runs)
 @click.option(
     "--recipe",
     cls=Late,

@@ -21,10 +21,11 @@ from hwgen.measure.energy import core_activity, core_energy
 from hwgen.measure.flow import Design, Flow
 from hwgen.measure.requests import PowerRequest
 from hwgen.measure.stimulus import TRAFFIC, Stimulus, operands_of
-from hwgen.netlist.export import netlist_verilog, saif, vcd
+from hwgen.netlist.export import netlist_verilog
 from hwgen.netlist.link import link
 from hwgen.power.consumption import KINDS, Consumption
 from hwgen.power.estimate import estimate
+from hwgen.power.export import saif, vcd
 from hwgen.power.glitch import Gates, with_glitches
 from hwgen.report import schema
 from hwgen.rtl.tensor_core import TensorCore

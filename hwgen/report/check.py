@@ -106,6 +106,6 @@ def _recipes(chosen: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
     for module, how in ours.items():
         if module in theirs and theirs[module] != how:
             yield (
-                f"{module} is built by recipe {how} in {one}, by {theirs[module]} in {other}: the overhead, of power above"
-                " all, is one of recipes as well as of formats"
+                f"{module}: recipe {how} in {one}, {theirs[module]} in {other}; the overhead, of power above all, is"
+                " one of recipes as well as of formats"
             )

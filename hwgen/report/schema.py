@@ -1102,7 +1102,10 @@ def _read(form: Any, value: Any, place: str) -> Any:
     if form is Any:
         return value
     if form is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:
+            raise expected(_PLAIN[float]) from None
     if form in _PLAIN:
         if type(value) is not form:
             raise expected(_PLAIN[form])
