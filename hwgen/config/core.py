@@ -10,7 +10,7 @@ from typing import Any
 
 from hwgen.config.dots import DOTS
 from hwgen.errors import InputError
-from hwgen.formats import BLOCK_FORMATS, BlockFormat, Bounds
+from hwgen.formats import BLOCK_FORMATS, BlockFormat, Bounds, Formats
 
 __all__ = [
     "DEFAULT_PIPELINE",
@@ -172,7 +172,7 @@ class TensorCoreConfig:
         return Bounds(self.a, self.b)
 
     @property
-    def formats(self) -> tuple[BlockFormat, BlockFormat]:
+    def formats(self) -> Formats:
         """Block formats of A and B."""
         return self.a, self.b
 
