@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,9 +14,10 @@ from numpy.typing import NDArray
 from hwgen.config import TensorCoreConfig
 from sim import golden
 from sim.engines import Engine, Pattern
+from sim.operands import packed
 from sim.steps import gather, schedule
 
-__all__ = ["GemmRun", "Traffic", "run_gemm"]
+__all__ = ["SAVED", "GemmRun", "Traffic", "run_gemm", "saved"]
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,15 @@ class GemmRun:
         return self.macs / (self.cycles * self.config.macs_per_step)
 
     @cached_property
+    def d(self) -> NDArray[np.float32]:
+        """D of the core with tensor scales, (M, N), as `sim.golden.gemm` has it."""
+        scale = np.float64(self.a.tensor_scale) * np.float64(self.b.tensor_scale)
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            d = (self.results.view(np.float32).astype(np.float64) * scale).astype(np.float32)
+        d.view(np.uint32)[np.isnan(d)] = 0x7FFFFFFF  # conversions need not keep a NaN's bits
+        return d
+
+    @cached_property
     def wrong(self) -> NDArray[np.intp]:
         """Where core and golden model differ, (W, 2)."""
         return np.argwhere(self.results != self.expected)
@@ -114,6 +125,30 @@ class GemmRun:
             "outputs": self.results.size,
             "mismatches": len(self.wrong),
         }
+
+
+SAVED = (".npy", ".npz")
+"""Suffixes of the files that `saved` makes."""
+
+
+def saved(run: GemmRun, suffix: str) -> bytes:
+    """A run as a file.
+
+    Parameters
+    ----------
+    run
+        The run.
+    suffix
+        ``.npy``: `GemmRun.d` alone. ``.npz``: that as ``d``, `GemmRun.results` as ``results``, and the operands as
+        ``a.codes``, ``b.scales`` and so on, so that `sim.operands.from_file` reads them back.
+    """
+    content = io.BytesIO()
+    if suffix == ".npy":
+        np.save(content, run.d)
+    else:
+        operands = packed("a", run.a) | packed("b", run.b)
+        np.savez(content, d=run.d, results=run.results, **operands)  # type: ignore[arg-type,unused-ignore]
+    return content.getvalue()
 
 
 def run_gemm(

@@ -44,10 +44,12 @@ def out(default: Path, what: str = "Directory.") -> Callable[[Command], Command]
     return click.option("--out", type=DIRECTORY, default=default, show_default=True, help=what)
 
 
-def made_engine(config: TensorCoreConfig, name: str) -> Engine:
-    """The engine of that name; a word where it is not the fast one for want of a compiler."""
+def made_engine(config: TensorCoreConfig, name: str, waves: Path | None = None) -> Engine:
+    """The engine of that name, a word where it is not the fast one for want of a compiler; or one that keeps waves."""
     from sim import engines
 
+    if waves is not None:
+        return engines.AmaranthEngine(config, waves)
     core = engines.engine(config, name)
     if name == "auto" and (reason := engines.missing()):
         click.echo(f"hwgen: no C++ compiler, {reason}: the Python simulator is thousands of times slower", err=True)

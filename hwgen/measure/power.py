@@ -21,9 +21,10 @@ from hwgen.measure.flow import Design, Flow
 from hwgen.measure.overhead import check_pair, clock_period, flow_conditions, synthesised
 from hwgen.measure.requests import PowerRequest
 from hwgen.measure.stimulus import TRAFFIC, Stimulus, e1m2_share
-from hwgen.netlist.export import netlist_verilog, saif, vcd
+from hwgen.netlist.export import netlist_verilog
 from hwgen.netlist.link import link
 from hwgen.power.estimate import KINDS, estimate
+from hwgen.power.export import saif, vcd
 from hwgen.power.glitch import Gates, with_glitches
 from hwgen.rtl.tensor_core import TensorCore
 from hwgen.stats import Estimate, paired
