@@ -31,9 +31,7 @@ GROUND = {f"hwgen.{room}" for room in ("config", "errors", "files", "formats", "
 ABOVE_SIM = {"hwgen.measure", "hwgen.package", "hwgen.cli"}
 """What of hwgen may import `sim`."""
 
-UPWARD = {
-    ("hwgen.report", "hwgen.measure"): "renderers still take names and records from what measures",
-}
+UPWARD: dict[tuple[str, str], str] = {}
 """Imports that do not go down the floors, with the reason."""
 
 OFF_GROUND = {
@@ -45,7 +43,6 @@ LONG = {
     "hwgen.cells.boolean.parse_expression",
     "hwgen.cells.libraries.generate._header",
     "hwgen.cost.grid.run",
-    "hwgen.measure.explore.explore",
     "hwgen.measure.overhead.measure",
     "hwgen.measure.power.study",
     "hwgen.netlist.link._compile",
@@ -53,8 +50,6 @@ LONG = {
     "hwgen.power.glitch._cycle",
     "hwgen.power.logic.compile_netlist",
     "hwgen.report.markdown.explore.markdown",
-    "hwgen.report.markdown.overhead.markdown",
-    "hwgen.report.markdown.power.markdown",
     "hwgen.rtl.accumulate.round_sum.elaborate",
     "hwgen.rtl.element.elaborate",
     "sim.verify.counting._count_exact",
