@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hwgen.cells import libraries, library
+from hwgen.cells import libraries, reader
 from hwgen.config import NAMED
 from hwgen.files import write_text
 from hwgen.mapping import area
@@ -32,7 +32,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=2, help="perturbed syntheses of each")
     arguments = parser.parse_args()
 
-    cells = library.load(libraries.path(arguments.library))
+    cells = reader.load(libraries.path(arguments.library))
     flow = Flow(cells, time_limit=3600)
     top, how = _TOPS[arguments.scope], RECIPES[arguments.recipe]
     areas: dict[tuple[str, str], list[float]] = {}

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import numpy as np
 
-from hwgen.cells import libraries, library
+from hwgen.cells import libraries, reader
 from hwgen.config import NAMED
 from hwgen.files import cache_directory, write_text
 from hwgen.mapping.yosys import RECIPES
 from hwgen.measure.energy import core_activity, of_activity
 from hwgen.measure.flow import Design, Flow
 from hwgen.measure.stimulus import Stimulus
-from hwgen.netlist.graph import link
+from hwgen.netlist.link import link
 from hwgen.power.glitch import Gates, with_glitches
 from hwgen.rtl.tensor_core import TensorCore
 from hwgen.timing import analysis as timing
@@ -29,7 +29,7 @@ def main() -> None:
     parser.add_argument("--config", choices=NAMED, default="nvfp4-small")
     arguments = parser.parse_args()
 
-    cells = library.load(libraries.path(arguments.library))
+    cells = reader.load(libraries.path(arguments.library))
     config = NAMED[arguments.config]
     design = Design(config, TensorCore)
     jobs = design.plan([RECIPES["area"]], [0])

@@ -7,7 +7,7 @@ import json
 import time
 from pathlib import Path
 
-from hwgen.cells import libraries, library
+from hwgen.cells import libraries, reader
 from hwgen.config import NAMED
 from hwgen.files import write_text
 from hwgen.mapping.yosys import RECIPES
@@ -24,7 +24,7 @@ def main() -> None:
 
     marks: list[tuple[str, float]] = []
     started = time.perf_counter()
-    cells = library.load(libraries.path(arguments.library))
+    cells = reader.load(libraries.path(arguments.library))
     marks.append(("Liberty", time.perf_counter()))
 
     def progress(what: str, done: int, total: int) -> None:

@@ -1,17 +1,50 @@
-"""The errors that the command line turns into one line and an exit status."""
+"""The errors that the command line turns into one line and an exit status.
 
-__all__ = ["InputError", "ToolError"]
+::
+
+    ValueError
+      InputError        2   bad input: an option, a file, a configuration
+    RuntimeError
+      ToolError         1   a tool failed, or what it made is wrong
+        MismatchError   1   hardware and golden model differ
+        StorageError    1   the machine does not take what is to be written: a full disk, a quota
+
+`sim.golden.InputError` is a class of its own, since the golden model imports nothing of ours; its status is 2 too.
+Beside these, 130 is an interrupted command, and 1 a standard output that takes no more.
+"""
+
+from typing import ClassVar
+
+__all__ = ["InputError", "MismatchError", "StorageError", "ToolError"]
 
 
 class InputError(ValueError):
     """Bad input; the message is one line that names the culprit and what would be right.
 
-    The command line prints it and exits with status 2.
+    Attributes
+    ----------
+    status : int
+        Exit status of the command line, 2.
     """
+
+    status: ClassVar[int] = 2
 
 
 class ToolError(RuntimeError):
     """A tool failed, or what it made does not compute what it should; no figure may come of it.
 
-    The command line prints it and exits with status 1.
+    Attributes
+    ----------
+    status : int
+        Exit status of the command line, 1.
     """
+
+    status: ClassVar[int] = 1
+
+
+class MismatchError(ToolError):
+    """Hardware and golden model differ; the message names the first bit pattern that does."""
+
+
+class StorageError(ToolError):
+    """The machine does not take what is to be written, and other input would not change that."""

@@ -5,12 +5,26 @@ from __future__ import annotations
 import errno
 import os
 import secrets
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
-from hwgen.errors import InputError
+from hwgen.errors import InputError, StorageError
 
-__all__ = ["cache_directory", "check_directory", "write_all", "write_bytes", "write_text"]
+__all__ = [
+    "cache_directory",
+    "check_directory",
+    "check_file",
+    "place_for",
+    "unwritten",
+    "write_all",
+    "write_bytes",
+    "write_text",
+]
+
+_OF_THE_MACHINE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
+"""Errors of a write that no other path would mend."""
 
 
 def cache_directory(name: str) -> Path | None:
@@ -20,6 +34,12 @@ def cache_directory(name: str) -> Path | None:
         return (Path(base) if os.path.isabs(base) else Path.home() / ".cache") / "hwgen" / name
     except RuntimeError:
         return None
+
+
+def unwritten(path: Path | str | None, error: OSError) -> InputError | StorageError:
+    """What to raise where a file cannot be written: whose fault it is decides on the exit status."""
+    kind = StorageError if error.errno in _OF_THE_MACHINE else InputError
+    return kind(f"cannot write {str(path)!r}: {error.strerror}")
 
 
 def check_directory(path: Path) -> None:
@@ -43,6 +63,44 @@ def check_directory(path: Path) -> None:
         raise InputError(f"cannot write to {str(path)!r}: {str(nearest)!r} is not a directory")
     if not os.access(nearest, os.W_OK | os.X_OK):
         raise InputError(f"cannot write to {str(path)!r}: no permission for {str(nearest)!r}")
+    try:
+        # Permissions do not tell all: a superuser has them in a file system that takes no files.
+        tempfile.TemporaryFile(dir=nearest).close()
+    except OSError as error:
+        raise unwritten(path, error) from None
+
+
+def check_file(path: Path) -> None:
+    """Check that a file can be written, or written anew; before long work.
+
+    Raises
+    ------
+    InputError
+        It is a directory, or as from `check_directory`.
+    """
+    if path.is_dir():
+        raise InputError(f"cannot write {str(path)!r}: is a directory")
+    check_directory(path.parent)
+
+
+@contextmanager
+def place_for(path: Path) -> Iterator[Path]:
+    """A name beside ``path`` to write to; renamed to ``path`` at the end, removed where that is not reached.
+
+    Raises
+    ------
+    InputError, StorageError
+        The file cannot be written.
+    """
+    temporary = path.parent / f".{secrets.token_hex(8)}.partial"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield temporary
+        os.replace(temporary, path)
+    except OSError as error:
+        raise unwritten(path, error) from None
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def write_all(files: Mapping[Path, bytes]) -> None:
@@ -50,7 +108,7 @@ def write_all(files: Mapping[Path, bytes]) -> None:
 
     Raises
     ------
-    InputError
+    InputError, StorageError
         A file cannot be written; nothing new is left behind.
     """
     temporaries: dict[Path, Path] = {}
@@ -68,7 +126,7 @@ def write_all(files: Mapping[Path, bytes]) -> None:
             os.replace(temporaries[path], path)
             del temporaries[path]
     except OSError as error:
-        raise InputError(f"cannot write {str(path)!r}: {error.strerror}") from None
+        raise unwritten(path, error) from None
     finally:
         for temporary in temporaries.values():
             temporary.unlink(missing_ok=True)

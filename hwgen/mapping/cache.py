@@ -15,7 +15,7 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-from hwgen.errors import InputError
+from hwgen.errors import InputError, StorageError
 from hwgen.files import write_bytes
 
 __all__ = ["Cache"]
@@ -57,5 +57,5 @@ class Cache:
         text = json.dumps(body, separators=(",", ":")).encode()
         entry = hashlib.sha256(text).hexdigest().encode() + b"\n" + text
         # A cache that cannot be written to costs time, never a result.
-        with contextlib.suppress(InputError):
+        with contextlib.suppress(InputError, StorageError):
             write_bytes(path, gzip.compress(entry, compresslevel=4, mtime=0))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,10 @@ from hwgen.cost.model import CORE_PARTS, CoreCost, Ratio
 from hwgen.errors import InputError
 from hwgen.report import form
 from hwgen.report.markdown import overhead as tables
+from hwgen.report.shipped import shipped
 from hwgen.stats import Estimate
 
-__all__ = ["MeasuredCores", "find_report", "read"]
+__all__ = ["MeasuredCores", "find", "read"]
 
 _METRICS = {
     "active": "dynamic power",
@@ -70,17 +71,8 @@ def _holds(report: dict[str, Any], configs: Sequence[TensorCoreConfig]) -> bool:
         return False
 
 
-def find_report(configs: Sequence[TensorCoreConfig], directory: Path) -> Path:
-    """The report on overheads in ``directory`` that holds these configurations.
-
-    Of several, that on the default library with all its cells.
-
-    Raises
-    ------
-    InputError
-        There is none, or several and none of them on the default library.
-    """
-    names = " and ".join(config.name for config in configs)
+def _candidates(configs: Sequence[TensorCoreConfig], directory: Path) -> list[Path]:
+    """Reports on overheads in ``directory`` that hold these configurations; those on the default library, if any."""
     found: list[tuple[Path, dict[str, Any]]] = []
     for path in sorted(directory.glob("*.json")) if directory.is_dir() else []:
         try:
@@ -96,13 +88,38 @@ def find_report(configs: Sequence[TensorCoreConfig], directory: Path) -> Path:
             if report["conditions"]["library"]["name"] == _DEFAULT_LIBRARY
             and not report["conditions"]["library"]["dont_use"]
         ] or found
+    return [path for path, _ in found]
+
+
+def find(configs: Sequence[TensorCoreConfig], directory: Path) -> MeasuredCores:
+    """Read the report on overheads that holds these configurations: one in ``directory``, else one of the package.
+
+    Of several, that on the default library with all its cells. Reports that say the same of the cores are as good as
+    one: a core may have been measured beside several others.
+
+    Parameters
+    ----------
+    configs
+        The cores, baseline first.
+    directory
+        Where to look first; need not be there.
+
+    Raises
+    ------
+    InputError
+        There is none, or several that say different things, or the one is damaged.
+    """
+    names = " and ".join(config.name for config in configs)
+    paths = _candidates(configs, directory) or _candidates(configs, shipped())
+    found = [read(path, configs) for path in paths]
     if not found:
-        raise InputError(f"no report on {names} in {str(directory)!r}: {_command(configs)}, or give one with --report")
-    if len(found) > 1:
         raise InputError(
-            f"several reports on {names}: choose one with --report of {', '.join(str(path) for path, _ in found)}"
+            f"no report on {names} in {str(directory)!r} or among those of hwgen itself: {_command(configs)};"
+            " --report takes one from elsewhere"
         )
-    return found[0][0]
+    if any(replace(other, path=found[0].path) != found[0] for other in found[1:]):
+        raise InputError(f"several reports on {names}: choose one with --report of {', '.join(map(str, paths))}")
+    return found[0]
 
 
 def read(path: Path, configs: Sequence[TensorCoreConfig]) -> MeasuredCores:

@@ -20,8 +20,10 @@ from hwgen.measure.checks import VECTORS, check_core
 from hwgen.measure.energy import core_energy
 from hwgen.measure.flow import Design, Flow
 from hwgen.measure.overhead import check_pair, flow_conditions
+from hwgen.measure.requests import ExploreRequest
 from hwgen.measure.stimulus import Stimulus
-from hwgen.netlist.graph import Netlist, link
+from hwgen.netlist.graph import Netlist
+from hwgen.netlist.link import link
 from hwgen.power.glitch import Gates
 from hwgen.rtl.decode.operand import operand_layout
 from hwgen.rtl.tensor_core import TensorCore
@@ -56,7 +58,7 @@ PIPELINES: tuple[tuple[str, ...], ...] = (
 ANTICIPATED: tuple[tuple[str, ...], ...] = (("decoded", "sums", "terms"), ("decoded", "sums", "terms", "total"))
 """Those of `PIPELINES` to explore with leading zeros anticipated too: normalisation is long in both."""
 
-RUNS = 6
+RUNS = ExploreRequest.runs
 """Syntheses of each module by default."""
 
 _RESAMPLES = 2000

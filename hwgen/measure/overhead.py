@@ -27,15 +27,18 @@ from hwgen.measure.checks import VECTORS, check_core, check_lanes
 from hwgen.measure.energy import core_energy, lane_energy, single_block
 from hwgen.measure.figures import Energy, Figure, Measured, compare
 from hwgen.measure.flow import Design, Flow
+from hwgen.measure.requests import OverheadRequest
 from hwgen.measure.stimulus import Stimulus, e1m2_share
 from hwgen.netlist.fanout import LIMIT
-from hwgen.netlist.graph import Netlist, link
+from hwgen.netlist.graph import Netlist
+from hwgen.netlist.link import link
 from hwgen.power.glitch import Gates
 from hwgen.rtl.element import Element
 from hwgen.rtl.hierarchy import Block
 from hwgen.rtl.lane_array import LaneArray
 from hwgen.rtl.tensor_core import TensorCore
 from hwgen.timing import analysis as timing
+from hwgen.timing import loads
 
 __all__ = [
     "RUNS",
@@ -50,7 +53,7 @@ __all__ = [
     "synthesised",
 ]
 
-RUNS = 16
+RUNS = OverheadRequest.runs
 """Syntheses of each module by default."""
 
 _PILOTS = (1, 2)
@@ -248,7 +251,7 @@ def check_pair(baseline: TensorCoreConfig, candidate: TensorCoreConfig) -> None:
 
 def flow_conditions(library: Library, recipes: Sequence[Recipe]) -> dict[str, Any]:
     """Library, recipes to choose from, assumptions of the timing analysis, and tools, ready for JSON."""
-    wire_load = timing.default_wire_load(library)
+    wire_load = loads.default_wire_load(library)
     return {
         "library": {
             "name": library.name,
@@ -261,8 +264,8 @@ def flow_conditions(library: Library, recipes: Sequence[Recipe]) -> dict[str, An
             {"name": how.name, "carry": how.carry, "abc": list(how.abc), "purpose": how.purpose} for how in recipes
         ],
         "wire_load_ff_per_fanout": wire_load,
-        "input_slew_ns": timing.default_slew(library, wire_load),
-        "output_load_ff": timing.default_output_load(library),
+        "input_slew_ns": loads.default_slew(library, wire_load),
+        "output_load_ff": loads.default_output_load(library),
         "largest_fanout": LIMIT,
         "tools": _tools(),
     }

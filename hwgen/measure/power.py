@@ -19,10 +19,12 @@ from hwgen.measure.energy import core_activity, core_energy
 from hwgen.measure.figures import Energy
 from hwgen.measure.flow import Design, Flow
 from hwgen.measure.overhead import check_pair, clock_period, flow_conditions, synthesised
+from hwgen.measure.requests import PowerRequest
 from hwgen.measure.stimulus import TRAFFIC, Stimulus, e1m2_share
-from hwgen.netlist.export import netlist_verilog, saif, vcd
-from hwgen.netlist.graph import link
+from hwgen.netlist.export import netlist_verilog
+from hwgen.netlist.link import link
 from hwgen.power.estimate import KINDS, estimate
+from hwgen.power.export import saif, vcd
 from hwgen.power.glitch import Gates, with_glitches
 from hwgen.rtl.tensor_core import TensorCore
 from hwgen.stats import Estimate, paired
@@ -34,7 +36,7 @@ __all__ = ["RUNS", "SCOPES", "SHARES", "VARIED", "WAVES", "Situation", "Study", 
 SCOPES = ("element", "core")
 """What a figure is about; lane arrays are in `hwgen.measure.overhead`."""
 
-RUNS = 48
+RUNS = PowerRequest.runs
 """Syntheses of each module by default: glitches have three times the noise of area."""
 
 WAVES = 16

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from hwgen.cells.library import Cell, Library
+from hwgen.cells.cell import Cell
+from hwgen.cells.library import Library
 
 __all__ = ["LIMIT", "Loads", "limit_fanout", "tree_buffer"]
 

@@ -20,7 +20,7 @@ from hwgen.config import TensorCoreConfig
 from hwgen.files import write_all
 from hwgen.package.constraints import DEFAULT_CLOCK, Clock, constraints
 from hwgen.package.fusesoc import core_file
-from hwgen.package.layout import Layout
+from hwgen.package.layout import CONSTRAINTS, MAKEFILE, OPENROAD, RESULTS, RTL_LIST, SIM_LIST, STEPS, WAIVERS, Layout
 from hwgen.package.lint import waivers
 from hwgen.package.openroad import design_config
 from hwgen.package.simulators import makefile, rtl_list, sim_list
@@ -50,14 +50,14 @@ def texts(config: TensorCoreConfig, clock: Clock = DEFAULT_CLOCK) -> dict[str, s
     manifest = verilog.describe(config, modules)
     tested = vectors(config)
     folder = {
-        "Makefile": makefile(layout),
-        "config.mk": design_config(layout),
-        "constraint.sdc": constraints(manifest, clock),
-        "lint.vlt": waivers(config),
-        "results.hex": tested.results,
-        "rtl.f": rtl_list(layout),
-        "sim.f": sim_list(layout),
-        "steps.hex": tested.steps,
+        MAKEFILE: makefile(layout),
+        OPENROAD: design_config(layout),
+        CONSTRAINTS: constraints(manifest, clock),
+        WAIVERS: waivers(config),
+        RESULTS: tested.results,
+        RTL_LIST: rtl_list(layout),
+        SIM_LIST: sim_list(layout),
+        STEPS: tested.steps,
         layout.testbench: testbench(manifest, tested),
     }
     return {

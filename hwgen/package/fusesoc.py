@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 
 from hwgen import __version__
-from hwgen.package.layout import Layout
+from hwgen.package.layout import CONSTRAINTS, RESULTS, STEPS, WAIVERS, Layout
 
 __all__ = ["core_file"]
 
@@ -21,15 +21,15 @@ def core_file(layout: Layout) -> str:
         Names of the core's files.
     """
     config = layout.config
-    vectors = [{layout.inside(name): {"file_type": "user", "copyto": name}} for name in ("steps.hex", "results.hex")]
+    vectors = [{layout.inside(name): {"file_type": "user", "copyto": name}} for name in (STEPS, RESULTS)]
     testbench = {layout.inside(layout.testbench): {"file_type": "systemVerilogSource"}}
     description: dict[str, Any] = {
         "name": f"hwgen:tensor_core:{config.name}:{__version__}",
         "description": f"FP4 tensor core, D = A B^T + C, {config.rows} x {config.columns} outputs",
         "filesets": {
             "rtl": {"files": [layout.verilog], "file_type": "verilogSource"},
-            "constraints": {"files": [layout.inside("constraint.sdc")], "file_type": "SDC"},
-            "waivers": {"files": [layout.inside("lint.vlt")], "file_type": "vlt"},
+            "constraints": {"files": [layout.inside(CONSTRAINTS)], "file_type": "SDC"},
+            "waivers": {"files": [layout.inside(WAIVERS)], "file_type": "vlt"},
             "testbench": {"files": [testbench, *vectors]},
         },
         "parameters": {

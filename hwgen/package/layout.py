@@ -6,7 +6,22 @@ from dataclasses import dataclass
 
 from hwgen.config import TensorCoreConfig
 
-__all__ = ["Layout"]
+__all__ = [
+    "CONSTRAINTS",
+    "MAKEFILE",
+    "OPENROAD",
+    "RESULTS",
+    "RTL_LIST",
+    "SIM_LIST",
+    "STEPS",
+    "WAIVERS",
+    "Layout",
+]
+
+MAKEFILE, RTL_LIST, SIM_LIST = "Makefile", "rtl.f", "sim.f"
+CONSTRAINTS, OPENROAD, WAIVERS = "constraint.sdc", "config.mk", "lint.vlt"
+STEPS, RESULTS = "steps.hex", "results.hex"
+"""Files of every core's folder; those whose names depend on the core are properties of `Layout`."""
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from hwgen.package.layout import Layout
+from hwgen.package.layout import RTL_LIST, SIM_LIST, WAIVERS, Layout
+from hwgen.package.template import filled
 
 __all__ = ["makefile", "rtl_list", "sim_list"]
 
@@ -20,39 +21,16 @@ def sim_list(layout: Layout) -> str:
 def makefile(layout: Layout) -> str:
     """Makefile with the targets ``icarus``, ``verilator``, ``lint`` and ``clean``.
 
-    The testbench wants to be run where its vectors lie: in the folder, which ``make -C`` goes to.
+    The testbench must run in the folder, where its vectors are; ``make -C`` goes there.
     """
-    top = layout.testbench_top
-    return f"""\
-# {layout.config.name}: make icarus | verilator | lint | clean
-# ARGS=+steps=8 runs the first eight steps only. Verilator has to be 5.006 or newer, with a C++20 compiler.
-
-IVERILOG ?= iverilog
-VVP ?= vvp
-VERILATOR ?= verilator
-ARGS ?=
-
-.DELETE_ON_ERROR:
-.PHONY: icarus verilator lint clean
-
-icarus: build/{top}.vvp
-	$(VVP) -n $< $(ARGS)
-
-verilator: build/verilator/V{top}
-	./$< $(ARGS)
-
-lint:
-	$(VERILATOR) --lint-only -Wall lint.vlt -f rtl.f --top-module {layout.config.identifier}
-	$(VERILATOR) --lint-only --timing -Wall lint.vlt -f sim.f --top-module {top}
-
-clean:
-	rm -rf build
-
-build/{top}.vvp: sim.f ../{layout.verilog} {layout.testbench}
-	mkdir -p build
-	$(IVERILOG) -g2012 -Wall -s {top} -o $@ -c sim.f
-
-build/verilator/V{top}: lint.vlt sim.f ../{layout.verilog} {layout.testbench}
-	mkdir -p build
-	$(VERILATOR) --binary --timing -Wall $(VERILATOR_FLAGS) -Mdir build/verilator lint.vlt -f sim.f --top-module {top}
-"""
+    return filled(
+        "Makefile",
+        name=layout.config.name,
+        top=layout.config.identifier,
+        verilog=layout.verilog,
+        testbench=layout.testbench,
+        testbench_top=layout.testbench_top,
+        rtl_list=RTL_LIST,
+        sim_list=SIM_LIST,
+        waivers=WAIVERS,
+    )

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import string
-from importlib.resources import files
-
 from hwgen import __version__
+from hwgen.package.layout import RESULTS, STEPS
+from hwgen.package.template import filled
 from hwgen.package.vectors import Vectors
 from hwgen.verilog import Manifest, Port
 
 __all__ = ["testbench"]
-
-
-class _Template(string.Template):
-    """``@@{name}`` stands for a value: no SystemVerilog has two of these signs side by side, but many a ``$``."""
-
-    delimiter = "@@"
 
 
 def _declaration(port: Port) -> str:
@@ -44,9 +37,9 @@ def testbench(manifest: Manifest, vectors: Vectors) -> str:
         for name, stream in (("step", step), ("result", result))
         for role in ("valid", "ready", "payload")
     }
-    text = files("hwgen.package").joinpath("templates/testbench.sv").read_text("utf-8")
-    return _Template(text).substitute(
-        streams,
+    return filled(
+        "testbench.sv",
+        **streams,
         name=manifest.config.name,
         version=__version__,
         top=manifest.top,
@@ -54,6 +47,8 @@ def testbench(manifest: Manifest, vectors: Vectors) -> str:
         rst=manifest.reset.name,
         declarations="\n".join(map(_declaration, manifest.ports)),
         connections=",\n".join(f"      .{port.name}({port.name})" for port in manifest.ports),
+        steps_file=STEPS,
+        results_file=RESULTS,
         steps=vectors.step_count,
         results=vectors.result_count,
         latency=manifest.latency,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hwgen.cells.library import Cell
+from hwgen.cells.cell import Cell
 from hwgen.netlist.fanout import LIMIT, tree_buffer
 from hwgen.netlist.graph import Netlist
 from hwgen.timing.analysis import Timing

@@ -26,10 +26,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from hwgen.cells.boolean import Expression
-from hwgen.cells.library import Cell, InternalPower, Pin
+from hwgen.cells.cell import Cell, InternalPower, Pin
 from hwgen.errors import InputError
 from hwgen.netlist.graph import CellGroup, Netlist
-from hwgen.power.activity import Activity, state_names
+from hwgen.power.activity import Activity
+from hwgen.power.logic import state_names
 from hwgen.timing.analysis import Timing
 
 __all__ = ["KINDS", "Power", "entering_fj", "estimate"]

@@ -15,11 +15,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
-from hwgen.cells.library import Cell, Pin
+from hwgen.cells.cell import Cell, Pin
+from hwgen.cells.tables import Table
 from hwgen.errors import InputError
 from hwgen.jit import compiled
 from hwgen.netlist.graph import Netlist
@@ -43,7 +44,7 @@ def sources(netlist: Netlist) -> np.ndarray:
     return nets[(nets > 1) & (nets != (-1 if netlist.clock_net is None else netlist.clock_net))]
 
 
-def _causes(cell: Cell, pin: Pin, name: str) -> list[tuple[int, int, Any]]:
+def _causes(cell: Cell, pin: Pin, name: str) -> list[tuple[int, int, Table]]:
     """(input edge, output edge, delay table) of the arcs from an input to an output; edge 0 rises."""
     found = []
     for arc in pin.arcs:
@@ -57,6 +58,54 @@ def _causes(cell: Cell, pin: Pin, name: str) -> list[tuple[int, int, Any]]:
                 flips = (edge,)  # the edge is the clock's, which is rising
             found += [(edge ^ flip, edge, table) for flip in flips]
     return found
+
+
+class _Sources(NamedTuple):
+    """What changes at the clock edge.
+
+    Attributes
+    ----------
+    nets : numpy.ndarray
+        Shape (sources,).
+    delays : numpy.ndarray
+        Shape (sources, 2), float32: ns from the edge to the rising and to the falling net; 0 at ports.
+    """
+
+    nets: np.ndarray
+    delays: np.ndarray
+
+
+class _Cells(NamedTuple):
+    """Outputs of the cells between flip-flops, in topological order. Narrow types, so that they stay in the cache.
+
+    Attributes
+    ----------
+    nets, first, width : numpy.ndarray
+        Shape (outputs,), int32: net, place of its first input in `inputs` and `delays`, and number of inputs.
+    inputs : numpy.ndarray
+        Shape (places,), int32: nets.
+    delays : numpy.ndarray
+        Shape (places, 4), float32: ns by input edge and output edge; rise to rise, to fall, fall to rise, to fall.
+    truth : numpy.ndarray
+        Shape (outputs,), int32: where the truth table begins in `tables`.
+    tables : numpy.ndarray
+        uint8: truth tables one after another, the first input the lowest bit.
+    """
+
+    nets: np.ndarray
+    first: np.ndarray
+    width: np.ndarray
+    inputs: np.ndarray
+    delays: np.ndarray
+    truth: np.ndarray
+    tables: np.ndarray
+
+
+class _Transitions(NamedTuple):
+    """Where the transitions of each net lie in a pool of times, and how many there are; shape (n_nets,), int32."""
+
+    start: np.ndarray
+    length: np.ndarray
 
 
 @dataclass
@@ -87,8 +136,8 @@ class Gates:
         self.sources = sources(self.netlist)
 
     @cached_property
-    def _source_delays(self) -> np.ndarray:
-        """Clock to output of each source by output edge, ns; 0 at ports."""
+    def _clocked(self) -> _Sources:
+        """The sources with their delays from clock to output."""
         found = np.zeros((self.netlist.n_nets, 2))
         for group in self.netlist.groups:
             cell = group.cell
@@ -100,11 +149,10 @@ class Gates:
                     slew, load = self.timing.clock_slew, self.timing.load[nets, edge]
                     if tables:
                         found[nets, edge] = np.mean([table(slew, load) for table in tables], axis=0)
-        return found[self.sources].astype(np.float32)
+        return _Sources(self.sources, found[self.sources].astype(np.float32))
 
     @cached_property
-    def _program(self) -> tuple[np.ndarray, ...]:
-        """Outputs of cells in topological order: net, first place and number of inputs, truth table, delays."""
+    def _cells(self) -> _Cells:
         level = self.netlist.level
         keys, nets, widths, inputs, truths, delays = [], [], [], [], [], []
         tables: list[np.ndarray] = []
@@ -142,15 +190,14 @@ class Gates:
         flat_delays = np.concatenate([*(part.reshape(-1, 4) for part in delays), np.zeros((0, 4))])
         # Tables go below 0 at small loads behind slow slews.
         flat_delays = np.maximum(flat_delays, 0.0)
-        # Narrow types: what the inner loop touches is to stay in the cache.
-        return (
-            np.concatenate([*nets, empty])[order].astype(np.int32),
-            first[order].astype(np.int32),
-            width[order].astype(np.int32),
-            flat_inputs.astype(np.int32),
-            flat_delays.astype(np.float32),
-            np.concatenate([*truths, empty])[order].astype(np.int32),
-            np.concatenate([*tables, np.zeros(1, np.uint8)]),
+        return _Cells(
+            nets=np.concatenate([*nets, empty])[order].astype(np.int32),
+            first=first[order].astype(np.int32),
+            width=width[order].astype(np.int32),
+            inputs=flat_inputs.astype(np.int32),
+            delays=flat_delays.astype(np.float32),
+            truth=np.concatenate([*truths, empty])[order].astype(np.int32),
+            tables=np.concatenate([*tables, np.zeros(1, np.uint8)]),
         )
 
     def _delays(self, cell: Cell, output: str, pin: str, source: np.ndarray, driven: np.ndarray) -> np.ndarray:
@@ -182,35 +229,33 @@ class Gates:
         for values in (before, after):
             if values.shape != (len(before), len(self.sources)):
                 raise InputError(f"values have the shape {values.shape}; expected (cycles, {len(self.sources)})")
-        program = (self.sources, self._source_delays, *self._program)
-        return _count(before, after, *program, self._constants(), *self._room)
+        return _count(before, after, self._clocked, self._cells, self._constants(), self._room)
 
     def events(self, values: np.ndarray) -> list[Event]:
         """Every transition of consecutive cycles, in order of time; ``values`` of shape (cycles, sources)."""
         values = np.ascontiguousarray(values, np.uint8)
-        program = (self.sources, self._source_delays, *self._program)
-        start, length = self._room
+        room = self._room
         found: list[Event] = []
         for number in range(1, len(values)):
             pool = np.empty(16 * self.netlist.n_nets + 1024, np.float32)
-            pool = _cycle(values[number], *program, self.settled(values[number - 1]), pool, start, length)
-            nets = np.repeat(np.arange(self.netlist.n_nets), length)
+            before = self.settled(values[number - 1])
+            pool = _cycle(values[number], self._clocked, self._cells, before, room, pool)
+            nets = np.repeat(np.arange(self.netlist.n_nets), room.length)
             # Place of each transition: where its net begins, and how many of the net were before it.
-            before = np.repeat(np.cumsum(length) - length, length)
-            times = pool[np.repeat(start, length) + np.arange(len(nets)) - before]
+            earlier = np.repeat(np.cumsum(room.length) - room.length, room.length)
+            times = pool[np.repeat(room.start, room.length) + np.arange(len(nets)) - earlier]
             found += [(number, float(times[place]), int(nets[place])) for place in np.argsort(times, kind="stable")]
         return found
 
     @property
-    def _room(self) -> tuple[np.ndarray, np.ndarray]:
-        return np.zeros(self.netlist.n_nets, np.int32), np.zeros(self.netlist.n_nets, np.int32)
+    def _room(self) -> _Transitions:
+        return _Transitions(np.zeros(self.netlist.n_nets, np.int32), np.zeros(self.netlist.n_nets, np.int32))
 
     def settled(self, values: np.ndarray) -> np.ndarray:
         """Value of every net for the values of `sources`, shape (sources,)."""
         found = self._constants()
         found[self.sources] = values
-        nets, first, width, inputs, _, truth, tables = self._program
-        _settle(found, nets, first, width, inputs, truth, tables)
+        _settle(found, self._cells)
         return found
 
     def _constants(self) -> np.ndarray:
@@ -242,44 +287,47 @@ def with_glitches(activity: Activity, gates: Gates, cycles: int) -> Activity:
 
 
 @compiled
-def _settle(state, nets, first, width, inputs, truth, tables):
-    for gate in range(len(nets)):
+def _settle(state: np.ndarray, cells: _Cells) -> None:
+    """Bring ``state``, the value of every net, in line with its sources."""
+    for gate in range(len(cells.nets)):
         row = 0
-        for place in range(width[gate]):
-            row |= np.int64(state[inputs[first[gate] + place]]) << place
-        state[nets[gate]] = tables[truth[gate] + row]
+        for place in range(cells.width[gate]):
+            row |= np.int64(state[cells.inputs[cells.first[gate] + place]]) << place
+        state[cells.nets[gate]] = cells.tables[cells.truth[gate] + row]
 
 
 @compiled
 def _cycle(
-    after, sources, source_delays, nets, first, width, inputs, delays, truth, tables, state, pool, start, length
-):
-    """Transitions of one cycle; ``state`` holds the values before it.
+    after: np.ndarray, sources: _Sources, cells: _Cells, state: np.ndarray, found: _Transitions, pool: np.ndarray
+) -> np.ndarray:
+    """Transitions of one cycle; ``state`` holds the values before it, ``after`` those of the sources in it.
 
-    Those of a net lie one after another in ``pool``, of which its first place and number are noted. Returns the pool,
-    which grows as it must.
+    Those of a net lie one after another in ``pool``, of which ``found`` notes the first place and the number. Returns
+    the pool, which grows as it must.
     """
     at = np.zeros(MAX_INPUTS, np.int64)
     left = np.zeros(MAX_INPUTS, np.int64)
     coming = np.zeros(MAX_INPUTS, np.float32)
     never = np.float32(np.inf)
+    start, length = found.start, found.length
     used = 0
-    for index in range(len(sources)):
-        net = sources[index]
+    for index in range(len(sources.nets)):
+        net = sources.nets[index]
         value = after[index]
         length[net] = 0
         if state[net] != value:
             start[net] = used
             length[net] = 1
-            pool[used] = source_delays[index, 0 if value else 1]
+            pool[used] = sources.delays[index, 0 if value else 1]
             used += 1
-    for gate in range(len(nets)):
-        net = nets[gate]
-        base = first[gate]
+    for gate in range(len(cells.nets)):
+        net = cells.nets[gate]
+        base = cells.first[gate]
+        width = cells.width[gate]
         more = 0
         row = 0
-        for place in range(width[gate]):
-            source = inputs[base + place]
+        for place in range(width):
+            source = cells.inputs[base + place]
             row |= np.int64(state[source]) << place
             at[place] = start[source]
             left[place] = length[source]
@@ -297,7 +345,7 @@ def _cycle(
         for _ in range(more):
             cause = 0
             time = coming[0]
-            for place in range(1, width[gate]):
+            for place in range(1, width):
                 if coming[place] < time:
                     time = coming[place]
                     cause = place
@@ -305,12 +353,12 @@ def _cycle(
             left[cause] -= 1
             coming[cause] = pool[at[cause]] if left[cause] else never
             row ^= 1 << cause
-            follows = tables[truth[gate] + row]
+            follows = cells.tables[cells.truth[gate] + row]
             if follows == value:
                 continue
             value = follows
             edge = 0 if (row >> cause) & 1 else 1
-            out = time + delays[base + cause, 2 * edge + (0 if follows else 1)]
+            out = time + cells.delays[base + cause, 2 * edge + (0 if follows else 1)]
             # The one before has not come out yet, or would be overtaken: neither of the two is seen.
             if used > begun and (time < pool[used - 1] or out <= pool[used - 1]):
                 used -= 1
@@ -324,19 +372,16 @@ def _cycle(
 
 @compiled
 def _count(
-    before, after, sources, source_delays, nets, first, width, inputs, delays, truth, tables, state, start, length
-):
-    """Transitions of each net beyond one."""
+    before: np.ndarray, after: np.ndarray, sources: _Sources, cells: _Cells, state: np.ndarray, found: _Transitions
+) -> np.ndarray:
+    """Transitions of each net beyond one, over all cycles."""
     counts = np.zeros(len(state), np.int64)
     pool = np.empty(16 * len(state) + 1024, np.float32)
     for cycle in range(len(before)):
-        for index in range(len(sources)):
-            state[sources[index]] = before[cycle, index]
-        _settle(state, nets, first, width, inputs, truth, tables)
-        pool = _cycle(
-            after[cycle], sources, source_delays, nets, first, width, inputs, delays, truth, tables, state, pool, start,
-            length,
-        )  # fmt: skip
+        for index in range(len(sources.nets)):
+            state[sources.nets[index]] = before[cycle, index]
+        _settle(state, cells)
+        pool = _cycle(after[cycle], sources, cells, state, found, pool)
         for net in range(len(state)):
-            counts[net] += length[net] & ~1
+            counts[net] += found.length[net] & ~1
     return counts

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
+from pathlib import Path
 
 import numpy as np
 from amaranth.hdl import Fragment
@@ -24,6 +26,8 @@ class AmaranthEngine:
     ----------
     config
         The core.
+    waves
+        VCD file that the last run leaves its waveforms in: every signal of the core, hence no small file.
 
     Attributes
     ----------
@@ -33,8 +37,9 @@ class AmaranthEngine:
 
     name = "python"
 
-    def __init__(self, config: TensorCoreConfig) -> None:
+    def __init__(self, config: TensorCoreConfig, waves: Path | None = None) -> None:
         self.config = config
+        self._waves = waves
         self._core = TensorCore(config)
         self._fragment = Fragment.get(self._core, None)
         self._simulator: Simulator | None = None
@@ -58,7 +63,8 @@ class AmaranthEngine:
             self._simulator.add_testbench(self._testbench)
         else:
             self._simulator.reset()
-        self._simulator.run()
+        with nullcontext() if self._waves is None else self._simulator.write_vcd(str(self._waves)):
+            self._simulator.run()
         return self._answer
 
     async def _testbench(self, ctx: object) -> None:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.config import TensorCoreConfig
-from hwgen.errors import InputError
+from hwgen.errors import InputError, StorageError
 from hwgen.files import cache_directory, write_bytes
 from hwgen.rtl.hierarchy import ModuleSet
 from hwgen.rtl.tensor_core import TensorCore
@@ -154,7 +154,7 @@ def _load(config: TensorCoreConfig) -> ctypes.CDLL:
             try:
                 write_bytes(path, content)
                 return ctypes.CDLL(str(path))
-            except (InputError, OSError):
+            except (InputError, StorageError, OSError):
                 pass  # nowhere to keep it
         return ctypes.CDLL(str(built))
 

@@ -5,39 +5,53 @@ It shares no code and no tables with the hardware generator, so that it is a che
     from sim import golden
 
     qa = golden.quantize(a, "mixfp4")  # (M, K)
-    qb = golden.quantize(b, "mixfp4")  # (N, K)
+    qb = golden.quantize(b, "nvint4")  # (N, K)
     d = golden.gemm(qa, qb)  # (M, N), as the hardware would compute it
 """
 
-from .formats import (
-    BLOCK,
-    InputError,
+from .block import BlockFormat
+from .catalogue import CATALOGUE, FORMATS, block_format
+from .checks import InputError
+from .codes import (
     decode_e1m2,
     decode_e2m1,
+    decode_int4,
     decode_ue4m3,
     encode_e1m2,
     encode_e2m1,
+    encode_int4,
     encode_ue4m3,
     pack,
     unpack,
 )
-from .mma import NUMERICS, ROUNDINGS, accumulate, gemm, max_fraction_bits, step
-from .quantize import FORMATS, QuantizedTensor, dequantize, padded, quantize
+from .element import ElementFormat
+from .mma import CONTRACT, EMPTY_BLOCKS, NUMERICS, ROUNDINGS, accumulate, gemm, max_fraction_bits, step
+from .quantize import BLOCK, QuantizedTensor, dequantize, padded, quantize
+from .scale import ScaleFormat
 
 __all__ = [
     "BLOCK",
+    "CATALOGUE",
+    "CONTRACT",
+    "EMPTY_BLOCKS",
     "FORMATS",
     "NUMERICS",
     "ROUNDINGS",
+    "BlockFormat",
+    "ElementFormat",
     "InputError",
     "QuantizedTensor",
+    "ScaleFormat",
     "accumulate",
+    "block_format",
     "decode_e1m2",
     "decode_e2m1",
+    "decode_int4",
     "decode_ue4m3",
     "dequantize",
     "encode_e1m2",
     "encode_e2m1",
+    "encode_int4",
     "encode_ue4m3",
     "gemm",
     "max_fraction_bits",

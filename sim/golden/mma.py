@@ -1,18 +1,28 @@
 """What a tensor core step, and a GEMM made of such steps, must compute: bit for bit.
 
 One step multiplies an M x 16G tile of A by an N x 16G tile of B, both K-major, and adds C. For every output,
-with h an element in half-units (0 1 2 3 4 6 8 12 for E2M1, 0 to 7 for E1M2), sig the significand of a block
-scale in eighths (0 to 15), exp its exponent (-6 to 8; a zero scale has -126) and tag its bit 7::
+with h an element in half-units (value = h * 2^(fold - 1)), sig the significand of a block scale in eighths (0 to
+15), exp its exponent (-6 to 8; a zero scale has -126) and fold that of the block's elements::
 
     S_g = sum over 16 lanes of hA * hB
     T_g = S_g * sigA * sigB
-    E_g = expA + expB + tagA + tagB                   value = T_g * 2^(E_g - 8)
+    E_g = expA + expB + foldA + foldB                 value = T_g * 2^(E_g - 8)
     C   = sigC * 2^(expC - 23)                        expC >= -126; zero has -126
-    emax = max(expC, E_0 .. E_{G-1})                  groups whose sum is zero take part
+    emax = max(expC, E_0 .. E_{G-1})
     D = round(sum of all terms, each truncated toward zero to a multiple of 2^(emax - fraction_bits))
 
-The E1M2 factor of 2 travels in the exponent, through the tag. An exact zero is +0. A NaN scale or a NaN C
-gives 0x7FFFFFFF; otherwise an infinite C passes through.
+==========  ===================  =====
+elements    h, magnitudes        fold
+==========  ===================  =====
+E2M1        0 1 2 3 4 6 8 12     0
+E1M2, INT4  0 1 2 3 4 5 6 7      1
+==========  ===================  =====
+
+An exact zero is +0. A NaN scale or a NaN C gives 0x7FFFFFFF; otherwise an infinite C passes through.
+
+The contract has a version, `CONTRACT`, and one point that hardware has not decided: whether a block whose sum S_g is
+zero takes part in emax (see `EMPTY_BLOCKS`). C = 0 always takes part, with exponent -126. `parts` has the same in
+pieces, in Python's integers.
 
 Four groups of 16, 35 fraction bits and rounding toward zero are what MMA-Sim (arXiv 2511.10909) found,
 bitwise validated, for NVFP4 on Blackwell (``kind::mxf4nvf4``, K = 64). The tag is MixFP4 (arXiv 2605.31035).
@@ -21,52 +31,117 @@ bitwise validated, for NVFP4 on Blackwell (``kind::mxf4nvf4``, K = 64). The tag 
 from __future__ import annotations
 
 import operator
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from .formats import (
-    BLOCK,
-    E1M2_VALUES,
-    E2M1_VALUES,
-    SCALE_NAN,
-    TAG,
-    UE4M3_VALUES,
-    Array,
-    InputError,
-    Tensor,
-    as_array,
-    check_blocks,
-)
+from .block import BlockFormat
+from .catalogue import MIXFP4, block_format
+from .checks import Array, InputError, Tensor, as_array
 from .quantize import QuantizedTensor
 
+CONTRACT = "mma-sim-2026-01"
+"""Version of the contract: what MMA-Sim's model of January 2026 says of ``kind::mxf4nvf4``."""
 NUMERICS = ("blackwell", "exact")
 """Names of the accumulation modes of `gemm`."""
 ROUNDINGS = ("toward_zero", "nearest_even")
 """Names of the final roundings of a step to FP32."""
+EMPTY_BLOCKS = ("included", "excluded")
+"""What a block with S_g = 0 does: it takes part in emax with its E_g, as in `CONTRACT`; or it takes no part."""
 
 _NAN = np.uint32(0x7FFFFFFF)
-_T_MAX = BLOCK * 12 * 12 * 15 * 15  # largest |T_g|
 _MIN_EXPONENT = -126  # of FP32, and by convention of zero
 _TILE = 1 << 15  # outputs per tile: the float64 working set stays in a core's L2 cache
 _OPERAND_CHUNK = 1 << 20  # operand elements decoded at a time, to bound memory
-
-# Exact in float64 and chosen so that a lane product is its share of T_g * 2^(E_g - 8).
-_SCALE = np.nan_to_num(np.concatenate([UE4M3_VALUES, UE4M3_VALUES]), nan=0.0)
-_MAGNITUDE = np.repeat([E2M1_VALUES, E1M2_VALUES], 128, axis=0)
-_ELEMENT = (_SCALE[:, None] * np.concatenate([_MAGNITUDE, -_MAGNITUDE], axis=1)).ravel()
-"""Element value times block scale, at index 16 * scale byte + code; 0 where the scale is NaN."""
-
-_EXPONENT = np.array(
-    [(max(byte >> 3 & 15, 1) - 7 if _SCALE[byte] else _MIN_EXPONENT) + (byte >> 7) for byte in range(2 * TAG)],
-    dtype=np.int16,
-)
-"""exp + tag of a block scale."""
-
 _NEVER_CUT = 1 << 10
-_FLOOR = np.where(_SCALE > 0, _EXPONENT, _NEVER_CUT).astype(np.int16)
-"""exp + tag where the block can have a non-zero sum, otherwise too large to ask for truncation."""
+
+
+class _Tables(NamedTuple):
+    """What the arithmetic needs of one format, by scale byte."""
+
+    width: int
+    """Bits of an element code."""
+    block: int
+    """Elements of a block."""
+    products: Array
+    """Element value times block scale, float64, at index 2^width * scale byte + code; 0 where the scale is NaN."""
+    elements: Array
+    """Element value alone, at the same index."""
+    scales: Array
+    """Block scale, float64; 0 for NaN."""
+    exponents: Array
+    """exp + fold, int16."""
+    floors: Array
+    """exp + fold where the block can have a non-zero sum, otherwise too large to ask for truncation; int16."""
+    nans: Array
+    """Whether the scale is NaN."""
+
+
+@lru_cache(maxsize=64)
+def _tables(form: BlockFormat) -> _Tables:
+    scales = np.arange(256, dtype=np.uint8)
+    codes = form.scale_codes(scales)
+    values = form.scale.table[codes]
+    folds = np.array([element.fold for element in form.elements])[form.selected(scales)]
+    numbers = np.nan_to_num(values, nan=0.0)
+    exponents = [form.scale.exponent(int(c)) if v else _MIN_EXPONENT for c, v in zip(codes, numbers, strict=True)]
+    raised = (np.array(exponents) + folds).astype(np.int16)
+    elements = np.array([element.table for element in form.elements])[form.selected(scales)]
+    return _Tables(
+        form.width,
+        form.block,
+        (elements * numbers[:, None]).ravel(),
+        elements.ravel(),
+        numbers,
+        raised,
+        np.where(numbers > 0, raised, np.int16(_NEVER_CUT)),
+        np.isnan(values),
+    )
+
+
+class _Pair(NamedTuple):
+    """What follows for the terms of two formats."""
+
+    unit: int
+    """value = T_g * 2^(E_g - unit)."""
+    largest: int
+    """Largest |T_g|."""
+    lowest: int
+    """Lowest E_g of a T_g that is not zero."""
+    top: float
+    """Largest |T_g| * 2^(E_g - unit)."""
+
+
+@lru_cache(maxsize=256)
+def _pair(a: BlockFormat, b: BlockFormat) -> _Pair:
+    if a.block != b.block:
+        raise InputError(f"a has blocks of {a.block} and b of {b.block}; they must be equal")
+    unit, largest, lowest, top = 0, a.block, 0, float(a.block)
+    for form in (a, b):
+        unit += 1 + form.scale.mantissa_bits
+        largest *= max(abs(h) for element in form.elements for h in element.integers)
+        largest *= (2 << form.scale.mantissa_bits) - 1
+        lowest += int(_tables(form).floors.min())
+        top *= float(np.abs(_tables(form).products).max())
+    pair = _Pair(unit, largest, lowest, top)
+    bits = _max_fraction_bits(pair, 1)
+    # A sum with products in it is normal, products vanish beside a C that could overflow, and a block is exact.
+    if bits < 1 or lowest - bits < _MIN_EXPONENT or top > 2.0**74 or top * 2.0 ** (unit - lowest) > 2.0**53:
+        raise InputError(f"a = {a.name!r} with b = {b.name!r}: their products are beyond what float64 adds exactly")
+    return pair
+
+
+class _Way(NamedTuple):
+    """How a step is computed."""
+
+    pair: _Pair
+    groups: int
+    fraction_bits: int
+    rounding: str
+    excluded: bool
+    """Whether empty blocks are."""
 
 
 def step(
@@ -76,9 +151,11 @@ def step(
     b_scales: Tensor,
     c: Tensor,
     *,
+    a: str | BlockFormat = MIXFP4,
+    b: str | BlockFormat = MIXFP4,
     fraction_bits: int = 35,
     rounding: str = "toward_zero",
-    tags: bool = True,
+    empty_blocks: str = "included",
 ) -> npt.NDArray[np.float32]:
     """Compute one step of the tensor core, D = A B^T + C, or a stack of steps that know nothing of each other.
 
@@ -87,16 +164,21 @@ def step(
     a_codes, b_codes : array or tensor of uint8, (..., M, 16 G) and (..., N, 16 G)
         Element codes 0 to 15. Leading dimensions, which all arguments share, count the steps of a stack.
     a_scales, b_scales : array or tensor of uint8, (..., M, G) and (..., N, G)
-        Block scales, tag in bit 7. Any byte is valid.
+        Block scales. Any byte is valid; bits without a meaning in a format are ignored.
     c : array or tensor of float32, (..., M, N)
         Any bit pattern is valid.
+    a, b : str or BlockFormat
+        Formats of the operands, by name or as records. An NVFP4 tensor, whose scales have bit 7 clear, is a valid
+        MixFP4 tensor, with equal results.
     fraction_bits : int
         Terms are truncated to multiples of 2^(emax - fraction_bits). From 1 to `max_fraction_bits` of G,
-        which is 40 for G = 4.
+        which is 40 for G = 4 and MixFP4.
     rounding : {"toward_zero", "nearest_even"}
         Rounding of the sum to FP32. The alignment of terms always truncates toward zero.
-    tags : bool
-        False is the NVFP4-only datapath: bit 7 of every scale is ignored and every code is E2M1.
+    empty_blocks : {"included", "excluded"}
+        Whether a block whose sum S_g is zero takes part in emax. "included": it does, by its scales. "excluded": it
+        does not. A zero C takes part in both, with exponent -126, so emax is never below -126. Hardware has not
+        decided between the two: no claim of bit equality with a machine covers steps with such blocks.
 
     Returns
     -------
@@ -113,22 +195,22 @@ def step(
     Products are far below the last place of the largest FP32 number, so only an infinite C gives infinity
     and the two roundings overflow alike.
     """
-    a, a_bytes = _check_stack(a_codes, a_scales, ("a_codes", "a_scales"))
-    b, b_bytes = _check_stack(b_codes, b_scales, ("b_codes", "b_scales"))
-    if a.shape[-1] != b.shape[-1]:
-        raise InputError(f"a_codes has K = {a.shape[-1]} and b_codes K = {b.shape[-1]}; they must be equal")
-    if a.shape[:-2] != b.shape[:-2]:
-        raise InputError(f"a_codes is a stack of {a.shape[:-2]} and b_codes of {b.shape[:-2]}; they must be equal")
-    start = _check_c(c, (*a.shape[:-1], b.shape[-2]))
+    left, right = _tables(a_form := block_format(a, "a")), _tables(b_form := block_format(b, "b"))
+    pair = _pair(a_form, b_form)
+    a_stack, a_bytes = _check_stack(a_form, a_codes, a_scales, ("a_codes", "a_scales"))
+    b_stack, b_bytes = _check_stack(b_form, b_codes, b_scales, ("b_codes", "b_scales"))
+    if a_stack.shape[-1] != b_stack.shape[-1]:
+        raise InputError(f"a_codes has K = {a_stack.shape[-1]} and b_codes K = {b_stack.shape[-1]}; they must be equal")
+    if a_stack.shape[:-2] != b_stack.shape[:-2]:
+        raise InputError(
+            f"a_codes is a stack of {a_stack.shape[:-2]} and b_codes of {b_stack.shape[:-2]}; they must be equal"
+        )
+    start = _check_c(c, (*a_stack.shape[:-1], b_stack.shape[-2]))
     groups = a_bytes.shape[-1]
-    _check_rounding(groups, fraction_bits, rounding)
-    if not tags:
-        a_bytes, b_bytes = a_bytes & SCALE_NAN, b_bytes & SCALE_NAN
-    if a.ndim == 2:
-        d = _blackwell(a, a_bytes, b, b_bytes, _finite(start), groups, fraction_bits, rounding)
-    else:
-        d = _stack(a, a_bytes, b, b_bytes, _finite(start), fraction_bits, rounding)
-    return _special(d, a_bytes, b_bytes, start)
+    way = _way(pair, groups, fraction_bits, rounding, empty_blocks)
+    compute = _blackwell if a_stack.ndim == 2 else _stack
+    d = compute(_Stored(a_stack, a_bytes, left), _Stored(b_stack, b_bytes, right), _finite(start), way)
+    return _special(d, left.nans[a_bytes], right.nans[b_bytes], start)
 
 
 def accumulate(
@@ -140,6 +222,7 @@ def accumulate(
     *,
     fraction_bits: int = 35,
     rounding: str = "toward_zero",
+    empty_blocks: str = "included",
 ) -> npt.NDArray[np.float32]:
     """Compute a GEMM in the core's units: what the hardware puts out, before tensor scales.
 
@@ -159,14 +242,14 @@ def accumulate(
     groups = _integer(blocks_per_step, "blocks_per_step")
     if groups < 1:
         raise InputError(f"blocks_per_step must be at least 1; got {groups}")
-    _check_rounding(groups, fraction_bits, rounding)
+    pair = _pair(qa.form, qb.form)
+    way = _way(pair, groups, fraction_bits, rounding, empty_blocks)
     shape = (qa.shape[0], qb.shape[0])
     start = np.zeros(shape, np.float32) if c is None else _check_c(c, shape)
-    if numerics == "exact":
-        d = _exact(qa, qb, _finite(start))
-    else:
-        d = _blackwell(qa.codes, qa.scales, qb.codes, qb.scales, _finite(start), groups, fraction_bits, rounding)
-    return _special(d, qa.scales, qb.scales, start)
+    left, right = (_Stored(q.codes, q.scales, _tables(q.form)) for q in (qa, qb))
+    compute = _exact if numerics == "exact" else _blackwell
+    d = compute(left, right, _finite(start), way)
+    return _special(d, left.tables.nans[qa.scales], right.tables.nans[qb.scales], start)
 
 
 def gemm(
@@ -178,13 +261,14 @@ def gemm(
     *,
     fraction_bits: int = 35,
     rounding: str = "toward_zero",
+    empty_blocks: str = "included",
 ) -> npt.NDArray[np.float32]:
     """Multiply two quantised matrices, D = A B^T + C, with the rounding of the hardware.
 
     Parameters
     ----------
     qa, qb : QuantizedTensor, (M, K) and (N, K)
-        Their formats may differ.
+        Each says its own format; they may differ.
     c : array or tensor of float32, (M, N), optional
         C of the first step, in the core's units: tensor scales apply to it as to the products. Zero if
         absent.
@@ -194,8 +278,8 @@ def gemm(
     numerics : {"blackwell", "exact"}
         "blackwell" is a chain of `step`. "exact" adds every T_g * 2^(E_g - 8) of the whole GEMM and `c`
         without error and rounds once to nearest even, so that order does not matter; `blocks_per_step`,
-        `fraction_bits` and `rounding` then have no effect.
-    fraction_bits, rounding
+        `fraction_bits`, `rounding` and `empty_blocks` then have no effect.
+    fraction_bits, rounding, empty_blocks
         As in `step`.
 
     Returns
@@ -208,139 +292,204 @@ def gemm(
     InputError
         Not quantised tensors, K differs, or wrong type, shape or range of another argument.
     """
-    d = accumulate(qa, qb, c, blocks_per_step, numerics, fraction_bits=fraction_bits, rounding=rounding)
+    d = accumulate(
+        qa,
+        qb,
+        c,
+        blocks_per_step,
+        numerics,
+        fraction_bits=fraction_bits,
+        rounding=rounding,
+        empty_blocks=empty_blocks,
+    )
     with np.errstate(over="ignore", under="ignore"):
         result = (d.astype(np.float64) * (np.float64(qa.tensor_scale) * np.float64(qb.tensor_scale))).astype(np.float32)
     result.view(np.uint32)[np.isnan(result)] = _NAN  # conversions need not keep a NaN's bits
     return result
 
 
-def max_fraction_bits(groups: int) -> int:
-    """Return the largest `fraction_bits` that the model supports for steps of `groups` blocks.
+def max_fraction_bits(groups: int, a: str | BlockFormat = MIXFP4, b: str | BlockFormat = MIXFP4) -> int:
+    """Return the largest `fraction_bits` that the model supports for steps of `groups` blocks of two formats.
 
     Up to it, the sum of all truncated terms is an integer below 2^53 in units of their last place, hence
     exact in float64.
+
+    Raises
+    ------
+    InputError
+        Unknown formats, or formats that the model cannot multiply.
     """
-    bits = 1
-    while groups * (_T_MAX << (bits + 1)) + (1 << (bits + 10)) <= 1 << 61:
+    return _max_fraction_bits(_pair(block_format(a, "a"), block_format(b, "b")), groups)
+
+
+@lru_cache(maxsize=256)
+def _max_fraction_bits(pair: _Pair, groups: int) -> int:
+    bits = 0
+    while groups * (pair.largest << (bits + 1)) + (1 << (bits + 2 + pair.unit)) <= 1 << 53 + pair.unit:
         bits += 1
     return bits
 
 
-def _blackwell(
-    a: Array,
-    a_bytes: Array,
-    b: Array,
-    b_bytes: Array,
-    c: Array,
-    groups: int,
-    fraction_bits: int,
-    rounding: str,
-) -> Array:
-    m, n = c.shape
-    rows = min(m, 64)
-    cols = min(n, max(1, _TILE // rows))
-    rows = min(m, max(1, _TILE // cols))
-    batch = max(1, _OPERAND_CHUNK // ((m + n) * groups * BLOCK)) * groups
-    d = c.copy()
-    for k in range(0, a_bytes.shape[1], batch):
-        left = _operand(a, a_bytes, slice(k, k + batch), groups)
-        right = _operand(b, b_bytes, slice(k, k + batch), groups)
-        for i in range(0, m, rows):
-            for j in range(0, n, cols):
-                at = slice(i, i + rows), slice(j, j + cols)
-                d[at] = _steps(left.part(at[0]), right.part(at[1]), d[at], fraction_bits, rounding)
-    return d
+class _Stored(NamedTuple):
+    """One operand as it is stored."""
+
+    codes: Array
+    """uint8 (..., rows, K)."""
+    scales: Array
+    """uint8 (..., rows, blocks)."""
+    tables: _Tables
+
+    def along(self, blocks: slice) -> _Stored:
+        """Return some blocks of a matrix."""
+        lanes = slice(blocks.start * self.tables.block, blocks.stop * self.tables.block)
+        return _Stored(self.codes[:, lanes], self.scales[:, blocks], self.tables)
+
+    def look_up(self, table: Array) -> Array:
+        """Return a table of `_Tables`, by scale byte and code, for every element: (..., rows, blocks, block)."""
+        blocks = self.codes.reshape(*self.scales.shape, self.tables.block)
+        return table.take(self.scales.astype(np.intp)[..., None] << self.tables.width | blocks)
 
 
 class _Operand(NamedTuple):
-    """Rows of one operand, decoded for a number of steps."""
+    """One operand, decoded for a number of steps."""
 
     values: Array
     """Element times block scale, float64 (steps, rows, 16 G)."""
     exponents: Array
-    """exp + tag, int16 (G, steps, rows)."""
-    floors: Array
-    """Lowest exp + tag of the non-zero scales, int16 (rows,)."""
+    """exp + fold, int16 (G, steps, rows)."""
+    elements: Array
+    """Element alone, float64 (steps, rows, 16 G). Where empty blocks are included nothing needs it: it is empty."""
+    scales: Array
+    """Block scales, float64 (G, steps, rows); empty as `elements` is."""
 
     def part(self, rows: slice) -> _Operand:
-        return _Operand(self.values[:, rows], self.exponents[:, :, rows], self.floors[rows])
-
-
-def _operand(codes: Array, scales: Array, blocks: slice, groups: int) -> _Operand:
-    scales = scales[:, blocks]
-    codes = codes[:, blocks.start * BLOCK : blocks.stop * BLOCK]
-    rows, count = scales.shape
-    padding = -count % groups
-    if padding:
-        scales = np.pad(scales, ((0, 0), (0, padding)))
-        codes = np.pad(codes, ((0, 0), (0, padding * BLOCK)))
-    steps = (count + padding) // groups
-    values = _values(codes, scales).reshape(rows, steps, -1).transpose(1, 0, 2)
-    exponents = _EXPONENT[scales].reshape(rows, steps, groups).transpose(2, 1, 0)
-    return _Operand(values, np.ascontiguousarray(exponents), _FLOOR[scales].min(axis=1))
-
-
-def _values(codes: Array, scales: Array) -> Array:
-    """Return element times block scale, float64 (rows, blocks, 16)."""
-    index = scales.astype(np.intp)[:, :, None] << 4 | codes.reshape(*scales.shape, BLOCK)
-    return _ELEMENT.take(index)
-
-
-def _steps(a: _Operand, b: _Operand, c: Array, fraction_bits: int, rounding: str) -> Array:
-    """Chain all steps of one tile. `c` is finite and holds no -0, and so do all results."""
-    # Terms that need no truncation are all multiples of one last place with a sum below 2^53 of it, so a
-    # float64 dot product over the whole step is exact in any order of summation.
-    sums = a.values @ b.values.transpose(0, 2, 1)
-    tops = a.exponents[0][:, :, None] + b.exponents[0][:, None, :]
-    for left, right in zip(a.exponents[1:], b.exponents[1:], strict=True):
-        np.maximum(tops, left[:, :, None] + right[:, None, :], out=tops)
-    floor = int(a.floors.min()) + int(b.floors.min())
-    for index, top in enumerate(tops):
-        c_exponent = _exponent(c)
-        np.maximum(top, c_exponent, out=top)
-        total = sums[index]
-        if int(top.max()) - floor > fraction_bits - 8:  # T_g counts units of 2^(E_g - 8)
-            total = _truncated_groups(a.values[index], b.values[index], top, fraction_bits)
-        c = _rounded(total, c, c_exponent, top, fraction_bits, rounding)
-    return c
-
-
-def _stack(a: Array, a_bytes: Array, b: Array, b_bytes: Array, c: Array, fraction_bits: int, rounding: str) -> Array:
-    """Compute a stack of steps, in batches that stay in a core's L2 cache. `c` is as for `_steps`."""
-    d = np.empty(c.shape, np.float32)
-    flat = [x.reshape(-1, *x.shape[-2:]) for x in (a, a_bytes, b, b_bytes, c, d)]
-    batch = max(1, _TILE // (c.shape[-2] * c.shape[-1] * max(1, a_bytes.shape[-1] // 4)))
-    for start in range(0, len(flat[0]), batch):
-        codes, scales, right_codes, right_scales, addend, out = (x[start : start + batch] for x in flat)
-        c_exponent = _exponent(addend)
-        exponents, right_exponents = _EXPONENT[scales], _EXPONENT[right_scales]
-        top = c_exponent
-        for group in range(scales.shape[-1]):
-            top = np.maximum(top, exponents[:, :, None, group] + right_exponents[:, None, :, group])
-        left, right = (
-            _values(x.reshape(-1, x.shape[-1]), y.reshape(-1, y.shape[-1])).reshape(x.shape)
-            for x, y in ((codes, scales), (right_codes, right_scales))
+        return _Operand(
+            self.values[:, rows], self.exponents[:, :, rows], self.elements[:, rows], self.scales[:, :, rows]
         )
-        total = _truncated_groups(left, right, top, fraction_bits)
-        out[...] = _rounded(total, addend, c_exponent, top, fraction_bits, rounding)
+
+    def step(self, index: int) -> _Operand:
+        one = slice(index, index + 1)
+        return _Operand(self.values[one], self.exponents[:, one], self.elements[one], self.scales[:, one])
+
+
+def _operand(stored: _Stored, way: _Way, cut: bool) -> _Operand:
+    """Decode a stack of steps; or a matrix, which is cut into steps along K."""
+
+    def by_step(x: Array) -> Array:
+        return x.reshape(len(x), scales.shape[-1] // way.groups, -1).transpose(1, 0, 2) if cut else x
+
+    codes, scales, tables = stored
+    by_group = (2, 0, 1)
+    exponents = by_step(tables.exponents[scales]).transpose(by_group)
+    if cut:  # for many tiles
+        exponents = np.ascontiguousarray(exponents)
+    elements, alone = np.empty((0, codes.shape[-2], 0)), np.empty((0, 0, codes.shape[-2]))
+    if way.excluded:
+        elements = by_step(stored.look_up(tables.elements).reshape(codes.shape))
+        alone = by_step(tables.scales[scales]).transpose(by_group)
+    return _Operand(
+        by_step(stored.look_up(tables.products).reshape(codes.shape)),
+        exponents,
+        elements,
+        alone,
+    )
+
+
+def _blackwell(a: _Stored, b: _Stored, c: Array, way: _Way) -> Array:
+    """Chain the steps of a GEMM. `c` is finite and holds no -0, and so do all results."""
+    m, n = c.shape
+    rows = min(m, 64)
+    cols = min(n, max(1, _TILE // rows))
+    rows = min(m, max(1, _TILE // cols))
+    batch = max(1, _OPERAND_CHUNK // ((m + n) * way.groups * a.tables.block)) * way.groups
+    d = c.copy()
+    for k in range(0, a.scales.shape[1], batch):
+        parts = [_padded(x.along(slice(k, k + batch)), way.groups) for x in (a, b)]
+        left, right = (_operand(x, way, cut=True) for x in parts)
+        floors, right_floors = (x.tables.floors[x.scales].min(axis=1) for x in parts)
+        for i in range(0, m, rows):
+            for j in range(0, n, cols):
+                at = slice(i, i + rows), slice(j, j + cols)
+                floor = int(floors[at[0]].min()) + int(right_floors[at[1]].min())
+                d[at] = _steps(left.part(at[0]), right.part(at[1]), d[at], floor, way)
     return d
 
 
-def _rounded(total: Array, c: Array, c_exponent: Array, top: Array, fraction_bits: int, rounding: str) -> Array:
+def _padded(stored: _Stored, groups: int) -> _Stored:
+    """Fill the last step with zero blocks."""
+    codes, scales, tables = stored
+    padding = -scales.shape[1] % groups
+    if not padding:
+        return stored
+    codes, scales = (np.pad(x, ((0, 0), (0, n))) for x, n in ((codes, padding * tables.block), (scales, padding)))
+    return _Stored(codes, scales, tables)
+
+
+def _steps(a: _Operand, b: _Operand, c: Array, floor: int, way: _Way) -> Array:
+    """Chain all steps of one tile. `floor` is no larger than any E_g of a term that is not zero."""
+    # Terms that need no truncation are all multiples of one last place with a sum below 2^53 of it, so a
+    # float64 dot product over the whole step is exact in any order of summation.
+    sums = a.values @ b.values.transpose(0, 2, 1)
+    for index, top in enumerate(_tops(a, b)):
+        c_exponent = _exponent(c)
+        np.maximum(top, c_exponent, out=top)
+        total = sums[index]
+        truncates = int(top.max()) - floor > way.fraction_bits - way.pair.unit
+        # Without empty blocks emax can only be lower: what truncates nothing above does not below.
+        if way.excluded and (truncates or (_cuts(top, c_exponent, way) & (c != 0)).any()):
+            top, total = (x[0] for x in _without_empty(a.step(index), b.step(index), c_exponent, way))
+        elif truncates:
+            total = _truncated_groups(a.values[index], b.values[index], top, way)
+        c = _rounded(total, c, c_exponent, top, way)
+    return c
+
+
+def _tops(a: _Operand, b: _Operand) -> Array:
+    """Return the largest E_g of every output, int16 (steps, M, N)."""
+    tops = a.exponents[0][:, :, None] + b.exponents[0][:, None, :]
+    for left, right in zip(a.exponents[1:], b.exponents[1:], strict=True):
+        np.maximum(tops, left[:, :, None] + right[:, None, :], out=tops)
+    return tops
+
+
+def _stack(a: _Stored, b: _Stored, c: Array, way: _Way) -> Array:
+    """Compute a stack of steps, in batches that stay in a core's L2 cache. `c` is as for `_blackwell`."""
+    d = np.empty(c.shape, np.float32)
+    flat = [x.reshape(-1, *x.shape[-2:]) for x in (a.codes, a.scales, b.codes, b.scales, c, d)]
+    batch = max(1, _TILE // (c.shape[-2] * c.shape[-1] * max(1, way.groups // 4)))
+    for start in range(0, len(flat[0]), batch):
+        codes, scales, right_codes, right_scales, addend, out = (x[start : start + batch] for x in flat)
+        left = _operand(_Stored(codes, scales, a.tables), way, cut=False)
+        right = _operand(_Stored(right_codes, right_scales, b.tables), way, cut=False)
+        c_exponent = _exponent(addend)
+        if way.excluded:
+            top, total = _without_empty(left, right, c_exponent, way)
+        else:
+            top = np.maximum(_tops(left, right), c_exponent)
+            total = _truncated_groups(left.values, right.values, top, way)
+        out[...] = _rounded(total, addend, c_exponent, top, way)
+    return d
+
+
+def _rounded(total: Array, c: Array, c_exponent: Array, top: Array, way: _Way) -> Array:
     """Add the truncated C to the sum of the truncated groups, which is overwritten, and round to float32."""
     addend = c.astype(np.float64)
-    cut = top - c_exponent > fraction_bits - 23
+    cut = _cuts(top, c_exponent, way)
     if cut.any():
         # + 0.0 turns -0 into +0: a dot product may be -0, and -0 + -0 would remain -0.
-        addend[cut] = _truncate(addend[cut], top[cut], fraction_bits) + 0.0
+        addend[cut] = _truncate(addend[cut], top[cut], way.fraction_bits) + 0.0
     total += addend
     # FP32 subnormals need no care: a sum below 2^-126 is the (truncated) C alone, every other one is a
-    # multiple of 2^(-12 - fraction_bits).
-    if rounding == "toward_zero":
+    # multiple of 2^(lowest - fraction_bits), which `_way` has checked.
+    if way.rounding == "toward_zero":
         bits = total.view(np.int64)
         bits &= -1 << 29  # the significand of FP32 is 29 bits shorter
     return total.astype(np.float32)
+
+
+def _cuts(top: Array, c_exponent: Array, way: _Way) -> Array:
+    """Return where C has places below 2^(top - fraction_bits)."""
+    return top - c_exponent > way.fraction_bits - 23
 
 
 def _exponent(c: Array) -> Array:
@@ -349,13 +498,31 @@ def _exponent(c: Array) -> Array:
     return np.maximum(biased, 1) - np.int16(127)
 
 
-def _truncated_groups(a: Array, b: Array, top: Array, fraction_bits: int) -> Array:
+def _truncated_groups(a: Array, b: Array, top: Array, way: _Way) -> Array:
     """Return the sum of the truncated groups of steps: values (..., M, 16 G) and (..., N, 16 G) to (..., M, N)."""
     total = np.zeros(top.shape)
-    for group in range(a.shape[-1] // BLOCK):
-        lanes = slice(group * BLOCK, (group + 1) * BLOCK)
-        total += _truncate(a[..., lanes] @ b[..., lanes].swapaxes(-1, -2), top, fraction_bits)
+    block = a.shape[-1] // way.groups
+    for group in range(way.groups):
+        lanes = slice(group * block, (group + 1) * block)
+        total += _truncate(a[..., lanes] @ b[..., lanes].swapaxes(-1, -2), top, way.fraction_bits)
     return total
+
+
+def _without_empty(a: _Operand, b: _Operand, c_exponent: Array, way: _Way) -> tuple[Array, Array]:
+    """Return emax without empty blocks and the sum of the truncated groups, (steps, M, N) each."""
+    top = np.broadcast_to(c_exponent, (len(a.values), *c_exponent.shape[-2:]))
+    block = a.elements.shape[-1] // way.groups
+    terms = []
+    for group in range(way.groups):
+        lanes = slice(group * block, (group + 1) * block)
+        sums = a.elements[..., lanes] @ b.elements[..., lanes].swapaxes(-1, -2)
+        exponents = a.exponents[group][:, :, None] + b.exponents[group][:, None, :]
+        top = np.maximum(top, np.where(sums != 0, exponents, np.int16(_MIN_EXPONENT)))
+        terms.append(sums * a.scales[group][:, :, None] * b.scales[group][:, None, :])
+    total = np.zeros(top.shape)
+    for term in terms:
+        total += _truncate(term, top, way.fraction_bits)
+    return top, total
 
 
 def _truncate(term: Array, top: Array, fraction_bits: int) -> Array:
@@ -365,21 +532,21 @@ def _truncate(term: Array, top: Array, fraction_bits: int) -> Array:
     return np.trunc(term * up) * down
 
 
-_EXACT_UNIT = 20  # every T_g * 2^(E_g - 8) is a multiple of 2^-20
-_EXACT_BLOCKS = 32  # of at most 16 * (7 * 448)^2 each, below 2^53 units: exact in a float64 dot product
-_EXACT_FLUSH = 1 << 10  # int64 holds the sum of this many chunks
+_EXACT_FLUSH = 1 << 10  # int64 holds the sum of this many chunks, each at most 2^53
 
 
-def _exact(qa: QuantizedTensor, qb: QuantizedTensor, c: Array) -> Array:
+def _exact(a: _Stored, b: _Stored, c: Array, way: _Way) -> Array:
     m, n = c.shape
     rows = max(1, (1 << 20) // n)
     low = np.zeros((m, n), np.int64)
     high = np.zeros((m, n), np.int64)
-    for count, k in enumerate(range(0, qa.scales.shape[1], _EXACT_BLOCKS), start=1):
-        blocks, lanes = slice(k, k + _EXACT_BLOCKS), slice(k * BLOCK, (k + _EXACT_BLOCKS) * BLOCK)
-        left = _values(qa.codes[:, lanes], qa.scales[:, blocks]).reshape(m, -1)
-        right = _values(qb.codes[:, lanes], qb.scales[:, blocks]).reshape(n, -1)
-        left *= 2.0**_EXACT_UNIT
+    unit = way.pair.unit - way.pair.lowest  # every T_g * 2^(E_g - 8) is a multiple of 2^-unit
+    # Blocks whose sum stays below 2^53 units: exact in a float64 dot product.
+    chunk = int(2.0 ** (53 - unit) / way.pair.top)
+    for count, k in enumerate(range(0, a.scales.shape[1], chunk), start=1):
+        parts = (stored.along(slice(k, k + chunk)) for stored in (a, b))
+        left, right = (x.look_up(x.tables.products).reshape(x.codes.shape) for x in parts)
+        left *= 2.0**unit
         for i in range(0, m, rows):
             low[i : i + rows] += (left[i : i + rows] @ right.T).astype(np.int64)
         if count % _EXACT_FLUSH == 0:
@@ -387,7 +554,7 @@ def _exact(qa: QuantizedTensor, qb: QuantizedTensor, c: Array) -> Array:
             low &= 0xFFFFFFFF
     high += low >> 32
     low &= 0xFFFFFFFF
-    scale = 2.0**-_EXACT_UNIT
+    scale = 2.0**-unit
     return _round_sum(high * (scale * 2.0**32), low * scale, c.astype(np.float64))
 
 
@@ -421,24 +588,24 @@ def _finite(c: Array) -> Array:
     return np.where(np.isfinite(c), c, np.float32(0)) + np.float32(0)
 
 
-def _special(d: Array, a_scales: Array, b_scales: Array, c: Array) -> Array:
+def _special(d: Array, a_nans: Array, b_nans: Array, c: Array) -> Array:
     """Overwrite what is not finite: a NaN scale or NaN C wins over an infinite C."""
     np.copyto(d, c, where=np.isinf(c))
     bits = d.view(np.uint32)
     bits[np.isnan(c)] = _NAN
-    bits[(a_scales & SCALE_NAN == SCALE_NAN).any(axis=-1)] = _NAN
-    bits.swapaxes(-1, -2)[(b_scales & SCALE_NAN == SCALE_NAN).any(axis=-1)] = _NAN
+    bits[a_nans.any(axis=-1)] = _NAN
+    bits.swapaxes(-1, -2)[b_nans.any(axis=-1)] = _NAN
     return d
 
 
-def _check_stack(codes: Tensor, scales: Tensor, names: tuple[str, str]) -> tuple[Array, Array]:
-    """`check_blocks` of a stack: codes (..., rows, K) and scales (..., rows, K/16)."""
+def _check_stack(form: BlockFormat, codes: Tensor, scales: Tensor, names: tuple[str, str]) -> tuple[Array, Array]:
+    """`BlockFormat.check` of a stack: codes (..., rows, K) and scales (..., rows, K/16)."""
     stack, bytes_ = as_array(codes, names[0]), as_array(scales, names[1])
     if stack.ndim <= 2 or 0 in stack.shape:
-        return check_blocks(stack, bytes_, names)
+        return form.check(stack, bytes_, names)
     if bytes_.shape[:-1] != stack.shape[:-1]:
         raise InputError(f"{names[1]} is {bytes_.shape} and {names[0]} {stack.shape}; all but the last must be equal")
-    check_blocks(stack.reshape(-1, stack.shape[-1]), bytes_.reshape(-1, bytes_.shape[-1]), names)
+    form.check(stack.reshape(-1, stack.shape[-1]), bytes_.reshape(-1, bytes_.shape[-1]), names)
     return stack, bytes_
 
 
@@ -451,12 +618,15 @@ def _check_c(c: Tensor, shape: tuple[int, ...]) -> Array:
     return checked
 
 
-def _check_rounding(groups: int, fraction_bits: int, rounding: str) -> None:
+def _way(pair: _Pair, groups: int, fraction_bits: int, rounding: str, empty_blocks: str) -> _Way:
     if rounding not in ROUNDINGS:
         raise InputError(f"rounding must be one of {', '.join(map(repr, ROUNDINGS))}; got {rounding!r}")
-    largest = max_fraction_bits(groups)
+    if empty_blocks not in EMPTY_BLOCKS:
+        raise InputError(f"empty_blocks must be one of {', '.join(map(repr, EMPTY_BLOCKS))}; got {empty_blocks!r}")
+    largest = _max_fraction_bits(pair, groups)
     if not 1 <= _integer(fraction_bits, "fraction_bits") <= largest:
         raise InputError(f"fraction_bits must be 1 to {largest} for {groups} blocks per step; got {fraction_bits}")
+    return _Way(pair, groups, fraction_bits, rounding, empty_blocks == "excluded")
 
 
 def _integer(value: Any, name: str) -> int:

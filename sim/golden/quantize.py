@@ -1,47 +1,29 @@
-"""Block quantisation to NVFP4 and MixFP4, and back.
+"""Quantisation to a block format, and back.
 
-Each tensor has one FP32 tensor scale; each block of 16 elements along K has one UE4M3 block scale. MixFP4
-tries E2M1 and E1M2 on every block and keeps the one with the smaller squared error.
+Each tensor has one FP32 tensor scale; each block of elements along K has one block scale. Where a format has two
+kinds of elements, both are tried on every block and the one with the smaller squared error is kept.
 
 Sources: the choice by squared error, ties to E1M2, and its top of 7, MixFP4 (arXiv 2605.31035); two-level scaling
-with 2688 = 448 * 6, NVIDIA's NVFP4.
+with 2688 = 448 * 6, NVIDIA's NVFP4; the same with 3136 = 448 * 7, NVINT4 (arXiv 2510.25602).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
-from .formats import (
-    BLOCK,
-    E1M2_BOUNDS,
-    E1M2_VALUES,
-    E2M1_BOUNDS,
-    E2M1_VALUES,
-    SCALE_NAN,
-    SIGN,
-    TAG,
-    UE4M3_BOUNDS,
-    UE4M3_VALUES,
-    Array,
-    InputError,
-    Tensor,
-    as_array,
-    check_blocks,
-    check_float,
-    first_true,
-    nearest,
-    pack,
-    unpack,
-)
+from .block import BlockFormat
+from .catalogue import block_format
+from .checks import Array, InputError, Tensor, as_array, check_numbers, first_true
+from .codes import pack, unpack
+from .element import ElementFormat
+from .scale import ScaleFormat
 
-FORMATS = ("nvfp4", "mixfp4")
-"""Names of the tensor formats."""
+BLOCK = 16
+"""Elements that share one block scale, in every format of the catalogue."""
 
-_TOP = 2688.0  # 448 * 6: the largest block scale times the largest E2M1 magnitude
 _CHUNK = 1 << 18  # elements quantised at a time, to bound memory
 
 
@@ -54,11 +36,13 @@ class QuantizedTensor:
     codes : numpy.ndarray of uint8, (rows, K)
         Element codes 0 to 15, one per byte; `golden.pack` makes the storage format.
     scales : numpy.ndarray of uint8, (rows, K / 16)
-        Block scales: UE4M3 in bits 6..0, the format tag in bit 7 (0 E2M1, 1 E1M2).
+        Block scales: UE4M3 in bits 6..0; in bit 7 the tag of MixFP4 (0 E2M1, 1 E1M2), zero in formats without tag.
     tensor_scale : numpy.float32
         Positive and finite. Applied outside the tensor core.
     format : str
-        "nvfp4", where no scale has bit 7 set, or "mixfp4".
+        Name of the block format, such as "nvfp4". A `BlockFormat` may be given instead.
+    form : BlockFormat
+        The block format. Not to be given.
 
     Raises
     ------
@@ -70,17 +54,22 @@ class QuantizedTensor:
     scales: Array
     tensor_scale: np.float32
     format: str
+    form: BlockFormat = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        _check_format(self.format)
-        codes, scales = check_blocks(self.codes, self.scales, ("codes", "scales"))
+        form = block_format(self.format)
+        codes, scales = form.check(self.codes, self.scales, ("codes", "scales"))
+        object.__setattr__(self, "format", form.name)
+        object.__setattr__(self, "form", form)
         object.__setattr__(self, "codes", codes)
         object.__setattr__(self, "scales", scales)
         if not isinstance(self.tensor_scale, np.float32) or not 0 < self.tensor_scale < np.inf:
             raise InputError(f"tensor_scale must be a positive finite numpy.float32; got {self.tensor_scale!r}")
-        if self.format == "nvfp4" and self.scales.max() >= TAG:
-            where = first_true(self.scales >= TAG)
-            raise InputError(f"scales{where} has bit 7 set, which nvfp4 does not use; the format is mixfp4")
+        unused = scales & (0xFF ^ form.meaningful)
+        if unused.any():
+            where = first_true(unused > 0)
+            bit = int(unused[tuple(where)]).bit_length() - 1
+            raise InputError(f"scales{where} has bit {bit} set, which has no meaning in {form.name}; clear it")
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -89,8 +78,8 @@ class QuantizedTensor:
 
     @property
     def e1m2(self) -> npt.NDArray[np.bool_]:
-        """Which blocks are E1M2, (rows, K / 16); `quantize` takes the same."""
-        return self.scales >= TAG
+        """Which blocks are E1M2, (rows, K / 16), none in formats without tag; `quantize` takes the same."""
+        return self.form.selected(self.scales) > 0
 
     @property
     def packed(self) -> npt.NDArray[np.uint8]:
@@ -98,7 +87,9 @@ class QuantizedTensor:
         return pack(self.codes)
 
     @classmethod
-    def from_packed(cls, packed: Tensor, scales: Tensor, tensor_scale: Tensor, fmt: str) -> QuantizedTensor:
+    def from_packed(
+        cls, packed: Tensor, scales: Tensor, tensor_scale: Tensor, fmt: str | BlockFormat
+    ) -> QuantizedTensor:
         """Take a tensor from its stored form, such as that of an NVFP4 checkpoint.
 
         Parameters
@@ -110,7 +101,8 @@ class QuantizedTensor:
         tensor_scale : float
             What the products of code and block scale are multiplied by, a number that float32 holds. Some
             checkpoints store its inverse.
-        fmt : {"nvfp4", "mixfp4"}
+        fmt : str or BlockFormat
+            One of `FORMATS`, or a record of that kind.
 
         Returns
         -------
@@ -121,29 +113,21 @@ class QuantizedTensor:
         InputError
             As on construction, or `tensor_scale` is no number that float32 holds.
         """
-        found = as_array(tensor_scale, "tensor_scale")
-        if found.size != 1 or found.dtype.kind not in "fiu":
-            raise InputError(f"tensor_scale must be one number; got {found.dtype} {found.shape}")
-        given = float(found.reshape(()))
-        with np.errstate(over="ignore", under="ignore"):
-            scale = np.float32(given)
-        if float(scale) != given:
-            raise InputError(f"tensor_scale must be a number that float32 holds; got {given!r}")
         bytes_ = as_array(scales, "scales")
         if bytes_.dtype.name == "float8_e4m3fn":
             bytes_ = bytes_.view(np.uint8)
-        return cls(unpack(packed), bytes_, scale, fmt)
+        return cls(unpack(packed), bytes_, _given_scale(tensor_scale), fmt)  # type: ignore[arg-type]
 
 
 def padded(x: Tensor) -> Array:
     """Return `x` with zeros up to the next multiple of 16 of its last dimension.
 
-    Zeros add nothing to a product, and change neither scale nor format of the block that they share: both formats
-    hold them without error.
+    Zeros add nothing to a product, and change neither scale nor format of the block that they share: every format
+    holds them without error.
 
     Parameters
     ----------
-    x : array or tensor of float16, bfloat16, float32 or float64, (..., K)
+    x : array or tensor of float16, bfloat16, float32, float64 or integers, (..., K)
 
     Returns
     -------
@@ -155,7 +139,7 @@ def padded(x: Tensor) -> Array:
     InputError
         Wrong type, or no dimension.
     """
-    values = check_float(x, "x")
+    values = check_numbers(x, "x")
     if values.ndim == 0:
         raise InputError("x must have at least one dimension; got a scalar")
     missing = -values.shape[-1] % BLOCK
@@ -164,26 +148,37 @@ def padded(x: Tensor) -> Array:
     return np.pad(values, [(0, 0)] * (values.ndim - 1) + [(0, missing)])
 
 
-def quantize(x: Tensor, fmt: str, e1m2: npt.NDArray[np.bool_] | None = None) -> QuantizedTensor:
-    """Quantise a matrix to NVFP4 or MixFP4.
+def quantize(
+    x: Tensor,
+    fmt: str | BlockFormat,
+    e1m2: npt.NDArray[np.bool_] | None = None,
+    *,
+    tensor_scale: Tensor | None = None,
+) -> QuantizedTensor:
+    """Quantise a matrix to a block format.
 
-    All arithmetic is float64. The tensor scale is float32(max|x| / 2688). Per block and format the block
-    scale is E4M3(max|b| / (top * tensor scale)), top 6 for E2M1 and 7 for E1M2, and the codes are nearest to
-    |x| / (block scale * tensor scale); both round ties to the even code and saturate. The squared errors of a
+    All arithmetic is float64. The tensor scale is float32(max|x| / divisor), where the divisor is 2688 for NVFP4 and
+    MixFP4 and 3136 for NVINT4. Per block and element format the block scale is
+    E4M3(max|b| / (top * tensor scale)), top 6 for E2M1 and 7 for E1M2 and INT4, and the codes are nearest to
+    x / (block scale * tensor scale); both round ties to the even code and saturate. The squared errors of a
     block are added in the order of its elements, first to last, so the choice of format does not depend on
-    memory layout. E2M1 is chosen only where its error is strictly lower.
+    memory layout. MixFP4 chooses E2M1 only where its error is strictly lower.
 
     A block whose codes are all zero is stored as scale 0x00 and codes 0. A non-zero tensor so small that its
     tensor scale would be zero takes the smallest float32 subnormal as its tensor scale.
 
     Parameters
     ----------
-    x : array or tensor of float16, bfloat16, float32 or float64, (rows, K)
-        All finite. Blocks run along K, which must be a multiple of 16, see `padded`; for blocks along the rows
-        give the transpose, for more dimensions reshape to two.
-    fmt : {"nvfp4", "mixfp4"}
+    x : array or tensor of float16, bfloat16, float32, float64 or integers, (rows, K)
+        All finite; integers within +-2^53. Blocks run along K, which must be a multiple of 16, see `padded`; for
+        blocks along the rows give the transpose, for more dimensions reshape to two.
+    fmt : str or BlockFormat
+        One of `FORMATS`, or a record of that kind.
     e1m2 : array of bool, (rows, K / 16), optional
         Which blocks are E1M2, whatever their error: for studies of the hardware. MixFP4 only.
+    tensor_scale : float, optional
+        The tensor scale, a positive number that float32 holds, in place of the one above: for tensors that share
+        one, or whose range is known beforehand. What lies beyond the range of the format saturates.
 
     Returns
     -------
@@ -195,36 +190,39 @@ def quantize(x: Tensor, fmt: str, e1m2: npt.NDArray[np.bool_] | None = None) -> 
         Unknown format, wrong type or shape, a NaN or infinity (the first is named), or a tensor scale beyond
         the float32 range.
     """
-    _check_format(fmt)
-    tensor = check_float(x, "x")
-    if tensor.ndim != 2 or 0 in tensor.shape or tensor.shape[1] % BLOCK:
+    form = block_format(fmt)
+    tensor = check_numbers(x, "x")
+    if tensor.ndim != 2 or 0 in tensor.shape or tensor.shape[1] % form.block:
         hint = " (see padded)" if tensor.ndim == 2 and tensor.size else ""
-        raise InputError(f"x must be (rows, K), K a positive multiple of {BLOCK}{hint}; got {tensor.shape}")
+        raise InputError(f"x must be (rows, K), K a positive multiple of {form.block}{hint}; got {tensor.shape}")
     finite = np.isfinite(tensor)
     if not finite.all():
         where = first_true(~finite)
         raise InputError(f"x{where} is {tensor[tuple(where)]}; every element must be finite")
 
     if e1m2 is not None:
-        wanted = (tensor.shape[0], tensor.shape[1] // BLOCK)
-        if fmt != "mixfp4":
-            raise InputError(f"e1m2 is given, and {fmt} has no E1M2 blocks; the format is mixfp4")
+        wanted = (tensor.shape[0], tensor.shape[1] // form.block)
+        if form.tag_bit is None:
+            raise InputError(f"e1m2 is given, and {form.name} has no E1M2 blocks; the format is mixfp4")
         if not isinstance(e1m2, np.ndarray) or e1m2.dtype != np.bool_ or e1m2.shape != wanted:
             raise InputError(f"e1m2 must be an array of bool, {wanted}, one for each block")
 
-    tensor_scale = _tensor_scale(max(float(tensor.max()), -float(tensor.min())))
+    if tensor_scale is None:
+        scale = _tensor_scale(max(float(tensor.max()), -float(tensor.min())), form.tensor_divisor)
+    else:
+        scale = _given_scale(tensor_scale)
     rows, k = tensor.shape
     codes = np.empty((rows, k), np.uint8)
-    scales = np.empty((rows, k // BLOCK), np.uint8)
+    scales = np.empty((rows, k // form.block), np.uint8)
     step = max(1, _CHUNK // k)
     for start in range(0, rows, step):
         part = slice(start, start + step)
-        blocks = tensor[part].astype(np.float64).reshape(-1, BLOCK)
+        blocks = tensor[part].astype(np.float64).reshape(-1, form.block)
         chosen = None if e1m2 is None else e1m2[part].ravel()
-        part_scales, part_codes = _quantize_blocks(blocks, float(tensor_scale), fmt, chosen)
+        part_scales, part_codes = _quantize_blocks(blocks, float(scale), form, chosen)
         codes[part] = part_codes.reshape(-1, k)
-        scales[part] = part_scales.reshape(-1, k // BLOCK)
-    return QuantizedTensor(codes, scales, tensor_scale, fmt)
+        scales[part] = part_scales.reshape(-1, k // form.block)
+    return QuantizedTensor(codes, scales, scale, fmt)  # type: ignore[arg-type]
 
 
 def dequantize(q: QuantizedTensor) -> npt.NDArray[np.float32]:
@@ -241,55 +239,64 @@ def dequantize(q: QuantizedTensor) -> npt.NDArray[np.float32]:
     """
     if not isinstance(q, QuantizedTensor):
         raise InputError(f"q must be a QuantizedTensor, as quantize returns; got {type(q).__name__}")
-    tagged = np.repeat(q.scales >= TAG, BLOCK, axis=1)
-    magnitude = np.where(tagged, E1M2_VALUES[q.codes & 7], E2M1_VALUES[q.codes & 7])
-    magnitude *= np.repeat(UE4M3_VALUES[q.scales & SCALE_NAN], BLOCK, axis=1)
-    magnitude *= np.float64(q.tensor_scale)
+    values = q.form.table[np.repeat(q.scales, q.form.block, axis=1), q.codes]
+    values *= np.float64(q.tensor_scale)
     with np.errstate(over="ignore", under="ignore"):
-        return np.where(q.codes >= SIGN, -magnitude, magnitude).astype(np.float32)
+        return values.astype(np.float32)
 
 
-def _check_format(fmt: Any) -> None:
-    if fmt not in FORMATS:
-        raise InputError(f"format must be one of {', '.join(map(repr, FORMATS))}; got {fmt!r}")
+def _given_scale(tensor_scale: Tensor) -> np.float32:
+    found = as_array(tensor_scale, "tensor_scale")
+    if found.size != 1 or found.dtype.kind not in "fiu":
+        raise InputError(f"tensor_scale must be one number; got {found.dtype} {found.shape}")
+    given = float(found.reshape(()))
+    with np.errstate(over="ignore", under="ignore"):
+        scale = np.float32(given)
+    if float(scale) != given:
+        raise InputError(f"tensor_scale must be a number that float32 holds; got {given!r}")
+    if not 0 < scale < np.inf:
+        raise InputError(f"tensor_scale must be positive and finite; got {given!r}")
+    return scale
 
 
-def _tensor_scale(peak: float) -> np.float32:
+def _tensor_scale(peak: float, divisor: float) -> np.float32:
     if peak == 0:
         return np.float32(1)
     with np.errstate(over="ignore", under="ignore"):
-        scale = np.float64(peak / _TOP).astype(np.float32)
+        scale = np.float64(peak / divisor).astype(np.float32)
     if np.isinf(scale):
-        raise InputError(f"x has magnitude {peak:g}: x / {_TOP:g} must be within the float32 range")
+        raise InputError(f"x has magnitude {peak:g}: x / {divisor:g} must be within the float32 range")
     return np.maximum(scale, np.finfo(np.float32).smallest_subnormal)
 
 
 def _quantize_blocks(
-    blocks: Array, tensor_scale: float, fmt: str, e1m2: npt.NDArray[np.bool_] | None
+    blocks: Array, tensor_scale: float, form: BlockFormat, e1m2: npt.NDArray[np.bool_] | None
 ) -> tuple[Array, Array]:
-    """Return scales (n,) and codes (n, 16) of float64 blocks (n, 16)."""
-    magnitude = np.abs(blocks)
-    with np.errstate(under="ignore"):
-        scales, codes, error = _candidate(magnitude, tensor_scale, E2M1_VALUES, E2M1_BOUNDS)
-        if fmt == "mixfp4":
-            e1m2_scales, e1m2_codes, e1m2_error = _candidate(magnitude, tensor_scale, E1M2_VALUES, E1M2_BOUNDS)
-            keep = error < e1m2_error if e1m2 is None else ~e1m2
-            scales = np.where(keep, scales, e1m2_scales | TAG)
-            codes = np.where(keep[:, None], codes, e1m2_codes)
+    """Return scales (n,) and codes (n, block) of float64 blocks (n, block)."""
+    peaks = np.abs(blocks).max(axis=1)
+    with np.errstate(under="ignore", over="ignore"):
+        first, *others = (_candidate(blocks, peaks, tensor_scale, form.scale, element) for element in form.elements)
+    scales, codes, error = first
+    for other_scales, other_codes, other_error in others:
+        assert form.tag_bit is not None
+        keep = error < other_error if e1m2 is None else ~e1m2
+        scales = np.where(keep, scales, other_scales | 1 << form.tag_bit)
+        codes = np.where(keep[:, None], codes, other_codes)
     scales[~codes.any(axis=1)] = 0
-    codes[(blocks < 0) & (codes > 0)] |= SIGN
     return scales, codes
 
 
-def _candidate(magnitude: Array, tensor_scale: float, values: Array, bounds: Array) -> tuple[Array, Array, Array]:
-    """Return scales (n,), unsigned codes (n, 16) and squared errors (n,) of one element format."""
-    scales = nearest(magnitude.max(axis=1) / (values[-1] * tensor_scale), UE4M3_BOUNDS)
-    unit = UE4M3_VALUES[scales] * tensor_scale
+def _candidate(
+    blocks: Array, peaks: Array, tensor_scale: float, scale: ScaleFormat, element: ElementFormat
+) -> tuple[Array, Array, Array]:
+    """Return scales (n,), codes (n, block) and squared errors (n,) of one element format."""
+    scales = scale.encode(peaks / (element.largest * tensor_scale))
+    unit = scale.table[scales] * tensor_scale
     divisor = np.where(unit > 0, unit, np.inf)  # a scale of zero makes every code zero
-    codes = nearest(magnitude / divisor[:, None], bounds)
-    # value * scale * tensor_scale is exact in any order; the sign cancels in the square.
-    squares = np.square(magnitude - values[codes] * unit[:, None])
+    codes = element.encode(blocks / divisor[:, None])
+    # value * scale * tensor_scale is exact in any order.
+    squares = np.square(blocks - element.table[codes] * unit[:, None])
     error = squares[:, 0].copy()
-    for lane in range(1, BLOCK):
+    for lane in range(1, blocks.shape[1]):
         error += squares[:, lane]
     return scales, codes, error

@@ -6,7 +6,7 @@ module          what it holds
 goals           the coverage goals of a configuration, and why a bin is none
 counting        events, by integer arithmetic from the stimulus alone
 stimulus        random steps, and those made for what is rare
-reproducer      shrinking, and the file that ``hwgen simulate --replay`` takes
+reproducer      shrinking, and the file that ``hwgen replay`` takes
 campaign        batches in several processes, up to the first mismatch
 ==============  =========================================================================
 """

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from hwgen.cells import libraries, library
+from hwgen.cells import libraries, reader
 from hwgen.config import TensorCoreConfig
 from hwgen.mapping.yosys import RECIPES
 from hwgen.measure.flow import Flow
 from hwgen.measure.overhead import Overhead, Stimulus, measure
-from hwgen.netlist import graph as netlist
+from hwgen.netlist.link import link
 
 DIRECTORY = Path(os.environ.get("HWGEN_LIBERTY_DIR", Path(__file__).parents[2] / os.pardir / "shared" / "liberty"))
 FILES = {
@@ -172,7 +172,7 @@ def tiny(tmp_path_factory):
     """A library small enough to compute with by hand."""
     path = tmp_path_factory.mktemp("tiny") / "tiny.lib"
     path.write_text(TINY)
-    return library.load(path)
+    return reader.load(path)
 
 
 def module(ports, cells):
@@ -213,7 +213,7 @@ def real_paths(real_name):
 @pytest.fixture(scope="session")
 def real(real_paths):
     """A real library."""
-    return library.load(real_paths)
+    return reader.load(real_paths)
 
 
 @pytest.fixture(scope="session")
@@ -239,7 +239,7 @@ def mac(real, real_paths, workplace):
     )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     modules = json.loads((workplace / "mac.json").read_text())["modules"]
-    return netlist.link(modules, "mac", real)
+    return link(modules, "mac", real)
 
 
 @pytest.fixture(scope="session")
@@ -252,7 +252,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def overhead(cache: Path) -> Overhead:
     """A measurement of the smallest pair of cores."""
     pair = [TensorCoreConfig(f"{name}-single", name, rows=1, columns=1, groups=1) for name in ("nvfp4", "mixfp4")]
-    cells = library.load(libraries.path("generic7"))
+    cells = reader.load(libraries.path("generic7"))
     return measure(
         *pair,
         Flow(cells, cache),

@@ -11,6 +11,7 @@ from safetensors.numpy import save_file
 
 from hwgen import cli
 from hwgen.config import NAMED
+from sim import golden
 
 
 @pytest.fixture
@@ -47,6 +48,7 @@ def test_help_names_every_command(run) -> None:
         "cost",
         "explore",
         "power",
+        "replay",
         "report",
         "simulate",
         "synth",
@@ -115,14 +117,14 @@ def test_simulate_files_with_gaps_and_stalls(run, tmp_path: Path) -> None:
 
 
 def test_a_mismatch_is_status_1(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    right = cli.golden.accumulate
+    right = golden.accumulate
 
     def wrong(*arguments: object, **options: object) -> np.ndarray:
         result = right(*arguments, **options).copy()
         result.view(np.uint32)[0, 1] ^= 1
         return result
 
-    monkeypatch.setattr(cli.golden, "accumulate", wrong)
+    monkeypatch.setattr(golden, "accumulate", wrong)
     status, out, err = run("simulate", "--config", _tiny(tmp_path), "--m", 1, "--n", 2, "--k", 16, "--engine", "python")
     assert status == 1
     assert "mismatches" in out
@@ -221,27 +223,28 @@ def test_cost_of_a_list_on_one_design(run, tmp_path: Path) -> None:
 _MODEL = ("cost", "--model", "qwen3-8b")
 BAD = [
     (("cost",), "give --model, one of llama-3.1-70b"),
-    ((*_MODEL, "--gemms", "bad.toml"), "give --model, one of"),
     (("cost", "--model", "qwen"), "unknown model 'qwen'"),
     (("cost", "--gemms", "absent.csv"), "GEMM list 'absent.csv': No such file"),
     (("cost", "--gemms", "bad.toml"), "GEMM list 'bad.toml': not valid TOML"),
     (("cost", "--gemms", "good.npy"), "'good.npy': must end in .toml or .csv"),
-    (_MODEL, "no report on mixfp4-blackwell in 'reports': 'hwgen compare' measures it"),
-    ((*_MODEL, "--vs", "nvfp4-blackwell"), "hwgen compare --baseline nvfp4-blackwell --candidate mixfp4-blackwell"),
+    ((*_MODEL, "--config", "a/tiny.toml"), "no report on tiny in 'reports' or among those of hwgen itself"),
     ((*_MODEL, "--vs", "nvfp4-small"), "differ in rows"),
     ((*_MODEL, "--vs", "mixfp4-blackwell"), "both 'mixfp4-blackwell'"),
     ((*_MODEL, "--report", "absent.json"), "'absent.json': No such file"),
     ((*_MODEL, "--report", "wrong.json"), "'wrong.json': is on .*, not on mixfp4-blackwell"),
     ((*_MODEL, "--report", "measured.json", "--clock", "0.001"), "clock of 0.001 ns: the critical path is"),
-    ((*_MODEL, "--report", "measured.json", "--buffer", "0.0001"), "a buffer of .* bytes: the grid needs"),
+    (("cost", "--model", "qwen3-8b", "--gemms", "x.csv"), "give one of --model and --gemms, not both"),
+    ((*_MODEL, "--buffer", "1e-9"), r"--buffer 1e-09: must be a number of MiB from 0\.001"),
+    ((*_MODEL, "--dram", "1e-11"), r"--dram 1e-11: must be a number of GB/s from 1e-06"),
+    ((*_MODEL, "--operands", "0.5"), "--operands 0.5: must be a number of elements from 1"),
+    ((*_MODEL, "--report", "measured.json", "--buffer", "0.001"), r"1,049 bytes \(0.001 MiB\): one step .* needs"),
     ((*_MODEL, "--phase", "training"), "--phase"),
     ((*_MODEL, "--batch", "0"), "--batch"),
     ((*_MODEL, "--report", "measured.json", "--clock", "nan"), "--clock nan"),
-    ((*_MODEL, "--dram", "0"), "--dram 0: must be a number above 0"),
-    ((*_MODEL, "--operands", "inf"), "--operands inf: must be a number above 0"),
-    ((*_MODEL, "--buffer", "-1"), "--buffer -1: must be a number above 0"),
+    ((*_MODEL, "--dram", "0"), "--dram 0: must be a number of GB/s"),
+    ((*_MODEL, "--operands", "inf"), "--operands inf: must be a number of elements"),
+    ((*_MODEL, "--buffer", "-1"), "--buffer -1: must be a number of MiB"),
     ((*_MODEL, "--dram-energy", "-1"), "--dram-energy -1: must be a number from 0"),
-    ((*_MODEL, "--report", "measured.json", "--operands", "0.5"), "operands_per_cycle = 0.5: must be at least 1"),
     ((*_MODEL, "--grid", "8"), "--grid '8': must be ROWSxCOLUMNS"),
     ((*_MODEL, "--grid", "0x8"), "--grid '0x8': must be ROWSxCOLUMNS"),
     ((*_MODEL, "--grid", "999x999x9"), "--grid '999x999x9': must have at most 65536 cores"),

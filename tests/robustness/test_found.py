@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hwgen import cli, config
-from hwgen.cells import libraries, library
+from hwgen.cells import libraries, reader
 from hwgen.cost import workloads
 from hwgen.errors import InputError
 from hwgen.report import form
@@ -51,7 +51,7 @@ def test_figures_of_a_library_are_finite(tmp_path: Path, name: str, value: str) 
     assert found == 1
     path.write_text(text)
     with pytest.raises(InputError, match=rf"cells\.lib:\d+: {name} is '{value}'; expected a number"):
-        library.load(path)
+        reader.load(path)
 
 
 def test_a_flip_flop_without_an_output_is_none(tmp_path: Path) -> None:
@@ -62,7 +62,7 @@ def test_a_flip_flop_without_an_output_is_none(tmp_path: Path) -> None:
     )
     path.write_text(head + text)
     with pytest.raises(InputError, match=r"cells\.lib: no rising-edge D flip-flop"):
-        library.load(path).check_for_synthesis()
+        reader.load(path).check_for_synthesis()
 
 
 def test_a_long_message_is_cut(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -92,5 +92,5 @@ def test_a_cell_of_forty_inputs_is_read_at_once(tmp_path: Path) -> None:
     output = f'pin (Y) {{ direction : output; function : "{" & ".join(names)}"; {arc} }}'
     path = tmp_path / "cells.lib"
     path.write_text(_generic7().rstrip().removesuffix("}") + f"cell (WIDE) {{ area : 1; {pins} {output} }}\n}}\n")
-    (arc_read,) = library.load(path).cells["WIDE"].pins["Y"].arcs
+    (arc_read,) = reader.load(path).cells["WIDE"].pins["Y"].arcs
     assert arc_read.sense == "non_unate"

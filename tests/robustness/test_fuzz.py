@@ -21,18 +21,20 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import save
 
-from hwgen import cli, config
-from hwgen.cells import libraries, library
+from hwgen import config
+from hwgen.cells import libraries, reader
 from hwgen.cells.liberty import merge, read_text
+from hwgen.cells.library import Library
+from hwgen.cli import report as rendering
 from hwgen.cost import workloads
 from hwgen.cost.grid import Memory
 from hwgen.cost.model import EnergyCosts
 from hwgen.errors import InputError, ToolError
 from hwgen.measure import core_costs, cost
-from hwgen.netlist import graph as netlist
+from hwgen.netlist.link import link
 from hwgen.power import activity
 from hwgen.power import estimate as power
-from hwgen.report import form
+from hwgen.report import form, kinds
 from hwgen.report.markdown import cost as cost_tables
 from hwgen.timing import analysis as timing
 from sim import golden, tensors
@@ -290,7 +292,7 @@ NETS = {
 }
 
 
-def _used(cells: library.Library) -> None:
+def _used(cells: Library) -> None:
     """What a run does with a library."""
     cells.check_for_synthesis()
     merge([read_text(path)[0] for path in cells.paths])
@@ -305,7 +307,7 @@ def _used(cells: library.Library) -> None:
     connections = body["f"]["connections"]
     connections |= {str(flip_flop.clock_pin): [2], flip_flop.sequential.next_state.names[0]: [4]}
     connections[flip_flop.outputs[0]] = [5]
-    linked = netlist.link({"t": {**NETS, "cells": body}}, "t", cells)
+    linked = link({"t": {**NETS, "cells": body}}, "t", cells)
     found = timing.analyse(linked, clock_period=1.0, input_slew=0.01, output_load=1.0, wire_load=1.0, clock_slew=0.01)
     seen = activity.simulate(linked, {"a": np.array([[0, 1], [1, 1], [0, 0], [1, 0]])})
     spent = power.estimate(linked, found, seen, 100.0)
@@ -323,7 +325,7 @@ def test_liberty_files(tmp_path: Path, packed: bool, data: st.DataObject) -> Non
     else:
         path.write_bytes(data.draw(damaged(gzip.compress(_cells()))))
     with refusals(path), suppress(ToolError):
-        _used(library.load(path))
+        _used(reader.load(path))
 
 
 @pytest.mark.parametrize("source", ["overhead", "power", "cost-decode"])
@@ -331,8 +333,8 @@ def test_reports(source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     whole = (REPORTS / f"{source}.json").read_bytes()
     path = tmp_path / "report.json"
     # The picture takes a second; every key it reads is in a table, too.
-    forms = {kind: (texts, lambda report: b"") for kind, (texts, _) in cli._FORMS.items()}
-    monkeypatch.setattr(cli, "_FORMS", forms)
+    forms = {kind: (texts, lambda report: b"") for kind, (texts, _) in kinds.FORMS.items()}
+    monkeypatch.setattr(kinds, "FORMS", forms)
 
     @fuzzed(20)
     @given(damaged(whole))
@@ -341,7 +343,7 @@ def test_reports(source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         for old in tmp_path.glob("report.[!j]*"):
             old.unlink()
         with refusals(path):
-            cli.report.callback((path,))
+            rendering.command.callback((path,))
             return
         assert [each.name for each in tmp_path.iterdir()] == ["report.json"]
 
@@ -361,7 +363,7 @@ def test_the_files_are_in_order(tmp_path: Path) -> None:
     """What is damaged above is read as it is."""
     path = tmp_path / "cells.lib"
     path.write_bytes(_cells())
-    _used(library.load(path))
+    _used(reader.load(path))
     path = tmp_path / "core.toml"
     path.write_bytes(_toml())
     assert config.resolve(str(path)).columns == 8

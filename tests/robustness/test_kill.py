@@ -27,7 +27,12 @@ import numpy as np
 
 import hwgen.files
 from hwgen import cli
+from hwgen.cells import libraries, reader
+from hwgen.mapping.cache import Cache
+from hwgen.measure import cost, explore, overhead, power
 from hwgen.package import contents
+from hwgen.report import kinds
+from sim import engines, verify
 
 reports, place, everything = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3] == "1"
 
@@ -37,12 +42,12 @@ contents.texts = lambda config, clock: {
 }
 # A shell that starts a job in the background lets it ignore this.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-cli._FORMS = {kind: (texts, lambda report: b"a picture") for kind, (texts, _) in cli._FORMS.items()}
+kinds.FORMS = {kind: (texts, lambda report: b"a picture") for kind, (texts, _) in kinds.FORMS.items()}
 kept = {"compare": "overhead.json", "explore": "overhead.json", "power": "power.json"}
-cli.Cache.get = lambda self, key: json.loads((reports / kept[sys.argv[1]]).read_text())
-cli.Cache.put = lambda self, key, body: None
-cells = cli.library.load(cli.libraries.path("generic7"))
-cli.library.load = lambda paths: cells
+Cache.get = lambda self, key: json.loads((reports / kept[sys.argv[1]]).read_text())
+Cache.put = lambda self, key, body: None
+cells = reader.load(libraries.path("generic7"))
+reader.load = lambda paths: cells
 
 class Wrong:
     "A core whose results are wrong in a bit."
@@ -50,8 +55,8 @@ class Wrong:
     def __init__(self, config, name):
         self.config = config
     def run(self, steps, **streams):
-        return cli.engines.Run(steps.expected() ^ 1, len(steps), np.zeros((2, 2, 2, 2), np.int64))
-cli.engines.engine = Wrong
+        return engines.Run(steps.expected() ^ 1, len(steps), np.zeros((2, 2, 2, 2), np.int64))
+engines.engine = Wrong
 found = {"verify": 1}  # status where it ends by itself
 
 moment = [0, None, None]  # how many there were, when to end, and by what

@@ -106,7 +106,7 @@ NAN = np.array([[0, 1], [2, np.nan]], np.float32)
     ("make", "name", "message"),
     [
         (lambda d: d / "no.npy", None, "no.npy: no such file"),
-        (lambda d: d, None, "no such file"),
+        (lambda d: d, None, "is a directory"),
         (lambda d: written(d / "x.bin", b""), None, "x.bin: must end in .npy or .safetensors"),
         (lambda d: npy(d / "x.npy", NAN), None, r"x.npy\[1, 1\] is nan"),
         (lambda d: npy(d / "x.npy", NAN[:1]), "w", "a .npy file holds one tensor and no names; got name 'w'"),
@@ -116,7 +116,11 @@ NAN = np.array([[0, 1], [2, np.nan]], np.float32)
             r"2-D float16, float32 or float64 array; got float32 \[2\]",
         ),
         (lambda d: npy(d / "x.npy", np.eye(2, dtype=int)), None, r"got int64 \[2, 2\]"),
-        (lambda d: npy(d / "x.npy", np.array([[{}]])), None, "not a readable .npy file: Object arrays"),
+        (
+            lambda d: npy(d / "x.npy", np.array([[{}]])),
+            None,
+            "not a readable .npy file: holds Python objects; must hold numbers",
+        ),
         (lambda d: truncated(npy(d / "x.npy", NAN)), None, "x.npy: not a readable .npy file"),
         (lambda d: header_cut(npy(d / "x.npy", NAN)), None, "x.npy: not a readable .npy file"),
         (lambda d: written(d / "x.npy", b""), None, "x.npy: not a readable .npy file"),

@@ -1,31 +1,30 @@
 """The default cell libraries: one 7 nm class, one 130 nm class, so that every report works out of the box.
 
-========== ======================= ============== ============= ================ ===============
-library    stands in for           corner         row height    wire per fanout  suggested clock
-========== ======================= ============== ============= ================ ===============
-generic7   ASAP7 7.5 track, RVT    0.70 V, 25 C   0.27 um       0.375 fF         2 ns
-generic130 sky130_fd_sc_hd         1.80 V, 25 C   2.72 um       4.01 fF          12 ns
-========== ======================= ============== ============= ================ ===============
+========== ===== ======================= ============== ============= ================ ===============
+library    cells stands in for           corner         row height    wire per fanout  suggested clock
+========== ===== ======================= ============== ============= ================ ===============
+generic7   42    ASAP7 7.5 track, RVT    0.70 V, 25 C   0.27 um       0.375 fF         2 ns
+generic130 46    sky130_fd_sc_hd         1.80 V, 25 C   2.72 um       4.01 fF          12 ns
+========== ===== ======================= ============== ============= ================ ===============
 
-What they are: 40 cells each, whose areas are the real cells' areas and whose delays, input capacitances,
-energies and leakage are linear fits of ours to the real cells' characterisation, one row per cell in
-``NAME.csv`` with the source of every row (how: see :mod:`hwgen.cells.libraries.generate`). They are meant
-for ratios between designs: area, delay and power overheads under one flow.
+What they are: cells whose areas are the real cells' areas and whose delays, input capacitances, energies and
+leakage are linear fits of ours to the real cells' characterisation, one row per output in ``NAME.csv`` with the
+source of every row (how: see :mod:`hwgen.cells.libraries.generate`). They are meant for ratios between designs:
+area, delay and power overheads under one flow. generic7 has a full and a half adder, as ASAP7 has, for the recipes
+that ask for them; ABC uses cells with one output only.
 
-What they are not: nobody can make these cells. One typical corner, no hold or signal-integrity view, no
-recovery and removal checks, no path from reset to output, no multi-output cells (half and full adders: ABC
-cannot use them), no latches, no clock gates, no scan. A delay is the mean over a cell's input pins, linear
-in load and slew, with a rise and a fall. Of ASAP7's AND-OR and OR-AND cells only widths and transistor
-sizes are sourced; their electrical figures are derived. ASAP7 has no multiplexer, no plain flip-flop with
-reset only and no flip-flop with enable, so neither has generic7. Bring a foundry's Liberty for absolute
-figures.
+What they are not: nobody can make these cells. One typical corner, no hold or signal-integrity view, no recovery
+and removal checks, no path from reset to output, no latches, no clock gates, no scan. A delay is the mean over a
+cell's input pins, linear in load and slew, with a rise and a fall. Of ASAP7's AND-OR and OR-AND cells only widths
+and transistor sizes are sourced; their electrical figures are derived. ASAP7 has no multiplexer, no plain flip-flop
+with reset only and no flip-flop with enable, so neither has generic7. Bring a foundry's Liberty for absolute figures.
 
-The wire load is a suggestion in the Liberty's ``wire_load`` group ``per_fanout`` (capacitance proportional
-to fanout, no resistance) and applies only where a tool is told to use it. Its length per fanout is 23.27 um
-at 130 nm (the ``Small`` wire load of sky130_fd_sc_hd), at 7 nm the same times the square root of the ratio
-of the NAND2 areas, 2.90 um; times 0.172 fF/um (met1) and 0.129 fF/um (M3), the signal layers of OpenROAD-
-flow-scripts for the two platforms. The suggested clocks are what an area-first mapping of a 16-lane integer
-dot product with its accumulator in one cycle meets with some margin, not what the technology can do.
+The wire load is in the Liberty's ``wire_load`` group ``per_fanout``: capacitance proportional to fanout, no
+resistance. Our timing and power use it unless they are given another; other tools do where they are told to. Its
+length per fanout is 23.27 um at 130 nm (the ``Small`` wire load of sky130_fd_sc_hd), at 7 nm the same times the
+square root of the ratio of the NAND2 areas, 2.90 um; times 0.172 fF/um (met1) and 0.129 fF/um (M3), the signal
+layers of OpenROAD-flow-scripts for the two platforms. The suggested clocks are what an area-first mapping of a
+16-lane integer dot product with its accumulator in one cycle meets with some margin, not what the technology can do.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from hwgen.measure.cost import BANDWIDTH, CORES
 from hwgen.report.markdown.cost import quantity, unit_of, workload_of
 from hwgen.report.plots.overhead import plain, png, reach
 
-__all__ = ["cost_png"]
+__all__ = ["cost_figure", "cost_png"]
 
 _COLOURS = (
     *("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#7f7f7f", "#bcbd22"),
@@ -24,34 +25,82 @@ _COLOURS = (
 _REST = "#d9d9d9"
 _GROUPS = {"cores": CORE_PARTS, "buffer": ("buffer",), "DRAM": ("DRAM",)}
 _GROUP_COLOURS = {"cores": "#332288", "buffer": "#88ccee", "DRAM": "#d9d9d9"}
-_LABEL = 30
+_LABEL, _TITLE = 30, 80
+"""The most characters of a name, and of the workload in the title."""
+_CUT = 1.25
+"""The longest that the bar of the others is drawn, in lengths of the longest bar beside it."""
 _ROWS = 5
 _WIDE = 1000
 
 
+@dataclass(frozen=True)
+class _Bar:
+    """GEMMs that are drawn as one."""
+
+    label: str
+    colour: str
+    entries: list[dict[str, Any]]
+
+
 class _Shown:
-    """The GEMMs that a picture has room for: those that take longest, the others together."""
+    """The bars that a picture has room for.
+
+    As many GEMMs as there are colours have a bar each, in the order of the report. Of more, those of equal shape share
+    a bar; the bars of most energy are drawn, largest first, and all other GEMMs are one bar at the end.
+    """
 
     def __init__(self, report: dict[str, Any]) -> None:
         self.names = [config["name"] for config in report["designs"]]
-        first = self.names[0]
         entries = report["results"]
-        slowest = sorted(entries, key=lambda entry: -entry["count"] * entry["values"][first]["seconds"])
-        kept = [id(entry) for entry in slowest[: len(_COLOURS)]]
-        self.entries = [entry for entry in entries if id(entry) in kept]
-        self.rest = [entry for entry in entries if id(entry) not in kept]
-        self.colours = list(_COLOURS[: len(self.entries)])
-
-    def groups(self) -> list[tuple[str, str, list[dict[str, Any]]]]:
-        """Label, colour and GEMMs of each bar."""
-        rows = [
-            (_short(entry["gemm"]), colour, [entry]) for entry, colour in zip(self.entries, self.colours, strict=True)
+        groups = [[entry] for entry in entries]
+        rest: list[dict[str, Any]] = []
+        if len(entries) > len(_COLOURS):
+            by_shape: dict[tuple[int, ...], list[dict[str, Any]]] = {}
+            for entry in entries:
+                by_shape.setdefault(tuple(entry[key] for key in ("m", "n", "k", "batch")), []).append(entry)
+            groups = sorted(by_shape.values(), key=lambda group: -_joules(group, self.names[0], PARTS))
+            rest = [entry for group in groups[len(_COLOURS) :] for entry in group]
+        self.bars = [
+            _Bar(_short(group[0]["gemm"], f" and {len(group) - 1:,} alike" if len(group) > 1 else ""), colour, group)
+            for group, colour in zip(groups, _COLOURS, strict=False)
         ]
-        return [*rows, (f"{len(self.rest)} others", _REST, self.rest)] if self.rest else rows
+        self.rest = _Bar(f"{len(rest):,} others", _REST, rest) if rest else None
+
+    @property
+    def all_bars(self) -> list[_Bar]:
+        """Those of single shapes, and that of the others."""
+        return [*self.bars, *([self.rest] if self.rest else [])]
+
+    @property
+    def selection(self) -> str:
+        """What the title says of it; nothing where every GEMM has its bar."""
+        if self.rest is None:
+            return ""
+        return (
+            f"\nThe {len(self.bars)} shapes of most energy have a bar each, {len(self.rest.entries):,} other GEMMs have"
+            " one together; // marks a bar that is longer than drawn."
+        )
+
+    def limit(self, lengths: Sequence[float]) -> float | None:
+        """Where the bar of the others is cut off, so that the rest can be told apart; None where it need not be."""
+        if self.rest is None or lengths[-1] <= _CUT * max(lengths[:-1]):
+            return None
+        return _CUT * max(lengths[:-1])
 
 
-def _short(name: str) -> str:
-    return plain(name if len(name) <= _LABEL else name[: _LABEL - 3] + "...")
+def _joules(entries: Sequence[dict[str, Any]], name: str, parts: Sequence[str]) -> float:
+    """What GEMMs take of parts of the energy on one design."""
+    return float(sum(entry["count"] * entry["values"][name]["joules"][part] for entry in entries for part in parts))
+
+
+def _short(name: str, suffix: str = "", most: int = _LABEL) -> str:
+    most -= len(suffix)
+    return plain((name if len(name) <= most else name[: most - 3] + "...") + suffix)
+
+
+def _torn(axis: Any, x: float, place: float) -> None:
+    """Mark a bar that is longer than it is drawn."""
+    axis.annotate("//", (x, place), ha="center", va="center", fontsize=13, fontweight="bold", color="white", zorder=4)
 
 
 def _bare(axis: Any) -> None:
@@ -76,23 +125,28 @@ def _roofline(axis: Any, report: dict[str, Any], shown: _Shown) -> None:
     config = report["designs"][0]
     macs = config["rows"] * config["columns"] * config["groups"] * 16
     peak = conditions["cores"] * macs / conditions["clock_ns"] * 1e9
-    points = []
-    for entry, colour in zip(shown.entries, shown.colours, strict=True):
+
+    def point(entry: dict[str, Any]) -> tuple[float, float]:
         found = entry["values"][shown.names[0]]
         intensity = entry["macs"] / (found["dram_read_bytes"] + found["dram_write_bytes"])
-        points.append((intensity, entry["macs"] / found["seconds"], colour, _short(entry["gemm"])))
+        return intensity, entry["macs"] / found["seconds"]
+
+    points = [point(bar.entries[0]) for bar in shown.bars]  # equal shapes are one point
+    others = [point(entry) for entry in shown.rest.entries] if shown.rest is not None else []
     ridge = peak / bandwidth
-    xs = [point[0] for point in points]
-    span = np.geomspace(min(*xs, ridge) / 2, max(*xs, ridge) * 3, 100)
+    xs = [ridge, *(x for x, _ in points + others)]
+    span = np.geomspace(min(xs) / 2, max(xs) * 3, 100)
     axis.plot(span, np.minimum(span * bandwidth, peak), color="black", linewidth=1.2)
-    for x, y, colour, label in points:
-        axis.plot(x, y, "o", color=colour, markersize=8, markeredgecolor="white", label=label, zorder=3)
+    if shown.rest is not None:
+        axis.plot(*zip(*others, strict=True), "o", color=_REST, markersize=3, label=shown.rest.label, zorder=2)
+    for (x, y), bar in zip(points, shown.bars, strict=True):
+        axis.plot(x, y, "o", color=bar.colour, markersize=8, markeredgecolor="white", label=bar.label, zorder=3)
     axis.set_xscale("log")
     axis.set_yscale("log")
     axis.set_xlabel("MAC per byte of DRAM traffic")
     axis.set_ylabel("MAC/s")
     _decades(axis.xaxis, span[0], span[-1])
-    _decades(axis.yaxis, min(point[1] for point in points), peak)
+    _decades(axis.yaxis, min(y for _, y in points + others), peak)
     axis.set_title(f"roofline: {quantity(peak, 'MAC/s')}, {quantity(bandwidth, 'B/s')}")
     axis.legend(fontsize=7, frameon=False, loc="lower right")
     axis.grid(alpha=0.25, which="major")
@@ -102,26 +156,26 @@ def _roofline(axis: Any, report: dict[str, Any], shown: _Shown) -> None:
 def _times(axis: Any, report: dict[str, Any], shown: _Shown) -> None:
     """Time of a pass by GEMM, and what it is bound by."""
     first = shown.names[0]
-    groups = shown.groups()
-
-    def seconds(entries: Sequence[dict[str, Any]]) -> float:
-        return float(sum(entry["count"] * entry["values"][first]["seconds"] for entry in entries))
-
-    total = seconds(report["results"])
-    for place, (_, colour, entries) in enumerate(groups):
-        value = seconds(entries)
-        axis.barh(place, 100 * value / total, 0.7, color=colour)
-        bound = ", ".join(dict.fromkeys(entry["values"][first]["bound"] for entry in entries))
+    bars = shown.all_bars
+    seconds = [sum(entry["count"] * entry["values"][first]["seconds"] for entry in bar.entries) for bar in bars]
+    total = sum(seconds)
+    limit = shown.limit(seconds)
+    for place, (bar, value) in enumerate(zip(bars, seconds, strict=True)):
+        length = 100 * (value if limit is None else min(value, limit)) / total
+        axis.barh(place, length, 0.7, color=bar.colour)
+        if limit is not None and bar is shown.rest:
+            _torn(axis, 0.9 * length, place)
+        bound = ", ".join(dict.fromkeys(entry["values"][first]["bound"] for entry in bar.entries))
         axis.annotate(
             f"{quantity(value, 's')}, {bound}",
-            (100 * value / total, place),
+            (length, place),
             (4, 0),
             textcoords="offset points",
             va="center",
             fontsize=8,
         )
-    axis.set_yticks(range(len(groups)), [label for label, _, _ in groups], fontsize=8)
-    axis.set_ylim(max(len(groups), _ROWS) - 0.5, -0.5)
+    axis.set_yticks(range(len(bars)), [bar.label for bar in bars], fontsize=8)
+    axis.set_ylim(max(len(bars), _ROWS) - 0.5, -0.5)
     axis.set_xlabel("% of the time")
     axis.set_title(f"time by GEMM, {quantity(total, 's')} in all, and its bound")
     axis.margins(x=0.3)
@@ -131,29 +185,36 @@ def _times(axis: Any, report: dict[str, Any], shown: _Shown) -> None:
 def _energies(axis: Any, report: dict[str, Any], shown: _Shown) -> None:
     """Energy by GEMM and by who spends it, both designs one above the other."""
     unit, per = unit_of(report)
-    groups = shown.groups()
+    bars = shown.all_bars
     height = 0.8 / len(shown.names)
-    for place, (_, _, entries) in enumerate(groups):
+    totals = [max(_joules(bar.entries, name, PARTS) / per for name in shown.names) for bar in bars]
+    limit = shown.limit(totals)
+    for place, (bar, total) in enumerate(zip(bars, totals, strict=True)):
+        torn = limit is not None and bar is shown.rest
+        scale = limit / total if torn and limit else 1.0
         for number, name in enumerate(shown.names):
             y = place - 0.4 + height * (number + 0.5)
             left = 0.0
             for group, parts in _GROUPS.items():
-                value = sum(
-                    entry["count"] * entry["values"][name]["joules"][part] for entry in entries for part in parts
-                )
+                value = _joules(bar.entries, name, parts) / per
                 axis.barh(
                     y,
-                    value / per,
+                    scale * value,
                     0.92 * height,
-                    left=left,
+                    left=scale * left,
                     color=_GROUP_COLOURS[group],
                     label=group if place == number == 0 else None,
                 )
-                left += value / per
-            if len(shown.names) > 1 and place == 0:
-                axis.annotate(name, (left, y), (4, 0), textcoords="offset points", va="center", fontsize=7)
-    axis.set_yticks(range(len(groups)), [label for label, _, _ in groups], fontsize=8)
-    axis.set_ylim(max(len(groups), _ROWS) - 0.5, -0.5)
+                left += value
+            said = [name] if len(shown.names) > 1 and place == 0 else []
+            said += [quantity(left, "J")] if torn else []
+            axis.annotate(
+                ", ".join(said), (scale * left, y), (4, 0), textcoords="offset points", va="center", fontsize=7
+            )
+        if torn:
+            _torn(axis, 0.5 * scale * total, place)
+    axis.set_yticks(range(len(bars)), [bar.label for bar in bars], fontsize=8)
+    axis.set_ylim(max(len(bars), _ROWS) - 0.5, -0.5)
     axis.set_xlabel(f"J per {unit}")
     axis.xaxis.set_major_locator(MaxNLocator(5))
     axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: quantity(value, "J") if value else "0"))
@@ -219,18 +280,15 @@ def _parts(axis: Any, report: dict[str, Any], shown: _Shown) -> None:
     """Energy by part, of a single design."""
     unit, per = unit_of(report)
     (name,) = shown.names
-    joules = {
-        part: sum(entry["count"] * entry["values"][name]["joules"][part] for entry in report["results"]) / per
-        for part in PARTS
-    }
-    whole = sum(joules.values())
-    for place, (part, value) in enumerate(joules.items()):
+    found = {part: _joules(report["results"], name, [part]) / per for part in PARTS}
+    whole = sum(found.values())
+    for place, (part, value) in enumerate(found.items()):
         colour = next(_GROUP_COLOURS[group] for group, parts in _GROUPS.items() if part in parts)
         axis.barh(place, value, 0.7, color=colour)
         label = f"{quantity(value, 'J')}, {100 * value / whole:.1f} %"
         axis.annotate(label, (value, place), (4, 0), textcoords="offset points", va="center", fontsize=8)
-    axis.set_yticks(range(len(joules)), list(joules), fontsize=8)
-    axis.set_ylim(len(joules) - 0.5, -0.5)
+    axis.set_yticks(range(len(found)), list(found), fontsize=8)
+    axis.set_ylim(len(found) - 0.5, -0.5)
     axis.xaxis.set_major_locator(MaxNLocator(5))
     axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: quantity(value, "J") if value else "0"))
     axis.set_xlabel(f"J per {unit}")
@@ -239,14 +297,8 @@ def _parts(axis: Any, report: dict[str, Any], shown: _Shown) -> None:
     _bare(axis)
 
 
-def cost_png(report: dict[str, Any]) -> bytes:
-    """Roofline, time and energy by GEMM, sensitivity to bandwidth and cores, and overheads.
-
-    Returns
-    -------
-    bytes
-        A PNG.
-    """
+def cost_figure(report: dict[str, Any]) -> Canvas:
+    """Roofline, time and energy by GEMM, sensitivity to bandwidth and cores, and overheads."""
     canvas = Canvas(figsize=(16, 9), layout="constrained")
     FigureCanvasAgg(canvas)
     upper, lower = canvas.subplots(2, 3)
@@ -262,8 +314,13 @@ def cost_png(report: dict[str, Any]) -> bytes:
         _parts(lower[2], report, shown)
     conditions = report["conditions"]
     canvas.suptitle(
-        f"{plain(workload_of(report))}: {conditions['cores']} cores of {' and '.join(shown.names)},"
-        f" {plain(conditions['measured']['library'])}, {conditions['clock_ns']:g} ns",
+        f"{_short(workload_of(report), most=_TITLE)}: {conditions['cores']} cores of {' and '.join(shown.names)},"
+        f" {plain(conditions['measured']['library'])}, {conditions['clock_ns']:g} ns{shown.selection}",
         fontsize=12,
     )
-    return png(canvas)
+    return canvas
+
+
+def cost_png(report: dict[str, Any]) -> bytes:
+    """`cost_figure` as a PNG."""
+    return png(cost_figure(report))

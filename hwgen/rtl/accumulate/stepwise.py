@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple, TypeVar
+
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
 from hwgen.config import TensorCoreConfig
-from hwgen.rtl.accumulate.terms import EXPONENT_OFFSET, term_width, terms_layout
+from hwgen.rtl.accumulate.terms import EXPONENT_BITS, EXPONENT_OFFSET, term_width, terms_layout
 from hwgen.rtl.arithmetic.carry_save import two_words
 from hwgen.rtl.arithmetic.leading_zeros import anticipate, leading_zeros
+from hwgen.rtl.arithmetic.shifters import normalise, normalise_by, saturated, shift_right
+from hwgen.rtl.arithmetic.window import Window
 from hwgen.rtl.hierarchy import Block
 
 __all__ = ["FP32", "Accumulate"]
@@ -19,60 +23,179 @@ FP32 = data.StructLayout({"fraction": 23, "exponent": 8, "sign": 1})
 
 _BIAS = 127
 _NAN = 0x7FFFFFFF
+_TERM_UNIT = -8
+"""Exponent of a term's unit by E_g: two significands in eighths and two elements in half-units."""
+
+_LARGEST_LEAD = 255 - (_BIAS - EXPONENT_OFFSET)
+"""Largest exponent of C over the smallest of a term."""
+
+_SIGNIFICAND = Window(24, -23)
+"""Places of C's significand, by C's exponent."""
 
 
-def _shift_right(m: Module, value: Value, distance: Value, extra: int, name: str) -> Signal:
-    """``(value << extra) >> distance``; the low bits are dropped, i.e. the magnitude is truncated.
+class Exponents(NamedTuple):
+    """C's exponent against the largest of the terms, which is biased here as FP32 is.
 
-    The window grows stage by stage, small shifts first: the early stages are narrow.
+    ``lead`` is C's over it, in two's complement; ``c_leads`` that it is no less. ``emax`` is the larger exponent.
     """
-    fraction = 0  # bits below the least significant bit of value, so far
-    for stage, select in enumerate(distance):
-        step = 1 << stage
-        grow = min(step, extra - fraction)
-        fraction += grow
-        kept = Cat(Value.cast(0).replicate(grow), value)
-        shifted = Signal(len(kept), name=f"{name}_by{step}")
-        m.d.comb += shifted.eq(Mux(select, kept >> step, kept))
-        value = shifted
-    assert fraction == extra
-    return value
+
+    largest: Value
+    lead: Value
+    c_leads: Value
+    emax: Signal
 
 
-def _normalise(m: Module, value: Value, fill: Value) -> tuple[Value, Value]:
-    """Shift the leading one to the top; returns the shifted value and the shift count."""
-    stages: list[Signal] = []
-    width = len(value)
-    for log in reversed(range((width - 1).bit_length())):
-        step = 1 << log
-        if step >= width:
-            continue
-        skip = Signal(name=f"skip{step}")
-        shifted = Signal(width, name=f"normal{step}")
+class Word(NamedTuple):
+    """Magnitude of a shifted term, inverted where ``subtract`` is set: where its sign is not C's."""
+
+    term: Value
+    subtract: Value
+
+
+class Aligned(NamedTuple):
+    """Words of one step in one unit, 2^(emax - fraction_bits); all signs are relative to C's, which saves negating it.
+
+    ``c`` is C's magnitude, ``base`` emax as FP32 has it, ``sign`` C's sign.
+    """
+
+    c: Value
+    words: tuple[Word, ...]
+    base: Value
+    sign: Value
+
+
+class Total(NamedTuple):
+    """Sum of the words, its own sign inverted, and what else of them is needed; ``zeros`` where it is anticipated."""
+
+    sum: Value
+    base: Value
+    sign: Value
+    zeros: Value | None = None
+
+
+class Normal(NamedTuple):
+    """The 24 leading bits of a sum, what to add to them, exponent and sign of the result."""
+
+    kept: Value
+    increment: Value
+    exponent: Value
+    sign: Value
+
+
+class Rounded(NamedTuple):
+    """A sum rounded: ``bits`` begin with the fraction and end with the carry; ``leading`` was its leading one."""
+
+    bits: Value
+    leading: Value
+    exponent: Value
+    sign: Value
+
+
+Stage = TypeVar("Stage", Aligned, Total, Normal)
+
+
+def _named(stage: NamedTuple, index: str = "") -> dict[str, Value]:
+    """All values of a stage by name; those of words are numbered."""
+    found: dict[str, Value] = {}
+    for name, value in stage._asdict().items():
+        if isinstance(value, tuple):
+            for number, word in enumerate(value):
+                found |= _named(word, str(number))
+        elif value is not None:
+            found[name + index] = value
+    return found
+
+
+class Bypassed:
+    """Without registers C is there all the time: NaN, infinity, and C where no block takes part, pass by the datapath.
+
+    Attributes
+    ----------
+    c : View of FP32
+        C as the datapath takes it.
+    """
+
+    def __init__(self, m: Module, block: Accumulate) -> None:
+        self.c, self.terms = block.c, block.terms
+
+    def leads(self, c_leads: Value) -> Value:
+        """Whether C counts as the larger: where it is."""
+        return c_leads
+
+    def ahead(self, lead: Value, window: Window) -> Value:
+        """How far C's exponent moves the terms, whose words are those of ``window``."""
+        return lead
+
+    def rounded(self, normal: Normal) -> Value:
+        """The bits that are rounded: all, for without a leading one they are zero."""
+        return normal.kept
+
+    def finish(self, m: Module, d: data.View, rounded: Rounded) -> None:
+        """Choose between NaN, C, zero and the sum."""
+        c, terms = self.c, self.terms
+        zero = Signal()
+        m.d.comb += zero.eq(~rounded.bits.any())
+        special = c.exponent.all()
+        with m.If(terms.nan | (special & c.fraction.any())):
+            m.d.comb += d.eq(_NAN)
+        with m.Elif(special | ~terms.active):
+            c_zero = ~(c.exponent.any() | c.fraction.any())
+            m.d.comb += d.eq(Cat(c.fraction, c.exponent, c.sign & ~c_zero))
+        with m.Elif(zero):
+            m.d.comb += d.eq(0)
+        with m.Else():
+            m.d.comb += [
+                d.sign.eq(rounded.sign),
+                d.exponent.eq(rounded.exponent),
+                d.fraction.eq(rounded.bits[:23]),
+            ]
+
+
+class Carried:
+    """With registers C takes the way of the sum: a bypass across them would have to hold all of it.
+
+    Where C is the result it counts as the larger, whatever its exponent, and every term is shifted out; NaN takes its
+    place. Its exponent leaves as it came, be it a subnormal's or infinity's. Attributes as of `Bypassed`.
+    """
+
+    def __init__(self, m: Module, block: Accumulate) -> None:
+        c, terms, enter = block.c, block.terms, block.enter
+        nan, alone = Signal(name="nan"), Signal(name="alone")
+        special = c.exponent.all()
+        replaced = Signal(FP32, name="replaced")
         m.d.comb += [
-            skip.eq(~value[-step:].any()),
-            shifted.eq(Mux(skip, Cat(fill.replicate(step), value[:-step]), value)),
+            nan.eq((terms.nan & enter) | (special & c.fraction.any())),
+            alone.eq(nan | special | ~(terms.active & enter)),
+            replaced.fraction.eq(c.fraction | nan.replicate(23)),
+            replaced.exponent.eq(c.exponent | nan.replicate(8)),
+            replaced.sign.eq(c.sign & (c.exponent.any() | c.fraction.any()) & ~nan),
         ]
-        stages.insert(0, skip)
-        value = shifted
-    return value, Cat(*stages)
+        self.c, self.alone = replaced, alone
 
+    def leads(self, c_leads: Value) -> Value:
+        """Whether C counts as the larger: where it is, or is the result."""
+        return c_leads | self.alone
 
-def _shift_left(m: Module, value: Value, fill: Value, zeros: Value) -> tuple[Value, Value]:
-    """Shift the leading one to the top, by ``zeros`` or one place more; as `_normalise`."""
-    for log in reversed(range(len(zeros))):
-        step = 1 << log
-        shifted = Signal(len(value), name=f"normal{step}")
-        m.d.comb += shifted.eq(Mux(zeros[log], Cat(fill.replicate(step), value)[: len(value)], value))
-        value = shifted
-    short = Signal(name="short")
-    count = Signal(len(zeros) + 1, name="count")
-    m.d.comb += [short.eq(~value[-1]), count.eq(zeros + short)]
-    return Mux(short, Cat(fill, value[:-1]), value), count
+    def ahead(self, lead: Value, window: Window) -> Value:
+        """How far C's exponent moves the terms: where C is the result, out of their window at least."""
+        return lead | self.alone << window.emptying
+
+    def rounded(self, normal: Normal) -> Value:
+        """The bits that are rounded: all but the leading one, which tells whether the sum is zero."""
+        return normal.kept[:-1]
+
+    def finish(self, m: Module, d: data.View, rounded: Rounded) -> None:
+        """Clear sign and exponent of zero: of all sums only that has no leading one."""
+        nonzero = rounded.leading.replicate(9)
+        m.d.comb += d.eq(Cat(rounded.bits[:23], Cat(rounded.exponent, rounded.sign) & nonzero))
 
 
 class Accumulate(Block):
     """D = round(C + sum of the terms), as section 3 of the contract says.
+
+    One step of the accumulation loop. Without registers D follows the inputs. With some, a step enters where ``enter``
+    is set and D is its result ``latency`` cycles of ``enable`` later; where ``enter`` is not set, C comes out, as an
+    accumulator holds it.
 
     ::
 
@@ -84,19 +207,10 @@ class Accumulate(Block):
         +--------------------------------------------------------------------------------------------------+
         +--> [+ 1: negation, rounding] --> [pack] --> D
 
-    Registers in parentheses, each only where the pipeline has it. Four facts keep it small. A term other
-    than zero has an exponent of at least -12, so that C below 2^-47 cannot reach the sum and results of
-    the adder are never subnormal. When every block has a zero scale the sum is C itself, subnormal
-    or not, which a bypass returns. Terms are below 2^32 and vanish beside a C from 2^67 on: a step
-    cannot overflow, only C itself can be infinite. The carry of the final negation enters after
-    normalisation, where 24 bits remain.
-
-    A bypass across registers would have to hold all of C. With registers, C takes the way of the sum instead:
-    where it is the result it counts as the larger, whatever its exponent, and every term is shifted
-    out; NaN takes its place. Its exponent leaves as it came, be it a subnormal's or infinity's.
-
-    Normalisation counts the leading zeros of the sum, or anticipates them beside the adder (``leading_zeros``), which
-    takes a sixth off the critical path for a quarter more area here.
+    Registers in parentheses, each only where the pipeline has it. A method for each stage: `_align`, `_add`,
+    `_normalise` and `_round`. What is no sum passes by (`Bypassed`) or, where there are registers, goes along
+    (`Carried`). Normalisation counts the leading zeros of the sum, or anticipates them beside the adder
+    (``leading_zeros``).
 
     ========  ======================================================  =================
     register  holds                                                   bits
@@ -105,6 +219,15 @@ class Accumulate(Block):
     total     sum, C's sign, larger exponent                          56; 58 with G = 4
     normal    24 leading bits, what to add to them, sign, exponent    34
     ========  ======================================================  =================
+
+    Cost: of all blocks of an element but the dot product this is the largest; reports/overhead.md has its area,
+    docs/datapath.md what anticipation takes off the path and adds to the area.
+
+    Why it is right: four facts keep it small. A term other than zero has an exponent of at least -12, so that C below
+    2^-47 cannot reach the sum and results of the adder are never subnormal. When every block has a zero scale the sum
+    is C itself, subnormal or not. Terms are below 2^32 and vanish beside a C from 2^67 on: a step cannot overflow,
+    only C itself can be infinite. The carry of the final negation enters after normalisation, where 24 bits remain.
+    docs/proofs.md lists what is proven of it.
 
     Parameters
     ----------
@@ -141,161 +264,133 @@ class Accumulate(Block):
         if self.registers:
             members |= {"enter": In(1), "enable": In(1)}
         super().__init__(config, members)
-
-    def _replaced(self, m: Module) -> tuple[data.View, Value]:
-        """C with NaN and zero in their only form, and whether it is the result."""
-        c, nan, alone = self.c, Signal(name="nan"), Signal(name="alone")
-        special = c.exponent.all()
-        replaced = Signal(FP32, name="replaced")
-        m.d.comb += [
-            nan.eq((self.terms.nan & self.enter) | (special & c.fraction.any())),
-            alone.eq(nan | special | ~(self.terms.active & self.enter)),
-            replaced.fraction.eq(c.fraction | nan.replicate(23)),
-            replaced.exponent.eq(c.exponent | nan.replicate(8)),
-            replaced.sign.eq(c.sign & (c.exponent.any() | c.fraction.any()) & ~nan),
-        ]
-        return replaced, alone
-
-    def _anticipated(self, m: Module, addends: tuple[Value, Value], width: int) -> Value:
-        """Zeros above the leading one of the sum's magnitude of ``width - 1`` bits, or one less."""
-        x, y = (Signal(width + 2, name=f"addend{index}") for index in range(2))
-        # The sum has its sign inverted.
-        m.d.comb += [x.eq(addends[0] ^ (1 << width + 1)), y.eq(addends[1])]
-        marked = anticipate(m, x, y, name="anticipated")
-        # A mark above the magnitude is one place too high; in its lowest place at last there is one.
-        return leading_zeros(m, Cat(1, marked[1 : width - 1], marked[width - 1 :].any()), name="zeros")
+        # By their own exponents C counts units of 2^-23 and a term of 2^-8, and the contract keeps both down to
+        # 2^-fraction_bits of the larger exponent.
+        unit = -config.fraction_bits
+        self.term = Window(term_width(config), _TERM_UNIT)
+        self.aligned_term, self.aligned_c = self.term.down_to(unit), _SIGNIFICAND.down_to(unit)
+        # A power of two of terms may add up, and C with them; the top bit of the sum is its sign.
+        self.log_groups = (config.groups - 1).bit_length()
+        self.sum = Window(self.aligned_term.width + self.log_groups, unit)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        config, terms, c = self.config, self.terms, self.c
-        # |value| of a term is T * 2^(E - 8): the window holds it down to 2^(emax - fraction_bits).
-        term_extra = config.fraction_bits - 8
-        c_extra = config.fraction_bits - 23
-        term_window = term_width(config) + term_extra
-        c_window = 24 + c_extra
+        exponents = self._compare(m)
+        special = Carried(m, self) if self.registers else Bypassed(m, self)
+        aligned = self._behind(m, "aligned", self._align(m, exponents, special))
+        total = self._behind(m, "total", self._add(m, aligned))
+        normal = self._behind(m, "normal", self._normalise(m, total))
+        rounded = self._round(m, exponents, normal, special)
+        special.finish(m, self.d, rounded)
+        return m
 
-        # C's exponent over the largest term's, -145 to 140.
-        lead = Signal(9)
-        c_leads = Signal()
-        m.d.comb += [
-            lead.eq(c.exponent - (terms.exponent + (_BIAS - EXPONENT_OFFSET))),
-            c_leads.eq(~lead[-1]),
-        ]
-        lifted: Value = lead[:8] & c_leads.replicate(8)
-        if self.registers:
-            c, alone = self._replaced(m)
-            c_leads |= alone
-            lifted |= alone << 6  # shifts every term out; no sum of distances passes 255
-
-        def saturated(distance: Value, window: int, name: str) -> Signal:
-            """The distance, or one that shifts out the whole window."""
-            bits = window.bit_length()
-            result = Signal(bits, name=name)
-            m.d.comb += result.eq(distance[:bits] | distance[bits:].any().replicate(bits))
-            return result
-
-        behind = Signal(8)
-        m.d.comb += behind.eq(Mux(c_leads, 0, -lead))
-        ahead = Signal(8)
-        m.d.comb += ahead.eq(lifted)
-
-        c_significand = Cat(c.fraction, 1)
-        c_distance = saturated(behind, c_window, "c_distance")
-        aligned = {"c": _shift_right(m, c_significand, c_distance, c_extra, "c")}
-        # All signs are relative to C's, which saves negating it.
-        for group in range(config.groups):
-            term = terms.terms[group]
-            if config.groups > 1:
-                total = Signal(8, name=f"distance{group}")
-                m.d.comb += total.eq(ahead + term.distance)
+    def _behind(self, m: Module, register: str, stage: Stage) -> Stage:
+        """What a stage hands on, behind its register, if there is one."""
+        held = self.held(m, register, "enable", _named(stage))
+        values = iter(held.values())  # in the order of `_named`
+        fields: list[Any] = []
+        for value in stage:
+            if isinstance(value, tuple):
+                fields.append(tuple(Word(next(values), next(values)) for _ in value))
             else:
-                total = ahead
-            distance = saturated(total, term_window, f"saturated{group}")
-            magnitude = _shift_right(m, term.magnitude, distance, term_extra, f"term{group}")
+                fields.append(None if value is None else next(values))
+        return type(stage)(*fields)
+
+    def _compare(self, m: Module) -> Exponents:
+        """Subtract exponents."""
+        largest = self.terms.exponent + (_BIAS - EXPONENT_OFFSET)
+        lead = Signal(9)  # from -145 to _LARGEST_LEAD
+        c_leads = Signal()
+        m.d.comb += [lead.eq(self.c.exponent - largest), c_leads.eq(~lead[-1])]
+        return Exponents(largest, lead, c_leads, Signal(8, name="base"))
+
+    def _align(self, m: Module, exponents: Exponents, special: Bypassed | Carried) -> Aligned:
+        """Shift C and all terms to the larger exponent."""
+        terms, c, lead = self.terms, special.c, exponents.lead
+        behind = Signal(8)
+        m.d.comb += behind.eq(Mux(special.leads(exponents.c_leads), 0, -lead))
+        ahead = Signal(8)
+        assert _LARGEST_LEAD + (1 << self.aligned_term.emptying) + (1 << EXPONENT_BITS) <= 1 << len(ahead)
+        m.d.comb += ahead.eq(special.ahead(lead[:8] & exponents.c_leads.replicate(8), self.aligned_term))
+        c_distance = saturated(m, behind, self.aligned_c, name="c_distance")
+        magnitude = shift_right(m, Cat(c.fraction, 1), c_distance, own=_SIGNIFICAND, into=self.aligned_c, name="c")
+        words = []
+        for group in range(self.config.groups):
+            term = terms.terms[group]
+            distance: Value = ahead
+            if self.config.groups > 1:
+                distance = Signal(8, name=f"distance{group}")
+                m.d.comb += distance.eq(ahead + term.distance)
+            distance = saturated(m, distance, self.aligned_term, name=f"saturated{group}")
+            shifted = shift_right(
+                m, term.magnitude, distance, own=self.term, into=self.aligned_term, name=f"term{group}"
+            )
             subtract = Signal(name=f"subtract{group}")
             m.d.comb += subtract.eq(term.sign ^ c.sign)
-            aligned[f"term{group}"] = magnitude ^ subtract.replicate(term_window)
-            aligned[f"subtract{group}"] = subtract
-        emax = Signal(8, name="base")
-        aligned = self.held(m, "aligned", "enable", {**aligned, "base": emax, "sign": c.sign})
+            words.append(Word(shifted ^ subtract.replicate(len(shifted)), subtract))
+        return Aligned(magnitude, tuple(words), exponents.emax, c.sign)
 
-        # Every inverted sign is short of -2^term_window. For a power of two of them that is the top
-        # bit of the sum; the free bits above C make up the number.
-        log = (config.groups - 1).bit_length()
-        width = term_window + log + 1
+    def _add(self, m: Module, aligned: Aligned) -> Total:
+        """Add all words, and anticipate the leading zeros of their sum if that is asked for."""
+        config, top = self.config, self.aligned_term.width
         # The sum may fill its word, which anticipation does not allow.
-        adder_width = width + config.anticipated
-        missing = (1 << log + config.anticipated) - config.groups
-        words = [Cat(aligned["c"], Const(missing << (term_window - c_window), adder_width - c_window))]
-        carries = []
-        for group in range(config.groups):
-            carries.append(aligned[f"subtract{group}"])
-            words.append(Cat(aligned[f"term{group}"], ~carries[-1]))
-        addends = two_words(m, words, carries, width=adder_width, name="total")
-        total = Signal(adder_width, name="total")
+        width = self.sum.width + 1 + config.anticipated
+        # Every inverted sign above a term is short of -2^top. For a power of two of them that is the top bit of the
+        # sum; the free bits above C make up the number.
+        missing = (1 << self.log_groups + config.anticipated) - config.groups
+        above_c = self.aligned_c.width
+        words = [Cat(aligned.c, Const(missing << (top - above_c), width - above_c))]
+        words += [Cat(term, ~subtract) for term, subtract in aligned.words]
+        addends = two_words(m, words, [word.subtract for word in aligned.words], width=width, name="total")
+        total = Signal(width, name="total")
         m.d.comb += total.eq((addends[0] + addends[1])[1:])
-        found = {"sum": total, "base": aligned["base"], "sign": aligned["sign"]}
-        if config.anticipated:
-            found["zeros"] = self._anticipated(m, addends, width)
+        zeros = self._anticipated(m, addends) if config.anticipated else None
+        return Total(total, aligned.base, aligned.sign, zeros)
 
-        held = self.held(m, "total", "enable", found)
-        total, base = held["sum"], held["base"]
-        negative = ~total[-1]
-        inverted = Signal(width - 1)
-        m.d.comb += inverted.eq(total[: width - 1] ^ negative.replicate(width - 1))
-        if config.anticipated:
-            normal, count = _shift_left(m, inverted, negative, held["zeros"])
+    def _anticipated(self, m: Module, addends: tuple[Value, Value]) -> Value:
+        """Zeros above the leading one of the sum's magnitude, or one less."""
+        width = self.sum.width
+        x, y = (Signal(width + 3, name=f"addend{index}") for index in range(2))
+        # The sum has its sign inverted.
+        m.d.comb += [x.eq(addends[0] ^ (1 << width + 2)), y.eq(addends[1])]
+        marked = anticipate(m, x, y, name="anticipated")
+        # A mark above the magnitude is one place too high; in its lowest place at last there is one.
+        return leading_zeros(m, Cat(1, marked[1:width], marked[width:].any()), name="zeros")
+
+    def _normalise(self, m: Module, total: Total) -> Normal:
+        """Shift the leading one of the magnitude to the top, and decide on the rounding of what lies below 24 bits."""
+        negative = ~total.sum[-1]
+        inverted = Signal(self.sum.width)
+        m.d.comb += inverted.eq(total.sum[: self.sum.width] ^ negative.replicate(self.sum.width))
+        if total.zeros is None:
+            normal, count = normalise(m, inverted, negative)
         else:
-            normal, count = _normalise(m, inverted, negative)
+            normal, count = normalise_by(m, inverted, negative, total.zeros)
         # -x = ~x + 1: of the bits below the result only a carry through all of them matters.
         kept, dropped = normal[-24:], normal[:-24]
         increment = Signal()
-        if config.rounding == "toward_zero":
+        if self.config.rounding == "toward_zero":
             m.d.comb += increment.eq(negative & dropped.all())
         else:
             exact = Signal(len(dropped) + 1)
             m.d.comb += exact.eq(dropped + negative)
             half, sticky, carry = exact[-2], exact[:-2].any(), exact[-1]
             m.d.comb += increment.eq(carry | (half & (sticky | kept[0])))
-        # The top bit of the window weighs 2^(width - 2 - fraction_bits) times 2^emax.
-        unrounded = base + (width - 2 - config.fraction_bits) - count
-        if "normal" in config.pipeline:
-            unrounded = unrounded[:8]
-        held = self.held(
-            m,
-            "normal",
-            "enable",
-            {"kept": kept, "increment": increment, "exponent": unrounded, "sign": held["sign"] ^ negative},
-        )
-        kept, sign = held["kept"], held["sign"]
-        if self.registers:
-            # Of all sums only zero has no leading one.
-            kept, nonzero = kept[:-1], kept[-1]
+        # The window's unit is relative to emax, and so is its highest place.
+        exponent = total.base + (self.sum.top - 1) - count
+        if "normal" in self.config.pipeline:
+            exponent = exponent[:8]
+        return Normal(kept, increment, exponent, total.sign ^ negative)
+
+    def _round(self, m: Module, exponents: Exponents, normal: Normal, special: Bypassed | Carried) -> Rounded:
+        """Add the increment; a carry out of it is one into the exponent."""
+        kept = special.rounded(normal)
         rounded = Signal(len(kept) + 1)
-        m.d.comb += rounded.eq(kept + held["increment"])
+        m.d.comb += rounded.eq(kept + normal.increment)
         exponent = Signal(8)
         m.d.comb += [
-            emax.eq(Mux(c_leads, c.exponent, terms.exponent + (_BIAS - EXPONENT_OFFSET))),
-            exponent.eq(held["exponent"] + rounded[-1]),
+            # Of `_align`, but the order of statements is that of the generated Verilog.
+            exponents.emax.eq(Mux(special.leads(exponents.c_leads), special.c.exponent, exponents.largest)),
+            exponent.eq(normal.exponent + rounded[-1]),
         ]
-        if self.registers:
-            m.d.comb += self.d.eq(Cat(rounded[:23], Cat(exponent, sign) & nonzero.replicate(9)))
-            return m
-
-        zero = Signal()
-        m.d.comb += zero.eq(~rounded.any())
-        special = c.exponent.all()
-        with m.If(terms.nan | (special & c.fraction.any())):
-            m.d.comb += self.d.eq(_NAN)
-        with m.Elif(special | ~terms.active):
-            c_zero = ~(c.exponent.any() | c.fraction.any())
-            m.d.comb += self.d.eq(Cat(c.fraction, c.exponent, c.sign & ~c_zero))
-        with m.Elif(zero):
-            m.d.comb += self.d.eq(0)
-        with m.Else():
-            m.d.comb += [
-                self.d.sign.eq(sign),
-                self.d.exponent.eq(exponent),
-                self.d.fraction.eq(rounded[:23]),
-            ]
-        return m
+        return Rounded(rounded, normal.kept[-1], exponent, normal.sign)

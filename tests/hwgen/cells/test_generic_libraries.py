@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 import shutil
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hwgen.cells import libraries
+from hwgen.cells import libraries, reader
 from hwgen.cells.boolean import parse_expression
 from hwgen.cells.libraries import generate
 from hwgen.errors import InputError
@@ -102,6 +103,22 @@ def test_names_and_paths() -> None:
 def test_unknown_library_is_named_with_what_exists() -> None:
     with pytest.raises(InputError, match=r"'generic45'.*generic7, generic130"):
         libraries.path("generic45")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_docstring_is_current(name: str) -> None:
+    cells = reader.load(libraries.path(name))
+    assert libraries.__doc__ is not None
+    (row,) = re.findall(rf"^{name} +(\d+) .* (\S+) V, .* (\S+) fF +(\S+) ns$", libraries.__doc__, re.MULTILINE)
+    assert [float(number) for number in row] == [
+        len(cells.cells),
+        cells.voltage,
+        libraries.WIRE_FF_PER_FANOUT[name],
+        libraries.CLOCK_NS[name],
+    ]
+    assert cells.wire_load == pytest.approx(libraries.WIRE_FF_PER_FANOUT[name], rel=0.002)
+    adders = any(len(cell.outputs) > 1 for cell in cells.cells.values())
+    assert adders == (name == "generic7")
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -5,8 +5,9 @@ import gzip
 import numpy as np
 import pytest
 
-from hwgen.cells import liberty, libraries, library
+from hwgen.cells import liberty, libraries, reader
 from hwgen.cells.boolean import parse_expression
+from hwgen.cells.tables import Table, TableBank
 from hwgen.errors import InputError
 
 
@@ -122,7 +123,7 @@ def test_bad_file(tmp_path, case):
     path = tmp_path / "bad.lib"
     path.write_text(text)
     with pytest.raises(InputError, match=message) as caught:
-        library.load(path)
+        reader.load(path)
     assert "bad.lib" in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -142,9 +143,9 @@ def test_unreadable(tmp_path):
     cases[tmp_path / "junk.lib"] = "binary data"
     for path, message in cases.items():
         with pytest.raises(InputError, match=message):
-            library.load(path)
+            reader.load(path)
     with pytest.raises(InputError, match="no Liberty file given"):
-        library.load([])
+        reader.load([])
 
 
 @pytest.mark.parametrize(
@@ -159,17 +160,17 @@ def test_files_that_do_not_belong_together(tmp_path, header, message):
     (tmp_path / "a.lib").write_text(wrap(INVERTER))
     (tmp_path / "b.lib").write_text(wrap(INVERTER.replace("INV", "BUF"), header))
     with pytest.raises(InputError, match=message):
-        library.load([tmp_path / "a.lib", tmp_path / "b.lib"])
+        reader.load([tmp_path / "a.lib", tmp_path / "b.lib"])
 
 
 def test_several_files(tmp_path):
     (tmp_path / "a.lib").write_text(wrap(INVERTER))
     (tmp_path / "b.lib.gz").write_bytes(gzip.compress(wrap(INVERTER.replace("INV", "BUF")).encode()))
     both = [tmp_path / "a.lib", tmp_path / "b.lib.gz"]
-    found = library.load(both)
+    found = reader.load(both)
     assert list(found.cells) == ["INV", "BUF"]
-    assert found.digest == library.load(both[::-1]).digest
-    assert found.digest != library.load(both[0]).digest
+    assert found.digest == reader.load(both[::-1]).digest
+    assert found.digest != reader.load(both[0]).digest
     with pytest.raises(InputError, match="no 2-input NAND or NOR gate and no rising-edge D flip-flop; synthesis needs"):
         found.check_for_synthesis()
     with pytest.raises(InputError, match="synthesis needs a 2-input NAND or NOR gate"):
@@ -200,7 +201,7 @@ def test_units_and_defaults(tmp_path):
         cell (D) { pin (A) { direction : input; } }
         }"""
     )
-    found = library.load(path)
+    found = reader.load(path)
     assert found.units == pytest.approx({"time": 0.01, "voltage": 0.1, "leakage": 1000.0, "capacitance": 100.0})
     assert found.voltage == pytest.approx(1.8)
     assert found.wire_load == pytest.approx(5.0)
@@ -219,17 +220,17 @@ def test_units_and_defaults(tmp_path):
 
 
 def test_table():
-    table = library.Table(np.array([0.0, 1.0, 3.0]), np.array([0.0, 2.0]), np.array([[0, 2], [1, 3], [7, 9.0]]))
+    table = Table(np.array([0.0, 1.0, 3.0]), np.array([0.0, 2.0]), np.array([[0, 2], [1, 3], [7, 9.0]]))
     assert table(1.0, 2.0) == 3.0
     assert table(2.0, 1.0) == 5.0
     assert table(-1.0, -1.0) == -2.0
     assert table(5.0, 4.0) == 17.0
     assert table(np.array([[0.5], [3.0]]), np.array([0.0, 1.0])).tolist() == [[0.5, 1.5], [7.0, 8.0]]
-    line = library.Table(np.array([1.0, 2.0]), np.zeros(1), np.array([[5.0], [7.0]]))
+    line = Table(np.array([1.0, 2.0]), np.zeros(1), np.array([[5.0], [7.0]]))
     assert line(1.5, 99.0) == 6.0
-    scalar = library.Table(np.zeros(1), np.zeros(1), np.array([[4.0]]))
+    scalar = Table(np.zeros(1), np.zeros(1), np.array([[4.0]]))
     assert scalar(-3.0, 1e9) == 4.0
-    bank = library.TableBank([table, line, scalar])
+    bank = TableBank([table, line, scalar])
     at = np.array([0, 1, 2, 0])
     assert bank(at, np.array([2.0, 1.5, 8.0, 5.0]), np.array([1.0, 0.0, 3.0, 4.0])).tolist() == [
         5.0,
@@ -272,7 +273,7 @@ def test_real(real, real_name):
 
 
 def test_cells_to_leave_alone() -> None:
-    cells = library.load(libraries.path("generic7"))
+    cells = reader.load(libraries.path("generic7"))
     fewer = cells.without(["AOI*", "FA_X1", "INV_X[24]"])
     aoi = {name for name in cells.cells if name.startswith("AOI")}
     assert aoi | {"FA_X1", "INV_X2", "INV_X4"} == set(fewer.unused)

@@ -110,6 +110,24 @@ def test_own_lists(tmp_path: Path):
     np.testing.assert_array_equal(workload.gemms.macs, [60, 360])
 
 
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_spreadsheets(tmp_path: Path, separator):
+    """Other separators, capitals, blanks around names, empty columns and rows behind."""
+    lines = [
+        ["Name", " M ", "N", "K ", "Batch", "COUNT", "Why", ""],
+        ["a", "3", "4", "5", "6", "7", "so", ""],
+        ["b", "8", "9", "10", "", "", "", ""],
+        [""] * 8,
+    ]
+    (tmp_path / "own.csv").write_text("".join(separator.join(line) + "\r\n" for line in lines))
+    workload = load(tmp_path / "own.csv", "decode", 1, 1)
+    gemms = workload.gemms
+    assert workload.names == ("a", "b")
+    assert [getattr(gemms, key).tolist() for key in ("m", "n", "k", "batch")] == [[3, 8], [4, 9], [5, 10], [6, 1]]
+    assert workload.count.tolist() == [7, 1]
+    assert workload.notes == ("so", "")
+
+
 GOOD = '[[gemm]]\nname = "x"\nm = 1\nn = 1\nk = 1\n'
 BAD = [
     ("x.txt", "", r"must end in .toml or .csv"),
@@ -138,7 +156,13 @@ BAD = [
     ("x.csv", "name,m,n,k\nx,1,1,1,1\n", "line 2: has more than 4 columns"),
     ("x.csv", "name,m,n,k\nx,1,1\n", r"entry 1 \(x\): 'k' is missing"),
     ("x.csv", "name,m,n,k\nx,1,1,one\n", "k = 'one'"),
-    ("x.csv", "name,m,n,k,why,who\nx,1,1,1,a,b\n", "unknown key 'who'"),
+    ("x.csv", "name,m,n,k,why,who\nx,1,1,1,a,b\n", "unknown column 'who'; did you mean 'why'"),
+    ("x.csv", "name,m,n,k,cuont\nx,1,1,1,1\n", "unknown column 'cuont'; did you mean 'count'"),
+    ("x.csv", "name,m,n,k,M\nx,1,1,1,2\n", "column 'm' is there 2 times"),
+    ("x.csv", "name,m,n,k,\nx,1,1,1,2\n", "line 2: '2' stands in a column without a name"),
+    ("x.csv", "name;m,n,k\nx,1,1,1\n", "unknown column 'name;m'"),
+    ("x.csv", "name,m,n,k\nx,1,1,1\ny,1,1,1\nx ,2,2,2\n", r"entry 3 \(x\): entry 1 has this name already"),
+    ("x.toml", GOOD * 2, r"entry 2 \(x\): entry 1 has this name already; names must differ"),
     ("x.csv", 'name,m,n,k\n"x', "not valid CSV"),
 ]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hwgen.cells import libraries, library
+from hwgen.cells import libraries, reader
 from hwgen.mapping import area
 from hwgen.mapping.cache import Cache
 from hwgen.mapping.yosys import RECIPES, fingerprint
@@ -14,7 +14,7 @@ from hwgen.mapping.yosys import RECIPES, fingerprint
 KEY = "ab" + 62 * "0"
 BODY = {"ports": {}, "cells": {"x": {"type": "INV", "connections": {"A": [2], "Y": [3]}}}, "netnames": {}}
 ADDER = "module adder(a, b, y);\n  input [3:0] a, b;\n  output [4:0] y;\n  assign y = a + b;\nendmodule\n"
-CELLS = library.load(libraries.path("generic7"))
+CELLS = reader.load(libraries.path("generic7"))
 
 
 def _entry(directory: Path) -> Path:
@@ -65,7 +65,7 @@ def test_the_key_is_everything_that_decides_the_result() -> None:
         fingerprint(ADDER, "adder", CELLS, RECIPES["area"], boxes=("x",)),
         fingerprint(ADDER, "adder", CELLS, RECIPES["area"], variant=1),
         fingerprint(ADDER, "adder", CELLS, RECIPES["speed"]),
-        fingerprint(ADDER, "adder", library.load(libraries.path("generic130")), RECIPES["area"]),
+        fingerprint(ADDER, "adder", reader.load(libraries.path("generic130")), RECIPES["area"]),
     }
     assert len(keys) == 7
 

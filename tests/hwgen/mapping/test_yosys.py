@@ -4,10 +4,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hwgen.cells import libraries, library
+from hwgen.cells import libraries, reader
+from hwgen.cells.library import Library
 from hwgen.errors import InputError, ToolError
 from hwgen.mapping.yosys import RECIPES, recipe, synthesise, tool_version
-from hwgen.netlist.graph import link
+from hwgen.netlist.link import link
 from hwgen.power.activity import simulate
 
 ADDER = """
@@ -23,15 +24,15 @@ endmodule
 
 
 @pytest.fixture(scope="module")
-def cells() -> library.Library:
-    return library.load(libraries.path("generic7"))
+def cells() -> Library:
+    return reader.load(libraries.path("generic7"))
 
 
 def _bits(values: np.ndarray, width: int) -> np.ndarray:
     return ((values[..., None] >> np.arange(width)) & 1).astype(np.uint8)
 
 
-def test_a_module_is_mapped_and_means_the_same(cells: library.Library) -> None:
+def test_a_module_is_mapped_and_means_the_same(cells: Library) -> None:
     body = synthesise(ADDER, "adder", cells, RECIPES["area"])
     netlist = link({"adder": body}, "adder", cells)
     a, b = np.meshgrid(np.arange(256), np.arange(256))
@@ -40,7 +41,7 @@ def test_a_module_is_mapped_and_means_the_same(cells: library.Library) -> None:
     np.testing.assert_array_equal(answer, (a + b).reshape(64, -1))
 
 
-def test_boxes_stay_instances_and_link_to_the_flat_area(cells: library.Library) -> None:
+def test_boxes_stay_instances_and_link_to_the_flat_area(cells: Library) -> None:
     parent = synthesise(ADDER, "top", cells, RECIPES["area"], boxes=["adder"])
     assert [cell["type"] for cell in parent["cells"].values()].count("adder") == 1
     child = synthesise(ADDER, "adder", cells, RECIPES["area"])
@@ -50,7 +51,7 @@ def test_boxes_stay_instances_and_link_to_the_flat_area(cells: library.Library) 
 
 
 def test_paths_with_spaces_quotes_and_semicolons(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cells: library.Library
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cells: Library
 ) -> None:
     odd = tmp_path / "a b'; touch injected; \"$(touch injected)"
     odd.mkdir()
@@ -59,18 +60,18 @@ def test_paths_with_spaces_quotes_and_semicolons(
     monkeypatch.setenv("TMPDIR", str(odd))
     monkeypatch.setattr("tempfile.tempdir", None)
     monkeypatch.chdir(tmp_path)
-    body = synthesise(ADDER, "adder", library.load(liberty), RECIPES["area"])
+    body = synthesise(ADDER, "adder", reader.load(liberty), RECIPES["area"])
     assert body == synthesise(ADDER, "adder", cells, RECIPES["area"])
     assert sorted(os.listdir(tmp_path)) == [odd.name]
     assert os.listdir(odd) == [liberty.name]
 
 
-def test_a_failure_has_the_tools_last_words(cells: library.Library) -> None:
+def test_a_failure_has_the_tools_last_words(cells: Library) -> None:
     with pytest.raises(ToolError, match=r"synthesis of missing failed: .*missing"):
         synthesise(ADDER, "missing", cells, RECIPES["area"])
 
 
-def test_the_time_limit_ends_the_run(cells: library.Library) -> None:
+def test_the_time_limit_ends_the_run(cells: Library) -> None:
     with pytest.raises(ToolError, match=r"ran over its limit of 0\.01 s"):
         synthesise(ADDER, "top", cells, RECIPES["area"], time_limit=0.01)
 

@@ -3,16 +3,17 @@ from typing import Any
 
 import pytest
 
-from hwgen.cells import libraries, library
+from hwgen.cells import libraries, reader
 from hwgen.config import TensorCoreConfig
 from hwgen.errors import ToolError
 from hwgen.mapping.yosys import RECIPES
 from hwgen.measure.checks import check_control, check_core
 from hwgen.measure.flow import Design, Flow
-from hwgen.netlist.graph import Netlist, link
+from hwgen.netlist.graph import Netlist
+from hwgen.netlist.link import link
 from hwgen.rtl.tensor_core import TensorCore
 
-CELLS = library.load(libraries.path("generic7"))
+CELLS = reader.load(libraries.path("generic7"))
 CONFIGS = [
     TensorCoreConfig("x", "mixfp4", 1, 1, 1, pipeline=("operands", "terms", "total"), numerics=numerics)
     for numerics in ("blackwell", "exact")

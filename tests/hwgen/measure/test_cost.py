@@ -15,12 +15,13 @@ from hwgen.cost.model import CORE_PARTS, PARTS, EnergyCosts
 from hwgen.cost.workloads import load, model
 from hwgen.errors import InputError
 from hwgen.measure import cost
-from hwgen.measure.core_costs import find_report, read
+from hwgen.measure.core_costs import find, read
 from hwgen.measure.cost import BANDWIDTH, CORES, Machine, document
 from hwgen.report import form
 from hwgen.report.markdown import cost as cost_tables
 from hwgen.report.markdown import overhead as tables
 from hwgen.report.plots import cost as cost_plots
+from hwgen.report.shipped import shipped
 
 REPORTS = Path(__file__).parents[3] / "reports"
 PAIR = [NAMED["nvfp4-blackwell"], NAMED["mixfp4-blackwell"]]
@@ -130,22 +131,46 @@ def test_the_idle_power_is_that_of_netlists_at_rest():
         pytest.skip("no studies of power and overhead of the same designs at the same clock")
 
 
+def changed(**figures):
+    return overheads({**FIGURES, **figures})
+
+
 def test_reports_are_found(tmp_path):
-    with pytest.raises(InputError, match=r"no report on nvfp4-blackwell and mixfp4-blackwell.*hwgen compare"):
-        find_report(PAIR, tmp_path / "absent")
     (tmp_path / "junk.json").write_text("{")
     (tmp_path / "a.json").write_text(json.dumps(overheads(library="one")))
     (tmp_path / "other.json").write_text(json.dumps(overheads(designs=[NAMED["nvfp4-small"], NAMED["mixfp4-small"]])))
-    assert find_report(PAIR, tmp_path).name == "a.json"
+    assert find(PAIR, tmp_path).path == tmp_path / "a.json"
+    assert find(PAIR, tmp_path).library == "one"
     (tmp_path / "b.json").write_text(json.dumps(overheads(library="two")))
     with pytest.raises(InputError, match=r"several reports.*a\.json.*b\.json"):
-        find_report(PAIR, tmp_path)
+        find(PAIR, tmp_path)
     (tmp_path / "c.json").write_text(json.dumps(overheads(library="generic7")))
-    assert find_report(PAIR, tmp_path).name == "c.json"
-    avoiding = overheads(library="generic7")
-    avoiding["conditions"]["library"]["dont_use"] = ["AOI*"]
+    assert find(PAIR, tmp_path).path.name == "c.json"
+    avoiding = changed(area=("um2", 1.0, 2.0, (0.9, 1.1)))
+    avoiding["conditions"]["library"].update(name="generic7", dont_use=["AOI*"])
     (tmp_path / "d.json").write_text(json.dumps(avoiding))
-    assert find_report(PAIR, tmp_path).name == "c.json"
+    assert find(PAIR, tmp_path).path.name == "c.json"
+
+
+def test_reports_that_say_the_same_are_as_good_as_one(tmp_path):
+    """A core that was measured beside two others."""
+    (tmp_path / "a.json").write_text(json.dumps(overheads()))
+    (tmp_path / "b.json").write_text(json.dumps(changed(area=("um2", 60000.0, 99999.0, (0.6, 0.7)))))
+    assert find(PAIR[:1], tmp_path).cores["nvfp4-blackwell"].area_um2 == 60000
+    with pytest.raises(InputError, match="several reports on mixfp4-blackwell: choose one with --report"):
+        find(PAIR[1:], tmp_path)
+
+
+def test_reports_come_with_the_package(tmp_path):
+    assert shipped() == REPORTS
+    found = find(PAIR, tmp_path / "absent")
+    assert (found.path, found.library) == (REPORTS / "overhead-blackwell.json", "generic7")
+    # What was measured here goes first.
+    (tmp_path / "mine.json").write_text(json.dumps(overheads(library="mine")))
+    assert find(PAIR, tmp_path).library == "mine"
+    own = TensorCoreConfig("own", "nvfp4", 2, 2, 1)
+    with pytest.raises(InputError, match=r"no report on own in .* hwgen itself: 'hwgen compare' .*--report takes one"):
+        find([own], tmp_path)
 
 
 def test_bad_reports_are_named(tmp_path):
@@ -253,6 +278,42 @@ def test_lists_of_many_gemms_and_strange_names(report, tmp_path):
     assert cost_plots.cost_png(content).startswith(b"\x89PNG")
     table = [line for line in cost_tables.markdown(content, "x.png").splitlines() if line.startswith("| $x$")]
     assert [line.replace(r"\|", "").count(" | ") for line in table] == [13]
+
+
+def lengths(axis):
+    """Of the bars of a panel, from its first row to the last; both designs of a row, and their parts, added up."""
+    found = [0.0] * len(axis.get_yticks())
+    for bar in axis.patches:
+        found[round(bar.get_y() + bar.get_height() / 2)] += bar.get_width()
+    return found
+
+
+@pytest.mark.parametrize("shapes", [5, 100, 3000])
+def test_a_picture_of_thousands_of_gemms_can_be_read(report, tmp_path, shapes):
+    rows = [f"layer {number}, {100 + 7 * (number % shapes)}, 1000, 1000" for number in range(3000)]
+    (tmp_path / "many.csv").write_text("name, m, n, k\n" + "\n".join(rows))
+    workload = load(tmp_path / "many.csv", "decode", 1, 1)
+    content = document(read(report, PAIR), MACHINE, workload, {"phase": "decode", "batch": 1, "sequence": 1})
+    figure = cost_plots.cost_figure(content)
+    shown = min(shapes, 11)
+    others = 3000 - shown * 3000 // shapes
+    title = figure.get_suptitle()
+    assert (f"The {shown} shapes of most energy" in title) == (f"{others:,} other GEMMs" in title) == (others > 0)
+    for axis in figure.axes[1:3]:
+        labels = [label.get_text() for label in axis.get_yticklabels()]
+        assert len(labels) == shown + (others > 0)
+        assert labels[-1] == f"{others:,} others" or not others
+        assert ("alike" in labels[0]) == (shapes < 3000)
+        # Also where nearly all is in the others: the bars beside theirs are as long as can be.
+        drawn = lengths(axis)
+        assert max(drawn[:shown]) >= 0.75 * max(drawn)
+    energies = lengths(figure.axes[2])[:shown]
+    assert energies == sorted(energies, reverse=True)
+    # Equal shapes are one bar, which has the energy of all.
+    joules = dict.fromkeys((entry["m"] for entry in content["results"]), 0.0)
+    for entry in content["results"]:
+        joules[entry["m"]] += sum(sum(values["joules"].values()) for values in entry["values"].values())
+    assert energies == pytest.approx(sorted(joules.values(), reverse=True)[:shown])
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hwgen.cells import libraries, library
+from hwgen.cells import libraries, reader
 from hwgen.config import DEFAULT_PIPELINE, DOTS, NAMED, TensorCoreConfig
 from hwgen.errors import InputError, ToolError
 from hwgen.mapping import area
@@ -30,7 +30,7 @@ from hwgen.report.markdown import explore as explore_tables
 from hwgen.report.plots import overhead as plots
 from hwgen.stats import Estimate
 
-CELLS = library.load(libraries.path("generic7"))
+CELLS = reader.load(libraries.path("generic7"))
 PAIR = [TensorCoreConfig(f"{name}-single", name, rows=1, columns=1, groups=1) for name in ("nvfp4", "mixfp4")]
 WAYS = [DEFAULT_PIPELINE, (*DEFAULT_PIPELINE, "total")]
 

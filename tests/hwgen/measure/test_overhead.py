@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hwgen.cells import libraries, library
+from hwgen.cells import libraries, reader
 from hwgen.config import NAMED, TensorCoreConfig
 from hwgen.errors import InputError, ToolError
 from hwgen.mapping import area
@@ -18,11 +18,11 @@ from hwgen.measure.flow import Design, Flow
 from hwgen.measure.overhead import Overhead, clock_period, fingerprint, measure
 from hwgen.measure.stimulus import TRAFFIC, Stimulus, e1m2_share
 from hwgen.netlist.fanout import LIMIT
-from hwgen.netlist.graph import link
+from hwgen.netlist.link import link
 from hwgen.rtl.tensor_core import TensorCore
 from hwgen.stats import Estimate
 
-CELLS = library.load(libraries.path("generic7"))
+CELLS = reader.load(libraries.path("generic7"))
 
 
 def _find(overhead: Overhead, scope: str, metric: str, block: str = "total") -> Figure:

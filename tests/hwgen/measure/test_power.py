@@ -9,7 +9,7 @@ import matplotlib.image
 import numpy as np
 import pytest
 
-from hwgen.cells import libraries, library
+from hwgen.cells import libraries, reader
 from hwgen.config import NAMED, TensorCoreConfig
 from hwgen.errors import InputError
 from hwgen.mapping.yosys import RECIPES
@@ -17,7 +17,7 @@ from hwgen.measure.energy import core_activity
 from hwgen.measure.flow import Design, Flow
 from hwgen.measure.power import SHARES, WAVES, Study, exported, situations, study
 from hwgen.measure.stimulus import TRAFFIC, Stimulus
-from hwgen.netlist.graph import link
+from hwgen.netlist.link import link
 from hwgen.power.estimate import KINDS
 from hwgen.power.glitch import Gates
 from hwgen.report import form
@@ -33,7 +33,7 @@ STIMULUS = Stimulus(streams=4, tiles=1, steps_per_tile=16, timed=4)
 
 @pytest.fixture(scope="module")
 def flow(cache: Path) -> Flow:
-    return Flow(library.load(libraries.path("generic7")), cache)
+    return Flow(reader.load(libraries.path("generic7")), cache)
 
 
 @pytest.fixture(scope="module")

@@ -1,10 +1,10 @@
 import pytest
 
-from hwgen.cells import libraries, library
+from hwgen.cells import libraries, reader
 from hwgen.netlist.fanout import LIMIT, Loads, limit_fanout
-from hwgen.netlist.graph import link
+from hwgen.netlist.link import link
 
-CELLS = library.load(libraries.path("generic7"))
+CELLS = reader.load(libraries.path("generic7"))
 INVERTER = CELLS.inverters()[0]
 FLIP_FLOP = CELLS.flip_flops()[0]
 

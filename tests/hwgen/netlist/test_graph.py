@@ -3,7 +3,7 @@
 import pytest
 
 from hwgen.errors import InputError
-from hwgen.netlist import graph as netlist
+from hwgen.netlist.link import link
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def hierarchy(make):
 
 
 def test_hierarchy(hierarchy, tiny):
-    found = netlist.link(hierarchy, "top", tiny)
+    found = link(hierarchy, "top", tiny)
     assert found.n_cells == 7
     assert found.blocks == ["top", "top/pair", "top/pair/leaf"]
     assert found.area_by_block() == {"top": 3.5, "top/pair": 0.0, "top/pair/leaf": 4.0}
@@ -66,7 +66,7 @@ def test_clock(make, tiny):
         "f": ("DFF", {"CK": 2, "RN": "1", "D": 5, "Q": 4}),
         "g": ("INV", {"A": 4, "Y": 5}),
     }
-    found = netlist.link({"t": make({"ck": ("input", [2]), "q": ("output", [4])}, cells)}, "t", tiny)
+    found = link({"t": make({"ck": ("input", [2]), "q": ("output", [4])}, cells)}, "t", tiny)
     assert found.clock_port == "ck"
     assert found.level.tolist() == [0, 1]
 
@@ -115,7 +115,7 @@ BAD = {
 def test_refused(make, tiny, case):
     (ports, cells), message = BAD[case]
     with pytest.raises(InputError, match=message):
-        netlist.link({"t": make(ports, cells)}, "t", tiny)
+        link({"t": make(ports, cells)}, "t", tiny)
 
 
 def test_bad_instances(make, tiny):
@@ -127,9 +127,9 @@ def test_bad_instances(make, tiny):
         ({"u": ("leaf", {"a": [2], "y": 3})}, "instance u"),
     ):
         with pytest.raises(InputError, match=message):
-            netlist.link({"leaf": leaf, "t": make(ports, cells)}, "t", tiny)
+            link({"leaf": leaf, "t": make(ports, cells)}, "t", tiny)
     with pytest.raises(InputError, match="no module other"):
-        netlist.link({"leaf": leaf}, "other", tiny)
+        link({"leaf": leaf}, "other", tiny)
 
 
 def test_loop(make, tiny):
@@ -140,6 +140,6 @@ def test_loop(make, tiny):
         "r": ("INV", {"A": 5, "Y": 6}),
         "after": ("INV", {"A": 6, "Y": 7}),
     }
-    found = netlist.link({"t": make({"a": ("input", [2]), "y": ("output", [7])}, cells)}, "t", tiny)
+    found = link({"t": make({"a": ("input", [2]), "y": ("output", [7])}, cells)}, "t", tiny)
     with pytest.raises(InputError, match=r"combinational loop in t through (p, q, r|q, r, p|r, p, q); expected"):
         found.level.max()

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from hwgen.errors import InputError
-from hwgen.netlist import graph as netlist
+from hwgen.netlist.link import link
 from hwgen.power import activity
+from hwgen.power.logic import state_names
 
 PREFIXES = r"^(sky130_fd_sc_hd__|sg13g2_)"
 SIMPLE = {
@@ -84,7 +85,7 @@ def test_every_cell(real, make, real_name):
         expected = meaning(cell)
         if expected is None:
             continue
-        found = netlist.link({"t": alone(cell, make)}, "t", real)
+        found = link({"t": alone(cell, make)}, "t", real)
         bits = patterns(len(cell.inputs))
         stimulus = {pin: bits[:, :, i] for i, pin in enumerate(cell.inputs)}
         seen = activity.simulate(found, stimulus)
@@ -99,7 +100,7 @@ def test_every_flip_flop(real, make):
     """Flip-flops with one data pin store it, start as if they had stored 0, and obey clear and preset."""
     generator = np.random.default_rng(3)
     for cell in real.flip_flops():
-        found = netlist.link({"t": alone(cell, make)}, "t", real)
+        found = link({"t": alone(cell, make)}, "t", real)
         cycles = 6
         stimulus = {
             pin: generator.integers(0, 2, (cycles, 8), dtype=np.uint8) for pin in cell.inputs if pin != cell.clock_pin
@@ -140,7 +141,7 @@ def test_random_netlist(real, make):
         order.append((cell, nets))
     outputs = list(range(2 + width, 2 + width + count))
     body = make({"x": ("input", list(range(2, 2 + width))), "y": ("output", outputs)}, chosen)
-    found = netlist.link({"t": body}, "t", real)
+    found = link({"t": body}, "t", real)
     stimulus = generator.integers(0, 2, (cycles, streams, width), dtype=np.uint8)
     seen = activity.simulate(found, {"x": stimulus})
     values = np.zeros((cycles, streams, 2 + width + count), dtype=np.uint8)
@@ -188,7 +189,7 @@ def test_mac(mac):
         rates = np.mean([np.abs(p.astype(int) - q) for p, q in pairwise(bits)], axis=(0, 1))
         assert seen.toggles[mac.ports[name].nets] == pytest.approx(rates)
     for group, states in zip(mac.groups, seen.states, strict=True):
-        names = activity.state_names(group.cell)
+        names = state_names(group.cell)
         assert states.shape == (len(group.cells), 1 << len(names))
         assert states.sum(axis=1) == pytest.approx(1.0)
         for i, name in enumerate(names):
@@ -206,7 +207,7 @@ def counter(make, tiny):
         "f": ("DFF", {"CK": 2, "RN": 3, "D": 6, "Q": 5}),
         "g": ("NAND2", {"A": 4, "B": 5, "Y": 6}),
     }
-    return netlist.link({"t": make(ports, cells)}, "t", tiny)
+    return link({"t": make(ports, cells)}, "t", tiny)
 
 
 def test_feedback_and_reset(counter):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hwgen.errors import InputError
-from hwgen.netlist import graph as netlist
+from hwgen.netlist.link import link
 from hwgen.power import activity
 from hwgen.power import estimate as power
 from hwgen.timing import analysis as timing
@@ -13,14 +13,14 @@ SETTINGS = {"input_slew": 0.0, "output_load": 5.0, "wire_load": 1.0, "clock_slew
 
 
 def run(body, tiny, stimulus, **more):
-    found = netlist.link({"t": body}, "t", tiny)
+    found = link({"t": body}, "t", tiny)
     seen = activity.simulate(found, stimulus)
     return power.estimate(found, timing.analyse(found, **SETTINGS), seen, 100.0, **more)
 
 
 def entering(body, tiny, stimulus):
     """Energy of the nets that come from the ports."""
-    found = netlist.link({"t": body}, "t", tiny)
+    found = link({"t": body}, "t", tiny)
     seen = activity.simulate(found, stimulus)
     return power.entering_fj(found, timing.analyse(found, **SETTINGS), seen, np.ones(found.n_cells, bool))
 
@@ -75,7 +75,7 @@ def test_clock(make, tiny):
 
 def test_refused(make, tiny):
     body = make({"a": ("input", [2]), "y": ("output", [3])}, {"u": ("INV", {"A": 2, "Y": 3})})
-    found = netlist.link({"t": body}, "t", tiny)
+    found = link({"t": body}, "t", tiny)
     times = timing.analyse(found)
     seen = activity.simulate(found, {"a": np.zeros((1, 8), dtype=bool)})
     with pytest.raises(InputError, match="at least two"):

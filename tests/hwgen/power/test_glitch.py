@@ -1,6 +1,5 @@
 """Delays: by hand on tiny netlists, against Icarus Verilog on a real one."""
 
-import re
 import shutil
 import subprocess
 
@@ -8,17 +7,15 @@ import numpy as np
 import pytest
 
 from hwgen.errors import InputError
-from hwgen.netlist import graph as netlist
-from hwgen.netlist.export import net_names
+from hwgen.netlist.link import link
 from hwgen.power import activity, glitch
-from hwgen.power.clock_tree import energy_per_sink
 from hwgen.timing import analysis as timing
 
 SETTINGS = {"input_slew": 0.0, "output_load": 0.0, "wire_load": 0.0, "clock_slew": 0.0}
 
 
 def gates_of(body, tiny):
-    found = netlist.link({"t": body}, "t", tiny)
+    found = link({"t": body}, "t", tiny)
     return glitch.Gates(found, timing.analyse(found, **SETTINGS))
 
 
@@ -56,7 +53,7 @@ def test_a_pulse(detector):
 def test_a_pulse_that_is_too_short_is_swallowed(make, tiny):
     cells = {"u": ("INV", {"A": 2, "Y": 3}), "n": ("NAND2", {"A": 2, "B": 3, "Y": 4}), "m": ("INV", {"A": 4, "Y": 5})}
     gates = gates_of(make({"a": ("input", [2]), "y": ("output", [5])}, cells), tiny)
-    nets, first, _, _, delays, *_ = gates._program
+    nets, first, delays = gates._cells.nets, gates._cells.first, gates._cells.delays
     inverter = [first[gate] for gate in range(3) if gates.netlist.driver[nets[gate]] == 0]
     rise = np.array([[0]]), np.array([[1]])
     delays[:] = 1.0
@@ -104,13 +101,13 @@ def test_values_settle_as_without_delays(mac):
 def test_against_icarus(mac, tmp_path):
     """Every transition of every net, with delays by output and edge, too fine for two events to coincide."""
     gates = glitch.Gates(mac, timing.analyse(mac))
-    nets, first, width, _, delays, *_ = gates._program
+    nets, first, width, delays = (getattr(gates._cells, name) for name in ("nets", "first", "width", "delays"))
     unit = 1e-6  # 1 fs
     generator = np.random.default_rng(1)
     rise_fall = generator.integers(20000, 90000, (len(nets), 2))
     for gate, (rise, fall) in enumerate(rise_fall):
         delays[first[gate] : first[gate] + width[gate]] = np.array([rise, fall, rise, fall]) * unit
-    gates._source_delays[:] = 0
+    gates._clocked.delays[:] = 0
     values = generator.integers(0, 2, (40, len(gates.sources))).astype(np.uint8)
     driven = {int(net): pair for net, pair in zip(nets, rise_fall, strict=True)}
     lines = ["`timescale 1ps/1ps", "module top;"]
@@ -156,36 +153,13 @@ def test_refused(make, tiny, detector):
         detector.extra(np.zeros((2, 3)), np.zeros((2, 3)))
 
 
-def test_clock_tree(make, tiny, mac):
-    ports = {"ck": ("input", [2]), "d": ("input", [3]), "q": ("output", [4])}
-    body = make(ports, {"f": ("DFF", {"CK": 2, "RN": "1", "D": 3, "Q": 4})})
-    found = netlist.link({"t": body}, "t", tiny)
-    assert energy_per_sink(found, timing.analyse(found)) == 0  # a port drives one flip-flop alone
-    result = timing.analyse(mac)
-    sinks = sum(len(group.cells) for group in mac.groups if group.cell.sequential is not None)
-    assert sinks > 64
-    each = energy_per_sink(mac, result)
-    pin = max(
-        group.cell.pins[group.cell.clock_pin].capacitance for group in mac.groups if group.cell.sequential is not None
-    )
-    clock = mac.library.voltage**2 * (pin + result.wire_load)
-    assert 0.02 * clock < each < 3 * clock
-
-
-def test_names_are_those_of_the_ports(mac):
-    names = net_names(mac)
-    assert len(set(names)) == len(names)
-    assert [names[net] for net in mac.ports["a"].nets] == [f"a[{place}]" for place in range(32)]
-    assert all(re.fullmatch(r"1'b[01]|\w+(\[\d+\])?", name) for name in names)
-
-
 def test_delays_are_those_of_the_arcs(mac):
     """Each cell's, pin by pin and edge by edge, looked up one by one."""
     result = timing.analyse(mac)
     gates = glitch.Gates(mac, result)
-    nets, first, _, inputs, delays, *_ = gates._program
+    nets, first, inputs, delays = (getattr(gates._cells, name) for name in ("nets", "first", "inputs", "delays"))
     where = {int(driven): gate for gate, driven in enumerate(nets)}
-    clocked = dict(zip(gates.sources.tolist(), gates._source_delays, strict=True))
+    clocked = dict(zip(gates.sources.tolist(), gates._clocked.delays, strict=True))
     flips = {"positive_unate": (0,), "negative_unate": (1,)}
     generator = np.random.default_rng(4)
     checked = 0

@@ -9,6 +9,7 @@ import pytest
 
 from hwgen.power import activity
 from hwgen.power import estimate as power
+from hwgen.power.logic import state_names
 from hwgen.timing import analysis as timing
 
 pytestmark = pytest.mark.skipif(shutil.which("sta") is None, reason="OpenSTA (sta) is not installed")
@@ -105,7 +106,7 @@ def uniform(netlist, toggles):
     """Every net toggles as often and is 1 half of the time, independently of the others."""
     states = []
     for group in netlist.groups:
-        rows = 1 << len(activity.state_names(group.cell))
+        rows = 1 << len(state_names(group.cell))
         states.append(np.full((len(group.cells), rows), 1 / rows))
     rates = np.full(netlist.n_nets, toggles)
     rates[netlist.clock_net] = 2.0
@@ -272,7 +273,7 @@ def test_power_of_a_stream(mac, real_name, workplace):
     for group in mac.groups:
         cell = group.cell
         rows = np.ones((len(group.cells), 1))
-        for name in activity.state_names(cell):
+        for name in state_names(cell):
             if name in cell.inputs:
                 high = ones[group.inputs[:, cell.inputs.index(name)]]
             else:

@@ -6,8 +6,9 @@ from amaranth.hdl import Elaboratable, Module, Signal
 
 from hwgen.config import TensorCoreConfig
 from hwgen.rtl.accumulate.fixed_point import shift_left
-from hwgen.rtl.accumulate.stepwise import _normalise, _shift_right
 from hwgen.rtl.accumulate.terms import ScaleProduct, TermExponents
+from hwgen.rtl.arithmetic.shifters import normalise, shift_right
+from hwgen.rtl.arithmetic.window import Window
 from hwgen.rtl.decode.operand import ScaleDecoder
 from hwgen.verilog import design
 from sim.mutate.relation import in_range
@@ -25,7 +26,8 @@ class Shifter(Elaboratable):
     def elaborate(self, platform):
         m = Module()
         if self.extra is not None:
-            shifted = _shift_right(m, self.value, self.distance, self.extra, "x")
+            own = Window(len(self.value), 0)
+            shifted = shift_right(m, self.value, self.distance, own=own, into=own.down_to(-self.extra), name="x")
         else:
             shifted = shift_left(m, self.value, self.distance, width=self.cut, name="x")
         m.d.comb += self.shifted.eq(shifted)
@@ -76,7 +78,7 @@ class Normaliser(Elaboratable):
 
     def elaborate(self, platform):
         m = Module()
-        normal, count = _normalise(m, self.value, self.fill)
+        normal, count = normalise(m, self.value, self.fill)
         m.d.comb += [self.normal.eq(normal), self.count.eq(count)]
         return m
 

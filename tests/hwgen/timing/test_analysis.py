@@ -5,7 +5,7 @@ import math
 import pytest
 
 from hwgen.errors import InputError
-from hwgen.netlist import graph as netlist
+from hwgen.netlist.link import link
 from hwgen.timing import analysis as timing
 
 
@@ -20,7 +20,7 @@ def pipeline(make, tiny):
             "u2": ("INV", {"A": 5, "Y": 6}),
         },
     )
-    return netlist.link({"t": body}, "t", tiny)
+    return link({"t": body}, "t", tiny)
 
 
 def test_by_hand(pipeline):
@@ -55,9 +55,7 @@ def test_edges_and_constants(make, tiny):
         {"a": ("input", [2]), "y": ("output", [4])},
         {"n": ("NAND2", {"A": 2, "B": "1", "Y": 3}), "m": ("NAND2", {"A": 3, "B": 2, "Y": 4})},
     )
-    found = timing.analyse(
-        netlist.link({"t": body}, "t", tiny), input_slew=1.0, output_load=0.0, wire_load=0.0, clock_slew=0.0
-    )
+    found = timing.analyse(link({"t": body}, "t", tiny), input_slew=1.0, output_load=0.0, wire_load=0.0, clock_slew=0.0)
     # The net between them carries 2 fF rising, 4 fF falling.
     rise, fall = 0.2 + 0.02 * 2, 0.2 + 0.02 * 4
     slew_rise, slew_fall = 0.1 + 0.04 * 2, 0.1 + 0.04 * 4
@@ -79,12 +77,12 @@ def test_defaults(pipeline, tiny):
 
 def test_nothing_to_time(make, tiny):
     body = make({"a": ("input", [2]), "y": ("output", ["1"])}, {})
-    found = timing.analyse(netlist.link({"t": body}, "t", tiny))
+    found = timing.analyse(link({"t": body}, "t", tiny))
     assert found.delay == 0.0
     assert found.path == []
     assert found.max_clock_mhz == math.inf
     body = make({"a": ("input", [2]), "y": ("output", [2])}, {})
-    found = timing.analyse(netlist.link({"t": body}, "t", tiny))
+    found = timing.analyse(link({"t": body}, "t", tiny))
     assert found.delays == {"in_to_out": 0.0}
 
 

@@ -1,95 +1,25 @@
 """Steps and GEMMs against exact rational arithmetic, bit for bit."""
 
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
+import rational
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rational import NAN, float_bits
 
 from sim import golden
+from sim.golden.element import E2M1
+from sim.golden.scale import ScaleFormat
 
-E2M1_HALVES = [0, 1, 2, 3, 4, 6, 8, 12]
-E1M2_HALVES = [0, 1, 2, 3, 4, 5, 6, 7]  # the factor of 2 is in the exponent
-NAN = 0x7FFFFFFF
-
-
-def float_bits(value: Fraction, rounding: str) -> int:
-    """FP32 bits of an exact value; an exact zero is +0."""
-    if value == 0:
-        return 0
-    sign, magnitude = (1 << 31 if value < 0 else 0), abs(value)
-    exponent = magnitude.numerator.bit_length() - magnitude.denominator.bit_length()
-    exponent -= magnitude < Fraction(2) ** exponent
-    quantum = Fraction(2) ** (max(exponent, -126) - 23)
-    units = magnitude // quantum if rounding == "toward_zero" else round(magnitude / quantum)
-    biased_minus_hidden = (max(exponent, -126) + 126) << 23
-    return sign | min(biased_minus_hidden + int(units), 0x7F800000)  # a carry moves into the exponent
+PAIRS = list(product(golden.FORMATS, repeat=2))
 
 
-def scale_fields(byte: int, tags: bool) -> tuple[int, int, int]:
-    """Significand in eighths, exponent, tag."""
-    exponent, mantissa, tag = byte >> 3 & 15, byte & 7, byte >> 7 if tags else 0
-    if exponent == 0:
-        return mantissa, -6 if mantissa else -126, tag
-    return 8 + mantissa, exponent - 7, tag
-
-
-def half_units(code: int, tag: int) -> int:
-    magnitude = (E1M2_HALVES if tag else E2M1_HALVES)[code & 7]
-    return -magnitude if code & 8 else magnitude
-
-
-def c_fields(bits: int) -> tuple[int, int]:
-    """Signed significand and exponent of a finite C."""
-    exponent, mantissa = bits >> 23 & 255, bits & 0x7FFFFF
-    significand = mantissa | (1 << 23 if exponent else 0)
-    return -significand if bits >> 31 else significand, max(exponent, 1) - 127 if significand else -126
-
-
-def group_terms(a, a_scales, b, b_scales, tags=True):
-    """(T_g, E_g) of one output; None for a NaN scale."""
-    terms = []
-    for g, (byte_a, byte_b) in enumerate(zip(a_scales, b_scales, strict=True)):
-        if byte_a & 0x7F == 0x7F or byte_b & 0x7F == 0x7F:
-            return None
-        (sig_a, exp_a, tag_a), (sig_b, exp_b, tag_b) = scale_fields(byte_a, tags), scale_fields(byte_b, tags)
-        lanes = range(16 * g, 16 * g + 16)
-        total = sum(half_units(a[k], tag_a) * half_units(b[k], tag_b) for k in lanes)
-        terms.append((total * sig_a * sig_b, exp_a + exp_b + tag_a + tag_b))
-    return terms
-
-
-def step_output(terms, c: int, fraction_bits: int, rounding: str) -> int:
-    exponent, mantissa = c >> 23 & 255, c & 0x7FFFFF
-    if terms is None or (exponent == 255 and mantissa):
-        return NAN
-    if exponent == 255:
-        return c
-    significand, exp_c = c_fields(c)
-    emax = max([exp_c] + [e for _, e in terms])
-    unit = Fraction(2) ** (emax - fraction_bits)
-    total = Fraction(0)
-    for integer, power in [*((t, e - 8) for t, e in terms), (significand, exp_c - 23)]:
-        value = integer * Fraction(2) ** power
-        truncated = abs(value) // unit * unit
-        total += -truncated if value < 0 else truncated
-    return float_bits(total, rounding)
-
-
-def reference_step(a, a_scales, b, b_scales, c, fraction_bits, rounding, tags):
-    a, a_scales, b, b_scales = (x.tolist() for x in (a, a_scales, b, b_scales))
-    c = c.view(np.uint32).tolist()
-    return np.array(
-        [
-            [
-                step_output(group_terms(a[m], a_scales[m], b[n], b_scales[n], tags), c[m][n], fraction_bits, rounding)
-                for n in range(len(b))
-            ]
-            for m in range(len(a))
-        ],
-        np.uint32,
-    )
+def reference_step(*inputs, a="mixfp4", b="mixfp4", **options):
+    """As `golden.step`, but for the bits in place of the numbers."""
+    return rational.outputs(*inputs, forms=(a, b), **options)
 
 
 def assert_bits(ours: np.ndarray, expected: np.ndarray) -> None:
@@ -178,25 +108,56 @@ def draw_step(rng, groups, m=4, n=4):
 
 @pytest.mark.parametrize("groups", [1, 2, 4])
 @pytest.mark.parametrize(
-    ("fraction_bits", "rounding", "tags", "count"),
+    ("options", "count"),
     [
-        (35, "toward_zero", True, 300),
-        (35, "toward_zero", False, 100),
-        (35, "nearest_even", True, 150),
-        (24, "toward_zero", True, 100),
-        (28, "nearest_even", False, 100),
-        (40, "toward_zero", True, 100),
-        (40, "nearest_even", True, 100),
-        (1, "toward_zero", True, 40),
-        (10, "nearest_even", True, 40),
+        ({}, 300),
+        ({"a": "nvfp4", "b": "nvfp4"}, 100),
+        ({"rounding": "nearest_even"}, 150),
+        ({"empty_blocks": "excluded"}, 300),
+        ({"empty_blocks": "excluded", "rounding": "nearest_even", "fraction_bits": 40}, 100),
+        ({"fraction_bits": 24}, 100),
+        ({"fraction_bits": 28, "rounding": "nearest_even", "a": "nvfp4", "b": "nvfp4"}, 100),
+        ({"fraction_bits": 40}, 100),
+        ({"fraction_bits": 40, "rounding": "nearest_even"}, 100),
+        ({"fraction_bits": 1}, 40),
+        ({"fraction_bits": 1, "empty_blocks": "excluded"}, 40),
+        ({"fraction_bits": 10, "rounding": "nearest_even"}, 40),
     ],
 )
-def test_step_is_exact(groups, fraction_bits, rounding, tags, count):
+def test_step_is_exact(groups, options, count):
     rng = np.random.default_rng(groups)
     for _ in range(count):
         inputs = draw_step(rng, groups)
-        ours = golden.step(*inputs, fraction_bits=fraction_bits, rounding=rounding, tags=tags)
-        assert_bits(ours, reference_step(*inputs, fraction_bits, rounding, tags))
+        assert_bits(golden.step(*inputs, **options), reference_step(*inputs, **options))
+
+
+@pytest.mark.parametrize("empty_blocks", golden.EMPTY_BLOCKS)
+@pytest.mark.parametrize(("a", "b"), PAIRS)
+def test_step_of_every_pair_is_exact(a, b, empty_blocks):
+    rng = np.random.default_rng(3)
+    for groups, fraction_bits in product((1, 4), (35, 39, golden.max_fraction_bits(4, a, b))):
+        options = {"a": a, "b": b, "empty_blocks": empty_blocks, "fraction_bits": fraction_bits}
+        for _ in range(25):
+            inputs = draw_step(rng, groups)
+            assert_bits(golden.step(*inputs, **options), reference_step(*inputs, **options))
+
+
+def test_empty_blocks_show_only_where_a_block_is_empty():
+    """A block of zeros under a large scale raises emax by 16, and C loses a last bit beside a small product."""
+    codes, scales = np.zeros((1, 32), np.uint8), np.array([[0x38, 0x7E]], np.uint8)
+    codes[0, 0] = 2  # 1 times 1 in the first block, zeros times 448 * 448 in the second
+    c = np.array([[-(2.0**-20)]], np.float32)
+    included, excluded = (
+        golden.step(codes, scales, codes, scales, c, fraction_bits=35, empty_blocks=which)
+        for which in golden.EMPTY_BLOCKS
+    )
+    assert included[0, 0] == 1  # multiples of 2^(16 - 35) only
+    assert excluded[0, 0] == np.float32(1 - 2.0**-20)
+    codes[0, 16] = 1  # no longer empty
+    assert_bits(
+        golden.step(codes, scales, codes, scales, c, empty_blocks="excluded"),
+        golden.step(codes, scales, codes, scales, c).view(np.uint32),
+    )
 
 
 @pytest.mark.parametrize("rounding", golden.ROUNDINGS)
@@ -211,7 +172,7 @@ def test_c_that_cancels_the_products(rounding):
         bits = c.view(np.uint32) + rng.integers(-1, 2, c.shape).astype(np.uint32) * (c != 0)
         inputs = a, a_scales, b, b_scales, bits.astype(np.uint32).view(np.float32)
         ours = golden.step(*inputs, rounding=rounding)
-        assert_bits(ours, reference_step(*inputs, 35, rounding, True))
+        assert_bits(ours, reference_step(*inputs, rounding=rounding))
 
 
 @pytest.mark.parametrize("exponent", range(-20, 60))
@@ -221,7 +182,7 @@ def test_every_alignment_of_c(exponent):
     inputs = any_codes(rng, 4, 2), finite_scales(rng, 4, 2), any_codes(rng, 4, 2), finite_scales(rng, 4, 2)
     assert_bits(
         golden.step(*inputs, bits.view(np.float32)),
-        reference_step(*inputs, bits.view(np.float32), 35, "toward_zero", True),
+        reference_step(*inputs, bits.view(np.float32)),
     )
 
 
@@ -262,9 +223,15 @@ def test_step_is_exact_on_anything(data):
     )
     c = np.array([[data.draw(st.integers(0, 2**32 - 1))]], np.uint32).view(np.float32)
     bits = data.draw(st.integers(1, golden.max_fraction_bits(groups)))
-    rounding = data.draw(st.sampled_from(golden.ROUNDINGS))
-    ours = golden.step(a, a_scales, b, b_scales, c, fraction_bits=bits, rounding=rounding)
-    assert_bits(ours, reference_step(a, a_scales, b, b_scales, c, bits, rounding, True))
+    options = {
+        "fraction_bits": bits,
+        "rounding": data.draw(st.sampled_from(golden.ROUNDINGS)),
+        "empty_blocks": data.draw(st.sampled_from(golden.EMPTY_BLOCKS)),
+        "a": data.draw(st.sampled_from(golden.FORMATS)),
+        "b": data.draw(st.sampled_from(golden.FORMATS)),
+    }
+    inputs = a, a_scales, b, b_scales, c
+    assert_bits(golden.step(*inputs, **options), reference_step(*inputs, **options))
 
 
 def test_largest_sum_at_the_largest_fraction_bits():
@@ -274,9 +241,25 @@ def test_largest_sum_at_the_largest_fraction_bits():
         scales[0, -1] = 0x7E
         c = np.array([[2.0**16 - 2.0**-8]], np.float32)
         for rounding in golden.ROUNDINGS:
-            ours = golden.step(codes, scales, codes, scales, c, fraction_bits=bits, rounding=rounding)
-            assert_bits(ours, reference_step(codes, scales, codes, scales, c, bits, rounding, True))
-    assert golden.max_fraction_bits(4) == 40
+            options = {"fraction_bits": bits, "rounding": rounding}
+            ours = golden.step(codes, scales, codes, scales, c, **options)
+            assert_bits(ours, reference_step(codes, scales, codes, scales, c, **options))
+    assert golden.max_fraction_bits(4) == golden.max_fraction_bits(4, "nvfp4", "mixfp4") == 40
+    assert golden.max_fraction_bits(4, "nvint4", "nvint4") == 41
+
+
+@pytest.mark.parametrize(("a", "b"), PAIRS)
+def test_largest_sum_of_every_pair(a, b):
+    """Every element at its largest magnitude: the bound on fraction bits is on the sum of such blocks."""
+    bits = golden.max_fraction_bits(8, a, b)
+    codes, scales = np.full((1, 128), 7, np.uint8), np.full((1, 8), 0x7F - 8, np.uint8)
+    scales[0, -1] = 0x7E
+    options = {"fraction_bits": bits, "rounding": "nearest_even", "a": a, "b": b}
+    c = np.array([[2.0**16 - 2.0**-8]], np.float32)
+    assert_bits(
+        golden.step(codes, scales, codes, scales, c, **options),
+        reference_step(codes, scales, codes, scales, c, **options),
+    )
 
 
 @pytest.mark.parametrize("tag", [0x00, 0x80])
@@ -304,21 +287,25 @@ def test_inputs_are_left_alone():
         np.testing.assert_array_equal(x.view(np.uint8), y)
 
 
-def test_nvfp4_gives_the_same_with_tags_on_and_off():
+def test_an_nvfp4_tensor_is_a_mixfp4_tensor():
     rng = np.random.default_rng(9)
     qa = golden.quantize(rng.standard_normal((16, 64)), "nvfp4")
     qb = golden.quantize(rng.standard_normal((24, 64)), "nvfp4")
     c = rng.standard_normal((16, 24)).astype(np.float32)
     operands = qa.codes, qa.scales, qb.codes, qb.scales, c
-    on, off = (golden.step(*operands, tags=tags) for tags in (True, False))
-    assert_bits(on, off.view(np.uint32))
+    plain = golden.step(*operands, a="nvfp4", b="nvfp4")
+    assert_bits(golden.step(*operands), plain.view(np.uint32))
+    assert_bits(golden.step(*operands, a="nvfp4"), plain.view(np.uint32))
+    # Where there is no tag, bit 7 has no meaning.
     tagged = qa.codes, qa.scales | 0x80, qb.codes, qb.scales, c
-    assert_bits(golden.step(*tagged, tags=False), off.view(np.uint32))
-    assert (golden.step(*tagged) != off).any()
+    assert_bits(golden.step(*tagged, a="nvfp4", b="nvfp4"), plain.view(np.uint32))
+    assert (golden.step(*tagged) != plain).any()
 
 
 @pytest.mark.parametrize("groups", [1, 4])
-@pytest.mark.parametrize("options", [{}, {"rounding": "nearest_even", "fraction_bits": 39}, {"tags": False}])
+@pytest.mark.parametrize(
+    "options", [{}, {"rounding": "nearest_even", "fraction_bits": 39}, {"a": "nvfp4", "b": "nvint4"}]
+)
 def test_a_stack_of_steps_is_its_steps(groups, options):
     rng = np.random.default_rng(groups)
     drawn = [draw_step(rng, groups) for _ in range(60)]
@@ -327,6 +314,9 @@ def test_a_stack_of_steps_is_its_steps(groups, options):
     stacked = [np.stack(parts) for parts in zip(*steps, strict=True)]
     expected = np.stack([golden.step(*step, **options) for step in steps])
     assert_bits(golden.step(*stacked, **options), expected.view(np.uint32))
+    without = {**options, "empty_blocks": "excluded"}
+    expected_without = np.stack([golden.step(*step, **without) for step in steps])
+    assert_bits(golden.step(*stacked, **without), expected_without.view(np.uint32))
     nested = [part[None, :, None] for part in stacked]
     assert_bits(golden.step(*nested, **options), expected[None, :, None].view(np.uint32))
 
@@ -349,9 +339,10 @@ def test_long_stacks_of_steps():
 # GEMM
 
 
-def quantized(rng, rows, blocks, codes=any_codes, scales=finite_scales):
+def quantized(rng, rows, blocks, codes=any_codes, scales=finite_scales, fmt="mixfp4"):
+    mask = 0xFF if fmt == "mixfp4" else 0x7F
     return golden.QuantizedTensor(
-        codes(rng, rows, blocks), scales(rng, rows, blocks), np.float32(rng.uniform(0.5, 2)), "mixfp4"
+        codes(rng, rows, blocks), scales(rng, rows, blocks) & mask, np.float32(rng.uniform(0.5, 2)), fmt
     )
 
 
@@ -369,6 +360,8 @@ def chain(qa, qb, c, groups, **options):
             padded(qb.codes[:, lanes], 16 * groups),
             padded(qb.scales[:, blocks], groups),
             c,
+            a=qa.format,
+            b=qb.format,
             **options,
         )
     return c
@@ -380,7 +373,14 @@ def chain(qa, qb, c, groups, **options):
 )
 @pytest.mark.parametrize(
     ("groups", "options"),
-    [(1, {}), (4, {}), (4, {"rounding": "nearest_even"}), (3, {"fraction_bits": 24}), (16, {})],
+    [
+        (1, {}),
+        (4, {}),
+        (4, {"rounding": "nearest_even"}),
+        (3, {"fraction_bits": 24}),
+        (16, {}),
+        (4, {"empty_blocks": "excluded"}),
+    ],
 )
 def test_gemm_is_a_chain_of_steps(m, n, blocks, groups, options):
     rng = np.random.default_rng(m + n + blocks)
@@ -391,20 +391,34 @@ def test_gemm_is_a_chain_of_steps(m, n, blocks, groups, options):
         assert_bits(ours, chain(qa, qb, c, groups, **options).view(np.uint32))
 
 
-@pytest.mark.parametrize("fmts", [("nvfp4", "nvfp4"), ("mixfp4", "mixfp4"), ("mixfp4", "nvfp4")])
+@pytest.mark.parametrize("groups", [1, 4])
+def test_gemm_without_empty_blocks_where_they_abound(groups):
+    """Blocks of zeros and sums that cancel, under scales far apart; C is what the steps before left."""
+    rng = np.random.default_rng(21)
+    options, differ = {"fraction_bits": 28}, 0
+    for codes, scales in product((extreme_codes, cancelling_codes), (far_apart_scales, finite_scales)):
+        qa, qb = (quantized(rng, rows, 13, codes, scales) for rows in (9, 11))
+        for c in (np.zeros((9, 11), np.float32), near_c(rng, 9, 11)):
+            ours = golden.accumulate(qa, qb, c, groups, empty_blocks="excluded", **options)
+            assert_bits(ours, chain(qa, qb, c, groups, empty_blocks="excluded", **options).view(np.uint32))
+            differ += (ours != golden.accumulate(qa, qb, c, groups, **options)).sum()
+    assert differ > 0
+
+
+@pytest.mark.parametrize("fmts", PAIRS)
 def test_gemm_on_quantised_tensors_against_fractions(fmts):
     rng = np.random.default_rng(0)
     qa, qb = (golden.quantize(rng.standard_t(2, (4, 16 * 21)), fmt) for fmt in fmts)
     a, a_scales, b, b_scales = (x.tolist() for x in (qa.codes, qa.scales, qb.codes, qb.scales))
     expected = np.zeros((4, 4), np.uint32)
     for (m, n), _ in np.ndenumerate(expected):
-        terms = group_terms(a[m], a_scales[m], b[n], b_scales[n])
+        groups = rational.terms(a[m], a_scales[m], b[n], b_scales[n], fmts)
         for k in range(0, 21, 4):
-            expected[m, n] = step_output(terms[k : k + 4], int(expected[m, n]), 35, "toward_zero")
+            expected[m, n] = rational.step_output(groups[k : k + 4], int(expected[m, n]))
     d = golden.accumulate(qa, qb)
     assert_bits(d, expected)
-    product = float(qa.tensor_scale) * float(qb.tensor_scale)
-    scaled = np.array([[np.float32(float(v) * product) for v in row] for row in d])
+    scale = float(qa.tensor_scale) * float(qb.tensor_scale)
+    scaled = np.array([[np.float32(float(v) * scale) for v in row] for row in d])
     assert_bits(golden.gemm(qa, qb), scaled.view(np.uint32))
 
 
@@ -425,21 +439,8 @@ def test_tensor_scales_can_overflow_and_keep_nan_canonical():
 
 
 def exact_reference(qa, qb, c):
-    a, a_scales, b, b_scales = (x.tolist() for x in (qa.codes, qa.scales, qb.codes, qb.scales))
-    bits = c.view(np.uint32).tolist()
-    expected = np.zeros(c.shape, np.uint32)
-    for (m, n), _ in np.ndenumerate(expected):
-        terms = group_terms(a[m], a_scales[m], b[n], b_scales[n])
-        if terms is None or np.isnan(c[m, n]):
-            expected[m, n] = NAN
-        elif np.isinf(c[m, n]):
-            expected[m, n] = bits[m][n]
-        else:
-            significand, exp_c = c_fields(bits[m][n])
-            total = significand * Fraction(2) ** (exp_c - 23)
-            total += sum(t * Fraction(2) ** (e - 8) for t, e in terms)
-            expected[m, n] = float_bits(total, "nearest_even")
-    return expected
+    forms = qa.format, qb.format
+    return rational.outputs(qa.codes, qa.scales, qb.codes, qb.scales, c, output=rational.exact_output, forms=forms)
 
 
 @pytest.mark.parametrize("draw_c", CS)
@@ -450,6 +451,15 @@ def test_exact_gemm(draw_codes, draw_scales, draw_c):
     for blocks in (1, 5, 33):
         qa, qb = (quantized(rng, 4, blocks, draw_codes, draw_scales) for _ in "ab")
         c = draw_c(rng, 4, 4)
+        assert_bits(golden.accumulate(qa, qb, c, numerics="exact"), exact_reference(qa, qb, c))
+
+
+@pytest.mark.parametrize(("a", "b"), PAIRS)
+def test_exact_gemm_of_every_pair(a, b):
+    rng = np.random.default_rng(16)
+    for codes, scales, draw_c in product((any_codes, extreme_codes), (finite_scales, far_apart_scales), CS):
+        qa, qb = (quantized(rng, 3, 40, codes, scales, fmt) for fmt in (a, b))
+        c = draw_c(rng, 3, 3)
         assert_bits(golden.accumulate(qa, qb, c, numerics="exact"), exact_reference(qa, qb, c))
 
 
@@ -522,6 +532,11 @@ def call_step(**changes):
     return golden.step(**{**arguments, **changes})
 
 
+UE4M3 = golden.CATALOGUE["nvfp4"].scale
+BLOCKS_OF_32 = golden.BlockFormat("blocks of 32", (E2M1,), UE4M3, 2688.0, block=32)
+WIDE = golden.BlockFormat("wide", (E2M1,), ScaleFormat("UE8M0", 8, 0, 127, subnormals=False, nan=0xFF), 1.0)
+
+
 def call_gemm(*arguments, **options):
     q = golden.quantize(np.zeros((2, 32)), "nvfp4")
     return golden.gemm(*(arguments or (q, q)), **options)
@@ -552,6 +567,16 @@ def call_gemm(*arguments, **options):
         (lambda: call_step(fraction_bits=42), "fraction_bits must be 1 to 41 for 2 blocks per step; got 42"),
         (lambda: call_step(fraction_bits=0), "fraction_bits must be 1 to 41"),
         (lambda: call_step(fraction_bits=35.0), "fraction_bits must be an integer; got 35.0"),
+        (
+            lambda: call_step(a="nvint4", b="nvint4", fraction_bits=43),
+            "fraction_bits must be 1 to 42 for 2 blocks per step; got 43",
+        ),
+        (lambda: call_step(a="mxfp4"), "a must be one of 'nvfp4', 'mixfp4', 'nvint4'; got 'mxfp4'"),
+        (lambda: call_step(b=None), "b must be one of 'nvfp4', 'mixfp4', 'nvint4'; got None"),
+        (lambda: call_step(b=BLOCKS_OF_32), "a has blocks of 16 and b of 32; they must be equal"),
+        (lambda: call_step(b=WIDE), "a = 'mixfp4' with b = 'wide': their products are beyond what float64"),
+        (lambda: call_step(empty_blocks="none"), "empty_blocks must be one of 'included', 'excluded'; got 'none'"),
+        (lambda: call_gemm(empty_blocks=True), "empty_blocks must be one of 'included', 'excluded'; got True"),
         (lambda: call_step(rounding="up"), "rounding must be one of 'toward_zero', 'nearest_even'; got 'up'"),
         (lambda: call_gemm(numerics="hopper"), "numerics must be one of 'blackwell', 'exact'; got 'hopper'"),
         (lambda: call_gemm(blocks_per_step=0), "blocks_per_step must be at least 1; got 0"),

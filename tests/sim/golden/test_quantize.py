@@ -16,6 +16,11 @@ E2M1 = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0]
 E1M2 = [float(i) for i in range(8)]
 UE4M3 = [(b & 7) / 8 * 2.0**-6 if b < 8 else (1 + (b & 7) / 8) * 2.0 ** ((b >> 3) - 7) for b in range(127)]
 SMALLEST = 2.0**-149
+KINDS = {  # magnitudes by code and the tag, of every element format
+    "nvfp4": [(E2M1, 0)],
+    "mixfp4": [(E2M1, 0), (E1M2, 0x80)],
+    "nvint4": [(E1M2, 0)],  # the integers, as two's complement
+}
 
 
 def nearest_code(value: float, grid: list[float]) -> int:
@@ -25,34 +30,42 @@ def nearest_code(value: float, grid: list[float]) -> int:
     return min(neighbours, key=lambda code: (abs(Fraction(grid[code]) - Fraction(value)), code % 2))
 
 
-def reference(x: np.ndarray, fmt: str):
+def with_sign(code: int, fmt: str) -> int:
+    """The code of the negative of a positive element."""
+    if code == 0:
+        return 0
+    return 16 - code if fmt == "nvint4" else code + 8
+
+
+def reference(x: np.ndarray, fmt: str, s32: float | None = None):
     peak = max(abs(float(v)) for v in x.ravel())
-    s32 = 1.0 if peak == 0 else max(float(np.float32(peak / 2688)), SMALLEST)
+    if s32 is None:
+        s32 = 1.0 if peak == 0 else max(float(np.float32(peak / (3136 if fmt == "nvint4" else 2688))), SMALLEST)
     codes, scales = np.zeros(x.shape, np.uint8), np.zeros((x.shape[0], x.shape[1] // 16), np.uint8)
     for row in range(x.shape[0]):
         for b in range(x.shape[1] // 16):
             block = [float(v) for v in x[row, 16 * b : 16 * b + 16]]
             candidates = []
-            for tag, grid, top in ((0, E2M1, 6.0), (0x80, E1M2, 7.0)):
-                byte = nearest_code(max(map(abs, block)) / (top * s32), UE4M3)
+            for grid, tag in KINDS[fmt]:
+                byte = nearest_code(max(map(abs, block)) / (grid[-1] * s32), UE4M3)
                 scale, chosen, error = UE4M3[byte], [], 0.0
                 for v in block:
                     code = nearest_code(abs(v) / (scale * s32), grid) if scale else 0
                     sign = -1.0 if v < 0 else 1.0
                     difference = v - sign * grid[code] * scale * s32
                     error += difference * difference
-                    chosen.append(code + 8 if code and v < 0 else code)
+                    chosen.append(with_sign(code, fmt) if v < 0 else code)
                 candidates.append((byte | tag, chosen, error))
-            first, second = candidates
-            best = first if fmt == "nvfp4" or first[2] < second[2] else second
+            first, last = candidates[0], candidates[-1]
+            best = first if first[2] < last[2] else last
             if any(best[1]):
                 scales[row, b], codes[row, 16 * b : 16 * b + 16] = best[0], best[1]
     return codes, scales, np.float32(s32)
 
 
-def check(x: np.ndarray, fmt: str) -> golden.QuantizedTensor:
-    q = golden.quantize(x, fmt)
-    codes, scales, tensor_scale = reference(x, fmt)
+def check(x: np.ndarray, fmt: str, s32: float | None = None) -> golden.QuantizedTensor:
+    q = golden.quantize(x, fmt, tensor_scale=s32)
+    codes, scales, tensor_scale = reference(x, fmt, s32)
     np.testing.assert_array_equal(q.scales, scales)
     np.testing.assert_array_equal(q.codes, codes)
     assert q.tensor_scale == tensor_scale
@@ -77,6 +90,9 @@ formats = pytest.mark.parametrize("fmt", golden.FORMATS)
         lambda rng: rng.standard_normal((8, 64)) * 3e38,
         lambda rng: rng.standard_normal((8, 64)).astype(np.float32),
         lambda rng: rng.standard_normal((8, 64)).astype(np.float16),
+        lambda rng: rng.integers(-128, 128, (8, 64), np.int8),
+        lambda rng: rng.integers(0, 1 << 16, (8, 64), np.uint16),
+        lambda rng: rng.integers(-(1 << 53), (1 << 53) + 1, (8, 64)),
     ],
 )
 def test_matches_the_scalar_reference(fmt, draw):
@@ -95,6 +111,47 @@ def test_matches_the_scalar_reference(fmt, draw):
 )
 def test_matches_the_scalar_reference_on_anything(fmt, x):
     check(x, fmt)
+
+
+@formats
+@pytest.mark.parametrize("s32", [1.0, 2.0**-10, 0.3125, 2.0**-128])
+def test_a_given_tensor_scale(fmt, s32):
+    rng = np.random.default_rng(5)
+    check(rng.standard_normal((4, 64)), fmt, s32)
+    check(rng.standard_normal((4, 64)) * 1e4, fmt, s32)  # beyond 448 * 6 * s32: saturates
+    for form in (np.float32(s32), np.array([s32])):
+        np.testing.assert_array_equal(golden.quantize(np.ones((1, 16)), fmt, tensor_scale=form).tensor_scale, s32)
+
+
+# Published beside the definitions of the formats, with a tensor scale of 1: a block, then scale, codes and error.
+BLOCK_A = [0.10, -0.37, 0.80, 1.25, -2.40, 3.10, -0.05, 0.62, 4.70, -5.20, 0.00, 1.90, -1.10, 2.75, -3.60, 0.33]
+BLOCK_B = [7.0, -5.9, 5.1, -4.4, 3.3, 2.2, -1.2, 0.4, 6.1, -6.6, -2.9, 1.7, 0.0, -0.8, 3.9, -5.0]
+
+
+@pytest.mark.parametrize(
+    ("fmt", "block", "scale", "codes", "error"),
+    [
+        ("nvfp4", BLOCK_A, 0x36, "0923D6017F04B5E1", 0.680356),
+        ("nvfp4", BLOCK_B, 0x39, "7F6E54A17FD3095E", 2.447969),
+        ("nvint4", BLOCK_A, 0x34, "0012D4016903F4B0", 0.745200),
+        ("nvint4", BLOCK_B, 0x38, "7A5C32F069D20F4B", 0.830000),
+    ],
+)
+def test_check_vectors(fmt, block, scale, codes, error):
+    x = np.array([block])
+    q = golden.quantize(x, fmt, tensor_scale=1)
+    assert q.scales.tolist() == [[scale]]
+    assert "".join(f"{code:X}" for code in q.codes[0]) == codes
+    assert np.square(golden.dequantize(q) - x).sum() == pytest.approx(error, abs=1e-6)
+
+
+def test_integers_are_quantised_as_the_numbers_they_are():
+    x = np.random.default_rng(4).integers(-9, 10, (4, 32))
+    expected = golden.quantize(x.astype(np.float64), "mixfp4")
+    for integers in (x, x.tolist(), x.astype(np.int8), x.astype(">i2")):
+        q = golden.quantize(integers, "mixfp4")
+        np.testing.assert_array_equal(q.codes, expected.codes)
+        np.testing.assert_array_equal(q.scales, expected.scales)
 
 
 def test_errors_are_added_first_to_last():
@@ -140,6 +197,12 @@ def test_all_zero_tensor(fmt):
     assert q.tensor_scale == 1
     assert not q.codes.any()
     assert not q.scales.any()
+
+
+@formats
+def test_the_largest_element_is_never_the_code_without_meaning(fmt):
+    x = -np.abs(np.random.default_rng(6).standard_t(1.5, (64, 64)))
+    assert not (golden.quantize(x, fmt).codes == 8).any()
 
 
 @formats
@@ -190,8 +253,9 @@ def test_dequantize_is_the_exact_product_rounded_once(fmt):
     assert values.dtype == np.float32
     for (row, column), value in np.ndenumerate(values):
         byte, code = int(q.scales[row, column // 16]), int(q.codes[row, column])
-        grid = E1M2 if byte & 0x80 else E2M1
-        exact = Fraction(grid[code & 7]) * Fraction(UE4M3[byte & 0x7F]) * Fraction(float(q.tensor_scale))
+        grid = E1M2 if byte & 0x80 or fmt == "nvint4" else E2M1
+        magnitude = 16 - code if fmt == "nvint4" and code & 8 else code & 7
+        exact = Fraction(grid[magnitude]) * Fraction(UE4M3[byte & 0x7F]) * Fraction(float(q.tensor_scale))
         assert value == np.float32(float(-exact if code & 8 else exact))  # 31 bits: float() is exact
 
 
@@ -236,9 +300,22 @@ def with_value(value: float) -> np.ndarray:
         ),
         (lambda: golden.quantize(np.zeros(16), "nvfp4"), r"x must be \(rows, K\)"),
         (lambda: golden.quantize(np.zeros((0, 16)), "nvfp4"), r"x must be \(rows, K\)"),
-        (lambda: golden.quantize(np.zeros((1, 16), int), "nvfp4"), "x must be float16, bfloat16, float32 or float64"),
-        (lambda: golden.quantize(np.zeros((1, 16)), "mxfp4"), "one of 'nvfp4', 'mixfp4'; got 'mxfp4'"),
+        (lambda: golden.quantize(np.zeros((1, 16), bool), "nvfp4"), "x must be .* float64 or integers; got bool"),
+        (lambda: golden.quantize(np.zeros((1, 16)), "mxfp4"), "one of 'nvfp4', 'mixfp4', 'nvint4'; got 'mxfp4'"),
         (lambda: golden.quantize(with_value(1e300), "nvfp4"), "within the float32 range"),
+        (
+            lambda: golden.quantize(np.full((1, 16), 2**53 + 1), "nvfp4"),
+            r"x\[0, 0\] is 9007199254740993; integers must be within -2\^53 and 2\^53",
+        ),
+        (
+            lambda: golden.quantize(np.full((1, 16), 2**64 - 1, np.uint64), "nvfp4"),
+            r"x\[0, 0\] is 18446744073709551615; integers must be",
+        ),
+        (lambda: golden.quantize(np.zeros((1, 16)), None), "one of 'nvfp4', 'mixfp4', 'nvint4'; got None"),
+        (lambda: golden.quantize(np.zeros((1, 16)), "nvfp4", tensor_scale=0.1), "that float32 holds; got 0.1"),
+        (lambda: golden.quantize(np.zeros((1, 16)), "nvfp4", tensor_scale=-1), "must be positive and finite; got -1.0"),
+        (lambda: golden.quantize(np.zeros((1, 16)), "nvfp4", tensor_scale=np.inf), "must be positive and finite"),
+        (lambda: golden.quantize(np.zeros((1, 16)), "nvfp4", tensor_scale=[1, 1]), "tensor_scale must be one number"),
         (lambda: golden.dequantize(np.zeros((1, 16))), "q must be a QuantizedTensor"),
         (lambda: broken(codes=np.full((2, 32), 99, np.uint8)), r"codes\[0, 0\] is 99"),
         (lambda: broken(scales=np.zeros((2, 3), np.uint8)), r"scales must be \(2, 2\), one per 16 codes"),
@@ -246,7 +323,11 @@ def with_value(value: float) -> np.ndarray:
         (lambda: broken(tensor_scale=np.float32(0)), "tensor_scale must be a positive finite"),
         (lambda: broken(tensor_scale=np.float32(math.nan)), "tensor_scale must be a positive finite"),
         (lambda: broken(tensor_scale=1.0), "tensor_scale must be a positive finite"),
-        (lambda: broken(format="nvfp4", scales=np.full((2, 2), 0x81, np.uint8)), r"scales\[0, 0\] has bit 7"),
+        (
+            lambda: broken(format="nvfp4", scales=np.full((2, 2), 0x81, np.uint8)),
+            r"scales\[0, 0\] has bit 7 set, which",
+        ),
+        (lambda: broken(format="nvint4", scales=np.full((2, 2), 0xFF, np.uint8)), "bit 7 set, .* no meaning in nvint4"),
     ],
 )
 def test_errors_name_the_culprit(call, message):

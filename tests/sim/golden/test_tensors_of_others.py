@@ -143,10 +143,10 @@ def stored(**changes):
     [
         (lambda: golden.quantize([[1.0, 2.0], [3.0]], "nvfp4"), "x must be an array; list cannot become one"),
         (lambda: golden.quantize(Tensor(X, "torch.float8_e4m3fn"), "nvfp4"), "Tensor cannot become one: Got unsupp"),
-        (lambda: golden.quantize("x", "nvfp4"), "x must be float16, bfloat16, float32 or float64; got <U1"),
+        (lambda: golden.quantize("x", "nvfp4"), "x must be float16, bfloat16, float32, float64 or integers; got <U1"),
         (lambda: golden.quantize(X[:, :30], "nvfp4"), r"multiple of 16 \(see padded\); got \(3, 30\)"),
         (lambda: golden.padded(np.float32(1)), "x must have at least one dimension"),
-        (lambda: golden.padded(np.arange(3)), "x must be float16, bfloat16, float32 or float64; got int64"),
+        (lambda: golden.padded([True]), "x must be float16, bfloat16, float32, float64 or integers; got bool"),
         (lambda: stored(packed=np.zeros((2, 8), np.int8)), "data must be uint8; got int8"),
         (lambda: stored(scales=np.zeros((2, 2), np.uint8)), r"scales must be \(2, 1\), one per 16 codes"),
         (lambda: stored(scales=np.zeros((2, 1), np.float32)), "scales must be uint8; got float32"),
@@ -155,7 +155,7 @@ def stored(**changes):
         (lambda: stored(tensor_scale=np.nan), "a number that float32 holds; got nan"),
         (lambda: stored(tensor_scale=np.ones(2)), r"must be one number; got float64 \(2,\)"),
         (lambda: stored(tensor_scale="1"), "must be one number; got <U1"),
-        (lambda: stored(tensor_scale=-1), "tensor_scale must be a positive finite"),
+        (lambda: stored(tensor_scale=-1), "tensor_scale must be positive and finite"),
     ],
 )
 def test_errors_name_the_culprit(call, message):

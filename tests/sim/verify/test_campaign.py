@@ -116,7 +116,7 @@ def test_a_broken_core_is_found_shrunk_and_replayed(monkeypatch, capsys, tmp_pat
     found = json.loads(out)
     assert (found["mismatch"]["batch"], found["reproducer"]) == (0, "o p/verify-tiny-1.npz")
     assert err.startswith("hwgen: mismatch: seed 1, batch 0, step ")
-    assert err.endswith("hwgen simulate --replay 'o p/verify-tiny-1.npz'\n")
+    assert err.endswith("hwgen replay 'o p/verify-tiny-1.npz'\n")
     assert err.count("\n") == 1
 
     path = "o p/verify-tiny-1.npz"
@@ -130,6 +130,6 @@ def test_a_broken_core_is_found_shrunk_and_replayed(monkeypatch, capsys, tmp_pat
     assert status == 1
     assert json.loads(out)["mismatch"] in err
     # A sound core, in the other simulator, takes the same vectors.
-    status, out, err = run("simulate", "--replay", path, "--engine", "python")
+    status, out, err = run("replay", path, "--engine", "python")
     assert (status, err) == (0, "")
     assert AmaranthEngine.name in out

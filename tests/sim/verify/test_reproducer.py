@@ -145,7 +145,7 @@ BAD = {
     "cut": (lambda path: path.write_bytes(path.read_bytes()[:900]), "not what 'hwgen verify' writes"),
     "one array": (lambda path: path.write_bytes(array_file()), "not an .npz file"),
     "pickle": (lambda path: changed(path, c=np.array([{}], object)), "not what 'hwgen verify' writes"),
-    "missing": (lambda path: changed(path, c=None), "c is not a file in the archive"),
+    "missing": (lambda path: changed(path, c=None), "array 'c' is missing"),
     "about": (lambda path: changed(path, about=np.array("[1")), "not what 'hwgen verify' writes"),
     "list": (lambda path: changed(path, about=np.array("[1]")), "not what 'hwgen verify' writes"),
     "format": (lambda path: changed(path, about=np.array('{"format": "x"}')), "format 'x'; this hwgen reads"),

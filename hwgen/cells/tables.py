@@ -1,0 +1,93 @@
+"""Lookup tables of a cell library: linear between their points and beyond their ends."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Table", "TableBank"]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A lookup table over one or two axes, linear between its points and beyond its ends.
+
+    Delay, transition and power tables take (input slew in ns, load in fF), constraints (slew of the related
+    pin, slew of the constrained pin), both in ns; an axis the library leaves out has one point.
+
+    Attributes
+    ----------
+    x, y : numpy.ndarray
+        Shapes (n,) and (m,), increasing.
+    values : numpy.ndarray
+        Shape (n, m); ns or fJ.
+    """
+
+    x: np.ndarray
+    y: np.ndarray
+    values: np.ndarray
+
+    def __call__(self, x: Any, y: Any = 0.0) -> np.ndarray:
+        """Interpolate at `x` and `y` (arrays or numbers, broadcast against each other)."""
+        x, y = np.broadcast_arrays(np.asarray(x, dtype=float), np.asarray(y, dtype=float))
+        bank = TableBank([self])
+        return bank(np.zeros(x.size, dtype=np.intp), x.ravel(), y.ravel()).reshape(x.shape)
+
+
+class TableBank:
+    """Many tables in one array, so that one call looks up a different table for every element.
+
+    Parameters
+    ----------
+    tables : sequence of Table
+    """
+
+    def __init__(self, tables: Sequence[Table]):
+        n = max([2, *(len(table.x) for table in tables)])
+        m = max([2, *(len(table.y) for table in tables)])
+        count = len(tables)
+        self._x = np.empty((count, n))
+        self._y = np.empty((count, m))
+        self._values = np.empty((count, n, m))
+        for i, table in enumerate(tables):
+            # Padding continues the last segment as a straight line, which is what extrapolation does.
+            x, values = _pad(table.x, table.values, n)
+            y, transposed = _pad(table.y, values.T, m)
+            self._x[i], self._y[i], self._values[i] = x, y, transposed.T
+        self._flat = self._values.reshape(-1)
+        self._shape = (n, m)
+
+    def __call__(self, index: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Interpolate table ``index[i]`` at ``x[i]``, ``y[i]``; all of shape (n,)."""
+        n, m = self._shape
+        i, s = _segment(self._x, index, x)
+        j, t = _segment(self._y, index, y)
+        corner = (index * n + i) * m + j
+        flat = self._flat
+        low = flat[corner] * (1 - t) + flat[corner + 1] * t
+        high = flat[corner + m] * (1 - t) + flat[corner + m + 1] * t
+        return low * (1 - s) + high * s
+
+
+def _pad(axis: np.ndarray, values: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
+    if len(axis) == 1:
+        return np.arange(size, dtype=float), np.repeat(values, size, axis=0)
+    missing = size - len(axis)
+    if missing == 0:
+        return axis, values
+    steps = np.arange(1, missing + 1)
+    more_axis = axis[-1] + steps * (axis[-1] - axis[-2])
+    more_values = values[-1] + steps[:, None] * (values[-1] - values[-2])
+    return np.concatenate([axis, more_axis]), np.concatenate([values, more_values])
+
+
+def _segment(axes: np.ndarray, index: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Segment of each lookup and the position in it (below 0 or above 1 outside the axis)."""
+    segment = np.zeros(len(index), dtype=np.intp)
+    for column in range(1, axes.shape[1] - 1):
+        segment += at >= axes[index, column]
+    low = axes[index, segment]
+    return segment, (at - low) / (axes[index, segment + 1] - low)

@@ -1,0 +1,116 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from hwgen.cli.types import DIRECTORY, FILE, JOBS, SECONDS, Late, Names, constant
+
+if TYPE_CHECKING:
+    from hwgen.config import TensorCoreConfig
+    from sim.engines import Engine
+
+__all__ = ["REPORTS", "config", "engine", "jobs", "json_option", "kind", "made_engine", "measurement", "out", "pair"]
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+REPORTS = Path("reports")
+"""Where reports are written to and looked for by default."""
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON on standard output, and nothing else.")
+
+engine = click.option("--engine", default="auto", show_default=True, help="auto, python or compiled.")
+
+jobs = click.option("--jobs", type=JOBS, default=-1, help="Processes at once.  [default: one for each core]")
+
+kind = click.option(
+    "--tensors", "kind", type=Names("sim.tensors:KINDS"), default="gaussian", show_default=True, help="To draw."
+)
+
+
+def config(default: str) -> Callable[[Command], Command]:
+    """The configuration that a command is about."""
+    return click.option(
+        "--config", "name", default=default, show_default=True, help="Configuration: name or TOML file."
+    )
+
+
+def out(default: Path, what: str = "Directory.") -> Callable[[Command], Command]:
+    """The directory that is written to."""
+    return click.option("--out", type=DIRECTORY, default=default, show_default=True, help=what)
+
+
+def made_engine(config: TensorCoreConfig, name: str, waves: Path | None = None) -> Engine:
+    """The engine of that name, a word where it is not the fast one for want of a compiler; or one that keeps waves."""
+    from sim import engines
+
+    if waves is not None:
+        return engines.AmaranthEngine(config, waves)
+    core = engines.engine(config, name)
+    if name == "auto" and (reason := engines.missing()):
+        click.echo(f"hwgen: no C++ compiler, {reason}: the Python simulator is thousands of times slower", err=True)
+    return core
+
+
+def pair(size: str | None, baseline: str | None, candidate: str | None) -> tuple[TensorCoreConfig, TensorCoreConfig]:
+    """The two configurations that `measurement`'s options name."""
+    from hwgen.config import resolve, resolve_pair
+    from hwgen.errors import InputError
+
+    if size is not None and (baseline is not None or candidate is not None):
+        raise InputError("--config names both designs: leave --baseline and --candidate out")
+    if baseline is None or candidate is None:
+        both = resolve_pair(size or "small")
+        return resolve(baseline) if baseline else both[0], resolve(candidate) if candidate else both[1]
+    return resolve(baseline), resolve(candidate)
+
+
+def measurement(stem: str, runs: int) -> Callable[[Command], Command]:
+    """Options of every command that synthesises two designs and writes a report."""
+    options = (
+        click.option(
+            "--config",
+            "size",
+            help="Size of both designs, nvfp4-SIZE and mixfp4-SIZE, or a TOML file without a format.  [default: small]",
+        ),
+        click.option("--baseline", help="Configuration instead: name or TOML file."),
+        click.option("--candidate", help="Configuration instead: name or TOML file."),
+        click.option("--library", help="generic7 or generic130.  [default: generic7]"),
+        click.option(
+            "--liberty",
+            type=FILE,
+            multiple=True,
+            help="Liberty file instead, plain or gzip; repeat it for a library of several files.",
+        ),
+        click.option("--dont-use", multiple=True, help="Cells to leave alone, with wildcards; repeat it for several."),
+        click.option(
+            "--runs",
+            type=click.IntRange(min=1),
+            default=runs,
+            show_default=True,
+            help="Perturbed syntheses of each module; 6 or more for an interval.",
+        ),
+        click.option("--no-cache", is_flag=True, help="Synthesise anew, and keep nothing."),
+        jobs,
+        click.option(
+            "--time-limit",
+            type=SECONDS,
+            cls=Late,
+            late=lambda: f"Seconds per synthesis.  [default: {constant('hwgen.mapping.yosys:TIME_LIMIT'):g}]",
+        ),
+        click.option("--backend", help="joblib back end, such as threading or dask.  [default: this machine]"),
+        out(REPORTS),
+        click.option("--name", "stem", default=stem, show_default=True, help="Name of the report's files."),
+        json_option,
+    )
+
+    def decorate(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate

@@ -1,0 +1,71 @@
+"""``hwgen power``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from hwgen.cli import options
+from hwgen.cli.study import Settings, reported
+from hwgen.cli.types import PERIOD_NS, SEED
+from hwgen.measure.requests import PowerRequest
+
+if TYPE_CHECKING:
+    from hwgen.measure.flow import Flow
+
+__all__ = ["command"]
+
+
+@click.command("power")
+@options.measurement("power", PowerRequest.runs)
+@click.option(
+    "--clock", type=PERIOD_NS, help="Clock period in ns.  [default: what both designs meet, with 5 % to spare]"
+)
+@options.kind
+@click.option("--layer", help="Weight matrix of all-MiniLM-L6-v2 as B (extra 'workloads').")
+@click.option("--seed", type=SEED, default=1, show_default=True, help="Seed of the tensors.")
+@click.option("--saif", is_flag=True, help="Write netlist and switching activity of both, NAME-CONFIG.v and .saif.")
+@click.option("--vcd", is_flag=True, help="And waveforms with all glitches, NAME-CONFIG.vcd.")
+def command(
+    size: str | None,
+    baseline: str | None,
+    candidate: str | None,
+    clock: float | None,
+    kind: str,
+    layer: str | None,
+    seed: int,
+    saif: bool,
+    vcd: bool,
+    runs: int,
+    **settings: Any,
+) -> None:
+    """Report power with glitches: by block and kind, by tensor statistics, share of E1M2 blocks, and at rest.
+
+    Writes NAME.md, .csv, .json and .png to the reports directory.
+    """
+    from hwgen.measure.power import exported, study
+    from hwgen.measure.stimulus import Stimulus
+    from sim import tensors
+
+    pair = options.pair(size, baseline, candidate)
+    if layer is not None:
+        tensors.minilm(layer)  # a wrong name is named now, not after the syntheses
+    stimulus = Stimulus(tensors=kind, seed=seed, layer=layer)
+    request = PowerRequest(*pair, stimulus, clock, runs)
+
+    def document(flow: Flow) -> dict[str, Any]:
+        from hwgen.report.markdown import power
+
+        return power.document(*pair, *study(*pair, flow, clock_ns=clock, stimulus=stimulus, runs=runs))
+
+    def activity(report: dict[str, Any], flow: Flow) -> dict[str, bytes]:
+        conditions = report["conditions"]
+        recipes, period = conditions["chosen_recipes"], conditions["clock_ns"]
+        return {
+            f"-{config.name}.{suffix}": text.encode()
+            for config in (pair if saif or vcd else ())
+            for suffix, text in exported(config, recipes[config.name], flow, period, stimulus, vcd).items()
+        }
+
+    reported(request, document, Settings(**settings), activity)

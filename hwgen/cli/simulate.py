@@ -1,0 +1,165 @@
+"""``hwgen simulate``."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from hwgen.cli import replay as replaying
+from hwgen.cli.options import config, engine, json_option, kind, made_engine
+from hwgen.cli.output import print_json, print_table, progress
+from hwgen.cli.types import FILE, POSITIVE, SEED, SHARE
+from hwgen.errors import InputError, MismatchError
+from hwgen.files import check_file, place_for, write_bytes
+
+if TYPE_CHECKING:
+    from hwgen.config import TensorCoreConfig
+    from sim.golden import QuantizedTensor
+    from sim.operands import Operand
+
+__all__ = ["command"]
+
+
+@click.command("simulate")
+@config("mixfp4-small")
+@click.option("--m", type=POSITIVE, help="Rows of A, generated.  [default: 16]")
+@click.option("--n", type=POSITIVE, help="Rows of B, generated.  [default: 16]")
+@click.option("--k", type=POSITIVE, help="Depth, generated.  [default: 64]")
+@kind
+@click.option("--seed", type=SEED, default=1, show_default=True, help="Seed of what is generated.")
+@click.option("--a", "a_file", type=FILE, help="A (M x K) from a .npy, .npz or .safetensors file.")
+@click.option("--a-name", help="Tensor of the --a file.")
+@click.option("--b", "b_file", type=FILE, help="B (N x K) from a .npy, .npz or .safetensors file.")
+@click.option("--b-name", help="Tensor of the --b file.")
+@click.option("--model", type=click.Choice(["minilm"]), help="Take B from a trained model (extra 'workloads').")
+@click.option("--layer", help="Weight matrix of --model; a wrong name lists those there are.")
+@engine
+@click.option("--gaps", type=SHARE, default=0.0, help="Share of cycles without a step offered.")
+@click.option("--stalls", type=SHARE, default=0.0, help="Share of cycles without a result taken.")
+@click.option("--save", type=FILE, help="Write D to this .npy file; or D and the quantised operands to this .npz file.")
+@click.option("--vcd", type=FILE, help="Write waveforms of every signal to this file; runs in the Python simulator.")
+@click.option("--replay", "vectors", type=FILE, hidden=True, help="As 'hwgen replay'.")
+@json_option
+@click.pass_context
+def command(
+    context: click.Context,
+    name: str,
+    engine: str,
+    seed: int,
+    gaps: float,
+    stalls: float,
+    save: Path | None,
+    vcd: Path | None,
+    vectors: Path | None,
+    as_json: bool,
+    **operands: Any,
+) -> None:
+    """Run a GEMM, D = A B^T, through the RTL, cycle by cycle, and compare every bit with the golden model.
+
+    Any shape will do: what the tiles have over the edge is filled with zero blocks. Operands are numbers, which are
+    quantised, or codes and scales; see docs/simulate.md. Exits with status 1 if a bit differs.
+    """
+    if vectors is not None:
+        _alone(context)
+        context.invoke(replaying.command, vectors=vectors, engine=engine, as_json=as_json)
+        return
+    from hwgen.config import resolve
+    from sim.gemm import Traffic, run_gemm, saved
+
+    _check_written(save, vcd, engine)
+    core_config = resolve(name)
+    a, b, depth = _operands(core_config, seed, **operands)
+    with progress() as update, place_for(vcd) if vcd else nullcontext() as waves:
+        core = made_engine(core_config, engine, waves)
+        run = run_gemm(
+            core,
+            a,
+            b,
+            Traffic(gaps, stalls, seed),
+            depth=depth,
+            progress=lambda done, total: update("steps", done, total),
+        )
+    if save is not None:
+        write_bytes(save, saved(run, save.suffix))
+    outcome = run.as_dict()
+    if as_json:
+        print_json(outcome)
+    else:
+        rows = [[key, f"{value:.4f}" if isinstance(value, float) else str(value)] for key, value in outcome.items()]
+        print_table(["GEMM", "value"], rows)
+    if run.mismatch:
+        raise MismatchError(f"mismatch: {run.mismatch}")
+
+
+def _check_written(save: Path | None, vcd: Path | None, engine: str) -> None:
+    """Check what is to be written, before any work."""
+    from sim.gemm import SAVED
+
+    if save is not None and save.suffix not in SAVED:
+        raise InputError(f"--save {str(save)!r}: must end in {' or '.join(SAVED)}")
+    if vcd is not None and engine == "compiled":
+        raise InputError("--vcd: the compiled simulator keeps no waveforms; leave --engine out, or say python")
+    for file in (save, vcd):
+        if file is not None:
+            check_file(file)
+
+
+def _alone(context: click.Context) -> None:
+    """Check that nothing but the file says what to run."""
+    for option in context.command.params:
+        given = context.get_parameter_source(str(option.name)) is click.core.ParameterSource.COMMANDLINE
+        if given and option.name not in ("vectors", "engine", "as_json"):
+            raise InputError(f"--replay brings its own stimulus: leave {option.opts[0]} out")
+
+
+def _operands(
+    core: TensorCoreConfig,
+    seed: int,
+    m: int | None,
+    n: int | None,
+    k: int | None,
+    kind: str,
+    a_file: Path | None,
+    a_name: str | None,
+    b_file: Path | None,
+    b_name: str | None,
+    model: str | None,
+    layer: str | None,
+) -> tuple[QuantizedTensor, QuantizedTensor, int]:
+    """A and B as the core takes them, and K as it was given."""
+    from sim import tensors
+    from sim.operands import Numbers
+
+    if (layer is None) != (model is None):
+        raise InputError("--model and --layer belong together")
+    if model is not None and (b_file is not None or b_name is not None or n is not None):
+        raise InputError("--model gives B: leave --b, --b-name and --n out")
+    a = _from_file(a_file, a_name, m, "a")
+    b: Operand | None = Numbers("B", tensors.minilm(layer)) if layer else _from_file(b_file, b_name, n, "b")
+    known = {f"{letter} has K =": each.shape[1] for letter, each in (("A", a), ("B", b)) if each is not None}
+    known |= {} if k is None else {"--k is": k}
+    if len(set(known.values())) > 1:
+        found = ", ".join(f"{what} {depth}" for what, depth in known.items())
+        raise InputError(f"depth: {found}; they must be the same")
+    depth = next(iter(known.values()), 64)
+    a = a or Numbers("A", tensors.generate(kind, (m or 16, depth), seed))
+    b = b or Numbers("B", tensors.generate(kind, (n or 16, depth), seed + 1))
+    return a.quantized(core.operand_format("a")), b.quantized(core.operand_format("b")), depth
+
+
+def _from_file(file: Path | None, name: str | None, rows: int | None, letter: str) -> Operand | None:
+    """An operand from a file, if there is one."""
+    from sim import operands
+
+    if file is None:
+        if name is not None:
+            raise InputError(f"--{letter}-name {name!r}: names a tensor of a file; give the file with --{letter}")
+        return None
+    operand = operands.from_file(file, name, letter.upper())
+    if rows is not None and rows != operand.shape[0]:
+        option = {"a": "m", "b": "n"}[letter]
+        raise InputError(f"--{option} {rows}: {str(file)!r} has {operand.shape[0]} rows; leave --{option} out")
+    return operand

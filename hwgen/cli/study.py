@@ -1,0 +1,133 @@
+"""What the commands that synthesise two designs and write a report have in common."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from hwgen.cli.output import print_table, progress
+from hwgen.errors import InputError
+from hwgen.files import cache_directory, check_file, write_all
+
+if TYPE_CHECKING:
+    from hwgen.cells.library import Library
+    from hwgen.measure.flow import Flow
+    from hwgen.measure.requests import ExploreRequest, OverheadRequest, PowerRequest
+
+__all__ = ["Settings", "check_files", "reported", "written"]
+
+_SUFFIXES = (".json", ".md", ".csv", ".png")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What `hwgen.cli.options.measurement` gives, but for the designs: how to measure, and where to write."""
+
+    library: str | None
+    liberty: tuple[Path, ...]
+    dont_use: tuple[str, ...]
+    no_cache: bool
+    jobs: int
+    time_limit: float | None
+    backend: str | None
+    out: Path
+    stem: str
+    as_json: bool
+
+    def cells(self) -> Library:
+        """The library that was chosen."""
+        from hwgen.cells import libraries, reader
+
+        if self.liberty and self.library is not None:
+            raise InputError(f"--library {self.library}: --liberty gives the library; leave one of them out")
+        paths = list(self.liberty) or [libraries.path(self.library or libraries.names()[0])]
+        return reader.load(paths).without(self.dont_use)
+
+
+def check_files(out: Path, stem: str) -> None:
+    """Check where a report goes, before any long work."""
+    if Path(stem).name != stem or stem in ("", ".", "..") or len(os.fsencode(stem)) > 200:
+        raise InputError(f"--name {stem!r}: must be a plain file name of at most 200 bytes")
+    for suffix in _SUFFIXES:
+        check_file(out / f"{stem}{suffix}")
+
+
+def reported(
+    request: OverheadRequest | ExploreRequest | PowerRequest,
+    document: Callable[[Flow], dict[str, Any]],
+    settings: Settings,
+    more: Callable[[dict[str, Any], Flow], dict[str, bytes]] = lambda report, flow: {},
+) -> None:
+    """Make a report, or take it from the cache; write its files, print its summary.
+
+    Parameters
+    ----------
+    request
+        What is asked for; with the library it is the key of the cache.
+    document
+        Measures, and gives the report.
+    settings
+        Library, processes, files.
+    more
+        Gives further files of a report, by what follows its name.
+    """
+    check_files(settings.out, settings.stem)
+    cells = settings.cells()
+    from hwgen.mapping.cache import Cache
+    from hwgen.mapping.yosys import TIME_LIMIT
+    from hwgen.measure.flow import Flow
+    from hwgen.measure.overhead import fingerprint
+
+    kept = Cache(None if settings.no_cache else cache_directory("synthesis"))
+    digest = fingerprint(cells, request)
+    # A wrong back end is named also where there is nothing left to run.
+    with _backend(settings.backend):
+        report = kept.get(digest)
+        with progress() as update:
+            flow = Flow(cells, kept.directory, settings.jobs, settings.time_limit or TIME_LIMIT, update)
+            if report is None:
+                report = document(flow)
+                kept.put(digest, report)
+            further = {settings.out / f"{settings.stem}{end}": text for end, text in more(report, flow).items()}
+    written(report, settings.out, settings.stem, settings.as_json, further)
+
+
+def written(report: dict[str, Any], out: Path, stem: str, as_json: bool, further: dict[Path, bytes]) -> None:
+    """Write a report in all its forms, with further files; print it or its summary."""
+    from hwgen.report import form
+    from hwgen.report.kinds import FORMS, rendered
+
+    text = form.json_text(report)
+    files = {out / f"{stem}.json": text.encode(), **rendered(report, out, stem), **further}
+    write_all(files)
+    if as_json:
+        click.echo(text, nl=False)
+    else:
+        print_table(*FORMS[report["kind"]][0].summary(report))
+        click.echo("  ".join(map(str, files)))
+
+
+@contextmanager
+def _backend(name: str | None) -> Iterator[None]:
+    """What joblib runs processes with inside of the context."""
+    if name is None:
+        yield
+        return
+    from joblib import parallel, parallel_config
+
+    # The others of its own cannot give results in the order they are done.
+    known = sorted({"loky", "threading", "sequential", *parallel.EXTERNAL_BACKENDS})
+    if name not in known:
+        raise InputError(f"--backend {name!r}: joblib knows {', '.join(known)}")
+    try:
+        chosen = parallel_config(name)
+    except (ImportError, ValueError) as error:
+        raise InputError(f"--backend {name!r}: {' '.join(str(error).split())}") from None
+    with chosen:
+        yield

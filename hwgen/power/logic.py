@@ -1,0 +1,351 @@
+"""A netlist compiled for simulation without delays: steps over an array of rows, one for each net and register."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+
+from hwgen.cells.boolean import Expression
+from hwgen.cells.cell import Cell, Sequential
+from hwgen.errors import InputError
+from hwgen.jit import compiled
+from hwgen.netlist.graph import CellGroup, Netlist
+
+__all__ = ["Program", "compile_netlist", "initial", "run", "state_names"]
+
+_ONES = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
+
+
+def state_names(cell: Cell) -> list[str]:
+    """Variables that determine a cell's state: its inputs; of a flip-flop its state instead of the clock."""
+    if cell.sequential is None:
+        return cell.inputs
+    return [name for name in cell.inputs if name != cell.clock_pin] + [cell.sequential.state]
+
+
+@dataclass
+class _Gates:
+    """Cells of one function and one level."""
+
+    function: Expression
+    inputs: np.ndarray  # (cells, inputs)
+    rows: slice
+
+
+_NOT, _AND, _OR, _XOR, _ZERO, _ONE = range(-1, -7, -1)
+_CODES = {"!": _NOT, "&": _AND, "|": _OR, "^": _XOR, "0": _ZERO, "1": _ONE}
+
+
+@dataclass
+class _Logic:
+    """Cells between flip-flops, in topological order, as programs for a stack machine."""
+
+    rows: np.ndarray
+    first_input: np.ndarray
+    inputs: np.ndarray
+    first_code: np.ndarray
+    codes: np.ndarray
+
+    @classmethod
+    def of(cls, gates: list[_Gates]) -> _Logic:
+        programs: dict[tuple[int | str, ...], int] = {}
+        codes: list[int] = []
+        rows, widths, inputs, starts = [], [], [], []
+        for one in gates:
+            program = one.function.program
+            if program not in programs:
+                programs[program] = len(codes)
+                codes += [len(program), *(step if isinstance(step, int) else _CODES[step] for step in program)]
+            count = len(one.inputs)
+            rows.append(np.arange(one.rows.start, one.rows.stop))
+            widths.append(np.full(count, one.inputs.shape[1]))
+            inputs.append(one.inputs.ravel())
+            starts.append(np.full(count, programs[program]))
+        width = np.concatenate(widths)
+        return cls(
+            np.concatenate(rows).astype(np.int32),
+            (np.cumsum(width) - width).astype(np.int32),
+            np.concatenate(inputs).astype(np.int32),
+            np.concatenate(starts).astype(np.int32),
+            np.array(codes, np.int32),
+        )
+
+    def run(self, values: np.ndarray) -> None:
+        _evaluate(values, self.rows, self.first_input, self.inputs, self.first_code, self.codes)
+
+
+@compiled
+def _evaluate(values, rows, first_input, inputs, first_code, codes):
+    words = values.shape[1]
+    longest = 1
+    place = 0
+    while place < len(codes):
+        longest = max(longest, codes[place])
+        place += codes[place] + 1
+    stack = np.empty((longest, words), np.uint64)
+    for gate in range(len(rows)):
+        begin = first_code[gate] + 1
+        top = -1
+        for place in range(begin, begin + codes[begin - 1]):
+            code = codes[place]
+            if code >= 0:
+                top += 1
+                source = inputs[first_input[gate] + code]
+                for word in range(words):
+                    stack[top, word] = values[source, word]
+            elif code == _NOT:
+                for word in range(words):
+                    stack[top, word] = ~stack[top, word]
+            elif code in (_ZERO, _ONE):
+                top += 1
+                for word in range(words):
+                    stack[top, word] = _ONES if code == _ONE else np.uint64(0)
+            else:
+                top -= 1
+                for word in range(words):
+                    left, right = stack[top, word], stack[top + 1, word]
+                    if code == _AND:
+                        stack[top, word] = left & right
+                    elif code == _OR:
+                        stack[top, word] = left | right
+                    else:
+                        stack[top, word] = left ^ right
+        target = rows[gate]
+        for word in range(words):
+            values[target, word] = stack[0, word]
+
+
+@dataclass
+class _FlipFlops:
+    """Flip-flops of one type and one level of their asynchronous inputs."""
+
+    sequential: Sequential
+    rows_of: dict[str, np.ndarray]
+    state: slice
+    outputs: list[tuple[Expression, slice]]
+
+    def run(self, values: np.ndarray) -> None:
+        """Drive the outputs, after any asynchronous clear and preset."""
+        sequential = self.sequential
+        state = values[self.state]
+        clear, preset = (
+            np.zeros_like(state) if expression is None else self._evaluate(expression, values)
+            for expression in (sequential.clear, sequential.preset)
+        )
+        if sequential.both[0]:
+            state[:] = (state & ~clear) | preset
+        else:
+            state[:] = (state | preset) & ~clear
+        inverse = ~state
+        if sequential.both[0] == sequential.both[1]:
+            inverse ^= clear & preset
+        known = {sequential.state: state, sequential.inverse: inverse}
+        for function, rows in self.outputs:
+            values[rows] = self._evaluate(function, values, known)
+
+    def clock(self, values: np.ndarray) -> np.ndarray:
+        """State after the next edge."""
+        state = values[self.state]
+        known = {self.sequential.state: state, self.sequential.inverse: ~state}
+        return self._evaluate(self.sequential.next_state, values, known)
+
+    def _evaluate(
+        self, expression: Expression, values: np.ndarray, known: Mapping[str, np.ndarray] | None = None
+    ) -> np.ndarray:
+        known = known or {}
+        result = expression.evaluate(
+            [known[name] if name in known else values[self.rows_of[name]] for name in expression.names]
+        )
+        return np.full_like(values[self.state], _ONES if result else 0) if isinstance(result, bool) else result
+
+
+def _store(values: np.ndarray, rows: slice, result: Any) -> None:
+    values[rows] = (_ONES if result else np.uint64(0)) if isinstance(result, bool) else result
+
+
+@dataclass
+class Program:
+    """The netlist as a list of steps over an array of rows: one per net, then one per flip-flop.
+
+    Attributes
+    ----------
+    row : numpy.ndarray
+        Shape (n_nets,): row of each net.
+    n_rows : int
+    steps : list
+        Gates and flip-flops in the order in which their values settle.
+    flip_flops : list
+        Those of the steps that hold state.
+    variables : list of numpy.ndarray
+        For each of the netlist's groups, shape (k, cells): rows of the variables `state_names`.
+    """
+
+    row: np.ndarray
+    n_rows: int
+    steps: list[_Logic | _FlipFlops]
+    flip_flops: list[_FlipFlops]
+    variables: list[np.ndarray]
+
+
+def _check_names(cell: Cell, pin: str, expression: Expression | None, allowed: set[str]) -> Expression:
+    if expression is None:
+        raise InputError(f"output {pin} of the cell {cell.name} has no function; expected one to simulate")
+    for name in expression.names:
+        if name not in allowed:
+            raise InputError(
+                f"{expression.text!r} of the cell {cell.name} uses {name}; expected its inputs {', '.join(cell.inputs)}"
+            )
+    return expression
+
+
+def compile_netlist(netlist: Netlist) -> Program:
+    """Order the netlist's cells, gates of one function and level together.
+
+    Raises
+    ------
+    InputError
+        A cell has no function, or there is a combinational loop.
+    """
+    level = netlist.level
+    # Gates by function: programs are equal where functions differ only in the names of their pins.
+    gates: dict[tuple[int | str, ...], tuple[Expression, list[np.ndarray], list[np.ndarray], list[np.ndarray]]]
+    gates = {}
+    flops: list[tuple[int, int, CellGroup, np.ndarray, list[Expression]]] = []
+    for number, group in enumerate(netlist.groups):
+        cell = group.cell
+        allowed = set(cell.inputs)
+        if cell.sequential is not None:
+            sequential = cell.sequential
+            allowed |= {sequential.state, sequential.inverse}
+            for expression in (sequential.next_state, sequential.clear, sequential.preset):
+                if expression is not None:
+                    _check_names(cell, "", expression, allowed)
+            functions = [_check_names(cell, pin, cell.pins[pin].function, allowed) for pin in cell.outputs]
+            levels = level[group.cells]
+            for one in np.unique(levels).tolist():
+                flops.append((one, number, group, np.flatnonzero(levels == one), functions))
+            continue
+        for pin, nets in zip(cell.outputs, group.outputs.T, strict=True):
+            function = _check_names(cell, pin, cell.pins[pin].function, allowed)
+            columns = [cell.inputs.index(name) for name in function.names]
+            entry = gates.setdefault(function.program, (function, [], [], []))
+            entry[1].append(group.inputs[:, columns])
+            entry[2].append(nets)
+            entry[3].append(level[group.cells])
+    row = np.full(netlist.n_nets, -1, dtype=np.int64)
+    row[:2] = (0, 1)
+    free = 2
+
+    def place(nets: np.ndarray) -> slice:
+        nonlocal free
+        rows = slice(free, free + len(nets))
+        row[nets] = np.arange(free, rows.stop)
+        free = rows.stop
+        return rows
+
+    waiting: list[tuple[int, Expression, np.ndarray, slice]] = []
+    for function, inputs, outputs, levels_of in gates.values():
+        at = np.concatenate(levels_of)
+        order = np.argsort(at, kind="stable")
+        sources, nets = np.concatenate(inputs)[order], np.concatenate(outputs)[order]
+        at = at[order]
+        cuts = np.flatnonzero(np.diff(at)) + 1
+        for first, last in zip([0, *cuts.tolist()], [*cuts.tolist(), len(at)], strict=True):
+            waiting.append((int(at[first]), function, sources[first:last], place(nets[first:last])))
+    placed: list[tuple[int, int, CellGroup, np.ndarray, list[tuple[Expression, slice]], slice]] = []
+    state_rows = {
+        number: np.zeros(len(group.cells), dtype=np.int64)
+        for number, group in enumerate(netlist.groups)
+        if group.cell.sequential is not None
+    }
+    for one, number, group, members, functions in flops:
+        driven = [(function, place(nets)) for function, nets in zip(functions, group.outputs[members].T, strict=True)]
+        state = slice(free, free + len(members))
+        free = state.stop
+        state_rows[number][members] = np.arange(state.start, state.stop)
+        placed.append((one, number, group, members, driven, state))
+    rest = np.flatnonzero(row < 0)
+    place(rest)
+    steps: list[tuple[int, _Gates | _FlipFlops]] = []
+    flip_flops = []
+    for one, _, group, members, driven, state in placed:
+        assert group.cell.sequential is not None
+        pins = {name: row[group.inputs[members, i]] for i, name in enumerate(group.cell.inputs)}
+        step = _FlipFlops(group.cell.sequential, pins, state, driven)
+        flip_flops.append(step)
+        steps.append((one, step))
+    steps += [(one, _Gates(function, row[sources], rows)) for one, function, sources, rows in waiting]
+    steps.sort(key=lambda pair: pair[0])
+    variables = []
+    for number, group in enumerate(netlist.groups):
+        cell = group.cell
+        rows_of = [
+            row[group.inputs[:, cell.inputs.index(name)]] if name in cell.inputs else state_rows[number]
+            for name in state_names(cell)
+        ]
+        variables.append(np.array(rows_of).reshape(len(rows_of), len(group.cells)))
+    joined: list[_Logic | _FlipFlops] = []
+    for logic, together in groupby((step for _, step in steps), key=lambda step: isinstance(step, _Gates)):
+        some = list(together)
+        joined += [_Logic.of(some)] if logic else some  # type: ignore[arg-type]
+    return Program(row, free, joined, flip_flops, variables)
+
+
+def initial(program: Program, words: int) -> np.ndarray:
+    """Values of all rows before the first cycle, shape (rows, words): registers as if a 0 had been clocked in."""
+    values = np.zeros((program.n_rows, words), dtype=np.uint64)
+    values[1] = _ONES
+    for step in program.flip_flops:
+        names = step.sequential.next_state.names
+        known = {step.sequential.inverse: True}
+        start = step.sequential.next_state.evaluate([known.get(name, False) for name in names])
+        _store(values, step.state, start)
+    return values
+
+
+def run(
+    program: Program, values: np.ndarray, inputs: Sequence[tuple[np.ndarray, np.ndarray]], kept: np.ndarray
+) -> np.ndarray:
+    """Simulate some cycles.
+
+    Parameters
+    ----------
+    program : Program
+    values : numpy.ndarray
+        Shape (rows, words): of the cycle before, or `initial`; advanced to the last cycle.
+    inputs : sequence of (numpy.ndarray, numpy.ndarray)
+        Rows of an input port, shape (width,), and their values, shape (width, cycles, words).
+    kept : numpy.ndarray
+        The rows that are asked for.
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape (kept, cycles, words).
+    """
+    words = values.shape[1]
+    cycles = inputs[0][1].shape[1]
+    if not program.flip_flops:
+        # Without state, cycles are as independent as streams.
+        wide = np.zeros((program.n_rows, cycles * words), dtype=np.uint64)
+        wide[1] = _ONES
+        for rows, source in inputs:
+            wide[rows] = source.reshape(len(source), -1)
+        for step in program.steps:
+            step.run(wide)
+        return wide[kept].reshape(len(kept), cycles, words)
+    history = np.empty((len(kept), cycles, words), dtype=np.uint64)
+    for cycle in range(cycles):
+        for rows, source in inputs:
+            values[rows] = source[:, cycle]
+        for step in program.steps:
+            step.run(values)
+        history[:, cycle] = values[kept]
+        following = [step.clock(values) for step in program.flip_flops]
+        for step, state in zip(program.flip_flops, following, strict=True):
+            values[step.state] = state
+    return history

@@ -1,0 +1,115 @@
+"""The timing arcs of all cells of a netlist as arrays, level by level."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hwgen.cells.tables import Table, TableBank
+from hwgen.netlist.graph import Netlist
+
+__all__ = ["EDGES", "FALL", "RISE", "Arcs", "collect"]
+
+RISE, FALL = 0, 1
+EDGES = ("rise", "fall")
+_INVERTING = {"positive_unate": (False,), "negative_unate": (True,), "non_unate": (False, True)}
+
+
+@dataclass
+class Arcs:
+    """Every arc of every cell, sorted by level and then by the place it ends at.
+
+    A place is an edge of a net: ``2 * net + edge``.
+
+    Attributes
+    ----------
+    start, end : numpy.ndarray
+        Shape (n,): places.
+    delay_table, slew_table : numpy.ndarray
+        Shape (n,): numbers of tables in `bank`.
+    cell : numpy.ndarray
+        Shape (n,): the cells' numbers in the netlist.
+    label : numpy.ndarray
+        Shape (n,): index into `labels`.
+    labels : list of str
+        As ``A fall -> Y rise``.
+    bounds : numpy.ndarray
+        Shape (levels + 1,): where the arcs of each level begin; the end of the last.
+    bank : TableBank
+    """
+
+    start: np.ndarray
+    end: np.ndarray
+    delay_table: np.ndarray
+    slew_table: np.ndarray
+    cell: np.ndarray
+    label: np.ndarray
+    labels: list[str]
+    bounds: np.ndarray
+    bank: TableBank
+
+
+class _Tables:
+    """Numbers tables, one number each."""
+
+    def __init__(self) -> None:
+        self.tables: list[Table] = [Table(np.zeros(1), np.zeros(1), np.zeros((1, 1)))]
+        self._numbers: dict[int, int] = {}
+
+    def number(self, table: Table | None) -> int:
+        if table is None:
+            return 0
+        found = self._numbers.get(id(table))
+        if found is None:
+            found = self._numbers[id(table)] = len(self.tables)
+            self.tables.append(table)
+        return found
+
+
+def collect(netlist: Netlist) -> Arcs:
+    """All arcs of a netlist."""
+    tables = _Tables()
+    start, end, delay, slew, cells, label = [], [], [], [], [], []
+    labels: list[str] = []
+    for group in netlist.groups:
+        cell = group.cell
+        for output, target in zip(cell.outputs, group.outputs.T, strict=True):
+            for arc in cell.pins[output].arcs:
+                if arc.related_pin not in cell.inputs:
+                    continue
+                source = group.inputs[:, cell.inputs.index(arc.related_pin)]
+                for edge in (RISE, FALL):
+                    table = arc.delay[edge]
+                    if table is None or arc.kind == f"combinational_{EDGES[1 - edge]}":
+                        continue
+                    if arc.kind in ("rising_edge", "falling_edge"):
+                        causes: tuple[int, ...] = (RISE if arc.kind == "rising_edge" else FALL,)
+                    else:
+                        causes = tuple(edge ^ int(flip) for flip in _INVERTING.get(arc.sense, (False, True)))
+                    for cause in causes:
+                        n = len(group.cells)
+                        start.append(2 * source + cause)
+                        end.append(2 * target + edge)
+                        delay.append(np.full(n, tables.number(table)))
+                        slew.append(np.full(n, tables.number(arc.transition[edge])))
+                        cells.append(group.cells)
+                        label.append(np.full(n, len(labels)))
+                        labels.append(f"{arc.related_pin} {EDGES[cause]} -> {output} {EDGES[edge]}")
+    empty = np.zeros(0, dtype=np.int64)
+    cell_of = np.concatenate([*cells, empty])
+    ends = np.concatenate([*end, empty])
+    level = netlist.level[cell_of]
+    order = np.lexsort((ends, level))
+    depth = int(netlist.level.max(initial=-1)) + 1
+    return Arcs(
+        start=np.concatenate([*start, empty])[order],
+        end=ends[order],
+        delay_table=np.concatenate([*delay, empty])[order],
+        slew_table=np.concatenate([*slew, empty])[order],
+        cell=cell_of[order],
+        label=np.concatenate([*label, empty])[order],
+        labels=labels,
+        bounds=np.searchsorted(level[order], np.arange(depth + 1)),
+        bank=TableBank(tables.tables),
+    )

@@ -1,0 +1,81 @@
+"""What a net drives, and what is assumed where nobody says: wires by fanout, slews and loads at the ports."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from hwgen.cells.library import Library
+from hwgen.netlist.graph import Netlist
+
+__all__ = ["default_output_load", "default_slew", "default_wire_load", "net_loads"]
+
+# 0.15 fF/um: between 0.172 (met1 of sky130) and 0.129 (M3 of ASAP7), the values OpenROAD-flow-scripts uses.
+_WIRE_FF_PER_UM = 0.15
+# Makes the 23.27 um of the wire load "Small" of sky130_fd_sc_hd.
+_PITCHES_PER_FANOUT = 10.0
+_UTILISATION = 0.7
+
+
+def default_wire_load(library: Library) -> float:
+    """Wire capacitance per fanout in fF.
+
+    What the library says in a ``wire_load ("per_fanout")`` group; else 0.15 fF/um times ten gate pitches, a
+    pitch being the side of a square that holds the smallest 2-input gate at 70 % utilisation: 3.5 fF for
+    sky130_fd_sc_hd, 0.43 fF for ASAP7. 0 where the library has no such gate.
+    """
+    if library.wire_load is not None:
+        return library.wire_load
+    gates = library.gates2()
+    if not gates or gates[0].area <= 0:
+        return 0.0
+    return _WIRE_FF_PER_UM * _PITCHES_PER_FANOUT * math.sqrt(gates[0].area / _UTILISATION)
+
+
+def default_slew(library: Library, wire_load: float = 0.0) -> float:
+    """Slew in ns at the end of a chain of the smallest inverters, each driving four.
+
+    0 where the library has no inverter.
+    """
+    inverters = library.inverters()
+    if not inverters:
+        return 0.0
+    cell = inverters[0]
+    output = cell.pins[cell.outputs[0]]
+    tables = [table for arc in output.arcs for table in arc.transition if table is not None]
+    if not tables:
+        return 0.0
+    load = 4 * (cell.pins[cell.inputs[0]].capacitance + wire_load)
+    slew = 0.0
+    for _ in range(16):
+        slew = float(np.mean([table(slew, load) for table in tables]))
+    return slew
+
+
+def default_output_load(library: Library) -> float:
+    """Load of an output port in fF: four inputs of the smallest inverter; 0 where the library has none."""
+    inverters = library.inverters()
+    return 4 * inverters[0].pins[inverters[0].inputs[0]].capacitance if inverters else 0.0
+
+
+def net_loads(netlist: Netlist, output_load: float, wire_load: float) -> tuple[np.ndarray, np.ndarray]:
+    """Capacitance on every net.
+
+    Returns
+    -------
+    load : numpy.ndarray
+        Shape (n_nets, 2), fF for the rising and the falling edge: cell inputs, output ports and wire.
+    wire : numpy.ndarray
+        Shape (n_nets,), fF.
+    """
+    wire = wire_load * netlist.fanout
+    load = np.repeat(wire[:, None], 2, axis=1)
+    for group in netlist.groups:
+        for column, name in enumerate(group.cell.inputs):
+            count = np.bincount(group.inputs[:, column], minlength=netlist.n_nets)
+            load += count[:, None] * np.array(group.cell.pins[name].edge_capacitance)
+    for port in netlist.ports.values():
+        if port.direction == "output":
+            load += (output_load * np.bincount(port.nets, minlength=netlist.n_nets))[:, None]
+    return load, wire

@@ -1,0 +1,172 @@
+"""The longest path of each kind, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from hwgen.netlist.graph import Netlist
+from hwgen.timing.arcs import EDGES, FALL, RISE, Arcs
+
+__all__ = ["FROM_INPUT", "FROM_REGISTER", "Arrivals", "End", "PathStep", "endpoints", "trace"]
+
+FROM_REGISTER, FROM_INPUT = 0, 1
+
+
+@dataclass(frozen=True, slots=True)
+class PathStep:
+    """One step of a path.
+
+    Attributes
+    ----------
+    cell, kind, block : str
+        Name, type and block label of the cell; the port's name, "port" and the top module at a port.
+    arc : str
+        As ``A fall -> Y rise``.
+    net : str
+    arrival : float
+        ns after the clock edge (or after the input changed).
+    slew : float
+        ns, at the end of the arc.
+    load : float
+        fF.
+    """
+
+    cell: str
+    kind: str
+    block: str
+    arc: str
+    net: str
+    arrival: float
+    slew: float
+    load: float
+
+
+class Arrivals(NamedTuple):
+    """When every place is reached; a place is an edge of a net: ``2 * net + edge``.
+
+    Attributes
+    ----------
+    time : numpy.ndarray
+        Shape (2, places): ns of the latest transition that comes from a register, and of the one from an input;
+        minus infinity where there is none.
+    slew, load : numpy.ndarray
+        Shape (places,): ns, fF.
+    delays : numpy.ndarray
+        Shape (arcs,): ns of each arc.
+    """
+
+    time: np.ndarray
+    slew: np.ndarray
+    load: np.ndarray
+    delays: np.ndarray
+
+
+class End(NamedTuple):
+    """Where a longest path ends.
+
+    Attributes
+    ----------
+    delay : float
+        ns, setup included.
+    source : int
+        `FROM_REGISTER` or `FROM_INPUT`.
+    place : int
+        The net and edge.
+    step : PathStep or None
+        The setup at a register; None at a port.
+    """
+
+    delay: float
+    source: int
+    place: int
+    step: PathStep | None
+
+
+def endpoints(netlist: Netlist, arrivals: Arrivals, clock_slew: float) -> dict[str, End]:
+    """Worst end of each kind of path that occurs; `clock_slew` in ns."""
+    ends: dict[str, End] = {}
+    for kind, end in (*_at_registers(netlist, arrivals, clock_slew), *_at_ports(netlist, arrivals)):
+        if end.delay > (ends[kind].delay if kind in ends else -np.inf):
+            ends[kind] = end
+    return ends
+
+
+def _at_registers(netlist: Netlist, arrivals: Arrivals, clock_slew: float) -> Iterator[tuple[str, End]]:
+    """Kind and worst end at each data pin and edge of each type of flip-flop."""
+    for group in netlist.groups:
+        cell = group.cell
+        if not cell.is_flip_flop:
+            continue
+        for column, name in enumerate(cell.inputs):
+            for arc in cell.pins[name].arcs:
+                for edge in (RISE, FALL):
+                    table = arc.constraint[edge]
+                    if table is None or arc.kind != "setup_rising":
+                        continue
+                    places = 2 * group.inputs[:, column] + edge
+                    setup = table(clock_slew, arrivals.slew[places])
+                    for source, kind in ((FROM_REGISTER, "reg_to_reg"), (FROM_INPUT, "in_to_reg")):
+                        total = arrivals.time[source, places] + setup
+                        worst = int(np.argmax(total))
+                        number, place, delay = int(group.cells[worst]), int(places[worst]), float(total[worst])
+                        step = PathStep(
+                            cell=netlist.cell_name(number),
+                            kind=cell.name,
+                            block=netlist.blocks[netlist.cell_block[number]],
+                            arc=f"setup {name} {EDGES[edge]}",
+                            net=netlist.net_name(place // 2),
+                            arrival=delay,
+                            slew=float(arrivals.slew[place]),
+                            load=0.0,
+                        )
+                        yield kind, End(delay, source, place, step)
+
+
+def _at_ports(netlist: Netlist, arrivals: Arrivals) -> Iterator[tuple[str, End]]:
+    """Kind and worst end at each output port."""
+    for port in netlist.ports.values():
+        if port.direction != "output" or len(port.nets) == 0:
+            continue
+        places = np.concatenate([2 * port.nets, 2 * port.nets + 1])
+        for source, kind in ((FROM_REGISTER, "reg_to_out"), (FROM_INPUT, "in_to_out")):
+            total = arrivals.time[source, places]
+            worst = int(np.argmax(total))
+            yield kind, End(float(total[worst]), source, int(places[worst]), None)
+
+
+def trace(netlist: Netlist, arcs: Arcs, arrivals: Arrivals, end: End) -> list[PathStep]:
+    """Walk back from an end to where its path begins."""
+    steps = [] if end.step is None else [end.step]
+    times, slew, load = arrivals.time[end.source], arrivals.slew, arrivals.load
+    place = end.place
+    while True:
+        cell = int(netlist.driver[place // 2])
+        net = netlist.net_name(place // 2)
+        if cell < 0:
+            if place // 2 != netlist.clock_net:
+                arc = f"{EDGES[place % 2]} at the port"
+                edge = float(slew[place]), float(load[place])
+                steps.append(PathStep(net, "port", netlist.top, arc, net, 0.0, *edge))
+            break
+        level = int(netlist.level[cell])
+        first, last = arcs.bounds[level], arcs.bounds[level + 1]
+        low, high = first + np.searchsorted(arcs.end[first:last], [place, place + 1])
+        best = low + int(np.argmax(times[arcs.start[low:high]] + arrivals.delays[low:high]))
+        steps.append(
+            PathStep(
+                cell=netlist.cell_name(cell),
+                kind=netlist.groups[netlist.cell_group[cell]].cell.name,
+                block=netlist.blocks[netlist.cell_block[cell]],
+                arc=arcs.labels[arcs.label[best]],
+                net=net,
+                arrival=float(times[place]),
+                slew=float(slew[place]),
+                load=float(load[place]),
+            )
+        )
+        place = int(arcs.start[best])
+    return steps[::-1]

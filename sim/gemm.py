@@ -1,0 +1,193 @@
+"""A GEMM through the RTL of a core, and what the golden model says of it."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwgen.config import TensorCoreConfig
+from sim import golden
+from sim.engines import Engine, Pattern
+from sim.operands import packed
+from sim.steps import gather, schedule
+
+__all__ = ["SAVED", "GemmRun", "Traffic", "run_gemm", "saved"]
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """When steps are offered and results taken.
+
+    Parameters
+    ----------
+    gaps
+        Share of cycles in which no step is offered, 0 to below 1.
+    stalls
+        Share of cycles in which no result is taken, 0 to below 1.
+    seed
+        Of the generator that draws them.
+    """
+
+    gaps: float = 0.0
+    stalls: float = 0.0
+    seed: int = 1
+
+    def patterns(self) -> tuple[Pattern, Pattern]:
+        """Of steps and of results, drawn ahead: every engine sees the same ones."""
+        generator = np.random.default_rng(self.seed)
+        length = 1 << 16
+        offer, take = (Pattern(generator.random(length) >= share) for share in (self.gaps, self.stalls))
+        return offer, take
+
+
+@dataclass(frozen=True)
+class GemmRun:
+    """What came of D = A B^T.
+
+    Parameters
+    ----------
+    config
+        The core.
+    engine
+        Name of its simulator.
+    a, b
+        Operands, (M, K) and (N, K), K up to the next multiple of 16.
+    depth
+        K as it was given.
+    steps, cycles
+        Steps that the core took, and clock cycles from the first of them to the last result.
+    results, expected
+        D before tensor scales, of the core and of the golden model: FP32 as uint32 bit patterns, (M, N).
+    """
+
+    config: TensorCoreConfig
+    engine: str
+    a: golden.QuantizedTensor
+    b: golden.QuantizedTensor
+    depth: int
+    steps: int
+    cycles: int
+    results: NDArray[np.uint32]
+    expected: NDArray[np.uint32]
+
+    @property
+    def macs(self) -> int:
+        """Multiply-accumulates asked for, M N K."""
+        return self.results.size * self.depth
+
+    @property
+    def utilisation(self) -> float:
+        """Of the multiply-accumulates that the core could have done in these cycles, the share asked for."""
+        return self.macs / (self.cycles * self.config.macs_per_step)
+
+    @cached_property
+    def d(self) -> NDArray[np.float32]:
+        """D of the core with tensor scales, (M, N), as `sim.golden.gemm` has it."""
+        scale = np.float64(self.a.tensor_scale) * np.float64(self.b.tensor_scale)
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            d = (self.results.view(np.float32).astype(np.float64) * scale).astype(np.float32)
+        d.view(np.uint32)[np.isnan(d)] = 0x7FFFFFFF  # conversions need not keep a NaN's bits
+        return d
+
+    @cached_property
+    def wrong(self) -> NDArray[np.intp]:
+        """Where core and golden model differ, (W, 2)."""
+        return np.argwhere(self.results != self.expected)
+
+    @property
+    def mismatch(self) -> str | None:
+        """The first output that differs, in words; None if none does."""
+        if not len(self.wrong):
+            return None
+        at = tuple(int(i) for i in self.wrong[0])
+        got, want = int(self.results[at]), int(self.expected[at])
+        return f"D{list(at)} is 0x{got:08x}, the golden model says 0x{want:08x}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """The figures, ready for JSON."""
+        m, n = self.results.shape
+        return {
+            "configuration": self.config.name,
+            "engine": self.engine,
+            "m": m,
+            "n": n,
+            "k": self.depth,
+            "macs": self.macs,
+            "steps": self.steps,
+            "cycles": self.cycles,
+            "utilisation": self.utilisation,
+            "outputs": self.results.size,
+            "mismatches": len(self.wrong),
+        }
+
+
+SAVED = (".npy", ".npz")
+"""Suffixes of the files that `saved` makes."""
+
+
+def saved(run: GemmRun, suffix: str) -> bytes:
+    """A run as a file.
+
+    Parameters
+    ----------
+    run
+        The run.
+    suffix
+        ``.npy``: `GemmRun.d` alone. ``.npz``: that as ``d``, `GemmRun.results` as ``results``, and the operands as
+        ``a.codes``, ``b.scales`` and so on, so that `sim.operands.from_file` reads them back.
+    """
+    content = io.BytesIO()
+    if suffix == ".npy":
+        np.save(content, run.d)
+    else:
+        operands = packed("a", run.a) | packed("b", run.b)
+        np.savez(content, d=run.d, results=run.results, **operands)  # type: ignore[arg-type,unused-ignore]
+    return content.getvalue()
+
+
+def run_gemm(
+    core: Engine,
+    a: golden.QuantizedTensor,
+    b: golden.QuantizedTensor,
+    traffic: Traffic = Traffic(),
+    *,
+    depth: int | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> GemmRun:
+    """Run D = A B^T on a core, and the golden model on the same operands.
+
+    Parameters
+    ----------
+    core
+        The simulated core.
+    a, b
+        Operands, (M, K) and (N, K).
+    traffic
+        Gaps and stalls.
+    depth
+        K without the zeros that fill the last block; that of the operands by default.
+    progress
+        Called with the steps accepted and those there are.
+
+    Raises
+    ------
+    InputError
+        The core accumulates exactly, but not so deep.
+    ToolError
+        The core does not come to an end.
+    """
+    config = core.config
+    steps = schedule(config, a, b)
+    offer, take = traffic.patterns()
+    run = core.run(steps, offer=offer, take=take, progress=lambda done: progress(done, len(steps)))
+    expected = golden.accumulate(
+        a, b, None, config.groups, config.numerics, fraction_bits=config.fraction_bits, rounding=config.rounding
+    ).view(np.uint32)
+    results = gather(config, run.results, *expected.shape)
+    return GemmRun(config, core.name, a, b, depth or a.shape[1], len(steps), run.cycles, results, expected)

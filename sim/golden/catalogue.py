@@ -1,0 +1,48 @@
+"""The block formats that the model knows, by name.
+
+========  ==========  ===========================================  =============
+name      elements    scale byte                                   tensor scale
+========  ==========  ===========================================  =============
+nvfp4     E2M1        UE4M3 in bits 6..0                           max / 2688
+mixfp4    E2M1, E1M2  UE4M3 in bits 6..0, bit 7 selects the latter max / 2688
+nvint4    INT4        UE4M3 in bits 6..0                           max / 3136
+========  ==========  ===========================================  =============
+
+All have blocks of 16 elements. 2688 is 448 * 6 and 3136 is 448 * 7: the largest block scale times the largest element.
+
+Sources: NVFP4, NVIDIA; MixFP4, arXiv 2605.31035, whose text leaves the polarity of bit 7 open: it is this model's;
+NVINT4, arXiv 2510.25602.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .block import BlockFormat
+from .checks import InputError
+from .element import E1M2, E2M1, INT4
+from .scale import UE4M3
+
+NVFP4 = BlockFormat("nvfp4", (E2M1,), UE4M3, 448 * 6)
+MIXFP4 = BlockFormat("mixfp4", (E2M1, E1M2), UE4M3, 448 * 6, tag_bit=7)
+NVINT4 = BlockFormat("nvint4", (INT4,), UE4M3, 448 * 7)
+
+CATALOGUE = {form.name: form for form in (NVFP4, MIXFP4, NVINT4)}
+"""Block formats by name."""
+FORMATS = tuple(CATALOGUE)
+"""Names of the block formats."""
+
+
+def block_format(fmt: str | BlockFormat | Any, name: str = "format") -> BlockFormat:
+    """Return a format by its name; a `BlockFormat` is returned as it is.
+
+    Raises
+    ------
+    InputError
+        It is neither, or no name of the catalogue. The message starts with `name`.
+    """
+    if isinstance(fmt, BlockFormat):
+        return fmt
+    if not isinstance(fmt, str) or fmt not in CATALOGUE:
+        raise InputError(f"{name} must be one of {', '.join(map(repr, FORMATS))}; got {fmt!r}")
+    return CATALOGUE[fmt]

@@ -1,0 +1,112 @@
+"""Element codes and block scales one by one, and their packed storage."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .checks import Array, InputError, Tensor, check_bytes, check_codes, check_numbers, reject_nan
+from .element import E1M2, E2M1, INT4, ElementFormat
+from .scale import UE4M3
+
+
+def _encode(x: Tensor, element: ElementFormat) -> Array:
+    values = check_numbers(x, "x").astype(np.float64)
+    reject_nan(values, "x")
+    return element.encode(values)
+
+
+def encode_e2m1(x: Tensor) -> Array:
+    """Round to E2M1: nearest, ties to the even code, saturating at 6.
+
+    Parameters
+    ----------
+    x : array or tensor of float or integers, any shape
+        Must hold no NaN: E2M1 has none.
+
+    Returns
+    -------
+    numpy.ndarray of uint8, the shape of `x`
+        Codes 0 to 15. What rounds to zero is code 0, never 8.
+    """
+    return _encode(x, E2M1)
+
+
+def encode_e1m2(x: Tensor) -> Array:
+    """Round to E1M2 (the integers 0 to 7 and their negatives); otherwise as `encode_e2m1`."""
+    return _encode(x, E1M2)
+
+
+def encode_int4(x: Tensor) -> Array:
+    """Round to INT4 (-7 to 7, two's complement); otherwise as `encode_e2m1`."""
+    return _encode(x, INT4)
+
+
+def decode_e2m1(codes: Tensor) -> Array:
+    """Return the values (float64) of E2M1 codes 0 to 15; code 8 is -0."""
+    return E2M1.table[check_codes(codes, "codes")]
+
+
+def decode_e1m2(codes: Tensor) -> Array:
+    """Return the values (float64), factor of 2 included, of E1M2 codes 0 to 15; code 8 is -0."""
+    return E1M2.table[check_codes(codes, "codes")]
+
+
+def decode_int4(codes: Tensor) -> Array:
+    """Return the values (float64) of INT4 codes 0 to 15; code 8, which is never produced, reads as zero."""
+    return INT4.table[check_codes(codes, "codes")]
+
+
+def encode_ue4m3(x: Tensor) -> Array:
+    """Round to a block scale without tag: nearest, ties to the even code, saturating at 448.
+
+    Parameters
+    ----------
+    x : array or tensor of float or integers, any shape
+        Must be zero or positive, and not NaN.
+
+    Returns
+    -------
+    numpy.ndarray of uint8, the shape of `x`
+        Bytes 0x00 to 0x7E.
+    """
+    values = check_numbers(x, "x").astype(np.float64)
+    reject_nan(values, "x")
+    if (values < 0).any():
+        raise InputError(f"x must not be negative, a block scale has no sign; got {values.min()}")
+    return UE4M3.encode(values)
+
+
+def decode_ue4m3(scales: Tensor) -> Array:
+    """Return the values (float64) of block-scale bytes; the tag, bit 7, is ignored and 0x7F is NaN."""
+    return UE4M3.table[check_bytes(scales, "scales") & (1 << UE4M3.width) - 1]
+
+
+def pack(codes: Tensor) -> Array:
+    """Store two codes per byte, element 2i in the low nibble (as CUDA's ``__nv_fp4x2_storage_t`` does).
+
+    Parameters
+    ----------
+    codes : array or tensor of uint8, (..., K)
+        Codes 0 to 15; K even.
+
+    Returns
+    -------
+    numpy.ndarray of uint8, (..., K / 2)
+
+    Raises
+    ------
+    InputError
+        A code is above 15, or K is odd.
+    """
+    checked = check_codes(codes, "codes")
+    if checked.ndim == 0 or checked.shape[-1] % 2:
+        raise InputError(f"codes must have an even last dimension, two codes per byte; got {checked.shape}")
+    return checked[..., 0::2] | (checked[..., 1::2] << 4)
+
+
+def unpack(data: Tensor) -> Array:
+    """Undo `pack`: uint8 (..., n) to codes, uint8 (..., 2 n)."""
+    checked = check_bytes(data, "data")
+    if checked.ndim == 0:
+        raise InputError("data must have at least one dimension; got a scalar")
+    return np.stack([checked & 15, checked >> 4], axis=-1).reshape(*checked.shape[:-1], -1)

@@ -1,0 +1,119 @@
+"""Element formats: a table of values, and the codes nearest to given numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+
+from .checks import Array, InputError
+
+WIDTHS = range(2, 9)
+"""Bits that an element code may have."""
+
+
+@dataclass(frozen=True)
+class ElementFormat:
+    """What the codes of an element mean.
+
+    Hardware computes with integers h, value = h * 2^(fold - 1), and carries the fold in the exponent of the block.
+    With a fold of 0 the integers count halves of 1.
+
+    Parameters
+    ----------
+    name : str
+        Name in the literature.
+    width : int
+        Bits of a code, 2 to 8.
+    values : tuple of float
+        Value of every code, 2^width of them. Of codes with equal values only the lowest is ever produced; the others
+        are read all the same. So a code that has no meaning is one that reads as zero.
+    fold : int
+        As above.
+
+    Raises
+    ------
+    InputError
+        On construction: width or length of the table are not as above, a value is no multiple of 2^(fold - 1), or two
+        neighbouring values have codes that are both odd or both even, so that a tie has no even code to go to.
+    """
+
+    name: str
+    width: int
+    values: tuple[float, ...]
+    fold: int = 0
+
+    def __post_init__(self) -> None:
+        if self.width not in WIDTHS:
+            raise InputError(f"{self.name}: width must be {WIDTHS[0]} to {WIDTHS[-1]}; got {self.width}")
+        if len(self.values) != 1 << self.width:
+            wanted = 1 << self.width
+            raise InputError(f"{self.name}: a code of {self.width} bits has {wanted} values; got {len(self.values)}")
+        for code, value in enumerate(self.values):
+            if not (value * 2.0 ** (1 - self.fold)).is_integer():
+                raise InputError(f"{self.name}: the value of code {code}, {value}, is no multiple of 2^{self.fold - 1}")
+        codes = self._sorted
+        for below, above in pairwise(codes):
+            if (below ^ above) & 1 == 0:
+                parity = "odd" if below & 1 else "even"
+                raise InputError(f"{self.name}: codes {below} and {above} are neighbours and both {parity}")
+
+    @cached_property
+    def integers(self) -> tuple[int, ...]:
+        """The integer h of every code."""
+        return tuple(int(value * 2.0 ** (1 - self.fold)) for value in self.values)
+
+    @property
+    def largest(self) -> float:
+        """Largest magnitude."""
+        return max(map(abs, self.values))
+
+    @cached_property
+    def table(self) -> Array:
+        """The values, float64 (2^width,)."""
+        return _constant(self.values)
+
+    @cached_property
+    def _sorted(self) -> tuple[int, ...]:
+        """The codes that are produced, in the order of their values."""
+        lowest: dict[float, int] = {}
+        for code, value in enumerate(self.values):
+            lowest.setdefault(value, code)  # -0.0 and 0.0 are one key
+        return tuple(lowest[value] for value in sorted(lowest))
+
+    @cached_property
+    def _nearest(self) -> tuple[Array, Array]:
+        """Bounds between the values, float64, and the codes between the bounds, uint8."""
+        codes = self._sorted
+        values = self.table[list(codes)]
+        bounds = (values[1:] + values[:-1]) / 2
+        goes_up = np.array(codes[1:]) & 1 == 0
+        bounds[goes_up] = np.nextafter(bounds[goes_up], -np.inf)
+        return _constant(bounds), np.array(codes, np.uint8)
+
+    def encode(self, x: Array) -> Array:
+        """Return the codes (uint8) nearest to `x` (float64, no NaN): ties to the even code, saturating."""
+        bounds, codes = self._nearest
+        return codes[np.searchsorted(bounds, x, side="left")]
+
+
+def _constant(values: object) -> Array:
+    table = np.array(values, dtype=np.float64)
+    table.flags.writeable = False
+    return table
+
+
+def _sign_magnitude(magnitudes: list[float]) -> tuple[float, ...]:
+    return tuple(magnitudes) + tuple(-magnitude for magnitude in magnitudes)
+
+
+E2M1 = ElementFormat("E2M1", 4, _sign_magnitude([0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0]))
+"""OCP Microscaling Formats (MX) Specification v1.0."""
+E1M2 = ElementFormat("E1M2", 4, _sign_magnitude([float(i) for i in range(8)]), fold=1)
+"""MixFP4 (arXiv 2605.31035), its factor of 2 included."""
+INT4 = ElementFormat(
+    "INT4", 4, tuple(float(i) for i in (0, 1, 2, 3, 4, 5, 6, 7, 0, -7, -6, -5, -4, -3, -2, -1)), fold=1
+)
+"""Two's complement, symmetric: code 8, which would be -8, has no meaning. NVINT4 (arXiv 2510.25602)."""

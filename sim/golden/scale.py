@@ -1,0 +1,110 @@
+"""Scale formats: what the scale of a block means."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from .checks import Array, InputError
+
+
+@dataclass(frozen=True)
+class ScaleFormat:
+    """An unsigned floating-point format of at most 8 bits: exponent field above, mantissa field below.
+
+    A code with exponent field e and mantissa field m is (2^M + m) * 2^(e - bias - M), M the bits of the mantissa;
+    with subnormals, e = 0 is m * 2^(1 - bias - M).
+
+    Parameters
+    ----------
+    name : str
+        Name in the literature.
+    exponent_bits, mantissa_bits : int
+        Widths of the fields.
+    bias : int
+        As above.
+    subnormals : bool
+        As above. Without them there is no zero.
+    nan : int or None
+        The code that is NaN.
+
+    Raises
+    ------
+    InputError
+        On construction: the fields have more than 8 bits, or `nan` is not the last code, above all numbers.
+    """
+
+    name: str
+    exponent_bits: int
+    mantissa_bits: int
+    bias: int
+    subnormals: bool = True
+    nan: int | None = None
+
+    def __post_init__(self) -> None:
+        if not (self.exponent_bits > 0 <= self.mantissa_bits and self.width <= 8):
+            raise InputError(
+                f"{self.name}: must have an exponent and at most 8 bits;"
+                f" got {self.exponent_bits} + {self.mantissa_bits}"
+            )
+        if self.nan not in (None, (1 << self.width) - 1):
+            raise InputError(f"{self.name}: nan must be None or the last code, {(1 << self.width) - 1}; got {self.nan}")
+
+    @property
+    def width(self) -> int:
+        """Bits of a code."""
+        return self.exponent_bits + self.mantissa_bits
+
+    @property
+    def zero(self) -> int | None:
+        """The code that is zero, if there is one."""
+        return 0 if self.subnormals else None
+
+    @property
+    def smallest(self) -> float:
+        """Smallest value above zero."""
+        return float(self.table[1 if self.subnormals else 0])
+
+    @property
+    def largest(self) -> float:
+        """Largest value."""
+        return float(self.table[-1 if self.nan is None else -2])
+
+    def significand(self, code: int) -> int:
+        """Significand of a code that is not NaN, an integer below 2^(M + 1)."""
+        mantissa = code & ((1 << self.mantissa_bits) - 1)
+        normal = code >> self.mantissa_bits or not self.subnormals
+        return mantissa | (1 << self.mantissa_bits if normal else 0)
+
+    def exponent(self, code: int) -> int:
+        """Exponent of a code that is neither NaN nor zero: value = significand * 2^(exponent - M)."""
+        field = code >> self.mantissa_bits
+        return (max(field, 1) if self.subnormals else field) - self.bias
+
+    @cached_property
+    def table(self) -> Array:
+        """Values by code, float64 (2^width,), NaN among them."""
+        values = [
+            np.nan if code == self.nan else self.significand(code) * 2.0 ** (self.exponent(code) - self.mantissa_bits)
+            for code in range(1 << self.width)
+        ]
+        table = np.array(values)
+        table.flags.writeable = False
+        return table
+
+    @cached_property
+    def _bounds(self) -> Array:
+        values = self.table if self.nan is None else self.table[:-1]
+        bounds = (values[1:] + values[:-1]) / 2
+        bounds[1::2] = np.nextafter(bounds[1::2], 0)  # above an odd code a tie goes up
+        return bounds
+
+    def encode(self, x: Array) -> Array:
+        """Return the codes (uint8) nearest to `x` (float64, not negative): ties to the even code, saturating."""
+        return np.searchsorted(self._bounds, x, side="left").astype(np.uint8)
+
+
+UE4M3 = ScaleFormat("UE4M3", exponent_bits=4, mantissa_bits=3, bias=7, nan=0x7F)
+"""OCP 8-bit Floating Point Specification (OFP8) v1.0, E4M3 without its sign."""

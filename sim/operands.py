@@ -1,0 +1,225 @@
+"""Operands of a GEMM, from what a user has to what a core takes: numbers to quantise, or codes and scales.
+
+An operand that is quantised already is three tensors of one file, in either of two conventions:
+
+==================  =========================  ================================
+what                of hwgen                   of NVIDIA's Model Optimizer
+==================  =========================  ================================
+codes               ``NAME.codes``             ``NAME``
+block scales        ``NAME.scales``            ``NAME_scale``
+tensor scale        ``NAME.tensor_scale``      ``NAME_scale_2``
+==================  =========================  ================================
+
+Without a name, hwgen's are plain ``codes``, ``scales`` and ``tensor_scale``. Codes are uint8 (rows, K / 2), two in a
+byte, element 2i in the low nibble. Block scales are the bytes that the core reads, uint8 or float8_e4m3fn
+(rows, K / 16). The tensor scale is one number that float32 holds, by which products are multiplied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwgen.errors import InputError
+from sim import golden, npz, tensors
+from sim.tensors import Tensor
+
+__all__ = ["Numbers", "Operand", "Packed", "from_file", "packed"]
+
+_PARTS = ("codes", "scales", "tensor_scale")
+_SUFFIXES = (tuple(f".{part}" for part in _PARTS), ("", "_scale", "_scale_2"))
+
+
+class Operand(Protocol):
+    """One operand, before a core is chosen.
+
+    Attributes
+    ----------
+    shape : (int, int)
+        Rows and K.
+    """
+
+    @property
+    def shape(self) -> tuple[int, int]: ...
+
+    def quantized(self, form: str) -> golden.QuantizedTensor:
+        """What a core takes whose operand has the block format ``form``, K up to the next multiple of 16.
+
+        Raises
+        ------
+        InputError
+            There is nothing of it, or it is not of that format.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """An operand that is quantised here.
+
+    Parameters
+    ----------
+    origin
+        What to call it in an error.
+    tensor
+        Numbers, (rows, K).
+    """
+
+    origin: str
+    tensor: Tensor
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and K."""
+        rows, depth = self.tensor.shape
+        return rows, depth
+
+    def quantized(self, form: str) -> golden.QuantizedTensor:
+        """Quantise it, with zeros up to a whole block."""
+        if self.tensor.size == 0:
+            raise InputError(f"{self.origin}: is empty, {self.tensor.shape}; must have rows and columns")
+        try:
+            return golden.quantize(golden.padded(self.tensor), form)
+        except golden.InputError as error:
+            raise InputError(f"{self.origin}: {error}") from None
+
+
+@dataclass(frozen=True)
+class Packed:
+    """An operand that is quantised already.
+
+    Parameters
+    ----------
+    origin
+        What to call it in an error.
+    names
+        Names of its tensors.
+    codes
+        uint8, (rows, K / 2).
+    scales
+        uint8, (rows, K / 16).
+    tensor_scale
+        What products are multiplied by.
+    """
+
+    origin: str
+    names: tuple[str, str, str]
+    codes: NDArray[np.uint8]
+    scales: NDArray[np.uint8]
+    tensor_scale: float
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and K."""
+        return self.codes.shape[0], 2 * self.codes.shape[1]
+
+    def quantized(self, form: str) -> golden.QuantizedTensor:
+        """The same codes and scales."""
+        try:
+            return golden.QuantizedTensor.from_packed(self.codes, self.scales, self.tensor_scale, form)
+        except golden.InputError as error:
+            raise InputError(f"{self.origin}: tensors {', '.join(map(repr, self.names))}: {error}") from None
+
+
+def packed(name: str, operand: golden.QuantizedTensor) -> dict[str, NDArray[Any]]:
+    """The tensors of an operand by name, in hwgen's convention, as `from_file` reads them."""
+    parts = (operand.packed, operand.scales, np.asarray(operand.tensor_scale))
+    return {f"{name}.{part}": tensor for part, tensor in zip(_PARTS, parts, strict=True)}
+
+
+def from_file(path: Path, name: str | None, letter: str) -> Operand:
+    """Read an operand: codes and scales from a .npz or .safetensors file that has them, else numbers.
+
+    Parameters
+    ----------
+    path
+        The file; its suffix says which.
+    name
+        Tensor in the file, see the module.
+    letter
+        A or B, for errors.
+
+    Raises
+    ------
+    InputError
+        As `sim.tensors.load`, or one of the three tensors is missing or not what it must be; the message names it.
+    """
+    origin = f"{letter} from {str(path)!r}"
+    if path.suffix == ".npz":
+        return _packed(origin, name, _arrays(path))
+    if path.suffix == ".safetensors" and path.is_file():
+        kinds = tensors.entries(path)
+        if any(kinds[names[0]][0] == "U8" for names in _conventions(name) if names[0] in kinds):
+            return _packed(origin, name, _Stored(path, kinds))
+    return Numbers(origin, tensors.load(path, name))
+
+
+def _conventions(name: str | None) -> list[tuple[str, str, str]]:
+    if name is None:
+        return [("codes", "scales", "tensor_scale")]
+    return [(name + codes, name + scales, name + scale) for codes, scales, scale in _SUFFIXES]
+
+
+class _Stored(Mapping[str, "NDArray[Any]"]):
+    """Tensors of a .safetensors file, read when they are asked for."""
+
+    def __init__(self, path: Path, kinds: Mapping[str, tuple[str, tuple[int, ...]]]) -> None:
+        self._path, self._kinds = path, kinds
+
+    def __iter__(self) -> Any:
+        return iter(self._kinds)
+
+    def __len__(self) -> int:
+        return len(self._kinds)
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        kind, shape = self._kinds[name]
+        types = {"U8": "u1", "F8_E4M3": "u1", "F32": "<f4"}
+        if kind not in types:
+            raise InputError(f"{self._path}: tensor {name!r} is {kind}; must be one of {', '.join(types)}")
+        return np.frombuffer(tensors.stored(self._path, name), types[kind]).reshape(shape)
+
+
+def _arrays(path: Path) -> dict[str, NDArray[Any]]:
+    """Arrays of a .npz file."""
+    if path.is_dir():
+        raise InputError(f"{path}: is a directory")
+    try:
+        return npz.arrays(path)
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: not a readable .npz file: {error}") from None
+
+
+def _packed(origin: str, name: str | None, found: Mapping[str, NDArray[Any]]) -> Packed:
+    """Check and take the three tensors."""
+    names = next((names for names in _conventions(name) if names[0] in found), None)
+    if names is None:
+        wanted = " or ".join(repr(names[0]) for names in _conventions(name))
+        raise InputError(f"{origin}: no tensor {wanted}; it has {tensors.listing(found)}")
+    if missing := [each for each in names if each not in found]:
+        raise InputError(f"{origin}: no tensor {missing[0]!r}, which belongs to {names[0]!r}")
+    codes, scales, tensor_scale = (found[each] for each in names)
+    if codes.dtype != np.uint8 or codes.ndim != 2 or 0 in codes.shape or codes.shape[1] % (golden.BLOCK // 2):
+        raise _wrong(origin, names[0], codes, f"uint8 (rows, K / 2), K a multiple of {golden.BLOCK}")
+    if scales.dtype.name == "float8_e4m3fn" or scales.dtype == np.dtype("V1"):  # numpy stores the former as the latter
+        scales = scales.view(np.uint8)
+    blocks = codes.shape[0], codes.shape[1] * 2 // golden.BLOCK
+    if scales.dtype != np.uint8 or scales.shape != blocks:
+        raise _wrong(origin, names[1], scales, f"uint8 or float8_e4m3fn {blocks}, one for each block of {names[0]!r}")
+    if tensor_scale.size != 1 or tensor_scale.dtype.kind != "f":
+        raise _wrong(origin, names[2], tensor_scale, "one number of type float32")
+    number = float(tensor_scale.reshape(()))
+    if not 0 < number < np.inf:
+        raise InputError(f"{origin}: tensor {names[2]!r} is {number:g}; must be a positive finite number")
+    return Packed(origin, names, codes, scales, number)
+
+
+def _wrong(origin: str, name: str, found: NDArray[Any], wanted: str) -> InputError:
+    return InputError(f"{origin}: tensor {name!r} is {found.dtype} {found.shape}; must be {wanted}")

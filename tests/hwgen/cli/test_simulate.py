@@ -1,0 +1,116 @@
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+from sim import golden
+
+RNG = np.random.default_rng(3)
+A = RNG.standard_normal((3, 40)).astype(np.float32)
+B = RNG.standard_normal((2, 40)).astype(np.float32)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[object, ...]:
+    """Options of the two operands."""
+    np.save(tmp_path / "a.npy", A)
+    np.save(tmp_path / "b.npy", B)
+    return ("--a", tmp_path / "a.npy", "--b", tmp_path / "b.npy", "--engine", "python")
+
+
+def test_d_is_saved(run, tiny: Path, files, tmp_path: Path) -> None:
+    qa, qb = (golden.quantize(golden.padded(x), "mixfp4") for x in (A, B))
+    wanted = golden.gemm(qa, qb, blocks_per_step=1)
+    path = tmp_path / "o u t" / "d.npy"
+    status, _, err = run("simulate", "--config", tiny, *files, "--save", path)
+    assert (status, err) == (0, "")
+    d = np.load(path)
+    assert d.dtype == np.float32
+    assert d.tobytes() == wanted.tobytes()
+    assert np.abs(d - A @ B.T).max() < 2
+
+
+def test_what_is_saved_can_be_run_again(run, tiny: Path, files, tmp_path: Path) -> None:
+    status, out, _ = run("simulate", "--config", tiny, *files, "--save", "all.npz", "--json")
+    assert status == 0
+    first = json.loads(out)
+    again = ("--a", "all.npz", "--a-name", "a", "--b", "all.npz", "--b-name", "b", "--engine", "python")
+    status, out, err = run("simulate", "--config", tiny, *again, "--save", "again.npz", "--json")
+    assert (status, err) == (0, "")
+    assert json.loads(out) == {
+        **first,
+        "k": 48,
+        "macs": 3 * 2 * 48,
+        "utilisation": pytest.approx(48 * 6 / 32 / first["cycles"]),
+    }
+    before, after = np.load("all.npz"), np.load("again.npz")
+    assert sorted(before) == sorted(after)
+    assert set(before) > {"d", "results", "a.codes", "b.tensor_scale"}
+    for name in before:
+        assert before[name].tobytes() == after[name].tobytes(), name
+
+
+def test_a_wrong_core_is_saved_too(run, tiny: Path, files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    right = golden.accumulate
+    monkeypatch.setattr(golden, "accumulate", lambda *a, **b: -right(*a, **b))
+    status, _, err = run("simulate", "--config", tiny, *files, "--save", "d.npy")
+    assert status == 1
+    assert re.fullmatch(r"hwgen: mismatch: D\[0, 0\] is 0x\w{8}, the golden model says 0x\w{8}\n", err)
+    assert np.load("d.npy").shape == (3, 2)
+
+
+def test_waveforms(run, tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sim.engines.compiled.missing", lambda: None)  # never asked
+    status, out, err = run("simulate", "--config", tiny, "--m", 1, "--n", 2, "--k", 32, "--vcd", "w a.vcd", "--json")
+    assert (status, err) == (0, "")
+    assert json.loads(out)["engine"] == "python"
+    text = (tmp_path / "w a.vcd").read_text()
+    names = re.findall(r"\$var wire \d+ \S+ (\S+)", text)
+    assert {"clk", "step__valid", "result__valid"} <= set(names)
+    assert len(set(re.findall(r"^#(\d+)$", text, re.MULTILINE))) > 2 * json.loads(out)["cycles"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["tiny.toml", "w a.vcd"]
+
+
+def test_what_cannot_be_written_is_told_before_the_run(refused, tiny: Path, tmp_path: Path, monkeypatch) -> None:
+    (tmp_path / "d.npy").mkdir()
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr("sim.engines.engine", None)
+    monkeypatch.setattr("sim.engines.AmaranthEngine", None)
+    common = ("simulate", "--config", tiny, "--engine", "python")
+    assert "'d.npy': is a directory" in refused(*common, "--save", "d.npy")
+    assert "'file' is not a directory" in refused(*common, "--save", "file/d.npy")
+    assert "'file' is not a directory" in refused(*common, "--vcd", "file/w.vcd")
+    assert "--save 'd.txt': must end in .npy or .npz" in refused(*common, "--save", "d.txt")
+    assert "--vcd: the compiled simulator keeps no waveforms" in refused(
+        "simulate", "--vcd", "w.vcd", "--engine", "compiled"
+    )
+
+
+def test_a_directory_is_not_taken_for_a_missing_file(refused, tmp_path: Path) -> None:
+    for name in ("x.npy", "x.npz", "x.safetensors"):
+        (tmp_path / name).mkdir()
+        assert f"{name}: is a directory" in refused("simulate", "--a", name)
+    for name in ("x.npy", "x.npz"):
+        assert "is a directory" in refused("replay", name).lower()
+
+
+def test_an_operand_of_a_checkpoint(run, tiny: Path, tmp_path: Path) -> None:
+    q = golden.quantize(golden.padded(B), "nvfp4")
+    save_file(
+        {
+            "proj.weight": q.packed,
+            "proj.weight_scale": q.scales,
+            "proj.weight_scale_2": np.asarray(q.tensor_scale),
+            "proj.bias": np.zeros(3, np.float16),
+        },
+        tmp_path / "model.safetensors",
+    )
+    given = ("--b", "model.safetensors", "--b-name", "proj.weight", "--m", 1, "--engine", "python")
+    status, out, err = run("simulate", "--config", tiny, *given, "--json", "--save", "all.npz")
+    assert (status, err) == (0, "")
+    found = json.loads(out)
+    assert (found["n"], found["k"], found["mismatches"]) == (2, 48, 0)
+    assert np.load("all.npz")["b.codes"].tobytes() == q.packed.tobytes()

@@ -1,0 +1,135 @@
+"""The contract in exact rational arithmetic, one output at a time: slow, and sharing nothing with the golden model.
+
+`frozen.py` makes the frozen steps with it, and the tests compare the golden model with it.
+"""
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+
+NAN = 0x7FFFFFFF
+
+
+def minifloat(code: int, exponent_bits: int, mantissa_bits: int, bias: int) -> Fraction:
+    """Value of an unsigned code with subnormals."""
+    exponent, mantissa = code >> mantissa_bits, code & (1 << mantissa_bits) - 1
+    assert exponent < 1 << exponent_bits
+    hidden = 1 if exponent else 0
+    return (hidden + Fraction(mantissa, 1 << mantissa_bits)) * Fraction(2) ** (max(exponent, 1) - bias)
+
+
+def signed(code: int, magnitude: Fraction) -> Fraction:
+    """Apply the sign of a sign-magnitude code of four bits."""
+    return -magnitude if code & 8 else magnitude
+
+
+E2M1 = [signed(code, minifloat(code & 7, 2, 1, 1)) for code in range(16)]
+E1M2 = [signed(code, 2 * minifloat(code & 7, 1, 2, 0)) for code in range(16)]
+INT4 = [Fraction(0 if code == 8 else code - 16 if code > 8 else code) for code in range(16)]
+SCALES = [minifloat(byte, 4, 3, 7) for byte in range(127)]
+
+FORMATS = {"nvfp4": [(E2M1, 0)], "mixfp4": [(E2M1, 0), (E1M2, 1)], "nvint4": [(INT4, 1)]}
+"""Values of the elements and the fold, by format and tag."""
+
+
+def element(form: str, byte: int) -> tuple[list[Fraction], int]:
+    """Values by code and fold of the elements of a block, which its scale byte selects."""
+    kinds = FORMATS[form]
+    return kinds[byte >> 7 if len(kinds) > 1 else 0]
+
+
+def exponent_of(byte: int) -> int:
+    """Exponent of a block scale that is not NaN; that of zero is -126."""
+    return max(byte >> 3 & 15, 1) - 7 if byte & 0x7F else -126
+
+
+def float_bits(value: Fraction, rounding: str) -> int:
+    """FP32 bits of an exact value; an exact zero is +0."""
+    if value == 0:
+        return 0
+    sign, magnitude = (1 << 31 if value < 0 else 0), abs(value)
+    exponent = magnitude.numerator.bit_length() - magnitude.denominator.bit_length()
+    exponent -= magnitude < Fraction(2) ** exponent
+    quantum = Fraction(2) ** (max(exponent, -126) - 23)
+    units = magnitude // quantum if rounding == "toward_zero" else round(magnitude / quantum)
+    biased_minus_hidden = (max(exponent, -126) + 126) << 23
+    return sign | min(biased_minus_hidden + int(units), 0x7F800000)  # a carry moves into the exponent
+
+
+def c_value(bits: int) -> tuple[Fraction, int]:
+    """Value and exponent of a finite C."""
+    exponent, mantissa = bits >> 23 & 255, bits & 0x7FFFFF
+    significand = mantissa | (1 << 23 if exponent else 0)
+    exponent = max(exponent, 1) - 127 if significand else -126
+    value = significand * Fraction(2) ** (exponent - 23)
+    return -value if bits >> 31 else value, exponent
+
+
+Term = tuple[Fraction, int, bool]
+"""Value of a group, its E_g, and whether the sum of its products is zero."""
+
+
+def terms(
+    a: Sequence[int], a_scales: Sequence[int], b: Sequence[int], b_scales: Sequence[int], forms: tuple[str, str]
+) -> list[Term] | None:
+    """Groups of one output; None for a NaN scale."""
+    found = []
+    for group, (byte_a, byte_b) in enumerate(zip(a_scales, b_scales, strict=True)):
+        if byte_a & 0x7F == 0x7F or byte_b & 0x7F == 0x7F:
+            return None
+        (left, fold_a), (right, fold_b) = element(forms[0], byte_a), element(forms[1], byte_b)
+        total = sum((left[a[k]] * right[b[k]] for k in range(16 * group, 16 * group + 16)), Fraction(0))
+        value = total * SCALES[byte_a & 0x7F] * SCALES[byte_b & 0x7F]
+        found.append((value, exponent_of(byte_a) + exponent_of(byte_b) + fold_a + fold_b, total == 0))
+    return found
+
+
+def special(groups: list[Term] | None, c: int) -> int | None:
+    """What is not computed: NaN and infinity."""
+    exponent, mantissa = c >> 23 & 255, c & 0x7FFFFF
+    if groups is None or (exponent == 255 and mantissa):
+        return NAN
+    return c if exponent == 255 else None
+
+
+def step_output(
+    groups: list[Term] | None,
+    c: int,
+    fraction_bits: int = 35,
+    rounding: str = "toward_zero",
+    empty_blocks: str = "included",
+) -> int:
+    """One output of a step: FP32 bits."""
+    if (found := special(groups, c)) is not None:
+        return found
+    assert groups is not None
+    value, exponent = c_value(c)
+    emax = max([exponent] + [e for _, e, empty in groups if empty_blocks == "included" or not empty])
+    unit = Fraction(2) ** (emax - fraction_bits)
+    total = Fraction(0)
+    for term in (value, *(v for v, _, _ in groups)):
+        truncated = abs(term) // unit * unit
+        total += -truncated if term < 0 else truncated
+    return float_bits(total, rounding)
+
+
+def exact_output(groups: list[Term] | None, c: int) -> int:
+    """One output of a GEMM that is rounded once."""
+    if (found := special(groups, c)) is not None:
+        return found
+    assert groups is not None
+    return float_bits(c_value(c)[0] + sum(v for v, _, _ in groups), "nearest_even")
+
+
+def outputs(a, a_scales, b, b_scales, c, output=step_output, forms=("mixfp4", "mixfp4"), **options):
+    """FP32 bits, uint32 (M, N), of arrays: codes (M, K) and (N, K), scales (M, K / 16) and (N, K / 16), C (M, N)."""
+    a, a_scales, b, b_scales = (x.tolist() for x in (a, a_scales, b, b_scales))
+    bits = c.view(np.uint32).tolist()
+    return np.array(
+        [
+            [output(terms(a[m], a_scales[m], b[n], b_scales[n], forms), bits[m][n], **options) for n in range(len(b))]
+            for m in range(len(a))
+        ],
+        np.uint32,
+    )

@@ -1,0 +1,107 @@
+import json
+import struct
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+from hwgen.errors import InputError
+from sim import golden, operands
+
+Q = golden.quantize(np.random.default_rng(1).standard_normal((2, 48)), "mixfp4")
+NVFP4 = golden.quantize(np.random.default_rng(1).standard_normal((2, 48)), "nvfp4")
+WHOLE = operands.packed("w", Q)
+
+
+def test_the_convention() -> None:
+    """Two codes in a byte, element 2i in the low nibble."""
+    assert sorted(WHOLE) == ["w.codes", "w.scales", "w.tensor_scale"]
+    codes = WHOLE["w.codes"]
+    assert (codes.dtype, codes.shape) == (np.uint8, (2, 24))
+    assert codes[1, 3] == Q.codes[1, 6] | Q.codes[1, 7] << 4
+    assert WHOLE["w.scales"].shape == (2, 3)
+    assert WHOLE["w.tensor_scale"] == Q.tensor_scale
+
+
+def check(operand: operands.Operand, q: golden.QuantizedTensor, form: str) -> None:
+    assert operand.shape == (2, 48)
+    found = operand.quantized(form)
+    assert np.array_equal(found.codes, q.codes)
+    assert np.array_equal(found.scales, q.scales)
+    assert found.tensor_scale == q.tensor_scale
+
+
+@pytest.mark.parametrize("name", ["w", None])
+@pytest.mark.parametrize("suffix", [".npz", ".safetensors"])
+def test_codes_and_scales_are_read(tmp_path: Path, suffix: str, name: str | None) -> None:
+    path = tmp_path / f"x{suffix}"
+    found = {key if name else key.removeprefix("w."): np.ascontiguousarray(value) for key, value in WHOLE.items()}
+    if suffix == ".npz":
+        np.savez(path, **found)
+    else:
+        save_file(found, path)
+    check(operands.from_file(path, name, "B"), Q, "mixfp4")
+
+
+def test_scales_as_float8(tmp_path: Path) -> None:
+    """As numpy stores them, and as a checkpoint does."""
+    scales = NVFP4.scales.view(ml_dtypes.float8_e4m3fn)
+    stored = {"w": NVFP4.packed, "w_scale": scales, "w_scale_2": NVFP4.tensor_scale}
+    np.savez(tmp_path / "x.npz", **stored)
+    check(operands.from_file(tmp_path / "x.npz", "w", "A"), NVFP4, "nvfp4")
+    parts = {"w": ("U8", NVFP4.packed), "w_scale": ("F8_E4M3", scales), "w_scale_2": ("F32", NVFP4.tensor_scale)}
+    header, body = {}, b""
+    for name, (kind, tensor) in parts.items():
+        raw = np.asarray(tensor).tobytes()
+        header[name] = {"dtype": kind, "shape": np.shape(tensor), "data_offsets": (len(body), len(body) + len(raw))}
+        body += raw
+    text = json.dumps(header).encode()
+    (tmp_path / "x.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + body)
+    check(operands.from_file(tmp_path / "x.safetensors", "w", "A"), NVFP4, "nvfp4")
+
+
+def test_numbers_of_a_file_with_other_tensors_are_numbers(tmp_path: Path) -> None:
+    x = np.ones((2, 20), np.float32)
+    save_file({"x": x, "y.codes": np.zeros((2, 8), np.uint8)}, tmp_path / "x.safetensors")
+    operand = operands.from_file(tmp_path / "x.safetensors", "x", "A")
+    assert operand.shape == (2, 20)
+    assert operand.quantized("nvfp4").shape == (2, 32)
+
+
+BAD = [
+    ({"w.codes": None}, "no tensor 'w.codes' or 'w'; it has w.scales, w.tensor_scale"),
+    ({"w.scales": None}, "no tensor 'w.scales', which belongs to 'w.codes'"),
+    ({"w.tensor_scale": None}, "no tensor 'w.tensor_scale', which belongs to 'w.codes'"),
+    ({"w.codes": np.zeros((2, 24), np.int16)}, r"tensor 'w.codes' is int16 \(2, 24\); must be uint8 \(rows, K / 2\)"),
+    ({"w.codes": np.zeros((2, 20), np.uint8)}, r"tensor 'w.codes' is uint8 \(2, 20\); .* K a multiple of 16"),
+    ({"w.codes": np.zeros((0, 24), np.uint8)}, r"tensor 'w.codes' is uint8 \(0, 24\)"),
+    ({"w.scales": np.zeros((2, 4), np.uint8)}, r"tensor 'w.scales' is uint8 \(2, 4\); .* \(2, 3\), one for each block"),
+    ({"w.scales": np.zeros((2, 3), np.float32)}, "tensor 'w.scales' is float32"),
+    ({"w.tensor_scale": np.ones(2, np.float32)}, r"tensor 'w.tensor_scale' is float32 \(2,\); must be one number"),
+    ({"w.tensor_scale": np.ones((), np.int64)}, "tensor 'w.tensor_scale' is int64"),
+    ({"w.tensor_scale": np.float32(0)}, "tensor 'w.tensor_scale' is 0; must be a positive finite number"),
+    ({"w.tensor_scale": np.float32("nan")}, "tensor 'w.tensor_scale' is nan"),
+    ({"w.tensor_scale": np.float64(0.1)}, "'w.tensor_scale': .*that float32 holds"),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), BAD)
+def test_an_error_names_the_tensor(tmp_path: Path, change: dict, message: str) -> None:
+    changed = {key: value for key, value in {**WHOLE, **change}.items() if value is not None}
+    np.savez(tmp_path / "x.npz", **changed)
+    with pytest.raises(InputError, match=rf"A from '.*x\.npz': .*{message}"):
+        operands.from_file(tmp_path / "x.npz", "w", "A").quantized("mixfp4")
+
+
+def test_tags_that_the_core_does_not_read_are_refused(tmp_path: Path) -> None:
+    np.savez(tmp_path / "x.npz", **WHOLE)
+    with pytest.raises(InputError, match=r"'w.scales', .*: scales\[\d, \d\] has bit 7 set"):
+        operands.from_file(tmp_path / "x.npz", "w", "A").quantized("nvfp4")
+
+
+def test_nothing_is_unpickled(tmp_path: Path) -> None:
+    np.savez(tmp_path / "x.npz", **{**WHOLE, "w.codes": np.array([print], object)})
+    with pytest.raises(InputError, match=r"array 'w.codes': holds Python objects; must hold numbers$"):
+        operands.from_file(tmp_path / "x.npz", "w", "A")

@@ -1,0 +1,91 @@
+"""What wheel and sdist hold, and the command as it is installed from one."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import venv
+import zipfile
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+
+import click
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SHIPPED = sorted(path.name for path in (ROOT / "reports").glob("overhead*.json"))
+
+
+def run(*command, cwd):
+    """Run a command without this checkout on its path; its standard output."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(
+        [str(part) for part in command], cwd=cwd, env=environment, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """An sdist, and the wheel that is built from it."""
+    # 70.1 is the first setuptools that makes wheels by itself; a build that fetches one would need a network.
+    found = find_spec("setuptools") and version("setuptools")
+    if not found or tuple(map(int, found.split(".")[:2])) < (70, 1):
+        pytest.skip(f"a build without a network takes setuptools 70.1 or newer; here is {found or 'none'}")
+    folder = tmp_path_factory.mktemp("distribution")
+    source = folder / "source"
+    source.mkdir()
+    for name in ("hwgen", "sim", "reports"):
+        shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, source)
+    make = "import sys; from setuptools import build_meta; getattr(build_meta, sys.argv[1])(sys.argv[2])"
+    run(sys.executable, "-c", make, "build_sdist", folder, cwd=source)
+    (sdist,) = folder.glob("*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        # Python 3.12 wants to be told to trust nothing in it; some 3.10 cannot be.
+        archive.extractall(folder / "unpacked", **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))
+    run(sys.executable, "-c", make, "build_wheel", folder, cwd=next((folder / "unpacked").iterdir()))
+    (wheel,) = folder.glob("*.whl")
+    return wheel
+
+
+def test_the_wheel_of_the_sdist_holds_code_data_and_reports(built):
+    with zipfile.ZipFile(built) as archive:
+        names = {name for name in archive.namelist() if not name.split("/")[0].endswith(".dist-info")}
+        assert sorted(Path(name).name for name in names if name.startswith("hwgen/reports/")) == SHIPPED
+        for name in SHIPPED:
+            assert archive.read(f"hwgen/reports/{name}") == (ROOT / "reports" / name).read_bytes()
+    assert {name.split("/")[0] for name in names} <= {"hwgen", "sim"}
+    kept = {path.relative_to(ROOT).as_posix() for path in (ROOT / "hwgen").rglob("*") if path.is_file()}
+    kept = {name for name in kept if "__pycache__" not in name}
+    assert kept <= names
+
+
+def test_what_a_workload_costs_is_told_anywhere(built, tmp_path):
+    """An installed command in an empty directory; what it depends on is taken from this environment."""
+    home = tmp_path / "venv"
+    venv.create(home)
+    python = home / ("Scripts" if os.name == "nt" else "bin") / "python"
+    packages = Path(run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))", cwd=tmp_path).strip())
+    with zipfile.ZipFile(built) as archive:
+        archive.extractall(packages)
+    # Behind the new package, and without the .pth files that are in there.
+    (packages / "dependencies.pth").write_text(f"{Path(click.__file__).parents[1]}\n")
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert Path(run(python, "-c", "import hwgen; print(hwgen.__file__)", cwd=empty).strip()).is_relative_to(packages)
+    printed = run(
+        *(python, "-m", "hwgen", "cost", "--json", "--model", "llama-3.1-8b"),
+        *("--config", "mixfp4-blackwell", "--vs", "nvfp4-blackwell"),
+        cwd=empty,
+    )
+    report = json.loads(printed)
+    assert report["conditions"]["measured"]["report"] == "overhead-blackwell.json"
+    assert sorted(path.name for path in (empty / "reports").iterdir()) == [
+        f"cost.{suffix}" for suffix in ("csv", "json", "md", "png")
+    ]
