@@ -63,14 +63,19 @@ def pair(size: str | None, baseline: str | None, candidate: str | None) -> tuple
 
     if size is not None and (baseline is not None or candidate is not None):
         raise InputError("--config names both designs: leave --baseline and --candidate out")
-    if baseline is None or candidate is None:
-        both = resolve_pair(size or "small")
-        return resolve(baseline) if baseline else both[0], resolve(candidate) if candidate else both[1]
-    return resolve(baseline), resolve(candidate)
+    if baseline is not None and candidate is not None:
+        return resolve(baseline), resolve(candidate)
+    for given, other in ((baseline, "--candidate"), (candidate, "--baseline")):
+        if given is not None:
+            raise InputError(f"{given!r} alone: name what it is compared with, with {other}")
+    return resolve_pair(size or "small")
 
 
-def measurement(stem: str, runs: int) -> Callable[[Command], Command]:
-    """Options of every command that synthesises two designs and writes a report."""
+def measurement(stem: str | None, runs: int) -> Callable[[Command], Command]:
+    """Options of every command that synthesises two designs and writes a report.
+
+    ``stem`` is the default name of the report; None is that of `hwgen.cli.study.default_stem`.
+    """
     options = (
         click.option(
             "--config",
@@ -104,7 +109,13 @@ def measurement(stem: str, runs: int) -> Callable[[Command], Command]:
         ),
         click.option("--backend", help="joblib back end, such as threading or dask.  [default: this machine]"),
         out(REPORTS),
-        click.option("--name", "stem", default=stem, show_default=True, help="Name of the report's files."),
+        click.option(
+            "--name",
+            "stem",
+            default=stem,
+            show_default=stem or "CANDIDATE-over-BASELINE-LIBRARY",
+            help="Name of the report's files.",
+        ),
         json_option,
     )
 

@@ -23,14 +23,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
 from hwgen.config import TensorCoreConfig
-from hwgen.cost.grid import GridRun
 from hwgen.errors import InputError
 from hwgen.stats import Estimate, Ratio
+
+if TYPE_CHECKING:  # its arithmetic is compiled, and what compiles takes half a second to import
+    from hwgen.cost.grid import GridRun
 
 __all__ = [
     "CORE_PARTS",

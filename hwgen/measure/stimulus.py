@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
 from hwgen.config import TensorCoreConfig
+from hwgen.report import schema
 from sim import golden, tensors
 from sim.steps import Steps, schedule
 from sim.tensors import Tensor
 
-__all__ = ["TRAFFIC", "Stimulus", "e1m2_share"]
+__all__ = ["TRAFFIC", "Stimulus", "operands_of"]
 
 TRAFFIC = ("busy", "idle", "idle, inputs toggle", "stalled")
 """What is asked of a core: a step in every cycle; none, the payload held or not; results that are not taken."""
@@ -79,10 +81,16 @@ class Stimulus:
         """Steps of a stream: those of whole rounds of tiles."""
         return -(-self.tiles // config.interleave) * config.interleave * self.steps_per_tile
 
-    def cycles(self, config: TensorCoreConfig) -> dict[str, int]:
+    def cycles(self, config: TensorCoreConfig) -> schema.Cycles:
         """Cycles that a figure is a mean over: those that settle, and those of them with gate delays."""
         settled = self.streams * (self.length(config) - 1)
-        return {"settled": settled, "timed": min(self.timed, settled)}
+        return schema.Cycles(settled=settled, timed=min(self.timed, settled))
+
+    def record(self, config: TensorCoreConfig) -> schema.Stimulus:
+        """What a report says of the stimulus of a core."""
+        return schema.Stimulus(
+            tensors=self.tensors, layer=self.layer, seed=self.seed, depth=self.steps_per_tile * config.depth
+        )
 
     def steps(self, config: TensorCoreConfig, block_format: str) -> list[Steps]:
         """Steps of each stream: tiles of a GEMM of its own, quantised to ``block_format``, each with all of K.
@@ -128,6 +136,23 @@ def _top(tensor: golden.QuantizedTensor, rows: int) -> golden.QuantizedTensor:
     return golden.QuantizedTensor(tensor.codes[:rows], tensor.scales[:rows], tensor.tensor_scale, tensor.format)
 
 
-def e1m2_share(steps: Sequence[Steps]) -> float:
-    """Share of E1M2 blocks in B, the operand that has them wherever there are any."""
-    return float(np.mean(np.concatenate([some.b_scales.ravel() >> 7 for some in steps])))
+def operands_of(config: TensorCoreConfig, block_format: str, streams: Sequence[Steps]) -> schema.Operands:
+    """Formats of both operands, and the share of their blocks that are stored as E1M2.
+
+    Parameters
+    ----------
+    config
+        What they are fed to.
+    block_format
+        What they were quantised to, where an operand has tags.
+    streams
+        The steps that hold them.
+    """
+
+    def operand(side: Literal["a", "b"]) -> schema.Operand:
+        if not config.tagged(side):
+            return schema.Operand("nvfp4", 0.0)
+        scales = [getattr(steps, f"{side}_scales").ravel() for steps in streams]
+        return schema.Operand(block_format, float(np.mean(np.concatenate(scales) >> 7)))
+
+    return schema.Operands(operand("a"), operand("b"))
