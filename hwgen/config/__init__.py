@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hwgen.config.reserved import RESERVED
 from hwgen.errors import InputError
 from hwgen.formats import BLOCK_FORMATS, BLOCK_SIZE, BlockFormat
 
@@ -104,6 +105,8 @@ class TensorCoreConfig:
                 f"name = {self.name!r}: must start with a letter and hold only letters, digits, '-' and '_'"
                 " (at most 64)"
             )
+        if self.identifier in RESERVED:
+            raise InputError(f"name = {self.name!r}: is a reserved word of Verilog; choose another")
         self._one_of("format", tuple(BLOCK_FORMATS))
         self._one_of("dot", DOTS)
         self._one_of("tags", TAGS)
