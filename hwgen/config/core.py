@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from hwgen.config.dots import DOTS
+from hwgen.config.reserved import RESERVED
 from hwgen.errors import InputError
 from hwgen.formats import BLOCK_FORMATS, BlockFormat, Bounds, Formats
 
@@ -98,6 +99,8 @@ class TensorCoreConfig:
                 f"name = {self.name!r}: must start with a letter and hold only letters, digits, '-' and '_'"
                 " (at most 64)"
             )
+        if self.identifier in RESERVED:
+            raise InputError(f"name = {self.name!r}: is a reserved word of Verilog; choose another")
         for side in ("a", "b"):
             self._as_record(side)
         self._one_of("dot", tuple(DOTS))
