@@ -269,7 +269,7 @@ def overhead(cache: Path) -> "Overhead":
     from hwgen.measure.flow import Flow
     from hwgen.measure.overhead import Stimulus, measure
 
-    pair = [TensorCoreConfig(f"{name}-single", name, rows=1, columns=1, groups=1) for name in ("nvfp4", "mixfp4")]
+    pair = [TensorCoreConfig(f"{name}-single", name, name, rows=1, columns=1, groups=1) for name in ("nvfp4", "mixfp4")]
     cells = reader.load(libraries.path("generic7"))
     return measure(
         *pair,

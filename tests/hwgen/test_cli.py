@@ -4,13 +4,17 @@ import re
 import shutil
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
 from hwgen import cli
+from hwgen.cli.study import default_stem
 from hwgen.config import NAMED
+from hwgen.measure.requests import OverheadRequest
+from hwgen.measure.stimulus import Stimulus
 from sim import golden
 
 
@@ -34,7 +38,7 @@ REPORTS = Path(__file__).parents[2] / "reports"
 
 def _tiny(directory: Path, **fields: object) -> Path:
     path = directory / "tiny.toml"
-    table = {"format": "mixfp4", "rows": 1, "columns": 2, "groups": 1, **fields}
+    table = {"a": "mixfp4", "b": "mixfp4", "rows": 1, "columns": 2, "groups": 1, **fields}
     path.write_text("\n".join(f"{key} = {json.dumps(value)}" for key, value in table.items()))
     return path
 
@@ -204,6 +208,21 @@ def test_cost_of_a_model(run, tmp_path: Path) -> None:
     assert {path: path.read_bytes() for path in odd.iterdir()} == before
 
 
+def test_cost_without_a_report_of_ones_own(run, tmp_path: Path) -> None:
+    """In an empty directory it is a report that comes with the package, and a line says so."""
+    status, out, err = run("cost", "--model", "qwen3-8b", "--vs", "nvfp4-blackwell", "--json")
+    assert status == 0
+    assert json.loads(out)["conditions"]["measured"]["report"] == "overhead-blackwell.json"
+    assert err == (
+        "hwgen: 'reports' has no report on nvfp4-blackwell and mixfp4-blackwell:"
+        " overhead-blackwell.json is taken, which comes with hwgen\n"
+    )
+    shutil.copy(REPORTS / "overhead-blackwell.json", tmp_path / "reports" / "mine.json")
+    status, out, err = run("cost", "--model", "qwen3-8b", "--vs", "nvfp4-blackwell", "--json")
+    assert (status, err) == (0, "")
+    assert json.loads(out)["conditions"]["measured"]["report"] == "mine.json"
+
+
 def test_cost_of_a_list_on_one_design(run, tmp_path: Path) -> None:
     (tmp_path / "own.csv").write_text("name,m,n,k\nfirst,10,20,30\n")
     report = REPORTS / "overhead.json"
@@ -223,7 +242,6 @@ def test_cost_of_a_list_on_one_design(run, tmp_path: Path) -> None:
 _MODEL = ("cost", "--model", "qwen3-8b")
 BAD = [
     (("cost",), "give --model, one of llama-3.1-70b"),
-    ((*_MODEL, "--gemms", "bad.toml"), "give --model, one of"),
     (("cost", "--model", "qwen"), "unknown model 'qwen'"),
     (("cost", "--gemms", "absent.csv"), "GEMM list 'absent.csv': No such file"),
     (("cost", "--gemms", "bad.toml"), "GEMM list 'bad.toml': not valid TOML"),
@@ -232,17 +250,21 @@ BAD = [
     ((*_MODEL, "--vs", "nvfp4-small"), "differ in rows"),
     ((*_MODEL, "--vs", "mixfp4-blackwell"), "both 'mixfp4-blackwell'"),
     ((*_MODEL, "--report", "absent.json"), "'absent.json': No such file"),
-    ((*_MODEL, "--report", "wrong.json"), "'wrong.json': is on .*, not on mixfp4-blackwell"),
+    ((*_MODEL, "--report", "wrong.json"), "'wrong.json': damaged"),
+    ((*_MODEL, "--report", "small.json"), "'small.json': is on .*, not on mixfp4-blackwell"),
     ((*_MODEL, "--report", "measured.json", "--clock", "0.001"), "clock of 0.001 ns: the critical path is"),
-    ((*_MODEL, "--report", "measured.json", "--buffer", "0.0001"), "a buffer of .* bytes: the grid needs"),
+    (("cost", "--model", "qwen3-8b", "--gemms", "x.csv"), "give one of --model and --gemms, not both"),
+    ((*_MODEL, "--buffer", "1e-9"), r"--buffer 1e-09: must be a number of MiB from 0\.001"),
+    ((*_MODEL, "--dram", "1e-11"), r"--dram 1e-11: must be a number of GB/s from 1e-06"),
+    ((*_MODEL, "--operands", "0.5"), "--operands 0.5: must be a number of elements from 1"),
+    ((*_MODEL, "--report", "measured.json", "--buffer", "0.001"), r"1,049 bytes \(0.001 MiB\): one step .* needs"),
     ((*_MODEL, "--phase", "training"), "--phase"),
     ((*_MODEL, "--batch", "0"), "--batch"),
     ((*_MODEL, "--report", "measured.json", "--clock", "nan"), "--clock nan"),
-    ((*_MODEL, "--dram", "0"), "--dram 0: must be a number above 0"),
-    ((*_MODEL, "--operands", "inf"), "--operands inf: must be a number above 0"),
-    ((*_MODEL, "--buffer", "-1"), "--buffer -1: must be a number above 0"),
+    ((*_MODEL, "--dram", "0"), "--dram 0: must be a number of GB/s"),
+    ((*_MODEL, "--operands", "inf"), "--operands inf: must be a number of elements"),
+    ((*_MODEL, "--buffer", "-1"), "--buffer -1: must be a number of MiB"),
     ((*_MODEL, "--dram-energy", "-1"), "--dram-energy -1: must be a number from 0"),
-    ((*_MODEL, "--report", "measured.json", "--operands", "0.5"), "operands_per_cycle = 0.5: must be at least 1"),
     ((*_MODEL, "--grid", "8"), "--grid '8': must be ROWSxCOLUMNS"),
     ((*_MODEL, "--grid", "0x8"), "--grid '0x8': must be ROWSxCOLUMNS"),
     ((*_MODEL, "--grid", "999x999x9"), "--grid '999x999x9': must have at most 65536 cores"),
@@ -281,8 +303,8 @@ BAD = [
     (("verify", "--engine", "abacus"), "'abacus'"),
     (("verify", "--config", "odd.toml"), "'odd.toml': unknown key 'rowz'"),
     (("verify", "--out", "good.npy"), "cannot write to 'good.npy'"),
-    (("synth", "--candidate", "nvfp4-small"), "both 'nvfp4-small'"),
-    (("synth", "--candidate", "mixfp4-blackwell"), "differ in rows"),
+    (("synth", "--baseline", "nvfp4-small", "--candidate", "nvfp4-small"), "both 'nvfp4-small'"),
+    (("synth", "--baseline", "nvfp4-small", "--candidate", "mixfp4-blackwell"), "differ in rows"),
     (("synth", "--library", "generic3"), "no default library 'generic3'; there are generic7, generic130"),
     (("synth", "--liberty", "absent.lib"), "absent.lib: no such file"),
     (("synth", "--liberty", "."), r"\.: is a directory"),
@@ -294,7 +316,7 @@ BAD = [
     (("synth", "--jobs", "0"), "--jobs 0"),
     (("compare", "--config", "large"), "unknown configuration 'nvfp4-large'"),
     (("simulate", "--config", "exact.toml", "--k", "4100", "--m", "1", "--n", "1"), "K = 4112: .* up to K = 4096"),
-    (("compare", "--config", "exact.toml"), "'exact.toml': stands for both formats here; leave 'format' out"),
+    (("compare", "--config", "exact.toml"), "'exact.toml': stands for both formats here; leave 'a' out"),
     (("compare", "--config", "absent.toml"), "'absent.toml': No such file"),
     (("compare", "--config", "small", "--baseline", "nvfp4-small"), "--config names both designs"),
     (("compare", "--backend", "magic"), "--backend 'magic': joblib knows"),
@@ -303,15 +325,20 @@ BAD = [
     (("synth", "--out", "good.npy"), "cannot write to 'good.npy': 'good.npy' is not a directory"),
     (("synth", "--dont-use", "NAND9*"), r"dont_use 'NAND9\*': matches no cell of generic7"),
     (("synth", "--dont-use", "INV_*"), "no inverter"),
-    (("explore", "--candidate", "mixfp4-blackwell"), "differ in rows"),
+    (("explore", "--baseline", "nvfp4-small", "--candidate", "mixfp4-blackwell"), "differ in rows"),
     (("explore", "--clock", "3", "--clock", "-1"), "--clock -1"),
     (("explore", "--pipeline", "operands,term"), "'term' is not one of operands, decoded, sums, terms"),
     (("explore", "--runs", "0"), "--runs"),
-    (("power", "--candidate", "mixfp4-blackwell"), "differ in rows"),
+    (("power", "--baseline", "nvfp4-small", "--candidate", "mixfp4-blackwell"), "differ in rows"),
     (("power", "--clock", "nan"), "--clock nan"),
     (("power", "--tensors", "flat"), "--tensors"),
     (("report", "strange.json"), r"'strange.json': kind \['x'\]; this hwgen knows overhead, exploration"),
     (("report",), "no report in 'reports'"),
+    (("report", "--check", "absent.json"), "'absent.json': No such file"),
+    (("report", "--check", "--within", "nan"), "--within nan: must be percentage points above 0"),
+    (("report", "old.json"), "'old.json': schema version 3; this hwgen reads 4; measure it anew with 'hwgen compare'"),
+    (("compare", "--baseline", "nvfp4-small"), "'nvfp4-small' alone: name what it is compared with, with --candidate"),
+    (("explore", "--candidate", "mixfp4-small"), "'mixfp4-small' alone: .* with --baseline"),
     (("report", "absent.json"), "'absent.json': No such file"),
     (("report", "bad.toml"), "'bad.toml': not JSON"),
     (("verilog", "--out", "good.npy"), "cannot write to 'good.npy'"),
@@ -319,7 +346,7 @@ BAD = [
     (("verilog", "--clock", "0"), "--clock 0"),
     (("verilog", "--clock", "2", "--report", "measured.json"), "leave --clock out"),
     (("verilog", "--report", "absent.json"), "'absent.json': No such file"),
-    (("verilog", "--report", "wrong.json"), "'wrong.json': is on , not on nvfp4-small"),
+    (("verilog", "--report", "wrong.json"), "'wrong.json': damaged"),
     (("verilog", "--report", "measured.json"), "'measured.json': is on .*-blackwell, not on nvfp4-small"),
 ]
 
@@ -327,8 +354,8 @@ BAD = [
 @pytest.mark.parametrize(("arguments", "message"), BAD, ids=[" ".join(arguments) for arguments, _ in BAD])
 def test_bad_input_is_one_line_and_status_2(run, tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
     (tmp_path / "bad.toml").write_text("rows = = 4")
-    (tmp_path / "odd.toml").write_text('format = "nvfp4"\nrowz = 4')
-    exact = 'format = "nvfp4"\nrows = 1\ncolumns = 1\ngroups = 1\nnumerics = "exact"\nlargest_depth = 4096\n'
+    (tmp_path / "odd.toml").write_text('a = "nvfp4"\nrowz = 4')
+    exact = 'a = "nvfp4"\nb = "nvfp4"\nrows = 1\ncolumns = 1\ngroups = 1\nnumerics = "exact"\nlargest_depth = 4096\n'
     (tmp_path / "exact.toml").write_text(exact)
     (tmp_path / "junk.npy").write_bytes(bytes(range(256)))
     (tmp_path / "empty.lib").write_text("library (none) { }")
@@ -339,13 +366,15 @@ def test_bad_input_is_one_line_and_status_2(run, tmp_path: Path, arguments: tupl
     np.save(tmp_path / "empty.npy", np.zeros((0, 16), np.float32))
     report = {
         "schema": "hwgen-report",
-        "version": 3,
+        "version": 4,
         "kind": "overhead",
         "designs": [],
         "conditions": {},
         "results": [1],
     }
     (tmp_path / "wrong.json").write_text(json.dumps(report))
+    (tmp_path / "old.json").write_text(json.dumps({**report, "version": 3}))
+    shutil.copy(REPORTS / "overhead.json", tmp_path / "small.json")
     shutil.copy(REPORTS / "overhead-blackwell.json", tmp_path / "measured.json")
     (tmp_path / "strange.json").write_text(json.dumps({**report, "kind": ["x"]}))
     for name in "ab":
@@ -359,3 +388,39 @@ def test_bad_input_is_one_line_and_status_2(run, tmp_path: Path, arguments: tupl
     assert err.count("\n") == 1
     assert re.search(message, err), err
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+def test_reports_of_another_kind_break_nothing(run, tmp_path: Path) -> None:
+    (tmp_path / "reports").mkdir()
+    for name in ("mutation", "cost-decode"):
+        shutil.copy(REPORTS / f"{name}.json", tmp_path / "reports")
+    status, out, err = run("report")
+    assert status == 0
+    assert out.split() == [f"reports/cost-decode.{suffix}" for suffix in ("md", "csv", "png")]
+    assert err == "hwgen: reports/mutation.json: another kind of file, left as it is\n"
+    for suffix in ("md", "csv"):
+        name = f"cost-decode.{suffix}"
+        assert (tmp_path / "reports" / name).read_bytes() == (REPORTS / name).read_bytes()
+
+
+def test_a_report_is_checked_in_plain_words(run, tmp_path: Path) -> None:
+    for name in ("overhead-sky130hd", "cost-decode"):
+        shutil.copy(REPORTS / f"{name}.json", tmp_path)
+    status, out, _ = run("report", "--check", "overhead-sky130hd.json", "cost-decode.json")
+    assert status == 0
+    assert "total power of the core: the overhead of" in out
+    assert "dot_product: recipe" in out
+    assert "cost-decode.json: nothing to be said against it" in out
+    status, out, _ = run("report", "--check", "--within", 90, "overhead-sky130hd.json")
+    assert "total power" not in out
+    assert sorted(path.suffix for path in tmp_path.iterdir()) == [".json", ".json"]
+
+
+def test_the_name_of_a_report_says_what_is_compared() -> None:
+    pair = NAMED["nvfp4-small"], NAMED["mixfp4-small"]
+    request = OverheadRequest(*pair, Stimulus())
+    assert default_stem(request, SimpleNamespace(name="generic7")) == "mixfp4-small-over-nvfp4-small-generic7"
+    assert default_stem(request, SimpleNamespace(name="a/b c")) == "mixfp4-small-over-nvfp4-small-a-b-c"
+    assert len(default_stem(request, SimpleNamespace(name="x" * 999))) <= 200
+    # No committed report has such a name.
+    assert not list(REPORTS.glob("*-over-*"))
