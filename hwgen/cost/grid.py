@@ -299,7 +299,7 @@ def _sides(config: TensorCoreConfig, gemms: Gemms, arrangement: Arrangement, til
             tiles=tiles,
             total_bytes=size * row_bytes,
             band_bytes=np.minimum(size, height) * row_bytes.astype(float),
-            step_bytes=height * float(config.groups * form.stored_bytes),
+            step_bytes=height.astype(float) * (config.groups * form.stored_bytes),
         )
 
     return (
