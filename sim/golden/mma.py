@@ -56,6 +56,7 @@ _MIN_EXPONENT = -126  # of FP32, and by convention of zero
 _TILE = 1 << 15  # outputs per tile: the float64 working set stays in a core's L2 cache
 _OPERAND_CHUNK = 1 << 20  # operand elements decoded at a time, to bound memory
 _NEVER_CUT = 1 << 10
+_NOTHING = np.empty((0, 0, 0))
 
 
 class _Tables(NamedTuple):
@@ -388,7 +389,7 @@ def _operand(stored: _Stored, way: _Way, cut: bool) -> _Operand:
     exponents = by_step(tables.exponents[scales]).transpose(by_group)
     if cut:  # for many tiles
         exponents = np.ascontiguousarray(exponents)
-    elements, alone = np.empty((0, codes.shape[-2], 0)), np.empty((0, 0, codes.shape[-2]))
+    elements = alone = _NOTHING
     if way.excluded:
         elements = by_step(stored.look_up(tables.elements).reshape(codes.shape))
         alone = by_step(tables.scales[scales]).transpose(by_group)
