@@ -11,7 +11,7 @@ from hwgen.mapping.yosys import RECIPES
 from hwgen.report import schema
 from hwgen.report.form import percent
 from hwgen.report.kinds import FORMS
-from hwgen.report.schema import SCOPES, CostReport, Figure, OverheadReport
+from hwgen.report.schema import SCOPES, CostReport, ExplorationReport, Figure, OverheadReport
 
 REPORTS = Path(__file__).parents[1] / "reports"
 PHASES = ("prefill", "decode")
@@ -52,20 +52,90 @@ def test_a_report_is_of_the_present_libraries_recipes_and_designs(path: Path) ->
     assert path.with_suffix(".csv").read_text(encoding="utf-8") == form.csv(report)
 
 
+ROWS = {
+    "overhead": "`small`, generic7",
+    "overhead-generic130": "`small`, generic130",
+    "overhead-asap7": "`small`, asap7",
+    "overhead-sky130hd": "`small`, sky130hd",
+    "overhead-sg13g2": "`small`, sg13g2",
+    "overhead-blackwell": "`blackwell`, generic7",
+    "overhead-weights": "`small`, generic7, tags on the weights alone",
+}
+"""Rows of README's table, by report."""
+
+README = REPORTS.parent / "README.md"
+
+
+def _row(name: str) -> str:
+    """The row of README's table that a report gives."""
+    report = _overhead(name)
+    conditions = report.conditions
+    one, other = conditions.chosen_recipes.values()
+    # Where the dot products are of different kinds, a figure of power says so itself.
+    why = "" if one["dot_product"] == other["dot_product"] else f": recipes, {REASON}"
+    cells = [
+        f"[{ROWS[name]}](reports/{name}.md)",
+        f"{conditions.clock_ns:g} ns",
+        f"{conditions.flow.wire_load_ff_per_fanout:.3g} fF",
+        percent(report.find("lane array", "area").overhead),
+        percent(report.find("core", "area").overhead),
+        percent(report.find("core", "total power").overhead) + why,
+        percent(report.find("core", "total power, no glitches").overhead) + why,
+    ]
+    return "| " + " | ".join(cells) + " |"
+
+
+REASON = "[not formats](docs/method.md#power)"
+
+
+def _explored() -> ExplorationReport:
+    report = schema.load(REPORTS / "explore.json")
+    assert isinstance(report, ExplorationReport)
+    return report
+
+
+def _fastest() -> str:
+    """The row of the shortest clock that both designs meet in the exploration."""
+    report = _explored()
+    area, energy = (
+        min((each for each in report.results if each.metric == metric and each.overhead), key=lambda o: o.limit.value)
+        for metric in ("area", "energy")
+    )
+    assert area.limit == energy.limit
+    cells = [
+        "[`small`, generic7, the fastest explored](reports/explore.md)",
+        f"{area.limit.value:g} ns",
+        f"{report.conditions.flow.wire_load_ff_per_fanout:.3g} fF",
+        "",
+        percent(area.overhead),
+        f"{percent(energy.overhead)} (energy)",
+        "",
+    ]
+    return "| " + " | ".join(cells) + " |"
+
+
 def test_the_readme_states_what_the_reports_say() -> None:
-    rows = [line for line in (REPORTS.parent / "README.md").read_text().splitlines() if line.startswith("| [")]
-    assert len(rows) >= 6
-    for row in rows:
-        name = row.partition("](reports/")[2].partition(".md)")[0]
-        report = _overhead(name)
-        metrics = (
-            ("lane array", "area"),
-            ("core", "area"),
-            ("core", "total power"),
-            ("core", "total power, no glitches"),
-        )
-        found = [percent(report.find(*metric).overhead) for metric in metrics]
-        assert [cell.strip() for cell in row.split("|")[2:-1]] == found
+    rows = [line for line in README.read_text(encoding="utf-8").splitlines() if line.startswith("| [`")]
+    expected = [*map(_row, ROWS), _fastest()]
+    assert rows == expected, "\n".join(expected)
+    assert set(ROWS) == {path.stem for path in REPORTS.glob("overhead*.json")}
+
+
+def test_the_readme_gives_a_range_over_conditions() -> None:
+    text = " ".join(README.read_text(encoding="utf-8").split())
+    libraries_ = [
+        _area(name, "core").overhead.value for name in ROWS if name not in ("overhead-blackwell", "overhead-weights")
+    ]
+    clocks = [each.overhead.value for each in _explored().results if each.metric == "area" and each.overhead]
+    for values in (libraries_, clocks):
+        assert f"{100 * min(values):+.1f} to {100 * max(values):+.1f} %" in text
+
+
+def test_the_readme_has_the_papers_figures_beside_ours() -> None:
+    text = README.read_text(encoding="utf-8")
+    (row,) = (line for line in text.splitlines() if line.startswith("| MixFP4's paper"))
+    assert [cell.strip() for cell in row.split("|")[2:-1]] == ["not given", "not given", "", "+3.1 %", "+1.5 %", ""]
+    assert text.index(row) > text.index(_row("overhead"))
 
 
 @pytest.mark.parametrize("phase", PHASES)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hwgen.config import NAMED, TensorCoreConfig
-from hwgen.cost.model import CORE_PARTS, CoreCost, Ratio
+from hwgen.cost.model import CoreCost, Ratio
 from hwgen.errors import InputError
 from hwgen.report import schema
 from hwgen.report.schema import OverheadReport
@@ -21,6 +21,7 @@ _METRICS = {
     "clock tree": "clock tree power",
     "leakage": "leakage power",
 }
+"""What a report calls the power of each part of `hwgen.cost.model.CORE_PARTS`."""
 _DEFAULT_LIBRARY = "generic7"
 
 
@@ -151,20 +152,23 @@ def _measured(path: Path, report: OverheadReport, configs: Sequence[TensorCoreCo
             )
     conditions = report.conditions
 
-    def value(metric: str, name: str) -> float:
-        return report.find("core", metric).values[name]
+    def value(part: str, name: str) -> float:
+        return report.find("core", _METRICS.get(part, part)).values[name]
+
+    def cycle_fj(part: str, name: str) -> float:
+        return value(part, name) * 1e3 * conditions.clock_ns  # mW ns are pJ
 
     cores = {
         config.name: CoreCost(
             config=config,
             area_um2=value("area", config.name),
-            critical_path_ns=value("critical path", config.name),
-            femtojoules={
-                part: value(_METRICS[part], config.name) * 1e3 * conditions.clock_ns
-                for part in CORE_PARTS
-                if part != "leakage"
-            },
-            leakage_mw=value(_METRICS["leakage"], config.name),
+            # The slowest run where it is known: every netlist behind a figure is to meet a clock.
+            critical_path_ns=(conditions.slowest_ns or {}).get(config.name, {}).get("core")
+            or value("critical path", config.name),
+            active_fj=cycle_fj("active", config.name),
+            clock_fj=cycle_fj("clock", config.name),
+            clock_tree_fj=cycle_fj("clock tree", config.name),
+            leakage_mw=value("leakage", config.name),
         )
         for config in configs
     }

@@ -9,11 +9,11 @@ import numpy as np
 
 from hwgen.cells.library import Library
 from hwgen.config import TensorCoreConfig
-from hwgen.formats import BLOCK_SIZE
+from hwgen.formats import Formats
 from hwgen.mapping import area
 from hwgen.mapping.yosys import Recipe
 from hwgen.measure.checks import VECTORS, check_core, check_lanes
-from hwgen.measure.choice import KINDS, TOPS, Owner, synthesised
+from hwgen.measure.choice import KINDS, TOPS, Choice, Owner, synthesised
 from hwgen.measure.clock import check_met, default_period
 from hwgen.measure.conditions import check_pair, flow_conditions
 from hwgen.measure.energy import core_energy, lane_energy, single_block
@@ -35,6 +35,8 @@ __all__ = ["RUNS", "Examined", "Overhead", "examine", "measure"]
 
 RUNS = OverheadRequest.runs
 """Syntheses of each module by default."""
+
+_DESIGNS: tuple[type[Block], ...] = (TensorCore, LaneArray)
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ class Examined:
     checked
         What equals the golden model's.
     energy
-        By (operands' format, scope, delays), see `hwgen.measure.energy.core_energy`.
+        By (operands' formats, scope, delays), see `hwgen.measure.energy.core_energy`.
     """
 
     areas: dict[str, dict[str, float]]
@@ -91,7 +93,7 @@ class Examined:
     sequential: dict[str, float]
     path: dict[str, float]
     checked: schema.Checked
-    energy: dict[tuple[str, str, str], Consumption]
+    energy: dict[tuple[Formats, str, str], Consumption]
 
 
 def examine(
@@ -99,7 +101,7 @@ def examine(
     modules: Mapping[type[Block], dict[str, area.Body]],
     library: Library,
     vectors: int,
-    operands: Sequence[str],
+    operands: Sequence[Formats],
     stimulus: Stimulus,
 ) -> Examined:
     """Time the netlists of one run, compare them with the golden model, and find what they consume.
@@ -129,12 +131,12 @@ def examine(
     netlists = {scope: link(whole[kind], TOPS[scope], library) for scope, kind in KINDS.items()}
     timings = {scope: timing.analyse(netlist) for scope, netlist in netlists.items()}
     core, lanes = netlists["core"], netlists["lane array"]
-    energy: dict[tuple[str, str, str], Consumption] = {}
+    energy: dict[tuple[Formats, str, str], Consumption] = {}
     gates = Gates(core, timings["core"])
-    for block_format in operands:
-        found = core_energy(gates, config, block_format, stimulus, block_format != config.format)
-        found |= lane_energy(lanes, timings["lane array"], config, block_format, stimulus)
-        energy |= {(block_format, *key): value for key, value in found.items()}
+    for formats in operands:
+        found = core_energy(gates, config, formats, stimulus, formats != config.formats)
+        found |= lane_energy(lanes, timings["lane array"], config, formats, stimulus)
+        energy |= {(formats, *key): value for key, value in found.items()}
     delay = timings["core"].delay
     return Examined(
         areas={
@@ -155,16 +157,16 @@ def examine(
     )
 
 
-def _measured(config: TensorCoreConfig, same: str, runs: Sequence[Examined], scope: str, macs: int) -> Measured:
-    """What the runs of a configuration say of one scope; ``same`` is the format of the baseline's operands."""
+def _measured(config: TensorCoreConfig, same: Formats, runs: Sequence[Examined], scope: str, macs: int) -> Measured:
+    """What the runs of a configuration say of one scope; ``same`` are the formats of the baseline's operands."""
     return Measured(
         areas={block: [run.areas[scope][block] for run in runs] for block in runs[0].areas[scope]},
         delays=[run.delays[scope] for run in runs],
         cells=[run.cells[scope] for run in runs],
         sequential=[run.sequential[scope] for run in runs],
-        energy=[run.energy[config.format, scope, "timed"] for run in runs],
+        energy=[run.energy[config.formats, scope, "timed"] for run in runs],
         same_operands=[run.energy[same, scope, "timed"] for run in runs],
-        settled=[run.energy[config.format, scope, "settled"] for run in runs],
+        settled=[run.energy[config.formats, scope, "settled"] for run in runs],
         macs=macs,
     )
 
@@ -188,6 +190,50 @@ def _path(runs: Sequence[Examined]) -> dict[str, float]:
     """Share of each block in the core's critical path, mean over the runs."""
     blocks = dict.fromkeys(block for block in area.BLOCKS.values() if any(block in run.path for run in runs))
     return {block: float(np.mean([run.path.get(block, 0.0) for run in runs])) for block in blocks}
+
+
+def _conditions(
+    configs: Mapping[str, TensorCoreConfig],
+    choice: Choice,
+    examined: Mapping[str, Sequence[Examined]],
+    stimulus: Stimulus,
+    clock_ns: float,
+    flow: Flow,
+) -> schema.OverheadConditions:
+    """What the figures of two designs hold for; by name of the design, the baseline first."""
+    baseline = next(iter(configs.values()))
+    runs = len(examined[baseline.name])
+    fed = stimulus.fitted(baseline.macs_per_step)
+    return schema.OverheadConditions(
+        flow=flow_conditions(flow.library, choice.recipes),
+        runs=runs,
+        clock_ns=clock_ns,
+        slowest_ns={name: _slowest(examined[name]) for name in configs},
+        chosen_recipes={
+            name: {module: how.name for kind in _DESIGNS for module, how in choice.chosen[name, kind].items()}
+            for name in configs
+        },
+        critical_path={name: _path(examined[name]) for name in configs},
+        stimulus=stimulus.record(baseline),
+        operands={
+            name: operands_of(
+                config.formats,
+                [step for run in range(runs) for step in fed.run(run).steps(config, config.formats)],
+            )
+            for name, config in configs.items()
+        },
+        cycles={
+            "lane array": stimulus.fitted(baseline.bounds.lanes).cycles(single_block(baseline)),
+            "core": fed.cycles(baseline),
+        },
+        checked={
+            name: schema.Checked(
+                results=min(run.checked.results for run in examined[name]),
+                lane_sums=min(run.checked.lane_sums for run in examined[name]),
+            )
+            for name in configs
+        },
+    )
 
 
 def measure(
@@ -233,17 +279,16 @@ def measure(
     library = flow.library
     stimulus = stimulus or Stimulus()
     configs = {config.name: config for config in (baseline, candidate)}
-    kinds: tuple[type[Block], ...] = (TensorCore, LaneArray)
     designs: dict[Owner, Design] = {
-        (name, kind): Design(config, kind) for name, config in configs.items() for kind in kinds
+        (name, kind): Design(config, kind) for name, config in configs.items() for kind in _DESIGNS
     }
 
     choice = synthesised(designs, recipes, clock_ns, runs, flow)
     tasks = []
     for name, config in configs.items():
-        own = {kind: designs[name, kind] for kind in kinds}
+        own = {kind: designs[name, kind] for kind in _DESIGNS}
         # NVFP4 tensors are valid on both: the same bits tell the cost of the hardware from that of the data.
-        operands = list(dict.fromkeys((config.format, baseline.format)))
+        operands = list(dict.fromkeys((config.formats, baseline.formats)))
         for run in range(runs):
             modules = {
                 kind: design.chosen(choice.bodies, choice.chosen[name, kind], run) for kind, design in own.items()
@@ -253,42 +298,11 @@ def measure(
     examined = {name: found[place * runs : (place + 1) * runs] for place, name in enumerate(configs)}
 
     clock_ns = _clock(clock_ns, examined, library)
-    rates = {"lane array": BLOCK_SIZE, "element": baseline.depth, "core": baseline.macs_per_step}
+    rates = {"lane array": baseline.bounds.lanes, "element": baseline.depth, "core": baseline.macs_per_step}
     measured = {
-        (name, scope): _measured(config, baseline.format, examined[name], scope, rate)
+        (name, scope): _measured(config, baseline.formats, examined[name], scope, rate)
         for name, config in configs.items()
         for scope, rate in rates.items()
     }
-    fed = stimulus.fitted(baseline.macs_per_step)
-    conditions = schema.OverheadConditions(
-        flow=flow_conditions(library, choice.recipes),
-        runs=runs,
-        clock_ns=clock_ns,
-        slowest_ns={name: _slowest(examined[name]) for name in configs},
-        chosen_recipes={
-            name: {module: how.name for kind in kinds for module, how in choice.chosen[name, kind].items()}
-            for name in configs
-        },
-        critical_path={name: _path(examined[name]) for name in configs},
-        stimulus=stimulus.record(baseline),
-        operands={
-            name: operands_of(
-                config,
-                config.format,
-                [step for run in range(runs) for step in fed.run(run).steps(config, config.format)],
-            )
-            for name, config in configs.items()
-        },
-        cycles={
-            "lane array": stimulus.fitted(BLOCK_SIZE).cycles(single_block(baseline)),
-            "core": fed.cycles(baseline),
-        },
-        checked={
-            name: schema.Checked(
-                results=min(run.checked.results for run in examined[name]),
-                lane_sums=min(run.checked.lane_sums for run in examined[name]),
-            )
-            for name in configs
-        },
-    )
+    conditions = _conditions(configs, choice, examined, stimulus, clock_ns, flow)
     return Overhead(baseline, candidate, compare(baseline.name, candidate.name, measured, clock_ns), conditions)

@@ -10,11 +10,11 @@ import numpy as np
 from hwgen.cells.library import Library
 from hwgen.config import TensorCoreConfig
 from hwgen.errors import InputError
-from hwgen.formats import BLOCK_FORMATS
+from hwgen.formats import Formats
 from hwgen.mapping import area
 from hwgen.mapping.yosys import Recipe, recipe
 from hwgen.measure.checks import VECTORS, check_core
-from hwgen.measure.choice import Owner, synthesised
+from hwgen.measure.choice import Choice, Owner, synthesised
 from hwgen.measure.clock import check_met, default_period
 from hwgen.measure.conditions import check_pair, flow_conditions
 from hwgen.measure.energy import core_activity, core_energy
@@ -52,7 +52,7 @@ SHARES = (0.25, 0.5, 0.75, 1.0)
 """Shares of E1M2 blocks to try; 0 are the baseline's operands."""
 
 
-_Task = tuple[str, Stimulus]
+_Task = tuple[Formats, Stimulus]
 """Format of the operands, and what they are."""
 
 
@@ -67,29 +67,30 @@ class Situation:
     stimulus
         Operands and traffic.
     operands
-        Format of the baseline's operands, and of the candidate's.
+        Formats of the baseline's operands, and of the candidate's.
     """
 
     name: str
     stimulus: Stimulus
-    operands: tuple[str, str]
+    operands: tuple[Formats, Formats]
 
     def of(self, place: int) -> _Task:
         """What the baseline (0) or the candidate (1) is fed with; a share of E1M2 only where the format has it."""
         operands = self.operands[place]
-        e1m2 = self.stimulus.e1m2 if BLOCK_FORMATS[operands].tagged else None
+        e1m2 = self.stimulus.e1m2 if any(form.tagged for form in operands) else None
         return operands, replace(self.stimulus, e1m2=e1m2)
 
 
 def situations(baseline: TensorCoreConfig, candidate: TensorCoreConfig, stimulus: Stimulus) -> list[Situation]:
     """At work on ``stimulus`` and on the baseline's bits first; then shares of E1M2, other tensors, and at rest."""
-    own = (baseline.format, candidate.format)
+    own = (baseline.formats, candidate.formats)
+    names = " x ".join(dict.fromkeys(form.name for form in baseline.formats))
     found = [
         Situation("at work", stimulus, own),
-        Situation(f"both on {baseline.format} operands", stimulus, (baseline.format, baseline.format)),
+        Situation(f"both on {names} operands", stimulus, (baseline.formats, baseline.formats)),
     ]
     assert len(found) == _ALWAYS
-    if candidate.block_format.tagged:
+    if any(form.tagged for form in candidate.formats):
         found += [Situation(f"{100 * share:.0f} % E1M2 blocks", replace(stimulus, e1m2=share), own) for share in SHARES]
     found += [
         Situation(f"{kind} tensors", replace(stimulus, tensors=kind, layer=None), own)
@@ -172,7 +173,7 @@ def _situation(
         scope=scope,
         runs=len(baseline),
         operands={
-            config.name: operands_of(config, operands, stimulus.fitted(config.macs_per_step).steps(config, operands))
+            config.name: operands_of(operands, stimulus.fitted(config.macs_per_step).steps(config, operands))
             for place, config in enumerate(configs)
             for operands, stimulus in [each.of(place)]
         },
@@ -187,6 +188,36 @@ def _situation(
 def _macs_per_cycle(config: TensorCoreConfig) -> dict[str, int]:
     """Multiply-accumulates in a cycle, by scope."""
     return {"element": config.depth, "core": config.macs_per_step}
+
+
+def _conditions(
+    configs: Mapping[str, TensorCoreConfig],
+    choice: Choice,
+    runs: Mapping[str, Sequence[Consumed]],
+    stimulus: Stimulus,
+    clock_ns: float | None,
+    flow: Flow,
+) -> schema.PowerConditions:
+    """What the figures of two cores hold for, with the clock that all runs meet; the baseline first."""
+    baseline = next(iter(configs.values()))
+    slowest = {name: max(run.delay for run in own) for name, own in runs.items()}
+    if clock_ns is None:
+        longest = max(float(np.mean([run.delay for run in own])) for own in runs.values())
+        clock_ns = default_period(longest, max(slowest.values()))
+    check_met(clock_ns, {(name, "core"): delay for name, delay in slowest.items()}, flow.library.name)
+    return schema.PowerConditions(
+        flow=flow_conditions(flow.library, choice.recipes),
+        runs=len(runs[baseline.name]),
+        clock_ns=clock_ns,
+        slowest_ns=slowest,
+        chosen_recipes={
+            name: {module: how.name for module, how in choice.chosen[name, TensorCore].items()} for name in configs
+        },
+        macs_per_cycle=_macs_per_cycle(baseline),
+        stimulus=stimulus.record(baseline),
+        cycles=stimulus.fitted(baseline.macs_per_step).cycles(baseline),
+        results_checked_each_run=min(run.checked for own in runs.values() for run in own),
+    )
 
 
 def study(
@@ -237,24 +268,7 @@ def study(
     ]
     found: list[Consumed] = list(flow.each(_consumed, tasks, "checks and power"))
     by_name = {name: found[place * runs : (place + 1) * runs] for place, name in enumerate(configs)}
-    slowest = {name: max(run.delay for run in own) for name, own in by_name.items()}
-    if clock_ns is None:
-        longest = max(float(np.mean([run.delay for run in own])) for own in by_name.values())
-        clock_ns = default_period(longest, max(slowest.values()))
-    check_met(clock_ns, {(name, "core"): delay for name, delay in slowest.items()}, library.name)
-    conditions = schema.PowerConditions(
-        flow=flow_conditions(library, choice.recipes),
-        runs=runs,
-        clock_ns=clock_ns,
-        slowest_ns=slowest,
-        chosen_recipes={
-            name: {module: how.name for module, how in choice.chosen[name, TensorCore].items()} for name in configs
-        },
-        macs_per_cycle=_macs_per_cycle(baseline),
-        stimulus=stimulus.record(baseline),
-        cycles=stimulus.fitted(baseline.macs_per_step).cycles(baseline),
-        results_checked_each_run=min(run.checked for run in found),
-    )
+    conditions = _conditions(configs, choice, by_name, stimulus, clock_ns, flow)
     return schema.PowerReport(
         designs=(schema.Design(baseline.as_dict()), schema.Design(candidate.as_dict())),
         conditions=conditions,
@@ -264,7 +278,7 @@ def study(
                 scope,
                 (baseline, candidate),
                 {name: own[: None if number < _ALWAYS else VARIED] for name, own in by_name.items()},
-                clock_ns,
+                conditions.clock_ns,
             )
             for number, each in enumerate(wanted)
             for scope in SCOPES
@@ -311,7 +325,7 @@ def exported(
         raise InputError(
             f"clock of {clock_ns:g} ns: the netlist to export takes {gates.timing.delay:.4g} ns; choose a longer period"
         )
-    settled = core_activity(gates, config, config.format, stimulus)
+    settled = core_activity(gates, config, config.formats, stimulus)
     timed = with_glitches(settled, gates, stimulus.fitted(config.macs_per_step).timed)
     found = estimate(netlist, gates.timing, timed, 1000 / clock_ns)
     header = [
