@@ -64,6 +64,7 @@ ELSEWHERE = {
     "hwgen.build_hook": "test_distribution.py",
     "hwgen.cells": "hwgen/cells/test_liberty.py",
     "hwgen.cli": "hwgen/test_cli.py",
+    "hwgen.config": "hwgen/test_config.py",
     "hwgen.cost.stream": "hwgen/cost/test_schedule.py",
     "hwgen.errors": "hwgen/test_cli.py",
     "hwgen.jit": "robustness/test_kill.py",
