@@ -20,7 +20,7 @@ REPORTS = Path(__file__).parents[2] / "reports"
 EVERYTHING = bool(os.environ.get("HWGEN_FUZZ"))
 
 DRIVER = r"""
-import json, os, signal, sys
+import dataclasses, json, os, signal, sys
 from pathlib import Path
 
 import numpy as np
@@ -42,7 +42,8 @@ contents.texts = lambda config, clock: {
 }
 # A shell that starts a job in the background lets it ignore this.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-kinds.FORMS = {kind: (texts, lambda report: b"a picture") for kind, (texts, _) in kinds.FORMS.items()}
+for kind, form in kinds.FORMS.items():
+    kinds.FORMS[kind] = dataclasses.replace(form, png=lambda report: b"a picture")
 kept = {"compare": "overhead.json", "explore": "overhead.json", "power": "power.json"}
 Cache.get = lambda self, key: json.loads((reports / kept[sys.argv[1]]).read_text())
 Cache.put = lambda self, key, body: None
@@ -57,7 +58,7 @@ class Wrong:
     def run(self, steps, **streams):
         return engines.Run(steps.expected() ^ 1, len(steps), np.zeros((2, 2, 2, 2), np.int64))
 engines.engine = Wrong
-found = {"verify": 1}  # status where it ends by itself
+found = {"verify": 1, "simulate": 1}  # status where it ends by itself
 
 moment = [0, None, None]  # how many there were, when to end, and by what
 def now():
@@ -168,6 +169,7 @@ COMMANDS = (
     ("power", "--out", "."),
     (*COST, "--out", "."),
     ("report", "r.json"),
+    ("simulate", "--config", "../tiny.toml", "--m", "1", "--n", "1", "--k", "16", "--save", "all.npz"),
     ("verify", "--config", "../tiny.toml", "--macs", "2e3", "--jobs", "1", "--out", "."),
 )
 
