@@ -363,8 +363,8 @@ def variants(
         )
     found: dict[TensorCoreConfig, None] = {}
     for dot, pipeline, zeros in ways:
-        # The paper's internal format needs tags on both sides; where it is asked for without, the core refuses it.
-        if dot == "e2m2" and not dots and not (config.tagged("a") and config.tagged("b")):
+        # One that cannot multiply these formats is left out; where it is asked for, the configuration refuses it.
+        if not dots and DOTS[dot].supports(*config.formats):
             continue
         found[replace(config, dot=dot, pipeline=pipeline, leading_zeros=zeros)] = None
     return list(found)
@@ -455,7 +455,7 @@ def _assessed(way: Way, runs: Sequence[Bodies], library: Library, stimulus: Stim
         areas.append(netlist.area)
         delays.append(found.delay)
         gates = Gates(netlist, found)
-        spent = core_energy(gates, way.config, way.config.format, stimulus.run(run), glitches_only=True)
+        spent = core_energy(gates, way.config, way.config.formats, stimulus.run(run), glitches_only=True)
         energies.append(spent["core", "timed"].total_fj / way.config.macs_per_step)
         for block, delay in area.by_block(found.path_by_block).items():
             path[block] = path.get(block, 0.0) + delay / found.delay / len(runs)

@@ -9,7 +9,7 @@ import numpy as np
 
 from hwgen.cells.library import Library
 from hwgen.config import TensorCoreConfig
-from hwgen.formats import BLOCK_SIZE
+from hwgen.formats import Formats
 from hwgen.mapping import area
 from hwgen.mapping.yosys import Recipe
 from hwgen.measure.checks import VECTORS, check_core, check_lanes
@@ -82,7 +82,7 @@ class Examined:
     checked
         What equals the golden model's.
     energy
-        By (operands' format, scope, delays), see `hwgen.measure.energy.core_energy`.
+        By (operands' formats, scope, delays), see `hwgen.measure.energy.core_energy`.
     """
 
     areas: dict[str, dict[str, float]]
@@ -91,7 +91,7 @@ class Examined:
     sequential: dict[str, float]
     path: dict[str, float]
     checked: schema.Checked
-    energy: dict[tuple[str, str, str], Consumption]
+    energy: dict[tuple[Formats, str, str], Consumption]
 
 
 def examine(
@@ -99,7 +99,7 @@ def examine(
     modules: Mapping[type[Block], dict[str, area.Body]],
     library: Library,
     vectors: int,
-    operands: Sequence[str],
+    operands: Sequence[Formats],
     stimulus: Stimulus,
 ) -> Examined:
     """Time the netlists of one run, compare them with the golden model, and find what they consume.
@@ -129,12 +129,12 @@ def examine(
     netlists = {scope: link(whole[kind], TOPS[scope], library) for scope, kind in KINDS.items()}
     timings = {scope: timing.analyse(netlist) for scope, netlist in netlists.items()}
     core, lanes = netlists["core"], netlists["lane array"]
-    energy: dict[tuple[str, str, str], Consumption] = {}
+    energy: dict[tuple[Formats, str, str], Consumption] = {}
     gates = Gates(core, timings["core"])
-    for block_format in operands:
-        found = core_energy(gates, config, block_format, stimulus, block_format != config.format)
-        found |= lane_energy(lanes, timings["lane array"], config, block_format, stimulus)
-        energy |= {(block_format, *key): value for key, value in found.items()}
+    for formats in operands:
+        found = core_energy(gates, config, formats, stimulus, formats != config.formats)
+        found |= lane_energy(lanes, timings["lane array"], config, formats, stimulus)
+        energy |= {(formats, *key): value for key, value in found.items()}
     delay = timings["core"].delay
     return Examined(
         areas={
@@ -155,16 +155,16 @@ def examine(
     )
 
 
-def _measured(config: TensorCoreConfig, same: str, runs: Sequence[Examined], scope: str, macs: int) -> Measured:
-    """What the runs of a configuration say of one scope; ``same`` is the format of the baseline's operands."""
+def _measured(config: TensorCoreConfig, same: Formats, runs: Sequence[Examined], scope: str, macs: int) -> Measured:
+    """What the runs of a configuration say of one scope; ``same`` are the formats of the baseline's operands."""
     return Measured(
         areas={block: [run.areas[scope][block] for run in runs] for block in runs[0].areas[scope]},
         delays=[run.delays[scope] for run in runs],
         cells=[run.cells[scope] for run in runs],
         sequential=[run.sequential[scope] for run in runs],
-        energy=[run.energy[config.format, scope, "timed"] for run in runs],
+        energy=[run.energy[config.formats, scope, "timed"] for run in runs],
         same_operands=[run.energy[same, scope, "timed"] for run in runs],
-        settled=[run.energy[config.format, scope, "settled"] for run in runs],
+        settled=[run.energy[config.formats, scope, "settled"] for run in runs],
         macs=macs,
     )
 
@@ -243,7 +243,7 @@ def measure(
     for name, config in configs.items():
         own = {kind: designs[name, kind] for kind in kinds}
         # NVFP4 tensors are valid on both: the same bits tell the cost of the hardware from that of the data.
-        operands = list(dict.fromkeys((config.format, baseline.format)))
+        operands = list(dict.fromkeys((config.formats, baseline.formats)))
         for run in range(runs):
             modules = {
                 kind: design.chosen(choice.bodies, choice.chosen[name, kind], run) for kind, design in own.items()
@@ -253,9 +253,9 @@ def measure(
     examined = {name: found[place * runs : (place + 1) * runs] for place, name in enumerate(configs)}
 
     clock_ns = _clock(clock_ns, examined, library)
-    rates = {"lane array": BLOCK_SIZE, "element": baseline.depth, "core": baseline.macs_per_step}
+    rates = {"lane array": baseline.bounds.lanes, "element": baseline.depth, "core": baseline.macs_per_step}
     measured = {
-        (name, scope): _measured(config, baseline.format, examined[name], scope, rate)
+        (name, scope): _measured(config, baseline.formats, examined[name], scope, rate)
         for name, config in configs.items()
         for scope, rate in rates.items()
     }
@@ -273,14 +273,13 @@ def measure(
         stimulus=stimulus.record(baseline),
         operands={
             name: operands_of(
-                config,
-                config.format,
-                [step for run in range(runs) for step in fed.run(run).steps(config, config.format)],
+                config.formats,
+                [step for run in range(runs) for step in fed.run(run).steps(config, config.formats)],
             )
             for name, config in configs.items()
         },
         cycles={
-            "lane array": stimulus.fitted(BLOCK_SIZE).cycles(single_block(baseline)),
+            "lane array": stimulus.fitted(baseline.bounds.lanes).cycles(single_block(baseline)),
             "core": fed.cycles(baseline),
         },
         checked={

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hwgen.config import TensorCoreConfig
+from hwgen.formats import BlockFormat, Formats
 from hwgen.report import schema
 from sim import golden, tensors
 from sim.steps import Steps, schedule
@@ -92,17 +93,15 @@ class Stimulus:
             tensors=self.tensors, layer=self.layer, seed=self.seed, depth=self.steps_per_tile * config.depth
         )
 
-    def steps(self, config: TensorCoreConfig, block_format: str) -> list[Steps]:
-        """Steps of each stream: tiles of a GEMM of its own, quantised to ``block_format``, each with all of K.
-
-        An operand that has no tags there is quantised to ``nvfp4``.
+    def steps(self, config: TensorCoreConfig, formats: Formats) -> list[Steps]:
+        """Steps of each stream: tiles of a GEMM of its own, A and B quantised to ``formats``, each with all of K.
 
         C is drawn too, with a standard deviation of a thousand units of the core. Streams have tensors of their own
         since a tensor's scale shifts all its block scales alike.
         """
-        return [self._stream(config, block_format, stream) for stream in range(self.streams)]
+        return [self._stream(config, formats, stream) for stream in range(self.streams)]
 
-    def _stream(self, config: TensorCoreConfig, block_format: str, stream: int) -> Steps:
+    def _stream(self, config: TensorCoreConfig, formats: Formats, stream: int) -> Steps:
         depth = self.steps_per_tile * config.depth
         columns = config.columns * self.length(config) // self.steps_per_tile
         seeds = np.random.SeedSequence((self.seed, self.number, stream)).generate_state(5).tolist()
@@ -119,16 +118,16 @@ class Stimulus:
         c = np.float32(1000) * tensors.generate("gaussian", (config.rows, columns), seeds[2])
         return schedule(
             config,
-            _top(self._quantized(a, block_format if config.tagged("a") else "nvfp4", seeds[3]), config.rows),
-            _top(self._quantized(b, block_format if config.tagged("b") else "nvfp4", seeds[4]), columns),
+            _top(self._quantized(a, formats[0], seeds[3]), config.rows),
+            _top(self._quantized(b, formats[1], seeds[4]), columns),
             c,
         )
 
-    def _quantized(self, tensor: Tensor, block_format: str, seed: int) -> golden.QuantizedTensor:
-        if self.e1m2 is None or block_format != "mixfp4":
-            return golden.quantize(tensor, block_format)
-        shape = (tensor.shape[0], tensor.shape[1] // golden.BLOCK)
-        return golden.quantize(tensor, block_format, e1m2=np.random.default_rng(seed).random(shape) < self.e1m2)
+    def _quantized(self, tensor: Tensor, form: BlockFormat, seed: int) -> golden.QuantizedTensor:
+        if self.e1m2 is None or not form.tagged:
+            return golden.quantize(tensor, form.name)
+        shape = (tensor.shape[0], tensor.shape[1] // form.size)
+        return golden.quantize(tensor, form.name, e1m2=np.random.default_rng(seed).random(shape) < self.e1m2)
 
 
 def _top(tensor: golden.QuantizedTensor, rows: int) -> golden.QuantizedTensor:
@@ -136,23 +135,22 @@ def _top(tensor: golden.QuantizedTensor, rows: int) -> golden.QuantizedTensor:
     return golden.QuantizedTensor(tensor.codes[:rows], tensor.scales[:rows], tensor.tensor_scale, tensor.format)
 
 
-def operands_of(config: TensorCoreConfig, block_format: str, streams: Sequence[Steps]) -> schema.Operands:
+def operands_of(formats: Formats, streams: Sequence[Steps]) -> schema.Operands:
     """Formats of both operands, and the share of their blocks that are stored as E1M2.
 
     Parameters
     ----------
-    config
-        What they are fed to.
-    block_format
-        What they were quantised to, where an operand has tags.
+    formats
+        What they were quantised to.
     streams
         The steps that hold them.
     """
 
-    def operand(side: Literal["a", "b"]) -> schema.Operand:
-        if not config.tagged(side):
-            return schema.Operand("nvfp4", 0.0)
-        scales = [getattr(steps, f"{side}_scales").ravel() for steps in streams]
-        return schema.Operand(block_format, float(np.mean(np.concatenate(scales) >> 7)))
+    def operand(form: BlockFormat, scales: Sequence[NDArray[np.uint8]]) -> schema.Operand:
+        chosen = np.concatenate([some.ravel() for some in scales]) >> form.scale.width if form.tagged else 0
+        return schema.Operand(form.name, float(np.mean(chosen)))
 
-    return schema.Operands(operand("a"), operand("b"))
+    return schema.Operands(
+        operand(formats[0], [steps.a_scales for steps in streams]),
+        operand(formats[1], [steps.b_scales for steps in streams]),
+    )

@@ -38,7 +38,7 @@ REPORTS = Path(__file__).parents[2] / "reports"
 
 def _tiny(directory: Path, **fields: object) -> Path:
     path = directory / "tiny.toml"
-    table = {"format": "mixfp4", "rows": 1, "columns": 2, "groups": 1, **fields}
+    table = {"a": "mixfp4", "b": "mixfp4", "rows": 1, "columns": 2, "groups": 1, **fields}
     path.write_text("\n".join(f"{key} = {json.dumps(value)}" for key, value in table.items()))
     return path
 
@@ -208,6 +208,21 @@ def test_cost_of_a_model(run, tmp_path: Path) -> None:
     assert {path: path.read_bytes() for path in odd.iterdir()} == before
 
 
+def test_cost_without_a_report_of_ones_own(run, tmp_path: Path) -> None:
+    """In an empty directory it is a report that comes with the package, and a line says so."""
+    status, out, err = run("cost", "--model", "qwen3-8b", "--vs", "nvfp4-blackwell", "--json")
+    assert status == 0
+    assert json.loads(out)["conditions"]["measured"]["report"] == "overhead-blackwell.json"
+    assert err == (
+        "hwgen: 'reports' has no report on nvfp4-blackwell and mixfp4-blackwell:"
+        " overhead-blackwell.json is taken, which comes with hwgen\n"
+    )
+    shutil.copy(REPORTS / "overhead-blackwell.json", tmp_path / "reports" / "mine.json")
+    status, out, err = run("cost", "--model", "qwen3-8b", "--vs", "nvfp4-blackwell", "--json")
+    assert (status, err) == (0, "")
+    assert json.loads(out)["conditions"]["measured"]["report"] == "mine.json"
+
+
 def test_cost_of_a_list_on_one_design(run, tmp_path: Path) -> None:
     (tmp_path / "own.csv").write_text("name,m,n,k\nfirst,10,20,30\n")
     report = REPORTS / "overhead.json"
@@ -301,7 +316,7 @@ BAD = [
     (("synth", "--jobs", "0"), "--jobs 0"),
     (("compare", "--config", "large"), "unknown configuration 'nvfp4-large'"),
     (("simulate", "--config", "exact.toml", "--k", "4100", "--m", "1", "--n", "1"), "K = 4112: .* up to K = 4096"),
-    (("compare", "--config", "exact.toml"), "'exact.toml': stands for both formats here; leave 'format' out"),
+    (("compare", "--config", "exact.toml"), "'exact.toml': stands for both formats here; leave 'a' out"),
     (("compare", "--config", "absent.toml"), "'absent.toml': No such file"),
     (("compare", "--config", "small", "--baseline", "nvfp4-small"), "--config names both designs"),
     (("compare", "--backend", "magic"), "--backend 'magic': joblib knows"),
@@ -339,8 +354,8 @@ BAD = [
 @pytest.mark.parametrize(("arguments", "message"), BAD, ids=[" ".join(arguments) for arguments, _ in BAD])
 def test_bad_input_is_one_line_and_status_2(run, tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
     (tmp_path / "bad.toml").write_text("rows = = 4")
-    (tmp_path / "odd.toml").write_text('format = "nvfp4"\nrowz = 4')
-    exact = 'format = "nvfp4"\nrows = 1\ncolumns = 1\ngroups = 1\nnumerics = "exact"\nlargest_depth = 4096\n'
+    (tmp_path / "odd.toml").write_text('a = "nvfp4"\nrowz = 4')
+    exact = 'a = "nvfp4"\nb = "nvfp4"\nrows = 1\ncolumns = 1\ngroups = 1\nnumerics = "exact"\nlargest_depth = 4096\n'
     (tmp_path / "exact.toml").write_text(exact)
     (tmp_path / "junk.npy").write_bytes(bytes(range(256)))
     (tmp_path / "empty.lib").write_text("library (none) { }")

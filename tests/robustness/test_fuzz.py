@@ -155,12 +155,12 @@ def refusals(path: Path) -> Iterator[None]:
 def _toml() -> bytes:
     return b"""# a core
 name = "tiny"
-format = "mixfp4"
+a = "nvfp4"
+b = "mixfp4"
 rows = 4
 columns = 8
 groups = 2
 dot = "merged"
-tags = "both"
 fraction_bits = 35
 rounding = "toward_zero"
 pipeline = ["operands", "terms"]
@@ -232,7 +232,7 @@ def test_codes_and_scales(tmp_path: Path, suffix: str, data: st.DataObject) -> N
 
 
 def _vectors(numerics: str) -> bytes:
-    core = config.TensorCoreConfig("tiny", "mixfp4", 1, 1, 1, numerics=numerics)
+    core = config.TensorCoreConfig("tiny", "mixfp4", "mixfp4", 1, 1, 1, numerics=numerics)
     stimulus = draw(core, 6, np.random.default_rng(1))
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "vectors.npz"

@@ -8,6 +8,7 @@ import pytest
 from hwgen.cells import libraries, reader
 from hwgen.config import NAMED, TensorCoreConfig
 from hwgen.errors import InputError, ToolError
+from hwgen.formats import MIXFP4, NVFP4
 from hwgen.mapping import area
 from hwgen.mapping.area import BLOCKS, Job, Source, plan
 from hwgen.mapping.cache import Cache
@@ -148,7 +149,7 @@ def test_a_miscompiled_netlist_gives_no_figures(monkeypatch: pytest.MonkeyPatch,
         return body
 
     monkeypatch.setattr(area, "synthesise", miscompile)
-    pair = [TensorCoreConfig(f"{name}-single", name, rows=1, columns=1, groups=1) for name in ("nvfp4", "mixfp4")]
+    pair = [TensorCoreConfig(f"{name}-single", name, name, rows=1, columns=1, groups=1) for name in ("nvfp4", "mixfp4")]
     with pytest.raises(ToolError, match=r"of (nv|mix)fp4-single differs from the golden model"):
         measure(
             *pair,
@@ -170,7 +171,7 @@ def test_shared_blocks_cancel_and_the_smallest_is_the_smallest(overhead: Overhea
 
 
 def test_no_net_of_the_assembled_core_has_more_loads_than_the_report_says() -> None:
-    config = TensorCoreConfig("x", "mixfp4", rows=3, columns=2, groups=1)
+    config = TensorCoreConfig("x", "mixfp4", "mixfp4", rows=3, columns=2, groups=1)
     source = Design(config, TensorCore).source
     bodies = area.run(plan("x", source, [RECIPES["area"]], [0]), CELLS, cache=Cache(None))
     modules = {module: body for (_, module, _, _), body in bodies.items()}
@@ -225,7 +226,7 @@ def test_each_module_takes_the_recipe_that_suits_it() -> None:
 
 
 def test_a_faster_clock_takes_faster_recipes(cache: Path) -> None:
-    pair = [TensorCoreConfig(f"{name}-single", name, rows=1, columns=1, groups=1) for name in ("nvfp4", "mixfp4")]
+    pair = [TensorCoreConfig(f"{name}-single", name, name, rows=1, columns=1, groups=1) for name in ("nvfp4", "mixfp4")]
     stimulus = Stimulus(streams=64, tiles=1, steps_per_tile=4)
     fast = measure(
         *pair,
@@ -247,7 +248,7 @@ def test_a_faster_clock_takes_faster_recipes(cache: Path) -> None:
 def test_interleaved_tiles_are_measured_too(cache: Path) -> None:
     loop = ("operands", "terms", "total")
     pair = [
-        TensorCoreConfig(f"{name}-loop", name, rows=1, columns=1, groups=1, pipeline=loop)
+        TensorCoreConfig(f"{name}-loop", name, name, rows=1, columns=1, groups=1, pipeline=loop)
         for name in ("nvfp4", "mixfp4")
     ]
     stimulus = Stimulus(streams=64, tiles=1, steps_per_tile=4)
@@ -297,18 +298,21 @@ def test_plans_keep_blocks_apart_and_flat_sources_whole() -> None:
     assert area.counts(flat) == {"tensor_core": 1}
 
 
+PLAIN, MIXED = ((form, form) for form in (NVFP4, MIXFP4))
+
+
 def test_stimulus_is_the_same_tensors_for_both() -> None:
     stimulus = Stimulus(streams=2, tiles=1, steps_per_tile=2)
-    config = TensorCoreConfig("x", "mixfp4", rows=2, columns=2, groups=1)
-    own, untagged = (stimulus.steps(config, name) for name in ("mixfp4", "nvfp4"))
+    config = TensorCoreConfig("x", "mixfp4", "mixfp4", rows=2, columns=2, groups=1)
+    own, untagged = (stimulus.steps(config, formats) for formats in (MIXED, PLAIN))
     assert len(own) == len(untagged) == 2
-    assert operands_of(config, "nvfp4", untagged) == Operands(Operand("nvfp4", 0.0), Operand("nvfp4", 0.0))
-    assert operands_of(config, "mixfp4", own).b.e1m2_share > 0
-    again = stimulus.steps(config, "mixfp4")
+    assert operands_of(PLAIN, untagged) == Operands(Operand("nvfp4", 0.0), Operand("nvfp4", 0.0))
+    assert operands_of(MIXED, own).b.e1m2_share > 0
+    again = stimulus.steps(config, MIXED)
     np.testing.assert_array_equal(own[1].bits(), again[1].bits())
     assert np.array([steps.c for steps in own]).std() > 100
     for other in (dataclasses.replace(stimulus, seed=2), stimulus.run(1)):
-        bits = other.steps(config, "mixfp4")[0].bits()
+        bits = other.steps(config, MIXED)[0].bits()
         assert bits.shape == own[0].bits().shape
         assert (bits != own[0].bits()).any()
     assert (own[0].bits() != own[1].bits()).any()
@@ -316,20 +320,20 @@ def test_stimulus_is_the_same_tensors_for_both() -> None:
 
 @pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
 def test_stimulus_with_a_share_of_e1m2_blocks(share: float) -> None:
-    config = TensorCoreConfig("x", "mixfp4", rows=2, columns=2, groups=1)
-    steps = Stimulus(e1m2=share).steps(config, "mixfp4")
-    for operand in dataclasses.astuple(operands_of(config, "mixfp4", steps)):
+    config = TensorCoreConfig("x", "mixfp4", "mixfp4", rows=2, columns=2, groups=1)
+    steps = Stimulus(e1m2=share).steps(config, MIXED)
+    for operand in dataclasses.astuple(operands_of(MIXED, steps)):
         assert operand == ("mixfp4", pytest.approx(share, abs=0.08))
-    plain = Stimulus(e1m2=share).steps(config, "nvfp4")
-    assert operands_of(config, "nvfp4", plain).b.e1m2_share == 0
+    plain = Stimulus(e1m2=share).steps(config, PLAIN)
+    assert operands_of(PLAIN, plain).b.e1m2_share == 0
     if share == 0:
         np.testing.assert_array_equal(steps[0].a_codes, plain[0].a_codes)
         np.testing.assert_array_equal(steps[0].a_scales, plain[0].a_scales)
 
 
 def test_an_operand_without_tags_has_no_share() -> None:
-    config = TensorCoreConfig("x", "mixfp4", rows=2, columns=2, groups=1, tags="weights")
-    found = operands_of(config, "mixfp4", Stimulus().steps(config, "mixfp4"))
+    config = TensorCoreConfig("x", "nvfp4", "mixfp4", rows=2, columns=2, groups=1)
+    found = operands_of(config.formats, Stimulus().steps(config, config.formats))
     assert found.a == Operand("nvfp4", 0.0)
     assert found.b.format == "mixfp4"
     assert found.b.e1m2_share > 0.3

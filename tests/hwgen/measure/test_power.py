@@ -27,7 +27,7 @@ from hwgen.rtl.tensor_core import TensorCore
 from hwgen.timing import analysis as timing
 from sim import tensors
 
-PAIR = [TensorCoreConfig(f"{name}-single", name, rows=1, columns=1, groups=1) for name in ("nvfp4", "mixfp4")]
+PAIR = [TensorCoreConfig(f"{name}-single", name, name, rows=1, columns=1, groups=1) for name in ("nvfp4", "mixfp4")]
 STIMULUS = Stimulus(streams=4, tiles=1, steps_per_tile=16, timed=4)
 
 
@@ -101,7 +101,7 @@ def test_traffic_is_what_it_says(flow: Flow, traffic: str) -> None:
     modules = design.assembled(bodies, {job.module: job.recipe for job in jobs}, 0, flow.library)
     netlist = link(modules, "tensor_core", flow.library)
     gates = Gates(netlist, timing.analyse(netlist))
-    found = core_activity(gates, PAIR[0], "nvfp4", dataclasses.replace(STIMULUS, traffic=traffic))
+    found = core_activity(gates, PAIR[0], PAIR[0].formats, dataclasses.replace(STIMULUS, traffic=traffic))
     last = {port: found.outputs[port][-3:, :, 0] for port in ("step__ready", "result__valid")}
     assert (last["step__ready"] == (traffic != "stalled")).all()
     if traffic != "busy":

@@ -15,7 +15,7 @@ from hwgen.package.vectors import Vectors
 from hwgen.verilog import describe
 
 RTL_OUT = Path(__file__).parents[3] / "rtl_out"
-DEEP = TensorCoreConfig("nvfp4-deep", "nvfp4", rows=2, columns=2, groups=1, pipeline=PIPELINE_REGISTERS)
+DEEP = TensorCoreConfig("nvfp4-deep", "nvfp4", "nvfp4", rows=2, columns=2, groups=1, pipeline=PIPELINE_REGISTERS)
 
 
 def make(folder, build, *arguments):
@@ -38,7 +38,13 @@ def passed(run, steps):
 
 @pytest.mark.parametrize(
     ("name", "steps"),
-    [("nvfp4-small", 64), ("mixfp4-small", 64), ("mixfp4-weights-small", 24), ("mixfp4-blackwell", 2)],
+    [
+        ("nvfp4-small", 64),
+        ("mixfp4-small", 64),
+        ("mixfp4-weights-small", 24),
+        ("nvint4-small", 24),
+        ("mixfp4-blackwell", 2),
+    ],
 )
 def test_named_cores_in_icarus(name, steps, tool, tmp_path):
     for program in ("make", "iverilog", "vvp"):
@@ -48,7 +54,7 @@ def test_named_cores_in_icarus(name, steps, tool, tmp_path):
 
 @pytest.mark.parametrize(
     "changes",
-    [{}, {"numerics": "exact"}, {"format": "mixfp4", "groups": 2, "columns": 3, "pipeline": ()}],
+    [{}, {"numerics": "exact"}, {"a": "mixfp4", "b": "mixfp4", "groups": 2, "columns": 3, "pipeline": ()}],
     ids=["interleaved", "exact", "without registers"],
 )
 def test_other_cores_in_icarus(changes, tool, tmp_path):
