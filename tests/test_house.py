@@ -67,6 +67,7 @@ ELSEWHERE = {
     "hwgen.config": "hwgen/test_config.py",
     "hwgen.cost.stream": "hwgen/cost/test_schedule.py",
     "hwgen.errors": "hwgen/test_cli.py",
+    "hwgen.formats": "hwgen/formats/test_records.py",
     "hwgen.jit": "robustness/test_kill.py",
     "hwgen.mapping.area": "hwgen/measure/test_overhead.py",
     "hwgen.measure": "hwgen/measure/test_overhead.py",
