@@ -146,7 +146,9 @@ def measure(count: int) -> dict[str, Any]:
     """All figures."""
     rng = np.random.default_rng(0)
     gemms = Gemms(*(rng.integers(1, high, count) for high in (8192, 30000, 30000, 64)))
-    deep = TensorCoreConfig("deep", "mixfp4", 8, 8, 4, pipeline=("operands", "terms", "aligned", "total", "normal"))
+    deep = TensorCoreConfig(
+        "deep", "mixfp4", "mixfp4", 8, 8, 4, pipeline=("operands", "terms", "aligned", "total", "normal")
+    )
     together = fixed(gemms, 1, 8, 8)
     found: dict[str, Any] = {
         "gemms": count,

@@ -42,7 +42,7 @@ def main() -> None:
     its_timing = timing.analyse(netlist)
     marks.append(time.perf_counter())
     gates = Gates(netlist, its_timing)
-    settled = core_activity(gates, config, config.format, stimulus)
+    settled = core_activity(gates, config, config.formats, stimulus)
     marks.append(time.perf_counter())
     # The first call compiles.
     gates.extra(settled.kept[:1, 0], settled.kept[1:2, 0])

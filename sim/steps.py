@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from hwgen.config import TensorCoreConfig
 from hwgen.errors import InputError
+from hwgen.formats import BlockFormat, ScaleFormat
 from hwgen.rtl.tensor_core import step_layout
 from sim import golden
 
@@ -71,8 +72,8 @@ class Steps:
             return np.empty((0, -(-step_layout(self.config).size // 8)), np.uint8)
         octets = np.ascontiguousarray(self.c, "<u4").view(np.uint8).reshape(count, -1)
         flags = (self.first | self.last.astype(np.uint8) << 1)[:, None]
-        sides = ((self.a_codes, self.a_scales), (self.b_codes, self.b_scales))
-        fields = [x.reshape(count, -1) for codes, scales in sides for x in (golden.pack(codes), scales)]
+        sides = ((self.config.a, self.a_codes, self.a_scales), (self.config.b, self.b_codes, self.b_scales))
+        fields = [x.reshape(count, -1) for form, codes, scales in sides for x in (_stored(form, codes), scales)]
         return np.concatenate([*fields, octets, flags], axis=1)
 
     def bits(self) -> NDArray[np.uint8]:
@@ -102,6 +103,12 @@ class Steps:
         if not len(self):
             return Trace(self.c, np.empty((0, *self.c.shape[1:]), np.uint32))
         return Trace(self.c, _exact(self)) if self.config.exact else _rounded(self)
+
+
+def _stored(form: BlockFormat, codes: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Codes side by side, the first ones lowest: (..., K) to (..., bytes)."""
+    bits = np.unpackbits(codes[..., None], axis=-1, count=form.code_width, bitorder="little")
+    return np.packbits(bits.reshape(*codes.shape[:-1], -1), axis=-1, bitorder="little")
 
 
 @dataclass(frozen=True)
@@ -140,28 +147,22 @@ def _rounded(steps: Steps) -> Trace:
     order = np.argsort(position, kind="stable")
     bounds = np.searchsorted(position[order], np.arange(position.max() + 2))
 
-    a_scales, b_scales = _read(steps)
     for start, stop in pairwise(bounds.tolist()):
         now = order[start:stop]
         if start:
             c[now] = d[now - turns]
         d[now] = golden.step(
             steps.a_codes[now],
-            a_scales[now],
+            steps.a_scales[now],
             steps.b_codes[now],
-            b_scales[now],
+            steps.b_scales[now],
             c[now].view(np.float32),
+            a=config.a.name,
+            b=config.b.name,
             fraction_bits=config.fraction_bits,
             rounding=config.rounding,
         ).view(np.uint32)
     return Trace(c, d[steps.last])
-
-
-def _read(steps: Steps) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """Block scales of A and B without the bits that the core does not read."""
-    masks = (np.uint8(0xFF if steps.config.tagged(side) else 0x7F) for side in "ab")
-    a_scales, b_scales = (scales & mask for scales, mask in zip((steps.a_scales, steps.b_scales), masks, strict=True))
-    return a_scales, b_scales
 
 
 def _exact(steps: Steps) -> NDArray[np.uint32]:
@@ -174,7 +175,6 @@ def _exact(steps: Steps) -> NDArray[np.uint32]:
     ends = np.flatnonzero(steps.last)
     depths = ends + 1 - begins[ends]
     check_depth(config, int(depths.max(initial=0)) * config.depth)
-    scales = _read(steps)
     results = np.empty((len(ends), config.rows, config.columns), np.uint32)
     together = max(1, _ROWS // max(config.rows, config.columns))
     for depth in np.unique(depths):
@@ -185,11 +185,14 @@ def _exact(steps: Steps) -> NDArray[np.uint32]:
             a, b = (
                 golden.QuantizedTensor(
                     codes[part].swapaxes(1, 2).reshape(len(part) * codes.shape[1], -1),
-                    blocks[part].swapaxes(1, 2).reshape(len(part) * codes.shape[1], -1),
+                    (blocks[part] & form.meaningful).swapaxes(1, 2).reshape(len(part) * codes.shape[1], -1),
                     np.float32(1),
-                    config.format,
+                    form.name,
                 )
-                for codes, blocks in zip((steps.a_codes, steps.b_codes), scales, strict=True)
+                for codes, blocks, form in (
+                    (steps.a_codes, steps.a_scales, golden.block_format(config.a.name)),
+                    (steps.b_codes, steps.b_scales, golden.block_format(config.b.name)),
+                )
             )
             c = np.zeros((len(part), config.rows, len(part), config.columns), np.uint32)
             diagonal = np.arange(len(part))
@@ -280,26 +283,65 @@ def gather(config: TensorCoreConfig, results: NDArray[np.uint32], m: int, n: int
     return grid.swapaxes(1, 2).reshape(tiles_m * config.rows, tiles_n * config.columns)[:m, :n]
 
 
-def _random_codes(config: TensorCoreConfig, shape: tuple[int, ...], rng: np.random.Generator) -> NDArray[np.uint8]:
-    """Block by block: any codes, mostly zeros, sixteen equal codes, or two halves that cancel."""
-    codes = rng.integers(0, 16, (*shape, config.groups, 16), np.uint8)
-    sparse = np.where(rng.random(codes.shape) < 0.15, codes, codes & 8)
+def decoded(form: BlockFormat, codes: NDArray[np.uint8], scales: NDArray[np.uint8]) -> NDArray[np.float64]:
+    """Values of stored numbers, element times block scale, by the golden model; 0 where the scale is NaN.
+
+    Parameters
+    ----------
+    form
+        Their format.
+    codes, scales
+        uint8, (..., K) and (..., K / size).
+    """
+    table = np.nan_to_num(golden.block_format(form.name).table)
+    return table[np.repeat(scales, form.size, axis=-1), codes]
+
+
+def _random_codes(
+    config: TensorCoreConfig, form: BlockFormat, shape: tuple[int, ...], rng: np.random.Generator
+) -> NDArray[np.uint8]:
+    """Block by block: any codes, mostly zeros, equal codes, or two halves that cancel."""
+    codes = rng.integers(0, 1 << form.code_width, (*shape, config.groups, form.size), np.uint8)
+    sparse = np.where(rng.random(codes.shape) < 0.15, codes, codes & 1 << form.code_width - 1)
     equal = np.broadcast_to(codes[..., :1], codes.shape)
-    cancelling = np.concatenate([codes[..., :8], codes[..., :8] ^ 8], axis=-1)
+    half = codes[..., : form.size // 2]
+    cancelling = np.concatenate([half, negated(form)[half]], axis=-1)
     kind = rng.choice(4, (*shape, config.groups, 1), p=[0.55, 0.15, 0.15, 0.15])
     return np.choose(kind, [codes, sparse, equal, cancelling]).reshape(*shape, config.depth)
 
 
-def _random_scales(config: TensorCoreConfig, shape: tuple[int, ...], rng: np.random.Generator) -> NDArray[np.uint8]:
-    """Step by step: any byte, all near one another, extremes, or many zeros; tags at random, NaN rarely."""
+def _random_scales(
+    config: TensorCoreConfig, form: BlockFormat, shape: tuple[int, ...], rng: np.random.Generator
+) -> NDArray[np.uint8]:
+    """Step by step: any byte, all near one another, extremes, or many zeros; bits above at random, NaN rarely."""
     size = (*shape, config.groups)
-    scales = rng.integers(0, 128, size, np.uint8)
-    near = np.clip(rng.integers(0, 127, (shape[0], 1, 1)) + rng.integers(-12, 13, size), 0, 0x7E).astype(np.uint8)
-    extreme = rng.choice(np.array([0x01, 0x07, 0x08, 0x70, 0x77, 0x7E], np.uint8), size)
+    scale, codes = form.scale, 1 << form.scale.width
+    scales = rng.integers(0, codes, size, np.uint8)
+    near = rng.integers(0, scale.highest + 1, (shape[0], 1, 1)) + rng.integers(-12, 13, size)
+    near = np.clip(near, 0, scale.highest).astype(np.uint8)
+    extreme = rng.choice(np.array(extreme_scales(scale), np.uint8), size)
     zeros = np.where(rng.random(size) < 0.6, 0, scales).astype(np.uint8)
     scales = np.choose(rng.choice(4, (shape[0], 1, 1), p=[0.35, 0.35, 0.15, 0.15]), [scales, near, extreme, zeros])
-    scales[(scales == 0x7F) & (rng.random(size) < 0.7)] = 0x7E
-    return scales | rng.choice(np.array([0x00, 0x80], np.uint8), size)
+    scales[(scales > scale.highest) & (rng.random(size) < 0.7)] = scale.highest
+    above = np.arange(0, 1 << form.stored_scale_width, codes, dtype=np.uint8)
+    return scales | rng.choice(above, size)
+
+
+def extreme_scales(scale: ScaleFormat) -> list[int]:
+    """Codes of a scale at the ends of its binades: subnormal, normal, and the highest ones."""
+    binade = 1 << scale.mantissa_bits
+    top = (scale.highest // binade) * binade
+    return [1, binade - 1, binade, top - binade, top - 1, scale.highest]
+
+
+def negated(form: BlockFormat) -> NDArray[np.uint8]:
+    """For each code the one of the negative value, in all elements of the format; a code that has none stays."""
+    codes = range(1 << form.code_width)
+    found = []
+    for code in codes:
+        others = [o for o in codes if all(e.values[o] == -e.values[code] for e in form.elements)] or [code]
+        found.append(others[0] if code else others[-1])  # of two zeros the other one
+    return np.array(found, np.uint8)
 
 
 _SPECIAL_C = np.array(
@@ -344,17 +386,11 @@ def random_steps(config: TensorCoreConfig, count: int, rng: np.random.Generator)
     rng
         Generator; an equal state gives equal steps.
     """
-    a_codes = _random_codes(config, (count, config.rows), rng)
-    b_codes = _random_codes(config, (count, config.columns), rng)
-    a_scales = _random_scales(config, (count, config.rows), rng)
-    b_scales = _random_scales(config, (count, config.columns), rng)
-
-    def values(side: str, codes: NDArray[np.uint8], scales: NDArray[np.uint8]) -> NDArray[np.float64]:
-        tagged = np.repeat(scales >> 7 & config.tagged(side), 16, axis=-1)
-        elements = np.where(tagged, golden.decode_e1m2(codes), golden.decode_e2m1(codes))
-        return elements * np.repeat(np.nan_to_num(golden.decode_ue4m3(scales)), 16, axis=-1)
-
-    sums = values("a", a_codes, a_scales) @ values("b", b_codes, b_scales).swapaxes(1, 2)
+    a_codes = _random_codes(config, config.a, (count, config.rows), rng)
+    b_codes = _random_codes(config, config.b, (count, config.columns), rng)
+    a_scales = _random_scales(config, config.a, (count, config.rows), rng)
+    b_scales = _random_scales(config, config.b, (count, config.columns), rng)
+    sums = decoded(config.a, a_codes, a_scales) @ decoded(config.b, b_codes, b_scales).swapaxes(1, 2)
     shape = sums.shape
     bits = rng.integers(0, 1 << 32, shape, np.uint32)
     special = rng.choice(_SPECIAL_C, shape)

@@ -81,8 +81,8 @@ async def receive(dut, count):
 async def gemm(dut):
     rng = np.random.default_rng(1)
     m, n, k = 2 * CONFIG.rows + 1, 2 * CONFIG.columns, 3 * CONFIG.depth
-    a = golden.quantize(rng.standard_normal((m, k)), CONFIG.operand_format("a"))
-    b = golden.quantize(rng.standard_normal((n, k)), CONFIG.operand_format("b"))
+    a = golden.quantize(rng.standard_normal((m, k)), CONFIG.a.name)
+    b = golden.quantize(rng.standard_normal((n, k)), CONFIG.b.name)
     steps = schedule(CONFIG, a, b)
     payloads = [
         pack(

@@ -23,8 +23,8 @@ def command(as_json: bool) -> None:
     rows = [
         [
             config.name,
-            config.operand_format("a"),
-            config.operand_format("b"),
+            config.a.name,
+            config.b.name,
             f"{config.rows} x {config.columns}",
             str(config.groups),
             str(config.macs_per_step),

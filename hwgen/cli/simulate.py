@@ -147,7 +147,7 @@ def _operands(
     depth = next(iter(known.values()), 64)
     a = a or Numbers("A", tensors.generate(kind, (m or 16, depth), seed))
     b = b or Numbers("B", tensors.generate(kind, (n or 16, depth), seed + 1))
-    return a.quantized(core.operand_format("a")), b.quantized(core.operand_format("b")), depth
+    return a.quantized(core.a.name), b.quantized(core.b.name), depth
 
 
 def _from_file(file: Path | None, name: str | None, rows: int | None, letter: str) -> Operand | None:

@@ -78,7 +78,7 @@ def exported(core: CoreCost, clock_ns: float, library: str) -> dict[str, str]:
                 "attributes": {
                     "technology": library,
                     "global_cycle_seconds": clock_ns * 1e-9,
-                    "format": config.format,
+                    "formats": f"{config.a.name} x {config.b.name}",
                     "rows": config.rows,
                     "columns": config.columns,
                     "depth": config.depth,

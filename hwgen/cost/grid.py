@@ -43,9 +43,8 @@ from numpy.typing import NDArray
 
 from hwgen.config import TensorCoreConfig
 from hwgen.cost.gemms import Gemms, product
-from hwgen.cost.schedule import BLOCK_BYTES, RESULT_BYTES, core_cycles, steps_per_tile
+from hwgen.cost.schedule import RESULT_BYTES, core_cycles, steps_per_tile
 from hwgen.errors import InputError
-from hwgen.formats import BLOCK_SIZE
 
 __all__ = ["ORDERS", "Arrangement", "GridRun", "Memory", "arrange", "fixed", "run"]
 
@@ -232,6 +231,7 @@ class _Tiling:
     steps: _Ints
     cycles: _Ints
     fed: _Ints  # rows of A and B in a step
+    fed_bytes: _Ints  # what they take
 
     @property
     def tiles(self) -> _Ints:
@@ -246,6 +246,7 @@ def _tiling(config: TensorCoreConfig, gemms: Gemms, arrangement: Arrangement, me
     deep = steps_per_tile(config, gemms)
     tiles = tiles_m * tiles_n * turns
     fed = arrangement.batch * (rows + columns)
+    fed_bytes = arrangement.batch * config.groups * (rows * config.a.stored_bytes + columns * config.b.stored_bytes)
     period = np.maximum(np.ceil(fed * config.depth / memory.operands_per_cycle), 1).astype(np.int64)
     return _Tiling(
         tiles_m,
@@ -256,6 +257,7 @@ def _tiling(config: TensorCoreConfig, gemms: Gemms, arrangement: Arrangement, me
         _ceil(tiles, config.interleave) * config.interleave * deep,
         core_cycles(config, tiles, deep, period),
         fed,
+        fed_bytes,
     )
 
 
@@ -382,13 +384,13 @@ def run(config: TensorCoreConfig, gemms: Gemms, arrangement: Arrangement, memory
     tiling = _tiling(config, gemms, arrangement, memory)
     at_once = arrangement.batch
     usable = memory.buffer_bytes * (0.5 if memory.double_buffered else 1) / at_once
-    row = _ceil(gemms.k, BLOCK_SIZE) * BLOCK_BYTES
     sides: list[Any] = []
-    for size, tiles, height in (
-        (gemms.m, tiling.tiles_m, arrangement.rows * config.rows),
-        (gemms.n, tiling.tiles_n, arrangement.columns * config.columns),
+    for form, size, tiles, height in (
+        (config.a, gemms.m, tiling.tiles_m, arrangement.rows * config.rows),
+        (config.b, gemms.n, tiling.tiles_n, arrangement.columns * config.columns),
     ):
-        step = height * float(config.groups * BLOCK_BYTES)
+        row = _ceil(gemms.k, form.size) * form.stored_bytes
+        step = height * float(config.groups * form.stored_bytes)
         sides.append((tiles, size * row, np.minimum(size, height) * row.astype(float), step))
     a, b = sides
     turns = config.interleave
@@ -435,7 +437,7 @@ def run(config: TensorCoreConfig, gemms: Gemms, arrangement: Arrangement, memory
         steps=tiling.steps,
         core_cycles=tiling.cycles,
         cycles=cycles,
-        operand_bytes=product(tiling.tiles, tiling.deep, tiling.fed, config.groups * BLOCK_BYTES),
+        operand_bytes=product(tiling.tiles, tiling.deep, tiling.fed_bytes),
         dram_read_bytes=read,
         dram_write_bytes=written,
         utilisation=gemms.macs / (cycles * arrangement.cores * config.macs_per_step),

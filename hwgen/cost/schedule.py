@@ -21,15 +21,16 @@ from hwgen.config import TensorCoreConfig
 from hwgen.cost.gemms import Gemms, product
 from hwgen.cost.stream import stream
 from hwgen.errors import InputError
-from hwgen.formats import BLOCK_SIZE
 
-__all__ = ["BLOCK_BYTES", "RESULT_BYTES", "Schedule", "core_cycles", "last_steps", "schedule", "steps_per_tile"]
-
-BLOCK_BYTES = BLOCK_SIZE // 2 + 1
-"""Bytes of a block of 16: two codes in each, and the scale."""
+__all__ = ["RESULT_BYTES", "Schedule", "core_cycles", "last_steps", "schedule", "steps_per_tile"]
 
 RESULT_BYTES = 4
 """Bytes of a result as it leaves the core, FP32."""
+
+
+def step_bytes(config: TensorCoreConfig) -> int:
+    """Bytes of both operands of one step: codes and scale bytes as they are stored."""
+    return config.groups * (config.rows * config.a.stored_bytes + config.columns * config.b.stored_bytes)
 
 
 @dataclass(frozen=True)
@@ -195,7 +196,7 @@ def schedule(config: TensorCoreConfig, gemms: Gemms, period: ArrayLike = 1) -> S
         empty=steps - tiles * deep,
         cycles=cycles,
         stalls=cycles - steps,
-        operand_bytes=product(tiles, deep, (config.rows + config.columns) * config.groups * BLOCK_BYTES),
+        operand_bytes=product(tiles, deep, step_bytes(config)),
         result_bytes=product(tiles, config.rows * config.columns * RESULT_BYTES),
         utilisation=gemms.macs / (cycles * float(config.macs_per_step)),
     )

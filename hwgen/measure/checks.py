@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from hwgen.config import TensorCoreConfig
 from hwgen.errors import ToolError
-from hwgen.formats import BLOCK_SIZE
 from hwgen.netlist.graph import Netlist
 from hwgen.power.activity import respond
 from sim import golden
@@ -57,16 +56,18 @@ def lane_inputs(config: TensorCoreConfig, streams: Sequence[Steps]) -> tuple[dic
     stimulus: dict[str, NDArray[np.uint8]] = {}
     factors = []
     for side in "ab":
-        # (blocks, streams, 16) and (blocks, streams): the first row's blocks, in the order of the steps.
-        codes = np.stack([getattr(steps, f"{side}_codes")[:, 0].reshape(-1, BLOCK_SIZE) for steps in streams], 1)
-        tags = np.stack([getattr(steps, f"{side}_scales")[:, 0].reshape(-1) >> 7 for steps in streams], 1)
-        spread = np.unpackbits(codes[..., None], axis=-1, bitorder="little")[..., :4]
+        form = config.form(side)
+        # (blocks, streams, lanes) and (blocks, streams): the first row's blocks, in the order of the steps.
+        codes = np.stack([getattr(steps, f"{side}_codes")[:, 0].reshape(-1, form.size) for steps in streams], 1)
+        scales = np.stack([getattr(steps, f"{side}_scales")[:, 0].reshape(-1) for steps in streams], 1)
+        tags = (scales >> form.scale.width & (1 << form.selector_bits) - 1).astype(np.uint8)
+        spread = np.unpackbits(codes[..., None], axis=-1, bitorder="little")[..., : form.code_width]
         stimulus[f"{side}_codes"] = spread.reshape(*codes.shape[:2], -1)
-        if config.tagged(side):
-            stimulus[f"{side}_tag"] = tags[..., None]
-        # E1M2 decodes to integers, its factor 2 included: half-units without it.
-        e1m2 = config.tagged(side) & tags[..., None].astype(bool)
-        factors.append(np.where(e1m2, golden.decode_e1m2(codes), 2 * golden.decode_e2m1(codes)))
+        if form.tagged:
+            tag_bits = np.unpackbits(tags[..., None], axis=-1, bitorder="little")
+            stimulus[f"{side}_tag"] = tag_bits[..., : form.selector_bits]
+        integers = np.array([element.integers for element in golden.block_format(form.name).elements])
+        factors.append(integers[tags[..., None], codes])
     return stimulus, (factors[0] * factors[1]).sum(axis=-1)
 
 

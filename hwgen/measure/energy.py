@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from hwgen.config import TensorCoreConfig
-from hwgen.formats import BLOCK_SIZE
+from hwgen.formats import BlockFormat
 from hwgen.mapping.area import ENTERING, block_of
 from hwgen.measure.checks import core_inputs, lane_inputs
 from hwgen.measure.figures import Energy
@@ -62,7 +62,9 @@ def of_activity(netlist: Netlist, timing: Timing, activity: Activity, elements: 
     return found
 
 
-def core_activity(gates: Gates, config: TensorCoreConfig, operands: str, stimulus: Stimulus) -> Activity:
+def core_activity(
+    gates: Gates, config: TensorCoreConfig, operands: tuple[BlockFormat, BlockFormat], stimulus: Stimulus
+) -> Activity:
     """Activity of a core without delays, with the values of ``gates.sources``; parameters as of `core_energy`."""
     stimulus = stimulus.fitted(config.macs_per_step)
     given = core_inputs(config, stimulus.steps(config, operands))
@@ -82,7 +84,11 @@ def core_activity(gates: Gates, config: TensorCoreConfig, operands: str, stimulu
 
 
 def core_energy(
-    gates: Gates, config: TensorCoreConfig, operands: str, stimulus: Stimulus, glitches_only: bool = False
+    gates: Gates,
+    config: TensorCoreConfig,
+    operands: tuple[BlockFormat, BlockFormat],
+    stimulus: Stimulus,
+    glitches_only: bool = False,
 ) -> dict[tuple[str, str], Energy]:
     """Energy of a core.
 
@@ -93,7 +99,7 @@ def core_energy(
     config
         Its configuration.
     operands
-        Format of the operands.
+        Formats of A and B.
     stimulus
         The operands, and whether there are any.
     glitches_only
@@ -119,12 +125,16 @@ def single_block(config: TensorCoreConfig) -> TensorCoreConfig:
 
 
 def lane_energy(
-    netlist: Netlist, timing: Timing, config: TensorCoreConfig, operands: str, stimulus: Stimulus
+    netlist: Netlist,
+    timing: Timing,
+    config: TensorCoreConfig,
+    operands: tuple[BlockFormat, BlockFormat],
+    stimulus: Stimulus,
 ) -> dict[tuple[str, str], Energy]:
     """Energy of a lane array, a new block per cycle; as `core_energy`, the scope being ``lane array``."""
     gates = Gates(netlist, timing)
     single = single_block(config)
-    stimulus = stimulus.fitted(BLOCK_SIZE)
+    stimulus = stimulus.fitted(config.bounds.lanes)
     given, _ = lane_inputs(single, stimulus.steps(single, operands))
     settled = simulate(netlist, given, keep=gates.sources)
     timed = with_glitches(settled, gates, stimulus.timed)

@@ -171,7 +171,7 @@ def _assess(
         found = timing.analyse(netlist)
         areas.append(netlist.area)
         delays.append(found.delay)
-        spent = core_energy(Gates(netlist, found), config, config.format, stimulus.run(run), glitches_only=True)
+        spent = core_energy(Gates(netlist, found), config, config.formats, stimulus.run(run), glitches_only=True)
         spent_fj = sum(
             fj for kinds in spent["core", "timed"].values() for kind, fj in kinds.items() if kind != "leakage"
         )
@@ -348,8 +348,8 @@ def variants(
         )
     found: dict[TensorCoreConfig, None] = {}
     for dot, pipeline, zeros in ways:
-        # The paper's internal format needs tags on both sides; where it is asked for without, the core refuses it.
-        if dot == "e2m2" and not dots and not (config.tagged("a") and config.tagged("b")):
+        # One that cannot multiply these formats is left out; where it is asked for, the configuration refuses it.
+        if not dots and DOTS[dot].supports(*config.formats):
             continue
         found[replace(config, dot=dot, pipeline=pipeline, leading_zeros=zeros)] = None
     return list(found)

@@ -20,7 +20,7 @@ from hwgen.cells.library import Library
 from hwgen.closure.walk import walk
 from hwgen.config import TensorCoreConfig
 from hwgen.errors import InputError
-from hwgen.formats import BLOCK_SIZE
+from hwgen.formats import BlockFormat
 from hwgen.mapping import area
 from hwgen.mapping.yosys import Recipe, tool_version, usable
 from hwgen.measure.checks import VECTORS, check_core, check_lanes
@@ -134,7 +134,7 @@ class Examined:
     sequential: dict[str, float]
     path: dict[str, float]
     checked: tuple[int, int]
-    energy: dict[tuple[str, str, str], Energy]
+    energy: dict[tuple[tuple[BlockFormat, BlockFormat], str, str], Energy]
 
 
 def examine(
@@ -142,7 +142,7 @@ def examine(
     modules: Mapping[type[Block], dict[str, area.Body]],
     library: Library,
     vectors: int,
-    operands: Sequence[str],
+    operands: Sequence[tuple[BlockFormat, BlockFormat]],
     stimulus: Stimulus,
 ) -> Examined:
     """Time the netlists of one run, compare them with the golden model, and find what they consume.
@@ -172,10 +172,10 @@ def examine(
     netlists = {scope: link(whole[kind], _TOPS[scope], library) for scope, kind in _SCOPES.items()}
     timings = {scope: timing.analyse(netlist) for scope, netlist in netlists.items()}
     core, lanes = netlists["core"], netlists["lane array"]
-    energy: dict[tuple[str, str, str], Energy] = {}
+    energy: dict[tuple[tuple[BlockFormat, BlockFormat], str, str], Energy] = {}
     gates = Gates(core, timings["core"])
     for block_format in operands:
-        found = core_energy(gates, config, block_format, stimulus, block_format != config.format)
+        found = core_energy(gates, config, block_format, stimulus, block_format != config.formats)
         found |= lane_energy(lanes, timings["lane array"], config, block_format, stimulus)
         energy |= {(block_format, *key): value for key, value in found.items()}
     delay = timings["core"].delay
@@ -414,7 +414,7 @@ def measure(
     for name, config in configs.items():
         own = {kind: designs[name, kind] for kind in kinds}
         # NVFP4 tensors are valid on both: the same bits tell the cost of the hardware from that of the data.
-        operands = list(dict.fromkeys((config.format, baseline.format)))
+        operands = list(dict.fromkeys((config.formats, baseline.formats)))
         for run in range(runs):
             modules = {kind: design.chosen(bodies, chosen[name, kind], run) for kind, design in own.items()}
             tasks.append((own, modules, library, vectors, operands, stimulus.run(run)))
@@ -423,9 +423,11 @@ def measure(
 
     longest = max(float(np.mean([run.delays["core"] for run in examined[name]])) for name in configs)
     clock_ns = clock_period(clock_ns, longest, library.name)
-    rates = {"lane array": BLOCK_SIZE, "element": baseline.depth, "core": baseline.macs_per_step}
+    rates = {"lane array": baseline.bounds.lanes, "element": baseline.depth, "core": baseline.macs_per_step}
 
-    def energies(config: TensorCoreConfig, operands: str, scope: str, delays: str) -> list[Energy]:
+    def energies(
+        config: TensorCoreConfig, operands: tuple[BlockFormat, BlockFormat], scope: str, delays: str
+    ) -> list[Energy]:
         return [run.energy[operands, scope, delays] for run in examined[config.name]]
 
     measured = {
@@ -434,9 +436,9 @@ def measure(
             [run.delays[scope] for run in examined[name]],
             [run.cells[scope] for run in examined[name]],
             [run.sequential[scope] for run in examined[name]],
-            energies(config, config.format, scope, "timed"),
-            energies(config, baseline.format, scope, "timed"),
-            energies(config, config.format, scope, "settled"),
+            energies(config, config.formats, scope, "timed"),
+            energies(config, baseline.formats, scope, "timed"),
+            energies(config, config.formats, scope, "settled"),
             rate,
         )
         for name, config in configs.items()
@@ -455,14 +457,14 @@ def measure(
             "tensors": stimulus.tensors,
             "seed": stimulus.seed,
             "cycles_per_run": {
-                "lane array": stimulus.fitted(BLOCK_SIZE).cycles(single_block(baseline)),
+                "lane array": stimulus.fitted(baseline.bounds.lanes).cycles(single_block(baseline)),
                 "core": fed.cycles(baseline),
             },
             "depth": stimulus.steps_per_tile * baseline.depth,
             "c": "gaussian, standard deviation 1000",
             "operands": "the same tensors, quantised to the format of each design; others in every run",
             "e1m2_share_of_blocks_of_a": {
-                name: e1m2_share([step for run in range(runs) for step in fed.run(run).steps(config, config.format)])
+                name: e1m2_share([step for run in range(runs) for step in fed.run(run).steps(config, config.formats)])
                 for name, config in configs.items()
             },
             "delays": "of the timing analysis, inertial; inputs change with the clock edge",

@@ -11,7 +11,7 @@ import numpy as np
 from hwgen.cells.library import Library
 from hwgen.config import TensorCoreConfig
 from hwgen.errors import InputError
-from hwgen.formats import BLOCK_FORMATS
+from hwgen.formats import BlockFormat
 from hwgen.mapping import area
 from hwgen.mapping.yosys import Recipe, recipe
 from hwgen.measure.checks import VECTORS, check_core
@@ -50,7 +50,8 @@ SHARES = (0.25, 0.5, 0.75, 1.0)
 """Shares of E1M2 blocks to try; 0 are the baseline's operands."""
 
 
-_Task = tuple[str, Stimulus]
+_Formats = tuple[BlockFormat, BlockFormat]
+_Task = tuple[_Formats, Stimulus]
 """Format of the operands, and what they are."""
 
 
@@ -65,29 +66,30 @@ class Situation:
     stimulus
         Operands and traffic.
     operands
-        Format of the baseline's operands, and of the candidate's.
+        Formats of the baseline's operands, and of the candidate's.
     """
 
     name: str
     stimulus: Stimulus
-    operands: tuple[str, str]
+    operands: tuple[_Formats, _Formats]
 
     def of(self, place: int) -> _Task:
         """What the baseline (0) or the candidate (1) is fed with; a share of E1M2 only where the format has it."""
         operands = self.operands[place]
-        e1m2 = self.stimulus.e1m2 if BLOCK_FORMATS[operands].tagged else None
+        e1m2 = self.stimulus.e1m2 if any(form.tagged for form in operands) else None
         return operands, replace(self.stimulus, e1m2=e1m2)
 
 
 def situations(baseline: TensorCoreConfig, candidate: TensorCoreConfig, stimulus: Stimulus) -> list[Situation]:
     """At work on ``stimulus`` and on the baseline's bits first; then shares of E1M2, other tensors, and at rest."""
-    own = (baseline.format, candidate.format)
+    own = (baseline.formats, candidate.formats)
+    names = " x ".join(dict.fromkeys(form.name for form in baseline.formats))
     found = [
         Situation("at work", stimulus, own),
-        Situation(f"both on {baseline.format} operands", stimulus, (baseline.format, baseline.format)),
+        Situation(f"both on {names} operands", stimulus, (baseline.formats, baseline.formats)),
     ]
     assert len(found) == _ALWAYS
-    if candidate.block_format.tagged:
+    if any(form.tagged for form in candidate.formats):
         found += [Situation(f"{100 * share:.0f} % E1M2 blocks", replace(stimulus, e1m2=share), own) for share in SHARES]
     found += [
         Situation(f"{kind} tensors", replace(stimulus, tensors=kind, layer=None), own)
@@ -302,7 +304,7 @@ def exported(
         raise InputError(
             f"clock of {clock_ns:g} ns: the netlist to export takes {gates.timing.delay:.4g} ns; choose a longer period"
         )
-    settled = core_activity(gates, config, config.format, stimulus)
+    settled = core_activity(gates, config, config.formats, stimulus)
     timed = with_glitches(settled, gates, stimulus.fitted(config.macs_per_step).timed)
     found = estimate(netlist, gates.timing, timed, 1000 / clock_ns)
     header = [

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hwgen.config import TensorCoreConfig
+from hwgen.formats import BlockFormat
 from sim import golden, tensors
 from sim.steps import Steps, schedule
 from sim.tensors import Tensor
@@ -84,17 +85,15 @@ class Stimulus:
         settled = self.streams * (self.length(config) - 1)
         return {"settled": settled, "timed": min(self.timed, settled)}
 
-    def steps(self, config: TensorCoreConfig, block_format: str) -> list[Steps]:
-        """Steps of each stream: tiles of a GEMM of its own, quantised to ``block_format``, each with all of K.
-
-        An operand that has no tags there is quantised to ``nvfp4``.
+    def steps(self, config: TensorCoreConfig, formats: tuple[BlockFormat, BlockFormat]) -> list[Steps]:
+        """Steps of each stream: tiles of a GEMM of its own, A and B quantised to ``formats``, each with all of K.
 
         C is drawn too, with a standard deviation of a thousand units of the core. Streams have tensors of their own
         since a tensor's scale shifts all its block scales alike.
         """
-        return [self._stream(config, block_format, stream) for stream in range(self.streams)]
+        return [self._stream(config, formats, stream) for stream in range(self.streams)]
 
-    def _stream(self, config: TensorCoreConfig, block_format: str, stream: int) -> Steps:
+    def _stream(self, config: TensorCoreConfig, formats: tuple[BlockFormat, BlockFormat], stream: int) -> Steps:
         depth = self.steps_per_tile * config.depth
         columns = config.columns * self.length(config) // self.steps_per_tile
         seeds = np.random.SeedSequence((self.seed, self.number, stream)).generate_state(5).tolist()
@@ -111,16 +110,16 @@ class Stimulus:
         c = np.float32(1000) * tensors.generate("gaussian", (config.rows, columns), seeds[2])
         return schedule(
             config,
-            _top(self._quantized(a, block_format if config.tagged("a") else "nvfp4", seeds[3]), config.rows),
-            _top(self._quantized(b, block_format if config.tagged("b") else "nvfp4", seeds[4]), columns),
+            _top(self._quantized(a, formats[0], seeds[3]), config.rows),
+            _top(self._quantized(b, formats[1], seeds[4]), columns),
             c,
         )
 
-    def _quantized(self, tensor: Tensor, block_format: str, seed: int) -> golden.QuantizedTensor:
-        if self.e1m2 is None or block_format != "mixfp4":
-            return golden.quantize(tensor, block_format)
-        shape = (tensor.shape[0], tensor.shape[1] // golden.BLOCK)
-        return golden.quantize(tensor, block_format, e1m2=np.random.default_rng(seed).random(shape) < self.e1m2)
+    def _quantized(self, tensor: Tensor, form: BlockFormat, seed: int) -> golden.QuantizedTensor:
+        if self.e1m2 is None or not form.tagged:
+            return golden.quantize(tensor, form.name)
+        shape = (tensor.shape[0], tensor.shape[1] // form.size)
+        return golden.quantize(tensor, form.name, e1m2=np.random.default_rng(seed).random(shape) < self.e1m2)
 
 
 def _top(tensor: golden.QuantizedTensor, rows: int) -> golden.QuantizedTensor:

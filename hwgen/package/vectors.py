@@ -43,7 +43,7 @@ def _gemm(config: TensorCoreConfig, tiles: int, rng: np.random.Generator) -> Ste
     seeds = rng.integers(1 << 31, size=3).tolist()
     shapes = ((config.rows, depth), (config.columns * tiles, depth))
     a, b = (
-        golden.quantize(tensors.generate("gaussian", shape, seed), config.operand_format(side))
+        golden.quantize(tensors.generate("gaussian", shape, seed), config.form(side).name)
         for shape, seed, side in zip(shapes, seeds, "ab", strict=False)
     )
     c = np.float32(1000) * tensors.generate("gaussian", (config.rows, config.columns * tiles), seeds[2])

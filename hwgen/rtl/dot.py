@@ -1,4 +1,4 @@
-"""Dot product of one block: 16 lanes, exact, in half-units."""
+"""Dot product of one block, exact, of integers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
 from hwgen.config import TensorCoreConfig
-from hwgen.formats import BLOCK_SIZE
 from hwgen.rtl.hierarchy import Block
 from hwgen.rtl.lanes import lanes
 
@@ -15,23 +14,23 @@ __all__ = ["DotProduct"]
 
 
 class DotProduct(Block):
-    """Sum of 16 products of decoded numbers.
+    """Sum of the products of a block's decoded numbers.
 
     What happens in between is for the micro-architecture to say: ``config.dot``, a module of `hwgen.rtl.lanes`.
 
     Parameters
     ----------
     config
-        ``format``, ``tags`` and ``dot`` select the lanes.
+        ``a``, ``b`` and ``dot`` select the lanes.
 
     Attributes
     ----------
-    a, b : In(ArrayLayout(lanes(config).layout(side), 16))
+    a, b : In(ArrayLayout(lanes(config).layout(side), lanes))
         Decoded lanes.
     a_word, b_word : In(lanes(config).word_width(side))
         What the decoders say of the block as a whole; only where they do.
     sum : Out(signed)
-        S of the contract: sum of hA * hB in half-units, fold not applied, 13 bits.
+        S of the contract: sum of hA * hB, folds not applied; 13 bits for NVFP4.
     latency : int
         0, combinational.
     """
@@ -40,7 +39,7 @@ class DotProduct(Block):
 
     def __init__(self, config: TensorCoreConfig) -> None:
         how = lanes(config)
-        members = {side: In(data.ArrayLayout(how.layout(side), BLOCK_SIZE)) for side in "ab"}
+        members = {side: In(data.ArrayLayout(how.layout(side), config.bounds.lanes)) for side in "ab"}
         self.sides = [side for side in "ab" if how.word_width(side)]
         members |= {f"{side}_word": In(how.word_width(side)) for side in self.sides}
         super().__init__(config, members | {"sum": Out(signed(how.sum_width))})

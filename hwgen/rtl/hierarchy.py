@@ -23,7 +23,7 @@ Interface = Any  # the members of a block, as attributes
 
 
 class Block(wiring.Component):
-    """A component that its class and the configuration determine.
+    """A component that its class, the configuration and perhaps further arguments determine.
 
     Parameters
     ----------
@@ -85,14 +85,16 @@ class ModuleSet:
         self.prefix = prefix
         self.texts: dict[str, str] = {}
         self.instances: dict[str, dict[str, int]] = {}
-        self._modules: dict[tuple[type[Block], TensorCoreConfig], tuple[str, Block]] = {}
+        self._modules: dict[tuple[Any, ...], tuple[str, Block]] = {}
         self._open: list[str] = []
 
-    def add(self, kind: type[Block], config: TensorCoreConfig, name: str | None = None) -> tuple[str, Block]:
-        """Convert ``kind(config)`` unless it is there; returns the name of its module and the block."""
-        key = (kind, config)
+    def add(
+        self, kind: type[Block], config: TensorCoreConfig, *further: str, name: str | None = None
+    ) -> tuple[str, Block]:
+        """Convert ``kind(config, *further)`` unless it is there; returns the name of its module and the block."""
+        key = (kind, config, *further)
         if key not in self._modules:
-            block = kind(config)  # type: ignore[call-arg]
+            block: Block = kind(config, *further)  # type: ignore[arg-type]
             name = self.prefix + block.module_name if name is None else name
             assert name not in self.instances, f"two different modules {name}"
             self._modules[key] = (name, block)
@@ -102,9 +104,11 @@ class ModuleSet:
             self._open.pop()
         return self._modules[key]
 
-    def instantiate(self, m: Module, name: str, kind: type[Block], config: TensorCoreConfig) -> Interface:
-        """Add an instance of the module of ``kind(config)`` to ``m``."""
-        module, block = self.add(kind, config)
+    def instantiate(
+        self, m: Module, name: str, kind: type[Block], config: TensorCoreConfig, *further: str
+    ) -> Interface:
+        """Add an instance of the module of ``kind(config, *further)`` to ``m``."""
+        module, block = self.add(kind, config, *further)
         counts = self.instances[self._open[-1]]
         counts[module] = counts.get(module, 0) + 1
         interface = SimpleNamespace()
@@ -121,10 +125,12 @@ class ModuleSet:
         return interface
 
 
-def add_child(m: Module, platform: object, name: str, kind: type[Block], config: TensorCoreConfig) -> Interface:
-    """Add ``kind(config)`` to ``m`` as submodule ``name``; returns an object with its members."""
+def add_child(
+    m: Module, platform: object, name: str, kind: type[Block], config: TensorCoreConfig, *further: str
+) -> Interface:
+    """Add ``kind(config, *further)`` to ``m`` as submodule ``name``; returns an object with its members."""
     if isinstance(platform, ModuleSet):
-        return platform.instantiate(m, name, kind, config)
-    block = kind(config)  # type: ignore[call-arg]
+        return platform.instantiate(m, name, kind, config, *further)
+    block: Block = kind(config, *further)  # type: ignore[arg-type]
     m.submodules[name] = block
     return block

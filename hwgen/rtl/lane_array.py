@@ -9,8 +9,7 @@ from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
 from hwgen.config import TensorCoreConfig
-from hwgen.formats import BLOCK_SIZE
-from hwgen.rtl.decode.operand import decoder
+from hwgen.rtl.decode.operand import ElementDecoder, decoded_as
 from hwgen.rtl.dot import DotProduct
 from hwgen.rtl.hierarchy import Block, add_child
 from hwgen.rtl.lanes import lanes
@@ -32,16 +31,16 @@ class LaneArray(Block):
     Parameters
     ----------
     config
-        ``format``, ``tags`` and ``dot`` select decoders and lanes; there are no registers, whatever the pipeline.
+        ``a``, ``b`` and ``dot`` select decoders and lanes; there are no registers, whatever the pipeline.
 
     Attributes
     ----------
-    a_codes, b_codes : In(ArrayLayout(4, 16))
+    a_codes, b_codes : In(ArrayLayout(code_width, size))
         Codes of one block each.
-    a_tag, b_tag : In(1)
-        Element formats of the blocks, where the operand has tags.
+    a_tag, b_tag : In(selector_bits)
+        Element formats of the blocks, where a selector chooses them.
     sum : Out(signed)
-        S of the contract, in half-units.
+        S of the contract.
     latency : int
         0, combinational.
     """
@@ -50,9 +49,12 @@ class LaneArray(Block):
 
     def __init__(self, config: TensorCoreConfig) -> None:
         config = replace(config, pipeline=())
-        codes = data.ArrayLayout(unsigned(4), BLOCK_SIZE)
-        members = {"a_codes": In(codes), "b_codes": In(codes), "sum": Out(signed(lanes(config).sum_width))}
-        members |= {f"{side}_tag": In(1) for side in "ab" if config.tagged(side)}
+        forms = {side: config.form(side) for side in "ab"}
+        members = {
+            f"{side}_codes": In(data.ArrayLayout(unsigned(form.code_width), form.size)) for side, form in forms.items()
+        }
+        members["sum"] = Out(signed(lanes(config).sum_width))
+        members |= {f"{side}_tag": In(form.selector_bits) for side, form in forms.items() if form.tagged}
         super().__init__(config, members)
 
     def elaborate(self, platform: object) -> Module:
@@ -60,10 +62,11 @@ class LaneArray(Block):
         config, how = self.config, lanes(self.config)
         dot = add_child(m, platform, "dot", DotProduct, config)
         for side, codes in (("a", self.a_codes), ("b", self.b_codes)):
-            tag = getattr(self, f"{side}_tag") if config.tagged(side) else None
+            form = config.form(side)
+            tag = getattr(self, f"{side}_tag") if form.tagged else None
             block = getattr(dot, side)
-            for index in range(BLOCK_SIZE):
-                element = add_child(m, platform, f"{side}{index}", decoder(config, side).element_decoder, config)
+            for index in range(form.size):
+                element = add_child(m, platform, f"{side}{index}", ElementDecoder, config, decoded_as(config, side))
                 m.d.comb += [element.code.eq(codes[index]), block[index].eq(element.lane)]
                 if tag is not None:
                     m.d.comb += element.tag.eq(tag)

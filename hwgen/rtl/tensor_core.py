@@ -11,17 +11,18 @@ from amaranth.lib.wiring import In, Out
 
 from hwgen.config import TensorCoreConfig
 from hwgen.rtl import control
-from hwgen.rtl.decode.operand import StoredOperand, codes_layout, decoder, operand_layout, scale_code_width
+from hwgen.rtl.decode.operand import OperandDecoder, StoredOperand, codes_layout, decoded_as, operand_layout
 from hwgen.rtl.element import Element
 from hwgen.rtl.hierarchy import Block, add_child
 
 __all__ = ["TensorCore", "result_layout", "step_layout"]
 
 
-def _rows_layout(config: TensorCoreConfig, rows: int, scale_width: int) -> data.StructLayout:
+def _rows_layout(config: TensorCoreConfig, side: str, scale_width: int) -> data.StructLayout:
+    rows = config.rows if side == "a" else config.columns
     return data.StructLayout(
         {
-            "codes": data.ArrayLayout(codes_layout(config), rows),
+            "codes": data.ArrayLayout(codes_layout(config, side), rows),
             "scales": data.ArrayLayout(data.ArrayLayout(unsigned(scale_width), config.groups), rows),
         }
     )
@@ -36,8 +37,7 @@ def step_layout(config: TensorCoreConfig) -> data.StructLayout:
     """
     return data.StructLayout(
         {
-            "a": _rows_layout(config, config.rows, 8),
-            "b": _rows_layout(config, config.columns, 8),
+            **{side: _rows_layout(config, side, config.form(side).stored_scale_width) for side in "ab"},
             "c": data.ArrayLayout(data.ArrayLayout(unsigned(32), config.columns), config.rows),
             "first": 1,
             "last": 1,
@@ -137,9 +137,9 @@ class TensorCore(Block):
         return m
 
     def _read(self, m: Module, side: str) -> data.View:
-        """Codes and scales of an operand: bit 7 of a scale goes no further where it is not read."""
+        """Codes and scales of an operand; the bits of a scale byte that are not read go no further."""
         sent = getattr(self.step.payload, side)
-        read = Signal(_rows_layout(self.config, len(sent.codes), scale_code_width(self.config, side)), name=side)
+        read = Signal(_rows_layout(self.config, side, self.config.form(side).scale_width), name=side)
         m.d.comb += read.codes.eq(sent.codes)
         for row, scales in enumerate(sent.scales):
             m.d.comb += [read.scales[row][group].eq(scale) for group, scale in enumerate(scales)]
@@ -147,8 +147,10 @@ class TensorCore(Block):
 
     def _decoded(self, m: Module, platform: object, side: str, rows: Any, loads: dict[str, Value]) -> list[Any]:
         """Decoded rows of an operand, behind the registers that ``loads`` names."""
-        kind = decoder(self.config, side)
-        edges = [add_child(m, platform, f"{side}{row}", kind, self.config) for row in range(len(rows.codes))]
+        form = decoded_as(self.config, side)
+        edges = [
+            add_child(m, platform, f"{side}{row}", OperandDecoder, self.config, form) for row in range(len(rows.codes))
+        ]
         for row, edge in enumerate(edges):
             m.d.comb += [edge.codes.eq(rows.codes[row]), edge.scales.eq(rows.scales[row])]
         decoded = [edge.operand for edge in edges]

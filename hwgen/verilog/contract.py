@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hwgen.config import TensorCoreConfig
-from hwgen.formats import BLOCK_SIZE, ElementFormat
+from hwgen.formats import BlockFormat, ElementFormat
 
 __all__ = ["field_words", "numerics", "stream_rules", "title"]
 
@@ -15,24 +15,52 @@ def title(config: TensorCoreConfig) -> str:
     return f"{config.name}: tensor core, D = A B^T + C; {config.name}.json describes ports and payloads."
 
 
-def _element_words(element: ElementFormat) -> str:
-    magnitudes = (element.half_units(code) * 2.0**element.fold / 2 for code in range(8))
-    return f"{element.name} (magnitudes of codes 0 to 7: {', '.join(f'{value:g}' for value in magnitudes)})"
+def _element_words(element: ElementFormat, codes: range) -> str:
+    what = "magnitudes" if _sign_magnitude(element) else "values"
+    values = ", ".join(f"{element.values[code]:g}" for code in codes)
+    return f"{element.name} ({what} of codes 0 to {codes[-1]}: {values})"
+
+
+def _sign_magnitude(element: ElementFormat) -> bool:
+    """Whether the upper half of the table is the lower one, negated."""
+    half = len(element.values) // 2
+    return all(element.values[code] == -element.values[code + half] for code in range(half))
+
+
+def _code_words(form: BlockFormat) -> str:
+    """What a code means."""
+    count = 1 << form.code_width
+    if all(map(_sign_magnitude, form.elements)):
+        kinds = " or ".join(_element_words(element, range(count // 2)) for element in form.elements)
+        words = f"sign-magnitude code, bit {form.code_width - 1} the sign: {kinds}"
+    else:
+        words = "code: " + " or ".join(_element_words(element, range(count)) for element in form.elements)
+    return f"{words}; {_selector_place(form)} of the block's scale selects" if form.tagged else words
+
+
+def _selector_place(form: BlockFormat) -> str:
+    low, high = form.scale.width, form.scale_width - 1
+    return f"bit {low}" if low == high else f"bits {high}..{low}"
+
+
+def _scale_words(form: BlockFormat) -> str:
+    """What a scale byte means."""
+    scale = form.scale
+    nan = "" if scale.nan is None else f", 0x{scale.nan:02X} is NaN"
+    words = f"block scale: bits {scale.width - 1}..0 {scale.name} (bias {scale.bias}, subnormals{nan})"
+    if form.tagged:
+        kinds = ", ".join(f"{tag} = {element.name}" for tag, element in enumerate(form.elements))
+        return f"{words}; {_selector_place(form)} selects the element format, {kinds}"
+    if form.scale_width < form.stored_scale_width:
+        low, high = form.scale_width, form.stored_scale_width - 1
+        return f"{words}; " + (f"bit {low} is ignored" if low == high else f"bits {high}..{low} are ignored")
+    return words
 
 
 def field_words(config: TensorCoreConfig) -> dict[str, tuple[tuple[str, ...], str]]:
     """Names of the dimensions and meaning of every field of the payloads."""
-    code, scale = {}, {}
-    for side in "ab":
-        elements = [e for e in config.block_format.elements if e.tag == 0 or config.tagged(side)]
-        kinds = " or ".join(_element_words(element) for element in elements)
-        code[side] = f"sign-magnitude code, bit 3 the sign: {kinds}"
-        scale[side] = "block scale: bits 6..0 UE4M3 (bias 7, subnormals, 0x7F is NaN); "
-        if config.tagged(side):
-            code[side] += "; bit 7 of the block's scale selects"
-            scale[side] += "bit 7 selects the element format, " + ", ".join(f"{e.tag} = {e.name}" for e in elements)
-        else:
-            scale[side] += "bit 7 is ignored"
+    code = {side: _code_words(config.form(side)) for side in "ab"}
+    scale = {side: _scale_words(config.form(side)) for side in "ab"}
     before = "the step before" if config.interleave == 1 else f"the step {config.interleave} steps before"
     if config.exact:
         first = f"1: begin a new sum with c; 0: go on with that of {before}, which last does not round"
@@ -88,18 +116,46 @@ def stream_rules(config: TensorCoreConfig) -> list[str]:
     ]
 
 
+def _significand_words(config: TensorCoreConfig) -> str:
+    words = [
+        f"in units of 2^-{form.scale.mantissa_bits}, 0 to {form.scale.largest_significand}"
+        for form in (config.a, config.b)
+    ]
+    if words[0] == words[1]:
+        return words[0]
+    return f"({words[0]} for A; {words[1]} for B)"
+
+
+def _fold_words(config: TensorCoreConfig) -> str:
+    """What the folds of the elements add to the exponent of a block."""
+    sums, notes = "", []
+    for side in "ab":
+        form = config.form(side)
+        if form.folds == (0, 1):
+            sums += f" + tag{side.upper()}"
+            notes.append(f"the factor 2 of each {form.elements[1].name} block")
+        elif any(form.folds):
+            sums += f" + fold{side.upper()}"
+            kinds = zip(form.elements, form.folds, strict=True)
+            notes.append(f"fold{side.upper()} = " + ", ".join(f"{fold} for {element.name}" for element, fold in kinds))
+    return f"{sums} ({'; '.join(dict.fromkeys(notes))})" if sums else ""
+
+
 def numerics(config: TensorCoreConfig) -> dict[str, Any]:
     """What a core computes, as figures and as the formulas of its contract."""
-    tags = "".join(f" + tag{side.upper()}" for side in "ab" if config.tagged(side))
-    folded = f"{tags} (the factor 2 of each E1M2 block)" if tags else ""
     rounding = {"toward_zero": "toward zero", "nearest_even": "to nearest, ties to even"}[config.rounding]
+    bounds = config.bounds
+    elements = dict.fromkeys(element for form in (config.a, config.b) for element in form.elements)
+    folded = [element for element in elements if element.fold]
+    without = "".join(f"; {element.name} without its factor {2**element.fold}" for element in folded)
     blocks = [
         f"for every output (m, n) and each of the {config.groups} blocks g:"
-        f" S_g = the exact sum over {BLOCK_SIZE} lanes of hA * hB, with h the element in half-units"
-        + (" (E1M2 without its factor 2)" if folded else ""),
-        "T_g = S_g * sigA * sigB, with sig the significand of the block scale in eighths, 0 to 15",
-        f"E_g = expA + expB{folded}, with exp the exponent of the block scale, at least -6;"
-        " a scale of zero has exponent -126; the value of the block is T_g * 2^(E_g - 8)",
+        f" S_g = the exact sum over {bounds.lanes} lanes of hA * hB, with h the element in half-units"
+        + (f" ({without[2:]})" if without else ""),
+        f"T_g = S_g * sigA * sigB, with sig the significand of the block scale {_significand_words(config)}",
+        f"E_g = expA + expB{_fold_words(config)}, with exp the exponent of the block scale,"
+        f" at least {min(config.a.scale.exponents[0], config.b.scale.exponents[0])};"
+        f" a scale of zero has exponent -126; the value of the block is T_g * 2^(E_g - {bounds.term_fraction})",
     ]
     if config.exact:
         return {

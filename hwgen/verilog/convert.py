@@ -48,8 +48,8 @@ def _rtlil(block: Block, name: str, modules: ModuleSet) -> str:
     return rtlil.convert(block, name=name, platform=modules, emit_src=False)
 
 
-def design(kind: type[Block], config: TensorCoreConfig, name: str, prefix: str = "") -> ModuleSet:
-    """RTLIL of ``kind(config)`` and everything below it, each distinct module once.
+def design(kind: type[Block], config: TensorCoreConfig, name: str, *further: str, prefix: str = "") -> ModuleSet:
+    """RTLIL of ``kind(config, *further)`` and everything below it, each distinct module once.
 
     Parameters
     ----------
@@ -59,11 +59,13 @@ def design(kind: type[Block], config: TensorCoreConfig, name: str, prefix: str =
         Tensor core configuration.
     name
         Name of the top module.
+    further
+        What else the block takes, such as the side of a decoder.
     prefix
         Put before the plain names of all other modules.
     """
     modules = ModuleSet(_rtlil, prefix)
-    modules.add(kind, config, name)
+    modules.add(kind, config, *further, name=name)
     return modules
 
 

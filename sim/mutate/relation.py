@@ -6,7 +6,6 @@ import re
 from collections.abc import Collection
 
 from hwgen.config import TensorCoreConfig
-from hwgen.formats import BLOCK_SIZE
 from hwgen.rtl.accumulate.terms import terms_layout
 
 __all__ = ["in_range", "matters_with"]
@@ -60,8 +59,8 @@ def matters_with(config: TensorCoreConfig, register: str, registers: Collection[
 def in_range(config: TensorCoreConfig, module: str) -> list[str]:
     """Verilog conditions that the inputs of a block keep in every core, none of them for most blocks.
 
-    A block sum is at most 16 times the square of the largest element; the significands are 15 at most, and 0 where a
-    scale is zero; exponents are those of two scales.
+    They are those of `hwgen.formats.Bounds`: the largest block sum, the largest term, and the exponents of two scales;
+    a term with a zero scale is zero.
 
     Parameters
     ----------
@@ -70,7 +69,8 @@ def in_range(config: TensorCoreConfig, module: str) -> list[str]:
     module
         Name of the block's module.
     """
-    largest = BLOCK_SIZE * config.block_format.largest**2
+    bounds = config.bounds
+    largest, highest = bounds.largest_sum, bounds.highest_exponent - bounds.lowest_exponent
     if module == "scale_product":
         return [f"$signed(sum) <= {largest}", f"$signed(sum) >= -{largest}"]
     if module != "accumulate":
@@ -83,12 +83,12 @@ def in_range(config: TensorCoreConfig, module: str) -> list[str]:
         inner = field.shape[name]
         return f"terms[{base + inner.offset + inner.width - 1}:{base + inner.offset}]"
 
-    conditions = [f"{part(group, 'magnitude')} <= {largest * 15 * 15}" for group in range(config.groups)]
+    conditions = [f"{part(group, 'magnitude')} <= {bounds.largest_term}" for group in range(config.groups)]
     if config.exact:
-        return [*conditions, *(f"{part(group, 'place')} <= 30" for group in range(config.groups))]
+        return [*conditions, *(f"{part(group, 'place')} <= {highest}" for group in range(config.groups))]
     start, width = fields["exponent"].offset, fields["exponent"].width
     exponent, active = f"terms[{start + width - 1}:{start}]", f"terms[{fields['active'].offset}]"
-    conditions.append(f"{exponent} <= ({active} ? 30 : 0)")
+    conditions.append(f"{exponent} <= ({active} ? {highest} : 0)")
     conditions += [f"({active} || {part(group, 'magnitude')} == 0)" for group in range(config.groups)]
     if config.groups > 1:
         distances = [part(group, "distance") for group in range(config.groups)]

@@ -54,9 +54,9 @@ def _table(title: str, outcomes: Sequence[Outcome], key: Callable[[Outcome], str
 def _described(config: TensorCoreConfig) -> str:
     rounds = "exact" if config.exact else config.rounding
     registers = ", ".join(config.pipeline) or "no pipeline registers"
-    tags = "" if config.tags == "both" else f", tags on the {config.tags}"
+    formats = " x ".join(dict.fromkeys(form.name for form in config.formats))
     size = f"{config.rows} x {config.columns}, G = {config.groups}"
-    return f"{config.format}{tags}, {size}, {config.dot}, {rounds}; {registers}"
+    return f"{formats}, {size}, {config.dot}, {rounds}; {registers}"
 
 
 def tables(outcomes: Sequence[Outcome], seed: int, steps: int) -> str:

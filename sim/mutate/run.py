@@ -8,6 +8,7 @@ import numpy as np
 
 from hwgen.config import TensorCoreConfig
 from hwgen.errors import ToolError
+from hwgen.formats import MIXFP4, NVFP4, NVINT4
 from hwgen.rtl.tensor_core import TensorCore
 from hwgen.verilog import design
 from sim.mutate.campaign import STEPS, killer, situations
@@ -22,21 +23,23 @@ from sim.steps import Steps
 __all__ = ["CORES", "mutate", "sample"]
 
 CORES = (
-    TensorCoreConfig("mixfp4-merged", "mixfp4", 2, 1, 2, pipeline=("decoded", "sums", "terms")),
+    TensorCoreConfig("mixfp4-merged", MIXFP4, MIXFP4, 2, 1, 2, pipeline=("decoded", "sums", "terms")),
     TensorCoreConfig(
-        *("nvfp4-signed", "nvfp4", 1, 1, 1, "signed"),
+        *("nvfp4-signed", NVFP4, NVFP4, 1, 1, 1, "signed"),
         rounding="nearest_even",
         leading_zeros="anticipated",
         pipeline=("operands", "aligned", "total", "normal"),
     ),
     TensorCoreConfig(
-        *("mixfp4-exact", "mixfp4", 1, 1, 2, "significand"),
+        *("mixfp4-exact", MIXFP4, MIXFP4, 1, 1, 2, "significand"),
         numerics="exact",
         pipeline=("operands", "sums", "aligned", "total", "normal"),
     ),
-    TensorCoreConfig("mixfp4-e2m2", "mixfp4", 1, 2, 1, "e2m2", pipeline=()),
+    TensorCoreConfig("mixfp4-e2m2", MIXFP4, MIXFP4, 1, 2, 1, "e2m2", pipeline=()),
+    TensorCoreConfig("nvint4-mixed", NVINT4, MIXFP4, 1, 1, 2, pipeline=("sums",)),
+    TensorCoreConfig("nvint4-merged", NVINT4, NVINT4, 1, 2, 1, pipeline=("decoded", "terms")),
 )
-"""Cores that have both formats, all numerics, four micro-architectures, and loops of one and four cycles."""
+"""Cores that have all formats, all numerics, four micro-architectures, and loops of one and four cycles."""
 
 
 def sample(found: list[Mutant], count: int, seed: int) -> list[Mutant]:

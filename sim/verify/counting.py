@@ -459,7 +459,7 @@ def count(wanted: dict[str, Goals], steps: Steps, trace: Trace, run: Run, offer:
             *("scale exponents", "scale exponent differences", "scale significands"),
         )
     )
-    tagged = int(config.tagged("a")), int(config.tagged("b"))
+    tagged = int(config.a.tagged), int(config.b.tagged)
     stimulus = (steps.a_codes, steps.a_scales, steps.b_codes, steps.b_scales)
     every = [counts[name] for name in ("kinds of scales", "C", "results", "rounding", "24 ones and a one behind")]
     own = np.zeros(steps.c.shape, np.uint32)

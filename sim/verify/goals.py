@@ -7,9 +7,9 @@ there, F = ``fraction_bits`` and all words in units of 2^(emax - F)::
     C      = sigC << (F - 23), shifted right by emax - expC
     term g = T_g  << (F - 8),  shifted right by emax - E_g
 
-|T_g| < 2^19 and E_g is from -12 to 16 plus the tags. An operand counts as *seen* only where a change of its block
-sum by one half-unit changes the result: its scales are neither zero nor NaN, the result is finite, and a unit of T_g
-is not below the last place of the result.
+The ranges of T_g and E_g are those of `hwgen.formats.Bounds`: for NVFP4 |T_g| < 2^19, E_g from -12 to 16. An
+operand counts as *seen* only where a change of its block sum by one changes the result: its scales are neither zero
+nor NaN, the result is finite, and a unit of T_g is not below the last place of the result.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.config import LOOP_REGISTERS, TensorCoreConfig
+from hwgen.formats import BlockFormat
 
 __all__ = ["CLASSES", "DEEPEST_CHAIN", "LARGEST_CANCELLATION", "Goals", "exponent_span", "goals", "largest_sum"]
 
@@ -38,7 +39,6 @@ DEEPEST_CHAIN = 4096
 
 _FIRST_LAST = ("neither", "first", "last", "first and last")
 _Axis = tuple[str, tuple[str, ...]]
-_LARGEST_TERM = 16 * 12 * 12 * 15 * 15
 
 
 @dataclass(frozen=True)
@@ -78,14 +78,13 @@ def _numbers(values: range, *more: str) -> tuple[str, ...]:
 
 def exponent_span(config: TensorCoreConfig) -> int:
     """Largest E_g minus smallest E_g of scales that are not zero."""
-    return 28 + config.tagged("a") + config.tagged("b")
+    return config.bounds.highest_exponent - config.bounds.lowest_exponent
 
 
 def largest_sum(config: TensorCoreConfig) -> int:
-    """Largest sum of the chains that a run draws, in units of 2^-20; exact numerics only."""
-    a, b = (14 if config.tagged(side) else 12 for side in "ab")  # half-units, a tag's factor of 2 included
+    """Largest sum of the chains that a run draws, in the unit of exact sums; exact numerics only."""
     steps = min(config.largest_steps or 1, DEEPEST_CHAIN)
-    return steps * config.groups * (16 * a * b * 14 * 14 << 28)  # the largest scale is 448, 14 eighths of 2^8
+    return steps * config.groups * config.bounds.largest_exact_block
 
 
 def goals(config: TensorCoreConfig) -> dict[str, Goals]:
@@ -102,24 +101,27 @@ def goals(config: TensorCoreConfig) -> dict[str, Goals]:
         found[name] = Goals(name, axes, np.ones(shape, np.bool_) if reachable is None else reachable, reason)
 
     groups = ("block", _numbers(range(config.groups)))
-    tags = [(f"tag {side.upper()}", ("E2M1", "E1M2")[: 1 + config.tagged(side)]) for side in "ab"]
+    forms = {"A": config.a, "B": config.b}
+    tags = [(f"tag {side}", tuple(element.name for element in form.elements)) for side, form in forms.items()]
     signs = ("", ("positive", "negative"))
     operation = ("", ("effective addition", "effective subtraction"))
 
     # Operands, where they are seen. Every byte and every code is free, so every bin is reachable.
     lanes = ("lane", _numbers(range(config.depth)))
-    codes = [(side, _numbers(range(16))) for side in "AB"]
+    codes = [(side, _numbers(range(1 << form.code_width))) for side, form in forms.items()]
     add("code pairs", lanes, *tags, *codes)
     add("tag pairs", groups, *tags)
-    for side, tag in zip("AB", tags, strict=True):
-        add(f"scales of {side}", groups, tag, ("byte", tuple(f"0x{byte:02x}" for byte in range(1, 127))))
-    exponents = _numbers(range(-6, 9))
-    add("scale exponents", groups, ("A", exponents), ("B", exponents))
-    add("scale exponent differences", groups, ("A - B", _numbers(range(-14, 15))))
-    significands = _numbers(range(1, 16))
-    add("scale significands", groups, ("A", significands), ("B", significands))
-    kinds = ("finite", "zero", "NaN", "finite, bit 7 set", "zero, bit 7 set", "NaN, bit 7 set")
-    add("kinds of scales", groups, ("A", kinds), ("B", kinds))
+    for (side, form), tag in zip(forms.items(), tags, strict=True):
+        usable = tuple(f"0x{byte:02x}" for byte in range(1, form.scale.highest + 1))
+        add(f"scales of {side}", groups, tag, ("byte", usable))
+    scales = {side: form.scale for side, form in forms.items()}
+    add("scale exponents", groups, *((side, _numbers(scale.exponents)) for side, scale in scales.items()))
+    lowest, highest = ([scale.exponents[end] for scale in scales.values()] for end in (0, -1))
+    differences = range(lowest[0] - highest[1], highest[0] - lowest[1] + 1)
+    add("scale exponent differences", groups, ("A - B", _numbers(differences)))
+    significands = [(side, _numbers(range(1, scale.largest_significand + 1))) for side, scale in scales.items()]
+    add("scale significands", groups, *significands)
+    add("kinds of scales", groups, *((side, _kinds(form)) for side, form in forms.items()))
 
     # C by where it comes from, and by the scales that it meets.
     reachable = np.ones((2, len(CLASSES), 3), np.bool_)
@@ -152,6 +154,15 @@ def goals(config: TensorCoreConfig) -> dict[str, Goals]:
     return found
 
 
+def _kinds(form: BlockFormat) -> tuple[str, ...]:
+    """Kinds of scale bytes; with bits above the scale also those with one of them set, whether it is read or not."""
+    kinds = ("finite", "zero", "NaN")
+    if form.scale.width == form.stored_scale_width:
+        return kinds
+    above = "bit 7" if form.scale.width == form.stored_scale_width - 1 else "a bit above"
+    return (*kinds, *(f"{kind}, {above} set" for kind in kinds))
+
+
 _NO_RESULT = "an exact zero is +0, and every NaN is 0x7fffffff"
 
 
@@ -163,21 +174,24 @@ def _results() -> NDArray[np.bool_]:
 
 def _rounded(config: TensorCoreConfig, add: Callable[..., None], groups: _Axis, signs: _Axis, operation: _Axis) -> None:
     """Goals of the alignment, the sum and its normalisation where every step is rounded."""
-    fraction = config.fraction_bits
-    # expC is at most 127 and at least -126, E_g at most 18 and at least -12: every distance is reachable, and what
-    # lies further behind than a word is long is lost whole, however far.
+    fraction, bounds = config.fraction_bits, config.bounds
+    ahead = bounds.term_width - bounds.term_fraction  # bits of a term above its exponent
+    # expC is at most 127 and at least -126, E_g for MixFP4 at most 18 and at least -12: every distance is reachable,
+    # and what lies further behind than a word is long is lost whole, however far.
     add("shift of C", ("by", _numbers(range(fraction + 1), "more")), operation)
-    add("shift of terms", groups, ("by", _numbers(range(fraction + 11), "more")), operation)
+    add("shift of terms", groups, ("by", _numbers(range(fraction + ahead), "more")), operation)
     if config.groups > 1:
-        # No two terms are more than 30 apart, and a term is lost F + 11 behind the largest exponent, at least 44:
-        # terms do not push each other out of the window, only C does that.
+        # For MixFP4 no two terms are more than 30 apart, and one is lost only F + 11, at least 44, behind the largest
+        # exponent: terms do not push each other out of the window, only C does that.
         span = exponent_span(config)
         first, second = np.triu_indices(config.groups, 1)
         pairs = tuple(f"{g} and {h}" for g, h in zip(first, second, strict=True))
         add("distance of terms", ("blocks", pairs), ("", _numbers(range(-span, span + 1))))
     add("largest exponent", ("of", ("C", "C and a term", "a term", "a block whose sum is zero, C cut")))
 
-    top = (config.groups * (_LARGEST_TERM << fraction - 8) + ((1 << 24) - 1 << fraction - 23)).bit_length()
+    top = (
+        config.groups * (bounds.largest_term << fraction - bounds.term_fraction) + ((1 << 24) - 1 << fraction - 23)
+    ).bit_length()
     add("leading place of the sum", ("", _numbers(range(top))), signs)
 
     # Let x be the term's word and y C's, F = 35, p the place that leads their difference, P that of the larger one.
@@ -201,7 +215,7 @@ def _rounded(config: TensorCoreConfig, add: Callable[..., None], groups: _Axis, 
 
 
 def _exact(config: TensorCoreConfig, add: Callable[..., None], groups: _Axis, signs: _Axis, operation: _Axis) -> None:
-    """Goals where all of a tile is summed up in fixed point; places count from 2^-20, the unit of all terms."""
+    """Goals where all of a tile is summed up in fixed point; places count from the unit of all terms."""
     add("place of terms", groups, ("", _numbers(range(exponent_span(config) + 1))), signs)
     add("leading place of the sum", ("", _numbers(range(largest_sum(config).bit_length()))), signs)
     add("C against the sum", ("exponents differ by", ("less", *_numbers(range(-26, 27)), "more")), operation)

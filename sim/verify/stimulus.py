@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.config import TensorCoreConfig
-from sim import golden
+from hwgen.formats import BlockFormat, ScaleFormat
 from sim.engines import Pattern
-from sim.steps import Steps, random_steps, set_what_runs_need
+from sim.steps import Steps, decoded, negated, random_steps, set_what_runs_need
 from sim.verify.goals import DEEPEST_CHAIN
 
 __all__ = ["Stimulus", "deepest", "draw"]
@@ -95,13 +95,18 @@ def _saturated(config: TensorCoreConfig) -> Steps:
     """
     count = deepest(config)
     codes, scales = [], []
-    for side, rows in (("a", config.rows), ("b", config.columns)):
-        largest = np.full((count, rows, config.depth), 7, np.uint8)
-        codes.append(largest)
-        scales.append(np.full((count, rows, config.groups), 0xFE if config.tagged(side) else 0x7E, np.uint8))
-    codes[0][:, 1::2] |= 8
-    if config.rows == 1:
-        codes[1][:, 1::2] |= 8
+    for form, rows in ((config.a, config.rows), (config.b, config.columns)):
+        # The element format with the largest value, its folds included.
+        tag, code = max(
+            ((tag, code) for tag in range(len(form.elements)) for code in range(1 << form.code_width)),
+            key=lambda place: form.elements[place[0]].values[place[1]],
+        )
+        codes.append(np.full((count, rows, config.depth), code, np.uint8))
+        byte = tag << form.scale.width | form.scale.highest
+        scales.append(np.full((count, rows, config.groups), byte, np.uint8))
+    if config.rows > 1 or config.columns > 1:
+        side, form = (0, config.a) if config.rows > 1 else (1, config.b)
+        codes[side][:, 1::2] = negated(form)[codes[side][:, 1::2]]
     c = np.zeros((count, config.rows, config.columns), np.uint32)
     depth = np.arange(1, count + 1)
     return Steps(
@@ -122,51 +127,72 @@ def _pattern(count: int, rng: np.random.Generator) -> Pattern:
 _Index = NDArray[np.intp]
 
 
-def _tagged(steps: Steps, side: str, scales: NDArray[np.uint8], rng: np.random.Generator) -> NDArray[np.uint8]:
-    """Give scales a tag at random, now and then also where it is not read."""
-    share = 0.5 if steps.config.tagged(side) else 0.3
-    return scales & np.uint8(0x7F) | (rng.random(scales.shape) < share).astype(np.uint8) << np.uint8(7)
+def _tagged(form: BlockFormat, scales: NDArray[np.uint8], rng: np.random.Generator) -> NDArray[np.uint8]:
+    """Put a selector above scales at random; where none is read, now and then any bits."""
+    above = form.stored_scale_width - form.scale.width
+    share = 0.5 if form.tagged else 0.3
+    chosen = (rng.random(scales.shape) < share).astype(np.uint8)
+    if above > 1:
+        chosen *= rng.integers(1, 1 << above, scales.shape, np.uint8)
+    return scales & np.uint8((1 << form.scale.width) - 1) | chosen << np.uint8(form.scale.width)
 
 
 def _set_scales(
-    steps: Steps, at: _Index, rng: np.random.Generator, choose: Callable[[tuple[int, ...]], NDArray[np.uint8]]
+    steps: Steps,
+    at: _Index,
+    rng: np.random.Generator,
+    choose: Callable[[ScaleFormat, tuple[int, ...]], NDArray[np.uint8]],
 ) -> None:
-    for side, scales in (("a", steps.a_scales), ("b", steps.b_scales)):
-        scales[at] = _tagged(steps, side, choose(scales[at].shape), rng)
+    for form, scales in ((steps.config.a, steps.a_scales), (steps.config.b, steps.b_scales)):
+        scales[at] = _tagged(form, choose(form.scale, scales[at].shape), rng)
+
+
+def _usable(scale: ScaleFormat, shape: tuple[int, ...], rng: np.random.Generator) -> NDArray[np.uint8]:
+    """Scales that are neither zero nor NaN."""
+    return rng.integers(1, scale.highest + 1, shape, np.uint8)
+
+
+def _one(scale: ScaleFormat) -> int:
+    """The scale of 1."""
+    return scale.bias << scale.mantissa_bits
+
+
+def _nan(scale: ScaleFormat) -> int:
+    """The scale that is NaN; the highest one where there is none."""
+    return scale.highest if scale.nan is None else scale.nan
 
 
 def _sums(steps: Steps, at: _Index) -> NDArray[np.float64]:
     """Sum of all terms of steps; exact unless it is longer than float64."""
-
-    def values(side: str, codes: NDArray[np.uint8], scales: NDArray[np.uint8]) -> NDArray[np.float64]:
-        e1m2 = np.repeat(scales >> 7 & steps.config.tagged(side), golden.BLOCK, axis=-1)
-        elements = np.where(e1m2, golden.decode_e1m2(codes), golden.decode_e2m1(codes))
-        return elements * np.repeat(np.nan_to_num(golden.decode_ue4m3(scales)), golden.BLOCK, axis=-1)
-
-    a = values("a", steps.a_codes[at], steps.a_scales[at])
-    return a @ values("b", steps.b_codes[at], steps.b_scales[at]).swapaxes(1, 2)
+    a = decoded(steps.config.a, steps.a_codes[at], steps.a_scales[at])
+    return a @ decoded(steps.config.b, steps.b_codes[at], steps.b_scales[at]).swapaxes(1, 2)
 
 
 def _special_scales(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
     """NaN and zero scales against each other, and against C of every kind."""
-    _set_scales(steps, at, rng, lambda shape: rng.choice(np.array([0x00, 0x7F, 0x38, 0x4D], np.uint8), shape))
+
+    def choose(scale: ScaleFormat, shape: tuple[int, ...]) -> NDArray[np.uint8]:
+        return rng.choice(np.array([0, _nan(scale), _one(scale), _one(scale) + 21 & scale.highest], np.uint8), shape)
+
+    _set_scales(steps, at, rng, choose)
     steps.c[at] = rng.choice(_SPECIAL_C, steps.c[at].shape)
 
 
 def _special_chains(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
     """C of every kind goes through a step of zero scales, and from there into the next one of its slot."""
-    turns = steps.config.interleave
+    config, turns = steps.config, steps.config.interleave
     at = at[at + turns < len(steps)]
     steps.a_scales[at] = 0
-    steps.b_scales[at] = 0x38
+    steps.b_scales[at] = _one(config.b.scale)
     steps.first[at] = True
     steps.c[at] = rng.choice(_SPECIAL_C, steps.c[at].shape)
     behind = at + turns
     steps.first[behind] = False
-    chosen = rng.choice(np.array([0x00, 0x7F, 0x38], np.uint8), steps.a_scales[behind].shape)
-    chosen[rng.random(len(at)) < 0.5] = 0x40
-    steps.a_scales[behind] = _tagged(steps, "a", chosen, rng)
-    steps.b_scales[behind] = _tagged(steps, "b", np.full_like(steps.b_scales[behind], 0x38), rng)
+    one = _one(config.a.scale)
+    chosen = rng.choice(np.array([0, _nan(config.a.scale), one], np.uint8), steps.a_scales[behind].shape)
+    chosen[rng.random(len(at)) < 0.5] = one + (1 << config.a.scale.mantissa_bits)
+    steps.a_scales[behind] = _tagged(config.a, chosen, rng)
+    steps.b_scales[behind] = _tagged(config.b, np.full_like(steps.b_scales[behind], _one(config.b.scale)), rng)
 
 
 def _oppose(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
@@ -181,20 +207,20 @@ def _oppose(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
 
 def _cancelling(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
     """Little is left of the sum and C."""
-    _set_scales(steps, at, rng, lambda shape: rng.integers(1, 0x7F, shape, np.uint8))
+    _set_scales(steps, at, rng, lambda scale, shape: _usable(scale, shape, rng))
     _oppose(steps, at, rng)
 
 
 def _cancelling_blocks(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
     """Blocks of opposite sums, equal scales, and a C that is often zero."""
-    groups = steps.config.groups
+    config, groups, size = steps.config, steps.config.groups, steps.config.a.size
     for codes in (steps.a_codes, steps.b_codes):
-        codes[at] = np.tile(codes[at][..., : golden.BLOCK], groups)
-    signs = np.where(np.arange(groups) % 2, 8, 0).astype(np.uint8)
+        codes[at] = np.tile(codes[at][..., :size], groups)
     if groups % 2:
-        steps.a_codes[at, :, -golden.BLOCK :] = 0
-    steps.a_codes[at] ^= np.repeat(signs, golden.BLOCK)
-    _set_scales(steps, at, rng, lambda shape: np.broadcast_to(rng.integers(1, 0x7F, (*shape[:2], 1), np.uint8), shape))
+        steps.a_codes[at, :, -size:] = 0
+    negative = np.repeat(np.arange(groups) % 2 == 1, size)
+    steps.a_codes[at] = np.where(negative, negated(config.a)[steps.a_codes[at]], steps.a_codes[at])
+    _set_scales(steps, at, rng, lambda scale, shape: np.broadcast_to(_usable(scale, (*shape[:2], 1), rng), shape))
     for scales in (steps.a_scales, steps.b_scales):
         scales[at] = scales[at][:, :, :1]
     steps.c[at[rng.random(len(at)) < 0.5]] = 0
@@ -203,10 +229,14 @@ def _cancelling_blocks(steps: Steps, at: _Index, rng: np.random.Generator) -> No
 
 def _far_apart(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
     """Scales of the smallest and of the largest exponent, block by block; C anywhere near."""
-    low, high = np.arange(0x01, 0x10, dtype=np.uint8), np.arange(0x78, 0x7F, dtype=np.uint8)
-    _set_scales(
-        steps, at, rng, lambda shape: np.where(rng.random(shape) < 0.5, rng.choice(low, shape), rng.choice(high, shape))
-    )
+
+    def choose(scale: ScaleFormat, shape: tuple[int, ...]) -> NDArray[np.uint8]:
+        binade = 1 << scale.mantissa_bits
+        low = np.arange(1, 2 * binade, dtype=np.uint8)
+        high = np.arange(scale.highest // binade * binade, scale.highest + 1, dtype=np.uint8)
+        return np.where(rng.random(shape) < 0.5, rng.choice(low, shape), rng.choice(high, shape))
+
+    _set_scales(steps, at, rng, choose)
 
 
 def _small(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
@@ -214,16 +244,21 @@ def _small(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
 
     The terms are then far below their exponent, and so is C, which is shifted to the right and still decides.
     """
-    _set_scales(steps, at, rng, lambda shape: rng.choice(np.array([1, 1, 1, *range(1, 8)], np.uint8), shape))
+
+    def choose(scale: ScaleFormat, shape: tuple[int, ...]) -> NDArray[np.uint8]:
+        return rng.choice(np.array([1, 1, 1, *range(1, 1 << scale.mantissa_bits)], np.uint8), shape)
+
+    _set_scales(steps, at, rng, choose)
     single = at[rng.random(len(at)) < 0.5]
-    for codes in (steps.a_codes, steps.b_codes):
-        lane = np.arange(steps.config.depth) == rng.integers(0, steps.config.depth, (len(single), 1, 1))
-        codes[single] = np.where(
-            lane, rng.choice(np.array([1, 9, 2], np.uint8), codes[single].shape), codes[single] & 8
-        )
+    depth = steps.config.depth
+    for form, codes in ((steps.config.a, steps.a_codes), (steps.config.b, steps.b_codes)):
+        lane = np.arange(depth) == rng.integers(0, depth, (len(single), 1, 1))
+        few = np.array([1, negated(form)[1], 2], np.uint8)
+        codes[single] = np.where(lane, rng.choice(few, codes[single].shape), codes[single] & 1 << form.code_width - 1)
     # The same lane, so that the products are not zero.
-    lane = rng.integers(0, steps.config.depth, len(single))
-    steps.a_codes[single, :, lane] = rng.choice(np.array([1, 9], np.uint8), (len(single), steps.config.rows))
+    lane = rng.integers(0, depth, len(single))
+    one = np.array([1, negated(steps.config.a)[1]], np.uint8)
+    steps.a_codes[single, :, lane] = rng.choice(one, (len(single), steps.config.rows))
     steps.b_codes[single, :, lane] = 1
     steps.first[at] = True
     _oppose(steps, at[rng.random(len(at)) < 0.5], rng)
@@ -231,14 +266,30 @@ def _small(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
 
 def _largest(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
     """Block sums as large as they get, of either sign, with the largest significands."""
-    for codes in (steps.a_codes, steps.b_codes):
-        codes[at] = 7
-    steps.a_codes[at] |= np.where(rng.random((len(at), steps.config.rows, 1)) < 0.5, 8, 0).astype(np.uint8)
-    tops = np.array([0x77, 0x7E, 0x6F], np.uint8)
-    _set_scales(steps, at, rng, lambda shape: np.broadcast_to(rng.choice(tops, (shape[0], 1, 1)), shape))
+    config = steps.config
+    tags = []
+    for form, codes in ((config.a, steps.a_codes), (config.b, steps.b_codes)):
+        # The integer counts here, without its fold.
+        tag, code = max(
+            ((tag, code) for tag in range(len(form.elements)) for code in range(1 << form.code_width)),
+            key=lambda place: form.elements[place[0]].integers[place[1]],
+        )
+        codes[at] = code
+        tags.append(tag)
+    negative = rng.random((len(at), config.rows, 1)) < 0.5
+    steps.a_codes[at] = np.where(negative, negated(config.a)[steps.a_codes[at]], steps.a_codes[at])
+
+    def choose(scale: ScaleFormat, shape: tuple[int, ...]) -> NDArray[np.uint8]:
+        binade = 1 << scale.mantissa_bits
+        top = scale.highest // binade * binade
+        # The largest significand, twice, and the largest scale.
+        tops = np.array([top - 1, scale.highest, top - binade - 1], np.uint8)
+        return np.broadcast_to(rng.choice(tops, (shape[0], 1, 1)), shape)
+
+    _set_scales(steps, at, rng, choose)
     plain = at[rng.random(len(at)) < 0.7]
-    for scales in (steps.a_scales, steps.b_scales):
-        scales[plain] &= 0x7F  # the largest products are E2M1
+    for form, tag, scales in ((config.a, tags[0], steps.a_scales), (config.b, tags[1], steps.b_scales)):
+        scales[plain] = scales[plain] & (1 << form.scale.width) - 1 | tag << form.scale.width
     steps.c[at] = rng.choice(
         np.array([0, 0x3F800000, 0xBF800000, 0x4E7FFFFF, 0xCE7FFFFF], np.uint32), steps.c[at].shape
     )
@@ -254,7 +305,7 @@ def _long(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
 
 def _alone(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
     """Every distance between C and its step: C of few bits, all exponents alike likely."""
-    _set_scales(steps, at, rng, lambda shape: rng.integers(1, 0x7F, shape, np.uint8))
+    _set_scales(steps, at, rng, lambda scale, shape: _usable(scale, shape, rng))
     exponents = np.frexp(_sums(steps, at))[1] + rng.integers(-60, 60, steps.c[at].shape)
     bits = rng.integers(0, 1 << 32, steps.c[at].shape, np.uint32)
     kept = rng.choice(np.array([0x80000000, 0x807FFFFF, 0x80400000], np.uint32), bits.shape)

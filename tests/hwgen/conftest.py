@@ -251,7 +251,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def overhead(cache: Path) -> Overhead:
     """A measurement of the smallest pair of cores."""
-    pair = [TensorCoreConfig(f"{name}-single", name, rows=1, columns=1, groups=1) for name in ("nvfp4", "mixfp4")]
+    pair = [TensorCoreConfig(f"{name}-single", name, name, rows=1, columns=1, groups=1) for name in ("nvfp4", "mixfp4")]
     cells = reader.load(libraries.path("generic7"))
     return measure(
         *pair,

@@ -7,9 +7,11 @@ import pytest
 
 from hwgen.config import DOTS, NAMED, PIPELINE_REGISTERS, TensorCoreConfig, named, resolve, resolve_pair
 from hwgen.errors import InputError
+from hwgen.formats import BLOCK_FORMATS, UE4M3, BlockFormat, ScaleFormat
 from hwgen.rtl.lanes import LANES
+from sim import golden
 
-GOOD = {"name": "core", "format": "mixfp4", "rows": 4, "columns": 2, "groups": 3}
+GOOD = {"name": "core", "a": "mixfp4", "b": "mixfp4", "rows": 4, "columns": 2, "groups": 3}
 
 
 def refused(*words, **fields):
@@ -27,16 +29,16 @@ def check(message, words):
 
 def test_defaults():
     config = TensorCoreConfig(**GOOD)
-    assert (config.dot, config.tags) == ("merged", "both")
+    assert config.dot == "merged"
     assert (config.fraction_bits, config.rounding) == (35, "toward_zero")
     assert config.pipeline == ("decoded", "sums")
 
 
 def test_derived_figures():
-    config = TensorCoreConfig("a-b_c", "nvfp4", 4, 2, 3)
+    config = TensorCoreConfig("a-b_c", "nvfp4", "nvfp4", 4, 2, 3)
     assert config.identifier == "a_b_c"
     assert (config.depth, config.macs_per_step) == (48, 4 * 2 * 48)
-    assert not config.block_format.tagged
+    assert config.formats == (config.form("a"), config.form("b")) == (BLOCK_FORMATS["nvfp4"],) * 2
 
 
 @pytest.mark.parametrize(
@@ -116,9 +118,9 @@ def test_good_names(name):
 @pytest.mark.parametrize(
     ("field", "choices"),
     [
-        ("format", ("nvfp4", "mixfp4")),
+        ("a", ("nvfp4", "mixfp4", "nvint4")),
+        ("b", ("nvfp4", "mixfp4", "nvint4")),
         ("dot", ("merged", "signed", "significand", "multiplier", "e2m2")),
-        ("tags", ("both", "weights")),
         ("rounding", ("toward_zero", "nearest_even")),
         ("numerics", ("blackwell", "exact")),
     ],
@@ -155,30 +157,55 @@ def test_range_of_the_largest_depth():
         refused(f"largest_depth = {value!r}", "4096", "16777216", numerics="exact", largest_depth=value)
 
 
+def test_formats_set_the_range_of_the_fraction_bits():
+    for a, b, low, high in (
+        ("nvfp4", "nvfp4", 31, 39),
+        ("nvfp4", "mixfp4", 32, 39),
+        ("nvint4", "mixfp4", 33, 39),
+        ("nvint4", "nvint4", 33, 40),
+    ):
+        for value in (low, high):
+            assert TensorCoreConfig(**{**GOOD, "a": a, "b": b, "fraction_bits": value}).fraction_bits == value
+        for value in (low - 1, high + 1):
+            refused(f"fraction_bits = {value}", str(low), str(high), a=a, b=b, fraction_bits=value)
+        assert golden.max_fraction_bits(8, a, b) >= high
+
+
 def test_e2m2_needs_tagged_blocks():
-    refused("dot = 'e2m2'", "merged", format="nvfp4", dot="e2m2")
-    refused("dot = 'e2m2'", "merged", dot="e2m2", tags="weights")
+    refused("dot = 'e2m2'", "a = 'nvfp4'", "merged", a="nvfp4", b="nvfp4", dot="e2m2")
+    refused("dot = 'e2m2'", "b = 'nvint4'", "merged", b="nvint4", dot="e2m2")
     assert TensorCoreConfig(**GOOD, dot="e2m2").dot == "e2m2"
 
 
-def test_tags_of_one_operand():
-    refused("tags = 'weights'", "nvfp4", "both", format="nvfp4", tags="weights")
-    config = TensorCoreConfig(**GOOD, tags="weights")
-    assert [config.tagged(side) for side in "ab"] == [False, True]
-    assert [TensorCoreConfig(**GOOD).tagged(side) for side in "ab"] == [True, True]
+UE5M3 = ScaleFormat("UE5M3", exponent_bits=5, mantissa_bits=3, bias=15, nan=0xFF, source="")
+FINE = BlockFormat("fine", BLOCK_FORMATS["nvfp4"].elements, UE5M3, size=16, full_scale=1.0, source="")
+LONG = BlockFormat("long", BLOCK_FORMATS["nvfp4"].elements, UE4M3, size=32, full_scale=1.0, source="")
+HIGH = dataclasses.replace(FINE, name="high", scale=dataclasses.replace(UE5M3, bias=-90))
+
+
+def test_formats_that_no_datapath_computes_are_refused():
+    refused("a = 'fine', b = 'fine'", "exponents of terms from -28 to 32", "numerics = 'exact'", a=FINE, b=FINE)
+    refused("a = 'high', b = 'high'", "numerics = 'exact'", a=HIGH, b=HIGH)
+    refused("a = 'long', b = 'nvfp4'", "blocks of 32 and 16", a=LONG, b="nvfp4")
+    assert TensorCoreConfig(**{**GOOD, "a": LONG, "b": LONG}).depth == 96
 
 
 def test_every_micro_architecture_has_a_name():
-    assert tuple(LANES) == DOTS
+    assert list(LANES) == list(DOTS)
 
 
 def test_named_configurations():
-    kinds = {"nvfp4": ("nvfp4", "nvfp4"), "mixfp4": ("mixfp4", "mixfp4"), "mixfp4-weights": ("nvfp4", "mixfp4")}
+    kinds = {
+        "nvfp4": ("nvfp4", "nvfp4"),
+        "mixfp4": ("mixfp4", "mixfp4"),
+        "mixfp4-weights": ("nvfp4", "mixfp4"),
+        "nvint4": ("nvint4", "nvint4"),
+    }
     assert set(NAMED) == {f"{kind}-{size}" for kind in kinds for size in ("small", "blackwell")}
     for name, config in NAMED.items():
         assert named(name) is resolve(name) is config
         assert config.name == name
-        assert tuple(map(config.operand_format, "ab")) == kinds[name.rpartition("-")[0]]
+        assert (config.a.name, config.b.name) == kinds[name.rpartition("-")[0]]
         assert config.macs_per_step == (256 if "small" in name else 4096)
 
 
@@ -217,10 +244,19 @@ def table(**fields):
 
 def test_every_field_comes_from_the_file(written):
     config = TensorCoreConfig(
-        "x", "mixfp4", 3, 5, 2, dot="e2m2", fraction_bits=39, rounding="nearest_even", pipeline=("sums", "normal")
+        "x",
+        "mixfp4",
+        "mixfp4",
+        3,
+        5,
+        2,
+        dot="e2m2",
+        fraction_bits=39,
+        rounding="nearest_even",
+        pipeline=("sums", "normal"),
     )
     assert resolve(str(written(table(**config.as_dict())))) == config
-    exact = TensorCoreConfig("x", "nvfp4", 3, 5, 2, pipeline=("sums",), numerics="exact", largest_depth=5000)
+    exact = TensorCoreConfig("x", "nvfp4", "nvfp4", 3, 5, 2, pipeline=("sums",), numerics="exact", largest_depth=5000)
     assert resolve(str(written(table(**exact.as_dict())))) == exact
 
 
@@ -244,11 +280,16 @@ def test_path_without_suffix(written):
         (table(**GOOD, row=3), ("unknown key 'row'", "did you mean 'rows'?")),
         (table(**GOOD, zzz=3), ("unknown key 'zzz'", "fraction_bits")),
         (table(**GOOD) + "[core]\nrows = 3\n", ("unknown key 'core'",)),
-        (table(name="x", format="nvfp4", rows=1, groups=1), ("key 'columns' is missing",)),
+        (table(name="x", a="nvfp4", b="nvfp4", rows=1, groups=1), ("key 'columns' is missing",)),
+        (table(format="mixfp4", rows=1), ("key 'format' is gone", 'write a = "mixfp4" and b = "mixfp4"')),
+        (table(format="mixfp4", tags="weights"), ("key 'format' is gone", 'write a = "nvfp4" and b = "mixfp4"')),
+        (table(tags="both", format=3), ("key 'format' is gone", "write a and b")),
+        (table(**GOOD, tags="weights"), ("key 'tags' is gone",)),
+        (table(**GOOD, numerics="exact", fraction_bits=35), ("fraction_bits = 35: has no meaning", "leave it out")),
         ("", ("is missing",)),
         (table(**{**GOOD, "rows": 65}), ("rows = 65", "from 1 to 64")),
         (table(**{**GOOD, "rows": "4"}), ("rows = '4'",)),
-        (table(**{**GOOD, "format": "fp8"}), ("format = 'fp8'",)),
+        (table(**{**GOOD, "a": "fp8"}), ("a = 'fp8'",)),
         (table(**GOOD, pipeline=["out"]), ("'out'",)),
     ],
 )
@@ -279,15 +320,15 @@ def test_pair_of_a_size():
 def test_pair_of_a_file(written):
     fields = {"rows": 2, "columns": 3, "groups": 1, "numerics": "exact"}
     nvfp4, mixfp4 = resolve_pair(str(written(table(**fields))))
-    assert nvfp4 == TensorCoreConfig("nvfp4-my-core", "nvfp4", **fields)
-    assert mixfp4 == TensorCoreConfig("mixfp4-my-core", "mixfp4", **fields)
+    assert nvfp4 == TensorCoreConfig("nvfp4-my-core", "nvfp4", "nvfp4", **fields)
+    assert mixfp4 == TensorCoreConfig("mixfp4-my-core", "mixfp4", "mixfp4", **fields)
     assert resolve_pair(str(written(table(**fields, name="own"))))[1].name == "mixfp4-own"
 
 
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        (GOOD, ("stands for both formats", "leave 'format' out")),
+        (GOOD, ("stands for both formats", "leave 'a' out")),
         ({"rows": 2, "columns": 3}, ("key 'groups' is missing",)),
         ({"rows": 2, "columns": 3, "groups": 1, "dot": "e2m2"}, ("dot = 'e2m2'", "merged")),
         ({"rows": 2, "columns": 3, "groups": 1, "size": 1}, ("unknown key 'size'",)),

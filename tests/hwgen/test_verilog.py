@@ -16,7 +16,6 @@ from amaranth.hdl import Const
 from hwgen import verilog
 from hwgen.config import NAMED, PIPELINE_REGISTERS, TensorCoreConfig
 from hwgen.errors import InputError
-from hwgen.formats import BLOCK_SIZE
 from hwgen.package import contents
 from hwgen.package.lint import waivers
 from hwgen.rtl.dot import DotProduct
@@ -24,9 +23,9 @@ from hwgen.rtl.tensor_core import result_layout, step_layout
 
 ROOT = Path(__file__).parents[2]
 RTL_OUT = ROOT / "rtl_out"
-TINY = TensorCoreConfig("tiny", "mixfp4", rows=1, columns=2, groups=3, pipeline=())
+TINY = TensorCoreConfig("tiny", "mixfp4", "mixfp4", rows=1, columns=2, groups=3, pipeline=())
 
-PIPELINED = TensorCoreConfig("nvfp4-deep", "nvfp4", rows=2, columns=2, groups=1, pipeline=PIPELINE_REGISTERS)
+PIPELINED = TensorCoreConfig("nvfp4-deep", "nvfp4", "nvfp4", rows=2, columns=2, groups=1, pipeline=PIPELINE_REGISTERS)
 
 EXACT = dataclasses.replace(PIPELINED, name="nvfp4-exact", numerics="exact")
 
@@ -148,14 +147,14 @@ def test_number_of_instances(config, generated):
     modules = load(generated[config.name])["modules"]
     totals = {name.removeprefix(f"{config.identifier}_"): entry["total"] for name, entry in modules.items()}
     elements = config.rows * config.columns
-    alike = config.tags == "both"
+    alike = config.a == config.b
     decoders = {"": config.rows + config.columns} if alike else {"": config.rows, "_b": config.columns}
     assert totals == {
         config.identifier: 1,
         **{f"operand_decoder{side}": rows for side, rows in decoders.items()},
         **{f"scale_decoder{side}": rows * config.groups for side, rows in decoders.items()},
         **{f"element_decoder{side}": rows * config.depth for side, rows in decoders.items()},
-        **({"stored_operand": config.rows + config.columns} if config.tagged("a") else {}),
+        **({"stored_operand": config.rows + config.columns} if config.a.tagged else {}),
         "element": elements,
         "term_exponents": elements,
         "dot_product": elements * config.groups,
@@ -387,9 +386,9 @@ def test_manifest_offsets_are_those_of_the_layouts(config, generated):
     manifest = load(generated[config.name])
     m, n, g = config.rows, config.columns, config.groups
     expected = {
-        "a.codes": (m, g, BLOCK_SIZE),
+        "a.codes": (m, g, 16),
         "a.scales": (m, g),
-        "b.codes": (n, g, BLOCK_SIZE),
+        "b.codes": (n, g, 16),
         "b.scales": (n, g),
         "c": (m, n),
         "first": (),
@@ -420,8 +419,8 @@ def test_manifest_offsets_are_those_of_the_layouts(config, generated):
 def test_only_nvfp4_ignores_the_tag(generated, side):
     for name, config in NAMED.items():
         meaning = fields_of(load(generated[name]), "step__payload")[f"{side}.scales"]["meaning"]
-        assert ("bit 7 is ignored" in meaning) == (not config.tagged(side))
-        assert ("bit 7 selects" in meaning) == config.tagged(side)
+        assert ("bit 7 is ignored" in meaning) == (not config.form(side).tagged)
+        assert ("bit 7 selects" in meaning) == config.form(side).tagged
 
 
 # Files that cannot be written

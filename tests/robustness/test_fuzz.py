@@ -154,12 +154,12 @@ def refusals(path: Path) -> Iterator[None]:
 def _toml() -> bytes:
     return b"""# a core
 name = "tiny"
-format = "mixfp4"
+a = "nvfp4"
+b = "mixfp4"
 rows = 4
 columns = 8
 groups = 2
 dot = "merged"
-tags = "both"
 fraction_bits = 35
 rounding = "toward_zero"
 pipeline = ["operands", "terms"]
@@ -212,7 +212,7 @@ def test_tensor_files(tmp_path: Path, kind: tuple[str, str | None], data: st.Dat
 
 
 def _vectors(numerics: str) -> bytes:
-    core = config.TensorCoreConfig("tiny", "mixfp4", 1, 1, 1, numerics=numerics)
+    core = config.TensorCoreConfig("tiny", "mixfp4", "mixfp4", 1, 1, 1, numerics=numerics)
     stimulus = draw(core, 6, np.random.default_rng(1))
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "vectors.npz"

@@ -11,7 +11,7 @@ from hwgen.rtl.tensor_core import step_layout
 from sim import golden, tensors
 from sim.steps import Steps, gather, random_steps, schedule
 
-CONFIG = TensorCoreConfig("x", "mixfp4", 3, 2, 2)
+CONFIG = TensorCoreConfig("x", "mixfp4", "mixfp4", 3, 2, 2)
 
 
 def drawn(count, seed=0, config=CONFIG):
@@ -154,7 +154,7 @@ def test_exact_results_are_those_of_the_whole_gemm(m, n, k):
 
 def test_exact_results_within_a_tile_leave_its_sum_alone():
     ones = golden.quantize(np.ones((1, 96), np.float32), "nvfp4")
-    config = TensorCoreConfig("x", "nvfp4", 1, 1, 2, numerics="exact")
+    config = TensorCoreConfig("x", "nvfp4", "nvfp4", 1, 1, 2, numerics="exact")
     small = np.full((1, 1), 2.0**-30, np.float32)
     steps = schedule(config, ones, ones, small)
     block = golden.accumulate(ones, ones, None, numerics="exact") / 3
@@ -171,7 +171,7 @@ def test_exact_results_within_a_tile_leave_its_sum_alone():
 
 
 def test_exact_cores_without_tags_do_not_read_them():
-    config = exact(TensorCoreConfig("x", "nvfp4", 2, 2, 1))
+    config = exact(TensorCoreConfig("x", "nvfp4", "nvfp4", 2, 2, 1))
     steps = drawn(50, 4, config)
     clear = dataclasses.replace(steps, a_scales=steps.a_scales & 0x7F, b_scales=steps.b_scales & 0x7F)
     assert (steps.a_scales > 0x7F).any()
@@ -179,7 +179,7 @@ def test_exact_cores_without_tags_do_not_read_them():
 
 
 def test_random_steps_are_no_longer_than_an_exact_core_allows():
-    config = exact(TensorCoreConfig("x", "nvfp4", 1, 1, 8), largest_depth=4096)
+    config = exact(TensorCoreConfig("x", "nvfp4", "nvfp4", 1, 1, 8), largest_depth=4096)
     assert config.largest_steps == 32
     steps = drawn(20_000, 0, config)
     assert np.diff(np.flatnonzero(steps.first)).max() <= 32
@@ -188,14 +188,14 @@ def test_random_steps_are_no_longer_than_an_exact_core_allows():
 @pytest.mark.parametrize("depth", [4096, 4112, 5000, 5024])
 def test_depth_that_an_exact_core_allows(depth):
     """Up to the largest, or what whole steps make of it."""
-    config = exact(TensorCoreConfig("x", "nvfp4", 1, 1, 4), largest_depth=5000)
+    config = exact(TensorCoreConfig("x", "nvfp4", "nvfp4", 1, 1, 4), largest_depth=5000)
     q = golden.quantize(np.ones((1, -(-depth // 16) * 16), np.float32), "nvfp4")
     assert len(schedule(config, q, q)) <= config.largest_steps == 79
 
 
 def test_depth_that_an_exact_core_does_not_allow():
-    config = exact(TensorCoreConfig("x", "nvfp4", 1, 1, 4), largest_depth=5000)
+    config = exact(TensorCoreConfig("x", "nvfp4", "nvfp4", 1, 1, 4), largest_depth=5000)
     q = golden.quantize(np.ones((1, 5072), np.float32), "nvfp4")
     with pytest.raises(InputError, match="K = 5072: x accumulates exactly up to K = 5000; raise its 'largest_depth'"):
         schedule(config, q, q)
-    schedule(TensorCoreConfig("x", "nvfp4", 1, 1, 4), q, q)
+    schedule(TensorCoreConfig("x", "nvfp4", "nvfp4", 1, 1, 4), q, q)

@@ -11,12 +11,14 @@ from sim import golden
 from sim.steps import random_steps
 
 CORES = [
-    TensorCoreConfig("core", "mixfp4", 2, 3, 2, rounding="nearest_even"),
-    TensorCoreConfig("core", "nvfp4", 1, 1, 1),
-    TensorCoreConfig("core", "mixfp4", 3, 2, 1, tags="weights", pipeline=("total",)),
-    TensorCoreConfig("core", "mixfp4", 1, 1, 1, pipeline=("aligned", "total", "normal"), fraction_bits=38),
-    TensorCoreConfig("core", "mixfp4", 2, 3, 1, numerics="exact"),
-    TensorCoreConfig("core", "mixfp4", 40, 1, 2, tags="weights", numerics="exact"),
+    TensorCoreConfig("core", "mixfp4", "mixfp4", 2, 3, 2, rounding="nearest_even"),
+    TensorCoreConfig("core", "nvfp4", "nvfp4", 1, 1, 1),
+    TensorCoreConfig("core", "nvfp4", "mixfp4", 3, 2, 1, pipeline=("total",)),
+    TensorCoreConfig("core", "mixfp4", "mixfp4", 1, 1, 1, pipeline=("aligned", "total", "normal"), fraction_bits=38),
+    TensorCoreConfig("core", "mixfp4", "mixfp4", 2, 3, 1, numerics="exact"),
+    TensorCoreConfig("core", "nvfp4", "mixfp4", 40, 1, 2, numerics="exact"),
+    TensorCoreConfig("core", "nvint4", "mixfp4", 2, 2, 2, pipeline=("normal",)),
+    TensorCoreConfig("core", "nvint4", "nvint4", 2, 2, 2, numerics="exact"),
 ]
 
 
@@ -24,8 +26,8 @@ def one_by_one(steps):
     """Results, a call of the golden model for each step; for each tile where it is rounded once."""
     config = steps.config
     a_scales, b_scales = (
-        scales & (0xFF if config.tagged(side) else 0x7F)
-        for side, scales in (("a", steps.a_scales), ("b", steps.b_scales))
+        scales & (0xFF if form.tagged else 0x7F)
+        for form, scales in zip(config.formats, (steps.a_scales, steps.b_scales), strict=True)
     )
     slots = [np.zeros(steps.c.shape[1:], np.float32)] * config.interleave
     results, begin = [], 0
@@ -35,8 +37,11 @@ def one_by_one(steps):
         if config.exact:
             part = slice(begin, index + 1)
             a, b = (
-                golden.QuantizedTensor(np.hstack(codes[part]), np.hstack(scales[part]), np.float32(1), config.format)
-                for codes, scales in ((steps.a_codes, a_scales), (steps.b_codes, b_scales))
+                golden.QuantizedTensor(np.hstack(codes[part]), np.hstack(scales[part]), np.float32(1), form.name)
+                for codes, scales, form in (
+                    (steps.a_codes, a_scales, config.a),
+                    (steps.b_codes, b_scales, config.b),
+                )
             )
             if steps.last[index]:
                 c = steps.c[begin].view(np.float32)
@@ -50,6 +55,8 @@ def one_by_one(steps):
             steps.c[index].view(np.float32) if steps.first[index] else slots[slot],
             fraction_bits=config.fraction_bits,
             rounding=config.rounding,
+            a=config.a.name,
+            b=config.b.name,
         )
         if steps.last[index]:
             results.append(slots[slot].view(np.uint32))
@@ -87,7 +94,7 @@ def test_no_results():
 
 
 def test_too_deep_for_an_exact_core():
-    core = TensorCoreConfig("core", "nvfp4", 1, 1, 1, numerics="exact", largest_depth=4096)
+    core = TensorCoreConfig("core", "nvfp4", "nvfp4", 1, 1, 1, numerics="exact", largest_depth=4096)
     steps = random_steps(core, 300, np.random.default_rng(3))
     steps.first[1:] = False
     with pytest.raises(InputError, match="K = 4800: core accumulates exactly up to K = 4096"):

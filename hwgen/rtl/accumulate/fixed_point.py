@@ -2,37 +2,20 @@
 
 from __future__ import annotations
 
-from itertools import product
-
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib.wiring import In, Out
 
 from hwgen.config import TensorCoreConfig
-from hwgen.formats import BLOCK_SIZE
 from hwgen.rtl.accumulate.terms import terms_layout
 from hwgen.rtl.arithmetic.carry_save import add_words
 from hwgen.rtl.hierarchy import Block
 
-__all__ = ["UNIT", "StepSum", "block_width", "shift_left", "step_width", "sum_width"]
-
-UNIT = 20
-"""Sums count units of 2^-20: T_g * 2^(E_g - 8) with E_g = -12, two subnormal scales."""
-
-_LARGEST_SCALE = 14 << 8 + 6
-"""448 in units of 2^-9, the smallest scale but zero."""
-
-
-def _largest_block(config: TensorCoreConfig) -> int:
-    """Largest magnitude of one block, T_g * 2^(E_g + 12)."""
-    largest = max(
-        (a.largest << a.fold) * (b.largest << b.fold) for a, b in product(config.block_format.elements, repeat=2)
-    )
-    return BLOCK_SIZE * largest * _LARGEST_SCALE**2
+__all__ = ["StepSum", "block_width", "shift_left", "step_width", "sum_width"]
 
 
 def block_width(config: TensorCoreConfig) -> int:
-    """Width of the magnitude of one block: 47 bits for NVFP4, 48 for MixFP4."""
-    return _largest_block(config).bit_length()
+    """Width of the magnitude of one block, T_g * 2^E_g in units of the lowest E: 47 bits for NVFP4, 48 for MixFP4."""
+    return config.bounds.largest_exact_block.bit_length()
 
 
 def step_width(config: TensorCoreConfig) -> int:
@@ -43,7 +26,7 @@ def step_width(config: TensorCoreConfig) -> int:
 def sum_width(config: TensorCoreConfig) -> int:
     """Width of the signed sum of a GEMM of ``config.largest_depth`` elements along K, which cannot make it overflow."""
     assert config.largest_steps is not None
-    return (config.largest_steps * config.groups * _largest_block(config)).bit_length() + 1
+    return (config.largest_steps * config.groups * config.bounds.largest_exact_block).bit_length() + 1
 
 
 def shift_left(m: Module, value: Value, distance: Value, *, width: int, name: str) -> Value:
@@ -70,14 +53,14 @@ class StepSum(Block):
     Parameters
     ----------
     config
-        ``format`` and ``groups``.
+        ``a``, ``b`` and ``groups``.
 
     Attributes
     ----------
     terms : In(terms_layout(config)["terms"].shape)
         Scaled block sums.
     sum : Out(signed(step_width(config)))
-        Sum of T_g * 2^(E_g + 12); with one group in ones' complement.
+        Sum of T_g * 2^E_g in units of the lowest E; with one group in ones' complement.
     latency : int
         0, combinational.
     """

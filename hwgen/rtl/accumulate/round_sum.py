@@ -6,7 +6,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib.wiring import In, Out
 
 from hwgen.config import TensorCoreConfig
-from hwgen.rtl.accumulate.fixed_point import UNIT, shift_left, sum_width
+from hwgen.rtl.accumulate.fixed_point import shift_left, sum_width
 from hwgen.rtl.accumulate.stepwise import FP32
 from hwgen.rtl.arithmetic.carry_save import add_words
 from hwgen.rtl.hierarchy import Block
@@ -110,11 +110,12 @@ class RoundSum(Block):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         bits = len(self.sum) - 1
-        top = bits - UNIT + 24  # exponent of the window's highest bit
-        width = top + 1 + UNIT + _BELOW
+        unit = self.config.bounds.exact_unit
+        top = bits - unit + 24  # exponent of the window's highest bit
+        width = top + 1 + unit + _BELOW
 
         # C's significand starts below the window, where all of it is sticky.
-        lowest = _BIAS - UNIT - _BELOW - 1
+        lowest = _BIAS - unit - _BELOW - 1
         above = self.c.exponent - lowest
         significand = Cat(self.c.fraction, self.c.exponent.any())
         shift = width.bit_length()
@@ -155,7 +156,7 @@ class RoundSum(Block):
         increment = Mux(rest | half, half & (rest | kept[0]), negative)
         small, alone, nonzero = Signal(), Signal(), kept[-1]
         m.d.comb += [
-            small.eq((c.exponent - (_BIAS - UNIT - 1))[-1] & (count > Const(top + UNIT + 1, len(count)))),
+            small.eq((c.exponent - (_BIAS - unit - 1))[-1] & (count > Const(top + unit + 1, len(count)))),
             alone.eq(small | (c.exponent > Const(_BIAS + top, 8)) | held["nan"]),
         ]
         nan = Signal()

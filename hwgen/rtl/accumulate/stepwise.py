@@ -9,7 +9,7 @@ from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
 from hwgen.config import TensorCoreConfig
-from hwgen.rtl.accumulate.terms import EXPONENT_BITS, EXPONENT_OFFSET, term_width, terms_layout
+from hwgen.rtl.accumulate.terms import term_width, terms_layout
 from hwgen.rtl.arithmetic.carry_save import two_words
 from hwgen.rtl.arithmetic.leading_zeros import anticipate, leading_zeros
 from hwgen.rtl.arithmetic.shifters import normalise, normalise_by, saturated, shift_right
@@ -23,12 +23,6 @@ FP32 = data.StructLayout({"fraction": 23, "exponent": 8, "sign": 1})
 
 _BIAS = 127
 _NAN = 0x7FFFFFFF
-_TERM_UNIT = -8
-"""Exponent of a term's unit by E_g: two significands in eighths and two elements in half-units."""
-
-_LARGEST_LEAD = 255 - (_BIAS - EXPONENT_OFFSET)
-"""Largest exponent of C over the smallest of a term."""
-
 _SIGNIFICAND = Window(24, -23)
 """Places of C's significand, by C's exponent."""
 
@@ -264,10 +258,9 @@ class Accumulate(Block):
         if self.registers:
             members |= {"enter": In(1), "enable": In(1)}
         super().__init__(config, members)
-        # By their own exponents C counts units of 2^-23 and a term of 2^-8, and the contract keeps both down to
-        # 2^-fraction_bits of the larger exponent.
+        # C and terms count units by their own exponents; both are kept down to 2^-fraction_bits of the larger one.
         unit = -config.fraction_bits
-        self.term = Window(term_width(config), _TERM_UNIT)
+        self.term = Window(term_width(config), -config.bounds.term_fraction)
         self.aligned_term, self.aligned_c = self.term.down_to(unit), _SIGNIFICAND.down_to(unit)
         # A power of two of terms may add up, and C with them; the top bit of the sum is its sign.
         self.log_groups = (config.groups - 1).bit_length()
@@ -298,8 +291,8 @@ class Accumulate(Block):
 
     def _compare(self, m: Module) -> Exponents:
         """Subtract exponents."""
-        largest = self.terms.exponent + (_BIAS - EXPONENT_OFFSET)
-        lead = Signal(9)  # from -145 to _LARGEST_LEAD
+        largest = self.terms.exponent + (_BIAS - self.config.bounds.exponent_offset)
+        lead = Signal(9)  # of NVFP4, from -145 to 140
         c_leads = Signal()
         m.d.comb += [lead.eq(self.c.exponent - largest), c_leads.eq(~lead[-1])]
         return Exponents(largest, lead, c_leads, Signal(8, name="base"))
@@ -310,7 +303,10 @@ class Accumulate(Block):
         behind = Signal(8)
         m.d.comb += behind.eq(Mux(special.leads(exponents.c_leads), 0, -lead))
         ahead = Signal(8)
-        assert _LARGEST_LEAD + (1 << self.aligned_term.emptying) + (1 << EXPONENT_BITS) <= 1 << len(ahead)
+        bounds = self.config.bounds
+        largest_lead = 255 - (_BIAS - bounds.exponent_offset)
+        span = bounds.highest_exponent - bounds.lowest_exponent
+        assert largest_lead + (1 << self.aligned_term.emptying) + span < 1 << len(ahead)
         m.d.comb += ahead.eq(special.ahead(lead[:8] & exponents.c_leads.replicate(8), self.aligned_term))
         c_distance = saturated(m, behind, self.aligned_c, name="c_distance")
         magnitude = shift_right(m, Cat(c.fraction, 1), c_distance, own=_SIGNIFICAND, into=self.aligned_c, name="c")

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from amaranth.hdl import Cat, Module, Mux, Signal, signed, unsigned
 from amaranth.lib import data
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Member, Out
 
 from hwgen.config import TensorCoreConfig
-from hwgen.formats import BLOCK_SIZE
 from hwgen.rtl.arithmetic.carry_save import multiply
 from hwgen.rtl.decode.operand import scale_layout
 from hwgen.rtl.hierarchy import Block
 from hwgen.rtl.lanes import lanes
 
 __all__ = [
-    "EXPONENT_BITS",
-    "EXPONENT_OFFSET",
     "ScaleProduct",
     "TermExponents",
     "TermPlaces",
@@ -23,42 +20,40 @@ __all__ = [
     "terms_layout",
 ]
 
-EXPONENT_BITS = 5
-"""Width of a term's exponent: the sum of two scale exponents with folds, 0..30."""
-
-EXPONENT_OFFSET = 12
-"""Offset of a term's exponent: 0 stands for E_g = -12, two subnormal scales."""
-
 
 def term_width(config: TensorCoreConfig) -> int:
     """Width of a term's magnitude |T| = |S| sigA sigB."""
-    return (BLOCK_SIZE * config.block_format.largest**2 * 15 * 15).bit_length()
+    return config.bounds.term_width
 
 
 def terms_layout(config: TensorCoreConfig) -> data.StructLayout:
     """Layout of what the accumulation loop takes from one step.
 
     ``terms[g]``: sign and magnitude of T_g and its ``distance`` below the largest term exponent;
-    ``exponent``: that largest exponent, offset by 12; ``active``: at least one block has two
+    ``exponent``: that largest exponent, offset so that the lowest is 0; ``active``: at least one block has two
     scales other than zero; ``nan``: some scale is NaN.
 
     With exact numerics nothing depends on the largest exponent: ``terms[g]`` has sign, magnitude and ``place``, its
-    own exponent offset by 12, and there is ``nan``.
+    own exponent with the same offset, and there is ``nan``.
     """
     if config.exact:
-        term = data.StructLayout({"sign": 1, "magnitude": term_width(config), "place": EXPONENT_BITS})
+        term = data.StructLayout({"sign": 1, "magnitude": term_width(config), "place": config.bounds.exponent_bits})
         return data.StructLayout({"terms": data.ArrayLayout(term, config.groups), "nan": 1})
     fields: dict[str, object] = {"sign": 1, "magnitude": term_width(config)}
     if config.groups > 1:
-        fields["distance"] = EXPONENT_BITS
+        fields["distance"] = config.bounds.exponent_bits
     return data.StructLayout(
         {
             "terms": data.ArrayLayout(data.StructLayout(fields), config.groups),
-            "exponent": EXPONENT_BITS,
+            "exponent": config.bounds.exponent_bits,
             "active": 1,
             "nan": 1,
         }
     )
+
+
+def _scales_of_both(config: TensorCoreConfig) -> dict[str, Member]:
+    return {side: In(data.ArrayLayout(scale_layout(config.form(side)), config.groups)) for side in "ab"}
 
 
 class ScaleProduct(Block):
@@ -81,12 +76,12 @@ class ScaleProduct(Block):
     ----------
     sum : In(signed)
         Block sum S.
-    a, b : In(4)
-        Significands of the two block scales in eighths.
+    a, b : In(unsigned)
+        Significands of the two block scales; of UE4M3 4 bits, in eighths.
     sign : Out(1)
         Sign of T; may be set for T = 0.
     magnitude : Out(term_width(config))
-        abs(T), 19 bits.
+        abs(T); 19 bits for NVFP4.
     latency : int
         0, combinational.
     """
@@ -98,8 +93,7 @@ class ScaleProduct(Block):
             config,
             {
                 "sum": In(signed(lanes(config).sum_width)),
-                "a": In(unsigned(4)),
-                "b": In(unsigned(4)),
+                **{side: In(unsigned(config.form(side).scale.largest_significand.bit_length())) for side in "ab"},
                 "sign": Out(1),
                 "magnitude": Out(unsigned(term_width(config))),
             },
@@ -113,7 +107,7 @@ class ScaleProduct(Block):
             self.sign.eq(sign),
             absolute.eq((self.sum[:-1] ^ sign.replicate(len(absolute))) + sign),
         ]
-        product = multiply(m, absolute, self.a, width=len(absolute) + 4, name="product")
+        product = multiply(m, absolute, self.a, width=len(absolute) + len(self.a), name="product")
         m.d.comb += self.magnitude.eq(multiply(m, product, self.b, width=len(self.magnitude), name="scaled"))
         return m
 
@@ -128,12 +122,12 @@ class TermExponents(Block):
 
     Attributes
     ----------
-    a, b : In(ArrayLayout(scale_layout(), G))
+    a, b : In(ArrayLayout(scale_layout(form), G))
         Decoded block scales of the row of A and the row of B.
-    exponent : Out(5)
-        max E_g + 12 over the groups with two scales other than zero; 0 if there are none.
-    distances : Out(ArrayLayout(5, G))
-        max E_g - E_g; only with more than one group. A group with a zero scale counts as E_g = -12:
+    exponent : Out(exponent_bits)
+        max E_g, offset so that the lowest is 0, over the groups with two scales other than zero; 0 if there are none.
+    distances : Out(ArrayLayout(exponent_bits, G))
+        max E_g - E_g; only with more than one group. A group with a zero scale counts as the lowest E_g:
         its term is zero, and no other group lies lower.
     active : Out(1)
         Some group has two scales other than zero.
@@ -144,22 +138,23 @@ class TermExponents(Block):
     module_name = "term_exponents"
 
     def __init__(self, config: TensorCoreConfig) -> None:
-        scales = data.ArrayLayout(scale_layout(), config.groups)
-        members = {"a": In(scales), "b": In(scales), "exponent": Out(EXPONENT_BITS), "active": Out(1)}
+        bits = config.bounds.exponent_bits
+        members = {**_scales_of_both(config), "exponent": Out(bits), "active": Out(1)}
         if config.groups > 1:
-            members["distances"] = Out(data.ArrayLayout(EXPONENT_BITS, config.groups))
+            members["distances"] = Out(data.ArrayLayout(bits, config.groups))
         super().__init__(config, members)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
+        bits = self.config.bounds.exponent_bits
         exponents, live = [], []
         for group in range(self.config.groups):
             a, b = self.a[group], self.b[group]
             nonzero = Signal(name=f"nonzero{group}")
-            exponent = Signal(EXPONENT_BITS, name=f"exponent{group}")
+            exponent = Signal(bits, name=f"exponent{group}")
             m.d.comb += [
                 nonzero.eq(~(a.zero | b.zero)),
-                exponent.eq((a.exponent + b.exponent) & nonzero.replicate(EXPONENT_BITS)),
+                exponent.eq((a.exponent + b.exponent) & nonzero.replicate(bits)),
             ]
             exponents.append(exponent)
             live.append(nonzero)
@@ -169,7 +164,7 @@ class TermExponents(Block):
             pairs = zip(largest[::2], largest[1::2], strict=False)
             following: list[Signal] = []
             for x, y in pairs:
-                winner = Signal(EXPONENT_BITS, name=f"max{len(largest)}_{len(following)}")
+                winner = Signal(bits, name=f"max{len(largest)}_{len(following)}")
                 m.d.comb += winner.eq(Mux(x > y, x, y))
                 following.append(winner)
             largest = following + largest[len(largest) & ~1 :]
@@ -190,10 +185,10 @@ class TermPlaces(Block):
 
     Attributes
     ----------
-    a, b : In(ArrayLayout(scale_layout(), G))
+    a, b : In(ArrayLayout(scale_layout(form), G))
         Decoded block scales of the row of A and the row of B.
-    places : Out(ArrayLayout(5, G))
-        E_g + 12; of no meaning where a scale is zero, as is then the term.
+    places : Out(ArrayLayout(exponent_bits, G))
+        E_g with that offset; of no meaning where a scale is zero, as is then the term.
     latency : int
         0, combinational.
     """
@@ -201,9 +196,8 @@ class TermPlaces(Block):
     module_name = "term_exponents"
 
     def __init__(self, config: TensorCoreConfig) -> None:
-        scales = data.ArrayLayout(scale_layout(), config.groups)
-        places = data.ArrayLayout(EXPONENT_BITS, config.groups)
-        super().__init__(config, {"a": In(scales), "b": In(scales), "places": Out(places)})
+        places = data.ArrayLayout(config.bounds.exponent_bits, config.groups)
+        super().__init__(config, {**_scales_of_both(config), "places": Out(places)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

@@ -6,49 +6,54 @@ column shares what they hand over.
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Module, Mux, unsigned
+from amaranth.hdl import Cat, Module, Mux, Value, unsigned
 from amaranth.lib import data
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Member, Out
 
 from hwgen.config import TensorCoreConfig
-from hwgen.formats import BLOCK_SIZE
+from hwgen.formats import BlockFormat
+from hwgen.rtl.arithmetic.truth_table import lookup
 from hwgen.rtl.hierarchy import Block, add_child
 from hwgen.rtl.lanes import lanes
 
 __all__ = [
     "ElementDecoder",
-    "ElementDecoderB",
     "OperandDecoder",
-    "OperandDecoderB",
     "ScaleDecoder",
-    "ScaleDecoderB",
     "StoredOperand",
     "codes_layout",
+    "decoded_as",
     "decoded_layout",
-    "decoder",
     "operand_layout",
-    "scale_code_width",
     "scale_layout",
 ]
 
 
-def codes_layout(config: TensorCoreConfig) -> data.ArrayLayout:
-    """Layout of the codes of one row of a step: ``codes[g][i]``, four bits each."""
-    return data.ArrayLayout(data.ArrayLayout(unsigned(4), BLOCK_SIZE), config.groups)
+def codes_layout(config: TensorCoreConfig, side: str) -> data.ArrayLayout:
+    """Layout of the codes of one row of a step: ``codes[g][i]``."""
+    form = config.form(side)
+    return data.ArrayLayout(data.ArrayLayout(unsigned(form.code_width), form.size), config.groups)
 
 
-def scale_code_width(config: TensorCoreConfig, side: str) -> int:
-    """Bits of a block scale that the datapath reads: 8 with a tag, else 7."""
-    return 8 if config.tagged(side) else 7
-
-
-def scale_layout() -> data.StructLayout:
+def scale_layout(form: BlockFormat) -> data.StructLayout:
     """Layout of one decoded block scale.
 
-    ``significand`` is in eighths (0..15); ``exponent`` is E4M3's plus the fold of the block's element
-    format, offset by 6 so that it starts at 0 (0..15); ``zero`` marks a scale of zero.
+    ``significand`` is in units of its last place (UE4M3: eighths, 0..15); ``exponent`` is the scale's plus the fold of
+    the block's element format, offset so that it starts at 0 (0..15 at most); ``zero`` marks a scale of zero.
     """
-    return data.StructLayout({"significand": 4, "exponent": 4, "zero": 1})
+    exponents = form.highest_exponent - form.lowest_exponent
+    return data.StructLayout(
+        {
+            "significand": form.scale.largest_significand.bit_length(),
+            "exponent": exponents.bit_length(),
+            "zero": 1,
+        }
+    )
+
+
+def decoded_as(config: TensorCoreConfig, side: str) -> str:
+    """The side whose decoders operand ``side`` has: ``a`` for both where they are decoded alike."""
+    return "a" if lanes(config).symmetric and config.a == config.b else side
 
 
 def _lane_layout(config: TensorCoreConfig, side: str) -> data.StructLayout:
@@ -73,8 +78,8 @@ def operand_layout(config: TensorCoreConfig, side: str) -> data.StructLayout:
 
 def _row_layout(config: TensorCoreConfig, side: str, lane: data.StructLayout) -> data.StructLayout:
     fields: dict[str, object] = {
-        "lanes": data.ArrayLayout(data.ArrayLayout(lane, BLOCK_SIZE), config.groups),
-        "scales": data.ArrayLayout(scale_layout(), config.groups),
+        "lanes": data.ArrayLayout(data.ArrayLayout(lane, config.form(side).size), config.groups),
+        "scales": data.ArrayLayout(scale_layout(config.form(side)), config.groups),
         "nan": 1,
     }
     if width := lanes(config).word_width(side):
@@ -82,152 +87,156 @@ def _row_layout(config: TensorCoreConfig, side: str, lane: data.StructLayout) ->
     return data.StructLayout(fields)
 
 
-class ElementDecoder(Block):
-    """Decoder of one four-bit code of operand A, and of B where it is decoded alike.
+class OfOneSide(Block):
+    """A block that decodes one operand; where A and B are decoded in two ways, that of B has a name of its own."""
+
+    plain_name: str
+
+    def __init__(self, config: TensorCoreConfig, side: str, members: dict[str, Member]) -> None:
+        self.side = side
+        self.form = config.form(side)
+        self.module_name = self.plain_name if side == "a" else f"{self.plain_name}_b"
+        super().__init__(config, members)
+
+
+class ElementDecoder(OfOneSide):
+    """Decoder of one element code.
 
     Parameters
     ----------
     config
-        ``format``, ``tags`` and ``dot`` select the input and output formats.
+        The formats and ``dot`` select inputs and outputs.
+    side
+        Operand, ``a`` or ``b``; see `decoded_as`.
 
     Attributes
     ----------
-    code : In(4)
-        Sign-magnitude code.
-    tag : In(1)
-        Element format of the block, 1 = E1M2; only where the operand has tags.
+    code : In(code_width)
+        Element code.
+    tag : In(selector_bits)
+        Element format of the block, E1M2 is 1; only where a selector chooses it.
     lane : Out(lanes(config).layout(side)) or Out(lanes(config).stored_layout(side))
         Decoded number, see the micro-architecture in `hwgen.rtl.lanes`; the latter where a register is behind it.
     latency : int
         0, combinational.
     """
 
-    module_name = "element_decoder"
-    side = "a"
+    plain_name = "element_decoder"
 
-    def __init__(self, config: TensorCoreConfig) -> None:
-        self.tagged = config.tagged(self.side)
-        members = {"code": In(4), "lane": Out(_lane_layout(config, self.side))}
-        if self.tagged:
-            members["tag"] = In(1)
-        super().__init__(config, members)
+    def __init__(self, config: TensorCoreConfig, side: str) -> None:
+        form = config.form(side)
+        members = {"code": In(form.code_width), "lane": Out(_lane_layout(config, side))}
+        if form.tagged:
+            members["tag"] = In(form.selector_bits)
+        super().__init__(config, side, members)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        decoded = lanes(self.config).decode(self.side, self.code, self.tag if self.tagged else None)
+        decoded = lanes(self.config).decode(self.side, self.code, self.tag if self.form.tagged else None)
         m.d.comb += [self.lane[name].eq(decoded[name]) for name, _ in _lane_layout(self.config, self.side)]
         return m
 
 
-class ElementDecoderB(ElementDecoder):
-    """As `ElementDecoder`, for an operand B that is decoded in another way."""
-
-    module_name = "element_decoder_b"
-    side = "b"
-
-
-class ScaleDecoder(Block):
-    """Decoder of one block scale of operand A, and of B where it is decoded alike: UE4M3 with the format tag in bit 7.
-
-    Parameters
-    ----------
-    config
-        An operand without tags has no bit 7.
-
-    Attributes
-    ----------
-    code : In(8) or In(7)
-        Scale byte; without bit 7 where the operand has no tags.
-    scale : Out(scale_layout())
-        Decoded scale. The exponent holds the fold of E1M2, which the contract's ``E_g`` counts.
-    nan : Out(1)
-        The scale is NaN (0x7F).
-    latency : int
-        0, combinational.
-
-    Notes
-    -----
-    OCP OFP8, section 5.2: bias 7, exponent field 0 is subnormal with exponent -6, 0x7F is NaN, no
-    infinity. exponent + 6 is max(field, 1) - 1, from 0 to 14; the fold makes it 15 at most.
-    """
-
-    module_name = "scale_decoder"
-    side = "a"
-
-    def __init__(self, config: TensorCoreConfig) -> None:
-        width = scale_code_width(config, self.side)
-        super().__init__(config, {"code": In(width), "scale": Out(scale_layout()), "nan": Out(1)})
-
-    def elaborate(self, platform: object) -> Module:
-        m = Module()
-        mantissa, exponent = self.code[:3], self.code[3:7]
-        normal = exponent.any()
-        # With the fold, max(field, 1) - 1 + 1 is max(field, 1).
-        clamped = Cat(exponent[0] | ~normal, exponent[1:])
-        less_one = (exponent - normal)[:4]
-        m.d.comb += [
-            self.scale.significand.eq(Cat(mantissa, normal)),
-            self.scale.exponent.eq(Mux(self.code[7], clamped, less_one) if self.config.tagged(self.side) else less_one),
-            self.scale.zero.eq(~self.code[:7].any()),
-            self.nan.eq(self.code[:7].all()),
-        ]
-        return m
-
-
-class ScaleDecoderB(ScaleDecoder):
-    """As `ScaleDecoder`, for an operand B that is decoded in another way."""
-
-    module_name = "scale_decoder_b"
-    side = "b"
-
-
-class OperandDecoder(Block):
-    """Decoder of one row of a step, G blocks of 16 codes with their scales: of A, and of B where it is decoded alike.
+class ScaleDecoder(OfOneSide):
+    """Decoder of one block scale: an unsigned minifloat, the selector of the element format above it.
 
     Parameters
     ----------
     config
         Tensor core configuration.
+    side
+        Operand, ``a`` or ``b``; see `decoded_as`.
 
     Attributes
     ----------
-    codes : In(ArrayLayout(ArrayLayout(4, 16), G))
+    code : In(scale_width)
+        Scale and selector; the bits of the scale byte that are not read are missing.
+    scale : Out(scale_layout(form))
+        Decoded scale. The exponent holds the fold of the element format, which the contract's ``E_g`` counts.
+    nan : Out(1)
+        The scale is NaN.
+    latency : int
+        0, combinational.
+
+    Notes
+    -----
+    The exponent above its lowest one is max(field, 1) - 1, see `hwgen.formats.ScaleFormat`. For UE4M3 (OCP OFP8,
+    section 5.2) it is 0 to 14; the fold of MixFP4 makes it 15 at most.
+    """
+
+    plain_name = "scale_decoder"
+
+    def __init__(self, config: TensorCoreConfig, side: str) -> None:
+        form = config.form(side)
+        super().__init__(config, side, {"code": In(form.scale_width), "scale": Out(scale_layout(form)), "nan": Out(1)})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        form, scale = self.form, self.form.scale
+        mantissa, exponent = self.code[: scale.mantissa_bits], self.code[scale.mantissa_bits : scale.width]
+        number, selector = self.code[: scale.width], self.code[scale.width :]
+        normal = exponent.any()
+        above_lowest: Value = (exponent - normal)[: scale.exponent_bits]
+        if max(form.extra_folds) == 1:
+            # One more than max(field, 1) - 1 is max(field, 1).
+            clamped = Cat(exponent[0] | ~normal, exponent[1:])
+            above_lowest = Mux(lookup(selector, form.extra_folds, 1), clamped, above_lowest)
+        elif form.tagged:
+            above_lowest = above_lowest + lookup(selector, form.extra_folds, max(form.extra_folds).bit_length())
+        m.d.comb += [
+            self.scale.significand.eq(Cat(mantissa, normal)),
+            self.scale.exponent.eq(above_lowest),
+            self.scale.zero.eq(~number.any()),
+            self.nan.eq(number.all() if scale.nan is not None else 0),
+        ]
+        return m
+
+
+class OperandDecoder(OfOneSide):
+    """Decoder of one row of a step, G blocks of codes with their scales.
+
+    Parameters
+    ----------
+    config
+        Tensor core configuration.
+    side
+        Operand, ``a`` or ``b``; see `decoded_as`.
+
+    Attributes
+    ----------
+    codes : In(codes_layout(config, side))
         Codes, element i of block g at ``codes[g][i]``.
-    scales : In(ArrayLayout(8 or 7, G))
-        Scale bytes; without bit 7 where the operand has no tags.
+    scales : In(ArrayLayout(scale_width, G))
+        Scale bytes without the bits that are not read.
     operand : Out(decoded_layout(config, side))
         Decoded row.
     latency : int
         0, combinational.
     """
 
-    module_name = "operand_decoder"
-    side = "a"
-    element_decoder: type[ElementDecoder] = ElementDecoder
-    scale_decoder: type[ScaleDecoder] = ScaleDecoder
+    plain_name = "operand_decoder"
 
-    def __init__(self, config: TensorCoreConfig) -> None:
-        super().__init__(
-            config,
-            {
-                "codes": In(codes_layout(config)),
-                "scales": In(data.ArrayLayout(unsigned(scale_code_width(config, self.side)), config.groups)),
-                "operand": Out(decoded_layout(config, self.side)),
-            },
-        )
+    def __init__(self, config: TensorCoreConfig, side: str) -> None:
+        scales = data.ArrayLayout(unsigned(config.form(side).scale_width), config.groups)
+        members = {
+            "codes": In(codes_layout(config, side)),
+            "scales": In(scales),
+            "operand": Out(decoded_layout(config, side)),
+        }
+        super().__init__(config, side, members)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        config, how = self.config, lanes(self.config)
+        config, form, how = self.config, self.form, lanes(self.config)
         nans = []
         for group in range(config.groups):
-            tag = self.scales[group][7] if config.tagged(self.side) else None
-            scale = add_child(m, platform, f"scale{group}", self.scale_decoder, config)
+            tag = self.scales[group][form.scale.width :] if form.tagged else None
+            scale = add_child(m, platform, f"scale{group}", ScaleDecoder, config, self.side)
             m.d.comb += [scale.code.eq(self.scales[group]), self.operand.scales[group].eq(scale.scale)]
             nans.append(scale.nan)
             decoded = []
-            for index in range(BLOCK_SIZE):
-                element = add_child(m, platform, f"element{group}_{index}", self.element_decoder, config)
+            for index in range(form.size):
+                element = add_child(m, platform, f"element{group}_{index}", ElementDecoder, config, self.side)
                 decoded.append(element.lane)
                 m.d.comb += [
                     element.code.eq(self.codes[group][index]),
@@ -240,15 +249,6 @@ class OperandDecoder(Block):
                 m.d.comb += self.operand.words[group].eq(how.word(m, self.side, decoded, tag))
         m.d.comb += self.operand.nan.eq(Cat(*nans).any())
         return m
-
-
-class OperandDecoderB(OperandDecoder):
-    """As `OperandDecoder`, for an operand B that is decoded in another way."""
-
-    module_name = "operand_decoder_b"
-    side = "b"
-    element_decoder = ElementDecoderB
-    scale_decoder = ScaleDecoderB
 
 
 class StoredOperand(Block):
@@ -274,7 +274,7 @@ class StoredOperand(Block):
     module_name = "stored_operand"
 
     def __init__(self, config: TensorCoreConfig) -> None:
-        assert decoder(config, "a") is decoder(config, "b")
+        assert decoded_as(config, "b") == "a"
         super().__init__(
             config, {"stored": In(decoded_layout(config, "a")), "operand": Out(operand_layout(config, "a"))}
         )
@@ -286,14 +286,8 @@ class StoredOperand(Block):
             if field != "lanes":
                 m.d.comb += getattr(self.operand, field).eq(getattr(self.stored, field))
         for group in range(self.config.groups):
-            for index in range(BLOCK_SIZE):
+            for index in range(self.config.a.size):
                 whole = self.operand.lanes[group][index]
                 for name, value in how.restored("a", self.stored.lanes[group][index]).items():
                     m.d.comb += getattr(whole, name).eq(value)
         return m
-
-
-def decoder(config: TensorCoreConfig, side: str) -> type[OperandDecoder]:
-    """The decoder of operand ``side``: one class for both where they are decoded alike."""
-    alike = lanes(config).symmetric and config.tagged("a") == config.tagged("b")
-    return OperandDecoder if side == "a" or alike else OperandDecoderB

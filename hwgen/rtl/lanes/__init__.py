@@ -1,7 +1,7 @@
-"""Micro-architectures of the 16-lane dot product, all with the same result.
+"""Micro-architectures of the dot product, all with the same result.
 
-Each module holds one: what the operand decoders hand over and how 16 lanes become one sum. What the sum is, is fixed
-(`hwgen.rtl.dot`); a configuration chooses by ``dot``.
+Each module holds one: what the operand decoders hand over, and how a block's lanes become one sum. The sum itself is
+fixed (`hwgen.rtl.dot`). A configuration chooses by ``dot``; `hwgen.config.DOTS` says which formats each multiplies.
 """
 
 from __future__ import annotations

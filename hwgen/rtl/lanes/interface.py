@@ -10,9 +10,10 @@ from amaranth.hdl import Cat, Module, Mux, Value, ValueLike
 from amaranth.lib import data
 
 from hwgen.config import TensorCoreConfig
-from hwgen.formats import BLOCK_SIZE
+from hwgen.formats import E1M2, E2M1, BlockFormat
+from hwgen.rtl.arithmetic.truth_table import lookup
 
-__all__ = ["Lanes", "half_units", "signed_half_units", "transposed"]
+__all__ = ["Lanes", "is_negative", "magnitude_of", "signed_integer", "transposed"]
 
 
 class Lanes(ABC):
@@ -54,7 +55,7 @@ class Lanes(ABC):
 
     @abstractmethod
     def decode(self, side: str, code: Value, tag: Value | None) -> Mapping[str, ValueLike]:
-        """Fields of `layout` for a code; ``tag`` is 1 in an E1M2 block, None where there are none."""
+        """Fields of `layout` for a code; ``tag`` selects the element format, None where there is one only."""
 
     def word_width(self, side: str) -> int:
         """Bits of the value that the decoders hand over per block, beside its lanes; 0 is none."""
@@ -66,25 +67,36 @@ class Lanes(ABC):
 
     @abstractmethod
     def total(self, m: Module, a: Any, b: Any, words: Mapping[str, Value]) -> Value:
-        """Sum S of the contract, in half-units, of the decoded lanes of both operands, and of words by side."""
+        """Sum S of the contract, of the decoded lanes of both operands, and of words by side."""
 
     @property
     def sum_width(self) -> int:
-        """Width of S: sign and 16 times the square of the largest half-unit magnitude."""
-        return (BLOCK_SIZE * self.config.block_format.largest**2).bit_length() + 1
+        """Width of S, see `hwgen.formats.Bounds`."""
+        return self.config.bounds.sum_width
 
 
-def half_units(code: Value, tag: Value | None) -> Value:
-    """Magnitude of a code in half-units, 4 bits: 0 1 2 3 4 6 8 12 in E2M1, the code itself in E1M2."""
+def magnitude_of(form: BlockFormat, code: Value, tag: Value | None) -> Value:
+    """Magnitude abs(h) of a code, as many bits as the largest one takes: from the tables of the format's elements.
+
+    For E2M1 and for E1M2 beside it the gates are drawn by hand; the tests prove them equal to the tables.
+    """
+    if form.elements not in ((E2M1,), (E2M1, E1M2)):
+        table = [abs(h) for element in form.elements for h in element.integers]
+        return lookup(code if tag is None else Cat(code, tag), table, form.largest.bit_length())
     c0, c1, c2 = code[0], code[1], code[2]
     upper = c2 if tag is None else c2 & ~tag
     return Cat(c0 & ~upper, Mux(upper, c0 & ~c1, c1), c2 & ~(upper & c1 & ~c0), upper & c1)
 
 
-def signed_half_units(code: Value, tag: Value | None) -> Value:
-    """A code in half-units, two's complement, 5 bits."""
-    magnitude = half_units(code, tag)
-    return Mux(code[3], -magnitude, magnitude)
+def is_negative(code: Value) -> Value:
+    """Whether a code is negative: its top bit, which may also be set where the magnitude is zero."""
+    return code[-1]
+
+
+def signed_integer(form: BlockFormat, code: Value, tag: Value | None) -> Value:
+    """The integer h of a code, two's complement, one bit more than its magnitude."""
+    absolute = magnitude_of(form, code, tag)
+    return Mux(is_negative(code), -absolute, absolute)
 
 
 def transposed(lanes: Any, field: str, width: int) -> list[Value]:

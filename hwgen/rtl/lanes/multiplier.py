@@ -8,27 +8,27 @@ from typing import Any
 from amaranth.hdl import Module, Value, ValueLike, signed
 from amaranth.lib import data
 
-from hwgen.rtl.lanes.interface import Lanes, signed_half_units
+from hwgen.rtl.lanes.interface import Lanes, signed_integer
 
 __all__ = ["Multiplier"]
 
 
 class Multiplier(Lanes):
-    """Products and sum as ``*`` and ``+``, of half-unit integers in two's complement.
+    """Products and sum as ``*`` and ``+``, of integers in two's complement.
 
     What synthesis makes of the formula when nobody helps it: multipliers and adder tree are its own. The measure that
     the others are held against.
 
-    Field of a lane: ``value``, signed, in half-units.
+    Field of a lane: ``value``, the integer h.
     """
 
     def layout(self, side: str) -> data.StructLayout:
         """See `Lanes`."""
-        return data.StructLayout({"value": signed(5)})
+        return data.StructLayout({"value": signed(self.config.form(side).largest.bit_length() + 1)})
 
     def decode(self, side: str, code: Value, tag: Value | None) -> Mapping[str, ValueLike]:
         """See `Lanes`."""
-        return {"value": signed_half_units(code, tag)}
+        return {"value": signed_integer(self.config.form(side), code, tag)}
 
     def total(self, m: Module, a: Any, b: Any, words: Mapping[str, Value]) -> Value:
         """See `Lanes`."""

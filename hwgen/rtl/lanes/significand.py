@@ -8,9 +8,9 @@ from typing import Any
 from amaranth.hdl import Cat, Module, Mux, Signal, Value, ValueLike
 from amaranth.lib import data
 
-from hwgen.formats import BLOCK_SIZE
+from hwgen.formats import E1M2, E2M1
 from hwgen.rtl.arithmetic.carry_save import add_words, multiply
-from hwgen.rtl.lanes.interface import Lanes
+from hwgen.rtl.lanes.interface import Lanes, is_negative, magnitude_of
 
 __all__ = ["Significand", "add_products"]
 
@@ -20,7 +20,7 @@ def add_products(m: Module, magnitudes: list[Signal], signs: list[Value]) -> Val
 
     A negative product is inverted and its sign added at weight 1, in the free places of the carry-save
     tree. Instead of extending signs, each word carries its inverted sign one bit above the product,
-    and the constant -16 * 2^w this amounts to is an inversion of the sum's top bit.
+    and the constant -lanes * 2^w this amounts to is an inversion of the sum's top bit.
     """
     words = []
     for index, (magnitude, negative) in enumerate(zip(magnitudes, signs, strict=True)):
@@ -28,7 +28,7 @@ def add_products(m: Module, magnitudes: list[Signal], signs: list[Value]) -> Val
         word = Signal(len(magnitude) + 1, name=f"word{index}")
         m.d.comb += [sign.eq(negative), word.eq(Cat(magnitude ^ sign.replicate(len(magnitude)), ~sign))]
         words.append((word, sign))
-    width = len(magnitudes[0]) + BLOCK_SIZE.bit_length()
+    width = len(magnitudes[0]) + len(magnitudes).bit_length()
     total = add_words(m, [word for word, _ in words], [sign for _, sign in words], width=width, name="total")
     return Cat(total[:-1], ~total[-1]).as_signed()
 
@@ -49,17 +49,24 @@ class Significand(Lanes):
     =======  ===============================  ======================================
     nvfp4    sign, significand 2, shift 2     significand << shift (0..2), one-hot
     mixfp4   sign, significand 3, shift 1     significand << shift (0..1)
+    others   sign, significand of 3 at most   significand
     =======  ===============================  ======================================
     """
 
     def layout(self, side: str) -> data.StructLayout:
         """See `Lanes`."""
-        if self.config.tagged(side):
+        form = self.config.form(side)
+        if form.elements == (E2M1, E1M2):
             return data.StructLayout({"significand": 3, "shift": 1, "sign": 1})
-        return data.StructLayout({"significand": 2, "shift": 2, "sign": 1})
+        if form.elements == (E2M1,):
+            return data.StructLayout({"significand": 2, "shift": 2, "sign": 1})
+        return data.StructLayout({"significand": form.largest.bit_length(), "sign": 1})
 
     def decode(self, side: str, code: Value, tag: Value | None) -> Mapping[str, ValueLike]:
         """See `Lanes`."""
+        form = self.config.form(side)
+        if form.elements not in ((E2M1,), (E2M1, E1M2)):
+            return {"significand": magnitude_of(form, code, tag), "sign": is_negative(code)}
         c0, c1, c2, sign = code
         if tag is None:
             return {"significand": Cat(c0, c2 | c1), "shift": Cat(c2 & ~c1, c2 & c1), "sign": sign}
@@ -68,13 +75,16 @@ class Significand(Lanes):
 
     def total(self, m: Module, a: Any, b: Any, words: Mapping[str, Value]) -> Value:
         """See `Lanes`."""
-        largest = self.config.block_format.largest**2
+        largest = self.config.a.largest * self.config.b.largest
         magnitudes = []
         for index, (x, y) in enumerate(zip(a, b, strict=True)):
             wide, narrow = (x, y) if len(x.significand) >= len(y.significand) else (y, x)
             width = len(wide.significand) + len(narrow.significand)
             value = multiply(m, wide.significand, narrow.significand, width=width, name=f"product{index}")
-            for name, shift in (("a", x.shift), ("b", y.shift)):
+            for name, lane in (("a", x), ("b", y)):
+                if "shift" not in dict(self.layout(name)):
+                    continue
+                shift = lane.shift
                 if len(shift) == 2:  # one-hot: by 1, by 2
                     moved = Mux(shift[1], value << 2, Mux(shift[0], value << 1, value))
                 else:

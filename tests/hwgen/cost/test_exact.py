@@ -18,7 +18,7 @@ from sim.steps import schedule as schedule_of_operands
 BEFORE = (), ("terms",), ("operands", "terms"), ("operands", "sums", "terms")
 LOOP = (), LOOP_REGISTERS[1:2], LOOP_REGISTERS[::2], LOOP_REGISTERS
 CORES = [
-    TensorCoreConfig("tiny", ("nvfp4", "mixfp4")[(len(one) + len(other)) % 2], 1, 1, 1, pipeline=(*one, *other))
+    TensorCoreConfig("tiny", *[("nvfp4", "mixfp4")[(len(one) + len(other)) % 2]] * 2, 1, 1, 1, pipeline=(*one, *other))
     for one, other in itertools.product(BEFORE, LOOP)
 ]
 """Every number of registers before the loop with every number in it: all that the control knows of a pipeline."""
@@ -109,7 +109,7 @@ def test_the_closed_form_of_every_stream_that_is_held_up():
 
 
 OPERANDS = [
-    TensorCoreConfig("pair", form, 1, 2, groups, pipeline=pipeline)
+    TensorCoreConfig("pair", form, form, 1, 2, groups, pipeline=pipeline)
     for form, groups, pipeline in [
         ("nvfp4", 1, ("operands", "terms")),
         ("mixfp4", 2, ("operands", "total")),
@@ -135,7 +135,7 @@ def engine():
 def test_operands_scheduled_for_the_simulator(engine, config, shape, offer, take, seed):
     """The order of steps is that of `sim.steps.schedule`, whose results the golden model confirms."""
     m, n, k = shape
-    a, b = (golden.quantize(tensors.generate("gaussian", (rows, k), seed + 1), config.format) for rows in (m, n))
+    a, b = (golden.quantize(tensors.generate("gaussian", (rows, k), seed + 1), config.a.name) for rows in (m, n))
     steps = schedule_of_operands(config, a, b)
     found = schedule(config, Gemms(m, n, k))
     last = last_steps(config, int(found.tiles[0]), -(-k // config.depth))

@@ -15,8 +15,8 @@ from hwgen.cost.schedule import last_steps, schedule
 from hwgen.cost.stream import stream
 from hwgen.errors import InputError
 
-PLAIN = TensorCoreConfig("plain", "nvfp4", 2, 4, 1)
-DEEP = TensorCoreConfig("deep", "nvfp4", 2, 4, 2, pipeline=("operands", "aligned", "total"))
+PLAIN = TensorCoreConfig("plain", "nvfp4", "nvfp4", 2, 4, 1)
+DEEP = TensorCoreConfig("deep", "nvfp4", "nvfp4", 2, 4, 2, pipeline=("operands", "aligned", "total"))
 CLOCK_NS = 2.0
 
 
@@ -127,7 +127,7 @@ def test_without_limits_a_grid_is_one_core_with_larger_tiles():
         np.testing.assert_array_equal(found.operand_bytes, alone.operand_bytes)
         np.testing.assert_array_equal(found.core_cycles, alone.cycles)
         np.testing.assert_allclose(found.utilisation, alone.utilisation, rtol=1e-12)
-        larger = TensorCoreConfig("larger", "nvfp4", 6, 8, config.groups, pipeline=config.pipeline)
+        larger = TensorCoreConfig("larger", "nvfp4", "nvfp4", 6, 8, config.groups, pipeline=config.pipeline)
         found = run(config, gemms, fixed(gemms, 1, 3, 2), Memory(math.inf), CLOCK_NS)
         np.testing.assert_array_equal(found.core_cycles, schedule(larger, gemms).cycles)
 

@@ -28,7 +28,11 @@ SHAPES = [(16, 24, 640), (5, 9, 200), (1, 64, 1280), (8, 8, 64), (40, 3, 1), (17
 
 @pytest.mark.parametrize(
     "config",
-    [NAMED["nvfp4-blackwell"], NAMED["mixfp4-small"], TensorCoreConfig("wide", "nvfp4", 2, 16, 2, pipeline=())],
+    [
+        NAMED["nvfp4-blackwell"],
+        NAMED["mixfp4-small"],
+        TensorCoreConfig("wide", "nvfp4", "nvfp4", 2, 16, 2, pipeline=()),
+    ],
     ids=lambda config: config.name,
 )
 def test_every_difference_in_cycles_and_reads(benchmark, config):

@@ -8,7 +8,7 @@ from hwgen.cost.stream import stream
 from hwgen.errors import InputError
 
 BLACKWELL = NAMED["mixfp4-blackwell"]
-DEEP = TensorCoreConfig("deep", "nvfp4", 2, 4, 1, pipeline=("terms", *LOOP_REGISTERS))
+DEEP = TensorCoreConfig("deep", "nvfp4", "nvfp4", 2, 4, 1, pipeline=("terms", *LOOP_REGISTERS))
 
 
 def test_a_product_of_many_tiles():
@@ -42,7 +42,7 @@ def test_tiles_of_a_batch_share_rounds():
 
 
 def test_order_of_the_steps():
-    two = TensorCoreConfig("two", "nvfp4", 1, 1, 1, pipeline=("total",))
+    two = TensorCoreConfig("two", "nvfp4", "nvfp4", 1, 1, 1, pipeline=("total",))
     assert last_steps(two, 3, 2).astype(int).tolist() == [0, 0, 1, 1, 0, 0, 1, 0]
 
 
@@ -84,7 +84,7 @@ def test_bad_streams_are_named():
 def test_what_cannot_be_counted_is_named():
     deep = 1 << 60
     with pytest.raises(InputError, match=r"GEMM 1: too large: at most 2\^62"):
-        schedule(TensorCoreConfig("large", "nvfp4", 64, 64, 1), Gemms([1, 1], [1, 1], [1, deep]))
+        schedule(TensorCoreConfig("large", "nvfp4", "nvfp4", 64, 64, 1), Gemms([1, 1], [1, 1], [1, deep]))
     assert (schedule(BLACKWELL, Gemms(1, 1, deep // 64)).operand_bytes > 0).all()
 
 

@@ -15,7 +15,7 @@ from hwgen.rtl.tensor_core import TensorCore
 
 CELLS = reader.load(libraries.path("generic7"))
 CONFIGS = [
-    TensorCoreConfig("x", "mixfp4", 1, 1, 1, pipeline=("operands", "terms", "total"), numerics=numerics)
+    TensorCoreConfig("x", "mixfp4", "mixfp4", 1, 1, 1, pipeline=("operands", "terms", "total"), numerics=numerics)
     for numerics in ("blackwell", "exact")
 ]
 

@@ -168,7 +168,7 @@ def test_reports_come_with_the_package(tmp_path):
     # What was measured here goes first.
     (tmp_path / "mine.json").write_text(json.dumps(overheads(library="mine")))
     assert find(PAIR, tmp_path).library == "mine"
-    own = TensorCoreConfig("own", "nvfp4", 2, 2, 1)
+    own = TensorCoreConfig("own", "nvfp4", "nvfp4", 2, 2, 1)
     with pytest.raises(InputError, match=r"no report on own in .* hwgen itself: 'hwgen compare' .*--report takes one"):
         find([own], tmp_path)
 
@@ -185,7 +185,7 @@ def test_bad_reports_are_named(tmp_path):
     expect([], "not a report of hwgen")
     expect({**overheads(), "kind": "power"}, "kind 'power'")
     expect(overheads(), "is on nvfp4-blackwell and mixfp4-blackwell, not on nvfp4-small", [NAMED["nvfp4-small"]])
-    other = TensorCoreConfig("nvfp4-blackwell", "nvfp4", 8, 8, 4, pipeline=())
+    other = TensorCoreConfig("nvfp4-blackwell", "nvfp4", "nvfp4", 8, 8, 4, pipeline=())
     expect(overheads(), "another configuration of that name", [other, PAIR[1]])
     for metric in FIGURES:
         figures = {key: value for key, value in FIGURES.items() if key != metric}

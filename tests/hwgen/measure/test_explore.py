@@ -31,7 +31,7 @@ from hwgen.report.plots import overhead as plots
 from hwgen.stats import Estimate
 
 CELLS = reader.load(libraries.path("generic7"))
-PAIR = [TensorCoreConfig(f"{name}-single", name, rows=1, columns=1, groups=1) for name in ("nvfp4", "mixfp4")]
+PAIR = [TensorCoreConfig(f"{name}-single", name, name, rows=1, columns=1, groups=1) for name in ("nvfp4", "mixfp4")]
 WAYS = [DEFAULT_PIPELINE, (*DEFAULT_PIPELINE, "total")]
 
 
@@ -56,7 +56,7 @@ def found(cache: Path) -> Exploration:
 def test_what_is_explored_by_default() -> None:
     for config in PAIR:
         ways = [(one.dot, one.pipeline, one.leading_zeros) for one in variants(config)]
-        dots = set(DOTS) if config.format == "mixfp4" else set(DOTS) - {"e2m2"}
+        dots = set(DOTS) if config.a.name == "mixfp4" else set(DOTS) - {"e2m2"}
         assert len(ways) == len(set(ways))
         assert set(ways) == {
             *((dot, DEFAULT_PIPELINE, "counted") for dot in dots),
@@ -212,7 +212,9 @@ def test_default_pipelines_are_pipelines_from_the_shortest_to_the_longest() -> N
     assert DEFAULT_PIPELINE in PIPELINES
     assert {NAMED[name].pipeline for name in NAMED} | set(ANTICIPATED) <= set(PIPELINES)
     for pipeline in PIPELINES:
-        assert TensorCoreConfig("x", "nvfp4", rows=1, columns=1, groups=1, pipeline=pipeline).pipeline == pipeline
+        assert (
+            TensorCoreConfig("x", "nvfp4", "nvfp4", rows=1, columns=1, groups=1, pipeline=pipeline).pipeline == pipeline
+        )
 
 
 def test_only_cores_of_one_shape() -> None:

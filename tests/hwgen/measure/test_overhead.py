@@ -133,7 +133,7 @@ def test_a_miscompiled_netlist_gives_no_figures(monkeypatch: pytest.MonkeyPatch,
         return body
 
     monkeypatch.setattr(area, "synthesise", miscompile)
-    pair = [TensorCoreConfig(f"{name}-single", name, rows=1, columns=1, groups=1) for name in ("nvfp4", "mixfp4")]
+    pair = [TensorCoreConfig(f"{name}-single", name, name, rows=1, columns=1, groups=1) for name in ("nvfp4", "mixfp4")]
     with pytest.raises(ToolError, match=r"of (nv|mix)fp4-single differs from the golden model"):
         measure(
             *pair,
@@ -155,7 +155,7 @@ def test_shared_blocks_cancel_and_the_smallest_is_the_smallest(overhead: Overhea
 
 
 def test_no_net_of_the_assembled_core_has_more_loads_than_the_report_says() -> None:
-    config = TensorCoreConfig("x", "mixfp4", rows=3, columns=2, groups=1)
+    config = TensorCoreConfig("x", "mixfp4", "mixfp4", rows=3, columns=2, groups=1)
     source = Design(config, TensorCore).source
     bodies = area.run(plan("x", source, [RECIPES["area"]], [0]), CELLS, cache=Cache(None))
     modules = {module: body for (_, module, _, _), body in bodies.items()}
@@ -210,7 +210,7 @@ def test_each_module_takes_the_recipe_that_suits_it() -> None:
 
 
 def test_a_faster_clock_takes_faster_recipes(cache: Path) -> None:
-    pair = [TensorCoreConfig(f"{name}-single", name, rows=1, columns=1, groups=1) for name in ("nvfp4", "mixfp4")]
+    pair = [TensorCoreConfig(f"{name}-single", name, name, rows=1, columns=1, groups=1) for name in ("nvfp4", "mixfp4")]
     stimulus = Stimulus(streams=64, tiles=1, steps_per_tile=4)
     fast = measure(
         *pair,
@@ -232,7 +232,7 @@ def test_a_faster_clock_takes_faster_recipes(cache: Path) -> None:
 def test_interleaved_tiles_are_measured_too(cache: Path) -> None:
     loop = ("operands", "terms", "total")
     pair = [
-        TensorCoreConfig(f"{name}-loop", name, rows=1, columns=1, groups=1, pipeline=loop)
+        TensorCoreConfig(f"{name}-loop", name, name, rows=1, columns=1, groups=1, pipeline=loop)
         for name in ("nvfp4", "mixfp4")
     ]
     stimulus = Stimulus(streams=64, tiles=1, steps_per_tile=4)
@@ -305,7 +305,7 @@ def test_plans_keep_blocks_apart_and_flat_sources_whole() -> None:
 
 def test_stimulus_is_the_same_tensors_for_both() -> None:
     stimulus = Stimulus(streams=2, tiles=1, steps_per_tile=2)
-    config = TensorCoreConfig("x", "mixfp4", rows=2, columns=2, groups=1)
+    config = TensorCoreConfig("x", "mixfp4", "mixfp4", rows=2, columns=2, groups=1)
     own, untagged = (stimulus.steps(config, name) for name in ("mixfp4", "nvfp4"))
     assert len(own) == len(untagged) == 2
     assert e1m2_share(untagged) == 0 < e1m2_share(own)
@@ -321,7 +321,7 @@ def test_stimulus_is_the_same_tensors_for_both() -> None:
 
 @pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
 def test_stimulus_with_a_share_of_e1m2_blocks(share: float) -> None:
-    config = TensorCoreConfig("x", "mixfp4", rows=2, columns=2, groups=1)
+    config = TensorCoreConfig("x", "mixfp4", "mixfp4", rows=2, columns=2, groups=1)
     steps = Stimulus(e1m2=share).steps(config, "mixfp4")
     assert e1m2_share(steps) == pytest.approx(share, abs=0.06)
     plain = Stimulus(e1m2=share).steps(config, "nvfp4")

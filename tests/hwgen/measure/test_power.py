@@ -27,7 +27,7 @@ from hwgen.rtl.tensor_core import TensorCore
 from hwgen.timing import analysis as timing
 from sim import tensors
 
-PAIR = [TensorCoreConfig(f"{name}-single", name, rows=1, columns=1, groups=1) for name in ("nvfp4", "mixfp4")]
+PAIR = [TensorCoreConfig(f"{name}-single", name, name, rows=1, columns=1, groups=1) for name in ("nvfp4", "mixfp4")]
 STIMULUS = Stimulus(streams=4, tiles=1, steps_per_tile=16, timed=4)
 
 

@@ -8,7 +8,7 @@ from hwgen.config import TensorCoreConfig
 from hwgen.package import contents
 
 # Two tiles take turns; one row of A and two of B, so that no test passes with both confused.
-TINY = TensorCoreConfig("tiny", "mixfp4", rows=1, columns=2, groups=1, pipeline=("terms", "aligned"))
+TINY = TensorCoreConfig("tiny", "mixfp4", "mixfp4", rows=1, columns=2, groups=1, pipeline=("terms", "aligned"))
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,7 @@ from hwgen.package.vectors import Vectors
 from hwgen.verilog import describe
 
 RTL_OUT = Path(__file__).parents[3] / "rtl_out"
-DEEP = TensorCoreConfig("nvfp4-deep", "nvfp4", rows=2, columns=2, groups=1, pipeline=PIPELINE_REGISTERS)
+DEEP = TensorCoreConfig("nvfp4-deep", "nvfp4", "nvfp4", rows=2, columns=2, groups=1, pipeline=PIPELINE_REGISTERS)
 
 
 def make(folder, build, *arguments):

@@ -44,7 +44,7 @@ def test_results_are_those_of_the_golden_model(name, tiny):
     assert (len(steps), len(results)) == (made.step_count, made.result_count)
 
     # Scales without a tag are read without bit 7.
-    masks = {side: 0xFF if config.tagged(side) else 0x7F for side in "ab"}
+    masks = {side: 0xFF if config.form(side).tagged else 0x7F for side in "ab"}
     accumulators = [None] * config.interleave
     expected = []
     for number, step in enumerate(steps):

@@ -107,11 +107,11 @@ endmodule
     assert not prover.proven(text, miter.replace(f"zeros = {width - 1} -", f"zeros = {width} -"))
 
 
-@pytest.mark.parametrize("form", ["nvfp4", "mixfp4"])
+@pytest.mark.parametrize("form", ["nvfp4", "mixfp4", "nvint4"])
 def test_scale_decoder(form, prover):
     """Significand and exponent of UE4M3, with the fold of E1M2."""
-    config = TensorCoreConfig("x", form, 1, 1, 1)
-    text = "\n".join(design(ScaleDecoder, config, "top").texts.values())
+    config = TensorCoreConfig("x", form, form, 1, 1, 1)
+    text = "\n".join(design(ScaleDecoder, config, "top", "a").texts.values())
     width = 8 if form == "mixfp4" else 7
     miter = f"""
 module miter(input [{width - 1}:0] code, output wrong);
@@ -130,7 +130,7 @@ endmodule
 
 def test_scale_product(prover):
     """Every block sum that there can be, times any two significands."""
-    config, other = (TensorCoreConfig("x", form, 1, 1, 1) for form in ("nvfp4", "mixfp4"))
+    config, other = (TensorCoreConfig("x", form, form, 1, 1, 1) for form in ("nvfp4", "mixfp4"))
     text, same = ("\n".join(design(ScaleProduct, form, "top").texts.values()) for form in (config, other))
     possible = in_range(config, "scale_product")
     assert (same, in_range(other, "scale_product")) == (text, possible)
@@ -152,7 +152,7 @@ endmodule
 @pytest.mark.parametrize("groups", [2, 3, 4])
 def test_term_exponents(groups, prover):
     """The largest exponent of the live blocks, and every block's distance below it."""
-    config = TensorCoreConfig("x", "mixfp4", 1, 1, groups)
+    config = TensorCoreConfig("x", "mixfp4", "mixfp4", 1, 1, groups)
     text = "\n".join(design(TermExponents, config, "top").texts.values())
     bits = 9 * groups
     lines = [

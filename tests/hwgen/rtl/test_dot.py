@@ -6,22 +6,27 @@ import numpy as np
 import pytest
 
 from hwgen.config import DOTS, TensorCoreConfig
+from hwgen.config.dots import supported
+from hwgen.errors import InputError
+from hwgen.formats import BLOCK_FORMATS, UE4M3, BlockFormat, ElementFormat
 from hwgen.rtl.dot import DotProduct
 from hwgen.rtl.lane_array import LaneArray
 from hwgen.rtl.lanes import lanes
 from sim import golden
 
+PAIRS = [("nvfp4", "nvfp4"), ("mixfp4", "mixfp4"), ("nvfp4", "mixfp4"), ("nvint4", "nvint4"), ("mixfp4", "nvint4")]
 FORMS = {
-    f"{form}-{dot}{'' if tags == 'both' else '-weights'}": TensorCoreConfig("x", form, 1, 1, 1, dot=dot, tags=tags)
-    for form, tags in (("nvfp4", "both"), ("mixfp4", "both"), ("mixfp4", "weights"))
+    f"{a}-{b}-{dot}": TensorCoreConfig("x", a, b, 1, 1, 1, dot=dot)
+    for a, b in PAIRS
     for dot in DOTS
-    if dot != "e2m2" or (form, tags) == ("mixfp4", "both")
+    if dot in supported(BLOCK_FORMATS[a], BLOCK_FORMATS[b])
 }
 forms = pytest.mark.parametrize("config", FORMS.values(), ids=FORMS)
 
 CODES = np.arange(16, dtype=np.uint8)
-# E1M2's factor 2 is the half of the half-unit.
-HALVES = [(golden.decode_e2m1(CODES) * 2).astype(int), golden.decode_e1m2(CODES).astype(int)]
+INTEGERS = {
+    name: [np.array(element.integers) for element in golden.block_format(name).elements] for name in BLOCK_FORMATS
+}
 
 
 def blocks(codes):
@@ -30,18 +35,19 @@ def blocks(codes):
 
 def check_lanes(config, evaluate, cases):
     """``cases``: codes of A, codes of B, tag of A, tag of B."""
-    tagged = [side for side in "ab" if config.tagged(side)]
+    tagged = [side for side in "ab" if config.form(side).tagged]
+    tables = [INTEGERS[form.name] for form in config.formats]
     stimuli = [
         {"a_codes": blocks(a), "b_codes": blocks(b)} | {f"{side}_tag": {"a": ta, "b": tb}[side] for side in tagged}
         for a, b, ta, tb in cases
     ]
     for case, outputs in zip(cases, evaluate(LaneArray(config), stimuli), strict=True):
         a, b, tag_a, tag_b = case
-        assert outputs["sum"] == HALVES[tag_a][a] @ HALVES[tag_b][b], case
+        assert outputs["sum"] == tables[0][tag_a][a] @ tables[1][tag_b][b], case
 
 
 def tag_pairs(config):
-    return list(itertools.product(*((0, 1) if config.tagged(side) else (0,) for side in "ab")))
+    return list(itertools.product(*(range(len(form.elements)) for form in config.formats)))
 
 
 @forms
@@ -54,14 +60,15 @@ def test_every_pair_of_codes(config, evaluate):
 
 @forms
 def test_extreme_sums(config, evaluate):
-    ends = (0x7, 0xF, 0x1, 0x8)
+    ends = (0x7, 0xF, 0x1, 0x8, 0x9)
     same = [
         (np.full(16, a, np.uint8), np.full(16, b, np.uint8), *pair)
         for a, b in itertools.product(ends, repeat=2)
         for pair in tag_pairs(config)
     ]
-    largest = 16 * config.block_format.largest**2
-    assert {HALVES[ta][a] @ HALVES[tb][b] for a, b, ta, tb in same} >= {largest, -largest, 0}
+    tables = [INTEGERS[form.name] for form in config.formats]
+    largest = 16 * int(np.prod([np.abs(table).max() for table in tables]))
+    assert {tables[0][ta][a] @ tables[1][tb][b] for a, b, ta, tb in same} >= {largest, -largest, 0}
     assert lanes(config).sum_width == largest.bit_length() + 1
     check_lanes(config, evaluate, same)
 
@@ -82,10 +89,10 @@ def test_random_blocks(config, evaluate):
 @pytest.mark.parametrize("form", ["nvfp4", "mixfp4"])
 def test_significands_the_decoders_do_not_make(form, evaluate):
     """Not only what the decoders make of codes: any significand, with any shift that is documented."""
-    config = FORMS[f"{form}-significand"]
+    config = FORMS[f"{form}-{form}-significand"]
     layout = lanes(config).layout("a")
-    most = 1 if config.block_format.tagged else 2
-    largest = config.block_format.largest
+    most = 1 if config.a.tagged else 2
+    largest = config.a.largest
     numbers = [
         (sign, significand, shift)
         for sign in (0, 1)
@@ -109,17 +116,33 @@ def test_significands_the_decoders_do_not_make(form, evaluate):
         assert outputs["sum"] == value(a) * value(b)
 
 
-@pytest.mark.parametrize("tags", ["both", "weights"])
-def test_a_product_of_fives_is_all_that_mixfp4_adds(tags):
+@pytest.mark.parametrize(
+    ("a", "b", "wanted"),
+    [
+        ("nvfp4", "nvfp4", set()),
+        ("nvfp4", "mixfp4", set()),
+        ("mixfp4", "mixfp4", set(itertools.product((5, 7), repeat=2))),
+        ("mixfp4", "nvint4", set(itertools.product((5, 7), repeat=2))),
+    ],
+)
+def test_a_product_of_fives_is_all_that_mixfp4_adds(a, b, wanted):
     """Of the partial products that share a place, only those of two numbers that are 5 or 7 collide."""
-    tables = [{0, 1, 2, 3, 4, 6, 8, 12} | (set(range(8)) if tags == "both" or side == "b" else set()) for side in "ab"]
+    tables = [{abs(h) for table in INTEGERS[name] for h in table.tolist()} for name in (a, b)]
     colliding = {
-        (a, b)
-        for a, b in itertools.product(*tables)
+        (x, y)
+        for x, y in itertools.product(*tables)
         for i, j in itertools.product(range(2), range(4))
-        if a >> i & a >> i + 2 & 1 and j >= 2 and b >> j & b >> j - 2 & 1
+        if x >> i & x >> i + 2 & 1 and j >= 2 and y >> j & y >> j - 2 & 1
     }
-    assert colliding == (set(itertools.product((5, 7), repeat=2)) if tags == "both" else set())
-    assert ("five" in dict(lanes(FORMS[f"mixfp4-merged{'-weights' if tags == 'weights' else ''}"]).layout("a"))) == (
-        tags == "both"
-    )
+    assert colliding == wanted
+    assert ("five" in dict(lanes(FORMS[f"{a}-{b}-merged"]).layout("a"))) == bool(wanted)
+    assert DOTS["merged"].supports(BLOCK_FORMATS[a], BLOCK_FORMATS[b]) is None
+
+
+def test_formats_that_merged_cannot_add_are_refused():
+    """Neighbouring magnitudes of four bits: every pair of joined partial products can collide."""
+    values = (*range(16), *(-value for value in range(16)))
+    wide = BlockFormat("wide", (ElementFormat("INT5", values, ""),), UE4M3, size=16, full_scale=1.0, source="")
+    with pytest.raises(InputError, match="dot = 'merged': partial products of wide x wide that it joins"):
+        TensorCoreConfig("x", wide, wide, 1, 1, 1)
+    assert supported(wide, wide) == ["signed", "multiplier"]

@@ -197,8 +197,8 @@ class Sums:
 
 
 FORMS = {
-    f"{form}-{dot}-{tags}": TensorCoreConfig("x", form, 1, 1, 1, dot, tags=tags)
-    for form, tags in (("nvfp4", "both"), ("mixfp4", "both"), ("mixfp4", "weights"))
+    f"{a}-{b}-{dot}": TensorCoreConfig("x", a, b, 1, 1, 1, dot)
+    for a, b in (("nvfp4", "nvfp4"), ("mixfp4", "mixfp4"), ("nvfp4", "mixfp4"), ("nvint4", "nvint4"))
     for dot in ("merged", "signed")
 }
 
@@ -213,7 +213,7 @@ def test_lanes_are_added_one_by_one(config, prover):
 
 
 def test_planted_errors_are_refused(prover):
-    found = Sums(FORMS["mixfp4-merged-both"], prover)
+    found = Sums(FORMS["mixfp4-mixfp4-merged"], prover)
     columns, total, constant = max(found.sums, key=lambda each: len(each[1]))
     counts = {place: len(bits) for place, bits in columns.items()}
     assert not adds_by_weight(Columns(counts, len(total), constant, moved=1), prover)

@@ -264,7 +264,7 @@ def verdict(observed, prover, commands):
 
 
 def tiny(pipeline, numerics="blackwell"):
-    return TensorCoreConfig("tiny", "nvfp4", 1, 1, 1, pipeline=pipeline, numerics=numerics)
+    return TensorCoreConfig("tiny", "nvfp4", "nvfp4", 1, 1, 1, pipeline=pipeline, numerics=numerics)
 
 
 CORES = [

@@ -23,7 +23,7 @@ PIPELINES = [
 
 
 def tiny(pipeline, numerics="blackwell"):
-    return TensorCoreConfig("tiny", "nvfp4", 1, 2, 1, pipeline=pipeline, numerics=numerics)
+    return TensorCoreConfig("tiny", "nvfp4", "nvfp4", 1, 2, 1, pipeline=pipeline, numerics=numerics)
 
 
 CORES = [

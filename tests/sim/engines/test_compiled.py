@@ -19,7 +19,7 @@ from hwgen.rtl.tensor_core import TensorCore
 from sim.engines import AmaranthEngine, CompiledEngine, available, compiled, engine
 from sim.steps import random_steps
 
-CONFIG = TensorCoreConfig("cached", "nvfp4", 1, 1, 1)
+CONFIG = TensorCoreConfig("cached", "nvfp4", "nvfp4", 1, 1, 1)
 AWKWARD = "a b'c\";d$e"
 
 needs_compiler = pytest.mark.skipif(not available(), reason="no C++ compiler: set CXX, or put c++ on PATH")
@@ -120,12 +120,12 @@ def test_entry_that_does_not_load_is_compiled_again(cache, compilations):
 @needs_compiler
 def test_key_depends_on_everything(cache, compilations, monkeypatch):
     CompiledEngine(CONFIG)
-    CompiledEngine(TensorCoreConfig("cached", "nvfp4", 1, 2, 1))
+    CompiledEngine(TensorCoreConfig("cached", "nvfp4", "nvfp4", 1, 2, 1))
     monkeypatch.setattr(compiled, "_FLAGS", (*compiled._FLAGS, "-g0"))
     CompiledEngine(CONFIG)
     assert compilations() == len(list(cache.iterdir())) == 3
     # The name is no part of the hardware.
-    CompiledEngine(TensorCoreConfig("other", "nvfp4", 1, 1, 1))
+    CompiledEngine(TensorCoreConfig("other", "nvfp4", "nvfp4", 1, 1, 1))
     assert compilations() == 3
 
 

@@ -196,7 +196,7 @@ def corners(config):
     yield from zeros_and_cancellation(groups)
     yield from ranges(groups)
     yield from roundings(groups)
-    yield from element_formats(groups, config.block_format.tagged)
+    yield from element_formats(groups, config.a.tagged)
 
 
 def tiles_of(config, cases):
@@ -243,7 +243,7 @@ def steps_of(config, tiles):
 def test_corners(form, groups, rounding, zeros, pipeline):
     size = 4 if available() else 1
     config = TensorCoreConfig(
-        "random", form, size, size, groups, rounding=rounding, leading_zeros=zeros, pipeline=pipeline
+        "random", form, form, size, size, groups, rounding=rounding, leading_zeros=zeros, pipeline=pipeline
     )
     cases = list(corners(config))
     tiles = list(tiles_of(config, cases))

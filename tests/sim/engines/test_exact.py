@@ -20,7 +20,7 @@ LARGEST = 0x7F7FFFFF
 ONE, TOP, TINY = 0x38, 0x7E, 0x01  # block scales: 1, 448 and 2^-9
 
 CORES = [
-    TensorCoreConfig("exact", form, 4, 4, groups, dot=dot, pipeline=pipeline, numerics="exact")
+    TensorCoreConfig("exact", form, form, 4, 4, groups, dot=dot, pipeline=pipeline, numerics="exact")
     for form, groups, dot, pipeline in [
         ("nvfp4", 1, "merged", ("operands", "terms")),
         ("mixfp4", 1, "merged", ("operands", "terms")),
@@ -30,7 +30,7 @@ CORES = [
         ("mixfp4", 8, "merged", ("terms", "normal")),
     ]
 ]
-cores = pytest.mark.parametrize("config", CORES, ids=lambda c: "-".join((c.format, str(c.groups), c.dot, *c.pipeline)))
+cores = pytest.mark.parametrize("config", CORES, ids=lambda c: "-".join((c.a.name, str(c.groups), c.dot, *c.pipeline)))
 
 
 @cores
@@ -68,7 +68,7 @@ def test_every_subset_of_registers(pipeline):
 @cores
 @pytest.mark.parametrize(("m", "n", "k"), [(4, 4, 1600), (7, 9, 400)])
 def test_gemm(config, m, n, k, compiled):
-    a, b = (golden.quantize(tensors.generate("outlier-channels", (rows, k), rows), config.format) for rows in (m, n))
+    a, b = (golden.quantize(tensors.generate("outlier-channels", (rows, k), rows), config.a.name) for rows in (m, n))
     c = tensors.generate("gaussian", (m, n), 3) * np.float32(1e4)
     steps = schedule(config, a, b, c)
     run = compiled(config).run(steps)
@@ -138,7 +138,7 @@ def single(config, blocks, c):
 @pytest.mark.parametrize(("form", "tag", "code", "largest"), [("nvfp4", 0, 7, 6), ("mixfp4", 0x80, 7, 7)])
 @pytest.mark.parametrize("negative", [0, 8])
 def test_longest_gemm_at_full_magnitude(form, tag, code, largest, negative, compiled):
-    config = TensorCoreConfig("deep", form, 1, 1, 1, numerics="exact")
+    config = TensorCoreConfig("deep", form, form, 1, 1, 1, numerics="exact")
     block = (code | negative, code, TOP | tag, TOP | tag)
     steps = single(config, [block] * 4096, 1)
     assert len(steps) == config.largest_steps == 65536 // 16
@@ -152,7 +152,7 @@ def test_longest_gemm_at_full_magnitude(form, tag, code, largest, negative, comp
 
 
 def test_a_longer_gemm_is_refused():
-    config = TensorCoreConfig("deep", "nvfp4", 1, 1, 1, numerics="exact", largest_depth=4096)
+    config = TensorCoreConfig("deep", "nvfp4", "nvfp4", 1, 1, 1, numerics="exact", largest_depth=4096)
     q = golden.quantize(np.ones((1, 4112), np.float32), "nvfp4")
     with pytest.raises(InputError, match=r"^K = 4112: deep accumulates exactly up to K = 4096; [^\n]*$"):
         schedule(config, q, q)
@@ -195,7 +195,7 @@ CORNERS = {
 @pytest.mark.parametrize("name", CORNERS)
 def test_corner(name, form, compiled):
     blocks, c, want = CORNERS[name]
-    config = TensorCoreConfig("corner", form, 1, 1, 1, numerics="exact")
+    config = TensorCoreConfig("corner", form, form, 1, 1, 1, numerics="exact")
     steps = single(config, blocks, c)
     assert f"{compiled(config).run(steps).results.item():08x}" == f"{want:08x}"
     assert steps.expected().item() == want

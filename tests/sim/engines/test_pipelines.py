@@ -20,7 +20,9 @@ SUBSETS = [
 ]
 
 DEEP = [
-    TensorCoreConfig("deep", form, 4, 4, groups, dot=dot, fraction_bits=bits, rounding=rounding, pipeline=pipeline)
+    TensorCoreConfig(
+        "deep", form, form, 4, 4, groups, dot=dot, fraction_bits=bits, rounding=rounding, pipeline=pipeline
+    )
     for form, groups, dot, bits, rounding, pipeline in [
         ("nvfp4", 1, "merged", 35, "toward_zero", PIPELINE_REGISTERS),
         ("mixfp4", 4, "merged", 35, "nearest_even", PIPELINE_REGISTERS),
@@ -30,7 +32,7 @@ DEEP = [
     ]
 ]
 deep = pytest.mark.parametrize(
-    "config", DEEP, ids=lambda c: "-".join((c.format, str(c.groups), c.dot, c.rounding, *c.pipeline))
+    "config", DEEP, ids=lambda c: "-".join((c.a.name, str(c.groups), c.dot, c.rounding, *c.pipeline))
 )
 
 
@@ -51,7 +53,7 @@ def check(engine, steps, want, **streams):
 def test_every_subset(pipeline):
     index = SUBSETS.index(pipeline)
     form, rounding = ("nvfp4", "mixfp4")[index % 2], ("toward_zero", "nearest_even")[index // 2 % 2]
-    config = TensorCoreConfig("small", form, 1, 1, 1, rounding=rounding, pipeline=pipeline)
+    config = TensorCoreConfig("small", form, form, 1, 1, 1, rounding=rounding, pipeline=pipeline)
     rng = np.random.default_rng(index)
     steps = random_chains(config, 24, rng)
     offer, take = Pattern.random(0.7, rng), Pattern.random(0.7, rng)
@@ -73,7 +75,7 @@ def test_random(config, compiled):
 @pytest.mark.parametrize(("m", "n", "k"), [(4, 4, 640), (7, 9, 400), (9, 12, 64)])
 def test_gemm(config, m, n, k, compiled):
     """Tiles that take turns, the last of them missing or not; a step in every cycle."""
-    a, b = (golden.quantize(tensors.generate("outlier-channels", (rows, k), rows), config.format) for rows in (m, n))
+    a, b = (golden.quantize(tensors.generate("outlier-channels", (rows, k), rows), config.a.name) for rows in (m, n))
     c = tensors.generate("gaussian", (m, n), 3) * np.float32(1e4)
     steps = schedule(config, a, b, c)
     want = golden.accumulate(a, b, c, config.groups, fraction_bits=config.fraction_bits, rounding=config.rounding).view(
@@ -112,7 +114,7 @@ FAULTS = {
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_faults_would_be_seen(name, monkeypatch):
-    config = TensorCoreConfig("small", "nvfp4", 1, 1, 1, pipeline=("terms", *LOOP_REGISTERS[1:]))
+    config = TensorCoreConfig("small", "nvfp4", "nvfp4", 1, 1, 1, pipeline=("terms", *LOOP_REGISTERS[1:]))
     monkeypatch.setattr("sim.engines.amaranth.TensorCore", Planted)
     monkeypatch.setattr(Planted, "fault", staticmethod(FAULTS[name]))
     rng = np.random.default_rng(5)

@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 from hwgen.config import TensorCoreConfig
-from hwgen.rtl.lanes import LANES
+from hwgen.config.dots import supported
+from hwgen.formats import BLOCK_FORMATS
 from sim import golden, tensors
 from sim.steps import Steps, gather, random_steps, schedule
 
-FORMATS = ("nvfp4", "mixfp4")
+FORMATS = ("nvfp4", "mixfp4", "nvint4")
 GROUPS = (1, 2, 4)
 combinations = pytest.mark.parametrize(("form", "groups"), list(itertools.product(FORMATS, GROUPS)))
 
@@ -34,13 +35,13 @@ def check(engine, steps):
 
 @combinations
 def test_compiled(form, groups, compiled):
-    config = TensorCoreConfig("random", form, 4, 4, groups)
+    config = TensorCoreConfig("random", form, form, 4, 4, groups)
     check(compiled(config), random_steps(config, 20_000, np.random.default_rng(groups)))
 
 
 @combinations
 def test_python(form, groups, python):
-    config = TensorCoreConfig("random", form, 1, 1, groups)
+    config = TensorCoreConfig("random", form, form, 1, 1, groups)
     check(python(config), random_steps(config, 80, np.random.default_rng(10 + groups)))
 
 
@@ -49,21 +50,24 @@ def test_python(form, groups, python):
     [
         *((form, groups, {"rounding": "nearest_even"}) for form, groups in itertools.product(FORMATS, GROUPS)),
         *((form, 1, {"dot": dot}) for form, dot in itertools.product(FORMATS, ("signed", "significand", "multiplier"))),
-        *(("mixfp4", 2, {"dot": dot, "tags": "weights"}) for dot in ("merged", "signed", "significand")),
+        *(("nvfp4", 2, {"dot": dot, "b": "mixfp4"}) for dot in ("merged", "signed", "significand")),
+        *(("nvint4", 2, {"dot": dot, "b": "mixfp4"}) for dot in ("merged", "signed", "significand")),
+        ("nvfp4", 3, {"fraction_bits": 31}),
+        ("nvint4", 1, {"fraction_bits": 40}),
         ("mixfp4", 1, {"dot": "e2m2"}),
         ("mixfp4", 2, {"dot": "e2m2", "fraction_bits": 39}),
         ("mixfp4", 3, {"fraction_bits": 33, "rounding": "nearest_even"}),
     ],
 )
 def test_other_parameters(form, groups, other, compiled):
-    config = TensorCoreConfig("random", form, 4, 4, groups, **other)
+    config = TensorCoreConfig("random", **{"a": form, "b": form, "rows": 4, "columns": 4, "groups": groups, **other})
     check(compiled(config), random_steps(config, 2000, np.random.default_rng(20 + groups)))
 
 
 @pytest.mark.parametrize("form", FORMATS)
 def test_gemm(form, compiled):
     """Long chains of tiles that do not fit, with C."""
-    config = TensorCoreConfig("random", form, 4, 4, 2)
+    config = TensorCoreConfig("random", form, form, 4, 4, 2)
     m, n, k = 7, 9, 2000
     a, b = (golden.quantize(tensors.generate("outlier-channels", (rows, k), rows), form) for rows in (m, n))
     c = tensors.generate("gaussian", (m, n), 3) * np.float32(1e4)
@@ -76,7 +80,7 @@ def test_gemm(form, compiled):
 @pytest.mark.parametrize("groups", [1, 4])
 def test_nvfp4_steps_on_both_cores(groups, compiled):
     """With clear tags the MixFP4 core is an NVFP4 core, and the NVFP4 core does not look at them."""
-    nvfp4, mixfp4 = (TensorCoreConfig("random", form, 4, 4, groups) for form in FORMATS)
+    nvfp4, mixfp4 = (TensorCoreConfig("random", form, form, 4, 4, groups) for form in FORMATS[:2])
     drawn = random_steps(nvfp4, 2000, np.random.default_rng(30 + groups))
     clear = dataclasses.replace(drawn, a_scales=drawn.a_scales & 0x7F, b_scales=drawn.b_scales & 0x7F)
     assert (drawn.a_scales > 0x7F).any()
@@ -86,25 +90,27 @@ def test_nvfp4_steps_on_both_cores(groups, compiled):
 
 
 @pytest.mark.parametrize(
-    ("form", "dot", "tags"),
+    ("a", "b", "dot"),
     [
-        *(("nvfp4", dot, "both") for dot in LANES if dot != "e2m2"),
-        *(("mixfp4", dot, "both") for dot in LANES),
-        *(("mixfp4", dot, "weights") for dot in LANES if dot != "e2m2"),
+        (a, b, dot)
+        for a, b in itertools.product(BLOCK_FORMATS, repeat=2)
+        for dot in supported(BLOCK_FORMATS[a], BLOCK_FORMATS[b])
+        if a == b or (a, b) in (("nvfp4", "mixfp4"), ("mixfp4", "nvint4"))
     ],
 )
-def test_every_pair_of_codes_alone_in_every_lane(form, dot, tags, compiled):
+def test_every_pair_of_codes_alone_in_every_lane(a, b, dot, compiled):
     """All other lanes are zero, with either sign; block scales are 1."""
-    config = TensorCoreConfig("random", form, 4, 4, 1, dot=dot, tags=tags)
-    tags_a, tags_b = ((0, 1) if config.tagged(side) else (0,) for side in "ab")
+    config = TensorCoreConfig("random", a, b, 4, 4, 1, dot=dot)
+    forms = [golden.block_format(name) for name in (a, b)]
+    tags_a, tags_b = (range(len(form.elements)) for form in forms)
     steps, want = [], []
-    tables = (golden.decode_e2m1, golden.decode_e1m2)
+    tables = [[np.array(element.values) for element in form.elements] for form in forms]
     for tag_a, tag_b, lane in itertools.product(tags_a, tags_b, range(16)):
         for a_four, b_four in itertools.product(np.arange(16, dtype=np.uint8).reshape(4, 4), repeat=2):
             a, b = np.full((2, 4, 16), (lane & 1) * 8, np.uint8)
             a[:, lane], b[:, lane] = a_four, b_four
             steps.append((a, b, 0x38 | tag_a << 7, 0x38 | tag_b << 7))
-            want.append(np.outer(tables[tag_a](a_four), tables[tag_b](b_four)) + 0.0)
+            want.append(np.outer(tables[0][tag_a][a_four], tables[1][tag_b][b_four]) + 0.0)
     count = len(steps)
     scales = np.array([step[2:] for step in steps], np.uint8)
     everything = np.ones(count, bool)

@@ -25,7 +25,7 @@ pipelines = pytest.mark.parametrize("pipeline", PIPELINES.values(), ids=PIPELINE
 
 
 def tiny(pipeline=PIPELINES["both"]):
-    return TensorCoreConfig("tiny", "nvfp4", 1, 2, 1, pipeline=pipeline)
+    return TensorCoreConfig("tiny", "nvfp4", "nvfp4", 1, 2, 1, pipeline=pipeline)
 
 
 def drawn(config, count, seed, first=None, last=None):
@@ -179,7 +179,7 @@ def test_tiles_back_to_back(make):
 
 def test_steps_of_another_shape(make):
     config = tiny()
-    other = TensorCoreConfig("other", "nvfp4", 2, 2, 1)
+    other = TensorCoreConfig("other", "nvfp4", "nvfp4", 2, 2, 1)
     with pytest.raises(ValueError, match=r"steps of \d+ bits for tiny, which takes \d+"):
         make(config).run(drawn(other, 2, 11))
 

@@ -19,7 +19,7 @@ from sim.mutate.report import Outcome, as_dict, tables
 from sim.mutate.rtlil import cells, lowered
 from sim.mutate.run import sample
 
-CONFIG = TensorCoreConfig("mutated", "mixfp4", 1, 1, 1, pipeline=("operands",))
+CONFIG = TensorCoreConfig("mutated", "mixfp4", "mixfp4", 1, 1, 1, pipeline=("operands",))
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +90,7 @@ def test_proofs(texts, found):
 
 def test_a_decoder_before_a_register_is_not_that_of_the_lane_array():
     """A fault in it is none of the lane array's, where cells of other meaning have its name."""
-    config = TensorCoreConfig("stored", "mixfp4", 1, 1, 1, pipeline=("decoded",))
+    config = TensorCoreConfig("stored", "mixfp4", "mixfp4", 1, 1, 1, pipeline=("decoded",))
     modules = design(TensorCore, config, "core")
     texts = lowered(modules, "core")
     other = lowered(design(LaneArray, config, "lane_array"), "lane_array")

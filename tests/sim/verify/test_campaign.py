@@ -13,8 +13,8 @@ from hwgen.rtl.tensor_core import TensorCore, step_layout
 from sim import verify
 from sim.engines import AmaranthEngine, available
 
-CORE = TensorCoreConfig("core", "mixfp4", 2, 1, 1)
-TINY = TensorCoreConfig("tiny", "nvfp4", 1, 2, 1)  # as in tests/sim/engines/test_streams.py
+CORE = TensorCoreConfig("core", "mixfp4", "mixfp4", 2, 1, 1)
+TINY = TensorCoreConfig("tiny", "nvfp4", "nvfp4", 1, 2, 1)  # as in tests/sim/engines/test_streams.py
 
 
 def events(outcome):
@@ -46,7 +46,7 @@ def test_macs_are_rounded_up_to_steps(oracle):
 
 
 def test_it_ends_with_the_first_mismatch(wrong, tmp_path):
-    config = TensorCoreConfig("core", "mixfp4", 2, 1, 1)
+    config = TensorCoreConfig("core", "mixfp4", "mixfp4", 2, 1, 1)
     engine = wrong(config)
     calls = []
     outcome = verify.verify(engine, 10**7, 3, 1, lambda done, total: calls.append(done))

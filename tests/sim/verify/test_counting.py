@@ -12,7 +12,7 @@ from sim.steps import Steps, Trace
 from sim.verify.counting import count
 from sim.verify.goals import goals
 
-CORE = TensorCoreConfig("core", "mixfp4", 1, 1, 1)
+CORE = TensorCoreConfig("core", "mixfp4", "mixfp4", 1, 1, 1)
 PAIR = dataclasses.replace(CORE, groups=2)
 EXACT = dataclasses.replace(CORE, numerics="exact")
 

@@ -12,11 +12,11 @@ from sim import verify
 from sim.verify.goals import exponent_span, goals, largest_sum
 
 CORES = {
-    "nvfp4": TensorCoreConfig("core", "nvfp4", 2, 2, 1),
-    "mixfp4": TensorCoreConfig("core", "mixfp4", 2, 2, 1, rounding="nearest_even"),
-    "weights": TensorCoreConfig("core", "mixfp4", 2, 2, 2, tags="weights", fraction_bits=39),
-    "three": TensorCoreConfig("core", "nvfp4", 1, 3, 3, fraction_bits=33, pipeline=("operands", "total")),
-    "exact": TensorCoreConfig("core", "mixfp4", 2, 2, 1, numerics="exact", largest_depth=8192),
+    "nvfp4": TensorCoreConfig("core", "nvfp4", "nvfp4", 2, 2, 1),
+    "mixfp4": TensorCoreConfig("core", "mixfp4", "mixfp4", 2, 2, 1, rounding="nearest_even"),
+    "weights": TensorCoreConfig("core", "nvfp4", "mixfp4", 2, 2, 2, fraction_bits=39),
+    "three": TensorCoreConfig("core", "nvfp4", "nvfp4", 1, 3, 3, fraction_bits=33, pipeline=("operands", "total")),
+    "exact": TensorCoreConfig("core", "mixfp4", "mixfp4", 2, 2, 1, numerics="exact", largest_depth=8192),
 }
 """Cores between which every kind of goal occurs."""
 
@@ -34,7 +34,7 @@ def test_every_goal_can_be_met(core, oracle):
     "pipeline", [("operands", "terms"), ("sums", "total"), PIPELINE_REGISTERS], ids=["T1", "T2", "T4"]
 )
 def test_every_handshake_can_be_met(pipeline, compiled):
-    config = TensorCoreConfig("tiny", "nvfp4", 1, 2, 1, pipeline=pipeline)
+    config = TensorCoreConfig("tiny", "nvfp4", "nvfp4", 1, 2, 1, pipeline=pipeline)
     outcome = verify.verify(compiled(config), 40_000 * config.macs_per_step, workers=1)
     assert outcome.failure is None
     assert outcome.missed() == []

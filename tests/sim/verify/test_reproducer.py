@@ -13,7 +13,7 @@ from sim import verify
 from sim.engines import Pattern
 from sim.verify import reproducer
 
-CORE = TensorCoreConfig("core", "mixfp4", 3, 2, 2)
+CORE = TensorCoreConfig("core", "mixfp4", "mixfp4", 3, 2, 2)
 TURNS = dataclasses.replace(CORE, pipeline=("operands", "aligned", "total"))
 EXACT = dataclasses.replace(CORE, numerics="exact")
 
@@ -178,7 +178,7 @@ def test_bad_files(damage, message, tmp_path):
 
 def test_a_tile_too_deep_for_its_core(tmp_path):
     path = tmp_path / "vectors.npz"
-    core = TensorCoreConfig("core", "mixfp4", 1, 1, 1, numerics="exact", largest_depth=4096)
+    core = TensorCoreConfig("core", "mixfp4", "mixfp4", 1, 1, 1, numerics="exact", largest_depth=4096)
     verify.save(path, verify.stimulus_of(core, 2, 0, 300), {})
     changed(path, first=np.arange(300) == 0)
     with pytest.raises(InputError, match=r"vectors .*vectors\.npz': K = 4800: core accumulates exactly up to K = 4096"):

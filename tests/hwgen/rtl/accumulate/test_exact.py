@@ -17,7 +17,7 @@ LARGEST = {"nvfp4": (16 * 12 * 12 * 14 * 14, 28), "mixfp4": (16 * 7 * 7 * 14 * 1
 
 def core(form, groups, registers=(), largest_depth=1 << 16):
     return TensorCoreConfig(
-        "x", form, 1, 1, groups, numerics="exact", largest_depth=largest_depth, pipeline=("terms", *registers)
+        "x", form, form, 1, 1, groups, numerics="exact", largest_depth=largest_depth, pipeline=("terms", *registers)
     )
 
 
@@ -27,7 +27,7 @@ CONFIGS = [
     core("mixfp4", 3, ("aligned",)),
     core("nvfp4", 4, ("total", "normal")),
 ]
-configs = pytest.mark.parametrize("config", CONFIGS, ids=lambda c: "-".join((c.format, str(c.groups), *c.pipeline[1:])))
+configs = pytest.mark.parametrize("config", CONFIGS, ids=lambda c: "-".join((c.a.name, str(c.groups), *c.pipeline[1:])))
 
 
 def fp32(value):
@@ -59,7 +59,7 @@ def results(config, steps, evaluate):
 
 
 def some_terms(config, rng):
-    magnitude, place = LARGEST[config.format]
+    magnitude, place = LARGEST[config.a.name]
     return [
         (int(rng.integers(2)), int(rng.integers(magnitude + 1)), int(rng.integers(place + 1)))
         for _ in range(config.groups)
@@ -93,8 +93,8 @@ def test_every_prefix_of_a_tile(config, evaluate):
 @pytest.mark.parametrize("sign", [0, 1])
 def test_longest_tile_at_full_magnitude(config, sign, evaluate):
     """As many blocks as there may be, all the largest, and back to nothing; with C of full precision beside them."""
-    config = core(config.format, config.groups, config.pipeline[1:], largest_depth=4096)
-    magnitude, place = LARGEST[config.format]
+    config = core(config.a.name, config.groups, config.pipeline[1:], largest_depth=4096)
+    magnitude, place = LARGEST[config.a.name]
     count = config.largest_steps
     steps = [([(sign, magnitude, place)] * config.groups, index == 0, ONE + 1, 0) for index in range(count)]
     total = (-1) ** sign * config.groups * (magnitude << place)

@@ -13,7 +13,7 @@ forms = pytest.mark.parametrize("form", LARGEST)
 
 
 def exact(form, groups, **other):
-    return TensorCoreConfig("x", form, 1, 1, groups, numerics="exact", **other)
+    return TensorCoreConfig("x", form, form, 1, 1, groups, numerics="exact", **other)
 
 
 def pack(config, terms):

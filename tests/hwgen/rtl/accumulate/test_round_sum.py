@@ -13,7 +13,7 @@ INF, NAN, MINUS = 0x7F800000, 0x7FFFFFFF, 0x80000000
 UNIT = 129  # the sum counts 2^-20, everything here 2^-149
 
 CONFIGS = [
-    TensorCoreConfig("x", form, 1, 1, 1, numerics="exact", largest_depth=depth, pipeline=pipeline)
+    TensorCoreConfig("x", form, form, 1, 1, 1, numerics="exact", largest_depth=depth, pipeline=pipeline)
     for form, depth, pipeline in [
         ("nvfp4", 1 << 16, ()),
         ("mixfp4", 1 << 24, ("normal",)),
@@ -21,7 +21,7 @@ CONFIGS = [
     ]
 ]
 configs = pytest.mark.parametrize(
-    "config", CONFIGS, ids=lambda config: "-".join((config.format, str(config.largest_depth), *config.pipeline))
+    "config", CONFIGS, ids=lambda config: "-".join((config.a.name, str(config.largest_depth), *config.pipeline))
 )
 
 

@@ -70,7 +70,15 @@ def check(config, evaluate, cases):
 
 CONFIGS = [
     TensorCoreConfig(
-        "x", "mixfp4", 1, 1, groups, fraction_bits=fraction_bits, rounding=rounding, pipeline=("terms", *registers)
+        "x",
+        "mixfp4",
+        "mixfp4",
+        1,
+        1,
+        groups,
+        fraction_bits=fraction_bits,
+        rounding=rounding,
+        pipeline=("terms", *registers),
     )
     for groups, fraction_bits, rounding, registers in [
         (1, 35, "toward_zero", ()),
@@ -201,7 +209,7 @@ pipelined = pytest.mark.parametrize("groups", [1, 3])
 @pipelined
 def test_without_a_step_the_accumulator_goes_round(groups, evaluate):
     """Whatever the terms say; -0 and other NaN do not occur in an accumulator."""
-    config = TensorCoreConfig("x", "mixfp4", 1, 1, groups, pipeline=LOOP_REGISTERS)
+    config = TensorCoreConfig("x", "mixfp4", "mixfp4", 1, 1, groups, pipeline=LOOP_REGISTERS)
     rng = np.random.default_rng(groups)
     bits = terms_layout(config).size
     accumulators = [c for c in (*SPECIAL_C, *rng.integers(0, 1 << 32, 300).tolist()) if c != 0x80000000]
@@ -215,7 +223,7 @@ def test_without_a_step_the_accumulator_goes_round(groups, evaluate):
 
 @pipelined
 def test_registers_hold(groups, evaluate):
-    config = TensorCoreConfig("x", "mixfp4", 1, 1, groups, pipeline=LOOP_REGISTERS)
+    config = TensorCoreConfig("x", "mixfp4", "mixfp4", 1, 1, groups, pipeline=LOOP_REGISTERS)
     enables = [True, True, True, False, False, True, False, True, True, True, True]
     values = [0x3F800000 + index for index in range(len(enables))]
     stimuli = [{"terms": 0, "c": c, "enter": 0, "enable": enable} for c, enable in zip(values, enables, strict=True)]

@@ -18,7 +18,6 @@ from amaranth.hdl import Signal, Value
 
 from hwgen.config import LOOP_REGISTERS, TensorCoreConfig
 from hwgen.rtl.accumulate import stepwise as accumulate
-from hwgen.rtl.accumulate.fixed_point import UNIT
 from hwgen.rtl.accumulate.round_sum import RoundSum
 from hwgen.rtl.accumulate.stepwise import Accumulate
 from hwgen.rtl.accumulate.terms import term_width, terms_layout
@@ -312,7 +311,16 @@ class Parts:
 
 CONFIGS = [
     TensorCoreConfig(
-        "x", "mixfp4", 1, 1, groups, fraction_bits=bits, rounding=rounding, leading_zeros=zeros, pipeline=pipeline
+        "x",
+        "mixfp4",
+        "mixfp4",
+        1,
+        1,
+        groups,
+        fraction_bits=bits,
+        rounding=rounding,
+        leading_zeros=zeros,
+        pipeline=pipeline,
     )
     for groups, bits, rounding, zeros, pipeline in [
         # The accumulators of the named configurations.
@@ -359,7 +367,8 @@ def test_planted_error_is_refused(config, part, prover):
     assert not prover.proven(parts.cut.text(), correct.replace(*PLANTED[part]))
 
 
-EXACT = TensorCoreConfig("x", "mixfp4", 1, 1, 4, numerics="exact")
+EXACT = TensorCoreConfig("x", "mixfp4", "mixfp4", 1, 1, 4, numerics="exact")
+UNIT = EXACT.bounds.exact_unit
 
 
 class RoundSumParts:

@@ -10,10 +10,10 @@ from hwgen.rtl.accumulate.terms import ScaleProduct, TermExponents, TermPlaces, 
 from hwgen.rtl.decode.operand import scale_layout
 
 
-@pytest.mark.parametrize("form", ["nvfp4", "mixfp4"])
+@pytest.mark.parametrize("form", ["nvfp4", "mixfp4", "nvint4"])
 def test_scale_product(form, evaluate):
-    config = TensorCoreConfig("x", form, 1, 1, 1)
-    largest = 16 * config.block_format.largest**2
+    config = TensorCoreConfig("x", form, form, 1, 1, 1)
+    largest = 16 * config.a.largest**2
     edges = [0, 1, -1, 2, 3, 255, 256, -256, largest, -largest, 1 - largest, largest - 1]
     rng = np.random.default_rng(1)
     stimuli = [
@@ -38,8 +38,8 @@ def test_scale_product(form, evaluate):
 
 @pytest.mark.parametrize("groups", [1, 2, 3, 4, 8])
 def test_term_exponents(groups, evaluate):
-    config = TensorCoreConfig("x", "mixfp4", 1, 1, groups)
-    layout = scale_layout()
+    config = TensorCoreConfig("x", "mixfp4", "mixfp4", 1, 1, groups)
+    layout = scale_layout(config.a)
     rng = np.random.default_rng(groups)
     cases = []
     for index in range(300):
@@ -75,8 +75,8 @@ def test_term_exponents(groups, evaluate):
 
 @pytest.mark.parametrize("groups", [1, 3])
 def test_term_places(groups, evaluate):
-    config = TensorCoreConfig("x", "mixfp4", 1, 1, groups, numerics="exact")
-    layout = scale_layout()
+    config = TensorCoreConfig("x", "mixfp4", "mixfp4", 1, 1, groups, numerics="exact")
+    layout = scale_layout(config.a)
     cases = [
         [((a + g) % 16, (b + 5 * g) % 16) for g in range(groups)] for a, b in itertools.product(range(16), repeat=2)
     ]

@@ -10,7 +10,7 @@ from hwgen.rtl.arithmetic.leading_zeros import anticipate, leading_zeros
 from hwgen.rtl.hierarchy import Block
 
 WIDTH = 8
-CONFIG = TensorCoreConfig("x", "nvfp4", 1, 1, 1)
+CONFIG = TensorCoreConfig("x", "nvfp4", "nvfp4", 1, 1, 1)
 
 
 class Anticipated(Block):

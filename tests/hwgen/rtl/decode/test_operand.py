@@ -4,91 +4,102 @@ import dataclasses
 
 import numpy as np
 import pytest
+from amaranth.hdl import Shape
 
 from hwgen.config import DOTS, TensorCoreConfig
+from hwgen.config.dots import supported
+from hwgen.formats import BLOCK_FORMATS, ElementFormat
 from hwgen.rtl.decode.operand import (
+    ElementDecoder,
+    OperandDecoder,
+    ScaleDecoder,
     StoredOperand,
     codes_layout,
+    decoded_as,
     decoded_layout,
-    decoder,
     operand_layout,
-    scale_code_width,
     scale_layout,
 )
 from hwgen.rtl.lanes import lanes
 from hwgen.verilog import design
 from sim import golden
 
+PAIRS = [("nvfp4", "nvfp4"), ("mixfp4", "mixfp4"), ("nvfp4", "mixfp4"), ("nvint4", "nvint4"), ("mixfp4", "nvint4")]
 FORMS = {
-    f"{form}-{dot}{'' if tags == 'both' else '-weights'}": TensorCoreConfig(
-        "x", form, 1, 1, 1, dot=dot, tags=tags, pipeline=()
-    )
-    for form, tags in (("nvfp4", "both"), ("mixfp4", "both"), ("mixfp4", "weights"))
+    f"{a}-{b}-{dot}": TensorCoreConfig("x", a, b, 1, 1, 1, dot=dot, pipeline=())
+    for a, b in PAIRS
     for dot in DOTS
-    if dot != "e2m2" or (form, tags) == ("mixfp4", "both")
+    if dot in supported(BLOCK_FORMATS[a], BLOCK_FORMATS[b])
 }
 forms = pytest.mark.parametrize("config", FORMS.values(), ids=FORMS)
 sides = pytest.mark.parametrize("side", ["a", "b"])
 
-CODES = np.arange(16, dtype=np.uint8)
-QUARTERS = [np.abs(decode(CODES) * 4).astype(int).tolist() for decode in (golden.decode_e2m1, golden.decode_e1m2)]
-"""Magnitude of every code in quarter-units, fold applied, by tag."""
+CODES = range(16)
+INTEGERS = {name: [element.integers for element in golden.block_format(name).elements] for name in BLOCK_FORMATS}
+"""The integer h of every code, by format and tag."""
 
 
-def lane_value(config, lane, tag):
-    """Value of a decoded lane in quarter-units, fold applied, from its fields as documented."""
+def lane_value(lane, tag):
+    """The integer h of a decoded lane, from its fields as documented."""
     names = set(lane.shape().members)
     if "value" in names:
-        # A field of five bits in two's complement, declared signed or not.
-        return ((int(lane.value) + 16) % 32 - 16) << 1 + tag
+        # In two's complement, declared signed or not.
+        width = Shape.cast(lane.shape().members["value"]).width
+        value = int(lane.value) % (1 << width)
+        return value - (value >> width - 1 << width)
     if "exponent" in names:
-        magnitude = ((4 if lane.exponent else 0) | lane.mantissa) << (max(lane.exponent, 1) - 1)
+        # Quarter-units of E2M2, E1M2's factor of 2 included.
+        quarters = ((4 if lane.exponent else 0) | lane.mantissa) << (max(lane.exponent, 1) - 1)
+        assert quarters % (2 << tag) == 0
+        magnitude = quarters >> 1 + tag
     elif "significand" in names:
-        magnitude = lane.significand << lane.shift + 1 + tag
+        magnitude = lane.significand << (lane.shift if "shift" in names else 0)
     else:
-        magnitude = lane.magnitude << 1 + tag
+        magnitude = lane.magnitude
     return -magnitude if lane.sign else magnitude
 
 
 def check_lane(config, side, bits, code, tag):
     lane = lanes(config).layout(side).from_bits(bits)
-    assert lane_value(config, lane, tag) == QUARTERS[tag][code & 7] * (-1 if code & 8 else 1)
+    wanted = INTEGERS[config.form(side).name][tag][code]
+    assert lane_value(lane, tag) == wanted
     if "sign" in lane.shape().members:
         assert lane.sign == code >> 3
     if "five" in lane.shape().members:
-        assert lane.five == (tag == 1 and code & 7 in (5, 7))
+        assert lane.five == (abs(wanted) in (5, 7))
     if "shift" in lane.shape().members:
-        assert lane.shift <= (1 if config.tagged(side) else 2)
+        assert lane.shift <= (1 if config.form(side).tagged else 2)
 
 
 def tags(config, side):
-    return (0, 1) if config.tagged(side) else (0,)
+    return range(len(config.form(side).elements))
 
 
 @sides
 @forms
 def test_element_decoder(config, side, evaluate):
-    block = decoder(config, side).element_decoder(config)
-    stimuli = [{"code": int(code)} | ({"tag": tag} if tag else {}) for tag in tags(config, side) for code in CODES]
+    block = ElementDecoder(config, side)
+    stimuli = [{"code": code} | ({"tag": tag} if tag else {}) for tag in tags(config, side) for code in CODES]
     for inputs, outputs in zip(stimuli, evaluate(block, stimuli), strict=True):
         check_lane(config, side, outputs["lane"], inputs["code"], inputs.get("tag", 0))
 
 
 def test_only_tagged_operands_read_bit_7():
-    widths = {name: [scale_code_width(config, side) for side in "ab"] for name, config in FORMS.items()}
-    assert widths["nvfp4-merged"] == [7, 7]
-    assert widths["mixfp4-merged"] == [8, 8]
-    assert widths["mixfp4-merged-weights"] == [7, 8]
+    widths = {name: [form.scale_width for form in config.formats] for name, config in FORMS.items()}
+    assert widths["nvfp4-nvfp4-merged"] == [7, 7]
+    assert widths["mixfp4-mixfp4-merged"] == [8, 8]
+    assert widths["nvfp4-mixfp4-merged"] == [7, 8]
 
 
 def test_operands_that_are_decoded_alike_share_their_decoder():
     for name, config in FORMS.items():
-        alike = "-weights" not in name and "signed" not in name
-        assert (decoder(config, "a") is decoder(config, "b")) == alike
+        alike = config.a == config.b and "signed" not in name
+        assert (decoded_as(config, "b") == "a") == alike
         assert (operand_layout(config, "a") == operand_layout(config, "b")) or not alike
 
 
 def check_scale(scale, nan, byte):
+    """``byte``: scale and selector; the exponent counts from that of a subnormal scale with the lowest fold."""
     value = golden.decode_ue4m3(np.array([byte], np.uint8))[0]
     assert nan == np.isnan(value)
     assert scale.zero == (value == 0)
@@ -100,10 +111,10 @@ def check_scale(scale, nan, byte):
 @sides
 @forms
 def test_scale_decoder(config, side, evaluate):
-    stimuli = [{"code": byte} for byte in range(256 if config.tagged(side) else 128)]
-    block = decoder(config, side).scale_decoder(config)
-    for inputs, outputs in zip(stimuli, evaluate(block, stimuli), strict=True):
-        check_scale(scale_layout().from_bits(outputs["scale"]), outputs["nan"], inputs["code"])
+    form = config.form(side)
+    stimuli = [{"code": byte} for byte in range(1 << form.scale_width)]
+    for inputs, outputs in zip(stimuli, evaluate(ScaleDecoder(config, side), stimuli), strict=True):
+        check_scale(scale_layout(form).from_bits(outputs["scale"]), outputs["nan"], inputs["code"])
 
 
 @pytest.mark.parametrize("groups", [1, 3])
@@ -118,23 +129,24 @@ def test_operand_decoder_wires_every_block_to_its_place(form, side, groups, eval
         scales = rng.integers(0, 256, groups)
         scales = np.where(rng.random(groups) < 0.2, scales | 0x7F, scales).tolist()
         rows.append((codes, scales))
-    width = scale_code_width(config, side)
+    width = config.form(side).scale_width
     stimuli = [
         {
-            "codes": codes_layout(config).const(codes).as_value().value,
+            "codes": codes_layout(config, side).const(codes).as_value().value,
             "scales": sum((scale & (1 << width) - 1) << width * g for g, scale in enumerate(scales)),
         }
         for codes, scales in rows
     ]
     layout = operand_layout(config, side)
-    for (codes, scales), outputs in zip(rows, evaluate(decoder(config, side)(config), stimuli), strict=True):
+    for (codes, scales), outputs in zip(rows, evaluate(OperandDecoder(config, side), stimuli), strict=True):
         operand = layout.from_bits(outputs["operand"])
         assert operand.nan == any(scale & 0x7F == 0x7F for scale in scales)
         for g in range(groups):
-            tag = scales[g] >> 7 if config.tagged(side) else 0
+            tag = scales[g] >> 7 if config.form(side).tagged else 0
             check_scale(operand.scales[g], scales[g] & 0x7F == 0x7F, scales[g] & 0x7F | tag << 7)
             if "words" in layout.members:
-                negative = sum(QUARTERS[tag][code & 7] >> 1 + tag for code in codes[g] if code & 8)
+                table = INTEGERS[config.form(side).name][tag]
+                negative = sum(-table[code] for code in codes[g] if table[code] < 0)
                 assert operand.words[g] == (tag if config.dot == "e2m2" else negative)
             for i in range(16):
                 check_lane(config, side, operand.lanes[g][i].as_bits(), codes[g][i], tag)
@@ -143,7 +155,7 @@ def test_operand_decoder_wires_every_block_to_its_place(form, side, groups, eval
 @pytest.mark.parametrize("groups", [1, 3])
 def test_a_stored_operand_is_completed(groups, evaluate):
     """What decoders hand over for a register, and what comes out behind it, against decoders without one."""
-    whole = dataclasses.replace(FORMS["mixfp4-merged"], groups=groups)
+    whole = dataclasses.replace(FORMS["mixfp4-mixfp4-merged"], groups=groups)
     stored = dataclasses.replace(whole, pipeline=("decoded",))
     assert decoded_layout(stored, "a").size == operand_layout(stored, "a").size - 16 * groups
     rng = np.random.default_rng(groups)
@@ -160,8 +172,8 @@ def test_a_stored_operand_is_completed(groups, evaluate):
         for code in range(16)
         for scale in (0x38, 0xB8)
     ]
-    expected = [outputs["operand"] for outputs in evaluate(decoder(whole, "a")(whole), stimuli)]
-    held = [{"stored": outputs["operand"]} for outputs in evaluate(decoder(stored, "a")(stored), stimuli)]
+    expected = [outputs["operand"] for outputs in evaluate(OperandDecoder(whole, "a"), stimuli)]
+    held = [{"stored": outputs["operand"]} for outputs in evaluate(OperandDecoder(stored, "a"), stimuli)]
     assert [outputs["operand"] for outputs in evaluate(StoredOperand(stored), held)] == expected
 
 
@@ -171,36 +183,37 @@ def test_only_fields_that_follow_from_others_are_left_out():
         for side in "ab":
             assert decoded_layout(config, side) == operand_layout(config, side)
             fewer = operand_layout(stored, side).size - decoded_layout(stored, side).size
-            assert fewer == (16 if name == "mixfp4-merged" else 0)
+            assert fewer == (16 if name in ("mixfp4-mixfp4-merged", "mixfp4-nvint4-merged") else 0)
 
 
-# MixFP4 element decoders, proven equivalent to a table
+# Element decoders, proven equivalent to the golden model's tables
 
 
-def _miter(config, side, quarters):
-    """Verilog that compares the decoder with a table of values in quarter-units."""
-    layout = lanes(config).layout(side)
+def _miter(config, side, tables):
+    """Verilog that compares the decoder with a table of integers, by tag and code."""
+    layout, form = lanes(config).layout(side), config.form(side)
     fields = {name: (field.offset, field.width) for name, field in layout}
 
     def field(name):
         offset, width = fields[name]
         return f"lane[{offset + width - 1}:{offset}]"
 
+    folds = "tag" if form.tagged else "0"
     if "value" in fields:
-        magnitude, decoded = None, f"$signed({field('value')}) <<< 1 <<< tag"
+        magnitude, decoded = None, f"$signed({field('value')})"
     elif "exponent" in fields:
         exponent, mantissa = field("exponent"), field("mantissa")
-        magnitude = f"{exponent} == 0 ? {mantissa} : {{1'b1, {mantissa}}} << ({exponent} - 1)"
+        magnitude = f"({exponent} == 0 ? {mantissa} : {{1'b1, {mantissa}}} << ({exponent} - 1)) >> 1 >> {folds}"
     elif "significand" in fields:
-        magnitude = f"{{3'b000, {field('significand')}}} << {field('shift')} << 1 << tag"
+        magnitude = f"{{3'b000, {field('significand')}}} << {field('shift') if 'shift' in fields else 0}"
     else:
-        magnitude = f"{{3'b000, {field('magnitude')}}} << 1 << tag"
+        magnitude = f"{{3'b000, {field('magnitude')}}}"
     if magnitude is not None:
         decoded = f"{field('sign')} ? -magnitude : magnitude"
     table = "\n".join(
-        f"      5'd{16 * tag + code}: expected = {'-' if code & 8 else ''}$signed(9'd{quarters[tag][code]});"
-        for tag in (0, 1)
-        for code in range(16)
+        f"      5'd{16 * tag + code}: expected = {'-' if h < 0 else ''}$signed(9'd{abs(h)});"
+        for tag, row in enumerate(tables)
+        for code, h in enumerate(row)
     )
     return f"""
 module miter(input [3:0] code, input tag, output wrong);
@@ -208,34 +221,40 @@ module miter(input [3:0] code, input tag, output wrong);
   wire signed [8:0] magnitude = {magnitude or 0};
   wire signed [8:0] decoded = {decoded};
   reg signed [8:0] expected;
-  top decoder(.code(code), .tag(tag), .lane(lane));
-  always @* case ({{tag, code}})
+  top decoder(.code(code){", .tag(tag)" if form.tagged else ""}, .lane(lane));
+  always @* case ({{{"tag" if form.tagged else "1'b0"}, code}})
 {table}
+      default: expected = 0;
   endcase
   assign wrong = decoded != expected;
 endmodule
 """
 
 
-def proven(config, side, quarters, prover):
-    text = "\n".join(design(decoder(config, side).element_decoder, config, "top").texts.values())
-    return prover.proven(text, _miter(config, side, quarters))
+def proven(config, side, tables, prover):
+    text = "\n".join(design(ElementDecoder, config, "top", decoded_as(config, side)).texts.values())
+    return prover.proven(text, _miter(config, side, tables))
 
 
-tagged_decoders = pytest.mark.parametrize(
-    ("form", "side"),
-    [*((f"mixfp4-{dot}", "a") for dot in DOTS), ("mixfp4-signed", "b"), ("mixfp4-merged-weights", "b")],
-)
-
-
-@tagged_decoders
-def test_element_decoder_proven(form, side, prover):
-    assert proven(FORMS[form], side, QUARTERS, prover)
+@sides
+@forms
+def test_element_decoder_proven(config, side, prover):
+    assert proven(config, side, INTEGERS[config.form(side).name], prover)
 
 
 @pytest.mark.parametrize(("tag", "code"), [(0, 5), (1, 15)])
-@pytest.mark.parametrize(("form", "side"), [("mixfp4-merged", "a"), ("mixfp4-signed", "b")])
+@pytest.mark.parametrize(("form", "side"), [("mixfp4-mixfp4-merged", "a"), ("mixfp4-mixfp4-signed", "b")])
 def test_proof_finds_a_planted_error(form, side, tag, code, prover):
-    planted = [list(row) for row in QUARTERS]
-    planted[tag][code] ^= 2
+    planted = [list(row) for row in INTEGERS["mixfp4"]]
+    planted[tag][code] ^= 1
     assert not proven(FORMS[form], side, planted, prover)
+
+
+@pytest.mark.parametrize("code", [1, 7, 8, 9, 15])
+def test_a_wrong_entry_of_a_format_is_found(code, prover):
+    """A fault in the record of a format becomes hardware, and the golden model, which has its own, tells."""
+    values = list(BLOCK_FORMATS["nvint4"].elements[0].values)
+    values[code] += 1 if code == 15 else -1
+    wrong = dataclasses.replace(BLOCK_FORMATS["nvint4"], elements=(ElementFormat("INT4", tuple(values), ""),))
+    config = TensorCoreConfig("x", wrong, wrong, 1, 1, 1, dot="multiplier", pipeline=())
+    assert not proven(config, "a", INTEGERS["nvint4"], prover)

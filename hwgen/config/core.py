@@ -1,0 +1,234 @@
+"""The configuration of one tensor core."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from hwgen.config.dots import DOTS
+from hwgen.errors import InputError
+from hwgen.formats import BLOCK_FORMATS, BlockFormat, Bounds
+
+__all__ = [
+    "DEFAULT_PIPELINE",
+    "FIELDS",
+    "LEADING_ZEROS",
+    "LOOP_REGISTERS",
+    "MEANINGLESS",
+    "NUMERICS",
+    "PIPELINE_REGISTERS",
+    "TensorCoreConfig",
+]
+
+LEADING_ZEROS = ("counted", "anticipated")
+ROUNDINGS = ("toward_zero", "nearest_even")
+NUMERICS = ("blackwell", "exact")
+PIPELINE_REGISTERS = ("operands", "decoded", "sums", "terms", "aligned", "total", "normal")
+LOOP_REGISTERS = ("aligned", "total", "normal")  # in the accumulation loop, unless that is exact
+DEFAULT_PIPELINE = ("decoded", "sums")
+
+LARGEST_DEPTHS = range(1 << 12, (1 << 24) + 1)  # the shortest is 32 steps of 8 groups
+DEFAULT_LARGEST_DEPTH = 1 << 16
+
+
+@dataclass(frozen=True)
+class TensorCoreConfig:
+    """What the generator needs to know about one tensor core.
+
+    Parameters
+    ----------
+    name
+        Letters, digits, ``-`` and ``_``; names the files and, with ``_`` for ``-``, the Verilog module.
+    a, b
+        Block formats of the operands, records of `hwgen.formats`; the name of a record of the catalogue is taken, too.
+    rows, columns
+        Outputs of the array: M rows of A by N rows of B (1 to 64 each).
+    groups
+        Blocks along K that one step consumes, G (1 to 8).
+    dot
+        Micro-architecture of the dot product, one of `hwgen.config.DOTS` that can multiply these formats.
+    fraction_bits
+        Bits kept below the largest exponent of a step (Blackwell: 35, arXiv 2511.10909). The formats set the range,
+        see `hwgen.formats.Bounds`: 33 to 39 for MixFP4.
+    rounding
+        Rounding of a step's sum to FP32: ``toward_zero`` (Blackwell) or ``nearest_even``.
+    leading_zeros
+        How the sum is normalised: its leading zeros are ``counted``, or ``anticipated`` beside the adder, for a
+        shorter path and more area.
+    pipeline
+        Which registers there are besides that of the result. Before the accumulation loop: ``operands``
+        (codes and scales at the edge of the array), ``decoded`` (the same behind the operand decoders), ``sums``
+        (block sums, before they are scaled) and ``terms`` (scaled block sums). In the loop: ``aligned`` (words
+        shifted to one exponent), ``total`` (their sum) and ``normal`` (the normalised sum, before it is rounded).
+        Those in the loop interleave as many more tiles, see `interleave`.
+    numerics
+        ``blackwell``, every step rounds to FP32; or ``exact``, a fixed-point accumulator holds every term of
+        the whole GEMM and its sum with C is rounded once, to nearest even. There ``fraction_bits``, ``rounding``
+        and ``leading_zeros`` have no meaning, and no register lies in the loop: ``aligned`` (the sum of a step's
+        terms) stands before it, ``total`` (with C) and ``normal`` behind.
+    largest_depth
+        Largest K of a GEMM that cannot overflow the accumulator, ``exact`` only (4096 to 2^24).
+
+    Raises
+    ------
+    InputError
+        A field is out of range; the message names it.
+    """
+
+    name: str
+    a: BlockFormat
+    b: BlockFormat
+    rows: int
+    columns: int
+    groups: int
+    dot: str = "merged"
+    fraction_bits: int = 35
+    rounding: str = "toward_zero"
+    leading_zeros: str = "counted"
+    pipeline: tuple[str, ...] = DEFAULT_PIPELINE
+    numerics: str = "blackwell"
+    largest_depth: int = DEFAULT_LARGEST_DEPTH
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,63}", self.name):
+            raise InputError(
+                f"name = {self.name!r}: must start with a letter and hold only letters, digits, '-' and '_'"
+                " (at most 64)"
+            )
+        for side in ("a", "b"):
+            self._as_record(side)
+        self._one_of("dot", tuple(DOTS))
+        self._one_of("rounding", ROUNDINGS)
+        self._one_of("leading_zeros", LEADING_ZEROS)
+        self._within("rows", range(1, 65))
+        self._within("columns", range(1, 65))
+        self._within("groups", range(1, 9))
+        if not isinstance(self.pipeline, (tuple, list)):
+            raise InputError(f"pipeline = {self.pipeline!r}: must be a list of {PIPELINE_REGISTERS}")
+        for register in self.pipeline:
+            if register not in PIPELINE_REGISTERS:
+                raise InputError(
+                    f"pipeline = {list(self.pipeline)}: {register!r} is not one of {', '.join(PIPELINE_REGISTERS)}"
+                )
+        # One canonical order, so that equal configurations compare equal.
+        ordered = tuple(register for register in PIPELINE_REGISTERS if register in self.pipeline)
+        object.__setattr__(self, "pipeline", ordered)
+        self._one_of("numerics", NUMERICS)
+        self._within("largest_depth", LARGEST_DEPTHS)
+        for field in MEANINGLESS[self.numerics]:
+            if (value := getattr(self, field)) != FIELDS[field].default:
+                raise InputError(f"{field} = {value!r}: has no meaning with numerics = {self.numerics!r}; leave it out")
+        self._check_formats()
+
+    def _as_record(self, side: str) -> None:
+        """Put the record in the place of a format's name."""
+        value: object = getattr(self, side)
+        if isinstance(value, BlockFormat):
+            return
+        if not isinstance(value, str) or value not in BLOCK_FORMATS:
+            raise InputError(f"{side} = {value!r}: must be one of {', '.join(BLOCK_FORMATS)}")
+        object.__setattr__(self, side, BLOCK_FORMATS[value])
+
+    def _check_formats(self) -> None:
+        """Refuse formats that no datapath of these settings computes as the contract says."""
+        a, b, bounds = self.a, self.b, self.bounds
+        pair = f"a = {a.name!r}, b = {b.name!r}"
+        if a.size != b.size:
+            raise InputError(f"{pair}: have blocks of {a.size} and {b.size}; a step needs equal blocks")
+        if reason := DOTS[self.dot].supports(a, b):
+            raise InputError(f"dot = {self.dot!r}: {reason}")
+        if self.exact:
+            return
+        if not bounds.distances_fit:
+            raise InputError(
+                f"{pair}: exponents of terms from {bounds.lowest_exponent} to {bounds.highest_exponent} are too far"
+                " apart for the accumulator that rounds every step; use numerics = 'exact'"
+            )
+        allowed = range(bounds.least_fraction_bits, bounds.most_fraction_bits + 1)
+        self._within("fraction_bits", allowed)
+        if bounds.subnormal_results(self.fraction_bits) or bounds.can_overflow(self.fraction_bits):
+            raise InputError(
+                f"{pair}, fraction_bits = {self.fraction_bits}: sums may be subnormal or overflow, for which the"
+                " accumulator that rounds every step has no hardware; use numerics = 'exact'"
+            )
+
+    def _one_of(self, field: str, allowed: tuple[str, ...]) -> None:
+        value = getattr(self, field)
+        if value not in allowed:
+            raise InputError(f"{field} = {value!r}: must be one of {', '.join(allowed)}")
+
+    def _within(self, field: str, allowed: range) -> None:
+        value = getattr(self, field)
+        if not isinstance(value, int) or isinstance(value, bool) or value not in allowed:
+            raise InputError(f"{field} = {value!r}: must be a whole number from {allowed[0]} to {allowed[-1]}")
+
+    @cached_property
+    def bounds(self) -> Bounds:
+        """What follows from the pair of formats."""
+        return Bounds(self.a, self.b)
+
+    @property
+    def formats(self) -> tuple[BlockFormat, BlockFormat]:
+        """Block formats of A and B."""
+        return self.a, self.b
+
+    def form(self, side: str) -> BlockFormat:
+        """Block format of operand ``side``, ``a`` or ``b``."""
+        return self.a if side == "a" else self.b
+
+    @property
+    def identifier(self) -> str:
+        """The name as a Verilog identifier."""
+        return self.name.replace("-", "_")
+
+    @property
+    def depth(self) -> int:
+        """Elements along K that one step consumes, a block's times G."""
+        return self.a.size * self.groups
+
+    @property
+    def macs_per_step(self) -> int:
+        """Multiply-accumulates of one step, M N times `depth`."""
+        return self.rows * self.columns * self.depth
+
+    @property
+    def latency(self) -> int:
+        """Clock cycles from the acceptance of a step to its result, without stalls."""
+        return len(self.pipeline) + 1 + self.exact
+
+    @property
+    def exact(self) -> bool:
+        """Whether the accumulator is exact; it then has a register besides that of the result."""
+        return self.numerics == "exact"
+
+    @property
+    def anticipated(self) -> bool:
+        """Whether leading zeros are anticipated."""
+        return self.leading_zeros == "anticipated"
+
+    @property
+    def largest_steps(self) -> int | None:
+        """Most steps of one tile, from first to last; None if there is no limit."""
+        return -(-self.largest_depth // self.depth) if self.exact else None
+
+    @property
+    def interleave(self) -> int:
+        """Cycles of the accumulation loop, T: a step continues with the result of the T-th step before it."""
+        return 1 if self.exact else 1 + sum(register in LOOP_REGISTERS for register in self.pipeline)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields that have a meaning, ready for JSON or TOML; some only where they are not the default."""
+        fields = {name: getattr(self, name) for name in FIELDS}
+        fields |= {"a": self.a.name, "b": self.b.name, "pipeline": list(self.pipeline)}
+        unsaid = MEANINGLESS[self.numerics] + (() if self.exact else ("numerics",))
+        unsaid += () if self.anticipated else ("leading_zeros",)
+        return {name: value for name, value in fields.items() if name not in unsaid}
+
+
+FIELDS = {field.name: field for field in dataclasses.fields(TensorCoreConfig)}
+"""Fields by name."""
+MEANINGLESS = {"blackwell": ("largest_depth",), "exact": ("fraction_bits", "rounding", "leading_zeros")}
+"""Fields that say nothing about a core, by numerics."""

@@ -1,0 +1,124 @@
+"""The micro-architectures of the dot product to choose from, and which pairs of formats each can multiply.
+
+What they are in hardware is in `hwgen.rtl.lanes`; this module knows tables of values only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hwgen.formats import E1M2, E2M1, BlockFormat
+
+__all__ = ["DOTS", "JOINED", "PLACES", "Dot", "can_collide", "joined_places"]
+
+MAGNITUDE_BITS = 4
+"""Widest magnitude that the lanes of `merged` and `signed` are drawn for."""
+
+SIGNIFICAND_TABLES = ((E2M1,), (E2M1, E1M2))
+"""Elements for which `significand` has a split into significand and shift; three bits need no shift."""
+
+PLACES: tuple[tuple[tuple[tuple[int, int], ...], ...], ...] = (
+    (((0, 0),),),
+    (((1, 0),), ((0, 1),)),
+    (((2, 0), (0, 2)), ((1, 1),)),
+    (((3, 0), (1, 2)), ((2, 1), (0, 3))),
+    (((2, 2),), ((3, 1), (1, 3))),
+    (((3, 2),), ((2, 3),)),
+    (((3, 3),),),
+)
+"""Partial products (bit of A, bit of B) of `merged` by place; those in one pair of brackets share a place by OR."""
+
+JOINED = tuple(group for place in PLACES for group in place if len(group) > 1)
+"""The groups of `PLACES` that share one."""
+
+
+def can_collide(a: BlockFormat, b: BlockFormat, first: tuple[int, int], second: tuple[int, int]) -> bool:
+    """Whether two partial products can both be one, for some magnitude of A and some of B."""
+
+    def both(form: BlockFormat, one: int, other: int) -> bool:
+        return any(magnitude >> one & magnitude >> other & 1 for magnitude in form.magnitudes)
+
+    return both(a, first[0], second[0]) and both(b, first[1], second[1])
+
+
+def joined_places(form: BlockFormat) -> tuple[tuple[int, ...], ...]:
+    """Bits of a magnitude by rows: bits 0 and 2, and 1 and 3, share one where they exclude one another."""
+    rows: list[tuple[int, ...]] = []
+    bits = range(form.largest.bit_length())
+    for low in (0, 1):
+        pair = tuple(bit for bit in (low, low + 2) if bit in bits)
+        meet = any(all(magnitude >> bit & 1 for bit in pair) for magnitude in form.magnitudes)
+        rows += [pair] if len(pair) < 2 or not meet else [(bit,) for bit in pair]
+    return tuple(rows)
+
+
+def _too_wide(a: BlockFormat, b: BlockFormat) -> str | None:
+    for side, form in (("a", a), ("b", b)):
+        if (bits := form.largest.bit_length()) > MAGNITUDE_BITS:
+            return f"{side} = {form.name!r} has magnitudes of {bits} bits, its lanes take {MAGNITUDE_BITS}"
+    return None
+
+
+def _merged(a: BlockFormat, b: BlockFormat) -> str | None:
+    if reason := _too_wide(a, b):
+        return reason
+    for first, second in JOINED[1:]:
+        if can_collide(a, b, first, second):
+            return f"partial products of {a.name} x {b.name} that it joins can both be one"
+    return None
+
+
+def _any(a: BlockFormat, b: BlockFormat) -> str | None:
+    return None
+
+
+def _significand(a: BlockFormat, b: BlockFormat) -> str | None:
+    for side, form in (("a", a), ("b", b)):
+        if form.elements not in SIGNIFICAND_TABLES and form.largest.bit_length() > 3:
+            return f"{side} = {form.name!r} has no split into a short significand and a shift"
+    return None
+
+
+def _e2m2(a: BlockFormat, b: BlockFormat) -> str | None:
+    for side, form in (("a", a), ("b", b)):
+        if form.elements != (E2M1, E1M2):
+            return f"{side} = {form.name!r} has no E2M1 and E1M2 blocks to unify; use 'merged'"
+    return None
+
+
+@dataclass(frozen=True)
+class Dot:
+    """One micro-architecture of the dot product.
+
+    Parameters
+    ----------
+    name
+        Value of ``dot`` in a configuration.
+    purpose
+        What it is, in a few words.
+    supports
+        ``supports(a, b)`` says why it cannot multiply blocks of these formats; None if it can.
+    """
+
+    name: str
+    purpose: str
+    supports: Callable[[BlockFormat, BlockFormat], str | None]
+
+
+DOTS: dict[str, Dot] = {
+    dot.name: dot
+    for dot in (
+        Dot("merged", "magnitudes whose partial products share places", _merged),
+        Dot("signed", "rows of a two's-complement operand, chosen by the other's bits", _too_wide),
+        Dot("significand", "significands multiplied, the product shifted", _significand),
+        Dot("multiplier", "plain multiplication of integers", _any),
+        Dot("e2m2", "the literal internal format of the MixFP4 paper", _e2m2),
+    )
+}
+"""Micro-architectures by name."""
+
+
+def supported(a: BlockFormat, b: BlockFormat) -> list[str]:
+    """Names of the micro-architectures that can multiply blocks of these formats."""
+    return [name for name, dot in DOTS.items() if dot.supports(a, b) is None]

@@ -1,0 +1,55 @@
+"""The named configurations."""
+
+from __future__ import annotations
+
+import difflib
+
+from hwgen.config.core import DEFAULT_PIPELINE, TensorCoreConfig
+from hwgen.errors import InputError
+from hwgen.formats import MIXFP4, NVFP4, NVINT4
+
+__all__ = ["NAMED", "named"]
+
+
+def _sized(
+    size: str, rows: int, columns: int, groups: int, pipeline: tuple[str, ...] = DEFAULT_PIPELINE
+) -> dict[str, TensorCoreConfig]:
+    kinds = {
+        "nvfp4": (NVFP4, NVFP4),
+        "mixfp4": (MIXFP4, MIXFP4),
+        "mixfp4-weights": (NVFP4, MIXFP4),
+        "nvint4": (NVINT4, NVINT4),
+    }
+    return {
+        f"{kind}-{size}": TensorCoreConfig(f"{kind}-{size}", a, b, rows, columns, groups, pipeline=pipeline)
+        for kind, (a, b) in kinds.items()
+    }
+
+
+NAMED: dict[str, TensorCoreConfig] = {
+    **_sized("small", rows=4, columns=4, groups=1),
+    **_sized("blackwell", rows=8, columns=8, groups=4, pipeline=("decoded", "sums", "terms")),
+}
+"""Named configurations; ``blackwell`` has the rate of one Blackwell tensor core, 4096 MAC per cycle.
+
+In ``mixfp4-weights-*`` only operand B, the weights, is MixFP4; A is NVFP4.
+
+Of the pipelines that keep the accumulation loop to one cycle theirs have the least product of area and energy of
+the NVFP4 core (docs/datapath.md): registers before the dot product and before the scale product keep glitches from
+being multiplied, and with four groups so do registers before their alignment.
+"""
+
+
+def named(name: str) -> TensorCoreConfig:
+    """Return the named configuration ``name``.
+
+    Raises
+    ------
+    InputError
+        There is none; the message lists those that exist.
+    """
+    if name not in NAMED:
+        near = difflib.get_close_matches(name, NAMED, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise InputError(f"unknown configuration {name!r}: known are {', '.join(NAMED)}, or a TOML file{hint}")
+    return NAMED[name]

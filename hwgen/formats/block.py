@@ -1,0 +1,134 @@
+"""Block formats: elements, how a block selects among them, and its scale."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+from hwgen.errors import InputError
+from hwgen.formats.element import ElementFormat
+from hwgen.formats.scale import ScaleFormat
+
+__all__ = ["BlockFormat"]
+
+_BYTE = 8
+
+
+@dataclass(frozen=True)
+class BlockFormat:
+    """A block-scaled format: consecutive elements along K share one scale and one choice of element format.
+
+    ::
+
+        block:  code 0 | code 1 | ... | code size-1     scale byte:  [ not read | selector | scale ]
+
+    Parameters
+    ----------
+    name
+        Lower-case name, which configurations use.
+    elements
+        The element formats that a block may take: one, or a power of two of them in the order of the selector's codes.
+        Their codes have one width.
+    scale
+        Format of the block scale, the low bits of the scale byte. The selector stands directly above it; it has
+        as many bits as it takes to choose among the elements, none if there is one.
+    size
+        Elements in a block.
+    full_scale
+        The tensor scale is max|X| over this: where the largest element of a tensor comes to lie on the grid of scale
+        and element. The tensor scale is one FP32 number for a tensor and is applied outside the core.
+    source
+        Where the format is defined.
+
+    Raises
+    ------
+    InputError
+        The parts do not fit together; the message names the field.
+    """
+
+    name: str
+    elements: tuple[ElementFormat, ...]
+    scale: ScaleFormat
+    size: int
+    full_scale: float
+    source: str
+
+    def __post_init__(self) -> None:
+        if not self.elements or len(self.elements) & len(self.elements) - 1:
+            raise InputError(
+                f"block format {self.name}: {len(self.elements)} elements: a selector chooses among 1, 2, 4 ... of them"
+            )
+        for one, other in pairwise(self.elements):
+            if one.width != other.width:
+                raise InputError(
+                    f"block format {self.name}: elements {one.name} and {other.name} have codes of {one.width} and"
+                    f" {other.width} bits; they must be equal"
+                )
+        if self.scale_width > _BYTE:
+            raise InputError(
+                f"block format {self.name}: a selector of {self.selector_bits} bits has no place beside scale"
+                f" {self.scale.name}, which takes {self.scale.width} bits of its byte"
+            )
+        if self.size < 1 or self.size * self.code_width % _BYTE:
+            raise InputError(f"block format {self.name}: size = {self.size}: a block must fill whole bytes")
+
+    @cached_property
+    def selector_bits(self) -> int:
+        """Bits of the scale byte that choose the element format."""
+        return (len(self.elements) - 1).bit_length()
+
+    @property
+    def tagged(self) -> bool:
+        """Whether a selector chooses the element format."""
+        return len(self.elements) > 1
+
+    @property
+    def code_width(self) -> int:
+        """Bits of an element code."""
+        return self.elements[0].width
+
+    @property
+    def scale_width(self) -> int:
+        """Bits of the scale byte that the hardware reads: scale and selector."""
+        return self.scale.width + self.selector_bits
+
+    @property
+    def stored_scale_width(self) -> int:
+        """Bits of a scale as it is stored: a byte."""
+        return _BYTE
+
+    @property
+    def stored_bytes(self) -> int:
+        """Bytes of a stored block: codes and scale byte."""
+        return (self.size * self.code_width + self.stored_scale_width) // _BYTE
+
+    @cached_property
+    def largest(self) -> int:
+        """Largest abs(h) of all elements."""
+        return max(element.largest for element in self.elements)
+
+    @cached_property
+    def magnitudes(self) -> frozenset[int]:
+        """All abs(h) of all elements."""
+        return frozenset[int]().union(*(element.magnitudes for element in self.elements))
+
+    @cached_property
+    def folds(self) -> tuple[int, ...]:
+        """Folds of the elements, by selector."""
+        return tuple(element.fold for element in self.elements)
+
+    @property
+    def extra_folds(self) -> tuple[int, ...]:
+        """How far each element's fold is above the lowest, by selector: what the decoder of the scale adds."""
+        return tuple(fold - min(self.folds) for fold in self.folds)
+
+    @property
+    def lowest_exponent(self) -> int:
+        """Lowest exponent of a block: scale exponent plus fold."""
+        return self.scale.exponents[0] + min(self.folds)
+
+    @property
+    def highest_exponent(self) -> int:
+        """Highest exponent of a block: scale exponent plus fold."""
+        return self.scale.exponents[-1] + max(self.folds)

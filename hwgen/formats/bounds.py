@@ -1,0 +1,152 @@
+"""What follows from a pair of formats: widths, ranges, and which shortcuts of the hardware hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from hwgen.formats.block import BlockFormat
+
+__all__ = ["Bounds"]
+
+_LOWEST_EXPONENT = -126
+"""Exponent of the smallest normal FP32 number; by convention of the contract also that of a zero scale."""
+_LOWEST_BIT = -149
+"""Exponent of the last bit of FP32's subnormal numbers."""
+_HIGHEST_EXPONENT = 127
+_DOUBLE = 53
+"""Bits of a float64 significand, in which the golden model adds."""
+_MOST_GROUPS = 8
+_EXPONENT_CODES = 255
+"""Distances between FP32 exponents that the alignment of the accumulator can tell apart."""
+_SHIFTED_OUT = 64
+"""At most added to a distance so that every term is shifted out."""
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Widths and ranges of products, sums, terms and exponents of blocks of A times blocks of B.
+
+    Parameters
+    ----------
+    a, b
+        Formats of the operands; blocks of equal size.
+    """
+
+    a: BlockFormat
+    b: BlockFormat
+
+    @property
+    def lanes(self) -> int:
+        """Products in a block sum."""
+        return self.a.size
+
+    @cached_property
+    def largest_sum(self) -> int:
+        """Largest magnitude of a block sum S: all lanes have the largest product."""
+        return self.lanes * self.a.largest * self.b.largest
+
+    @property
+    def sum_width(self) -> int:
+        """Width of S in two's complement."""
+        return self.largest_sum.bit_length() + 1
+
+    @cached_property
+    def largest_term(self) -> int:
+        """Largest magnitude of a term, T = S * sigA * sigB."""
+        return self.largest_sum * self.a.scale.largest_significand * self.b.scale.largest_significand
+
+    @property
+    def term_width(self) -> int:
+        """Width of a term's magnitude."""
+        return self.largest_term.bit_length()
+
+    @property
+    def term_fraction(self) -> int:
+        """A term's value is T * 2^(E - term_fraction): two half-units, and the fractions of both significands."""
+        return 2 + self.a.scale.mantissa_bits + self.b.scale.mantissa_bits
+
+    @property
+    def lowest_exponent(self) -> int:
+        """Lowest exponent E of a term: both scales subnormal, both folds the lowest."""
+        return self.a.lowest_exponent + self.b.lowest_exponent
+
+    @property
+    def highest_exponent(self) -> int:
+        """Highest exponent E of a term."""
+        return self.a.highest_exponent + self.b.highest_exponent
+
+    @property
+    def exponent_offset(self) -> int:
+        """Added to E in hardware, so that it starts at 0."""
+        return -self.lowest_exponent
+
+    @property
+    def exponent_bits(self) -> int:
+        """Width of E with its offset."""
+        return (self.highest_exponent - self.lowest_exponent).bit_length()
+
+    @property
+    def zero_scale_exponent(self) -> int:
+        """Highest exponent that the contract gives to a block with a zero scale, which has -126 in place of its own."""
+        partner = max(self.a.scale.exponents[-1], self.b.scale.exponents[-1])
+        return _LOWEST_EXPONENT + partner + max(self.a.folds) + max(self.b.folds)
+
+    @property
+    def least_fraction_bits(self) -> int:
+        """Fewest fraction bits of a step with which a zero scale's exponent shows in no result.
+
+        A block with a zero scale adds nothing, but its exponent may be emax. C is then truncated to a multiple of
+        2^(emax - fraction_bits); that changes nothing as long as this is at most the last bit of a subnormal C.
+        """
+        return self.zero_scale_exponent - _LOWEST_BIT
+
+    @property
+    def most_fraction_bits(self) -> int:
+        """Most fraction bits of a step of eight groups whose sum the golden model adds without error.
+
+        In units of the last place kept, terms are below largest_term * 2^(F - term_fraction) and C below 2^(F + 1).
+        """
+        bits = self.term_fraction
+        while _MOST_GROUPS * (self.largest_term << bits + 1 - self.term_fraction) + (1 << bits + 2) <= 1 << _DOUBLE:
+            bits += 1
+        return bits
+
+    def subnormal_results(self, fraction_bits: int) -> bool:
+        """Whether a sum with a term in it can be a subnormal FP32 number.
+
+        A sum is a multiple of 2^(emax - fraction_bits), and emax is at least the lowest exponent of a term.
+        """
+        return self.lowest_exponent - fraction_bits < _LOWEST_EXPONENT
+
+    def can_overflow(self, fraction_bits: int) -> bool:
+        """Whether terms can reach a sum with a C of the highest exponent, so that a step overflows."""
+        bits = self.term_width + self.highest_exponent - self.term_fraction
+        return bits > _HIGHEST_EXPONENT - fraction_bits
+
+    @property
+    def distances_fit(self) -> bool:
+        """Whether exponents of terms, of C, and their distances fit the eight bits of the alignment."""
+        span = self.highest_exponent - self.lowest_exponent
+        span = self.highest_exponent - self.lowest_exponent
+        ahead = _HIGHEST_EXPONENT + 1 - self.lowest_exponent + _SHIFTED_OUT + span
+        behind = self.highest_exponent + _HIGHEST_EXPONENT
+        return max(ahead, behind) <= _EXPONENT_CODES
+
+    @property
+    def exact_unit(self) -> int:
+        """Exact sums count units of 2^-exact_unit: a term of 1 with the lowest exponent."""
+        return self.exponent_offset + self.term_fraction
+
+    @cached_property
+    def largest_exact_block(self) -> int:
+        """Largest magnitude of one block in those units."""
+
+        def largest(form: BlockFormat) -> int:
+            scale = form.scale
+            # The largest code need not have the largest significand: the highest one may be NaN.
+            top = scale.significand(scale.highest) << scale.exponents[-1] - scale.exponents[0]
+            elements = zip(form.elements, form.extra_folds, strict=True)
+            return top * max(element.largest << extra for element, extra in elements)
+
+        return self.lanes * largest(self.a) * largest(self.b)

@@ -1,0 +1,48 @@
+"""The formats that hwgen knows, one record each. To add a format is to describe it here and in the golden model."""
+
+from __future__ import annotations
+
+from hwgen.formats.block import BlockFormat
+from hwgen.formats.element import ElementFormat
+from hwgen.formats.scale import ScaleFormat
+
+__all__ = ["BLOCK_FORMATS", "E1M2", "E2M1", "INT4", "MIXFP4", "NVFP4", "NVINT4", "UE4M3"]
+
+
+def _sign_magnitude(*magnitudes: float) -> tuple[float, ...]:
+    """Values of all codes whose top bit is the sign of the magnitude below."""
+    return (*magnitudes, *(-magnitude for magnitude in magnitudes))
+
+
+E2M1 = ElementFormat(
+    "E2M1", _sign_magnitude(0, 0.5, 1, 1.5, 2, 3, 4, 6), "OCP Microscaling Formats (MX) Specification v1.0, 5.3.3"
+)
+E1M2 = ElementFormat("E1M2", _sign_magnitude(0, 1, 2, 3, 4, 5, 6, 7), "arXiv 2605.31035, its factor of 2 included")
+INT4 = ElementFormat(
+    "INT4",
+    (0, 1, 2, 3, 4, 5, 6, 7, 0, -7, -6, -5, -4, -3, -2, -1),
+    "arXiv 2510.25602: symmetric two's complement, so no encoder writes code 8; it reads as 0",
+)
+
+UE4M3 = ScaleFormat(
+    "UE4M3",
+    exponent_bits=4,
+    mantissa_bits=3,
+    bias=7,
+    nan=0x7F,
+    source="OCP 8-bit Floating Point Specification (OFP8) v1.0, section 5, E4M3 without its sign",
+)
+
+NVFP4 = BlockFormat("nvfp4", (E2M1,), UE4M3, size=16, full_scale=448 * 6, source="NVIDIA, NVFP4")
+MIXFP4 = BlockFormat(
+    "mixfp4",
+    (E2M1, E1M2),
+    UE4M3,
+    size=16,
+    full_scale=448 * 6,
+    source="arXiv 2605.31035; that selector 0 is E2M1 is ours, the paper leaves it open",
+)
+NVINT4 = BlockFormat("nvint4", (INT4,), UE4M3, size=16, full_scale=448 * 7, source="arXiv 2510.25602")
+
+BLOCK_FORMATS: dict[str, BlockFormat] = {form.name: form for form in (NVFP4, MIXFP4, NVINT4)}
+"""Block formats by name."""

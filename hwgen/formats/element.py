@@ -1,0 +1,93 @@
+"""Element formats: tables of values by code."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+from hwgen.errors import InputError
+
+__all__ = ["WIDTHS", "ElementFormat"]
+
+WIDTHS = range(2, 9)
+"""Widths of a code in bits."""
+
+
+@dataclass(frozen=True)
+class ElementFormat:
+    """One element format, described by its table.
+
+    Parameters
+    ----------
+    name
+        Name in the literature.
+    values
+        Value of every code, 2^width of them. A code that no encoder writes has the value that decoders give it.
+    source
+        Where the table is defined.
+
+    Raises
+    ------
+    InputError
+        The table is no table of a number format; the message names the format and the code.
+
+    Notes
+    -----
+    Hardware multiplies integers. Let 2^u be the largest power of two of which all values are multiples. Then the
+    integer h of a code is its value over 2^u, and ``fold`` is u + 1: value = h * 2^(fold - 1). For E2M1 h counts
+    half-units and the fold is 0. The power of two travels in the exponent of the block, where it costs no width in the
+    lanes ("folded").
+    """
+
+    name: str
+    values: tuple[float, ...]
+    source: str
+
+    def __post_init__(self) -> None:
+        if len(self.values) not in [1 << width for width in WIDTHS]:
+            raise InputError(
+                f"element format {self.name}: has {len(self.values)} values; a table has one for every code of"
+                f" {WIDTHS[0]} to {WIDTHS[-1]} bits"
+            )
+        for code, value in enumerate(self.values):
+            if not math.isfinite(value):
+                raise InputError(f"element format {self.name}: code {code:#x} is {value:g}; no lane takes such values")
+        if self.values[0] != 0:
+            raise InputError(f"element format {self.name}: code 0 is {self.values[0]:g}; padding needs it to be 0")
+        if not any(self.values):
+            raise InputError(f"element format {self.name}: all values are 0")
+        half = len(self.values) // 2
+        for code, value in enumerate(self.values):
+            if value and (value < 0) != (code >= half):
+                raise InputError(
+                    f"element format {self.name}: code {code:#x} is {value:g}; the top bit of a code must be its sign"
+                )
+
+    @cached_property
+    def width(self) -> int:
+        """Bits of a code."""
+        return len(self.values).bit_length() - 1
+
+    @cached_property
+    def fold(self) -> int:
+        """Power of two that the block's exponent carries, see Notes."""
+        # A float is an integer over a power of two, its denominator; the integers may share more twos.
+        unit = max(int(value.as_integer_ratio()[1]).bit_length() - 1 for value in map(float, self.values))
+        common = math.gcd(*(int(value * 2**unit) for value in self.values))
+        return (common & -common).bit_length() - 1 - unit + 1
+
+    @cached_property
+    def integers(self) -> tuple[int, ...]:
+        """The integer h of every code, see Notes."""
+        return tuple(int(value * 2.0 ** (1 - self.fold)) for value in self.values)
+
+    @cached_property
+    def magnitudes(self) -> frozenset[int]:
+        """All abs(h)."""
+        return frozenset(abs(h) for h in self.integers)
+
+    @cached_property
+    def largest(self) -> int:
+        """Largest abs(h)."""
+        return max(self.magnitudes)

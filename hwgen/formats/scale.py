@@ -1,0 +1,93 @@
+"""Scale formats: unsigned minifloats."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hwgen.errors import InputError
+
+__all__ = ["ScaleFormat"]
+
+
+@dataclass(frozen=True)
+class ScaleFormat:
+    """The format of a block scale: exponent field above mantissa field, no sign; field 0 holds the subnormals.
+
+    The value of a code is significand * 2^(exponent - mantissa_bits), see `significand` and `exponent`. Code 0 is zero.
+
+    Parameters
+    ----------
+    name
+        Name in the literature.
+    exponent_bits, mantissa_bits
+        Field widths; together at most 8.
+    bias
+        Exponent bias.
+    nan
+        The code that is NaN, the highest one; None if there is none. There is no infinity.
+    source
+        Where it is defined.
+
+    Raises
+    ------
+    InputError
+        A field is out of range; the message names it.
+    """
+
+    name: str
+    exponent_bits: int
+    mantissa_bits: int
+    bias: int
+    nan: int | None
+    source: str
+
+    def __post_init__(self) -> None:
+        if self.exponent_bits < 2 or self.mantissa_bits < 1 or self.width > 8:
+            raise InputError(
+                f"scale format {self.name}: exponent_bits = {self.exponent_bits}, mantissa_bits = {self.mantissa_bits}:"
+                " at least 2 and 1, and 8 together at most"
+            )
+        if self.nan not in (None, (1 << self.width) - 1):
+            raise InputError(
+                f"scale format {self.name}: nan = {self.nan:#x}: must be the highest code, {(1 << self.width) - 1:#x}"
+            )
+
+    @property
+    def width(self) -> int:
+        """Bits of a code."""
+        return self.exponent_bits + self.mantissa_bits
+
+    def significand(self, code: int) -> int:
+        """Significand of a code, hidden bit included, in units of 2^-mantissa_bits."""
+        hidden = 1 << self.mantissa_bits if code >> self.mantissa_bits else 0
+        return code & (1 << self.mantissa_bits) - 1 | hidden
+
+    def exponent(self, code: int) -> int:
+        """Exponent of a code; that of subnormals and zero is the lowest."""
+        return max(code >> self.mantissa_bits, 1) - self.bias
+
+    def value(self, code: int) -> float:
+        """Value of a code; NaN if it is that."""
+        if code == self.nan:
+            return float("nan")
+        return self.significand(code) * 2.0 ** (self.exponent(code) - self.mantissa_bits)
+
+    @property
+    def highest(self) -> int:
+        """The code of the largest value."""
+        return (1 << self.width) - (1 if self.nan is None else 2)
+
+    @property
+    def largest(self) -> float:
+        """Largest value."""
+        return self.value(self.highest)
+
+    @property
+    def largest_significand(self) -> int:
+        """Largest significand."""
+        return (2 << self.mantissa_bits) - 1
+
+    @property
+    def exponents(self) -> range:
+        """All exponents, lowest first."""
+        return range(self.exponent(0), self.exponent(self.highest) + 1)

@@ -1,0 +1,81 @@
+"""What follows from a pair of formats, against all blocks that there can be."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import pytest
+
+from hwgen.formats import BLOCK_FORMATS, Bounds
+from sim import golden
+
+pairs = pytest.mark.parametrize(("a", "b"), list(itertools.product(BLOCK_FORMATS, repeat=2)))
+
+
+def usable(form):
+    """Scale bytes that are neither zero nor NaN, as (significand, exponent, selector)."""
+    record = golden.block_format(form)
+    for tag in range(len(record.elements)):
+        for code in range(1, record.scale.nan):
+            yield record.scale.significand(code), record.scale.exponent(code) + record.elements[tag].fold, tag
+
+
+def largest(form, tag):
+    return max(abs(h) for h in golden.block_format(form).elements[tag].integers)
+
+
+@pairs
+def test_ranges_are_those_of_all_scales_and_the_largest_elements(a, b):
+    bounds = Bounds(BLOCK_FORMATS[a], BLOCK_FORMATS[b])
+    kinds = {side: list(usable(side)) for side in {a, b}}
+    exponents = {x[1] + y[1] for x, y in itertools.product(kinds[a], kinds[b])}
+    assert (min(exponents), max(exponents)) == (bounds.lowest_exponent, bounds.highest_exponent)
+    assert (max(exponents) + bounds.exponent_offset).bit_length() == bounds.exponent_bits
+    sums = [
+        (16 * largest(a, x[2]) * largest(b, y[2]), x[0] * y[0], x[1] + y[1])
+        for x, y in itertools.product(kinds[a], kinds[b])
+    ]
+    assert max(total for total, _, _ in sums) == bounds.largest_sum
+    assert bounds.largest_sum < 1 << bounds.sum_width - 1
+    assert max(total * significands for total, significands, _ in sums) == bounds.largest_term
+    assert bounds.largest_term.bit_length() == bounds.term_width
+    exact = max((total * significands) << exponent + bounds.exponent_offset for total, significands, exponent in sums)
+    assert exact == bounds.largest_exact_block
+
+
+@pairs
+def test_the_value_of_a_term(a, b):
+    """T * 2^(E - term_fraction) is the product of scales and elements."""
+    bounds = Bounds(BLOCK_FORMATS[a], BLOCK_FORMATS[b])
+    records = [golden.block_format(name) for name in (a, b)]
+    for (sig_a, exp_a, tag_a), (sig_b, exp_b, tag_b) in list(itertools.product(usable(a), usable(b)))[::97]:
+        values, hs = Fraction(1), 1
+        for record, tag, sig, exp in zip(records, (tag_a, tag_b), (sig_a, sig_b), (exp_a, exp_b), strict=True):
+            element = record.elements[tag]
+            code = max(range(16), key=lambda c, element=element: element.integers[c])
+            scale = Fraction(sig) * Fraction(2) ** (exp - element.fold - record.scale.mantissa_bits)
+            values *= Fraction(element.values[code]) * scale
+            hs *= element.integers[code]
+        assert hs * sig_a * sig_b * Fraction(2) ** (exp_a + exp_b - bounds.term_fraction) == values
+        assert values * Fraction(2) ** bounds.exact_unit == int(values * Fraction(2) ** bounds.exact_unit)
+
+
+@pairs
+def test_allowed_fraction_bits(a, b):
+    bounds = Bounds(BLOCK_FORMATS[a], BLOCK_FORMATS[b])
+    folds = [max(element.fold for element in golden.block_format(name).elements) for name in (a, b)]
+    # A zero scale beside the largest one: C is cut at 2^(emax - F), which must be at most its last bit, 2^-149.
+    assert -126 + 8 + sum(folds) - bounds.least_fraction_bits == -149
+    most = bounds.most_fraction_bits
+    for bits, fits in ((most, True), (most + 1, False)):
+        units = 8 * Fraction(bounds.largest_term) * Fraction(2) ** (bits - bounds.term_fraction) + 2 ** (bits + 1)
+        assert (units < 2**53) == fits
+    assert golden.max_fraction_bits(8, a, b) in (most, most + 1)
+    for bits in range(bounds.least_fraction_bits, most + 1):
+        assert not bounds.subnormal_results(bits)
+        assert not bounds.can_overflow(bits)
+    assert bounds.subnormal_results(127 + bounds.lowest_exponent)
+    # The largest term just reaches a sum with the highest exponent.
+    top = math.ceil(math.log2(bounds.largest_term)) + bounds.highest_exponent - bounds.term_fraction
+    assert not bounds.can_overflow(127 - top)
+    assert bounds.can_overflow(128 - top)

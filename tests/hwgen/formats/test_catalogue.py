@@ -1,0 +1,53 @@
+"""The records of the catalogue, against those of the golden model, which are written independently."""
+
+import math
+
+import numpy as np
+import pytest
+
+from hwgen.formats import BLOCK_FORMATS
+from sim import golden
+
+forms = pytest.mark.parametrize("form", BLOCK_FORMATS.values(), ids=BLOCK_FORMATS)
+
+
+def test_both_know_the_same_formats():
+    assert set(BLOCK_FORMATS) == set(golden.FORMATS)
+    assert all(form.name == name for name, form in BLOCK_FORMATS.items())
+
+
+@forms
+def test_elements(form):
+    other = golden.block_format(form.name)
+    assert [element.name for element in form.elements] == [element.name for element in other.elements]
+    for mine, wanted in zip(form.elements, other.elements, strict=True):
+        assert mine.values == wanted.values
+        assert (mine.width, mine.integers, mine.fold) == (wanted.width, wanted.integers, wanted.fold)
+
+
+@forms
+def test_scales(form):
+    other = golden.block_format(form.name).scale
+    scale = form.scale
+    assert (scale.width, scale.nan, scale.largest) == (other.width, other.nan, other.largest)
+    for code in range(1 << scale.width):
+        value = scale.value(code)
+        assert (math.isnan(value) and math.isnan(other.table[code])) or value == other.table[code]
+        if not math.isnan(value):
+            assert (scale.significand(code), scale.exponent(code)) == (other.significand(code), other.exponent(code))
+
+
+@forms
+def test_blocks(form):
+    other = golden.block_format(form.name)
+    assert (form.size, form.full_scale) == (other.block, other.tensor_divisor)
+    assert (1 << form.scale_width) - 1 == other.meaningful
+    scales = np.arange(256, dtype=np.uint8)
+    selected = scales >> form.scale.width & (1 << form.selector_bits) - 1
+    np.testing.assert_array_equal(selected, other.selected(scales))
+
+
+@forms
+def test_stored_bytes(form):
+    q = golden.quantize(np.ones((1, form.size)), form.name)
+    assert form.stored_bytes == q.packed.nbytes + q.scales.nbytes

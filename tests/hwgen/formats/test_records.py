@@ -1,0 +1,101 @@
+"""Records of formats: what follows from a table, and what is no format."""
+
+import dataclasses
+
+import pytest
+
+from hwgen.errors import InputError
+from hwgen.formats import BLOCK_FORMATS, E1M2, E2M1, INT4, UE4M3, BlockFormat, ElementFormat, ScaleFormat
+
+
+def sign_magnitude(*magnitudes):
+    return (*magnitudes, *(-magnitude for magnitude in magnitudes))
+
+
+def test_integers_are_the_values_over_their_largest_common_power_of_two():
+    assert E2M1.integers == sign_magnitude(0, 1, 2, 3, 4, 6, 8, 12)
+    assert E1M2.integers == sign_magnitude(*range(8))
+    assert INT4.integers == (*range(8), 0, *range(-7, 0))
+    assert [element.fold for element in (E2M1, E1M2, INT4)] == [0, 1, 1]
+    assert [element.largest for element in (E2M1, E1M2, INT4)] == [12, 7, 7]
+    scaled = ElementFormat("", tuple(value * 0.375 for value in E2M1.values), "")
+    assert (scaled.fold, scaled.largest) == (-3, 36)
+    assert ElementFormat("", (0.0, 24.0, -0.0, -8.0), "").integers == (0, 3, 0, -1)
+
+
+@pytest.mark.parametrize("width", range(2, 9))
+def test_codes_of_any_width(width):
+    half = 1 << width - 1
+    element = ElementFormat("", (*range(half), *range(-half, 0)), "")
+    assert (element.width, element.largest, element.fold) == (width, half, 1)
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ((0, 1, 2), "has 3 values"),
+        ((0, 1), "has 2 values"),
+        (range(512), "has 512 values"),
+        ((0, float("inf"), 0, -1), "code 0x1 is inf"),
+        ((0, float("nan"), 0, -1), "code 0x1 is nan"),
+        ((1, 2, -1, -2), "code 0 is 1"),
+        ((0, 0, 0, 0), "all values are 0"),
+        ((0, 1, 2, -1), "code 0x2 is 2; the top bit of a code must be its sign"),
+        ((0, -1, 0, -2), "code 0x1 is -1; the top bit of a code must be its sign"),
+    ],
+)
+def test_tables_that_are_no_element_format(values, words):
+    with pytest.raises(InputError) as caught:
+        ElementFormat("odd", tuple(values), "")
+    assert "element format odd: " in str(caught.value)
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"exponent_bits": 6}, "exponent_bits = 6, mantissa_bits = 3"),
+        ({"exponent_bits": 1}, "exponent_bits = 1"),
+        ({"mantissa_bits": 0}, "mantissa_bits = 0"),
+        ({"nan": 0x7E}, "nan = 0x7e: must be the highest code, 0x7f"),
+    ],
+)
+def test_fields_that_are_no_scale_format(fields, words):
+    with pytest.raises(InputError) as caught:
+        dataclasses.replace(UE4M3, **fields)
+    assert words in str(caught.value)
+
+
+def test_ranges_of_a_scale():
+    assert (UE4M3.highest, UE4M3.largest, UE4M3.exponents) == (0x7E, 448.0, range(-6, 9))
+    without = dataclasses.replace(UE4M3, nan=None)
+    assert (without.highest, without.largest) == (0x7F, 480.0)
+
+
+WIDE = ScaleFormat("UE5M3", exponent_bits=5, mantissa_bits=3, bias=15, nan=0xFF, source="")
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"elements": ()}, "0 elements"),
+        ({"elements": (E2M1, E1M2, INT4)}, "3 elements"),
+        ({"elements": (E2M1, ElementFormat("T", (0, 1, 0, -1), ""))}, "codes of 4 and 2 bits"),
+        ({"elements": (E2M1, E1M2), "scale": WIDE}, "a selector of 1 bits has no place beside scale UE5M3"),
+        ({"size": 0}, "size = 0"),
+        ({"size": 3}, "size = 3: a block must fill whole bytes"),
+    ],
+)
+def test_parts_that_are_no_block_format(fields, words):
+    with pytest.raises(InputError) as caught:
+        dataclasses.replace(BLOCK_FORMATS["nvfp4"], **fields)
+    assert "block format nvfp4: " in str(caught.value)
+    assert words in str(caught.value)
+
+
+def test_a_selector_of_two_bits():
+    narrow = ScaleFormat("UE3M3", exponent_bits=3, mantissa_bits=3, bias=3, nan=None, source="")
+    shifted = tuple(ElementFormat(str(up), tuple(value * 2**up for value in E2M1.values), "") for up in range(4))
+    form = BlockFormat("four", shifted, narrow, size=16, full_scale=1.0, source="")
+    assert (form.selector_bits, form.scale_width, form.folds, form.extra_folds) == (2, 8, (0, 1, 2, 3), (0, 1, 2, 3))
+    assert (form.lowest_exponent, form.highest_exponent) == (-2, 4 + 3)
