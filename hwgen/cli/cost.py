@@ -10,10 +10,15 @@ import click
 
 from hwgen.cli.options import REPORTS, config, json_option, out
 from hwgen.cli.study import check_files, written
-from hwgen.cli.types import ABOVE_ZERO, FILE, FROM_ZERO, GRID, MOST_CORES, PERIOD_NS, POSITIVE, Late, Names, constant
+from hwgen.cli.types import FILE, FROM_ZERO, GRID, MOST_CORES, PERIOD_NS, POSITIVE, Late, Names, Number, constant
 from hwgen.errors import InputError
 
 __all__ = ["command"]
+
+
+_MIB = Number("a number of MiB from 0.001 to below 1e12", lambda number: 0.001 <= number < 1e12)
+_GB_PER_SECOND = Number("a number of GB/s from 1e-06 to below 1e12", lambda number: 1e-6 <= number < 1e12)
+_ELEMENTS = Number("a number of elements from 1 to below 1e12", lambda number: 1 <= number < 1e12)
 
 
 def _energy(what: str, source: str) -> dict[str, Any]:
@@ -25,10 +30,10 @@ _MACHINE = (
     click.option("--cores", type=click.IntRange(1, MOST_CORES), help="Arranged anew for each GEMM.  [default: 64]"),
     click.option("--grid", type=GRID, metavar="[Bx]PxQ", help="ROWSxCOLUMNS of cores instead, or BATCHxROWSxCOLUMNS."),
     click.option("--clock", type=PERIOD_NS, help="Clock period in ns.  [default: that of the report]"),
-    click.option("--buffer", "buffer_mib", type=ABOVE_ZERO, default=8, show_default=True, help="In MiB."),
-    click.option("--dram", "dram_gb", type=ABOVE_ZERO, default=819.2, show_default=True, help="In GB/s."),
+    click.option("--buffer", "buffer_mib", type=_MIB, default=8, show_default=True, help="In MiB."),
+    click.option("--dram", "dram_gb", type=_GB_PER_SECOND, default=819.2, show_default=True, help="In GB/s."),
     click.option(
-        "--operands", type=ABOVE_ZERO, help="FP4 elements a cycle of the buffer.  [default: all that cores take]"
+        "--operands", type=_ELEMENTS, help="FP4 elements a cycle of the buffer.  [default: all that cores take]"
     ),
     click.option("--single-buffered", is_flag=True, help="Nothing is loaded while cores work."),
     click.option("--result-bytes", type=click.IntRange(1, 8), default=4, show_default=True, help="An output in DRAM."),
@@ -88,7 +93,9 @@ def command(
     from hwgen.measure import core_costs, cost
     from hwgen.measure.overhead import check_pair
 
-    if (model is None) == (gemm_list is None):
+    if model is not None and gemm_list is not None:
+        raise InputError("give one of --model and --gemms, not both")
+    if model is None and gemm_list is None:
         raise InputError(f"give --model, one of {', '.join(workloads.models())}, or --gemms with a list of your own")
     configs = [resolve(each) for each in ([name] if baseline is None else [baseline, name])]
     if len(configs) == 2:

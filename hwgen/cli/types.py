@@ -14,7 +14,6 @@ from hwgen.errors import InputError
 from hwgen.files import check_directory
 
 __all__ = [
-    "ABOVE_ZERO",
     "DIRECTORY",
     "FILE",
     "FROM_ZERO",
@@ -29,6 +28,7 @@ __all__ = [
     "SHARE",
     "Late",
     "Names",
+    "Number",
     "constant",
 ]
 
@@ -72,7 +72,6 @@ class Number(click.ParamType):
 
 PERIOD_NS = Number("a period in ns above 0 and below 1e6", lambda period: 0 < period < 1e6)
 SHARE = Number("a share from 0 to below 1", lambda share: 0 <= share < 1)
-ABOVE_ZERO = Number("a number above 0 and below 1e12", lambda number: 0 < number < 1e12)
 FROM_ZERO = Number("a number from 0 to below 1e12", lambda number: 0 <= number < 1e12)
 MACS = Number("a number from 1 to 1e13", lambda number: 1 <= number <= 1e13)
 SECONDS = Number("a number of seconds from 1 to 1e9", lambda number: 1 <= number <= 1e9)

@@ -149,14 +149,15 @@ class TensorCoreConfig:
             raise InputError(f"dot = {self.dot!r}: {reason}")
         if self.exact:
             return
-        if not bounds.distances_fit:
+        allowed = range(bounds.least_fraction_bits, bounds.most_fraction_bits + 1)
+        if not allowed or not bounds.distances_fit(allowed[0]):
             raise InputError(
                 f"{pair}: exponents of terms from {bounds.lowest_exponent} to {bounds.highest_exponent} are too far"
                 " apart for the accumulator that rounds every step; use numerics = 'exact'"
             )
-        allowed = range(bounds.least_fraction_bits, bounds.most_fraction_bits + 1)
         self._within("fraction_bits", allowed)
-        if bounds.subnormal_results(self.fraction_bits) or bounds.can_overflow(self.fraction_bits):
+        bits = self.fraction_bits
+        if bounds.subnormal_results(bits) or bounds.can_overflow(bits) or not bounds.distances_fit(bits):
             raise InputError(
                 f"{pair}, fraction_bits = {self.fraction_bits}: sums may be subnormal or overflow, for which the"
                 " accumulator that rounds every step has no hardware; use numerics = 'exact'"

@@ -360,6 +360,10 @@ def _cycles(
     return np.where(full > 0, opens + several, last_open + single) + last_store
 
 
+def _bytes(number: float) -> str:
+    return f"{number:,.0f} bytes ({number / 2**20:.4g} MiB)"
+
+
 def run(config: TensorCoreConfig, gemms: Gemms, arrangement: Arrangement, memory: Memory, clock_ns: float) -> GridRun:
     """Run GEMMs on a grid of cores.
 
@@ -413,8 +417,8 @@ def run(config: TensorCoreConfig, gemms: Gemms, arrangement: Arrangement, memory
         place = int(np.argmin(fits))
         need = (turns * (a[3] + b[3]) * at_once)[place] * (2 if memory.double_buffered else 1)
         raise InputError(
-            f"a buffer of {memory.buffer_bytes:g} bytes: the grid needs {need:.0f} for one step of every core"
-            f"{', twice that of a step for double buffering' if memory.double_buffered else ''}"
+            f"a buffer of {_bytes(memory.buffer_bytes)}: one step of every core needs {_bytes(need)}"
+            f"{', double buffering counted' if memory.double_buffered else ''}"
         )
 
     per_cycle = memory.dram_bytes_per_second * clock_ns * 1e-9 / at_once

@@ -178,7 +178,7 @@ def _header(label: str, row: list[str]) -> list[str]:
         if name and header.count(name) > 1:
             raise InputError(f"{label}: column {name!r} is there {header.count(name)} times; must be there once")
     if missing := [name for name in _NEEDED if name not in header]:
-        raise InputError(f"{label}: column {missing[0]!r} is missing; its first line must name {', '.join(_NEEDED)}")
+        raise InputError(f"{label}: column {missing[0]!r} is missing; its first line must have {', '.join(_NEEDED)}")
     return header
 
 

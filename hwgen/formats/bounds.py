@@ -19,8 +19,6 @@ _DOUBLE = 53
 _MOST_GROUPS = 8
 _EXPONENT_CODES = 255
 """Distances between FP32 exponents that the alignment of the accumulator can tell apart."""
-_SHIFTED_OUT = 64
-"""At most added to a distance so that every term is shifted out."""
 
 
 @dataclass(frozen=True)
@@ -124,12 +122,15 @@ class Bounds:
         bits = self.term_width + self.highest_exponent - self.term_fraction
         return bits > _HIGHEST_EXPONENT - fraction_bits
 
-    @property
-    def distances_fit(self) -> bool:
-        """Whether exponents of terms, of C, and their distances fit the eight bits of the alignment."""
+    def distances_fit(self, fraction_bits: int) -> bool:
+        """Whether exponents of terms, of C, and their distances fit the eight bits of the alignment.
+
+        A term is shifted by as much as C is ahead of the largest term and that one ahead of it; and by a power of two
+        above its window, where it is to vanish.
+        """
+        window = self.term_width + fraction_bits - self.term_fraction
         span = self.highest_exponent - self.lowest_exponent
-        span = self.highest_exponent - self.lowest_exponent
-        ahead = _HIGHEST_EXPONENT + 1 - self.lowest_exponent + _SHIFTED_OUT + span
+        ahead = _HIGHEST_EXPONENT + 1 - self.lowest_exponent + span + (1 << window.bit_length())
         behind = self.highest_exponent + _HIGHEST_EXPONENT
         return max(ahead, behind) <= _EXPONENT_CODES
 

@@ -137,7 +137,7 @@ class TensorCore(Block):
         return m
 
     def _read(self, m: Module, side: str) -> data.View:
-        """Codes and scales of an operand; the bits of a scale byte that are not read go no further."""
+        """Codes and scales of an operand: bit 7 of a scale goes no further where it is not read."""
         sent = getattr(self.step.payload, side)
         read = Signal(_rows_layout(self.config, side, self.config.form(side).scale_width), name=side)
         m.d.comb += read.codes.eq(sent.codes)
@@ -147,9 +147,9 @@ class TensorCore(Block):
 
     def _decoded(self, m: Module, platform: object, side: str, rows: Any, loads: dict[str, Value]) -> list[Any]:
         """Decoded rows of an operand, behind the registers that ``loads`` names."""
-        form = decoded_as(self.config, side)
+        alike = decoded_as(self.config, side)
         edges = [
-            add_child(m, platform, f"{side}{row}", OperandDecoder, self.config, form) for row in range(len(rows.codes))
+            add_child(m, platform, f"{side}{row}", OperandDecoder, self.config, alike) for row in range(len(rows.codes))
         ]
         for row, edge in enumerate(edges):
             m.d.comb += [edge.codes.eq(rows.codes[row]), edge.scales.eq(rows.scales[row])]

@@ -13,7 +13,7 @@ from hwgen.config import TensorCoreConfig
 
 __all__ = ["SCHEMA", "Dimension", "Direction", "Field", "Manifest", "Port", "Stream"]
 
-SCHEMA = {"name": "hwgen-tensor-core", "version": 2}
+SCHEMA = {"name": "hwgen-tensor-core", "version": 3}
 """Name and version of the manifest's structure; the version grows when a reader could misread it."""
 
 Direction = Literal["input", "output"]

@@ -34,7 +34,7 @@ REPORTS = Path(__file__).parents[2] / "reports"
 
 def _tiny(directory: Path, **fields: object) -> Path:
     path = directory / "tiny.toml"
-    table = {"format": "mixfp4", "rows": 1, "columns": 2, "groups": 1, **fields}
+    table = {"a": "mixfp4", "b": "mixfp4", "rows": 1, "columns": 2, "groups": 1, **fields}
     path.write_text("\n".join(f"{key} = {json.dumps(value)}" for key, value in table.items()))
     return path
 
@@ -223,7 +223,6 @@ def test_cost_of_a_list_on_one_design(run, tmp_path: Path) -> None:
 _MODEL = ("cost", "--model", "qwen3-8b")
 BAD = [
     (("cost",), "give --model, one of llama-3.1-70b"),
-    ((*_MODEL, "--gemms", "bad.toml"), "give --model, one of"),
     (("cost", "--model", "qwen"), "unknown model 'qwen'"),
     (("cost", "--gemms", "absent.csv"), "GEMM list 'absent.csv': No such file"),
     (("cost", "--gemms", "bad.toml"), "GEMM list 'bad.toml': not valid TOML"),
@@ -234,15 +233,18 @@ BAD = [
     ((*_MODEL, "--report", "absent.json"), "'absent.json': No such file"),
     ((*_MODEL, "--report", "wrong.json"), "'wrong.json': is on .*, not on mixfp4-blackwell"),
     ((*_MODEL, "--report", "measured.json", "--clock", "0.001"), "clock of 0.001 ns: the critical path is"),
-    ((*_MODEL, "--report", "measured.json", "--buffer", "0.0001"), "a buffer of .* bytes: the grid needs"),
+    (("cost", "--model", "qwen3-8b", "--gemms", "x.csv"), "give one of --model and --gemms, not both"),
+    ((*_MODEL, "--buffer", "1e-9"), r"--buffer 1e-09: must be a number of MiB from 0\.001"),
+    ((*_MODEL, "--dram", "1e-11"), r"--dram 1e-11: must be a number of GB/s from 1e-06"),
+    ((*_MODEL, "--operands", "0.5"), "--operands 0.5: must be a number of elements from 1"),
+    ((*_MODEL, "--report", "measured.json", "--buffer", "0.001"), r"1,049 bytes \(0.001 MiB\): one step .* needs"),
     ((*_MODEL, "--phase", "training"), "--phase"),
     ((*_MODEL, "--batch", "0"), "--batch"),
     ((*_MODEL, "--report", "measured.json", "--clock", "nan"), "--clock nan"),
-    ((*_MODEL, "--dram", "0"), "--dram 0: must be a number above 0"),
-    ((*_MODEL, "--operands", "inf"), "--operands inf: must be a number above 0"),
-    ((*_MODEL, "--buffer", "-1"), "--buffer -1: must be a number above 0"),
+    ((*_MODEL, "--dram", "0"), "--dram 0: must be a number of GB/s"),
+    ((*_MODEL, "--operands", "inf"), "--operands inf: must be a number of elements"),
+    ((*_MODEL, "--buffer", "-1"), "--buffer -1: must be a number of MiB"),
     ((*_MODEL, "--dram-energy", "-1"), "--dram-energy -1: must be a number from 0"),
-    ((*_MODEL, "--report", "measured.json", "--operands", "0.5"), "operands_per_cycle = 0.5: must be at least 1"),
     ((*_MODEL, "--grid", "8"), "--grid '8': must be ROWSxCOLUMNS"),
     ((*_MODEL, "--grid", "0x8"), "--grid '0x8': must be ROWSxCOLUMNS"),
     ((*_MODEL, "--grid", "999x999x9"), "--grid '999x999x9': must have at most 65536 cores"),
@@ -294,7 +296,7 @@ BAD = [
     (("synth", "--jobs", "0"), "--jobs 0"),
     (("compare", "--config", "large"), "unknown configuration 'nvfp4-large'"),
     (("simulate", "--config", "exact.toml", "--k", "4100", "--m", "1", "--n", "1"), "K = 4112: .* up to K = 4096"),
-    (("compare", "--config", "exact.toml"), "'exact.toml': stands for both formats here; leave 'format' out"),
+    (("compare", "--config", "exact.toml"), "'exact.toml': stands for both formats here; leave 'a' out"),
     (("compare", "--config", "absent.toml"), "'absent.toml': No such file"),
     (("compare", "--config", "small", "--baseline", "nvfp4-small"), "--config names both designs"),
     (("compare", "--backend", "magic"), "--backend 'magic': joblib knows"),
@@ -327,8 +329,8 @@ BAD = [
 @pytest.mark.parametrize(("arguments", "message"), BAD, ids=[" ".join(arguments) for arguments, _ in BAD])
 def test_bad_input_is_one_line_and_status_2(run, tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
     (tmp_path / "bad.toml").write_text("rows = = 4")
-    (tmp_path / "odd.toml").write_text('format = "nvfp4"\nrowz = 4')
-    exact = 'format = "nvfp4"\nrows = 1\ncolumns = 1\ngroups = 1\nnumerics = "exact"\nlargest_depth = 4096\n'
+    (tmp_path / "odd.toml").write_text('a = "nvfp4"\nrowz = 4')
+    exact = 'a = "nvfp4"\nb = "nvfp4"\nrows = 1\ncolumns = 1\ngroups = 1\nnumerics = "exact"\nlargest_depth = 4096\n'
     (tmp_path / "exact.toml").write_text(exact)
     (tmp_path / "junk.npy").write_bytes(bytes(range(256)))
     (tmp_path / "empty.lib").write_text("library (none) { }")

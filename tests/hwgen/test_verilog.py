@@ -263,13 +263,14 @@ def test_verilator_lint_of_parts(tmp_path):
     "changes",
     [
         {"dot": "e2m2", "pipeline": ()},
+        {"a": "nvint4", "b": "mixfp4", "dot": "signed"},
         {"rounding": "nearest_even", "groups": 3, "fraction_bits": 39, "pipeline": ("terms",)},
-        {"format": "nvfp4", "groups": 8, "fraction_bits": 33, "pipeline": ("operands",)},
+        {"a": "nvfp4", "b": "nvfp4", "groups": 8, "fraction_bits": 33, "pipeline": ("operands",)},
         {"groups": 1, "pipeline": PIPELINE_REGISTERS},
         {"dot": "e2m2", "rounding": "nearest_even", "pipeline": ("sums", "aligned", "normal")},
-        {"format": "nvfp4", "fraction_bits": 39, "pipeline": ("operands", "terms", "total")},
+        {"a": "nvfp4", "b": "nvfp4", "fraction_bits": 39, "pipeline": ("operands", "terms", "total")},
         {"numerics": "exact", "pipeline": PIPELINE_REGISTERS},
-        {"format": "nvfp4", "groups": 1, "numerics": "exact", "largest_depth": 5000},
+        {"a": "nvfp4", "b": "nvfp4", "groups": 1, "numerics": "exact", "largest_depth": 5000},
     ],
 )
 def test_lint_of_other_configurations(changes, tmp_path):
@@ -292,7 +293,7 @@ def test_icarus_lint(name):
 @named
 def test_manifest_says_what_it_is(config, generated):
     manifest = load(generated[config.name])
-    assert manifest["schema"] == {"name": "hwgen-tensor-core", "version": 2}
+    assert manifest["schema"] == {"name": "hwgen-tensor-core", "version": 3}
     assert TensorCoreConfig(**manifest["configuration"]) == config
     assert manifest["file"] == generated[config.name][0].name
     assert manifest["top"] == config.identifier

@@ -104,6 +104,7 @@ def markdown(report: dict[str, Any], picture: str) -> str:
     conditions = report["conditions"]
     library, stimulus = conditions["library"], conditions["stimulus"]
     names = (baseline["name"], candidate["name"])
+    formats = " x ".join(dict.fromkeys((baseline["a"], baseline["b"])))
     lines = [
         f"# {names[1]} against {names[0]}",
         "",
@@ -120,7 +121,7 @@ def markdown(report: dict[str, Any], picture: str) -> str:
         "",
         "Total power: both designs work on the same tensors, each quantised to its own format, so the"
         " figure holds the cost of the hardware and the different switching of the data. *Same operands*: both"
-        f" work on the same bits, tensors in {baseline['format']}: what the hardware for a second format costs a stream"
+        f" work on the same bits, tensors in {formats}: what the hardware for a second format costs a stream"
         " that does not use it. *No glitches*: as total power, but every net toggles at most once a cycle.",
         "",
         "*Nets into the scope* is what drivers outside spend on nets that enter it: the input pins of a design are part"

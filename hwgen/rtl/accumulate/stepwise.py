@@ -9,7 +9,7 @@ from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
 from hwgen.config import TensorCoreConfig
-from hwgen.rtl.accumulate.terms import term_width, terms_layout
+from hwgen.rtl.accumulate.terms import terms_layout
 from hwgen.rtl.arithmetic.carry_save import two_words
 from hwgen.rtl.arithmetic.leading_zeros import anticipate, leading_zeros
 from hwgen.rtl.arithmetic.shifters import normalise, normalise_by, saturated, shift_right
@@ -258,9 +258,10 @@ class Accumulate(Block):
         if self.registers:
             members |= {"enter": In(1), "enable": In(1)}
         super().__init__(config, members)
-        # C and terms count units by their own exponents; both are kept down to 2^-fraction_bits of the larger one.
-        unit = -config.fraction_bits
-        self.term = Window(term_width(config), -config.bounds.term_fraction)
+        # By their own exponents C counts units of 2^-23 and a term of 2^-term_fraction. The contract keeps both down to
+        # 2^-fraction_bits of the larger exponent.
+        unit, bounds = -config.fraction_bits, config.bounds
+        self.term = Window(bounds.term_width, -bounds.term_fraction)
         self.aligned_term, self.aligned_c = self.term.down_to(unit), _SIGNIFICAND.down_to(unit)
         # A power of two of terms may add up, and C with them; the top bit of the sum is its sign.
         self.log_groups = (config.groups - 1).bit_length()
@@ -291,8 +292,8 @@ class Accumulate(Block):
 
     def _compare(self, m: Module) -> Exponents:
         """Subtract exponents."""
-        largest = self.terms.exponent + (_BIAS - self.config.bounds.exponent_offset)
-        lead = Signal(9)  # of NVFP4, from -145 to 140
+        largest = self.terms.exponent + (_BIAS + self.config.bounds.lowest_exponent)
+        lead = Signal(9)  # for MixFP4 from -145 to 140
         c_leads = Signal()
         m.d.comb += [lead.eq(self.c.exponent - largest), c_leads.eq(~lead[-1])]
         return Exponents(largest, lead, c_leads, Signal(8, name="base"))
@@ -303,10 +304,7 @@ class Accumulate(Block):
         behind = Signal(8)
         m.d.comb += behind.eq(Mux(special.leads(exponents.c_leads), 0, -lead))
         ahead = Signal(8)
-        bounds = self.config.bounds
-        largest_lead = 255 - (_BIAS - bounds.exponent_offset)
-        span = bounds.highest_exponent - bounds.lowest_exponent
-        assert largest_lead + (1 << self.aligned_term.emptying) + span < 1 << len(ahead)
+        assert self.config.bounds.distances_fit(self.config.fraction_bits)
         m.d.comb += ahead.eq(special.ahead(lead[:8] & exponents.c_leads.replicate(8), self.aligned_term))
         c_distance = saturated(m, behind, self.aligned_c, name="c_distance")
         magnitude = shift_right(m, Cat(c.fraction, 1), c_distance, own=_SIGNIFICAND, into=self.aligned_c, name="c")

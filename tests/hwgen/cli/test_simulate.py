@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from sim import golden
+from sim import golden, npz
 
 RNG = np.random.default_rng(3)
 A = RNG.standard_normal((3, 40)).astype(np.float32)
@@ -46,7 +46,7 @@ def test_what_is_saved_can_be_run_again(run, tiny: Path, files, tmp_path: Path) 
         "macs": 3 * 2 * 48,
         "utilisation": pytest.approx(48 * 6 / 32 / first["cycles"]),
     }
-    before, after = np.load("all.npz"), np.load("again.npz")
+    before, after = npz.arrays(Path("all.npz")), npz.arrays(Path("again.npz"))
     assert sorted(before) == sorted(after)
     assert set(before) > {"d", "results", "a.codes", "b.tensor_scale"}
     for name in before:
@@ -113,4 +113,4 @@ def test_an_operand_of_a_checkpoint(run, tiny: Path, tmp_path: Path) -> None:
     assert (status, err) == (0, "")
     found = json.loads(out)
     assert (found["n"], found["k"], found["mismatches"]) == (2, 48, 0)
-    assert np.load("all.npz")["b.codes"].tobytes() == q.packed.tobytes()
+    assert npz.arrays(Path("all.npz"))["b.codes"].tobytes() == q.packed.tobytes()

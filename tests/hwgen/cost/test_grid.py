@@ -193,7 +193,7 @@ def test_what_cannot_be_counted_is_named():
         (lambda: arrange(PLAIN, Gemms(1, 1, 1), 0, Memory(1)), "cores = 0"),
         (
             lambda: run(PLAIN, Gemms(1, 1, 99), fixed(Gemms(1, 1, 1), 1, 1, 1), Memory(100), 1),
-            "a buffer of 100 bytes: the grid needs 108",
+            r"a buffer of 100 bytes \(.* MiB\): one step of every core needs 108 bytes",
         ),
     ],
 )

@@ -38,7 +38,13 @@ def passed(run, steps):
 
 @pytest.mark.parametrize(
     ("name", "steps"),
-    [("nvfp4-small", 64), ("mixfp4-small", 64), ("mixfp4-weights-small", 24), ("mixfp4-blackwell", 2)],
+    [
+        ("nvfp4-small", 64),
+        ("mixfp4-small", 64),
+        ("mixfp4-weights-small", 24),
+        ("nvint4-small", 24),
+        ("mixfp4-blackwell", 2),
+    ],
 )
 def test_named_cores_in_icarus(name, steps, tool, tmp_path):
     for program in ("make", "iverilog", "vvp"):
@@ -48,7 +54,7 @@ def test_named_cores_in_icarus(name, steps, tool, tmp_path):
 
 @pytest.mark.parametrize(
     "changes",
-    [{}, {"numerics": "exact"}, {"format": "mixfp4", "groups": 2, "columns": 3, "pipeline": ()}],
+    [{}, {"numerics": "exact"}, {"a": "mixfp4", "b": "mixfp4", "groups": 2, "columns": 3, "pipeline": ()}],
     ids=["interleaved", "exact", "without registers"],
 )
 def test_other_cores_in_icarus(changes, tool, tmp_path):

@@ -1,0 +1,1 @@
+../nvint4-blackwell.v

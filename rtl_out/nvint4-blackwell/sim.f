@@ -1,0 +1,2 @@
+../nvint4-blackwell.v
+nvint4_blackwell_tb.sv

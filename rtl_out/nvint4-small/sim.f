@@ -1,0 +1,2 @@
+../nvint4-small.v
+nvint4_small_tb.sv

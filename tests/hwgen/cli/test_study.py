@@ -1,0 +1,47 @@
+from dataclasses import replace
+
+import pytest
+
+from hwgen.cells import libraries, reader
+from hwgen.config import named
+from hwgen.measure.overhead import fingerprint
+from hwgen.measure.requests import ExploreRequest, OverheadRequest, PowerRequest
+from hwgen.measure.stimulus import Stimulus
+
+PAIR = named("nvfp4-small"), named("mixfp4-small")
+
+
+def test_a_library_is_named_once(refused) -> None:
+    for command in ("compare", "explore", "power"):
+        err = refused(command, "--library", "generic7", "--liberty", "x.lib")
+        assert "--library generic7: --liberty gives the library; leave one of them out" in err
+
+
+@pytest.mark.parametrize(
+    ("request_", "changes"),
+    [
+        (
+            OverheadRequest(*PAIR, Stimulus()),
+            {"baseline": PAIR[1], "stimulus": Stimulus(seed=2), "recipe": "area", "clock_ns": 2.0, "runs": 2},
+        ),
+        (
+            ExploreRequest(*PAIR),
+            {
+                "dots": ("merged",),
+                "pipelines": ((),),
+                "leading_zeros": ("counted",),
+                "clocks_ns": (2.0,),
+                "runs": 2,
+            },
+        ),
+        (PowerRequest(*PAIR, Stimulus()), {"stimulus": Stimulus(layer="x"), "clock_ns": 2.0, "runs": 2}),
+    ],
+    ids=["overhead", "explore", "power"],
+)
+def test_another_question_is_another_key(request_, changes: dict) -> None:
+    """Every field of a request is in the key of its cached report."""
+    generic7 = reader.load(libraries.path("generic7"))
+    keys = [fingerprint(generic7, request_)]
+    keys += [fingerprint(generic7, replace(request_, **{field: value})) for field, value in changes.items()]
+    assert len(set(keys)) == len(keys)
+    assert fingerprint(generic7, replace(request_)) == keys[0]

@@ -1,0 +1,67 @@
+"""README and docs: their commands exist with these options, their Python runs, their links lead somewhere."""
+
+import re
+import shlex
+from pathlib import Path
+
+import click
+import pytest
+
+from hwgen.cli import cli
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+LONGEST = 120
+WIDE = ("README", "datapath", "golden", "method", "report-schema", "cli")
+"""Pages that have longer lines still: README in its table of overheads, the command line's where it is generated."""
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.M | re.S)
+
+
+def blocks(page, language):
+    return [text for found, text in BLOCK.findall(page.read_text(encoding="utf-8")) if found == language]
+
+
+def commands():
+    for page in PAGES:
+        for text in blocks(page, ""):
+            for line in text.splitlines():
+                if line.startswith("hwgen "):
+                    yield pytest.param(shlex.split(line, comments=True)[1:], id=f"{page.stem}: {line[:60]}")
+
+
+@pytest.mark.parametrize("arguments", list(commands()))
+def test_a_command_takes_these_options(arguments, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    # Reads the line, with all its types, and stops before the command runs.
+    with click.Context(cli, info_name="hwgen") as context:
+        name, command, rest = cli.resolve_command(context, arguments)
+        assert command is not None
+        command.make_context(name, list(rest), parent=context)
+
+
+def test_the_readme_shows_every_command():
+    with click.Context(cli) as context:
+        names = set(cli.list_commands(context)) - {"synth"}  # another name of `compare`, for the Makefile
+    text = "\n".join(blocks(ROOT / "README.md", ""))
+    assert names <= set(re.findall(r"^hwgen (\w+)", text, re.M))
+
+
+def test_the_readmes_python_runs():
+    (text,) = blocks(ROOT / "README.md", "python")
+    found: dict[str, object] = {}
+    exec(compile(text, "README.md", "exec"), found)
+    assert found["d"].shape == (8, 4)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.stem not in WIDE], ids=lambda page: page.stem)
+def test_lines_fit_a_screen(page):
+    lines = BLOCK.sub("", page.read_text(encoding="utf-8")).splitlines()
+    assert [line for line in lines if len(line) > LONGEST and "](" not in line] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_links_lead_somewhere(page):
+    text = BLOCK.sub("", page.read_text(encoding="utf-8"))
+    for target in re.findall(r"\]\(([^)#\s]+)", text):
+        if not target.startswith("http"):
+            assert (page.parent / target).exists(), target
