@@ -15,7 +15,7 @@ help: ## Show this list
 	@echo "ARGS='...' is handed on to the command; PYTHON=... chooses the interpreter."
 
 synth: $(VENV)/base ## Measure mixfp4-small against nvfp4-small; writes reports/overhead.*
-	$(HWGEN) synth $(ARGS)
+	$(HWGEN) synth --name overhead $(ARGS)
 
 test: $(VENV)/test lint ## Check style and types, run all tests
 	$(BIN)/python -m pytest -n auto $(ARGS)

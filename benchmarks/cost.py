@@ -31,7 +31,7 @@ MEMORY = Memory(8 << 20, 819.2e9)
 CLOCK_NS = 1.0
 CORES = 64
 # Any figures will do for the time it takes to use them.
-COST = CoreCost(CORE, 1.0, 1.0, {"active": 1.0, "clock": 1.0, "clock tree": 1.0}, 1.0)
+COST = CoreCost(CORE, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
 
 LIST = [(16, 1024, 4096), (16, 512, 4096), (64, 256, 1024), (4, 2048, 128), (4, 128, 2048), (100, 100, 1000)]
 """M, N, K of GEMMs that SCALE-Sim takes seconds for."""

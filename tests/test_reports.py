@@ -1,27 +1,31 @@
 """The committed reports: up to date with the default libraries, and good for what the documentation says of them."""
 
+from dataclasses import astuple
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from hwgen.cells import libraries, reader
 from hwgen.config import NAMED
 from hwgen.mapping.yosys import RECIPES
-from hwgen.measure.figures import SCOPES
-from hwgen.report import form
-from hwgen.report.markdown import cost as cost_tables
-from hwgen.report.markdown import explore as explore_tables
-from hwgen.report.markdown import overhead as tables
-from hwgen.report.markdown import power as power_tables
+from hwgen.report import schema
+from hwgen.report.form import percent
+from hwgen.report.kinds import FORMS
+from hwgen.report.schema import SCOPES, CostReport, ExplorationReport, Figure, OverheadReport
 
 REPORTS = Path(__file__).parents[1] / "reports"
 PHASES = ("prefill", "decode")
 SMALL = sorted(path for path in REPORTS.glob("overhead*.json") if "blackwell" not in path.stem)
 
 
-def _area(name: str, scope: str) -> dict[str, Any]:
-    return tables.find(form.load(REPORTS / f"{name}.json"), scope, "area")
+def _overhead(name: str) -> OverheadReport:
+    report = schema.load(REPORTS / f"{name}.json")
+    assert isinstance(report, OverheadReport)
+    return report
+
+
+def _area(name: str, scope: str) -> Figure:
+    return _overhead(name).find(scope, "area")
 
 
 def test_every_report_of_the_makefile_is_there() -> None:
@@ -35,53 +39,123 @@ def test_every_report_of_the_makefile_is_there() -> None:
     "path", sorted(set(REPORTS.glob("*.json")) - {REPORTS / "mutation.json"}), ids=lambda path: path.stem
 )
 def test_a_report_is_of_the_present_libraries_recipes_and_designs(path: Path) -> None:
-    report = form.load(path)
-    if report["kind"] != cost_tables.KIND:
-        used = report["conditions"]["library"]
-        if used["name"] in libraries.names():
-            assert used["sha256"] == reader.load(libraries.path(used["name"])).digest
-        for how in report["conditions"]["recipes"]:
-            assert (how["carry"], tuple(how["abc"])) == (RECIPES[how["name"]].carry, RECIPES[how["name"]].abc)
-    assert report["designs"] == [NAMED[design["name"]].as_dict() for design in report["designs"]]
-    texts = {one.KIND: one for one in (tables, explore_tables, power_tables, cost_tables)}[report["kind"]]
-    assert path.with_suffix(".md").read_text(encoding="utf-8") == texts.markdown(report, f"{path.stem}.png")
-    assert path.with_suffix(".csv").read_text(encoding="utf-8") == texts.csv(report)
+    report = schema.load(path)
+    if not isinstance(report, CostReport):
+        flow = report.conditions.flow
+        if flow.library.name in libraries.names():
+            assert flow.library.sha256 == reader.load(libraries.path(flow.library.name)).digest
+        for how in flow.recipes:
+            assert (how.carry, how.abc) == (RECIPES[how.name].carry, RECIPES[how.name].abc)
+    assert [design.settings for design in report.designs] == [NAMED[name].as_dict() for name in report.names]
+    form = FORMS[report.kind]
+    assert path.with_suffix(".md").read_text(encoding="utf-8") == form.markdown(report, f"{path.stem}.png")
+    assert path.with_suffix(".csv").read_text(encoding="utf-8") == form.csv(report)
+
+
+ROWS = {
+    "overhead": "`small`, generic7",
+    "overhead-generic130": "`small`, generic130",
+    "overhead-asap7": "`small`, asap7",
+    "overhead-sky130hd": "`small`, sky130hd",
+    "overhead-sg13g2": "`small`, sg13g2",
+    "overhead-blackwell": "`blackwell`, generic7",
+    "overhead-weights": "`small`, generic7, tags on the weights alone",
+}
+"""Rows of README's table, by report."""
+
+README = REPORTS.parent / "README.md"
+
+
+def _row(name: str) -> str:
+    """The row of README's table that a report gives."""
+    report = _overhead(name)
+    conditions = report.conditions
+    one, other = conditions.chosen_recipes.values()
+    # Where the dot products are of different kinds, a figure of power says so itself.
+    why = "" if one["dot_product"] == other["dot_product"] else f": recipes, {REASON}"
+    cells = [
+        f"[{ROWS[name]}](reports/{name}.md)",
+        f"{conditions.clock_ns:g} ns",
+        f"{conditions.flow.wire_load_ff_per_fanout:.3g} fF",
+        percent(report.find("lane array", "area").overhead),
+        percent(report.find("core", "area").overhead),
+        percent(report.find("core", "total power").overhead) + why,
+        percent(report.find("core", "total power, no glitches").overhead) + why,
+    ]
+    return "| " + " | ".join(cells) + " |"
+
+
+REASON = "[not formats](docs/method.md#power)"
+
+
+def _explored() -> ExplorationReport:
+    report = schema.load(REPORTS / "explore.json")
+    assert isinstance(report, ExplorationReport)
+    return report
+
+
+def _fastest() -> str:
+    """The row of the shortest clock that both designs meet in the exploration."""
+    report = _explored()
+    area, energy = (
+        min((each for each in report.results if each.metric == metric and each.overhead), key=lambda o: o.limit.value)
+        for metric in ("area", "energy")
+    )
+    assert area.limit == energy.limit
+    cells = [
+        "[`small`, generic7, the fastest explored](reports/explore.md)",
+        f"{area.limit.value:g} ns",
+        f"{report.conditions.flow.wire_load_ff_per_fanout:.3g} fF",
+        "",
+        percent(area.overhead),
+        f"{percent(energy.overhead)} (energy)",
+        "",
+    ]
+    return "| " + " | ".join(cells) + " |"
 
 
 def test_the_readme_states_what_the_reports_say() -> None:
-    rows = [line for line in (REPORTS.parent / "README.md").read_text().splitlines() if line.startswith("| [")]
-    assert len(rows) >= 6
-    for row in rows:
-        name = row.partition("](reports/")[2].partition(".md)")[0]
-        report = form.load(REPORTS / f"{name}.json")
-        metrics = (
-            ("lane array", "area"),
-            ("core", "area"),
-            ("core", "total power"),
-            ("core", "total power, no glitches"),
-        )
-        found = [form.percent(tables.find(report, *metric)["overhead"]) for metric in metrics]
-        assert [cell.strip() for cell in row.split("|")[2:-1]] == found
+    rows = [line for line in README.read_text(encoding="utf-8").splitlines() if line.startswith("| [`")]
+    expected = [*map(_row, ROWS), _fastest()]
+    assert rows == expected, "\n".join(expected)
+    assert set(ROWS) == {path.stem for path in REPORTS.glob("overhead*.json")}
+
+
+def test_the_readme_gives_a_range_over_conditions() -> None:
+    text = " ".join(README.read_text(encoding="utf-8").split())
+    libraries_ = [
+        _area(name, "core").overhead.value for name in ROWS if name not in ("overhead-blackwell", "overhead-weights")
+    ]
+    clocks = [each.overhead.value for each in _explored().results if each.metric == "area" and each.overhead]
+    for values in (libraries_, clocks):
+        assert f"{100 * min(values):+.1f} to {100 * max(values):+.1f} %" in text
+
+
+def test_the_readme_has_the_papers_figures_beside_ours() -> None:
+    text = README.read_text(encoding="utf-8")
+    (row,) = (line for line in text.splitlines() if line.startswith("| MixFP4's paper"))
+    assert [cell.strip() for cell in row.split("|")[2:-1]] == ["not given", "not given", "", "+3.1 %", "+1.5 %", ""]
+    assert text.index(row) > text.index(_row("overhead"))
 
 
 @pytest.mark.parametrize("phase", PHASES)
 def test_costs_are_those_of_the_measured_cores(phase: str) -> None:
-    report = form.load(REPORTS / f"cost-{phase}.json")
+    report = schema.load(REPORTS / f"cost-{phase}.json")
     area = _area("overhead-blackwell", "core")
-    (found,) = (total for total in report["totals"] if total["metric"] == "area of the cores")
-    assert found["overhead"] == pytest.approx(area["overhead"])
-    ratio = {name: value / area["values"][name] for name, value in found["values"].items()}
+    (found,) = (total for total in report.totals if total.metric == "area of the cores")
+    assert astuple(found.overhead) == pytest.approx(astuple(area.overhead))
+    ratio = {name: value / area.values[name] for name, value in found.values.items()}
     # mm2 or um2, of as many cores for both.
     assert len({f"{value:.6g}" for value in ratio.values()}) == 1
 
 
 @pytest.mark.parametrize("path", SMALL, ids=lambda path: path.stem)
 def test_the_small_core_is_known_to_half_a_percentage_point(path: Path) -> None:
-    core = tables.find(form.load(path), "core", "area")
-    for estimate in (core["overhead"], core["baseline_against_itself"]):
-        assert (estimate["high"] - estimate["low"]) / 2 <= 0.005
-    assert core["baseline_against_itself"]["low"] <= 0 <= core["baseline_against_itself"]["high"]
-    assert core["runs"] >= 16
+    core = _area(path.stem, "core")
+    for estimate in (core.overhead, core.baseline_against_itself):
+        assert (estimate.high - estimate.low) / 2 <= 0.005
+    assert core.baseline_against_itself.low <= 0 <= core.baseline_against_itself.high
+    assert core.runs >= 16
 
 
 @pytest.mark.parametrize("scope", SCOPES)
@@ -89,14 +163,12 @@ def test_the_small_core_is_known_to_half_a_percentage_point(path: Path) -> None:
     ("generic", "real"), [("overhead-generic130", "overhead-sky130hd"), ("overhead", "overhead-asap7")]
 )
 def test_a_default_library_stands_in_for_a_real_one(generic: str, real: str, scope: str) -> None:
-    one, other = (_area(name, scope)["overhead"]["value"] for name in (generic, real))
+    one, other = (_area(name, scope).overhead.value for name in (generic, real))
     assert abs(one - other) <= 0.015
 
 
 def test_the_power_overhead_of_the_small_core_is_known_to_half_a_percentage_point() -> None:
-    report = form.load(REPORTS / "power.json")
-    (entry,) = (each for each in report["results"] if (each["situation"], each["scope"]) == ("at work", "core"))
-    assert entry["runs"] >= 16
-    assert (entry["overhead"]["high"] - entry["overhead"]["low"]) / 2 <= 0.005
-    own = entry["baseline_against_itself"]
-    assert own["low"] <= 0 <= own["high"]
+    entry = schema.load(REPORTS / "power.json").at("at work", "core")
+    assert entry.runs >= 16
+    assert (entry.overhead.high - entry.overhead.low) / 2 <= 0.005
+    assert entry.baseline_against_itself.low <= 0 <= entry.baseline_against_itself.high

@@ -7,6 +7,7 @@ types       what an option accepts: numbers with bounds, directories, names
 options     options that several commands share
 output      tables on standard output, progress on standard error
 study       what the commands that synthesise two designs have in common
+reference   the page docs/reference/cli.md, written from the parser
 NAME        the command ``hwgen NAME``, its function called ``command``
 ==========  ===================================================================
 

@@ -13,12 +13,13 @@ from hwgen.measure.requests import OverheadRequest
 
 if TYPE_CHECKING:
     from hwgen.measure.flow import Flow
+    from hwgen.report.schema import Report
 
 __all__ = ["command"]
 
 
 @click.command("compare")
-@options.measurement("overhead", OverheadRequest.runs)
+@options.measurement(None, OverheadRequest.runs)
 @click.option(
     "--recipe",
     cls=Late,
@@ -51,10 +52,9 @@ def command(
     recipes = None if recipe is None else [yosys.recipe(recipe)]
     request = OverheadRequest(*pair, Stimulus(tensors=kind, seed=seed), recipe, clock, runs)
 
-    def document(flow: Flow) -> dict[str, Any]:
+    def document(flow: Flow) -> Report:
         from hwgen.measure.overhead import measure
-        from hwgen.report.markdown import overhead
 
-        return overhead.document(measure(*pair, flow, recipes, clock_ns=clock, stimulus=request.stimulus, runs=runs))
+        return measure(*pair, flow, recipes, clock_ns=clock, stimulus=request.stimulus, runs=runs).report()
 
     reported(request, document, Settings(**settings))

@@ -91,7 +91,7 @@ def command(
     from hwgen.config import resolve
     from hwgen.cost import export, workloads
     from hwgen.measure import core_costs, cost
-    from hwgen.measure.overhead import check_pair
+    from hwgen.measure.conditions import check_pair
 
     if model is not None and gemm_list is not None:
         raise InputError("give one of --model and --gemms, not both")
@@ -131,7 +131,7 @@ def _built(
     from hwgen.cost.grid import Memory
     from hwgen.cost.model import DRAM_PJ_PER_BYTE, SRAM_PJ_PER_BYTE, EnergyCosts
     from hwgen.measure import cost
-    from hwgen.measure.overhead import clock_period
+    from hwgen.measure.clock import clock_period
 
     if cores is not None and grid is not None:
         raise InputError("--grid says how many cores there are: leave --cores out")

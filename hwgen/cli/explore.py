@@ -13,6 +13,7 @@ from hwgen.measure.requests import ExploreRequest
 
 if TYPE_CHECKING:
     from hwgen.measure.flow import Flow
+    from hwgen.report.schema import Report
 
 __all__ = ["command"]
 
@@ -70,12 +71,10 @@ def command(
     for config in pair:
         variants(config, dots, ways, leading_zeros)
 
-    def document(flow: Flow) -> dict[str, Any]:
-        from hwgen.report.markdown import explore as tables
-
+    def document(flow: Flow) -> Report:
         found = explore(
             *pair, flow, dots=dots, pipelines=ways, leading_zeros=leading_zeros, clocks_ns=clocks, runs=runs
         )
-        return tables.document(found)
+        return found.report()
 
     reported(request, document, Settings(**settings))

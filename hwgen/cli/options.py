@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from hwgen.cli.types import DIRECTORY, FILE, JOBS, SECONDS, Late, Names, constant
+from hwgen.errors import InputError, ToolError
+from hwgen.files import check_file, place_for
 
 if TYPE_CHECKING:
     from hwgen.config import TensorCoreConfig
     from sim.engines import Engine
 
-__all__ = ["REPORTS", "config", "engine", "jobs", "json_option", "kind", "made_engine", "measurement", "out", "pair"]
+__all__ = [
+    "REPORTS",
+    "check_waves",
+    "config",
+    "engine",
+    "jobs",
+    "json_option",
+    "kind",
+    "made_engine",
+    "measurement",
+    "out",
+    "pair",
+    "vcd",
+]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -44,33 +60,69 @@ def out(default: Path, what: str = "Directory.") -> Callable[[Command], Command]
     return click.option("--out", type=DIRECTORY, default=default, show_default=True, help=what)
 
 
-def made_engine(config: TensorCoreConfig, name: str, waves: Path | None = None) -> Engine:
-    """The engine of that name, a word where it is not the fast one for want of a compiler; or one that keeps waves."""
+vcd = click.option(
+    "--vcd", type=FILE, help="Write waveforms of every signal to this file; runs in the Python simulator."
+)
+
+
+def check_waves(file: Path | None, engine: str) -> None:
+    """Check what `vcd` gives, before any work."""
+    if file is not None:
+        if engine == "compiled":
+            raise InputError("--vcd: the compiled simulator keeps no waveforms; leave --engine out, or say python")
+        check_file(file)
+
+
+@contextmanager
+def made_engine(config: TensorCoreConfig, name: str, waves: Path | None = None) -> Iterator[Engine]:
+    """The engine of that name; a word where it is not the fast one for want of a compiler.
+
+    Parameters
+    ----------
+    config
+        The core.
+    name
+        What `engine` gives.
+    waves
+        What `vcd` gives; the file is there behind the context, also of a core that fails.
+    """
     from sim import engines
 
-    if waves is not None:
-        return engines.AmaranthEngine(config, waves)
+    if waves is not None and name in ("auto", "python"):
+        failed: ToolError | None = None
+        with place_for(waves) as place:
+            try:
+                yield engines.AmaranthEngine(config, place)
+            except ToolError as error:  # what its waveforms are wanted for
+                failed = error
+        if failed is not None:
+            raise failed
+        return
     core = engines.engine(config, name)
     if name == "auto" and (reason := engines.missing()):
         click.echo(f"hwgen: no C++ compiler, {reason}: the Python simulator is thousands of times slower", err=True)
-    return core
+    yield core
 
 
 def pair(size: str | None, baseline: str | None, candidate: str | None) -> tuple[TensorCoreConfig, TensorCoreConfig]:
     """The two configurations that `measurement`'s options name."""
     from hwgen.config import resolve, resolve_pair
-    from hwgen.errors import InputError
 
     if size is not None and (baseline is not None or candidate is not None):
         raise InputError("--config names both designs: leave --baseline and --candidate out")
-    if baseline is None or candidate is None:
-        both = resolve_pair(size or "small")
-        return resolve(baseline) if baseline else both[0], resolve(candidate) if candidate else both[1]
-    return resolve(baseline), resolve(candidate)
+    if baseline is not None and candidate is not None:
+        return resolve(baseline), resolve(candidate)
+    for given, other in ((baseline, "--candidate"), (candidate, "--baseline")):
+        if given is not None:
+            raise InputError(f"{given!r} alone: name what it is compared with, with {other}")
+    return resolve_pair(size or "small")
 
 
-def measurement(stem: str, runs: int) -> Callable[[Command], Command]:
-    """Options of every command that synthesises two designs and writes a report."""
+def measurement(stem: str | None, runs: int) -> Callable[[Command], Command]:
+    """Options of every command that synthesises two designs and writes a report.
+
+    ``stem`` is the default name of the report; None is that of `hwgen.cli.study.default_stem`.
+    """
     options = (
         click.option(
             "--config",
@@ -104,7 +156,13 @@ def measurement(stem: str, runs: int) -> Callable[[Command], Command]:
         ),
         click.option("--backend", help="joblib back end, such as threading or dask.  [default: this machine]"),
         out(REPORTS),
-        click.option("--name", "stem", default=stem, show_default=True, help="Name of the report's files."),
+        click.option(
+            "--name",
+            "stem",
+            default=stem,
+            show_default=stem or "CANDIDATE-over-BASELINE-LIBRARY",
+            help="Name of the report's files.",
+        ),
         json_option,
     )
 

@@ -13,6 +13,7 @@ from hwgen.measure.requests import PowerRequest
 
 if TYPE_CHECKING:
     from hwgen.measure.flow import Flow
+    from hwgen.report.schema import PowerReport
 
 __all__ = ["command"]
 
@@ -54,14 +55,11 @@ def command(
     stimulus = Stimulus(tensors=kind, seed=seed, layer=layer)
     request = PowerRequest(*pair, stimulus, clock, runs)
 
-    def document(flow: Flow) -> dict[str, Any]:
-        from hwgen.report.markdown import power
+    def document(flow: Flow) -> PowerReport:
+        return study(*pair, flow, clock_ns=clock, stimulus=stimulus, runs=runs)
 
-        return power.document(*pair, *study(*pair, flow, clock_ns=clock, stimulus=stimulus, runs=runs))
-
-    def activity(report: dict[str, Any], flow: Flow) -> dict[str, bytes]:
-        conditions = report["conditions"]
-        recipes, period = conditions["chosen_recipes"], conditions["clock_ns"]
+    def activity(report: PowerReport, flow: Flow) -> dict[str, bytes]:
+        recipes, period = report.conditions.chosen_recipes, report.conditions.clock_ns
         return {
             f"-{config.name}.{suffix}": text.encode()
             for config in (pair if saif or vcd else ())

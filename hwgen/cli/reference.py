@@ -38,7 +38,7 @@ Long work shows its progress on standard error: bars on a terminal, elsewhere a 
 | zsh (`~/.zshrc`) | `eval "$(_HWGEN_COMPLETE=zsh_source hwgen)"` |
 | fish (`~/.config/fish/completions/hwgen.fish`) | `_HWGEN_COMPLETE=fish_source hwgen \\| source` |
 
-It completes commands, options, the names that an option takes, and files.
+It completes commands, options, the names that an option takes, and files. Every command has `--help`, or `-h`.
 """
 
 
@@ -50,7 +50,7 @@ def _section(context: click.Context, command: click.Command) -> str:
     name = context.info_name
     usage = " ".join(command.collect_usage_pieces(context))
     lines = [f"## hwgen {name}", "", f"`hwgen {name} {usage}`", "", inspect.cleandoc(command.help or ""), ""]
-    records = [record for option in command.get_params(context) if (record := option.get_help_record(context))]
+    records = [record for option in command.params if (record := option.get_help_record(context))]
     lines += ["| option | what |", "| --- | --- |"]
     lines += [f"| `{_cell(option)}` | {_cell(words)} |" for option, words in records]
     return "\n".join([*lines, ""])

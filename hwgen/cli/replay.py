@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from hwgen.cli.options import engine, json_option, made_engine
+from hwgen.cli.options import check_waves, engine, json_option, made_engine, vcd
 from hwgen.cli.output import print_json, print_table
 from hwgen.cli.types import FILE
 from hwgen.errors import MismatchError
@@ -17,18 +17,20 @@ __all__ = ["command"]
 @click.command("replay")
 @click.argument("vectors", type=FILE)
 @engine
+@vcd
 @json_option
-def command(vectors: Path, engine: str, as_json: bool) -> None:
+def command(vectors: Path, engine: str, vcd: Path | None, as_json: bool) -> None:
     """Run the steps of a file that 'hwgen verify' wrote, and compare every bit with the golden model.
 
     Exits with status 1 if a bit differs.
     """
     from sim import verify
 
+    check_waves(vcd, engine)
     stimulus = verify.load(vectors)
     steps = stimulus.steps
-    core = made_engine(steps.config, engine)
-    mismatch = verify.check(core, stimulus)
+    with made_engine(steps.config, engine, vcd) as core:
+        mismatch = verify.check(core, stimulus)
     outcome = {
         "configuration": steps.config.name,
         "engine": core.name,

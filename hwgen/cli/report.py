@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from hwgen.cli.options import REPORTS
-from hwgen.cli.types import FILE
+from hwgen.cli.types import FILE, POINTS
 from hwgen.errors import InputError
 from hwgen.files import write_all
 
@@ -16,11 +16,14 @@ __all__ = ["command"]
 
 @click.command("report")
 @click.argument("files", metavar="[REPORT.json]...", type=FILE, nargs=-1)
-def command(files: tuple[Path, ...]) -> None:
+@click.option("--check", is_flag=True, help="Say what makes their results unstable instead; write nothing.")
+@click.option("--within", type=POINTS, default=0.5, show_default=True, help="Half-width to ask for, percentage points.")
+def command(files: tuple[Path, ...], check: bool, within: float) -> None:
     """Render tables and plots anew from reports (of all in the reports directory by default)."""
-    chosen = list(files) or sorted(REPORTS.glob("*.json"))
-    if not chosen:
-        raise InputError(f"no report in {str(REPORTS)!r}: 'hwgen compare' writes one")
+    chosen = list(files) or _reports()
+    if check:
+        _checked(chosen, within / 100)
+        return
     from hwgen.report.kinds import rendered_anew
 
     for path in chosen:
@@ -28,3 +31,32 @@ def command(files: tuple[Path, ...]) -> None:
         write_all(written)
         for each in written:
             click.echo(each)
+
+
+def _reports() -> list[Path]:
+    """All reports of the reports directory; a word on files that are something else."""
+    from hwgen.report import schema
+
+    found = []
+    for path in sorted(REPORTS.glob("*.json")):
+        try:
+            other = not schema.is_report(schema.read(path))
+        except InputError as error:
+            raise InputError(f"report {str(path)!r}: {error}") from None
+        if other:
+            click.echo(f"hwgen: {path}: another kind of file, left as it is", err=True)
+        else:
+            found.append(path)
+    if not found:
+        raise InputError(f"no report in {str(REPORTS)!r}: 'hwgen compare' writes one")
+    return found
+
+
+def _checked(paths: list[Path], within: float) -> None:
+    from hwgen.report import schema
+    from hwgen.report.check import findings
+
+    for path in paths:
+        found = findings(schema.load(path), within)
+        for sentence in found or ["nothing to be said against it"]:
+            click.echo(f"{path}: {sentence}")

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from hwgen.cli import replay as replaying
-from hwgen.cli.options import config, engine, json_option, kind, made_engine
+from hwgen.cli.options import check_waves, config, engine, json_option, kind, made_engine, vcd
 from hwgen.cli.output import print_json, print_table, progress
 from hwgen.cli.types import FILE, POSITIVE, SEED, SHARE
 from hwgen.errors import InputError, MismatchError
-from hwgen.files import check_file, place_for, write_bytes
+from hwgen.files import check_file, write_bytes
 
 if TYPE_CHECKING:
     from hwgen.config import TensorCoreConfig
@@ -40,7 +39,7 @@ __all__ = ["command"]
 @click.option("--gaps", type=SHARE, default=0.0, help="Share of cycles without a step offered.")
 @click.option("--stalls", type=SHARE, default=0.0, help="Share of cycles without a result taken.")
 @click.option("--save", type=FILE, help="Write D to this .npy file; or D and the quantised operands to this .npz file.")
-@click.option("--vcd", type=FILE, help="Write waveforms of every signal to this file; runs in the Python simulator.")
+@vcd
 @click.option("--replay", "vectors", type=FILE, hidden=True, help="As 'hwgen replay'.")
 @json_option
 @click.pass_context
@@ -64,16 +63,16 @@ def command(
     """
     if vectors is not None:
         _alone(context)
-        context.invoke(replaying.command, vectors=vectors, engine=engine, as_json=as_json)
+        context.invoke(replaying.command, vectors=vectors, engine=engine, vcd=vcd, as_json=as_json)
         return
     from hwgen.config import resolve
     from sim.gemm import Traffic, run_gemm, saved
 
-    _check_written(save, vcd, engine)
+    _check_save(save)
+    check_waves(vcd, engine)
     core_config = resolve(name)
     a, b, depth = _operands(core_config, seed, **operands)
-    with progress() as update, place_for(vcd) if vcd else nullcontext() as waves:
-        core = made_engine(core_config, engine, waves)
+    with progress() as update, made_engine(core_config, engine, vcd) as core:
         run = run_gemm(
             core,
             a,
@@ -94,24 +93,21 @@ def command(
         raise MismatchError(f"mismatch: {run.mismatch}")
 
 
-def _check_written(save: Path | None, vcd: Path | None, engine: str) -> None:
-    """Check what is to be written, before any work."""
+def _check_save(file: Path | None) -> None:
+    """Check where D goes, before any work."""
     from sim.gemm import SAVED
 
-    if save is not None and save.suffix not in SAVED:
-        raise InputError(f"--save {str(save)!r}: must end in {' or '.join(SAVED)}")
-    if vcd is not None and engine == "compiled":
-        raise InputError("--vcd: the compiled simulator keeps no waveforms; leave --engine out, or say python")
-    for file in (save, vcd):
-        if file is not None:
-            check_file(file)
+    if file is not None:
+        if file.suffix not in SAVED:
+            raise InputError(f"--save {str(file)!r}: must end in {' or '.join(SAVED)}")
+        check_file(file)
 
 
 def _alone(context: click.Context) -> None:
     """Check that nothing but the file says what to run."""
     for option in context.command.params:
         given = context.get_parameter_source(str(option.name)) is click.core.ParameterSource.COMMANDLINE
-        if given and option.name not in ("vectors", "engine", "as_json"):
+        if given and option.name not in ("vectors", "engine", "vcd", "as_json"):
             raise InputError(f"--replay brings its own stimulus: leave {option.opts[0]} out")
 
 

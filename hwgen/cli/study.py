@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,9 +20,11 @@ if TYPE_CHECKING:
     from hwgen.cells.library import Library
     from hwgen.measure.flow import Flow
     from hwgen.measure.requests import ExploreRequest, OverheadRequest, PowerRequest
+    from hwgen.report.schema import Report
 
-__all__ = ["Settings", "check_files", "reported", "written"]
+__all__ = ["Settings", "check_files", "default_stem", "reported", "written"]
 
+_LONGEST = 200
 _SUFFIXES = (".json", ".md", ".csv", ".png")
 
 
@@ -37,7 +40,7 @@ class Settings:
     time_limit: float | None
     backend: str | None
     out: Path
-    stem: str
+    stem: str | None
     as_json: bool
 
     def cells(self) -> Library:
@@ -50,19 +53,25 @@ class Settings:
         return reader.load(paths).without(self.dont_use)
 
 
+def default_stem(request: OverheadRequest | ExploreRequest | PowerRequest, library: Library) -> str:
+    """Name of a report that says what is compared, so that no other report is written over."""
+    text = f"{request.candidate.name}-over-{request.baseline.name}-{library.name}"
+    return re.sub(r"[^\w.+-]+", "-", text)[:_LONGEST]
+
+
 def check_files(out: Path, stem: str) -> None:
     """Check where a report goes, before any long work."""
-    if Path(stem).name != stem or stem in ("", ".", "..") or len(os.fsencode(stem)) > 200:
-        raise InputError(f"--name {stem!r}: must be a plain file name of at most 200 bytes")
+    if Path(stem).name != stem or stem in ("", ".", "..") or len(os.fsencode(stem)) > _LONGEST:
+        raise InputError(f"--name {stem!r}: must be a plain file name of at most {_LONGEST} bytes")
     for suffix in _SUFFIXES:
         check_file(out / f"{stem}{suffix}")
 
 
 def reported(
     request: OverheadRequest | ExploreRequest | PowerRequest,
-    document: Callable[[Flow], dict[str, Any]],
+    document: Callable[[Flow], Report],
     settings: Settings,
-    more: Callable[[dict[str, Any], Flow], dict[str, bytes]] = lambda report, flow: {},
+    more: Callable[[Any, Flow], dict[str, bytes]] = lambda report, flow: {},
 ) -> None:
     """Make a report, or take it from the cache; write its files, print its summary.
 
@@ -77,39 +86,49 @@ def reported(
     more
         Gives further files of a report, by what follows its name.
     """
-    check_files(settings.out, settings.stem)
+    if settings.stem is not None:
+        check_files(settings.out, settings.stem)
     cells = settings.cells()
+    stem = settings.stem or default_stem(request, cells)
+    check_files(settings.out, stem)
     from hwgen.mapping.cache import Cache
     from hwgen.mapping.yosys import TIME_LIMIT
+    from hwgen.measure.conditions import fingerprint
     from hwgen.measure.flow import Flow
-    from hwgen.measure.overhead import fingerprint
+    from hwgen.report import schema
 
     kept = Cache(None if settings.no_cache else cache_directory("synthesis"))
     digest = fingerprint(cells, request)
     # A wrong back end is named also where there is nothing left to run.
     with _backend(settings.backend):
-        report = kept.get(digest)
+        known = kept.get(digest)
         with progress() as update:
             flow = Flow(cells, kept.directory, settings.jobs, settings.time_limit or TIME_LIMIT, update)
-            if report is None:
+            if known is None:
                 report = document(flow)
-                kept.put(digest, report)
-            further = {settings.out / f"{settings.stem}{end}": text for end, text in more(report, flow).items()}
-    written(report, settings.out, settings.stem, settings.as_json, further)
+                kept.put(digest, schema.to_json(report))
+            else:
+                report = schema.from_json(known)
+            further = {settings.out / f"{stem}{end}": text for end, text in more(report, flow).items()}
+    written(report, settings.out, stem, settings.as_json, further)
+    from hwgen.report.check import findings
+
+    for sentence in findings(report):
+        click.echo(f"hwgen: {sentence}", err=True)
 
 
-def written(report: dict[str, Any], out: Path, stem: str, as_json: bool, further: dict[Path, bytes]) -> None:
+def written(report: Report, out: Path, stem: str, as_json: bool, further: dict[Path, bytes]) -> None:
     """Write a report in all its forms, with further files; print it or its summary."""
-    from hwgen.report import form
-    from hwgen.report.kinds import FORMS, rendered
+    from hwgen.report.kinds import rendered, summary
+    from hwgen.report.schema import as_text
 
-    text = form.json_text(report)
+    text = as_text(report)
     files = {out / f"{stem}.json": text.encode(), **rendered(report, out, stem), **further}
     write_all(files)
     if as_json:
         click.echo(text, nl=False)
     else:
-        print_table(*FORMS[report["kind"]][0].summary(report))
+        print_table(*summary(report))
         click.echo("  ".join(map(str, files)))
 
 

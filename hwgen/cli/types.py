@@ -22,6 +22,7 @@ __all__ = [
     "MACS",
     "MOST_CORES",
     "PERIOD_NS",
+    "POINTS",
     "POSITIVE",
     "SECONDS",
     "SEED",
@@ -72,6 +73,7 @@ class Number(click.ParamType):
 
 PERIOD_NS = Number("a period in ns above 0 and below 1e6", lambda period: 0 < period < 1e6)
 SHARE = Number("a share from 0 to below 1", lambda share: 0 <= share < 1)
+POINTS = Number("percentage points above 0 and below 100", lambda points: 0 < points < 100)
 FROM_ZERO = Number("a number from 0 to below 1e12", lambda number: 0 <= number < 1e12)
 MACS = Number("a number from 1 to 1e13", lambda number: 1 <= number <= 1e13)
 SECONDS = Number("a number of seconds from 1 to 1e9", lambda number: 1 <= number <= 1e9)

@@ -44,8 +44,7 @@ def command(
     core_config = resolve(name)
     path = out / f"verify-{core_config.name}-{seed}.npz"
     check_file(path)
-    core = made_engine(core_config, engine)
-    with progress() as update:
+    with progress() as update, made_engine(core_config, engine) as core:
         outcome = verify.verify(core, int(macs), seed, jobs, lambda done, total: update("steps", done, total))
         if outcome.failure:
             verify.reproduce(outcome, core, path, lambda done, most: update("shrinking", done, most))

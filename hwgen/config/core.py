@@ -9,8 +9,9 @@ from functools import cached_property
 from typing import Any
 
 from hwgen.config.dots import DOTS
+from hwgen.config.reserved import RESERVED
 from hwgen.errors import InputError
-from hwgen.formats import BLOCK_FORMATS, BlockFormat, Bounds
+from hwgen.formats import BLOCK_FORMATS, BlockFormat, Bounds, Formats
 
 __all__ = [
     "DEFAULT_PIPELINE",
@@ -104,6 +105,8 @@ class TensorCoreConfig:
                 f"name = {self.name!r}: must start with a letter and hold only letters, digits, '-' and '_'"
                 " (at most 64)"
             )
+        if self.identifier in RESERVED:
+            raise InputError(f"name = {self.name!r}: is a reserved word of Verilog; choose another")
         for side in ("a", "b"):
             self._as_record(side)
         self._one_of("dot", tuple(DOTS))
@@ -179,7 +182,7 @@ class TensorCoreConfig:
         return Bounds(self.a, self.b)
 
     @property
-    def formats(self) -> tuple[BlockFormat, BlockFormat]:
+    def formats(self) -> Formats:
         """Block formats of A and B."""
         return self.a, self.b
 

@@ -51,8 +51,8 @@ def exported(core: CoreCost, clock_ns: float, library: str) -> dict[str, str]:
     macs = config.macs_per_step
     name = f"system.{config.identifier}.{_LEVEL}[0..{macs - 1}]"
     picojoules = {
-        "compute": core.femtojoules["active"] * 1e-3 / macs,
-        "idle": (core.femtojoules["clock"] + core.femtojoules["clock tree"]) * 1e-3 / macs,
+        "compute": core.active_fj * 1e-3 / macs,
+        "idle": (core.clock_fj + core.clock_tree_fj) * 1e-3 / macs,
         "leak": core.leakage_mw * clock_ns / macs,
     }
     remark = f"{config.name} on {library} at {clock_ns:g} ns, measured by hwgen; one of its {macs} MACs"

@@ -23,14 +23,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
 from hwgen.config import TensorCoreConfig
-from hwgen.cost.grid import GridRun
 from hwgen.errors import InputError
 from hwgen.stats import Estimate, Ratio
+
+if TYPE_CHECKING:  # its arithmetic is compiled, and what compiles takes half a second to import
+    from hwgen.cost.grid import GridRun
 
 __all__ = [
     "CORE_PARTS",
@@ -93,8 +95,10 @@ class CoreCost:
         Its area.
     critical_path_ns
         Its longest path.
-    femtojoules
-        By ``active``, ``clock`` and ``clock tree``: fJ of a cycle of the core.
+    active_fj
+        Dynamic energy of a step.
+    clock_fj, clock_tree_fj
+        Energy of the clock pins, and of the buffers of the clock tree, in each cycle.
     leakage_mw
         Leakage power.
     """
@@ -102,7 +106,9 @@ class CoreCost:
     config: TensorCoreConfig
     area_um2: float
     critical_path_ns: float
-    femtojoules: Mapping[str, float]
+    active_fj: float
+    clock_fj: float
+    clock_tree_fj: float
     leakage_mw: float
 
 
@@ -121,14 +127,13 @@ def energy(run: GridRun, core: CoreCost, clock_ns: float, costs: EnergyCosts) ->
         Of the memory.
     """
     cores = run.arrangement.cores
-    counts: dict[str, NDArray[Any]] = {
-        "active": run.steps * cores,
-        "clock": (run.cycles - run.steps) * cores,
-        "clock tree": (run.cycles - run.steps) * cores,
-    }
+    worked = run.steps * cores
+    rested = (run.cycles - run.steps) * cores
     moved = run.dram_read_bytes + run.dram_write_bytes
     return {
-        **{part: count * core.femtojoules[part] * 1e-15 for part, count in counts.items()},
+        "active": worked * core.active_fj * 1e-15,
+        "clock": rested * core.clock_fj * 1e-15,
+        "clock tree": rested * core.clock_tree_fj * 1e-15,
         "leakage": run.cycles * cores * clock_ns * 1e-9 * core.leakage_mw * 1e-3,
         "buffer": (run.operand_bytes + run.dram_read_bytes) * costs.buffer_pj_per_byte * 1e-12,
         "DRAM": moved * costs.dram_pj_per_byte * 1e-12,

@@ -1,6 +1,6 @@
 """The number formats, as data: elements, scales, blocks, and what follows from a pair of them."""
 
-from hwgen.formats.block import BlockFormat
+from hwgen.formats.block import BlockFormat, Formats
 from hwgen.formats.bounds import Bounds
 from hwgen.formats.catalogue import BLOCK_FORMATS, E1M2, E2M1, INT4, MIXFP4, NVFP4, NVINT4, UE4M3
 from hwgen.formats.element import ElementFormat
@@ -18,5 +18,6 @@ __all__ = [
     "BlockFormat",
     "Bounds",
     "ElementFormat",
+    "Formats",
     "ScaleFormat",
 ]

@@ -10,7 +10,7 @@ from hwgen.errors import InputError
 from hwgen.formats.element import ElementFormat
 from hwgen.formats.scale import ScaleFormat
 
-__all__ = ["BlockFormat"]
+__all__ = ["BlockFormat", "Formats"]
 
 _BYTE = 8
 
@@ -132,3 +132,7 @@ class BlockFormat:
     def highest_exponent(self) -> int:
         """Highest exponent of a block: scale exponent plus fold."""
         return self.scale.exponents[-1] + max(self.folds)
+
+
+Formats = tuple[BlockFormat, BlockFormat]
+"""Formats of A and B."""

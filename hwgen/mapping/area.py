@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -18,7 +18,6 @@ from hwgen.netlist.graph import Netlist
 
 __all__ = [
     "BLOCKS",
-    "ENTERING",
     "Body",
     "Identity",
     "Job",
@@ -39,8 +38,8 @@ __all__ = [
 Body = dict[str, Any]
 """A mapped module as Yosys' ``write_json`` gives it."""
 
-Identity = tuple[str, str, str, int]
-"""Design, module, recipe and variant of one synthesis."""
+Identity = tuple[Hashable, str, str, int]
+"""Design (whatever names it), module, recipe and variant of one synthesis."""
 
 
 BLOCKS = {
@@ -59,9 +58,6 @@ BLOCKS = {
 
 Every other module is flattened into the one that holds it.
 """
-
-ENTERING = "nets into the scope"
-"""Block for the switching energy of nets that are driven from outside of a scope."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +102,7 @@ class Source:
 class Job:
     """Synthesis of one module of one design by one recipe in one variant; ``key`` says whose it is."""
 
-    key: str
+    key: Hashable
     source: Source
     module: str
     boxes: tuple[str, ...]
@@ -125,14 +121,17 @@ class Job:
 
 
 def plan(
-    key: str, source: Source, recipes: Mapping[str, Collection[Recipe]] | Collection[Recipe], variants: Iterable[int]
+    key: Hashable,
+    source: Source,
+    recipes: Mapping[str, Collection[Recipe]] | Collection[Recipe],
+    variants: Iterable[int],
 ) -> list[Job]:
     """The syntheses that a design needs: every distinct module of `BLOCKS`, or the whole if it is flat.
 
     Parameters
     ----------
     key
-        Name for the design.
+        What tells the design from others.
     source
         The design.
     recipes
@@ -224,9 +223,9 @@ def counts(source: Source, top: str = "") -> dict[str, int]:
 
 def ranked(
     jobs: Iterable[Job], bodies: Mapping[Identity, Body], library: Library
-) -> dict[tuple[str, str], dict[Recipe, float]]:
+) -> dict[tuple[Hashable, str], dict[Recipe, float]]:
     """For every module of every design, its recipes with their mean areas over ``jobs``, the smallest first."""
-    areas: dict[tuple[str, str], dict[Recipe, list[float]]] = {}
+    areas: dict[tuple[Hashable, str], dict[Recipe, list[float]]] = {}
     for job in jobs:
         found = areas.setdefault((job.key, job.module), {})
         found.setdefault(job.recipe, []).append(own_area(bodies[job.identity], library))
@@ -273,13 +272,13 @@ def by_run(runs: Sequence[Mapping[str, Body]], source: Source, top: str, library
 
 
 def block_of(path: str) -> str:
-    """Block of `BLOCKS` that a module path of a netlist belongs to; `ENTERING` is a block of its own."""
-    return path if path == ENTERING else BLOCKS[path.rsplit("/", 1)[-1]]
+    """Block of `BLOCKS` that a module path of a netlist belongs to."""
+    return BLOCKS[path.rsplit("/", 1)[-1]]
 
 
 def by_block(values: Mapping[str, float]) -> dict[str, float]:
     """Add up figures by module path to figures by block, in the order of `BLOCKS`."""
-    result = dict.fromkeys([*BLOCKS.values(), ENTERING], 0.0)
+    result = dict.fromkeys(BLOCKS.values(), 0.0)
     for path, value in values.items():
         result[block_of(path)] += value
     return {block: value for block, value in result.items() if value}

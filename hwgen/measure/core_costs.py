@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from hwgen.config import NAMED, TensorCoreConfig
-from hwgen.cost.model import CORE_PARTS, CoreCost, Ratio
+from hwgen.cost.model import CoreCost, Ratio
 from hwgen.errors import InputError
-from hwgen.report import form
-from hwgen.report.markdown import overhead as tables
+from hwgen.report import schema
+from hwgen.report.schema import OverheadReport
 from hwgen.report.shipped import shipped
-from hwgen.stats import Estimate
 
 __all__ = ["MeasuredCores", "find", "read"]
 
@@ -23,6 +21,7 @@ _METRICS = {
     "clock tree": "clock tree power",
     "leakage": "leakage power",
 }
+"""What a report calls the power of each part of `hwgen.cost.model.CORE_PARTS`."""
 _DEFAULT_LIBRARY = "generic7"
 
 
@@ -64,29 +63,23 @@ def _command(configs: Sequence[TensorCoreConfig]) -> str:
     return "'hwgen compare' measures them, --baseline and --candidate taking files as well as names"
 
 
-def _holds(report: dict[str, Any], configs: Sequence[TensorCoreConfig]) -> bool:
-    try:
-        return report["kind"] == tables.KIND and all(config.as_dict() in report["designs"] for config in configs)
-    except (KeyError, TypeError):
-        return False
+def _designs(configs: Sequence[TensorCoreConfig]) -> list[schema.Design]:
+    return [schema.Design(config.as_dict()) for config in configs]
 
 
 def _candidates(configs: Sequence[TensorCoreConfig], directory: Path) -> list[Path]:
     """Reports on overheads in ``directory`` that hold these configurations; those on the default library, if any."""
-    found: list[tuple[Path, dict[str, Any]]] = []
+    found: list[tuple[Path, schema.Library]] = []
     for path in sorted(directory.glob("*.json")) if directory.is_dir() else []:
         try:
-            report = form.load(path)
+            report = schema.load(path)
         except InputError:
             continue  # another file, or one of another version: not what is looked for
-        if _holds(report, configs):
-            found.append((path, report))
+        if isinstance(report, OverheadReport) and all(design in report.designs for design in _designs(configs)):
+            found.append((path, report.conditions.flow.library))
     if len(found) > 1:
         found = [
-            (path, report)
-            for path, report in found
-            if report["conditions"]["library"]["name"] == _DEFAULT_LIBRARY
-            and not report["conditions"]["library"]["dont_use"]
+            (path, library) for path, library in found if library.name == _DEFAULT_LIBRARY and not library.dont_use
         ] or found
     return [path for path, _ in found]
 
@@ -137,52 +130,53 @@ def read(path: Path, configs: Sequence[TensorCoreConfig]) -> MeasuredCores:
     InputError
         Unreadable, of another kind, damaged, or about other configurations.
     """
-    report = form.load(path)
-    if report["kind"] != tables.KIND:
-        raise InputError(f"report {str(path)!r}: kind {report['kind']!r}; must be one of 'hwgen compare'")
+    report = schema.load(path)
+    if not isinstance(report, OverheadReport):
+        raise InputError(f"report {str(path)!r}: kind {report.kind!r}; must be one of 'hwgen compare'")
     try:
         return _measured(path, report, configs)
-    except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError) as error:
-        if isinstance(error, InputError):
-            raise
+    except (ArithmeticError, KeyError) as error:
         reason = f"{type(error).__name__}: {error}"
         raise InputError(f"report {str(path)!r}: damaged ({reason}); write it anew") from None
 
 
-def _measured(path: Path, report: dict[str, Any], configs: Sequence[TensorCoreConfig]) -> MeasuredCores:
-    designs = {design["name"]: design for design in report["designs"]}
-    for config in configs:
-        if config.name not in designs:
+def _measured(path: Path, report: OverheadReport, configs: Sequence[TensorCoreConfig]) -> MeasuredCores:
+    for config, design in zip(configs, _designs(configs), strict=True):
+        if config.name not in report.names:
             raise InputError(
-                f"report {str(path)!r}: is on {' and '.join(designs)}, not on {config.name}; {_command(configs)}"
+                f"report {str(path)!r}: is on {' and '.join(report.names)}, not on {config.name}; {_command(configs)}"
             )
-        if designs[config.name] != config.as_dict():
+        if design not in report.designs:
             raise InputError(
                 f"report {str(path)!r}: its {config.name} is another configuration of that name; {_command(configs)}"
             )
-    clock_ns = float(report["conditions"]["clock_ns"])
+    conditions = report.conditions
 
-    def value(metric: str, name: str) -> float:
-        return float(tables.find(report, "core", metric)["values"][name])
+    def value(part: str, name: str) -> float:
+        return report.find("core", _METRICS.get(part, part)).values[name]
+
+    def cycle_fj(part: str, name: str) -> float:
+        return value(part, name) * 1e3 * conditions.clock_ns  # mW ns are pJ
 
     cores = {
         config.name: CoreCost(
             config=config,
             area_um2=value("area", config.name),
             critical_path_ns=value("critical path", config.name),
-            femtojoules={
-                part: value(_METRICS[part], config.name) * 1e3 * clock_ns for part in CORE_PARTS if part != "leakage"
-            },
-            leakage_mw=value(_METRICS["leakage"], config.name),
+            active_fj=cycle_fj("active", config.name),
+            clock_fj=cycle_fj("clock", config.name),
+            clock_tree_fj=cycle_fj("clock tree", config.name),
+            leakage_mw=value("leakage", config.name),
         )
         for config in configs
     }
     ratios = {}
     if len(configs) == 2:
-        straight = configs[0].name == report["designs"][0]["name"]
+        straight = configs[0].name == report.names[0]
         for key, metric in (("area", "area"), *_METRICS.items()):
-            ratio = Ratio.of(Estimate(**tables.find(report, "core", metric)["overhead"]))
+            overhead = report.find("core", metric).overhead
+            if overhead is None:
+                raise KeyError(f"overhead of {metric}")
+            ratio = Ratio.of(overhead)
             ratios[key] = ratio if straight else ratio.inverse
-    return MeasuredCores(
-        path, report["conditions"]["library"]["name"], clock_ns, int(report["conditions"]["runs"]), cores, ratios
-    )
+    return MeasuredCores(path, conditions.flow.library.name, conditions.clock_ns, conditions.runs, cores, ratios)

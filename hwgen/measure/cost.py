@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,19 +16,13 @@ from hwgen.cost.model import CORE_PARTS, CoreCost, EnergyCosts, Ratio, energy, o
 from hwgen.cost.workloads import Workload
 from hwgen.errors import InputError
 from hwgen.measure.core_costs import MeasuredCores
-from hwgen.report.form import SCHEMA, SCHEMA_VERSION
+from hwgen.report import schema
+from hwgen.report.schema import BANDWIDTH, CORES, CostReport
 from hwgen.stats import Estimate
 
-__all__ = ["BANDWIDTH", "CORES", "KIND", "Machine", "document"]
-
-KIND = "cost"
-"""``kind`` of these reports."""
-
-BANDWIDTH, CORES = "DRAM bandwidth", "cores"
-"""What the sensitivity is to."""
+__all__ = ["Machine", "document"]
 
 _FACTORS = tuple(2.0**power for power in range(-4, 5))
-_NOTHING: dict[str, float | None] = {"value": None, "low": None, "high": None}
 
 
 @dataclass(frozen=True)
@@ -86,114 +80,113 @@ def _pass(machine: Machine, core: CoreCost, workload: Workload) -> _Pass:
     return _Pass(run, joules, run.cycles * machine.clock_ns * 1e-9, workload.count)
 
 
-def _estimate(found: Estimate | None) -> dict[str, float | None]:
-    return dict(_NOTHING) if found is None else asdict(found)
-
-
-def _energy_overhead(by_design: Sequence[Mapping[str, float]], ratios: Mapping[str, Ratio]) -> dict[str, float | None]:
+def _energy_overhead(by_design: Sequence[Mapping[str, float]], ratios: Mapping[str, Ratio]) -> Estimate | None:
     if len(by_design) < 2:
-        return dict(_NOTHING)
+        return None
     baseline, candidate = by_design
-    return asdict(overhead(baseline, candidate, ratios))
+    return overhead(baseline, candidate, ratios)
 
 
 def _figures(
     passes: Mapping[str, _Pass], measured: MeasuredCores, machine: Machine, workload: Workload
-) -> list[dict[str, Any]]:
+) -> list[schema.CostFigure]:
     """What a pass costs in all."""
     seconds = {name: each.total_seconds for name, each in passes.items()}
     joules = {name: each.total_joules for name, each in passes.items()}
     area = {name: machine.cores * core.area_um2 * 1e-6 for name, core in measured.cores.items()}
     unit, per = ("token", workload.tokens) if workload.tokens else ("pass", 1)
     pair = tuple(seconds.values())
-    same = _estimate(Estimate(pair[1] / pair[0] - 1) if len(pair) == 2 else None)
-    faster = _estimate(Estimate(pair[0] / pair[1] - 1) if len(pair) == 2 else None)
+    same = Estimate(pair[1] / pair[0] - 1) if len(pair) == 2 else None
+    faster = Estimate(pair[0] / pair[1] - 1) if len(pair) == 2 else None
     of_cores = {name: {part: parts[part] for part in CORE_PARTS} for name, parts in joules.items()}
     per_area = throughput_per_area(pair, measured.ratios["area"]) if len(pair) == 2 else None
     macs = float(workload.gemms.macs.astype(float) @ workload.count)
     peak = machine.cores / machine.clock_ns * 1e9
 
-    def entry(metric: str, unit: str, values: Mapping[str, float], change: dict[str, float | None]) -> dict[str, Any]:
-        return {"metric": metric, "unit": unit, "values": dict(values), "overhead": change}
-
     return [
-        entry(f"time per {unit}", "s", {name: value / per for name, value in seconds.items()}, same),
-        entry("throughput", f"{unit}/s", {name: per / value for name, value in seconds.items()}, faster),
-        entry(
+        schema.CostFigure(f"time per {unit}", "s", {name: value / per for name, value in seconds.items()}, same),
+        schema.CostFigure("throughput", f"{unit}/s", {name: per / value for name, value in seconds.items()}, faster),
+        schema.CostFigure(
             "utilisation",
             "1",
             {
                 name: macs / (value * peak * measured.cores[name].config.macs_per_step)
                 for name, value in seconds.items()
             },
-            dict(_NOTHING),
+            None,
         ),
-        entry(
+        schema.CostFigure(
             f"energy per {unit}",
             "J",
             {name: sum(parts.values()) / per for name, parts in joules.items()},
             _energy_overhead(list(joules.values()), measured.ratios),
         ),
-        entry(
+        schema.CostFigure(
             f"energy of the cores per {unit}",
             "J",
             {name: sum(parts.values()) / per for name, parts in of_cores.items()},
             _energy_overhead(list(of_cores.values()), measured.ratios),
         ),
-        entry(
+        schema.CostFigure(
             "area of the cores",
             "mm2",
             area,
-            _estimate(measured.ratios["area"].overhead if len(pair) == 2 else None),
+            measured.ratios["area"].overhead if len(pair) == 2 else None,
         ),
-        entry(
+        schema.CostFigure(
             "throughput per area of the cores",
             f"{unit}/s/mm2",
             {name: per / seconds[name] / area[name] for name in seconds},
-            _estimate(per_area),
+            per_area,
         ),
     ]
 
 
-def _gemms(passes: Mapping[str, _Pass], measured: MeasuredCores, workload: Workload) -> list[dict[str, Any]]:
+def _gemms(passes: Mapping[str, _Pass], measured: MeasuredCores, workload: Workload) -> list[schema.Gemm]:
     """What each GEMM costs."""
     shapes = workload.gemms
     bound = {design: each.run.bound for design, each in passes.items()}
     found = []
     for place, name in enumerate(workload.names):
-        values: dict[str, dict[str, Any]] = {}
+        values: dict[str, schema.GemmCost] = {}
         for design, each in passes.items():
             run = each.run
-            values[design] = {
-                "arrangement": {key: int(getattr(run.arrangement, key)[place]) for key in ("batch", "rows", "columns")},
-                "order": ORDERS[run.order[place]],
-                "bound": bound[design][place],
-                "period": int(run.period[place]),
-                "steps": int(run.steps[place]),
-                "core_cycles": int(run.core_cycles[place]),
-                "cycles": float(run.cycles[place]),
-                "seconds": float(each.seconds[place]),
-                "utilisation": float(run.utilisation[place]),
-                "operand_bytes": int(run.operand_bytes[place]),
-                "dram_read_bytes": int(run.dram_read_bytes[place]),
-                "dram_write_bytes": int(run.dram_write_bytes[place]),
-                "joules": {part: float(parts[place]) for part, parts in each.joules.items()},
-            }
+            shape = run.arrangement
+            values[design] = schema.GemmCost(
+                arrangement=schema.Arrangement(
+                    batch=int(shape.batch[place]), rows=int(shape.rows[place]), columns=int(shape.columns[place])
+                ),
+                order=ORDERS[run.order[place]],
+                bound=bound[design][place],
+                period=int(run.period[place]),
+                steps=int(run.steps[place]),
+                core_cycles=int(run.core_cycles[place]),
+                cycles=float(run.cycles[place]),
+                seconds=float(each.seconds[place]),
+                utilisation=float(run.utilisation[place]),
+                operand_bytes=int(run.operand_bytes[place]),
+                dram_read_bytes=int(run.dram_read_bytes[place]),
+                dram_write_bytes=int(run.dram_write_bytes[place]),
+                joules={part: float(parts[place]) for part, parts in each.joules.items()},
+            )
         found.append(
-            {
-                "gemm": name,
-                **{key: int(getattr(shapes, key)[place]) for key in ("m", "n", "k", "batch")},
-                "count": int(workload.count[place]),
-                "why": workload.notes[place],
-                "macs": int(shapes.macs[place]),
-                "values": values,
-                "overhead": _energy_overhead([each["joules"] for each in values.values()], measured.ratios),
-            }
+            schema.Gemm(
+                gemm=name,
+                m=int(shapes.m[place]),
+                n=int(shapes.n[place]),
+                k=int(shapes.k[place]),
+                batch=int(shapes.batch[place]),
+                count=int(workload.count[place]),
+                why=workload.notes[place],
+                macs=int(shapes.macs[place]),
+                values=values,
+                overhead=_energy_overhead([each.joules for each in values.values()], measured.ratios),
+            )
         )
     return found
 
 
-def _sensitivity(measured: MeasuredCores, machine: Machine, workload: Workload) -> list[dict[str, Any]]:
+def _sensitivity(measured: MeasuredCores, machine: Machine, workload: Workload) -> list[schema.Sensitivity]:
     """Whole passes with other bandwidths and other numbers of cores, as many as the buffer can feed."""
     found = []
     bandwidth = machine.memory.dram_bytes_per_second
@@ -211,20 +204,20 @@ def _sensitivity(measured: MeasuredCores, machine: Machine, workload: Workload) 
             continue  # the buffer is too small for a step of so many cores
         joules = [each.total_joules for each in passes]
         found.append(
-            {
-                "varied": what,
-                "unit": unit,
-                "value": value,
-                "seconds": dict(zip(measured.cores, (each.total_seconds for each in passes), strict=True)),
-                "joules": dict(zip(measured.cores, (sum(each.values()) for each in joules), strict=True)),
-                "overhead": _energy_overhead(joules, measured.ratios),
-            }
+            schema.Sensitivity(
+                varied=what,
+                unit=unit,
+                value=float(value),
+                seconds=dict(zip(measured.cores, (each.total_seconds for each in passes), strict=True)),
+                joules=dict(zip(measured.cores, (sum(each.values()) for each in joules), strict=True)),
+                overhead=_energy_overhead(joules, measured.ratios),
+            )
         )
     return found
 
 
-def document(measured: MeasuredCores, machine: Machine, workload: Workload, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Everything about one workload, ready for JSON; see ``docs/report-schema.md``.
+def document(measured: MeasuredCores, machine: Machine, workload: Workload, given: Mapping[str, Any]) -> CostReport:
+    """Everything about one workload.
 
     Parameters
     ----------
@@ -244,40 +237,34 @@ def document(measured: MeasuredCores, machine: Machine, workload: Workload, give
     """
     passes = {name: _pass(machine, core, workload) for name, core in measured.cores.items()}
     memory = machine.memory
-    return {
-        "schema": SCHEMA,
-        "version": SCHEMA_VERSION,
-        "kind": KIND,
-        "designs": [core.config.as_dict() for core in measured.cores.values()],
-        "conditions": {
-            "workload": {
-                "title": workload.title,
-                "source": workload.source,
-                **given,
-                "tokens": workload.tokens,
-            },
-            "measured": {
-                "report": measured.path.name,
-                "library": measured.library,
-                "runs": measured.runs,
-                "clock_ns": measured.clock_ns,
-            },
-            "clock_ns": machine.clock_ns,
-            "cores": machine.cores,
-            "arrangement": None
-            if machine.shape is None
-            else dict(zip(("batch", "rows", "columns"), machine.shape, strict=True)),
-            "memory": {
-                "buffer_bytes": memory.buffer_bytes,
-                "dram_bytes_per_second": memory.dram_bytes_per_second,
-                "operands_per_cycle": memory.operands_per_cycle if math.isfinite(memory.operands_per_cycle) else None,
-                "double_buffered": memory.double_buffered,
-                "result_bytes": memory.result_bytes,
-            },
-            "energy_costs": asdict(machine.costs),
-            "tools": {"hwgen": __version__, "numpy": np.__version__},
-        },
-        "totals": _figures(passes, measured, machine, workload),
-        "results": _gemms(passes, measured, workload),
-        "sensitivity": _sensitivity(measured, machine, workload),
-    }
+    (macs_per_step,) = {core.config.macs_per_step for core in measured.cores.values()}
+    return CostReport(
+        designs=tuple(schema.Design(core.config.as_dict()) for core in measured.cores.values()),
+        conditions=schema.CostConditions(
+            workload=schema.Workload(
+                title=workload.title, source=workload.source or None, tokens=workload.tokens, **given
+            ),
+            measured=schema.MeasuredBy(
+                report=measured.path.name,
+                library=measured.library,
+                runs=measured.runs,
+                clock_ns=measured.clock_ns,
+            ),
+            clock_ns=machine.clock_ns,
+            cores=machine.cores,
+            macs_per_step=macs_per_step,
+            arrangement=None if machine.shape is None else schema.Arrangement(*machine.shape),
+            memory=schema.Memory(
+                buffer_bytes=memory.buffer_bytes,
+                dram_bytes_per_second=memory.dram_bytes_per_second,
+                operands_per_cycle=memory.operands_per_cycle if math.isfinite(memory.operands_per_cycle) else None,
+                double_buffered=memory.double_buffered,
+                result_bytes=memory.result_bytes,
+            ),
+            energy_costs=schema.MemoryEnergy(machine.costs.buffer_pj_per_byte, machine.costs.dram_pj_per_byte),
+            tools=schema.CostTools(hwgen=__version__, numpy=np.__version__),
+        ),
+        totals=tuple(_figures(passes, measured, machine, workload)),
+        results=tuple(_gemms(passes, measured, workload)),
+        sensitivity=tuple(_sensitivity(measured, machine, workload)),
+    )

@@ -2,46 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
 from hwgen.config import TensorCoreConfig
-from hwgen.formats import BlockFormat
-from hwgen.mapping.area import ENTERING, block_of
+from hwgen.formats import Formats
+from hwgen.mapping.area import block_of
 from hwgen.measure.checks import core_inputs, lane_inputs
-from hwgen.measure.figures import Energy
 from hwgen.measure.stimulus import Stimulus
 from hwgen.netlist.graph import Netlist
 from hwgen.power.activity import Activity, simulate
 from hwgen.power.clock_tree import energy_per_sink
-from hwgen.power.estimate import KINDS, entering_fj, estimate
+from hwgen.power.consumption import DYNAMIC, Consumption
+from hwgen.power.estimate import consumption, entering_fj
 from hwgen.power.glitch import Gates, with_glitches
+from hwgen.report.schema import ENTERING
 from hwgen.timing.analysis import Timing
 
 __all__ = ["core_activity", "core_energy", "lane_energy", "of_activity", "single_block"]
 
-_NANOWATT_MHZ = 1.0
-"""MHz at which fJ per cycle are nW: there leakage is what it is."""
+
+def _entering(energy_fj: float) -> Consumption:
+    """Of the drivers outside of a scope."""
+    return Consumption({ENTERING: {**dict.fromkeys(DYNAMIC, 0.0), "switching": energy_fj}}, {ENTERING: 0.0})
 
 
-def _merged(parts: Mapping[str, Mapping[str, float]], share: float = 1.0) -> Energy:
-    """Module paths to blocks."""
-    found: dict[str, dict[str, float]] = {}
-    for path, kinds in parts.items():
-        block = found.setdefault(block_of(path), dict.fromkeys(KINDS, 0.0))
-        for kind, value in kinds.items():
-            block[kind] += share * value
-    return found
-
-
-def _entering(energy_fj: float) -> dict[str, dict[str, float]]:
-    return {ENTERING: {**dict.fromkeys(KINDS, 0.0), "switching": energy_fj}}
-
-
-def of_activity(netlist: Netlist, timing: Timing, activity: Activity, elements: int = 0) -> dict[str, Energy]:
-    """Energy at one activity: of the whole netlist (``whole``), and of one of its elements (``element``), the mean.
+def of_activity(netlist: Netlist, timing: Timing, activity: Activity, elements: int = 0) -> dict[str, Consumption]:
+    """Consumption at one activity: of the whole netlist (``whole``), and of a mean element (``element``).
 
     Parameters
     ----------
@@ -50,21 +38,20 @@ def of_activity(netlist: Netlist, timing: Timing, activity: Activity, elements: 
     elements
         How many elements it has; 0 leaves them out.
     """
-    power = estimate(netlist, timing, activity, _NANOWATT_MHZ, energy_per_sink(netlist, timing))
+    spent = consumption(netlist, timing, activity, energy_per_sink(netlist, timing))
     everything = np.ones(netlist.n_cells, bool)
     entering = _entering(entering_fj(netlist, timing, activity, everything))
-    found = {"whole": _merged({**power.by_block, **entering})}
+    found = {"whole": spent.renamed(block_of) + entering}
     if elements:
         paths = [path for path in netlist.blocks if path.split("/")[1:2] == ["element"]]
         inside = np.array([path in paths for path in netlist.blocks])[netlist.cell_block]
         entering = _entering(entering_fj(netlist, timing, activity, inside))
-        found["element"] = _merged({**{path: power.by_block[path] for path in paths}, **entering}, 1 / elements)
+        own = spent.within(paths.__contains__).renamed(block_of)
+        found["element"] = (own + entering).scaled(1 / elements)
     return found
 
 
-def core_activity(
-    gates: Gates, config: TensorCoreConfig, operands: tuple[BlockFormat, BlockFormat], stimulus: Stimulus
-) -> Activity:
+def core_activity(gates: Gates, config: TensorCoreConfig, operands: Formats, stimulus: Stimulus) -> Activity:
     """Activity of a core without delays, with the values of ``gates.sources``; parameters as of `core_energy`."""
     stimulus = stimulus.fitted(config.macs_per_step)
     given = core_inputs(config, stimulus.steps(config, operands))
@@ -84,12 +71,8 @@ def core_activity(
 
 
 def core_energy(
-    gates: Gates,
-    config: TensorCoreConfig,
-    operands: tuple[BlockFormat, BlockFormat],
-    stimulus: Stimulus,
-    glitches_only: bool = False,
-) -> dict[tuple[str, str], Energy]:
+    gates: Gates, config: TensorCoreConfig, operands: Formats, stimulus: Stimulus, glitches_only: bool = False
+) -> dict[tuple[str, str], Consumption]:
     """Energy of a core.
 
     Parameters
@@ -125,12 +108,8 @@ def single_block(config: TensorCoreConfig) -> TensorCoreConfig:
 
 
 def lane_energy(
-    netlist: Netlist,
-    timing: Timing,
-    config: TensorCoreConfig,
-    operands: tuple[BlockFormat, BlockFormat],
-    stimulus: Stimulus,
-) -> dict[tuple[str, str], Energy]:
+    netlist: Netlist, timing: Timing, config: TensorCoreConfig, operands: Formats, stimulus: Stimulus
+) -> dict[tuple[str, str], Consumption]:
     """Energy of a lane array, a new block per cycle; as `core_energy`, the scope being ``lane array``."""
     gates = Gates(netlist, timing)
     single = single_block(config)

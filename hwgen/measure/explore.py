@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hwgen.cells.library import Library
 from hwgen.closure.walk import walk
@@ -16,32 +15,40 @@ from hwgen.config import DEFAULT_PIPELINE, DOTS, TensorCoreConfig
 from hwgen.errors import InputError
 from hwgen.mapping import area
 from hwgen.mapping.yosys import Recipe, usable
+from hwgen.measure.best import Best, best_at, mean_overhead
 from hwgen.measure.checks import VECTORS, check_core
+from hwgen.measure.choice import orders
+from hwgen.measure.conditions import check_pair, flow_conditions
 from hwgen.measure.energy import core_energy
 from hwgen.measure.flow import Design, Flow
-from hwgen.measure.overhead import check_pair, flow_conditions
 from hwgen.measure.requests import ExploreRequest
 from hwgen.measure.stimulus import Stimulus
 from hwgen.netlist.graph import Netlist
 from hwgen.netlist.link import link
 from hwgen.power.glitch import Gates
+from hwgen.report import schema
 from hwgen.rtl.decode.operand import operand_layout
 from hwgen.rtl.tensor_core import TensorCore
-from hwgen.stats import Estimate, estimate, resampled
 from hwgen.timing import analysis as timing
 
 __all__ = [
     "ANTICIPATED",
     "PIPELINES",
     "RUNS",
-    "Best",
+    "Comparison",
     "Exploration",
     "Point",
-    "best_at",
+    "Ranking",
+    "Way",
+    "assess",
+    "check",
+    "compared",
     "explore",
     "front",
-    "mean_overhead",
+    "pilot",
     "variants",
+    "walks",
+    "without_beaten",
 ]
 
 PIPELINES: tuple[tuple[str, ...], ...] = (
@@ -61,24 +68,97 @@ ANTICIPATED: tuple[tuple[str, ...], ...] = (("decoded", "sums", "terms"), ("deco
 RUNS = ExploreRequest.runs
 """Syntheses of each module by default."""
 
-_RESAMPLES = 2000
 _CLOCKS = 8
-_STEPS = 100
 _TOP = TensorCore.module_name
 # Not worth its runs: a point that another one of the same design beats by this much in everything.
 _BEATEN = 0.03
 
+Bodies = dict[area.Identity, area.Body]
+"""Mapped modules."""
+
 
 @dataclass(frozen=True)
-class Point:
-    """One way to build a core.
+class Way:
+    """A design with a recipe for each module.
 
     Parameters
     ----------
-    config
+    side
+        Name of the configuration that it is a variant of: the baseline's or the candidate's.
+    design
         The core, with its pipeline.
     recipes
         Recipe of each module.
+    area
+        um2, in the pilot run.
+    delay
+        Critical path in ns, in the pilot run.
+    """
+
+    side: str
+    design: Design
+    recipes: Mapping[str, Recipe]
+    area: float
+    delay: float
+
+    @property
+    def config(self) -> TensorCoreConfig:
+        """The core, with its pipeline."""
+        return self.design.config
+
+    def beaten(self, other: Way) -> bool:
+        """Whether another way to build the same side is so much better in everything that this one is not worth it."""
+        return other.side == self.side and max(other.area / self.area, other.delay / self.delay) < 1 - _BEATEN
+
+    def bodies(self, bodies: Bodies, run: int) -> Bodies:
+        """Its mapped modules in one run, and no more, for they go to another process."""
+        names = ((self.design.key, module, how.name, run) for module, how in self.recipes.items())
+        return {identity: bodies[identity] for identity in names}
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A design with the recipes of its modules in order.
+
+    Parameters
+    ----------
+    side
+        Name of the configuration that it is a variant of.
+    design
+        The core, with its pipeline.
+    order
+        Recipes of every module, the smallest first, ties aside, see `hwgen.measure.choice.orders`.
+    """
+
+    side: str
+    design: Design
+    order: Mapping[str, list[Recipe]]
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """What a pilot run says.
+
+    Parameters
+    ----------
+    designs
+        Every design, with the order of its recipes.
+    bodies
+        Mapped modules of the pilot run.
+    """
+
+    designs: list[Ranked]
+    bodies: Bodies
+
+
+@dataclass(frozen=True)
+class Point:
+    """What was measured of one way to build a core.
+
+    Parameters
+    ----------
+    way
+        How it is built.
     areas
         um2, one for each run.
     delays
@@ -91,32 +171,56 @@ class Point:
         Whether its netlists were compared with the golden model; no figure rests on the others.
     """
 
-    config: TensorCoreConfig
-    recipes: dict[str, Recipe]
+    way: Way
     areas: list[float]
     delays: list[float]
     energies: list[float]
     path: dict[str, float]
     checked: bool = False
 
+    @property
+    def area(self) -> float:
+        """um2, mean over the runs."""
+        return float(np.mean(self.areas))
+
+    @property
+    def delay(self) -> float:
+        """Critical path in ns, mean over the runs."""
+        return float(np.mean(self.delays))
+
+    @property
+    def energy(self) -> float:
+        """fJ per multiply-accumulate, mean over the runs."""
+        return float(np.mean(self.energies))
+
+
+Points = tuple[list[Point], list[Point]]
+"""Points of the baseline and of the candidate."""
+
 
 @dataclass(frozen=True)
-class Best:
-    """The best that both designs can do under one constraint.
+class Comparison:
+    """How the points of both designs compare.
 
     Parameters
     ----------
-    limit
-        The constraint: clock period in ns, or area in um2.
-    chosen
-        Index of the best point of the baseline and of the candidate; None where none will do.
-    overhead
-        (candidate - baseline) / baseline of what is to be small; None where one of them cannot keep to the limit.
+    at_clock
+        Smallest areas at equal clocks.
+    at_area
+        Shortest clock periods at equal areas.
+    energy_at_clock
+        Least energies at equal clocks.
+    means
+        Geometric means of the overhead over the range of both designs.
+    used
+        For each design, places of the points that a figure rests on.
     """
 
-    limit: float
-    chosen: tuple[int | None, int | None]
-    overhead: Estimate | None
+    at_clock: list[Best]
+    at_area: list[Best]
+    energy_at_clock: list[Best]
+    means: schema.Means
+    used: tuple[set[int], set[int]]
 
 
 @dataclass(frozen=True)
@@ -129,184 +233,95 @@ class Exploration:
         The configurations; neither their pipelines nor their micro-architectures matter.
     points
         All points of the baseline and of the candidate.
-    at_clock
-        Smallest areas at equal clocks.
-    at_area
-        Shortest clock periods at equal areas.
-    energy_at_clock
-        Least energies at equal clocks.
-    means
-        Geometric means of the overhead over the range of both: of ``area`` and ``energy`` over the clocks, of
-        ``critical path`` over the areas.
-    wires
-        Wires that the decoders of a row of A and of B hand over, by design and micro-architecture.
+    comparison
+        How they compare.
     conditions
-        Library, recipes, tools and checks, ready for JSON.
+        What it holds for.
     """
 
     baseline: TensorCoreConfig
     candidate: TensorCoreConfig
-    points: tuple[list[Point], list[Point]]
-    at_clock: list[Best]
-    at_area: list[Best]
-    energy_at_clock: list[Best]
-    means: dict[str, Estimate]
-    wires: dict[str, dict[str, tuple[int, int]]]
-    conditions: dict[str, Any]
+    points: Points
+    comparison: Comparison
+    conditions: schema.ExplorationConditions
 
-
-def _assess(
-    design: Design,
-    recipes: Mapping[str, Recipe],
-    runs: Sequence[Mapping[area.Identity, area.Body]],
-    library: Library,
-    stimulus: Stimulus,
-) -> tuple[list[float], list[float], list[float], dict[str, float]]:
-    """Areas, delays, energies and shares in the critical path of one point; ``runs`` has the bodies of each run."""
-    areas, delays, energies = [], [], []
-    path: dict[str, float] = {}
-    config = design.config
-    for run, bodies in enumerate(runs):
-        netlist = link(design.assembled(bodies, recipes, run, library), _TOP, library)
-        found = timing.analyse(netlist)
-        areas.append(netlist.area)
-        delays.append(found.delay)
-        spent = core_energy(Gates(netlist, found), config, config.formats, stimulus.run(run), glitches_only=True)
-        spent_fj = sum(
-            fj for kinds in spent["core", "timed"].values() for kind, fj in kinds.items() if kind != "leakage"
+    def report(self) -> schema.ExplorationReport:
+        """The exploration as a report."""
+        configs = self.baseline, self.candidate
+        found = self.comparison
+        return schema.ExplorationReport(
+            designs=tuple(schema.Design(config.as_dict()) for config in configs),
+            conditions=self.conditions,
+            points=tuple(
+                _point_record(point, place in best)
+                for ours in self.points
+                for best in [front(ours)]
+                for place, point in enumerate(ours)
+            ),
+            results=(
+                *(self._optimum(best, "area", "um2", _CLOCK) for best in found.at_clock),
+                *(self._optimum(best, "energy", "fJ/MAC", _CLOCK) for best in found.energy_at_clock),
+                *(self._optimum(best, "critical path", "ns", _AREA) for best in found.at_area),
+            ),
+            means=found.means,
+            wires={
+                config.name: {
+                    point.way.config.dot: tuple(operand_layout(point.way.config, side).size for side in ("a", "b"))
+                    for point in ours
+                }
+                for config, ours in zip(configs, self.points, strict=True)
+            },
         )
-        energies.append(spent_fj / config.macs_per_step)
-        for block, delay in area.by_block(found.path_by_block).items():
-            path[block] = path.get(block, 0.0) + delay / found.delay / len(runs)
-    return areas, delays, energies, path
+
+    def _optimum(self, best: Best, metric: str, unit: str, limit: tuple[str, str]) -> schema.Optimum:
+        values: dict[str, float | None] = {}
+        points: dict[str, int | None] = {}
+        names, offsets = (self.baseline.name, self.candidate.name), (0, len(self.points[0]))
+        for name, ours, place, offset in zip(names, self.points, best.chosen, offsets, strict=True):
+            values[name] = None if place is None else _VALUES[metric](ours[place])
+            points[name] = None if place is None else offset + place
+        return schema.Optimum(
+            metric=metric,
+            unit=unit,
+            limit=schema.Limit(*limit, best.limit),
+            values=values,
+            points=points,
+            overhead=best.overhead,
+        )
 
 
-def _walked(
-    design: Design, ranked: Mapping[str, list[Recipe]], bodies: Mapping[area.Identity, area.Body], library: Library
-) -> list[tuple[dict[str, Recipe], float, float]]:
-    """Recipes, area and delay of every step of a walk, in the first run."""
-    seen: dict[tuple[str, ...], Netlist] = {}
-
-    def linked(choice: Mapping[str, Recipe]) -> list[Netlist]:
-        netlist = link(design.assembled(bodies, choice, 0, library), _TOP, library)
-        seen[tuple(how.name for how in choice.values())] = netlist
-        return [netlist]
-
-    return [
-        (choice, seen[tuple(how.name for how in choice.values())].area, delay) for choice, delay in walk(ranked, linked)
-    ]
+_CLOCK = "critical path", "ns"
+_AREA = "area", "um2"
+_VALUES: dict[str, Callable[[Point], float]] = {
+    "area": lambda point: point.area,
+    "energy": lambda point: point.energy,
+    "critical path": lambda point: point.delay,
+}
 
 
-def _check(
-    design: Design, recipes: Mapping[str, Recipe], bodies: Mapping[area.Identity, area.Body], run: int,
-    library: Library, vectors: int,
-) -> int:  # fmt: skip
-    netlist = link(design.assembled(bodies, recipes, run, library), _TOP, library)
-    return check_core(netlist, design.config, vectors)
+def _point_record(point: Point, on_front: bool) -> schema.Point:
+    config = point.way.config
+    return schema.Point(
+        design=point.way.side,
+        dot=config.dot,
+        pipeline=tuple(config.pipeline),
+        leading_zeros=config.leading_zeros,
+        latency=config.latency,
+        interleave=config.interleave,
+        front=on_front,
+        checked=point.checked,
+        recipes={module: how.name for module, how in point.way.recipes.items()},
+        areas_um2=tuple(point.areas),
+        delays_ns=tuple(point.delays),
+        energies_fj_per_mac=tuple(point.energies),
+        critical_path=point.path,
+    )
 
 
-def best_at(
-    limits: Sequence[float],
-    small: tuple[NDArray[np.float64], NDArray[np.float64]],
-    limited: tuple[NDArray[np.float64], NDArray[np.float64]],
-) -> tuple[list[Best], list[set[int]]]:
-    """Compare the best points of two designs under equal constraints.
-
-    The interval is that of the percentile bootstrap over the runs, both designs resampled alike, at the
-    `hwgen.stats.levels` of a small sample; every resample chooses its own best points, so that the interval
-    holds what that choice does. A bound is None where it lies among resamples in which one design cannot keep to
-    the constraint.
-
-    Parameters
-    ----------
-    limits
-        Constraints.
-    small
-        What is to be small, of each design: points x runs.
-    limited
-        What must not exceed the constraint, in the same form.
-
-    Returns
-    -------
-    tuple
-        The comparison at each constraint, and for each design the points that any resample chose.
-    """
-    means = _resampled(small, limited)
-    found: list[Best] = []
-    used: list[set[int]] = [set(), set()]
-    for limit in limits:
-        best = []
-        chosen: list[int | None] = []
-        for which, (values, bounded) in enumerate(means):
-            places, lowest = _lowest(values, bounded, limit)
-            best.append(lowest)
-            used[which].update(np.unique(places[np.isfinite(lowest)]).tolist())
-            chosen.append(int(places[0]) if np.isfinite(lowest[0]) else None)
-        overhead = None
-        if None not in chosen:
-            # Infinite where one design cannot keep to the constraint; nothing can be said where neither can.
-            some = np.isfinite(best[0]) | np.isfinite(best[1])
-            with np.errstate(invalid="ignore"):
-                ratios = np.where(np.isfinite(best[0]), best[1] / best[0] - 1, -np.inf)[some]
-            overhead = estimate(ratios, small[0].shape[1], outward=True)
-        found.append(Best(float(limit), (chosen[0], chosen[1]), overhead))
-    return found, used
-
-
-def mean_overhead(
-    limits: Sequence[float],
-    small: tuple[NDArray[np.float64], NDArray[np.float64]],
-    limited: tuple[NDArray[np.float64], NDArray[np.float64]],
-) -> Estimate:
-    """Geometric mean of the overhead over a range of constraints, with its interval; otherwise as `best_at`.
-
-    Curves of recipes and pipelines are staircases: close to a step of one design a single constraint says more of
-    the step than of the design.
-
-    Parameters
-    ----------
-    limits
-        The first and the last constraint.
-    small, limited
-        As for `best_at`.
-    """
-    means = _resampled(small, limited)
-    logarithms = []
-    for limit in np.geomspace(limits[0], limits[-1], _STEPS):
-        one, other = (_lowest(values, bounded, limit)[1] for values, bounded in means)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            ratio = np.log(other / one)
-        logarithms.append(np.where(np.isfinite(ratio), ratio, np.nan))
-    return estimate(np.expm1(np.nanmean(logarithms, axis=0)), small[0].shape[1], outward=True)
-
-
-def _resampled(
-    small: tuple[NDArray[np.float64], NDArray[np.float64]], limited: tuple[NDArray[np.float64], NDArray[np.float64]]
-) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
-    """Means of both kinds for each design, (points, 1 + resamples); the first is the sample itself."""
-    means = resampled(*small, *limited, resamples=_RESAMPLES)
-    return [(means[0], means[2]), (means[1], means[3])]
-
-
-def _lowest(
-    values: NDArray[np.float64], bounded: NDArray[np.float64], limit: float
-) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """For each resample the best point within the limit, and its value: infinite where there is none."""
-    allowed = np.where(bounded <= limit, values, np.inf)
-    places = allowed.argmin(axis=0)
-    return places, allowed[places, np.arange(allowed.shape[1])]
-
-
-def _fronts(points: Sequence[Sequence[Point]]) -> tuple[list[list[float]], list[list[float]]]:
-    """Mean areas and delays of all points, by design."""
-    areas = [[float(np.mean(point.areas)) for point in ours] for ours in points]
-    delays = [[float(np.mean(point.delays)) for point in ours] for ours in points]
-    return areas, delays
-
-
-def _limits(points: Sequence[Sequence[Point]]) -> tuple[list[float], list[float]]:
+def _limits(points: Points) -> tuple[list[float], list[float]]:
     """Clock periods and areas that both designs can do something with, evenly spaced by ratio."""
-    areas, delays = _fronts(points)
+    areas = [[point.area for point in ours] for ours in points]
+    delays = [[point.delay for point in ours] for ours in points]
 
     def spaced(values: Sequence[Sequence[float]], others: Sequence[Sequence[float]]) -> list[float]:
         first = max(min(ours) for ours in values)
@@ -357,9 +372,203 @@ def variants(
 
 def front(points: Sequence[Point]) -> list[int]:
     """Places of the points that no other one beats in area, delay and energy at once, means over the runs."""
-    values = np.array([[np.mean(each) for each in (point.areas, point.delays, point.energies)] for point in points])
+    values = np.array([[point.area, point.delay, point.energy] for point in points])
     no_worse = (values[:, None] <= values[None]).all(axis=2) & (values[:, None] < values[None]).any(axis=2)
     return np.flatnonzero(~no_worse.any(axis=0)).tolist()
+
+
+def pilot(configs: Mapping[str, Sequence[TensorCoreConfig]], recipes: Sequence[Recipe], flow: Flow) -> Ranking:
+    """Synthesise every design by every recipe once, and put the recipes of each module in order.
+
+    Parameters
+    ----------
+    configs
+        Variants of each configuration, by its name.
+    recipes
+        To choose from.
+    flow
+        Library and conditions of all syntheses.
+    """
+    designs = [(side, Design(config, TensorCore)) for side, variants in configs.items() for config in variants]
+    jobs = [job for _, design in designs for job in design.plan(recipes, [0])]
+    bodies = flow.synthesise(jobs, "pilot runs")
+    ranked = area.ranked(jobs, bodies, flow.library)
+    return Ranking(
+        [
+            Ranked(
+                side,
+                design,
+                orders(
+                    design, {module: found for (key, module), found in ranked.items() if key == design.key}, recipes
+                ),
+            )
+            for side, design in designs
+        ],
+        bodies,
+    )
+
+
+def _walked(ranked: Ranked, bodies: Bodies, library: Library) -> list[Way]:
+    """Every step of one walk, in the pilot run."""
+    design = ranked.design
+    seen: dict[tuple[str, ...], Netlist] = {}
+
+    def linked(choice: Mapping[str, Recipe]) -> list[Netlist]:
+        netlist = link(design.assembled(bodies, choice, 0, library), _TOP, library)
+        seen[tuple(how.name for how in choice.values())] = netlist
+        return [netlist]
+
+    return [
+        Way(ranked.side, design, choice, seen[tuple(how.name for how in choice.values())].area, delay)
+        for choice, delay in walk(ranked.order, linked)
+    ]
+
+
+def walks(ranking: Ranking, flow: Flow) -> list[Way]:
+    """Take every design from its smallest recipes towards the fastest (`hwgen.closure.walk`)."""
+    tasks = [
+        (
+            ranked,
+            {identity: body for identity, body in ranking.bodies.items() if identity[0] == ranked.design.key},
+            flow.library,
+        )
+        for ranked in ranking.designs
+    ]
+    return [way for steps in flow.each(_walked, tasks, "walks") for way in steps]
+
+
+def without_beaten(ways: Sequence[Way]) -> list[Way]:
+    """The ways that are worth their runs; the smallest of each design stays, for its energy is wanted."""
+    smallest: dict[Design, float] = {}
+    for way in ways:
+        smallest[way.design] = min(way.area, smallest.get(way.design, math.inf))
+    return [way for way in ways if way.area == smallest[way.design] or not any(way.beaten(other) for other in ways)]
+
+
+def _assessed(way: Way, runs: Sequence[Bodies], library: Library, stimulus: Stimulus) -> Point:
+    """Area, delay and energy of one way; ``runs`` has the mapped modules of each run."""
+    areas, delays, energies = [], [], []
+    path: dict[str, float] = {}
+    for run, bodies in enumerate(runs):
+        netlist = link(way.design.assembled(bodies, way.recipes, run, library), _TOP, library)
+        found = timing.analyse(netlist)
+        areas.append(netlist.area)
+        delays.append(found.delay)
+        gates = Gates(netlist, found)
+        spent = core_energy(gates, way.config, way.config.formats, stimulus.run(run), glitches_only=True)
+        energies.append(spent["core", "timed"].total_fj / way.config.macs_per_step)
+        for block, delay in area.by_block(found.path_by_block).items():
+            path[block] = path.get(block, 0.0) + delay / found.delay / len(runs)
+    return Point(way, areas, delays, energies, path)
+
+
+def assess(ways: Sequence[Way], bodies: Bodies, runs: int, stimulus: Stimulus, flow: Flow) -> list[Point]:
+    """Synthesise all runs of every way, and find their area, delay and energy.
+
+    Parameters
+    ----------
+    ways
+        How to build the cores.
+    bodies
+        Mapped modules that there are; those of all runs join them.
+    runs
+        Syntheses of each module.
+    stimulus
+        Operands at work.
+    flow
+        Library and conditions of all syntheses.
+    """
+    jobs = [
+        job
+        for way in ways
+        for job in way.design.plan({module: [how] for module, how in way.recipes.items()}, range(runs))
+        if job.identity not in bodies
+    ]
+    bodies.update(flow.synthesise(jobs, "synthesis"))
+    tasks = [(way, [way.bodies(bodies, run) for run in range(runs)], flow.library, stimulus) for way in ways]
+    return list(flow.each(_assessed, tasks, "timing and energy"))
+
+
+def compared(points: Points, clocks_ns: Sequence[float], library: str) -> Comparison:
+    """Compare the points of two designs at equal clock and at equal area.
+
+    Parameters
+    ----------
+    points
+        Of the baseline and of the candidate.
+    clocks_ns
+        Clock periods; by default some from the shortest to the longest that matter.
+    library
+        Name of the cells.
+
+    Raises
+    ------
+    InputError
+        None of the clocks is met by both designs.
+    """
+    clocks, sizes = _limits(points)
+    one, other = points
+    areas = np.array([point.areas for point in one]), np.array([point.areas for point in other])
+    delays = np.array([point.delays for point in one]), np.array([point.delays for point in other])
+    energies = np.array([point.energies for point in one]), np.array([point.energies for point in other])
+    limits = sorted(set(clocks_ns)) or clocks
+    at_clock, small = best_at(limits, areas, delays)
+    met = [best.limit for best in at_clock if best.overhead]
+    if not met:
+        fastest = max(min(point.delay for point in ours) for ours in points)
+        raise InputError(
+            f"clock of {', '.join(f'{clock:g}' for clock in clocks_ns)} ns: not met with {library};"
+            f" both designs meet {fastest:.3g} ns"
+        )
+    energy_at_clock, frugal = best_at(limits, energies, delays)
+    at_area, fast = best_at(sizes, delays, areas)
+    means = schema.Means(
+        area=mean_overhead(met, areas, delays),
+        energy=mean_overhead(met, energies, delays),
+        critical_path=mean_overhead(sizes, delays, areas),
+    )
+    used = [
+        small[place] | frugal[place] | fast[place] | set(front(ours)) | _smallest(ours)
+        for place, ours in enumerate(points)
+    ]
+    return Comparison(at_clock, at_area, energy_at_clock, means, (used[0], used[1]))
+
+
+def _smallest(points: Sequence[Point]) -> set[int]:
+    """Places of the points that are the smallest of their micro-architecture and pipeline."""
+    least: dict[TensorCoreConfig, float] = {}
+    for point in points:
+        least[point.way.config] = min(point.area, least.get(point.way.config, math.inf))
+    return {place for place, point in enumerate(points) if point.area == least[point.way.config]}
+
+
+def _check(way: Way, bodies: Bodies, run: int, library: Library, vectors: int) -> int:
+    netlist = link(way.design.assembled(bodies, way.recipes, run, library), _TOP, library)
+    return check_core(netlist, way.config, vectors)
+
+
+def check(
+    points: Points, used: tuple[set[int], set[int]], bodies: Bodies, runs: int, vectors: int, flow: Flow
+) -> tuple[Points, schema.Netlists]:
+    """Compare every netlist behind a figure with the golden model; the points, marked, and what was compared.
+
+    Raises
+    ------
+    ToolError
+        A netlist does not compute what the golden model says.
+    """
+    tasks = [
+        (ours[place].way, ours[place].way.bodies(bodies, run), run, flow.library, vectors)
+        for ours, places in zip(points, used, strict=True)
+        for place in sorted(places)
+        for run in range(runs)
+    ]
+    found = list(flow.each(_check, tasks, "checks"))
+    one, other = (
+        [replace(point, checked=place in places) for place, point in enumerate(ours)]
+        for ours, places in zip(points, used, strict=True)
+    )
+    return (one, other), schema.Netlists(netlists=len(found), results=min(found))
 
 
 def explore(
@@ -409,125 +618,32 @@ def explore(
         A tool failed, or a netlist does not compute what the golden model says.
     """
     check_pair(baseline, candidate)
-    library = flow.library
-    library.check_for_synthesis(sequential=True)
-    recipes = list(recipes or usable(library))
+    flow.library.check_for_synthesis(sequential=True)
+    among = list(recipes or usable(flow.library))
     stimulus = stimulus or Stimulus()
-    designs = [
-        (which, Design(config, TensorCore))
-        for which, one in enumerate((baseline, candidate))
-        for config in variants(one, dots, pipelines, leading_zeros)
-    ]
+    configs = {one.name: variants(one, dots, pipelines, leading_zeros) for one in (baseline, candidate)}
 
-    pilots = [job for _, design in designs for job in design.plan(recipes, [0])]
-    bodies = flow.synthesise(pilots, "pilot runs")
-    ranked: dict[str, dict[str, list[Recipe]]] = {}
-    for (key, module), found in area.ranked(pilots, bodies, library).items():
-        ranked.setdefault(key, {})[module] = list(found)
-
-    def own(design: Design) -> dict[area.Identity, area.Body]:
-        return {identity: body for identity, body in bodies.items() if identity[0] == design.key}
-
-    tasks = [(design, ranked[design.key], own(design), library) for _, design in designs]
-    ways: list[tuple[int, Design, dict[str, Recipe], float, float]] = [
-        (which, design, *step)
-        for (which, design), steps in zip(designs, flow.each(_walked, tasks, "walks"), strict=True)
-        for step in steps
-    ]
-    # The smallest of each micro-architecture and pipeline stays, for it is what its energy is known of.
-    smallest = {way[1].key: min(other[3] for other in ways if other[1].key == way[1].key) for way in ways}
-    ways = [
-        way
-        for way in ways
-        if way[3] == smallest[way[1].key]
-        or not any(other[0] == way[0] and max(other[3] / way[3], other[4] / way[4]) < 1 - _BEATEN for other in ways)
-    ]
-
-    jobs = [
-        job
-        for _, design, choice, _, _ in ways
-        for job in design.plan({module: [how] for module, how in choice.items()}, range(runs))
-        if job.identity not in bodies
-    ]
-    bodies |= flow.synthesise(jobs, "synthesis")
-
-    def chosen(design: Design, choice: Mapping[str, Recipe], run: int) -> dict[area.Identity, area.Body]:
-        """No more than the task needs, for it goes to another process."""
-        names = ((design.key, module, how.name, run) for module, how in choice.items())
-        return {identity: bodies[identity] for identity in names}
-
-    given = [
-        (design, choice, [chosen(design, choice, run) for run in range(runs)], library, stimulus)
-        for _, design, choice, _, _ in ways
-    ]
-    points: tuple[list[Point], list[Point]] = ([], [])
-    for (which, design, choice, _, _), assessed in zip(
-        ways, flow.each(_assess, given, "timing and energy"), strict=True
-    ):
-        points[which].append(Point(design.config, choice, *assessed))
-
-    clocks, sizes = _limits(points)
-    areas, delays, energies = (
-        (np.array([getattr(point, field) for point in points[0]]), np.array([getattr(p, field) for p in points[1]]))
-        for field in ("areas", "delays", "energies")
+    ranking = pilot(configs, among, flow)
+    ways = without_beaten(walks(ranking, flow))
+    assessed = assess(ways, ranking.bodies, runs, stimulus, flow)
+    points = (
+        [point for point in assessed if point.way.side == baseline.name],
+        [point for point in assessed if point.way.side == candidate.name],
     )
-    limits = sorted(set(clocks_ns)) or clocks
-    at_clock, used = best_at(limits, areas, delays)
-    if all(best.overhead is None for best in at_clock):
-        fastest = max(min(ours) for ours in _fronts(points)[1])
-        raise InputError(
-            f"clock of {', '.join(f'{clock:g}' for clock in clocks_ns)} ns: not met with {library.name};"
-            f" both designs meet {fastest:.3g} ns"
-        )
-    energy_at_clock, frugal = best_at(limits, energies, delays)
-    at_area, more = best_at(sizes, delays, areas)
-    met = [best.limit for best in at_clock if best.overhead]
-    means = {
-        "area": mean_overhead(met, areas, delays),
-        "energy": mean_overhead(met, energies, delays),
-        "critical path": mean_overhead(sizes, delays, areas),
-    }
-
-    resting = [used[which] | more[which] | frugal[which] | set(front(points[which])) for which in range(2)]
-    for which, ours in enumerate(points):
-        # And whatever is the smallest of its kind.
-        resting[which] |= {
-            index
-            for index, point in enumerate(ours)
-            if point.areas == min((p.areas for p in ours if p.config == point.config), key=np.mean)
-        }
-    checks = [
-        (design, recipes, chosen(design, recipes, run), run, library, vectors)
-        for which, design in designs
-        for index in sorted(resting[which])
-        if points[which][index].config == design.config
-        for recipes in [points[which][index].recipes]
-        for run in range(runs)
-    ]
-    checked = list(flow.each(_check, checks, "checks"))
-    for which, ours in enumerate(points):
-        for index in resting[which]:
-            ours[index] = replace(ours[index], checked=True)
-    conditions = {
-        **flow_conditions(library, recipes),
-        "variants": [
-            {"dot": dot, "pipeline": list(pipeline), "leading_zeros": zeros}
-            for dot, pipeline, zeros in dict.fromkeys(
-                (design.config.dot, design.config.pipeline, design.config.leading_zeros) for _, design in designs
+    comparison = compared(points, clocks_ns, flow.library.name)
+    points, checked = check(points, comparison.used, ranking.bodies, runs, vectors, flow)
+    conditions = schema.ExplorationConditions(
+        flow=flow_conditions(flow.library, among),
+        runs=runs,
+        variants=tuple(
+            dict.fromkeys(
+                schema.Variant(config.dot, tuple(config.pipeline), config.leading_zeros)
+                for each in configs.values()
+                for config in each
             )
-        ],
-        "runs": runs,
-        "stimulus": {"tensors": stimulus.tensors, "seed": stimulus.seed, **stimulus.cycles(baseline)},
-        "checked_each_netlist": {"netlists": len(checked), "results": min(checked)},
-        "spread": "95 % bootstrap interval over the runs; each resample chooses its own best points; which points there"
-        " are comes from one pilot run",
-    }
-    wires = {
-        config.name: {
-            design.config.dot: (operand_layout(design.config, "a").size, operand_layout(design.config, "b").size)
-            for place, design in designs
-            if place == which
-        }
-        for which, config in enumerate((baseline, candidate))
-    }
-    return Exploration(baseline, candidate, points, at_clock, at_area, energy_at_clock, means, wires, conditions)
+        ),
+        stimulus=stimulus.record(baseline),
+        cycles=stimulus.fitted(baseline.macs_per_step).cycles(baseline),
+        checked=checked,
+    )
+    return Exploration(baseline, candidate, points, comparison, conditions)

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
-from hwgen.power.estimate import KINDS
+from hwgen.power.consumption import DYNAMIC, KINDS, Consumption
+from hwgen.report import schema
+from hwgen.report.schema import SCOPES, TOTAL
 from hwgen.stats import Estimate, against_itself, paired
 
-__all__ = ["SCOPES", "Energy", "Figure", "Measured", "compare"]
-
-SCOPES = ("lane array", "element", "core")
-"""What a figure is about: 16 lanes with decoders of their own; one processing element; the whole core."""
-
-
-Energy = Mapping[str, Mapping[str, float]]
-"""fJ per cycle by block and kind of `hwgen.power.estimate.KINDS`; leakage in nW."""
+__all__ = ["Figure", "Measured", "compare"]
 
 
 @dataclass(frozen=True)
@@ -49,9 +43,9 @@ class Measured:
     delays: Sequence[float]
     cells: Sequence[int]
     sequential: Sequence[float]
-    energy: Sequence[Energy]
-    same_operands: Sequence[Energy]
-    settled: Sequence[Energy]
+    energy: Sequence[Consumption]
+    same_operands: Sequence[Consumption]
+    settled: Sequence[Consumption]
     macs: int
 
     @property
@@ -59,38 +53,36 @@ class Measured:
         """um2 of each run."""
         return np.sum(list(self.areas.values()), axis=0).tolist()
 
-    def power(self, frequency_mhz: float) -> dict[tuple[str, str, str], list[float]]:
-        """Power of each run, by (block, metric, unit)."""
+    def power(self, clock_ns: float) -> dict[tuple[str, str, str], list[float]]:
+        """Power of each run at a clock period in ns, by (block, metric, unit)."""
+        energy, same_operands, settled = (
+            [run.milliwatts(clock_ns) for run in runs] for runs in (self.energy, self.same_operands, self.settled)
+        )
 
-        def milliwatts(energies: Sequence[Energy], kinds: Sequence[str], blocks: Sequence[str] = ()) -> list[float]:
-            return [
-                sum(
-                    run[block][kind] * (1e-6 if kind == "leakage" else frequency_mhz * 1e-6)
-                    for block in blocks or run
-                    for kind in kinds
-                )
-                for run in energies
-            ]
+        def total(
+            runs: Sequence[Mapping[str, Mapping[str, float]]], kinds: Sequence[str], blocks: Sequence[str] = ()
+        ) -> list[float]:
+            return [sum(run[block][kind] for block in blocks or run for kind in kinds) for run in runs]
 
-        dynamic = [kind for kind in KINDS if kind != "leakage"]
-        blocks = list(self.energy[0])
+        blocks = list(energy[0])
         found = {}
-        for metric, kinds in (("dynamic power", dynamic), ("leakage power", ["leakage"])):
-            found["total", metric, "mW"] = milliwatts(self.energy, kinds)
+        for metric, kinds in (("dynamic power", DYNAMIC), ("leakage power", ("leakage",))):
+            found[TOTAL, metric, "mW"] = total(energy, kinds)
             # A scope with a single block has nothing to attribute.
             for block in blocks if len(blocks) > 1 else ():
-                values = milliwatts(self.energy, kinds, [block])
+                values = total(energy, kinds, [block])
                 if any(values):
                     found[block, metric, "mW"] = values
-        for kind in dynamic:
-            values = milliwatts(self.energy, [kind])
+        for kind in DYNAMIC:
+            values = total(energy, [kind])
             if any(values):
-                found["total", f"{kind.replace('_', ' ')} power", "mW"] = values
-        total = milliwatts(self.energy, KINDS)
-        found["total", "total power", "mW"] = total
-        found["total", "total power, same operands", "mW"] = milliwatts(self.same_operands, KINDS)
-        found["total", "total power, no glitches", "mW"] = milliwatts(self.settled, KINDS)
-        found["total", "energy per MAC", "fJ"] = [value * 1e6 / frequency_mhz / self.macs for value in total]
+                found[TOTAL, f"{kind.replace('_', ' ')} power", "mW"] = values
+        found[TOTAL, "total power", "mW"] = total(energy, KINDS)
+        found[TOTAL, "total power, same operands", "mW"] = total(same_operands, KINDS)
+        found[TOTAL, "total power, no glitches", "mW"] = total(settled, KINDS)
+        found[TOTAL, "energy per MAC", "fJ"] = [
+            milliwatts * 1e3 * clock_ns / self.macs for milliwatts in total(energy, KINDS)
+        ]
         return found
 
 
@@ -103,7 +95,7 @@ class Figure:
     scope
         One of `SCOPES`.
     block
-        ``total`` or a block of `hwgen.mapping.area.BLOCKS`.
+        `hwgen.report.schema.TOTAL` or a block of `hwgen.mapping.area.BLOCKS`.
     metric, unit
         What it is, and in what unit; a share has the unit ``1``.
     runs
@@ -146,25 +138,23 @@ class Figure:
         baseline, _ = self.runs.values()
         return None if self.unit == "1" or min(baseline) == 0 else against_itself(baseline)
 
-    def as_dict(self) -> dict[str, Any]:
-        """The figure as an entry of ``results`` in a JSON report."""
-        nothing = {"value": None, "low": None, "high": None}
-        overhead, own, contribution = self.overhead, self.self_overhead, self.contribution
-        return {
-            "scope": self.scope,
-            "block": self.block,
-            "metric": self.metric,
-            "unit": self.unit,
-            "runs": len(next(iter(self.runs.values()))),
-            "values": self.values,
-            "overhead": nothing if overhead is None else asdict(overhead),
-            "contribution": nothing if contribution is None else asdict(contribution),
-            "baseline_against_itself": nothing if own is None else asdict(own),
-        }
+    def record(self) -> schema.Figure:
+        """The figure as an entry of a report."""
+        return schema.Figure(
+            scope=self.scope,
+            block=self.block,
+            metric=self.metric,
+            unit=self.unit,
+            runs=len(next(iter(self.runs.values()))),
+            values=self.values,
+            overhead=self.overhead,
+            contribution=self.contribution,
+            baseline_against_itself=self.self_overhead,
+        )
 
 
 def compare(
-    baseline: str, candidate: str, measured: Mapping[tuple[str, str], Measured], frequency_mhz: float
+    baseline: str, candidate: str, measured: Mapping[tuple[str, str], Measured], clock_ns: float
 ) -> list[Figure]:
     """All figures of two designs, scope by scope.
 
@@ -174,8 +164,8 @@ def compare(
         Names of the designs.
     measured
         By (design, scope); both designs at every scope of `SCOPES`.
-    frequency_mhz
-        Clock at which power is stated.
+    clock_ns
+        Clock period at which power is stated.
     """
     figures = []
     for scope in SCOPES:
@@ -185,7 +175,7 @@ def compare(
             metric: str,
             unit: str,
             runs: Mapping[str, Sequence[float]],
-            block: str = "total",
+            block: str = TOTAL,
             of: Sequence[float] | None = None,
             scope: str = scope,
         ) -> None:
@@ -210,8 +200,8 @@ def compare(
             }
             figure("sequential share", "1", shares)
         figure("cells", "cells", {name: found.cells for name, found in both.items()})
-        powers = {name: found.power(frequency_mhz) for name, found in both.items()}
+        powers = {name: found.power(clock_ns) for name, found in both.items()}
         for block, metric, unit in powers[baseline]:
             runs = {name: found[block, metric, unit] for name, found in powers.items()}
-            figure(metric, unit, runs, block, None if block == "total" else powers[baseline]["total", metric, unit])
+            figure(metric, unit, runs, block, None if block == TOTAL else powers[baseline][TOTAL, metric, unit])
     return figures

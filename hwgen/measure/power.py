@@ -4,34 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from hwgen.cells.library import Library
 from hwgen.config import TensorCoreConfig
 from hwgen.errors import InputError
-from hwgen.formats import BlockFormat
+from hwgen.formats import Formats
 from hwgen.mapping import area
 from hwgen.mapping.yosys import Recipe, recipe
 from hwgen.measure.checks import VECTORS, check_core
+from hwgen.measure.choice import Owner, synthesised
+from hwgen.measure.clock import check_met, default_period
+from hwgen.measure.conditions import check_pair, flow_conditions
 from hwgen.measure.energy import core_activity, core_energy
-from hwgen.measure.figures import Energy
 from hwgen.measure.flow import Design, Flow
-from hwgen.measure.overhead import check_pair, clock_period, flow_conditions, synthesised
 from hwgen.measure.requests import PowerRequest
-from hwgen.measure.stimulus import TRAFFIC, Stimulus, e1m2_share
+from hwgen.measure.stimulus import TRAFFIC, Stimulus, operands_of
 from hwgen.netlist.export import netlist_verilog
 from hwgen.netlist.link import link
-from hwgen.power.estimate import KINDS, estimate
+from hwgen.power.consumption import KINDS, Consumption
+from hwgen.power.estimate import estimate
 from hwgen.power.export import saif, vcd
 from hwgen.power.glitch import Gates, with_glitches
+from hwgen.report import schema
 from hwgen.rtl.tensor_core import TensorCore
-from hwgen.stats import Estimate, paired
+from hwgen.stats import against_itself, paired
 from hwgen.timing import analysis as timing
 from sim import tensors
 
-__all__ = ["RUNS", "SCOPES", "SHARES", "VARIED", "WAVES", "Situation", "Study", "exported", "situations", "study"]
+__all__ = ["RUNS", "SCOPES", "SHARES", "VARIED", "WAVES", "Situation", "exported", "situations", "study"]
 
 SCOPES = ("element", "core")
 """What a figure is about; lane arrays are in `hwgen.measure.overhead`."""
@@ -50,8 +52,7 @@ SHARES = (0.25, 0.5, 0.75, 1.0)
 """Shares of E1M2 blocks to try; 0 are the baseline's operands."""
 
 
-_Formats = tuple[BlockFormat, BlockFormat]
-_Task = tuple[_Formats, Stimulus]
+_Task = tuple[Formats, Stimulus]
 """Format of the operands, and what they are."""
 
 
@@ -71,7 +72,7 @@ class Situation:
 
     name: str
     stimulus: Stimulus
-    operands: tuple[_Formats, _Formats]
+    operands: tuple[Formats, Formats]
 
     def of(self, place: int) -> _Task:
         """What the baseline (0) or the candidate (1) is fed with; a share of E1M2 only where the format has it."""
@@ -99,46 +100,36 @@ def situations(baseline: TensorCoreConfig, candidate: TensorCoreConfig, stimulus
     return found + [Situation(traffic, replace(stimulus, traffic=traffic), own) for traffic in TRAFFIC[1:]]
 
 
+def _milliwatts(spent: Consumption, clock_ns: float) -> float:
+    """Power in mW, of all blocks and kinds."""
+    return sum(sum(kinds.values()) for kinds in spent.milliwatts(clock_ns).values())
+
+
+def _mean_parts(runs: Sequence[Consumption], clock_ns: float) -> dict[str, dict[str, float]]:
+    """Power in mW by block and kind: the mean over runs."""
+    powers = [run.milliwatts(clock_ns) for run in runs]
+    return {
+        block: {kind: float(np.mean([power[block][kind] for power in powers])) for kind in KINDS} for block in powers[0]
+    }
+
+
 @dataclass(frozen=True)
-class Study:
-    """What was found of one situation.
+class Consumed:
+    """What one run of one core was found to consume.
 
     Parameters
     ----------
-    name
-        Of the situation.
-    busy
-        Whether the cores compute.
-    milliwatts
-        Total power of each run, by scope and design, baseline first.
-    e1m2
-        Share of E1M2 blocks of the candidate's A.
-    parts
-        Mean power in mW by scope, design, block and kind.
+    delay
+        Critical path, ns.
+    checked
+        Results that equal the golden model's.
+    spent
+        By what it was fed with, and scope.
     """
 
-    name: str
-    busy: bool
-    milliwatts: Mapping[str, Mapping[str, Sequence[float]]]
-    e1m2: float
-    parts: Mapping[str, Mapping[str, Mapping[str, Mapping[str, float]]]]
-
-    def overhead(self, scope: str) -> Estimate:
-        """(candidate - baseline) / baseline."""
-        return paired(*self.milliwatts[scope].values())
-
-
-def _milliwatts(energy: Energy, clock_ns: float) -> float:
-    return sum(sum(kinds.values()) for kinds in _mean_parts([energy], clock_ns).values())
-
-
-def _mean_parts(energies: Sequence[Energy], clock_ns: float) -> dict[str, dict[str, float]]:
-    """mW by block and kind: the mean over runs."""
-    rates = {kind: 1e-6 if kind == "leakage" else 1e-3 / clock_ns for kind in KINDS}
-    return {
-        block: {kind: rates[kind] * float(np.mean([run[block][kind] for run in energies])) for kind in KINDS}
-        for block in energies[0]
-    }
+    delay: float
+    checked: int
+    spent: Mapping[_Task, Mapping[str, Consumption]]
 
 
 def _consumed(
@@ -148,16 +139,55 @@ def _consumed(
     vectors: int,
     run: int,
     wanted: Collection[_Task],
-) -> tuple[float, int, dict[_Task, dict[str, Energy]]]:
-    """Critical path, results that are right, and energies by scope, of one run of one core."""
+) -> Consumed:
+    """Time the netlist of one run of one core, compare it with the golden model, and find what it consumes."""
     netlist = link(area.buffered(modules, design.source, library), TensorCore.module_name, library)
     gates = Gates(netlist, timing.analyse(netlist))
     checked = check_core(netlist, design.config, vectors)
-    energies = {}
+    spent = {}
     for operands, stimulus in wanted:
         found = core_energy(gates, design.config, operands, stimulus.run(run), glitches_only=True)
-        energies[operands, stimulus] = {scope: found[scope, "timed"] for scope in SCOPES}
-    return gates.timing.delay, checked, energies
+        spent[operands, stimulus] = {scope: found[scope, "timed"] for scope in SCOPES}
+    return Consumed(gates.timing.delay, checked, spent)
+
+
+def _situation(
+    each: Situation,
+    scope: str,
+    configs: Sequence[TensorCoreConfig],
+    runs: Mapping[str, Sequence[Consumed]],
+    clock_ns: float,
+) -> schema.Situation:
+    """What was found of one situation at one scope; ``runs`` by name of the design, baseline first."""
+    spent = {
+        config.name: [run.spent[each.of(place)][scope] for run in runs[config.name]]
+        for place, config in enumerate(configs)
+    }
+    milliwatts = {name: [_milliwatts(run, clock_ns) for run in own] for name, own in spent.items()}
+    means = {name: float(np.mean(values)) for name, values in milliwatts.items()}
+    baseline, candidate = milliwatts.values()
+    femtojoules = 1e3 * clock_ns / _macs_per_cycle(configs[0])[scope]
+    busy = each.stimulus.traffic == "busy"
+    return schema.Situation(
+        situation=each.name,
+        scope=scope,
+        runs=len(baseline),
+        operands={
+            config.name: operands_of(operands, stimulus.fitted(config.macs_per_step).steps(config, operands))
+            for place, config in enumerate(configs)
+            for operands, stimulus in [each.of(place)]
+        },
+        milliwatts=means,
+        femtojoules_per_mac={name: value * femtojoules if busy else None for name, value in means.items()},
+        overhead=paired(baseline, candidate),
+        baseline_against_itself=against_itself(baseline),
+        milliwatts_by_block_and_kind={name: _mean_parts(own, clock_ns) for name, own in spent.items()},
+    )
+
+
+def _macs_per_cycle(config: TensorCoreConfig) -> dict[str, int]:
+    """Multiply-accumulates in a cycle, by scope."""
+    return {"element": config.depth, "core": config.macs_per_step}
 
 
 def study(
@@ -170,7 +200,7 @@ def study(
     stimulus: Stimulus | None = None,
     runs: int = RUNS,
     vectors: int = VECTORS,
-) -> tuple[list[Study], dict[str, Any]]:
+) -> schema.PowerReport:
     """Synthesise both cores and simulate their netlists in every situation, with gate delays.
 
     Parameters
@@ -178,14 +208,7 @@ def study(
     baseline, candidate, flow, recipes, clock_ns, runs, vectors
         As for `hwgen.measure.overhead.measure`.
     stimulus
-        Operands of the cores at work; other situations are variations of it.
-
-    Returns
-    -------
-    studies : list of Study
-        The first is the cores at work.
-    conditions : dict
-        What it was measured under, ready for JSON.
+        Operands of the cores at work, which is the first situation; others are variations of it.
 
     Raises
     ------
@@ -196,14 +219,14 @@ def study(
     library = flow.library
     stimulus = stimulus or Stimulus()
     configs = {config.name: config for config in (baseline, candidate)}
-    designs = {(name, TensorCore): Design(config, TensorCore) for name, config in configs.items()}
-    recipes, chosen, bodies = synthesised(designs, recipes, clock_ns, runs, flow)
+    designs: dict[Owner, Design] = {(name, TensorCore): Design(config, TensorCore) for name, config in configs.items()}
+    choice = synthesised(designs, recipes, clock_ns, runs, flow)
 
     wanted = situations(baseline, candidate, stimulus)
     tasks = [
         (
             designs[name, TensorCore],
-            designs[name, TensorCore].chosen(bodies, chosen[name, TensorCore], run),
+            designs[name, TensorCore].chosen(choice.bodies, choice.chosen[name, TensorCore], run),
             library,
             vectors,
             run,
@@ -213,56 +236,41 @@ def study(
         for place, name in enumerate(configs)
         for run in range(runs)
     ]
-    found = list(flow.each(_consumed, tasks, "checks and power"))
+    found: list[Consumed] = list(flow.each(_consumed, tasks, "checks and power"))
     by_name = {name: found[place * runs : (place + 1) * runs] for place, name in enumerate(configs)}
-    longest = max(float(np.mean([delay for delay, _, _ in each])) for each in by_name.values())
-    clock_ns = clock_period(clock_ns, longest, library.name)
-
-    def studied(number: int, each: Situation) -> Study:
-        energies = {
-            scope: {
-                name: [
-                    energy[each.of(place)][scope]
-                    for _, _, energy in by_name[name][: None if number < _ALWAYS else VARIED]
-                ]
-                for place, name in enumerate(configs)
-            }
+    slowest = {name: max(run.delay for run in own) for name, own in by_name.items()}
+    if clock_ns is None:
+        longest = max(float(np.mean([run.delay for run in own])) for own in by_name.values())
+        clock_ns = default_period(longest, max(slowest.values()))
+    check_met(clock_ns, {(name, "core"): delay for name, delay in slowest.items()}, library.name)
+    conditions = schema.PowerConditions(
+        flow=flow_conditions(library, choice.recipes),
+        runs=runs,
+        clock_ns=clock_ns,
+        slowest_ns=slowest,
+        chosen_recipes={
+            name: {module: how.name for module, how in choice.chosen[name, TensorCore].items()} for name in configs
+        },
+        macs_per_cycle=_macs_per_cycle(baseline),
+        stimulus=stimulus.record(baseline),
+        cycles=stimulus.fitted(baseline.macs_per_step).cycles(baseline),
+        results_checked_each_run=min(run.checked for run in found),
+    )
+    return schema.PowerReport(
+        designs=(schema.Design(baseline.as_dict()), schema.Design(candidate.as_dict())),
+        conditions=conditions,
+        results=tuple(
+            _situation(
+                each,
+                scope,
+                (baseline, candidate),
+                {name: own[: None if number < _ALWAYS else VARIED] for name, own in by_name.items()},
+                clock_ns,
+            )
+            for number, each in enumerate(wanted)
             for scope in SCOPES
-        }
-        return Study(
-            each.name,
-            each.stimulus.traffic == "busy",
-            {
-                scope: {name: [_milliwatts(run, clock_ns) for run in runs] for name, runs in both.items()}
-                for scope, both in energies.items()
-            },
-            e1m2_share(each.stimulus.fitted(candidate.macs_per_step).steps(candidate, each.operands[1])),
-            {
-                scope: {name: _mean_parts(runs, clock_ns) for name, runs in both.items()}
-                for scope, both in energies.items()
-            },
-        )
-
-    studies = [studied(number, each) for number, each in enumerate(wanted)]
-    fed = stimulus.fitted(baseline.macs_per_step)
-    conditions = {
-        **flow_conditions(library, recipes),
-        "chosen_recipes": {
-            name: {module: how.name for module, how in chosen[name, TensorCore].items()} for name in configs
-        },
-        "clock_ns": clock_ns,
-        "runs": runs,
-        "macs_per_cycle": {"element": baseline.depth, "core": baseline.macs_per_step},
-        "stimulus": {
-            "tensors": stimulus.tensors if stimulus.layer is None else f"{stimulus.tensors}, B: {stimulus.layer}",
-            "seed": stimulus.seed,
-            "cycles_per_run": fed.cycles(baseline),
-            "depth": stimulus.steps_per_tile * baseline.depth,
-            "delays": "of the timing analysis, inertial; inputs change with the clock edge",
-        },
-        "results_checked_each_run": min(checked for each in by_name.values() for _, checked, _ in each),
-    }
-    return studies, conditions
+        ),
+    )
 
 
 def exported(

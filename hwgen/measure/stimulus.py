@@ -6,14 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hwgen.config import TensorCoreConfig
-from hwgen.formats import BlockFormat
+from hwgen.formats import BlockFormat, Formats
+from hwgen.report import schema
 from sim import golden, tensors
 from sim.steps import Steps, schedule
 from sim.tensors import Tensor
 
-__all__ = ["TRAFFIC", "Stimulus", "e1m2_share"]
+__all__ = ["TRAFFIC", "Stimulus", "operands_of"]
 
 TRAFFIC = ("busy", "idle", "idle, inputs toggle", "stalled")
 """What is asked of a core: a step in every cycle; none, the payload held or not; results that are not taken."""
@@ -80,12 +82,18 @@ class Stimulus:
         """Steps of a stream: those of whole rounds of tiles."""
         return -(-self.tiles // config.interleave) * config.interleave * self.steps_per_tile
 
-    def cycles(self, config: TensorCoreConfig) -> dict[str, int]:
+    def cycles(self, config: TensorCoreConfig) -> schema.Cycles:
         """Cycles that a figure is a mean over: those that settle, and those of them with gate delays."""
         settled = self.streams * (self.length(config) - 1)
-        return {"settled": settled, "timed": min(self.timed, settled)}
+        return schema.Cycles(settled=settled, timed=min(self.timed, settled))
 
-    def steps(self, config: TensorCoreConfig, formats: tuple[BlockFormat, BlockFormat]) -> list[Steps]:
+    def record(self, config: TensorCoreConfig) -> schema.Stimulus:
+        """What a report says of the stimulus of a core."""
+        return schema.Stimulus(
+            tensors=self.tensors, layer=self.layer, seed=self.seed, depth=self.steps_per_tile * config.depth
+        )
+
+    def steps(self, config: TensorCoreConfig, formats: Formats) -> list[Steps]:
         """Steps of each stream: tiles of a GEMM of its own, A and B quantised to ``formats``, each with all of K.
 
         C is drawn too, with a standard deviation of a thousand units of the core. Streams have tensors of their own
@@ -93,7 +101,7 @@ class Stimulus:
         """
         return [self._stream(config, formats, stream) for stream in range(self.streams)]
 
-    def _stream(self, config: TensorCoreConfig, formats: tuple[BlockFormat, BlockFormat], stream: int) -> Steps:
+    def _stream(self, config: TensorCoreConfig, formats: Formats, stream: int) -> Steps:
         depth = self.steps_per_tile * config.depth
         columns = config.columns * self.length(config) // self.steps_per_tile
         seeds = np.random.SeedSequence((self.seed, self.number, stream)).generate_state(5).tolist()
@@ -127,6 +135,22 @@ def _top(tensor: golden.QuantizedTensor, rows: int) -> golden.QuantizedTensor:
     return golden.QuantizedTensor(tensor.codes[:rows], tensor.scales[:rows], tensor.tensor_scale, tensor.format)
 
 
-def e1m2_share(steps: Sequence[Steps]) -> float:
-    """Share of E1M2 blocks in B, the operand that has them wherever there are any."""
-    return float(np.mean(np.concatenate([some.b_scales.ravel() >> 7 for some in steps])))
+def operands_of(formats: Formats, streams: Sequence[Steps]) -> schema.Operands:
+    """Formats of both operands, and the share of their blocks that are stored as E1M2.
+
+    Parameters
+    ----------
+    formats
+        What they were quantised to.
+    streams
+        The steps that hold them.
+    """
+
+    def operand(form: BlockFormat, scales: Sequence[NDArray[np.uint8]]) -> schema.Operand:
+        chosen = np.concatenate([some.ravel() for some in scales]) >> form.scale.width if form.tagged else 0
+        return schema.Operand(form.name, float(np.mean(chosen)))
+
+    return schema.Operands(
+        operand(formats[0], [steps.a_scales for steps in streams]),
+        operand(formats[1], [steps.b_scales for steps in streams]),
+    )

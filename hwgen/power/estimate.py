@@ -30,15 +30,13 @@ from hwgen.cells.cell import Cell, InternalPower, Pin
 from hwgen.errors import InputError
 from hwgen.netlist.graph import CellGroup, Netlist
 from hwgen.power.activity import Activity
+from hwgen.power.consumption import DYNAMIC, KINDS, Consumption
 from hwgen.power.logic import state_names
 from hwgen.timing.analysis import Timing
 
-__all__ = ["KINDS", "Power", "entering_fj", "estimate"]
+__all__ = ["KINDS", "Power", "consumption", "entering_fj", "estimate"]
 
-KINDS = ("internal", "switching", "clock", "clock_tree", "leakage")
-"""The kinds of energy, in the order of the columns of `Power.cell_fj`."""
-
-_INTERNAL, _SWITCHING, _CLOCK, _CLOCK_TREE, _LEAKAGE = range(5)
+_INTERNAL, _SWITCHING, _CLOCK, _CLOCK_TREE = range(len(DYNAMIC))
 _MW_PER_FJ_MHZ = 1e-6
 
 
@@ -129,6 +127,53 @@ class _States:
         return self._states @ table
 
 
+def _by_cell(netlist: Netlist, timing: Timing, activity: Activity, clock_tree: float) -> tuple[np.ndarray, np.ndarray]:
+    """FJ per cycle, shape (n_cells, 4), by `DYNAMIC`; and leakage in nW, shape (n_cells,)."""
+    if not 0 <= clock_tree < np.inf:
+        raise InputError(f"clock_tree is {clock_tree}; expected a number of at least 0")
+    if activity.transitions < 1:
+        raise InputError("the simulation has one cycle; expected at least two, for toggles")
+    fj = np.zeros((netlist.n_cells, len(DYNAMIC)))
+    leakage = np.zeros(netlist.n_cells)
+    square = netlist.library.voltage**2
+    net_fj = 0.5 * square * timing.load.mean(axis=1) * activity.toggles
+    for group, distribution in zip(netlist.groups, activity.states, strict=True):
+        cell = group.cell
+        states = _States(cell, distribution, len(group.cells))
+        own = np.zeros((len(group.cells), len(DYNAMIC)))
+        for name, nets in zip(cell.inputs, group.inputs.T, strict=True):
+            kind = _CLOCK if name == cell.clock_pin else _INTERNAL
+            own[:, kind] += _input_energy(cell, cell.pins[name], nets, states, timing, activity)
+        for name, nets in zip(cell.outputs, group.outputs.T, strict=True):
+            own[:, _INTERNAL] += _output_energy(group, cell.pins[name], nets, states, timing, activity)
+            own[:, _SWITCHING] += net_fj[nets]
+        if cell.clock_pin is not None:
+            net = square * (cell.pins[cell.clock_pin].capacitance + timing.wire_load)
+            own[:, _CLOCK] += net
+            own[:, _CLOCK_TREE] += clock_tree
+        fj[group.cells] = own
+        leakage[group.cells] = _leakage(cell, states)
+    return fj, leakage
+
+
+def _summed(netlist: Netlist, values: np.ndarray) -> np.ndarray:
+    """Sum of a figure of each cell over the cells of each block of ``netlist.blocks``."""
+    return np.bincount(netlist.cell_block, weights=values, minlength=len(netlist.blocks))
+
+
+def consumption(netlist: Netlist, timing: Timing, activity: Activity, clock_tree: float = 0.0) -> Consumption:
+    """What every block of ``netlist.blocks`` consumes, without its children; otherwise as `estimate`."""
+    fj, leakage = _by_cell(netlist, timing, activity, clock_tree)
+    columns = [_summed(netlist, column).tolist() for column in fj.T]
+    return Consumption(
+        {
+            block: {kind: column[place] for kind, column in zip(DYNAMIC, columns, strict=True)}
+            for place, block in enumerate(netlist.blocks)
+        },
+        dict(zip(netlist.blocks, _summed(netlist, leakage).tolist(), strict=True)),
+    )
+
+
 def estimate(
     netlist: Netlist, timing: Timing, activity: Activity, frequency_mhz: float, clock_tree: float = 0.0
 ) -> Power:
@@ -157,31 +202,10 @@ def estimate(
     """
     if not 0 < frequency_mhz < np.inf:
         raise InputError(f"frequency is {frequency_mhz} MHz; expected a positive number")
-    if not 0 <= clock_tree < np.inf:
-        raise InputError(f"clock_tree is {clock_tree}; expected a number of at least 0")
-    if activity.transitions < 1:
-        raise InputError("the simulation has one cycle; expected at least two, for toggles")
-    fj = np.zeros((netlist.n_cells, len(KINDS)))
-    square = netlist.library.voltage**2
-    net_fj = 0.5 * square * timing.load.mean(axis=1) * activity.toggles
-    for group, distribution in zip(netlist.groups, activity.states, strict=True):
-        cell = group.cell
-        states = _States(cell, distribution, len(group.cells))
-        own = np.zeros((len(group.cells), len(KINDS)))
-        for name, nets in zip(cell.inputs, group.inputs.T, strict=True):
-            kind = _CLOCK if name == cell.clock_pin else _INTERNAL
-            own[:, kind] += _input_energy(cell, cell.pins[name], nets, states, timing, activity)
-        for name, nets in zip(cell.outputs, group.outputs.T, strict=True):
-            own[:, _INTERNAL] += _output_energy(group, cell.pins[name], nets, states, timing, activity)
-            own[:, _SWITCHING] += net_fj[nets]
-        if cell.clock_pin is not None:
-            net = square * (cell.pins[cell.clock_pin].capacitance + timing.wire_load)
-            own[:, _CLOCK] += net
-            own[:, _CLOCK_TREE] += clock_tree
-        # 1 nW during 1 us is 1 fJ.
-        own[:, _LEAKAGE] += _leakage(cell, states) / frequency_mhz
-        fj[group.cells] = own
-    blocks = [np.bincount(netlist.cell_block, weights=column, minlength=len(netlist.blocks)) for column in fj.T]
+    dynamic, leakage = _by_cell(netlist, timing, activity, clock_tree)
+    # 1 nW during 1 us is 1 fJ.
+    fj = np.column_stack([dynamic, leakage / frequency_mhz])
+    blocks = [_summed(netlist, column) for column in fj.T]
     return Power(
         frequency_mhz,
         fj,

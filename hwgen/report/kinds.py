@@ -3,34 +3,65 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from hwgen.errors import InputError
-from hwgen.report import form
+from hwgen.report import schema
 from hwgen.report.markdown import cost, explore, overhead, power
 from hwgen.report.plots import cost as cost_plots
-from hwgen.report.plots import overhead as plots
+from hwgen.report.plots import explore as explore_plots
+from hwgen.report.plots import overhead as overhead_plots
+from hwgen.report.plots import power as power_plots
 
-__all__ = ["FORMS", "rendered", "rendered_anew"]
+__all__ = ["FORMS", "Form", "rendered", "rendered_anew", "summary"]
 
-FORMS: dict[str, tuple[Any, Callable[[dict[str, Any]], bytes]]] = {
-    overhead.KIND: (overhead, plots.overhead_png),
-    explore.KIND: (explore, plots.explore_png),
-    power.KIND: (power, plots.power_png),
-    cost.KIND: (cost, cost_plots.cost_png),
+
+@dataclass(frozen=True)
+class Form:
+    """How a kind of report is rendered.
+
+    Parameters
+    ----------
+    markdown
+        The report for readers, from the report and the file name of its plot.
+    csv
+        Its figures as a table.
+    summary
+        Header and rows of what most readers come for.
+    png
+        Its plot.
+    """
+
+    markdown: Callable[[Any, str], str]
+    csv: Callable[[Any], str]
+    summary: Callable[[Any], tuple[list[str], list[list[str]]]]
+    png: Callable[[Any], bytes]
+
+
+FORMS: dict[str, Form] = {
+    schema.OverheadReport.kind: Form(overhead.markdown, overhead.csv, overhead.summary, overhead_plots.overhead_png),
+    schema.ExplorationReport.kind: Form(explore.markdown, explore.csv, explore.summary, explore_plots.explore_png),
+    schema.PowerReport.kind: Form(power.markdown, power.csv, power.summary, power_plots.power_png),
+    schema.CostReport.kind: Form(cost.markdown, cost.csv, cost.summary, cost_plots.cost_png),
 }
-"""Module of the tables, and the function that draws the plot, by kind."""
+"""By kind of report."""
 
 
-def rendered(report: dict[str, Any], out: Path, stem: str) -> dict[Path, bytes]:
+def summary(report: schema.Report) -> tuple[list[str], list[list[str]]]:
+    """Header and rows of what most readers come for."""
+    return FORMS[report.kind].summary(report)
+
+
+def rendered(report: schema.Report, out: Path, stem: str) -> dict[Path, bytes]:
     """Everything about a report that follows from its JSON, by file."""
     picture = out / f"{stem}.png"
-    texts, draw = FORMS[report["kind"]]
+    form = FORMS[report.kind]
     return {
-        out / f"{stem}.md": texts.markdown(report, picture.name).encode(),
-        out / f"{stem}.csv": texts.csv(report).encode(),
-        picture: draw(report),
+        out / f"{stem}.md": form.markdown(report, picture.name).encode(),
+        out / f"{stem}.csv": form.csv(report).encode(),
+        picture: form.png(report),
     }
 
 
@@ -42,11 +73,9 @@ def rendered_anew(path: Path) -> dict[Path, bytes]:
     InputError
         It is not a report, of no known kind, or damaged.
     """
-    content = form.load(path)
-    if content["kind"] not in list(FORMS):
-        raise InputError(f"report {str(path)!r}: kind {content['kind']!r}; this hwgen knows {', '.join(FORMS)}")
+    report = schema.load(path)
     try:
-        return rendered(content, path.parent, path.stem)
+        return rendered(report, path.parent, path.stem)
     except (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         reason = f"{type(error).__name__}: {error}"
         raise InputError(f"report {str(path)!r}: damaged ({reason}); write it anew") from None

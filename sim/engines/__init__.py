@@ -4,7 +4,7 @@
 name        simulator                                   needs
 ==========  ==========================================  =======================================
 python      Amaranth's own                              nothing
-compiled    CXXRTL, compiled to machine code            a C++ compiler; some seconds, cached
+compiled    C++ of the netlist, compiled                a C++ compiler; some seconds, cached
 ==========  ==========================================  =======================================
 """
 

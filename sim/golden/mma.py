@@ -234,7 +234,8 @@ def accumulate(
     """
     for name, q in (("qa", qa), ("qb", qb)):
         if not isinstance(q, QuantizedTensor):
-            raise InputError(f"{name} must be a QuantizedTensor, as quantize returns; got {type(q).__name__}")
+            kind = f"{type(q).__module__}.{type(q).__qualname__}"  # there may be two copies of this package
+            raise InputError(f"{name} must be a {QuantizedTensor.__module__}.QuantizedTensor; got {kind}")
     if qa.shape[1] != qb.shape[1]:
         raise InputError(f"qa has K = {qa.shape[1]} and qb K = {qb.shape[1]}; they must be equal")
     if numerics not in NUMERICS:

@@ -21,14 +21,14 @@ __all__ = ["MutantEngine"]
 
 _SELECT = f"""
 extern "C" __attribute__((visibility("default"))) void hwgen_select(void *handle, uint32_t number) {{
-    static_cast<core *>(handle)->p_{SELECT} = cxxrtl_yosys::value<{SELECT_WIDTH}>{{number}};
+    static_cast<core *>(handle)->i_{SELECT} = value<{SELECT_WIDTH}>{{{{number}}}};
 }}
 extern "C" __attribute__((visibility("default"))) void hwgen_reset(void *handle) {{
     core &top = *static_cast<core *>(handle);
-    top.p_rst = bit{{1u}};
+    top.i_rst = bit{{{{1}}}};
     top.eval();
     top.commit();
-    top.p_rst = bit{{0u}};
+    top.i_rst = bit{{{{0}}}};
 }}
 """
 

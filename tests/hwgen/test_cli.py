@@ -4,13 +4,17 @@ import re
 import shutil
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
 from hwgen import cli
+from hwgen.cli.study import default_stem
 from hwgen.config import NAMED
+from hwgen.measure.requests import OverheadRequest
+from hwgen.measure.stimulus import Stimulus
 from sim import golden
 
 
@@ -231,7 +235,8 @@ BAD = [
     ((*_MODEL, "--vs", "nvfp4-small"), "differ in rows"),
     ((*_MODEL, "--vs", "mixfp4-blackwell"), "both 'mixfp4-blackwell'"),
     ((*_MODEL, "--report", "absent.json"), "'absent.json': No such file"),
-    ((*_MODEL, "--report", "wrong.json"), "'wrong.json': is on .*, not on mixfp4-blackwell"),
+    ((*_MODEL, "--report", "wrong.json"), "'wrong.json': damaged"),
+    ((*_MODEL, "--report", "small.json"), "'small.json': is on .*, not on mixfp4-blackwell"),
     ((*_MODEL, "--report", "measured.json", "--clock", "0.001"), "clock of 0.001 ns: the critical path is"),
     (("cost", "--model", "qwen3-8b", "--gemms", "x.csv"), "give one of --model and --gemms, not both"),
     ((*_MODEL, "--buffer", "1e-9"), r"--buffer 1e-09: must be a number of MiB from 0\.001"),
@@ -283,8 +288,8 @@ BAD = [
     (("verify", "--engine", "abacus"), "'abacus'"),
     (("verify", "--config", "odd.toml"), "'odd.toml': unknown key 'rowz'"),
     (("verify", "--out", "good.npy"), "cannot write to 'good.npy'"),
-    (("synth", "--candidate", "nvfp4-small"), "both 'nvfp4-small'"),
-    (("synth", "--candidate", "mixfp4-blackwell"), "differ in rows"),
+    (("synth", "--baseline", "nvfp4-small", "--candidate", "nvfp4-small"), "both 'nvfp4-small'"),
+    (("synth", "--baseline", "nvfp4-small", "--candidate", "mixfp4-blackwell"), "differ in rows"),
     (("synth", "--library", "generic3"), "no default library 'generic3'; there are generic7, generic130"),
     (("synth", "--liberty", "absent.lib"), "absent.lib: no such file"),
     (("synth", "--liberty", "."), r"\.: is a directory"),
@@ -305,15 +310,20 @@ BAD = [
     (("synth", "--out", "good.npy"), "cannot write to 'good.npy': 'good.npy' is not a directory"),
     (("synth", "--dont-use", "NAND9*"), r"dont_use 'NAND9\*': matches no cell of generic7"),
     (("synth", "--dont-use", "INV_*"), "no inverter"),
-    (("explore", "--candidate", "mixfp4-blackwell"), "differ in rows"),
+    (("explore", "--baseline", "nvfp4-small", "--candidate", "mixfp4-blackwell"), "differ in rows"),
     (("explore", "--clock", "3", "--clock", "-1"), "--clock -1"),
     (("explore", "--pipeline", "operands,term"), "'term' is not one of operands, decoded, sums, terms"),
     (("explore", "--runs", "0"), "--runs"),
-    (("power", "--candidate", "mixfp4-blackwell"), "differ in rows"),
+    (("power", "--baseline", "nvfp4-small", "--candidate", "mixfp4-blackwell"), "differ in rows"),
     (("power", "--clock", "nan"), "--clock nan"),
     (("power", "--tensors", "flat"), "--tensors"),
     (("report", "strange.json"), r"'strange.json': kind \['x'\]; this hwgen knows overhead, exploration"),
     (("report",), "no report in 'reports'"),
+    (("report", "--check", "absent.json"), "'absent.json': No such file"),
+    (("report", "--check", "--within", "nan"), "--within nan: must be percentage points above 0"),
+    (("report", "old.json"), "'old.json': schema version 3; this hwgen reads 4; measure it anew with 'hwgen compare'"),
+    (("compare", "--baseline", "nvfp4-small"), "'nvfp4-small' alone: name what it is compared with, with --candidate"),
+    (("explore", "--candidate", "mixfp4-small"), "'mixfp4-small' alone: .* with --baseline"),
     (("report", "absent.json"), "'absent.json': No such file"),
     (("report", "bad.toml"), "'bad.toml': not JSON"),
     (("verilog", "--out", "good.npy"), "cannot write to 'good.npy'"),
@@ -321,7 +331,7 @@ BAD = [
     (("verilog", "--clock", "0"), "--clock 0"),
     (("verilog", "--clock", "2", "--report", "measured.json"), "leave --clock out"),
     (("verilog", "--report", "absent.json"), "'absent.json': No such file"),
-    (("verilog", "--report", "wrong.json"), "'wrong.json': is on , not on nvfp4-small"),
+    (("verilog", "--report", "wrong.json"), "'wrong.json': damaged"),
     (("verilog", "--report", "measured.json"), "'measured.json': is on .*-blackwell, not on nvfp4-small"),
 ]
 
@@ -341,13 +351,15 @@ def test_bad_input_is_one_line_and_status_2(run, tmp_path: Path, arguments: tupl
     np.save(tmp_path / "empty.npy", np.zeros((0, 16), np.float32))
     report = {
         "schema": "hwgen-report",
-        "version": 3,
+        "version": 4,
         "kind": "overhead",
         "designs": [],
         "conditions": {},
         "results": [1],
     }
     (tmp_path / "wrong.json").write_text(json.dumps(report))
+    (tmp_path / "old.json").write_text(json.dumps({**report, "version": 3}))
+    shutil.copy(REPORTS / "overhead.json", tmp_path / "small.json")
     shutil.copy(REPORTS / "overhead-blackwell.json", tmp_path / "measured.json")
     (tmp_path / "strange.json").write_text(json.dumps({**report, "kind": ["x"]}))
     for name in "ab":
@@ -361,3 +373,39 @@ def test_bad_input_is_one_line_and_status_2(run, tmp_path: Path, arguments: tupl
     assert err.count("\n") == 1
     assert re.search(message, err), err
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+def test_reports_of_another_kind_break_nothing(run, tmp_path: Path) -> None:
+    (tmp_path / "reports").mkdir()
+    for name in ("mutation", "cost-decode"):
+        shutil.copy(REPORTS / f"{name}.json", tmp_path / "reports")
+    status, out, err = run("report")
+    assert status == 0
+    assert out.split() == [f"reports/cost-decode.{suffix}" for suffix in ("md", "csv", "png")]
+    assert err == "hwgen: reports/mutation.json: another kind of file, left as it is\n"
+    for suffix in ("md", "csv"):
+        name = f"cost-decode.{suffix}"
+        assert (tmp_path / "reports" / name).read_bytes() == (REPORTS / name).read_bytes()
+
+
+def test_a_report_is_checked_in_plain_words(run, tmp_path: Path) -> None:
+    for name in ("overhead-sky130hd", "cost-decode"):
+        shutil.copy(REPORTS / f"{name}.json", tmp_path)
+    status, out, _ = run("report", "--check", "overhead-sky130hd.json", "cost-decode.json")
+    assert status == 0
+    assert "total power of the core: the overhead of" in out
+    assert "dot_product: recipe" in out
+    assert "cost-decode.json: nothing to be said against it" in out
+    status, out, _ = run("report", "--check", "--within", 90, "overhead-sky130hd.json")
+    assert "total power" not in out
+    assert sorted(path.suffix for path in tmp_path.iterdir()) == [".json", ".json"]
+
+
+def test_the_name_of_a_report_says_what_is_compared() -> None:
+    pair = NAMED["nvfp4-small"], NAMED["mixfp4-small"]
+    request = OverheadRequest(*pair, Stimulus())
+    assert default_stem(request, SimpleNamespace(name="generic7")) == "mixfp4-small-over-nvfp4-small-generic7"
+    assert default_stem(request, SimpleNamespace(name="a/b c")) == "mixfp4-small-over-nvfp4-small-a-b-c"
+    assert len(default_stem(request, SimpleNamespace(name="x" * 999))) <= 200
+    # No committed report has such a name.
+    assert not list(REPORTS.glob("*-over-*"))

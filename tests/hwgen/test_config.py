@@ -110,7 +110,12 @@ def test_bad_names(name):
     refused("name = ", "letter", name=name)
 
 
-@pytest.mark.parametrize("name", ["a", "A-1_b", "a" * 64])
+@pytest.mark.parametrize("name", ["reg", "module", "endmodule", "logic", "always-ff"])
+def test_reserved_words_of_verilog_are_no_names(name):
+    refused(f"name = '{name}'", "reserved word of Verilog", name=name)
+
+
+@pytest.mark.parametrize("name", ["a", "A-1_b", "a" * 64, "Reg", "logics", "b"])
 def test_good_names(name):
     assert TensorCoreConfig(**{**GOOD, "name": name}).name == name
 

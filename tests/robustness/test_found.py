@@ -12,7 +12,7 @@ from hwgen import cli, config
 from hwgen.cells import libraries, reader
 from hwgen.cost import workloads
 from hwgen.errors import InputError
-from hwgen.report import form
+from hwgen.report import schema
 from hwgen.report.plots import cost as cost_plots
 
 REPORTS = Path(__file__).parents[2] / "reports"
@@ -36,7 +36,7 @@ def test_reports_hold_finite_numbers(tmp_path: Path, value: str) -> None:
     path = tmp_path / "report.json"
     path.write_text(text)
     with pytest.raises(InputError, match=f"not JSON: {re.escape(value)} is no finite number"):
-        form.load(path)
+        schema.load(path)
 
 
 def _generic7() -> str:
@@ -81,7 +81,7 @@ def test_a_name_that_the_font_lacks_is_drawn_without_a_warning() -> None:
     report["results"][0]["gemm"] = "\u65e5\u672c $x"
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert cost_plots.cost_png(report).startswith(b"\x89PNG")
+        assert cost_plots.cost_png(schema.from_json(report)).startswith(b"\x89PNG")
 
 
 def test_a_cell_of_forty_inputs_is_read_at_once(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 ``HWGEN_FUZZ=20000`` (or ``make fuzz``) tries as many damaged files of each kind; by default there are a few.
 """
 
+import dataclasses
 import gzip
 import io
 import json
@@ -34,7 +35,7 @@ from hwgen.measure import core_costs, cost
 from hwgen.netlist.link import link
 from hwgen.power import activity
 from hwgen.power import estimate as power
-from hwgen.report import form, kinds
+from hwgen.report import kinds, schema
 from hwgen.report.markdown import cost as cost_tables
 from hwgen.timing import analysis as timing
 from sim import golden, tensors
@@ -268,8 +269,7 @@ def test_gemm_lists(tmp_path: Path, measured: core_costs.MeasuredCores, suffix: 
             memory = Memory(8 << 20, 1e12)
             machine = cost.Machine(4, None, memory, EnergyCosts(), 10 * measured.clock_ns)
             content = cost.document(measured, machine, workload, {"phase": "decode", "batch": 2, "sequence": 64})
-            text = form.json_text(content)
-            assert json.loads(text) == content
+            assert schema.from_json(json.loads(schema.as_text(content))) == content
             cost_tables.markdown(content, "list.png").encode()
             cost_tables.csv(content).encode()
 
@@ -333,7 +333,7 @@ def test_reports(source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     whole = (REPORTS / f"{source}.json").read_bytes()
     path = tmp_path / "report.json"
     # The picture takes a second; every key it reads is in a table, too.
-    forms = {kind: (texts, lambda report: b"") for kind, (texts, _) in kinds.FORMS.items()}
+    forms = {kind: dataclasses.replace(form, png=lambda report: b"") for kind, form in kinds.FORMS.items()}
     monkeypatch.setattr(kinds, "FORMS", forms)
 
     @fuzzed(20)

@@ -46,6 +46,16 @@ def test_kinds_differ_as_they_say():
     assert tensors.generate("outlier-channels", (4, 16), 0).std(axis=0).max() > 4
 
 
+def test_load_npy_of_bfloat16(tmp_path):
+    x = np.random.default_rng(0).standard_normal((4, 32)).astype(ml_dtypes.bfloat16)
+    for stored in (x, np.asfortranarray(x), x[::2, ::3]):
+        np.save(tmp_path / "x.npy", stored)
+        loaded = tensors.load(tmp_path / "x.npy")
+        np.testing.assert_array_equal(loaded, stored.astype(np.float32))
+        assert loaded.dtype == np.float32
+        assert loaded.flags.c_contiguous
+
+
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, ">f4"])
 def test_load_npy(tmp_path, dtype):
     x = np.random.default_rng(0).standard_normal((4, 32)).astype(dtype)
@@ -113,9 +123,19 @@ NAN = np.array([[0, 1], [2, np.nan]], np.float32)
         (
             lambda d: npy(d / "x.npy", NAN[0]),
             None,
-            r"2-D float16, float32 or float64 array; got float32 \[2\]",
+            r"2-D float16, bfloat16, float32 or float64 array; got float32 \[2\]",
         ),
         (lambda d: npy(d / "x.npy", np.eye(2, dtype=int)), None, r"got int64 \[2, 2\]"),
+        (lambda d: npy(d / "x.npy", np.zeros((2, 2), "V2")), None, r"two raw bytes, '\|V2'; bfloat16 is '<V2'"),
+        (
+            lambda d: npy(d / "x.npy", np.ones((2, 2), np.dtype(ml_dtypes.bfloat16).newbyteorder(">"))),
+            None,
+            "two raw bytes, '>V2'; bfloat16 is",
+        ),
+        (lambda d: npy(d / "x.npy", np.zeros((2, 2), [("x", "V2")])), None, "must be a 2-D float16, bfloat16"),
+        (lambda d: npy(d / "x.npy", np.ones(2, ml_dtypes.bfloat16)), None, r"must be a 2-D .*; got \|V2 \[2\]"),
+        (lambda d: npy(d / "x.npy", np.ones((2, 2), ml_dtypes.float8_e4m3fn)), None, r"must be a 2-D .*; got \|V1"),
+        (lambda d: npy(d / "x.npy", np.full((1, 2), np.inf, ml_dtypes.bfloat16)), None, r"x.npy\[0, 0\] is inf"),
         (
             lambda d: npy(d / "x.npy", np.array([[{}]])),
             None,

@@ -1,16 +1,17 @@
-"""The cost of a workload: renderings of its JSON document as CSV and Markdown."""
+"""The cost of a workload as CSV and Markdown."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import asdict, fields
 
 import pandas as pd
 
-from hwgen.cost.model import CORE_PARTS
-from hwgen.measure.cost import BANDWIDTH, CORES, KIND
-from hwgen.report.form import number, percent, table
+from hwgen.report.form import counted, number, percent, table
+from hwgen.report.markdown.overhead import bounds
+from hwgen.report.schema import BANDWIDTH, CORE_PARTS, CORES, CostReport
 
-__all__ = ["KIND", "csv", "markdown", "quantity", "summary", "unit_of", "workload_of"]
+__all__ = ["csv", "markdown", "quantity", "summary", "unit_of", "workload_of"]
 
 _PREFIXES = (
     (1e12, "T"),
@@ -35,40 +36,44 @@ def quantity(value: float, unit: str) -> str:
     return f"{number(value / size)} {prefix}{unit}"
 
 
-def csv(report: dict[str, Any]) -> str:
+def csv(report: CostReport) -> str:
     """Every GEMM on every design, a row each."""
     rows = []
-    for entry in report["results"]:
-        for design, found in entry["values"].items():
-            plain = {key: value for key, value in found.items() if key not in ("arrangement", "joules")}
+    for entry in report.results:
+        for design, found in entry.values.items():
+            plain = {
+                field.name: getattr(found, field.name)
+                for field in fields(found)
+                if field.name not in ("arrangement", "joules")
+            }
             rows.append(
                 {
-                    **{key: entry[key] for key in ("gemm", "m", "n", "k", "batch", "count", "macs")},
+                    **{key: getattr(entry, key) for key in ("gemm", "m", "n", "k", "batch", "count", "macs")},
                     "configuration": design,
-                    **{f"cores_{key}": value for key, value in found["arrangement"].items()},
+                    **{f"cores_{key}": value for key, value in asdict(found.arrangement).items()},
                     **plain,
-                    **{f"joules_{part.replace(' ', '_')}": value for part, value in found["joules"].items()},
-                    **{f"overhead_{key}": value for key, value in entry["overhead"].items()},
+                    **{f"joules_{part.replace(' ', '_')}": value for part, value in found.joules.items()},
+                    **bounds("overhead", entry.overhead),
                 }
             )
     return pd.DataFrame(rows).to_csv(index=False, float_format="%.9g", lineterminator="\n")
 
 
-def summary(report: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
+def summary(report: CostReport) -> tuple[list[str], list[list[str]]]:
     """Header and rows of what a pass costs in all."""
-    names = [config["name"] for config in report["designs"]]
+    names = report.names
     rows = [
         [
-            entry["metric"],
-            *(quantity(entry["values"][name], entry["unit"]) for name in names),
-            *([percent(entry["overhead"])] if len(names) > 1 else []),
+            entry.metric,
+            *(quantity(entry.values[name], entry.unit) for name in names),
+            *([percent(entry.overhead)] if len(names) > 1 else []),
         ]
-        for entry in report["totals"]
+        for entry in report.totals
     ]
     return ["figure", *names, *(["overhead"] if len(names) > 1 else [])], rows
 
 
-def _share(parts: dict[str, float], of: float) -> list[str]:
+def _share(parts: Mapping[str, float], of: float) -> list[str]:
     return [f"{100 * sum(parts[part] for part in group) / of:.0f} %" for group in (CORE_PARTS, ("buffer",), ("DRAM",))]
 
 
@@ -77,109 +82,109 @@ def _cell(text: str) -> str:
     return text.replace("\\", "\\\\").replace("|", "\\|")
 
 
-def _layers(report: dict[str, Any]) -> list[str]:
+def _layers(report: CostReport) -> list[str]:
     """Table of the GEMMs, on the first design."""
-    first = report["designs"][0]["name"]
-    total = sum(entry["count"] * entry["values"][first]["seconds"] for entry in report["results"])
-    joules = sum(entry["count"] * sum(entry["values"][first]["joules"].values()) for entry in report["results"])
+    first = report.designs[0].name
+    total = sum(entry.count * entry.values[first].seconds for entry in report.results)
+    joules = sum(entry.count * sum(entry.values[first].joules.values()) for entry in report.results)
     rows = []
-    for entry in report["results"]:
-        found = entry["values"][first]
-        shape = found["arrangement"]
-        own = sum(found["joules"].values())
+    for entry in report.results:
+        found = entry.values[first]
+        shape = found.arrangement
+        own = sum(found.joules.values())
         rows.append(
             [
-                _cell(entry["gemm"]),
-                f"{entry['count']} x {entry['batch']}",
-                f"{entry['m']} x {entry['n']} x {entry['k']}",
-                f"{shape['batch']} x {shape['rows']} x {shape['columns']}",
-                found["order"],
-                found["bound"],
-                f"{found['cycles']:,.0f}",
-                f"{100 * found['utilisation']:.1f} %",
-                f"{100 * entry['count'] * found['seconds'] / total:.1f} %",
-                f"{100 * entry['count'] * own / joules:.1f} %",
-                *_share(found["joules"], own),
-                *([percent(entry["overhead"])] if len(report["designs"]) > 1 else []),
+                _cell(entry.gemm),
+                f"{entry.count} x {entry.batch}",
+                f"{entry.m} x {entry.n} x {entry.k}",
+                f"{shape.batch} x {shape.rows} x {shape.columns}",
+                found.order,
+                found.bound,
+                f"{found.cycles:,.0f}",
+                f"{100 * found.utilisation:.1f} %",
+                f"{100 * entry.count * found.seconds / total:.1f} %",
+                f"{100 * entry.count * own / joules:.1f} %",
+                *_share(found.joules, own),
+                *([percent(entry.overhead)] if len(report.designs) > 1 else []),
             ]
         )
     header = ["GEMM", "layers x batch", "M x N x K", "cores", "order", "bound by", "cycles", "utilisation"]
     header += ["of the time", "of the energy", "cores'", "buffer's", "DRAM's"]
-    header += ["overhead in energy"] if len(report["designs"]) > 1 else []
+    header += ["overhead in energy"] if len(report.designs) > 1 else []
     return table(header, rows, len(header) - 1)
 
 
-def _sensitivity(report: dict[str, Any], varied: str) -> list[str]:
-    names = [config["name"] for config in report["designs"]]
+def _sensitivity(report: CostReport, varied: str) -> list[str]:
+    names = report.names
     unit, per = unit_of(report)
     rows = [
         [
-            quantity(entry["value"], "B/s") if varied == BANDWIDTH else str(entry["value"]),
-            quantity(per / entry["seconds"][names[0]], f"{unit}/s"),
-            quantity(entry["joules"][names[0]] / per, "J"),
-            *([percent(entry["overhead"])] if len(names) > 1 else []),
+            quantity(entry.value, "B/s") if varied == BANDWIDTH else f"{entry.value:g}",
+            quantity(per / entry.seconds[names[0]], f"{unit}/s"),
+            quantity(entry.joules[names[0]] / per, "J"),
+            *([percent(entry.overhead)] if len(names) > 1 else []),
         ]
-        for entry in report["sensitivity"]
-        if entry["varied"] == varied
+        for entry in report.sensitivity
+        if entry.varied == varied
     ]
     header = [varied, "throughput", f"energy per {unit}", *(["overhead in energy"] if len(names) > 1 else [])]
     return table(header, rows, len(header))
 
 
-def workload_of(report: dict[str, Any]) -> str:
+def workload_of(report: CostReport) -> str:
     """What the workload is, with phase and sequences where they have a say."""
-    workload = report["conditions"]["workload"]
-    if not workload["tokens"]:
-        return str(workload["title"])
-    each = f"{workload['batch']} x {workload['sequence']:,} tokens"
-    return f"{workload['title']}, {workload['phase']}, {each}"
+    workload = report.conditions.workload
+    if not workload.tokens:
+        return str(workload.title)
+    each = f"{workload.batch} x {workload.sequence:,} tokens"
+    return f"{workload.title}, {workload.phase}, {each}"
 
 
-def unit_of(report: dict[str, Any]) -> tuple[str, int]:
+def unit_of(report: CostReport) -> tuple[str, int]:
     """What a pass is counted in, and how many of it it has."""
-    tokens = report["conditions"]["workload"]["tokens"]
+    tokens = report.conditions.workload.tokens
     return ("token", tokens) if tokens else ("pass", 1)
 
 
-def _conditions(report: dict[str, Any]) -> list[str]:
-    conditions = report["conditions"]
-    workload, measured, memory = conditions["workload"], conditions["measured"], conditions["memory"]
-    costs, tools = conditions["energy_costs"], conditions["tools"]
-    shape = conditions["arrangement"]
+def _conditions(report: CostReport) -> list[str]:
+    conditions = report.conditions
+    workload, measured, memory = conditions.workload, conditions.measured, conditions.memory
+    costs, tools = conditions.energy_costs, conditions.tools
+    shape = conditions.arrangement
     how = (
         "arranged for each GEMM to take the fewest cycles without DRAM"
         if shape is None
-        else f"{shape['batch']} x {shape['rows']} x {shape['columns']} along the batch, M and N"
+        else f"{shape.batch} x {shape.rows} x {shape.columns} along the batch, M and N"
     )
-    rate = memory["operands_per_cycle"]
+    rate = memory.operands_per_cycle
     feed = "as many operands a cycle as the cores take" if rate is None else f"{rate:g} FP4 elements a cycle"
-    double = "double buffering" if memory["double_buffered"] else "no double buffering"
+    double = "double buffering" if memory.double_buffered else "no double buffering"
     lines = [
         f"- Workload: {workload_of(report)}.",
-        f"- Shapes: {workload['source'] or 'as given'}.",
-        f"- Cores: {conditions['cores']}, {how}; {conditions['clock_ns']:g} ns.",
-        f"- Measured: area, step, clock and leakage of a core by {measured['report']} on {measured['library']},"
-        f" {measured['runs']} runs at {measured['clock_ns']:g} ns.",
-        f"- Memory: buffer of {memory['buffer_bytes'] / 2**20:g} MiB with {double}, {feed};"
-        f" DRAM {quantity(memory['dram_bytes_per_second'], 'B/s')}; results of {memory['result_bytes']} bytes.",
-        f"- Memory's energy: {costs['buffer_pj_per_byte']:g} pJ per byte of the buffer,"
-        f" {costs['dram_pj_per_byte']:g} pJ per byte of DRAM; for the sources of the defaults see docs/cost.md.",
-        f"- Tools: hwgen {tools['hwgen']}, numpy {tools['numpy']}.",
+        f"- Shapes: {workload.source or 'as given'}.",
+        f"- Cores: {conditions.cores}, {how}; {conditions.clock_ns:g} ns.",
+        f"- Measured: area, step, clock and leakage of a core by {measured.report} on {measured.library},"
+        f" {counted(measured.runs, 'run')} at {measured.clock_ns:g} ns.",
+        f"- Memory: buffer of {memory.buffer_bytes / 2**20:g} MiB with {double}, {feed};"
+        f" DRAM {quantity(memory.dram_bytes_per_second, 'B/s')}; results of {memory.result_bytes} bytes.",
+        f"- Memory's energy: {costs.buffer_pj_per_byte:g} pJ per byte of the buffer,"
+        f" {costs.dram_pj_per_byte:g} pJ per byte of DRAM; for the sources of the defaults see docs/cost.md.",
+        f"- Tools: hwgen {tools.hwgen}, numpy {tools.numpy}.",
     ]
     return lines
 
 
-def markdown(report: dict[str, Any], picture: str) -> str:
+def markdown(report: CostReport, picture: str) -> str:
     """The report for readers.
 
     Parameters
     ----------
     report
-        See `hwgen.measure.cost.document`.
+        The report.
     picture
         File name of the plot beside the report.
     """
-    names = [config["name"] for config in report["designs"]]
+    names = report.names
     title = f"{workload_of(report)}, on {' and '.join(names)}"
     header, rows = summary(report)
     lines = [
@@ -208,7 +213,7 @@ def markdown(report: dict[str, Any], picture: str) -> str:
     for varied in (BANDWIDTH, CORES):
         lines += ["", f"## Sensitivity to {varied if varied == BANDWIDTH else 'the number of cores'}", ""]
         lines += _sensitivity(report, varied)
-    notes = [f"- {entry['gemm']}: {entry['why']}." for entry in report["results"] if entry["why"]]
+    notes = [f"- {entry.gemm}: {entry.why}." for entry in report.results if entry.why]
     if notes:
         lines += ["", "## Why these shapes", "", *notes]
     lines += ["", "## Conditions", "", *_conditions(report), ""]

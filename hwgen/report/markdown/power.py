@@ -1,111 +1,107 @@
-"""A study of power as a JSON document, and its renderings as CSV and Markdown."""
+"""A study of power as CSV and Markdown."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict
-from typing import Any
+from collections.abc import Callable
 
-import numpy as np
 import pandas as pd
 
-from hwgen.config import TensorCoreConfig
-from hwgen.measure.power import SCOPES, Study
-from hwgen.power.estimate import KINDS
-from hwgen.report.form import SCHEMA, SCHEMA_VERSION, flow_lines, number, percent, table
-from hwgen.stats import against_itself
+from hwgen.report.form import counted, flow_lines, number, operand_words, percent, recipe_lines, table
+from hwgen.report.markdown.overhead import bounds
+from hwgen.report.schema import PowerReport, Situation
 
-__all__ = ["KIND", "csv", "document", "markdown", "summary"]
-
-KIND = "power"
-"""``kind`` of these reports."""
+__all__ = ["csv", "markdown", "summary"]
 
 
-def document(
-    baseline: TensorCoreConfig, candidate: TensorCoreConfig, studies: Sequence[Study], conditions: dict[str, Any]
-) -> dict[str, Any]:
-    """The report as one JSON document, see ``docs/report-schema.md``."""
-    results = []
-    for study in studies:
-        for scope in SCOPES:
-            runs = study.milliwatts[scope]
-            own = against_itself(runs[baseline.name])
-            means = {name: float(np.mean(values)) for name, values in runs.items()}
-            femtojoules = 1e3 * conditions["clock_ns"] / conditions["macs_per_cycle"][scope]
-            results.append(
-                {
-                    "situation": study.name,
-                    "scope": scope,
-                    "configuration": {"baseline": baseline.name, "candidate": candidate.name},
-                    "library": conditions["library"]["name"],
-                    "runs": len(runs[baseline.name]),
-                    "e1m2_share": study.e1m2,
-                    "milliwatts": means,
-                    "femtojoules_per_mac": {
-                        name: value * femtojoules if study.busy else None for name, value in means.items()
-                    },
-                    "overhead": asdict(study.overhead(scope)),
-                    "baseline_against_itself": {"value": None, "low": None, "high": None}
-                    if own is None
-                    else asdict(own),
-                    "milliwatts_by_block_and_kind": study.parts[scope],
-                }
-            )
-    return {
-        "schema": SCHEMA,
-        "version": SCHEMA_VERSION,
-        "kind": KIND,
-        "designs": [config.as_dict() for config in (baseline, candidate)],
-        "conditions": conditions,
-        "results": results,
-    }
-
-
-def _names(report: dict[str, Any]) -> tuple[str, str]:
-    baseline, candidate = (design["name"] for design in report["designs"])
-    return baseline, candidate
-
-
-def csv(report: dict[str, Any]) -> str:
+def csv(report: PowerReport) -> str:
     """A row for every situation and scope."""
     rows = [
         {
-            **{key: entry[key] for key in ("library", "situation", "scope", "runs", "e1m2_share")},
-            **{f"{name}_mw": value for name, value in entry["milliwatts"].items()},
-            **{f"{name}_fj_per_mac": value for name, value in entry["femtojoules_per_mac"].items()},
-            **{f"overhead_{key}": value for key, value in entry["overhead"].items()},
-            **{f"self_{key}": value for key, value in entry["baseline_against_itself"].items()},
+            "library": report.conditions.flow.library.name,
+            "situation": entry.situation,
+            "scope": entry.scope,
+            "runs": entry.runs,
+            **{
+                f"{name}_e1m2_share_of_{side}": operand.e1m2_share
+                for name, found in entry.operands.items()
+                for side, operand in (("a", found.a), ("b", found.b))
+            },
+            **{f"{name}_mw": value for name, value in entry.milliwatts.items()},
+            **{f"{name}_fj_per_mac": value for name, value in entry.femtojoules_per_mac.items()},
+            **bounds("overhead", entry.overhead),
+            **bounds("self", entry.baseline_against_itself),
         }
-        for entry in report["results"]
+        for entry in report.results
     ]
     return pd.DataFrame(rows).to_csv(index=False, float_format="%.9g", lineterminator="\n")
 
 
-def summary(report: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
+def summary(report: PowerReport) -> tuple[list[str], list[list[str]]]:
     """Header and rows: each situation, at the core."""
-    names = _names(report)
     rows = [
-        [entry["situation"], *(f"{entry['milliwatts'][name]:.4g}" for name in names), percent(entry["overhead"])]
-        for entry in report["results"]
-        if entry["scope"] == "core"
+        [entry.situation, *(f"{entry.milliwatts[name]:.4g}" for name in report.names), percent(entry.overhead)]
+        for entry in report.results
+        if entry.scope == "core"
     ]
-    return ["power of the core", *(f"{name}, mW" for name in names), "overhead"], rows
+    return ["power of the core", *(f"{name}, mW" for name in report.names), "overhead"], rows
 
 
-def markdown(report: dict[str, Any], picture: str) -> str:
+def _at_work(entry: Situation, names: tuple[str, ...]) -> list[str]:
+    """Power of one scope by block and kind, of each design."""
+    lines = ["", f"## {entry.scope.capitalize()} at work", ""]
+    for name in names:
+        parts = entry.milliwatts_by_block_and_kind[name]
+        kinds = list(next(iter(parts.values())))
+        rows = [
+            [block, *(number(found[kind]) for kind in kinds), number(sum(found.values()))]
+            for block, found in parts.items()
+        ]
+        totals = [sum(found[kind] for found in parts.values()) for kind in kinds]
+        rows.append(["total", *map(number, totals), number(sum(totals))])
+        lines += [*table([f"{name}, mW", *(kind.replace("_", " ") for kind in kinds), "total"], rows, len(kinds) + 1)]
+        lines += [""]
+    own = entry.baseline_against_itself
+    each = ", ".join(f"{name} {entry.femtojoules_per_mac[name] or 0:.4g} fJ" for name in names)
+    itself = f"; {names[0]} against itself {percent(own)}" if own else ""
+    return [*lines, f"Energy per MAC: {each}. Overhead {percent(entry.overhead)}{itself}."]
+
+
+def _at_rest(report: PowerReport) -> str:
+    """What a core spends that has nothing to do."""
+    names = report.names
+    work, idle, toggling = (report.at(which, "core") for which in ("at work", "idle", "idle, inputs toggle"))
+
+    def both(share: Callable[[str], float]) -> str:
+        return " and ".join(f"{100 * share(name):.1f} %" for name in names)
+
+    def clock_share(name: str) -> float:
+        blocks = idle.milliwatts_by_block_and_kind[name].values()
+        return sum(kinds["clock"] + kinds["clock_tree"] for kinds in blocks) / idle.milliwatts[name]
+
+    resting = both(lambda name: idle.milliwatts[name] / work.milliwatts[name])
+    more = both(lambda name: (toggling.milliwatts[name] - idle.milliwatts[name]) / work.milliwatts[name])
+    return (
+        f"An idle core consumes {resting} of what it does at work ({', '.join(names)}). The clock is"
+        f" {both(clock_share)} of that, which is what gating it could save at most. Inputs that toggle meanwhile add"
+        f" {more} of the power at work."
+    )
+
+
+def markdown(report: PowerReport, picture: str) -> str:
     """The report for readers; ``picture`` is the file name of the plot beside it."""
-    baseline, _ = report["designs"]
-    names = _names(report)
-    conditions, results = report["conditions"], report["results"]
-    stimulus, clock = conditions["stimulus"], conditions["clock_ns"]
+    baseline, candidate = report.names
+    conditions, results = report.conditions, report.results
+    stimulus, clock = conditions.stimulus, conditions.clock_ns
+    drawn = stimulus.tensors if stimulus.layer is None else f"{stimulus.tensors}, B: {stimulus.layer}"
+    scopes = list(dict.fromkeys(entry.scope for entry in results))
+    met = "every run meets it" if conditions.slowest_ns else "the mean over the runs meets it"
     lines = [
-        f"# Power of {names[1]} against {names[0]}",
+        f"# Power of {candidate} against {baseline}",
         "",
-        f"Array of {baseline['rows']} x {baseline['columns']} outputs, G = {baseline['groups']}, library"
-        f" {conditions['library']['name']}, clock {clock:g} ns ({1000 / clock:.4g} MHz). Overhead = (candidate -"
-        f" baseline) / baseline: ratio of the means over {conditions['runs']} pairs of runs ({results[-1]['runs']} from"
-        " the third line on), each pair under the same perturbation and on the same tensors, with its 95 % interval."
-        " Glitches included.",
+        f"Array of {report.designs[0].shape}, library {conditions.flow.library.name}, clock {clock:g} ns"
+        f" ({1000 / clock:.4g} MHz). Overhead = (candidate - baseline) / baseline: ratio of the means over"
+        f" {counted(conditions.runs, 'pair')} of runs ({results[-1].runs} from the third line on), each pair under the"
+        " same perturbation and on the same tensors, with its 95 % interval. Glitches included.",
         "",
         *table(*summary(report), 3),
         "",
@@ -115,59 +111,27 @@ def markdown(report: dict[str, Any], picture: str) -> str:
         "",
         f"![Power by block and kind, and overhead by situation](<{picture}>)",
     ]
-    for entry in results[: len(SCOPES)]:
-        own = entry["baseline_against_itself"]
-        lines += ["", f"## {entry['scope'].capitalize()} at work", ""]
-        for name in names:
-            parts = entry["milliwatts_by_block_and_kind"][name]
-            rows = [
-                [block, *(number(kinds[kind]) for kind in KINDS), number(sum(kinds.values()))]
-                for block, kinds in parts.items()
-            ]
-            totals = [sum(kinds[kind] for kinds in parts.values()) for kind in KINDS]
-            rows.append(["total", *map(number, totals), number(sum(totals))])
-            header = [f"{name}, mW", *(kind.replace("_", " ") for kind in KINDS), "total"]
-            lines += [*table(header, rows, len(KINDS) + 1), ""]
-        lines += [
-            "Energy per MAC: "
-            + ", ".join(f"{name} {entry['femtojoules_per_mac'][name]:.4g} fJ" for name in names)
-            + f". Overhead {percent(entry['overhead'])}"
-            + (f"; {names[0]} against itself {percent(own)}." if own["value"] is not None else "."),
-        ]
-    total = {entry["situation"]: entry["milliwatts"] for entry in results if entry["scope"] == "core"}
-    (still,) = (entry for entry in results if (entry["situation"], entry["scope"]) == ("idle", "core"))
-
-    def both(share: Callable[[str], float]) -> str:
-        return " and ".join(f"{100 * share(name):.1f} %" for name in names)
-
-    def clock_share(name: str) -> float:
-        blocks = still["milliwatts_by_block_and_kind"][name].values()
-        return sum(kinds["clock"] + kinds["clock_tree"] for kinds in blocks) / total["idle"][name]
-
-    idle = both(lambda name: total["idle"][name] / total["at work"][name])
-    toggling = both(lambda name: (total["idle, inputs toggle"][name] - total["idle"][name]) / total["at work"][name])
+    for entry in results[: len(scopes)]:
+        lines += _at_work(entry, report.names)
     lines += [
         "",
         "## At rest",
         "",
-        f"An idle core consumes {idle} of what it does at work ({', '.join(names)}). The clock is"
-        f" {both(clock_share)} of that, which is what gating it could save at most. Inputs that toggle meanwhile add"
-        f" {toggling} of the power at work.",
+        _at_rest(report),
         "",
         "## Conditions",
         "",
-        *flow_lines(conditions),
-        *(
-            f"- Recipes of {name}: " + ", ".join(f"{module} {how}" for module, how in found.items()) + "."
-            for name, found in conditions["chosen_recipes"].items()
-        ),
-        f"- Stimulus: {stimulus['tensors']} tensors (seed {stimulus['seed']}, others in every run), K ="
-        f" {stimulus['depth']}. In each run {stimulus['cycles_per_run']['settled']:,} cycles for what settles,"
-        f" {stimulus['cycles_per_run']['timed']:,} of them with gate delays {stimulus['delays']}; at rest the second"
-        " half of each stream.",
-        f"- Blocks in an E1M2 format at work: {100 * results[0]['e1m2_share']:.0f} % in A of {names[1]}.",
-        f"- Clock tree: estimated, buffers with {conditions['largest_fanout']} loads each.",
-        f"- Checks: {conditions['results_checked_each_run']:,} results of every netlist equal the golden model's.",
+        *flow_lines(conditions.flow),
+        *recipe_lines(conditions.chosen_recipes),
+        f"- Clock: {clock:g} ns; {met}.",
+        f"- Stimulus: {drawn} tensors (seed {stimulus.seed}, others in every run), K = {stimulus.depth}. In each run"
+        f" {counted(conditions.cycles.settled, 'cycle')} for what settles, {conditions.cycles.timed:,} of them with"
+        " gate delays of the timing analysis, inertial; inputs change with the clock edge. At rest: the second half of"
+        " each stream.",
+        *(f"- Operands of {name} at work: {operand_words(found)}." for name, found in results[0].operands.items()),
+        f"- Clock tree: estimated, buffers with {conditions.flow.largest_fanout} loads each.",
+        f"- Checks: {counted(conditions.results_checked_each_run, 'result')} of every netlist equal the golden"
+        " model's.",
         "",
     ]
     return "\n".join(lines)

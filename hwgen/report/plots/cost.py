@@ -11,10 +11,9 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
-from hwgen.cost.model import CORE_PARTS, PARTS
-from hwgen.measure.cost import BANDWIDTH, CORES
 from hwgen.report.markdown.cost import quantity, unit_of, workload_of
-from hwgen.report.plots.overhead import plain, png, reach
+from hwgen.report.plots.canvas import plain, png, reach
+from hwgen.report.schema import BANDWIDTH, CORE_PARTS, CORES, CostReport, Gemm
 
 __all__ = ["cost_figure", "cost_png"]
 
@@ -24,6 +23,7 @@ _COLOURS = (
 )
 _REST = "#d9d9d9"
 _GROUPS = {"cores": CORE_PARTS, "buffer": ("buffer",), "DRAM": ("DRAM",)}
+_PARTS = [part for parts in _GROUPS.values() for part in parts]
 _GROUP_COLOURS = {"cores": "#332288", "buffer": "#88ccee", "DRAM": "#d9d9d9"}
 _LABEL, _TITLE = 30, 80
 """The most characters of a name, and of the workload in the title."""
@@ -39,7 +39,7 @@ class _Bar:
 
     label: str
     colour: str
-    entries: list[dict[str, Any]]
+    entries: list[Gemm]
 
 
 class _Shown:
@@ -49,19 +49,19 @@ class _Shown:
     a bar; the bars of most energy are drawn, largest first, and all other GEMMs are one bar at the end.
     """
 
-    def __init__(self, report: dict[str, Any]) -> None:
-        self.names = [config["name"] for config in report["designs"]]
-        entries = report["results"]
+    def __init__(self, report: CostReport) -> None:
+        self.names = report.names
+        entries = report.results
         groups = [[entry] for entry in entries]
-        rest: list[dict[str, Any]] = []
+        rest: list[Gemm] = []
         if len(entries) > len(_COLOURS):
-            by_shape: dict[tuple[int, ...], list[dict[str, Any]]] = {}
+            by_shape: dict[tuple[int, ...], list[Gemm]] = {}
             for entry in entries:
-                by_shape.setdefault(tuple(entry[key] for key in ("m", "n", "k", "batch")), []).append(entry)
-            groups = sorted(by_shape.values(), key=lambda group: -_joules(group, self.names[0], PARTS))
+                by_shape.setdefault((entry.m, entry.n, entry.k, entry.batch), []).append(entry)
+            groups = sorted(by_shape.values(), key=lambda group: -_joules(group, self.names[0], _PARTS))
             rest = [entry for group in groups[len(_COLOURS) :] for entry in group]
         self.bars = [
-            _Bar(_short(group[0]["gemm"], f" and {len(group) - 1:,} alike" if len(group) > 1 else ""), colour, group)
+            _Bar(_short(group[0].gemm, f" and {len(group) - 1:,} alike" if len(group) > 1 else ""), colour, group)
             for group, colour in zip(groups, _COLOURS, strict=False)
         ]
         self.rest = _Bar(f"{len(rest):,} others", _REST, rest) if rest else None
@@ -88,9 +88,9 @@ class _Shown:
         return _CUT * max(lengths[:-1])
 
 
-def _joules(entries: Sequence[dict[str, Any]], name: str, parts: Sequence[str]) -> float:
+def _joules(entries: Sequence[Gemm], name: str, parts: Sequence[str]) -> float:
     """What GEMMs take of parts of the energy on one design."""
-    return float(sum(entry["count"] * entry["values"][name]["joules"][part] for entry in entries for part in parts))
+    return float(sum(entry.count * entry.values[name].joules[part] for entry in entries for part in parts))
 
 
 def _short(name: str, suffix: str = "", most: int = _LABEL) -> str:
@@ -118,18 +118,16 @@ def _decades(axis: Any, low: float, high: float) -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
-def _roofline(axis: Any, report: dict[str, Any], shown: _Shown) -> None:
+def _roofline(axis: Any, report: CostReport, shown: _Shown) -> None:
     """What each GEMM reaches, under what cores and DRAM allow."""
-    conditions = report["conditions"]
-    bandwidth = conditions["memory"]["dram_bytes_per_second"]
-    config = report["designs"][0]
-    macs = config["rows"] * config["columns"] * config["groups"] * 16
-    peak = conditions["cores"] * macs / conditions["clock_ns"] * 1e9
+    conditions = report.conditions
+    bandwidth = conditions.memory.dram_bytes_per_second
+    peak = conditions.cores * conditions.macs_per_step / conditions.clock_ns * 1e9
 
-    def point(entry: dict[str, Any]) -> tuple[float, float]:
-        found = entry["values"][shown.names[0]]
-        intensity = entry["macs"] / (found["dram_read_bytes"] + found["dram_write_bytes"])
-        return intensity, entry["macs"] / found["seconds"]
+    def point(entry: Gemm) -> tuple[float, float]:
+        found = entry.values[shown.names[0]]
+        intensity = entry.macs / (found.dram_read_bytes + found.dram_write_bytes)
+        return intensity, entry.macs / found.seconds
 
     points = [point(bar.entries[0]) for bar in shown.bars]  # equal shapes are one point
     others = [point(entry) for entry in shown.rest.entries] if shown.rest is not None else []
@@ -153,11 +151,11 @@ def _roofline(axis: Any, report: dict[str, Any], shown: _Shown) -> None:
     _bare(axis)
 
 
-def _times(axis: Any, report: dict[str, Any], shown: _Shown) -> None:
+def _times(axis: Any, report: CostReport, shown: _Shown) -> None:
     """Time of a pass by GEMM, and what it is bound by."""
     first = shown.names[0]
     bars = shown.all_bars
-    seconds = [sum(entry["count"] * entry["values"][first]["seconds"] for entry in bar.entries) for bar in bars]
+    seconds = [sum(entry.count * entry.values[first].seconds for entry in bar.entries) for bar in bars]
     total = sum(seconds)
     limit = shown.limit(seconds)
     for place, (bar, value) in enumerate(zip(bars, seconds, strict=True)):
@@ -165,7 +163,7 @@ def _times(axis: Any, report: dict[str, Any], shown: _Shown) -> None:
         axis.barh(place, length, 0.7, color=bar.colour)
         if limit is not None and bar is shown.rest:
             _torn(axis, 0.9 * length, place)
-        bound = ", ".join(dict.fromkeys(entry["values"][first]["bound"] for entry in bar.entries))
+        bound = ", ".join(dict.fromkeys(entry.values[first].bound for entry in bar.entries))
         axis.annotate(
             f"{quantity(value, 's')}, {bound}",
             (length, place),
@@ -182,12 +180,12 @@ def _times(axis: Any, report: dict[str, Any], shown: _Shown) -> None:
     _bare(axis)
 
 
-def _energies(axis: Any, report: dict[str, Any], shown: _Shown) -> None:
+def _energies(axis: Any, report: CostReport, shown: _Shown) -> None:
     """Energy by GEMM and by who spends it, both designs one above the other."""
     unit, per = unit_of(report)
     bars = shown.all_bars
     height = 0.8 / len(shown.names)
-    totals = [max(_joules(bar.entries, name, PARTS) / per for name in shown.names) for bar in bars]
+    totals = [max(_joules(bar.entries, name, _PARTS) / per for name in shown.names) for bar in bars]
     limit = shown.limit(totals)
     for place, (bar, total) in enumerate(zip(bars, totals, strict=True)):
         torn = limit is not None and bar is shown.rest
@@ -224,13 +222,13 @@ def _energies(axis: Any, report: dict[str, Any], shown: _Shown) -> None:
     _bare(axis)
 
 
-def _swept(axis: Any, report: dict[str, Any], shown: _Shown, varied: str) -> None:
+def _swept(axis: Any, report: CostReport, shown: _Shown, varied: str) -> None:
     """Throughput, and the overhead in energy, against one condition."""
     unit, per = unit_of(report)
     first = shown.names[0]
-    entries = [entry for entry in report["sensitivity"] if entry["varied"] == varied]
-    xs = [entry["value"] for entry in entries]
-    rates = [per / entry["seconds"][first] for entry in entries]
+    entries = [entry for entry in report.sensitivity if entry.varied == varied]
+    xs = [entry.value for entry in entries]
+    rates = [per / entry.seconds[first] for entry in entries]
     axis.plot(xs, rates, "o-", color="#0072b2", markersize=4)
     axis.set_xscale("log", base=2)
     axis.set_yscale("log")
@@ -239,48 +237,47 @@ def _swept(axis: Any, report: dict[str, Any], shown: _Shown, varied: str) -> Non
     axis.xaxis.minorticks_off()
     _decades(axis.yaxis, min(rates), max(rates))
     axis.set_ylabel(f"{unit}s/s" if unit == "token" else "passes/s", color="#0072b2")
-    here = report["conditions"]["memory"]["dram_bytes_per_second"] if label else report["conditions"]["cores"]
+    here = report.conditions.memory.dram_bytes_per_second if label else report.conditions.cores
     axis.axvline(here, color="black", linewidth=0.8, linestyle=":")
     axis.set_title(f"against {varied if varied == BANDWIDTH else 'the number of cores'}")
     axis.grid(alpha=0.25)
     axis.spines[["top"]].set_visible(False)
     if len(shown.names) > 1:
         other = axis.twinx()
-        values = [entry["overhead"] for entry in entries]
-        other.plot(xs, [100 * each["value"] for each in values], "s-", color="#d55e00", markersize=3)
-        if all(each["low"] is not None and each["high"] is not None for each in values):
-            lows, highs = ([100 * each[bound] for each in values] for bound in ("low", "high"))
+        values = [entry.overhead for entry in entries if entry.overhead is not None]
+        other.plot(xs, [100 * each.value for each in values], "s-", color="#d55e00", markersize=3)
+        bounds = [(each.low, each.high) for each in values if each.low is not None and each.high is not None]
+        if len(bounds) == len(values):
+            lows, highs = ([100 * each[end] for each in bounds] for end in (0, 1))
             other.fill_between(xs, lows, highs, color="#d55e00", alpha=0.2, linewidth=0)
         other.set_ylabel(f"overhead in energy per {unit}, %", color="#d55e00")
         other.margins(y=0.3)
         other.spines[["top"]].set_visible(False)
 
 
-def _overheads(axis: Any, report: dict[str, Any]) -> None:
+def _overheads(axis: Any, report: CostReport) -> None:
     """What the second design costs over the first, with intervals."""
-    entries = [entry for entry in report["totals"] if entry["overhead"]["value"] is not None]
-    entries = [entry for entry in entries if entry["metric"] != "throughput"]
-    for place, entry in enumerate(entries):
-        value = 100 * entry["overhead"]["value"]
-        axis.errorbar(value, place, xerr=reach(entry["overhead"]), fmt="o", color="#0072b2", capsize=4, linewidth=1.2)
+    changes = [(entry.metric, entry.overhead) for entry in report.totals if entry.overhead is not None]
+    changes = [(metric, change) for metric, change in changes if metric != "throughput"]
+    for place, (_, change) in enumerate(changes):
+        value = 100 * change.value
+        axis.errorbar(value, place, xerr=reach(change), fmt="o", color="#0072b2", capsize=4, linewidth=1.2)
         axis.annotate(f"{value:+.2f} %", (value, place), (0, 8), textcoords="offset points", ha="center", fontsize=9)
     axis.axvline(0, color="black", linewidth=0.8)
-    axis.set_yticks(
-        range(len(entries)), [entry["metric"].replace(" of the cores", "\nof the cores") for entry in entries]
-    )
+    axis.set_yticks(range(len(changes)), [metric.replace(" of the cores", "\nof the cores") for metric, _ in changes])
     axis.tick_params(axis="y", labelsize=8)
-    axis.set_ylim(len(entries) - 0.5, -0.7)
+    axis.set_ylim(len(changes) - 0.5, -0.7)
     axis.set_xlabel("overhead, %")
     axis.set_title("overheads, 95 % intervals from synthesis")
     axis.margins(x=0.2)
     _bare(axis)
 
 
-def _parts(axis: Any, report: dict[str, Any], shown: _Shown) -> None:
+def _parts(axis: Any, report: CostReport, shown: _Shown) -> None:
     """Energy by part, of a single design."""
     unit, per = unit_of(report)
     (name,) = shown.names
-    found = {part: _joules(report["results"], name, [part]) / per for part in PARTS}
+    found = {part: _joules(report.results, name, [part]) / per for part in _PARTS}
     whole = sum(found.values())
     for place, (part, value) in enumerate(found.items()):
         colour = next(_GROUP_COLOURS[group] for group, parts in _GROUPS.items() if part in parts)
@@ -297,7 +294,7 @@ def _parts(axis: Any, report: dict[str, Any], shown: _Shown) -> None:
     _bare(axis)
 
 
-def cost_figure(report: dict[str, Any]) -> Canvas:
+def cost_figure(report: CostReport) -> Canvas:
     """Roofline, time and energy by GEMM, sensitivity to bandwidth and cores, and overheads."""
     canvas = Canvas(figsize=(16, 9), layout="constrained")
     FigureCanvasAgg(canvas)
@@ -312,15 +309,15 @@ def cost_figure(report: dict[str, Any]) -> Canvas:
         _overheads(lower[2], report)
     else:
         _parts(lower[2], report, shown)
-    conditions = report["conditions"]
+    conditions = report.conditions
     canvas.suptitle(
-        f"{_short(workload_of(report), most=_TITLE)}: {conditions['cores']} cores of {' and '.join(shown.names)},"
-        f" {plain(conditions['measured']['library'])}, {conditions['clock_ns']:g} ns{shown.selection}",
+        f"{_short(workload_of(report), most=_TITLE)}: {conditions.cores} cores of {' and '.join(shown.names)},"
+        f" {plain(conditions.measured.library)}, {conditions.clock_ns:g} ns{shown.selection}",
         fontsize=12,
     )
     return canvas
 
 
-def cost_png(report: dict[str, Any]) -> bytes:
+def cost_png(report: CostReport) -> bytes:
     """`cost_figure` as a PNG."""
     return png(cost_figure(report))

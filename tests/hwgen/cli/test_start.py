@@ -61,8 +61,8 @@ def test_names_of_other_modules_are_completed() -> None:
     assert out.split() == ["plain,heavy-tailed"]
 
 
-@pytest.mark.parametrize("command", sorted(set(COMMANDS) - {"cost"}))
+@pytest.mark.parametrize("command", sorted(COMMANDS))
 def test_help_on_a_command_needs_no_tool(command: str) -> None:
     out, imported = started(command, "--help")
-    assert out.startswith(f"Usage: hwgen {command}") or "Usage:" in out
+    assert out.startswith(f"Usage: hwgen {command}")
     assert not {"matplotlib", "numba", "pandas", "pyosys", "rich", "scipy"} & imported

@@ -4,7 +4,7 @@ import pytest
 
 from hwgen.cells import libraries, reader
 from hwgen.config import named
-from hwgen.measure.overhead import fingerprint
+from hwgen.measure.conditions import fingerprint
 from hwgen.measure.requests import ExploreRequest, OverheadRequest, PowerRequest
 from hwgen.measure.stimulus import Stimulus
 

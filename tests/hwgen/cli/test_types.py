@@ -10,7 +10,7 @@ PARAMETER = click.Option(["--some-option"])
 @pytest.mark.parametrize("kind", [each for each in vars(types).values() if isinstance(each, types.Number)])
 @pytest.mark.parametrize("value", ["nan", "-nan", "inf", "-inf", "1e999", "-1", "x"])
 def test_no_bounds_hold_nan_or_infinity(kind: types.Number, value: str) -> None:
-    with pytest.raises(InputError, match=r"^--some-option .*: must be a "):
+    with pytest.raises(InputError, match=r"^--some-option .*: must be "):
         kind.convert(value, PARAMETER, None)
 
 
@@ -19,7 +19,6 @@ def test_no_bounds_hold_nan_or_infinity(kind: types.Number, value: str) -> None:
     [
         (types.PERIOD_NS, [1e-9, 2.5, 999999], [0, 1e6]),
         (types.SHARE, [0, 0.999], [1, 1.5]),
-        (types.ABOVE_ZERO, [1e-9, 1e11], [0, 1e12]),
         (types.FROM_ZERO, [0, 1e11], [1e12]),
         (types.MACS, [1, 1e13], [0, 0.5, 1.1e13]),
         (types.SECONDS, [1, 1e9], [0.5, 2e9]),

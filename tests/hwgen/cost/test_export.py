@@ -9,12 +9,12 @@ from hwgen.config import NAMED
 from hwgen.cost.export import exported
 from hwgen.cost.model import CoreCost
 
-FEMTOJOULES = {"active": 4096 * 200.0, "clock": 4096 * 6.0, "clock tree": 4096 * 0.5}
+ACTIVE_FJ, CLOCK_FJ, CLOCK_TREE_FJ = 4096 * 200.0, 4096 * 6.0, 4096 * 0.5
 
 
 @pytest.fixture(params=["nvfp4-blackwell", "mixfp4-blackwell"])
 def core(request):
-    return CoreCost(NAMED[request.param], 4096 * 15.0, 9.0, FEMTOJOULES, 0.05)
+    return CoreCost(NAMED[request.param], 4096 * 15.0, 9.0, ACTIVE_FJ, CLOCK_FJ, CLOCK_TREE_FJ, 0.05)
 
 
 def test_tables_hold_the_share_of_one_mac(core):
@@ -36,7 +36,7 @@ def test_a_step_of_all_instances_is_one_of_the_core(core):
     instances = int(found[3]) + 1
     assert instances == core.config.macs_per_step
     compute = next(action["energy"] for action in table["actions"] if action["name"] == "compute")
-    assert compute * instances * 1e3 == pytest.approx(FEMTOJOULES["active"])
+    assert compute * instances * 1e3 == pytest.approx(ACTIVE_FJ)
 
 
 def test_timeloop_reads_versions_and_names(core):

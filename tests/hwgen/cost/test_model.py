@@ -10,7 +10,7 @@ from hwgen.cost.model import CORE_PARTS, PARTS, CoreCost, EnergyCosts, Ratio, en
 from hwgen.errors import InputError
 from hwgen.stats import Estimate, paired
 
-CORE = CoreCost(NAMED["nvfp4-blackwell"], 1000.0, 4.0, {"active": 700.0, "clock": 50.0, "clock tree": 5.0}, 0.25)
+CORE = CoreCost(NAMED["nvfp4-blackwell"], 1000.0, 4.0, 700.0, 50.0, 5.0, 0.25)
 CLOCK_NS = 5.0
 
 

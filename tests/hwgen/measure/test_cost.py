@@ -16,11 +16,11 @@ from hwgen.cost.workloads import load, model
 from hwgen.errors import InputError
 from hwgen.measure import cost
 from hwgen.measure.core_costs import find, read
-from hwgen.measure.cost import BANDWIDTH, CORES, Machine, document
-from hwgen.report import form
+from hwgen.measure.cost import Machine, document
+from hwgen.report import schema
 from hwgen.report.markdown import cost as cost_tables
-from hwgen.report.markdown import overhead as tables
 from hwgen.report.plots import cost as cost_plots
+from hwgen.report.schema import BANDWIDTH, CORES
 from hwgen.report.shipped import shipped
 
 REPORTS = Path(__file__).parents[3] / "reports"
@@ -37,25 +37,27 @@ FIGURES = {
 
 
 def overheads(figures=FIGURES, designs=PAIR, library="cells"):
+    """The JSON of a report on overheads, with these figures."""
     names = [config.name for config in designs]
-    return {
-        "schema": form.SCHEMA,
-        "version": form.SCHEMA_VERSION,
-        "kind": tables.KIND,
-        "designs": [config.as_dict() for config in designs],
-        "conditions": {"clock_ns": 10.0, "runs": 16, "library": {"name": library, "dont_use": []}},
-        "results": [
-            {
-                "scope": "core",
-                "metric": metric,
-                "block": "total",
-                "unit": unit,
-                "values": dict(zip(names, (one, other), strict=True)),
-                "overhead": {"value": other / one - 1, "low": low, "high": high},
-            }
-            for metric, (unit, one, other, (low, high)) in figures.items()
-        ],
-    }
+    report = json.loads((REPORTS / "overhead-blackwell.json").read_text())
+    report["designs"] = [config.as_dict() for config in designs]
+    report["conditions"]["clock_ns"] = 10.0
+    report["conditions"]["flow"]["library"].update(name=library, dont_use=[])
+    report["results"] = [
+        {
+            "scope": "core",
+            "metric": metric,
+            "block": "total",
+            "unit": unit,
+            "runs": 16,
+            "values": dict(zip(names, (one, other), strict=True)),
+            "overhead": {"value": other / one - 1, "low": low, "high": high},
+            "contribution": None,
+            "baseline_against_itself": None,
+        }
+        for metric, (unit, one, other, (low, high)) in figures.items()
+    ]
+    return report
 
 
 @pytest.fixture
@@ -75,7 +77,7 @@ def content(report):
 
 
 def total(content, metric):
-    return next(entry for entry in content["totals"] if entry["metric"] == metric)
+    return next(entry for entry in content.totals if entry.metric == metric)
 
 
 def test_cores_as_measured(report):
@@ -83,7 +85,7 @@ def test_cores_as_measured(report):
     core = found.cores["nvfp4-blackwell"]
     assert (found.library, found.clock_ns, found.runs) == ("cells", 10.0, 16)
     # 80 mW at 10 ns are 800 pJ a cycle.
-    assert core.femtojoules == pytest.approx({"active": 800e3, "clock": 30e3, "clock tree": 2e3})
+    assert (core.active_fj, core.clock_fj, core.clock_tree_fj) == pytest.approx((800e3, 30e3, 2e3))
     assert (core.area_um2, core.leakage_mw) == (60000.0, 0.05)
     assert found.ratios["area"].value == pytest.approx(1.05)
     assert (found.ratios["active"].low, found.ratios["active"].high) == (1.03, 1.08)
@@ -102,7 +104,7 @@ def test_one_core_alone(report):
     assert found.ratios == {}
     given = {"phase": "prefill", "batch": 1, "sequence": 100}
     content = document(found, MACHINE, model("qwen3-8b", *given.values()), given)
-    assert all(entry["overhead"]["value"] is None for entry in content["totals"])
+    assert all(entry.overhead is None for entry in content.totals)
     assert "overhead" not in cost_tables.markdown(content, "x.png")
     assert cost_plots.cost_png(content).startswith(b"\x89PNG")
 
@@ -111,21 +113,22 @@ def test_the_idle_power_is_that_of_netlists_at_rest():
     """Clock, its tree and leakage: all that a study of power sees in idle and stalled cores of the same designs."""
     compared = 0
     for path in sorted(REPORTS.glob("power*.json")):
-        power = form.load(path)
-        designs = [TensorCoreConfig(**design) for design in power["designs"]]
+        power = schema.load(path)
+        designs = [TensorCoreConfig(**design.settings) for design in power.designs]
         for other in sorted(REPORTS.glob("overhead*.json")):
-            overhead = form.load(other)
-            keys = ("clock_ns", "library")
-            if overhead["designs"] != power["designs"] or any(
-                overhead["conditions"][key] != power["conditions"][key] for key in keys
+            overhead = schema.load(other)
+            one, two = overhead.conditions, power.conditions
+            if overhead.designs != power.designs or (one.clock_ns, one.flow.library) != (
+                two.clock_ns,
+                two.flow.library,
             ):
                 continue
             found = read(other, designs)
-            for entry in power["results"]:
-                if entry["scope"] == "core" and entry["situation"] in ("idle", "stalled"):
+            for entry in power.results:
+                if entry.scope == "core" and entry.situation in ("idle", "stalled"):
                     for name, core in found.cores.items():
-                        clock = (core.femtojoules["clock"] + core.femtojoules["clock tree"]) * 1e-3 / found.clock_ns
-                        assert clock + core.leakage_mw == pytest.approx(entry["milliwatts"][name], rel=0.01)
+                        clock = (core.clock_fj + core.clock_tree_fj) * 1e-3 / found.clock_ns
+                        assert clock + core.leakage_mw == pytest.approx(entry.milliwatts[name], rel=0.01)
                         compared += 1
     if not compared:
         pytest.skip("no studies of power and overhead of the same designs at the same clock")
@@ -147,7 +150,7 @@ def test_reports_are_found(tmp_path):
     (tmp_path / "c.json").write_text(json.dumps(overheads(library="generic7")))
     assert find(PAIR, tmp_path).path.name == "c.json"
     avoiding = changed(area=("um2", 1.0, 2.0, (0.9, 1.1)))
-    avoiding["conditions"]["library"].update(name="generic7", dont_use=["AOI*"])
+    avoiding["conditions"]["flow"]["library"].update(name="generic7", dont_use=["AOI*"])
     (tmp_path / "d.json").write_text(json.dumps(avoiding))
     assert find(PAIR, tmp_path).path.name == "c.json"
 
@@ -183,7 +186,7 @@ def test_bad_reports_are_named(tmp_path):
         assert "\n" not in str(caught.value)
 
     expect([], "not a report of hwgen")
-    expect({**overheads(), "kind": "power"}, "kind 'power'")
+    expect(json.loads((REPORTS / "power.json").read_text()), "kind 'power'")
     expect(overheads(), "is on nvfp4-blackwell and mixfp4-blackwell, not on nvfp4-small", [NAMED["nvfp4-small"]])
     other = TensorCoreConfig("nvfp4-blackwell", "nvfp4", "nvfp4", 8, 8, 4, pipeline=())
     expect(overheads(), "another configuration of that name", [other, PAIR[1]])
@@ -200,28 +203,26 @@ def test_bad_reports_are_named(tmp_path):
 
 def test_totals_are_sums_over_the_gemms(content):
     for design in ("nvfp4-blackwell", "mixfp4-blackwell"):
-        seconds = sum(entry["count"] * entry["values"][design]["seconds"] for entry in content["results"])
-        joules = sum(entry["count"] * sum(entry["values"][design]["joules"].values()) for entry in content["results"])
-        assert total(content, "time per token")["values"][design] == pytest.approx(seconds / 4)
-        assert total(content, "throughput")["values"][design] == pytest.approx(4 / seconds)
-        assert total(content, "energy per token")["values"][design] == pytest.approx(joules / 4)
-    area = total(content, "area of the cores")["values"]
+        seconds = sum(entry.count * entry.values[design].seconds for entry in content.results)
+        joules = sum(entry.count * sum(entry.values[design].joules.values()) for entry in content.results)
+        assert total(content, "time per token").values[design] == pytest.approx(seconds / 4)
+        assert total(content, "throughput").values[design] == pytest.approx(4 / seconds)
+        assert total(content, "energy per token").values[design] == pytest.approx(joules / 4)
+    area = total(content, "area of the cores").values
     assert area == pytest.approx({"nvfp4-blackwell": 16 * 0.06, "mixfp4-blackwell": 16 * 0.063})
 
 
 def test_the_interval_is_carried_through(content):
-    cores = total(content, "energy of the cores per token")["overhead"]
-    whole = total(content, "energy per token")["overhead"]
+    cores = total(content, "energy of the cores per token").overhead
+    whole = total(content, "energy per token").overhead
     # Between those of a core at work and of one at rest; the memory, equal for both, thins it out.
-    assert 0.01 < cores["low"] < cores["value"] < cores["high"] < 0.08
-    ratio = whole["value"] / cores["value"]
+    assert 0.01 < cores.low < cores.value < cores.high < 0.08
+    ratio = whole.value / cores.value
     assert 0 < ratio < 1
-    assert whole["low"] == pytest.approx(ratio * cores["low"])
-    assert whole["high"] == pytest.approx(ratio * cores["high"])
-    per_area = total(content, "throughput per area of the cores")["overhead"]
-    assert [per_area[key] for key in ("value", "low", "high")] == pytest.approx(
-        [1 / 1.05 - 1, 1 / 1.06 - 1, 1 / 1.04 - 1]
-    )
+    assert whole.low == pytest.approx(ratio * cores.low)
+    assert whole.high == pytest.approx(ratio * cores.high)
+    per_area = total(content, "throughput per area of the cores").overhead
+    assert [per_area.value, per_area.low, per_area.high] == pytest.approx([1 / 1.05 - 1, 1 / 1.06 - 1, 1 / 1.04 - 1])
 
 
 def test_fewer_runs_give_no_interval(tmp_path):
@@ -229,41 +230,40 @@ def test_fewer_runs_give_no_interval(tmp_path):
     path = tmp_path / "x.json"
     path.write_text(json.dumps(overheads(figures)))
     content = document(read(path, PAIR), MACHINE, model("llama-3.1-8b", *GIVEN.values()), GIVEN)
-    assert total(content, "energy per token")["overhead"]["low"] is None
-    assert total(content, "energy per token")["overhead"]["value"] > 0
+    assert total(content, "energy per token").overhead.low is None
+    assert total(content, "energy per token").overhead.value > 0
     assert cost_plots.cost_png(content).startswith(b"\x89PNG")
     assert "[" not in cost_tables.markdown(content, "x.png").split("![")[0]
 
 
 def test_what_is_varied(content):
     for varied, here in ((BANDWIDTH, 2e11), (CORES, 16)):
-        entries = [entry for entry in content["sensitivity"] if entry["varied"] == varied]
+        entries = [entry for entry in content.sensitivity if entry.varied == varied]
         assert len(entries) == 9
-        (same,) = (entry for entry in entries if entry["value"] == here)
+        (same,) = (entry for entry in entries if entry.value == here)
         for figure, metric in (("seconds", "time per token"), ("joules", "energy per token")):
-            per_token = total(content, metric)["values"]
-            assert same[figure] == pytest.approx({name: 4 * value for name, value in per_token.items()})
-    seconds = [entry["seconds"]["nvfp4-blackwell"] for entry in content["sensitivity"] if entry["varied"] == BANDWIDTH]
+            per_token = total(content, metric).values
+            assert getattr(same, figure) == pytest.approx({name: 4 * value for name, value in per_token.items()})
+    seconds = [entry.seconds["nvfp4-blackwell"] for entry in content.sensitivity if entry.varied == BANDWIDTH]
     assert seconds == sorted(seconds, reverse=True)
 
 
 def test_renderings(content, tmp_path):
-    assert json.loads(form.json_text(content)) == content
-    (tmp_path / "cost.json").write_text(form.json_text(content))
-    assert form.load(tmp_path / "cost.json") == content
+    (tmp_path / "cost.json").write_text(schema.as_text(content))
+    assert schema.load(tmp_path / "cost.json") == content
     rows = list(csv.DictReader(io.StringIO(cost_tables.csv(content))))
-    assert len(rows) == 2 * len(content["results"])
-    first = content["results"][0]["values"]["nvfp4-blackwell"]
-    assert float(rows[0]["seconds"]) == pytest.approx(first["seconds"])
-    assert float(rows[0]["joules_clock_tree"]) == pytest.approx(first["joules"]["clock tree"])
+    assert len(rows) == 2 * len(content.results)
+    first = content.results[0].values["nvfp4-blackwell"]
+    assert float(rows[0]["seconds"]) == pytest.approx(first.seconds)
+    assert float(rows[0]["joules_clock_tree"]) == pytest.approx(first.joules["clock tree"])
     text = cost_tables.markdown(content, "odd name.png")
     assert "![Roofline, time and energy by GEMM, sensitivity](<odd name.png>)" in text
-    for entry in content["results"]:
-        assert f"| {entry['gemm']} |" in text
-        assert set(entry["values"]["nvfp4-blackwell"]["joules"]) == set(PARTS) > set(CORE_PARTS)
+    for entry in content.results:
+        assert f"| {entry.gemm} |" in text
+        assert set(entry.values["nvfp4-blackwell"].joules) == set(PARTS) > set(CORE_PARTS) == set(schema.CORE_PARTS)
     assert "arXiv 2407.21783" in text
     header, lines = cost_tables.summary(content)
-    assert [len(line) for line in lines] == [len(header)] * len(content["totals"])
+    assert [len(line) for line in lines] == [len(header)] * len(content.totals)
     picture = cost_plots.cost_png(content)
     assert picture.startswith(b"\x89PNG")
     assert picture == cost_plots.cost_png(copy.deepcopy(content))
@@ -274,7 +274,7 @@ def test_lists_of_many_gemms_and_strange_names(report, tmp_path):
     (tmp_path / "many.csv").write_text("name, m, n, k\n" + "\n".join(rows))
     workload = load(tmp_path / "many.csv", "decode", 1, 1)
     content = document(read(report, PAIR), MACHINE, workload, {"phase": "decode", "batch": 1, "sequence": 1})
-    assert total(content, "energy per pass")["unit"] == "J"
+    assert total(content, "energy per pass").unit == "J"
     assert cost_plots.cost_png(content).startswith(b"\x89PNG")
     table = [line for line in cost_tables.markdown(content, "x.png").splitlines() if line.startswith("| $x$")]
     assert [line.replace(r"\|", "").count(" | ") for line in table] == [13]
@@ -310,9 +310,9 @@ def test_a_picture_of_thousands_of_gemms_can_be_read(report, tmp_path, shapes):
     energies = lengths(figure.axes[2])[:shown]
     assert energies == sorted(energies, reverse=True)
     # Equal shapes are one bar, which has the energy of all.
-    joules = dict.fromkeys((entry["m"] for entry in content["results"]), 0.0)
-    for entry in content["results"]:
-        joules[entry["m"]] += sum(sum(values["joules"].values()) for values in entry["values"].values())
+    joules = dict.fromkeys((entry.m for entry in content.results), 0.0)
+    for entry in content.results:
+        joules[entry.m] += sum(sum(values.joules.values()) for values in entry.values.values())
     assert energies == pytest.approx(sorted(joules.values(), reverse=True)[:shown])
 
 
@@ -338,9 +338,9 @@ def test_a_given_clock_changes_time_and_leakage_alone(report):
         cost.document(measured, Machine(16, (1, 2, 8), endless, EnergyCosts(), clock), workload, GIVEN)
         for clock in (20.0, 10.0)
     )
-    for one, other in zip(slow["results"], fast["results"], strict=True):
+    for one, other in zip(slow.results, fast.results, strict=True):
         for name in ("nvfp4-blackwell", "mixfp4-blackwell"):
-            a, b = one["values"][name], other["values"][name]
-            assert a["seconds"] == pytest.approx(2 * b["seconds"])
-            assert a["joules"]["leakage"] == pytest.approx(2 * b["joules"]["leakage"])
-            assert a["joules"]["active"] == b["joules"]["active"]
+            a, b = one.values[name], other.values[name]
+            assert a.seconds == pytest.approx(2 * b.seconds)
+            assert a.joules["leakage"] == pytest.approx(2 * b.joules["leakage"])
+            assert a.joules["active"] == b.joules["active"]

@@ -1,6 +1,5 @@
 import dataclasses
 import itertools
-import json
 from pathlib import Path
 
 import numpy as np
@@ -12,22 +11,25 @@ from hwgen.errors import InputError, ToolError
 from hwgen.mapping import area
 from hwgen.mapping.yosys import RECIPES, synthesise
 from hwgen.measure import explore as module
+from hwgen.measure.best import best_at, mean_overhead
 from hwgen.measure.explore import (
     ANTICIPATED,
     PIPELINES,
     Exploration,
     Point,
-    best_at,
+    Way,
     explore,
     front,
-    mean_overhead,
+    pilot,
     variants,
+    without_beaten,
 )
-from hwgen.measure.flow import Flow
+from hwgen.measure.flow import Design, Flow
 from hwgen.measure.stimulus import Stimulus
-from hwgen.report import form
-from hwgen.report.markdown import explore as explore_tables
-from hwgen.report.plots import overhead as plots
+from hwgen.report import schema
+from hwgen.report.markdown import explore as tables
+from hwgen.report.plots.explore import explore_png
+from hwgen.rtl.tensor_core import TensorCore
 from hwgen.stats import Estimate
 
 CELLS = reader.load(libraries.path("generic7"))
@@ -76,7 +78,8 @@ def test_what_is_explored_by_default() -> None:
 
 def test_the_front_holds_what_nothing_beats() -> None:
     def point(area: float, delay: float, energy: float) -> Point:
-        return Point(PAIR[0], {}, [area], [delay], [energy], {})
+        way = Way("nvfp4-single", Design(PAIR[0], TensorCore), {}, area, delay)
+        return Point(way, [area], [delay], [energy], {})
 
     points = [point(1, 3, 3), point(2, 2, 2), point(2, 2, 3), point(3, 3, 1), point(1, 3, 3), point(3, 3, 3)]
     assert front(points) == [0, 1, 3, 4]
@@ -132,54 +135,96 @@ def test_a_design_against_itself_costs_nothing() -> None:
 
 
 def test_faster_pipelines_and_recipes_cost_area(found: Exploration) -> None:
+    comparison = found.comparison
     for ours in found.points:
-        assert {(point.config.dot, point.config.pipeline) for point in ours} == set(
+        assert {(point.way.config.dot, point.way.config.pipeline) for point in ours} == set(
             itertools.product(("merged", "significand"), WAYS)
         )
         fastest = min(ours, key=lambda point: np.mean(point.delays))
         smallest = min(ours, key=lambda point: np.mean(point.areas))
-        assert fastest.config.pipeline == WAYS[1]
-        assert fastest.recipes["accumulate"].name == "speed"
+        assert fastest.way.config.pipeline == WAYS[1]
+        assert fastest.way.recipes["accumulate"].name == "speed"
         assert np.mean(fastest.delays) < 0.6 * np.mean(smallest.delays)
         for point in ours:
             assert len(point.areas) == len(point.delays) == len(point.energies) == 1
             assert min(point.energies) > 0
             assert sum(point.path.values()) == pytest.approx(1)
-    assert [best.limit for best in found.at_clock] == sorted(best.limit for best in found.at_clock)
-    for best in (*found.at_clock, *found.at_area, *found.energy_at_clock):
+    assert [best.limit for best in comparison.at_clock] == sorted(best.limit for best in comparison.at_clock)
+    for best in (*comparison.at_clock, *comparison.at_area, *comparison.energy_at_clock):
         assert best.overhead is not None
-    for best in found.at_clock:
+    for best in comparison.at_clock:
         for ours, index in zip(found.points, best.chosen, strict=True):
             assert np.mean(ours[index].delays) <= best.limit
-    assert found.at_clock[-1].overhead.value > 0
-    checked = found.conditions["checked_each_netlist"]
-    assert checked["results"] >= 2000
-    assert checked["netlists"] >= 4
+    assert comparison.at_clock[-1].overhead.value > 0
+    checked = found.conditions.checked
+    assert checked.results >= 2000
+    assert checked.netlists >= 4
 
 
 def test_the_report_of_an_exploration(found: Exploration) -> None:
-    report = json.loads(form.json_text(explore_tables.document(found)))
-    assert report["kind"] == "exploration"
-    header, rows = explore_tables.summary(report)
+    report = found.report()
+    assert schema.from_json(schema.to_json(report)) == report
+    header, rows = tables.summary(report)
     assert header == ["clock, ns", "nvfp4-single, um2", "mixfp4-single, um2", "overhead of area"]
-    assert len(rows) == len(found.at_clock) + 1
+    assert len(rows) == len(found.comparison.at_clock) + 1
     assert rows[-1][0] == "mean over the range"
-    for entry in report["results"]:
-        for name, index in entry["points"].items():
-            point = report["points"][index]
-            assert point["configuration"] == name
-            assert point[entry["metric"]]["value"] == entry["values"][name]
-            assert point[entry["limit"]["metric"]]["value"] <= entry["limit"]["value"]
-    text = explore_tables.markdown(report, "explore.png")
+    for entry in report.results:
+        for name, place in entry.points.items():
+            point = report.points[place]
+            assert point.design == name
+            assert tables.MEANS[entry.metric](point) == entry.values[name]
+            assert tables.MEANS[entry.limit.metric](point) <= entry.limit.value
+    text = tables.markdown(report, "explore.png")
     assert "## Smallest area at equal clock" in text
     assert "## What each micro-architecture costs" in text
+    assert "Means over 1 perturbed run of each" in text
     for dot in ("merged", "significand"):
         assert f"| mixfp4-single | `{dot}` |" in text
-    assert report["wires"]["nvfp4-single"]["merged"] == [16 * 5 + 9 + 1] * 2
+    assert report.wires["nvfp4-single"]["merged"] == (16 * 5 + 9 + 1,) * 2
     assert text.count("| nvfp4-single |") >= len(found.points[0])
-    assert explore_tables.csv(report).count("\n") == 1 + sum(map(len, found.points))
-    assert plots.explore_png(report) == plots.explore_png(report)
-    assert plots.explore_png(report).startswith(b"\x89PNG")
+    assert tables.csv(report).count("\n") == 1 + sum(map(len, found.points))
+    assert explore_png(report) == explore_png(report)
+    assert explore_png(report).startswith(b"\x89PNG")
+
+
+class Counted(Flow):
+    """A flow whose syntheses are as large as they are said to be, in gates."""
+
+    def synthesise(self, jobs, what):
+        sizes = {("operand_decoder", "adders"): 1000, ("operand_decoder", "area"): 1001}
+        return {
+            job.identity: {
+                "cells": {str(n): {"type": "NAND2_XP33"} for n in range(sizes.get((job.module, job.recipe.name), 2000))}
+            }
+            for job in jobs
+        }
+
+
+def test_a_recipe_that_saves_next_to_nothing_is_not_taken() -> None:
+    """As in a comparison of two designs: what does not show in the area shows in the glitches."""
+    among = [RECIPES[name] for name in ("area", "adders")]
+    ranking = pilot({"nvfp4-single": [PAIR[0]]}, among, Counted(CELLS))
+    assert [how.name for how in ranking.designs[0].order["operand_decoder"]] == ["area", "adders"]
+
+
+def test_what_is_beaten_in_everything_is_left_out() -> None:
+    one, other = (Design(config, TensorCore) for config in variants(PAIR[0], ("merged", "signed")))
+
+    def way(design: Design, area: float, delay: float, side: str = "a") -> Way:
+        return Way(side, design, {}, area, delay)
+
+    good = way(one, 100, 10)
+    ways = [
+        good,
+        way(one, 105, 10.5),
+        way(other, 105, 10.5),
+        way(other, 106, 10.6),
+        way(one, 99, 20),
+        way(one, 102, 10.2),
+    ]
+    # The third is the smallest of its design; the last is beaten by too little.
+    assert without_beaten(ways) == [ways[0], ways[2], ways[4], ways[5]]
+    assert without_beaten([good, way(one, 105, 10.5, "b"), way(one, 104, 11, "b")])[1].side == "b"
 
 
 def test_a_miscompiled_netlist_gives_no_figures(monkeypatch: pytest.MonkeyPatch) -> None:

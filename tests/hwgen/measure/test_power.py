@@ -1,7 +1,6 @@
 import csv as csv_module
 import dataclasses
 import io
-import json
 import re
 from pathlib import Path
 
@@ -15,14 +14,15 @@ from hwgen.errors import InputError
 from hwgen.mapping.yosys import RECIPES
 from hwgen.measure.energy import core_activity
 from hwgen.measure.flow import Design, Flow
-from hwgen.measure.power import SHARES, WAVES, Study, exported, situations, study
+from hwgen.measure.power import SHARES, WAVES, exported, situations, study
 from hwgen.measure.stimulus import TRAFFIC, Stimulus
 from hwgen.netlist.link import link
 from hwgen.power.estimate import KINDS
 from hwgen.power.glitch import Gates
-from hwgen.report import form
+from hwgen.report import schema
 from hwgen.report.markdown import power as power_tables
-from hwgen.report.plots import overhead as plots
+from hwgen.report.plots.power import power_png
+from hwgen.report.schema import PowerReport
 from hwgen.rtl.tensor_core import TensorCore
 from hwgen.timing import analysis as timing
 from sim import tensors
@@ -37,52 +37,54 @@ def flow(cache: Path) -> Flow:
 
 
 @pytest.fixture(scope="module")
-def found(flow: Flow) -> tuple[list[Study], dict]:
+def report(flow: Flow) -> PowerReport:
     return study(*PAIR, flow, [RECIPES["area"]], stimulus=STIMULUS, runs=6, vectors=2000)
 
 
-@pytest.fixture(scope="module")
-def report(found: tuple[list[Study], dict]) -> dict:
-    return power_tables.document(*PAIR, *found)
+def total(report: PowerReport, situation: str, name: str, scope: str = "core") -> float:
+    return report.at(situation, scope).milliwatts[name]
 
 
-def total(report: dict, situation: str, name: str, scope: str = "core") -> float:
-    (entry,) = (each for each in report["results"] if (each["situation"], each["scope"]) == (situation, scope))
-    return entry["milliwatts"][name]
-
-
-def test_every_situation_is_there(report: dict) -> None:
-    names = [entry["situation"] for entry in report["results"] if entry["scope"] == "core"]
+def test_every_situation_is_there(report: PowerReport) -> None:
+    names = [entry.situation for entry in report.results if entry.scope == "core"]
     assert names == [each.name for each in situations(*PAIR, STIMULUS)]
     assert {"at work", "both on nvfp4 operands", "stalled"} < set(names)
     assert len(names) == 2 + len(SHARES) + len(tensors.KINDS) - 1 + len(TRAFFIC) - 1
-    for entry in report["results"]:
-        assert entry["runs"] == 6
-        assert entry["overhead"]["low"] <= entry["overhead"]["value"] <= entry["overhead"]["high"]
+    for entry in report.results:
+        assert entry.runs == 6
+        assert entry.overhead.low <= entry.overhead.value <= entry.overhead.high
 
 
-def test_blocks_and_kinds_add_up(report: dict) -> None:
-    for entry in report["results"]:
-        for name, blocks in entry["milliwatts_by_block_and_kind"].items():
+def test_blocks_and_kinds_add_up(report: PowerReport) -> None:
+    for entry in report.results:
+        for name, blocks in entry.milliwatts_by_block_and_kind.items():
             assert all(set(kinds) == set(KINDS) for kinds in blocks.values())
             parts = sum(sum(kinds.values()) for kinds in blocks.values())
-            assert parts == pytest.approx(entry["milliwatts"][name])
-            macs = report["conditions"]["macs_per_cycle"][entry["scope"]]
-            energy = entry["milliwatts"][name] * 1e3 * report["conditions"]["clock_ns"] / macs
-            if entry["situation"] in TRAFFIC:
+            assert parts == pytest.approx(entry.milliwatts[name])
+            macs = report.conditions.macs_per_cycle[entry.scope]
+            energy = entry.milliwatts[name] * 1e3 * report.conditions.clock_ns / macs
+            if entry.situation in TRAFFIC:
                 continue
-            assert entry["femtojoules_per_mac"][name] == pytest.approx(energy)
+            assert entry.femtojoules_per_mac[name] == pytest.approx(energy)
 
 
-def test_what_the_data_does(report: dict) -> None:
+def test_what_the_data_does(report: PowerReport) -> None:
     base, other = (config.name for config in PAIR)
     same = "both on nvfp4 operands"
     assert total(report, "at work", other) != total(report, same, other)
     assert total(report, "at work", base) == total(report, same, base) == total(report, "50 % E1M2 blocks", base)
-    shares = {entry["situation"]: entry["e1m2_share"] for entry in report["results"]}
-    assert shares[same] == 0
-    assert shares["100 % E1M2 blocks"] == 1
-    assert 0.2 < shares["50 % E1M2 blocks"] < 0.8
+    for situation, low, high in ((same, 0, 0), ("100 % E1M2 blocks", 1, 1), ("50 % E1M2 blocks", 0.2, 0.8)):
+        operands = report.at(situation, "core").operands
+        for operand in (operands[other].a, operands[other].b):
+            assert low <= operand.e1m2_share <= high
+        assert operands[base].a.e1m2_share == operands[base].b.e1m2_share == 0
+
+
+def test_every_run_meets_the_clock(report: PowerReport) -> None:
+    slowest = report.conditions.slowest_ns
+    assert slowest is not None
+    assert slowest.keys() == {config.name for config in PAIR}
+    assert 0.9 * report.conditions.clock_ns < max(slowest.values()) <= report.conditions.clock_ns
 
 
 def test_all_blocks_e2m1_are_the_bits_of_the_baseline() -> None:
@@ -99,41 +101,38 @@ def test_traffic_is_what_it_says(flow: Flow, traffic: str) -> None:
     modules = design.assembled(bodies, {job.module: job.recipe for job in jobs}, 0, flow.library)
     netlist = link(modules, "tensor_core", flow.library)
     gates = Gates(netlist, timing.analyse(netlist))
-    found = core_activity(gates, PAIR[0], "nvfp4", dataclasses.replace(STIMULUS, traffic=traffic))
+    found = core_activity(gates, PAIR[0], PAIR[0].formats, dataclasses.replace(STIMULUS, traffic=traffic))
     last = {port: found.outputs[port][-3:, :, 0] for port in ("step__ready", "result__valid")}
     assert (last["step__ready"] == (traffic != "stalled")).all()
     if traffic != "busy":
         assert (last["result__valid"] == (traffic == "stalled")).all()
 
 
-def test_a_core_at_rest_spends_clock_and_leakage_only(report: dict) -> None:
+def test_a_core_at_rest_spends_clock_and_leakage_only(report: PowerReport) -> None:
     for config in PAIR:
         for situation in ("idle", "stalled"):
-            for entry in report["results"]:
-                if (entry["situation"], entry["scope"]) != (situation, "core"):
+            for entry in report.results:
+                if (entry.situation, entry.scope) != (situation, "core"):
                     continue
-                kinds = entry["milliwatts_by_block_and_kind"][config.name].values()
-                assert entry["femtojoules_per_mac"][config.name] is None
+                kinds = entry.milliwatts_by_block_and_kind[config.name].values()
+                assert entry.femtojoules_per_mac[config.name] is None
                 clock = sum(block["clock"] + block["clock_tree"] + block["leakage"] for block in kinds)
-                assert clock == pytest.approx(entry["milliwatts"][config.name])
+                assert clock == pytest.approx(entry.milliwatts[config.name])
         assert total(report, "idle", config.name) < total(report, "idle, inputs toggle", config.name)
         assert total(report, "idle, inputs toggle", config.name) < 0.5 * total(report, "at work", config.name)
 
 
-def test_it_is_written_as_text_and_picture(report: dict, tmp_path: Path) -> None:
+def test_it_is_written_as_text_and_picture(report: PowerReport, tmp_path: Path) -> None:
     path = tmp_path / "power.json"
-    path.write_text(form.json_text(report), encoding="utf-8")
-    assert form.load(path) == report
+    path.write_text(schema.as_text(report), encoding="utf-8")
+    assert schema.load(path) == report
     text = power_tables.markdown(report, "picture.png")
     for words in ("# Power of mixfp4-single against nvfp4-single", "<picture.png>", "## Core at work", "## At rest"):
         assert words in text
     rows = list(csv_module.DictReader(io.StringIO(power_tables.csv(report))))
-    assert len(rows) == len(report["results"])
-    picture = matplotlib.image.imread(io.BytesIO(plots.power_png(json.loads(form.json_text(report)))), format="png")
+    assert len(rows) == len(report.results)
+    picture = matplotlib.image.imread(io.BytesIO(power_png(report)), format="png")
     assert picture.std() > 0.05
-    schema = (Path(__file__).parents[3] / "docs" / "report-schema.md").read_text(encoding="utf-8")
-    for word in {*report, *report["results"][0], *(key for key in report["conditions"])}:
-        assert f"`{word}`" in schema, word
 
 
 def test_shares_are_for_formats_that_have_them() -> None:
@@ -145,10 +144,10 @@ def test_shares_are_for_formats_that_have_them() -> None:
     assert all(each.of(0) == each.of(1) for each in both)
 
 
-def test_export(flow: Flow, found: tuple[list[Study], dict]) -> None:
-    conditions = found[1]
+def test_export(flow: Flow, report: PowerReport) -> None:
+    conditions = report.conditions
     config = PAIR[1]
-    texts = exported(config, conditions["chosen_recipes"][config.name], flow, 10.0, STIMULUS, True)
+    texts = exported(config, conditions.chosen_recipes[config.name], flow, 10.0, STIMULUS, True)
     assert set(texts) == {"v", "saif", "vcd"}
     nets = dict(re.findall(r"^    \((\S+) .*\(TC (\d+)\)", texts["saif"], re.MULTILINE))
     assert re.match(
@@ -171,4 +170,4 @@ def test_export(flow: Flow, found: tuple[list[Study], dict]) -> None:
     assert (np.diff(stamps) > 0).all()
     assert body.count("\n") > 2000
     with pytest.raises(InputError, match=r"clock of 1 ns: the netlist to export takes"):
-        exported(config, conditions["chosen_recipes"][config.name], flow, 1.0, STIMULUS, False)
+        exported(config, conditions.chosen_recipes[config.name], flow, 1.0, STIMULUS, False)

@@ -275,15 +275,41 @@ class Ripple(TensorCore):
     def elaborate(self, platform):
         m = Module()
         payload = self.step.payload.as_value()
-        chain, register = Signal(8), Signal(8)
-        m.d.comb += [chain[i].eq(payload[i] ^ (chain[i - 1] if i else 0)) for i in range(8)]
-        m.d.sync += register.eq(chain)
-        m.d.comb += self.result.payload.as_value().eq(register)
+        chain, stored, waiting = Signal(32), Signal(32), Signal()
+        c = self.step.payload.c.as_value()
+        m.d.comb += [chain[i].eq(c[i] ^ (chain[i - 1] if i else payload[-2])) for i in range(32)]
+        m.d.comb += [
+            self.step.ready.eq(1),
+            self.result.valid.eq(waiting),
+            self.result.payload.as_value().eq(stored),
+        ]
+        m.d.sync += [waiting.eq(self.step.valid & self.step.payload.last), stored.eq(chain)]
+        return m
+
+
+@needs_compiler
+def test_a_chain_through_the_bits_of_one_signal(cache, monkeypatch):
+    monkeypatch.setattr(compiled, "TensorCore", Ripple)
+    steps = random_steps(CONFIG, 20, np.random.default_rng(0))
+    chain = (steps.c.view(np.uint32)[..., None] >> np.arange(32, dtype=np.uint32)) & 1
+    chain[..., 0] ^= steps.first[:, None, None]
+    bits = np.bitwise_xor.accumulate(chain, axis=-1)
+    want = (bits.astype(np.uint64) << np.arange(32, dtype=np.uint64)).sum(-1).astype(np.uint32)
+    np.testing.assert_array_equal(CompiledEngine(CONFIG).run(steps).results, want[steps.last])
+
+
+class Loop(TensorCore):
+    """A child whose output depends on the input that it drives; Amaranth does not look into children."""
+
+    def elaborate(self, platform):
+        m = Module()
+        child = add_child(m, platform, "child", Bypass, self.config)
+        m.d.comb += [child.value.eq(child.both), self.result.payload.as_value().eq(child.register)]
         return m
 
 
 @needs_compiler
 def test_loops_are_refused(cache, monkeypatch):
-    monkeypatch.setattr(compiled, "TensorCore", Ripple)
-    with pytest.raises(ToolError, match="combinational loops"):
+    monkeypatch.setattr(compiled, "TensorCore", Loop)
+    with pytest.raises(ToolError, match="module 'core' has combinational loops"):
         CompiledEngine(CONFIG)

@@ -1,4 +1,4 @@
-"""The golden model without the rest of the project: numpy is all it takes."""
+"""The golden model without the rest of the project: numpy is all it takes, and it shares no file with hwgen."""
 
 import shutil
 import subprocess
@@ -22,21 +22,22 @@ copy, numpy_place = sys.argv[1:]
 class Guard(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path=None, target=None):
         top = name.partition(".")[0]
-        if top in ("sim", "numpy") or top in sys.stdlib_module_names:
+        if top in ("hwgen_golden", "numpy") or top in sys.stdlib_module_names:
             return None
         raise ModuleNotFoundError(name)
 
 sys.meta_path.insert(0, Guard())
 sys.path += [copy, numpy_place]
 import numpy as np
-from sim import golden
+import hwgen_golden as golden
 
 assert golden.__file__.startswith(copy), golden.__file__
 x = np.linspace(-3, 3, 64, dtype=np.float32).reshape(2, 32)
 q = golden.quantize(x, "mixfp4")
 for numerics in golden.NUMERICS:
     print(golden.gemm(q, q, numerics=numerics).view(np.uint32).ravel().tolist())
-foreign = {name.partition(".")[0] for name in sys.modules} - {"sim", "numpy", "__main__"} - set(sys.stdlib_module_names)
+ours = {"hwgen_golden", "numpy", "__main__", *sys.stdlib_module_names}
+foreign = {name.partition(".")[0] for name in sys.modules} - ours
 assert not foreign, foreign
 """
 
@@ -56,6 +57,33 @@ def test_the_package_alone_needs_only_numpy(tmp_path):
     q = golden.quantize(x, "mixfp4")
     expected = [golden.gemm(q, q, numerics=numerics).view(np.uint32).ravel().tolist() for numerics in golden.NUMERICS]
     assert done.stdout.splitlines() == list(map(str, expected))
+
+
+def installed(project, copied, tmp_path):
+    """Paths of all files that a distribution puts among the packages."""
+    source, out = tmp_path / "source", tmp_path / "out"
+    source.mkdir(parents=True)
+    for name in copied:
+        path = project / name
+        if path.is_dir():
+            shutil.copytree(path, source / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(path, source)
+    build = "import setuptools; setuptools.setup()"
+    command = [sys.executable, "-c", build, "--quiet", "build", "--build-lib", str(out)]
+    done = subprocess.run(command, cwd=source, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()}
+
+
+def test_no_file_is_owned_by_two_distributions(tmp_path):
+    whole = installed(ROOT, ["pyproject.toml", "README.md", "hwgen", "sim", "reports"], tmp_path / "hwgen")
+    small = installed(ROOT / "sim", ["pyproject.toml", "golden"], tmp_path / "golden")
+    modules = {path.name for path in (ROOT / "sim" / "golden").glob("*.py")}
+    assert small == {f"hwgen_golden/{name}" for name in modules}
+    assert {f"sim/golden/{name}" for name in modules} <= whole
+    assert {"hwgen/__main__.py", "sim/steps.py"} <= whole
+    assert not whole & small
 
 
 def test_both_projects_agree():

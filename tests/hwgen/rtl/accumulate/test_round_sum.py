@@ -8,6 +8,7 @@ import pytest
 from hwgen.config import TensorCoreConfig
 from hwgen.rtl.accumulate.fixed_point import sum_width
 from hwgen.rtl.accumulate.round_sum import RoundSum
+from sim.golden import parts
 
 INF, NAN, MINUS = 0x7F800000, 0x7FFFFFFF, 0x80000000
 UNIT = 129  # the sum counts 2^-20, everything here 2^-149
@@ -25,26 +26,14 @@ configs = pytest.mark.parametrize(
 )
 
 
-def rounded(total):
-    """FP32 bits of a multiple of 2^-149, to nearest even."""
-    magnitude = abs(total)
-    shift = max(magnitude.bit_length() - 24, 0)
-    units, rest = divmod(magnitude, 1 << shift)
-    half = 1 << shift >> 1
-    if rest > half or (rest == half and shift and units & 1):
-        units += 1
-    # A significand of 24 bits moves the exponent up by one, as does a carry.
-    return (total < 0) << 31 | min((shift << 23) + units, INF)
-
-
 def expected(total, c, nan=0):
     field, fraction = c >> 23 & 255, c & 0x7FFFFF
     if nan or (field == 255 and fraction):
         return NAN
     if field == 255:
         return c
-    addend = (fraction | (field > 0) << 23) << max(field, 1) - 1
-    return rounded((total << UNIT) + (-addend if c & MINUS else addend))
+    addend, exponent = parts.fields(c)
+    return parts.rounded((total << UNIT) + (addend << exponent - 23 + 149), -149, "nearest_even")
 
 
 def check(config, evaluate, cases):
@@ -73,8 +62,10 @@ def test_reference_on_known_answers():
     assert expected(one, 0xB3000000) == 0x3F800000  # 1 - 2^-25, a tie as well
     assert expected(one, 0xB3000001) == 0x3F7FFFFF
     assert expected(one, 0x7F7FFFFF) == 0x7F7FFFFF
-    assert rounded((1 << 24) - 1 << 253) == 0x7F7FFFFF
-    assert rounded((1 << 25) - 1 << 252) == INF  # not even the largest C and sum come to that
+    assert parts.rounded((1 << 24) - 1 << 253, -149, "nearest_even") == 0x7F7FFFFF
+    assert (
+        parts.rounded((1 << 25) - 1 << 252, -149, "nearest_even") == INF
+    )  # not even the largest C and sum come to that
 
 
 @configs
@@ -125,7 +116,7 @@ def test_cancellation(config, evaluate):
     cases = []
     for bits in range(1, sum_width(config) - 1):
         total = int.from_bytes(rng.bytes(10), "little") & (1 << bits - 1) - 1 | 1 << bits - 1
-        negated = rounded(-total << UNIT)
+        negated = parts.rounded(-total, UNIT - 149, "nearest_even")
         cases += [(total, negated), (-total, negated ^ MINUS), (total, negated + 1), (-total, (negated - 1) ^ MINUS)]
         # All but the top bit of the sum is left.
         cases.append((total, MINUS | (127 - 20 + bits - 1) << 23))

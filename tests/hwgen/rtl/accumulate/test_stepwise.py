@@ -8,46 +8,25 @@ import pytest
 from hwgen.config import LOOP_REGISTERS, TensorCoreConfig
 from hwgen.rtl.accumulate.stepwise import Accumulate
 from hwgen.rtl.accumulate.terms import term_width, terms_layout
+from sim.golden import parts
 
 LARGEST = 16 * 12 * 12 * 15 * 15
-GRID = 300  # every number below is an integer multiple of 2^-GRID
-
-
-def truncated(magnitude, place):
-    """Magnitude in units of 2^-GRID, down to a multiple of 2^place."""
-    unit = 1 << GRID + place
-    return magnitude // unit * unit
-
-
-def fp32(total, rounding):
-    """Bits of the FP32 number of total * 2^-GRID, which is not subnormal."""
-    if total == 0:
-        return 0
-    magnitude, length = abs(total), abs(total).bit_length()
-    significand, rest = divmod(magnitude, 1 << length - 24)
-    half = 1 << length - 25
-    if rounding == "nearest_even" and (rest > half or (rest == half and significand & 1)):
-        significand += 1
-    biased = length - 1 - GRID + 127
-    return (total < 0) << 31 | (biased - 1 << 23) + significand
 
 
 def expected(config, terms, exponent, active, nan, c):
     """The contract; ``terms`` are sign, magnitude and distance, ``exponent`` is offset by 12."""
     field, fraction = c >> 23 & 255, c & 0x7FFFFF
     if nan or (field == 255 and fraction):
-        return 0x7FFFFFFF
+        return parts.NAN
     if field == 255 or not active:
         return c if c & 0x7FFFFFFF else 0
-    c_exponent = max(field, 1) - 127
+    significand, c_exponent = parts.fields(c)
     top = max(c_exponent, exponent - 12)
-    place = top - config.fraction_bits
-    c_magnitude = truncated((fraction | (field > 0) << 23) << GRID + c_exponent - 23, place)
-    total = -c_magnitude if c >> 31 else c_magnitude
+    total = parts.aligned(significand, c_exponent - 23, top, config.fraction_bits)
     for sign, magnitude, distance in terms:
-        value = truncated(magnitude << GRID + exponent - 12 - distance - 8, place)
-        total += -value if sign else value
-    return fp32(total, config.rounding)
+        term = -magnitude if sign else magnitude
+        total += parts.aligned(term, exponent - 12 - distance - 8, top, config.fraction_bits)
+    return parts.rounded(total, top - config.fraction_bits, config.rounding)
 
 
 def check(config, evaluate, cases):

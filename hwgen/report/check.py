@@ -1,0 +1,111 @@
+"""What makes a result unstable, in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from hwgen.report.form import counted
+from hwgen.report.schema import SCOPES, CostReport, ExplorationReport, OverheadReport, PowerReport, Report
+from hwgen.stats import FEWEST, Estimate
+
+__all__ = ["WITHIN", "findings"]
+
+WITHIN = 0.005
+"""Half-width of an interval that is asked for by default: half a percentage point."""
+
+
+def findings(report: Report, within: float = WITHIN) -> list[str]:
+    """What a reader should know before relying on a report, a sentence each; nothing where all is well.
+
+    Parameters
+    ----------
+    report
+        Of any kind.
+    within
+        Half-width that intervals should have at most, as a fraction.
+    """
+    if isinstance(report, OverheadReport):
+        return list(_overhead(report, within))
+    if isinstance(report, PowerReport):
+        return list(_power(report, within))
+    if isinstance(report, ExplorationReport):
+        return list(_exploration(report, within))
+    if isinstance(report, CostReport):
+        return list(_few(report.conditions.measured.runs))
+    return []
+
+
+def _overhead(report: OverheadReport, within: float) -> Iterator[str]:
+    conditions = report.conditions
+    yield from _few(conditions.runs)
+    figures = [report.find(scope, "area") for scope in SCOPES] + [report.find("core", "total power")]
+    for figure in figures:
+        what = f"{figure.metric} of the {figure.scope}"
+        yield from _wide(what, figure.overhead, within)
+        yield from _not_zero(what, report.names[0], figure.baseline_against_itself)
+    yield from _recipes(conditions.chosen_recipes)
+    if conditions.slowest_ns is None:
+        yield _UNKNOWN
+
+
+def _power(report: PowerReport, within: float) -> Iterator[str]:
+    conditions = report.conditions
+    yield from _few(conditions.runs)
+    for entry in report.results:
+        if entry.scope == "core":
+            what = f"power of the core, {entry.situation}"
+            yield from _wide(what, entry.overhead, within)
+            yield from _not_zero(what, report.names[0], entry.baseline_against_itself)
+    yield from _recipes(conditions.chosen_recipes)
+    if conditions.slowest_ns is None:
+        yield _UNKNOWN
+
+
+def _exploration(report: ExplorationReport, within: float) -> Iterator[str]:
+    yield from _few(report.conditions.runs)
+    means = report.means
+    for what, mean in (("area", means.area), ("energy", means.energy), ("clock period", means.critical_path)):
+        yield from _wide(f"{what}, mean over the range", mean, within)
+
+
+_UNKNOWN = "whether every run meets the clock was not recorded: measure anew"
+
+
+def _few(runs: int) -> Iterator[str]:
+    if runs < FEWEST:
+        yield f"{counted(runs, 'run')} of each module: there is no interval below {FEWEST}; give more with --runs"
+
+
+def _points(share: float) -> str:
+    return f"{100 * share:.2g}"
+
+
+def _wide(what: str, estimate: Estimate | None, within: float) -> Iterator[str]:
+    if estimate is None or estimate.low is None or estimate.high is None:
+        return
+    half = (estimate.high - estimate.low) / 2
+    if half > within:
+        yield (
+            f"{what}: the overhead of {100 * estimate.value:+.2f} % is known to +-{_points(half)} points, asked for are"
+            f" +-{_points(within)}; give more --runs"
+        )
+
+
+def _not_zero(what: str, baseline: str, itself: Estimate | None) -> Iterator[str]:
+    if itself is None or itself.low is None or itself.high is None:
+        return
+    if not itself.low <= 0 <= itself.high:
+        yield (
+            f"{what}: {baseline} against itself is {100 * itself.low:+.2f} to {100 * itself.high:+.2f} %, which leaves"
+            " out zero: the method sees a difference where there is none"
+        )
+
+
+def _recipes(chosen: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
+    (one, ours), (other, theirs) = chosen.items()
+    for module, how in ours.items():
+        if module in theirs and theirs[module] != how:
+            yield (
+                f"{module}: recipe {how} in {one}, {theirs[module]} in {other}; the overhead, of power above all, is"
+                " one of recipes as well as of formats"
+            )

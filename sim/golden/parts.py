@@ -1,0 +1,211 @@
+"""The contract in pieces: pure functions of Python's integers, with the names that the formula in `mma` has.
+
+They are slow and plain. Tests of hardware compare its parts with them, one part at a time, and `mma`, which computes
+the same with float64 for whole matrices, is tested against `step` and `exact`.
+
+A number that a format describes is a pair (integer, exponent); what unit the exponent counts stands beside each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from .block import BlockFormat
+from .catalogue import block_format
+
+NAN = 0x7FFFFFFF
+"""FP32 bits of every NaN that is put out."""
+INFINITY = 0x7F800000
+"""FP32 bits of +Inf."""
+MIN_EXPONENT = -126
+"""Smallest exponent of FP32, and by convention that of zero: of a zero scale and of C = 0."""
+
+
+class Scale(NamedTuple):
+    """A block scale, and what it says of its block. The scale's value is significand * 2^(exponent - 3) in UE4M3."""
+
+    significand: int
+    """In eighths, 0 to 15."""
+    exponent: int
+    """exp; of zero -126."""
+    fold: int
+    """Power of two that the block's elements leave to the exponent."""
+    nan: bool
+    """Whether it is NaN; the rest then means nothing."""
+
+
+def scale(byte: int, form: str | BlockFormat = "mixfp4") -> Scale:
+    """Return what a scale byte says."""
+    form = block_format(form)
+    code = byte & ((1 << form.scale.width) - 1)
+    fold = form.elements[_selected(byte, form)].fold
+    if code == form.scale.nan:
+        return Scale(0, MIN_EXPONENT, fold, True)
+    significand = form.scale.significand(code)
+    return Scale(significand, form.scale.exponent(code) if significand else MIN_EXPONENT, fold, False)
+
+
+def half_units(codes: Iterable[int], byte: int, form: str | BlockFormat = "mixfp4") -> list[int]:
+    """Return the integers h of the elements of a block with this scale byte: value = h * 2^(fold - 1)."""
+    form = block_format(form)
+    integers = form.elements[_selected(byte, form)].integers
+    return [integers[code] for code in codes]
+
+
+def _selected(byte: int, form: BlockFormat) -> int:
+    return 0 if form.tag_bit is None else byte >> form.tag_bit & 1
+
+
+def block_sum(a: Iterable[int], b: Iterable[int]) -> int:
+    """Return S_g, the sum of the products of two blocks, in quarters: h times h."""
+    return sum(x * y for x, y in zip(a, b, strict=True))
+
+
+def scaled_term(total: int, a: Scale, b: Scale) -> int:
+    """Return T_g = S_g * sigA * sigB; its value is T_g * 2^(E_g - 8) with UE4M3 scales."""
+    return total * a.significand * b.significand
+
+
+def exponent(a: Scale, b: Scale) -> int:
+    """Return E_g = expA + expB + foldA + foldB."""
+    return a.exponent + b.exponent + a.fold + b.fold
+
+
+def unit(a: str | BlockFormat = "mixfp4", b: str | BlockFormat = "mixfp4") -> int:
+    """Return the u of value = T_g * 2^(E_g - u): 8 with UE4M3 scales."""
+    return sum(1 + block_format(form).scale.mantissa_bits for form in (a, b))
+
+
+def fields(c: int) -> tuple[int, int]:
+    """Return sigC, with its sign, and expC of the bits of a finite C: value = sigC * 2^(expC - 23)."""
+    field, mantissa = c >> 23 & 0xFF, c & 0x7FFFFF
+    significand = mantissa | (1 << 23 if field else 0)
+    return (-significand if c >> 31 else significand), max(field, 1) - 127
+
+
+def largest_exponent(
+    c_exponent: int, exponents: Sequence[int], sums: Sequence[int], empty_blocks: str = "included"
+) -> int:
+    """Return emax of expC, all E_g and all S_g. With "excluded", a block with S_g = 0 has no say."""
+    said = [e for e, total in zip(exponents, sums, strict=True) if total or empty_blocks == "included"]
+    return max([c_exponent, *said])
+
+
+def aligned(integer: int, power: int, emax: int, fraction_bits: int = 35) -> int:
+    """Return integer * 2^power in units of 2^(emax - fraction_bits), truncated toward zero on its magnitude."""
+    shift = power - (emax - fraction_bits)
+    magnitude = abs(integer) << shift if shift >= 0 else abs(integer) >> -shift
+    return -magnitude if integer < 0 else magnitude
+
+
+def rounded(integer: int, power: int, rounding: str = "toward_zero") -> int:
+    """Return the FP32 bits of integer * 2^power; zero is +0, subnormals are kept, 2^128 and above is infinite."""
+    if not integer:
+        return 0
+    sign, magnitude = (1 << 31 if integer < 0 else 0), abs(integer)
+    # Of the leading bit of the result, and so the power of its last place.
+    leading = max(magnitude.bit_length() - 1 + power, MIN_EXPONENT)
+    drop = leading - 23 - power
+    units = magnitude << -drop if drop <= 0 else magnitude >> drop
+    if rounding == "nearest_even" and drop > 0:
+        rest, half = magnitude & ((1 << drop) - 1), 1 << drop - 1
+        units += rest > half or (rest == half and units & 1)
+    # The hidden bit, which subnormals lack, adds 1 to the exponent field; a carry moves into it.
+    return sign | min((leading - MIN_EXPONENT << 23) + units, INFINITY)
+
+
+def special(scales: Iterable[Scale], c: int) -> int | None:
+    """Return the result, FP32 bits, where a NaN scale, NaN C or infinite C gives it; otherwise None."""
+    field, mantissa = c >> 23 & 0xFF, c & 0x7FFFFF
+    if any(s.nan for s in scales) or (field == 0xFF and mantissa):
+        return NAN
+    return c if field == 0xFF else None
+
+
+class Term(NamedTuple):
+    """One group of one output."""
+
+    total: int
+    """S_g."""
+    scaled: int
+    """T_g."""
+    exponent: int
+    """E_g."""
+
+
+def terms(
+    a_codes: Sequence[int],
+    a_scales: Sequence[int],
+    b_codes: Sequence[int],
+    b_scales: Sequence[int],
+    a: str | BlockFormat = "mixfp4",
+    b: str | BlockFormat = "mixfp4",
+) -> list[Term]:
+    """Return the groups of one output; those with a NaN scale mean nothing."""
+    block = block_format(a).block
+    found = []
+    for group, (left, right) in enumerate(zip(a_scales, b_scales, strict=True)):
+        lanes = slice(block * group, block * (group + 1))
+        total = block_sum(half_units(a_codes[lanes], left, a), half_units(b_codes[lanes], right, b))
+        pair = scale(left, a), scale(right, b)
+        found.append(Term(total, scaled_term(total, *pair), exponent(*pair)))
+    return found
+
+
+def step(
+    a_codes: Sequence[int],
+    a_scales: Sequence[int],
+    b_codes: Sequence[int],
+    b_scales: Sequence[int],
+    c: int,
+    *,
+    a: str | BlockFormat = "mixfp4",
+    b: str | BlockFormat = "mixfp4",
+    fraction_bits: int = 35,
+    rounding: str = "toward_zero",
+    empty_blocks: str = "included",
+) -> int:
+    """Return one output of a step, FP32 bits.
+
+    Parameters
+    ----------
+    a_codes, b_codes : sequence of int
+        16 G element codes each.
+    a_scales, b_scales : sequence of int
+        G scale bytes each.
+    c : int
+        FP32 bits.
+    a, b, fraction_bits, rounding, empty_blocks
+        As in `golden.step`.
+    """
+    result = special([*(scale(x, a) for x in a_scales), *(scale(x, b) for x in b_scales)], c)
+    if result is not None:
+        return result
+    groups = terms(a_codes, a_scales, b_codes, b_scales, a, b)
+    significand, c_exponent = fields(c)
+    emax = largest_exponent(c_exponent, [t.exponent for t in groups], [t.total for t in groups], empty_blocks)
+    total = aligned(significand, c_exponent - 23, emax, fraction_bits)
+    total += sum(aligned(t.scaled, t.exponent - unit(a, b), emax, fraction_bits) for t in groups)
+    return rounded(total, emax - fraction_bits, rounding)
+
+
+def exact(
+    a_codes: Sequence[int],
+    a_scales: Sequence[int],
+    b_codes: Sequence[int],
+    b_scales: Sequence[int],
+    c: int,
+    *,
+    a: str | BlockFormat = "mixfp4",
+    b: str | BlockFormat = "mixfp4",
+) -> int:
+    """Return one output of a GEMM with exact numerics, FP32 bits: all terms and C, rounded once to nearest even."""
+    result = special([*(scale(x, a) for x in a_scales), *(scale(x, b) for x in b_scales)], c)
+    if result is not None:
+        return result
+    groups = terms(a_codes, a_scales, b_codes, b_scales, a, b)
+    significand, c_exponent = fields(c)
+    numbers = [(significand, c_exponent - 23), *((t.scaled, t.exponent - unit(a, b)) for t in groups)]
+    lowest = min(power for integer, power in numbers)
+    return rounded(sum(integer << power - lowest for integer, power in numbers), lowest, "nearest_even")

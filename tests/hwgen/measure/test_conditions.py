@@ -1,0 +1,44 @@
+from hwgen.cells import libraries, reader
+from hwgen.config import NAMED
+from hwgen.mapping.yosys import RECIPES
+from hwgen.measure.conditions import fingerprint, of_code
+from hwgen.measure.stimulus import Stimulus
+
+CELLS = reader.load(libraries.path("generic7"))
+
+
+def test_the_fingerprint_knows_what_decides_a_result() -> None:
+    pair = NAMED["nvfp4-small"], NAMED["mixfp4-small"]
+    given = [CELLS, *pair, None, None, Stimulus(), 16]
+    other = {0: CELLS.without(["FA_X1"]), 1: pair[1], 3: [RECIPES["area"]], 4: 5.0, 5: Stimulus(seed=2), 6: 8}
+    keys = {fingerprint(*given)} | {
+        fingerprint(*[other.get(place, value) if place == changed else value for place, value in enumerate(given)])
+        for changed in other
+    }
+    assert len(keys) == len(other) + 1
+    assert fingerprint(*given) in keys
+
+
+CODE = """
+def twice(x):
+    return 2 * x
+"""
+
+
+def test_what_is_said_of_code_does_not_change_what_it_does() -> None:
+    same = """
+'''A module.'''
+
+
+# A comment.
+def twice(x):
+    "Twice x."
+    return 2 * x  # twice
+
+
+"About twice."
+"""
+    assert of_code(same) == of_code(CODE)
+    assert of_code(CODE.replace("2", "3")) != of_code(CODE)
+    assert of_code(CODE.replace("2 * x", "'Twice x.'")) != of_code(CODE)
+    assert of_code(CODE.replace("twice", "double")) != of_code(CODE)

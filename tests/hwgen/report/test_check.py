@@ -1,0 +1,85 @@
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hwgen.report import schema
+from hwgen.report.check import findings
+from hwgen.stats import Estimate
+
+REPORTS = Path(__file__).parents[3] / "reports"
+
+
+@pytest.fixture
+def sound() -> schema.OverheadReport:
+    """A report that nothing is to be said against."""
+    report = schema.load(REPORTS / "overhead.json")
+    one, _ = report.names
+    conditions = replace(
+        report.conditions,
+        slowest_ns={name: dict.fromkeys(schema.SCOPES, 1.0) for name in report.names},
+        chosen_recipes=dict.fromkeys(report.names, report.conditions.chosen_recipes[one]),
+    )
+    narrow = Estimate(0.02, 0.018, 0.022)
+    results = tuple(
+        replace(each, overhead=each.overhead and narrow, baseline_against_itself=Estimate(0.0, -0.002, 0.002))
+        for each in report.results
+    )
+    return replace(report, conditions=conditions, results=results)
+
+
+def _with(report: schema.OverheadReport, scope: str, metric: str, **changes: Estimate) -> schema.OverheadReport:
+    figure = report.find(scope, metric)
+    return replace(
+        report, results=tuple(replace(each, **changes) if each is figure else each for each in report.results)
+    )
+
+
+def test_a_sound_report(sound: schema.OverheadReport) -> None:
+    assert findings(sound) == []
+
+
+def test_an_interval_wider_than_asked_for(sound: schema.OverheadReport) -> None:
+    wide = _with(sound, "core", "total power", overhead=Estimate(0.02, 0.01, 0.03))
+    (sentence,) = findings(wide)
+    assert sentence.startswith(
+        "total power of the core: the overhead of +2.00 % is known to +-1 points, asked for are +-0.5"
+    )
+    assert findings(wide, 0.011) == []
+    assert len(findings(sound, 0.001)) == 4
+
+
+def test_a_method_that_sees_a_difference_where_there_is_none(sound: schema.OverheadReport) -> None:
+    biased = _with(sound, "element", "area", baseline_against_itself=Estimate(0.002, 0.001, 0.003))
+    (sentence,) = findings(biased)
+    assert "area of the element: nvfp4-small against itself is +0.10 to +0.30 %, which leaves out zero" in sentence
+
+
+@pytest.mark.parametrize(("runs", "words"), [(1, "1 run of"), (5, "5 runs of"), (6, "")])
+def test_too_few_runs(sound: schema.OverheadReport, runs: int, words: str) -> None:
+    found = findings(replace(sound, conditions=replace(sound.conditions, runs=runs)))
+    assert [sentence.startswith(words) for sentence in found] == ([True] if words else [])
+
+
+def test_recipes_that_differ(sound: schema.OverheadReport) -> None:
+    one, other = sound.conditions.chosen_recipes.items()
+    chosen = {one[0]: {**one[1], "dot_product": "area"}, other[0]: {**other[1], "dot_product": "adders"}}
+    (sentence,) = findings(replace(sound, conditions=replace(sound.conditions, chosen_recipes=chosen)))
+    assert sentence.startswith("dot_product: recipe area in nvfp4-small, adders in mixfp4-small; the overhead")
+
+
+def test_a_clock_that_is_not_known_to_be_met(sound: schema.OverheadReport) -> None:
+    (sentence,) = findings(replace(sound, conditions=replace(sound.conditions, slowest_ns=None)))
+    assert "every run meets the clock was not recorded" in sentence
+
+
+def test_other_kinds() -> None:
+    explored = schema.load(REPORTS / "explore.json")
+    assert findings(explored, 0.5) == []
+    assert len(findings(explored, 1e-6)) == 3
+    power = schema.load(REPORTS / "power.json")
+    assert any(sentence.startswith("power of the core, stalled: ") for sentence in findings(power, 1e-6))
+    cost = schema.load(REPORTS / "cost-decode.json")
+    measured = replace(cost.conditions.measured, runs=2)
+    (sentence,) = findings(replace(cost, conditions=replace(cost.conditions, measured=measured)))
+    assert sentence.startswith("2 runs of")

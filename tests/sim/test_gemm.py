@@ -1,0 +1,70 @@
+"""What is made of a run; the runs themselves are tested with the engines and through the command."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from hwgen.config import named
+from sim import golden
+from sim.engines import Run
+from sim.gemm import Traffic, run_gemm
+from sim.steps import Steps
+
+CORE = named("mixfp4-small")
+RNG = np.random.default_rng(5)
+
+
+class Ideal:
+    """A core that is right but in the bits of ``flipped``, and takes a step in every cycle."""
+
+    name = "ideal"
+    config = CORE
+
+    def __init__(self, flipped: int = 0) -> None:
+        self.flipped = flipped
+
+    def run(self, steps: Steps, *, progress: Callable[[int], None], **streams: Callable[[int], bool]) -> Run:
+        progress(len(steps))
+        return Run(steps.expected() ^ np.uint32(self.flipped), len(steps), np.zeros((2, 2, 2, 2), np.int64))
+
+
+def operands(m: int, n: int, k: int) -> tuple[golden.QuantizedTensor, golden.QuantizedTensor]:
+    a, b = (golden.quantize(RNG.standard_normal((rows, k)) * 1e3, "mixfp4") for rows in (m, n))
+    return a, b
+
+
+def test_d_is_that_of_the_golden_model() -> None:
+    a, b = operands(5, 7, 64)
+    seen = []
+    run = run_gemm(Ideal(), a, b, depth=50, progress=lambda done, total: seen.append((done, total)))
+    assert run.mismatch is None
+    assert run.d.tobytes() == golden.gemm(a, b, blocks_per_step=1).tobytes()
+    assert (run.macs, run.steps) == (5 * 7 * 50, 2 * 2 * 4)
+    assert run.utilisation == pytest.approx(5 * 7 * 50 / (16 * 256))
+    assert seen == [(16, 16)]
+    assert run.as_dict()["k"] == 50
+
+
+def test_a_nan_stays_the_cores() -> None:
+    a, b = operands(1, 1, 16)
+    a.scales[0, 0] = 0x7F
+    run = run_gemm(Ideal(), a, b)
+    assert run.results.tolist() == run.d.view(np.uint32).tolist() == [[0x7FFFFFFF]]
+
+
+def test_a_wrong_bit_is_told() -> None:
+    a, b = operands(5, 7, 64)
+    run = run_gemm(Ideal(flipped=4), a, b)
+    got, want = run.results[0, 0], run.expected[0, 0]
+    assert got == want ^ 4
+    assert run.mismatch == f"D[0, 0] is 0x{got:08x}, the golden model says 0x{want:08x}"
+    assert run.as_dict()["mismatches"] == 35
+
+
+def test_traffic_is_the_same_for_every_engine() -> None:
+    first, second = (Traffic(gaps=0.25, stalls=0.5, seed=4).patterns() for _ in range(2))
+    for one, other, share in zip(first, second, (0.75, 0.5), strict=True):
+        assert np.array_equal(one.bits, other.bits)
+        assert one.bits.mean() == pytest.approx(share, abs=0.02)
+    assert all(pattern.bits.all() for pattern in Traffic().patterns())
