@@ -161,6 +161,7 @@ def _rounded(steps: Steps) -> Trace:
             b=config.b.name,
             fraction_bits=config.fraction_bits,
             rounding=config.rounding,
+            empty_blocks=config.empty_blocks,
         ).view(np.uint32)
     return Trace(c, d[steps.last])
 
