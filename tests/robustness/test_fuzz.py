@@ -26,11 +26,11 @@ from hwgen import config
 from hwgen.cells import libraries, reader
 from hwgen.cells.liberty import merge, read_text
 from hwgen.cells.library import Library
-from hwgen.cli import report as rendering
 from hwgen.cost import workloads
 from hwgen.cost.grid import Memory
 from hwgen.cost.model import EnergyCosts
 from hwgen.errors import InputError, ToolError
+from hwgen.files import write_all
 from hwgen.measure import core_costs, cost
 from hwgen.netlist.link import link
 from hwgen.power import activity
@@ -362,7 +362,7 @@ def test_reports(source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         for old in tmp_path.glob("report.[!j]*"):
             old.unlink()
         with refusals(path):
-            rendering.command.callback((path,))
+            write_all(kinds.rendered_anew(path))
             return
         assert [each.name for each in tmp_path.iterdir()] == ["report.json"]
 
