@@ -323,7 +323,7 @@ def test_pair_of_a_size():
 
 
 def test_a_design_is_no_pair():
-    with pytest.raises(InputError, match="'mixfp4-small': is one design.* such as 'small', or --baseline"):
+    with pytest.raises(InputError, match=r"'mixfp4-small': is one design.* such as 'small', or --baseline"):
         resolve_pair("mixfp4-small")
 
 
