@@ -187,7 +187,12 @@ def _rounded(config: TensorCoreConfig, add: Callable[..., None], groups: _Axis, 
         first, second = np.triu_indices(config.groups, 1)
         pairs = tuple(f"{g} and {h}" for g, h in zip(first, second, strict=True))
         add("distance of terms", ("blocks", pairs), ("", _numbers(range(-span, span + 1))))
-    add("largest exponent", ("of", ("C", "C and a term", "a term", "a block whose sum is zero, C cut")))
+    reachable = np.array([True, True, True, not config.excludes_empty])
+    reason = "blocks whose sum is zero take no part" if config.excludes_empty else ""
+    largest = ("C", "C and a term", "a term", "a block whose sum is zero, C cut")
+    add("largest exponent", ("of", largest), reachable=reachable, reason=reason)
+    kinds = ("all products zero", "products cancel")
+    add("empty blocks", groups, ("", kinds), ("exponent", ("above C's and all terms'", "not above")))
 
     top = (
         config.groups * (bounds.largest_term << fraction - bounds.term_fraction) + ((1 << 24) - 1 << fraction - 23)

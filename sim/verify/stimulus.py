@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from hwgen.config import TensorCoreConfig
 from hwgen.formats import BlockFormat, ScaleFormat
 from sim.engines import Pattern
-from sim.steps import Steps, decoded, negated, random_steps, set_what_runs_need
+from sim.random import decoded, negated, random_steps, set_what_runs_need
+from sim.steps import Steps
 from sim.verify.goals import DEEPEST_CHAIN
 
 __all__ = ["Stimulus", "deepest", "draw"]
@@ -55,7 +56,7 @@ def deepest(config: TensorCoreConfig) -> int:
 def draw(config: TensorCoreConfig, count: int, rng: np.random.Generator, deep: bool = False) -> Stimulus:
     """Draw a run.
 
-    Four steps in five are `sim.steps.random_steps`; the others are made for a purpose each, see the functions below.
+    Four steps in five are `sim.random.random_steps`; the others are made for a purpose each, see the functions below.
     Gaps and stalls come in stretches of their own shares.
 
     Parameters
@@ -227,6 +228,32 @@ def _cancelling_blocks(steps: Steps, at: _Index, rng: np.random.Generator) -> No
     steps.first[at] = True
 
 
+def _empty_blocks(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
+    """Blocks whose products are all zero, or cancel, under large scales; they may cut a C beside small blocks."""
+    config = steps.config
+    form, half = config.a, config.a.size // 2
+    shape = (len(at), config.rows, config.groups)
+    codes = steps.a_codes[at].reshape(*shape, form.size)
+    zero = codes & 1 << form.code_width - 1
+    cancelling = np.concatenate([codes[..., :half], negated(form)[codes[..., :half]]], axis=-1)
+    kind = rng.choice(3, (*shape, 1), p=[0.5, 0.25, 0.25])
+    steps.a_codes[at] = np.choose(kind, [codes, zero, cancelling]).reshape(*shape[:2], config.depth)
+    # Equal halves of B, for the products to cancel.
+    of_b = steps.b_codes[at].reshape(len(at), config.columns, config.groups, config.b.size)
+    steps.b_codes[at] = np.concatenate([of_b[..., :half]] * 2, axis=-1).reshape(len(at), config.columns, config.depth)
+
+    def choose(scale: ScaleFormat, shape: tuple[int, ...]) -> NDArray[np.uint8]:
+        return rng.integers(1, 1 + scale.highest // 4, shape, np.uint8)
+
+    _set_scales(steps, at, rng, choose)
+    large = rng.integers(1 + form.scale.highest // 2, 1 + form.scale.highest, shape, np.uint8)
+    steps.a_scales[at] = np.where(kind[..., 0] > 0, _tagged(form, large, rng), steps.a_scales[at])
+    exponents = np.frexp(_sums(steps, at))[1] + rng.integers(-30, 20, steps.c[at].shape)
+    signs_and_fractions = rng.integers(0, 1 << 32, steps.c[at].shape, np.uint32) & np.uint32(0x807FFFFF)
+    steps.c[at] = signs_and_fractions | np.clip(exponents + 126, 1, 254).astype(np.uint32) << np.uint32(23)
+    steps.first[at] = True
+
+
 def _far_apart(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
     """Scales of the smallest and of the largest exponent, block by block; C anywhere near."""
 
@@ -314,6 +341,6 @@ def _alone(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
 
 
 _PURPOSES = (
-    *(_special_scales, _special_chains, _cancelling, _cancelling_blocks, _far_apart),
+    *(_special_scales, _special_chains, _cancelling, _cancelling_blocks, _empty_blocks, _far_apart),
     *(_small, _largest, _alone, _long),
 )
