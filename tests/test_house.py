@@ -43,8 +43,6 @@ LONG = {
     "hwgen.cells.boolean.parse_expression",
     "hwgen.cells.libraries.generate._header",
     "hwgen.cost.grid.run",
-    "hwgen.measure.overhead.measure",
-    "hwgen.measure.power.study",
     "hwgen.netlist.link._compile",
     "hwgen.netlist.link.link",
     "hwgen.power.glitch._cycle",

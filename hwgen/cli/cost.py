@@ -92,6 +92,7 @@ def command(
     from hwgen.cost import export, workloads
     from hwgen.measure import core_costs, cost
     from hwgen.measure.conditions import check_pair
+    from hwgen.report.shipped import shipped
 
     if model is not None and gemm_list is not None:
         raise InputError("give one of --model and --gemms, not both")
@@ -111,6 +112,12 @@ def command(
         for core in (measured.cores.values() if timeloop else ())
         for suffix, text in export.exported(core, built.clock_ns, measured.library).items()
     }
+    if report_file is None and measured.path.parent == shipped():
+        names = " and ".join(measured.cores)
+        click.echo(
+            f"hwgen: {str(REPORTS)!r} has no report on {names}: {measured.path.name} is taken, which comes with hwgen",
+            err=True,
+        )
     written(content, out, stem, as_json, exports)
 
 

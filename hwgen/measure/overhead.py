@@ -13,7 +13,7 @@ from hwgen.formats import Formats
 from hwgen.mapping import area
 from hwgen.mapping.yosys import Recipe
 from hwgen.measure.checks import VECTORS, check_core, check_lanes
-from hwgen.measure.choice import KINDS, TOPS, Owner, synthesised
+from hwgen.measure.choice import KINDS, TOPS, Choice, Owner, synthesised
 from hwgen.measure.clock import check_met, default_period
 from hwgen.measure.conditions import check_pair, flow_conditions
 from hwgen.measure.energy import core_energy, lane_energy, single_block
@@ -35,6 +35,8 @@ __all__ = ["RUNS", "Examined", "Overhead", "examine", "measure"]
 
 RUNS = OverheadRequest.runs
 """Syntheses of each module by default."""
+
+_DESIGNS: tuple[type[Block], ...] = (TensorCore, LaneArray)
 
 
 @dataclass(frozen=True)
@@ -190,6 +192,50 @@ def _path(runs: Sequence[Examined]) -> dict[str, float]:
     return {block: float(np.mean([run.path.get(block, 0.0) for run in runs])) for block in blocks}
 
 
+def _conditions(
+    configs: Mapping[str, TensorCoreConfig],
+    choice: Choice,
+    examined: Mapping[str, Sequence[Examined]],
+    stimulus: Stimulus,
+    clock_ns: float,
+    flow: Flow,
+) -> schema.OverheadConditions:
+    """What the figures of two designs hold for; by name of the design, the baseline first."""
+    baseline = next(iter(configs.values()))
+    runs = len(examined[baseline.name])
+    fed = stimulus.fitted(baseline.macs_per_step)
+    return schema.OverheadConditions(
+        flow=flow_conditions(flow.library, choice.recipes),
+        runs=runs,
+        clock_ns=clock_ns,
+        slowest_ns={name: _slowest(examined[name]) for name in configs},
+        chosen_recipes={
+            name: {module: how.name for kind in _DESIGNS for module, how in choice.chosen[name, kind].items()}
+            for name in configs
+        },
+        critical_path={name: _path(examined[name]) for name in configs},
+        stimulus=stimulus.record(baseline),
+        operands={
+            name: operands_of(
+                config.formats,
+                [step for run in range(runs) for step in fed.run(run).steps(config, config.formats)],
+            )
+            for name, config in configs.items()
+        },
+        cycles={
+            "lane array": stimulus.fitted(baseline.bounds.lanes).cycles(single_block(baseline)),
+            "core": fed.cycles(baseline),
+        },
+        checked={
+            name: schema.Checked(
+                results=min(run.checked.results for run in examined[name]),
+                lane_sums=min(run.checked.lane_sums for run in examined[name]),
+            )
+            for name in configs
+        },
+    )
+
+
 def measure(
     baseline: TensorCoreConfig,
     candidate: TensorCoreConfig,
@@ -233,15 +279,14 @@ def measure(
     library = flow.library
     stimulus = stimulus or Stimulus()
     configs = {config.name: config for config in (baseline, candidate)}
-    kinds: tuple[type[Block], ...] = (TensorCore, LaneArray)
     designs: dict[Owner, Design] = {
-        (name, kind): Design(config, kind) for name, config in configs.items() for kind in kinds
+        (name, kind): Design(config, kind) for name, config in configs.items() for kind in _DESIGNS
     }
 
     choice = synthesised(designs, recipes, clock_ns, runs, flow)
     tasks = []
     for name, config in configs.items():
-        own = {kind: designs[name, kind] for kind in kinds}
+        own = {kind: designs[name, kind] for kind in _DESIGNS}
         # NVFP4 tensors are valid on both: the same bits tell the cost of the hardware from that of the data.
         operands = list(dict.fromkeys((config.formats, baseline.formats)))
         for run in range(runs):
@@ -259,35 +304,5 @@ def measure(
         for name, config in configs.items()
         for scope, rate in rates.items()
     }
-    fed = stimulus.fitted(baseline.macs_per_step)
-    conditions = schema.OverheadConditions(
-        flow=flow_conditions(library, choice.recipes),
-        runs=runs,
-        clock_ns=clock_ns,
-        slowest_ns={name: _slowest(examined[name]) for name in configs},
-        chosen_recipes={
-            name: {module: how.name for kind in kinds for module, how in choice.chosen[name, kind].items()}
-            for name in configs
-        },
-        critical_path={name: _path(examined[name]) for name in configs},
-        stimulus=stimulus.record(baseline),
-        operands={
-            name: operands_of(
-                config.formats,
-                [step for run in range(runs) for step in fed.run(run).steps(config, config.formats)],
-            )
-            for name, config in configs.items()
-        },
-        cycles={
-            "lane array": stimulus.fitted(baseline.bounds.lanes).cycles(single_block(baseline)),
-            "core": fed.cycles(baseline),
-        },
-        checked={
-            name: schema.Checked(
-                results=min(run.checked.results for run in examined[name]),
-                lane_sums=min(run.checked.lane_sums for run in examined[name]),
-            )
-            for name in configs
-        },
-    )
+    conditions = _conditions(configs, choice, examined, stimulus, clock_ns, flow)
     return Overhead(baseline, candidate, compare(baseline.name, candidate.name, measured, clock_ns), conditions)

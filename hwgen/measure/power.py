@@ -14,7 +14,7 @@ from hwgen.formats import Formats
 from hwgen.mapping import area
 from hwgen.mapping.yosys import Recipe, recipe
 from hwgen.measure.checks import VECTORS, check_core
-from hwgen.measure.choice import Owner, synthesised
+from hwgen.measure.choice import Choice, Owner, synthesised
 from hwgen.measure.clock import check_met, default_period
 from hwgen.measure.conditions import check_pair, flow_conditions
 from hwgen.measure.energy import core_activity, core_energy
@@ -190,6 +190,36 @@ def _macs_per_cycle(config: TensorCoreConfig) -> dict[str, int]:
     return {"element": config.depth, "core": config.macs_per_step}
 
 
+def _conditions(
+    configs: Mapping[str, TensorCoreConfig],
+    choice: Choice,
+    runs: Mapping[str, Sequence[Consumed]],
+    stimulus: Stimulus,
+    clock_ns: float | None,
+    flow: Flow,
+) -> schema.PowerConditions:
+    """What the figures of two cores hold for, with the clock that all runs meet; the baseline first."""
+    baseline = next(iter(configs.values()))
+    slowest = {name: max(run.delay for run in own) for name, own in runs.items()}
+    if clock_ns is None:
+        longest = max(float(np.mean([run.delay for run in own])) for own in runs.values())
+        clock_ns = default_period(longest, max(slowest.values()))
+    check_met(clock_ns, {(name, "core"): delay for name, delay in slowest.items()}, flow.library.name)
+    return schema.PowerConditions(
+        flow=flow_conditions(flow.library, choice.recipes),
+        runs=len(runs[baseline.name]),
+        clock_ns=clock_ns,
+        slowest_ns=slowest,
+        chosen_recipes={
+            name: {module: how.name for module, how in choice.chosen[name, TensorCore].items()} for name in configs
+        },
+        macs_per_cycle=_macs_per_cycle(baseline),
+        stimulus=stimulus.record(baseline),
+        cycles=stimulus.fitted(baseline.macs_per_step).cycles(baseline),
+        results_checked_each_run=min(run.checked for own in runs.values() for run in own),
+    )
+
+
 def study(
     baseline: TensorCoreConfig,
     candidate: TensorCoreConfig,
@@ -238,24 +268,7 @@ def study(
     ]
     found: list[Consumed] = list(flow.each(_consumed, tasks, "checks and power"))
     by_name = {name: found[place * runs : (place + 1) * runs] for place, name in enumerate(configs)}
-    slowest = {name: max(run.delay for run in own) for name, own in by_name.items()}
-    if clock_ns is None:
-        longest = max(float(np.mean([run.delay for run in own])) for own in by_name.values())
-        clock_ns = default_period(longest, max(slowest.values()))
-    check_met(clock_ns, {(name, "core"): delay for name, delay in slowest.items()}, library.name)
-    conditions = schema.PowerConditions(
-        flow=flow_conditions(library, choice.recipes),
-        runs=runs,
-        clock_ns=clock_ns,
-        slowest_ns=slowest,
-        chosen_recipes={
-            name: {module: how.name for module, how in choice.chosen[name, TensorCore].items()} for name in configs
-        },
-        macs_per_cycle=_macs_per_cycle(baseline),
-        stimulus=stimulus.record(baseline),
-        cycles=stimulus.fitted(baseline.macs_per_step).cycles(baseline),
-        results_checked_each_run=min(run.checked for run in found),
-    )
+    conditions = _conditions(configs, choice, by_name, stimulus, clock_ns, flow)
     return schema.PowerReport(
         designs=(schema.Design(baseline.as_dict()), schema.Design(candidate.as_dict())),
         conditions=conditions,
@@ -265,7 +278,7 @@ def study(
                 scope,
                 (baseline, candidate),
                 {name: own[: None if number < _ALWAYS else VARIED] for name, own in by_name.items()},
-                clock_ns,
+                conditions.clock_ns,
             )
             for number, each in enumerate(wanted)
             for scope in SCOPES

@@ -208,6 +208,21 @@ def test_cost_of_a_model(run, tmp_path: Path) -> None:
     assert {path: path.read_bytes() for path in odd.iterdir()} == before
 
 
+def test_cost_without_a_report_of_ones_own(run, tmp_path: Path) -> None:
+    """In an empty directory it is a report that comes with the package, and a line says so."""
+    status, out, err = run("cost", "--model", "qwen3-8b", "--vs", "nvfp4-blackwell", "--json")
+    assert status == 0
+    assert json.loads(out)["conditions"]["measured"]["report"] == "overhead-blackwell.json"
+    assert err == (
+        "hwgen: 'reports' has no report on nvfp4-blackwell and mixfp4-blackwell:"
+        " overhead-blackwell.json is taken, which comes with hwgen\n"
+    )
+    shutil.copy(REPORTS / "overhead-blackwell.json", tmp_path / "reports" / "mine.json")
+    status, out, err = run("cost", "--model", "qwen3-8b", "--vs", "nvfp4-blackwell", "--json")
+    assert (status, err) == (0, "")
+    assert json.loads(out)["conditions"]["measured"]["report"] == "mine.json"
+
+
 def test_cost_of_a_list_on_one_design(run, tmp_path: Path) -> None:
     (tmp_path / "own.csv").write_text("name,m,n,k\nfirst,10,20,30\n")
     report = REPORTS / "overhead.json"

@@ -45,7 +45,7 @@ def test_a_period_for_a_path() -> None:
 @pytest.fixture
 def designs() -> dict:
     pipeline = ("decoded", "sums", "terms", "aligned", "total", "normal")
-    config = TensorCoreConfig("x", "mixfp4", rows=1, columns=1, groups=1, pipeline=pipeline)
+    config = TensorCoreConfig("x", "mixfp4", "mixfp4", rows=1, columns=1, groups=1, pipeline=pipeline)
     return {("x", kind): Design(config, kind) for kind in (TensorCore, LaneArray)}
 
 

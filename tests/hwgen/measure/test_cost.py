@@ -98,6 +98,16 @@ def test_the_other_way_round(report):
     assert found.ratios["area"].low == pytest.approx(1 / 1.06)
 
 
+def test_a_clock_must_be_met_by_the_slowest_run(tmp_path):
+    """And by the mean, where a report does not say what single runs take."""
+    content = overheads()
+    path = tmp_path / "x.json"
+    for slowest, expected in ((None, 8.0), ({PAIR[0].name: {"core": 8.3}, PAIR[1].name: {"core": 8.9}}, 8.3)):
+        content["conditions"]["slowest_ns"] = slowest
+        path.write_text(json.dumps(content))
+        assert read(path, PAIR).cores["nvfp4-blackwell"].critical_path_ns == expected
+
+
 def test_one_core_alone(report):
     found = read(report, PAIR[1:])
     assert list(found.cores) == ["mixfp4-blackwell"]
