@@ -56,11 +56,14 @@ _MIN_EXPONENT = -126  # of FP32, and by convention of zero
 _TILE = 1 << 15  # outputs per tile: the float64 working set stays in a core's L2 cache
 _OPERAND_CHUNK = 1 << 20  # operand elements decoded at a time, to bound memory
 _NEVER_CUT = 1 << 10
+_NOTHING = np.empty((0, 0, 0))
 
 
 class _Tables(NamedTuple):
     """What the arithmetic needs of one format, by scale byte."""
 
+    name: str
+    """Name of the format."""
     width: int
     """Bits of an element code."""
     block: int
@@ -90,6 +93,7 @@ def _tables(form: BlockFormat) -> _Tables:
     raised = (np.array(exponents) + folds).astype(np.int16)
     elements = np.array([element.table for element in form.elements])[form.selected(scales)]
     return _Tables(
+        form.name,
         form.width,
         form.block,
         (elements * numbers[:, None]).ravel(),
@@ -127,9 +131,9 @@ def _pair(a: BlockFormat, b: BlockFormat) -> _Pair:
         top *= float(np.abs(_tables(form).products).max())
     pair = _Pair(unit, largest, lowest, top)
     bits = _max_fraction_bits(pair, 1)
-    # A sum with products in it is normal, products vanish beside a C that could overflow, and a block is exact.
-    if bits < 1 or lowest - bits < _MIN_EXPONENT or top > 2.0**74 or top * 2.0 ** (unit - lowest) > 2.0**53:
-        raise InputError(f"a = {a.name!r} with b = {b.name!r}: their products are beyond what float64 adds exactly")
+    # A sum with products in it is normal, and products vanish beside a C that could overflow.
+    if bits < 1 or lowest - bits < _MIN_EXPONENT or top > 2.0**74:
+        raise InputError(f"a = {a.name!r} with b = {b.name!r}: their products are beyond what this model adds exactly")
     return pair
 
 
@@ -244,11 +248,12 @@ def accumulate(
     if groups < 1:
         raise InputError(f"blocks_per_step must be at least 1; got {groups}")
     pair = _pair(qa.form, qb.form)
-    way = _way(pair, groups, fraction_bits, rounding, empty_blocks)
+    exact = numerics == "exact"
+    way = _way(pair, groups, 1 if exact else fraction_bits, rounding, empty_blocks)
     shape = (qa.shape[0], qb.shape[0])
     start = np.zeros(shape, np.float32) if c is None else _check_c(c, shape)
     left, right = (_Stored(q.codes, q.scales, _tables(q.form)) for q in (qa, qb))
-    compute = _exact if numerics == "exact" else _blackwell
+    compute = _exact if exact else _blackwell
     d = compute(left, right, _finite(start), way)
     return _special(d, left.tables.nans[qa.scales], right.tables.nans[qb.scales], start)
 
@@ -384,7 +389,7 @@ def _operand(stored: _Stored, way: _Way, cut: bool) -> _Operand:
     exponents = by_step(tables.exponents[scales]).transpose(by_group)
     if cut:  # for many tiles
         exponents = np.ascontiguousarray(exponents)
-    elements, alone = np.empty((0, codes.shape[-2], 0)), np.empty((0, 0, codes.shape[-2]))
+    elements = alone = _NOTHING
     if way.excluded:
         elements = by_step(stored.look_up(tables.elements).reshape(codes.shape))
         alone = by_step(tables.scales[scales]).transpose(by_group)
@@ -544,6 +549,11 @@ def _exact(a: _Stored, b: _Stored, c: Array, way: _Way) -> Array:
     unit = way.pair.unit - way.pair.lowest  # every T_g * 2^(E_g - 8) is a multiple of 2^-unit
     # Blocks whose sum stays below 2^53 units: exact in a float64 dot product.
     chunk = int(2.0 ** (53 - unit) / way.pair.top)
+    if not chunk:
+        formats = " and ".join(dict.fromkeys(stored.tables.name for stored in (a, b)))
+        raise InputError(
+            f"numerics 'exact': the products of one block of {formats} are beyond what this model adds exactly"
+        )
     for count, k in enumerate(range(0, a.scales.shape[1], chunk), start=1):
         parts = (stored.along(slice(k, k + chunk)) for stored in (a, b))
         left, right = (x.look_up(x.tables.products).reshape(x.codes.shape) for x in parts)

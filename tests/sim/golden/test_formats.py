@@ -4,13 +4,13 @@ import gfloat
 import ml_dtypes
 import numpy as np
 import pytest
-from gfloat.formats import format_info_ocp_e2m1, format_info_ocp_e4m3
+from gfloat.formats import format_info_ocp_e2m1, format_info_ocp_e4m3, format_info_ocp_int8
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sim import golden
-from sim.golden.element import E1M2, E2M1
-from sim.golden.scale import UE4M3
+from sim.golden.element import E1M2, E2M1, INT4, ElementFormat
+from sim.golden.scale import UE4M3, ScaleFormat
 
 NIBBLES = np.arange(16, dtype=np.uint8)
 BYTES = np.arange(256, dtype=np.uint8)
@@ -40,6 +40,26 @@ def test_e1m2_is_the_integers_0_to_7():
         expected.append((-1) ** sign * significand * 2**1 * 2)
     np.testing.assert_array_equal(golden.decode_e1m2(NIBBLES), expected)
     np.testing.assert_array_equal(np.abs(golden.decode_e1m2(NIBBLES)), NIBBLES & 7)
+
+
+def test_int4_decodes_as_ml_dtypes_but_for_the_code_without_meaning():
+    ours = golden.decode_int4(NIBBLES)
+    theirs = NIBBLES.view(ml_dtypes.int4).astype(np.float64)
+    assert (theirs[8], ours[8]) == (-8, 0)
+    np.testing.assert_array_equal(np.delete(ours, 8), np.delete(theirs, 8))
+    # gfloat's INT8 counts 64ths; four bits of it, shifted to the top, count 4ths.
+    wide = [gfloat.decode_float(format_info_ocp_int8, int(code) << 4).fval * 4 for code in NIBBLES]
+    np.testing.assert_array_equal(np.delete(ours, 8), np.delete(wide, 8))
+
+
+def test_int4_encodes_to_the_nearest_integer():
+    x = probes(np.arange(8))
+    x = np.concatenate([x, -x])
+    expected = np.clip(np.rint(x), -7, 7)  # rint rounds ties to even, as the codes do
+    ours = golden.encode_int4(x)
+    np.testing.assert_array_equal(ours, expected.astype(ml_dtypes.int4).view(np.uint8) & 15)
+    np.testing.assert_array_equal(golden.decode_int4(ours), expected)
+    assert not (ours == 8).any()
 
 
 def test_ue4m3_decodes_as_ml_dtypes_and_gfloat():
@@ -80,6 +100,7 @@ def test_ue4m3_encodes_as_ml_dtypes_and_gfloat():
     [
         (golden.decode_e2m1, golden.encode_e2m1, np.delete(NIBBLES, 8)),
         (golden.decode_e1m2, golden.encode_e1m2, np.delete(NIBBLES, 8)),
+        (golden.decode_int4, golden.encode_int4, np.delete(NIBBLES, 8)),
         (golden.decode_ue4m3, golden.encode_ue4m3, BYTES[:127]),
     ],
 )
@@ -120,3 +141,109 @@ def test_errors_name_the_culprit(call, message):
     with pytest.raises(golden.InputError, match=message) as caught:
         call()
     assert "\n" not in str(caught.value)
+
+
+# Records of other formats than those of the catalogue: the elements and scales of OCP's MX, and others.
+
+
+def minifloats(exponent_bits, mantissa_bits, bias):
+    """Values of a sign-magnitude format without infinity and NaN."""
+    scale = ScaleFormat("", exponent_bits, mantissa_bits, bias)
+    return (*scale.table.tolist(), *(-scale.table).tolist())
+
+
+@pytest.mark.parametrize(
+    ("element", "theirs"),
+    [
+        (ElementFormat("E2M1", 4, minifloats(2, 1, 1)), ml_dtypes.float4_e2m1fn),
+        (ElementFormat("E2M3", 6, minifloats(2, 3, 1), fold=-2), ml_dtypes.float6_e2m3fn),
+        (ElementFormat("E3M2", 6, minifloats(3, 2, 3), fold=-3), ml_dtypes.float6_e3m2fn),
+        (ElementFormat("INT2", 2, (0.0, 1.0, -2.0, -1.0), fold=1), ml_dtypes.int2),
+        (ElementFormat("INT8", 8, tuple(np.arange(256).astype(np.int8).astype(float).tolist()), fold=1), np.int8),
+    ],
+    ids=lambda x: x.name if isinstance(x, ElementFormat) else "",
+)
+def test_elements_of_other_widths(element, theirs):
+    codes = np.arange(1 << element.width, dtype=np.uint8)
+    values = codes.view(theirs).astype(np.float64)
+    np.testing.assert_array_equal(element.table, values)
+    np.testing.assert_array_equal(np.array(element.integers) * 2.0 ** (element.fold - 1), values)
+    assert element.largest == np.abs(values).max()
+    x = probes(np.unique(np.abs(values)))
+    x = np.clip(np.concatenate([x, -x]), values.min(), values.max())
+    expected = np.rint(x) if np.dtype(theirs).kind == "i" or "int" in np.dtype(theirs).name else x
+    np.testing.assert_array_equal(element.table[element.encode(x)], expected.astype(theirs).astype(np.float64))
+
+
+@pytest.mark.parametrize(
+    ("scale", "theirs", "smallest", "largest"),
+    [
+        (UE4M3, ml_dtypes.float8_e4m3fn, 2.0**-9, 448),
+        (ScaleFormat("UE8M0", 8, 0, 127, subnormals=False, nan=0xFF), ml_dtypes.float8_e8m0fnu, 2.0**-127, 2.0**127),
+        (ScaleFormat("UE5M3", 5, 3, 15, nan=0xFF), None, 2.0**-17, 114688),
+        (ScaleFormat("E6M2", 6, 2, 48, subnormals=False, nan=0xFF), None, 2.0**-48, 1.5 * 2**15),
+    ],
+    ids=lambda x: x.name if isinstance(x, ScaleFormat) else "",
+)
+def test_scales_of_other_kinds(scale, theirs, smallest, largest):
+    assert (scale.smallest, scale.largest) == (smallest, largest)
+    assert scale.zero == (0 if scale.table[0] == 0 else None)
+    codes = np.arange(1 << scale.width, dtype=np.uint8)
+    if theirs is not None:
+        np.testing.assert_array_equal(scale.table, codes.view(theirs).astype(np.float64))
+    numbers = codes[:-1]
+    np.testing.assert_array_equal(scale.encode(scale.table[numbers]), numbers)
+    for code in numbers[scale.table[numbers] > 0].tolist():
+        value = scale.significand(code) * 2.0 ** (scale.exponent(code) - scale.mantissa_bits)
+        assert value == scale.table[code]
+
+
+@pytest.mark.parametrize("bit", [5, 6, 7])
+def test_the_tag_may_be_any_bit_above_the_scale(bit):
+    """MixFP4 with a scale of five bits: both kinds of elements come back, whatever bit tells them apart."""
+    narrow = ScaleFormat("E3M2", 3, 2, 3)
+    form = golden.BlockFormat("narrow", (E2M1, E1M2), narrow, 28 * 6, tag_bit=bit)
+    x = np.array([[28.0 * v for v in (0, 1, 2, 3, 4, 5, 6, 7) * 2 + (0, 0.5, 1, 1.5, 2, 3, 4, 6) * 2]])
+    q = golden.quantize(x, form, tensor_scale=1)
+    assert (q.scales >> bit).tolist() == [[1, 0]]
+    np.testing.assert_array_equal(golden.dequantize(q), x)
+    assert q.format == "narrow"
+    assert golden.gemm(q, q, numerics="exact")[0, 0] == np.float32((x @ x.T)[0, 0])
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: ElementFormat("x", 9, (0.0,) * 512), "x: width must be 2 to 8; got 9"),
+        (lambda: ElementFormat("x", 2, (0.0, 1.0, 2.0)), "x: a code of 2 bits has 4 values; got 3"),
+        (
+            lambda: ElementFormat("x", 2, (0.0, 0.25, 0.5, 0.75)),
+            r"x: the value of code 1, 0.25, is no multiple of 2\^-1",
+        ),
+        (lambda: ElementFormat("x", 2, (0.0, 2.0, 1.0, 3.0)), "x: codes 0 and 2 are neighbours and both even"),
+        (lambda: ScaleFormat("x", 5, 4, 7), r"x: must have an exponent and at most 8 bits; got 5 \+ 4"),
+        (lambda: ScaleFormat("x", 0, 4, 7), "x: must have an exponent"),
+        (lambda: ScaleFormat("x", 4, 3, 7, nan=0x7E), "x: nan must be None or the last code, 127; got 126"),
+        (lambda: golden.BlockFormat("x", (E2M1, E1M2), UE4M3, 1.0), "x: must have 1 element formats .*; got E2M1 of 4"),
+        (lambda: golden.BlockFormat("x", (), UE4M3, 1.0), "x: must have 1 element formats of equal width; got none"),
+        (
+            lambda: golden.BlockFormat("x", (E2M1, ElementFormat("y", 2, (0.0, 1.0, 2.0, 3.0))), UE4M3, 1.0, tag_bit=7),
+            "x: must have 2 element formats of equal width; got E2M1 of 4 bits, y of 2 bits",
+        ),
+        (lambda: golden.BlockFormat("x", (E2M1, E1M2), UE4M3, 1.0, tag_bit=6), "x: tag_bit must be 7 to 7, above"),
+    ],
+)
+def test_records_that_mean_nothing_are_refused(make, message):
+    with pytest.raises(golden.InputError, match=message) as caught:
+        make()
+    assert "\n" not in str(caught.value)
+
+
+def test_the_catalogue():
+    assert golden.FORMATS == ("nvfp4", "mixfp4", "nvint4")
+    for name, form in golden.CATALOGUE.items():
+        assert form.name == name
+        assert golden.block_format(name) is golden.block_format(form) is form
+        # The largest element under the largest scales is the largest magnitude of a tensor.
+        assert form.tensor_divisor == form.scale.largest * form.elements[0].largest
+    assert INT4.integers == (0, 1, 2, 3, 4, 5, 6, 7, 0, -7, -6, -5, -4, -3, -2, -1)

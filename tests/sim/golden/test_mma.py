@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 from rational import NAN, float_bits
 
 from sim import golden
-from sim.golden.element import E2M1
+from sim.golden import parts
+from sim.golden.element import E2M1, ElementFormat
 from sim.golden.scale import ScaleFormat
 
+UE4M3 = golden.CATALOGUE["nvfp4"].scale
 PAIRS = list(product(golden.FORMATS, repeat=2))
 
 
@@ -518,6 +520,50 @@ def test_exact_is_close_to_blackwell():
     np.testing.assert_allclose(exact, product, rtol=1e-5, atol=1e-5)
 
 
+# Formats of other widths, scales and blocks, which no core has yet: the bounds follow from the records.
+
+E2M3_VALUES = [float(v) / 8 for v in (*range(17), *range(18, 32, 2), *range(32, 64, 4))]
+E2M3 = ElementFormat("E2M3", 6, (*E2M3_VALUES, *(-v for v in E2M3_VALUES)), fold=-2)
+INT8 = ElementFormat("INT8", 8, tuple(float(code - 256 if code > 127 else code) for code in range(256)), fold=1)
+UE5M3 = ScaleFormat("UE5M3", 5, 3, 15, nan=0xFF)
+E5M1 = ScaleFormat("E5M1", 5, 1, 15, subnormals=False)
+OTHERS = [
+    golden.BlockFormat("E2M3 under UE5M3", (E2M3,), UE5M3, 1.0, block=32),
+    golden.BlockFormat("INT8 under E5M1", (INT8,), E5M1, 1.0, block=32),
+]
+
+
+@pytest.mark.parametrize("empty_blocks", golden.EMPTY_BLOCKS)
+@pytest.mark.parametrize(("a", "b"), list(product(OTHERS, repeat=2)), ids=lambda form: form.name.replace(" ", "-"))
+def test_steps_of_other_formats(a, b, empty_blocks):
+    rng = np.random.default_rng(17)
+    bits = golden.max_fraction_bits(2, a, b)
+    for fraction_bits in (min(bits, 20), bits):
+        for index in range(6):
+            codes = [rng.integers(0, 1 << form.width, (3, 64), np.uint8) for form in (a, b)]
+            scales = [rng.integers(0, 256, (3, 2), np.uint8) for _ in "ab"]
+            if index % 2:
+                codes[0][:, :32] = 0
+            c = near_c(rng, 3, 3)
+            options = {"a": a, "b": b, "fraction_bits": fraction_bits, "empty_blocks": empty_blocks}
+            stacked = golden.step(codes[0], scales[0], codes[1], scales[1], c, **options)
+            for (m, n), found in np.ndenumerate(stacked.view(np.uint32)):
+                sides = [x.tolist() for x in (codes[0][m], scales[0][m], codes[1][n], scales[1][n])]
+                assert found == parts.step(*sides, int(c.view(np.uint32)[m, n]), **options)
+
+
+def test_exact_gemm_of_other_formats():
+    rng = np.random.default_rng(18)
+    form = golden.BlockFormat("E2M3 under UE4M3", (E2M3,), UE4M3, 1.0, block=32)
+    codes, scales = rng.integers(0, 64, (2, 320), np.uint8), rng.integers(0, 127, (2, 10), np.uint8)
+    q = golden.QuantizedTensor(codes, scales, np.float32(1), form)
+    values = [[Fraction(v) for v in row] for row in golden.dequantize(q).astype(np.float64).tolist()]
+    expected = [
+        [float_bits(sum(x * y for x, y in zip(r, s, strict=True)), "nearest_even") for s in values] for r in values
+    ]
+    assert_bits(golden.accumulate(q, q, numerics="exact"), np.array(expected, np.uint32))
+
+
 # Errors
 
 
@@ -532,7 +578,6 @@ def call_step(**changes):
     return golden.step(**{**arguments, **changes})
 
 
-UE4M3 = golden.CATALOGUE["nvfp4"].scale
 BLOCKS_OF_32 = golden.BlockFormat("blocks of 32", (E2M1,), UE4M3, 2688.0, block=32)
 WIDE = golden.BlockFormat("wide", (E2M1,), ScaleFormat("UE8M0", 8, 0, 127, subnormals=False, nan=0xFF), 1.0)
 
@@ -574,7 +619,11 @@ def call_gemm(*arguments, **options):
         (lambda: call_step(a="mxfp4"), "a must be one of 'nvfp4', 'mixfp4', 'nvint4'; got 'mxfp4'"),
         (lambda: call_step(b=None), "b must be one of 'nvfp4', 'mixfp4', 'nvint4'; got None"),
         (lambda: call_step(b=BLOCKS_OF_32), "a has blocks of 16 and b of 32; they must be equal"),
-        (lambda: call_step(b=WIDE), "a = 'mixfp4' with b = 'wide': their products are beyond what float64"),
+        (lambda: call_step(b=WIDE), "a = 'mixfp4' with b = 'wide': their products are beyond what this model"),
+        (
+            lambda: call_gemm(*[golden.quantize(np.ones((2, 32)), OTHERS[0])] * 2, numerics="exact"),
+            "'exact': the products of one block of E2M3 under UE5M3 are beyond what this model adds exactly",
+        ),
         (lambda: call_step(empty_blocks="none"), "empty_blocks must be one of 'included', 'excluded'; got 'none'"),
         (lambda: call_gemm(empty_blocks=True), "empty_blocks must be one of 'included', 'excluded'; got True"),
         (lambda: call_step(rounding="up"), "rounding must be one of 'toward_zero', 'nearest_even'; got 'up'"),
