@@ -42,7 +42,6 @@ OFF_GROUND = {
 LONG = {
     "hwgen.cells.boolean.parse_expression",
     "hwgen.cells.libraries.generate._header",
-    "hwgen.cost.grid.run",
     "hwgen.netlist.link._compile",
     "hwgen.netlist.link.link",
     "hwgen.power.glitch._cycle",

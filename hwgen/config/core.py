@@ -153,10 +153,15 @@ class TensorCoreConfig:
         if self.exact:
             return
         allowed = range(bounds.least_fraction_bits, bounds.most_fraction_bits + 1)
-        if not allowed or not bounds.distances_fit(allowed[0]):
+        if not bounds.distances_fit(bounds.least_fraction_bits):
             raise InputError(
                 f"{pair}: exponents of terms from {bounds.lowest_exponent} to {bounds.highest_exponent} are too far"
                 " apart for the accumulator that rounds every step; use numerics = 'exact'"
+            )
+        if not allowed:
+            raise InputError(
+                f"{pair}: a step of eight blocks has longer sums than the golden model adds without error;"
+                " use narrower elements"
             )
         self._within("fraction_bits", allowed)
         bits = self.fraction_bits
