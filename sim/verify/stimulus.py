@@ -197,12 +197,16 @@ def _special_chains(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
 
 
 def _oppose(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
-    """Make C the negative sum, now and then but for one bit, mostly but for any bits from a random one downwards."""
+    """Make C the negative sum, now and then but for one bit, mostly but for any bits from a random one downwards.
+
+    Or the next number towards zero.
+    """
     shape = steps.c[at].shape
     top = np.uint32(1) << rng.integers(0, 24, shape, np.uint32)
     below = rng.integers(0, 1 << 24, shape, np.uint32) & (top - np.uint32(1))
     flip = np.choose(rng.choice(3, shape, p=[0.1, 0.3, 0.6]), [np.zeros_like(top), top, top | below])
-    steps.c[at] = (-_sums(steps, at)).astype(np.float32).view(np.uint32) ^ flip
+    nearer = (rng.random(shape) < 0.1).astype(np.uint32)
+    steps.c[at] = ((-_sums(steps, at)).astype(np.float32).view(np.uint32) ^ flip * (1 - nearer)) - nearer
     steps.first[at] = True
 
 
@@ -226,6 +230,29 @@ def _cancelling_blocks(steps: Steps, at: _Index, rng: np.random.Generator) -> No
         scales[at] = scales[at][:, :, :1]
     steps.c[at[rng.random(len(at)) < 0.5]] = 0
     steps.first[at] = True
+
+
+def _rest(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
+    """The first block is as large as the last one is small, and C cancels it: the last one is what is left."""
+    config = steps.config
+    for form, codes, scales in ((config.a, steps.a_codes, steps.a_scales), (config.b, steps.b_codes, steps.b_scales)):
+        first, last = codes[at, :, : form.size], np.zeros_like(codes[at, :, : form.size])
+        last[..., 0] = rng.choice(np.array([1, negated(form)[1]], np.uint8), last.shape[:2])
+        codes[at] = 0
+        codes[at, :, -form.size :] = last
+        binade = 1 << form.scale.mantissa_bits
+        scales[at] = _tagged(form, rng.choice(np.array([1, 1, *range(1, binade)], np.uint8), scales[at].shape), rng)
+        if config.groups > 1:
+            codes[at, :, : form.size] = first
+            large = rng.integers(form.scale.highest + 1 - 2 * binade, form.scale.highest + 1, scales[at, :, 0].shape)
+            scales[at, :, 0] = _tagged(form, large.astype(np.uint8), rng)
+    _oppose(steps, at, rng)
+    if config.groups > 1:
+        # C is the negative of the sum without its last block.
+        kept = steps.a_codes[at, :, -config.a.size :]
+        steps.a_codes[at, :, -config.a.size :] = 0
+        steps.c[at] = (-_sums(steps, at)).astype(np.float32).view(np.uint32)
+        steps.a_codes[at, :, -config.a.size :] = kept
 
 
 def _empty_blocks(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
@@ -341,6 +368,6 @@ def _alone(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
 
 
 _PURPOSES = (
-    *(_special_scales, _special_chains, _cancelling, _cancelling_blocks, _empty_blocks, _far_apart),
+    *(_special_scales, _special_chains, _cancelling, _cancelling_blocks, _empty_blocks, _rest, _far_apart),
     *(_small, _largest, _alone, _long),
 )
