@@ -67,7 +67,6 @@ ELSEWHERE = {
     "hwgen.measure": "hwgen/measure/test_overhead.py",
     "hwgen.netlist.link": "hwgen/netlist/test_graph.py",
     "hwgen.package": "hwgen/package/test_contents.py",
-    "hwgen.power.logic": "hwgen/power/test_activity.py",
     "hwgen.report": "test_reports.py",
     "hwgen.rtl": "hwgen/rtl/test_tensor_core.py",
     "hwgen.rtl.arithmetic.shifters": "hwgen/rtl/test_arithmetic_proof.py",
