@@ -18,7 +18,7 @@ from sim.verify.goals import DEEPEST_CHAIN
 
 __all__ = ["Stimulus", "deepest", "draw"]
 
-_DIRECTED = 0.2
+_DIRECTED = 0.25
 """Share of the steps that are made for a purpose."""
 
 _SPECIAL_C = np.array(
@@ -56,7 +56,7 @@ def deepest(config: TensorCoreConfig) -> int:
 def draw(config: TensorCoreConfig, count: int, rng: np.random.Generator, deep: bool = False) -> Stimulus:
     """Draw a run.
 
-    Four steps in five are `sim.random.random_steps`; the others are made for a purpose each, see the functions below.
+    Three steps in four are `sim.random.random_steps`; the others are made for a purpose each, see the functions below.
     Gaps and stalls come in stretches of their own shares.
 
     Parameters
