@@ -91,7 +91,7 @@ def test_refused(make, tiny):
 
 POWER = """
 library (power) {
-  time_unit : "1ns"; voltage_unit : "1V"; leakage_power_unit : "1nW"; capacitive_load_unit (1, ff); nom_voltage : 1;
+  time_unit : "1ns"; voltage_unit : "1V"; leakage_power_unit : "1nW"; capacitive_load_unit (1, ff); nom_voltage : 3;
   lu_table_template (t) {
     variable_1 : input_net_transition; variable_2 : total_output_net_capacitance; index_1 ("0, 1"); index_2 ("0, 10");
   }
@@ -159,6 +159,8 @@ def test_the_energy_of_an_output(make, tmp_path, body, internal):
     times = timing.analyse(netlist, input_slew=0.0, output_load=5.0, wire_load=0.0, clock_slew=0.0)
     found = power.estimate(netlist, times, seen, 100.0)
     assert found.fj["internal"] == pytest.approx(internal)
+    # 1 fF between the cells and 5 fF at the port, at 3 V.
+    assert found.fj["switching"] == pytest.approx((1 + 5) * 3**2 / 2)
     # 10 nW where A is 1, else the cell's own figure.
     assert found.fj["leakage"] == pytest.approx((10 + 2 * 6) / 3 / 100)
 
