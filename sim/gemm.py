@@ -186,8 +186,11 @@ def run_gemm(
     steps = schedule(config, a, b)
     offer, take = traffic.patterns()
     run = core.run(steps, offer=offer, take=take, progress=lambda done: progress(done, len(steps)))
-    expected = golden.accumulate(
-        a, b, None, config.groups, config.numerics, fraction_bits=config.fraction_bits, rounding=config.rounding
-    ).view(np.uint32)
+    options: dict[str, Any] = {
+        "fraction_bits": config.fraction_bits,
+        "rounding": config.rounding,
+        "empty_blocks": config.empty_blocks,
+    }
+    expected = golden.accumulate(a, b, None, config.groups, config.numerics, **options).view(np.uint32)
     results = gather(config, run.results, *expected.shape)
     return GemmRun(config, core.name, a, b, depth or a.shape[1], len(steps), run.cycles, results, expected)

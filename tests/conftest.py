@@ -1,5 +1,13 @@
+import os
+
 import pytest
+from hypothesis import Phase, settings
 from xdist.scheduler import LoadScopeScheduling
+
+# Of a mutant, only whether a test fails is asked, not by which smallest example; the same examples for each.
+settings.register_profile("mutants", phases=[Phase.explicit, Phase.generate], derandomize=True, database=None)
+if "HWGEN_MAPPED" in os.environ:
+    settings.load_profile("mutants")
 
 
 class FixturesMadeOnce(LoadScopeScheduling):

@@ -15,6 +15,7 @@ from hwgen.formats import BLOCK_FORMATS, BlockFormat, Bounds, Formats
 
 __all__ = [
     "DEFAULT_PIPELINE",
+    "EMPTY_BLOCKS",
     "FIELDS",
     "LEADING_ZEROS",
     "LOOP_REGISTERS",
@@ -27,6 +28,7 @@ __all__ = [
 LEADING_ZEROS = ("counted", "anticipated")
 ROUNDINGS = ("toward_zero", "nearest_even")
 NUMERICS = ("blackwell", "exact")
+EMPTY_BLOCKS = ("included", "excluded")
 PIPELINE_REGISTERS = ("operands", "decoded", "sums", "terms", "aligned", "total", "normal")
 LOOP_REGISTERS = ("aligned", "total", "normal")  # in the accumulation loop, unless that is exact
 DEFAULT_PIPELINE = ("decoded", "sums")
@@ -56,6 +58,9 @@ class TensorCoreConfig:
         see `hwgen.formats.Bounds`: 33 to 39 for MixFP4.
     rounding
         Rounding of a step's sum to FP32: ``toward_zero`` (Blackwell) or ``nearest_even``.
+    empty_blocks
+        Whether blocks whose sum is zero take part in the largest exponent of a step, by which all terms and C are
+        truncated: ``included`` (MMA-Sim, arXiv 2511.10909), or ``excluded``, as other models of Blackwell have it.
     leading_zeros
         How the sum is normalised: its leading zeros are ``counted``, or ``anticipated`` beside the adder, for a
         shorter path and more area.
@@ -67,9 +72,9 @@ class TensorCoreConfig:
         Those in the loop interleave as many more tiles, see `interleave`.
     numerics
         ``blackwell``, every step rounds to FP32; or ``exact``, a fixed-point accumulator holds every term of
-        the whole GEMM and its sum with C is rounded once, to nearest even. There ``fraction_bits``, ``rounding``
-        and ``leading_zeros`` have no meaning, and no register lies in the loop: ``aligned`` (the sum of a step's
-        terms) stands before it, ``total`` (with C) and ``normal`` behind.
+        the whole GEMM and its sum with C is rounded once, to nearest even. There ``fraction_bits``, ``rounding``,
+        ``empty_blocks`` and ``leading_zeros`` have no meaning, and no register lies in the loop: ``aligned`` (the sum
+        of a step's terms) stands before it, ``total`` (with C) and ``normal`` behind.
     largest_depth
         Largest K of a GEMM that cannot overflow the accumulator, ``exact`` only (4096 to 2^24).
 
@@ -92,6 +97,7 @@ class TensorCoreConfig:
     pipeline: tuple[str, ...] = DEFAULT_PIPELINE
     numerics: str = "blackwell"
     largest_depth: int = DEFAULT_LARGEST_DEPTH
+    empty_blocks: str = "included"
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,63}", self.name):
@@ -106,6 +112,7 @@ class TensorCoreConfig:
         self._one_of("dot", tuple(DOTS))
         self._one_of("rounding", ROUNDINGS)
         self._one_of("leading_zeros", LEADING_ZEROS)
+        self._one_of("empty_blocks", EMPTY_BLOCKS)
         self._within("rows", range(1, 65))
         self._within("columns", range(1, 65))
         self._within("groups", range(1, 9))
@@ -146,10 +153,15 @@ class TensorCoreConfig:
         if self.exact:
             return
         allowed = range(bounds.least_fraction_bits, bounds.most_fraction_bits + 1)
-        if not allowed or not bounds.distances_fit(allowed[0]):
+        if not bounds.distances_fit(bounds.least_fraction_bits):
             raise InputError(
                 f"{pair}: exponents of terms from {bounds.lowest_exponent} to {bounds.highest_exponent} are too far"
                 " apart for the accumulator that rounds every step; use numerics = 'exact'"
+            )
+        if not allowed:
+            raise InputError(
+                f"{pair}: a step of eight blocks has longer sums than the golden model adds without error;"
+                " use narrower elements"
             )
         self._within("fraction_bits", allowed)
         bits = self.fraction_bits
@@ -214,6 +226,11 @@ class TensorCoreConfig:
         return self.leading_zeros == "anticipated"
 
     @property
+    def excludes_empty(self) -> bool:
+        """Whether blocks whose sum is zero take no part in the largest exponent."""
+        return self.empty_blocks == "excluded"
+
+    @property
     def largest_steps(self) -> int | None:
         """Most steps of one tile, from first to last; None if there is no limit."""
         return -(-self.largest_depth // self.depth) if self.exact else None
@@ -229,10 +246,11 @@ class TensorCoreConfig:
         fields |= {"a": self.a.name, "b": self.b.name, "pipeline": list(self.pipeline)}
         unsaid = MEANINGLESS[self.numerics] + (() if self.exact else ("numerics",))
         unsaid += () if self.anticipated else ("leading_zeros",)
+        unsaid += () if self.excludes_empty else ("empty_blocks",)
         return {name: value for name, value in fields.items() if name not in unsaid}
 
 
 FIELDS = {field.name: field for field in dataclasses.fields(TensorCoreConfig)}
 """Fields by name."""
-MEANINGLESS = {"blackwell": ("largest_depth",), "exact": ("fraction_bits", "rounding", "leading_zeros")}
+MEANINGLESS = {"blackwell": ("largest_depth",), "exact": ("fraction_bits", "rounding", "leading_zeros", "empty_blocks")}
 """Fields that say nothing about a core, by numerics."""

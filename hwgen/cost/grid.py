@@ -36,7 +36,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +44,7 @@ from hwgen.config import TensorCoreConfig
 from hwgen.cost.gemms import Gemms, product
 from hwgen.cost.schedule import RESULT_BYTES, core_cycles, steps_per_tile
 from hwgen.errors import InputError
+from hwgen.formats import BlockFormat
 
 __all__ = ["ORDERS", "Arrangement", "GridRun", "Memory", "arrange", "fixed", "run"]
 
@@ -280,36 +280,93 @@ class _Order:
     reads: _Ints
 
 
-_Side = tuple[_Ints, _Ints, _Floats, _Floats]
-"""Of one operand of a product: its tiles, bytes, largest band and bytes of a step."""
+@dataclass(frozen=True)
+class _Side:
+    """One operand of a product."""
+
+    tiles: _Ints
+    total_bytes: _Ints
+    band_bytes: _Floats  # of the largest band
+    step_bytes: _Floats
 
 
-def _hold(
-    usable: _Floats,
-    turns: int,
-    deep: _Ints,
-    held: _Side,
-    other: _Side,
-) -> _Order:
+def _sides(config: TensorCoreConfig, gemms: Gemms, arrangement: Arrangement, tiling: _Tiling) -> tuple[_Side, _Side]:
+    """A and B."""
+
+    def side(form: BlockFormat, size: _Ints, tiles: _Ints, height: _Ints) -> _Side:
+        row_bytes = _ceil(gemms.k, form.size) * form.stored_bytes
+        return _Side(
+            tiles=tiles,
+            total_bytes=size * row_bytes,
+            band_bytes=np.minimum(size, height) * row_bytes.astype(float),
+            step_bytes=height.astype(float) * (config.groups * form.stored_bytes),
+        )
+
+    return (
+        side(config.a, gemms.m, tiling.tiles_m, arrangement.rows * config.rows),
+        side(config.b, gemms.n, tiling.tiles_n, arrangement.columns * config.columns),
+    )
+
+
+def _hold(usable: _Floats, turns: int, deep: _Ints, held: _Side, other: _Side) -> _Order:
     """Hold bands of one operand."""
-    tiles, total, band, _ = held
-    other_tiles, other_total, other_band, other_step = other
-    room = np.floor((usable - other_band) / band)
+    room = np.floor((usable - other.band_bytes) / held.band_bytes)
     by_band = room >= 1
-    size = np.clip(room, 1, tiles).astype(np.int64)
-    groups = _ceil(tiles, size)
+    size = np.clip(room, 1, held.tiles).astype(np.int64)
+    groups = _ceil(held.tiles, size)
     parts = np.where(by_band, 1, deep)
     return _Order(
-        fits=by_band | (usable >= band + turns * other_step),
+        fits=by_band | (usable >= held.band_bytes + turns * other.step_bytes),
         groups=groups,
         size=size,
-        last_size=tiles - (groups - 1) * size,
-        phases=other_tiles * parts,
+        last_size=held.tiles - (groups - 1) * size,
+        phases=other.tiles * parts,
         part=1 / parts,
-        first=total / tiles,
-        each=other_total / other_tiles / parts,
-        reads=total + other_total * groups,
+        first=held.total_bytes / held.tiles,
+        each=other.total_bytes / other.tiles / parts,
+        reads=held.total_bytes + other.total_bytes * groups,
     )
+
+
+def _stream(usable: _Floats, turns: int, deep: _Ints, a: _Side, b: _Side) -> _Order:
+    """Hold nothing: both operands stream."""
+    ones = np.ones(len(deep), np.int64)
+    phases = a.tiles * b.tiles * deep
+    reads = product(a.total_bytes, b.tiles) + product(b.total_bytes, a.tiles)
+    return _Order(
+        fits=usable >= turns * (a.step_bytes + b.step_bytes),
+        groups=ones,
+        size=ones,
+        last_size=ones,
+        phases=phases,
+        part=1 / deep,
+        first=np.zeros(len(deep)),
+        each=reads / phases,
+        reads=reads,
+    )
+
+
+def _orders(
+    config: TensorCoreConfig, gemms: Gemms, arrangement: Arrangement, tiling: _Tiling, memory: Memory
+) -> tuple[_Order, ...]:
+    """Those of `ORDERS`; every GEMM has one that fits into the buffer."""
+    a, b = _sides(config, gemms, arrangement, tiling)
+    usable = memory.buffer_bytes * (0.5 if memory.double_buffered else 1) / arrangement.batch
+    turns, deep = config.interleave, tiling.deep
+    orders = (_hold(usable, turns, deep, a, b), _hold(usable, turns, deep, b, a), _stream(usable, turns, deep, a, b))
+    fits = np.any([order.fits for order in orders], axis=0)
+    if not fits.all():
+        step_bytes = turns * (a.step_bytes + b.step_bytes) * arrangement.batch
+        need = step_bytes[int(np.argmin(fits))] * (2 if memory.double_buffered else 1)
+        raise InputError(
+            f"a buffer of {_bytes(memory.buffer_bytes)}: one step of every core needs {_bytes(need)}"
+            f"{', double buffering counted' if memory.double_buffered else ''}"
+        )
+    return orders
+
+
+def _bytes(number: float) -> str:
+    return f"{number:,.0f} bytes ({number / 2**20:.4g} MiB)"
 
 
 def _cycles(
@@ -360,10 +417,6 @@ def _cycles(
     return np.where(full > 0, opens + several, last_open + single) + last_store
 
 
-def _bytes(number: float) -> str:
-    return f"{number:,.0f} bytes ({number / 2**20:.4g} MiB)"
-
-
 def run(config: TensorCoreConfig, gemms: Gemms, arrangement: Arrangement, memory: Memory, clock_ns: float) -> GridRun:
     """Run GEMMs on a grid of cores.
 
@@ -386,43 +439,10 @@ def run(config: TensorCoreConfig, gemms: Gemms, arrangement: Arrangement, memory
         The buffer is too small for one step, or there is more than can be counted.
     """
     tiling = _tiling(config, gemms, arrangement, memory)
-    at_once = arrangement.batch
-    usable = memory.buffer_bytes * (0.5 if memory.double_buffered else 1) / at_once
-    sides: list[Any] = []
-    for form, size, tiles, height in (
-        (config.a, gemms.m, tiling.tiles_m, arrangement.rows * config.rows),
-        (config.b, gemms.n, tiling.tiles_n, arrangement.columns * config.columns),
-    ):
-        row = _ceil(gemms.k, form.size) * form.stored_bytes
-        step = height * float(config.groups * form.stored_bytes)
-        sides.append((tiles, size * row, np.minimum(size, height) * row.astype(float), step))
-    a, b = sides
-    turns = config.interleave
-    ones = np.ones(len(gemms), np.int64)
-    passes = tiling.tiles_m * tiling.tiles_n
-    reads = product(a[1], tiling.tiles_n) + product(b[1], tiling.tiles_m)
-    streamed = _Order(
-        fits=usable >= turns * (a[3] + b[3]),
-        groups=ones,
-        size=ones,
-        last_size=ones,
-        phases=passes * tiling.deep,
-        part=1 / tiling.deep,
-        first=np.zeros(len(gemms)),
-        each=reads / (passes * tiling.deep),
-        reads=reads,
-    )
-    orders = (_hold(usable, turns, tiling.deep, a, b), _hold(usable, turns, tiling.deep, b, a), streamed)
-    if not (fits := np.any([order.fits for order in orders], axis=0)).all():
-        place = int(np.argmin(fits))
-        need = (turns * (a[3] + b[3]) * at_once)[place] * (2 if memory.double_buffered else 1)
-        raise InputError(
-            f"a buffer of {_bytes(memory.buffer_bytes)}: one step of every core needs {_bytes(need)}"
-            f"{', double buffering counted' if memory.double_buffered else ''}"
-        )
-
-    per_cycle = memory.dram_bytes_per_second * clock_ns * 1e-9 / at_once
+    orders = _orders(config, gemms, arrangement, tiling, memory)
+    per_cycle = memory.dram_bytes_per_second * clock_ns * 1e-9 / arrangement.batch
     outputs = product(gemms.m, gemms.n, memory.result_bytes)
+    passes = tiling.tiles_m * tiling.tiles_n
     tile = (tiling.cycles - config.latency) / (passes * tiling.turns)
     times = np.array(
         [_cycles(order, tile, outputs / passes, tiling.turns, per_cycle, memory.double_buffered) for order in orders]

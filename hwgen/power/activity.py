@@ -227,19 +227,20 @@ def _unpack(words: np.ndarray, streams: int) -> np.ndarray:
     return bits.transpose(1, 2, 0)
 
 
-if hasattr(np, "bitwise_count"):
+_ONES_OF = np.array([value.bit_count() for value in range(1 << 16)], dtype=np.uint8)
 
-    def _count(words: np.ndarray) -> np.ndarray:
-        """Number of ones in each row of a 2-D array."""
-        return np.bitwise_count(words).sum(axis=1, dtype=np.int64)
 
-else:  # numpy 1
-    _BITS = np.array([bin(i).count("1") for i in range(1 << 16)], dtype=np.uint8)
+def _count_by_table(words: np.ndarray) -> np.ndarray:
+    """Number of ones in each row of a 2-D array, for numpy 1."""
+    halves = np.ascontiguousarray(words).view(np.uint16)
+    return _ONES_OF[halves].sum(axis=1, dtype=np.int64)
 
-    def _count(words: np.ndarray) -> np.ndarray:
-        """Number of ones in each row of a 2-D array."""
-        halves = np.ascontiguousarray(words).view(np.uint16)
-        return _BITS[halves].sum(axis=1, dtype=np.int64)
+
+def _count(words: np.ndarray) -> np.ndarray:
+    """Number of ones in each row of a 2-D array."""
+    if not hasattr(np, "bitwise_count"):
+        return _count_by_table(words)
+    return np.bitwise_count(words).sum(axis=1, dtype=np.int64)
 
 
 def _count_subsets(history: np.ndarray, variables: np.ndarray) -> np.ndarray:

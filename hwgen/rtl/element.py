@@ -122,6 +122,8 @@ class Element(Block):
                 term.sign.eq(scale.sign),
                 term.magnitude.eq(scale.magnitude),
             ]
+            if config.excludes_empty:
+                m.d.comb += exponents.empty[group].eq(scale.empty)
             if config.exact:
                 m.d.comb += term.place.eq(exponents.places[group])
             elif config.groups > 1:

@@ -169,14 +169,16 @@ def numerics(config: TensorCoreConfig) -> dict[str, Any]:
                 " infinite C is the result",
             ],
         }
+    empty = "do not" if config.excludes_empty else "take part"
     return {
         "groups": config.groups,
         "fraction_bits": config.fraction_bits,
         "rounding": config.rounding,
+        **({"empty_blocks": config.empty_blocks} if config.excludes_empty else {}),
         "contract": [
             *blocks,
             "C = sigC * 2^(expC - 23), with expC at least -126; zero has -126",
-            "emax is the largest of expC and all E_g; blocks whose sum is zero take part",
+            f"emax is the largest of expC and all E_g; blocks whose sum is zero {empty}",
             f"every term is truncated toward zero, on its magnitude, to a multiple of"
             f" 2^(emax - {config.fraction_bits}); the truncated terms are added exactly",
             f"D is the FP32 number of that sum, rounded {rounding}; an exact zero is +0, subnormals are kept,"

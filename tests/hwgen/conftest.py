@@ -3,18 +3,19 @@
 import gzip
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from hwgen.cells import libraries, reader
-from hwgen.config import TensorCoreConfig
-from hwgen.mapping.yosys import RECIPES
-from hwgen.measure.flow import Flow
-from hwgen.measure.overhead import Overhead, Stimulus, measure
 from hwgen.netlist.link import link
+
+if TYPE_CHECKING:
+    from hwgen.measure.overhead import Overhead
 
 DIRECTORY = Path(os.environ.get("HWGEN_LIBERTY_DIR", Path(__file__).parents[2] / os.pardir / "shared" / "liberty"))
 FILES = {
@@ -227,9 +228,22 @@ def workplace(real_paths, tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def mac(real, real_paths, workplace):
-    """The test netlist, mapped to the real library and linked."""
+def mac(real, real_name, real_paths, workplace):
+    """The test netlist, mapped to the real library and linked.
+
+    ``HWGEN_MAPPED`` may name a directory that keeps it for runs with the same flow, as those of mutants.
+    """
     pytest.importorskip("pyosys")
+    kept = Path(os.environ.get("HWGEN_MAPPED", workplace)) / f"{real_name}.json"
+    if not kept.exists():
+        _map(real_paths, workplace)
+        own = shutil.copy(workplace / "mac.json", kept.with_suffix(f".{os.getpid()}"))
+        os.replace(own, kept)
+    return link(json.loads(kept.read_text())["modules"], "mac", real)
+
+
+def _map(real_paths, workplace):
+    """Synthesise the test netlist to mac.json."""
     (workplace / "mac.v").write_text(MAC)
     (workplace / "map.py").write_text(MAP)
     (workplace / "abc.script").write_text(ABC)
@@ -238,8 +252,6 @@ def mac(real, real_paths, workplace):
         [sys.executable, "map.py", *names], cwd=workplace, capture_output=True, text=True, timeout=120
     )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
-    modules = json.loads((workplace / "mac.json").read_text())["modules"]
-    return link(modules, "mac", real)
 
 
 @pytest.fixture(scope="session")
@@ -249,8 +261,14 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def overhead(cache: Path) -> Overhead:
+def overhead(cache: Path) -> "Overhead":
     """A measurement of the smallest pair of cores."""
+    # Here, since it takes a second that most tests do not need.
+    from hwgen.config import TensorCoreConfig
+    from hwgen.mapping.yosys import RECIPES
+    from hwgen.measure.flow import Flow
+    from hwgen.measure.overhead import Stimulus, measure
+
     pair = [TensorCoreConfig(f"{name}-single", name, name, rows=1, columns=1, groups=1) for name in ("nvfp4", "mixfp4")]
     cells = reader.load(libraries.path("generic7"))
     return measure(

@@ -30,8 +30,8 @@ def terms_layout(config: TensorCoreConfig) -> data.StructLayout:
     """Layout of what the accumulation loop takes from one step.
 
     ``terms[g]``: sign and magnitude of T_g and its ``distance`` below the largest term exponent;
-    ``exponent``: that largest exponent, offset so that the lowest is 0; ``active``: at least one block has two
-    scales other than zero; ``nan``: some scale is NaN.
+    ``exponent``: that largest exponent, offset so that the lowest is 0; ``active``: at least one block takes part in
+    it, see `TermExponents`; ``nan``: some scale is NaN.
 
     With exact numerics nothing depends on the largest exponent: ``terms[g]`` has sign, magnitude and ``place``, its
     own exponent with the same offset, and there is ``nan``.
@@ -82,6 +82,8 @@ class ScaleProduct(Block):
         Sign of T; may be set for T = 0.
     magnitude : Out(term_width(config))
         abs(T); 19 bits for NVFP4.
+    empty : Out(1)
+        S is zero; only where ``config.empty_blocks`` is ``excluded``.
     latency : int
         0, combinational.
     """
@@ -89,15 +91,15 @@ class ScaleProduct(Block):
     module_name = "scale_product"
 
     def __init__(self, config: TensorCoreConfig) -> None:
-        super().__init__(
-            config,
-            {
-                "sum": In(signed(lanes(config).sum_width)),
-                **{side: In(unsigned(config.form(side).scale.largest_significand.bit_length())) for side in "ab"},
-                "sign": Out(1),
-                "magnitude": Out(unsigned(term_width(config))),
-            },
-        )
+        members = {
+            "sum": In(signed(lanes(config).sum_width)),
+            **{side: In(unsigned(config.form(side).scale.largest_significand.bit_length())) for side in "ab"},
+            "sign": Out(1),
+            "magnitude": Out(unsigned(term_width(config))),
+        }
+        if config.excludes_empty:
+            members["empty"] = Out(1)
+        super().__init__(config, members)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -109,28 +111,35 @@ class ScaleProduct(Block):
         ]
         product = multiply(m, absolute, self.a, width=len(absolute) + len(self.a), name="product")
         m.d.comb += self.magnitude.eq(multiply(m, product, self.b, width=len(self.magnitude), name="scaled"))
+        if self.config.excludes_empty:
+            m.d.comb += self.empty.eq(~self.sum.any())
         return m
 
 
 class TermExponents(Block):
     """Exponents of the terms of one step: the largest, and every term's distance below it.
 
+    Blocks with a zero scale take no part; nor do those whose sum is zero, where ``config.empty_blocks`` says so. That
+    is known when the scale products begin, which take longer than all there is here: the sums may come last.
+
     Parameters
     ----------
     config
-        Gives the number of groups.
+        ``groups`` and ``empty_blocks``.
 
     Attributes
     ----------
     a, b : In(ArrayLayout(scale_layout(form), G))
         Decoded block scales of the row of A and the row of B.
+    empty : In(G)
+        Groups whose sum is zero; only where they take no part.
     exponent : Out(exponent_bits)
-        max E_g, offset so that the lowest is 0, over the groups with two scales other than zero; 0 if there are none.
+        max E_g, offset so that the lowest is 0, over the groups that take part; 0 if there are none.
     distances : Out(ArrayLayout(exponent_bits, G))
-        max E_g - E_g; only with more than one group. A group with a zero scale counts as the lowest E_g:
+        max E_g - E_g; only with more than one group. A group that takes no part counts as the lowest E_g:
         its term is zero, and no other group lies lower.
     active : Out(1)
-        Some group has two scales other than zero.
+        Some group takes part.
     latency : int
         0, combinational.
     """
@@ -142,6 +151,8 @@ class TermExponents(Block):
         members = {**_scales_of_both(config), "exponent": Out(bits), "active": Out(1)}
         if config.groups > 1:
             members["distances"] = Out(data.ArrayLayout(bits, config.groups))
+        if config.excludes_empty:
+            members["empty"] = In(config.groups)
         super().__init__(config, members)
 
     def elaborate(self, platform: object) -> Module:
@@ -152,8 +163,11 @@ class TermExponents(Block):
             a, b = self.a[group], self.b[group]
             nonzero = Signal(name=f"nonzero{group}")
             exponent = Signal(bits, name=f"exponent{group}")
+            zero = a.zero | b.zero
+            if self.config.excludes_empty:
+                zero |= self.empty[group]
             m.d.comb += [
-                nonzero.eq(~(a.zero | b.zero)),
+                nonzero.eq(~zero),
                 exponent.eq((a.exponent + b.exponent) & nonzero.replicate(bits)),
             ]
             exponents.append(exponent)

@@ -240,6 +240,15 @@ def test_blocks_of_cycles(counter, monkeypatch):
     assert np.array_equal(whole.outputs["q"], activity.respond(counter, stimulus)["q"])
 
 
+@pytest.mark.parametrize("shape", [(1, 1), (3, 5), (2, 64), (4, 0)])
+def test_ones_are_counted_alike_with_every_numpy(shape):
+    words = np.random.default_rng(9).integers(0, 1 << 64, shape, dtype=np.uint64)
+    expected = [sum(int(word).bit_count() for word in row) for row in words]
+    assert activity._count(words).tolist() == expected
+    assert activity._count_by_table(words).tolist() == expected
+    assert activity._count_by_table(words[:, ::2]).tolist() == activity._count(words[:, ::2]).tolist()
+
+
 @pytest.mark.parametrize(
     ("stimulus", "message"),
     [

@@ -6,6 +6,7 @@ import subprocess
 import numpy as np
 import pytest
 
+from hwgen.cells import reader
 from hwgen.errors import InputError
 from hwgen.netlist.link import link
 from hwgen.power import activity, glitch
@@ -146,6 +147,124 @@ def test_against_icarus(mac, tmp_path):
     print(len(ours), len(theirs), len(ours ^ theirs))
     # A change at an input and one that comes out in the same moment have no defined order.
     assert len(ours ^ theirs) < 0.001 * len(ours)
+
+
+def test_a_pool_that_is_too_small_grows(detector):
+    """Whatever room there was, the same transitions are found, and none is lost."""
+    cells, sources = detector._cells, detector._clocked
+    for before, after in ((0, 1), (1, 0)):
+        found = []
+        for size in (1, 2, 3, 5, 1000):
+            room = detector._room
+            pool = np.empty(size, np.float32)
+            state = detector.settled(np.array([before]))
+            pool = glitch._cycle(np.array([after], np.uint8), sources, cells, state, room, pool)
+            found.append([pool[first : first + count].tolist() for first, count in zip(*room, strict=True)])
+        assert all(one == found[0] for one in found)
+        assert sum(map(len, found[0])) == (6 if after else 4)
+
+
+def test_registers_change_after_their_own_delay(make, tiny):
+    """From the clock's edge to a flip-flop's output, by edge; a port changes with the edge."""
+    cells = {
+        "f": ("DFF", {"CK": 2, "RN": "1", "D": 3, "Q": 4}),
+        "u": ("INV", {"A": 4, "Y": 5}),
+        "v": ("INV", {"A": 3, "Y": 6}),
+    }
+    ports = {"ck": ("input", [2]), "d": ("input", [3]), "y": ("output", [5]), "z": ("output", [6])}
+    found = link({"t": make(ports, cells)}, "t", tiny)
+    gates = glitch.Gates(found, timing.analyse(found, **SETTINGS))
+    assert found.clock_net not in gates.sources
+    q = int(found.groups[found.cell_group[0]].outputs[0, 0])
+    events = gates.events(np.array([[0, 0], [1, 1], [0, 0]]))
+    times = {(cycle, where): time for cycle, time, where in events}
+    d, y, z = (net(gates, port) for port in "dyz")
+    # The flip-flop drives 2 fF: 0.5 + 0.02 * 2 rising, 0.4 + 0.02 * 2 falling; its slew is 0.1 + 0.02 * 2.
+    assert (times[1, d], times[2, d]) == (0.0, 0.0)
+    assert (times[1, q], times[2, q]) == (pytest.approx(0.54), pytest.approx(0.44))
+    assert times[1, y] == pytest.approx(0.54 + 0.2 + 0.1 * 0.14)
+    assert times[2, y] == pytest.approx(0.44 + 0.1 + 0.1 * 0.14)
+    assert (times[1, z], times[2, z]) == (pytest.approx(0.2), pytest.approx(0.1))
+    assert len(events) == 8
+
+
+@pytest.mark.parametrize(
+    ("cycles", "pairs"),
+    [
+        (0, []),
+        (1, [(0, 0)]),
+        (2, [(0, 0), (2, 2)]),
+        (6, [(0, 0), (0, 2), (1, 2), (2, 2), (2, 1), (3, 1)]),
+        (12, None),
+        (99, None),
+    ],
+)
+def test_the_cycles_with_delays_are_spread_over_all(cycles, pairs):
+    """Four pairs of cycles of three streams: every second one of twelve, and each row begins a stream further on."""
+
+    class Recorder:
+        def extra(self, before, after):
+            self.pairs = [tuple(row.tolist()) for row in before]
+            np.testing.assert_array_equal(after, before + np.array([1, 0]))
+            return np.array([2.0 * len(before), 0.0])
+
+    # What is kept of a cycle and a stream says which they are.
+    kept = np.stack(np.meshgrid(np.arange(5), np.arange(3), indexing="ij"), axis=-1).astype(np.uint8)
+    seen = activity.Activity(np.array([0.5, 0.25]), np.zeros(2), [], {}, 5, 3, 4, kept)
+    gates = Recorder()
+    timed = glitch.with_glitches(seen, gates, cycles)
+    if pairs is None:
+        assert sorted(gates.pairs) == [(cycle, stream) for cycle in range(4) for stream in range(3)]
+    else:
+        assert gates.pairs == pairs
+    assert timed.toggles.tolist() == [2.5 if cycles else 0.5, 0.25]
+    assert seen.toggles.tolist() == [0.5, 0.25]
+
+
+def wide(tmp_path, inputs, function=True):
+    """A library of one AND gate."""
+    names = [f"A{number}" for number in range(inputs)]
+    pins = " ".join(f"pin ({name}) {{ direction : input; capacitance : 1; }}" for name in names)
+    arcs = " ".join(
+        f'timing () {{ related_pin : "{name}"; cell_rise (scalar) {{ values ("{number + 1}"); }}'
+        f' cell_fall (scalar) {{ values ("{number + 101}"); }} }}'
+        for number, name in enumerate(names)
+    )
+    says = f'function : "{" & ".join(names)}";' if function else ""
+    output = f"pin (Y) {{ direction : output; {says} {arcs} }}"
+    path = tmp_path / "wide.lib"
+    path.write_text(f"library (wide) {{ nom_voltage : 1; cell (G) {{ {pins} {output} }} }}")
+    return reader.load(path), names
+
+
+def test_the_widest_gate(make, tmp_path):
+    cells, names = wide(tmp_path, 12)
+    nets = {name: number + 2 for number, name in enumerate(names)}
+    body = make({"a": ("input", list(nets.values())), "y": ("output", [20])}, {"g": ("G", {**nets, "Y": 20})})
+    found = link({"t": body}, "t", cells)
+    gates = glitch.Gates(found, timing.analyse(found, **SETTINGS))
+    for place in range(12):
+        low = np.ones(12, np.uint8)
+        low[place] = 0
+        events = gates.events(np.array([low, np.ones(12), low]))
+        of_y = [(cycle, time) for cycle, time, where in events if where == net(gates, "y")]
+        assert of_y == [(1, place + 1), (2, place + 101)]
+
+
+@pytest.mark.parametrize(
+    ("inputs", "function", "message"),
+    [
+        (13, True, "the cell G has 13 inputs; at most 12 can be simulated with delays, leave it out with --dont-use"),
+        (2, False, "output Y of the cell G has no function; expected one"),
+    ],
+)
+def test_gates_that_cannot_be_simulated(make, tmp_path, inputs, function, message):
+    cells, names = wide(tmp_path, inputs, function)
+    nets = {name: number + 2 for number, name in enumerate(names)}
+    body = make({"a": ("input", list(nets.values())), "y": ("output", [20])}, {"g": ("G", {**nets, "Y": 20})})
+    found = link({"t": body}, "t", cells)
+    with pytest.raises(InputError, match=message):
+        glitch.Gates(found, timing.analyse(found, **SETTINGS)).settled(np.zeros(inputs))
 
 
 def test_refused(make, tiny, detector):

@@ -5,6 +5,7 @@ from amaranth.back import rtlil
 from amaranth.hdl import Elaboratable, Module, Signal
 
 from hwgen.config import TensorCoreConfig
+from hwgen.config.core import EMPTY_BLOCKS
 from hwgen.rtl.accumulate.fixed_point import shift_left
 from hwgen.rtl.accumulate.terms import ScaleProduct, TermExponents
 from hwgen.rtl.arithmetic.shifters import normalise, shift_right
@@ -128,6 +129,20 @@ endmodule
     assert not prover.proven(text, miter.replace("== 127", "== 126"))
 
 
+def test_empty_blocks_are_those_without_a_sum(prover):
+    config = TensorCoreConfig("x", "mixfp4", "mixfp4", 1, 1, 1, empty_blocks="excluded")
+    text = "\n".join(design(ScaleProduct, config, "top").texts.values())
+    miter = """
+module miter(input signed [12:0] sum, input [3:0] a, input [3:0] b, output wrong);
+  wire empty;
+  top block(.sum(sum), .a(a), .b(b), .empty(empty));
+  assign wrong = empty != (sum == 0);
+endmodule
+"""
+    assert prover.proven(text, miter)
+    assert not prover.proven(text, miter.replace("sum == 0", "sum == 0 || sum == -2304"))
+
+
 def test_scale_product(prover):
     """Every block sum that there can be, times any two significands."""
     config, other = (TensorCoreConfig("x", form, form, 1, 1, 1) for form in ("nvfp4", "mixfp4"))
@@ -149,25 +164,27 @@ endmodule
     assert not prover.proven(text, miter.replace("* a * b", "* a * b + (absolute == 2304 && a == 15 && b == 15)"))
 
 
+@pytest.mark.parametrize("empty_blocks", EMPTY_BLOCKS)
 @pytest.mark.parametrize("groups", [2, 3, 4])
-def test_term_exponents(groups, prover):
+def test_term_exponents(groups, empty_blocks, prover):
     """The largest exponent of the live blocks, and every block's distance below it."""
-    config = TensorCoreConfig("x", "mixfp4", "mixfp4", 1, 1, groups)
+    config = TensorCoreConfig("x", "mixfp4", "mixfp4", 1, 1, groups, empty_blocks=empty_blocks)
+    port, connected = (f"input [{groups - 1}:0] empty, ", ".empty(empty), ") if config.excludes_empty else ("", "")
     text = "\n".join(design(TermExponents, config, "top").texts.values())
     bits = 9 * groups
     lines = [
-        f"live[{g}] = ~(a[{9 * g + 8}] | b[{9 * g + 8}]);"
+        f"live[{g}] = ~(a[{9 * g + 8}] | b[{9 * g + 8}]{f' | empty[{g}]' if config.excludes_empty else ''});"
         f" own[{g}] = live[{g}] ? a[{9 * g + 7}:{9 * g + 4}] + b[{9 * g + 7}:{9 * g + 4}] : 0;"
         f" if (own[{g}] > largest) largest = own[{g}];"
         for g in range(groups)
     ]
     far = " | ".join(f"distances[{5 * g + 4}:{5 * g}] != largest - own[{g}]" for g in range(groups))
     miter = f"""
-module miter(input [{bits - 1}:0] a, input [{bits - 1}:0] b, output wrong);
+module miter({port}input [{bits - 1}:0] a, input [{bits - 1}:0] b, output wrong);
   wire [4:0] exponent;
   wire [{5 * groups - 1}:0] distances;
   wire active;
-  top block(.a(a), .b(b), .exponent(exponent), .distances(distances), .active(active));
+  top block({connected}.a(a), .b(b), .exponent(exponent), .distances(distances), .active(active));
   integer largest;
   reg [{groups - 1}:0] live;
   reg [4:0] own [0:{groups - 1}];

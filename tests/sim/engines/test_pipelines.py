@@ -10,7 +10,8 @@ from hwgen.errors import ToolError
 from hwgen.rtl.tensor_core import TensorCore
 from sim import golden, tensors
 from sim.engines import AmaranthEngine, Pattern
-from sim.steps import gather, random_chains, random_steps, schedule
+from sim.random import random_chains, random_steps
+from sim.steps import gather, schedule
 
 SUBSETS = [
     tuple(register for register, there in zip(PIPELINE_REGISTERS, choice, strict=True) if there)

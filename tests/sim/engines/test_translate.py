@@ -14,7 +14,7 @@ from hwgen.verilog import design, run_passes
 from sim.engines import available, compiled
 from sim.engines.translate import PASSES, netlist, translate
 
-CONFIG = TensorCoreConfig("translated", "mixfp4", 1, 1, 1, pipeline=("operands",))
+CONFIG = TensorCoreConfig("translated", "mixfp4", "mixfp4", 1, 1, 1, pipeline=("operands",))
 
 needs_compiler = pytest.mark.skipif(not available(), reason="no C++ compiler: set CXX, or put c++ on PATH")
 

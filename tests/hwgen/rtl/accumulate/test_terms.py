@@ -36,9 +36,12 @@ def test_scale_product(form, evaluate):
             assert outputs["sign"] == (exact < 0)
 
 
-@pytest.mark.parametrize("groups", [1, 2, 3, 4, 8])
-def test_term_exponents(groups, evaluate):
-    config = TensorCoreConfig("x", "mixfp4", "mixfp4", 1, 1, groups)
+@pytest.mark.parametrize(
+    ("groups", "empty_blocks"),
+    [*((groups, "included") for groups in (1, 2, 3, 4, 8)), (1, "excluded"), (4, "excluded")],
+)
+def test_term_exponents(groups, empty_blocks, evaluate):
+    config = TensorCoreConfig("x", "mixfp4", "mixfp4", 1, 1, groups, empty_blocks=empty_blocks)
     layout = scale_layout(config.a)
     rng = np.random.default_rng(groups)
     cases = []
@@ -53,7 +56,8 @@ def test_term_exponents(groups, evaluate):
         exponents[:, place] = high
         cases.append((exponents.tolist(), np.zeros((2, groups), bool).tolist()))
     stimuli = []
-    for exponents, zeros in cases:
+    empty = rng.integers(0, 1 << groups, len(cases)).tolist() if config.excludes_empty else [0] * len(cases)
+    for (exponents, zeros), without_sum in zip(cases, empty, strict=True):
         sides = [
             sum(
                 layout.const({"significand": 0 if z else 9, "exponent": e, "zero": z}).as_value().value
@@ -62,9 +66,10 @@ def test_term_exponents(groups, evaluate):
             )
             for side in zip(exponents, zeros, strict=True)
         ]
-        stimuli.append({"a": sides[0], "b": sides[1]})
-    for ((a, b), (za, zb)), outputs in zip(cases, evaluate(TermExponents(config), stimuli), strict=True):
-        live = [not (x or y) for x, y in zip(za, zb, strict=True)]
+        stimuli.append({"a": sides[0], "b": sides[1]} | ({"empty": without_sum} if config.excludes_empty else {}))
+    found = evaluate(TermExponents(config), stimuli)
+    for ((a, b), (za, zb)), without_sum, outputs in zip(cases, empty, found, strict=True):
+        live = [not (x or y or without_sum >> g & 1) for g, (x, y) in enumerate(zip(za, zb, strict=True))]
         sums = [(x + y) * alive for x, y, alive in zip(a, b, live, strict=True)]
         assert outputs["exponent"] == max(sums)
         assert outputs["active"] == any(live)

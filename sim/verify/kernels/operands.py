@@ -1,0 +1,147 @@
+"""Blocks: their sums, their scales, and which of them are seen in a result."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwgen.formats import BlockFormat
+from hwgen.jit import compiled
+
+__all__ = ["Met", "OperandBins", "Side", "Stimulus", "block_sum", "count_seen", "gather", "side"]
+
+_Array = NDArray[np.int64]
+_ZERO_EXPONENT = -126
+"""What the contract gives to a scale of zero."""
+
+
+class Side(NamedTuple):
+    """One operand of all steps, and the tables of its format.
+
+    ``codes`` (S, rows, K) and ``scales`` (S, rows, G) are as the core gets them; ``size`` is that of a block.
+    ``integers`` has the elements in half-units, without fold, by selector and code. All other tables are by the byte
+    of a scale: ``selector``; ``exponent`` with the fold; ``place``, the exponent without it, from the lowest one;
+    ``significand`` in units of the last place; ``code``, without the bits above; ``kind`` as in the goals; ``zero``;
+    ``nan``.
+    """
+
+    codes: NDArray[np.uint8]
+    scales: NDArray[np.uint8]
+    size: int
+    integers: _Array
+    selector: _Array
+    exponent: _Array
+    place: _Array
+    significand: _Array
+    code: _Array
+    kind: _Array
+    zero: NDArray[np.bool_]
+    nan: NDArray[np.bool_]
+
+
+class Stimulus(NamedTuple):
+    """What the core gets: both operands, C as uint32 (S, M, N), and the flags of every step."""
+
+    a: Side
+    b: Side
+    c: NDArray[np.uint32]
+    first: NDArray[np.bool_]
+    last: NDArray[np.bool_]
+
+
+class OperandBins(NamedTuple):
+    """Bins of what is seen, in the order of their axes in `sim.verify.goals`, and of all scales."""
+
+    pairs: _Array
+    selectors: _Array
+    scales_a: _Array
+    scales_b: _Array
+    exponents: _Array
+    differences: _Array
+    significands: _Array
+    kinds: _Array
+
+
+class Met(NamedTuple):
+    """What is special about the blocks of one output: a NaN or a zero among the scales, products that cancel."""
+
+    nan: bool
+    zero: bool
+    cancel: bool
+
+
+def side(form: BlockFormat, codes: NDArray[np.uint8], scales: NDArray[np.uint8]) -> Side:
+    """An operand with the tables of its format."""
+    scale = form.scale
+    stored = np.arange(1 << form.stored_scale_width)
+    code = stored & (1 << scale.width) - 1
+    selector = stored >> scale.width & (1 << form.selector_bits) - 1
+    exponents = np.array([scale.exponent(byte) for byte in code.tolist()])
+    return Side(
+        codes,
+        scales,
+        form.size,
+        np.array([element.integers for element in form.elements], np.int64),
+        selector,
+        np.where(code == 0, _ZERO_EXPONENT, exponents) + np.array(form.folds)[selector],
+        exponents - scale.exponents[0],
+        np.array([scale.significand(byte) for byte in code.tolist()], np.int64),
+        code,
+        np.select([code == 0, code == (-1 if scale.nan is None else scale.nan)], [1, 2]) + 3 * (stored != code),
+        code == 0,
+        code == (-1 if scale.nan is None else scale.nan),
+    )
+
+
+@compiled
+def block_sum(a: Side, b: Side, step: int, m: int, n: int, g: int) -> tuple[int, bool]:  # pragma: no cover
+    """S_g, and whether a product in it is not zero."""
+    of_a = a.integers[a.selector[a.scales[step, m, g]]]
+    of_b = b.integers[b.selector[b.scales[step, n, g]]]
+    total, some = 0, False
+    for i in range(a.size * g, a.size * (g + 1)):
+        product = of_a[a.codes[step, m, i]] * of_b[b.codes[step, n, i]]
+        total += product
+        some = some or product != 0
+    return total, some
+
+
+@compiled
+def gather(  # pragma: no cover
+    a: Side, b: Side, step: int, m: int, n: int, bins: OperandBins, terms: _Array, exponents: _Array, empty: _Array
+) -> Met:
+    """Fill in T_g, E_g and which blocks are empty, of one output; count its scales.
+
+    Empty is a block between usable scales whose sum is zero: 1 if all its products are, 2 if they cancel, else 0.
+    """
+    nan = zero = some_cancel = False
+    for g in range(a.scales.shape[2]):
+        x, y = a.scales[step, m, g], b.scales[step, n, g]
+        bins.kinds[g, a.kind[x], b.kind[y]] += 1
+        nan = nan or a.nan[x] or b.nan[y]
+        zero = zero or a.zero[x] or b.zero[y]
+        total, some = block_sum(a, b, step, m, n, g)
+        usable = not (a.nan[x] or b.nan[y] or a.zero[x] or b.zero[y])
+        empty[g] = (2 if some else 1) if usable and total == 0 else 0
+        some_cancel = some_cancel or (some and total == 0)
+        terms[g] = total * a.significand[x] * b.significand[y]
+        exponents[g] = a.exponent[x] + b.exponent[y]
+    return Met(nan, zero, some_cancel)
+
+
+@compiled
+def count_seen(a: Side, b: Side, step: int, m: int, n: int, g: int, bins: OperandBins) -> None:  # pragma: no cover
+    """Count a block that is seen."""
+    x, y = a.scales[step, m, g], b.scales[step, n, g]
+    of_a, of_b = a.selector[x], b.selector[y]
+    for lane in range(a.size * g, a.size * (g + 1)):
+        bins.pairs[lane, of_a, of_b, a.codes[step, m, lane], b.codes[step, n, lane]] += 1
+    bins.selectors[g, of_a, of_b] += 1
+    bins.scales_a[g, of_a, a.code[x] - 1] += 1
+    bins.scales_b[g, of_b, b.code[y] - 1] += 1
+    bins.exponents[g, a.place[x], b.place[y]] += 1
+    # The least difference is that of A's lowest exponent and B's highest.
+    bins.differences[g, a.place[x] - b.place[y] + bins.exponents.shape[2] - 1] += 1
+    bins.significands[g, a.significand[x] - 1, b.significand[y] - 1] += 1

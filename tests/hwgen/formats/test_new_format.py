@@ -1,0 +1,107 @@
+"""A format is added by describing it: the worked example of docs/how-to/add-a-format.md, and stranger ones."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hwgen.config import TensorCoreConfig
+from hwgen.errors import InputError
+from hwgen.formats import BlockFormat, Bounds, ElementFormat, ScaleFormat
+from sim import golden
+from sim.engines import AmaranthEngine
+from sim.golden import catalogue
+from sim.steps import random_steps
+
+PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "add-a-format.md"
+
+
+@pytest.fixture
+def known(monkeypatch):
+    """Makes formats known to the golden model for the time of a test."""
+
+    def know(*forms):
+        for form in forms:
+            monkeypatch.setitem(catalogue.CATALOGUE, form.name, form)
+
+    return know
+
+
+def check(config, count, seed=0):
+    """Random steps in the Python simulator, every bit against the golden model."""
+    steps = random_steps(config, count, np.random.default_rng(seed))
+    run = AmaranthEngine(config).run(steps)
+    np.testing.assert_array_equal(run.results, steps.expected())
+
+
+def test_the_worked_example(known):
+    found = {}
+    for block in re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL):
+        exec(block, found)
+    known(found["nvint3"])
+    config, text = found["config"], found["text"]
+    assert "module nvint3_tiny(" in text
+    assert config.bounds.sum_width == (16 * 3 * 3).bit_length() + 1
+    check(config, 60)
+    q = golden.quantize(np.linspace(-1, 1, 64).reshape(2, 32), found["nvint3"])
+    assert np.abs(golden.dequantize(q)).max() == pytest.approx(1, rel=0.1)
+
+
+def both(name, tables, exponent_bits=4, mantissa_bits=3, bias=7, size=16, tag_bit=None):
+    """A format in both descriptions, its elements given by their tables."""
+    width = len(tables[0]).bit_length() - 1
+    nan = (1 << exponent_bits + mantissa_bits) - 1
+    scale = ScaleFormat("S", exponent_bits, mantissa_bits, bias, nan, "")
+    mine = [ElementFormat(f"T{index}", tuple(table), "") for index, table in enumerate(tables)]
+    other = [golden.ElementFormat(e.name, width, tuple(map(float, e.values)), fold=e.fold) for e in mine]
+    theirs = golden.BlockFormat(
+        name,
+        tuple(other),
+        golden.ScaleFormat("S", exponent_bits=exponent_bits, mantissa_bits=mantissa_bits, bias=bias, nan=nan),
+        1.0,
+        tag_bit=tag_bit,
+        block=size,
+    )
+    return BlockFormat(name, tuple(mine), scale, size=size, full_scale=1.0, source=""), theirs
+
+
+def signed(*magnitudes):
+    return (*magnitudes, *(-magnitude for magnitude in magnitudes))
+
+
+@pytest.mark.parametrize(
+    ("form", "dot"),
+    [
+        (both("ternary", [(0, 1, 0, -1)]), "merged"),
+        (both("sixth", [signed(*range(32))]), "multiplier"),
+        (both("seventh", [(*range(64), *range(-64, 0))]), "multiplier"),
+        (both("fine", [signed(0, 1, 2, 3)], exponent_bits=3, mantissa_bits=4, bias=3), "signed"),
+        (both("long", [signed(0, 0.25, 0.5, 1)], size=32), "significand"),
+        # The second table is four times as coarse, which the exponent of the block carries.
+        (both("coarse", [signed(0, 1, 2, 3, 4, 5, 6, 7), signed(*range(0, 32, 4))], tag_bit=7), "merged"),
+    ],
+    ids=lambda value: value[0].name if isinstance(value, tuple) else value,
+)
+@pytest.mark.parametrize("numerics", ["blackwell", "exact"])
+def test_other_formats(form, dot, numerics, known):
+    mine, theirs = form
+    known(theirs)
+    bounds = Bounds(mine, mine)
+    bits = {"fraction_bits": min(max(35, bounds.least_fraction_bits), bounds.most_fraction_bits)}
+    other = {} if numerics == "exact" else bits
+    config = TensorCoreConfig("other", mine, mine, 1, 1, 2, dot=dot, numerics=numerics, pipeline=("sums",), **other)
+    check(config, 40)
+
+
+def test_two_formats_at_once(known):
+    """A and B have codes and scales of their own widths."""
+    narrow, wide = both("ternary", [(0, 1, 0, -1)]), both("fine", [signed(*range(8))], exponent_bits=3, bias=3)
+    known(narrow[1], wide[1])
+    check(TensorCoreConfig("mixed", narrow[0], wide[0], 1, 2, 2, pipeline=("decoded",)), 40)
+
+
+def test_formats_beyond_the_golden_model_are_refused():
+    eighth, _ = both("eighth", [(*range(128), *range(-128, 0))])
+    with pytest.raises(InputError, match="a = 'eighth', b = 'eighth': a step of eight blocks has longer sums"):
+        TensorCoreConfig("other", eighth, eighth, 1, 1, 2, dot="multiplier")
