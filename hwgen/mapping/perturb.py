@@ -4,6 +4,10 @@ A mapper breaks ties by the order in which it meets the gates, so one run is one
 the order of a module's continuous assignments changes nothing in its meaning and moves the area of a block by
 1 to 2 % (standard deviation). Renaming wires and shuffling their declarations alone hardly moves it in Yosys
 0.70: names no longer decide the order there.
+
+Both functions work on text. What they change is the order in which a file lists statements, which no object has:
+Yosys keeps cells and connections by name, and what it reads decides in which order it meets them. So what is found is
+counted, and a text of another shape is refused.
 """
 
 from __future__ import annotations
@@ -11,12 +15,21 @@ from __future__ import annotations
 import random
 import re
 
+from hwgen.errors import ToolError
+
 __all__ = ["MODULE", "reordered", "shuffled"]
 
 _ASSIGNMENT = re.compile(r"^  assign [^;]*;$", re.MULTILINE)
 
 MODULE = re.compile(r"^module (\w+)\b.*?^endmodule$", re.DOTALL | re.MULTILINE)
 """One module of such a text; group 1 is its name."""
+
+
+def _check(found: int, text: str, start: str) -> None:
+    """Whether so many statements are all of those whose lines begin with ``start``."""
+    there = sum(line.startswith(start) for line in text.splitlines())
+    if found != there:
+        raise ToolError(f"cannot perturb: of {there} lines that begin with {start!r}, {found} are understood")
 
 
 def shuffled(verilog: str, variant: int) -> str:
@@ -33,13 +46,20 @@ def shuffled(verilog: str, variant: int) -> str:
     -------
     str
         Text of the same meaning.
+
+    Raises
+    ------
+    ToolError
+        There are modules or assignments that are not written like that.
     """
     if variant == 0:
         return verilog
     generator = random.Random(variant)
+    _check(len(MODULE.findall(verilog)), verilog, "module ")
 
     def module(match: re.Match[str]) -> str:
         assignments = _ASSIGNMENT.findall(match[0])
+        _check(len(assignments), match[0], "  assign ")
         generator.shuffle(assignments)
         following = iter(assignments)
         return _ASSIGNMENT.sub(lambda _: next(following), match[0])
@@ -64,8 +84,14 @@ def reordered(rtlil: str, variant: int) -> str:
     -------
     str
         Text of the same meaning.
+
+    Raises
+    ------
+    ToolError
+        There are cells that are not written like that.
     """
     cells = _CELL.findall(rtlil)
+    _check(len(cells), rtlil, "  cell ")
     random.Random(variant).shuffle(cells)
     following = iter(cells)
     return _CELL.sub(lambda _: next(following), rtlil)

@@ -15,7 +15,8 @@ from hwgen.errors import ToolError
 from hwgen.netlist.graph import Netlist
 from hwgen.power.activity import respond
 from sim import golden
-from sim.steps import Steps, random_steps
+from sim.random import random_steps
+from sim.steps import Steps
 
 __all__ = ["VECTORS", "check_control", "check_core", "check_lanes", "core_inputs", "lane_inputs"]
 

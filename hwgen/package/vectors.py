@@ -9,7 +9,8 @@ import numpy as np
 from hwgen.config import TensorCoreConfig
 from hwgen.rtl.tensor_core import result_layout, step_layout
 from sim import golden, tensors
-from sim.steps import Steps, random_steps, schedule
+from sim.random import random_steps
+from sim.steps import Steps, schedule
 
 __all__ = ["Vectors", "vectors"]
 

@@ -449,7 +449,7 @@ class Limit:
     unit
         `ns` or `um2`.
     value
-        The largest that is allowed.
+        The largest that is allowed: a clock to the slowest run of a point, an area to the mean over its runs.
     """
 
     metric: str

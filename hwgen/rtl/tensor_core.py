@@ -175,7 +175,7 @@ class TensorCore(Block):
             m.d.sync += stored.eq(operand)
         if stored.shape() == operand_layout(self.config, side):
             return stored
-        whole = add_child(m, platform, f"{name}_whole", StoredOperand, self.config)
+        whole = add_child(m, platform, f"{name}_whole", StoredOperand, self.config, decoded_as(self.config, side))
         m.d.comb += whole.stored.eq(stored)
         return whole.operand
 

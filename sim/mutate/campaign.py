@@ -24,7 +24,8 @@ from hwgen.cost.stream import stream
 from hwgen.errors import ToolError
 from sim.engines.run import Pattern
 from sim.mutate.engine import MutantEngine
-from sim.steps import Steps, random_chains, random_steps
+from sim.random import random_chains, random_steps
+from sim.steps import Steps
 from sim.verify.stimulus import draw
 
 __all__ = ["STEPS", "Situation", "killer", "situations"]

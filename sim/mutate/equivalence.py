@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import re
 import subprocess
 import sys
@@ -19,7 +20,7 @@ from hwgen.verilog import design
 from sim.mutate.design import SELECT, SELECT_WIDTH, planted
 from sim.mutate.operators import Mutant
 from sim.mutate.relation import in_range, matters_with
-from sim.mutate.rtlil import cells, lowered, ports
+from sim.mutate.rtlil import lowered, ports
 
 __all__ = ["TIME_LIMIT", "equivalent", "proven"]
 
@@ -28,8 +29,8 @@ TIME_LIMIT = 60
 
 _ABC = str(Path(pyosys.__file__).with_name("yosys-abc"))
 
-_FLATTEN = """
-import sys
+_FLATTEN = r"""
+import json, sys
 from pyosys import libyosys as ys
 top = sys.argv[1]
 design = ys.Design()
@@ -41,7 +42,37 @@ ys.run_pass("splitcells", design)
 ys.run_pass("opt_clean -purge", design)
 ys.run_pass("rename -top scope", design)
 ys.run_pass("attrmap -remove src -remove hdlname", design)
-ys.run_pass("write_rtlil flat.il", design)
+
+# A wire, or some of its bits, as RTLIL writes them.
+def named(signal):
+    if signal.is_wire():
+        return signal.as_wire().name.str()[1:]
+    if not signal.is_chunk():
+        return "parts"
+    chunk = signal.as_chunk()
+    return f"{chunk.wire.name.str()[1:]} [{chunk.offset + chunk.width - 1}:{chunk.offset}]"
+
+# Registers become ports: their content comes in, what they are to hold goes out.
+scope = design.module(ys.IdString("\\scope"))
+names = []
+for cell in sorted(scope.selected_cells(), key=lambda cell: cell.name.str()):
+    kind = cell.type.str()
+    if kind != "$dff":
+        if "ff" in kind or "latch" in kind or "mem" in kind:
+            sys.exit(f"register {cell.name.str()} is of type {kind}, not $dff")
+        continue
+    following, content = (cell.getPort(ys.IdString(f"\\{port}")) for port in "DQ")
+    into = scope.addWire(ys.IdString(f"\\state{len(names)}"), content.size())
+    out = scope.addWire(ys.IdString(f"\\next{len(names)}"), content.size())
+    into.port_input = out.port_output = True
+    names.append(named(content))
+    scope.remove(cell)
+    scope.connect(content, ys.SigSpec(into))
+    scope.connect(ys.SigSpec(out), following)
+scope.fixup_ports()
+ys.run_pass("write_rtlil scope.il", design)
+with open("registers.json", "w") as file:
+    json.dump(names, file)
 """
 
 _TO_AIGER = """
@@ -58,26 +89,6 @@ for case in range(int(sys.argv[1])):
     ):
         ys.run_pass(command, design)
 """
-
-
-def _without_registers(flat: str) -> tuple[str, list[str]]:
-    """A flat module whose registers are ports, ``state0`` and ``next0`` and so on; and the names of the registers."""
-    names: list[str] = []
-    count = len(ports(flat))
-    for cell in cells(flat):
-        if cell.kind != "$dff":
-            continue
-        index, width, content = len(names), cell.width("D"), cell.connections["Q"]
-        lines = [
-            f"  wire width {width} input {count + 1} \\state{index}",
-            f"  wire width {width} output {count + 2} \\next{index}",
-            f"  connect {content} \\state{index}",
-            f"  connect \\next{index} {cell.connections['D']}",
-        ]
-        flat = flat.replace(cell.text, "\n".join(lines))
-        names.append(content.removeprefix("\\"))
-        count += 2
-    return flat, names
 
 
 def _miter(
@@ -189,8 +200,8 @@ def proven(config: TensorCoreConfig, texts: Mapping[str, str], mutant: Mutant, s
         directory = Path(place)
         (directory / "planted.il").write_text("\n".join(planted(texts, [mutant]).values()), encoding="utf-8")
         _run(directory, sys.executable, "-c", _FLATTEN, scope)
-        text, registers = _without_registers((directory / "flat.il").read_text(encoding="utf-8"))
-        (directory / "scope.il").write_text(text, encoding="utf-8")
+        text = (directory / "scope.il").read_text(encoding="utf-8")
+        registers = json.loads((directory / "registers.json").read_text(encoding="utf-8"))
         free: set[str] = set()
         while True:
             miter, cases, compared = _miter(text, registers, config, scope, free)

@@ -1,4 +1,8 @@
-"""The text of RTLIL, as far as mutants need it: cells with parameters and connections, ports of modules."""
+"""The text of RTLIL, as far as mutants need it: cells with parameters and connections, ports of modules.
+
+It stays text, for a mutant is a change of a line or two beside all else as it was, and the order of the cells decides
+which bits a seed draws. What is read is counted: a line that is not understood is an error.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from hwgen.errors import ToolError
 from hwgen.rtl.hierarchy import ModuleSet
 from hwgen.verilog import run_passes
 
@@ -68,20 +73,52 @@ class Port:
     is_input: bool
 
 
+def _check(understood: int, lines: int, what: str) -> None:
+    if understood != lines:
+        raise ToolError(f"RTLIL of another shape: of {lines} {what}, {understood} are understood")
+
+
 def lowered(modules: ModuleSet, top: str, *, clean: bool = False) -> dict[str, str]:
-    """Text of every module, with its processes as cells; ``clean`` without cells and wires that nobody reads."""
+    """Text of every module, with its processes as cells; ``clean`` without cells and wires that nobody reads.
+
+    Raises
+    ------
+    ToolError
+        Yosys failed, or what it wrote has not the modules that went in.
+    """
     text, _ = run_passes(modules, _PASSES.format(top=top, clean="opt_clean" if clean else ""))
-    return {match[1]: match[0] for match in _MODULE.finditer(text)}
+    texts = {match[1]: match[0] for match in _MODULE.finditer(text)}
+    if texts.keys() != modules.texts.keys():
+        raise ToolError(f"RTLIL of another shape: modules {', '.join(texts)}, not {', '.join(modules.texts)}")
+    return texts
 
 
 def cells(module: str) -> list[Cell]:
-    """The cells of a module's text, in its order."""
-    return [
-        Cell(match[1], match[2], dict(_PARAMETER.findall(match[3])), dict(_CONNECTION.findall(match[3])), match[0])
-        for match in _CELL.finditer(module)
-    ]
+    """The cells of a module's text, in its order.
+
+    Raises
+    ------
+    ToolError
+        A line of a cell is not understood.
+    """
+    found = []
+    for match in _CELL.finditer(module):
+        parameters, connections = _PARAMETER.findall(match[3]), _CONNECTION.findall(match[3])
+        _check(len(parameters) + len(connections), match[3].count("\n"), f"lines of cell {match[2]}")
+        found.append(Cell(match[1], match[2], dict(parameters), dict(connections), match[0]))
+    _check(len(found), sum(line.startswith("  cell ") for line in module.splitlines()), "cells")
+    return found
 
 
 def ports(module: str) -> list[Port]:
-    """The ports of a module's text, in its order."""
-    return [Port(name, int(width or 1), way == "input") for width, way, name in _PORT.findall(module)]
+    """The ports of a module's text, in its order.
+
+    Raises
+    ------
+    ToolError
+        A line of a port is not understood.
+    """
+    found = [Port(name, int(width or 1), way == "input") for width, way, name in _PORT.findall(module)]
+    lines = [line.split() for line in module.splitlines() if line.startswith("  wire ")]
+    _check(len(found), sum(bool({"input", "output", "inout"} & set(words[1:-1])) for words in lines), "ports")
+    return found

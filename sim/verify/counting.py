@@ -84,9 +84,8 @@ def count(wanted: dict[str, Goals], steps: Steps, trace: Trace, run: Run, offer:
         count_exact(stimulus, numerics, operands, tiles, results, own)
     else:
         names = ("C", "shift of C", "shift of terms", "distance of terms", "largest exponent")
-        count_rounded(
-            stimulus, numerics, operands, StepBins(*bins(*names, "leading place of the sum"), *ends), results, own
-        )
+        step_bins = StepBins(*bins(*names, "leading place of the sum", "empty blocks"), *ends)
+        count_rounded(stimulus, numerics, operands, step_bins, results, own)
     if not np.array_equal(own[steps.last], trace.results):
         index = np.argwhere(own[steps.last] != trace.results)[0]
         step, (m, n) = np.flatnonzero(steps.last)[index[0]], index[1:]

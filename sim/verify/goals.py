@@ -187,12 +187,23 @@ def _rounded(config: TensorCoreConfig, add: Callable[..., None], groups: _Axis, 
         first, second = np.triu_indices(config.groups, 1)
         pairs = tuple(f"{g} and {h}" for g, h in zip(first, second, strict=True))
         add("distance of terms", ("blocks", pairs), ("", _numbers(range(-span, span + 1))))
-    add("largest exponent", ("of", ("C", "C and a term", "a term", "a block whose sum is zero, C cut")))
+    reachable = np.array([True, True, True, not config.excludes_empty])
+    reason = "blocks whose sum is zero take no part" if config.excludes_empty else ""
+    largest = ("C", "C and a term", "a term", "a block whose sum is zero, C cut")
+    add("largest exponent", ("of", largest), reachable=reachable, reason=reason)
+    kinds = ("all products zero", "products cancel")
+    add("empty blocks", groups, ("", kinds), ("exponent", ("above C's and all terms'", "not above")))
 
     top = (
         config.groups * (bounds.largest_term << fraction - bounds.term_fraction) + ((1 << 24) - 1 << fraction - 23)
     ).bit_length()
-    add("leading place of the sum", ("", _numbers(range(top))), signs)
+    reachable, reason = np.ones((top, 2), np.bool_), ""
+    if config.excludes_empty and config.groups == 1:
+        # The only term has the largest exponent or C has, see below: a term's last place is F - 8, C has 24 places.
+        lowest = fraction - bounds.term_fraction - LARGEST_CANCELLATION
+        reachable[:lowest] = False
+        reason = "the larger one of a term and C keeps all its places, and they share at most 24"
+    add("leading place of the sum", ("", _numbers(range(top))), signs, reachable=reachable, reason=reason)
 
     # Let x be the term's word and y C's, F = 35, p the place that leads their difference, P that of the larger one.
     # If C has the largest exponent, 2^35 <= y < 2^36 is a multiple of 2^12, and x, to come near it, is at least 2^34
@@ -211,7 +222,11 @@ def _rounded(config: TensorCoreConfig, add: Callable[..., None], groups: _Axis, 
     )
     reachable = np.ones(len(zeros), np.bool_)
     reachable[-1] = config.groups > 1
-    add("zeros", ("", zeros), reachable=reachable, reason="" if config.groups > 1 else "a single term has no other")
+    # Only an empty block is all that can push everything else out of the window.
+    reachable[-2] = not config.excludes_empty
+    reasons = [] if config.groups > 1 else ["a single term has no other"]
+    reasons += ["what has the largest exponent keeps all its places"] if config.excludes_empty else []
+    add("zeros", ("", zeros), reachable=reachable, reason="; ".join(reasons))
 
 
 def _exact(config: TensorCoreConfig, add: Callable[..., None], groups: _Axis, signs: _Axis, operation: _Axis) -> None:

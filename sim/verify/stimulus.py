@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from hwgen.config import TensorCoreConfig
 from hwgen.formats import BlockFormat, ScaleFormat
 from sim.engines import Pattern
-from sim.steps import Steps, decoded, negated, random_steps, set_what_runs_need
+from sim.random import decoded, negated, random_steps, set_what_runs_need
+from sim.steps import Steps
 from sim.verify.goals import DEEPEST_CHAIN
 
 __all__ = ["Stimulus", "deepest", "draw"]
 
-_DIRECTED = 0.2
+_DIRECTED = 0.25
 """Share of the steps that are made for a purpose."""
 
 _SPECIAL_C = np.array(
@@ -55,7 +56,7 @@ def deepest(config: TensorCoreConfig) -> int:
 def draw(config: TensorCoreConfig, count: int, rng: np.random.Generator, deep: bool = False) -> Stimulus:
     """Draw a run.
 
-    Four steps in five are `sim.steps.random_steps`; the others are made for a purpose each, see the functions below.
+    Three steps in four are `sim.random.random_steps`; the others are made for a purpose each, see the functions below.
     Gaps and stalls come in stretches of their own shares.
 
     Parameters
@@ -196,12 +197,16 @@ def _special_chains(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
 
 
 def _oppose(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
-    """Make C the negative sum, now and then but for one bit, mostly but for any bits from a random one downwards."""
+    """Make C the negative sum, now and then but for one bit, mostly but for any bits from a random one downwards.
+
+    Or the next number towards zero.
+    """
     shape = steps.c[at].shape
     top = np.uint32(1) << rng.integers(0, 24, shape, np.uint32)
     below = rng.integers(0, 1 << 24, shape, np.uint32) & (top - np.uint32(1))
     flip = np.choose(rng.choice(3, shape, p=[0.1, 0.3, 0.6]), [np.zeros_like(top), top, top | below])
-    steps.c[at] = (-_sums(steps, at)).astype(np.float32).view(np.uint32) ^ flip
+    nearer = (rng.random(shape) < 0.1).astype(np.uint32)
+    steps.c[at] = ((-_sums(steps, at)).astype(np.float32).view(np.uint32) ^ flip * (1 - nearer)) - nearer
     steps.first[at] = True
 
 
@@ -224,6 +229,55 @@ def _cancelling_blocks(steps: Steps, at: _Index, rng: np.random.Generator) -> No
     for scales in (steps.a_scales, steps.b_scales):
         scales[at] = scales[at][:, :, :1]
     steps.c[at[rng.random(len(at)) < 0.5]] = 0
+    steps.first[at] = True
+
+
+def _rest(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
+    """The first block is as large as the last one is small, and C cancels it: the last one is what is left."""
+    config = steps.config
+    for form, codes, scales in ((config.a, steps.a_codes, steps.a_scales), (config.b, steps.b_codes, steps.b_scales)):
+        first, last = codes[at, :, : form.size], np.zeros_like(codes[at, :, : form.size])
+        last[..., 0] = rng.choice(np.array([1, negated(form)[1]], np.uint8), last.shape[:2])
+        codes[at] = 0
+        codes[at, :, -form.size :] = last
+        binade = 1 << form.scale.mantissa_bits
+        scales[at] = _tagged(form, rng.choice(np.array([1, 1, *range(1, binade)], np.uint8), scales[at].shape), rng)
+        if config.groups > 1:
+            codes[at, :, : form.size] = first
+            large = rng.integers(form.scale.highest + 1 - 2 * binade, form.scale.highest + 1, scales[at, :, 0].shape)
+            scales[at, :, 0] = _tagged(form, large.astype(np.uint8), rng)
+    _oppose(steps, at, rng)
+    if config.groups > 1:
+        # C is the negative of the sum without its last block.
+        kept = steps.a_codes[at, :, -config.a.size :]
+        steps.a_codes[at, :, -config.a.size :] = 0
+        steps.c[at] = (-_sums(steps, at)).astype(np.float32).view(np.uint32)
+        steps.a_codes[at, :, -config.a.size :] = kept
+
+
+def _empty_blocks(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
+    """Blocks whose products are all zero, or cancel, under large scales; they may cut a C beside small blocks."""
+    config = steps.config
+    form, half = config.a, config.a.size // 2
+    shape = (len(at), config.rows, config.groups)
+    codes = steps.a_codes[at].reshape(*shape, form.size)
+    zero = codes & 1 << form.code_width - 1
+    cancelling = np.concatenate([codes[..., :half], negated(form)[codes[..., :half]]], axis=-1)
+    kind = rng.choice(3, (*shape, 1), p=[0.5, 0.25, 0.25])
+    steps.a_codes[at] = np.choose(kind, [codes, zero, cancelling]).reshape(*shape[:2], config.depth)
+    # Equal halves of B, for the products to cancel.
+    of_b = steps.b_codes[at].reshape(len(at), config.columns, config.groups, config.b.size)
+    steps.b_codes[at] = np.concatenate([of_b[..., :half]] * 2, axis=-1).reshape(len(at), config.columns, config.depth)
+
+    def choose(scale: ScaleFormat, shape: tuple[int, ...]) -> NDArray[np.uint8]:
+        return rng.integers(1, 1 + scale.highest // 4, shape, np.uint8)
+
+    _set_scales(steps, at, rng, choose)
+    large = rng.integers(1 + form.scale.highest // 2, 1 + form.scale.highest, shape, np.uint8)
+    steps.a_scales[at] = np.where(kind[..., 0] > 0, _tagged(form, large, rng), steps.a_scales[at])
+    exponents = np.frexp(_sums(steps, at))[1] + rng.integers(-30, 20, steps.c[at].shape)
+    signs_and_fractions = rng.integers(0, 1 << 32, steps.c[at].shape, np.uint32) & np.uint32(0x807FFFFF)
+    steps.c[at] = signs_and_fractions | np.clip(exponents + 126, 1, 254).astype(np.uint32) << np.uint32(23)
     steps.first[at] = True
 
 
@@ -314,6 +368,6 @@ def _alone(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
 
 
 _PURPOSES = (
-    *(_special_scales, _special_chains, _cancelling, _cancelling_blocks, _far_apart),
+    *(_special_scales, _special_chains, _cancelling, _cancelling_blocks, _empty_blocks, _rest, _far_apart),
     *(_small, _largest, _alone, _long),
 )

@@ -26,11 +26,11 @@ from hwgen import config
 from hwgen.cells import libraries, reader
 from hwgen.cells.liberty import merge, read_text
 from hwgen.cells.library import Library
-from hwgen.cli import report as rendering
 from hwgen.cost import workloads
 from hwgen.cost.grid import Memory
 from hwgen.cost.model import EnergyCosts
 from hwgen.errors import InputError, ToolError
+from hwgen.files import write_all
 from hwgen.measure import core_costs, cost
 from hwgen.netlist.link import link
 from hwgen.power import activity
@@ -38,7 +38,7 @@ from hwgen.power import estimate as power
 from hwgen.report import kinds, schema
 from hwgen.report.markdown import cost as cost_tables
 from hwgen.timing import analysis as timing
-from sim import golden, tensors
+from sim import golden, operands, tensors
 from sim.verify import reproducer
 from sim.verify.stimulus import draw
 
@@ -212,6 +212,25 @@ def test_tensor_files(tmp_path: Path, kind: tuple[str, str | None], data: st.Dat
         assert np.isfinite(tensor).all()
 
 
+def _packed(suffix: str) -> bytes:
+    parts = operands.packed("w", golden.quantize(np.arange(64, dtype=np.float32).reshape(2, 32), "mixfp4"))
+    if suffix == ".safetensors":
+        return save(parts)
+    stream = io.BytesIO()
+    np.savez(stream, **parts)  # type: ignore[arg-type,unused-ignore]
+    return stream.getvalue()
+
+
+@fuzzed(80)
+@given(st.sampled_from([".npz", ".safetensors"]), st.data())
+def test_codes_and_scales(tmp_path: Path, suffix: str, data: st.DataObject) -> None:
+    path = tmp_path / f"operand{suffix}"
+    path.write_bytes(data.draw(damaged(_packed(suffix))))
+    with refusals(path):
+        operand = operands.from_file(path, "w", "A")
+        assert operand.quantized("mixfp4").codes.max() < 16
+
+
 def _vectors(numerics: str) -> bytes:
     core = config.TensorCoreConfig("tiny", "mixfp4", "mixfp4", 1, 1, 1, numerics=numerics)
     stimulus = draw(core, 6, np.random.default_rng(1))
@@ -343,7 +362,7 @@ def test_reports(source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         for old in tmp_path.glob("report.[!j]*"):
             old.unlink()
         with refusals(path):
-            rendering.command.callback((path,))
+            write_all(kinds.rendered_anew(path))
             return
         assert [each.name for each in tmp_path.iterdir()] == ["report.json"]
 
@@ -361,6 +380,10 @@ def test_reports_behind_a_cost(tmp_path: Path, data: bytes) -> None:
 
 def test_the_files_are_in_order(tmp_path: Path) -> None:
     """What is damaged above is read as it is."""
+    for suffix in (".npz", ".safetensors"):
+        path = tmp_path / f"operand{suffix}"
+        path.write_bytes(_packed(suffix))
+        assert operands.from_file(path, "w", "A").shape == (2, 32)
     path = tmp_path / "cells.lib"
     path.write_bytes(_cells())
     _used(reader.load(path))

@@ -20,7 +20,7 @@ REPORTS = Path(__file__).parents[2] / "reports"
 EVERYTHING = bool(os.environ.get("HWGEN_FUZZ"))
 
 DRIVER = r"""
-import json, os, signal, sys
+import dataclasses, json, os, signal, sys
 from pathlib import Path
 
 import numpy as np
@@ -31,8 +31,8 @@ from hwgen.cells import libraries, reader
 from hwgen.mapping.cache import Cache
 from hwgen.measure import cost, explore, overhead, power
 from hwgen.package import contents
-from hwgen.report import kinds
-from sim import engines, verify
+from hwgen.report import check, kinds
+from sim import engines, gemm, verify
 
 reports, place, everything = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3] == "1"
 
@@ -42,7 +42,9 @@ contents.texts = lambda config, clock: {
 }
 # A shell that starts a job in the background lets it ignore this.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-kinds.FORMS = {kind: (texts, lambda report: b"a picture") for kind, (texts, _) in kinds.FORMS.items()}
+for kind, form in kinds.FORMS.items():
+    kinds.FORMS[kind] = dataclasses.replace(form, png=lambda report: b"a picture")
+check.findings = lambda report: []
 kept = {"compare": "overhead.json", "explore": "overhead.json", "power": "power.json"}
 Cache.get = lambda self, key: json.loads((reports / kept[sys.argv[1]]).read_text())
 Cache.put = lambda self, key, body: None
@@ -57,7 +59,7 @@ class Wrong:
     def run(self, steps, **streams):
         return engines.Run(steps.expected() ^ 1, len(steps), np.zeros((2, 2, 2, 2), np.int64))
 engines.engine = Wrong
-found = {"verify": 1}  # status where it ends by itself
+found = {"verify": 1, "simulate": 1}  # status where it ends by itself
 
 moment = [0, None, None]  # how many there were, when to end, and by what
 def now():
@@ -168,6 +170,7 @@ COMMANDS = (
     ("power", "--out", "."),
     (*COST, "--out", "."),
     ("report", "r.json"),
+    ("simulate", "--config", "../tiny.toml", "--m", "1", "--n", "1", "--k", "16", "--save", "all.npz"),
     ("verify", "--config", "../tiny.toml", "--macs", "2e3", "--jobs", "1", "--out", "."),
 )
 
@@ -175,7 +178,7 @@ COMMANDS = (
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 def test_an_ended_command_leaves_whole_files(tmp_path: Path) -> None:
     for config in ("tiny", "other"):
-        (tmp_path / f"{config}.toml").write_text('format = "mixfp4"\nrows = 1\ncolumns = 1\ngroups = 1\n')
+        (tmp_path / f"{config}.toml").write_text('a = "mixfp4"\nb = "mixfp4"\nrows = 1\ncolumns = 1\ngroups = 1\n')
     (tmp_path / "own.csv").write_text("name,m,n,k\nfirst,10,20,30\n")
     (tmp_path / "measured.json").write_bytes((REPORTS / "overhead.json").read_bytes())
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), "OPENBLAS_NUM_THREADS": "1"}

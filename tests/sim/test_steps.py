@@ -1,4 +1,4 @@
-"""Steps as bits of the payload, cut from a GEMM, and drawn at random."""
+"""Steps as bits of the payload, and cut from a GEMM."""
 
 import dataclasses
 
@@ -9,7 +9,8 @@ from hwgen.config import LOOP_REGISTERS, TensorCoreConfig
 from hwgen.errors import InputError
 from hwgen.rtl.tensor_core import step_layout
 from sim import golden, tensors
-from sim.steps import Steps, gather, random_steps, schedule
+from sim.random import random_steps
+from sim.steps import Steps, gather, schedule
 
 CONFIG = TensorCoreConfig("x", "mixfp4", "mixfp4", 3, 2, 2)
 
@@ -101,45 +102,6 @@ def test_steps_continue_the_step_before_the_others():
     assert not np.array_equal(results, dataclasses.replace(drawn_steps, config=CONFIG).expected())
 
 
-def test_random_steps_are_repeatable():
-    np.testing.assert_array_equal(drawn(50, 1).packed(), drawn(50, 1).packed())
-    assert (drawn(50, 1).packed() != drawn(50, 2).packed()).any()
-
-
-@pytest.mark.parametrize("turns", [1, 4])
-def test_random_steps_start_and_end_whole(turns):
-    for seed in range(5):
-        for count in (1, 2, 33):
-            steps = drawn(count, seed, interleaved(turns))
-            assert len(steps) == count
-            assert steps.first[:turns].all()
-            assert steps.last[-1]
-
-
-def test_random_steps_reach_the_corners():
-    steps = drawn(4000)
-    bytes_ = np.concatenate([steps.a_scales.ravel(), steps.b_scales.ravel()])
-    assert set(bytes_.tolist()) == set(range(256))
-    assert 0.0005 < np.mean(bytes_ & 0x7F == 0x7F) < 0.02
-    assert set(steps.a_codes.ravel().tolist()) == set(range(16))
-
-    magnitude = steps.c & 0x7FFFFFFF
-    for kind in (magnitude > 0x7F800000, magnitude == 0x7F800000, steps.c == 0x80000000, (magnitude - 1) < 0x7FFFFF):
-        assert kind.any()
-    # A block scale's exponent counts from field 1; the tag adds one.
-    exponents = [np.maximum(s >> 3 & 15, 1) - 7 + (s >> 7) for s in (steps.a_scales, steps.b_scales)]
-    largest = (exponents[0][:, :, None].astype(int) + exponents[1][:, None]).max(axis=-1)
-    distances = (magnitude >> 23).astype(int) - 127 - largest
-    assert set(range(-50, 50)) <= set(distances.ravel().tolist())
-
-    results = steps.expected()
-    chains = np.diff(np.flatnonzero(steps.first))
-    assert 1 in chains
-    assert chains.max() > 8
-    assert 0.01 < np.mean(results == 0) < 0.2
-    assert 0.01 < np.mean(results == 0x7FFFFFFF) < 0.2
-
-
 def exact(config=CONFIG, **fields):
     return dataclasses.replace(config, numerics="exact", pipeline=(), **fields)
 
@@ -176,13 +138,6 @@ def test_exact_cores_without_tags_do_not_read_them():
     clear = dataclasses.replace(steps, a_scales=steps.a_scales & 0x7F, b_scales=steps.b_scales & 0x7F)
     assert (steps.a_scales > 0x7F).any()
     np.testing.assert_array_equal(steps.expected(), clear.expected())
-
-
-def test_random_steps_are_no_longer_than_an_exact_core_allows():
-    config = exact(TensorCoreConfig("x", "nvfp4", "nvfp4", 1, 1, 8), largest_depth=4096)
-    assert config.largest_steps == 32
-    steps = drawn(20_000, 0, config)
-    assert np.diff(np.flatnonzero(steps.first)).max() <= 32
 
 
 @pytest.mark.parametrize("depth", [4096, 4112, 5000, 5024])

@@ -8,7 +8,7 @@ import pytest
 from hwgen.config import TensorCoreConfig
 from hwgen.errors import InputError
 from sim import golden
-from sim.steps import random_steps
+from sim.random import random_steps
 
 CORES = [
     TensorCoreConfig("core", "mixfp4", "mixfp4", 2, 3, 2, rounding="nearest_even"),

@@ -173,7 +173,8 @@ def markdown(report: ExplorationReport, picture: str) -> str:
         "",
         f"Whole core, array of {report.designs[0].shape}, library {conditions.flow.library.name}. Both designs are"
         " built in the same ways: each takes the micro-architecture of the dot product, the pipeline and, module by"
-        " module, the recipes that suit it best. Every pipeline takes one step per cycle. Means over"
+        " module, the recipes that suit it best. Every pipeline takes one step per cycle. A point meets a clock if its"
+        " slowest run does. Means over"
         f" {counted(conditions.runs, 'perturbed run')} of each module; 95 % intervals hold what the choice among points"
         " does (docs/method.md). Such curves are staircases: near a step of one design a single clock or area says more"
         " of the step than of the design. The geometric mean over the range says more.",

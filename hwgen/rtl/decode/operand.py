@@ -251,43 +251,43 @@ class OperandDecoder(OfOneSide):
         return m
 
 
-class StoredOperand(Block):
+class StoredOperand(OfOneSide):
     """One row behind the register of its decoder, completed by what that register need not hold.
 
-    Only where there is such a thing, and both operands are decoded alike.
+    Only where there is such a thing.
 
     Parameters
     ----------
     config
         Tensor core configuration, with ``decoded`` in its pipeline.
+    side
+        Operand, ``a`` or ``b``; see `decoded_as`.
 
     Attributes
     ----------
-    stored : In(decoded_layout(config, "a"))
+    stored : In(decoded_layout(config, side))
         The row as the register holds it.
-    operand : Out(operand_layout(config, "a"))
+    operand : Out(operand_layout(config, side))
         The row as elements take it.
     latency : int
         0, combinational.
     """
 
-    module_name = "stored_operand"
+    plain_name = "stored_operand"
 
-    def __init__(self, config: TensorCoreConfig) -> None:
-        assert decoded_as(config, "b") == "a"
-        super().__init__(
-            config, {"stored": In(decoded_layout(config, "a")), "operand": Out(operand_layout(config, "a"))}
-        )
+    def __init__(self, config: TensorCoreConfig, side: str) -> None:
+        members = {"stored": In(decoded_layout(config, side)), "operand": Out(operand_layout(config, side))}
+        super().__init__(config, side, members)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         how = lanes(self.config)
-        for field, _ in operand_layout(self.config, "a"):
+        for field, _ in operand_layout(self.config, self.side):
             if field != "lanes":
                 m.d.comb += getattr(self.operand, field).eq(getattr(self.stored, field))
         for group in range(self.config.groups):
-            for index in range(self.config.a.size):
+            for index in range(self.form.size):
                 whole = self.operand.lanes[group][index]
-                for name, value in how.restored("a", self.stored.lanes[group][index]).items():
+                for name, value in how.restored(self.side, self.stored.lanes[group][index]).items():
                     m.d.comb += getattr(whole, name).eq(value)
         return m

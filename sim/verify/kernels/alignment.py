@@ -32,12 +32,12 @@ class Numerics(NamedTuple):
 
 
 class Work(NamedTuple):
-    """Of one output, by group: T, E, the aligned word, and whether products of the block cancel."""
+    """Of one output, by group: T, E, the aligned word, and whether the block is empty, see `operands.gather`."""
 
     terms: _Array
     exponents: _Array
     words: _Array
-    cancel: _Array
+    empty: _Array
 
 
 class StepBins(NamedTuple):
@@ -49,6 +49,7 @@ class StepBins(NamedTuple):
     distances: _Array
     largest: _Array
     leading: _Array
+    empty: _Array
     cancelled: _Array
     zeros: _Array
 
@@ -147,6 +148,9 @@ def count_step(  # pragma: no cover
             if work.words[g] != 0 and work.words[h] != 0:
                 bins.distances[pair, work.exponents[g] - work.exponents[h] + bins.distances.shape[1] // 2] += 1
             pair += 1
+        if work.empty[g]:
+            above = work.exponents[g] > max(c.exponent, found.top_term)
+            bins.empty[g, work.empty[g] - 1, 0 if above else 1] += 1
         if work.terms[g] != 0 and c.magnitude != 0:
             subtracts = int((work.terms[g] < 0) != c.negative)
             bins.term_shifts[g, min(found.top - work.exponents[g], bins.term_shifts.shape[1] - 1), subtracts] += 1

@@ -37,7 +37,7 @@ def count_rounded(  # pragma: no cover
     for step in range(count):
         for m in range(rows):
             for n in range(columns):
-                met = gather(a, b, step, m, n, operands, work.terms, work.exponents, work.cancel)
+                met = gather(a, b, step, m, n, operands, work.terms, work.exponents, work.empty)
                 bits = int(stimulus.c[step, m, n])
                 c_kind = kind(bits)
                 bins.addends[0 if stimulus.first[step] else 1, c_kind, 2 if met.nan else 1 if met.zero else 0] += 1
@@ -81,13 +81,13 @@ def count_exact(  # pragma: no cover
                 if stimulus.first[step]:
                     total, begin, fresh = 0, step, step
                     nan = zero = cancel = False
-                met = gather(a, b, step, m, n, operands, work.terms, work.exponents, work.cancel)
+                met = gather(a, b, step, m, n, operands, work.terms, work.exponents, work.empty)
                 nan, zero = nan or met.nan, zero or met.zero
                 for g in range(groups):
                     x, y = a.scales[step, m, g], b.scales[step, n, g]
                     if a.nan[x] or b.nan[y] or a.zero[x] or b.zero[y]:
                         continue
-                    cancel = cancel or work.cancel[g] != 0
+                    cancel = cancel or work.empty[g] == 2
                     total += work.terms[g] << (work.exponents[g] - numerics.lowest)
                 if not stimulus.last[step]:
                     continue

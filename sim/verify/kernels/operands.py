@@ -110,9 +110,12 @@ def block_sum(a: Side, b: Side, step: int, m: int, n: int, g: int) -> tuple[int,
 
 @compiled
 def gather(  # pragma: no cover
-    a: Side, b: Side, step: int, m: int, n: int, bins: OperandBins, terms: _Array, exponents: _Array, cancel: _Array
+    a: Side, b: Side, step: int, m: int, n: int, bins: OperandBins, terms: _Array, exponents: _Array, empty: _Array
 ) -> Met:
-    """Fill in T_g, E_g and whether products of a block cancel, of one output; count its scales."""
+    """Fill in T_g, E_g and which blocks are empty, of one output; count its scales.
+
+    Empty is a block between usable scales whose sum is zero: 1 if all its products are, 2 if they cancel, else 0.
+    """
     nan = zero = some_cancel = False
     for g in range(a.scales.shape[2]):
         x, y = a.scales[step, m, g], b.scales[step, n, g]
@@ -120,7 +123,8 @@ def gather(  # pragma: no cover
         nan = nan or a.nan[x] or b.nan[y]
         zero = zero or a.zero[x] or b.zero[y]
         total, some = block_sum(a, b, step, m, n, g)
-        cancel[g] = some and total == 0
+        usable = not (a.nan[x] or b.nan[y] or a.zero[x] or b.zero[y])
+        empty[g] = (2 if some else 1) if usable and total == 0 else 0
         some_cancel = some_cancel or (some and total == 0)
         terms[g] = total * a.significand[x] * b.significand[y]
         exponents[g] = a.exponent[x] + b.exponent[y]

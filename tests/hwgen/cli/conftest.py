@@ -44,6 +44,6 @@ def refused(run: Run, tmp_path: Path) -> Callable[..., str]:
 def tiny(tmp_path: Path) -> Path:
     """A small core."""
     path = tmp_path / "tiny.toml"
-    table = {"format": "mixfp4", "rows": 1, "columns": 2, "groups": 1}
+    table = {"a": "mixfp4", "b": "mixfp4", "rows": 1, "columns": 2, "groups": 1}
     path.write_text("\n".join(f"{key} = {json.dumps(value)}" for key, value in table.items()))
     return path

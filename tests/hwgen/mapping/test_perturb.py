@@ -1,6 +1,10 @@
+import hashlib
 import re
 
+import pytest
+
 from hwgen.config import NAMED
+from hwgen.errors import ToolError
 from hwgen.mapping.perturb import reordered, shuffled
 from hwgen.rtl.dot import DotProduct
 from hwgen.verilog import design, verilog
@@ -56,3 +60,51 @@ def test_cells_change_places_and_nothing_else() -> None:
     assert swapped != RTLIL
     assert orders == {RTLIL, swapped}
     assert reordered(RTLIL, 3) == reordered(RTLIL, 3)
+
+
+# Every committed figure depends on the order that a seed gives.
+
+ASSIGNMENTS = "".join(
+    f"module m{module}(x, y);\n  wire w;\n"
+    + "".join(f"  assign y[{bit}] =\n    x[{bit}] ^ w;\n  reg r{bit};\n" for bit in range(20))
+    + "endmodule\n"
+    for module in range(3)
+)
+CELLS = (
+    "module \\m\n"
+    + "".join(
+        f'  attribute \\src "x.v:{i}"\n  cell $_AND_ ${i}\n    connect \\A \\a{i}\n    connect \\Y \\y{i}\n  end\n'
+        f"  wire \\w{i}\n"
+        for i in range(40)
+    )
+    + "end\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("variant", "assignments", "cells"),
+    [
+        (1, "41d4b455dfb0978c", "07a810adeebc88a5"),
+        (2, "5ce465860236ea64", "2cc64b5a26bb7fa4"),
+        (17, "83e6cf53c30c8300", "219576bf96bea996"),
+    ],
+)
+def test_a_seed_gives_the_order_that_it_always_gave(variant: int, assignments: str, cells: str) -> None:
+    assert hashlib.sha256(shuffled(ASSIGNMENTS, variant).encode()).hexdigest().startswith(assignments)
+    assert hashlib.sha256(reordered(CELLS, variant).encode()).hexdigest().startswith(cells)
+
+
+@pytest.mark.parametrize(
+    ("function", "text"),
+    [
+        (shuffled, ASSIGNMENTS.replace("w;\n  reg r3;", "w; // 1\n  reg r3;")),
+        (shuffled, ASSIGNMENTS.replace("endmodule\nmodule m1", "endmodule \nmodule m1")),
+        (shuffled, ASSIGNMENTS.replace("module m2", "module \\m2 ")),
+        (reordered, CELLS.replace("    connect \\Y \\y3\n", "\tconnect \\Y \\y3\n")),
+        (reordered, CELLS.replace("  end\n  wire \\w3\n", "  end # 3\n  wire \\w3\n")),
+    ],
+)
+def test_text_of_another_shape_is_refused(function, text: str) -> None:
+    assert text not in (ASSIGNMENTS, CELLS)
+    with pytest.raises(ToolError, match="cannot perturb: of"):
+        function(text, 1)

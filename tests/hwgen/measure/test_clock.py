@@ -76,6 +76,6 @@ def test_the_walk_goes_on_until_all_runs_meet_the_clock(designs: dict, monkeypat
 
 def test_designs_that_differ_in_anything_have_syntheses_of_their_own(designs: dict) -> None:
     design = designs["x", TensorCore]
-    for change in ({"rounding": "nearest_even"}, {"fraction_bits": 36}, {"tags": "weights"}):
+    for change in ({"rounding": "nearest_even"}, {"fraction_bits": 36}, {"a": "nvfp4"}):
         settings = {**design.config.as_dict(), **change}
         assert Design(TensorCoreConfig(**settings), TensorCore).key != design.key

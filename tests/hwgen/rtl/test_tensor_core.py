@@ -9,7 +9,8 @@ from amaranth.sim import Simulator
 
 from hwgen.config import PIPELINE_REGISTERS, TensorCoreConfig
 from hwgen.rtl.tensor_core import TensorCore
-from sim.steps import Steps, random_steps
+from sim.random import random_steps
+from sim.steps import Steps
 
 PIPELINES = [
     (),

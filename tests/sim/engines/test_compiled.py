@@ -17,7 +17,7 @@ from hwgen.errors import InputError, ToolError
 from hwgen.rtl.hierarchy import Block, add_child
 from hwgen.rtl.tensor_core import TensorCore
 from sim.engines import AmaranthEngine, CompiledEngine, available, compiled, engine
-from sim.steps import random_steps
+from sim.random import random_steps
 
 CONFIG = TensorCoreConfig("cached", "nvfp4", "nvfp4", 1, 1, 1)
 AWKWARD = "a b'c\";d$e"

@@ -7,7 +7,7 @@ import pytest
 
 from hwgen.config import LOOP_REGISTERS, TensorCoreConfig
 from sim import golden
-from sim.steps import random_chains
+from sim.random import random_chains
 
 
 def core(groups, pipeline, empty_blocks="excluded", form="mixfp4", **more):

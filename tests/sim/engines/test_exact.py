@@ -13,7 +13,8 @@ from hwgen.config import PIPELINE_REGISTERS, TensorCoreConfig
 from hwgen.errors import InputError
 from sim import golden, tensors
 from sim.engines import AmaranthEngine, Pattern
-from sim.steps import Steps, gather, random_chains, random_steps, schedule
+from sim.random import random_chains, random_steps
+from sim.steps import Steps, gather, schedule
 
 NAN, INF, MINUS = 0x7FFFFFFF, 0x7F800000, 0x80000000
 LARGEST = 0x7F7FFFFF

@@ -10,7 +10,8 @@ from hwgen.config import TensorCoreConfig
 from hwgen.config.dots import supported
 from hwgen.formats import BLOCK_FORMATS
 from sim import golden, tensors
-from sim.steps import Steps, gather, random_steps, schedule
+from sim.random import random_steps
+from sim.steps import Steps, gather, schedule
 
 FORMATS = ("nvfp4", "mixfp4", "nvint4")
 GROUPS = (1, 2, 4)

@@ -11,7 +11,8 @@ from hwgen.errors import ToolError
 from hwgen.rtl.tensor_core import TensorCore
 from sim import golden, tensors
 from sim.engines import AmaranthEngine, CompiledEngine, Pattern, always
-from sim.steps import gather, random_steps, schedule
+from sim.random import random_steps
+from sim.steps import gather, schedule
 
 PIPELINES = {
     "none": (),

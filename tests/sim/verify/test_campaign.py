@@ -99,7 +99,7 @@ def test_a_broken_core_is_found_shrunk_and_replayed(monkeypatch, capsys, tmp_pat
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sim.engines.compiled.TensorCore", Broken)
     (tmp_path / "a core.toml").write_text(
-        'name = "tiny"\nformat = "nvfp4"\nrows = 1\ncolumns = 2\ngroups = 1\npipeline = ["operands", "terms"]\n'
+        'name = "tiny"\na = "nvfp4"\nb = "nvfp4"\nrows = 1\ncolumns = 2\ngroups = 1\npipeline = ["operands", "terms"]\n'
     )
 
     def run(*arguments):

@@ -16,6 +16,8 @@ CORES = {
     "mixfp4": TensorCoreConfig("core", "mixfp4", "mixfp4", 2, 2, 1, rounding="nearest_even"),
     "weights": TensorCoreConfig("core", "nvfp4", "mixfp4", 2, 2, 2, fraction_bits=39),
     "three": TensorCoreConfig("core", "nvfp4", "nvfp4", 1, 3, 3, fraction_bits=33, pipeline=("operands", "total")),
+    "excluded": TensorCoreConfig("core", "mixfp4", "mixfp4", 2, 2, 2, empty_blocks="excluded", pipeline=("terms",)),
+    "excluded, G = 1": TensorCoreConfig("core", "nvfp4", "nvfp4", 2, 2, 1, empty_blocks="excluded"),
     "exact": TensorCoreConfig("core", "mixfp4", "mixfp4", 2, 2, 1, numerics="exact", largest_depth=8192),
 }
 """Cores between which every kind of goal occurs."""

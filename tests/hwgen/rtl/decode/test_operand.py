@@ -152,29 +152,38 @@ def test_operand_decoder_wires_every_block_to_its_place(form, side, groups, eval
                 check_lane(config, side, operand.lanes[g][i].as_bits(), codes[g][i], tag)
 
 
-@pytest.mark.parametrize("groups", [1, 3])
-def test_a_stored_operand_is_completed(groups, evaluate):
+@pytest.mark.parametrize(
+    ("name", "side", "groups"),
+    [
+        ("mixfp4-mixfp4-merged", "a", 1),
+        ("mixfp4-mixfp4-merged", "a", 3),
+        ("mixfp4-nvint4-merged", "a", 1),
+        ("mixfp4-nvint4-merged", "b", 1),
+    ],
+)
+def test_a_stored_operand_is_completed(name, side, groups, evaluate):
     """What decoders hand over for a register, and what comes out behind it, against decoders without one."""
-    whole = dataclasses.replace(FORMS["mixfp4-mixfp4-merged"], groups=groups)
+    whole = dataclasses.replace(FORMS[name], groups=groups)
     stored = dataclasses.replace(whole, pipeline=("decoded",))
-    assert decoded_layout(stored, "a").size == operand_layout(stored, "a").size - 16 * groups
+    assert decoded_layout(stored, side).size == operand_layout(stored, side).size - 16 * groups
+    width = whole.form(side).scale_width
     rng = np.random.default_rng(groups)
     stimuli = [
         {
             "codes": int.from_bytes(rng.bytes(8 * groups), "little"),
-            "scales": int.from_bytes(rng.bytes(groups), "little"),
+            "scales": int(rng.integers(1 << width * groups)),
         }
         for _ in range(200)
     ]
     # Every code with either tag, in all lanes.
     stimuli += [
-        {"codes": code * (16 ** (16 * groups) // 15), "scales": scale * (256**groups // 255)}
+        {"codes": code * (16 ** (16 * groups) // 15), "scales": scale * (2 ** (width * groups) // (2**width - 1))}
         for code in range(16)
-        for scale in (0x38, 0xB8)
+        for scale in {0x38, 1 << width - 1 | 0x38}
     ]
-    expected = [outputs["operand"] for outputs in evaluate(OperandDecoder(whole, "a"), stimuli)]
-    held = [{"stored": outputs["operand"]} for outputs in evaluate(OperandDecoder(stored, "a"), stimuli)]
-    assert [outputs["operand"] for outputs in evaluate(StoredOperand(stored), held)] == expected
+    expected = [outputs["operand"] for outputs in evaluate(OperandDecoder(whole, side), stimuli)]
+    held = [{"stored": outputs["operand"]} for outputs in evaluate(OperandDecoder(stored, side), stimuli)]
+    assert [outputs["operand"] for outputs in evaluate(StoredOperand(stored, side), held)] == expected
 
 
 def test_only_fields_that_follow_from_others_are_left_out():

@@ -1,0 +1,165 @@
+"""Random steps that seek out the corners of the arithmetic, for every pair of formats."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwgen.config import TensorCoreConfig
+from hwgen.formats import BlockFormat, ScaleFormat
+from sim import golden
+from sim.steps import Steps
+
+__all__ = ["decoded", "extreme_scales", "negated", "random_chains", "random_steps", "set_what_runs_need"]
+
+
+def decoded(form: BlockFormat, codes: NDArray[np.uint8], scales: NDArray[np.uint8]) -> NDArray[np.float64]:
+    """Values of stored numbers, element times block scale, by the golden model; 0 where the scale is NaN.
+
+    Parameters
+    ----------
+    form
+        Their format.
+    codes, scales
+        uint8, (..., K) and (..., K / size).
+    """
+    table = np.nan_to_num(golden.block_format(form.name).table)
+    return table[np.repeat(scales, form.size, axis=-1), codes]
+
+
+def _random_codes(
+    config: TensorCoreConfig, form: BlockFormat, shape: tuple[int, ...], rng: np.random.Generator
+) -> NDArray[np.uint8]:
+    """Block by block: any codes, mostly zeros, equal codes, or two halves that cancel."""
+    codes = rng.integers(0, 1 << form.code_width, (*shape, config.groups, form.size), np.uint8)
+    sparse = np.where(rng.random(codes.shape) < 0.15, codes, codes & 1 << form.code_width - 1)
+    equal = np.broadcast_to(codes[..., :1], codes.shape)
+    half = codes[..., : form.size // 2]
+    cancelling = np.concatenate([half, negated(form)[half]], axis=-1)
+    kind = rng.choice(4, (*shape, config.groups, 1), p=[0.55, 0.15, 0.15, 0.15])
+    return np.choose(kind, [codes, sparse, equal, cancelling]).reshape(*shape, config.depth)
+
+
+def _random_scales(
+    config: TensorCoreConfig, form: BlockFormat, shape: tuple[int, ...], rng: np.random.Generator
+) -> NDArray[np.uint8]:
+    """Step by step: any byte, all near one another, extremes, or many zeros; bits above at random, NaN rarely."""
+    size = (*shape, config.groups)
+    scale, codes = form.scale, 1 << form.scale.width
+    scales = rng.integers(0, codes, size, np.uint8)
+    near = rng.integers(0, scale.highest + 1, (shape[0], 1, 1)) + rng.integers(-12, 13, size)
+    near = np.clip(near, 0, scale.highest).astype(np.uint8)
+    extreme = rng.choice(np.array(extreme_scales(scale), np.uint8), size)
+    zeros = np.where(rng.random(size) < 0.6, 0, scales).astype(np.uint8)
+    scales = np.choose(rng.choice(4, (shape[0], 1, 1), p=[0.35, 0.35, 0.15, 0.15]), [scales, near, extreme, zeros])
+    scales[(scales > scale.highest) & (rng.random(size) < 0.7)] = scale.highest
+    above = np.arange(0, 1 << form.stored_scale_width, codes, dtype=np.uint8)
+    return scales | rng.choice(above, size)
+
+
+def extreme_scales(scale: ScaleFormat) -> list[int]:
+    """Codes of a scale at the ends of its binades: subnormal, normal, and the highest ones."""
+    binade = 1 << scale.mantissa_bits
+    top = (scale.highest // binade) * binade
+    return [1, binade - 1, binade, top - binade, top - 1, scale.highest]
+
+
+def negated(form: BlockFormat) -> NDArray[np.uint8]:
+    """For each code the one of the negative value, in all elements of the format; a code that has none stays."""
+    codes = range(1 << form.code_width)
+    found = []
+    for code in codes:
+        others = [o for o in codes if all(e.values[o] == -e.values[code] for e in form.elements)] or [code]
+        found.append(others[0] if code else others[-1])  # of two zeros the other one
+    return np.array(found, np.uint8)
+
+
+_SPECIAL_C = np.array(
+    [
+        *(0x00000000, 0x80000000, 0x00000001, 0x80000001, 0x007FFFFF, 0x807FFFFF, 0x00800000, 0x80800000),
+        *(0x7F800000, 0xFF800000, 0x7FFFFFFF, 0xFFFFFFFF, 0x7FC00000, 0x7F800001, 0xFF800001, 0xFFC12345),
+        *(0x7F7FFFFF, 0xFF7FFFFF, 0x3F800000, 0xBF800000, 0x28000000, 0x27FFFFFF, 0x4EFFFFFF, 0xCEFFFFFF),
+    ],
+    np.uint32,
+)
+
+
+def set_what_runs_need(config: TensorCoreConfig, first: NDArray[np.bool_], last: NDArray[np.bool_]) -> None:
+    """Set the flags that every run has, in place: tiles begin in all slots, end, and are as deep as exact cores allow.
+
+    Parameters
+    ----------
+    config
+        The core.
+    first, last
+        bool, (S,): flags of the steps.
+    """
+    first[: config.interleave] = last[-1:] = True
+    if config.largest_steps is not None:
+        first[:: config.largest_steps] = True
+
+
+def random_steps(config: TensorCoreConfig, count: int, rng: np.random.Generator) -> Steps:
+    """Draw steps that seek out the corners of the arithmetic.
+
+    Scales of all kinds, NaN, zero and subnormal ones included; sums that cancel; C of every kind,
+    often at a given distance from the exponents of the products, or near their negative sum; chains without
+    ``first``, interleaved where the core does so; results in the midst of chains. In steps without
+    ``first``, which do not read it, C is drawn all the same.
+
+    Parameters
+    ----------
+    config
+        The core.
+    count
+        Number of steps, at least 1. The last one has ``last`` set.
+    rng
+        Generator; an equal state gives equal steps.
+    """
+    a_codes = _random_codes(config, config.a, (count, config.rows), rng)
+    b_codes = _random_codes(config, config.b, (count, config.columns), rng)
+    a_scales = _random_scales(config, config.a, (count, config.rows), rng)
+    b_scales = _random_scales(config, config.b, (count, config.columns), rng)
+    sums = decoded(config.a, a_codes, a_scales) @ decoded(config.b, b_codes, b_scales).swapaxes(1, 2)
+    shape = sums.shape
+    bits = rng.integers(0, 1 << 32, shape, np.uint32)
+    special = rng.choice(_SPECIAL_C, shape)
+    exponents = np.frexp(sums)[1] + rng.integers(-64, 56, shape)
+    # Few significant bits now and then, for ties.
+    short = rng.choice(np.array([0, 0x7FFFFF, 0x7FF000, 0x400000], np.uint32), shape)
+    aligned = (bits & (0x80000000 | short)) | np.clip(exponents + 126, 1, 254).astype(np.uint32) << 23
+    opposite = (-sums).astype(np.float32).view(np.uint32) + rng.choice(
+        np.array([0, 0, 1, 0xFFFFFFFF], np.uint32), shape
+    )
+    kind = rng.choice(4, shape, p=[0.15, 0.2, 0.45, 0.2])
+    c = np.choose(kind, [bits, special, aligned, opposite]).astype(np.uint32)
+
+    # Single steps and chains, by turns.
+    first = rng.random(count) < np.repeat(rng.choice([0.95, 0.3], count // 32 + 1), 32)[:count]
+    last = rng.random(count) < 0.8
+    set_what_runs_need(config, first, last)
+    return Steps(config, a_codes, a_scales, b_codes, b_scales, c, first, last)
+
+
+def random_chains(
+    config: TensorCoreConfig, count: int, rng: np.random.Generator, *, first: float = 0.3, last: float = 0.4
+) -> Steps:
+    """Draw `random_steps`, most of them in chains, with results in their midst.
+
+    Parameters
+    ----------
+    config
+        The core.
+    count
+        Number of steps, at least 1. The last one has ``last`` set.
+    rng
+        Generator; an equal state gives equal steps.
+    first, last
+        Share of the steps with either.
+    """
+    steps = random_steps(config, count, rng)
+    starts, ends = rng.random(count) < first, rng.random(count) < last
+    set_what_runs_need(config, starts, ends)
+    return replace(steps, first=starts, last=ends)
