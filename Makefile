@@ -8,10 +8,10 @@ ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help synth test lint fuzz mutate verilog sim report bench clean
+.PHONY: help synth test lint fuzz mutate mutate-figures verilog sim report bench clean
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s  %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s  %s\n", $$1, $$2 }' Makefile
 	@echo "ARGS='...' is handed on to the command; PYTHON=... chooses the interpreter."
 
 synth: $(VENV)/base ## Measure mixfp4-small against nvfp4-small; writes reports/overhead.*
@@ -63,6 +63,10 @@ bench: $(VENV)/base ## Time the golden model, the simulators, the synthesis and 
 
 mutate: $(VENV)/base ## Plant mutants into the RTL: killed, or proven equivalent; writes reports/mutation.*
 	$(BIN)/python -m sim.mutate $(ARGS)
+
+mutate-figures: $(VENV)/test ## Plant mutants into what computes figures: killed, or equivalent; writes reports/mutation-figures.*
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,mutation]'
+	$(BIN)/python tests/mutation/figures.py $(ARGS)
 
 clean: ## Remove the environment and caches; reports/ and rtl_out/ stay
 	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hwgen.config.core import FIELDS, MEANINGLESS, TensorCoreConfig
-from hwgen.config.named import named
+from hwgen.config.named import NAMED, named
 from hwgen.errors import InputError
 from hwgen.formats import MIXFP4, NVFP4
 
@@ -107,6 +107,11 @@ def resolve_pair(size_or_path: str) -> tuple[TensorCoreConfig, TensorCoreConfig]
     InputError
         As from `resolve`, or the file names a format.
     """
+    if size_or_path in NAMED:
+        raise InputError(
+            f"configuration {size_or_path!r}: is one design, and two are wanted: give a size, such as"
+            f" {size_or_path.rpartition('-')[2]!r}, or --baseline and --candidate"
+        )
     if not _is_path(size_or_path):
         return named(f"nvfp4-{size_or_path}"), named(f"mixfp4-{size_or_path}")
     path = Path(size_or_path)
@@ -114,5 +119,7 @@ def resolve_pair(size_or_path: str) -> tuple[TensorCoreConfig, TensorCoreConfig]
     for key in ("a", "b"):
         if key in table:
             raise InputError(f"configuration file {str(path)!r}: stands for both formats here; leave {key!r} out")
+    if not isinstance(table["name"], str):
+        raise InputError(f"configuration file {str(path)!r}: name = {table['name']!r}: must be a text")
     nvfp4, mixfp4 = (_load(path, a=form, b=form, name=f"{form.name}-{table['name']}") for form in (NVFP4, MIXFP4))
     return nvfp4, mixfp4

@@ -38,7 +38,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .block import BlockFormat
-from .catalogue import MIXFP4, block_format
+from .catalogue import block_format
 from .checks import Array, InputError, Tensor, as_array
 from .quantize import QuantizedTensor
 
@@ -155,8 +155,8 @@ def step(
     b_scales: Tensor,
     c: Tensor,
     *,
-    a: str | BlockFormat = MIXFP4,
-    b: str | BlockFormat = MIXFP4,
+    a: str | BlockFormat = "mixfp4",
+    b: str | BlockFormat = "mixfp4",
     fraction_bits: int = 35,
     rounding: str = "toward_zero",
     empty_blocks: str = "included",
@@ -314,7 +314,7 @@ def gemm(
     return result
 
 
-def max_fraction_bits(groups: int, a: str | BlockFormat = MIXFP4, b: str | BlockFormat = MIXFP4) -> int:
+def max_fraction_bits(groups: int, a: str | BlockFormat = "mixfp4", b: str | BlockFormat = "mixfp4") -> int:
     """Return the largest `fraction_bits` that the model supports for steps of `groups` blocks of two formats.
 
     Up to it, the sum of all truncated terms is an integer below 2^53 in units of their last place, hence

@@ -275,9 +275,10 @@ def _check(path: Path, config: TensorCoreConfig, arrays: dict[str, NDArray[Any]]
             raise InputError(
                 f"vectors {str(path)!r}: {name} is {array.dtype} {array.shape}; must be {kind} {shape or '(count,)'}"
             )
-    for name in ("a_codes", "b_codes"):
-        if arrays[name].max() > 15:
-            raise InputError(f"vectors {str(path)!r}: {name} holds {arrays[name].max()}; codes are 0 to 15")
+    for name, form in (("a_codes", config.a), ("b_codes", config.b)):
+        last = (1 << form.code_width) - 1
+        if arrays[name].max() > last:
+            raise InputError(f"vectors {str(path)!r}: {name} holds {arrays[name].max()}; codes are 0 to {last}")
     for name in ("offer", "take"):
         if not arrays[name].any():
             raise InputError(f"vectors {str(path)!r}: {name} is never true; no step would come through")

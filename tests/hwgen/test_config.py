@@ -325,6 +325,11 @@ def test_pair_of_a_size():
     assert resolve_pair("small") == (NAMED["nvfp4-small"], NAMED["mixfp4-small"])
 
 
+def test_a_design_is_no_pair():
+    with pytest.raises(InputError, match=r"'mixfp4-small': is one design.* such as 'small', or --baseline"):
+        resolve_pair("mixfp4-small")
+
+
 def test_pair_of_a_file(written):
     fields = {"rows": 2, "columns": 3, "groups": 1, "numerics": "exact"}
     nvfp4, mixfp4 = resolve_pair(str(written(table(**fields))))
@@ -340,6 +345,7 @@ def test_pair_of_a_file(written):
         ({"rows": 2, "columns": 3}, ("key 'groups' is missing",)),
         ({"rows": 2, "columns": 3, "groups": 1, "dot": "e2m2"}, ("dot = 'e2m2'", "merged")),
         ({"rows": 2, "columns": 3, "groups": 1, "size": 1}, ("unknown key 'size'",)),
+        ({"rows": 2, "columns": 3, "groups": 1, "name": 3}, ("name = 3: must be a text",)),
     ],
 )
 def test_bad_pairs(fields, words, written):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hwgen import stats
-from hwgen.stats import Estimate, against_itself, paired
+from hwgen.stats import Estimate, Ratio, against_itself, paired
 
 
 def test_the_examples() -> None:
@@ -49,3 +49,16 @@ def test_paired_statistics() -> None:
     assert noisy.low < noisy.value < noisy.high
     assert noisy.low < 0.05 < noisy.high
     assert paired(baseline, baseline[::-1]) == paired(baseline, baseline[::-1])
+
+
+def test_a_ratio_is_one_and_the_overhead_and_has_an_inverse() -> None:
+    ratio = Ratio.of(Estimate(0.25, -0.5, 1.0))
+    assert ratio == Ratio(1.25, 0.5, 2.0)
+    assert ratio.overhead == Estimate(0.25, -0.5, 1.0)
+    assert ratio.inverse == Ratio(0.8, 0.5, 2.0)
+    assert Ratio(2.0, 1.6, 4.0).inverse == Ratio(0.5, 0.25, 0.625)
+    for one in (Ratio.of(Estimate(0.25)), Ratio(1.25).inverse.inverse):
+        assert (one.value, one.low, one.high) == (1.25, None, None)
+    assert Ratio(2.0).overhead == Estimate(1.0)
+    assert Ratio(2.0, 1.0).inverse == Ratio(0.5, None, 1.0)
+    assert Ratio(2.0, None, 4.0).inverse == Ratio(0.5, 0.25)

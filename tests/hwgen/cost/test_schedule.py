@@ -84,7 +84,7 @@ def test_bad_streams_are_named():
 def test_what_cannot_be_counted_is_named():
     deep = 1 << 60
     with pytest.raises(InputError, match=r"GEMM 1: too large: at most 2\^62"):
-        schedule(TensorCoreConfig("large", "nvfp4", "nvfp4", 64, 64, 1), Gemms([1, 1], [1, 1], [1, deep]))
+        schedule(TensorCoreConfig("huge", "nvfp4", "nvfp4", 64, 64, 1), Gemms([1, 1], [1, 1], [1, deep]))
     assert (schedule(BLACKWELL, Gemms(1, 1, deep // 64)).operand_bytes > 0).all()
 
 

@@ -272,3 +272,22 @@ def test_bad_warmup(counter):
     for warmup in (-1, 2):
         with pytest.raises(InputError, match=f"warmup is {warmup}"):
             activity.simulate(counter, stimulus, warmup=warmup)
+
+
+@pytest.mark.parametrize("streams", [1, 2, 63, 64, 65, 127, 128, 129])
+def test_any_number_of_streams(counter, streams):
+    """Whether they fill machine words or not, each stream is what it is alone, and the mean is theirs."""
+    generator = np.random.default_rng(streams)
+    stimulus = {name: generator.integers(0, 2, (6, streams)) for name in ("rn", "en")}
+    together = activity.simulate(counter, stimulus, warmup=1, keep=np.arange(counter.n_nets))
+    alone = [
+        activity.simulate(counter, {name: bits[:, [stream]] for name, bits in stimulus.items()}, warmup=1)
+        for stream in range(streams)
+    ]
+    assert together.outputs["q"].tolist() == np.concatenate([one.outputs["q"] for one in alone], axis=1).tolist()
+    assert together.toggles == pytest.approx(np.mean([one.toggles for one in alone], axis=0))
+    assert together.ones == pytest.approx(np.mean([one.ones for one in alone], axis=0))
+    assert together.kept.shape == (5, streams, counter.n_nets)
+    assert together.kept[:, :, counter.ports["q"].nets].tolist() == together.outputs["q"][1:].tolist()
+    for group, states in enumerate(together.states):
+        assert states == pytest.approx(np.mean([one.states[group] for one in alone], axis=0))

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from hwgen.cells import reader
 from hwgen.errors import InputError
 from hwgen.netlist.link import link
 from hwgen.power import activity
@@ -86,6 +87,87 @@ def test_refused(make, tiny):
             power.estimate(found, times, seen, frequency)
     with pytest.raises(InputError, match="clock_tree"):
         power.estimate(found, times, seen, 100.0, clock_tree=-1.0)
+
+
+POWER = """
+library (power) {
+  time_unit : "1ns"; voltage_unit : "1V"; leakage_power_unit : "1nW"; capacitive_load_unit (1, ff); nom_voltage : 3;
+  lu_table_template (t) {
+    variable_1 : input_net_transition; variable_2 : total_output_net_capacitance; index_1 ("0, 1"); index_2 ("0, 10");
+  }
+  power_lut_template (e) {
+    variable_1 : input_transition_time; variable_2 : total_output_net_capacitance; index_1 ("0, 1"); index_2 ("0, 10");
+  }
+  cell (SLOPE) {
+    pin (A) { direction : input; capacitance : 1; }
+    pin (Y) {
+      direction : output; function : "A";
+      timing () {
+        related_pin : "A"; timing_sense : positive_unate;
+        cell_rise (scalar) { values ("1"); } cell_fall (scalar) { values ("1"); }
+        rise_transition (scalar) { values ("0.25"); } fall_transition (scalar) { values ("0.75"); }
+      }
+    }
+  }
+  cell (COST) {
+    cell_leakage_power : 6; leakage_power () { when : "A"; value : 10; }
+    pin (A) { direction : input; capacitance : 1; }
+    pin (Y) { direction : output; function : "A"; BODY }
+  }
+}
+"""
+TABLES = 'rise_power (e) { values ("0, 10", "8, 18"); } fall_power (e) { values ("0, 20", "80, 100"); }'
+
+
+@pytest.mark.parametrize(
+    ("body", "internal"),
+    [
+        # No cause is named: no slew. Rising 1 fJ per fF of load, falling 2.
+        (f"internal_power () {{ {TABLES} }}", (5 + 10) / 2),
+        # The slews of A are 0.25 rising and 0.75 falling. Without an arc the mean of both, 0.5, stands for either.
+        (f'internal_power () {{ related_pin : "A"; {TABLES} }}', (5 + 4 + 10 + 40) / 2),
+        *(
+            (f'internal_power () {{ related_pin : "A"; {TABLES} }} timing () {{ related_pin : "A"; {sense} }}', fj)
+            for sense, fj in (
+                ("timing_sense : positive_unate;", (5 + 2 + 10 + 60) / 2),
+                ("timing_sense : negative_unate;", (5 + 6 + 10 + 20) / 2),
+                ("timing_sense : non_unate;", (5 + 4 + 10 + 40) / 2),
+            )
+        ),
+        # Two supplies add up; tables of one supply share.
+        (
+            'internal_power () { related_pg_pin : "VDD"; rise_power (scalar) { values ("2"); } }'
+            'internal_power () { related_pg_pin : "VSS"; fall_power (scalar) { values ("8"); } }'
+            'internal_power () { related_pg_pin : "VSS"; fall_power (scalar) { values ("4"); } }',
+            1 + (4 + 2) / 2,
+        ),
+        # With a condition, and for what it leaves out: A is 1 in one state of three.
+        (
+            'internal_power () { when : "A"; power (scalar) { values ("3"); } }'
+            'internal_power () { power (scalar) { values ("9"); } }',
+            (3 * 1 + 9 * 2) / 3,
+        ),
+    ],
+)
+def test_the_energy_of_an_output(make, tmp_path, body, internal):
+    """A buffer of 5 fF load behind one with unequal slews, over three cycles: one toggle per cycle."""
+    path = tmp_path / "power.lib"
+    path.write_text(POWER.replace("BODY", body))
+    cells = {"s": ("SLOPE", {"A": 2, "Y": 3}), "c": ("COST", {"A": 3, "Y": 4})}
+    netlist = link({"t": make({"a": ("input", [2]), "y": ("output", [4])}, cells)}, "t", reader.load(path))
+    seen = activity.simulate(netlist, {"a": np.array([[0], [1], [0]])})
+    times = timing.analyse(netlist, input_slew=0.0, output_load=5.0, wire_load=0.0, clock_slew=0.0)
+    found = power.estimate(netlist, times, seen, 100.0)
+    assert found.fj["internal"] == pytest.approx(internal)
+    # 1 fF between the cells and 5 fF at the port, at 3 V.
+    assert found.fj["switching"] == pytest.approx((1 + 5) * 3**2 / 2)
+    # 10 nW where A is 1, else the cell's own figure.
+    assert found.fj["leakage"] == pytest.approx((10 + 2 * 6) / 3 / 100)
+
+
+def test_two_cycles_are_enough(make, tiny):
+    body = make({"a": ("input", [2]), "y": ("output", [3])}, {"u": ("INV", {"A": 2, "Y": 3})})
+    assert run(body, tiny, {"a": np.array([[0], [1]])}).fj["internal"] == pytest.approx(3.0)
 
 
 def condition(expression, values):

@@ -12,7 +12,7 @@ from hwgen.netlist.export import cell_names, net_names, netlist_verilog
 from hwgen.netlist.link import link
 from hwgen.power import activity, glitch
 from hwgen.power.estimate import estimate
-from hwgen.power.export import saif
+from hwgen.power.export import saif, vcd
 from hwgen.timing import analysis as timing
 
 PERIOD = 20.0
@@ -191,3 +191,51 @@ def test_opensta_annotates_every_pin_and_agrees(mac, busy, real_name, workplace,
     assert ours + found.mw["switching"] == pytest.approx(internal + switching, rel=0.001 if exact else 0.08)
     if real_name != "asap7":  # there, it takes part of the leakage of the ground pin, 0, for that of the power pin
         assert found.mw["leakage"] == pytest.approx(leakage, rel=0.001 if exact else 0.02)
+
+
+def test_waves_by_hand(make, tiny):
+    """Every transition at its time, the clock's too; what comes after the end of its cycle is put just before it."""
+    cells = {"f": ("DFF", {"CK": 2, "RN": "1", "D": 3, "Q": 4})}
+    ports = {"ck": ("input", [2]), "d": ("input", [3]), "q": ("output", [4])}
+    found = link({"t": make(ports, cells)}, "t", tiny)
+    d, q = (int(found.ports[port].nets[0]) for port in "dq")
+    initial = np.zeros(found.n_nets, np.uint8)
+    initial[[1, q]] = 1
+    events = [(1, 0.0, d), (1, 0.25, q), (2, 0.5, d), (2, 9.0, q)]
+    head, body = vcd(found, initial, events, 3, 2.0).split("$enddefinitions $end\n")
+    assert "$timescale 1 fs $end" in head
+    names = dict(re.findall(r"\$var wire 1 (\S+) (\w+) \$end", head))
+    assert sorted(names.values()) == ["ck", "d", "q"]
+    # The value of every net at every time, in fs.
+    seen, values, stamp = {}, {}, 0
+    for line in body.splitlines():
+        if line.startswith("#"):
+            stamp = int(line[1:])
+            seen[stamp] = dict(values)
+        elif line[0] in "01":
+            values[names[line[1:]]] = int(line[0])
+            seen[stamp] = dict(values)
+    ns = 1_000_000
+    assert list(seen) == [0, ns, 2 * ns, 9 * ns // 4, 3 * ns, 4 * ns, 9 * ns // 2, 5 * ns, 6 * ns - 1, 6 * ns]
+    assert [(each["ck"], each["d"], each["q"]) for each in seen.values()] == [
+        (1, 0, 1),  # the clock rises at 0
+        (0, 0, 1),
+        (1, 1, 1),
+        (1, 1, 0),
+        (0, 1, 0),
+        (1, 1, 0),
+        (1, 0, 0),
+        (0, 0, 0),
+        (0, 0, 1),
+        (0, 0, 1),
+    ]
+
+
+def test_waves_without_a_clock(make, tiny):
+    body = make({"a": ("input", [2]), "y": ("output", [3])}, {"u": ("INV", {"A": 2, "Y": 3})})
+    found = link({"t": body}, "t", tiny)
+    a, y = (int(found.ports[port].nets[0]) for port in "ay")
+    initial = np.zeros(found.n_nets, np.uint8)
+    initial[[1, y]] = 1
+    text = vcd(found, initial, [(1, 0.1, y), (1, 0.0, a)], 2, 1.0)
+    assert re.findall(r"^#(\d+)$", text, re.MULTILINE) == ["0", "1000000", "1100000", "2000000"]

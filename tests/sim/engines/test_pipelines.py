@@ -54,7 +54,7 @@ def check(engine, steps, want, **streams):
 def test_every_subset(pipeline):
     index = SUBSETS.index(pipeline)
     form, rounding = ("nvfp4", "mixfp4")[index % 2], ("toward_zero", "nearest_even")[index // 2 % 2]
-    config = TensorCoreConfig("small", form, form, 1, 1, 1, rounding=rounding, pipeline=pipeline)
+    config = TensorCoreConfig("narrow", form, form, 1, 1, 1, rounding=rounding, pipeline=pipeline)
     rng = np.random.default_rng(index)
     steps = random_chains(config, 24, rng)
     offer, take = Pattern.random(0.7, rng), Pattern.random(0.7, rng)
@@ -115,7 +115,7 @@ FAULTS = {
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_faults_would_be_seen(name, monkeypatch):
-    config = TensorCoreConfig("small", "nvfp4", "nvfp4", 1, 1, 1, pipeline=("terms", *LOOP_REGISTERS[1:]))
+    config = TensorCoreConfig("narrow", "nvfp4", "nvfp4", 1, 1, 1, pipeline=("terms", *LOOP_REGISTERS[1:]))
     monkeypatch.setattr("sim.engines.amaranth.TensorCore", Planted)
     monkeypatch.setattr(Planted, "fault", staticmethod(FAULTS[name]))
     rng = np.random.default_rng(5)

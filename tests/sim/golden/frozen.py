@@ -1,4 +1,4 @@
-"""Frozen steps: 2,592 single outputs with their results, in `frozen.npy`.
+"""Frozen steps: 2,916 single outputs with their results, in `frozen.npy`.
 
 `rational` made the results. The draws come from a hash, so that no version of a random generator matters::
 
@@ -81,6 +81,16 @@ def zero_blocks(draw: Draws, groups: int) -> Step:
     return a, a_scales, b, b_scales, draw.choice((draw.near(), draw.near(), 0))
 
 
+def smallest_products(draw: Draws, groups: int) -> Step:
+    """A block of zeros under the largest scales, beside the smallest products there are."""
+    a, b = ([draw.choice((0, 0, 0, 1)) for _ in range(16 * groups)] for _ in range(2))
+    empty = draw.below(groups)
+    a[16 * empty : 16 * empty + 16] = [0] * 16
+    scales = [0x01] * groups
+    scales[empty] = draw.choice((0x7E, 0x78))
+    return a, scales, b, list(scales), draw.choice((0, 1 << 31, draw.near(), 0x35800000))
+
+
 def zero_c(draw: Draws, groups: int) -> Step:
     """C is +0 or -0."""
     return (*random(draw, groups)[:4], draw.choice((0, 1 << 31)))
@@ -128,6 +138,7 @@ def specials(draw: Draws, groups: int) -> Step:
 KINDS: tuple[Callable[[Draws, int], Step], ...] = (
     random,
     zero_blocks,
+    smallest_products,
     zero_c,
     extreme_scales,
     cancelling_sums,

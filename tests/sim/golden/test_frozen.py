@@ -21,13 +21,14 @@ def test_what_the_steps_hold(steps):
     assert len(steps) >= 2000
     assert frozen.FORMATS == golden.FORMATS
     for fields in (["a", "b"], ["groups"], ["kind"]):
-        assert len(np.unique(steps[fields])) == {"a": 9, "groups": 3, "kind": 8}[fields[0]]
+        assert len(np.unique(steps[fields])) == {"a": 9, "groups": 3, "kind": 9}[fields[0]]
     kinds = [kind.__name__ for kind in frozen.KINDS]
     results = dict(zip(frozen.OPTIONS, steps["results"].T, strict=True))
     included, excluded = (results[which, "toward_zero"] for which in golden.EMPTY_BLOCKS)
     differ = {name: int((included != excluded)[steps["kind"] == kind].sum()) for kind, name in enumerate(kinds)}
     assert differ["zero_blocks"] > 40
     assert differ["cancelling_sums"] > 20
+    assert ((included != excluded) & (steps["c"] == 0)).sum() > 10  # products alone are cut
     assert (included != results["included", "nearest_even"]).sum() > 200
     cancelled = (included == 0) & (steps["kind"] == kinds.index("cancelling_c")) & (steps["c"] << 1 != 0)
     assert cancelled.sum() > 20

@@ -214,6 +214,17 @@ def test_the_last_bit_of_c(fraction_bits):
         assert_bits(d, (np.nextafter(one, np.float32(0)) if counts else one).view(np.uint32))
 
 
+def test_an_empty_block_cuts_products_where_c_is_zero():
+    """The smallest product, 2^-20, beside a block of zeros under the largest scales: emax is 16, and 16 - 35 = -19."""
+    codes, scales = np.zeros((1, 32), np.uint8), np.array([[0x01, 0x7E]], np.uint8)
+    codes[0, 0] = 1
+    c = np.zeros((1, 1), np.float32)
+    q = golden.QuantizedTensor(codes, scales, np.float32(1), "nvfp4")
+    for which, expected in zip(golden.EMPTY_BLOCKS, (0, 2.0**-20), strict=True):
+        assert golden.step(codes, scales, codes, scales, c, empty_blocks=which)[0, 0] == expected
+        assert golden.accumulate(q, q, None, 2, empty_blocks=which)[0, 0] == expected
+
+
 @settings(max_examples=150, deadline=None)
 @given(data=st.data())
 def test_step_is_exact_on_anything(data):

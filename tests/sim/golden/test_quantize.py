@@ -322,6 +322,7 @@ def with_value(value: float) -> np.ndarray:
         (lambda: broken(scales=np.zeros((2, 2), np.int8)), "scales must be uint8; got int8"),
         (lambda: broken(tensor_scale=np.float32(0)), "tensor_scale must be a positive finite"),
         (lambda: broken(tensor_scale=np.float32(math.nan)), "tensor_scale must be a positive finite"),
+        (lambda: broken(tensor_scale=np.float32(math.inf)), "tensor_scale must be a positive finite"),
         (lambda: broken(tensor_scale=1.0), "tensor_scale must be a positive finite"),
         (
             lambda: broken(format="nvfp4", scales=np.full((2, 2), 0x81, np.uint8)),
