@@ -322,6 +322,15 @@ def test_manifest_of_exact_accumulation(exact):
     assert "at most 4096 steps, from first to last" in " ".join(manifest["stream_rules"])
 
 
+@pytest.mark.parametrize(("empty_blocks", "words"), [("included", "zero take part"), ("excluded", "zero do not")])
+def test_manifest_says_whether_empty_blocks_take_part(empty_blocks, words):
+    config = dataclasses.replace(NAMED["mixfp4-small"], empty_blocks=empty_blocks)
+    manifest = verilog.describe(config).as_dict()
+    assert TensorCoreConfig(**manifest["configuration"]) == config
+    (emax,) = (line for line in manifest["numerics"]["contract"] if line.startswith("emax"))
+    assert emax.endswith(words)
+
+
 def test_manifest_without_a_design(generated):
     assert verilog.describe(NAMED["mixfp4-small"]).as_dict() == load(generated["mixfp4-small"])
 

@@ -95,7 +95,7 @@ class TagRoundSum(RoundSum):
 @pytest.fixture
 def tags(monkeypatch):
     """Tags in place of arithmetic."""
-    monkeypatch.setattr(tensor_core, "decoder", lambda config, side: TagDecoder)
+    monkeypatch.setattr(tensor_core, "OperandDecoder", TagDecoder)
     for module, name, kind in (
         *((element, "DotProduct", TagDot), (element, "ScaleProduct", TagScale)),
         *((element, "TermExponents", TagExponents), (element, "TermPlaces", TagPlaces)),
