@@ -63,7 +63,9 @@ def _load(path: Path, **given: Any) -> TensorCoreConfig:
     try:
         return TensorCoreConfig(**table)
     except InputError as error:
-        raise InputError(f"configuration file {str(path)!r}: {error}") from None
+        stem = table["name"] == path.stem and str(error).startswith("name = ")
+        hint = "; or set 'name' in the file" if stem else ""
+        raise InputError(f"configuration file {str(path)!r}: {error}{hint}") from None
 
 
 def resolve(name_or_path: str) -> TensorCoreConfig:
