@@ -1,6 +1,7 @@
 """The harness: which mutants it takes, and that its notes and its report are about the sources as they are."""
 
 import importlib.util
+import json
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,6 +35,19 @@ def test_a_note_is_about_lines_that_are_there(note) -> None:
     assert any(lines[at : at + len(before)] == before for at in range(len(lines)))
     assert note.before != note.after
     assert len(note.reason) > 20
+
+
+def test_the_report_is_what_the_tool_said() -> None:
+    report = json.loads(figures.REPORT.read_text(encoding="utf-8"))
+    assert report["conditions"]["mutants"] == sum(report["outcomes"].values()) == figures.COUNT
+    assert report["outcomes"]["survived"] == 0
+    for name, count in report["outcomes"].items():
+        assert count == sum(each[name] for each in report["by_file"].values())
+    assert figures.REPORT.with_suffix(".md").read_text(encoding="utf-8") == figures.markdown(report)
+    reasons = {(note.file, note.function, note.before, note.after): note.reason for note in figures.notes()}
+    for mutant in report["not_killed"]:
+        where = tuple(mutant[name] for name in ("file", "function", "before", "after"))
+        assert mutant["reason"] == reasons[where]
 
 
 @dataclass
