@@ -63,7 +63,7 @@ class ExactAccumulate(Block):
     Parameters
     ----------
     config
-        ``format``, ``groups``, ``largest_depth`` and ``pipeline``.
+        ``a``, ``b``, ``groups``, ``largest_depth`` and ``pipeline``.
 
     Attributes
     ----------

@@ -53,7 +53,7 @@ class RoundSum(Block):
     Parameters
     ----------
     config
-        ``format`` and ``largest_depth`` give the sum's width, a = width - 21; ``pipeline`` has the registers.
+        Formats and ``largest_depth`` give the width of the sum, and so a = width - unit - 1; ``pipeline`` has the registers.
 
     Attributes
     ----------
