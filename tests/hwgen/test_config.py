@@ -310,7 +310,7 @@ def test_bad_files(text, words, written):
 
 def test_stem_that_is_no_name(written):
     fields = {key: value for key, value in GOOD.items() if key != "name"}
-    with pytest.raises(InputError, match="name = '1 core': .*; or set 'name' in the file$"):
+    with pytest.raises(InputError, match=r"name = '1 core': .*; or set 'name' in the file$"):
         resolve(str(written(table(**fields), "1 core.toml")))
 
 

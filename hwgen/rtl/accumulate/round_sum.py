@@ -53,7 +53,8 @@ class RoundSum(Block):
     Parameters
     ----------
     config
-        Formats and ``largest_depth`` give the width of the sum, and so a = width - unit - 1; ``pipeline`` has the registers.
+        Formats and ``largest_depth`` give the sum's width, and with it a = width - 21 (for a unit of 2^-20, that of
+        NVFP4 and MixFP4); ``pipeline`` has the registers.
 
     Attributes
     ----------
