@@ -12,7 +12,7 @@ from hwgen.formats import BlockFormat, Bounds, ElementFormat, ScaleFormat
 from sim import golden
 from sim.engines import AmaranthEngine
 from sim.golden import catalogue
-from sim.steps import random_steps
+from sim.random import random_steps
 
 PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "add-a-format.md"
 

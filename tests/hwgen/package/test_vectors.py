@@ -85,6 +85,6 @@ def test_vectors_have_what_is_rare(name):
 
 
 def test_number_of_steps_follows_the_payload(tiny):
-    large = dataclasses.replace(tiny, name="large", rows=40, columns=8, pipeline=())
+    large = dataclasses.replace(tiny, name="wide", rows=40, columns=8, pipeline=())
     counts = [vectors(config).step_count for config in (tiny, NAMED["mixfp4-small"], large)]
     assert counts == [64, 64, 16]

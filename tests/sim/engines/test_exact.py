@@ -57,9 +57,8 @@ SUBSETS = [
 def test_every_subset_of_registers(pipeline):
     """In the Python simulator, with gaps and stalls."""
     index = SUBSETS.index(pipeline)
-    config = TensorCoreConfig(
-        "exact", ("nvfp4", "mixfp4")[index % 2], 1, 1, 1 + index % 3, pipeline=pipeline, numerics="exact"
-    )
+    form = ("nvfp4", "mixfp4", "nvint4")[index % 3]
+    config = TensorCoreConfig("exact", form, form, 1, 1, 1 + index // 3 % 3, pipeline=pipeline, numerics="exact")
     rng = np.random.default_rng(index)
     steps = random_chains(config, 30, rng, first=0.2, last=0.3)
     run = AmaranthEngine(config).run(steps, offer=Pattern.random(0.7, rng), take=Pattern.random(0.7, rng))

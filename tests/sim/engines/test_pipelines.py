@@ -7,7 +7,7 @@ import pytest
 
 from hwgen.config import LOOP_REGISTERS, PIPELINE_REGISTERS, TensorCoreConfig
 from hwgen.errors import ToolError
-from hwgen.rtl.tensor_core import TensorCore
+from hwgen.rtl import control
 from sim import golden, tensors
 from sim.engines import AmaranthEngine, Pattern
 from sim.random import random_chains, random_steps
@@ -93,14 +93,15 @@ def test_gemm(config, m, n, k, compiled):
 # Faults in the control of the loop must show in what the tests above compare
 
 
-class Planted(TensorCore):
-    """A core whose loop does not do what its control demands."""
+class Planted(control.Ring):
+    """A loop that does not do what it is told."""
 
-    fault = staticmethod(lambda m, advance, valid, enter, rotate: (enter, rotate))
+    fault = staticmethod(lambda m, moving, valid, enter, rotate: (enter, rotate))
 
-    def _ring(self, m, advance, accept, valid, last):
-        enter, rotate, leaving = super()._ring(m, advance, accept, valid, last)
-        return *self.fault(m, advance, valid, enter, rotate), leaving
+    def advance(self, m, step):
+        super().advance(m, step)
+        enter, self.rotate = self.fault(m, self.moving, step.valid, self.enables["enter"], self.rotate)
+        self.enables = {"enter": enter}
 
 
 FAULTS = {
@@ -116,7 +117,7 @@ FAULTS = {
 @pytest.mark.parametrize("name", FAULTS)
 def test_faults_would_be_seen(name, monkeypatch):
     config = TensorCoreConfig("narrow", "nvfp4", "nvfp4", 1, 1, 1, pipeline=("terms", *LOOP_REGISTERS[1:]))
-    monkeypatch.setattr("sim.engines.amaranth.TensorCore", Planted)
+    monkeypatch.setattr(control, "Ring", Planted)
     monkeypatch.setattr(Planted, "fault", staticmethod(FAULTS[name]))
     rng = np.random.default_rng(5)
     steps = random_chains(config, 60, rng)
