@@ -137,6 +137,8 @@ class TensorCoreConfig:
         """Put the record in the place of a format's name."""
         value: object = getattr(self, side)
         if isinstance(value, BlockFormat):
+            if BLOCK_FORMATS.get(value.name, value) != value:
+                raise InputError(f"{side} = {value.name!r}: is another format of the catalogue; choose another name")
             return
         if not isinstance(value, str) or value not in BLOCK_FORMATS:
             raise InputError(f"{side} = {value!r}: must be one of {', '.join(BLOCK_FORMATS)}")
@@ -150,24 +152,43 @@ class TensorCoreConfig:
             raise InputError(f"{pair}: have blocks of {a.size} and {b.size}; a step needs equal blocks")
         if reason := DOTS[self.dot].supports(a, b):
             raise InputError(f"dot = {self.dot!r}: {reason}")
-        if self.exact:
-            return
-        allowed = range(bounds.least_fraction_bits, bounds.most_fraction_bits + 1)
-        if not bounds.distances_fit(bounds.least_fraction_bits):
+        if not bounds.exact_in_double:
             raise InputError(
-                f"{pair}: exponents of terms from {bounds.lowest_exponent} to {bounds.highest_exponent} are too far"
-                " apart for the accumulator that rounds every step; use numerics = 'exact'"
+                f"{pair}: blocks have longer sums than the golden model holds; use a scale of fewer exponents,"
+                " or narrower elements"
+            )
+        if self.exact:
+            assert self.largest_steps is not None
+            if not bounds.exact_fits(self.largest_steps * self.groups):
+                raise InputError(
+                    f"{pair}: exponents of terms from {bounds.lowest_exponent} to {bounds.highest_exponent} are too far"
+                    " from 0 for sums that FP32 holds; use a scale of another bias"
+                )
+            return
+        self._check_steps(pair)
+
+    def _check_steps(self, pair: str) -> None:
+        """Refuse formats that the accumulator which rounds every step has no hardware for."""
+        bounds = self.bounds
+        allowed = range(bounds.least_fraction_bits, bounds.most_fraction_bits + 1)
+        if not bounds.distances_fit(bounds.least_fraction_bits) or bounds.term_width <= bounds.term_fraction:
+            raise InputError(
+                f"{pair}: terms of {bounds.term_width} bits, with exponents from {bounds.lowest_exponent} to"
+                f" {bounds.highest_exponent}, do not fit the accumulator that rounds every step; use numerics = 'exact'"
             )
         if not allowed:
             raise InputError(
                 f"{pair}: a step of eight blocks has longer sums than the golden model adds without error;"
                 " use narrower elements"
             )
-        self._within("fraction_bits", allowed)
+        try:
+            self._within("fraction_bits", allowed)
+        except InputError as error:
+            raise InputError(f"{error} with {pair}") from None
         bits = self.fraction_bits
         if bounds.subnormal_results(bits) or bounds.can_overflow(bits) or not bounds.distances_fit(bits):
             raise InputError(
-                f"{pair}, fraction_bits = {self.fraction_bits}: sums may be subnormal or overflow, for which the"
+                f"{pair}, fraction_bits = {bits}: sums may be subnormal or overflow, for which the"
                 " accumulator that rounds every step has no hardware; use numerics = 'exact'"
             )
 

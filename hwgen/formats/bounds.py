@@ -14,6 +14,8 @@ _LOWEST_EXPONENT = -126
 _LOWEST_BIT = -149
 """Exponent of the last bit of FP32's subnormal numbers."""
 _HIGHEST_EXPONENT = 127
+_FRACTION = 23
+"""Fraction bits of an FP32 number."""
 _DOUBLE = 53
 """Bits of a float64 significand, in which the golden model adds."""
 _MOST_GROUPS = 8
@@ -96,8 +98,9 @@ class Bounds:
 
         A block with a zero scale adds nothing, but its exponent may be emax. C is then truncated to a multiple of
         2^(emax - fraction_bits); that changes nothing as long as this is at most the last bit of a subnormal C.
+        Neither C's significand nor a term is cut where it has the largest exponent.
         """
-        return self.zero_scale_exponent - _LOWEST_BIT
+        return max(self.zero_scale_exponent - _LOWEST_BIT, _FRACTION, self.term_fraction)
 
     @property
     def most_fraction_bits(self) -> int:
@@ -109,6 +112,16 @@ class Bounds:
         while _MOST_GROUPS * (self.largest_term << bits + 1 - self.term_fraction) + (1 << bits + 2) <= 1 << _DOUBLE:
             bits += 1
         return bits
+
+    def sum_growth(self, groups: int, fraction_bits: int) -> int:
+        """Bits by which the sum of C and ``groups`` terms is longer than an aligned term.
+
+        Mostly those of the number of terms. C makes one more where the largest term nearly fills its word.
+        """
+        terms = groups * self.largest_term << fraction_bits - self.term_fraction
+        largest = terms + ((2 << _FRACTION) - 1 << fraction_bits - _FRACTION)
+        aligned = self.term_width + fraction_bits - self.term_fraction
+        return max((groups - 1).bit_length(), largest.bit_length() - aligned)
 
     def subnormal_results(self, fraction_bits: int) -> bool:
         """Whether a sum with a term in it can be a subnormal FP32 number.
@@ -151,3 +164,17 @@ class Bounds:
             return top * max(element.largest << extra for element, extra in elements)
 
         return self.lanes * largest(self.a) * largest(self.b)
+
+    @property
+    def exact_in_double(self) -> bool:
+        """Whether the golden model holds every block sum without error, in units of the smallest term."""
+        return self.largest_exact_block <= 1 << _DOUBLE
+
+    def exact_fits(self, blocks: int) -> bool:
+        """Whether the rounding of exact sums of that many blocks is right: neither subnormal nor beyond FP32.
+
+        Beside the sum, whose unit is 2^-exact_unit and whose magnitude is below 2^a, the adder has 25 places below the
+        unit, and 25 above the sum where C is the result.
+        """
+        a = (blocks * self.largest_exact_block).bit_length() - self.exact_unit
+        return a + _FRACTION + 2 <= _HIGHEST_EXPONENT and self.exact_unit + _FRACTION + 4 <= -_LOWEST_EXPONENT

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 
 from hwgen.errors import InputError
@@ -12,6 +13,9 @@ __all__ = ["WIDTHS", "ElementFormat"]
 
 WIDTHS = range(2, 9)
 """Widths of a code in bits."""
+
+LONGEST = 24
+"""Most bits of an integer that a lane multiplies."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,8 @@ class ElementFormat:
                 f" {WIDTHS[0]} to {WIDTHS[-1]} bits"
             )
         for code, value in enumerate(self.values):
+            if not isinstance(value, (int, float)):
+                raise InputError(f"element format {self.name}: code {code:#x} is {value!r}; must be a number")
             if not math.isfinite(value):
                 raise InputError(f"element format {self.name}: code {code:#x} is {value:g}; no lane takes such values")
         if self.values[0] != 0:
@@ -64,6 +70,11 @@ class ElementFormat:
                     f"element format {self.name}: code {code:#x} is {value:g}; the top bit of a code must be its sign"
                 )
 
+        if (bits := self.largest.bit_length()) > LONGEST:
+            raise InputError(
+                f"element format {self.name}: values of {bits} bits in units of the smallest; a lane takes {LONGEST}"
+            )
+
     @cached_property
     def width(self) -> int:
         """Bits of a code."""
@@ -73,14 +84,16 @@ class ElementFormat:
     def fold(self) -> int:
         """Power of two that the block's exponent carries, see Notes."""
         # A float is an integer over a power of two, its denominator; the integers may share more twos.
-        unit = max(int(value.as_integer_ratio()[1]).bit_length() - 1 for value in map(float, self.values))
-        common = math.gcd(*(int(value * 2**unit) for value in self.values))
-        return (common & -common).bit_length() - 1 - unit + 1
+        values = [Fraction(value) for value in self.values]
+        denominator = max(value.denominator for value in values)
+        common = math.gcd(*(int(value * denominator) for value in values))
+        return (common & -common).bit_length() - denominator.bit_length() + 1
 
     @cached_property
     def integers(self) -> tuple[int, ...]:
         """The integer h of every code, see Notes."""
-        return tuple(int(value * 2.0 ** (1 - self.fold)) for value in self.values)
+        unit = Fraction(2) ** (self.fold - 1)
+        return tuple(int(Fraction(value) / unit) for value in self.values)
 
     @cached_property
     def magnitudes(self) -> frozenset[int]:

@@ -10,7 +10,7 @@ import numpy as np
 from hwgen.cells.library import Library
 from hwgen.config import TensorCoreConfig
 from hwgen.errors import InputError
-from hwgen.formats import Formats
+from hwgen.formats import E1M2, Formats
 from hwgen.mapping import area
 from hwgen.mapping.yosys import Recipe, recipe
 from hwgen.measure.checks import VECTORS, check_core
@@ -77,7 +77,7 @@ class Situation:
     def of(self, place: int) -> _Task:
         """What the baseline (0) or the candidate (1) is fed with; a share of E1M2 only where the format has it."""
         operands = self.operands[place]
-        e1m2 = self.stimulus.e1m2 if any(form.tagged for form in operands) else None
+        e1m2 = self.stimulus.e1m2 if any(E1M2 in form.elements for form in operands) else None
         return operands, replace(self.stimulus, e1m2=e1m2)
 
 
@@ -90,7 +90,7 @@ def situations(baseline: TensorCoreConfig, candidate: TensorCoreConfig, stimulus
         Situation(f"both on {names} operands", stimulus, (baseline.formats, baseline.formats)),
     ]
     assert len(found) == _ALWAYS
-    if any(form.tagged for form in candidate.formats):
+    if any(E1M2 in form.elements for form in candidate.formats):
         found += [Situation(f"{100 * share:.0f} % E1M2 blocks", replace(stimulus, e1m2=share), own) for share in SHARES]
     found += [
         Situation(f"{kind} tensors", replace(stimulus, tensors=kind, layer=None), own)

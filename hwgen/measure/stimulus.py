@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.config import TensorCoreConfig
-from hwgen.formats import BlockFormat, Formats
+from hwgen.formats import E1M2, BlockFormat, Formats
 from hwgen.report import schema
 from sim import golden, tensors
 from sim.steps import Steps, schedule
@@ -124,7 +124,7 @@ class Stimulus:
         )
 
     def _quantized(self, tensor: Tensor, form: BlockFormat, seed: int) -> golden.QuantizedTensor:
-        if self.e1m2 is None or not form.tagged:
+        if self.e1m2 is None or E1M2 not in form.elements:
             return golden.quantize(tensor, form.name)
         shape = (tensor.shape[0], tensor.shape[1] // form.size)
         return golden.quantize(tensor, form.name, e1m2=np.random.default_rng(seed).random(shape) < self.e1m2)
@@ -147,8 +147,10 @@ def operands_of(formats: Formats, streams: Sequence[Steps]) -> schema.Operands:
     """
 
     def operand(form: BlockFormat, scales: Sequence[NDArray[np.uint8]]) -> schema.Operand:
-        chosen = np.concatenate([some.ravel() for some in scales]) >> form.scale.width if form.tagged else 0
-        return schema.Operand(form.name, float(np.mean(chosen)))
+        if E1M2 not in form.elements:
+            return schema.Operand(form.name, 0.0)
+        selected = np.concatenate([some.ravel() for some in scales]) >> form.scale.width
+        return schema.Operand(form.name, float(np.mean(selected == form.elements.index(E1M2))))
 
     return schema.Operands(
         operand(formats[0], [steps.a_scales for steps in streams]),

@@ -121,11 +121,19 @@ def goals(config: TensorCoreConfig) -> dict[str, Goals]:
     add("scale exponent differences", groups, ("A - B", _numbers(differences)))
     significands = [(side, _numbers(range(1, scale.largest_significand + 1))) for side, scale in scales.items()]
     add("scale significands", groups, *significands)
-    add("kinds of scales", groups, *((side, _kinds(form)) for side, form in forms.items()))
+    kinds = {side: _kinds(form) for side, form in forms.items()}
+    reachable = np.ones((config.groups, *map(len, kinds.values())), np.bool_)
+    for axis, form in enumerate(forms.values(), start=1):
+        if form.scale.nan is None:
+            np.moveaxis(reachable, axis, 0)[2::3] = False
+    reason = "" if reachable.all() else "a scale format has no NaN"
+    add("kinds of scales", groups, *kinds.items(), reachable=reachable, reason=reason)
 
     # C by where it comes from, and by the scales that it meets.
     reachable = np.ones((2, len(CLASSES), 3), np.bool_)
     reachable[1] = _results()[:, None]
+    if all(form.scale.nan is None for form in forms.values()):
+        reachable[:, :, 2] = False
     add(
         "C",
         ("from", ("the payload", "the accumulator")),

@@ -7,7 +7,7 @@ import pytest
 
 from hwgen.config import DOTS, NAMED, PIPELINE_REGISTERS, TensorCoreConfig, named, resolve, resolve_pair
 from hwgen.errors import InputError
-from hwgen.formats import BLOCK_FORMATS, UE4M3, BlockFormat, ScaleFormat
+from hwgen.formats import BLOCK_FORMATS, UE4M3, BlockFormat, ElementFormat, ScaleFormat
 from hwgen.rtl.lanes import LANES
 from sim import golden
 
@@ -184,15 +184,34 @@ def test_e2m2_needs_tagged_blocks():
 
 UE5M3 = ScaleFormat("UE5M3", exponent_bits=5, mantissa_bits=3, bias=15, nan=0xFF, source="")
 FINE = BlockFormat("fine", BLOCK_FORMATS["nvfp4"].elements, UE5M3, size=16, full_scale=1.0, source="")
-LONG = BlockFormat("long", BLOCK_FORMATS["nvfp4"].elements, UE4M3, size=32, full_scale=1.0, source="")
-HIGH = dataclasses.replace(FINE, name="high", scale=dataclasses.replace(UE5M3, bias=-90))
+LONG = dataclasses.replace(BLOCK_FORMATS["nvfp4"], name="long", size=32)
+
+
+def biased(bias, **scale):
+    scale = dataclasses.replace(UE4M3, bias=bias, **scale)
+    return dataclasses.replace(BLOCK_FORMATS["nvfp4"], name="biased", scale=scale)
 
 
 def test_formats_that_no_datapath_computes_are_refused():
-    refused("a = 'fine', b = 'fine'", "exponents of terms from -28 to 32", "numerics = 'exact'", a=FINE, b=FINE)
-    refused("a = 'high', b = 'high'", "numerics = 'exact'", a=HIGH, b=HIGH)
+    refused("a = 'fine', b = 'fine'", "than the golden model holds", a=FINE, b=FINE)
     refused("a = 'long', b = 'nvfp4'", "blocks of 32 and 16", a=LONG, b="nvfp4")
     assert TensorCoreConfig(**{**GOOD, "a": LONG, "b": LONG}).depth == 96
+    for bias in (60, -50):
+        form = biased(bias)
+        refused("a = 'biased', b = 'biased'", "numerics = 'exact'", a=form, b=form)
+        refused("exponents of terms", "another bias", a=form, b=form, numerics="exact")
+    assert TensorCoreConfig(**{**GOOD, "a": biased(40), "b": biased(40), "numerics": "exact"}).exact
+    low = biased(18)
+    refused("fraction_bits = 22", "must be a whole number from 23", "a = 'biased'", a=low, b=low, fraction_bits=22)
+    ones = BlockFormat("ones", (ElementFormat("T", (0, 1, 0, -1), ""),), UE4M3, size=4, full_scale=1.0, source="")
+    single = dataclasses.replace(ones, elements=(ElementFormat("T", (*[0] * 127, 1, *[0] * 128), ""),), size=1)
+    refused("a = 'ones', b = 'ones'", "terms of 8 bits", a=single, b=single, dot="multiplier")
+    assert TensorCoreConfig(**{**GOOD, "a": ones, "b": ones}).depth == 12
+
+
+def test_the_name_of_another_format_is_refused():
+    other = dataclasses.replace(BLOCK_FORMATS["nvint4"], name="nvfp4")
+    refused("a = 'nvfp4'", "another format of the catalogue", a=other)
 
 
 def test_every_micro_architecture_has_a_name():

@@ -263,9 +263,9 @@ class Accumulate(Block):
         unit, bounds = -config.fraction_bits, config.bounds
         self.term = Window(bounds.term_width, -bounds.term_fraction)
         self.aligned_term, self.aligned_c = self.term.down_to(unit), _SIGNIFICAND.down_to(unit)
-        # A power of two of terms may add up, and C with them; the top bit of the sum is its sign.
-        self.log_groups = (config.groups - 1).bit_length()
-        self.sum = Window(self.aligned_term.width + self.log_groups, unit)
+        # All terms may add up, and C with them; the top bit of the sum is its sign.
+        self.growth = bounds.sum_growth(config.groups, config.fraction_bits)
+        self.sum = Window(self.aligned_term.width + self.growth, unit)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -331,7 +331,7 @@ class Accumulate(Block):
         width = self.sum.width + 1 + config.anticipated
         # Every inverted sign above a term is short of -2^top. For a power of two of them that is the top bit of the
         # sum; the free bits above C make up the number.
-        missing = (1 << self.log_groups + config.anticipated) - config.groups
+        missing = (1 << self.growth + config.anticipated) - config.groups
         above_c = self.aligned_c.width
         words = [Cat(aligned.c, Const(missing << (top - above_c), width - above_c))]
         words += [Cat(term, ~subtract) for term, subtract in aligned.words]

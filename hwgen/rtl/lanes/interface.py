@@ -33,7 +33,7 @@ class Lanes(ABC):
     Attributes
     ----------
     symmetric : bool
-        Operands A and B are decoded alike, if both have tags or neither has.
+        Operands A and B are decoded alike, if they have one format.
     """
 
     symmetric = True

@@ -34,5 +34,6 @@ class Multiplier(Lanes):
         """See `Lanes`."""
         products = [x.value * y.value for x, y in zip(a, b, strict=True)]
         while len(products) > 1:
-            products = [x + y for x, y in zip(products[::2], products[1::2], strict=True)]
+            odd = products[len(products) & ~1 :]
+            products = [x + y for x, y in zip(products[::2], products[1::2], strict=False)] + odd
         return products[0][: self.sum_width].as_signed()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value, ValueLike
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, ValueLike
 from amaranth.lib import data
 
 from hwgen.formats import E1M2, E2M1
@@ -19,8 +19,8 @@ def add_products(m: Module, magnitudes: list[Signal], signs: list[Value]) -> Val
     """Signed sum of the products of all lanes, given as magnitudes and signs.
 
     A negative product is inverted and its sign added at weight 1, in the free places of the carry-save
-    tree. Instead of extending signs, each word carries its inverted sign one bit above the product,
-    and the constant -lanes * 2^w this amounts to is an inversion of the sum's top bit.
+    tree. Instead of extending signs, each word carries its inverted sign one bit above the product. That adds
+    2^w for each lane; for a power of two of them, to which a constant makes up, it inverts the sum's top bit.
     """
     words = []
     for index, (magnitude, negative) in enumerate(zip(magnitudes, signs, strict=True)):
@@ -28,8 +28,12 @@ def add_products(m: Module, magnitudes: list[Signal], signs: list[Value]) -> Val
         word = Signal(len(magnitude) + 1, name=f"word{index}")
         m.d.comb += [sign.eq(negative), word.eq(Cat(magnitude ^ sign.replicate(len(magnitude)), ~sign))]
         words.append((word, sign))
-    width = len(magnitudes[0]) + len(magnitudes).bit_length()
-    total = add_words(m, [word for word, _ in words], [sign for _, sign in words], width=width, name="total")
+    log = (len(magnitudes) - 1).bit_length()
+    width = len(magnitudes[0]) + log + 1
+    rows = [word for word, _ in words]
+    if missing := (1 << log) - len(magnitudes):
+        rows.append(Const(missing << len(magnitudes[0]), width))
+    total = add_words(m, rows, [sign for _, sign in words], width=width, name="total")
     return Cat(total[:-1], ~total[-1]).as_signed()
 
 

@@ -1,5 +1,6 @@
 """A format is added by describing it: the worked example of docs/how-to/add-a-format.md, and stranger ones."""
 
+import dataclasses
 import re
 from pathlib import Path
 
@@ -7,12 +8,13 @@ import numpy as np
 import pytest
 
 from hwgen.config import TensorCoreConfig
+from hwgen.config.dots import supported
 from hwgen.errors import InputError
-from hwgen.formats import BlockFormat, Bounds, ElementFormat, ScaleFormat
+from hwgen.formats import BLOCK_FORMATS, BlockFormat, Bounds, ElementFormat, ScaleFormat
 from sim import golden
 from sim.engines import AmaranthEngine
 from sim.golden import catalogue
-from sim.random import random_steps
+from sim.random import negated, random_steps
 
 PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "add-a-format.md"
 
@@ -70,6 +72,40 @@ def signed(*magnitudes):
     return (*magnitudes, *(-magnitude for magnitude in magnitudes))
 
 
+def check_largest(config):
+    """All lanes and scales as large as they get, of either sign, beside C that just stays below the terms' exponent."""
+    bounds, steps = config.bounds, random_steps(config, 48, np.random.default_rng(1))
+    for form, codes, scales in ((config.a, steps.a_codes, steps.a_scales), (config.b, steps.b_codes, steps.b_scales)):
+        tag, code = max(
+            ((tag, code) for tag in range(len(form.elements)) for code in range(1 << form.code_width)),
+            key=lambda place, form=form: abs(form.elements[place[0]].integers[place[1]]),
+        )
+        binade = 1 << form.scale.mantissa_bits
+        codes[:] = code
+        scales[:] = tag << form.scale.width | (form.scale.highest // binade * binade - 1)
+    steps.a_codes[::2] = negated(config.a)[steps.a_codes[::2]]
+    top = bounds.highest_exponent - 1 - max(config.a.extra_folds) - max(config.b.extra_folds)
+    exponents = 127 + top + np.arange(-3, 3)[np.arange(48) // 2 % 6]
+    signs = (np.arange(48) // 12 % 2 << 31).astype(np.uint32)
+    c = (exponents.astype(np.uint32) << 23 | np.uint32(0x7FFFFF)) | signs
+    steps.c[:] = c[:, None, None]
+    steps.first[:] = steps.last[:] = True
+    run = AmaranthEngine(config).run(steps)
+    np.testing.assert_array_equal(run.results, steps.expected())
+
+
+@pytest.mark.parametrize("zeros", ["counted", "anticipated"])
+@pytest.mark.parametrize("groups", [1, 2, 3])
+@pytest.mark.parametrize("tables", [[(0, 1, 0, -1)], [signed(0, 1, 2, 3)], [signed(*range(8))]], ids=["1", "3", "7"])
+def test_sums_as_long_as_they_get(tables, groups, zeros, known):
+    """With largest elements of 1 and 3 a single term nearly fills its word, and C makes it overflow."""
+    mine, theirs = both("short", tables)
+    known(theirs)
+    config = TensorCoreConfig("other", mine, mine, 1, 1, groups, leading_zeros=zeros, pipeline=("normal",))
+    assert (config.bounds.sum_growth(groups, 35) > (groups - 1).bit_length()) == (mine.largest < 7 and groups == 1)
+    check_largest(config)
+
+
 @pytest.mark.parametrize(
     ("form", "dot"),
     [
@@ -103,5 +139,16 @@ def test_two_formats_at_once(known):
 
 def test_formats_beyond_the_golden_model_are_refused():
     eighth, _ = both("eighth", [(*range(128), *range(-128, 0))])
-    with pytest.raises(InputError, match="a = 'eighth', b = 'eighth': a step of eight blocks has longer sums"):
+    with pytest.raises(InputError, match="a = 'eighth', b = 'eighth': blocks have longer sums"):
         TensorCoreConfig("other", eighth, eighth, 1, 1, 2, dot="multiplier")
+
+
+@pytest.mark.parametrize("size", [8, 24])
+@pytest.mark.parametrize("name", ["nvfp4", "mixfp4"])
+def test_blocks_of_other_sizes(name, size, known):
+    """Every micro-architecture, also where the number of lanes is no power of two."""
+    other = f"{name}-{size}"
+    mine = dataclasses.replace(BLOCK_FORMATS[name], name=other, size=size)
+    known(dataclasses.replace(golden.block_format(name), name=other, block=size))
+    for dot in supported(mine, mine):
+        check(TensorCoreConfig("other", mine, mine, 1, 1, 2, dot=dot, pipeline=("sums",)), 25)

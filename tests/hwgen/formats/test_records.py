@@ -38,6 +38,8 @@ def test_codes_of_any_width(width):
         (range(512), "has 512 values"),
         ((0, float("inf"), 0, -1), "code 0x1 is inf"),
         ((0, float("nan"), 0, -1), "code 0x1 is nan"),
+        ((0, 2.0**600, 0, -(2.0**-600)), "values of 1201 bits"),
+        ((0, "1", 0, -1), "code 0x1 is '1'; must be a number"),
         ((1, 2, -1, -2), "code 0 is 1"),
         ((0, 0, 0, 0), "all values are 0"),
         ((0, 1, 2, -1), "code 0x2 is 2; the top bit of a code must be its sign"),

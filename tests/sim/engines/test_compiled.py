@@ -138,7 +138,7 @@ def test_two_processes_at_once(cache, compilations):
         "from hwgen.config import TensorCoreConfig\n"
         f"compiled.TensorCore = runpy.run_path({__file__!r})['Toy']\n"
         f"compiled.cache_directory = lambda name: Path({str(cache)!r})\n"
-        f"CompiledEngine({CONFIG!r})\n"
+        f"CompiledEngine(TensorCoreConfig(**{CONFIG.as_dict()!r}))\n"
     )
     root = Path(__file__).parents[3]
     environment = {**os.environ, "PYTHONPATH": str(root)}

@@ -8,6 +8,7 @@ import pytest
 
 from hwgen.config import NAMED, PIPELINE_REGISTERS, TensorCoreConfig
 from hwgen.errors import ToolError
+from hwgen.formats import BLOCK_FORMATS
 from sim import verify
 from sim.verify.goals import exponent_span, goals, largest_sum
 
@@ -19,6 +20,7 @@ CORES = {
     "excluded": TensorCoreConfig("core", "mixfp4", "mixfp4", 2, 2, 2, empty_blocks="excluded", pipeline=("terms",)),
     "excluded, G = 1": TensorCoreConfig("core", "nvfp4", "nvfp4", 2, 2, 1, empty_blocks="excluded"),
     "exact": TensorCoreConfig("core", "mixfp4", "mixfp4", 2, 2, 1, numerics="exact", largest_depth=8192),
+    "nvint4": TensorCoreConfig("core", "nvint4", "nvint4", 2, 2, 2),
 }
 """Cores between which every kind of goal occurs."""
 
@@ -97,3 +99,14 @@ def test_an_event_that_is_excluded_is_an_error(oracle, monkeypatch):
     monkeypatch.setattr("sim.verify.campaign.goals", lambda config: known)
     with pytest.raises(ToolError, match=r"coverage: results: .* has happened, which the goals exclude"):
         verify.verify(oracle(core), 20_000, workers=1)
+
+
+def test_a_scale_without_nan_has_no_goal_with_one():
+    scale = dataclasses.replace(BLOCK_FORMATS["nvfp4"].scale, nan=None)
+    form = dataclasses.replace(BLOCK_FORMATS["nvfp4"], name="plain", scale=scale)
+    found = goals(TensorCoreConfig("core", form, "nvfp4", 1, 1, 2))
+    kinds = found["kinds of scales"]
+    assert [label for label in kinds.missed(np.zeros(kinds.reachable.shape)) if "A NaN" in label] == []
+    assert any("B NaN" in label for label in kinds.missed(np.zeros(kinds.reachable.shape)))
+    assert found["C"].reachable[0, :, 2].all()
+    assert not goals(TensorCoreConfig("core", form, form, 1, 1, 2))["C"].reachable[:, :, 2].any()
