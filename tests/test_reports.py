@@ -119,7 +119,8 @@ def test_the_readme_states_what_the_reports_say() -> None:
     rows = [line for line in README.read_text(encoding="utf-8").splitlines() if line.startswith("| [`")]
     expected = [*map(_row, ROWS), _fastest()]
     assert rows == expected, "\n".join(expected)
-    assert set(ROWS) == {path.stem for path in REPORTS.glob("overhead*.json")}
+    others = {"overhead-nvint4"}  # not of MixFP4
+    assert set(ROWS) | others == {path.stem for path in REPORTS.glob("overhead*.json")}
 
 
 def test_the_readme_gives_a_range_over_conditions() -> None:

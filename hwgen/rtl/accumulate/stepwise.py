@@ -217,11 +217,12 @@ class Accumulate(Block):
     Cost: of all blocks of an element but the dot product this is the largest; reports/overhead.md has its area,
     docs/datapath.md what anticipation takes off the path and adds to the area.
 
-    Why it is right: four facts keep it small. A term other than zero has an exponent of at least -12, so that C below
-    2^-47 cannot reach the sum and results of the adder are never subnormal. When every block has a zero scale the sum
-    is C itself, subnormal or not. Terms are below 2^32 and vanish beside a C from 2^67 on: a step cannot overflow,
-    only C itself can be infinite. The carry of the final negation enters after normalisation, where 24 bits remain.
-    docs/proofs.md lists what is proven of it.
+    Why it is right: four facts keep it small. `hwgen.formats.Bounds` has them for any formats, and a configuration for
+    which one does not hold is refused; the figures here are those of MixFP4. A term other than zero has an exponent of
+    at least -12, so that C below 2^-47 cannot reach the sum and results of the adder are never subnormal. When every
+    block has a zero scale the sum is C itself, subnormal or not. Terms are below 2^32 and vanish beside a C from 2^67
+    on: a step cannot overflow, only C itself can be infinite. The carry of the final negation enters after
+    normalisation, where 24 bits remain. docs/proofs.md lists what is proven of it.
 
     Parameters
     ----------
