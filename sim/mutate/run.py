@@ -37,7 +37,7 @@ CORES = (
     ),
     TensorCoreConfig("mixfp4-e2m2", MIXFP4, MIXFP4, 1, 2, 1, "e2m2", pipeline=()),
     TensorCoreConfig("nvint4-mixed", NVINT4, MIXFP4, 1, 1, 2, pipeline=("sums",)),
-    TensorCoreConfig("nvint4-merged", NVINT4, NVINT4, 1, 2, 1, pipeline=("decoded", "terms")),
+    TensorCoreConfig("nvint4-merged", NVINT4, NVINT4, 1, 2, 1, pipeline=("decoded", "sums"), empty_blocks="excluded"),
 )
 """Cores that have all formats, all numerics, four micro-architectures, and loops of one and four cycles."""
 
