@@ -57,7 +57,7 @@ class GemmRun:
     engine
         Name of its simulator.
     a, b
-        Operands, (M, K) and (N, K), K up to the next multiple of 16.
+        Operands, (M, K) and (N, K), K up to the next whole block.
     depth
         K as it was given.
     steps, cycles

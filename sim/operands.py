@@ -10,9 +10,10 @@ block scales        ``NAME.scales``            ``NAME_scale``
 tensor scale        ``NAME.tensor_scale``      ``NAME_scale_2``
 ==================  =========================  ================================
 
-Without a name, hwgen's are plain ``codes``, ``scales`` and ``tensor_scale``. Codes are uint8 (rows, K / 2), two in a
-byte, element 2i in the low nibble. Block scales are the bytes that the core reads, uint8 or float8_e4m3fn
-(rows, K / 16). The tensor scale is one number that float32 holds, by which products are multiplied.
+Without a name, hwgen's are plain ``codes``, ``scales`` and ``tensor_scale``. Codes are bytes of codes side by side, the
+first ones lowest: of 4 bits uint8 (rows, K / 2), element 2i in the low nibble. Block scales are the bytes that the core
+reads, uint8 or float8_e4m3fn (rows, blocks). The tensor scale is one number that float32 holds, by which products are
+multiplied. No file says which block format it is in, so what depends on it is checked once a core is chosen.
 """
 
 from __future__ import annotations
@@ -40,15 +41,25 @@ class Operand(Protocol):
 
     Attributes
     ----------
-    shape : (int, int)
-        Rows and K.
+    rows : int
+        Rows.
     """
 
     @property
-    def shape(self) -> tuple[int, int]: ...
+    def rows(self) -> int: ...
+
+    def depth(self, form: str) -> int:
+        """K, read in the block format ``form``.
+
+        Raises
+        ------
+        InputError
+            It is not of that format.
+        """
+        ...
 
     def quantized(self, form: str) -> golden.QuantizedTensor:
-        """What a core takes whose operand has the block format ``form``, K up to the next multiple of 16.
+        """What a core takes whose operand has the block format ``form``, K up to the next whole block.
 
         Raises
         ------
@@ -74,17 +85,20 @@ class Numbers:
     tensor: Tensor
 
     @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and K."""
-        rows, depth = self.tensor.shape
-        return rows, depth
+    def rows(self) -> int:
+        """Rows."""
+        return int(self.tensor.shape[0])
+
+    def depth(self, form: str) -> int:
+        """K, whatever the format."""
+        return int(self.tensor.shape[1])
 
     def quantized(self, form: str) -> golden.QuantizedTensor:
         """Quantise it, with zeros up to a whole block."""
         if self.tensor.size == 0:
             raise InputError(f"{self.origin}: is empty, {self.tensor.shape}; must have rows and columns")
         try:
-            return golden.quantize(golden.padded(self.tensor), form)
+            return golden.quantize(golden.padded(self.tensor, form), form)
         except golden.InputError as error:
             raise InputError(f"{self.origin}: {error}") from None
 
@@ -100,9 +114,9 @@ class Packed:
     names
         Names of its tensors.
     codes
-        uint8, (rows, K / 2).
+        uint8, (rows, bytes).
     scales
-        uint8, (rows, K / 16).
+        uint8, (rows, blocks).
     tensor_scale
         What products are multiplied by.
     """
@@ -114,12 +128,31 @@ class Packed:
     tensor_scale: float
 
     @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and K."""
-        return self.codes.shape[0], 2 * self.codes.shape[1]
+    def rows(self) -> int:
+        """Rows."""
+        return self.codes.shape[0]
+
+    def depth(self, form: str) -> int:
+        """K, as the format packs codes."""
+        return self._blocks(form) * golden.block_format(form).block
+
+    def _blocks(self, form: str) -> int:
+        """Blocks of a row."""
+        record = golden.block_format(form)
+        blocks, rest = divmod(self.codes.shape[1], record.block_bytes)
+        if rest:
+            wanted = (
+                f"whole blocks of {form}, {record.block_bytes} bytes for {record.block} codes of {record.width} bits"
+            )
+            raise _wrong(self.origin, self.names[0], self.codes, wanted)
+        return blocks
 
     def quantized(self, form: str) -> golden.QuantizedTensor:
         """The same codes and scales."""
+        shape = self.rows, self._blocks(form)
+        if self.scales.shape != shape:
+            wanted = f"uint8 or float8_e4m3fn {shape}, one for each block of {self.names[0]!r}"
+            raise _wrong(self.origin, self.names[1], self.scales, wanted)
         try:
             return golden.QuantizedTensor.from_packed(self.codes, self.scales, self.tensor_scale, form)
         except golden.InputError as error:
@@ -206,13 +239,12 @@ def _packed(origin: str, name: str | None, found: Mapping[str, NDArray[Any]]) ->
     if missing := [each for each in names if each not in found]:
         raise InputError(f"{origin}: no tensor {missing[0]!r}, which belongs to {names[0]!r}")
     codes, scales, tensor_scale = (found[each] for each in names)
-    if codes.dtype != np.uint8 or codes.ndim != 2 or 0 in codes.shape or codes.shape[1] % (golden.BLOCK // 2):
-        raise _wrong(origin, names[0], codes, f"uint8 (rows, K / 2), K a multiple of {golden.BLOCK}")
+    if codes.dtype != np.uint8 or codes.ndim != 2 or 0 in codes.shape:
+        raise _wrong(origin, names[0], codes, "uint8 (rows, bytes of codes)")
     if scales.dtype.name == "float8_e4m3fn" or scales.dtype == np.dtype("V1"):  # numpy stores the former as the latter
         scales = scales.view(np.uint8)
-    blocks = codes.shape[0], codes.shape[1] * 2 // golden.BLOCK
-    if scales.dtype != np.uint8 or scales.shape != blocks:
-        raise _wrong(origin, names[1], scales, f"uint8 or float8_e4m3fn {blocks}, one for each block of {names[0]!r}")
+    if scales.dtype != np.uint8:
+        raise _wrong(origin, names[1], scales, f"uint8 or float8_e4m3fn, one for each block of {names[0]!r}")
     if tensor_scale.size != 1 or tensor_scale.dtype.kind != "f":
         raise _wrong(origin, names[2], tensor_scale, "one number of type float32")
     number = float(tensor_scale.reshape(()))

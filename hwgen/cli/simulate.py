@@ -135,7 +135,8 @@ def _operands(
         raise InputError("--model gives B: leave --b, --b-name and --n out")
     a = _from_file(a_file, a_name, m, "a")
     b: Operand | None = Numbers("B", tensors.minilm(layer)) if layer else _from_file(b_file, b_name, n, "b")
-    known = {f"{letter} has K =": each.shape[1] for letter, each in (("A", a), ("B", b)) if each is not None}
+    sides = (("A", a, core.a), ("B", b, core.b))
+    known = {f"{letter} has K =": each.depth(form.name) for letter, each, form in sides if each is not None}
     known |= {} if k is None else {"--k is": k}
     if len(set(known.values())) > 1:
         found = ", ".join(f"{what} {depth}" for what, depth in known.items())
@@ -155,7 +156,7 @@ def _from_file(file: Path | None, name: str | None, rows: int | None, letter: st
             raise InputError(f"--{letter}-name {name!r}: names a tensor of a file; give the file with --{letter}")
         return None
     operand = operands.from_file(file, name, letter.upper())
-    if rows is not None and rows != operand.shape[0]:
+    if rows is not None and rows != operand.rows:
         option = {"a": "m", "b": "n"}[letter]
-        raise InputError(f"--{option} {rows}: {str(file)!r} has {operand.shape[0]} rows; leave --{option} out")
+        raise InputError(f"--{option} {rows}: {str(file)!r} has {operand.rows} rows; leave --{option} out")
     return operand

@@ -23,22 +23,23 @@ class BlockFormat:
     name : str
         Name, also in the catalogue.
     elements : tuple of ElementFormat
-        What the elements of a block may be: one format, or two of equal width between which `tag_bit` selects.
+        What the elements of a block may be: one format, or 2, 4, 8 ... of equal width among which a selector chooses.
     scale : ScaleFormat
-        Of the low bits of a scale byte. Bits above it have no meaning, but for `tag_bit`.
+        Of the low bits of a scale byte. Bits above it have no meaning, but for the selector.
     tensor_divisor : float
         Where the tensor scale is not given, it is float32(max|x| / tensor_divisor): the largest element times the
         largest block scale.
     tag_bit : int or None
-        Bit of the scale byte that is the index of the block's element format; None with one of them.
+        Lowest bit of the selector, the field of the scale byte that is the index of the block's element format. It has
+        n bits for 2^n of them. None with one of them.
     block : int
-        Elements of a block.
+        Elements of a block. Their codes fill whole bytes.
 
     Raises
     ------
     InputError
-        On construction: elements of unequal width, or not as many as the tag selects from, or a tag bit that is not
-        above the scale.
+        On construction: elements of unequal width, or not as many as the selector chooses from, or a selector that is
+        not above the scale, or codes of a block that do not fill whole bytes.
     """
 
     name: str
@@ -49,13 +50,20 @@ class BlockFormat:
     block: int = 16
 
     def __post_init__(self) -> None:
-        wanted = 1 if self.tag_bit is None else 2
-        if len(self.elements) != wanted or len({element.width for element in self.elements}) != 1:
+        count = len(self.elements)
+        fits = count == 1 if self.tag_bit is None else count > 1 and not count & count - 1
+        if not fits or len({element.width for element in self.elements}) != 1:
+            wanted = "one element format" if self.tag_bit is None else "2, 4, 8 ... element formats of equal width"
             found = ", ".join(f"{element.name} of {element.width} bits" for element in self.elements) or "none"
-            raise InputError(f"{self.name}: must have {wanted} element formats of equal width; got {found}")
-        if self.tag_bit is not None and not self.scale.width <= self.tag_bit < 8:
+            raise InputError(f"{self.name}: must have {wanted}; got {found}")
+        if self.tag_bit is not None and not self.scale.width <= self.tag_bit <= 8 - self.selector_bits:
             raise InputError(
-                f"{self.name}: tag_bit must be {self.scale.width} to 7, above the scale; got {self.tag_bit}"
+                f"{self.name}: tag_bit = {self.tag_bit}: a selector of {self.selector_bits} bits must be above the"
+                f" {self.scale.width} bits of the scale and within the byte"
+            )
+        if self.block < 1 or self.block * self.width % 8:
+            raise InputError(
+                f"{self.name}: the codes of a block must fill whole bytes; got {self.block} of {self.width} bits"
             )
 
     def __hash__(self) -> int:
@@ -67,15 +75,23 @@ class BlockFormat:
         return self.elements[0].width
 
     @property
+    def block_bytes(self) -> int:
+        """Bytes of the codes of a block."""
+        return self.block * self.width // 8
+
+    @property
+    def selector_bits(self) -> int:
+        """Bits of the selector."""
+        return (len(self.elements) - 1).bit_length()
+
+    @property
     def meaningful(self) -> int:
         """Mask of the bits of a scale byte that have a meaning."""
-        return (1 << self.scale.width) - 1 | (0 if self.tag_bit is None else 1 << self.tag_bit)
+        return (1 << self.scale.width) - 1 | len(self.elements) - 1 << (self.tag_bit or 0)
 
     def selected(self, scales: Array) -> Array:
         """Return the index into `elements` (uint8) that scale bytes select."""
-        if self.tag_bit is None:
-            return np.zeros_like(scales)
-        return scales >> self.tag_bit & 1
+        return scales >> (self.tag_bit or 0) & len(self.elements) - 1
 
     def scale_codes(self, scales: Array) -> Array:
         """Return the codes of the scale format in scale bytes."""

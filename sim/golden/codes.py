@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from math import gcd
+
 import numpy as np
 
 from .checks import Array, InputError, Tensor, check_bytes, check_codes, check_numbers, reject_nan
-from .element import E1M2, E2M1, INT4, ElementFormat
+from .element import E1M2, E2M1, INT4, WIDTHS, ElementFormat
 from .scale import UE4M3
 
 
@@ -81,32 +83,63 @@ def decode_ue4m3(scales: Tensor) -> Array:
     return UE4M3.table[check_bytes(scales, "scales") & (1 << UE4M3.width) - 1]
 
 
-def pack(codes: Tensor) -> Array:
-    """Store two codes per byte, element 2i in the low nibble (as CUDA's ``__nv_fp4x2_storage_t`` does).
+def pack(codes: Tensor, width: int = 4) -> Array:
+    """Store codes side by side, the first ones lowest.
+
+    Of two codes of 4 bits element 2i is in the low nibble, as CUDA's ``__nv_fp4x2_storage_t`` has it.
 
     Parameters
     ----------
     codes : array or tensor of uint8, (..., K)
-        Codes 0 to 15; K even.
+        Codes 0 to 2^width - 1. K of them fill whole bytes.
+    width : int
+        Bits of a code, 2 to 8.
 
     Returns
     -------
-    numpy.ndarray of uint8, (..., K / 2)
+    numpy.ndarray of uint8, (..., width K / 8)
 
     Raises
     ------
     InputError
-        A code is above 15, or K is odd.
+        A code is above 2^width - 1, K codes do not fill whole bytes, or `width` is not 2 to 8.
     """
-    checked = check_codes(codes, "codes")
-    if checked.ndim == 0 or checked.shape[-1] % 2:
-        raise InputError(f"codes must have an even last dimension, two codes per byte; got {checked.shape}")
-    return checked[..., 0::2] | (checked[..., 1::2] << 4)
+    count, octets = _word(width)
+    checked = check_codes(codes, "codes", width)
+    if checked.ndim == 0 or checked.shape[-1] % count:
+        raise InputError(f"codes of {width} bits must fill whole bytes along the last dimension; got {checked.shape}")
+    words = np.zeros((*checked.shape[:-1], checked.shape[-1] // count), np.uint64)
+    for index in range(count):
+        words |= checked[..., index::count].astype(np.uint64) << np.uint64(width * index)
+    stored = [(words >> np.uint64(8 * index)).astype(np.uint8) for index in range(octets)]
+    return np.stack(stored, axis=-1).reshape(*checked.shape[:-1], -1)
 
 
-def unpack(data: Tensor) -> Array:
-    """Undo `pack`: uint8 (..., n) to codes, uint8 (..., 2 n)."""
+def unpack(data: Tensor, width: int = 4) -> Array:
+    """Undo `pack`: uint8 (..., n) to codes, uint8 (..., 8 n / width).
+
+    Raises
+    ------
+    InputError
+        n bytes hold no whole number of codes, or `width` is not 2 to 8.
+    """
+    count, octets = _word(width)
     checked = check_bytes(data, "data")
     if checked.ndim == 0:
         raise InputError("data must have at least one dimension; got a scalar")
-    return np.stack([checked & 15, checked >> 4], axis=-1).reshape(*checked.shape[:-1], -1)
+    if checked.shape[-1] % octets:
+        raise InputError(f"data must hold whole codes of {width} bits along its last dimension; got {checked.shape}")
+    words = np.zeros((*checked.shape[:-1], checked.shape[-1] // octets), np.uint64)
+    for index in range(octets):
+        words |= checked[..., index::octets].astype(np.uint64) << np.uint64(8 * index)
+    mask = np.uint64((1 << width) - 1)
+    codes = [(words >> np.uint64(width * index) & mask).astype(np.uint8) for index in range(count)]
+    return np.stack(codes, axis=-1).reshape(*checked.shape[:-1], -1)
+
+
+def _word(width: int) -> tuple[int, int]:
+    """Return the fewest codes that fill whole bytes, and those bytes."""
+    if width not in WIDTHS:
+        raise InputError(f"width must be {WIDTHS[0]} to {WIDTHS[-1]}; got {width!r}")
+    common = gcd(width, 8)
+    return 8 // common, width // common

@@ -54,7 +54,7 @@ def half_units(codes: Iterable[int], byte: int, form: str | BlockFormat = "mixfp
 
 
 def _selected(byte: int, form: BlockFormat) -> int:
-    return 0 if form.tag_bit is None else byte >> form.tag_bit & 1
+    return byte >> (form.tag_bit or 0) & len(form.elements) - 1
 
 
 def block_sum(a: Iterable[int], b: Iterable[int]) -> int:

@@ -1,7 +1,8 @@
 """Quantisation to a block format, and back.
 
-Each tensor has one FP32 tensor scale; each block of elements along K has one block scale. Where a format has two
-kinds of elements, both are tried on every block and the one with the smaller squared error is kept.
+Each tensor has one FP32 tensor scale; each block of elements along K has one block scale. Where a format has several
+kinds of elements, all are tried on every block and the one with the smallest squared error is kept, of equal ones the
+last.
 
 Sources: the choice by squared error, ties to E1M2, and its top of 7, MixFP4 (arXiv 2605.31035); two-level scaling
 with 2688 = 448 * 6, NVIDIA's NVFP4; the same with 3136 = 448 * 7, NVINT4 (arXiv 2510.25602).
@@ -34,9 +35,10 @@ class QuantizedTensor:
     Attributes
     ----------
     codes : numpy.ndarray of uint8, (rows, K)
-        Element codes 0 to 15, one per byte; `golden.pack` makes the storage format.
-    scales : numpy.ndarray of uint8, (rows, K / 16)
-        Block scales: UE4M3 in bits 6..0; in bit 7 the tag of MixFP4 (0 E2M1, 1 E1M2), zero in formats without tag.
+        Element codes, 0 to 15 if they have 4 bits, one per byte; `packed` has them as they are stored.
+    scales : numpy.ndarray of uint8, (rows, K / block)
+        Block scales. In the catalogue: UE4M3 in bits 6..0; in bit 7 the tag of MixFP4 (0 E2M1, 1 E1M2), zero in formats
+        without tag. Blocks have 16 elements there.
     tensor_scale : numpy.float32
         Positive and finite. Applied outside the tensor core.
     format : str
@@ -78,13 +80,19 @@ class QuantizedTensor:
 
     @property
     def e1m2(self) -> npt.NDArray[np.bool_]:
-        """Which blocks are E1M2, (rows, K / 16), none in formats without tag; `quantize` takes the same."""
+        """Which blocks are E1M2, (rows, K / 16), none in formats without tag; `quantize` takes the same.
+
+        In formats of your own: which blocks have another than the first of the elements.
+        """
         return self.form.selected(self.scales) > 0
 
     @property
     def packed(self) -> npt.NDArray[np.uint8]:
-        """The codes as they are stored, two in a byte, element 2i in the low nibble: uint8 (rows, K / 2)."""
-        return pack(self.codes)
+        """The codes as they are stored, side by side, the first ones lowest: uint8 (rows, width K / 8).
+
+        Codes of 4 bits are two in a byte, element 2i in the low nibble.
+        """
+        return pack(self.codes, self.form.width)
 
     @classmethod
     def from_packed(
@@ -94,9 +102,9 @@ class QuantizedTensor:
 
         Parameters
         ----------
-        packed : array or tensor of uint8, (rows, K / 2)
-            Two codes in a byte, see `packed`.
-        scales : array or tensor of uint8 or float8_e4m3fn, (rows, K / 16)
+        packed : array or tensor of uint8, (rows, width K / 8)
+            Codes side by side, see `packed`.
+        scales : array or tensor of uint8 or float8_e4m3fn, (rows, K / block)
             Block scales in the order of the rows; a layout that some kernel wants must be undone first.
         tensor_scale : float
             What the products of code and block scale are multiplied by, a number that float32 holds. Some
@@ -116,11 +124,11 @@ class QuantizedTensor:
         bytes_ = as_array(scales, "scales")
         if bytes_.dtype.name == "float8_e4m3fn":
             bytes_ = bytes_.view(np.uint8)
-        return cls(unpack(packed), bytes_, _given_scale(tensor_scale), fmt)  # type: ignore[arg-type]
+        return cls(unpack(packed, block_format(fmt).width), bytes_, _given_scale(tensor_scale), fmt)  # type: ignore[arg-type]
 
 
-def padded(x: Tensor) -> Array:
-    """Return `x` with zeros up to the next multiple of 16 of its last dimension.
+def padded(x: Tensor, fmt: str | BlockFormat = "nvfp4") -> Array:
+    """Return `x` with zeros up to the next whole block of its last dimension.
 
     Zeros add nothing to a product, and change neither scale nor format of the block that they share: every format
     holds them without error.
@@ -128,21 +136,24 @@ def padded(x: Tensor) -> Array:
     Parameters
     ----------
     x : array or tensor of float16, bfloat16, float32, float64 or integers, (..., K)
+    fmt : str or BlockFormat
+        The format whose blocks they are. All of the catalogue have blocks of 16.
 
     Returns
     -------
-    numpy.ndarray, (..., 16 ceil(K / 16))
-        `x` itself where K is a multiple of 16.
+    numpy.ndarray, (..., block ceil(K / block))
+        `x` itself where K is a multiple of the block.
 
     Raises
     ------
     InputError
-        Wrong type, or no dimension.
+        Unknown format, wrong type, or no dimension.
     """
+    block = block_format(fmt).block
     values = check_numbers(x, "x")
     if values.ndim == 0:
         raise InputError("x must have at least one dimension; got a scalar")
-    missing = -values.shape[-1] % BLOCK
+    missing = -values.shape[-1] % block
     if not missing:
         return values
     return np.pad(values, [(0, 0)] * (values.ndim - 1) + [(0, missing)])
@@ -162,7 +173,8 @@ def quantize(
     E4M3(max|b| / (top * tensor scale)), top 6 for E2M1 and 7 for E1M2 and INT4, and the codes are nearest to
     x / (block scale * tensor scale); both round ties to the even code and saturate. The squared errors of a
     block are added in the order of its elements, first to last, so the choice of format does not depend on
-    memory layout. MixFP4 chooses E2M1 only where its error is strictly lower.
+    memory layout. MixFP4 chooses E2M1 only where its error is strictly lower. Of more element formats each in turn is
+    taken, unless the error of an earlier one is strictly lower.
 
     A block whose codes are all zero is stored as scale 0x00 and codes 0. A non-zero tensor so small that its
     tensor scale would be zero takes the smallest float32 subnormal as its tensor scale.
@@ -170,12 +182,13 @@ def quantize(
     Parameters
     ----------
     x : array or tensor of float16, bfloat16, float32, float64 or integers, (rows, K)
-        All finite; integers within +-2^53. Blocks run along K, which must be a multiple of 16, see `padded`; for
-        blocks along the rows give the transpose, for more dimensions reshape to two.
+        All finite; integers within +-2^53. Blocks run along K, which must be a multiple of the block, 16 in the
+        catalogue, see `padded`; for blocks along the rows give the transpose, for more dimensions reshape to two.
     fmt : str or BlockFormat
         One of `FORMATS`, or a record of that kind.
     e1m2 : array of bool, (rows, K / 16), optional
-        Which blocks are E1M2, whatever their error: for studies of the hardware. MixFP4 only.
+        Which blocks are E1M2, whatever their error: for studies of the hardware. MixFP4 only, and formats of your own
+        with two kinds of elements, where it is the second one.
     tensor_scale : float, optional
         The tensor scale, a positive number that float32 holds, in place of the one above: for tensors that share
         one, or whose range is known beforehand. What lies beyond the range of the format saturates.
@@ -204,6 +217,8 @@ def quantize(
         wanted = (tensor.shape[0], tensor.shape[1] // form.block)
         if form.tag_bit is None:
             raise InputError(f"e1m2 is given, and {form.name} has no E1M2 blocks; the format is mixfp4")
+        if len(form.elements) > 2:
+            raise InputError(f"e1m2 chooses between two kinds of elements; {form.name} has {len(form.elements)}")
         if not isinstance(e1m2, np.ndarray) or e1m2.dtype != np.bool_ or e1m2.shape != wanted:
             raise InputError(f"e1m2 must be an array of bool, {wanted}, one for each block")
 
@@ -277,11 +292,12 @@ def _quantize_blocks(
     with np.errstate(under="ignore", over="ignore"):
         first, *others = (_candidate(blocks, peaks, tensor_scale, form.scale, element) for element in form.elements)
     scales, codes, error = first
-    for other_scales, other_codes, other_error in others:
+    for index, (other_scales, other_codes, other_error) in enumerate(others, start=1):
         assert form.tag_bit is not None
         keep = error < other_error if e1m2 is None else ~e1m2
-        scales = np.where(keep, scales, other_scales | 1 << form.tag_bit)
+        scales = np.where(keep, scales, other_scales | index << form.tag_bit)
         codes = np.where(keep[:, None], codes, other_codes)
+        error = np.where(keep, error, other_error)
     scales[~codes.any(axis=1)] = 0
     return scales, codes
 

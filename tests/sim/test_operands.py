@@ -26,7 +26,7 @@ def test_the_convention() -> None:
 
 
 def check(operand: operands.Operand, q: golden.QuantizedTensor, form: str) -> None:
-    assert operand.shape == (2, 48)
+    assert (operand.rows, operand.depth(form)) == (2, 48)
     found = operand.quantized(form)
     assert np.array_equal(found.codes, q.codes)
     assert np.array_equal(found.scales, q.scales)
@@ -66,16 +66,34 @@ def test_numbers_of_a_file_with_other_tensors_are_numbers(tmp_path: Path) -> Non
     x = np.ones((2, 20), np.float32)
     save_file({"x": x, "y.codes": np.zeros((2, 8), np.uint8)}, tmp_path / "x.safetensors")
     operand = operands.from_file(tmp_path / "x.safetensors", "x", "A")
-    assert operand.shape == (2, 20)
+    assert (operand.rows, operand.depth("nvfp4")) == (2, 20)
     assert operand.quantized("nvfp4").shape == (2, 32)
+
+
+@pytest.mark.parametrize("block", [8, 24, 32])
+def test_blocks_and_codes_of_other_sizes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int) -> None:
+    """Three-bit codes, in blocks that are not of 16."""
+    int3 = golden.ElementFormat("INT3", 3, (0.0, 1.0, 2.0, 3.0, 0.0, -3.0, -2.0, -1.0), fold=1)
+    form = golden.BlockFormat("own", (int3,), golden.block_format("nvfp4").scale, 448.0 * 3, block=block)
+    monkeypatch.setitem(golden.CATALOGUE, "own", form)
+    x = np.random.default_rng(2).standard_normal((2, 2 * block + 1))
+    q = golden.quantize(golden.padded(x, form), form)
+    assert q.shape == (2, 3 * block)
+    np.savez(tmp_path / "x.npz", **operands.packed("w", q))
+    stored = operands.from_file(tmp_path / "x.npz", "w", "A")
+    for operand, depth in ((operands.Numbers("A", x), 2 * block + 1), (stored, 3 * block)):
+        assert (operand.rows, operand.depth("own")) == (2, depth)
+        found = operand.quantized("own")
+        assert np.array_equal(found.codes, q.codes)
+        assert np.array_equal(found.scales, q.scales)
 
 
 BAD = [
     ({"w.codes": None}, "no tensor 'w.codes' or 'w'; it has w.scales, w.tensor_scale"),
     ({"w.scales": None}, "no tensor 'w.scales', which belongs to 'w.codes'"),
     ({"w.tensor_scale": None}, "no tensor 'w.tensor_scale', which belongs to 'w.codes'"),
-    ({"w.codes": np.zeros((2, 24), np.int16)}, r"tensor 'w.codes' is int16 \(2, 24\); must be uint8 \(rows, K / 2\)"),
-    ({"w.codes": np.zeros((2, 20), np.uint8)}, r"tensor 'w.codes' is uint8 \(2, 20\); .* K a multiple of 16"),
+    ({"w.codes": np.zeros((2, 24), np.int16)}, r"tensor 'w.codes' is int16 \(2, 24\); must be uint8 \(rows, bytes"),
+    ({"w.codes": np.zeros((2, 20), np.uint8)}, r"'w.codes' is uint8 \(2, 20\); .* 8 bytes for 16 codes of 4 bits"),
     ({"w.codes": np.zeros((0, 24), np.uint8)}, r"tensor 'w.codes' is uint8 \(0, 24\)"),
     ({"w.scales": np.zeros((2, 4), np.uint8)}, r"tensor 'w.scales' is uint8 \(2, 4\); .* \(2, 3\), one for each block"),
     ({"w.scales": np.zeros((2, 3), np.float32)}, "tensor 'w.scales' is float32"),

@@ -1,3 +1,4 @@
+import dataclasses
 import json
 import re
 from pathlib import Path
@@ -6,6 +7,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
+from hwgen import formats
 from sim import golden, npz
 
 RNG = np.random.default_rng(3)
@@ -95,6 +97,24 @@ def test_a_directory_is_not_taken_for_a_missing_file(refused, tmp_path: Path) ->
         assert f"{name}: is a directory" in refused("simulate", "--a", name)
     for name in ("x.npy", "x.npz"):
         assert "is a directory" in refused("replay", name).lower()
+
+
+@pytest.mark.parametrize("block", [8, 24, 32])
+def test_blocks_of_another_size(run, tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int) -> None:
+    """Numbers are filled up to a whole block; what is saved is read back."""
+    ours = dataclasses.replace(formats.NVFP4, name="own", size=block)
+    monkeypatch.setitem(formats.BLOCK_FORMATS, "own", ours)
+    theirs = dataclasses.replace(golden.block_format("nvfp4"), name="own", block=block)
+    monkeypatch.setitem(golden.CATALOGUE, "own", theirs)
+    tiny.write_text(tiny.read_text().replace("mixfp4", "own"))
+    for given in (("--m", 1, "--n", 2, "--k", 20), ("--a", "x.npz", "--a-name", "a", "--b", "x.npz", "--b-name", "b")):
+        common = ("--config", tiny, "--engine", "python", "--json", "--save", "x.npz")
+        status, out, err = run("simulate", *common, *given)
+        assert (status, err) == (0, "")
+        assert json.loads(out)["mismatches"] == 0
+        blocks = -(-20 // block)
+        assert json.loads(out)["k"] == (20 if given[0] == "--m" else blocks * block)
+        assert npz.arrays(Path("x.npz"))["b.codes"].shape == (2, blocks * block // 2)
 
 
 def test_an_operand_of_a_checkpoint(run, tiny: Path, tmp_path: Path) -> None:

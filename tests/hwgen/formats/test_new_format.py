@@ -50,17 +50,17 @@ def test_the_worked_example(known):
     assert np.abs(golden.dequantize(q)).max() == pytest.approx(1, rel=0.1)
 
 
-def both(name, tables, exponent_bits=4, mantissa_bits=3, bias=7, size=16, tag_bit=None):
+def both(name, tables, exponent_bits=4, mantissa_bits=3, bias=7, size=16, tag_bit=None, nan=True):
     """A format in both descriptions, its elements given by their tables."""
     width = len(tables[0]).bit_length() - 1
-    nan = (1 << exponent_bits + mantissa_bits) - 1
-    scale = ScaleFormat("S", exponent_bits, mantissa_bits, bias, nan, "")
+    last = (1 << exponent_bits + mantissa_bits) - 1 if nan else None
+    scale = ScaleFormat("S", exponent_bits, mantissa_bits, bias, last, "")
     mine = [ElementFormat(f"T{index}", tuple(table), "") for index, table in enumerate(tables)]
     other = [golden.ElementFormat(e.name, width, tuple(map(float, e.values)), fold=e.fold) for e in mine]
     theirs = golden.BlockFormat(
         name,
         tuple(other),
-        golden.ScaleFormat("S", exponent_bits=exponent_bits, mantissa_bits=mantissa_bits, bias=bias, nan=nan),
+        golden.ScaleFormat("S", exponent_bits=exponent_bits, mantissa_bits=mantissa_bits, bias=bias, nan=last),
         1.0,
         tag_bit=tag_bit,
         block=size,
@@ -70,6 +70,12 @@ def both(name, tables, exponent_bits=4, mantissa_bits=3, bias=7, size=16, tag_bi
 
 def signed(*magnitudes):
     return (*magnitudes, *(-magnitude for magnitude in magnitudes))
+
+
+def four(name, nan):
+    """E2M1 times 1, 2, 4 and 8, which two bits above a scale of six select."""
+    tables = [signed(*(v * 2**power for v in (0, 0.5, 1, 1.5, 2, 3, 4, 6))) for power in range(4)]
+    return both(name, tables, exponent_bits=3, bias=3, tag_bit=6, nan=nan)
 
 
 def check_largest(config):
@@ -116,6 +122,8 @@ def test_sums_as_long_as_they_get(tables, groups, zeros, known):
         (both("long", [signed(0, 0.25, 0.5, 1)], size=32), "significand"),
         # The second table is four times as coarse, which the exponent of the block carries.
         (both("coarse", [signed(0, 1, 2, 3, 4, 5, 6, 7), signed(*range(0, 32, 4))], tag_bit=7), "merged"),
+        (four("four", nan=False), "merged"),
+        (four("fournan", nan=True), "signed"),
     ],
     ids=lambda value: value[0].name if isinstance(value, tuple) else value,
 )

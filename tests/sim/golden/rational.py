@@ -5,6 +5,7 @@
 
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,21 +28,50 @@ def signed(code: int, magnitude: Fraction) -> Fraction:
 E2M1 = [signed(code, minifloat(code & 7, 2, 1, 1)) for code in range(16)]
 E1M2 = [signed(code, 2 * minifloat(code & 7, 1, 2, 0)) for code in range(16)]
 INT4 = [Fraction(0 if code == 8 else code - 16 if code > 8 else code) for code in range(16)]
-SCALES = [minifloat(byte, 4, 3, 7) for byte in range(127)]
 
-FORMATS = {"nvfp4": [(E2M1, 0)], "mixfp4": [(E2M1, 0), (E1M2, 1)], "nvint4": [(INT4, 1)]}
-"""Values of the elements and the fold, by format and tag."""
+
+class Form(NamedTuple):
+    """A block format; its selector stands directly above the scale."""
+
+    elements: list[tuple[list[Fraction], int]]
+    """Values by code and fold, by selector."""
+    exponent_bits: int = 4
+    mantissa_bits: int = 3
+    bias: int = 7
+    nan: int | None = 0x7F
+
+
+FORMATS = {
+    "nvfp4": Form([(E2M1, 0)]),
+    "mixfp4": Form([(E2M1, 0), (E1M2, 1)]),
+    "nvint4": Form([(INT4, 1)]),
+    "four": Form([([value * 2**fold for value in E2M1], fold) for fold in range(4)], 3, 3, 3, None),
+}
+"""Formats by name: those of the catalogue, and one of four elements, E2M1 times 1, 2, 4 and 8."""
+
+
+def fields(form: str, byte: int) -> tuple[int, int]:
+    """Code of the scale and selector in a scale byte."""
+    known = FORMATS[form]
+    width = known.exponent_bits + known.mantissa_bits
+    return byte % 2**width, (byte >> width) % len(known.elements)
 
 
 def element(form: str, byte: int) -> tuple[list[Fraction], int]:
     """Values by code and fold of the elements of a block, which its scale byte selects."""
-    kinds = FORMATS[form]
-    return kinds[byte >> 7 if len(kinds) > 1 else 0]
+    return FORMATS[form].elements[fields(form, byte)[1]]
 
 
-def exponent_of(byte: int) -> int:
+def scale_of(form: str, byte: int) -> Fraction | None:
+    """Value of a block scale; None if it is NaN."""
+    known, code = FORMATS[form], fields(form, byte)[0]
+    return None if code == known.nan else minifloat(code, known.exponent_bits, known.mantissa_bits, known.bias)
+
+
+def exponent_of(form: str, byte: int) -> int:
     """Exponent of a block scale that is not NaN; that of zero is -126."""
-    return max(byte >> 3 & 15, 1) - 7 if byte & 0x7F else -126
+    known, code = FORMATS[form], fields(form, byte)[0]
+    return max(code >> known.mantissa_bits, 1) - known.bias if code else -126
 
 
 def float_bits(value: Fraction, rounding: str) -> int:
@@ -76,12 +106,13 @@ def terms(
     """Groups of one output; None for a NaN scale."""
     found = []
     for group, (byte_a, byte_b) in enumerate(zip(a_scales, b_scales, strict=True)):
-        if byte_a & 0x7F == 0x7F or byte_b & 0x7F == 0x7F:
+        scale_a, scale_b = scale_of(forms[0], byte_a), scale_of(forms[1], byte_b)
+        if scale_a is None or scale_b is None:
             return None
         (left, fold_a), (right, fold_b) = element(forms[0], byte_a), element(forms[1], byte_b)
         total = sum((left[a[k]] * right[b[k]] for k in range(16 * group, 16 * group + 16)), Fraction(0))
-        value = total * SCALES[byte_a & 0x7F] * SCALES[byte_b & 0x7F]
-        found.append((value, exponent_of(byte_a) + exponent_of(byte_b) + fold_a + fold_b, total == 0))
+        exponent = exponent_of(forms[0], byte_a) + exponent_of(forms[1], byte_b) + fold_a + fold_b
+        found.append((total * scale_a * scale_b, exponent, total == 0))
     return found
 
 

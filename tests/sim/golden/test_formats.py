@@ -116,6 +116,17 @@ def test_pack_puts_even_elements_in_the_low_nibble(codes):
     np.testing.assert_array_equal(golden.unpack(packed), array)
 
 
+@pytest.mark.parametrize("width", range(2, 9))
+def test_codes_of_any_width_stand_side_by_side(width):
+    """As the bits of one long integer, the first code lowest."""
+    codes = np.random.default_rng(width).integers(0, 1 << width, (2, 3, 40), np.uint8)
+    packed = golden.pack(codes, width)
+    assert packed.shape == (2, 3, 5 * width)
+    for row, octets in zip(codes.reshape(-1, 40).tolist(), packed.reshape(-1, 5 * width), strict=True):
+        assert int.from_bytes(octets.tobytes(), "little") == sum(code << width * i for i, code in enumerate(row))
+    np.testing.assert_array_equal(golden.unpack(packed, width), codes)
+
+
 def test_pack_agrees_with_ml_dtypes_nibbles():
     codes = np.random.default_rng(0).integers(0, 16, (3, 5, 32), dtype=np.uint8)
     packed = golden.pack(codes)
@@ -128,7 +139,11 @@ def test_pack_agrees_with_ml_dtypes_nibbles():
     ("call", "message"),
     [
         (lambda: golden.pack(np.full((2, 4), 16, np.uint8)), r"codes\[0, 0\] is 16; codes are 0 to 15"),
-        (lambda: golden.pack(np.zeros(3, np.uint8)), "codes must have an even last dimension"),
+        (lambda: golden.pack(np.zeros(3, np.uint8)), "codes of 4 bits must fill whole bytes along the last"),
+        (lambda: golden.pack(np.zeros(12, np.uint8), 3), r"codes of 3 bits must fill whole bytes .* got \(12,\)"),
+        (lambda: golden.pack(np.full(8, 8, np.uint8), 3), r"codes\[0\] is 8; codes are 0 to 7"),
+        (lambda: golden.pack(np.zeros(8, np.uint8), 9), "width must be 2 to 8; got 9"),
+        (lambda: golden.unpack(np.zeros(4, np.uint8), 6), r"data must hold whole codes of 6 bits .* got \(4,\)"),
         (lambda: golden.pack(np.zeros(4, np.int64)), "codes must be uint8; got int64"),
         (lambda: golden.unpack(np.uint8(3)), "data must have at least one dimension"),
         (lambda: golden.decode_ue4m3(np.zeros(4)), "scales must be uint8; got float64"),
@@ -224,13 +239,21 @@ def test_the_tag_may_be_any_bit_above_the_scale(bit):
         (lambda: ScaleFormat("x", 5, 4, 7), r"x: must have an exponent and at most 8 bits; got 5 \+ 4"),
         (lambda: ScaleFormat("x", 0, 4, 7), "x: must have an exponent"),
         (lambda: ScaleFormat("x", 4, 3, 7, nan=0x7E), "x: nan must be None or the last code, 127; got 126"),
-        (lambda: golden.BlockFormat("x", (E2M1, E1M2), UE4M3, 1.0), "x: must have 1 element formats .*; got E2M1 of 4"),
-        (lambda: golden.BlockFormat("x", (), UE4M3, 1.0), "x: must have 1 element formats of equal width; got none"),
+        (lambda: golden.BlockFormat("x", (E2M1, E1M2), UE4M3, 1.0), "x: must have one element format; got E2M1 of 4"),
+        (lambda: golden.BlockFormat("x", (), UE4M3, 1.0), "x: must have one element format; got none"),
         (
             lambda: golden.BlockFormat("x", (E2M1, ElementFormat("y", 2, (0.0, 1.0, 2.0, 3.0))), UE4M3, 1.0, tag_bit=7),
-            "x: must have 2 element formats of equal width; got E2M1 of 4 bits, y of 2 bits",
+            "x: must have 2, 4, 8 ... element formats of equal width; got E2M1 of 4 bits, y of 2 bits",
         ),
-        (lambda: golden.BlockFormat("x", (E2M1, E1M2), UE4M3, 1.0, tag_bit=6), "x: tag_bit must be 7 to 7, above"),
+        (lambda: golden.BlockFormat("x", (E2M1, E1M2), UE4M3, 1.0, tag_bit=6), "x: tag_bit = 6: a selector of 1 bits"),
+        (lambda: golden.BlockFormat("x", (E2M1,) * 3, UE4M3, 1.0, tag_bit=7), "x: must have 2, 4, 8 ... element"),
+        (lambda: golden.BlockFormat("x", (E2M1,) * 4, UE4M3, 1.0, tag_bit=7), "tag_bit = 7: a selector of 2 bits .* 7"),
+        (lambda: golden.BlockFormat("x", (E2M1,), UE4M3, 1.0, tag_bit=7), "x: must have 2, 4, 8 ... element"),
+        (
+            lambda: golden.BlockFormat("x", (E2M1,), UE4M3, 1.0, block=0),
+            "x: the codes of a block must fill whole bytes",
+        ),
+        (lambda: golden.BlockFormat("x", (E2M1,), UE4M3, 1.0, block=9), "whole bytes; got 9 of 4 bits"),
     ],
 )
 def test_records_that_mean_nothing_are_refused(make, message):

@@ -563,6 +563,37 @@ def test_steps_of_other_formats(a, b, empty_blocks):
                 assert found == parts.step(*sides, int(c.view(np.uint32)[m, n]), **options)
 
 
+FOUR = golden.BlockFormat(
+    "four",
+    tuple(
+        ElementFormat(f"E2M1 * {1 << fold}", 4, tuple(v * 2.0**fold for v in E2M1.values), fold) for fold in range(4)
+    ),
+    ScaleFormat("E3M3", 3, 3, 3),
+    30.0 * 48,
+    tag_bit=6,
+)
+"""The format of that name in `rational`."""
+
+
+@pytest.mark.parametrize("empty_blocks", golden.EMPTY_BLOCKS)
+@pytest.mark.parametrize(("a", "b"), [(FOUR, FOUR), (FOUR, "mixfp4"), ("nvint4", FOUR)], ids=["both", "a", "b"])
+def test_steps_of_four_elements(a, b, empty_blocks):
+    """A selector of two bits: every scale byte, against rational arithmetic."""
+    rng = np.random.default_rng(19)
+    names = tuple(golden.block_format(form).name for form in (a, b))
+    options = {"fraction_bits": golden.max_fraction_bits(4, a, b), "empty_blocks": empty_blocks}
+    seen = set()
+    for _ in range(40):
+        inputs = draw_step(rng, 4)
+        seen |= {int(byte) >> 6 for byte in (inputs[1] if a is FOUR else inputs[3]).ravel()}
+        expected = rational.outputs(*inputs, forms=names, **options)
+        assert_bits(golden.step(*inputs, a=a, b=b, **options), expected)
+        m, n = 3, 2
+        sides = [x.tolist() for x in (inputs[0][m], inputs[1][m], inputs[2][n], inputs[3][n])]
+        assert parts.step(*sides, int(inputs[4].view(np.uint32)[m, n]), a=a, b=b, **options) == expected[m, n]
+    assert seen == {0, 1, 2, 3}
+
+
 def test_exact_gemm_of_other_formats():
     rng = np.random.default_rng(18)
     form = golden.BlockFormat("E2M3 under UE4M3", (E2M3,), UE4M3, 1.0, block=32)

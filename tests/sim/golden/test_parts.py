@@ -25,8 +25,8 @@ def test_scales_and_elements(form):
         if found.nan:
             continue
         assert found.fold == fold
-        assert found.significand * Fraction(2) ** (found.exponent - 3) == rational.SCALES[byte & 0x7F]
-        assert found.exponent == rational.exponent_of(byte)
+        assert found.significand * Fraction(2) ** (found.exponent - 3) == rational.scale_of(form, byte)
+        assert found.exponent == rational.exponent_of(form, byte)
         halves = parts.half_units(range(16), byte, form)
         assert [h * Fraction(2) ** (fold - 1) for h in halves] == values
 

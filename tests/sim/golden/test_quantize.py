@@ -337,6 +337,40 @@ def test_errors_name_the_culprit(call, message):
     assert "\n" not in str(caught.value)
 
 
+E2M1_TIMES = [golden.block_format("nvfp4").elements[0].values, tuple(2.0 * v for v in (*range(8), *range(0, -8, -1)))]
+E2M1_TIMES += [tuple(4.0 * v for v in E2M1_TIMES[0]), tuple(float(v) for v in (*range(8), *range(0, -8, -1)))]
+
+
+def test_the_best_of_four_elements() -> None:
+    """Each in turn is taken, unless an earlier one has strictly less error: four formats of one element as judges."""
+    scale = golden.ScaleFormat("E3M3", 3, 3, 3)
+    elements = tuple(
+        golden.ElementFormat(f"T{i}", 4, values, fold)
+        for i, (values, fold) in enumerate(zip(E2M1_TIMES, (0, 2, 2, 1), strict=True))
+    )
+    form = golden.BlockFormat("four", elements, scale, 1.0, tag_bit=6)
+    alone = [golden.BlockFormat(element.name, (element,), scale, 1.0) for element in elements]
+    rng = np.random.default_rng(9)
+    x = np.concatenate(
+        [rng.standard_t(2, (40, 64)), rng.integers(-6, 7, (40, 64)) * 2.0 ** rng.integers(-3, 4, (40, 1))]
+    )
+    q = golden.quantize(x, form, tensor_scale=0.25)
+    candidates = [golden.quantize(x, each, tensor_scale=0.25) for each in alone]
+    squares = [np.square(x - golden.dequantize(each)).reshape(80, 4, 16) for each in candidates]
+    # Codes of a scale that rounds to zero are all zero, and such a block selects nothing.
+    errors = np.array([[[sum(block) for block in row] for row in each.tolist()] for each in squares])
+    best = 3 - np.argmin(errors[::-1], axis=0)
+    best[~q.codes.reshape(80, 4, 16).any(axis=2)] = 0
+    np.testing.assert_array_equal(q.scales >> 6, best)
+    assert set(best.ravel().tolist()) >= {0, 2, 3}
+    for index, each in enumerate(candidates):
+        chosen = best == index
+        np.testing.assert_array_equal((q.scales & 63)[chosen], each.scales[chosen])
+        np.testing.assert_array_equal(q.codes.reshape(80, 4, 16)[chosen], each.codes.reshape(80, 4, 16)[chosen])
+    with pytest.raises(golden.InputError, match="e1m2 chooses between two kinds of elements; four has 4"):
+        golden.quantize(x, form, e1m2=np.zeros((80, 4), bool))
+
+
 def test_blocks_of_a_given_format() -> None:
     x = np.random.default_rng(8).standard_normal((4, 64))
     free, plain = golden.quantize(x, "mixfp4"), golden.quantize(x, "nvfp4")

@@ -133,6 +133,20 @@ def test_padding_of_other_shapes():
     assert golden.padded(np.zeros((2, 3, 17))).shape == (2, 3, 32)
 
 
+@pytest.mark.parametrize("width", [3, 4, 6])
+@pytest.mark.parametrize("block", [8, 24, 32])
+def test_blocks_and_codes_of_other_sizes(block, width):
+    integers = [float(v) for v in range(1 << width - 1)]
+    element = golden.ElementFormat("S", width, (*integers, *(-v for v in integers)), fold=1)
+    form = golden.BlockFormat("own", (element,), golden.block_format("nvfp4").scale, 448.0 * integers[-1], block=block)
+    filled = golden.padded(np.ones((2, block + 1)), form)
+    assert filled.shape == (2, 2 * block)
+    q = golden.quantize(filled, form)
+    assert q.scales.shape == (2, 2)
+    assert q.packed.shape == (2, 2 * block * width // 8)
+    same(golden.QuantizedTensor.from_packed(q.packed, q.scales, q.tensor_scale, form), q)
+
+
 def stored(**changes):
     fields = {"packed": np.zeros((2, 8), np.uint8), "scales": np.zeros((2, 1), np.uint8), "tensor_scale": 1.0}
     return golden.QuantizedTensor.from_packed(**{**fields, **changes}, fmt="mixfp4")
@@ -145,6 +159,7 @@ def stored(**changes):
         (lambda: golden.quantize(Tensor(X, "torch.float8_e4m3fn"), "nvfp4"), "Tensor cannot become one: Got unsupp"),
         (lambda: golden.quantize("x", "nvfp4"), "x must be float16, bfloat16, float32, float64 or integers; got <U1"),
         (lambda: golden.quantize(X[:, :30], "nvfp4"), r"multiple of 16 \(see padded\); got \(3, 30\)"),
+        (lambda: golden.padded(X, "fp4"), "format must be one of 'nvfp4'"),
         (lambda: golden.padded(np.float32(1)), "x must have at least one dimension"),
         (lambda: golden.padded([True]), "x must be float16, bfloat16, float32, float64 or integers; got bool"),
         (lambda: stored(packed=np.zeros((2, 8), np.int8)), "data must be uint8; got int8"),
