@@ -41,7 +41,9 @@ def _attribution(axis: Any, report: OverheadReport, shown: dict[str, Any]) -> No
         value = 100 * overhead.value
         if bars := reach(overhead):
             axis.errorbar(len(places) + 0.36, value, yerr=bars, fmt=".", color="black", capsize=3, linewidth=1)
-        axis.text(len(places), ends[0] + 0.2, f"{value:+.2f} %", ha="center", va="bottom", fontweight="bold")
+        # Beyond the bars, on the side where their sum is.
+        end, edge = (ends[0] + 0.2, "bottom") if value >= 0 else (ends[1] - 0.2, "top")
+        axis.text(len(places), end, f"{value:+.2f} %", ha="center", va=edge, fontweight="bold")
         places.append(scope)
     axis.axhline(0, color="black", linewidth=0.8)
     axis.set_xticks(range(len(places)), places, fontsize=8)
