@@ -87,7 +87,8 @@ def check_pair(baseline: TensorCoreConfig, candidate: TensorCoreConfig) -> None:
     """
     if baseline.name == candidate.name:
         raise InputError(f"baseline and candidate are both {baseline.name!r}: name two configurations")
-    for shape in ("rows", "columns", "groups"):
+    # Depth, too: blocks of other sizes make other steps of as many groups.
+    for shape in ("rows", "columns", "groups", "depth"):
         if getattr(baseline, shape) != getattr(candidate, shape):
             raise InputError(
                 f"{baseline.name} and {candidate.name} differ in {shape} ({getattr(baseline, shape)} and"

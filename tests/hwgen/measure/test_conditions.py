@@ -1,7 +1,13 @@
+import dataclasses
+
+import pytest
+
 from hwgen.cells import libraries, reader
 from hwgen.config import NAMED
+from hwgen.errors import InputError
+from hwgen.formats import BLOCK_FORMATS
 from hwgen.mapping.yosys import RECIPES
-from hwgen.measure.conditions import fingerprint, of_code
+from hwgen.measure.conditions import check_pair, fingerprint, of_code
 from hwgen.measure.stimulus import Stimulus
 
 CELLS = reader.load(libraries.path("generic7"))
@@ -42,3 +48,10 @@ def twice(x):
     assert of_code(CODE.replace("2", "3")) != of_code(CODE)
     assert of_code(CODE.replace("2 * x", "'Twice x.'")) != of_code(CODE)
     assert of_code(CODE.replace("twice", "double")) != of_code(CODE)
+
+
+def test_blocks_of_other_sizes_make_another_shape() -> None:
+    long = dataclasses.replace(BLOCK_FORMATS["nvfp4"], name="long", size=32)
+    small = NAMED["nvfp4-small"]
+    with pytest.raises(InputError, match=r"nvfp4-small and long differ in depth \(16 and 32\)"):
+        check_pair(small, dataclasses.replace(small, name="long", a=long, b=long))
