@@ -383,7 +383,8 @@ def test_the_files_are_in_order(tmp_path: Path) -> None:
     for suffix in (".npz", ".safetensors"):
         path = tmp_path / f"operand{suffix}"
         path.write_bytes(_packed(suffix))
-        assert operands.from_file(path, "w", "A").shape == (2, 32)
+        operand = operands.from_file(path, "w", "A")
+        assert (operand.rows, operand.depth("mixfp4")) == (2, 32)
     path = tmp_path / "cells.lib"
     path.write_bytes(_cells())
     _used(reader.load(path))

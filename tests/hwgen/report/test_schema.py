@@ -10,7 +10,7 @@ from hwgen.report.schema_page import described, page
 from hwgen.stats import Estimate
 
 ROOT = Path(__file__).parents[3]
-REPORTS = [path for path in sorted((ROOT / "reports").glob("*.json")) if path.stem != "mutation"]
+REPORTS = [path for path in sorted((ROOT / "reports").glob("*.json")) if not path.stem.startswith("mutation")]
 RECORDS = [
     value
     for name in schema.__all__

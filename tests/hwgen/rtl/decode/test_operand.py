@@ -264,6 +264,7 @@ def test_a_wrong_entry_of_a_format_is_found(code, prover):
     """A fault in the record of a format becomes hardware, and the golden model, which has its own, tells."""
     values = list(BLOCK_FORMATS["nvint4"].elements[0].values)
     values[code] += 1 if code == 15 else -1
-    wrong = dataclasses.replace(BLOCK_FORMATS["nvint4"], elements=(ElementFormat("INT4", tuple(values), ""),))
+    element = ElementFormat("INT4", tuple(values), "")
+    wrong = dataclasses.replace(BLOCK_FORMATS["nvint4"], name="wrong", elements=(element,))
     config = TensorCoreConfig("x", wrong, wrong, 1, 1, 1, dot="multiplier", pipeline=())
     assert not proven(config, "a", INTEGERS["nvint4"], prover)
