@@ -22,8 +22,9 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     except RuntimeError:  # neither can be written: that costs time, never a result
         return numba.njit(nogil=True)(function)
     # numba compares the stamp of the function's own file only, and would keep what it made of the others.
-    kept = dispatcher._cache._cache_file
-    assert hasattr(kept, "_source_stamp"), "numba keeps its stamps elsewhere"
+    kept: Any = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
+    if not hasattr(kept, "_source_stamp"):  # a numba that keeps its stamps elsewhere: then nothing is kept on disk
+        return numba.njit(nogil=True)(function)
     kept._source_stamp = _stamp(Path(inspect.getfile(function)).parent)
     return dispatcher
 

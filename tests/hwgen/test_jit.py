@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from hwgen import jit
+
 CALLER = """
 from hwgen.jit import compiled
 from inner import value
@@ -51,3 +53,8 @@ def test_what_did_not_change_is_kept(ask, tmp_path):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
     result = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=300)
     assert result.stdout.split() == ["30", "1"]
+
+
+def test_without_numbas_stamps_functions_are_compiled_all_the_same(monkeypatch):
+    monkeypatch.setattr(jit.numba, "njit", lambda **options: lambda function: function)
+    assert jit.compiled(len)([1, 2]) == 2
