@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     return dispatcher
 
 
+@cache
 def _stamp(package: Path) -> tuple[tuple[str, int, int], ...]:
     """Names, times and sizes of a package's modules."""
     found = ((file.name, file.stat()) for file in sorted(package.glob("*.py")))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,10 +63,11 @@ def _random_scales(
 def extreme_scales(scale: ScaleFormat) -> list[int]:
     """Codes of a scale at the ends of its binades: subnormal, normal, and the highest ones."""
     binade = 1 << scale.mantissa_bits
-    top = (scale.highest // binade) * binade
+    top = scale.highest_binade
     return [1, binade - 1, binade, top - binade, top - 1, scale.highest]
 
 
+@cache
 def negated(form: BlockFormat) -> NDArray[np.uint8]:
     """For each code the one of the negative value, in all elements of the format; a code that has none stays."""
     codes = range(1 << form.code_width)
@@ -73,7 +75,9 @@ def negated(form: BlockFormat) -> NDArray[np.uint8]:
     for code in codes:
         others = [o for o in codes if all(e.values[o] == -e.values[code] for e in form.elements)] or [code]
         found.append(others[0] if code else others[-1])  # of two zeros the other one
-    return np.array(found, np.uint8)
+    table = np.array(found, np.uint8)
+    table.flags.writeable = False  # every caller has the same one
+    return table
 
 
 _SPECIAL_C = np.array(

@@ -82,9 +82,14 @@ class Bounds:
         return -self.lowest_exponent
 
     @property
+    def exponent_span(self) -> int:
+        """Highest less lowest exponent of a term: the largest E with its offset."""
+        return self.highest_exponent - self.lowest_exponent
+
+    @property
     def exponent_bits(self) -> int:
         """Width of E with its offset."""
-        return (self.highest_exponent - self.lowest_exponent).bit_length()
+        return self.exponent_span.bit_length()
 
     @property
     def zero_scale_exponent(self) -> int:
@@ -142,8 +147,7 @@ class Bounds:
         above its window, where it is to vanish.
         """
         window = self.term_width + fraction_bits - self.term_fraction
-        span = self.highest_exponent - self.lowest_exponent
-        ahead = _HIGHEST_EXPONENT + 1 - self.lowest_exponent + span + (1 << window.bit_length())
+        ahead = _HIGHEST_EXPONENT + 1 - self.lowest_exponent + self.exponent_span + (1 << window.bit_length())
         behind = self.highest_exponent + _HIGHEST_EXPONENT
         return max(ahead, behind) <= _EXPONENT_CODES
 

@@ -78,6 +78,11 @@ class ScaleFormat:
         return (1 << self.width) - (1 if self.nan is None else 2)
 
     @property
+    def highest_binade(self) -> int:
+        """The first code with the exponent of the largest value."""
+        return self.highest >> self.mantissa_bits << self.mantissa_bits
+
+    @property
     def largest(self) -> float:
         """Largest value."""
         return self.value(self.highest)

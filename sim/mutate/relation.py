@@ -70,7 +70,7 @@ def in_range(config: TensorCoreConfig, module: str) -> list[str]:
         Name of the block's module.
     """
     bounds = config.bounds
-    largest, highest = bounds.largest_sum, bounds.highest_exponent - bounds.lowest_exponent
+    largest, highest = bounds.largest_sum, bounds.exponent_span
     if module == "scale_product":
         return [f"$signed(sum) <= {largest}", f"$signed(sum) >= -{largest}"]
     if module != "accumulate":

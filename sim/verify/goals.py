@@ -78,7 +78,7 @@ def _numbers(values: range, *more: str) -> tuple[str, ...]:
 
 def exponent_span(config: TensorCoreConfig) -> int:
     """Largest E_g minus smallest E_g of scales that are not zero."""
-    return config.bounds.highest_exponent - config.bounds.lowest_exponent
+    return config.bounds.exponent_span
 
 
 def largest_sum(config: TensorCoreConfig) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -89,6 +89,14 @@ def _joined(*parts: Steps) -> Steps:
     return Steps(parts[0].config, **arrays)
 
 
+def _place_of_largest(tables: Sequence[Sequence[float]]) -> tuple[int, int]:
+    """Selector and code of the largest entry of a format's tables, one for each element format."""
+    return max(
+        ((tag, code) for tag, table in enumerate(tables) for code in range(len(table))),
+        key=lambda place: tables[place[0]][place[1]],
+    )
+
+
 def _saturated(config: TensorCoreConfig) -> Steps:
     """The deepest tile, of the largest products, so that an exact accumulator comes as far as it can.
 
@@ -98,10 +106,7 @@ def _saturated(config: TensorCoreConfig) -> Steps:
     codes, scales = [], []
     for form, rows in ((config.a, config.rows), (config.b, config.columns)):
         # The element format with the largest value, its folds included.
-        tag, code = max(
-            ((tag, code) for tag in range(len(form.elements)) for code in range(1 << form.code_width)),
-            key=lambda place: form.elements[place[0]].values[place[1]],
-        )
+        tag, code = _place_of_largest([element.values for element in form.elements])
         codes.append(np.full((count, rows, config.depth), code, np.uint8))
         byte = tag << form.scale.width | form.scale.highest
         scales.append(np.full((count, rows, config.groups), byte, np.uint8))
@@ -287,7 +292,7 @@ def _far_apart(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
     def choose(scale: ScaleFormat, shape: tuple[int, ...]) -> NDArray[np.uint8]:
         binade = 1 << scale.mantissa_bits
         low = np.arange(1, 2 * binade, dtype=np.uint8)
-        high = np.arange(scale.highest // binade * binade, scale.highest + 1, dtype=np.uint8)
+        high = np.arange(scale.highest_binade, scale.highest + 1, dtype=np.uint8)
         return np.where(rng.random(shape) < 0.5, rng.choice(low, shape), rng.choice(high, shape))
 
     _set_scales(steps, at, rng, choose)
@@ -324,10 +329,7 @@ def _largest(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
     tags = []
     for form, codes in ((config.a, steps.a_codes), (config.b, steps.b_codes)):
         # The integer counts here, without its fold.
-        tag, code = max(
-            ((tag, code) for tag in range(len(form.elements)) for code in range(1 << form.code_width)),
-            key=lambda place: form.elements[place[0]].integers[place[1]],
-        )
+        tag, code = _place_of_largest([element.integers for element in form.elements])
         codes[at] = code
         tags.append(tag)
     negative = rng.random((len(at), config.rows, 1)) < 0.5
@@ -335,7 +337,7 @@ def _largest(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
 
     def choose(scale: ScaleFormat, shape: tuple[int, ...]) -> NDArray[np.uint8]:
         binade = 1 << scale.mantissa_bits
-        top = scale.highest // binade * binade
+        top = scale.highest_binade
         # The largest significand, twice, and the largest scale.
         tops = np.array([top - 1, scale.highest, top - binade - 1], np.uint8)
         return np.broadcast_to(rng.choice(tops, (shape[0], 1, 1)), shape)

@@ -8,6 +8,7 @@ from typing import Any
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, ValueLike
 from amaranth.lib import data
 
+from hwgen.config.dots import SIGNIFICAND_TABLES
 from hwgen.formats import E1M2, E2M1
 from hwgen.rtl.arithmetic.carry_save import add_words, multiply
 from hwgen.rtl.lanes.interface import Lanes, is_negative, magnitude_of
@@ -69,7 +70,7 @@ class Significand(Lanes):
     def decode(self, side: str, code: Value, tag: Value | None) -> Mapping[str, ValueLike]:
         """See `Lanes`."""
         form = self.config.form(side)
-        if form.elements not in ((E2M1,), (E2M1, E1M2)):
+        if form.elements not in SIGNIFICAND_TABLES:
             return {"significand": magnitude_of(form, code, tag), "sign": is_negative(code)}
         c0, c1, c2, sign = code
         if tag is None:
@@ -80,13 +81,14 @@ class Significand(Lanes):
     def total(self, m: Module, a: Any, b: Any, words: Mapping[str, Value]) -> Value:
         """See `Lanes`."""
         largest = self.config.a.largest * self.config.b.largest
+        shifts = {side: "shift" in dict(self.layout(side)) for side in "ab"}
         magnitudes = []
         for index, (x, y) in enumerate(zip(a, b, strict=True)):
             wide, narrow = (x, y) if len(x.significand) >= len(y.significand) else (y, x)
             width = len(wide.significand) + len(narrow.significand)
             value = multiply(m, wide.significand, narrow.significand, width=width, name=f"product{index}")
             for name, lane in (("a", x), ("b", y)):
-                if "shift" not in dict(self.layout(name)):
+                if not shifts[name]:
                     continue
                 shift = lane.shift
                 if len(shift) == 2:  # one-hot: by 1, by 2
