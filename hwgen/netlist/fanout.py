@@ -22,7 +22,7 @@ __all__ = ["LIMIT", "Loads", "limit_fanout", "tree_buffer"]
 _Sink = tuple[list[Any], int, int]
 
 LIMIT = 16
-"""Most loads of one net, the clock's excepted."""
+"""Most loads of one net, the clock's and gated clocks excepted."""
 
 
 def tree_buffer(library: Library) -> Cell | None:
@@ -77,7 +77,7 @@ def limit_fanout(body: dict[str, Any], library: Library, children: Mapping[str, 
     children
         What the instances of other modules bring to the nets at their ports: a tree stops at no border.
     clock
-        Clock port, whose net stays as it is.
+        Clock port, whose net stays as it is; so do nets behind clock gates.
 
     Returns
     -------
@@ -85,6 +85,10 @@ def limit_fanout(body: dict[str, Any], library: Library, children: Mapping[str, 
         What this module brings to the nets at its own ports.
     """
     ideal = set(body["ports"].get(clock, {"bits": []})["bits"])
+    for cell in body["cells"].values():
+        kind = library.cells.get(cell["type"])
+        if kind is not None and kind.clock_gate is not None:
+            ideal.update(cell["connections"][kind.clock_gate.output])
     # Every place a net drives: the list that holds its number, the index in it, and how many pins are behind.
     sinks: dict[int, list[_Sink]] = {}
     # Pins that a net from inside an instance drives in there already.

@@ -2,7 +2,8 @@
 
 Stated simplifications:
 
-- The clock is ideal: it reaches every flip-flop at time 0 with the slew `clock_slew`.
+- The clock is ideal: it reaches every flip-flop, behind a clock gate or not, and every clock gate at time 0 with the
+  slew `clock_slew`. The delay through a gate is part of a clock tree, which is not timed.
 - A wire is a capacitance proportional to its fanout, without resistance; see `hwgen.timing.loads`.
 - Slews are the worst of a net's arcs, whichever arc is critical (as in most static timing analysers).
 - Asynchronous clear and preset are no timing paths; hold is not checked.
@@ -33,8 +34,9 @@ class Timing:
     delay : float
         ns, the largest of `delays`; 0 for a netlist without paths.
     delays : dict of str to float
-        Longest path in ns of each kind that occurs: ``reg_to_reg``, ``in_to_reg`` (both with setup),
-        ``reg_to_out`` and ``in_to_out``. Paths from a register begin with its clock-to-output delay.
+        Longest path in ns of each kind that occurs: ``reg_to_reg``, ``in_to_reg``, ``reg_to_gate`` and ``in_to_gate``
+        (gates are clock gates, which their enables reach; all four with setup), ``reg_to_out`` and ``in_to_out``.
+        Paths from a register begin with its clock-to-output delay.
     paths : dict of str to list of PathStep
         The longest path of each kind.
     slew, load : numpy.ndarray
@@ -153,11 +155,11 @@ def analyse(
             for edge in (RISE, FALL):
                 arrival[FROM_INPUT, 2 * port.nets + edge] = 0.0
                 slew[2 * port.nets + edge] = input_slew
-    if netlist.clock_net is not None:
-        clock = 2 * netlist.clock_net + np.array([RISE, FALL])
-        arrival[FROM_INPUT, clock] = -np.inf
-        arrival[FROM_REGISTER, clock] = 0.0
-        slew[clock] = clock_slew
+    for edge in (RISE, FALL):
+        clocks = 2 * netlist.clock_nets + edge
+        arrival[FROM_INPUT, clocks] = -np.inf
+        arrival[FROM_REGISTER, clocks] = 0.0
+        slew[clocks] = clock_slew
     delays = _propagate(arcs, load.reshape(-1), arrival, slew)
     arrivals = Arrivals(arrival, slew, load.reshape(-1), delays)
     ends = endpoints(netlist, arrivals, clock_slew)
