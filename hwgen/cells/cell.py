@@ -9,7 +9,7 @@ import numpy as np
 from hwgen.cells.boolean import Expression
 from hwgen.cells.tables import Table
 
-__all__ = ["Cell", "InternalPower", "Pin", "Sequential", "TimingArc"]
+__all__ = ["Cell", "ClockGate", "InternalPower", "Pin", "Sequential", "TimingArc"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +119,26 @@ class Sequential:
     both: tuple[int, int] = (0, 0)
 
 
+@dataclass(frozen=True, slots=True)
+class ClockGate:
+    """The pins of an integrated clock gate for flip-flops on the rising edge.
+
+    A latch inside takes ``enable or test`` while the clock is low and holds it while the clock is high.
+    The output is the clock where the latch is 1, else 0.
+
+    Attributes
+    ----------
+    clock, enable, output : str
+    test : str or None
+        Lets the clock through whatever the enable says; to be tied to 0.
+    """
+
+    clock: str
+    enable: str
+    output: str
+    test: str | None
+
+
 @dataclass(slots=True)
 class Cell:
     """A library cell.
@@ -137,6 +157,8 @@ class Cell:
     dont_use : bool
         Marked so, or a cell for power domains (isolation, level shifting, always-on).
     line : int
+    clock_gate : ClockGate or None
+        None also for clock gates without a latch, and for those of flip-flops on the falling edge.
     """
 
     name: str
@@ -147,6 +169,7 @@ class Cell:
     sequential: Sequential | None
     dont_use: bool
     line: int = 0
+    clock_gate: ClockGate | None = None
 
     @property
     def inputs(self) -> list[str]:
