@@ -252,8 +252,8 @@ def compile_netlist(netlist: Netlist) -> Program:
         if cell.clock_pin is not None:
             behind = np.isin(group.inputs[:, cell.inputs.index(cell.clock_pin)], netlist.gated_nets)
         if cell.clock_gate is not None:
-            for some, function in zip((~behind, behind), _pulses(cell.clock_gate), strict=True):
-                members = np.flatnonzero(some)
+            for among, function in zip((~behind, behind), _pulses(cell.clock_gate), strict=True):
+                members = np.flatnonzero(among)
                 outputs = group.outputs[members, 0]
                 if len(members):
                     add_gate(function, cell, group.inputs[members], outputs, level[group.cells[members]])

@@ -28,7 +28,7 @@ class PathStep:
         As ``A fall -> Y rise``.
     net : str
     arrival : float
-        ns after the clock edge (or after the input changed).
+        ns after the clock edge (or after the input changed), at the end of the wire.
     slew : float
         ns, at the end of the arc.
     load : float
@@ -51,12 +51,12 @@ class Arrivals(NamedTuple):
     Attributes
     ----------
     time : numpy.ndarray
-        Shape (2, places): ns of the latest transition that comes from a register, and of the one from an input;
-        minus infinity where there is none.
+        Shape (2, places): ns of the latest transition that comes from a register, and of the one from an input,
+        at the loads; minus infinity where there is none.
     slew, load : numpy.ndarray
         Shape (places,): ns, fF.
     delays : numpy.ndarray
-        Shape (arcs,): ns of each arc.
+        Shape (arcs,): ns of each arc, the wire behind it apart.
     """
 
     time: np.ndarray
@@ -151,7 +151,7 @@ def trace(netlist: Netlist, arcs: Arcs, arrivals: Arrivals, end: End) -> list[Pa
             if cell < 0 and place // 2 != netlist.clock_net:
                 arc = f"{EDGES[place % 2]} at the port"
                 edge = float(slew[place]), float(load[place])
-                steps.append(PathStep(net, "port", netlist.top, arc, net, 0.0, *edge))
+                steps.append(PathStep(net, "port", netlist.top, arc, net, float(times[place]), *edge))
             break
         level = int(netlist.level[cell])
         first, last = arcs.bounds[level], arcs.bounds[level + 1]
