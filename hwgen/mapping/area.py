@@ -186,14 +186,14 @@ def run(
     wanted: dict[str, list[Job]] = {}
     for job in jobs:
         what = job.verilog, job.module, library, job.recipe, job.boxes, job.variant
-        wanted.setdefault(fingerprint(*what, clock_gating=job.source.clock_gating), []).append(job)
+        wanted.setdefault(fingerprint(*what, job.source.clock_gating), []).append(job)
     bodies: dict[Identity, Body] = {}
 
     def one(digest: str, job: Job) -> tuple[str, Body]:
         body = cache.get(digest)
         if body is None:
             what = job.verilog, job.module, library, job.recipe, job.boxes, job.variant
-            body = synthesise(*what, time_limit=time_limit, clock_gating=job.source.clock_gating)
+            body = synthesise(*what, time_limit, job.source.clock_gating)
             cache.put(digest, body)
         return digest, body
 

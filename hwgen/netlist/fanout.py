@@ -84,11 +84,7 @@ def limit_fanout(body: dict[str, Any], library: Library, children: Mapping[str, 
     Loads
         What this module brings to the nets at its own ports.
     """
-    ideal = set(body["ports"].get(clock, {"bits": []})["bits"])
-    for cell in body["cells"].values():
-        kind = library.cells.get(cell["type"])
-        if kind is not None and kind.clock_gate is not None:
-            ideal.update(cell["connections"][kind.clock_gate.output])
+    ideal = _clocks(body, library, clock)
     # Every place a net drives: the list that holds its number, the index in it, and how many pins are behind.
     sinks: dict[int, list[_Sink]] = {}
     # Pins that a net from inside an instance drives in there already.
@@ -147,6 +143,16 @@ def limit_fanout(body: dict[str, Any], library: Library, children: Mapping[str, 
                 elif direction == "output":
                     through[name, place] = entered[net_of(bit)]
     return Loads(reached, through)
+
+
+def _clocks(body: Mapping[str, Any], library: Library, port: str) -> set[int]:
+    """The nets that clock a module's cells: that of a port, and those behind clock gates."""
+    found = set(body["ports"].get(port, {"bits": []})["bits"])
+    for cell in body["cells"].values():
+        kind = library.cells.get(cell["type"])
+        if kind is not None and kind.clock_gate is not None:
+            found.update(cell["connections"][kind.clock_gate.output])
+    return found
 
 
 def _insert(body: dict[str, Any], buffer: Cell, sinks: dict[int, list[_Sink]], room: Mapping[int, int]) -> None:
