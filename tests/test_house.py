@@ -72,6 +72,7 @@ ELSEWHERE = {
     "hwgen.rtl.arithmetic.shifters": "hwgen/rtl/test_arithmetic_proof.py",
     "hwgen.rtl.control": "hwgen/rtl/test_stream_proof.py",
     "hwgen.timing": "hwgen/timing/test_analysis.py",
+    "hwgen.timing.folded": "hwgen/timing/test_compiled.py",
     "hwgen.timing.kernels": "hwgen/timing/test_compiled.py",
     "hwgen.timing.kinds": "hwgen/timing/test_compiled.py",
     "hwgen.verilog": "hwgen/test_verilog.py",

@@ -75,7 +75,9 @@ class CellArc(NamedTuple):
 
 
 def cell_arcs(cell: Cell) -> Iterator[CellArc]:
-    """The timing arcs of a cell: one for each condition under which the library gives it."""
+    """The timing arcs of a cell: one for each condition under which the library gives it; none of a clock gate."""
+    if cell.clock_gate is not None:
+        return
     for target, output in enumerate(cell.outputs):
         for arc in cell.pins[output].arcs:
             if arc.related_pin not in cell.inputs:
@@ -111,7 +113,7 @@ class TableNumbers:
 
 
 def collect(netlist: Netlist) -> Arcs:
-    """All arcs of a netlist."""
+    """All arcs of a netlist, but those of its clock gates: when a gated clock comes is not for them to say."""
     tables = TableNumbers()
     start, end, delay, slew, cells, label = [], [], [], [], [], []
     labels: list[str] = []

@@ -106,7 +106,7 @@ class Kinds:
             family = self.family[number]
             inputs, outputs = self.inputs[family], self.outputs[family]
             found = []
-            for arc in () if cell.clock_pin and not cell.is_flip_flop else cell_arcs(cell):
+            for arc in cell_arcs(cell):
                 source = 2 * inputs.index(cell.inputs[arc.source]) + arc.cause
                 target = 2 * outputs.index(cell.outputs[arc.target]) + arc.edge
                 slot = pairs[family].setdefault((target, source), len(pairs[family]))

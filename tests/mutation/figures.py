@@ -76,6 +76,7 @@ SUITES: dict[str, Sequence[str]] = {
     "hwgen/timing/analysis.py": (f"{_TIMING}/test_analysis.py",),
     "hwgen/timing/arcs.py": (f"{_TIMING}/test_arcs.py", f"{_TIMING}/test_analysis.py", f"{_POWER}/test_glitch.py"),
     "hwgen/timing/compiled.py": (f"{_TIMING}/test_compiled.py",),
+    "hwgen/timing/folded.py": (f"{_TIMING}/test_compiled.py",),
     "hwgen/timing/kinds.py": (f"{_TIMING}/test_compiled.py",),
     "hwgen/timing/loads.py": (f"{_TIMING}/test_loads.py", f"{_TIMING}/test_analysis.py"),
     "hwgen/timing/paths.py": (f"{_TIMING}/test_analysis.py",),
