@@ -12,7 +12,7 @@ from hwgen.cells.cell import Cell
 from hwgen.cells.library import Library
 from hwgen.errors import InputError
 
-__all__ = ["CellGroup", "Names", "Netlist", "Port", "dependencies"]
+__all__ = ["CellGroup", "Instance", "Names", "Netlist", "Port", "dependencies"]
 
 
 class Names(Protocol):
@@ -25,6 +25,34 @@ class Names(Protocol):
     def net(self, net: int) -> str:
         """Name of a net, as the outermost module calls it."""
         ...
+
+    def instances(self, n_cells: int) -> list[Instance]:
+        """Instances of modules of a netlist with that many cells."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """An instance of a module in a flat netlist. Instances of one module have their cells in one order.
+
+    Attributes
+    ----------
+    path : str
+        Names of the instances from the top module down, each followed by "."; "" for the top module itself.
+    module : str
+    first : int
+        Number of its first cell.
+    own : int
+        Cells of the module itself: numbers ``first`` to ``first + own - 1``.
+    whole : int
+        Cells with those of the instances in it: numbers ``first`` to ``first + whole - 1``.
+    """
+
+    path: str
+    module: str
+    first: int
+    own: int
+    whole: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +166,11 @@ class Netlist:
             If there is a combinational loop; names its cells.
         """
         return _levelise(self)
+
+    @cached_property
+    def instances(self) -> list[Instance]:
+        """Instances of modules, the top module first, each before those in it."""
+        return self.names.instances(self.n_cells)
 
     @property
     def area(self) -> float:
