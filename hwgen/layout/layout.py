@@ -206,8 +206,8 @@ def _ports(netlist: Netlist, pins: Pins, die: tuple[float, float], x: np.ndarray
     net = pins.net[inside]
     count = np.bincount(net, minlength=netlist.n_nets)
     wanted = []
-    for middle, place in ((die[0] / 2, x), (die[1] / 2, y)):
-        mean = np.bincount(net, place[pins.cell[inside]], minlength=netlist.n_nets) / np.maximum(count, 1)
+    for middle, centre in ((die[0] / 2, x), (die[1] / 2, y)):
+        mean = np.bincount(net, centre[pins.cell[inside]], minlength=netlist.n_nets) / np.maximum(count, 1)
         wanted.append(np.where(count > 0, mean, middle)[nets])
     return port_places(die, wanted[0], wanted[1])
 

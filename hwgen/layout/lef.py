@@ -66,9 +66,8 @@ class Shapes:
         """Width of a cell in um; it must be one row high."""
         macro = self._macro(cell)
         if abs(macro.height - technology.row_height) > _TOLERANCE * technology.row_height:
-            raise InputError(
-                f"{self.paths[0]}: MACRO {cell} is {macro.height:g} um high; expected one row, {technology.row_height:g}"
-            )
+            row = technology.row_height
+            raise InputError(f"{self.paths[0]}: MACRO {cell} is {macro.height:g} um high; expected one row, {row:g}")
         return macro.width
 
     def pin(self, cell: str, name: str) -> tuple[float, float]:

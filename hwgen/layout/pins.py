@@ -96,11 +96,11 @@ def pins_of(netlist: Netlist, shapes: Shapes | None = None) -> Pins:
                 at = (0.0, 0.0) if shapes is None else shapes.pin(group.cell.name, name)
                 add(matrix[:, column], group.cells, at, -1, load)
     bits = 0
-    for port in netlist.ports.values():
-        add(port.nets, -1, (0.0, 0.0), np.arange(bits, bits + len(port.nets)), int(port.direction == "output"))
-        bits += len(port.nets)
-    net, cell, x, y, bit, load = (np.concatenate(values) for values in zip(*parts, strict=True))
+    for entry in netlist.ports.values():
+        add(entry.nets, -1, (0.0, 0.0), np.arange(bits, bits + len(entry.nets)), int(entry.direction == "output"))
+        bits += len(entry.nets)
+    net, cell, x, y, port_bit, loads = (np.concatenate(values) for values in zip(*parts, strict=True))
     kept = np.flatnonzero((net > 1) & (net != (-1 if netlist.clock_net is None else netlist.clock_net)))
-    order = kept[np.lexsort((load[kept], net[kept]))]
+    order = kept[np.lexsort((loads[kept], net[kept]))]
     start = np.searchsorted(net[order], np.arange(netlist.n_nets + 1))
-    return Pins(start, cell[order], x[order], y[order], bit[order])
+    return Pins(start, cell[order], x[order], y[order], port_bit[order])

@@ -23,6 +23,7 @@ OVERFLOW = 0.08
 
 _STEPS = 1000
 _TRIES = 3
+_FAR = 30.0
 _FIRST_WEIGHT = 1e-3
 _LEAST_GROWTH = 0.95
 _TOLERANCE = 0.07
@@ -66,71 +67,69 @@ def _sine(waves: np.ndarray, axis: int) -> np.ndarray:
 
 
 @compiled
+def _pair(distance, inverse):
+    """Slope of the smooth length of a net of two pins."""
+    half = 0.5 * distance * inverse
+    if half > _FAR:
+        return 1.0
+    e = np.exp(-2.0 * half)
+    tanh = (1.0 - e) / (1.0 + e)
+    return tanh + half * (1.0 - tanh * tanh)
+
+
+@compiled
+def _ends(at, n, low, high, inverse, slopes):
+    """Slopes of the smooth length of a net of n pins at ``at``, into ``slopes``."""
+    up_sum = up_moment = down_sum = down_moment = 0.0
+    for i in range(n):
+        from_high, from_low = (at[i] - high) * inverse, (low - at[i]) * inverse
+        if from_high > -_FAR:
+            e = np.exp(from_high)
+            up_sum += e
+            up_moment += e * from_high
+        if from_low > -_FAR:
+            e = np.exp(from_low)
+            down_sum += e
+            down_moment += e * from_low
+    for i in range(n):
+        from_high, from_low = (at[i] - high) * inverse, (low - at[i]) * inverse
+        slope = 0.0
+        if from_high > -_FAR:
+            slope += np.exp(from_high) * (1.0 + from_high - up_moment / up_sum) / up_sum
+        if from_low > -_FAR:
+            slope -= np.exp(from_low) * (1.0 + from_low - down_moment / down_sum) / down_sum
+        slopes[i] = slope
+
+
+@compiled
 def _pull(place, net_start, pin_cell, pin_at, along, gamma, gradient):
     """Add the gradient of the smooth wirelength along one axis; returns the true one."""
     total = 0.0
     inverse = 1.0 / gamma
-    at = np.empty(4096)
+    at, slopes = np.empty(4096), np.empty(4096)
     for net in range(len(net_start) - 1):
-        first, last = net_start[net], net_start[net + 1]
-        n = last - first
-        weight = along[net]
+        first, weight = net_start[net], along[net]
+        n = net_start[net + 1] - first
         if n < 2 or weight == 0.0:
             continue
-        if n == 2:
-            p, q = pin_cell[first], pin_cell[first + 1]
-            a = pin_at[first] + (place[p] if p >= 0 else 0.0)
-            b = pin_at[first + 1] + (place[q] if q >= 0 else 0.0)
-            distance = abs(a - b)
-            total += weight * distance
-            half = 0.5 * distance * inverse
-            if half > 18.0:
-                slope = weight
-            else:
-                e = np.exp(-2.0 * half)
-                tanh = (1.0 - e) / (1.0 + e)
-                slope = weight * (tanh + half * (1.0 - tanh * tanh))
-            if a < b:
-                slope = -slope
-            if p >= 0:
-                gradient[p] += slope
-            if q >= 0:
-                gradient[q] -= slope
-            continue
         if n > len(at):
-            at = np.empty(n)
+            at, slopes = np.empty(n), np.empty(n)
         low, high = 1e30, -1e30
         for i in range(n):
             cell = pin_cell[first + i]
-            value = pin_at[first + i] + (place[cell] if cell >= 0 else 0.0)
-            at[i] = value
-            low = min(low, value)
-            high = max(high, value)
+            at[i] = pin_at[first + i] + (place[cell] if cell >= 0 else 0.0)
+            low, high = min(low, at[i]), max(high, at[i])
         total += weight * (high - low)
-        up_sum = up_moment = down_sum = down_moment = 0.0
-        for i in range(n):
-            from_high = (at[i] - high) * inverse
-            if from_high > -36.0:
-                e = np.exp(from_high)
-                up_sum += e
-                up_moment += e * from_high
-            from_low = (low - at[i]) * inverse
-            if from_low > -36.0:
-                e = np.exp(from_low)
-                down_sum += e
-                down_moment += e * from_low
+        if n == 2:
+            slope = _pair(high - low, inverse)
+            slopes[0] = slope if at[0] > at[1] else -slope
+            slopes[1] = -slopes[0]
+        else:
+            _ends(at, n, low, high, inverse, slopes)
         for i in range(n):
             cell = pin_cell[first + i]
-            if cell < 0:
-                continue
-            slope = 0.0
-            from_high = (at[i] - high) * inverse
-            if from_high > -36.0:
-                slope += np.exp(from_high) * (1.0 + from_high - up_moment / up_sum) / up_sum
-            from_low = (low - at[i]) * inverse
-            if from_low > -36.0:
-                slope -= np.exp(from_low) * (1.0 + from_low - down_moment / down_sum) / down_sum
-            gradient[cell] += weight * slope
+            if cell >= 0:
+                gradient[cell] += weight * slopes[i]
     return total
 
 
