@@ -74,12 +74,15 @@ class Source:
         For every module, how many instances of which modules it holds directly.
     flat
         Synthesise the whole as one module.
+    clock_gating
+        Put clock gates before registers that share an enable, see `hwgen.mapping.yosys.synthesise`.
     """
 
     verilog: str
     top: str
     instances: Mapping[str, Mapping[str, int]]
     flat: bool = False
+    clock_gating: bool = False
 
     @cached_property
     def _texts(self) -> dict[str, str]:
@@ -182,15 +185,15 @@ def run(
     """
     wanted: dict[str, list[Job]] = {}
     for job in jobs:
-        wanted.setdefault(fingerprint(job.verilog, job.module, library, job.recipe, job.boxes, job.variant), []).append(
-            job
-        )
+        what = job.verilog, job.module, library, job.recipe, job.boxes, job.variant
+        wanted.setdefault(fingerprint(*what, job.source.clock_gating), []).append(job)
     bodies: dict[Identity, Body] = {}
 
     def one(digest: str, job: Job) -> tuple[str, Body]:
         body = cache.get(digest)
         if body is None:
-            body = synthesise(job.verilog, job.module, library, job.recipe, job.boxes, job.variant, time_limit)
+            what = job.verilog, job.module, library, job.recipe, job.boxes, job.variant
+            body = synthesise(*what, time_limit, job.source.clock_gating)
             cache.put(digest, body)
         return digest, body
 

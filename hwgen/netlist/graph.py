@@ -85,7 +85,9 @@ class Netlist:
     fanout : numpy.ndarray
         Shape (n_nets,): number of cell inputs and output ports on the net.
     clock_net : int or None
-        The net of all clock pins: an input port.
+        The net that clocks all flip-flops, itself or through clock gates: an input port.
+    gated_nets : numpy.ndarray
+        The nets that clock gates drive, increasing: with the clock's pulses, but not in every cycle.
     names : Names
     """
 
@@ -100,6 +102,7 @@ class Netlist:
     driver: np.ndarray
     fanout: np.ndarray
     clock_net: int | None
+    gated_nets: np.ndarray
     names: Names = field(repr=False)
 
     @property
@@ -130,7 +133,7 @@ class Netlist:
     def level(self) -> np.ndarray:
         """Depth of each cell, shape (n_cells,): above every cell that its outputs depend on within a cycle.
 
-        Flip-flops depend on their asynchronous clear and preset only.
+        Flip-flops depend on their asynchronous clear and preset only; clock gates on all their pins.
 
         Raises
         ------
@@ -138,6 +141,12 @@ class Netlist:
             If there is a combinational loop; names its cells.
         """
         return _levelise(self)
+
+    @cached_property
+    def clock_nets(self) -> np.ndarray:
+        """The nets of clock pins, increasing: the clock and what gates make of it."""
+        root = [] if self.clock_net is None else [self.clock_net]
+        return np.union1d(np.array(root, dtype=np.int64), self.gated_nets)
 
     @property
     def area(self) -> float:
@@ -203,7 +212,7 @@ def _levelise(netlist: Netlist) -> np.ndarray:
 
 def dependencies(cell: Cell) -> list[int]:
     """Columns of the inputs that the outputs follow within a cycle."""
-    if cell.sequential is None:
+    if cell.sequential is None or cell.clock_gate is not None:
         return list(range(len(cell.inputs)))
     wanted: set[str] = set()
     for expression in (cell.sequential.clear, cell.sequential.preset):

@@ -137,8 +137,8 @@ class Gates:
 
     @cached_property
     def _clocked(self) -> _Sources:
-        """The sources with their delays from clock to output."""
-        found = np.zeros((self.netlist.n_nets, 2))
+        """The sources with their delays from clock to output and along the wire."""
+        found = self.timing.wire_delay.copy()
         for group in self.netlist.groups:
             cell = group.cell
             if cell.clock_pin is None:
@@ -148,7 +148,7 @@ class Gates:
                     tables = [table for _, to, table in _causes(cell, cell.pins[name], cell.clock_pin) if to == edge]
                     slew, load = self.timing.clock_slew, self.timing.load[nets, edge]
                     if tables:
-                        found[nets, edge] = np.mean([table(slew, load) for table in tables], axis=0)
+                        found[nets, edge] += np.mean([table(slew, load) for table in tables], axis=0)
         return _Sources(self.sources, found[self.sources].astype(np.float32))
 
     @cached_property
@@ -176,6 +176,7 @@ class Gates:
                 for place, pin in enumerate(used):
                     source = group.inputs[:, cell.inputs.index(pin)]
                     own[:, place] = self._delays(cell, name, pin, source, driven)
+                own += self.timing.wire_delay[driven][:, None, None, :]
                 columns = [cell.inputs.index(pin) for pin in used]
                 keys.append(level[group.cells])
                 nets.append(driven)

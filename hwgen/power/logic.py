@@ -1,4 +1,8 @@
-"""A netlist compiled for simulation without delays: steps over an array of rows, one for each net and register."""
+"""A netlist compiled for simulation without delays: steps over an array of rows, one for each net and register.
+
+The row of a gated clock does not hold the clock's level. It is 1 in the cycles at whose end the gated clock has a
+pulse: where the gate's enable is then 1, and its own clock has a pulse. Flip-flops on it keep their state otherwise.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from hwgen.cells.boolean import Expression
-from hwgen.cells.cell import Cell, Sequential
+from hwgen.cells.boolean import Expression, parse_expression
+from hwgen.cells.cell import Cell, ClockGate, Sequential
 from hwgen.errors import InputError
 from hwgen.jit import compiled
 from hwgen.netlist.graph import CellGroup, Netlist
@@ -21,7 +25,12 @@ _ONES = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 
 
 def state_names(cell: Cell) -> list[str]:
-    """Variables that determine a cell's state: its inputs; of a flip-flop its state instead of the clock."""
+    """Variables that determine a cell's state: its inputs; of a flip-flop its state instead of the clock.
+
+    Of a clock gate its inputs but the clock: what its latch holds is what its enables were at the end of the cycle.
+    """
+    if cell.clock_gate is not None:
+        return [name for name in cell.inputs if name != cell.clock_pin]
     if cell.sequential is None:
         return cell.inputs
     return [name for name in cell.inputs if name != cell.clock_pin] + [cell.sequential.state]
@@ -121,12 +130,16 @@ def _evaluate(values, rows, first_input, inputs, first_code, codes):
 
 @dataclass
 class _FlipFlops:
-    """Flip-flops of one type and one level of their asynchronous inputs."""
+    """Flip-flops of one type and one level of their asynchronous inputs.
+
+    ``gated`` has the rows of their clocks, or is None where those have a pulse in every cycle.
+    """
 
     sequential: Sequential
     rows_of: dict[str, np.ndarray]
     state: slice
     outputs: list[tuple[Expression, slice]]
+    gated: np.ndarray | None
 
     def run(self, values: np.ndarray) -> None:
         """Drive the outputs, after any asynchronous clear and preset."""
@@ -151,7 +164,11 @@ class _FlipFlops:
         """State after the next edge."""
         state = values[self.state]
         known = {self.sequential.state: state, self.sequential.inverse: ~state}
-        return self._evaluate(self.sequential.next_state, values, known)
+        following = self._evaluate(self.sequential.next_state, values, known)
+        if self.gated is None:
+            return following
+        pulses = values[self.gated]
+        return (following & pulses) | (state & ~pulses)
 
     def _evaluate(
         self, expression: Expression, values: np.ndarray, known: Mapping[str, np.ndarray] | None = None
@@ -202,6 +219,12 @@ def _check_names(cell: Cell, pin: str, expression: Expression | None, allowed: s
     return expression
 
 
+def _pulses(gate: ClockGate) -> tuple[Expression, Expression]:
+    """When a gate has a pulse, by its pins: on the clock itself, and behind another gate."""
+    enabled = " | ".join(gate.enables)
+    return parse_expression(enabled), parse_expression(f"({enabled}) & {gate.clock}")
+
+
 def compile_netlist(netlist: Netlist) -> Program:
     """Order the netlist's cells, gates of one function and level together.
 
@@ -215,9 +238,26 @@ def compile_netlist(netlist: Netlist) -> Program:
     gates: dict[tuple[int | str, ...], tuple[Expression, list[np.ndarray], list[np.ndarray], list[np.ndarray]]]
     gates = {}
     flops: list[tuple[int, int, CellGroup, np.ndarray, list[Expression]]] = []
+
+    def add_gate(function: Expression, cell: Cell, inputs: np.ndarray, outputs: np.ndarray, depth: np.ndarray) -> None:
+        columns = [cell.inputs.index(name) for name in function.names]
+        entry = gates.setdefault(function.program, (function, [], [], []))
+        entry[1].append(inputs[:, columns])
+        entry[2].append(outputs)
+        entry[3].append(depth)
+
     for number, group in enumerate(netlist.groups):
         cell = group.cell
         allowed = set(cell.inputs)
+        if cell.clock_pin is not None:
+            behind = np.isin(group.inputs[:, cell.inputs.index(cell.clock_pin)], netlist.gated_nets)
+        if cell.clock_gate is not None:
+            for among, function in zip((~behind, behind), _pulses(cell.clock_gate), strict=True):
+                members = np.flatnonzero(among)
+                outputs = group.outputs[members, 0]
+                if len(members):
+                    add_gate(function, cell, group.inputs[members], outputs, level[group.cells[members]])
+            continue
         if cell.sequential is not None:
             sequential = cell.sequential
             allowed |= {sequential.state, sequential.inverse}
@@ -225,17 +265,14 @@ def compile_netlist(netlist: Netlist) -> Program:
                 if expression is not None:
                     _check_names(cell, "", expression, allowed)
             functions = [_check_names(cell, pin, cell.pins[pin].function, allowed) for pin in cell.outputs]
-            levels = level[group.cells]
-            for one in np.unique(levels).tolist():
-                flops.append((one, number, group, np.flatnonzero(levels == one), functions))
+            # By level, and those behind clock gates apart.
+            kinds = 2 * level[group.cells] + behind
+            for one in np.unique(kinds).tolist():
+                flops.append((one // 2, number, group, np.flatnonzero(kinds == one), functions))
             continue
         for pin, nets in zip(cell.outputs, group.outputs.T, strict=True):
             function = _check_names(cell, pin, cell.pins[pin].function, allowed)
-            columns = [cell.inputs.index(name) for name in function.names]
-            entry = gates.setdefault(function.program, (function, [], [], []))
-            entry[1].append(group.inputs[:, columns])
-            entry[2].append(nets)
-            entry[3].append(level[group.cells])
+            add_gate(function, cell, group.inputs, nets, level[group.cells])
     row = np.full(netlist.n_nets, -1, dtype=np.int64)
     row[:2] = (0, 1)
     free = 2
@@ -260,7 +297,7 @@ def compile_netlist(netlist: Netlist) -> Program:
     state_rows = {
         number: np.zeros(len(group.cells), dtype=np.int64)
         for number, group in enumerate(netlist.groups)
-        if group.cell.sequential is not None
+        if group.cell.is_flip_flop
     }
     for one, number, group, members, functions in flops:
         driven = [(function, place(nets)) for function, nets in zip(functions, group.outputs[members].T, strict=True)]
@@ -275,7 +312,9 @@ def compile_netlist(netlist: Netlist) -> Program:
     for one, _, group, members, driven, state in placed:
         assert group.cell.sequential is not None
         pins = {name: row[group.inputs[members, i]] for i, name in enumerate(group.cell.inputs)}
-        step = _FlipFlops(group.cell.sequential, pins, state, driven)
+        clocks = group.inputs[members, group.cell.inputs.index(group.cell.clock_pin or "")]
+        gated = row[clocks] if np.isin(clocks, netlist.gated_nets).any() else None
+        step = _FlipFlops(group.cell.sequential, pins, state, driven, gated)
         flip_flops.append(step)
         steps.append((one, step))
     steps += [(one, _Gates(function, row[sources], rows)) for one, function, sources, rows in waiting]

@@ -68,12 +68,14 @@ class _Tables:
 
 
 def collect(netlist: Netlist) -> Arcs:
-    """All arcs of a netlist."""
+    """All arcs of a netlist, but those of its clock gates: when a gated clock comes is not for them to say."""
     tables = _Tables()
     start, end, delay, slew, cells, label = [], [], [], [], [], []
     labels: list[str] = []
     for group in netlist.groups:
         cell = group.cell
+        if cell.clock_gate is not None:
+            continue
         for output, target in zip(cell.outputs, group.outputs.T, strict=True):
             for arc in cell.pins[output].arcs:
                 if arc.related_pin not in cell.inputs:

@@ -161,7 +161,7 @@ def test_opensta_annotates_every_pin_and_agrees(mac, busy, real_name, workplace,
     ]
     for net in range(2, mac.n_nets):
         if mac.fanout[net] and net != mac.clock_net:
-            lines.append(f"set_load {result.wire[net] / capacitance} [get_nets {{{names[net]}}}]")
+            lines.append(f"set_load {result.wires.capacitance[net] / capacitance} [get_nets {{{names[net]}}}]")
     lines += ["read_saif -scope mac top.saif", "report_activity_annotation", "report_power -digits 6"]
     (tmp_path / "top.tcl").write_text("\n".join(lines) + "\n")
     command = [STA, "-no_init", "-no_splash", "-exit", "top.tcl"]
