@@ -26,6 +26,10 @@ class Names(Protocol):
         """Name of a net, as the outermost module calls it."""
         ...
 
+    def instances(self) -> list[tuple[str, int, list[str]]]:
+        """For every instance its module, the number of its first cell, and the names of its own cells."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Port:

@@ -65,6 +65,11 @@ class _Names:
         i = bisect_right(self.first_cell, cell) - 1
         return self.paths[i] + self.modules[i].cell_names[cell - self.first_cell[i]]
 
+    def instances(self) -> list[tuple[str, int, list[str]]]:
+        return [
+            (module.name, first, module.cell_names) for module, first in zip(self.modules, self.first_cell, strict=True)
+        ]
+
     def net(self, net: int) -> str:
         if net < 2:
             return f"constant {net}"
