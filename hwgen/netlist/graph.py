@@ -12,7 +12,7 @@ from hwgen.cells.cell import Cell
 from hwgen.cells.library import Library
 from hwgen.errors import InputError
 
-__all__ = ["CellGroup", "Names", "Netlist", "Port", "dependencies"]
+__all__ = ["CellGroup", "Instance", "Names", "Netlist", "Port", "dependencies"]
 
 
 class Names(Protocol):
@@ -29,6 +29,34 @@ class Names(Protocol):
     def instances(self) -> list[tuple[str, int, list[str]]]:
         """For every instance its module, the number of its first cell, and the names of its own cells."""
         ...
+
+    def hierarchy(self, n_cells: int) -> list[Instance]:
+        """Instances of modules of a netlist with that many cells."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """An instance of a module in a flat netlist. Instances of one module have their cells in one order.
+
+    Attributes
+    ----------
+    path : str
+        Names of the instances from the top module down, each followed by "."; "" for the top module itself.
+    module : str
+    first : int
+        Number of its first cell.
+    own : int
+        Cells of the module itself: numbers ``first`` to ``first + own - 1``.
+    whole : int
+        Cells with those of the instances in it: numbers ``first`` to ``first + whole - 1``.
+    """
+
+    path: str
+    module: str
+    first: int
+    own: int
+    whole: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +173,11 @@ class Netlist:
             If there is a combinational loop; names its cells.
         """
         return _levelise(self)
+
+    @cached_property
+    def instances(self) -> list[Instance]:
+        """Instances of modules, the top module first, each before those in it."""
+        return self.names.hierarchy(self.n_cells)
 
     @cached_property
     def clock_nets(self) -> np.ndarray:

@@ -18,7 +18,7 @@ import numpy as np
 from hwgen.cells.cell import Cell
 from hwgen.cells.library import Library
 from hwgen.errors import InputError
-from hwgen.netlist.graph import CellGroup, Netlist, Port
+from hwgen.netlist.graph import CellGroup, Instance, Netlist, Port
 
 __all__ = ["link"]
 
@@ -77,6 +77,23 @@ class _Names:
         i = bisect_right(self.first_net, original) - 1
         local = original - self.first_net[i] + 2
         return self.paths[i] + self.modules[i].net_names.get(local, f"net {local}")
+
+    def hierarchy(self, n_cells: int) -> list[Instance]:
+        after = [*self.first_cell[1:], n_cells]
+        end = list(after)
+        inside: list[int] = []  # the instances that hold the present one, from the top down
+        for i, path in enumerate(self.paths):
+            while inside and not path.startswith(self.paths[inside[-1]]):
+                end[inside.pop()] = self.first_cell[i]
+            inside.append(i)
+        for i in inside:
+            end[i] = n_cells
+        return [
+            Instance(path, module.name, first, behind - first, last - first)
+            for path, module, first, behind, last in zip(
+                self.paths, self.modules, self.first_cell, after, end, strict=True
+            )
+        ]
 
 
 def _compile(name: str, modules: Mapping[str, Any], library: Library, types: dict[str, int]) -> _Module:

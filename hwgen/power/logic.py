@@ -199,6 +199,9 @@ class Program:
         Those of the steps that hold state.
     variables : list of numpy.ndarray
         For each of the netlist's groups, shape (k, cells): rows of the variables `state_names`.
+    clocks : list of (numpy.ndarray or None)
+        For each of the groups, shape (cells,): rows that are 1 where the cell's clock has a pulse at the end of the
+        cycle. None where it has one at the end of every cycle, or the cells have no clock.
     """
 
     row: np.ndarray
@@ -206,6 +209,7 @@ class Program:
     steps: list[_Logic | _FlipFlops]
     flip_flops: list[_FlipFlops]
     variables: list[np.ndarray]
+    clocks: list[np.ndarray | None]
 
 
 def _check_names(cell: Cell, pin: str, expression: Expression | None, allowed: set[str]) -> Expression:
@@ -307,19 +311,20 @@ def compile_netlist(netlist: Netlist) -> Program:
         placed.append((one, number, group, members, driven, state))
     rest = np.flatnonzero(row < 0)
     place(rest)
+    clocks = [_clock_rows(netlist, group, row) for group in netlist.groups]
     steps: list[tuple[int, _Gates | _FlipFlops]] = []
     flip_flops = []
-    for one, _, group, members, driven, state in placed:
+    for one, number, group, members, driven, state in placed:
         assert group.cell.sequential is not None
         pins = {name: row[group.inputs[members, i]] for i, name in enumerate(group.cell.inputs)}
-        clocks = group.inputs[members, group.cell.inputs.index(group.cell.clock_pin or "")]
-        gated = row[clocks] if np.isin(clocks, netlist.gated_nets).any() else None
+        pulses = clocks[number]
+        gated = None if pulses is None or np.all(pulses[members] == row[1]) else pulses[members]
         step = _FlipFlops(group.cell.sequential, pins, state, driven, gated)
         flip_flops.append(step)
         steps.append((one, step))
     steps += [(one, _Gates(function, row[sources], rows)) for one, function, sources, rows in waiting]
     steps.sort(key=lambda pair: pair[0])
-    variables = []
+    variables: list[np.ndarray] = []
     for number, group in enumerate(netlist.groups):
         cell = group.cell
         rows_of = [
@@ -331,7 +336,16 @@ def compile_netlist(netlist: Netlist) -> Program:
     for logic, together in groupby((step for _, step in steps), key=lambda step: isinstance(step, _Gates)):
         some = list(together)
         joined += [_Logic.of(some)] if logic else some  # type: ignore[arg-type]
-    return Program(row, free, joined, flip_flops, variables)
+    return Program(row, free, joined, flip_flops, variables, clocks)
+
+
+def _clock_rows(netlist: Netlist, group: CellGroup, row: np.ndarray) -> np.ndarray | None:
+    """As `Program.clocks`, of one group."""
+    if group.cell.clock_pin is None:
+        return None
+    nets = group.inputs[:, group.cell.inputs.index(group.cell.clock_pin)]
+    gated = np.isin(nets, netlist.gated_nets)
+    return np.where(gated, row[nets], row[1]) if gated.any() else None
 
 
 def initial(program: Program, words: int) -> np.ndarray:
