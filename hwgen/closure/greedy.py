@@ -61,6 +61,41 @@ def _trace(graph: GraphArrays, kinds: KindArrays, state: StateArrays, end: int, 
     return length
 
 
+@inlined
+def _best_move(
+    graph: GraphArrays,
+    kinds: KindArrays,
+    state: StateArrays,
+    bounds: np.ndarray,
+    cost: np.ndarray,
+    period: float,
+    path: np.ndarray,
+    queued: np.ndarray,
+) -> tuple[int, int]:
+    """The node of a path and the kind for it that shorten what is late by most for their cost; -1 if none does."""
+    latest, total = _violation(state, period)
+    best_node, best_kind, best = -1, -1, 0.0
+    for node in path:
+        first, last = bounds[node, 0], bounds[node, 1]
+        old = state.kind[node]
+        for kind in range(max(first, old - 2), min(last, old + 3)):
+            if kind == old or overloaded(graph, kinds, state, node, kind) > 0:
+                continue
+            swap(graph, kinds, state, node, kind)
+            update(graph, kinds, state, node, queued, 0.0)
+            now, sum_now = _violation(state, period)
+            gain = total - sum_now
+            if gain > 1e-9 and now <= latest + 1e-12:
+                more = cost[node, kind - first] - cost[node, old - first]
+                # What costs nothing is best, by its gain.
+                score = gain / more if more > 1e-9 else 1e9 * (1 + gain)
+                if score > best:
+                    best_node, best_kind, best = node, kind, score
+            swap(graph, kinds, state, node, old)
+            update(graph, kinds, state, node, queued, 0.0)
+    return best_node, best_kind
+
+
 @compiled
 def repair(
     graph: GraphArrays,
@@ -92,7 +127,6 @@ def repair(
     path = np.empty(_LONGEST_PATH, np.int64)
     made = 0
     while made < moves:
-        latest, total = _violation(state, period)
         worst = -1
         for end in range(len(state.end)):
             if not stuck[end] and state.end[end] > period and (worst < 0 or state.end[end] > state.end[worst]):
@@ -100,26 +134,7 @@ def repair(
         if worst < 0:
             break
         length = _trace(graph, kinds, state, worst, path)
-        best_node, best_kind, best = -1, -1, 0.0
-        for place in range(length):
-            node = path[place]
-            first, last = bounds[node, 0], bounds[node, 1]
-            old = state.kind[node]
-            for kind in range(max(first, old - 2), min(last, old + 3)):
-                if kind == old or overloaded(graph, kinds, state, node, kind) > 0:
-                    continue
-                swap(graph, kinds, state, node, kind)
-                update(graph, kinds, state, node, queued, 0.0)
-                now, sum_now = _violation(state, period)
-                gain = total - sum_now
-                if gain > 1e-9 and now <= latest + 1e-12:
-                    more = cost[node, kind - first] - cost[node, old - first]
-                    # What costs nothing is best, by its gain.
-                    score = gain / more if more > 1e-9 else 1e9 * (1 + gain)
-                    if score > best:
-                        best_node, best_kind, best = node, kind, score
-                swap(graph, kinds, state, node, old)
-                update(graph, kinds, state, node, queued, 0.0)
+        best_node, best_kind = _best_move(graph, kinds, state, bounds, cost, period, path[:length], queued)
         if best_node < 0:
             stuck[worst] = True
             continue

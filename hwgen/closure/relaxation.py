@@ -27,7 +27,8 @@ class MultiplierArrays(NamedTuple):
     Attributes
     ----------
     first, arc : numpy.ndarray
-        Shape (nodes + 1,), (n,): multiplier of each slot of each node (of a meet: of both edges of each pin).
+        Shape (nodes + 1,), (n,): for each slot of each node (of a meet: for both edges of each pin) its share of the
+        multipliers that leave the edge of the output where it ends.
     end : numpy.ndarray
         Shape (ends,).
     net : numpy.ndarray
@@ -159,66 +160,97 @@ def _multiply_node(
     period: float,
     exponent: float,
 ) -> None:
-    """One node: `MultiplierArrays.arc` holds shares, which add up to 1 for each edge of an output, until `resize`."""
-    kind = state.kind[node]
-    begin, end = kinds.first[kind], kinds.first[kind + 1]
+    """One node: its shares by their slacks, and what they and the slopes of its tables make of the nets before it."""
+    begin, end = kinds.first[state.kind[node]], kinds.first[state.kind[node] + 1]
     while begin < end:
-        target = kinds.target[begin]
-        edge = target % 2
-        net = graph.out_net[graph.out_first[node] + target // 2]
-        load = state.load[net, edge]
-        due = state.required[net, edge] - _NS_PER_PS * graph.resistance[net] * (load - 0.5 * graph.capacitance[net])
-        here = worth.net[net, edge]
-        total = 0.0
-        arc = begin
-        while arc < end and kinds.target[arc] == target:
-            slot = worth.first[node] + kinds.slot[arc]
-            before = graph.pin_net[graph.pin_first[node] + kinds.source[arc] // 2]
-            cause = kinds.source[arc] % 2
-            start = state.arrival[before, cause]
-            longest = 0.0
-            same = kinds.slot[arc]
-            while arc < end and kinds.slot[arc] == same and kinds.target[arc] == target:
-                if start > -np.inf:
-                    longest = max(longest, lookup(kinds, kinds.delay[arc], state.slew[before, cause], load))
-                arc += 1
-            if start == -np.inf:
-                worth.arc[slot] = 0.0
-                continue
-            slack = due - start - longest
-            factor = _factor(slack, period, exponent) if slack < np.inf else 0.01
-            worth.arc[slot] = max(worth.arc[slot] * factor, 1e-12)
-            total += worth.arc[slot]
-        # Slopes, with the shares known.
-        slowest, at, its_x, its_y = -1.0, -1, 0.0, 0.0
-        arc = begin
-        while arc < end and kinds.target[arc] == target:
-            slot = worth.first[node] + kinds.slot[arc]
-            before = graph.pin_net[graph.pin_first[node] + kinds.source[arc] // 2]
-            cause = kinds.source[arc] % 2
-            same = kinds.slot[arc]
-            dead = state.arrival[before, cause] == -np.inf
-            longest, by_slew, by_load = -1.0, 0.0, 0.0
-            while arc < end and kinds.slot[arc] == same and kinds.target[arc] == target:
-                if not dead:
-                    delay, x, y = _slopes(kinds, kinds.delay[arc], state.slew[before, cause], load)
-                    if delay > longest:
-                        longest, by_slew, by_load = delay, x, y
-                    slew, x, y = _slopes(kinds, kinds.slew[arc], state.slew[before, cause], load)
-                    if slew > slowest:
-                        slowest, at, its_x, its_y = slew, 2 * before + cause, x, y
-                arc += 1
-            if not dead and total > 0:
-                worth.arc[slot] /= total
-                mine = here * worth.arc[slot]
-                worth.net[before, cause] += mine
-                worth.slew[before, cause] += mine * by_slew
-                worth.load[net, edge] += mine * by_load
-        if at >= 0:
-            worth.slew[at // 2, at % 2] += worth.slew[net, edge] * its_x
-            worth.load[net, edge] += worth.slew[net, edge] * its_y
-        worth.load[net, edge] += here * _NS_PER_PS * graph.resistance[net]
-        begin = arc
+        total = _share(graph, kinds, state, worth, node, begin, end, period, exponent)
+        begin = _hand_on(graph, kinds, state, worth, node, begin, end, total)
+
+
+@inlined
+def _share(
+    graph: GraphArrays,
+    kinds: KindArrays,
+    state: StateArrays,
+    worth: MultiplierArrays,
+    node: int,
+    begin: int,
+    end: int,
+    period: float,
+    exponent: float,
+) -> float:
+    """Renew the multipliers of the arcs to one edge of an output, of which the first is ``begin``; their sum."""
+    target = kinds.target[begin]
+    net, edge = graph.out_net[graph.out_first[node] + target // 2], target % 2
+    load = state.load[net, edge]
+    due = state.required[net, edge] - _NS_PER_PS * graph.resistance[net] * (load - 0.5 * graph.capacitance[net])
+    total = 0.0
+    arc = begin
+    while arc < end and kinds.target[arc] == target:
+        same = kinds.slot[arc]
+        before = graph.pin_net[graph.pin_first[node] + kinds.source[arc] // 2]
+        cause = kinds.source[arc] % 2
+        start = state.arrival[before, cause]
+        longest = 0.0
+        while arc < end and kinds.slot[arc] == same and kinds.target[arc] == target:
+            if start > -np.inf:
+                longest = max(longest, lookup(kinds, kinds.delay[arc], state.slew[before, cause], load))
+            arc += 1
+        slot = worth.first[node] + same
+        if start == -np.inf:
+            worth.arc[slot] = 0.0
+            continue
+        slack = due - start - longest
+        factor = _factor(slack, period, exponent) if slack < np.inf else 0.01
+        worth.arc[slot] = max(worth.arc[slot] * factor, 1e-12)
+        total += worth.arc[slot]
+    return total
+
+
+@inlined
+def _hand_on(
+    graph: GraphArrays,
+    kinds: KindArrays,
+    state: StateArrays,
+    worth: MultiplierArrays,
+    node: int,
+    begin: int,
+    end: int,
+    total: float,
+) -> int:
+    """Turn the same multipliers into shares of 1, and hand them on to the nets before; returns the arc behind them."""
+    target = kinds.target[begin]
+    net, edge = graph.out_net[graph.out_first[node] + target // 2], target % 2
+    load, here = state.load[net, edge], worth.net[net, edge]
+    slowest, at, its_x, its_y = -1.0, -1, 0.0, 0.0
+    arc = begin
+    while arc < end and kinds.target[arc] == target:
+        same = kinds.slot[arc]
+        before = graph.pin_net[graph.pin_first[node] + kinds.source[arc] // 2]
+        cause = kinds.source[arc] % 2
+        dead = state.arrival[before, cause] == -np.inf
+        longest, by_slew, by_load = -1.0, 0.0, 0.0
+        while arc < end and kinds.slot[arc] == same and kinds.target[arc] == target:
+            if not dead:
+                delay, x, y = _slopes(kinds, kinds.delay[arc], state.slew[before, cause], load)
+                if delay > longest:
+                    longest, by_slew, by_load = delay, x, y
+                slew, x, y = _slopes(kinds, kinds.slew[arc], state.slew[before, cause], load)
+                if slew > slowest:
+                    slowest, at, its_x, its_y = slew, 2 * before + cause, x, y
+            arc += 1
+        if not dead and total > 0:
+            slot = worth.first[node] + same
+            worth.arc[slot] /= total
+            mine = here * worth.arc[slot]
+            worth.net[before, cause] += mine
+            worth.slew[before, cause] += mine * by_slew
+            worth.load[net, edge] += mine * by_load
+    if at >= 0:
+        worth.slew[at // 2, at % 2] += worth.slew[net, edge] * its_x
+        worth.load[net, edge] += worth.slew[net, edge] * its_y
+    worth.load[net, edge] += here * _NS_PER_PS * graph.resistance[net]
+    return arc
 
 
 @inlined
