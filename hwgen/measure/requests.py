@@ -12,7 +12,34 @@ if TYPE_CHECKING:  # the command line shows the defaults, and what these import 
     from hwgen.config import TensorCoreConfig
     from hwgen.measure.stimulus import Stimulus
 
-__all__ = ["ExploreRequest", "OverheadRequest", "PowerRequest"]
+__all__ = ["WIRES", "ExploreRequest", "OverheadRequest", "Physical", "PowerRequest"]
+
+WIRES = ("placed", "fanout")
+"""Where the wires of a netlist come from: its placement, or the number of its loads."""
+
+
+@dataclass(frozen=True)
+class Physical:
+    """How netlists are built, besides their clock.
+
+    Parameters
+    ----------
+    wires
+        One of `WIRES`.
+    placer
+        See `hwgen.layout.lay_out`; of no meaning with wires by fanout.
+    utilisation
+        Share of the rows that cells fill; likewise.
+    """
+
+    wires: str = "placed"
+    placer: str = "embedded"
+    utilisation: float = 0.7
+
+    @property
+    def placed(self) -> bool:
+        """Whether wires come from a placement."""
+        return self.wires == "placed"
 
 
 @dataclass(frozen=True)
@@ -28,9 +55,13 @@ class OverheadRequest:
     recipe
         Name of the recipe of all modules; the best for each module by default.
     clock_ns
-        Clock period in ns; what both designs meet by default.
+        Clock period in ns; that of `hwgen.measure.clock.usual` by default.
+    physical
+        How netlists are built.
     runs
-        Syntheses of each module.
+        Syntheses of each module, at most.
+    half_width
+        Runs are added until the intervals of area and power of the core are this narrow, a fraction; 0 takes all runs.
     """
 
     baseline: TensorCoreConfig
@@ -38,7 +69,9 @@ class OverheadRequest:
     stimulus: Stimulus
     recipe: str | None = None
     clock_ns: float | None = None
+    physical: Physical = Physical()
     runs: int = 16
+    half_width: float = 0.005
 
 
 @dataclass(frozen=True)

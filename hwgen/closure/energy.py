@@ -1,0 +1,78 @@
+"""What the sizes of cells cost in energy, at a given activity: the objective of a design that is to spend little."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from hwgen.cells.cell import Cell, InternalPower
+from hwgen.netlist.graph import CellGroup, Netlist
+from hwgen.power.activity import Activity
+from hwgen.timing.analysis import Timing, analyse
+from hwgen.timing.compiled import Compiled
+
+__all__ = ["energy_cost"]
+
+
+def energy_cost(
+    activity: Callable[[Netlist], Activity], clock_ns: float
+) -> Callable[[Netlist, Compiled], np.ndarray]:
+    """Energy in fJ per cycle as the cost of sizes, see `hwgen.closure.sizing.size`.
+
+    A cell's size decides what its input pins charge, what it spends inside and what it leaks. Internal energy is taken
+    at the slews and loads of the netlist as it is; of several conditions the mean counts. The wires are no cell's.
+
+    Parameters
+    ----------
+    activity
+        Activity of a netlist: sizing puts in buffers, so that nets have no lasting numbers.
+    clock_ns
+        Clock period, for leakage.
+    """
+
+    def cost(netlist: Netlist, compiled: Compiled) -> np.ndarray:
+        toggles = activity(netlist).toggles
+        timing = analyse(netlist)
+        bounds, family = compiled.kinds.bounds, compiled.kinds.family
+        nodes = len(compiled.copies)
+        first = bounds[family[compiled.state.kind]]
+        width = bounds[family[compiled.state.kind] + 1] - first
+        found = np.zeros((nodes, int(width.max(initial=1))))
+        for group in netlist.groups:
+            node = compiled.node_of[group.cells]
+            own = family[compiled.kinds.number[group.cell.name]]
+            for place, cell in enumerate(compiled.kinds.cells[bounds[own] : bounds[own + 1]]):
+                each = _energy(cell, group, netlist, timing, toggles) + cell.leakage * 1e-3 * clock_ns
+                found[:, place] += np.bincount(node, each, minlength=nodes)
+        return found
+
+    return cost
+
+
+def _energy(cell: Cell, group: CellGroup, netlist: Netlist, timing: Timing, toggles: np.ndarray) -> np.ndarray:
+    """FJ per cycle of each cell of a group, were it ``cell``, without leakage."""
+    square = netlist.library.voltage**2
+    total = np.zeros(len(group.cells))
+    for name, nets in zip(group.cell.inputs, group.inputs.T, strict=True):
+        pin = cell.pins[name]
+        slew = timing.slew[nets].mean(axis=1)
+        total += toggles[nets] * (0.5 * square * pin.capacitance + _mean(pin.internal_power, slew, np.zeros(len(nets))))
+    for name, nets in zip(group.cell.outputs, group.outputs.T, strict=True):
+        slew, load = timing.slew[nets].mean(axis=1), timing.load[nets].mean(axis=1)
+        total += toggles[nets] * _mean(cell.pins[name].internal_power, slew, load)
+    return total
+
+
+def _mean(tables: list[InternalPower], slew: np.ndarray, load: np.ndarray) -> np.ndarray:
+    """FJ of a transition: the mean over edges, conditions and causes, the sum over supplies."""
+    total = np.zeros(len(slew))
+    for same in _by_supply(tables):
+        energies = [table.energy[edge](slew, load) for table in same for edge in (0, 1)]
+        total += np.mean(energies, axis=0)
+    return total
+
+
+def _by_supply(tables: list[InternalPower]) -> Iterator[list[InternalPower]]:
+    for supply in dict.fromkeys(table.supply for table in tables):
+        yield [table for table in tables if table.supply == supply]
