@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hwgen.config import TensorCoreConfig
 from hwgen.formats import BlockFormat, ScaleFormat
-from sim.engines import Pattern
+from sim.engines import Pattern, Patterns
 from sim.random import decoded, negated, random_steps, set_what_runs_need
 from sim.steps import Steps
 from sim.verify.goals import DEEPEST_CHAIN
@@ -39,13 +39,19 @@ class Stimulus:
     ----------
     steps
         The steps, in order.
-    offer, take
-        Cycles in which a step is offered, and a result taken.
+    offer, supply, take
+        Cycles in which a step is offered, C is offered, and a result taken.
     """
 
     steps: Steps
     offer: Pattern
+    supply: Pattern
     take: Pattern
+
+    @property
+    def patterns(self) -> Patterns:
+        """When the streams move."""
+        return Patterns(offer=self.offer, supply=self.supply, take=self.take)
 
 
 def deepest(config: TensorCoreConfig) -> int:
@@ -57,7 +63,7 @@ def draw(config: TensorCoreConfig, count: int, rng: np.random.Generator, deep: b
     """Draw a run.
 
     Three steps in four are `sim.random.random_steps`; the others are made for a purpose each, see the functions below.
-    Gaps and stalls come in stretches of their own shares.
+    Gaps of steps and of C, and stalls, come in stretches of their own shares.
 
     Parameters
     ----------
@@ -72,7 +78,7 @@ def draw(config: TensorCoreConfig, count: int, rng: np.random.Generator, deep: b
     """
     if deep and config.exact and count > 2 * deepest(config):
         rest = draw(config, count - deepest(config), rng)
-        return Stimulus(_joined(_saturated(config), rest.steps), rest.offer, rest.take)
+        return dataclasses.replace(rest, steps=_joined(_saturated(config), rest.steps))
     steps = random_steps(config, count, rng)
     purpose = rng.choice(len(_PURPOSES), count)
     purpose[rng.random(count) >= _DIRECTED] = -1
@@ -80,7 +86,7 @@ def draw(config: TensorCoreConfig, count: int, rng: np.random.Generator, deep: b
         make(steps, np.flatnonzero(purpose == number), rng)
     # What every run needs, whatever was drawn.
     set_what_runs_need(config, steps.first, steps.last)
-    return Stimulus(steps, _pattern(count, rng), _pattern(count, rng))
+    return Stimulus(steps, *(_pattern(count, rng) for _ in range(3)))
 
 
 def _joined(*parts: Steps) -> Steps:
