@@ -263,12 +263,16 @@ def _streams(config: TensorCoreConfig, add: Callable[..., None]) -> None:
     labels = ("2 and more before", "1 before", *(f"{cycles} behind" for cycles in when))
     reachable = np.ones((len(labels), 2), np.bool_)
     reachable[2:] = entrance > 0
+    # With a single register a step comes into it when the one before it has its C and leaves.
+    reachable[-1, 0] = entrance > 1
     add(
         "C and its step",
         ("cycles from the step to C:", labels),
         ("", ("right behind another C", "after a pause")),
         reachable=reachable,
-        reason="" if entrance else "a first step is not accepted before its C",
+        reason=""
+        if entrance > 1
+        else "too few registers before the loop: a step comes to them when the one before goes",
     )
 
     bits, turns = ("0", "1"), config.interleave

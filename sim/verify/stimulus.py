@@ -86,7 +86,7 @@ def draw(config: TensorCoreConfig, count: int, rng: np.random.Generator, deep: b
         make(steps, np.flatnonzero(purpose == number), rng)
     # What every run needs, whatever was drawn.
     set_what_runs_need(config, steps.first, steps.last)
-    return Stimulus(steps, *(_pattern(count, rng) for _ in range(3)))
+    return Stimulus(steps, _pattern(count, rng), _pattern(count, rng), _pattern(count, rng))
 
 
 def _joined(*parts: Steps) -> Steps:
@@ -127,9 +127,9 @@ def _saturated(config: TensorCoreConfig) -> Steps:
 
 
 def _pattern(count: int, rng: np.random.Generator) -> Pattern:
-    """Stretches of cycles: mostly without a pause, some with few and some with many of them."""
+    """Stretches of cycles: half of them without a pause, some with few and some with many of them."""
     stretches = max(1, count // 32)
-    shares = rng.choice([1.0, 0.8, 0.3, 0.1], stretches, p=[0.7, 0.2, 0.07, 0.03])
+    shares = rng.choice([1.0, 0.8, 0.3, 0.1], stretches, p=[0.5, 0.2, 0.18, 0.12])
     lengths = rng.integers(8, 64, stretches)
     bits = rng.random(int(lengths.sum())) < np.repeat(shares, lengths)
     bits[0] = True  # something has to come through
