@@ -54,21 +54,10 @@ class Stream:
 
 
 def _run(
-    front: int,
-    behind: int,
-    turns: int,
-    first: Any,
-    last: Any,
-    offer: Any,
-    supply: Any,
-    take: Any,
-    period: int,
-    accepted: Any,
-    taken: Any,
+    front: int, behind: int, turns: int, first: Any, last: Any, patterns: Any, period: int, accepted: Any, taken: Any
 ) -> tuple[int, int, int]:  # pragma: no cover - compiled
-    valids = np.zeros(front, np.bool_)
-    firsts = np.zeros(front, np.bool_)
-    lasts = np.zeros(front, np.bool_)
+    offer, supply, take = patterns
+    stages = np.zeros((front, 3), np.bool_)  # valid, first, last
     results = np.zeros(behind, np.bool_)
     bubbles = 0
     waiting = pending = held = supplied = False
@@ -82,9 +71,9 @@ def _run(
             supplied = True
         taking = take[cycle % len(take)]
         advance = not waiting or taking
-        offered = valids[-1] if front else pending
-        begins = firsts[-1] if front else pending and first[sent]
-        ends = lasts[-1] if front else pending and last[sent]
+        offered = stages[-1, 0] if front else pending
+        begins = stages[-1, 1] if front else pending and first[sent]
+        ends = stages[-1, 2] if front else pending and last[sent]
         turned = bubbles != 0
         there = offered and (held or not begins)
         enter = there and not turned
@@ -101,12 +90,10 @@ def _run(
             elif not accept:
                 waits += 1
         if accept and front:
-            valids[1:] = valids[:-1].copy()
-            firsts[1:] = firsts[:-1].copy()
-            lasts[1:] = lasts[:-1].copy()
-            valids[0] = pending
-            firsts[0] = pending and first[sent]
-            lasts[0] = pending and last[sent]
+            stages[1:] = stages[:-1].copy()
+            stages[0, 0] = pending
+            stages[0, 1] = pending and first[sent]
+            stages[0, 2] = pending and last[sent]
         if rotate and behind:
             results[1:] = results[:-1].copy()
             results[0] = enter and ends
@@ -178,8 +165,8 @@ def stream(
     behind = config.latency - config.entrance - 1
     accepted = np.empty(len(flags), np.int64)
     taken = np.empty(int(flags.sum()), np.int64)
-    patterns = (_pattern(name, given) for name, given in (("offer", offer), ("supply", supply), ("take", take)))
+    patterns = (_pattern("offer", offer), _pattern("supply", supply), _pattern("take", take))
     cycles, gaps, waits = _compiled(
-        config.entrance, behind, config.interleave, begins, flags, *patterns, period, accepted, taken
+        config.entrance, behind, config.interleave, begins, flags, patterns, period, accepted, taken
     )
     return Stream(accepted, taken, cycles, gaps, waits, cycles - len(flags) - gaps - waits)
