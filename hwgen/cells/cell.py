@@ -138,6 +138,11 @@ class ClockGate:
     output: str
     test: str | None
 
+    @property
+    def enables(self) -> list[str]:
+        """The pins any of which lets the clock through."""
+        return [self.enable] if self.test is None else [self.enable, self.test]
+
 
 @dataclass(slots=True)
 class Cell:
@@ -188,7 +193,9 @@ class Cell:
 
     @property
     def clock_pin(self) -> str | None:
-        """The clock pin of a flip-flop, if the clock is a single pin."""
+        """The clock pin of a clock gate, or of a flip-flop whose clock is a single pin."""
+        if self.clock_gate is not None:
+            return self.clock_gate.clock
         if not self.is_flip_flop:
             return None
         assert self.sequential is not None
@@ -198,7 +205,7 @@ class Cell:
     @property
     def is_rising_edge(self) -> bool:
         """Whether the flip-flop's clock pin acts on its rising edge."""
-        if self.clock_pin is None:
+        if self.clock_pin is None or not self.is_flip_flop:
             return False
         assert self.sequential is not None
         return bool(self.sequential.clocked_on.truth([self.clock_pin])[1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +14,7 @@ from hwgen.measure.checks import core_inputs, lane_inputs, lead
 from hwgen.measure.stimulus import Stimulus
 from hwgen.netlist.graph import Netlist
 from hwgen.power.activity import Activity, simulate
-from hwgen.power.clock_tree import energy_per_sink
+from hwgen.power.clock_tree import clock_tree
 from hwgen.power.consumption import DYNAMIC, Consumption
 from hwgen.power.estimate import consumption, entering_fj
 from hwgen.power.glitch import Gates, with_glitches
@@ -23,9 +24,9 @@ from hwgen.timing.analysis import Timing
 __all__ = ["core_activity", "core_energy", "lane_energy", "of_activity", "single_block"]
 
 
-def _entering(energy_fj: float) -> Consumption:
-    """Of the drivers outside of a scope."""
-    return Consumption({ENTERING: {**dict.fromkeys(DYNAMIC, 0.0), "switching": energy_fj}}, {ENTERING: 0.0})
+def _entering(energy_fj: Mapping[str, float]) -> Consumption:
+    """Of the drivers outside of a scope, by kind."""
+    return Consumption({ENTERING: {**dict.fromkeys(DYNAMIC, 0.0), **energy_fj}}, {ENTERING: 0.0})
 
 
 def of_activity(netlist: Netlist, timing: Timing, activity: Activity, elements: int = 0) -> dict[str, Consumption]:
@@ -38,7 +39,7 @@ def of_activity(netlist: Netlist, timing: Timing, activity: Activity, elements: 
     elements
         How many elements it has; 0 leaves them out.
     """
-    spent = consumption(netlist, timing, activity, energy_per_sink(netlist, timing))
+    spent = consumption(netlist, timing, activity, clock_tree(netlist, timing))
     everything = np.ones(netlist.n_cells, bool)
     entering = _entering(entering_fj(netlist, timing, activity, everything))
     found = {"whole": spent.renamed(block_of) + entering}

@@ -2,10 +2,11 @@
 
 Stated simplifications:
 
-- The clock is ideal: it reaches every flip-flop at time 0 with the slew `clock_slew`.
+- The clock is ideal: it reaches every flip-flop, behind a clock gate or not, and every clock gate at time 0 with the
+  slew `clock_slew`. The delay through a gate is part of a clock tree, which is not timed.
 - A wire is a capacitance at its driver, and one delay by Elmore for all its loads; see `hwgen.timing.wires`. Without
   wires given, its capacitance is proportional to its fanout, and it has no resistance.
-- A wire leaves the slew as it is. The clock's wire has no delay.
+- A wire leaves the slew as it is. The clock's wires have no delay.
 - Slews are the worst of a net's arcs, whichever arc is critical (as in most static timing analysers).
 - Asynchronous clear and preset are no timing paths; hold is not checked.
 """
@@ -36,8 +37,9 @@ class Timing:
     delay : float
         ns, the largest of `delays`; 0 for a netlist without paths.
     delays : dict of str to float
-        Longest path in ns of each kind that occurs: ``reg_to_reg``, ``in_to_reg`` (both with setup),
-        ``reg_to_out`` and ``in_to_out``. Paths from a register begin with its clock-to-output delay.
+        Longest path in ns of each kind that occurs: ``reg_to_reg``, ``in_to_reg``, ``reg_to_gate`` and ``in_to_gate``
+        (gates are clock gates, which their enables reach; all four with setup), ``reg_to_out`` and ``in_to_out``.
+        Paths from a register begin with its clock-to-output delay.
     paths : dict of str to list of PathStep
         The longest path of each kind.
     slew, load : numpy.ndarray
@@ -143,8 +145,7 @@ def analyse(
     load = net_loads(netlist, assumed.output_load, wires)
     wire_delay = elmore(wires, load)
     arcs = collect(netlist)
-    if netlist.clock_net is not None:
-        wire_delay[netlist.clock_net] = 0.0
+    wire_delay[netlist.clock_nets] = 0.0
     arrival, slew = _beginnings(netlist, assumed, wire_delay)
     delays = _propagate(arcs, load.reshape(-1), wire_delay.reshape(-1), arrival, slew)
     arrivals = Arrivals(arrival, slew, load.reshape(-1), delays)
@@ -174,11 +175,11 @@ def _beginnings(netlist: Netlist, assumed: Assumptions, wire_delay: np.ndarray) 
             for edge in (RISE, FALL):
                 arrival[FROM_INPUT, 2 * port.nets + edge] = wire_delay[port.nets, edge]
                 slew[2 * port.nets + edge] = assumed.input_slew
-    if netlist.clock_net is not None:
-        clock = 2 * netlist.clock_net + np.array([RISE, FALL])
-        arrival[FROM_INPUT, clock] = -np.inf
-        arrival[FROM_REGISTER, clock] = 0.0
-        slew[clock] = assumed.clock_slew
+    for edge in (RISE, FALL):
+        clocks = 2 * netlist.clock_nets + edge
+        arrival[FROM_INPUT, clocks] = -np.inf
+        arrival[FROM_REGISTER, clocks] = 0.0
+        slew[clocks] = assumed.clock_slew
     return arrival, slew
 
 

@@ -96,11 +96,12 @@ def endpoints(netlist: Netlist, arrivals: Arrivals, clock_slew: float) -> dict[s
 
 
 def _at_registers(netlist: Netlist, arrivals: Arrivals, clock_slew: float) -> Iterator[tuple[str, End]]:
-    """Kind and worst end at each data pin and edge of each type of flip-flop."""
+    """Kind and worst end at each data pin and edge of each type of flip-flop and clock gate."""
     for group in netlist.groups:
         cell = group.cell
-        if not cell.is_flip_flop:
+        if cell.clock_pin is None:
             continue
+        target = "gate" if cell.clock_gate is not None else "reg"
         for column, name in enumerate(cell.inputs):
             for arc in cell.pins[name].arcs:
                 for edge in (RISE, FALL):
@@ -109,7 +110,7 @@ def _at_registers(netlist: Netlist, arrivals: Arrivals, clock_slew: float) -> It
                         continue
                     places = 2 * group.inputs[:, column] + edge
                     setup = table(clock_slew, arrivals.slew[places])
-                    for source, kind in ((FROM_REGISTER, "reg_to_reg"), (FROM_INPUT, "in_to_reg")):
+                    for source, kind in ((FROM_REGISTER, f"reg_to_{target}"), (FROM_INPUT, f"in_to_{target}")):
                         total = arrivals.time[source, places] + setup
                         worst = int(np.argmax(total))
                         number, place, delay = int(group.cells[worst]), int(places[worst]), float(total[worst])
@@ -146,8 +147,8 @@ def trace(netlist: Netlist, arcs: Arcs, arrivals: Arrivals, end: End) -> list[Pa
     while True:
         cell = int(netlist.driver[place // 2])
         net = netlist.net_name(place // 2)
-        if cell < 0:
-            if place // 2 != netlist.clock_net:
+        if cell < 0 or place // 2 in netlist.gated_nets:
+            if cell < 0 and place // 2 != netlist.clock_net:
                 arc = f"{EDGES[place % 2]} at the port"
                 edge = float(slew[place]), float(load[place])
                 steps.append(PathStep(net, "port", netlist.top, arc, net, float(times[place]), *edge))
