@@ -88,7 +88,7 @@ def in_range(config: TensorCoreConfig, module: str) -> list[str]:
         return [*conditions, *(f"{part(group, 'place')} <= {highest}" for group in range(config.groups))]
     start, width = fields["exponent"].offset, fields["exponent"].width
     exponent, active = f"terms[{start + width - 1}:{start}]", f"terms[{fields['active'].offset}]"
-    conditions.append(f"{exponent} <= ({active} ? {highest} : 0)")
+    conditions.append(f"{exponent} <= {highest if config.groups == 1 else f'({active} ? {highest} : 0)'}")
     conditions += [f"({active} || {part(group, 'magnitude')} == 0)" for group in range(config.groups)]
     if config.groups > 1:
         distances = [part(group, "distance") for group in range(config.groups)]
