@@ -177,8 +177,8 @@ class _How:
     density: float
     seed: int
 
-    def place(self, problem: Problem) -> tuple[np.ndarray, np.ndarray]:
-        return place(problem, placer=self.placer, density=self.density, seed=self.seed)
+    def place(self, problem: Problem, density: float | None = None) -> tuple[np.ndarray, np.ndarray]:
+        return place(problem, placer=self.placer, density=density or self.density, seed=self.seed)
 
     def rough(self, problem: Problem) -> tuple[np.ndarray, np.ndarray]:
         return rough(problem, density=self.density, seed=self.seed)
@@ -244,11 +244,12 @@ def _array(
 ) -> _Made:
     """One element placed and copied, then the cells between the elements."""
     array = array_of(netlist)
-    grid = grid_of(array, width, technology, utilisation)
+    grid = grid_of(array, width, technology, utilisation, how.density)
     one = element_problem(netlist, array, pins, width, grid.element)
     x, y = np.zeros(netlist.n_cells), np.zeros(netlist.n_cells)
     cells = array.first[:, None] + np.arange(array.size)
-    x[cells], y[cells] = grid.copied(*how.place(one), one.width)
+    # Its box is as full as any part of the die may be: within it cells may stand side by side.
+    x[cells], y[cells] = grid.copied(*how.place(one, density=1.0), one.width)
     half = width / 2, technology.row_height / 2
     problem, kept = channels(array, pins, width, grid.channels, x + half[0], y + half[1])
     others = np.flatnonzero(array.tile < 0)
@@ -267,10 +268,7 @@ def _array(
     bit = pins.port[kept][~inside]
     at_x[~inside], at_y[~inside] = port_x[bit], port_y[bit]
     x[others], y[others] = how.place(replace(problem, pin_x=at_x, pin_y=at_y))
-    n_rows = round(grid.channels.die[1] / technology.row_height)
-    sites = np.full(n_rows, round(grid.channels.die[0] / technology.site))
-    rows = replace(grid.channels, bottom=np.arange(n_rows), first=np.zeros(n_rows, dtype=np.int64), last=sites)
-    return rows, x, y, port_x, port_y
+    return grid.die, x, y, port_x, port_y
 
 
 def with_lef_rows(technology: Technology, shapes: Shapes) -> Technology:
