@@ -244,11 +244,11 @@ def _array(
 ) -> _Made:
     """One element placed and copied, then the cells between the elements."""
     array = array_of(netlist)
-    grid = grid_of(array, width, technology, utilisation, how.density)
+    grid = grid_of(array, width, technology, utilisation, (utilisation + how.density) / 2)
     one = element_problem(netlist, array, pins, width, grid.element)
     x, y = np.zeros(netlist.n_cells), np.zeros(netlist.n_cells)
     cells = array.first[:, None] + np.arange(array.size)
-    # Its box is as full as any part of the die may be: within it cells may stand side by side.
+    # Its box is fuller than the die: within it cells may stand side by side.
     x[cells], y[cells] = grid.copied(*how.place(one, density=1.0), one.width)
     half = width / 2, technology.row_height / 2
     problem, kept = channels(array, pins, width, grid.channels, x + half[0], y + half[1])
