@@ -7,6 +7,8 @@ import subprocess
 import numpy as np
 import pytest
 
+from hwgen.mapping.yosys import RECIPES, clock_gate, synthesise
+from hwgen.netlist.link import link
 from hwgen.power import activity
 from hwgen.power import estimate as power
 from hwgen.power.logic import state_names
@@ -224,11 +226,12 @@ def test_power(mac, real_name, workplace):
     text = sta(workplace, mac, lines)
     watts = re.search(r"^Total +(\S+) +(\S+) +(\S+) +(\S+)", text, re.MULTILINE).groups()
     internal, switching, leakage, _ = (float(value) * 1e15 * period * 1e-9 for value in watts)
+    nets = found.fj["switching"] + found.fj["wires"]
     everywhere = np.full(mac.n_nets, toggles), np.full(mac.n_nets, 0.5)
     expected = internal_2019(mac, result, *everywhere).sum()
-    print(real_name, expected / internal, found.fj["switching"] / switching, found.fj["leakage"] / leakage)
+    print(real_name, expected / internal, nets / switching, found.fj["leakage"] / leakage)
     # It takes the larger of an edge's capacitances for both.
-    assert found.fj["switching"] == pytest.approx(switching, rel=0.03)
+    assert nets == pytest.approx(switching, rel=0.03)
     assert expected == pytest.approx(internal, rel=0.03)
     if real_name != "asap7":  # there, it counts the leakage of the ground pin, 0, as that of the power pin
         assert found.fj["leakage"] == pytest.approx(leakage, rel=0.01)
@@ -287,14 +290,62 @@ def test_power_of_a_stream(mac, real_name, workplace):
     registers = np.zeros(mac.n_cells, bool)
     for group in mac.groups:
         registers[group.cells] = group.cell.sequential is not None
-    kinds = power.KINDS.index("switching"), power.KINDS.index("leakage")
+    kinds = [power.KINDS.index("switching"), power.KINDS.index("wires")], [power.KINDS.index("leakage")]
     for name, cells in (("Sequential", registers), ("Combinational", ~registers), ("Total", registers | True)):
         watts = re.search(rf"^{name} +(\S+) +(\S+) +(\S+) +(\S+)", text, re.MULTILINE).groups()
         theirs = [float(value) * 1e15 * period * 1e-9 for value in watts]
-        switching, leakage = (float(found.cell_fj[cells, kind].sum()) for kind in kinds)
+        switching, leakage = (float(found.cell_fj[np.ix_(cells, kind)].sum()) for kind in kinds)
         if real_name == "asap7":  # see test_power
             leakage = theirs[2]
         ours = [float(internal[cells].sum()), switching, leakage]
         print(real_name, name, [round(a / b, 3) for a, b in zip(ours, theirs, strict=False)], sum(ours) / theirs[3])
         assert sum(ours) == pytest.approx(theirs[3], rel=0.1), name
         assert switching == pytest.approx(theirs[1], rel=0.1), name
+
+
+GATED = """
+module gated(input clk, input e, input f, input [7:0] d, output reg [7:0] q, output reg [7:0] r);
+  reg [7:0] sum;
+  always @(posedge clk) begin
+    sum <= sum + d;
+    if (e) q <= sum;
+    if (^(sum + q) & f) r <= d;
+  end
+endmodule
+"""
+
+
+def test_paths_to_clock_gates_and_from_registers_behind_them(real, workplace):
+    """Enables are set up before the gates' clock; an ideal clock comes through a gate when it comes."""
+    if clock_gate(real) is None:
+        pytest.skip("a library without a clock gate")
+    body = synthesise(GATED, "gated", real, RECIPES["area"], clock_gating=True)
+    netlist = link({"gated": body}, "gated", real)
+    period = 20.0
+    result = timing.analyse(netlist, clock_period=period)
+    assert {"reg_to_gate", "in_to_gate", "reg_to_reg"} <= set(result.delays)
+    gates = (
+        "[get_pins {"
+        + " ".join(
+            f"c{cell}/{group.cell.clock_gate.enable}"
+            for group in netlist.groups
+            if group.cell.clock_gate is not None
+            for cell in group.cells
+        )
+        + "}]"
+    )
+    clocks = "[all_registers -clock_pins]"
+    lines = setup(netlist, result, period)
+    kinds = {
+        "reg_to_gate": f"-from {clocks} -to {gates}",
+        "in_to_gate": f"-from $inputs -to {gates}",
+        "reg_to_out": f"-from {clocks} -to [all_outputs]",
+    }
+    for kind, selection in kinds.items():
+        lines += [f'puts "kind {kind}"', f"report_checks {selection} -digits 6"]
+    text = sta(workplace, netlist, lines)
+    time = real.units["time"]
+    for kind in kinds:
+        report = text.split(f"kind {kind}\n")[1]
+        slack = float(re.search(r"(-?[\d.]+)\s+slack", report)[1]) * time
+        assert result.delays[kind] == pytest.approx(period - slack, rel=0.001), kind
