@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hwgen.layout.layout import Layout
 from hwgen.layout.steiner import steiner_lengths
+from hwgen.layout.technology import Technology
 from hwgen.netlist.fanout import LIMIT
+from hwgen.netlist.graph import Netlist
 
 __all__ = ["ClockTree", "clock_tree"]
 
@@ -41,38 +42,38 @@ class ClockTree:
     capacitance: dict[int, float]
 
 
-def clock_tree(layout: Layout) -> ClockTree:
-    """Estimate the clock tree of a layout.
+def clock_tree(
+    netlist: Netlist, technology: Technology, x: np.ndarray, y: np.ndarray, port_x: np.ndarray, port_y: np.ndarray
+) -> ClockTree:
+    """Estimate the clock tree of a placed netlist.
 
     Parameters
     ----------
-    layout
-        Where clocked pins are.
+    netlist, technology
+        Clocked pins, and what a um of wire adds.
+    x, y
+        Shape (n_cells,): centres of the cells, um.
+    port_x, port_y
+        Shape (port bits,): places of the ports, um.
     """
-    netlist, technology = layout.netlist, layout.technology
-    nets, cells = [], []
+    nets, cells = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     for group in netlist.groups:
         if (name := group.cell.clock_pin) is not None:
             nets.append(group.inputs[:, group.cell.inputs.index(name)])
             cells.append(group.cells)
-    net, cell = (np.concatenate([*parts, np.zeros(0, np.int64)]) for parts in (nets, cells))
-    x, y = layout.x + layout.width / 2, layout.y + layout.rows.height / 2
+    net, cell = np.concatenate(nets), np.concatenate(cells)
+    bits = np.concatenate([np.zeros(0, np.int64), *(port.nets for port in netlist.ports.values())])
     buffers, length = {}, {}
     for clock in np.unique(net).tolist():
-        own = cell[net == clock]
-        buffers[clock], length[clock] = _tree(x[own], y[own], _source(layout, clock, x, y))
+        own, driver = cell[net == clock], int(netlist.driver[clock])
+        if driver >= 0:
+            source = float(x[driver]), float(y[driver])
+        else:
+            bit = int(np.flatnonzero(bits == clock)[0])
+            source = float(port_x[bit]), float(port_y[bit])
+        buffers[clock], length[clock] = _tree(x[own], y[own], source)
     per_um = technology.detour * technology.capacitance
     return ClockTree(len(cell), buffers, length, {clock: per_um * um for clock, um in length.items()})
-
-
-def _source(layout: Layout, net: int, x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
-    """Where a clock net comes from: its gate, or the place of its port."""
-    driver = int(layout.netlist.driver[net])
-    if driver >= 0:
-        return float(x[driver]), float(y[driver])
-    bits = np.concatenate([port.nets for port in layout.netlist.ports.values()])
-    bit = int(np.flatnonzero(bits == net)[0])
-    return float(layout.port_x[bit]), float(layout.port_y[bit])
 
 
 def _tree(x: np.ndarray, y: np.ndarray, source: tuple[float, float]) -> tuple[int, float]:
