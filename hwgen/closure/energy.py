@@ -15,9 +15,7 @@ from hwgen.timing.compiled import Compiled
 __all__ = ["energy_cost"]
 
 
-def energy_cost(
-    activity: Callable[[Netlist], Activity], clock_ns: float
-) -> Callable[[Netlist, Compiled], np.ndarray]:
+def energy_cost(activity: Callable[[Netlist], Activity], clock_ns: float) -> Callable[[Netlist, Compiled], np.ndarray]:
     """Energy in fJ per cycle as the cost of sizes, see `hwgen.closure.sizing.size`.
 
     A cell's size decides what its input pins charge, what it spends inside and what it leaks. Internal energy is taken

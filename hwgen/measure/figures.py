@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -39,6 +39,8 @@ class Measured:
         Without a step; only what the clock costs is looked at.
     macs
         Multiply-accumulates per cycle at this scope.
+    lengths
+        um of wire by block; empty where nothing is placed.
     """
 
     areas: Mapping[str, Sequence[float]]
@@ -51,6 +53,7 @@ class Measured:
     settled: Sequence[Consumption]
     idle: Sequence[Consumption]
     macs: int
+    lengths: Mapping[str, Sequence[float]] = field(default_factory=dict)
 
     @property
     def total_area(self) -> list[float]:
@@ -197,9 +200,17 @@ def compare(
         # Blocks are synthesised on their own, so the best of each makes a whole.
         best = {name: [sum(min(values) for values in found.areas.values())] for name, found in both.items()}
         figure("smallest area", "um2", best)
-        figure("critical path", "ns", {name: found.delays for name, found in both.items()})
-        clocks = {name: [1e3 / delay for delay in found.delays] for name, found in both.items()}
-        figure("maximum clock", "MHz", clocks)
+        if both[baseline].delays:
+            figure("critical path", "ns", {name: found.delays for name, found in both.items()})
+            clocks = {name: [1e3 / delay for delay in found.delays] for name, found in both.items()}
+            figure("maximum clock", "MHz", clocks)
+        if both[baseline].lengths:
+            lengths = {name: np.sum(list(found.lengths.values()), axis=0) for name, found in both.items()}
+            figure("wire length", "um", lengths)
+            blocks = list(both[baseline].lengths)
+            for block in blocks if len(blocks) > 1 else ():
+                values = {name: found.lengths[block] for name, found in both.items()}
+                figure("wire length", "um", values, block, lengths[baseline].tolist())
         if any(both[baseline].sequential):
             figure("sequential area", "um2", {name: found.sequential for name, found in both.items()})
             shares = {

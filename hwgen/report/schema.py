@@ -34,6 +34,7 @@ __all__ = [
     "TOTAL",
     "Arrangement",
     "Checked",
+    "Closing",
     "CostConditions",
     "CostFigure",
     "CostReport",
@@ -58,6 +59,7 @@ __all__ = [
     "Optimum",
     "OverheadConditions",
     "OverheadReport",
+    "Physical",
     "Point",
     "PowerConditions",
     "PowerReport",
@@ -315,6 +317,62 @@ class Checked:
 
 
 @dataclass(frozen=True)
+class Physical:
+    """Where the wires of netlists come from.
+
+    Parameters
+    ----------
+    wires
+        `placed`: from a placement of every netlist. `fanout`: so much for each load of a net.
+    placer
+        What placed the cells; null with wires by fanout, as is all that follows.
+    utilisation
+        Share of the rows that cells fill.
+    capacitance_ff_per_um
+        Of a wire, fF per um.
+    resistance_kohm_per_um
+        Of a wire, kohm per um.
+    detour
+        Length of a wire over that of its Steiner tree.
+    source
+        Where the three figures come from.
+    """
+
+    wires: str
+    placer: str | None
+    utilisation: float | None
+    capacitance_ff_per_um: float | None
+    resistance_kohm_per_um: float | None
+    detour: float | None
+    source: str | None
+
+
+@dataclass(frozen=True)
+class Closing:
+    """How a design met the clock, for one purpose, at one scope.
+
+    Parameters
+    ----------
+    recipes
+        Recipe of each module.
+    slack_ns
+        What the slowest run has to spare of the clock period, ns; negative where it misses the clock.
+    block
+        Block that most of the slowest run's critical path lies in.
+    resized
+        Cells that have another size than the mapper gave them, mean over the runs; one of a module counts once.
+    buffers
+        Buffers that were put in, likewise.
+    """
+
+    recipes: Mapping[str, str]
+    slack_ns: float
+    block: str
+    resized: float
+    buffers: float
+
+
+@dataclass(frozen=True)
 class OverheadConditions:
     """What the figures of an overhead hold for.
 
@@ -326,9 +384,17 @@ class OverheadConditions:
         Perturbed syntheses of each module.
     clock_ns
         Clock period at which power is stated, ns.
+    physical
+        Where wires come from, in a report on netlists that were closed at the clock: sized and buffered with these
+        wires until they meet it. Null in one on netlists as they were mapped, of the least area at any delay; their
+        wires go by fanout.
+    closing
+        How netlists met the clock, by design, purpose (`area`, `energy`) and scope (`lane array`, `core`). Areas and
+        delays are those of the netlists for least area, power is that of the netlists for least energy. Null where
+        nothing was closed: then all figures are of the same netlists.
     slowest_ns
-        The longest critical path of any run in ns, by design and scope: none is longer than the clock period. Null
-        in a report from before schema version 4, where only the mean over the runs is known to meet it.
+        The longest critical path of any run in ns, by design and scope: none of a core is longer than the clock period.
+        Null in a report from before schema version 4, where only the mean over the runs is known to meet it.
     chosen_recipes
         Recipe of each module, by design and module.
     critical_path
@@ -346,6 +412,8 @@ class OverheadConditions:
     flow: FlowConditions
     runs: int
     clock_ns: float
+    physical: Physical | None
+    closing: Mapping[str, Mapping[str, Mapping[str, Closing]]] | None
     slowest_ns: Mapping[str, Mapping[str, float]] | None
     chosen_recipes: Mapping[str, Mapping[str, str]]
     critical_path: Mapping[str, Mapping[str, float]]

@@ -1,0 +1,253 @@
+"""Two configurations built for a clock: placed, sized and buffered until they meet it, each at its best."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from hwgen.cells.library import Library
+from hwgen.closure.close import Closure
+from hwgen.config import TensorCoreConfig
+from hwgen.errors import InputError
+from hwgen.formats import Formats
+from hwgen.layout import technology_of
+from hwgen.mapping import area
+from hwgen.mapping.yosys import Recipe, usable
+from hwgen.measure.built import PURPOSES, build
+from hwgen.measure.checks import VECTORS
+from hwgen.measure.choice import Owner
+from hwgen.measure.clock import rounded_up
+from hwgen.measure.conditions import check_pair
+from hwgen.measure.examined import Examined, as_built, examine
+from hwgen.measure.figures import Figure, compare
+from hwgen.measure.flow import Design, Flow
+from hwgen.measure.overhead import DESIGNS, Overhead, conditions_of, measured_at, rates
+from hwgen.measure.requests import OverheadRequest, Physical
+from hwgen.measure.selection import Aim, Selected, select
+from hwgen.measure.stimulus import Stimulus
+from hwgen.report import schema
+from hwgen.rtl.hierarchy import Block
+from hwgen.rtl.lane_array import LaneArray
+from hwgen.rtl.tensor_core import TensorCore
+from hwgen.stats import FEWEST, Estimate
+from sim.steps import check_hold
+
+__all__ = ["measure_at_clock"]
+
+_STEP = 2
+_SCOPES = {"lane array": LaneArray, "core": TensorCore}
+"""What is closed, by scope."""
+
+Records = dict[tuple[str, str], Closure]
+"""How netlists were closed, by purpose and scope."""
+
+Run = tuple[Examined, Records]
+
+
+def _run(
+    designs: Mapping[type[Block], Design],
+    modules: Mapping[str, Mapping[type[Block], dict[str, area.Body]]],
+    clock_ns: float,
+    physical: Physical,
+    library: Library,
+    vectors: int,
+    operands: Sequence[Formats],
+    stimulus: Stimulus,
+) -> Run:
+    """Build and examine one run of one configuration; ``modules`` are its mapped ones by purpose and kind."""
+    built = {
+        purpose: {
+            kind: build(design, modules[purpose][kind], clock_ns, purpose, physical, library, stimulus)
+            for kind, design in designs.items()
+        }
+        for purpose in PURPOSES
+    }
+    small, frugal = (as_built(built[purpose], library) for purpose in PURPOSES)
+    records = {
+        (purpose, scope): built[purpose][kind].closed.record for purpose in PURPOSES for scope, kind in _SCOPES.items()
+    }
+    return examine(designs, small, frugal, library, vectors, operands, stimulus), records
+
+
+def _check_met(runs: Mapping[str, Sequence[Run]], clock_ns: float, library: Library) -> None:
+    """Refuse a clock that a core misses.
+
+    Raises
+    ------
+    InputError
+        It names the slowest core, the clock that all runs meet, and the block that holds it.
+    """
+    slowest = {
+        name: max(
+            (records[purpose, "core"] for _, records in found for purpose in PURPOSES), key=lambda each: each.delay_ns
+        )
+        for name, found in runs.items()
+    }
+    name, record = max(slowest.items(), key=lambda item: item[1].delay_ns)
+    if not record.met:
+        raise InputError(
+            f"clock of {clock_ns:g} ns: the core of {name} takes {record.delay_ns:.4g} ns in its slowest run with"
+            f" {library.name}, held by {area.block_of(record.block)}; at least {rounded_up(record.delay_ns):g} ns would"
+            " be met"
+        )
+
+
+def _closing(selected: Selected, name: str, runs: Sequence[Run]) -> dict[str, dict[str, schema.Closing]]:
+    """How the netlists of one configuration met the clock, by purpose and scope."""
+    found: dict[str, dict[str, schema.Closing]] = {}
+    for purpose in PURPOSES:
+        for scope, kind in _SCOPES.items():
+            records = [records[purpose, scope] for _, records in runs]
+            slowest = max(records, key=lambda record: record.delay_ns)
+            found.setdefault(purpose, {})[scope] = schema.Closing(
+                recipes={module: how.name for module, how in selected.chosen[(name, kind), purpose].items()},
+                slack_ns=slowest.slack_ns,
+                block=area.block_of(slowest.block),
+                resized=float(np.mean([record.resized for record in records])),
+                buffers=float(np.mean([record.buffers for record in records])),
+            )
+    return found
+
+
+def _physical(physical: Physical, library: Library) -> schema.Physical:
+    if not physical.placed:
+        return schema.Physical(physical.wires, None, None, None, None, None, None)
+    technology = technology_of(library)
+    return schema.Physical(
+        physical.wires,
+        physical.placer,
+        physical.utilisation,
+        technology.capacitance,
+        technology.resistance,
+        technology.detour,
+        technology.source,
+    )
+
+
+def _narrow(figures: Sequence[Figure], within: float) -> bool:
+    """Whether the intervals of area and power of the core are known well enough."""
+
+    def half(estimate: Estimate | None) -> float:
+        if estimate is None or estimate.low is None or estimate.high is None:
+            return np.inf
+        return (estimate.high - estimate.low) / 2
+
+    wanted = {("core", "area"), ("core", "total power")}
+    return all(
+        half(figure.overhead) <= within
+        for figure in figures
+        if (figure.scope, figure.metric) in wanted and figure.block == schema.TOTAL
+    )
+
+
+def measure_at_clock(
+    request: OverheadRequest,
+    clock_ns: float,
+    flow: Flow,
+    recipes: Sequence[Recipe] | None = None,
+    *,
+    vectors: int = VECTORS,
+) -> Overhead:
+    """Build both configurations for a clock, simulate their netlists, and compare.
+
+    Every run of each is built twice: for least area, from which areas come, and for least energy, from which power
+    comes. Runs are added until the intervals are narrow enough.
+
+    Parameters
+    ----------
+    request
+        What to compare, and how.
+    clock_ns
+        Clock period in ns.
+    flow
+        Library and conditions of all syntheses.
+    recipes
+        Recipes to choose from; all that suit the library by default.
+    vectors
+        Results of every netlist that are compared with the golden model, at least.
+
+    Raises
+    ------
+    InputError
+        As `hwgen.measure.overhead.measure`; the clock is too fast for a core.
+    ToolError
+        A tool failed, or a netlist does not compute what the golden model says.
+    """
+    baseline, candidate, stimulus = request.baseline, request.candidate, request.stimulus
+    check_pair(baseline, candidate)
+    library = flow.library
+    library.check_for_synthesis(sequential=True)
+    configs = {config.name: config for config in (baseline, candidate)}
+    for config in configs.values():
+        check_hold(config, stimulus.hold)
+    designs: dict[Owner, Design] = {
+        (name, kind): Design(config, kind) for name, config in configs.items() for kind in DESIGNS
+    }
+    among = list(recipes or usable(library))
+    aims = [Aim(clock_ns, purpose, request.physical, stimulus) for purpose in PURPOSES]
+    selected = select(designs, among, aims, flow)
+
+    found: dict[str, list[Run]] = {name: [] for name in configs}
+    figures: list[Figure] = []
+    while True:
+        done = len(found[baseline.name])
+        batch = range(done, min(request.runs, done + (_STEP if done else FEWEST)))
+        _more(found, batch, configs, baseline, designs, selected, request, clock_ns, vectors, flow)
+        _check_met(found, clock_ns, library)
+        examined = {name: [run for run, _ in runs] for name, runs in found.items()}
+        measured = {
+            (name, scope): measured_at(config, baseline.formats, examined[name], scope, rate)
+            for name, config in configs.items()
+            for scope, rate in rates(baseline).items()
+        }
+        figures = compare(baseline.name, candidate.name, measured, clock_ns)
+        if batch.stop == request.runs or _narrow(figures, request.half_width):
+            break
+    chosen = {owner: selected.chosen[owner, "area"] for owner in designs}
+    conditions = replace(
+        conditions_of(configs, among, chosen, examined, stimulus, clock_ns, flow),
+        physical=_physical(request.physical, library),
+        closing={name: _closing(selected, name, found[name]) for name in configs},
+    )
+    return Overhead(baseline, candidate, figures, conditions)
+
+
+def _more(
+    found: Mapping[str, list[Run]],
+    batch: Sequence[int],
+    configs: Mapping[str, TensorCoreConfig],
+    baseline: TensorCoreConfig,
+    designs: Mapping[Owner, Design],
+    selected: Selected,
+    request: OverheadRequest,
+    clock_ns: float,
+    vectors: int,
+    flow: Flow,
+) -> None:
+    """Synthesise, build and examine some more runs of both configurations."""
+    jobs = {
+        job.identity: job
+        for (owner, _), chosen in selected.chosen.items()
+        for job in designs[owner].plan({module: [how] for module, how in chosen.items()}, batch)
+    }
+    bodies = flow.synthesise(jobs.values(), "synthesis")
+    tasks = []
+    for name, config in configs.items():
+        own = {kind: designs[name, kind] for kind in DESIGNS}
+        # NVFP4 tensors are valid on both: the same bits tell the cost of the hardware from that of the data.
+        operands = list(dict.fromkeys((config.formats, baseline.formats)))
+        for run in batch:
+            modules = {
+                purpose: {
+                    kind: design.chosen(bodies, selected.chosen[(name, kind), purpose], run)
+                    for kind, design in own.items()
+                }
+                for purpose in PURPOSES
+            }
+            fed = request.stimulus.run(run)
+            tasks.append((own, modules, clock_ns, request.physical, flow.library, vectors, operands, fed))
+    results = iter(list(flow.each(_run, tasks, "placement, sizing, checks, power")))
+    for name in configs:
+        found[name].extend(next(results) for _ in batch)

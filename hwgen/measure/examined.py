@@ -1,0 +1,186 @@
+"""What one run of one configuration is found to be: netlists, timed, compared with the golden model, consuming."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from hwgen.cells.library import Library
+from hwgen.formats import Formats
+from hwgen.layout import Layout
+from hwgen.mapping import area
+from hwgen.measure.built import Built
+from hwgen.measure.checks import check_core, check_lanes
+from hwgen.measure.choice import KINDS, TOPS
+from hwgen.measure.energy import core_activity, core_energy, lane_energy, of_activity
+from hwgen.measure.flow import Design
+from hwgen.measure.stimulus import Stimulus
+from hwgen.netlist.graph import Netlist
+from hwgen.netlist.link import link
+from hwgen.power.consumption import Consumption
+from hwgen.power.glitch import Gates
+from hwgen.report import schema
+from hwgen.rtl.hierarchy import Block
+from hwgen.rtl.lane_array import LaneArray
+from hwgen.rtl.tensor_core import TensorCore
+from hwgen.timing import analysis as timing
+
+__all__ = ["Examined", "Netlists", "as_built", "as_mapped", "examine"]
+
+
+@dataclass(frozen=True)
+class Examined:
+    """What one run of one configuration was found to be.
+
+    Parameters
+    ----------
+    areas
+        um2 by scope and block.
+    delays
+        Critical path in ns by scope.
+    cells, sequential, clock_gates
+        Number of cells, um2 of flip-flops, and um2 of clock gates, by scope.
+    path
+        Share of each block in the core's critical path.
+    checked
+        What equals the golden model's.
+    energy
+        By (operands' formats, scope, delays), see `hwgen.measure.energy.core_energy`. Of a core with clock gates also
+        with ``idle`` in the place of the delays: no step is offered.
+    lengths
+        um of wire by scope and block, of netlists that are placed.
+    """
+
+    areas: dict[str, dict[str, float]]
+    delays: dict[str, float]
+    cells: dict[str, int]
+    sequential: dict[str, float]
+    clock_gates: dict[str, float]
+    path: dict[str, float]
+    checked: schema.Checked
+    energy: dict[tuple[Formats, str, str], Consumption]
+    lengths: dict[str, dict[str, float]]
+
+
+@dataclass(frozen=True)
+class Netlists:
+    """Netlists of one run of one configuration, by scope, with their timing.
+
+    Parameters
+    ----------
+    netlists, timings
+        By scope; an element's netlist stands in a closed core, and has no timing of its own.
+    modules
+        Mapped modules by kind of block, with their buffers.
+    layouts
+        By scope; of those that are placed.
+    """
+
+    netlists: dict[str, Netlist]
+    timings: dict[str, timing.Timing]
+    modules: dict[type[Block], dict[str, area.Body]]
+    layouts: dict[str, Layout] = field(default_factory=dict)
+
+
+def as_mapped(
+    designs: Mapping[type[Block], Design], modules: Mapping[type[Block], dict[str, area.Body]], library: Library
+) -> Netlists:
+    """Netlists as they were mapped, with buffer trees; wires by fanout."""
+    whole = {kind: area.buffered(modules[kind], design.source, library) for kind, design in designs.items()}
+    netlists = {scope: link(whole[kind], TOPS[scope], library) for scope, kind in KINDS.items()}
+    return Netlists(netlists, {scope: timing.analyse(netlist) for scope, netlist in netlists.items()}, whole)
+
+
+def as_built(built: Mapping[type[Block], Built], library: Library) -> Netlists:
+    """Netlists that were closed."""
+    core, lanes = built[TensorCore], built[LaneArray]
+    modules = {kind: found.closed.modules for kind, found in built.items()}
+    return Netlists(
+        {
+            "lane array": lanes.closed.netlist,
+            "element": link(core.closed.modules, TOPS["element"], library),
+            "core": core.closed.netlist,
+        },
+        {"lane array": lanes.closed.timing, "core": core.closed.timing},
+        modules,
+        {scope: found.layout for scope, found in (("lane array", lanes), ("core", core)) if found.layout is not None},
+    )
+
+
+def examine(
+    designs: Mapping[type[Block], Design],
+    small: Netlists,
+    frugal: Netlists,
+    library: Library,
+    vectors: int,
+    operands: Sequence[Formats],
+    stimulus: Stimulus,
+) -> Examined:
+    """Compare the netlists of one run with the golden model, and find what they take and consume.
+
+    Parameters
+    ----------
+    designs
+        The tensor core and the lane array of one configuration.
+    small
+        The netlists whose area and delay count.
+    frugal
+        Those whose energy counts; they may be the same.
+    library
+        Their cells.
+    vectors
+        Results of each to compare, at least.
+    operands
+        Formats of the operands to feed them with.
+    stimulus
+        The operands.
+
+    Raises
+    ------
+    ToolError
+        A netlist does not compute what the golden model says.
+    """
+    config = designs[TensorCore].config
+    core, lanes = frugal.netlists["core"], frugal.netlists["lane array"]
+    energy: dict[tuple[Formats, str, str], Consumption] = {}
+    gates = Gates(core, frugal.timings["core"])
+    for formats in operands:
+        found = core_energy(gates, config, formats, stimulus, formats != config.formats)
+        found |= lane_energy(lanes, frugal.timings["lane array"], config, formats, stimulus)
+        energy |= {(formats, *key): value for key, value in found.items()}
+    if len(core.gated_nets):
+        # Long enough for everything to come to rest.
+        none = replace(stimulus, traffic="idle", steps_per_tile=4 * config.latency + 4)
+        resting = core_activity(gates, config, config.formats, none)
+        energy[config.formats, "core", "idle"] = of_activity(core, gates.timing, resting)["whole"]
+    path = small.timings["core"].path_by_block
+    delay = small.timings["core"].delay
+    checked = [
+        schema.Checked(
+            results=check_core(each.netlists["core"], config, vectors),
+            lane_sums=check_lanes(each.netlists["lane array"], config, vectors),
+        )
+        for each in ([small] if small is frugal else [small, frugal])
+    ]
+    return Examined(
+        areas={
+            scope: {
+                block: values[0]
+                for block, values in area.by_run(
+                    [small.modules[kind]], designs[kind].source, TOPS[scope], library
+                ).items()
+            }
+            for scope, kind in KINDS.items()
+        },
+        delays={scope: found.delay for scope, found in small.timings.items()},
+        cells={scope: netlist.n_cells for scope, netlist in small.netlists.items()},
+        sequential={scope: area.sequential_area(netlist) for scope, netlist in small.netlists.items()},
+        clock_gates={scope: area.clock_gate_area(netlist) for scope, netlist in small.netlists.items()},
+        path={block: value / delay for block, value in area.by_block(path).items()},
+        checked=checked[0],
+        energy=energy,
+        lengths={
+            scope: area.by_block(layout.by_block(layout.length * layout.technology.detour))
+            for scope, layout in small.layouts.items()
+        },
+    )
