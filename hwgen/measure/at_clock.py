@@ -176,6 +176,7 @@ def measure_at_clock(
         A tool failed, or a netlist does not compute what the golden model says.
     """
     baseline, candidate, stimulus = request.baseline, request.candidate, request.stimulus
+    physical = request.physical or Physical()
     check_pair(baseline, candidate)
     library = flow.library
     library.check_for_synthesis(sequential=True)
@@ -186,7 +187,7 @@ def measure_at_clock(
         (name, kind): Design(config, kind) for name, config in configs.items() for kind in DESIGNS
     }
     among = list(recipes or usable(library))
-    aims = [Aim(clock_ns, purpose, request.physical, stimulus) for purpose in PURPOSES]
+    aims = [Aim(clock_ns, purpose, physical, stimulus) for purpose in PURPOSES]
     selected = select(designs, among, aims, flow)
 
     found: dict[str, list[Run]] = {name: [] for name in configs}
@@ -194,7 +195,7 @@ def measure_at_clock(
     while True:
         done = len(found[baseline.name])
         batch = range(done, min(request.runs, done + (_STEP if done else FEWEST)))
-        _more(found, batch, configs, baseline, designs, selected, request, clock_ns, vectors, flow)
+        _more(found, batch, configs, baseline, designs, selected, stimulus, physical, clock_ns, vectors, flow)
         _check_met(found, clock_ns, library)
         examined = {name: [run for run, _ in runs] for name, runs in found.items()}
         measured = {
@@ -208,7 +209,7 @@ def measure_at_clock(
     chosen = {owner: selected.chosen[owner, "area"] for owner in designs}
     conditions = replace(
         conditions_of(configs, among, chosen, examined, stimulus, clock_ns, flow),
-        physical=_physical(request.physical, library),
+        physical=_physical(physical, library),
         closing={name: _closing(selected, name, found[name]) for name in configs},
     )
     return Overhead(baseline, candidate, figures, conditions)
@@ -221,7 +222,8 @@ def _more(
     baseline: TensorCoreConfig,
     designs: Mapping[Owner, Design],
     selected: Selected,
-    request: OverheadRequest,
+    stimulus: Stimulus,
+    physical: Physical,
     clock_ns: float,
     vectors: int,
     flow: Flow,
@@ -246,8 +248,8 @@ def _more(
                 }
                 for purpose in PURPOSES
             }
-            fed = request.stimulus.run(run)
-            tasks.append((own, modules, clock_ns, request.physical, flow.library, vectors, operands, fed))
+            fed = stimulus.run(run)
+            tasks.append((own, modules, clock_ns, physical, flow.library, vectors, operands, fed))
     results = iter(list(flow.each(_run, tasks, "placement, sizing, checks, power")))
     for name in configs:
         found[name].extend(next(results) for _ in batch)

@@ -5,12 +5,32 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from hwgen.cells.library import Library
 from hwgen.errors import InputError
+from hwgen.timing.loads import fanout_of_four
 
-__all__ = ["SPARE", "check_met", "clock_period", "default_period", "rounded_up"]
+__all__ = ["SPARE", "USUAL", "check_met", "clock_period", "default_period", "rounded_up", "usual"]
 
 SPARE = 0.05
 """What the default clock leaves over the mean critical path."""
+
+
+USUAL = {"generic7": 1.0, "asap7": 1.0, "generic130": 5.0, "sky130_fd_sc_hd": 6.6, "sg13g2": 5.0}
+"""Clock periods in ns that people build at, by what the names of libraries begin with."""
+
+_USUAL_FO4 = 60.0
+
+
+def usual(library: Library) -> float:
+    """The clock period in ns at which a core is built where nobody says: `USUAL`.
+
+    For other libraries 60 times the delay of their smallest inverter that drives four of its kind, with two digits; a
+    pipeline stage of what is built takes 30 to 70 of these.
+    """
+    for prefix, period in USUAL.items():
+        if library.name.startswith(prefix):
+            return period
+    return rounded_up(_USUAL_FO4 * fanout_of_four(library))
 
 
 def rounded_up(value: float) -> float:

@@ -17,6 +17,7 @@ from hwgen.measure.choice import Owner, synthesised
 from hwgen.measure.clock import check_met, default_period
 from hwgen.measure.conditions import check_pair, flow_conditions
 from hwgen.measure.energy import single_block
+from hwgen.measure.examined import Examined, as_mapped, examine
 from hwgen.measure.figures import Figure, Measured, compare
 from hwgen.measure.flow import Design, Flow
 from hwgen.measure.requests import OverheadRequest

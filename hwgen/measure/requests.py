@@ -57,7 +57,7 @@ class OverheadRequest:
     clock_ns
         Clock period in ns; that of `hwgen.measure.clock.usual` by default.
     physical
-        How netlists are built.
+        How netlists are built; None takes them as they are mapped.
     runs
         Syntheses of each module, at most.
     half_width
@@ -69,7 +69,7 @@ class OverheadRequest:
     stimulus: Stimulus
     recipe: str | None = None
     clock_ns: float | None = None
-    physical: Physical = Physical()
+    physical: Physical | None = Physical()
     runs: int = 16
     half_width: float = 0.005
 

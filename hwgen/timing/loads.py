@@ -7,12 +7,21 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
+from hwgen.cells.cell import Cell, TimingArc
 from hwgen.cells.library import Library
 from hwgen.errors import InputError
 from hwgen.netlist.graph import Netlist
 from hwgen.timing.wires import Wires
 
-__all__ = ["Assumptions", "assumptions", "default_output_load", "default_slew", "default_wire_load", "net_loads"]
+__all__ = [
+    "Assumptions",
+    "assumptions",
+    "default_output_load",
+    "default_slew",
+    "default_wire_load",
+    "fanout_of_four",
+    "net_loads",
+]
 
 # 0.15 fF/um: between 0.172 (met1 of sky130) and 0.129 (M3 of ASAP7), the values OpenROAD-flow-scripts uses.
 _WIRE_FF_PER_UM = 0.15
@@ -54,6 +63,27 @@ def default_slew(library: Library, wire_load: float = 0.0) -> float:
     for _ in range(16):
         slew = float(np.mean([table(slew, load) for table in tables]))
     return slew
+
+
+def fanout_of_four(library: Library) -> float:
+    """Delay in ns of the smallest inverter that drives four of its kind, without wires; the mean of both edges.
+
+    Raises
+    ------
+    InputError
+        The library has no inverter with a delay.
+    """
+    inverters = library.inverters()
+    tables = [table for arc in _arcs(inverters[0]) for table in arc.delay if table is not None] if inverters else []
+    if not tables:
+        raise InputError(f"library {library.name}: no inverter with a delay tells how fast it is; give a clock period")
+    load = 4 * inverters[0].pins[inverters[0].inputs[0]].capacitance
+    slew = default_slew(library)
+    return float(np.mean([table(slew, load) for table in tables]))
+
+
+def _arcs(inverter: Cell) -> list[TimingArc]:
+    return inverter.pins[inverter.outputs[0]].arcs
 
 
 def default_output_load(library: Library) -> float:
