@@ -160,7 +160,7 @@ def test_export(flow: Flow, report: PowerReport) -> None:
     conditions = report.conditions
     config = PAIR[1]
     texts = exported(config, conditions.chosen_recipes[config.name], flow, 10.0, STIMULUS, True)
-    assert set(texts) == {"v", "saif", "vcd"}
+    assert set(texts) == {"v", "saif", "vcd", "sdc", "spef", "tcl"}
     nets = dict(re.findall(r"^    \((\S+) .*\(TC (\d+)\)", texts["saif"], re.MULTILINE))
     assert re.match(
         r"// mixfp4-single, generic7.*\n// internal \S+ mW, .* total \S+ mW\.\n//.*\nmodule tensor_core \(", texts["v"]
