@@ -2,6 +2,7 @@
 
 from hwgen.config.core import (
     DEFAULT_PIPELINE,
+    ELEMENT_REGISTERS,
     LEADING_ZEROS,
     LOOP_REGISTERS,
     NUMERICS,
@@ -15,6 +16,7 @@ from hwgen.config.read import resolve, resolve_pair
 __all__ = [
     "DEFAULT_PIPELINE",
     "DOTS",
+    "ELEMENT_REGISTERS",
     "LEADING_ZEROS",
     "LOOP_REGISTERS",
     "NAMED",

@@ -15,6 +15,7 @@ from hwgen.formats import BLOCK_FORMATS, BlockFormat, Bounds, Formats
 
 __all__ = [
     "DEFAULT_PIPELINE",
+    "ELEMENT_REGISTERS",
     "EMPTY_BLOCKS",
     "FIELDS",
     "LEADING_ZEROS",
@@ -29,7 +30,11 @@ LEADING_ZEROS = ("counted", "anticipated")
 ROUNDINGS = ("toward_zero", "nearest_even")
 NUMERICS = ("blackwell", "exact")
 EMPTY_BLOCKS = ("included", "excluded")
-PIPELINE_REGISTERS = ("operands", "decoded", "sums", "terms", "aligned", "total", "normal")
+PIPELINE_REGISTERS = (
+    *("operands", "decoded", "tree", "sums", "factors", "terms"),
+    *("aligned", "total", "normal"),
+)
+ELEMENT_REGISTERS = ("tree", "sums", "factors", "terms")  # in the elements, before the loop
 LOOP_REGISTERS = ("aligned", "total", "normal")  # in the accumulation loop, unless that is exact
 DEFAULT_PIPELINE = ("decoded", "sums")
 
@@ -66,8 +71,9 @@ class TensorCoreConfig:
         shorter path and more area.
     pipeline
         Which registers there are besides that of the result. Before the accumulation loop: ``operands``
-        (codes and scales at the edge of the array), ``decoded`` (the same behind the operand decoders), ``sums``
-        (block sums, before they are scaled) and ``terms`` (scaled block sums). In the loop: ``aligned`` (words
+        (codes and scales at the edge of the array), ``decoded`` (the same behind the operand decoders), ``tree`` (the
+        last two words of a dot product), ``sums`` (block sums, before they are scaled), ``factors`` (their magnitudes,
+        and products of the scales' significands) and ``terms`` (scaled block sums). In the loop: ``aligned`` (words
         shifted to one exponent), ``total`` (their sum) and ``normal`` (the normalised sum, before it is rounded).
         Those in the loop interleave as many more tiles, see `interleave`.
     numerics

@@ -2,7 +2,7 @@
 
 ::
 
-    step --> [Pipeline: (operands) (decoded) (sums) (terms)] --> [Single, Ring or Line] --> result
+    step --> [Pipeline: (operands) (decoded) (tree) (sums) (factors) (terms)] --> [Single, Ring or Line] --> result
 
 `Pipeline` takes steps to the accumulation loop, which is one of the other three: see `loop`. Each writes its registers
 and gates into a module when it is told to ``advance``, and then says in ``enables`` what the elements have to know.
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data
 
-from hwgen.config import LOOP_REGISTERS, TensorCoreConfig
+from hwgen.config import ELEMENT_REGISTERS, LOOP_REGISTERS, TensorCoreConfig
 from hwgen.rtl.accumulate.exact import exact_registers
 
 __all__ = ["Line", "Loop", "Pipeline", "Ring", "Single", "Step", "loop"]
@@ -56,7 +56,7 @@ class Pipeline:
     """
 
     def __init__(self, config: TensorCoreConfig) -> None:
-        self.registers = [name for name in config.pipeline if name in ("operands", "decoded", "sums", "terms")]
+        self.registers = [name for name in config.pipeline if name not in LOOP_REGISTERS]
         self.loads: dict[str, Value] = {}
         self.enables: dict[str, Value] = {}
 
@@ -83,7 +83,7 @@ class Pipeline:
                     m.d.sync += first.eq(step.first)
                     with m.If(step.first):
                         m.d.sync += c.eq(step.c)
-            if register in ("sums", "terms"):
+            if register in ELEMENT_REGISTERS:
                 self.enables[f"enable_{register}"] = load
             step = Step(*_delayed(m, accept, step.valid, step.last, register), first, c, sides)
         return step
