@@ -7,6 +7,7 @@ from hwgen.config.core import (
     LOOP_REGISTERS,
     NUMERICS,
     PIPELINE_REGISTERS,
+    REGISTERS,
     TensorCoreConfig,
 )
 from hwgen.config.dots import DOTS
@@ -22,6 +23,7 @@ __all__ = [
     "NAMED",
     "NUMERICS",
     "PIPELINE_REGISTERS",
+    "REGISTERS",
     "TensorCoreConfig",
     "named",
     "resolve",
