@@ -52,7 +52,8 @@ def test_derived_figures():
         (("total",), 2, 2),
         (("normal",), 2, 2),
         (("terms", "total", "normal"), 4, 3),
-        (PIPELINE_REGISTERS, 8, 4),
+        (("decoded", "tree", "factors", "terms", "addends"), 6, 2),
+        (PIPELINE_REGISTERS, 11, 5),
     ],
 )
 def test_latency_and_interleave(pipeline, latency, interleave):
@@ -96,7 +97,7 @@ def test_pipeline_has_one_order():
     configs = {TensorCoreConfig(**GOOD, pipeline=p) for p in (("terms", "operands"), ("operands", "terms"))}
     assert len(configs) == 1
     assert TensorCoreConfig(**GOOD, pipeline=["terms"]).pipeline == ("terms",)
-    order = ("operands", "decoded", "sums", "terms", "aligned", "total", "normal")
+    order = ("operands", "decoded", "tree", "sums", "factors", "terms", "aligned", "addends", "total", "normal")
     assert TensorCoreConfig(**GOOD, pipeline=order[::-1]).pipeline == order
 
 
@@ -125,7 +126,7 @@ def test_good_names(name):
     [
         ("a", ("nvfp4", "mixfp4", "nvint4")),
         ("b", ("nvfp4", "mixfp4", "nvint4")),
-        ("dot", ("merged", "signed", "significand", "multiplier", "e2m2")),
+        ("dot", ("merged", "merged-binary", "signed", "significand", "binary", "multiplier", "e2m2")),
         ("rounding", ("toward_zero", "nearest_even")),
         ("numerics", ("blackwell", "exact")),
     ],

@@ -14,7 +14,7 @@ import pytest
 from amaranth.hdl import Const
 
 from hwgen import verilog
-from hwgen.config import NAMED, PIPELINE_REGISTERS, TensorCoreConfig
+from hwgen.config import NAMED, PIPELINE_REGISTERS, REGISTERS, TensorCoreConfig
 from hwgen.errors import InputError, ToolError
 from hwgen.package import contents
 from hwgen.package.lint import waivers
@@ -268,7 +268,8 @@ def test_verilator_lint_of_parts(tmp_path):
         {"groups": 1, "pipeline": PIPELINE_REGISTERS},
         {"dot": "e2m2", "rounding": "nearest_even", "pipeline": ("sums", "aligned", "normal")},
         {"a": "nvfp4", "b": "nvfp4", "fraction_bits": 39, "pipeline": ("operands", "terms", "total")},
-        {"numerics": "exact", "pipeline": PIPELINE_REGISTERS},
+        {"numerics": "exact", "pipeline": REGISTERS["exact"]},
+        {"dot": "merged-binary", "groups": 2, "pipeline": ("decoded", "tree", "factors", "terms", "addends")},
         {"a": "nvfp4", "b": "nvfp4", "groups": 1, "numerics": "exact", "largest_depth": 5000},
     ],
 )

@@ -35,7 +35,7 @@ def test_every_goal_can_be_met(core, oracle):
 
 # The cores of tests/sim/engines/test_streams.py, so that they are compiled once.
 @pytest.mark.parametrize(
-    "pipeline", [("operands", "terms"), ("sums", "total"), PIPELINE_REGISTERS], ids=["T1", "T2", "T4"]
+    "pipeline", [("operands", "terms"), ("sums", "total"), PIPELINE_REGISTERS], ids=["T1", "T2", "T5"]
 )
 def test_every_handshake_can_be_met(pipeline, compiled):
     config = TensorCoreConfig("tiny", "nvfp4", "nvfp4", 1, 2, 1, pipeline=pipeline)
