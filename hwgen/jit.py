@@ -10,13 +10,13 @@ from typing import Any
 
 import numba
 
-__all__ = ["compiled"]
+__all__ = ["compiled", "inlined"]
 
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile a function at its first call; the result is kept beside its module, or in the user's cache.
 
-    It may call other compiled functions, those of its own package: a change in any file of that compiles it anew.
+    It may call other compiled functions: a change in any file of its package or of theirs compiles it anew.
     """
     try:
         dispatcher: Any = numba.njit(cache=True, nogil=True)(function)
@@ -26,8 +26,27 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     kept: Any = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
     if not hasattr(kept, "_source_stamp"):  # a numba that keeps its stamps elsewhere: then nothing is kept on disk
         return numba.njit(nogil=True)(function)
-    kept._source_stamp = _stamp(Path(inspect.getfile(function)).parent)
+    kept._source_stamp = tuple(stamp for package in sorted(_packages(function, set())) for stamp in _stamp(package))
     return dispatcher
+
+
+def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
+    """As `compiled`, for a small function that others call often: its text is put into theirs.
+
+    A call costs a count of references for every array that it hands on; this saves them.
+    """
+    return numba.njit(inline="always", nogil=True)(function)
+
+
+def _packages(function: Callable[..., Any], seen: set[Callable[..., Any]]) -> set[Path]:
+    """Directories of a function and of the compiled functions that it calls, directly or not."""
+    seen.add(function)
+    found = {Path(inspect.getfile(function)).parent}
+    for name in function.__code__.co_names:
+        called = getattr(function.__globals__.get(name), "py_func", None)
+        if called is not None and called not in seen:
+            found |= _packages(called, seen)
+    return found
 
 
 @cache

@@ -9,7 +9,7 @@ import numpy as np
 from hwgen.cells.boolean import Expression
 from hwgen.cells.tables import Table
 
-__all__ = ["Cell", "InternalPower", "Pin", "Sequential", "TimingArc"]
+__all__ = ["Cell", "ClockGate", "InternalPower", "Pin", "Sequential", "TimingArc"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +119,31 @@ class Sequential:
     both: tuple[int, int] = (0, 0)
 
 
+@dataclass(frozen=True, slots=True)
+class ClockGate:
+    """The pins of an integrated clock gate for flip-flops on the rising edge.
+
+    A latch inside takes ``enable or test`` while the clock is low and holds it while the clock is high.
+    The output is the clock where the latch is 1, else 0.
+
+    Attributes
+    ----------
+    clock, enable, output : str
+    test : str or None
+        Lets the clock through whatever the enable says; to be tied to 0.
+    """
+
+    clock: str
+    enable: str
+    output: str
+    test: str | None
+
+    @property
+    def enables(self) -> list[str]:
+        """The pins any of which lets the clock through."""
+        return [self.enable] if self.test is None else [self.enable, self.test]
+
+
 @dataclass(slots=True)
 class Cell:
     """A library cell.
@@ -137,6 +162,8 @@ class Cell:
     dont_use : bool
         Marked so, or a cell for power domains (isolation, level shifting, always-on).
     line : int
+    clock_gate : ClockGate or None
+        None also for clock gates without a latch, and for those of flip-flops on the falling edge.
     """
 
     name: str
@@ -147,6 +174,7 @@ class Cell:
     sequential: Sequential | None
     dont_use: bool
     line: int = 0
+    clock_gate: ClockGate | None = None
 
     @property
     def inputs(self) -> list[str]:
@@ -165,7 +193,9 @@ class Cell:
 
     @property
     def clock_pin(self) -> str | None:
-        """The clock pin of a flip-flop, if the clock is a single pin."""
+        """The clock pin of a clock gate, or of a flip-flop whose clock is a single pin."""
+        if self.clock_gate is not None:
+            return self.clock_gate.clock
         if not self.is_flip_flop:
             return None
         assert self.sequential is not None
@@ -175,7 +205,7 @@ class Cell:
     @property
     def is_rising_edge(self) -> bool:
         """Whether the flip-flop's clock pin acts on its rising edge."""
-        if self.clock_pin is None:
+        if self.clock_pin is None or not self.is_flip_flop:
             return False
         assert self.sequential is not None
         return bool(self.sequential.clocked_on.truth([self.clock_pin])[1])

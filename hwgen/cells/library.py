@@ -7,10 +7,11 @@ Times are ns, capacitances fF, energies fJ, leakage nW, areas um2 and voltages V
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
 from hwgen.cells.cell import Cell
+from hwgen.cells.families import families
 from hwgen.errors import InputError
 
 __all__ = ["Library"]
@@ -47,6 +48,7 @@ class Library:
     units: dict[str, float]
     wire_load: float | None = None
     avoided: tuple[str, ...] = ()
+    _family: dict[str, tuple[Cell, ...]] | None = field(default=None, init=False, repr=False, compare=False)
 
     @property
     def unused(self) -> list[str]:
@@ -75,6 +77,46 @@ class Library:
             avoided.update(found)
         cells = {name: replace(cell, dont_use=cell.dont_use or name in avoided) for name, cell in self.cells.items()}
         return replace(self, cells=cells, avoided=(*self.avoided, *patterns))
+
+    def families(self) -> list[tuple[Cell, ...]]:
+        """The cells that may be used, grouped by what may take each other's place: equal pins and behaviour.
+
+        Returns
+        -------
+        list of tuple of Cell
+            Each family smallest first; one cell where there is one size only.
+        """
+        return families(cell for cell in self.cells.values() if not cell.dont_use)
+
+    def drives(self, cell: Cell) -> tuple[Cell, ...]:
+        """The cells that may take a cell's place in a netlist, smallest first.
+
+        Parameters
+        ----------
+        cell : Cell
+            Of this library.
+
+        Returns
+        -------
+        tuple of Cell
+            The cell itself among them, also where it is marked ``dont_use``: then it is the only one.
+        """
+        if self._family is None:
+            self._family = {member.name: family for family in self.families() for member in family}
+        return self._family.get(cell.name, (cell,))
+
+    def clock_gates(self) -> list[Cell]:
+        """Integrated clock gates, smallest first, those without a test pin before those with one.
+
+        Those that the files mark ``dont_use`` are among them: libraries do so to keep them from the mapping of
+        logic. Those that `without` names are not.
+        """
+        found = [
+            (cell.clock_gate.test is not None, cell.area, cell.name)
+            for cell in self.cells.values()
+            if cell.clock_gate is not None and not any(fnmatchcase(cell.name, pattern) for pattern in self.avoided)
+        ]
+        return [self.cells[name] for _, _, name in sorted(found)]
 
     def inverters(self) -> list[Cell]:
         """Inverters that may be used, smallest first."""

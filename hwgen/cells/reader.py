@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from hwgen.cells.boolean import Expression, parse_expression
-from hwgen.cells.cell import Cell, InternalPower, Pin, Sequential, TimingArc
+from hwgen.cells.cell import Cell, ClockGate, InternalPower, Pin, Sequential, TimingArc
 from hwgen.cells.liberty import Attribute, Group, parse, read_text
 from hwgen.cells.library import Library
 from hwgen.cells.tables import Table
@@ -239,6 +239,7 @@ def _read_cell(file: _File, group: Group) -> Cell:
         for name in child.names:
             pins[name] = _read_pin(file, child, name)
     default, states = _read_leakage(file, group)
+    clock_gate = _read_clock_gate(group) if group.get("clock_gating_integrated_cell") else None
     return Cell(
         name=names[0],
         area=file.number(group, "area", 0.0),
@@ -248,7 +249,23 @@ def _read_cell(file: _File, group: Group) -> Cell:
         sequential=sequential,
         dont_use=any(group.get(name).lower() == "true" for name in _SPECIAL),
         line=group.line,
+        clock_gate=clock_gate,
     )
+
+
+def _read_clock_gate(group: Group) -> ClockGate | None:
+    if not group.get("clock_gating_integrated_cell").startswith("latch_posedge"):
+        return None
+    pins = {
+        role: name
+        for child in group.children("pin")
+        for name in child.names
+        for role in ("clock", "enable", "out", "test")
+        if child.get(f"clock_gate_{role}_pin").lower() == "true"
+    }
+    if not {"clock", "enable", "out"} <= pins.keys():
+        return None
+    return ClockGate(pins["clock"], pins["enable"], pins["out"], pins.get("test"))
 
 
 def _read_sequential(file: _File, group: Group) -> Sequential | None:

@@ -43,28 +43,34 @@ class TableBank:
     Parameters
     ----------
     tables : sequence of Table
+
+    Attributes
+    ----------
+    x, y, values : numpy.ndarray
+        Shapes (tables, n), (tables, m) and (tables, n, m): all tables at the size of the largest. Points beyond a
+        table's own end lie on the straight line through its last two.
     """
 
     def __init__(self, tables: Sequence[Table]):
         n = max([2, *(len(table.x) for table in tables)])
         m = max([2, *(len(table.y) for table in tables)])
         count = len(tables)
-        self._x = np.empty((count, n))
-        self._y = np.empty((count, m))
-        self._values = np.empty((count, n, m))
+        self.x = np.empty((count, n))
+        self.y = np.empty((count, m))
+        self.values = np.empty((count, n, m))
         for i, table in enumerate(tables):
             # Padding continues the last segment as a straight line, which is what extrapolation does.
             x, values = _pad(table.x, table.values, n)
             y, transposed = _pad(table.y, values.T, m)
-            self._x[i], self._y[i], self._values[i] = x, y, transposed.T
-        self._flat = self._values.reshape(-1)
+            self.x[i], self.y[i], self.values[i] = x, y, transposed.T
+        self._flat = self.values.reshape(-1)
         self._shape = (n, m)
 
     def __call__(self, index: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Interpolate table ``index[i]`` at ``x[i]``, ``y[i]``; all of shape (n,)."""
         n, m = self._shape
-        i, s = _segment(self._x, index, x)
-        j, t = _segment(self._y, index, y)
+        i, s = _segment(self.x, index, x)
+        j, t = _segment(self.y, index, y)
         corner = (index * n + i) * m + j
         flat = self._flat
         low = flat[corner] * (1 - t) + flat[corner + 1] * t

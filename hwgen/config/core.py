@@ -90,6 +90,9 @@ class TensorCoreConfig:
         of a step's terms) stands before it, ``total`` (with C) and ``normal`` behind. There is no ``addends``.
     largest_depth
         Largest K of a GEMM that cannot overflow the accumulator, ``exact`` only (4096 to 2^24).
+    clock_gating
+        Whether registers that share an enable get their clock through a gate when the core is mapped to a library,
+        see `hwgen.mapping.yosys`. The RTL is the same either way.
 
     Raises
     ------
@@ -111,6 +114,7 @@ class TensorCoreConfig:
     numerics: str = "blackwell"
     largest_depth: int = DEFAULT_LARGEST_DEPTH
     empty_blocks: str = "included"
+    clock_gating: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,63}", self.name):
@@ -126,6 +130,8 @@ class TensorCoreConfig:
         self._one_of("rounding", ROUNDINGS)
         self._one_of("leading_zeros", LEADING_ZEROS)
         self._one_of("empty_blocks", EMPTY_BLOCKS)
+        if not isinstance(self.clock_gating, bool):
+            raise InputError(f"clock_gating = {self.clock_gating!r}: must be true or false")
         self._within("rows", range(1, 65))
         self._within("columns", range(1, 65))
         self._within("groups", range(1, 9))
@@ -287,6 +293,7 @@ class TensorCoreConfig:
         unsaid = MEANINGLESS[self.numerics] + (() if self.exact else ("numerics",))
         unsaid += () if self.anticipated else ("leading_zeros",)
         unsaid += () if self.excludes_empty else ("empty_blocks",)
+        unsaid += () if self.clock_gating else ("clock_gating",)
         return {name: value for name, value in fields.items() if name not in unsaid}
 
 

@@ -26,6 +26,7 @@ __all__ = [
     "buffered",
     "by_block",
     "by_run",
+    "clock_gate_area",
     "counts",
     "own_area",
     "plan",
@@ -74,12 +75,15 @@ class Source:
         For every module, how many instances of which modules it holds directly.
     flat
         Synthesise the whole as one module.
+    clock_gating
+        Put clock gates before registers that share an enable, see `hwgen.mapping.yosys.synthesise`.
     """
 
     verilog: str
     top: str
     instances: Mapping[str, Mapping[str, int]]
     flat: bool = False
+    clock_gating: bool = False
 
     @cached_property
     def _texts(self) -> dict[str, str]:
@@ -182,15 +186,15 @@ def run(
     """
     wanted: dict[str, list[Job]] = {}
     for job in jobs:
-        wanted.setdefault(fingerprint(job.verilog, job.module, library, job.recipe, job.boxes, job.variant), []).append(
-            job
-        )
+        what = job.verilog, job.module, library, job.recipe, job.boxes, job.variant
+        wanted.setdefault(fingerprint(*what, job.source.clock_gating), []).append(job)
     bodies: dict[Identity, Body] = {}
 
     def one(digest: str, job: Job) -> tuple[str, Body]:
         body = cache.get(digest)
         if body is None:
-            body = synthesise(job.verilog, job.module, library, job.recipe, job.boxes, job.variant, time_limit)
+            what = job.verilog, job.module, library, job.recipe, job.boxes, job.variant
+            body = synthesise(*what, time_limit, job.source.clock_gating)
             cache.put(digest, body)
         return digest, body
 
@@ -285,5 +289,10 @@ def by_block(values: Mapping[str, float]) -> dict[str, float]:
 
 
 def sequential_area(netlist: Netlist) -> float:
-    """Area of the flip-flops in um2."""
-    return sum(len(group.cells) * group.cell.area for group in netlist.groups if group.cell.sequential is not None)
+    """Area of the flip-flops in um2; clock gates are in the area of the block that holds them, and not in this."""
+    return sum(len(group.cells) * group.cell.area for group in netlist.groups if group.cell.is_flip_flop)
+
+
+def clock_gate_area(netlist: Netlist) -> float:
+    """Area of the clock gates in um2."""
+    return sum(len(group.cells) * group.cell.area for group in netlist.groups if group.cell.clock_gate is not None)

@@ -18,15 +18,18 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from hwgen.cells.cell import Cell
 from hwgen.cells.liberty import merge, read_text
 from hwgen.cells.library import Library
 from hwgen.errors import InputError, ToolError
 
 __all__ = [
     "CARRIES",
+    "LEAST_GATED",
     "RECIPES",
     "TIME_LIMIT",
     "Recipe",
+    "clock_gate",
     "fingerprint",
     "recipe",
     "synthesise",
@@ -65,6 +68,9 @@ class Recipe:
 
 TIME_LIMIT = 600.0
 """Seconds after which one synthesis is ended."""
+
+LEAST_GATED = 3
+"""Fewest flip-flops with an enable in common that get a clock gate."""
 
 CARRIES = {"ripple": "-extra-map ripple.v", "brent-kung": "", "kogge-stone": "-extra-map +/choices/kogge-stone.v"}
 """Options of Yosys' ``synth`` by carry network; Brent-Kung is its own default."""
@@ -161,7 +167,7 @@ ys.run_pass("script second.ys", design)
 """
 
 
-def _scripts(top: str, boxes: Sequence[str], unused: Sequence[str], how: Recipe) -> tuple[str, str]:
+def _scripts(top: str, boxes: Sequence[str], unused: Sequence[str], how: Recipe, gate: Cell | None) -> tuple[str, str]:
     avoid = " ".join(f"-dont_use {cell}" for cell in unused)
     first = [
         "read_verilog design.v",
@@ -171,6 +177,7 @@ def _scripts(top: str, boxes: Sequence[str], unused: Sequence[str], how: Recipe)
         "write_rtlil generic.il",
     ]
     second = [
+        *([] if gate is None else [_clockgate(gate)]),
         f"dfflibmap {avoid} -liberty cells.lib",
         f"abc {avoid} -liberty cells.lib -script abc.script",
         "opt_clean -purge",
@@ -179,11 +186,39 @@ def _scripts(top: str, boxes: Sequence[str], unused: Sequence[str], how: Recipe)
     return "\n".join([*first, ""]), "\n".join([*second, ""])
 
 
+def _clockgate(cell: Cell) -> str:
+    """The pass that puts ``cell`` before registers with an enable in common.
+
+    It passes over registers whose reset works without the enable, and over those of fewer than `LEAST_GATED` bits.
+    """
+    gate = cell.clock_gate
+    assert gate is not None
+    test = "" if gate.test is None else f"-tie_lo {gate.test} "
+    return f"clockgate -pos {cell.name} {gate.enable}:{gate.clock}:{gate.output} {test}-min_net_size {LEAST_GATED}"
+
+
+def clock_gate(library: Library) -> Cell | None:
+    """The clock gate that synthesis takes, the smallest; None if the library has none."""
+    return next(iter(library.clock_gates()), None)
+
+
+def _gate_for(verilog: str, library: Library, clock_gating: bool) -> Cell | None:
+    """The clock gate for a module; None where gating is not wanted, or there is nothing to gate."""
+    # A script that says nothing of gates is the one of the ungated design: one synthesis serves both.
+    return clock_gate(library) if clock_gating and "posedge" in verilog else None
+
+
 def fingerprint(
-    verilog: str, top: str, library: Library, how: Recipe, boxes: Sequence[str] = (), variant: int = 0
+    verilog: str,
+    top: str,
+    library: Library,
+    how: Recipe,
+    boxes: Sequence[str] = (),
+    variant: int = 0,
+    clock_gating: bool = False,
 ) -> str:
     """Digest of everything that decides the result of `synthesise`."""
-    scripts = _scripts(top, boxes, library.unused, how)
+    scripts = _scripts(top, boxes, library.unused, how, _gate_for(verilog, library, clock_gating))
     parts = [verilog, library.digest, *how.abc, *scripts, _RIPPLE, _RUNNER, str(variant), tool_version()]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
@@ -196,6 +231,7 @@ def synthesise(
     boxes: Sequence[str] = (),
     variant: int = 0,
     time_limit: float = TIME_LIMIT,
+    clock_gating: bool = False,
 ) -> dict[str, Any]:
     """Map one module, with everything below it flattened into it except ``boxes``.
 
@@ -215,6 +251,9 @@ def synthesise(
         Order of the cells between synthesis and mapping, see `hwgen.mapping.perturb`; 0 leaves it as it is.
     time_limit
         Seconds after which the run is ended.
+    clock_gating
+        Whether registers that share an enable get their clock through a gate, `clock_gate`. Registers without one,
+        and all where the library has no gate, get a multiplexer that holds their value.
 
     Returns
     -------
@@ -233,7 +272,8 @@ def synthesise(
         (directory / "cells.lib").write_text(_cells(library.paths, library.digest), encoding="utf-8")
         (directory / "abc.script").write_text("\n".join(how.abc) + "\n", encoding="utf-8")
         (directory / "ripple.v").write_text(_RIPPLE, encoding="utf-8")
-        for name, text in zip(("first.ys", "second.ys"), _scripts(top, boxes, library.unused, how), strict=True):
+        scripts = _scripts(top, boxes, library.unused, how, _gate_for(verilog, library, clock_gating))
+        for name, text in zip(("first.ys", "second.ys"), scripts, strict=True):
             (directory / name).write_text(text, encoding="utf-8")
         log = _run(directory, variant, time_limit, f"synthesis of {top} (recipe {how.name})")
         mapped = directory / "mapped.json"

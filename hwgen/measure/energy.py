@@ -13,7 +13,7 @@ from hwgen.measure.checks import core_inputs, lane_inputs
 from hwgen.measure.stimulus import Stimulus
 from hwgen.netlist.graph import Netlist
 from hwgen.power.activity import Activity, simulate
-from hwgen.power.clock_tree import energy_per_sink
+from hwgen.power.clock_tree import clock_tree
 from hwgen.power.consumption import DYNAMIC, Consumption
 from hwgen.power.estimate import consumption, entering_fj
 from hwgen.power.glitch import Gates, with_glitches
@@ -38,7 +38,7 @@ def of_activity(netlist: Netlist, timing: Timing, activity: Activity, elements: 
     elements
         How many elements it has; 0 leaves them out.
     """
-    spent = consumption(netlist, timing, activity, energy_per_sink(netlist, timing))
+    spent = consumption(netlist, timing, activity, clock_tree(netlist, timing))
     everything = np.ones(netlist.n_cells, bool)
     entering = _entering(entering_fj(netlist, timing, activity, everything))
     found = {"whole": spent.renamed(block_of) + entering}

@@ -27,8 +27,8 @@ class Measured:
         Critical path, ns.
     cells
         Number of cells.
-    sequential
-        Area of the flip-flops, um2.
+    sequential, clock_gates
+        Area of the flip-flops, and of the clock gates, um2.
     energy
         At work on operands of its own format.
     same_operands
@@ -43,6 +43,7 @@ class Measured:
     delays: Sequence[float]
     cells: Sequence[int]
     sequential: Sequence[float]
+    clock_gates: Sequence[float]
     energy: Sequence[Consumption]
     same_operands: Sequence[Consumption]
     settled: Sequence[Consumption]
@@ -199,6 +200,8 @@ def compare(
                 for name, found in both.items()
             }
             figure("sequential share", "1", shares)
+        if any(gate for found in both.values() for gate in found.clock_gates):
+            figure("clock gate area", "um2", {name: found.clock_gates for name, found in both.items()})
         figure("cells", "cells", {name: found.cells for name, found in both.items()})
         powers = {name: found.power(clock_ns) for name, found in both.items()}
         for block, metric, unit in powers[baseline]:

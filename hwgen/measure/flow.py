@@ -86,7 +86,7 @@ class Design:
         """What synthesis needs."""
         top = self.kind.module_name
         modules = design(self.kind, self.config, top)
-        return area.Source(verilog(modules), top, modules.instances, flat=self.kind is LaneArray)
+        return area.Source(verilog(modules), top, modules.instances, self.kind is LaneArray, self.config.clock_gating)
 
     @property
     def key(self) -> tuple[TensorCoreConfig, str]:

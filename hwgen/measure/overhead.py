@@ -77,8 +77,8 @@ class Examined:
         um2 by scope and block.
     delays
         Critical path in ns by scope.
-    cells, sequential
-        Number of cells, and um2 of flip-flops, by scope.
+    cells, sequential, clock_gates
+        Number of cells, um2 of flip-flops, and um2 of clock gates, by scope.
     path
         Share of each block in the core's critical path.
     checked
@@ -91,6 +91,7 @@ class Examined:
     delays: dict[str, float]
     cells: dict[str, int]
     sequential: dict[str, float]
+    clock_gates: dict[str, float]
     path: dict[str, float]
     checked: schema.Checked
     energy: dict[tuple[Formats, str, str], Consumption]
@@ -149,6 +150,7 @@ def examine(
         delays={scope: found.delay for scope, found in timings.items()},
         cells={scope: netlist.n_cells for scope, netlist in netlists.items()},
         sequential={scope: area.sequential_area(netlist) for scope, netlist in netlists.items()},
+        clock_gates={scope: area.clock_gate_area(netlist) for scope, netlist in netlists.items()},
         path={block: value / delay for block, value in area.by_block(timings["core"].path_by_block).items()},
         checked=schema.Checked(
             results=check_core(core, config, vectors), lane_sums=check_lanes(lanes, config, vectors)
@@ -164,6 +166,7 @@ def _measured(config: TensorCoreConfig, same: Formats, runs: Sequence[Examined],
         delays=[run.delays[scope] for run in runs],
         cells=[run.cells[scope] for run in runs],
         sequential=[run.sequential[scope] for run in runs],
+        clock_gates=[run.clock_gates[scope] for run in runs],
         energy=[run.energy[config.formats, scope, "timed"] for run in runs],
         same_operands=[run.energy[same, scope, "timed"] for run in runs],
         settled=[run.energy[config.formats, scope, "settled"] for run in runs],

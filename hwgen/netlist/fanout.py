@@ -22,7 +22,7 @@ __all__ = ["LIMIT", "Loads", "limit_fanout", "tree_buffer"]
 _Sink = tuple[list[Any], int, int]
 
 LIMIT = 16
-"""Most loads of one net, the clock's excepted."""
+"""Most loads of one net, the clock's and gated clocks excepted."""
 
 
 def tree_buffer(library: Library) -> Cell | None:
@@ -77,14 +77,14 @@ def limit_fanout(body: dict[str, Any], library: Library, children: Mapping[str, 
     children
         What the instances of other modules bring to the nets at their ports: a tree stops at no border.
     clock
-        Clock port, whose net stays as it is.
+        Clock port, whose net stays as it is; so do nets behind clock gates.
 
     Returns
     -------
     Loads
         What this module brings to the nets at its own ports.
     """
-    ideal = set(body["ports"].get(clock, {"bits": []})["bits"])
+    ideal = _clocks(body, library, clock)
     # Every place a net drives: the list that holds its number, the index in it, and how many pins are behind.
     sinks: dict[int, list[_Sink]] = {}
     # Pins that a net from inside an instance drives in there already.
@@ -143,6 +143,16 @@ def limit_fanout(body: dict[str, Any], library: Library, children: Mapping[str, 
                 elif direction == "output":
                     through[name, place] = entered[net_of(bit)]
     return Loads(reached, through)
+
+
+def _clocks(body: Mapping[str, Any], library: Library, port: str) -> set[int]:
+    """The nets that clock a module's cells: that of a port, and those behind clock gates."""
+    found = set(body["ports"].get(port, {"bits": []})["bits"])
+    for cell in body["cells"].values():
+        kind = library.cells.get(cell["type"])
+        if kind is not None and kind.clock_gate is not None:
+            found.update(cell["connections"][kind.clock_gate.output])
+    return found
 
 
 def _insert(body: dict[str, Any], buffer: Cell, sinks: dict[int, list[_Sink]], room: Mapping[int, int]) -> None:

@@ -12,7 +12,7 @@ from hwgen.cells.cell import Cell
 from hwgen.cells.library import Library
 from hwgen.errors import InputError
 
-__all__ = ["CellGroup", "Names", "Netlist", "Port", "dependencies"]
+__all__ = ["CellGroup", "Instance", "Names", "Netlist", "Port", "dependencies"]
 
 
 class Names(Protocol):
@@ -25,6 +25,38 @@ class Names(Protocol):
     def net(self, net: int) -> str:
         """Name of a net, as the outermost module calls it."""
         ...
+
+    def instances(self) -> list[tuple[str, int, list[str]]]:
+        """For every instance its module, the number of its first cell, and the names of its own cells."""
+        ...
+
+    def hierarchy(self, n_cells: int) -> list[Instance]:
+        """Instances of modules of a netlist with that many cells."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """An instance of a module in a flat netlist. Instances of one module have their cells in one order.
+
+    Attributes
+    ----------
+    path : str
+        Names of the instances from the top module down, each followed by "."; "" for the top module itself.
+    module : str
+    first : int
+        Number of its first cell.
+    own : int
+        Cells of the module itself: numbers ``first`` to ``first + own - 1``.
+    whole : int
+        Cells with those of the instances in it: numbers ``first`` to ``first + whole - 1``.
+    """
+
+    path: str
+    module: str
+    first: int
+    own: int
+    whole: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +117,9 @@ class Netlist:
     fanout : numpy.ndarray
         Shape (n_nets,): number of cell inputs and output ports on the net.
     clock_net : int or None
-        The net of all clock pins: an input port.
+        The net that clocks all flip-flops, itself or through clock gates: an input port.
+    gated_nets : numpy.ndarray
+        The nets that clock gates drive, increasing: with the clock's pulses, but not in every cycle.
     names : Names
     """
 
@@ -100,6 +134,7 @@ class Netlist:
     driver: np.ndarray
     fanout: np.ndarray
     clock_net: int | None
+    gated_nets: np.ndarray
     names: Names = field(repr=False)
 
     @property
@@ -130,7 +165,7 @@ class Netlist:
     def level(self) -> np.ndarray:
         """Depth of each cell, shape (n_cells,): above every cell that its outputs depend on within a cycle.
 
-        Flip-flops depend on their asynchronous clear and preset only.
+        Flip-flops depend on their asynchronous clear and preset only; clock gates on all their pins.
 
         Raises
         ------
@@ -138,6 +173,17 @@ class Netlist:
             If there is a combinational loop; names its cells.
         """
         return _levelise(self)
+
+    @cached_property
+    def instances(self) -> list[Instance]:
+        """Instances of modules, the top module first, each before those in it."""
+        return self.names.hierarchy(self.n_cells)
+
+    @cached_property
+    def clock_nets(self) -> np.ndarray:
+        """The nets of clock pins, increasing: the clock and what gates make of it."""
+        root = [] if self.clock_net is None else [self.clock_net]
+        return np.union1d(np.array(root, dtype=np.int64), self.gated_nets)
 
     @property
     def area(self) -> float:
@@ -203,7 +249,7 @@ def _levelise(netlist: Netlist) -> np.ndarray:
 
 def dependencies(cell: Cell) -> list[int]:
     """Columns of the inputs that the outputs follow within a cycle."""
-    if cell.sequential is None:
+    if cell.sequential is None or cell.clock_gate is not None:
         return list(range(len(cell.inputs)))
     wanted: set[str] = set()
     for expression in (cell.sequential.clear, cell.sequential.preset):

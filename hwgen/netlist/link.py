@@ -18,7 +18,7 @@ import numpy as np
 from hwgen.cells.cell import Cell
 from hwgen.cells.library import Library
 from hwgen.errors import InputError
-from hwgen.netlist.graph import CellGroup, Netlist, Port
+from hwgen.netlist.graph import CellGroup, Instance, Netlist, Port
 
 __all__ = ["link"]
 
@@ -65,6 +65,11 @@ class _Names:
         i = bisect_right(self.first_cell, cell) - 1
         return self.paths[i] + self.modules[i].cell_names[cell - self.first_cell[i]]
 
+    def instances(self) -> list[tuple[str, int, list[str]]]:
+        return [
+            (module.name, first, module.cell_names) for module, first in zip(self.modules, self.first_cell, strict=True)
+        ]
+
     def net(self, net: int) -> str:
         if net < 2:
             return f"constant {net}"
@@ -72,6 +77,23 @@ class _Names:
         i = bisect_right(self.first_net, original) - 1
         local = original - self.first_net[i] + 2
         return self.paths[i] + self.modules[i].net_names.get(local, f"net {local}")
+
+    def hierarchy(self, n_cells: int) -> list[Instance]:
+        after = [*self.first_cell[1:], n_cells]
+        end = list(after)
+        inside: list[int] = []  # the instances that hold the present one, from the top down
+        for i, path in enumerate(self.paths):
+            while inside and not path.startswith(self.paths[inside[-1]]):
+                end[inside.pop()] = self.first_cell[i]
+            inside.append(i)
+        for i in inside:
+            end[i] = n_cells
+        return [
+            Instance(path, module.name, first, behind - first, last - first)
+            for path, module, first, behind, last in zip(
+                self.paths, self.modules, self.first_cell, after, end, strict=True
+            )
+        ]
 
 
 def _compile(name: str, modules: Mapping[str, Any], library: Library, types: dict[str, int]) -> _Module:
@@ -169,7 +191,7 @@ def link(modules: Mapping[str, Any], top: str, library: Library) -> Netlist:
     InputError
         If a module or cell type is unknown, a module contains itself, a pin is unconnected, a net has no
         driver or several, a cell is a latch or has a three-state output, or the flip-flops do not all rise on
-        one clock that is an input port.
+        one clock that is an input port, with no other cells in between than clock gates.
     """
     if top not in modules:
         raise InputError(f"no module {top} in the netlist; expected one of {', '.join(sorted(modules)[:8])}")
@@ -293,7 +315,8 @@ def _checked(
     drivers = np.zeros(n_nets, dtype=np.int64)
     drivers[:2] = 1
     fanout = np.zeros(n_nets, dtype=np.int64)
-    clocks: dict[int, int] = {}
+    clocked: dict[int, int] = {}  # cells on each clock net, one each
+    gates: dict[int, int] = {}  # clock before each gate
     for group in groups:
         cell = group.cell
         _check_cell(cell, names.cell(int(group.cells[0])))
@@ -303,7 +326,9 @@ def _checked(
         if cell.clock_pin is not None:
             column = cell.inputs.index(cell.clock_pin)
             for net in np.unique(group.inputs[:, column]).tolist():
-                clocks.setdefault(net, int(group.cells[np.argmax(group.inputs[:, column] == net)]))
+                clocked.setdefault(net, int(group.cells[np.argmax(group.inputs[:, column] == net)]))
+            if cell.clock_gate is not None:
+                gates |= zip(group.outputs[:, 0].tolist(), group.inputs[:, column].tolist(), strict=True)
     for port in ports.values():
         if port.direction == "input":
             drivers += np.bincount(port.nets, minlength=n_nets)
@@ -316,20 +341,61 @@ def _checked(
     open_nets = np.flatnonzero((drivers == 0) & (fanout > 0))
     if len(open_nets):
         raise InputError(f"net {names.net(int(open_nets[0]))} of {top} is used but not driven; expected a driver")
-    if len(clocks) > 1:
-        found = ", ".join(f"{names.net(net)} (at {names.cell(cell)})" for net, cell in list(clocks.items())[:3])
-        raise InputError(f"{top} has {len(clocks)} clock nets: {found}; expected one")
-    clock = next(iter(clocks), None)
+    clock = _clock(top, clocked, gates, driver, names)
+    gated = np.array(sorted(gates), dtype=np.int64)
+    _check_clock_only(gated, groups, ports, names)
+    return Netlist(
+        library, top, n_cells, n_nets, groups, cell_block, blocks, ports, driver, fanout, clock, gated, names
+    )
+
+
+def _clock(
+    top: str, clocked: Mapping[int, int], gates: Mapping[int, int], driver: np.ndarray, names: _Names
+) -> int | None:
+    """The one clock behind all clock pins, through gates or not."""
+    found: dict[int, int] = {}
+    for net, cell in clocked.items():
+        root, passed = net, {net}
+        while root in gates and gates[root] not in passed:
+            root = gates[root]
+            passed.add(root)
+        found.setdefault(root, cell)
+    if len(found) > 1:
+        shown = ", ".join(f"{names.net(net)} (at {names.cell(cell)})" for net, cell in list(found.items())[:3])
+        raise InputError(f"{top} has {len(found)} clock nets: {shown}; expected one")
+    clock = next(iter(found), None)
     if clock is not None and (driver[clock] != -1 or clock < 2):
-        raise InputError(f"the clock {names.net(clock)} of {top} is not an input port; expected one, ungated")
-    return Netlist(library, top, n_cells, n_nets, groups, cell_block, blocks, ports, driver, fanout, clock, names)
+        raise InputError(
+            f"the clock {names.net(clock)} of {top} is not an input port; expected one, with clock gates behind it"
+            " or nothing"
+        )
+    return clock
+
+
+def _check_clock_only(gated: np.ndarray, groups: list[CellGroup], ports: dict[str, Port], names: _Names) -> None:
+    """Refuse gated clocks that go anywhere but to clock pins."""
+    for group in groups:
+        for name, nets in zip(group.cell.inputs, group.inputs.T, strict=True):
+            if name != group.cell.clock_pin and (found := np.flatnonzero(np.isin(nets, gated))).size:
+                cell = names.cell(int(group.cells[found[0]]))
+                raise InputError(
+                    f"pin {name} of cell {cell} is on the gated clock {names.net(int(nets[found[0]]))}; expected clock"
+                    " pins only"
+                )
+    for port in ports.values():
+        if np.isin(port.nets, gated).any():
+            raise InputError(f"port {port.name} is a gated clock; expected clock pins only behind a clock gate")
 
 
 def _check_cell(cell: Cell, name: str) -> None:
-    if cell.sequential is not None:
+    gate = cell.clock_gate
+    if gate is not None and (cell.outputs != [gate.output] or {*cell.inputs} != {gate.clock, *gate.enables}):
+        raise InputError(f"cell {name} is a {cell.name}; expected clock gates of a clock, an enable and one output")
+    if cell.sequential is not None and cell.clock_gate is None:
         if cell.sequential.kind != "ff":
             raise InputError(
-                f"cell {name} is a {cell.name}, a {cell.sequential.kind}; expected gates and flip-flops only"
+                f"cell {name} is a {cell.name}, a {cell.sequential.kind}; expected gates, flip-flops and clock gates"
+                " only"
             )
         if not cell.is_rising_edge:
             raise InputError(f"cell {name} is a {cell.name}; expected flip-flops on the rising edge of one pin")

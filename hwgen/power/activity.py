@@ -3,8 +3,8 @@
 Each net holds 64 streams per machine word. The meaning of every cell comes from the Liberty file itself. Delays, and
 with them glitches, are in `hwgen.power.glitch`.
 
-Every flip-flop rises on the one clock. In each cycle inputs and registers change, logic settles, and outputs
-are what they are just before the next edge.
+Every flip-flop rises on the one clock, or on what clock gates let through of it. In each cycle inputs and registers
+change, logic settles, and outputs are what they are just before the next edge.
 """
 
 from __future__ import annotations
@@ -33,9 +33,10 @@ class Activity:
     Attributes
     ----------
     toggles : numpy.ndarray
-        Shape (n_nets,): transitions per cycle; 2 for the clock.
+        Shape (n_nets,): transitions per cycle; 2 for the clock. Of a gated clock, 2 for each cycle at whose end it has
+        a pulse.
     ones : numpy.ndarray
-        Shape (n_nets,): probability of 1; 0.5 for the clock.
+        Shape (n_nets,): probability of 1; 0.5 for the clock, a quarter of the toggles for a gated clock.
     states : list of (numpy.ndarray or None)
         For each of the netlist's groups, shape (cells, 2**k): probability of each combination of the k
         variables `hwgen.power.logic.state_names`, the first the lowest bit. None above `MAX_STATE_BITS` variables.
@@ -47,6 +48,10 @@ class Activity:
         Pairs of cycles that `toggles` is a mean over; 0 makes it all zero and useless for power.
     kept : numpy.ndarray
         Shape (cycles - warmup, streams, nets), uint8: values of the nets that were asked for.
+    clocked : list of (numpy.ndarray or None)
+        As `states`, but of each combination together with a pulse of the cell's clock at the end of the cycle. None
+        for groups whose clock has a pulse at the end of every cycle, and for those without a clock; empty where no
+        clock is gated.
     """
 
     toggles: np.ndarray = field(repr=False)
@@ -57,6 +62,7 @@ class Activity:
     streams: int
     transitions: int
     kept: np.ndarray = field(repr=False, default_factory=lambda: np.zeros((0, 0, 0), np.uint8))
+    clocked: list[np.ndarray | None] = field(repr=False, default_factory=list)
 
 
 def simulate(
@@ -99,11 +105,14 @@ def simulate(
     n_nets = netlist.n_nets
     toggles = np.zeros(program.n_rows, dtype=np.int64)
     ones = np.zeros(program.n_rows, dtype=np.int64)
+    # A gated clock is one more variable, the lowest bit.
+    counted_rows = [
+        variables if clocks is None else np.concatenate([clocks[None], variables])
+        for variables, clocks in zip(program.variables, program.clocks, strict=True)
+    ]
     subsets: list[np.ndarray | None] = [
-        np.zeros((variables.shape[1], (1 << len(variables)) - 1), dtype=np.int64)
-        if len(variables) <= MAX_STATE_BITS
-        else None
-        for variables in program.variables
+        np.zeros((rows.shape[1], (1 << len(rows)) - 1), dtype=np.int64) if len(variables) <= MAX_STATE_BITS else None
+        for rows, variables in zip(counted_rows, program.variables, strict=True)
     ]
     outputs: dict[str, np.ndarray] = {}
     previous: np.ndarray | None = None
@@ -121,18 +130,27 @@ def simulate(
         if counted.shape[1] > words:
             toggles += _count(counted[:, words:] ^ counted[:, :-words])
         previous = counted[:, -words:].copy()
-        for total, variables in zip(subsets, program.variables, strict=True):
+        for total, rows in zip(subsets, counted_rows, strict=True):
             if total is not None:
-                total += _count_subsets(counted, variables)
+                total += _count_subsets(counted, rows)
     samples = (cycles - warmup) * streams
     transitions = cycles - warmup - 1
     mean_toggles = toggles[program.row] / max(transitions * streams, 1)
     mean_ones = ones[program.row] / samples
+    mean_toggles[netlist.gated_nets] = 2 * mean_ones[netlist.gated_nets]
+    mean_ones[netlist.gated_nets] /= 2
     if netlist.clock_net is not None:
         mean_toggles[netlist.clock_net], mean_ones[netlist.clock_net] = 2.0, 0.5
     assert len(mean_toggles) == n_nets
-    states = [None if counts is None else _distribution(counts, samples) for counts in subsets]
-    return Activity(mean_toggles, mean_ones, states, outputs, cycles, streams, transitions, np.concatenate(kept))
+    states: list[np.ndarray | None] = []
+    clocked: list[np.ndarray | None] = []
+    for counts, clocks in zip(subsets, program.clocks, strict=True):
+        found = None if counts is None else _distribution(counts, samples)
+        pulses = None if found is None or clocks is None else found[:, 1::2]
+        states.append(found if found is None or pulses is None else found[:, 0::2] + pulses)
+        clocked += [] if not len(netlist.gated_nets) else [pulses]
+    seen = np.concatenate(kept)
+    return Activity(mean_toggles, mean_ones, states, outputs, cycles, streams, transitions, seen, clocked)
 
 
 def respond(netlist: Netlist, stimulus: Mapping[str, Any]) -> dict[str, np.ndarray]:

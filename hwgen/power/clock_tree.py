@@ -1,11 +1,16 @@
 """What a clock tree would spend: an estimate, since nothing is placed.
 
 A tree as it is for other nets: levels of one buffer, each driving at most `hwgen.netlist.fanout.LIMIT` loads, until
-one net drives the rest. Every buffer rises and falls once a cycle: its internal energy, and the charge of its
+one net drives the rest. Every buffer rises and falls with the clock: its internal energy, and the charge of its
 input pin and wire. What the flip-flops' own pins cost is no part of it.
+
+A clock gate has a tree of its own behind it, whose buffers stand still while the gate is closed. In the tree before
+the gate, the gate is one load. A tree of at most `LIMIT` loads is no tree: the port or the gate drives them.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,32 +19,59 @@ from hwgen.netlist.fanout import LIMIT, tree_buffer
 from hwgen.netlist.graph import Netlist
 from hwgen.timing.analysis import Timing
 
-__all__ = ["energy_per_sink"]
+__all__ = ["ClockTree", "clock_tree"]
 
 
-def energy_per_sink(netlist: Netlist, timing: Timing) -> float:
-    """Energy of the tree's buffers in fJ per cycle and flip-flop; 0 without flip-flops or buffers.
+@dataclass(frozen=True)
+class ClockTree:
+    """The trees of a netlist's clocks.
+
+    Attributes
+    ----------
+    sink_fj : numpy.ndarray
+        Shape (n_nets,): energy of the buffers in fJ for a pulse of the clock, divided by the tree's flip-flops and
+        clock gates; 0 for nets that are no clocks, and without buffers.
+    root_load : numpy.ndarray
+        Shape (n_nets,): fF that the driver of a clock sees, wire included; 0 for nets that are no clocks.
+    """
+
+    sink_fj: np.ndarray
+    root_load: np.ndarray
+
+
+def clock_tree(netlist: Netlist, timing: Timing) -> ClockTree:
+    """Estimate the trees.
 
     Parameters
     ----------
     netlist, timing
-        Flip-flops, and clock slew and wire load.
+        Flip-flops and clock gates, and clock slew and wire load.
     """
-    clocked = [group for group in netlist.groups if group.cell.clock_pin is not None]
-    sinks = sum(len(group.cells) for group in clocked)
+    sinks = np.zeros(netlist.n_nets)
+    pins = np.zeros(netlist.n_nets)
+    for group in netlist.groups:
+        name = group.cell.clock_pin
+        if name is not None:
+            count = np.bincount(group.inputs[:, group.cell.inputs.index(name)], minlength=netlist.n_nets)
+            sinks += count
+            pins += count * group.cell.pins[name].capacitance
+    tree = ClockTree(np.zeros(netlist.n_nets), np.zeros(netlist.n_nets))
     buffer = tree_buffer(netlist.library)
-    if not sinks or buffer is None:
-        return 0.0
-    pins = sum(len(group.cells) * group.cell.pins[group.cell.clock_pin or ""].capacitance for group in clocked)
-    each = pins / sinks + timing.wire_load
-    entry = buffer.pins[buffer.inputs[0]].capacitance + timing.wire_load
-    total, loads = 0.0, sinks
-    while loads > LIMIT:
-        buffers = -(-loads // LIMIT)
-        inside = _internal(buffer, timing.clock_slew, each * loads / buffers)
-        total += buffers * (inside + entry * netlist.library.voltage**2)
-        loads, each = buffers, entry
-    return total / sinks
+    for net in netlist.clock_nets.tolist():
+        loads = int(sinks[net])
+        if not loads:
+            continue
+        each, total = pins[net] / loads + timing.wire_load, 0.0
+        if buffer is not None:
+            entry = buffer.pins[buffer.inputs[0]].capacitance + timing.wire_load
+            while loads > LIMIT:
+                buffers = -(-loads // LIMIT)
+                inside = _internal(buffer, timing.clock_slew, each * loads / buffers)
+                total += buffers * (inside + entry * netlist.library.voltage**2)
+                loads, each = buffers, entry
+        tree.sink_fj[net] = total / sinks[net]
+        tree.root_load[net] = loads * each
+    return tree
 
 
 def _internal(buffer: Cell, slew: float, load: float) -> float:

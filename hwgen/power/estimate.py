@@ -10,7 +10,9 @@ Per clock cycle, in fJ:
   Tables of several supplies add up: in ASAP7, power and ground each hold about half of the energy.
 - ``switching``: C V^2 / 2 for each transition of a net that a cell drives: input pins, wire and output port.
   Liberty's internal energies do not contain it. Nets driven from outside are in no figure; see `entering_fj`.
-- ``clock``: the flip-flops' clock pins, both edges: internal energy, and C V^2 for pin and wire.
+- ``clock``: the clock pins of flip-flops and clock gates, both edges: internal energy, and C V^2 for pin and wire. Of
+  a clock gate also the energy of its output's transitions, but not the net behind it: that is in its loads' figures.
+  Behind a gate, only the cycles count in which it lets a pulse through; conditions weigh with the states before these.
 - ``clock_tree``: what the tree's buffers would add, see `hwgen.power.clock_tree`: 0 unless given.
 - ``leakage``: by state where the library has it.
 
@@ -21,15 +23,17 @@ The rules are those of OpenSTA 2.1 and later, but with simulated state probabili
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from hwgen.cells.boolean import Expression
+from hwgen.cells.boolean import Expression, parse_expression
 from hwgen.cells.cell import Cell, InternalPower, Pin
 from hwgen.errors import InputError
 from hwgen.netlist.graph import CellGroup, Netlist
 from hwgen.power.activity import Activity
+from hwgen.power.clock_tree import ClockTree
 from hwgen.power.consumption import DYNAMIC, KINDS, Consumption
 from hwgen.power.logic import state_names
 from hwgen.timing.analysis import Timing
@@ -48,8 +52,8 @@ class Power:
     ----------
     frequency_mhz : float
     cell_fj : numpy.ndarray
-        Shape (n_cells, 5): fJ per cycle of each cell, by `KINDS`; a net's energy belongs to its driver, the
-        clock net's to the flip-flops it reaches.
+        Shape (n_cells, 5): fJ per cycle of each cell, by `KINDS`; a net's energy belongs to its driver, a clock
+        net's to the flip-flops and clock gates it reaches.
     fj : dict of str to float
         fJ per cycle of each kind.
     by_block : dict of str to dict of str to float
@@ -78,24 +82,36 @@ class Power:
 
 
 class _States:
-    """Probabilities of conditions on the state of each cell of a group."""
+    """Probabilities of conditions on the state of each cell of a group.
 
-    def __init__(self, cell: Cell, states: np.ndarray | None, count: int):
+    ``clocked`` is as `states`, of the cycles at whose end the cell's clock has a pulse; None where all have one. A
+    table over the states has the shape (2**k,), or (2, 2**k) where it is one for a low and one for a high clock.
+    """
+
+    def __init__(self, cell: Cell, states: np.ndarray | None, clocked: np.ndarray | None, pulses: np.ndarray):
         self._cell = cell
         self._states = states
-        self._count = count
+        self._clocked = clocked
+        self._pulses = pulses
         self._names = state_names(cell)
+        self.size = 1 << len(self._names)
         self._substitute = {
             name: pin.function
             for name, pin in cell.pins.items()
             if pin.direction == "output" and pin.function is not None
         }
-        if cell.sequential is not None:
+        if cell.clock_gate is not None:
+            opened = " | ".join(cell.clock_gate.enables)
+            self._substitute |= {
+                name: parse_expression(opened) for name, pin in cell.pins.items() if pin.direction == "internal"
+            }
+            self._substitute[cell.clock_gate.output] = parse_expression(f"({opened}) & {cell.clock_gate.clock}")
+        elif cell.sequential is not None:
             inverse = Expression("!state", (cell.sequential.state,), (0, "!"))
             self._substitute[cell.sequential.inverse] = inverse
 
     def table(self, expression: Expression) -> np.ndarray:
-        """Truth table over the states, as numbers: the mean over the clock, high half of the time."""
+        """Truth table over the states, as numbers."""
         clock = self._cell.clock_pin
         names = self._names if clock is None else [*self._names, clock]
         try:
@@ -105,52 +121,78 @@ class _States:
                 f"the condition {expression.text!r} of the cell {self._cell.name} uses {error.args[0]}; "
                 "expected its pins"
             ) from None
-        return truth.reshape(-1, 1 << len(self._names)).mean(axis=0)
+        return truth.astype(float) if clock is None else truth.reshape(2, self.size).astype(float)
 
     def follows(self, output: str, pin: str) -> np.ndarray:
         """States, as a table of 0 and 1, in which a transition of `pin` changes `output`.
 
-        All states where that cannot be said: flip-flops, outputs without function.
+        All states where that cannot be said: flip-flops, outputs without function. A clock gate's output follows the
+        clock where it is open, and no enable.
         """
+        gate = self._cell.clock_gate
+        if gate is not None:
+            opened = parse_expression(" | ".join(gate.enables)).truth(self._names).astype(float)
+            return opened if pin == gate.clock else np.zeros(self.size)
         function = self._cell.pins[output].function
         if function is None or pin not in self._names or self._cell.sequential is not None:
-            return np.ones(1 << len(self._names))
+            return np.ones(self.size)
         truth = function.truth(self._names, self._substitute)
         bit = 1 << self._names.index(pin)
         return (truth != truth[np.arange(len(truth)) ^ bit]).astype(float)
 
     def mean(self, table: np.ndarray) -> np.ndarray:
-        """Expected value of a table over the states, shape (cells,)."""
+        """Expected value of a table over the states, shape (cells,); the clock is high in half of a cycle or never."""
+        if table.ndim == 1:
+            return self._over(self._states, table)
+        if self._clocked is None:
+            return self._over(self._states, table.mean(axis=0))
+        return self._over(self._states, table[0]) + 0.5 * self._over(self._clocked, table[1] - table[0])
+
+    def mean_of_pulses(self, table: np.ndarray) -> np.ndarray:
+        """As `mean`, but of the states before a pulse of the clock, times the share of cycles before one."""
+        if table.ndim == 2:
+            table = table.mean(axis=0)
         if self._states is None:
+            return self._pulses * table.mean()
+        return self._over(self._states if self._clocked is None else self._clocked, table)
+
+    def _over(self, states: np.ndarray | None, table: np.ndarray) -> np.ndarray:
+        if states is None:
             # Too many inputs to count every state: all are taken as equally likely.
-            return np.full(self._count, table.mean())
-        return self._states @ table
+            return np.full(len(self._pulses), table.mean())
+        return states @ table
 
 
-def _by_cell(netlist: Netlist, timing: Timing, activity: Activity, clock_tree: float) -> tuple[np.ndarray, np.ndarray]:
+def _by_cell(
+    netlist: Netlist, timing: Timing, activity: Activity, tree: ClockTree | None
+) -> tuple[np.ndarray, np.ndarray]:
     """FJ per cycle, shape (n_cells, 4), by `DYNAMIC`; and leakage in nW, shape (n_cells,)."""
-    if not 0 <= clock_tree < np.inf:
-        raise InputError(f"clock_tree is {clock_tree}; expected a number of at least 0")
     if activity.transitions < 1:
         raise InputError("the simulation has one cycle; expected at least two, for toggles")
     fj = np.zeros((netlist.n_cells, len(DYNAMIC)))
     leakage = np.zeros(netlist.n_cells)
     square = netlist.library.voltage**2
     net_fj = 0.5 * square * timing.load.mean(axis=1) * activity.toggles
-    for group, distribution in zip(netlist.groups, activity.states, strict=True):
+    of_pulses = activity.clocked or [None] * len(netlist.groups)
+    for group, distribution, clocked in zip(netlist.groups, activity.states, of_pulses, strict=True):
         cell = group.cell
-        states = _States(cell, distribution, len(group.cells))
+        clocks = None if cell.clock_pin is None else group.inputs[:, cell.inputs.index(cell.clock_pin)]
+        pulses = np.ones(len(group.cells)) if clocks is None else 0.5 * activity.toggles[clocks]
+        states = _States(cell, distribution, clocked, pulses)
         own = np.zeros((len(group.cells), len(DYNAMIC)))
         for name, nets in zip(cell.inputs, group.inputs.T, strict=True):
             kind = _CLOCK if name == cell.clock_pin else _INTERNAL
             own[:, kind] += _input_energy(cell, cell.pins[name], nets, states, timing, activity)
         for name, nets in zip(cell.outputs, group.outputs.T, strict=True):
-            own[:, _INTERNAL] += _output_energy(group, cell.pins[name], nets, states, timing, activity)
-            own[:, _SWITCHING] += net_fj[nets]
-        if cell.clock_pin is not None:
-            net = square * (cell.pins[cell.clock_pin].capacitance + timing.wire_load)
-            own[:, _CLOCK] += net
-            own[:, _CLOCK_TREE] += clock_tree
+            gated = cell.clock_gate is not None
+            load = timing.load[nets] if tree is None or not gated else np.repeat(tree.root_load[nets, None], 2, axis=1)
+            energy = _output_energy(group, cell.pins[name], nets, load, states, timing, activity)
+            own[:, _CLOCK if gated else _INTERNAL] += energy
+            if not gated:
+                own[:, _SWITCHING] += net_fj[nets]
+        if clocks is not None and cell.clock_pin is not None:
+            own[:, _CLOCK] += pulses * square * (cell.pins[cell.clock_pin].capacitance + timing.wire_load)
+            own[:, _CLOCK_TREE] += 0.0 if tree is None else pulses * tree.sink_fj[clocks]
         fj[group.cells] = own
         leakage[group.cells] = _leakage(cell, states)
     return fj, leakage
@@ -161,9 +203,9 @@ def _summed(netlist: Netlist, values: np.ndarray) -> np.ndarray:
     return np.bincount(netlist.cell_block, weights=values, minlength=len(netlist.blocks))
 
 
-def consumption(netlist: Netlist, timing: Timing, activity: Activity, clock_tree: float = 0.0) -> Consumption:
+def consumption(netlist: Netlist, timing: Timing, activity: Activity, tree: ClockTree | None = None) -> Consumption:
     """What every block of ``netlist.blocks`` consumes, without its children; otherwise as `estimate`."""
-    fj, leakage = _by_cell(netlist, timing, activity, clock_tree)
+    fj, leakage = _by_cell(netlist, timing, activity, tree)
     columns = [_summed(netlist, column).tolist() for column in fj.T]
     return Consumption(
         {
@@ -175,7 +217,7 @@ def consumption(netlist: Netlist, timing: Timing, activity: Activity, clock_tree
 
 
 def estimate(
-    netlist: Netlist, timing: Timing, activity: Activity, frequency_mhz: float, clock_tree: float = 0.0
+    netlist: Netlist, timing: Timing, activity: Activity, frequency_mhz: float, tree: ClockTree | None = None
 ) -> Power:
     """Estimate the power at a clock frequency.
 
@@ -188,8 +230,8 @@ def estimate(
         Of the same netlist, over at least two cycles.
     frequency_mhz : float
         MHz.
-    clock_tree : float
-        Energy of the clock tree in fJ per cycle and flip-flop.
+    tree : ClockTree, optional
+        Of the same netlist; no clock tree if not given.
 
     Returns
     -------
@@ -198,11 +240,11 @@ def estimate(
     Raises
     ------
     InputError
-        If the frequency is not positive, `clock_tree` negative, or the simulation had no two cycles.
+        If the frequency is not positive, or the simulation had no two cycles.
     """
     if not 0 < frequency_mhz < np.inf:
         raise InputError(f"frequency is {frequency_mhz} MHz; expected a positive number")
-    dynamic, leakage = _by_cell(netlist, timing, activity, clock_tree)
+    dynamic, leakage = _by_cell(netlist, timing, activity, tree)
     # 1 nW during 1 us is 1 fJ.
     fj = np.column_stack([dynamic, leakage / frequency_mhz])
     blocks = [_summed(netlist, column) for column in fj.T]
@@ -242,19 +284,28 @@ def entering_fj(netlist: Netlist, timing: Timing, activity: Activity, inside: np
     from_inside = np.where(driver >= 0, inside[driver], False)
     entering = reaches & ~from_inside
     entering[:2] = False  # constants
-    if netlist.clock_net is not None:
-        entering[netlist.clock_net] = False
+    entering[netlist.clock_nets] = False
     net_fj = 0.5 * netlist.library.voltage**2 * timing.load.mean(axis=1) * activity.toggles
     return float(net_fj[entering].sum())
 
 
-def _weights(tables: list[InternalPower], states: _States, plain: np.ndarray, rest: np.ndarray) -> list[np.ndarray]:
-    """Probability that each table applies, shape (cells,).
+def _weights(
+    tables: list[InternalPower],
+    states: _States,
+    plain: np.ndarray,
+    rest: np.ndarray,
+    mean: Callable[[np.ndarray], np.ndarray],
+    gate: bool = False,
+) -> list[np.ndarray]:
+    """Probability that each table applies, shape (cells,), of what ``mean`` is a mean over.
 
     A table without condition applies in the states `plain`; beside tables of the same supply with conditions,
-    in those of `rest` that no condition covers.
+    in those of `rest` that no condition covers. Conditions of a clock `gate` hold in the states of `rest` alone: what
+    its latch holds follows its enables only while the clock is low, and they may name its output.
     """
-    conditions = [None if table.when is None else states.table(table.when) for table in tables]
+    conditions = [
+        None if table.when is None else states.table(table.when) * (rest if gate else 1.0) for table in tables
+    ]
     covered: dict[str, np.ndarray] = {}
     for table, condition in zip(tables, conditions, strict=True):
         if condition is not None:
@@ -264,7 +315,7 @@ def _weights(tables: list[InternalPower], states: _States, plain: np.ndarray, re
         if condition is None:
             done = covered.get(table.supply)
             condition = plain if done is None else rest * np.clip(1.0 - done, 0.0, None)
-        weights.append(states.mean(condition))
+        weights.append(mean(condition))
     return weights
 
 
@@ -277,36 +328,49 @@ def _input_energy(
         return total
     # Conditions on an input pin list what happens while no output changes; so must what they leave out.
     changes = sum((states.follows(output, pin.name) for output in cell.outputs), np.zeros(1))
-    everywhere = np.ones(1 << len(state_names(cell)))
-    rest = everywhere if cell.sequential is not None else everywhere * (changes == 0)
-    weights = _weights(pin.internal_power, states, everywhere, rest)
+    everywhere = np.ones(states.size)
+    rest = everywhere if cell.is_flip_flop else everywhere * (changes == 0)
+    clock = pin.name == cell.clock_pin
+    mean = states.mean_of_pulses if clock else states.mean
+    weights = _weights(pin.internal_power, states, everywhere, rest, mean, cell.clock_gate is not None)
     for table, weight in zip(pin.internal_power, weights, strict=True):
         rise, fall = (table.energy[edge](timing.slew[nets, edge]) for edge in (0, 1))
         total += weight * 0.5 * (rise + fall)
-    return total * activity.toggles[nets]
+    return total * (2.0 if clock else activity.toggles[nets])
 
 
 def _output_energy(
-    group: CellGroup, pin: Pin, nets: np.ndarray, states: _States, timing: Timing, activity: Activity
+    group: CellGroup,
+    pin: Pin,
+    nets: np.ndarray,
+    load: np.ndarray,
+    states: _States,
+    timing: Timing,
+    activity: Activity,
 ) -> np.ndarray:
-    """Energy of an output pin's transitions beyond the load's, fJ per cycle."""
+    """Energy of an output pin's transitions beyond the load's, fJ per cycle; `load` in fF, shape (cells, 2)."""
     cell = group.cell
     shares: dict[str, np.ndarray] = {}
     energies = []
     for cause in dict.fromkeys(table.related_pin for table in pin.internal_power):
         tables = [table for table in pin.internal_power if table.related_pin == cause]
         if cause is None or cause not in cell.inputs:
-            everywhere = np.ones(1 << len(state_names(cell)))
-            weights = _weights(tables, states, everywhere, everywhere)
+            everywhere = np.ones(states.size)
+            weights = _weights(tables, states, everywhere, everywhere, states.mean)
             slews = np.zeros((len(nets), 2))
         else:
             sources = group.inputs[:, cell.inputs.index(cause)]
             follows = states.follows(pin.name, cause)
-            weights = _weights(tables, states, follows, follows)
-            weights = [weight * activity.toggles[sources] for weight in weights]
+            if cause == cell.clock_pin:
+                gate = cell.clock_gate is not None
+                weights = _weights(tables, states, follows, follows, states.mean_of_pulses, gate)
+                weights = [2.0 * weight for weight in weights]
+            else:
+                weights = _weights(tables, states, follows, follows, states.mean)
+                weights = [weight * activity.toggles[sources] for weight in weights]
             slews = _cause_slews(pin, cause, timing.slew[sources])
         for table, weight in zip(tables, weights, strict=True):
-            edges = (table.energy[edge](slews[:, edge], timing.load[nets, edge]) for edge in (0, 1))
+            edges = (table.energy[edge](slews[:, edge], load[:, edge]) for edge in (0, 1))
             energies.append((table.supply, weight, 0.5 * sum(edges)))
             shares[table.supply] = shares.get(table.supply, 0.0) + weight
     total = np.zeros(len(nets))
@@ -328,10 +392,9 @@ def _cause_slews(pin: Pin, cause: str, slew: np.ndarray) -> np.ndarray:
 
 def _leakage(cell: Cell, states: _States) -> np.ndarray:
     """Leakage of each cell, nW: of its states, and the cell's own figure for what no state covers."""
-    table = np.zeros(1 << len(state_names(cell)))
-    covered = np.zeros_like(table)
+    table = covered = np.zeros(states.size)
     for when, value in cell.leakage_states:
         condition = states.table(when)
-        table += condition * value
-        covered += condition
+        table = table + condition * value
+        covered = covered + condition
     return states.mean(table + np.clip(1.0 - covered, 0.0, None) * cell.leakage)

@@ -76,6 +76,8 @@ def saif(netlist: Netlist, activity: Activity, clock_ns: float) -> str:
 def vcd(netlist: Netlist, initial: np.ndarray, events: Iterable[Event], cycles: int, clock_ns: float) -> str:
     """Waveforms of every net, glitches included; time 0 is a clock edge.
 
+    A gated clock has no pulse in cycle 0: what its gate's enable was before, nobody knows.
+
     Parameters
     ----------
     netlist
@@ -92,11 +94,14 @@ def vcd(netlist: Netlist, initial: np.ndarray, events: Iterable[Event], cycles: 
     text = io.StringIO()
     period = round(clock_ns * _FEMTOSECONDS)
     clock = netlist.clock_net
+    events = list(events)
     changes: list[tuple[int, int]] = [
         (cycle * period + min(round(time * _FEMTOSECONDS), period - 1), net) for cycle, time, net in events
     ]
     if clock is not None:
         changes += [(edge * period // 2, clock) for edge in range(1, 2 * cycles)]
+    for cycle, net in _pulses(netlist, initial, events, cycles):
+        changes += [(cycle * period, net), (cycle * period + period // 2, net)]
     values = initial.astype(int).tolist()
     with VCDWriter(text, timescale="1 fs", date="") as writer:
         variables = {}
@@ -108,3 +113,29 @@ def vcd(netlist: Netlist, initial: np.ndarray, events: Iterable[Event], cycles: 
             writer.change(variables[net], time, values[net])
         writer.close(cycles * period)
     return text.getvalue()
+
+
+def _pulses(netlist: Netlist, initial: np.ndarray, events: Iterable[Event], cycles: int) -> list[tuple[int, int]]:
+    """Cycles that begin with a pulse of a gated clock, and its net; parameters as of `vcd`."""
+    # Gates in the order of their levels: the clock of one may be the output of another.
+    gates: list[tuple[int, int, list[int], int]] = []
+    for group in netlist.groups:
+        gate = group.cell.clock_gate
+        if gate is not None:
+            clocks = group.inputs[:, group.cell.inputs.index(gate.clock)]
+            enables = group.inputs[:, [group.cell.inputs.index(pin) for pin in gate.enables]]
+            outputs = group.outputs[:, 0]
+            gates += zip(
+                netlist.level[group.cells].tolist(), clocks.tolist(), enables.tolist(), outputs.tolist(), strict=True
+            )
+    watched = {net for _, _, pins, _ in gates for net in pins}
+    # What the watched nets are at the end of each cycle.
+    settled = {net: np.full(cycles, int(initial[net])) for net in watched}
+    for cycle, _, net in events:
+        if net in watched:
+            settled[net][cycle:] ^= 1
+    runs: dict[int, np.ndarray] = {}
+    for _, clock, pins, output in sorted(gates):
+        opened = np.any([settled[net] for net in pins], axis=0)
+        runs[output] = opened & runs.get(clock, np.ones(cycles, bool))
+    return [(cycle + 1, net) for net, run in runs.items() for cycle in np.flatnonzero(run[:-1]).tolist()]

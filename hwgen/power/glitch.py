@@ -37,9 +37,12 @@ Event = tuple[int, float, int]
 
 
 def sources(netlist: Netlist) -> np.ndarray:
-    """Nets that change at the clock edge: input ports but the clock, and outputs of flip-flops; increasing."""
+    """Nets that change at the clock edge: input ports but the clock, and outputs of flip-flops; increasing.
+
+    Gated clocks are none: their gates let whole pulses through, whatever the enables do before.
+    """
     found = [port.nets for port in netlist.ports.values() if port.direction == "input"]
-    found += [group.outputs.ravel() for group in netlist.groups if group.cell.sequential is not None]
+    found += [group.outputs.ravel() for group in netlist.groups if group.cell.is_flip_flop]
     nets = np.unique(np.concatenate([*found, np.zeros(0, np.int64)]))
     return nets[(nets > 1) & (nets != (-1 if netlist.clock_net is None else netlist.clock_net))]
 
@@ -137,18 +140,18 @@ class Gates:
 
     @cached_property
     def _clocked(self) -> _Sources:
-        """The sources with their delays from clock to output."""
-        found = np.zeros((self.netlist.n_nets, 2))
+        """The sources with their delays from clock to output and along the wire."""
+        found = self.timing.wire_delay.copy()
         for group in self.netlist.groups:
             cell = group.cell
-            if cell.clock_pin is None:
+            if cell.clock_pin is None or cell.clock_gate is not None:
                 continue
             for name, nets in zip(cell.outputs, group.outputs.T, strict=True):
                 for edge in (0, 1):
                     tables = [table for _, to, table in _causes(cell, cell.pins[name], cell.clock_pin) if to == edge]
                     slew, load = self.timing.clock_slew, self.timing.load[nets, edge]
                     if tables:
-                        found[nets, edge] = np.mean([table(slew, load) for table in tables], axis=0)
+                        found[nets, edge] += np.mean([table(slew, load) for table in tables], axis=0)
         return _Sources(self.sources, found[self.sources].astype(np.float32))
 
     @cached_property
@@ -158,7 +161,7 @@ class Gates:
         tables: list[np.ndarray] = []
         for group in self.netlist.groups:
             cell = group.cell
-            if cell.sequential is not None:
+            if cell.sequential is not None or cell.clock_gate is not None:
                 continue
             if len(cell.inputs) > MAX_INPUTS:
                 raise InputError(
@@ -176,6 +179,7 @@ class Gates:
                 for place, pin in enumerate(used):
                     source = group.inputs[:, cell.inputs.index(pin)]
                     own[:, place] = self._delays(cell, name, pin, source, driven)
+                own += self.timing.wire_delay[driven][:, None, None, :]
                 columns = [cell.inputs.index(pin) for pin in used]
                 keys.append(level[group.cells])
                 nets.append(driven)

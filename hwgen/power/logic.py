@@ -1,4 +1,8 @@
-"""A netlist compiled for simulation without delays: steps over an array of rows, one for each net and register."""
+"""A netlist compiled for simulation without delays: steps over an array of rows, one for each net and register.
+
+The row of a gated clock does not hold the clock's level. It is 1 in the cycles at whose end the gated clock has a
+pulse: where the gate's enable is then 1, and its own clock has a pulse. Flip-flops on it keep their state otherwise.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from hwgen.cells.boolean import Expression
-from hwgen.cells.cell import Cell, Sequential
+from hwgen.cells.boolean import Expression, parse_expression
+from hwgen.cells.cell import Cell, ClockGate, Sequential
 from hwgen.errors import InputError
 from hwgen.jit import compiled
 from hwgen.netlist.graph import CellGroup, Netlist
@@ -21,7 +25,12 @@ _ONES = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 
 
 def state_names(cell: Cell) -> list[str]:
-    """Variables that determine a cell's state: its inputs; of a flip-flop its state instead of the clock."""
+    """Variables that determine a cell's state: its inputs; of a flip-flop its state instead of the clock.
+
+    Of a clock gate its inputs but the clock: what its latch holds is what its enables were at the end of the cycle.
+    """
+    if cell.clock_gate is not None:
+        return [name for name in cell.inputs if name != cell.clock_pin]
     if cell.sequential is None:
         return cell.inputs
     return [name for name in cell.inputs if name != cell.clock_pin] + [cell.sequential.state]
@@ -121,12 +130,16 @@ def _evaluate(values, rows, first_input, inputs, first_code, codes):
 
 @dataclass
 class _FlipFlops:
-    """Flip-flops of one type and one level of their asynchronous inputs."""
+    """Flip-flops of one type and one level of their asynchronous inputs.
+
+    ``gated`` has the rows of their clocks, or is None where those have a pulse in every cycle.
+    """
 
     sequential: Sequential
     rows_of: dict[str, np.ndarray]
     state: slice
     outputs: list[tuple[Expression, slice]]
+    gated: np.ndarray | None
 
     def run(self, values: np.ndarray) -> None:
         """Drive the outputs, after any asynchronous clear and preset."""
@@ -151,7 +164,11 @@ class _FlipFlops:
         """State after the next edge."""
         state = values[self.state]
         known = {self.sequential.state: state, self.sequential.inverse: ~state}
-        return self._evaluate(self.sequential.next_state, values, known)
+        following = self._evaluate(self.sequential.next_state, values, known)
+        if self.gated is None:
+            return following
+        pulses = values[self.gated]
+        return (following & pulses) | (state & ~pulses)
 
     def _evaluate(
         self, expression: Expression, values: np.ndarray, known: Mapping[str, np.ndarray] | None = None
@@ -182,6 +199,9 @@ class Program:
         Those of the steps that hold state.
     variables : list of numpy.ndarray
         For each of the netlist's groups, shape (k, cells): rows of the variables `state_names`.
+    clocks : list of (numpy.ndarray or None)
+        For each of the groups, shape (cells,): rows that are 1 where the cell's clock has a pulse at the end of the
+        cycle. None where it has one at the end of every cycle, or the cells have no clock.
     """
 
     row: np.ndarray
@@ -189,6 +209,7 @@ class Program:
     steps: list[_Logic | _FlipFlops]
     flip_flops: list[_FlipFlops]
     variables: list[np.ndarray]
+    clocks: list[np.ndarray | None]
 
 
 def _check_names(cell: Cell, pin: str, expression: Expression | None, allowed: set[str]) -> Expression:
@@ -200,6 +221,12 @@ def _check_names(cell: Cell, pin: str, expression: Expression | None, allowed: s
                 f"{expression.text!r} of the cell {cell.name} uses {name}; expected its inputs {', '.join(cell.inputs)}"
             )
     return expression
+
+
+def _pulses(gate: ClockGate) -> tuple[Expression, Expression]:
+    """When a gate has a pulse, by its pins: on the clock itself, and behind another gate."""
+    enabled = " | ".join(gate.enables)
+    return parse_expression(enabled), parse_expression(f"({enabled}) & {gate.clock}")
 
 
 def compile_netlist(netlist: Netlist) -> Program:
@@ -215,9 +242,26 @@ def compile_netlist(netlist: Netlist) -> Program:
     gates: dict[tuple[int | str, ...], tuple[Expression, list[np.ndarray], list[np.ndarray], list[np.ndarray]]]
     gates = {}
     flops: list[tuple[int, int, CellGroup, np.ndarray, list[Expression]]] = []
+
+    def add_gate(function: Expression, cell: Cell, inputs: np.ndarray, outputs: np.ndarray, depth: np.ndarray) -> None:
+        columns = [cell.inputs.index(name) for name in function.names]
+        entry = gates.setdefault(function.program, (function, [], [], []))
+        entry[1].append(inputs[:, columns])
+        entry[2].append(outputs)
+        entry[3].append(depth)
+
     for number, group in enumerate(netlist.groups):
         cell = group.cell
         allowed = set(cell.inputs)
+        if cell.clock_pin is not None:
+            behind = np.isin(group.inputs[:, cell.inputs.index(cell.clock_pin)], netlist.gated_nets)
+        if cell.clock_gate is not None:
+            for among, function in zip((~behind, behind), _pulses(cell.clock_gate), strict=True):
+                members = np.flatnonzero(among)
+                outputs = group.outputs[members, 0]
+                if len(members):
+                    add_gate(function, cell, group.inputs[members], outputs, level[group.cells[members]])
+            continue
         if cell.sequential is not None:
             sequential = cell.sequential
             allowed |= {sequential.state, sequential.inverse}
@@ -225,17 +269,14 @@ def compile_netlist(netlist: Netlist) -> Program:
                 if expression is not None:
                     _check_names(cell, "", expression, allowed)
             functions = [_check_names(cell, pin, cell.pins[pin].function, allowed) for pin in cell.outputs]
-            levels = level[group.cells]
-            for one in np.unique(levels).tolist():
-                flops.append((one, number, group, np.flatnonzero(levels == one), functions))
+            # By level, and those behind clock gates apart.
+            kinds = 2 * level[group.cells] + behind
+            for one in np.unique(kinds).tolist():
+                flops.append((one // 2, number, group, np.flatnonzero(kinds == one), functions))
             continue
         for pin, nets in zip(cell.outputs, group.outputs.T, strict=True):
             function = _check_names(cell, pin, cell.pins[pin].function, allowed)
-            columns = [cell.inputs.index(name) for name in function.names]
-            entry = gates.setdefault(function.program, (function, [], [], []))
-            entry[1].append(group.inputs[:, columns])
-            entry[2].append(nets)
-            entry[3].append(level[group.cells])
+            add_gate(function, cell, group.inputs, nets, level[group.cells])
     row = np.full(netlist.n_nets, -1, dtype=np.int64)
     row[:2] = (0, 1)
     free = 2
@@ -260,7 +301,7 @@ def compile_netlist(netlist: Netlist) -> Program:
     state_rows = {
         number: np.zeros(len(group.cells), dtype=np.int64)
         for number, group in enumerate(netlist.groups)
-        if group.cell.sequential is not None
+        if group.cell.is_flip_flop
     }
     for one, number, group, members, functions in flops:
         driven = [(function, place(nets)) for function, nets in zip(functions, group.outputs[members].T, strict=True)]
@@ -270,17 +311,20 @@ def compile_netlist(netlist: Netlist) -> Program:
         placed.append((one, number, group, members, driven, state))
     rest = np.flatnonzero(row < 0)
     place(rest)
+    clocks = [_clock_rows(netlist, group, row) for group in netlist.groups]
     steps: list[tuple[int, _Gates | _FlipFlops]] = []
     flip_flops = []
-    for one, _, group, members, driven, state in placed:
+    for one, number, group, members, driven, state in placed:
         assert group.cell.sequential is not None
         pins = {name: row[group.inputs[members, i]] for i, name in enumerate(group.cell.inputs)}
-        step = _FlipFlops(group.cell.sequential, pins, state, driven)
+        pulses = clocks[number]
+        gated = None if pulses is None or np.all(pulses[members] == row[1]) else pulses[members]
+        step = _FlipFlops(group.cell.sequential, pins, state, driven, gated)
         flip_flops.append(step)
         steps.append((one, step))
     steps += [(one, _Gates(function, row[sources], rows)) for one, function, sources, rows in waiting]
     steps.sort(key=lambda pair: pair[0])
-    variables = []
+    variables: list[np.ndarray] = []
     for number, group in enumerate(netlist.groups):
         cell = group.cell
         rows_of = [
@@ -292,7 +336,16 @@ def compile_netlist(netlist: Netlist) -> Program:
     for logic, together in groupby((step for _, step in steps), key=lambda step: isinstance(step, _Gates)):
         some = list(together)
         joined += [_Logic.of(some)] if logic else some  # type: ignore[arg-type]
-    return Program(row, free, joined, flip_flops, variables)
+    return Program(row, free, joined, flip_flops, variables, clocks)
+
+
+def _clock_rows(netlist: Netlist, group: CellGroup, row: np.ndarray) -> np.ndarray | None:
+    """As `Program.clocks`, of one group."""
+    if group.cell.clock_pin is None:
+        return None
+    nets = group.inputs[:, group.cell.inputs.index(group.cell.clock_pin)]
+    gated = np.isin(nets, netlist.gated_nets)
+    return np.where(gated, row[nets], row[1]) if gated.any() else None
 
 
 def initial(program: Program, words: int) -> np.ndarray:

@@ -23,13 +23,16 @@ _METRICS = {
     "`area`": "sum of the cell areas of the library, over all runs",
     "`smallest area`": "the same with the smallest run of each block",
     "`sequential area`, `sequential share`": "flip-flops alone, and their share of the area",
+    "`clock gate area`": "clock gates alone, where a design has them; they are in the area of the block that holds"
+    " them, and not in the sequential area",
     "`cells`": "number of cells",
     "`critical path`, `maximum clock`": "longest path of the static timing analysis (register to register with setup,"
     " and from and to the ports), and its inverse",
     "`leakage power`, `dynamic power`, `total power`": "at the clock of the conditions, glitches included, on tensors"
     " quantised to each design's own format; dynamic is all but leakage",
     "`internal power`, `switching power`, `clock power`, `clock tree power`": "parts of dynamic power: internal energy"
-    " of the cells, charging of nets, clock pins of flip-flops with both, buffers of the estimated tree",
+    " of the cells, charging of nets, clock pins of flip-flops and clock gates with both, buffers of the estimated"
+    " tree",
     "`total power, same operands`": "with tensors in the baseline's format: the same bits for both designs",
     "`total power, no glitches`": "every net toggles at most once a cycle",
     "`energy per MAC`": "total power over the rate of multiply-accumulates",

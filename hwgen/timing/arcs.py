@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
+from hwgen.cells.cell import Cell
 from hwgen.cells.tables import Table, TableBank
 from hwgen.netlist.graph import Netlist
 
-__all__ = ["EDGES", "FALL", "RISE", "Arcs", "collect"]
+__all__ = ["EDGES", "FALL", "RISE", "Arcs", "CellArc", "TableNumbers", "cell_arcs", "collect"]
 
 RISE, FALL = 0, 1
 EDGES = ("rise", "fall")
@@ -50,8 +53,50 @@ class Arcs:
     bank: TableBank
 
 
-class _Tables:
-    """Numbers tables, one number each."""
+class CellArc(NamedTuple):
+    """One edge of an output that one edge of an input causes.
+
+    Attributes
+    ----------
+    source, cause : int
+        Column of the input pin, and its edge.
+    target, edge : int
+        Column of the output pin, and its edge.
+    delay, slew : Table or None
+        None is 0.
+    """
+
+    source: int
+    cause: int
+    target: int
+    edge: int
+    delay: Table
+    slew: Table | None
+
+
+def cell_arcs(cell: Cell) -> Iterator[CellArc]:
+    """The timing arcs of a cell: one for each condition under which the library gives it; none of a clock gate."""
+    if cell.clock_gate is not None:
+        return
+    for target, output in enumerate(cell.outputs):
+        for arc in cell.pins[output].arcs:
+            if arc.related_pin not in cell.inputs:
+                continue
+            source = cell.inputs.index(arc.related_pin)
+            for edge in (RISE, FALL):
+                table = arc.delay[edge]
+                if table is None or arc.kind == f"combinational_{EDGES[1 - edge]}":
+                    continue
+                if arc.kind in ("rising_edge", "falling_edge"):
+                    causes: tuple[int, ...] = (RISE if arc.kind == "rising_edge" else FALL,)
+                else:
+                    causes = tuple(edge ^ int(flip) for flip in _INVERTING.get(arc.sense, (False, True)))
+                for cause in causes:
+                    yield CellArc(source, cause, target, edge, table, arc.transition[edge])
+
+
+class TableNumbers:
+    """Numbers tables, one number each; 0 is a table of 0 everywhere."""
 
     def __init__(self) -> None:
         self.tables: list[Table] = [Table(np.zeros(1), np.zeros(1), np.zeros((1, 1)))]
@@ -68,34 +113,21 @@ class _Tables:
 
 
 def collect(netlist: Netlist) -> Arcs:
-    """All arcs of a netlist."""
-    tables = _Tables()
+    """All arcs of a netlist, but those of its clock gates: when a gated clock comes is not for them to say."""
+    tables = TableNumbers()
     start, end, delay, slew, cells, label = [], [], [], [], [], []
     labels: list[str] = []
     for group in netlist.groups:
         cell = group.cell
-        for output, target in zip(cell.outputs, group.outputs.T, strict=True):
-            for arc in cell.pins[output].arcs:
-                if arc.related_pin not in cell.inputs:
-                    continue
-                source = group.inputs[:, cell.inputs.index(arc.related_pin)]
-                for edge in (RISE, FALL):
-                    table = arc.delay[edge]
-                    if table is None or arc.kind == f"combinational_{EDGES[1 - edge]}":
-                        continue
-                    if arc.kind in ("rising_edge", "falling_edge"):
-                        causes: tuple[int, ...] = (RISE if arc.kind == "rising_edge" else FALL,)
-                    else:
-                        causes = tuple(edge ^ int(flip) for flip in _INVERTING.get(arc.sense, (False, True)))
-                    for cause in causes:
-                        n = len(group.cells)
-                        start.append(2 * source + cause)
-                        end.append(2 * target + edge)
-                        delay.append(np.full(n, tables.number(table)))
-                        slew.append(np.full(n, tables.number(arc.transition[edge])))
-                        cells.append(group.cells)
-                        label.append(np.full(n, len(labels)))
-                        labels.append(f"{arc.related_pin} {EDGES[cause]} -> {output} {EDGES[edge]}")
+        n = len(group.cells)
+        for source, cause, target, edge, delays, slews in cell_arcs(cell):
+            start.append(2 * group.inputs[:, source] + cause)
+            end.append(2 * group.outputs[:, target] + edge)
+            delay.append(np.full(n, tables.number(delays)))
+            slew.append(np.full(n, tables.number(slews)))
+            cells.append(group.cells)
+            label.append(np.full(n, len(labels)))
+            labels.append(f"{cell.inputs[source]} {EDGES[cause]} -> {cell.outputs[target]} {EDGES[edge]}")
     empty = np.zeros(0, dtype=np.int64)
     cell_of = np.concatenate([*cells, empty])
     ends = np.concatenate([*end, empty])

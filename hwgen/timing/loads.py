@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
 from hwgen.cells.library import Library
+from hwgen.errors import InputError
 from hwgen.netlist.graph import Netlist
+from hwgen.timing.wires import Wires
 
-__all__ = ["default_output_load", "default_slew", "default_wire_load", "net_loads"]
+__all__ = ["Assumptions", "assumptions", "default_output_load", "default_slew", "default_wire_load", "net_loads"]
 
 # 0.15 fF/um: between 0.172 (met1 of sky130) and 0.129 (M3 of ASAP7), the values OpenROAD-flow-scripts uses.
 _WIRE_FF_PER_UM = 0.15
@@ -59,18 +62,71 @@ def default_output_load(library: Library) -> float:
     return 4 * inverters[0].pins[inverters[0].inputs[0]].capacitance if inverters else 0.0
 
 
-def net_loads(netlist: Netlist, output_load: float, wire_load: float) -> tuple[np.ndarray, np.ndarray]:
+@dataclass(frozen=True, slots=True)
+class Assumptions:
+    """What is assumed at the ports, of the clock, and of wires that nobody placed.
+
+    Attributes
+    ----------
+    input_slew, clock_slew : float
+        ns.
+    output_load : float
+        fF at each output port.
+    wire_load : float
+        fF per fanout.
+    """
+
+    input_slew: float
+    clock_slew: float
+    output_load: float
+    wire_load: float
+
+
+def assumptions(
+    library: Library,
+    input_slew: float | None = None,
+    output_load: float | None = None,
+    wire_load: float | None = None,
+    clock_slew: float | None = None,
+) -> Assumptions:
+    """What is given, and the library's defaults for the rest.
+
+    Raises
+    ------
+    InputError
+        One of them is negative or not finite.
+    """
+    if wire_load is None:
+        wire_load = default_wire_load(library)
+    slew = default_slew(library, wire_load)
+    found = Assumptions(
+        input_slew=slew if input_slew is None else input_slew,
+        clock_slew=slew if clock_slew is None else clock_slew,
+        output_load=default_output_load(library) if output_load is None else output_load,
+        wire_load=wire_load,
+    )
+    for name, value in asdict(found).items():
+        if not 0 <= value < math.inf:
+            raise InputError(f"{name} is {value}; expected a number of at least 0")
+    return found
+
+
+def net_loads(netlist: Netlist, output_load: float, wires: Wires) -> np.ndarray:
     """Capacitance on every net.
+
+    Parameters
+    ----------
+    netlist : Netlist
+    output_load : float
+        fF at each output port.
+    wires : Wires
 
     Returns
     -------
-    load : numpy.ndarray
+    numpy.ndarray
         Shape (n_nets, 2), fF for the rising and the falling edge: cell inputs, output ports and wire.
-    wire : numpy.ndarray
-        Shape (n_nets,), fF.
     """
-    wire = wire_load * netlist.fanout
-    load = np.repeat(wire[:, None], 2, axis=1)
+    load = np.repeat(wires.capacitance[:, None], 2, axis=1)
     for group in netlist.groups:
         for column, name in enumerate(group.cell.inputs):
             count = np.bincount(group.inputs[:, column], minlength=netlist.n_nets)
@@ -78,4 +134,4 @@ def net_loads(netlist: Netlist, output_load: float, wire_load: float) -> tuple[n
     for port in netlist.ports.values():
         if port.direction == "output":
             load += (output_load * np.bincount(port.nets, minlength=netlist.n_nets))[:, None]
-    return load, wire
+    return load

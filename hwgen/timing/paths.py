@@ -28,7 +28,7 @@ class PathStep:
         As ``A fall -> Y rise``.
     net : str
     arrival : float
-        ns after the clock edge (or after the input changed).
+        ns after the clock edge (or after the input changed), at the end of the wire.
     slew : float
         ns, at the end of the arc.
     load : float
@@ -51,12 +51,12 @@ class Arrivals(NamedTuple):
     Attributes
     ----------
     time : numpy.ndarray
-        Shape (2, places): ns of the latest transition that comes from a register, and of the one from an input;
-        minus infinity where there is none.
+        Shape (2, places): ns of the latest transition that comes from a register, and of the one from an input,
+        at the loads; minus infinity where there is none.
     slew, load : numpy.ndarray
         Shape (places,): ns, fF.
     delays : numpy.ndarray
-        Shape (arcs,): ns of each arc.
+        Shape (arcs,): ns of each arc, the wire behind it apart.
     """
 
     time: np.ndarray
@@ -96,11 +96,12 @@ def endpoints(netlist: Netlist, arrivals: Arrivals, clock_slew: float) -> dict[s
 
 
 def _at_registers(netlist: Netlist, arrivals: Arrivals, clock_slew: float) -> Iterator[tuple[str, End]]:
-    """Kind and worst end at each data pin and edge of each type of flip-flop."""
+    """Kind and worst end at each data pin and edge of each type of flip-flop and clock gate."""
     for group in netlist.groups:
         cell = group.cell
-        if not cell.is_flip_flop:
+        if cell.clock_pin is None:
             continue
+        target = "gate" if cell.clock_gate is not None else "reg"
         for column, name in enumerate(cell.inputs):
             for arc in cell.pins[name].arcs:
                 for edge in (RISE, FALL):
@@ -109,7 +110,7 @@ def _at_registers(netlist: Netlist, arrivals: Arrivals, clock_slew: float) -> It
                         continue
                     places = 2 * group.inputs[:, column] + edge
                     setup = table(clock_slew, arrivals.slew[places])
-                    for source, kind in ((FROM_REGISTER, "reg_to_reg"), (FROM_INPUT, "in_to_reg")):
+                    for source, kind in ((FROM_REGISTER, f"reg_to_{target}"), (FROM_INPUT, f"in_to_{target}")):
                         total = arrivals.time[source, places] + setup
                         worst = int(np.argmax(total))
                         number, place, delay = int(group.cells[worst]), int(places[worst]), float(total[worst])
@@ -146,11 +147,11 @@ def trace(netlist: Netlist, arcs: Arcs, arrivals: Arrivals, end: End) -> list[Pa
     while True:
         cell = int(netlist.driver[place // 2])
         net = netlist.net_name(place // 2)
-        if cell < 0:
-            if place // 2 != netlist.clock_net:
+        if cell < 0 or place // 2 in netlist.gated_nets:
+            if cell < 0 and place // 2 != netlist.clock_net:
                 arc = f"{EDGES[place % 2]} at the port"
                 edge = float(slew[place]), float(load[place])
-                steps.append(PathStep(net, "port", netlist.top, arc, net, 0.0, *edge))
+                steps.append(PathStep(net, "port", netlist.top, arc, net, float(times[place]), *edge))
             break
         level = int(netlist.level[cell])
         first, last = arcs.bounds[level], arcs.bounds[level + 1]

@@ -153,6 +153,41 @@ library (tiny) {
       }
     }
   }
+  cell (ICG) {
+    area : 3; cell_leakage_power : 13; clock_gating_integrated_cell : "latch_posedge_precontrol";
+    leakage_power () { when : "GCK"; value : 21; }
+    leakage_power () { when : "!GCK"; value : 9; }
+    statetable ("CK E SE", "M") { table : "L L L : - : L, L H - : - : H, L - H : - : H, H - - : - : N"; }
+    pin (M) { direction : internal; internal_node : "M"; }
+    pin (CK) {
+      direction : input; clock : true; capacitance : 1.5; clock_gate_clock_pin : true;
+      internal_power () { rise_power (scalar) { values ("2"); } fall_power (scalar) { values ("3"); } }
+    }
+    pin (E) {
+      direction : input; capacitance : 2; clock_gate_enable_pin : true;
+      internal_power () { rise_power (scalar) { values ("1"); } fall_power (scalar) { values ("2"); } }
+      timing () {
+        related_pin : "CK"; timing_type : setup_rising;
+        rise_constraint (setup) { values ("0.3, 0.4", "0.5, 0.6"); }
+        fall_constraint (setup) { values ("0.4, 0.5", "0.6, 0.7"); }
+      }
+    }
+    pin (SE) { direction : input; capacitance : 1; clock_gate_test_pin : true; }
+    pin (GCK) {
+      direction : output; clock_gate_out_pin : true; state_function : "CK * M";
+      timing () {
+        related_pin : "CK"; timing_sense : positive_unate;
+        cell_rise (delay) { values ("0.2, 0.4", "0.3, 0.5"); }
+        cell_fall (delay) { values ("0.2, 0.4", "0.3, 0.5"); }
+        rise_transition (delay) { values ("0.1, 0.3", "0.1, 0.3"); }
+        fall_transition (delay) { values ("0.1, 0.3", "0.1, 0.3"); }
+      }
+      internal_power () {
+        related_pin : "CK";
+        rise_power (delay) { values ("5, 7", "5, 7"); } fall_power (delay) { values ("4, 4", "4, 4"); }
+      }
+    }
+  }
   cell (TRI) {
     area : 3;
     pin (A) { direction : input; } pin (E) { direction : input; }
@@ -195,6 +230,30 @@ def module(ports, cells):
 def make():
     """The function `module`."""
     return module
+
+
+@pytest.fixture(scope="session")
+def gated(tiny):
+    """Three flip-flops that load ``d``: in every cycle, where ``e`` is 1, and where ``e`` is 1 and ``f`` is 0.
+
+    The last has its clock through two gates, one behind the other.
+    """
+    ports = {
+        "ck": ("input", [2]),
+        "d": ("input", [3]),
+        "e": ("input", [4]),
+        "f": ("input", [5]),
+        "q": ("output", [6, 7, 8]),
+    }
+    cells = {
+        "f0": ("DFF", {"CK": 2, "RN": "1", "D": 3, "Q": 6}),
+        "f1": ("DFF", {"CK": 9, "RN": "1", "D": 3, "Q": 7}),
+        "f2": ("DFF", {"CK": 10, "RN": "1", "D": 3, "Q": 8}),
+        "g1": ("ICG", {"CK": 2, "E": 4, "SE": "0", "GCK": 9}),
+        "g2": ("ICG", {"CK": 9, "E": 11, "SE": "0", "GCK": 10}),
+        "u": ("INV", {"A": 5, "Y": 11}),
+    }
+    return link({"t": module(ports, cells)}, "t", tiny)
 
 
 @pytest.fixture(scope="session", params=list(FILES))

@@ -91,6 +91,8 @@ def test_only_fields_with_a_meaning_are_told():
     told = TensorCoreConfig(**GOOD, numerics="exact").as_dict()
     assert (told["numerics"], told["largest_depth"]) == ("exact", 65536)
     assert not {"fraction_bits", "rounding"} & set(told)
+    assert "clock_gating" not in told
+    assert TensorCoreConfig(**GOOD, clock_gating=True).as_dict()["clock_gating"] is True
 
 
 def test_pipeline_has_one_order():
@@ -279,6 +281,7 @@ def test_every_field_comes_from_the_file(written):
         fraction_bits=39,
         rounding="nearest_even",
         pipeline=("sums", "normal"),
+        clock_gating=True,
     )
     assert resolve(str(written(table(**config.as_dict())))) == config
     exact = TensorCoreConfig("x", "nvfp4", "nvfp4", 3, 5, 2, pipeline=("sums",), numerics="exact", largest_depth=5000)
@@ -313,6 +316,8 @@ def test_path_without_suffix(written):
         (table(**GOOD, numerics="exact", fraction_bits=35), ("fraction_bits = 35: has no meaning", "leave it out")),
         (table(**GOOD, numerics="exact", empty_blocks="excluded"), ("empty_blocks = 'excluded': has no meaning",)),
         (table(**GOOD, numerics="exact", empty_blocks="included"), ("empty_blocks = 'included': has no meaning",)),
+        (table(**GOOD, clock_gating="yes"), ("clock_gating = 'yes': must be true or false",)),
+        (table(**GOOD, clock_gating=1), ("clock_gating = 1: must be true or false",)),
         (table(**GOOD, empty_blocks="out"), ("empty_blocks = 'out'", "included, excluded")),
         ("", ("is missing",)),
         (table(**{**GOOD, "rows": 65}), ("rows = 65", "from 1 to 64")),

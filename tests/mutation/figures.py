@@ -75,8 +75,12 @@ SUITES: dict[str, Sequence[str]] = {
     "hwgen/stats.py": ("tests/hwgen/test_stats.py",),
     "hwgen/timing/analysis.py": (f"{_TIMING}/test_analysis.py",),
     "hwgen/timing/arcs.py": (f"{_TIMING}/test_arcs.py", f"{_TIMING}/test_analysis.py", f"{_POWER}/test_glitch.py"),
+    "hwgen/timing/compiled.py": (f"{_TIMING}/test_compiled.py",),
+    "hwgen/timing/folded.py": (f"{_TIMING}/test_compiled.py",),
+    "hwgen/timing/kinds.py": (f"{_TIMING}/test_compiled.py",),
     "hwgen/timing/loads.py": (f"{_TIMING}/test_loads.py", f"{_TIMING}/test_analysis.py"),
     "hwgen/timing/paths.py": (f"{_TIMING}/test_analysis.py",),
+    "hwgen/timing/wires.py": (f"{_TIMING}/test_wires.py", f"{_TIMING}/test_loads.py"),
     "sim/golden/quantize.py": ("tests/sim/golden/test_quantize.py", "tests/sim/golden/test_tensors_of_others.py"),
 }
 """The files that compute figures, and the tests that are run on their mutants, quick ones first."""

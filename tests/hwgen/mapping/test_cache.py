@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from hwgen.cells import libraries, reader
+from hwgen.cells.library import Library
 from hwgen.mapping import area
 from hwgen.mapping.cache import Cache
 from hwgen.mapping.yosys import RECIPES, fingerprint
@@ -68,6 +69,13 @@ def test_the_key_is_everything_that_decides_the_result() -> None:
         fingerprint(ADDER, "adder", reader.load(libraries.path("generic130")), RECIPES["area"]),
     }
     assert len(keys) == 7
+
+
+def test_clock_gating_is_part_of_the_key_where_there_is_something_to_gate(tiny: Library) -> None:
+    clocked = ADDER.replace("assign y = a + b;", "always @(posedge clk) y <= a + b;")
+    for verilog, library, keys in ((clocked, tiny, 2), (ADDER, tiny, 1), (clocked, tiny.without(["ICG"]), 1)):
+        how = verilog, "adder", library, RECIPES["area"]
+        assert len({fingerprint(*how), fingerprint(*how, clock_gating=True)}) == keys
 
 
 def _synthesise(directory: Path) -> dict:

@@ -71,6 +71,17 @@ def test_clock(make, tiny):
     assert found.level.tolist() == [0, 1]
 
 
+def test_clock_gates(gated):
+    assert gated.clock_port == "ck"
+    names = {gated.cell_name(cell): cell for cell in range(gated.n_cells)}
+    first, second = names["g1"], names["g2"]
+    assert [int(gated.driver[net]) for net in gated.gated_nets] == sorted([first, second])
+    assert gated.clock_nets.tolist() == sorted([gated.clock_net, *gated.gated_nets.tolist()])
+    # The second gate is behind the first, and behind the inverter of its enable.
+    assert (gated.level[first], gated.level[second]) == (0, 1)
+    assert all(gated.level[names[f"f{number}"]] == 0 for number in range(3))
+
+
 def refused(cells, ports=None):
     return {"a": ("input", [2]), "b": ("input", [3]), "y": ("output", [4])} if ports is None else ports, cells
 
@@ -106,6 +117,40 @@ BAD = {
         refused({"c": ("DFF", {"CK": 5, "RN": "1", "D": 3, "Q": 4}), "d": ("INV", {"A": 2, "Y": 5})}),
         "is not an input port",
     ),
+    "gates of two clocks": (
+        refused(
+            {
+                "c": ("ICG", {"CK": 2, "E": 3, "SE": "0", "GCK": 5}),
+                "d": ("DFF", {"CK": 5, "RN": "1", "D": 3, "Q": 4}),
+                "e": ("DFF", {"CK": 3, "RN": "1", "D": 2, "Q": 6}),
+            }
+        ),
+        r"2 clock nets: .*a \(at [cd]\).*; expected one",
+    ),
+    "gates in a ring": (
+        refused(
+            {
+                "c": ("ICG", {"CK": 6, "E": 3, "SE": "0", "GCK": 5}),
+                "d": ("ICG", {"CK": 5, "E": 3, "SE": "0", "GCK": 6}),
+                "e": ("DFF", {"CK": 5, "RN": "1", "D": 3, "Q": 4}),
+            }
+        ),
+        "2 clock nets: .*; expected one",
+    ),
+    "gate of itself": (
+        refused({"c": ("ICG", {"CK": 4, "E": 3, "SE": "0", "GCK": 4})}),
+        "the clock y of t is not an input port; expected one",
+    ),
+    "gated clock as data": (
+        refused(
+            {
+                "c": ("ICG", {"CK": 2, "E": 3, "SE": "0", "GCK": 5}),
+                "d": ("INV", {"A": 5, "Y": 4}),
+            }
+        ),
+        "pin A of cell d is on the gated clock",
+    ),
+    "gated clock leaves": (refused({"c": ("ICG", {"CK": 2, "E": 3, "SE": "0", "GCK": 4})}), "port y is a gated clock"),
     "inout port": (refused({}, {"p": ("inout", [2])}), "port p of t is inout"),
     "itself": (refused({"c": ("t", {"a": 2})}), "module t contains itself"),
 }

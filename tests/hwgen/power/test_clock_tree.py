@@ -1,12 +1,21 @@
 """The clock tree on both sides of every level, computed by hand."""
 
+import numpy as np
 import pytest
 
 from hwgen.cells import reader
 from hwgen.netlist.link import link
-from hwgen.power.clock_tree import energy_per_sink
+from hwgen.power.clock_tree import clock_tree
 from hwgen.timing import analysis as timing
 
+GATE = """
+  cell (GATE) {
+    area : 4; clock_gating_integrated_cell : "latch_posedge";
+    pin (CK) { direction : input; clock_gate_clock_pin : true; capacitance : 5; }
+    pin (E) { direction : input; clock_gate_enable_pin : true; capacitance : 2; }
+    pin (G) { direction : output; clock_gate_out_pin : true; }
+  }
+"""
 FLIP_FLOP = """
   cell (%s) {
     area : 4;
@@ -50,6 +59,7 @@ library (clocked) {{
   }}
   {FLIP_FLOP % ("SMALL", 1)}
   {FLIP_FLOP % ("LARGE", 2)}
+  {GATE}
 }}
 """
 
@@ -71,7 +81,7 @@ def tree(make, cells, small, large=0):
     ports = {"ck": ("input", [2]), "d": ("input", [3]), "q": ("output", list(range(4, 4 + sinks)))}
     found = link({"t": make(ports, flip_flops)}, "t", cells)
     result = timing.analyse(found, input_slew=0.0, output_load=0.0, wire_load=1.0, clock_slew=0.5)
-    return energy_per_sink(found, result) * sinks
+    return clock_tree(found, result).sink_fj[found.clock_net] * sinks
 
 
 def buffer(load):
@@ -107,20 +117,42 @@ def test_flip_flops_of_two_kinds_load_it_by_their_mean(make, cells):
     assert tree(make, cells, 12, 8) == pytest.approx(2 * buffer((12 * 2 + 8 * 3) / 2), rel=1e-12)
 
 
+def test_a_gate_is_one_load_of_the_tree_before_it_and_has_one_of_its_own(make, cells):
+    plain = {f"p{number}": ("SMALL", {"CK": 2, "D": 3, "Q": 100 + number}) for number in range(16)}
+    behind = {f"b{number}": ("LARGE", {"CK": 4, "D": 3, "Q": 200 + number}) for number in range(20)}
+    few = {f"f{number}": ("SMALL", {"CK": 5, "D": 3, "Q": 300 + number}) for number in range(4)}
+    gates = {f"g{net}": ("GATE", {"CK": 2, "E": 3, "G": net}) for net in (4, 5)}
+    ports = {"ck": ("input", [2]), "d": ("input", [3])}
+    found = link({"t": make(ports, {**plain, **behind, **few, **gates})}, "t", cells)
+    result = timing.analyse(found, input_slew=0.0, output_load=0.0, wire_load=1.0, clock_slew=0.5)
+    tree = clock_tree(found, result)
+    nets = {found.cell_name(int(found.driver[net])): net for net in found.gated_nets}
+    # 16 pins of 1 fF and two gates of 5 fF, each with 1 fF of wire, on two buffers.
+    assert tree.sink_fj[found.clock_net] * 18 == pytest.approx(2 * buffer((16 * 2 + 2 * 6) / 2), rel=1e-12)
+    assert tree.root_load[found.clock_net] == 2 * (3 + 1)
+    assert tree.sink_fj[nets["g4"]] * 20 == pytest.approx(2 * buffer(20 * 3 / 2), rel=1e-12)
+    assert tree.root_load[nets["g4"]] == 2 * (3 + 1)
+    assert tree.sink_fj[nets["g5"]] == 0.0
+    assert tree.root_load[nets["g5"]] == 4 * (1 + 1)
+    others = np.setdiff1d(np.arange(found.n_nets), found.clock_nets)
+    assert not tree.sink_fj[others].any()
+    assert not tree.root_load[others].any()
+
+
 def test_nothing_without_flip_flops_or_buffers(make, cells, tiny):
     found = link({"t": make({"a": ("input", [2]), "y": ("output", [3])}, {"u": ("BUF", {"A": 2, "Y": 3})})}, "t", cells)
-    assert energy_per_sink(found, timing.analyse(found)) == 0.0
+    assert not clock_tree(found, timing.analyse(found)).sink_fj.any()
     flip_flops = {f"f{number}": ("DFF", {"CK": 2, "RN": "1", "D": 3, "Q": 4 + number}) for number in range(40)}
     ports = {"ck": ("input", [2]), "d": ("input", [3]), "q": ("output", list(range(4, 44)))}
     found = link({"t": make(ports, flip_flops)}, "t", tiny)  # a library without buffers
-    assert energy_per_sink(found, timing.analyse(found)) == 0.0
+    assert not clock_tree(found, timing.analyse(found)).sink_fj.any()
 
 
 def test_a_real_library_is_in_a_plausible_range(mac):
     result = timing.analyse(mac)
     sinks = sum(len(group.cells) for group in mac.groups if group.cell.sequential is not None)
     assert sinks > 64
-    each = energy_per_sink(mac, result)
+    each = clock_tree(mac, result).sink_fj[mac.clock_net]
     pin = max(
         group.cell.pins[group.cell.clock_pin].capacitance for group in mac.groups if group.cell.sequential is not None
     )

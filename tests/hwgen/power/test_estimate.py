@@ -8,6 +8,7 @@ from hwgen.errors import InputError
 from hwgen.netlist.link import link
 from hwgen.power import activity
 from hwgen.power import estimate as power
+from hwgen.power.clock_tree import ClockTree
 from hwgen.timing import analysis as timing
 
 SETTINGS = {"input_slew": 0.0, "output_load": 5.0, "wire_load": 1.0, "clock_slew": 0.0}
@@ -65,13 +66,118 @@ def test_nand(make, tiny, a, b, internal):
 def test_clock(make, tiny):
     ports = {"ck": ("input", [2]), "d": ("input", [3]), "q": ("output", [4])}
     body = make(ports, {"f": ("DFF", {"CK": 2, "RN": "1", "D": 3, "Q": 4})})
-    found = run(body, tiny, {"d": np.array([[1], [0], [1], [0]])}, clock_tree=0.5)
+    tree = ClockTree(np.full(6, 0.5), np.zeros(6))
+    found = run(body, tiny, {"d": np.array([[1], [0], [1], [0]])}, tree=tree)
     # Both edges of 1 fF of pin and 1 fF of wire, and (6 + 8) fJ inside.
     assert found.fj["clock"] == pytest.approx(14 + 2 * 2**2)
     assert found.fj["clock_tree"] == pytest.approx(0.5)
     assert found.fj["switching"] == pytest.approx(0.5 * 6 * 2**2)
     # The clock is no input net.
     assert entering(body, tiny, {"d": np.array([[1], [0], [1], [0]])}) == pytest.approx(0.5 * 3 * 2**2)
+
+
+def test_behind_clock_gates_pulses_alone_cost(gated):
+    """Of the five cycles e lets 3 pulses through, and 1 of them passes the second gate, which wants f to be 0."""
+    given = {"d": [1, 0, 1, 1, 0], "e": [1, 0, 1, 1, 0], "f": [1, 0, 0, 1, 1]}
+    seen = activity.simulate(gated, {name: np.array(bits)[:, None] for name, bits in given.items()})
+    times = timing.analyse(gated, **SETTINGS)
+    names = {gated.cell_name(cell): cell for cell in range(gated.n_cells)}
+    first, second = (int(np.flatnonzero(gated.driver == names[name])[0]) for name in ("g1", "g2"))
+    assert [seen.toggles[net] for net in (gated.clock_net, first, second)] == pytest.approx([2, 2 * 0.6, 2 * 0.2])
+    assert [seen.ones[net] for net in (gated.clock_net, first, second)] == pytest.approx([0.5, 0.3, 0.1])
+    tree = ClockTree(np.zeros(gated.n_nets), np.zeros(gated.n_nets))
+    tree.sink_fj[[gated.clock_net, first, second]] = 0.5, 0.25, 8.0
+    tree.root_load[[first, second]] = 5.0, 2.5
+    found = power.estimate(gated, times, seen, 100.0, tree)
+    fj = {name: dict(zip(power.KINDS, found.cell_fj[cell].tolist(), strict=True)) for name, cell in names.items()}
+    # A flip-flop: (6 + 8) fJ inside, 1 fF of pin and 1 fF of wire, over 2 V.
+    for name, pulses, of_tree in (("f0", 1.0, 0.5), ("f1", 0.6, 0.25), ("f2", 0.2, 8.0)):
+        assert fj[name]["clock"] == pytest.approx(pulses * (14 + 2 * 2**2))
+        assert fj[name]["clock_tree"] == pytest.approx(pulses * of_tree)
+    # A gate: (2 + 3) fJ and 2.5 fF at its clock pin; where it opens, 5 + load / 5 fJ and 4 fJ at its output, and no
+    # net; the enables toggle in 3 and 2 of 4 pairs of cycles, (1 + 2) / 2 fJ each.
+    assert fj["g1"]["clock"] == pytest.approx(5 + 2.5 * 2**2 + 0.6 * (5 + 5.0 / 5 + 4))
+    assert fj["g2"]["clock"] == pytest.approx(0.6 * (5 + 2.5 * 2**2) + 0.2 * (5 + 2.5 / 5 + 4))
+    assert (fj["g1"]["clock_tree"], fj["g2"]["clock_tree"]) == pytest.approx((0.5, 0.6 * 0.25))
+    assert (fj["g1"]["internal"], fj["g2"]["internal"]) == pytest.approx((1.5 * 0.75, 1.5 * 0.5))
+    assert (fj["g1"]["switching"], fj["g2"]["switching"]) == (0.0, 0.0)
+    # The output is high for half of a cycle with a pulse: 21 nW, else 9 nW, at 100 MHz.
+    assert fj["g1"]["leakage"] == pytest.approx((0.3 * 21 + 0.7 * 9) / 100)
+    assert fj["g2"]["leakage"] == pytest.approx((0.1 * 21 + 0.9 * 9) / 100)
+    # Without a tree, the gate's load is what is behind it: a flip-flop and a gate.
+    bare = power.estimate(gated, times, seen, 100.0)
+    assert bare.cell_fj[names["g1"], 2] == pytest.approx(5 + 2.5 * 2**2 + 0.6 * (5 + (1 + 1.5 + 2) / 5 + 4))
+    assert bare.fj["clock_tree"] == 0.0
+    # Clocks are no nets that enter.
+    assert power.entering_fj(gated, times, seen, np.ones(gated.n_cells, bool)) == pytest.approx(
+        0.5
+        * 2**2
+        * sum(
+            times.load[gated.ports[name].nets[0]].mean() * rate for name, rate in (("d", 0.75), ("e", 0.75), ("f", 0.5))
+        )
+    )
+
+
+CONDITIONED = """
+library (conditioned) {
+  time_unit : "1ns"; voltage_unit : "1V"; leakage_power_unit : "1nW"; capacitive_load_unit (1, ff); nom_voltage : 1;
+  cell (FF) {
+    ff (IQ, IQN) { clocked_on : "CK"; next_state : "D"; }
+    leakage_power () { when : "CK & D"; value : 8; } leakage_power () { when : "!CK & D"; value : 2; }
+    pin (CK) {
+      direction : input; clock : true;
+      internal_power () { when : "D & !Q"; rise_power (scalar) { values ("7"); } fall_power (scalar) { values ("9"); } }
+      internal_power () { when : "!D | Q"; rise_power (scalar) { values ("1"); } fall_power (scalar) { values ("1"); } }
+    }
+    pin (D) { direction : input; }
+    pin (Q) { direction : output; function : "IQ"; }
+  }
+  cell (GATE) {
+    clock_gating_integrated_cell : "latch_posedge_precontrol";
+    pin (CK) {
+      direction : input; clock_gate_clock_pin : true;
+      internal_power () { when : "E & !G"; rise_power (scalar) { values ("64"); } }
+      internal_power () { when : "!E&!G"; rise_power (scalar) { values ("3"); } fall_power (scalar) { values ("2"); } }
+    }
+    pin (E) { direction : input; clock_gate_enable_pin : true; }
+    pin (T) { direction : input; clock_gate_test_pin : true; }
+    pin (M) { direction : internal; }
+    pin (G) {
+      direction : output; clock_gate_out_pin : true;
+      internal_power () {
+        related_pin : "CK"; when : "E"; rise_power (scalar) { values ("10"); } fall_power (scalar) { values ("20"); }
+      }
+      internal_power () {
+        related_pin : "CK"; when : "!E"; rise_power (scalar) { values ("50"); } fall_power (scalar) { values ("70"); }
+      }
+    }
+  }
+}
+"""
+
+
+def test_conditions_weigh_with_the_states_before_pulses(make, tmp_path):
+    path = tmp_path / "conditioned.lib"
+    path.write_text(CONDITIONED)
+    ports = {"ck": ("input", [2]), "d": ("input", [3]), "e": ("input", [4]), "q": ("output", [5])}
+    cells = {
+        "f": ("FF", {"CK": 6, "D": 3, "Q": 5}),
+        "g": ("GATE", {"CK": 2, "E": 4, "T": "0", "G": 6}),
+    }
+    found = link({"t": make(ports, cells)}, "t", reader.load(path))
+    # Pulses at the end of the first two cycles: one with d and not q, one with both.
+    given = {"d": [1, 1, 0, 1, 0, 0, 1, 1], "e": [1, 1, 0, 0, 0, 0, 0, 0]}
+    seen = activity.simulate(found, {name: np.array(bits)[:, None] for name, bits in given.items()})
+    assert seen.outputs["q"].ravel().tolist() == [0, 1, 1, 1, 1, 1, 1, 1]
+    times = timing.analyse(found, input_slew=0.0, output_load=0.0, wire_load=0.0, clock_slew=0.0)
+    tree = ClockTree(np.zeros(found.n_nets), np.zeros(found.n_nets))
+    fj = power.estimate(found, times, seen, 1000.0, tree).cell_fj
+    f, g = (next(cell for cell in range(2) if found.cell_name(cell) == name) for name in "fg")
+    assert fj[f, 2] == pytest.approx((16 + 2) / 8)
+    # d is 1 in 5 of 8 cycles; the clock is high in half of the 2 of them with a pulse. For the others, the mean.
+    assert fj[f, 4] * 1000 == pytest.approx((1 * 8 + 4 * 2 + 3 * 5) / 8)
+    # Where the gate opens, its clock pin costs nothing but what its output does.
+    assert fj[g, 2] == pytest.approx((6 * 5 + 2 * 30) / 8)
 
 
 def test_refused(make, tiny):
@@ -85,8 +191,6 @@ def test_refused(make, tiny):
     for frequency in (0.0, -1.0, float("nan"), float("inf")):
         with pytest.raises(InputError, match="frequency"):
             power.estimate(found, times, seen, frequency)
-    with pytest.raises(InputError, match="clock_tree"):
-        power.estimate(found, times, seen, 100.0, clock_tree=-1.0)
 
 
 POWER = """

@@ -161,7 +161,7 @@ def test_opensta_annotates_every_pin_and_agrees(mac, busy, real_name, workplace,
     ]
     for net in range(2, mac.n_nets):
         if mac.fanout[net] and net != mac.clock_net:
-            lines.append(f"set_load {result.wire[net] / capacitance} [get_nets {{{names[net]}}}]")
+            lines.append(f"set_load {result.wires.capacitance[net] / capacitance} [get_nets {{{names[net]}}}]")
     lines += ["read_saif -scope mac top.saif", "report_activity_annotation", "report_power -digits 6"]
     (tmp_path / "top.tcl").write_text("\n".join(lines) + "\n")
     command = [STA, "-no_init", "-no_splash", "-exit", "top.tcl"]
@@ -239,3 +239,40 @@ def test_waves_without_a_clock(make, tiny):
     initial[[1, y]] = 1
     text = vcd(found, initial, [(1, 0.1, y), (1, 0.0, a)], 2, 1.0)
     assert re.findall(r"^#(\d+)$", text, re.MULTILINE) == ["0", "1000000", "1100000", "2000000"]
+
+
+def test_waves_of_gated_clocks(gated):
+    """A pulse where the enables were 1 at the end of the cycle before; behind the second gate, where both were."""
+    gates = glitch.Gates(gated, timing.analyse(gated))
+    given = {"d": [0, 0, 0, 0, 0], "e": [1, 1, 0, 1, 1], "f": [1, 0, 0, 0, 0]}
+    seen = activity.simulate(gated, {name: np.array(bits)[:, None] for name, bits in given.items()}, keep=gates.sources)
+    values = seen.kept[:, 0]
+    text = vcd(gated, gates.settled(values[0]), gates.events(values), 5, 2.0)
+    names = dict(enumerate(net_names(gated)))
+    marks = {name: mark for mark, name in re.findall(r"\$var wire 1 (\S+) (\S+)", text)}
+    first, second = (
+        next(names[int(net)] for net in gated.gated_nets if gated.cell_name(gated.driver[net]) == cell)
+        for cell in ("g1", "g2")
+    )
+    rises, falls = {first: [], second: []}, {first: [], second: []}
+    stamp = 0
+    for line in text.split("$enddefinitions $end")[1].splitlines():
+        if line.startswith("#"):
+            stamp = int(line[1:])
+        for net in rises:
+            if line == f"1{marks[net]}":
+                rises[net].append(stamp / 2_000_000)
+            elif line == f"0{marks[net]}" and stamp:
+                falls[net].append(stamp / 2_000_000)
+    assert rises == {first: [1, 2, 4], second: [2, 4]}
+    assert falls == {first: [1.5, 2.5, 4.5], second: [2.5, 4.5]}
+
+
+def test_glitches_stop_at_clock_gates(gated):
+    gates = glitch.Gates(gated, timing.analyse(gated))
+    assert not np.isin(gated.clock_nets, gates.sources).any()
+    rng = np.random.default_rng(5)
+    given = {name: rng.integers(0, 2, (30, 8)) for name in "def"}
+    seen = activity.simulate(gated, given, keep=gates.sources)
+    timed = glitch.with_glitches(seen, gates, 100)
+    assert np.array_equal(timed.toggles[gated.clock_nets], seen.toggles[gated.clock_nets])

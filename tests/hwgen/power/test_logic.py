@@ -141,3 +141,37 @@ def test_cells_that_cannot_be_simulated(make, tmp_path, cell, message):
     body = make(ports, {"g": ("G", nets), "i": ("I", {"A": 5, "Y": 4})})
     with pytest.raises(InputError, match=message):
         compile_netlist(link({"t": body}, "t", cells))
+
+
+def test_flip_flops_behind_clock_gates_load_where_the_enables_were_1(gated):
+    d, e, f = np.random.default_rng(3).integers(0, 2, (3, 40, 130))
+    outputs = respond(gated, {"d": d, "e": e, "f": f})["q"]
+    state = np.zeros((130, 3), int)
+    for cycle in range(40):
+        assert np.array_equal(outputs[cycle], state)
+        opened = np.stack([np.ones(130, int), e[cycle], e[cycle] & ~f[cycle] & 1], axis=1)
+        state = np.where(opened, d[cycle][:, None], state)
+
+
+def test_the_test_pin_of_a_clock_gate_opens_it(make, tiny):
+    ports = {name: ("input", [place]) for place, name in enumerate(("ck", "d", "e", "s"), start=2)}
+    cells = {
+        "g": ("ICG", {"CK": 2, "E": 4, "SE": 5, "GCK": 7}),
+        "f": ("DFF", {"CK": 7, "RN": "1", "D": 3, "Q": 6}),
+    }
+    found = link({"t": make({**ports, "q": ("output", [6])}, cells)}, "t", tiny)
+    given = {"d": [1, 0, 1, 0, 1], "e": [0, 1, 1, 0, 0], "s": [0, 0, 0, 1, 0]}
+    outputs = respond(found, {name: np.array(bits)[:, None] for name, bits in given.items()})
+    assert outputs["q"].ravel().tolist() == [0, 0, 0, 1, 0]
+
+
+def test_clear_reaches_a_flip_flop_whose_clock_stands_still(make, tiny):
+    ports = {name: ("input", [place]) for place, name in enumerate(("ck", "d", "e", "rn"), start=2)}
+    cells = {
+        "g": ("ICG", {"CK": 2, "E": 4, "SE": "0", "GCK": 7}),
+        "f": ("DFF", {"CK": 7, "RN": 5, "D": 3, "Q": 6}),
+    }
+    found = link({"t": make({**ports, "q": ("output", [6])}, cells)}, "t", tiny)
+    given = {"d": [1, 0, 1, 1, 1], "e": [1, 0, 0, 0, 1], "rn": [1, 1, 0, 1, 1]}
+    outputs = respond(found, {name: np.array(bits)[:, None] for name, bits in given.items()})
+    assert outputs["q"].ravel().tolist() == [0, 1, 0, 0, 0]

@@ -58,7 +58,7 @@ def setup(netlist, result, period):
     ]
     for net in range(2, netlist.n_nets):
         if netlist.fanout[net] and net != netlist.clock_net:
-            lines.append(f"set_load {result.wire[net] / capacitance} [get_nets n{net}]")
+            lines.append(f"set_load {result.wires.capacitance[net] / capacitance} [get_nets n{net}]")
     return lines
 
 

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 
 from hwgen.errors import InputError
@@ -48,6 +49,22 @@ def test_by_hand(pipeline):
     ]
     net = pipeline.ports["y"].nets[0]
     assert found.slew[net] == pytest.approx([0.1 + 0.04 * 6, 0.2 + 0.02 * 6])
+
+
+def test_clock_gates(gated):
+    found = timing.analyse(gated, input_slew=0.5, output_load=5.0, wire_load=1.0, clock_slew=0.5)
+    # Gated clocks come as the clock does, so that all three flip-flops are alike; the net of d carries 3 pins.
+    setup = 0.2 + 0.2 * 0.5 + 0.1 * 0.5
+    assert found.delays["in_to_reg"] == pytest.approx(setup)
+    assert found.delays["reg_to_out"] == pytest.approx(0.5 + 0.1 * 0.5 + 0.02 * 6)
+    # The inverter drives 2 fF of E and 1 fF of wire, with the slew of the port; falling, it is slower and takes longer.
+    falling = 0.2 + 0.1 * 0.5 + 0.03 * 3
+    assert found.delays["in_to_gate"] == pytest.approx(falling + 0.4 + 0.2 * (0.2 + 0.02 * 3) + 0.1 * 0.5)
+    assert [step.cell for step in found.paths["in_to_gate"]] == ["f", "u", "g2"]
+    assert found.paths["in_to_gate"][-1].arc == "setup E fall"
+    assert set(found.delays) == {"in_to_reg", "reg_to_out", "in_to_gate"}
+    assert [step.cell for step in found.paths["reg_to_out"]] in (["f0"], ["f1"], ["f2"])
+    assert np.all(found.slew[gated.clock_nets] == 0.5)
 
 
 def test_edges_and_constants(make, tiny):

@@ -8,6 +8,7 @@ import pytest
 from hwgen.cells import reader
 from hwgen.netlist.link import link
 from hwgen.timing.loads import default_output_load, default_slew, default_wire_load, net_loads
+from hwgen.timing.wires import per_fanout
 
 TEMPLATE = """
 lu_table_template (t) {
@@ -72,12 +73,13 @@ def test_the_load_of_a_net(make, tiny):
     }
     ports = {"a": ("input", [2]), "y": ("output", [3, 3, 4]), "z": ("output", [5])}
     found = link({"t": make(ports, cells)}, "t", tiny)
-    load, wire = net_loads(found, 7.0, 0.5)
+    wires = per_fanout(found, 0.5)
+    load = net_loads(found, 7.0, wires)
     a, n, u, v = (int(found.ports[port].nets[bit]) for port, bit in (("a", 0), ("y", 0), ("y", 2), ("z", 0)))
     # a drives the NAND's A (2 rising, 4 falling) and B (3), and an inverter (2): three loads.
     assert load[a].tolist() == pytest.approx([2 + 3 + 2 + 1.5, 4 + 3 + 2 + 1.5])
     assert load[n].tolist() == pytest.approx([2 + 2 * 7 + 1.5] * 2)
     assert load[u].tolist() == load[v].tolist() == pytest.approx([7.5] * 2)
-    assert wire[[a, n, u, v]].tolist() == pytest.approx([1.5, 1.5, 0.5, 0.5])
+    assert wires.capacitance[[a, n, u, v]].tolist() == pytest.approx([1.5, 1.5, 0.5, 0.5])
     assert np.all(load[:2] == 0)
-    assert math.isclose(net_loads(found, 0.0, 0.0)[0].sum(), 7 + 9 + 2 * 2)
+    assert math.isclose(net_loads(found, 0.0, per_fanout(found, 0.0)).sum(), 7 + 9 + 2 * 2)

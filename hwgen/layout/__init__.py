@@ -1,0 +1,25 @@
+"""Placement: where the cells of a netlist stand, and what the wires between them add.
+
+================== ===============================================================================================
+module             what it holds
+================== ===============================================================================================
+technology         rows, sites, capacitance and resistance of wires, by library
+lef                shapes of cells from LEF files
+pins               pins of a netlist by net, widths of cells
+floorplan          the die, and ports at its edge
+problem            what a placer gets
+spread             global placement
+legal              legal places near given ones, and a check of legality
+detail             moves that make nets shorter
+coloquinte         another placer, where it is installed
+place              placers by name
+array              arrays of equal elements: one placed, all get its places
+steiner            lengths of wires
+layout             all of it: `lay_out`
+================== ===============================================================================================
+"""
+
+from hwgen.layout.layout import ARRANGEMENTS, Layout, lay_out
+from hwgen.layout.technology import Technology, technology_of
+
+__all__ = ["ARRANGEMENTS", "Layout", "Technology", "lay_out", "technology_of"]

@@ -1,0 +1,305 @@
+"""Regular arrays: one element placed, and its placement copied to all.
+
+The elements of an array have equal netlists. One of them is placed with its neighbours in mind, and every other gets
+the same places: moved, and mirrored beyond the middle of the array, so that in all of them the same side faces the
+middle. What the neighbours mean to the nets of the element:
+
+- A wire along a row of elements passes through all of them. How far it reaches is up to the first and the last one:
+  in these its pins had better be near the middle of the array. Across the row, every element has a branch of its own.
+  Likewise for columns.
+- What an element has to itself, its addend and its result, comes from the edge of the die.
+
+Between the rows of elements are channels, rows for all cells outside of elements: decoders, registers, control,
+buffers.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from hwgen.errors import InputError
+from hwgen.layout.pins import Pins
+from hwgen.layout.problem import Problem, Rows
+from hwgen.layout.technology import Technology
+from hwgen.netlist.graph import Instance, Netlist
+
+__all__ = ["Array", "Grid", "array_of", "channels", "element_problem", "grid_of"]
+
+_OUTWARD = 0.5
+_PLACE = re.compile(r"(\d+)_(\d+)\.$")
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """The elements of a netlist.
+
+    Attributes
+    ----------
+    instances : list of list of Instance
+        By row and column; all with equally many cells in the same order.
+    tile : numpy.ndarray
+        Shape (n_cells,): which element a cell is in, row by row; -1 outside.
+    """
+
+    instances: list[list[Instance]]
+    tile: np.ndarray
+
+    @property
+    def rows(self) -> int:
+        """Rows of elements."""
+        return len(self.instances)
+
+    @property
+    def columns(self) -> int:
+        """Columns of elements."""
+        return len(self.instances[0])
+
+    @property
+    def size(self) -> int:
+        """Cells of an element."""
+        return self.instances[0][0].whole
+
+    @property
+    def first(self) -> np.ndarray:
+        """First cell of each element, shape (rows * columns,)."""
+        return np.array([instance.first for row in self.instances for instance in row])
+
+
+def array_of(netlist: Netlist) -> Array:
+    """Find the array: the module with most area whose instances in the top module are named ``NAMEr_c.``.
+
+    Raises
+    ------
+    InputError
+        There is none.
+    """
+    found: dict[str, dict[tuple[int, int], Instance]] = {}
+    for instance in netlist.instances:
+        place = _PLACE.search(instance.path)
+        if instance.path.count(".") == 1 and place:
+            found.setdefault(instance.module, {})[int(place[1]), int(place[2])] = instance
+    whole = {
+        module: places
+        for module, places in found.items()
+        if len(places) == (1 + max(row for row, _ in places)) * (1 + max(column for _, column in places))
+    }
+    if not whole:
+        raise InputError(
+            f"{netlist.top} has no array: no module with instances named NAME0_0, NAME0_1, ...; expected some,"
+            " or a flat placement"
+        )
+    places = max(whole.values(), key=lambda places: sum(instance.whole for instance in places.values()))
+    rows, columns = 1 + max(row for row, _ in places), 1 + max(column for _, column in places)
+    tile = np.full(netlist.n_cells, -1, dtype=np.int64)
+    for (row, column), instance in places.items():
+        tile[instance.first : instance.first + instance.whole] = row * columns + column
+    return Array([[places[row, column] for column in range(columns)] for row in range(rows)], tile)
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Where the elements of an array are on the die.
+
+    Attributes
+    ----------
+    element : Rows
+        The rows of one element, from its own lower left corner.
+    x, y : numpy.ndarray
+        Shape (elements,): lower left corner of each, um.
+    mirrored_x, mirrored_y : numpy.ndarray
+        Shape (elements,): whether left and right, or below and above, change places. Elements that do not are those
+        in the upper left quarter.
+    channels : Rows
+        The rows between them, on the whole die.
+    """
+
+    element: Rows
+    x: np.ndarray
+    y: np.ndarray
+    mirrored_x: np.ndarray
+    mirrored_y: np.ndarray
+    channels: Rows
+
+    def copied(self, x: np.ndarray, y: np.ndarray, width: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Places in all elements, two arrays of shape (elements, cells), um.
+
+        Parameters
+        ----------
+        x, y, width
+            Shape (cells,): lower left corners in the element, and widths, um.
+        """
+        across, up = self.element.die
+        in_x = np.where(self.mirrored_x[:, None], across - width - x, x)
+        in_y = np.where(self.mirrored_y[:, None], up - self.element.height - y, y)
+        return self.x[:, None] + in_x, self.y[:, None] + in_y
+
+
+def grid_of(array: Array, width: np.ndarray, technology: Technology, utilisation: float) -> Grid:
+    """Room for the elements, the first row of the array on top, and for the cells between them.
+
+    Parameters
+    ----------
+    array
+        The elements.
+    width
+        Shape (n_cells,): um.
+    technology
+        Row height and site.
+    utilisation
+        Share of the room that is filled, in elements and in channels.
+    """
+    row, site = technology.row_height, technology.site
+    first = array.instances[0][0].first
+    own = float(width[first : first + array.size].sum()) / utilisation  # of all rows of an element together
+    others = float(width[array.tile < 0].sum()) / utilisation
+    side = math.sqrt((own * array.rows * array.columns + others) * row)
+    high = max(round(own / (side / array.columns)), 1)
+    wide = math.ceil(max(own / high, float(width.max())) / site - 1e-6)
+    across = wide * array.columns
+    spare = math.ceil(others / (across * site) - 1e-6)
+    # The channels from below; the outer ones have ports on one side only and no less to hold.
+    share = np.diff(np.rint(np.linspace(0, spare, array.rows + 2))).astype(np.int64)
+    low = np.cumsum(share)[: array.rows] + high * np.arange(array.rows)
+    n_rows = spare + high * array.rows
+    taken = np.zeros(n_rows, dtype=bool)
+    for bottom in low.tolist():
+        taken[bottom : bottom + high] = True
+    free = np.flatnonzero(~taken)
+    die = (across * site, n_rows * row)
+    zeros = np.zeros(len(free), dtype=np.int64)
+    element = Rows(
+        row, site, (wide * site, high * row), np.arange(high), np.zeros(high, dtype=np.int64), np.full(high, wide)
+    )
+    x = np.tile(np.arange(array.columns) * wide * site, array.rows)
+    y = np.repeat(low[::-1] * row, array.columns)
+    right = np.tile(2 * np.arange(array.columns) > array.columns - 1, array.rows)
+    lower = np.repeat(2 * np.arange(array.rows) > array.rows - 1, array.columns)
+    return Grid(element, x, y, right, lower, Rows(row, site, die, free, zeros, np.full(len(free), across)))
+
+
+def _signals(netlist: Netlist, array: Array) -> np.ndarray:
+    """For each net the net it is a copy of, through buffers and inverters outside of the elements."""
+    source = np.arange(netlist.n_nets)
+    for group in netlist.groups:
+        if group.cell.sequential is None and len(group.cell.inputs) == 1 and len(group.cell.outputs) == 1:
+            outside = array.tile[group.cells] < 0
+            source[group.outputs[outside, 0]] = group.inputs[outside, 0]
+    while not np.array_equal(further := source[source], source):
+        source = further
+    return source
+
+
+def element_problem(netlist: Netlist, array: Array, pins: Pins, width: np.ndarray, rows: Rows) -> Problem:
+    """The problem of placing one element, for all to have its places.
+
+    Parameters
+    ----------
+    netlist, array, pins
+        The whole, its elements, its pins.
+    width
+        Shape (n_cells,): um.
+    rows
+        Of the element.
+    """
+    net = pins.net
+    tile = np.where(pins.cell >= 0, array.tile[pins.cell], -1)
+    signal = _signals(netlist, array)[net]
+    inside = np.flatnonzero(tile >= 0)
+    bounds = []
+    for index in (tile // array.columns, tile % array.columns):
+        least, most = np.full(netlist.n_nets, 1 << 30), np.full(netlist.n_nets, -1)
+        np.minimum.at(least, signal[inside], index[inside])
+        np.maximum.at(most, signal[inside], index[inside])
+        bounds.append(most > least)
+    beyond_rows, beyond_columns = (found[signal] for found in bounds)
+    instance = array.instances[0][0]
+    own = np.flatnonzero((pins.cell >= instance.first) & (pins.cell < instance.first + instance.whole))
+    # Where a net of the element leaves it, it has a pin of some other cell, or a port's.
+    leaves = np.bincount(net, minlength=netlist.n_nets) > np.bincount(net[own], minlength=netlist.n_nets)
+    nets = _Nets(net[own], pins.cell[own] - instance.first, pins.x[own], pins.y[own])
+    across, up = rows.die
+    along_row = ~beyond_rows[own] & beyond_columns[own]
+    along_column = beyond_rows[own] & ~beyond_columns[own]
+    alone = ~beyond_rows[own] & ~beyond_columns[own] & leaves[net[own]]
+    nets.add(~along_row & ~along_column, (1.0, 1.0))
+    nets.add(along_row, (2 / array.columns, 0.0), (across, up / 2))
+    nets.add(along_row, (0.0, 1.0))
+    nets.add(along_column, (0.0, 2 / array.rows), (across / 2, 0.0))
+    nets.add(along_column, (1.0, 0.0))
+    nets.add(alone, (_OUTWARD, 0.0), (0.0, up / 2))
+    nets.add(alone, (0.0, _OUTWARD), (across / 2, up))
+    return nets.problem(width[instance.first : instance.first + instance.whole], rows)
+
+
+class _Nets:
+    """Collects the nets of a problem from pins that are sorted by net."""
+
+    def __init__(self, net: np.ndarray, cell: np.ndarray, x: np.ndarray, y: np.ndarray) -> None:
+        self._pins = net, cell, x, y
+        self._parts: list[tuple[np.ndarray, ...]] = []
+        self._along: list[np.ndarray] = []
+        self._count = 0
+
+    def add(self, chosen: np.ndarray, along: tuple[float, float], fixed: tuple[float, float] | None = None) -> None:
+        """Add the nets of the chosen pins with a weight along x and y, each with a fixed pin if one is given."""
+        net, cell, x, y = (values[chosen] for values in self._pins)
+        _, number = np.unique(net, return_inverse=True)
+        n = int(number.max(initial=-1)) + 1
+        self._parts.append((self._count + number, cell, x, y))
+        if fixed is not None:
+            every = np.arange(n)
+            self._parts.append((self._count + every, np.full(n, -1), np.full(n, fixed[0]), np.full(n, fixed[1])))
+        self._along.append(np.tile(along, (n, 1)))
+        self._count += n
+
+    def problem(self, width: np.ndarray, rows: Rows) -> Problem:
+        """All of them as a problem."""
+        net, cell, x, y = (np.concatenate(values) for values in zip(*self._parts, strict=True))
+        order = np.argsort(net, kind="stable")
+        start = np.searchsorted(net[order], np.arange(self._count + 1))
+        return Problem(width, rows, start, cell[order], x[order], y[order], np.concatenate(self._along))
+
+
+def channels(
+    array: Array, pins: Pins, width: np.ndarray, rows: Rows, x: np.ndarray, y: np.ndarray
+) -> tuple[Problem, np.ndarray]:
+    """The problem of placing what is outside of the elements, with the elements where they are.
+
+    Parameters
+    ----------
+    array, pins
+        The elements, and the pins of the whole.
+    width
+        Shape (n_cells,): um.
+    rows
+        Between the elements.
+    x, y
+        Shape (n_cells,): centres of the cells of elements, um.
+
+    Returns
+    -------
+    problem : Problem
+        Of the cells outside. Its nets are all nets; those without such a cell have no pins.
+    kept : numpy.ndarray
+        Which of ``pins`` are the problem's.
+    """
+    others = np.flatnonzero(array.tile < 0)
+    number = np.full(len(width) + 1, -1, dtype=np.int64)
+    number[others] = np.arange(len(others))
+    cell = number[pins.cell]
+    net = pins.net
+    wanted = np.bincount(net[cell >= 0], minlength=len(pins.start) - 1) > 0
+    wanted |= np.bincount(net[pins.cell < 0], minlength=len(wanted)) > 0
+    kept = np.flatnonzero(wanted[net])
+    fixed = (pins.cell >= 0) & (cell < 0)
+    at_x = pins.x + np.where(fixed, x[pins.cell], 0.0)
+    at_y = pins.y + np.where(fixed, y[pins.cell], 0.0)
+    start = np.searchsorted(net[kept], np.arange(len(pins.start)))
+    return (
+        Problem(width[others], rows, start, cell[kept], at_x[kept], at_y[kept], np.ones((len(wanted), 2))),
+        kept,
+    )

@@ -1,0 +1,397 @@
+"""Detailed placement: legal moves, each of which makes the nets shorter.
+
+Two kinds of moves, as in FastPlace-DP (Pan, Viswanathan and Chu, ICCAD 2005). A cell goes toward its optimal region,
+the box between the medians of its nets' other pins, into a gap or by a swap with a cell there. Neighbours in a row
+change their order, three at a time. Every move is tried and undone if it does not help.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hwgen.jit import compiled
+from hwgen.layout.problem import Problem
+
+__all__ = ["improve"]
+
+_PASSES = 6
+_GAIN = 0.002
+
+
+class _Nets(NamedTuple):
+    """Pins by net and nets by cell."""
+
+    start: Any
+    pin_cell: Any
+    pin_x: Any
+    pin_y: Any
+    along_x: Any
+    along_y: Any
+    cell_start: Any
+    cell_net: Any
+
+
+class _Places(NamedTuple):
+    """Where cells stand: centres in um; piece and left site; cells of every piece from the left."""
+
+    x: Any
+    y: Any
+    piece: Any
+    site: Any
+    sites: Any
+    order: Any
+    count: Any
+    first: Any
+    last: Any
+    bottom: Any
+    row_start: Any
+    pitch: Any
+    height: Any
+
+
+@compiled
+def _span(nets, places, net):
+    """Weighted half perimeter of a net."""
+    low_x, high_x, low_y, high_y = 1e30, -1e30, 1e30, -1e30
+    for pin in range(nets.start[net], nets.start[net + 1]):
+        cell = nets.pin_cell[pin]
+        x, y = nets.pin_x[pin], nets.pin_y[pin]
+        if cell >= 0:
+            x += places.x[cell]
+            y += places.y[cell]
+        low_x, high_x = min(low_x, x), max(high_x, x)
+        low_y, high_y = min(low_y, y), max(high_y, y)
+    return nets.along_x[net] * (high_x - low_x) + nets.along_y[net] * (high_y - low_y)
+
+
+@compiled
+def _cost(nets, places, cell, other):
+    """Length of the nets of a cell, and of those of another that it has no part in (-1: no other)."""
+    total = 0.0
+    for k in range(nets.cell_start[cell], nets.cell_start[cell + 1]):
+        total += _span(nets, places, nets.cell_net[k])
+    if other >= 0:
+        for k in range(nets.cell_start[other], nets.cell_start[other + 1]):
+            net = nets.cell_net[k]
+            shared = False
+            for m in range(nets.cell_start[cell], nets.cell_start[cell + 1]):
+                if nets.cell_net[m] == net:
+                    shared = True
+                    break
+            if not shared:
+                total += _span(nets, places, net)
+    return total
+
+
+@compiled
+def _put(places, cell, piece, site):
+    """Set where a cell stands; the order of its piece is the caller's."""
+    places.piece[cell] = piece
+    places.site[cell] = site
+    places.x[cell] = (site + 0.5 * places.sites[cell]) * places.pitch
+    places.y[cell] = (places.bottom[piece] + 0.5) * places.height
+
+
+@compiled
+def _find(places, piece, site):
+    """How many cells of a piece begin before a site."""
+    low, high = 0, places.count[piece]
+    while low < high:
+        middle = (low + high) // 2
+        if places.site[places.order[piece, middle]] < site:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@compiled
+def _free(places, piece, slot):
+    """Sites between the neighbours of a cell: from, and to."""
+    low, high = places.first[piece], places.last[piece]
+    if slot > 0:
+        left = places.order[piece, slot - 1]
+        low = places.site[left] + places.sites[left]
+    if slot + 1 < places.count[piece]:
+        high = places.site[places.order[piece, slot + 1]]
+    return low, high
+
+
+@compiled
+def _region(nets, places, cell, low, high):
+    """The optimal region of a cell: left, right, bottom, top."""
+    found = np.empty(4)
+    for axis in range(2):
+        count = 0
+        for k in range(nets.cell_start[cell], nets.cell_start[cell + 1]):
+            net = nets.cell_net[k]
+            weight = nets.along_x[net] if axis == 0 else nets.along_y[net]
+            if weight == 0.0 or nets.start[net + 1] - nets.start[net] > 64:
+                continue
+            least, most = 1e30, -1e30
+            own = 0.0
+            for pin in range(nets.start[net], nets.start[net + 1]):
+                other = nets.pin_cell[pin]
+                at = nets.pin_x[pin] if axis == 0 else nets.pin_y[pin]
+                if other == cell:
+                    own = at
+                    continue
+                if other >= 0:
+                    at += places.x[other] if axis == 0 else places.y[other]
+                least, most = min(least, at), max(most, at)
+            if least <= most and count < len(low):
+                low[count] = least - own
+                high[count] = most - own
+                count += 1
+        if count == 0:
+            found[2 * axis] = found[2 * axis + 1] = places.x[cell] if axis == 0 else places.y[cell]
+            continue
+        ends = np.empty(2 * count)
+        ends[:count] = low[:count]
+        ends[count:] = high[:count]
+        ends.sort()
+        found[2 * axis], found[2 * axis + 1] = ends[count - 1], ends[count]
+    return found[0], found[1], found[2], found[3]
+
+
+@compiled
+def _remove(places, piece, slot):
+    """Take a cell out of the order of its piece."""
+    for k in range(slot, places.count[piece] - 1):
+        places.order[piece, k] = places.order[piece, k + 1]
+    places.count[piece] -= 1
+
+
+@compiled
+def _insert(places, piece, slot, cell):
+    """Put a cell into the order of a piece."""
+    for k in range(places.count[piece], slot, -1):
+        places.order[piece, k] = places.order[piece, k - 1]
+    places.order[piece, slot] = cell
+    places.count[piece] += 1
+
+
+@compiled
+def _best_gap(nets, places, cell, slot, there, wanted, least):
+    """The best gap of a piece for a cell: change of length, left site; the change is ``least`` if none is better."""
+    piece, site, own = places.piece[cell], places.site[cell], places.sites[cell]
+    now = _cost(nets, places, cell, -1)
+    middle, chosen = _find(places, there, wanted), -1
+    for k in range(max(middle - 2, 0), min(middle + 3, places.count[there]) + 1):
+        if there == piece and k == slot + 1:
+            continue
+        if there == piece and k == slot:
+            begin, end = _free(places, piece, slot)
+        else:
+            begin, end = places.first[there], places.last[there]
+            if k > 0:
+                before = places.order[there, k - 1]
+                begin = places.site[before] + places.sites[before]
+            if k < places.count[there]:
+                end = places.site[places.order[there, k]]
+        target = min(max(wanted, begin), end - own)
+        if end - begin < own or (there == piece and target == site):
+            continue
+        _put(places, cell, there, target)
+        change = _cost(nets, places, cell, -1) - now
+        if change < least:
+            least, chosen = change, target
+    _put(places, cell, piece, site)
+    return least, chosen
+
+
+@compiled
+def _best_swap(nets, places, cell, slot, there, wanted, least):
+    """The best cell of a piece to swap with: change of length, its slot, left site there, left site back."""
+    piece, site, own = places.piece[cell], places.site[cell], places.sites[cell]
+    own_low, own_high = _free(places, piece, slot)
+    middle = _find(places, there, wanted)
+    chosen, chosen_target, chosen_back = -1, 0, 0
+    for k in range(max(middle - 2, 0), min(middle + 3, places.count[there])):
+        other = places.order[there, k]
+        if there == piece and abs(k - slot) < 2:
+            continue
+        low, high = _free(places, there, k)
+        its_sites, its_site = places.sites[other], places.site[other]
+        if high - low < own or own_high - own_low < its_sites:
+            continue
+        target = min(max(its_site, low), high - own)
+        back = min(max(site, own_low), own_high - its_sites)
+        now = _cost(nets, places, cell, other)
+        _put(places, cell, there, target)
+        _put(places, other, piece, back)
+        change = _cost(nets, places, cell, other) - now
+        _put(places, cell, piece, site)
+        _put(places, other, there, its_site)
+        if change < least:
+            least, chosen, chosen_target, chosen_back = change, k, target, back
+    return least, chosen, chosen_target, chosen_back
+
+
+@compiled
+def _toward(nets, places, reach):
+    """Move every cell toward its optimal region; returns how much shorter the nets became."""
+    gain = 0.0
+    low, high = np.empty(256), np.empty(256)
+    n_rows = len(places.row_start) - 1
+    for cell in range(len(places.x)):
+        left, right, down, up = _region(nets, places, cell, low, high)
+        x, y = places.x[cell], places.y[cell]
+        want_x, want_y = min(max(x, left), right), min(max(y, down), up)
+        if abs(want_x - x) < places.pitch and abs(want_y - y) < 0.5 * places.height:
+            continue
+        piece, own = places.piece[cell], places.sites[cell]
+        slot = _find(places, piece, places.site[cell])
+        wanted = int(want_x / places.pitch - 0.5 * own)
+        least, chosen, target, partner, back = -1e-9, -1, 0, -1, 0
+        row = int(want_y / places.height)
+        for at_row in range(max(row - reach, 0), min(row + reach + 1, n_rows)):
+            for there in range(places.row_start[at_row], places.row_start[at_row + 1]):
+                change, site = _best_gap(nets, places, cell, slot, there, wanted, least)
+                if change < least:
+                    least, chosen, target, partner = change, there, site, -1
+                change, k, site, its = _best_swap(nets, places, cell, slot, there, wanted, least)
+                if change < least:
+                    least, chosen, target, partner, back = change, there, site, k, its
+        if chosen < 0:
+            continue
+        gain -= least
+        if partner >= 0:
+            other = places.order[chosen, partner]
+            places.order[chosen, partner] = cell
+            places.order[piece, slot] = other
+            _put(places, other, piece, back)
+        else:
+            _remove(places, piece, slot)
+            _insert(places, chosen, _find(places, chosen, target), cell)
+        _put(places, cell, chosen, target)
+    return gain
+
+
+@compiled
+def _reorder(nets, places):
+    """Try all orders of three neighbours, and where they stand in their gaps; returns the gain."""
+    gain = 0.0
+    orders = np.array([[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]])
+    trio = np.empty(3, np.int64)
+    sites = np.empty(3, np.int64)
+    best_sites = np.empty(3, np.int64)
+    for piece in range(len(places.count)):
+        for slot in range(places.count[piece] - 2):
+            for k in range(3):
+                trio[k] = places.order[piece, slot + k]
+                sites[k] = places.site[trio[k]]
+                best_sites[k] = sites[k]
+            begin, _ = _free(places, piece, slot)
+            _, end = _free(places, piece, slot + 2)
+            total = places.sites[trio[0]] + places.sites[trio[1]] + places.sites[trio[2]]
+            now = 0.0
+            for k in range(3):
+                now += _cost(nets, places, trio[k], -1)
+            # Nets of two of the three count twice, before and after alike.
+            least, best, slack = now - 1e-9, 0, end - begin - total
+            for number in range(6):
+                for packing in range(3 if slack > 0 else 1):
+                    at = sites[0] if packing == 0 else begin + (0 if packing == 1 else slack)
+                    at = min(at, end - total)
+                    for k in range(3):
+                        cell = trio[orders[number, k]]
+                        _put(places, cell, piece, at)
+                        at += places.sites[cell]
+                    cost = 0.0
+                    for k in range(3):
+                        cost += _cost(nets, places, trio[k], -1)
+                    if cost < least:
+                        least, best = cost, number
+                        for k in range(3):
+                            best_sites[k] = places.site[trio[k]]
+            for k in range(3):
+                _put(places, trio[k], piece, best_sites[k])
+                places.order[piece, slot + k] = trio[orders[best, k]]
+            gain += now - least
+    return gain
+
+
+def improve(
+    problem: Problem, piece: np.ndarray, site: np.ndarray, passes: int = _PASSES
+) -> tuple[np.ndarray, np.ndarray]:
+    """Make nets shorter by legal moves.
+
+    Parameters
+    ----------
+    problem
+        Cells, nets and rows.
+    piece, site
+        Shape (n_cells,): a legal placement, as `hwgen.layout.legal.legalise` gives it.
+    passes
+        Most passes over all cells; fewer where a pass brings little.
+
+    Returns
+    -------
+    piece, site
+        The same for the better placement.
+    """
+    rows = problem.rows
+    ranked = np.lexsort((rows.first, rows.bottom))
+    rank = np.empty(len(ranked), np.int64)
+    rank[ranked] = np.arange(len(ranked))
+    nets, places = _nets(problem), _places(problem, rank[piece], site, ranked)
+    length = problem.wirelength(site * rows.site, rows.bottom[piece] * rows.height)
+    for number in range(passes):
+        gain = _toward(nets, places, 2 if number == 0 else 1)
+        gain += _reorder(nets, places)
+        if gain < _GAIN * length:
+            break
+    return ranked[places.piece], places.site
+
+
+def _nets(problem: Problem) -> _Nets:
+    """Nets of at least two pins, and which of them each cell is on."""
+    n_nets = len(problem.net_start) - 1
+    net = np.repeat(np.arange(n_nets), np.diff(problem.net_start))
+    movable = (problem.pin_cell >= 0) & (np.diff(problem.net_start)[net] > 1)
+    pairs = np.unique(problem.pin_cell[movable].astype(np.int64) * n_nets + net[movable])
+    cell, on = pairs // max(n_nets, 1), pairs % max(n_nets, 1)
+    start = np.searchsorted(cell, np.arange(problem.n_cells + 1))
+    along = np.ascontiguousarray(problem.along.T)
+    return _Nets(
+        problem.net_start.astype(np.int64),
+        problem.pin_cell.astype(np.int64),
+        problem.pin_x,
+        problem.pin_y,
+        along[0],
+        along[1],
+        start,
+        on,
+    )
+
+
+def _places(problem: Problem, piece: np.ndarray, site: np.ndarray, ranked: np.ndarray) -> _Places:
+    rows = problem.rows
+    sites = np.rint(problem.width / rows.site).astype(np.int64)
+    count = np.bincount(piece, minlength=len(ranked))
+    order_all = np.lexsort((site, piece))
+    starts = np.concatenate([[0], np.cumsum(count)])
+    # Room for cells that come: as many as the narrowest would fill the piece with.
+    room = int(((rows.last - rows.first)[ranked] // max(int(sites.min()), 1)).max()) + 1 if len(sites) else 1
+    order = np.zeros((len(ranked), room), np.int64)
+    for number in range(len(ranked)):
+        order[number, : count[number]] = order_all[starts[number] : starts[number + 1]]
+    bottom = rows.bottom[ranked].astype(np.int64)
+    return _Places(
+        (site + sites / 2) * rows.site,
+        (bottom[piece] + 0.5) * rows.height,
+        piece.astype(np.int64),
+        site.astype(np.int64),
+        sites,
+        order,
+        count.astype(np.int64),
+        rows.first[ranked].astype(np.int64),
+        rows.last[ranked].astype(np.int64),
+        bottom,
+        np.searchsorted(bottom, np.arange(int(bottom.max()) + 2)),
+        rows.site,
+        rows.height,
+    )

@@ -1,0 +1,280 @@
+"""A netlist laid out: places of cells and ports, lengths of wires and what they add to nets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+
+from hwgen.errors import InputError
+from hwgen.layout.array import array_of, channels, element_problem, grid_of
+from hwgen.layout.floorplan import UTILISATION, die_of, port_places
+from hwgen.layout.lef import Shapes
+from hwgen.layout.legal import faults
+from hwgen.layout.pins import Pins, pins_of, widths
+from hwgen.layout.place import place, rough
+from hwgen.layout.problem import Problem, Rows, half_perimeters
+from hwgen.layout.steiner import steiner_lengths
+from hwgen.layout.technology import Technology
+from hwgen.netlist.graph import Netlist
+from hwgen.timing.wires import Wires
+
+__all__ = ["ARRANGEMENTS", "Layout", "lay_out", "with_lef_rows"]
+
+ARRANGEMENTS = ("array", "flat")
+"""One element placed and copied to all, or all cells placed together."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where everything is. Lengths in um; the die's lower left corner is (0, 0).
+
+    Attributes
+    ----------
+    netlist : Netlist
+    technology : Technology
+    rows : Rows
+        All rows of the die, in one piece each.
+    utilisation : float
+        Asked for; the share of the rows that cells fill.
+    arrangement, placer : str
+    seed : int
+    width, x, y : numpy.ndarray
+        Shape (n_cells,): widths and lower left corners of the cells.
+    pins : Pins
+    port_x, port_y : numpy.ndarray
+        Shape (port bits,): places of the ports, the bits of all ports in order.
+    """
+
+    netlist: Netlist = field(repr=False)
+    technology: Technology
+    rows: Rows = field(repr=False)
+    utilisation: float
+    arrangement: str
+    placer: str
+    seed: int
+    width: np.ndarray = field(repr=False)
+    x: np.ndarray = field(repr=False)
+    y: np.ndarray = field(repr=False)
+    pins: Pins = field(repr=False)
+    port_x: np.ndarray = field(repr=False)
+    port_y: np.ndarray = field(repr=False)
+
+    @property
+    def die(self) -> tuple[float, float]:
+        """Width and height of the die, um."""
+        return self.rows.die
+
+    @property
+    def filled(self) -> float:
+        """Share of the rows that cells fill."""
+        return float(self.width.sum()) * self.rows.height / self.rows.area
+
+    @cached_property
+    def pin_places(self) -> tuple[np.ndarray, np.ndarray]:
+        """Places of all pins, two arrays of shape (n_pins,), um."""
+        return _places(self.pins, self.x + self.width / 2, self.y + self.rows.height / 2, self.port_x, self.port_y)
+
+    @cached_property
+    def half_perimeter(self) -> np.ndarray:
+        """Half perimeter of each net, shape (n_nets,), um."""
+        across, up = half_perimeters(self.pins.start, *self.pin_places)
+        return across + up
+
+    @cached_property
+    def _trees(self) -> tuple[np.ndarray, np.ndarray]:
+        return steiner_lengths(self.pins.start, *self.pin_places)
+
+    @property
+    def length(self) -> np.ndarray:
+        """Length of each net's Steiner tree, shape (n_nets,), um."""
+        return self._trees[0]
+
+    def wires(self) -> Wires:
+        """What the wires add to the nets: Steiner lengths times detour times capacitance and resistance per um.
+
+        The clock has none: see `hwgen.layout.clock_tree`.
+        """
+        length, way = self._trees
+        technology = self.technology
+        return Wires(
+            length * technology.detour * technology.capacitance,
+            way * technology.detour * technology.resistance,
+            "placed",
+        )
+
+    def by_block(self, values: np.ndarray) -> dict[str, float]:
+        """Sum of a figure of nets over the nets that each block drives; the input ports are the top module's.
+
+        Parameters
+        ----------
+        values
+            Shape (n_nets,).
+        """
+        netlist = self.netlist
+        top = netlist.blocks.index(netlist.top)
+        block = np.where(netlist.driver >= 0, np.append(netlist.cell_block, top)[netlist.driver], top)
+        total = np.bincount(block, values, minlength=len(netlist.blocks))
+        return dict(zip(netlist.blocks, total.tolist(), strict=True))
+
+    def faults(self) -> list[str]:
+        """What is not legal about it, see `hwgen.layout.legal.faults`."""
+        return faults(self.width, self.rows, self.x, self.y)
+
+
+def lay_out(
+    netlist: Netlist,
+    technology: Technology,
+    *,
+    utilisation: float = UTILISATION,
+    placer: str = "embedded",
+    arrangement: str = "array",
+    seed: int = 1,
+    shapes: Shapes | None = None,
+) -> Layout:
+    """Place a netlist.
+
+    Parameters
+    ----------
+    netlist
+        What to place.
+    technology
+        Rows and wires, see `hwgen.layout.technology.technology_of`.
+    utilisation
+        Share of the rows that cells are to fill. No part of the die is filled above halfway from this to 1.
+    placer
+        ``embedded``, or ``coloquinte`` where it is installed.
+    arrangement
+        ``array``: one element placed and copied, see `hwgen.layout.array`. ``flat``: all cells together.
+    seed
+        The same seed gives the same placement.
+    shapes
+        Of the cells, from LEF; without, widths are areas over the row's height, and pins at the cells' centres.
+
+    Raises
+    ------
+    InputError
+        A choice that there is none of, an arrangement that the netlist does not have, shapes that lack a cell.
+    """
+    if arrangement not in ARRANGEMENTS:
+        raise InputError(f"arrangement {arrangement!r}: must be one of {', '.join(ARRANGEMENTS)}")
+    if not 0 < utilisation <= 1:
+        raise InputError(f"utilisation {utilisation:g}: must be above 0 and at most 1")
+    width = widths(netlist, technology, shapes)
+    pins = pins_of(netlist, shapes)
+    how = _How(placer, (1 + utilisation) / 2, seed)
+    made = _array if arrangement == "array" else _flat
+    rows, x, y, port_x, port_y = made(netlist, technology, utilisation, width, pins, how)
+    return Layout(netlist, technology, rows, utilisation, arrangement, placer, seed, width, x, y, pins, port_x, port_y)
+
+
+@dataclass(frozen=True, slots=True)
+class _How:
+    """How to place."""
+
+    placer: str
+    density: float
+    seed: int
+
+    def place(self, problem: Problem) -> tuple[np.ndarray, np.ndarray]:
+        return place(problem, placer=self.placer, density=self.density, seed=self.seed)
+
+    def rough(self, problem: Problem) -> tuple[np.ndarray, np.ndarray]:
+        return rough(problem, density=self.density, seed=self.seed)
+
+
+_Made = tuple[Rows, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+
+
+def _places(
+    pins: Pins, x: np.ndarray, y: np.ndarray, port_x: np.ndarray, port_y: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Places of pins, from the cells' centres and the ports' places."""
+    port = pins.cell < 0
+    found_x, found_y = np.empty(len(port)), np.empty(len(port))
+    found_x[port], found_y[port] = port_x[pins.port[port]], port_y[pins.port[port]]
+    cell = pins.cell[~port]
+    found_x[~port], found_y[~port] = x[cell] + pins.x[~port], y[cell] + pins.y[~port]
+    return found_x, found_y
+
+
+def _ports(netlist: Netlist, pins: Pins, die: tuple[float, float], x: np.ndarray, y: np.ndarray) -> _Sides:
+    """Places of the ports for cells about where ``x`` and ``y``, their centres, say."""
+    nets = np.concatenate([*(port.nets for port in netlist.ports.values()), np.zeros(0, np.int64)])
+    inside = pins.cell >= 0
+    net = pins.net[inside]
+    count = np.bincount(net, minlength=netlist.n_nets)
+    wanted = []
+    for middle, centre in ((die[0] / 2, x), (die[1] / 2, y)):
+        mean = np.bincount(net, centre[pins.cell[inside]], minlength=netlist.n_nets) / np.maximum(count, 1)
+        wanted.append(np.where(count > 0, mean, middle)[nets])
+    return port_places(die, wanted[0], wanted[1])
+
+
+_Sides = tuple[np.ndarray, np.ndarray]
+
+
+def _flat(
+    netlist: Netlist, technology: Technology, utilisation: float, width: np.ndarray, pins: Pins, how: _How
+) -> _Made:
+    """All cells together."""
+    rows = die_of(width, technology, utilisation)
+    along = np.ones((netlist.n_nets, 2))
+    # Without ports first: they are then put where the cells want them.
+    inside = pins.cell >= 0
+    start = np.concatenate([[0], np.cumsum(inside)])[pins.start]
+    loose = Problem(width, rows, start, pins.cell[inside], pins.x[inside], pins.y[inside], along)
+    port_x, port_y = _ports(netlist, pins, rows.die, *how.rough(loose))
+    at_x, at_y = _with_ports(pins, port_x, port_y)
+    x, y = how.place(Problem(width, rows, pins.start, pins.cell, at_x, at_y, along))
+    return rows, x, y, port_x, port_y
+
+
+def _with_ports(pins: Pins, port_x: np.ndarray, port_y: np.ndarray) -> _Sides:
+    """As a problem has them: offsets of cells' pins, places of ports."""
+    port = pins.cell < 0
+    at_x, at_y = pins.x.copy(), pins.y.copy()
+    at_x[port], at_y[port] = port_x[pins.port[port]], port_y[pins.port[port]]
+    return at_x, at_y
+
+
+def _array(
+    netlist: Netlist, technology: Technology, utilisation: float, width: np.ndarray, pins: Pins, how: _How
+) -> _Made:
+    """One element placed and copied, then the cells between the elements."""
+    array = array_of(netlist)
+    grid = grid_of(array, width, technology, utilisation)
+    one = element_problem(netlist, array, pins, width, grid.element)
+    x, y = np.zeros(netlist.n_cells), np.zeros(netlist.n_cells)
+    cells = array.first[:, None] + np.arange(array.size)
+    x[cells], y[cells] = grid.copied(*how.place(one), one.width)
+    half = width / 2, technology.row_height / 2
+    problem, kept = channels(array, pins, width, grid.channels, x + half[0], y + half[1])
+    others = np.flatnonzero(array.tile < 0)
+    inside = pins.cell[kept] >= 0
+    loose = replace(
+        problem,
+        net_start=np.concatenate([[0], np.cumsum(inside)])[problem.net_start],
+        pin_cell=problem.pin_cell[inside],
+        pin_x=problem.pin_x[inside],
+        pin_y=problem.pin_y[inside],
+    )
+    centre_x, centre_y = x + half[0], y + half[1]
+    centre_x[others], centre_y[others] = how.rough(loose)
+    port_x, port_y = _ports(netlist, pins, grid.channels.die, centre_x, centre_y)
+    at_x, at_y = problem.pin_x.copy(), problem.pin_y.copy()
+    bit = pins.port[kept][~inside]
+    at_x[~inside], at_y[~inside] = port_x[bit], port_y[bit]
+    x[others], y[others] = how.place(replace(problem, pin_x=at_x, pin_y=at_y))
+    n_rows = round(grid.channels.die[1] / technology.row_height)
+    sites = np.full(n_rows, round(grid.channels.die[0] / technology.site))
+    rows = replace(grid.channels, bottom=np.arange(n_rows), first=np.zeros(n_rows, dtype=np.int64), last=sites)
+    return rows, x, y, port_x, port_y
+
+
+def with_lef_rows(technology: Technology, shapes: Shapes) -> Technology:
+    """A technology with the site of LEF files, where they have one."""
+    if shapes.site is None:
+        return technology
+    return replace(technology, site=shapes.site[0], row_height=shapes.site[1])

@@ -1,0 +1,332 @@
+"""Global placement: cells as charges that spread over the die while nets hold them together.
+
+The method is that of ePlace (Lu et al., ACM TODAES 20(2), 2015): the wirelength is a weighted average that has a
+gradient everywhere (Hsu, Balabanov and Chang, IEEE TCAD 32(4), 2013); crowded places repel as electric charge does,
+the potential being found by cosine transforms; Nesterov's method descends on the sum. The weight of the density
+grows until the cells no longer overlap but for little. Fillers, cells without nets, take the room that is to be left.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import fft
+
+from hwgen.jit import compiled
+from hwgen.layout.problem import Problem
+
+__all__ = ["GROWTH", "OVERFLOW", "spread"]
+
+OVERFLOW = 0.08
+"""Overlap that is left for legalisation, as a share of the cells' area."""
+
+_STEPS = 1000
+_TRIES = 3
+_FAR = 30.0
+_FIRST_WEIGHT = 1e-3
+_LEAST_GROWTH = 0.95
+_TOLERANCE = 0.07
+
+GROWTH = 1.06
+"""By how much the weight of the density grows in a step in which nets do not."""
+
+
+@dataclass
+class _Field:
+    """The die in bins, and what a charge in each feels."""
+
+    bins: int
+    size: tuple[float, float]
+    fixed: np.ndarray
+    capacity: float
+
+    def __post_init__(self) -> None:
+        waves = [np.pi * np.arange(self.bins) / (self.bins * size) for size in self.size]
+        squares = waves[0][:, None] ** 2 + waves[1][None, :] ** 2
+        squares[0, 0] = 1.0
+        self._by_x, self._by_y = waves[0][:, None] / squares, waves[1][None, :] / squares
+
+    def forces(self, density: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Field along x and along y in every bin, shapes (bins, bins)."""
+        waves = fft.dctn(density)
+        scale = 1.0 / (2 * self.bins) ** 2
+        along_x = fft.dct(_sine(waves * self._by_x, 0), type=3, axis=1) * scale
+        along_y = fft.dct(_sine(waves * self._by_y, 1), type=3, axis=0) * scale
+        return along_x, along_y
+
+
+def _sine(waves: np.ndarray, axis: int) -> np.ndarray:
+    """The sum of sines where `scipy.fft.dct` of type 3 would give that of cosines."""
+    moved = np.zeros_like(waves)
+    if axis == 0:
+        moved[:-1] = waves[1:]
+    else:
+        moved[:, :-1] = waves[:, 1:]
+    return np.asarray(fft.dst(moved, type=3, axis=axis))
+
+
+@compiled
+def _pair(distance, inverse):
+    """Slope of the smooth length of a net of two pins."""
+    half = 0.5 * distance * inverse
+    if half > _FAR:
+        return 1.0
+    e = np.exp(-2.0 * half)
+    tanh = (1.0 - e) / (1.0 + e)
+    return tanh + half * (1.0 - tanh * tanh)
+
+
+@compiled
+def _ends(at, n, low, high, inverse, slopes):
+    """Slopes of the smooth length of a net of n pins at ``at``, into ``slopes``."""
+    up_sum = up_moment = down_sum = down_moment = 0.0
+    for i in range(n):
+        from_high, from_low = (at[i] - high) * inverse, (low - at[i]) * inverse
+        if from_high > -_FAR:
+            e = np.exp(from_high)
+            up_sum += e
+            up_moment += e * from_high
+        if from_low > -_FAR:
+            e = np.exp(from_low)
+            down_sum += e
+            down_moment += e * from_low
+    for i in range(n):
+        from_high, from_low = (at[i] - high) * inverse, (low - at[i]) * inverse
+        slope = 0.0
+        if from_high > -_FAR:
+            slope += np.exp(from_high) * (1.0 + from_high - up_moment / up_sum) / up_sum
+        if from_low > -_FAR:
+            slope -= np.exp(from_low) * (1.0 + from_low - down_moment / down_sum) / down_sum
+        slopes[i] = slope
+
+
+@compiled
+def _pull(place, net_start, pin_cell, pin_at, along, gamma, gradient):
+    """Add the gradient of the smooth wirelength along one axis; returns the true one."""
+    total = 0.0
+    inverse = 1.0 / gamma
+    at, slopes = np.empty(4096), np.empty(4096)
+    for net in range(len(net_start) - 1):
+        first, weight = net_start[net], along[net]
+        n = net_start[net + 1] - first
+        if n < 2 or weight == 0.0:
+            continue
+        if n > len(at):
+            at, slopes = np.empty(n), np.empty(n)
+        low, high = 1e30, -1e30
+        for i in range(n):
+            cell = pin_cell[first + i]
+            at[i] = pin_at[first + i] + (place[cell] if cell >= 0 else 0.0)
+            low, high = min(low, at[i]), max(high, at[i])
+        total += weight * (high - low)
+        if n == 2:
+            slope = _pair(high - low, inverse)
+            slopes[0] = slope if at[0] > at[1] else -slope
+            slopes[1] = -slopes[0]
+        else:
+            _ends(at, n, low, high, inverse, slopes)
+        for i in range(n):
+            cell = pin_cell[first + i]
+            if cell >= 0:
+                gradient[cell] += weight * slopes[i]
+    return total
+
+
+@compiled
+def _charge(x, y, width, height, density, bin_x, bin_y, real):
+    """Add the area of every cell to the bins that it, or the least charge around its centre, covers."""
+    bins = density.shape[0]
+    for cell in range(real):
+        wide, high = max(width[cell], 1.5 * bin_x), max(height, 1.5 * bin_y)
+        share = width[cell] * height / (wide * high)
+        left, low = (x[cell] - 0.5 * wide) / bin_x, (y[cell] - 0.5 * high) / bin_y
+        right, top = left + wide / bin_x, low + high / bin_y
+        area = share * bin_x * bin_y
+        for i in range(max(int(left), 0), min(int(right) + 1, bins)):
+            part = area * (min(right, i + 1.0) - max(left, float(i)))
+            for j in range(max(int(low), 0), min(int(top) + 1, bins)):
+                density[i, j] += part * (min(top, j + 1.0) - max(low, float(j)))
+
+
+@compiled
+def _push(x, y, width, height, along_x, along_y, bin_x, bin_y, push_x, push_y):
+    """The field's force on every cell."""
+    bins = along_x.shape[0]
+    for cell in range(len(x)):
+        wide, high = max(width[cell], 1.5 * bin_x), max(height, 1.5 * bin_y)
+        share = width[cell] * height / (wide * high)
+        left, low = (x[cell] - 0.5 * wide) / bin_x, (y[cell] - 0.5 * high) / bin_y
+        right, top = left + wide / bin_x, low + high / bin_y
+        area = share * bin_x * bin_y
+        force_x = force_y = 0.0
+        for i in range(max(int(left), 0), min(int(right) + 1, bins)):
+            part = area * (min(right, i + 1.0) - max(left, float(i)))
+            for j in range(max(int(low), 0), min(int(top) + 1, bins)):
+                covered = part * (min(top, j + 1.0) - max(low, float(j)))
+                force_x += covered * along_x[i, j]
+                force_y += covered * along_y[i, j]
+        push_x[cell] = force_x
+        push_y[cell] = force_y
+
+
+def _obstacles(problem: Problem, bins: int, density: float) -> np.ndarray:
+    """What of each bin's room is no row's, um2, counted as if filled to ``density``."""
+    rows = problem.rows
+    bin_x, bin_y = rows.die[0] / bins, rows.die[1] / bins
+    free = np.zeros((bins, bins))
+    edges_x, edges_y = np.arange(bins + 1) * bin_x, np.arange(bins + 1) * bin_y
+    for bottom, first, last in zip(rows.bottom.tolist(), rows.first.tolist(), rows.last.tolist(), strict=True):
+        in_x = np.clip(np.minimum(edges_x[1:], last * rows.site) - np.maximum(edges_x[:-1], first * rows.site), 0, None)
+        low = bottom * rows.height
+        from_bin = int(low / bin_y)
+        to_bin = min(int((low + rows.height) / bin_y) + 1, bins)
+        over_y = np.minimum(edges_y[from_bin + 1 : to_bin + 1], low + rows.height)
+        in_y = np.clip(over_y - np.maximum(edges_y[from_bin:to_bin], low), 0, None)
+        free[:, from_bin:to_bin] += np.outer(in_x, in_y)
+    return np.clip(bin_x * bin_y - free, 0, None) * density
+
+
+class _Descent:
+    """State of one descent: cells first, fillers behind them."""
+
+    def __init__(self, problem: Problem, x: np.ndarray, y: np.ndarray, density: float, seed: int) -> None:
+        rows = problem.rows
+        self.problem = problem
+        self.random = np.random.default_rng(seed)
+        cells = float(problem.width.sum()) * rows.height
+        room = rows.area * density - cells
+        each = 2 * float(problem.width.mean())
+        fillers = int(max(room, 0.0) / (each * rows.height))
+        self.width = np.concatenate([problem.width, np.full(fillers, each)])
+        self.n = len(self.width)
+        self.cells = problem.n_cells
+        self.cell_area = cells
+        places = rows.die[0] * rows.die[1] / (cells / self.cells) * density
+        bins = 1 << int(np.clip(np.round(np.log2(np.sqrt(places))), 4, 9))
+        self.bin_x, self.bin_y = rows.die[0] / bins, rows.die[1] / bins
+        self.field = _Field(bins, (self.bin_x, self.bin_y), _obstacles(problem, bins, density), density)
+        pins = np.bincount(problem.pin_cell[problem.pin_cell >= 0], minlength=self.n).astype(float)
+        self.pins = pins
+        self.at = np.empty((2, self.n))
+        self.at[:, : self.cells] = x, y
+        self.at[:, self.cells :] = self._scattered(fillers)
+        self.low = np.stack([self.width / 2, np.full(self.n, rows.height / 2)])
+        self.high = np.array(rows.die)[:, None] - self.low
+        # No good placement is shorter than a cell's side for each pin: what a change of length is compared with.
+        self.least_length = max(len(problem.pin_cell), 1) * float(np.sqrt(cells / self.cells))
+        self.weight = 0.0
+        self.gamma = 1.0
+        self.overflow = 1.0
+        self.length = 0.0
+
+    def _scattered(self, fillers: int) -> np.ndarray:
+        """Places for fillers, drawn from the rows."""
+        rows = self.problem.rows
+        room = (self.problem.rows.last - self.problem.rows.first).astype(float)
+        piece = self.random.choice(len(room), fillers, p=room / room.sum())
+        across = rows.first[piece] + room[piece] * self.random.random(fillers)
+        return np.stack([across * rows.site, (rows.bottom[piece] + 0.5) * rows.height])
+
+    def set_gamma(self) -> None:
+        """Smoother while cells overlap more."""
+        base = 2.0 * (self.bin_x + self.bin_y)
+        self.gamma = base * 10 ** ((self.overflow - 0.1) * 20 / 9 - 1)
+
+    def pull(self, at: np.ndarray) -> np.ndarray:
+        """Gradient of the wirelength; sets `length`."""
+        problem = self.problem
+        gradient = np.zeros((2, self.n))
+        self.length = 0.0
+        for axis, pin in enumerate((problem.pin_x, problem.pin_y)):
+            along = np.ascontiguousarray(problem.along[:, axis])
+            self.length += _pull(at[axis], problem.net_start, problem.pin_cell, pin, along, self.gamma, gradient[axis])
+        return gradient
+
+    def push(self, at: np.ndarray) -> np.ndarray:
+        """Force of the density on every cell; sets `overflow`."""
+        field, height = self.field, self.problem.rows.height
+        density = np.zeros_like(field.fixed)
+        _charge(at[0], at[1], self.width, height, density, self.bin_x, self.bin_y, self.cells)
+        over = density + field.fixed - field.capacity * self.bin_x * self.bin_y
+        self.overflow = float(np.clip(over, 0, None).sum() / self.cell_area)
+        rest = slice(self.cells, self.n)
+        _charge(
+            at[0, rest], at[1, rest], self.width[rest], height, density, self.bin_x, self.bin_y, self.n - self.cells
+        )
+        along_x, along_y = field.forces((density + field.fixed) / (self.bin_x * self.bin_y))
+        force = np.empty((2, self.n))
+        _push(at[0], at[1], self.width, height, along_x, along_y, self.bin_x, self.bin_y, force[0], force[1])
+        return force
+
+    def slope(self, at: np.ndarray) -> np.ndarray:
+        """Preconditioned gradient of wirelength and density together."""
+        pull, force = self.pull(at), self.push(at)
+        if self.weight == 0.0:
+            self.weight = _FIRST_WEIGHT * float(np.abs(pull).sum() / max(np.abs(force).sum(), 1e-30))
+        area = self.width * self.problem.rows.height
+        return (pull - self.weight * force) / np.maximum(self.pins + self.weight * area, 1.0)
+
+    def within(self, at: np.ndarray) -> np.ndarray:
+        """Places moved into the die."""
+        return np.clip(at, self.low, self.high)
+
+
+def spread(
+    problem: Problem,
+    x: np.ndarray,
+    y: np.ndarray,
+    *,
+    density: float,
+    seed: int,
+    overflow: float = OVERFLOW,
+    growth: float = GROWTH,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Spread cells over the rows so that nets are short.
+
+    Parameters
+    ----------
+    problem
+        Cells and nets.
+    x, y
+        Shape (n_cells,): centres to begin with, um.
+    density
+        How full rows may be.
+    seed
+        Of the fillers' first places.
+    overflow
+        Share of the cells' area that may be left above ``density``, over bins of about the size of a cell.
+    growth
+        As `GROWTH`; more is faster and worse.
+
+    Returns
+    -------
+    x, y
+        Shape (n_cells,): centres; few cells overlap.
+    """
+    state = _Descent(problem, x, y, density, seed)
+    reference = previous = state.within(state.at)
+    state.push(reference)
+    state.set_gamma()
+    slope = state.slope(reference)
+    step = min(state.bin_x, state.bin_y) / max(float(np.abs(slope).max()), 1e-30)
+    momentum, length = 1.0, state.length
+    for _ in range(_STEPS):
+        following = (1 + np.sqrt(4 * momentum**2 + 1)) / 2
+        for _ in range(_TRIES):
+            major = state.within(reference - step * slope)
+            ahead = state.within(major + (momentum - 1) / following * (major - previous))
+            new = state.slope(ahead)
+            # The step that the gradient's change allows; a much shorter one is tried again.
+            allowed = float(np.linalg.norm(ahead - reference) / max(np.linalg.norm(new - slope), 1e-30))
+            tried, step = step, allowed
+            if allowed > 0.95 * tried:
+                break
+        previous, reference, slope, momentum = major, ahead, new, following
+        if state.overflow < overflow:
+            break
+        grown = (state.length - length) / ((growth - 1) * _TOLERANCE * max(length, state.least_length))
+        state.weight *= float(np.clip(growth ** (1 - grown), _LEAST_GROWTH, growth))
+        length = state.length
+        state.set_gamma()
+    return reference[0, : state.cells].copy(), reference[1, : state.cells].copy()

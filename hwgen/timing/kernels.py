@@ -1,0 +1,413 @@
+"""Compiled timing: all nodes in order, or those behind a change."""
+
+from __future__ import annotations
+
+import heapq
+from typing import NamedTuple
+
+import numpy as np
+
+from hwgen.jit import compiled, inlined
+from hwgen.timing.kinds import KindArrays
+
+__all__ = [
+    "GraphArrays",
+    "StateArrays",
+    "backward",
+    "forward",
+    "levels",
+    "lookup",
+    "lookup_pair",
+    "reload",
+    "setup",
+    "swap",
+    "update",
+    "visit",
+    "wire_delay",
+]
+
+_NS_PER_PS = 1e-3
+
+
+class GraphArrays(NamedTuple):
+    """What drives what; nodes are cells (or classes of them) in topological order.
+
+    Attributes
+    ----------
+    pin_first, pin_net : numpy.ndarray
+        Shape (nodes + 1,) and (pins,): nets at the inputs of each node, by column of its family.
+    out_first, out_net : numpy.ndarray
+        The same of the outputs.
+    meet : numpy.ndarray
+        Shape (nodes,), bool: no cell, but where several nets meet: one output, as late and as slow as the worst input.
+    driver : numpy.ndarray
+        Shape (nets,): node, or -1.
+    sink_first, sink_node : numpy.ndarray
+        Shape (nets + 1,) and (n,): nodes with an arc from the net.
+    load_first, load_net, load_count : numpy.ndarray
+        Shape (pins + 1,), (n,), (n,): the nets whose load has this pin in it, and how many times.
+    inputs : numpy.ndarray
+        Shape (nets,), bool: input ports, the clock apart.
+    end_net, end_edge, end_node, end_check : numpy.ndarray
+        Shape (ends,): where paths end: net, edge, node (-1 for a port) and number of the constraint in its kind.
+    node_end_first, node_end : numpy.ndarray
+        Shape (nodes + 1,), (n,): the ends at each node.
+    net_end_first, net_end : numpy.ndarray
+        Shape (nets + 1,), (ends,): the ends on each net.
+    resistance, capacitance : numpy.ndarray
+        Shape (nets,): kohm and fF of the wire.
+    fixed : numpy.ndarray
+        Shape (nets, 2): fF of wire and output ports.
+    clock_slew : float
+        ns.
+    """
+
+    pin_first: np.ndarray
+    pin_net: np.ndarray
+    out_first: np.ndarray
+    out_net: np.ndarray
+    meet: np.ndarray
+    driver: np.ndarray
+    sink_first: np.ndarray
+    sink_node: np.ndarray
+    load_first: np.ndarray
+    load_net: np.ndarray
+    load_count: np.ndarray
+    inputs: np.ndarray
+    end_net: np.ndarray
+    end_edge: np.ndarray
+    end_node: np.ndarray
+    end_check: np.ndarray
+    node_end_first: np.ndarray
+    node_end: np.ndarray
+    net_end_first: np.ndarray
+    net_end: np.ndarray
+    resistance: np.ndarray
+    capacitance: np.ndarray
+    fixed: np.ndarray
+    clock_slew: float
+
+
+class StateArrays(NamedTuple):
+    """What changes: kinds of the nodes, and times.
+
+    Attributes
+    ----------
+    kind : numpy.ndarray
+        Shape (nodes,): number in `Kinds`; of no meaning for meets.
+    load : numpy.ndarray
+        Shape (nets, 2), fF.
+    arrival, slew, required : numpy.ndarray
+        Shape (nets, 2), ns; arrivals and required times at the loads.
+    end : numpy.ndarray
+        Shape (ends,), ns: arrival and set-up; minus infinity where nothing arrives.
+    """
+
+    kind: np.ndarray
+    load: np.ndarray
+    arrival: np.ndarray
+    slew: np.ndarray
+    required: np.ndarray
+    end: np.ndarray
+
+
+@inlined
+def _segment(axes: np.ndarray, table: int, at: float) -> tuple[int, float]:
+    place = 0
+    last = axes.shape[1] - 2
+    while place < last and at >= axes[table, place + 1]:
+        place += 1
+    low = axes[table, place]
+    return place, (at - low) / (axes[table, place + 1] - low)
+
+
+@inlined
+def _inside(values: np.ndarray, table: int, i: int, s: float, j: int, t: float) -> float:
+    low = values[table, i, j] * (1 - t) + values[table, i, j + 1] * t
+    high = values[table, i + 1, j] * (1 - t) + values[table, i + 1, j + 1] * t
+    return low * (1 - s) + high * s
+
+
+@inlined
+def lookup(kinds: KindArrays, table: int, x: float, y: float) -> float:
+    """One table at one point, as `hwgen.cells.tables.TableBank` has it."""
+    i, s = _segment(kinds.x, table, x)
+    j, t = _segment(kinds.y, table, y)
+    return _inside(kinds.values, table, i, s, j, t)
+
+
+@inlined
+def lookup_pair(kinds: KindArrays, arc: int, slew: float, load: float) -> tuple[float, float]:
+    """Delay and slew of an arc."""
+    table = kinds.delay[arc]
+    i, s = _segment(kinds.x, table, slew)
+    j, t = _segment(kinds.y, table, load)
+    delay = _inside(kinds.values, table, i, s, j, t)
+    if kinds.same_axes[arc]:
+        return delay, _inside(kinds.values, kinds.slew[arc], i, s, j, t)
+    return delay, lookup(kinds, kinds.slew[arc], slew, load)
+
+
+@inlined
+def wire_delay(graph: GraphArrays, state: StateArrays, net: int, edge: int) -> float:
+    """Elmore delay of a net's wire in ns."""
+    return _NS_PER_PS * graph.resistance[net] * (state.load[net, edge] - 0.5 * graph.capacitance[net])
+
+
+@compiled
+def levels(pin_first: np.ndarray, timed: np.ndarray, driver: np.ndarray, pin_net: np.ndarray) -> np.ndarray:
+    """Level of every node above all those that its timed pins wait for; -1 for those in loops and behind them."""
+    nodes = len(pin_first) - 1
+    waiting = np.zeros(nodes, np.int64)
+    count = np.zeros(nodes + 1, np.int64)
+    for node in range(nodes):
+        for pin in range(pin_first[node], pin_first[node + 1]):
+            source = driver[pin_net[pin]]
+            if timed[pin] and source >= 0:
+                waiting[node] += 1
+                count[source + 1] += 1
+    first = np.cumsum(count)
+    place = first[:-1].copy()
+    reached = np.empty(first[-1], np.int64)
+    for node in range(nodes):
+        for pin in range(pin_first[node], pin_first[node + 1]):
+            source = driver[pin_net[pin]]
+            if timed[pin] and source >= 0:
+                reached[place[source]] = node
+                place[source] += 1
+    level = np.full(nodes, -1, np.int64)
+    queue = np.empty(nodes, np.int64)
+    head = tail = 0
+    for node in range(nodes):
+        if waiting[node] == 0:
+            level[node] = 0
+            queue[tail] = node
+            tail += 1
+    depth = np.zeros(nodes, np.int64)
+    while head < tail:
+        node = queue[head]
+        head += 1
+        level[node] = depth[node]
+        for at in range(first[node], first[node + 1]):
+            after = reached[at]
+            depth[after] = max(depth[after], depth[node] + 1)
+            waiting[after] -= 1
+            if waiting[after] == 0:
+                queue[tail] = after
+                tail += 1
+    return level
+
+
+@compiled
+def reload(graph: GraphArrays, kinds: KindArrays, state: StateArrays) -> None:
+    """Loads of all nets."""
+    state.load[:] = graph.fixed
+    for node in range(len(state.kind)):
+        if graph.meet[node]:
+            continue
+        for pin in range(graph.pin_first[node], graph.pin_first[node + 1]):
+            column = pin - graph.pin_first[node]
+            for at in range(graph.load_first[pin], graph.load_first[pin + 1]):
+                net = graph.load_net[at]
+                for edge in range(2):
+                    state.load[net, edge] += graph.load_count[at] * kinds.capacitance[state.kind[node], column, edge]
+
+
+@inlined
+def _settle(
+    graph: GraphArrays, kinds: KindArrays, state: StateArrays, net: int, edge: int, arrival: float, slew: float
+) -> float:
+    """Set one edge of a net; returns by how much it changed, ns."""
+    arrival += wire_delay(graph, state, net, edge)
+    before = state.arrival[net, edge]
+    change = abs(slew - state.slew[net, edge])
+    if arrival != before:
+        change = max(change, abs(arrival - before))
+    state.arrival[net, edge] = arrival
+    state.slew[net, edge] = slew
+    return change
+
+
+@inlined
+def _meet(graph: GraphArrays, state: StateArrays, node: int) -> float:
+    net = graph.out_net[graph.out_first[node]]
+    change = 0.0
+    for edge in range(2):
+        arrival, slew = -np.inf, 0.0
+        for pin in range(graph.pin_first[node], graph.pin_first[node + 1]):
+            source = graph.pin_net[pin]
+            arrival = max(arrival, state.arrival[source, edge])
+            slew = max(slew, state.slew[source, edge])
+        if arrival != state.arrival[net, edge]:
+            change = np.inf
+        change = max(change, abs(slew - state.slew[net, edge]))
+        state.arrival[net, edge] = arrival
+        state.slew[net, edge] = slew
+    return change
+
+
+@inlined
+def visit(graph: GraphArrays, kinds: KindArrays, state: StateArrays, node: int) -> float:
+    """Arrivals and slews behind one node; returns the largest change, ns."""
+    if graph.meet[node]:
+        return _meet(graph, state, node)
+    kind = state.kind[node]
+    change = 0.0
+    arc, end = kinds.first[kind], kinds.first[kind + 1]
+    while arc < end:
+        target = kinds.target[arc]
+        edge = target % 2
+        net = graph.out_net[graph.out_first[node] + target // 2]
+        load = state.load[net, edge]
+        arrival, slew = -np.inf, -np.inf
+        while arc < end and kinds.target[arc] == target:
+            source = kinds.source[arc]
+            before = graph.pin_net[graph.pin_first[node] + source // 2]
+            start = state.arrival[before, source % 2]
+            # Nothing moves on constants: they must not set a slew either.
+            if start == -np.inf:
+                slew = max(slew, 0.0)
+            else:
+                delay, its = lookup_pair(kinds, arc, state.slew[before, source % 2], load)
+                arrival = max(arrival, start + delay)
+                slew = max(slew, its)
+            arc += 1
+        change = max(change, _settle(graph, kinds, state, net, edge, arrival, slew))
+    return change
+
+
+@compiled
+def begin(graph: GraphArrays, state: StateArrays) -> None:
+    """Arrivals at input ports: the delays of their wires."""
+    for net in range(len(graph.inputs)):
+        if graph.inputs[net]:
+            for edge in range(2):
+                state.arrival[net, edge] = wire_delay(graph, state, net, edge)
+
+
+@inlined
+def setup(graph: GraphArrays, kinds: KindArrays, state: StateArrays, end: int) -> float:
+    """Set-up time at an end in ns; 0 at a port."""
+    node = graph.end_node[end]
+    if node < 0:
+        return 0.0
+    check = kinds.check_first[state.kind[node]] + graph.end_check[end]
+    slew = state.slew[graph.end_net[end], graph.end_edge[end]]
+    return lookup(kinds, kinds.check_table[check], graph.clock_slew, slew)
+
+
+@inlined
+def _reach(graph: GraphArrays, kinds: KindArrays, state: StateArrays, end: int) -> None:
+    """Time one end."""
+    arrival = state.arrival[graph.end_net[end], graph.end_edge[end]]
+    state.end[end] = arrival if arrival == -np.inf else arrival + setup(graph, kinds, state, end)
+
+
+@compiled
+def forward(graph: GraphArrays, kinds: KindArrays, state: StateArrays) -> None:
+    """Arrivals and slews of all nets."""
+    begin(graph, state)
+    for node in range(len(state.kind)):
+        visit(graph, kinds, state, node)
+    for end in range(len(graph.end_net)):
+        _reach(graph, kinds, state, end)
+
+
+@compiled
+def backward(graph: GraphArrays, kinds: KindArrays, state: StateArrays, period: float) -> None:
+    """Required times of all nets: ``period`` at output ports, less the set-up at registers."""
+    state.required[:] = np.inf
+    for end in range(len(graph.end_net)):
+        net, edge = graph.end_net[end], graph.end_edge[end]
+        due = period - setup(graph, kinds, state, end)
+        state.required[net, edge] = min(state.required[net, edge], due)
+    for node in range(len(state.kind) - 1, -1, -1):
+        if graph.meet[node]:
+            net = graph.out_net[graph.out_first[node]]
+            for pin in range(graph.pin_first[node], graph.pin_first[node + 1]):
+                for edge in range(2):
+                    source = graph.pin_net[pin]
+                    state.required[source, edge] = min(state.required[source, edge], state.required[net, edge])
+            continue
+        kind = state.kind[node]
+        for arc in range(kinds.first[kind], kinds.first[kind + 1]):
+            target, source = kinds.target[arc], kinds.source[arc]
+            net, edge = graph.out_net[graph.out_first[node] + target // 2], target % 2
+            before, cause = graph.pin_net[graph.pin_first[node] + source // 2], source % 2
+            if state.required[net, edge] == np.inf or state.arrival[before, cause] == -np.inf:
+                continue
+            delay, _ = lookup_pair(kinds, arc, state.slew[before, cause], state.load[net, edge])
+            due = state.required[net, edge] - wire_delay(graph, state, net, edge) - delay
+            state.required[before, cause] = min(state.required[before, cause], due)
+
+
+@compiled
+def swap(graph: GraphArrays, kinds: KindArrays, state: StateArrays, node: int, kind: int) -> None:
+    """Give a node another kind, and the nets before it their new loads."""
+    old = state.kind[node]
+    state.kind[node] = kind
+    for pin in range(graph.pin_first[node], graph.pin_first[node + 1]):
+        column = pin - graph.pin_first[node]
+        for at in range(graph.load_first[pin], graph.load_first[pin + 1]):
+            for edge in range(2):
+                more = kinds.capacitance[kind, column, edge] - kinds.capacitance[old, column, edge]
+                state.load[graph.load_net[at], edge] += graph.load_count[at] * more
+
+
+@inlined
+def _queue_sinks(graph: GraphArrays, net: int, heap: list[int], queued: np.ndarray) -> None:
+    for at in range(graph.sink_first[net], graph.sink_first[net + 1]):
+        after = graph.sink_node[at]
+        if not queued[after]:
+            queued[after] = True
+            heapq.heappush(heap, after)
+
+
+@compiled
+def update(
+    graph: GraphArrays, kinds: KindArrays, state: StateArrays, node: int, queued: np.ndarray, tolerance: float
+) -> int:
+    """Arrivals and slews behind a node that was swapped, and behind the drivers of its nets.
+
+    Parameters
+    ----------
+    queued : numpy.ndarray
+        Shape (nodes,), bool: all False, before and after.
+    tolerance : float
+        ns; smaller changes are not followed.
+
+    Returns
+    -------
+    int
+        Nodes visited.
+    """
+    heap = [node]
+    queued[node] = True
+    for pin in range(graph.pin_first[node], graph.pin_first[node + 1]):
+        for at in range(graph.load_first[pin], graph.load_first[pin + 1]):
+            net = graph.load_net[at]
+            before = graph.driver[net]
+            if before >= 0 and not queued[before]:
+                queued[before] = True
+                heapq.heappush(heap, before)
+            if graph.inputs[net] and graph.resistance[net] > 0:
+                for edge in range(2):
+                    state.arrival[net, edge] = wire_delay(graph, state, net, edge)
+                _queue_sinks(graph, net, heap, queued)
+                for at_end in range(graph.net_end_first[net], graph.net_end_first[net + 1]):
+                    _reach(graph, kinds, state, graph.net_end[at_end])
+    for at_end in range(graph.node_end_first[node], graph.node_end_first[node + 1]):
+        _reach(graph, kinds, state, graph.node_end[at_end])
+    visited = 0
+    while len(heap):
+        here = heapq.heappop(heap)
+        queued[here] = False
+        visited += 1
+        if visit(graph, kinds, state, here) <= tolerance:
+            continue
+        for out in range(graph.out_first[here], graph.out_first[here + 1]):
+            net = graph.out_net[out]
+            _queue_sinks(graph, net, heap, queued)
+            for at_end in range(graph.net_end_first[net], graph.net_end_first[net + 1]):
+                _reach(graph, kinds, state, graph.net_end[at_end])
+    return visited

@@ -1,0 +1,125 @@
+"""Arrays: what is found of one, and where its elements are put."""
+
+import numpy as np
+import pytest
+
+from hwgen.errors import InputError
+from hwgen.layout.array import array_of, channels, element_problem, grid_of
+from hwgen.layout.layout import lay_out
+from hwgen.layout.pins import pins_of, widths
+from hwgen.layout.technology import Technology
+from hwgen.netlist.link import link
+
+PLAIN = Technology("plain", 2.0, 0.25, 0.2, 0.01, "none")
+SIZE = 5
+
+
+def body(make, rows, columns):
+    """An array of ``rows`` by ``columns`` elements: a and b enter along rows and columns, c goes to one alone."""
+    element = {f"n{i}": ("NAND2", {"A": 2 if i % 2 else 3, "B": 10 + i, "Y": 11 + i}) for i in range(SIZE)}
+    element["in"] = ("INV", {"A": 4, "Y": 10})
+    leaf = make({"a": ("input", [2]), "b": ("input", [3]), "c": ("input", [4]), "y": ("output", [10 + SIZE])}, element)
+    cells, bit = {}, 2
+    ports = {name: ("input", list(range(bit + 10 * i, bit + 10 * i + 8))) for i, name in enumerate("ab")}
+    ports["c"] = ("input", list(range(100, 100 + rows * columns)))
+    ports["y"] = ("output", list(range(200, 200 + rows * columns)))
+    for row in range(rows):
+        cells[f"buffer{row}"] = ("INV", {"A": 2 + row, "Y": 50 + row})
+    for row in range(rows):
+        for column in range(columns):
+            number = row * columns + column
+            wires = {"a": 50 + row, "b": 12 + column, "c": 100 + number, "y": 200 + number}
+            cells[f"element{row}_{column}"] = ("leaf", wires)
+    return {"leaf": leaf, "t": make(ports, cells)}
+
+
+@pytest.fixture(scope="module")
+def netlist(make, tiny):
+    return link(body(make, 2, 4), "t", tiny)
+
+
+def test_array(netlist):
+    array = array_of(netlist)
+    assert (array.rows, array.columns, array.size) == (2, 4, SIZE + 1)
+    assert [instance.path for instance in array.instances[1]] == [f"element1_{i}." for i in range(4)]
+    assert np.array_equal(np.bincount(array.tile + 1), [2, *[SIZE + 1] * 8])
+    for row in array.instances:
+        for instance in row:
+            assert netlist.cell_name(instance.first).startswith(instance.path)
+
+
+def test_no_array(make, tiny):
+    modules = body(make, 1, 2)
+    flat = {"t": {**modules["leaf"]}}
+    with pytest.raises(InputError, match="t has no array"):
+        array_of(link(flat, "t", tiny))
+    del modules["t"]["cells"]["element0_0"]
+    modules["t"]["ports"].pop("y")
+    with pytest.raises(InputError, match="t has no array"):
+        array_of(link(modules, "t", tiny))
+
+
+def test_grid(netlist):
+    array, width = array_of(netlist), widths(netlist, PLAIN)
+    grid = grid_of(array, width, PLAIN, 0.5)
+    wide, high = grid.element.die
+    assert grid.element.area >= 2 * width[: array.size].sum() * PLAIN.row_height * 0.99
+    # Element 0_0 is on top at the left; those right of the middle and below it are mirrored.
+    assert grid.x[0] == 0
+    assert (grid.y[:4] > grid.y[4:]).all()
+    assert grid.mirrored_x.tolist() == [False, False, True, True] * 2
+    assert grid.mirrored_y.tolist() == [False] * 4 + [True] * 4
+    x, y = grid.copied(np.array([0.0]), np.array([0.0]), np.array([1.0]))
+    assert x[:, 0].tolist() == [0, wide, 3 * wide - 1, 4 * wide - 1] * 2
+    assert (y[:4, 0] == grid.y[:4]).all()
+    assert (y[4:, 0] == grid.y[4:] + high - PLAIN.row_height).all()
+    # No channel row runs through an element.
+    taken = {round(low / 2) + k for low in grid.y for k in range(len(grid.element.bottom))}
+    assert not taken & set(grid.channels.bottom.tolist())
+    assert len(taken) + len(grid.channels.bottom) == round(grid.channels.die[1] / 2)
+
+
+def test_what_the_neighbours_mean(netlist):
+    array, width, pins = array_of(netlist), widths(netlist, PLAIN), pins_of(netlist)
+    rows = grid_of(array, width, PLAIN, 0.5).element
+    problem = element_problem(netlist, array, pins, width, rows)
+    nets = {}
+    for net, along in enumerate(problem.along.tolist()):
+        own = slice(problem.net_start[net], problem.net_start[net + 1])
+        cells = problem.pin_cell[own]
+        fixed = np.stack([problem.pin_x[own], problem.pin_y[own]], axis=1)[cells < 0].tolist()
+        nets.setdefault((tuple(along), tuple(fixed[0]) if fixed else None), []).append((cells >= 0).sum())
+    wide, high = rows.die
+    # a passes along the row of four, b along the column of two; c and y are the element's own.
+    assert sorted(nets[(0.5, 0.0), (wide, high / 2)]) == [2]
+    assert sorted(nets[(0.0, 1.0), None]) == [2]
+    assert sorted(nets[(0.0, 1.0), (wide / 2, 0.0)]) == [3]
+    assert sorted(nets[(1.0, 0.0), None]) == [3]
+    assert sorted(nets[(0.5, 0.0), (0.0, high / 2)]) == [1, 1]
+    assert sorted(nets[(0.0, 0.5), (wide / 2, high)]) == [1, 1]
+
+
+def test_channels(netlist):
+    array, width, pins = array_of(netlist), widths(netlist, PLAIN), pins_of(netlist)
+    grid = grid_of(array, width, PLAIN, 0.5)
+    x, y = np.arange(netlist.n_cells) * 1.0, np.arange(netlist.n_cells) * 2.0
+    problem, kept = channels(array, pins, width, grid.channels, x, y)
+    assert problem.n_cells == 2
+    net = pins.net[kept]
+    assert set(net[problem.pin_cell >= 0]) == set(pins.net[np.isin(pins.cell, np.flatnonzero(array.tile < 0))])
+    inside = (pins.cell[kept] >= 0) & (problem.pin_cell < 0)
+    assert np.array_equal(problem.pin_x[inside], x[pins.cell[kept][inside]])
+    assert np.array_equal(problem.pin_y[inside], y[pins.cell[kept][inside]])
+
+
+def test_equal_cells_at_equal_places(netlist):
+    found = lay_out(netlist, PLAIN, utilisation=0.5)
+    assert found.faults() == []
+    array = array_of(netlist)
+    cells = array.first[:, None] + np.arange(array.size)
+    x, y = found.x[cells], found.y[cells]
+    assert np.allclose(x[0] - x[0, 0], x[1] - x[1, 0])
+    assert np.allclose(y[0], y[1])
+    centre = x + found.width[cells] / 2
+    assert np.allclose(centre[0] - centre[0, 0], centre[3, 0] - centre[3])
+    assert np.allclose(y[0] - y[0, 0], y[4, 0] - y[4])
