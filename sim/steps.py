@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -15,7 +15,7 @@ from hwgen.formats import BlockFormat
 from hwgen.rtl.tensor_core import step_layout
 from sim import golden
 
-__all__ = ["Steps", "Trace", "check_depth", "gather", "schedule"]
+__all__ = ["Steps", "Trace", "check_depth", "check_hold", "gather", "schedule", "schedule_held"]
 
 
 @dataclass(frozen=True)
@@ -275,6 +275,82 @@ def schedule(
     for part in (*parts, addends):
         part[missing] = 0
     return Steps(config, *parts, addends, (step_k == 0) | missing, (step_k == steps_k - 1) & ~missing)
+
+
+def schedule_held(
+    config: TensorCoreConfig,
+    a: golden.QuantizedTensor,
+    b: golden.QuantizedTensor,
+    c: NDArray[np.float32],
+    hold: int,
+) -> Steps:
+    """Cut a GEMM into steps that hold B: ``hold`` tiles with the same rows of B take turns at each step of K.
+
+    So B's codes and scales are the same in ``hold`` consecutive steps, and A's are others in each. Where the core
+    interleaves that many tiles, their sums stay in it. Else every step is a tile of its own, with ``first`` and
+    ``last``: the partial sum leaves as a result and comes back as C at the next step of K.
+
+    Parameters
+    ----------
+    config
+        The core.
+    a, b
+        Operands, (M, K) and (N, K): whole tiles and steps, the tiles along M a multiple of ``hold``.
+    c
+        Addend in the core's units, (M, N).
+    hold
+        Steps that B is held for.
+
+    Raises
+    ------
+    InputError
+        The core accumulates exactly, and partial sums would have to leave it.
+    """
+    rows, columns, depth, groups = config.rows, config.columns, config.depth, config.groups
+    check_hold(config, hold)
+    steps_k = a.codes.shape[1] // depth
+    a_codes = a.codes.reshape(-1, hold, rows, steps_k, depth)
+    a_scales = a.scales.reshape(-1, hold, rows, steps_k, groups)
+    b_codes = b.codes.reshape(-1, columns, steps_k, depth)
+    b_scales = b.scales.reshape(-1, columns, steps_k, groups)
+    tiles_m, tiles_n = len(a_codes), len(b_codes)
+    # In the order of the steps: rows of B, then those of A together with them, K, and the tiles that take turns.
+    tile_n, tile_m, step_k, turn = (place.ravel() for place in np.indices((tiles_n, tiles_m, steps_k, hold)))
+    addend = c.astype(np.float32).reshape(tiles_m, hold, rows, tiles_n, columns)
+    begin, end = step_k == 0, step_k == steps_k - 1
+    steps = Steps(
+        config,
+        a_codes[tile_m, turn, :, step_k],
+        a_scales[tile_m, turn, :, step_k],
+        b_codes[tile_n, :, step_k],
+        b_scales[tile_n, :, step_k],
+        np.ascontiguousarray(addend[tile_m, turn, :, tile_n]).view(np.uint32),
+        begin,
+        end,
+    )
+    if hold == config.interleave:
+        return steps
+    steps = replace(steps, first=np.ones(len(steps), bool), last=np.ones(len(steps), bool))
+    for k in range(1, steps_k):
+        before = np.flatnonzero(step_k == k - 1)
+        steps.c[before + hold] = steps[before].expected()
+    return steps
+
+
+def check_hold(config: TensorCoreConfig, hold: int) -> None:
+    """Check that a core can run `schedule_held`.
+
+    Raises
+    ------
+    InputError
+        It accumulates exactly: a sum that leaves it is rounded. Or ``hold`` is not positive.
+    """
+    if hold < 1:
+        raise InputError(f"hold = {hold}: must be at least 1")
+    if config.exact and hold > 1:
+        raise InputError(
+            f"hold = {hold}: {config.name} accumulates exactly, and partial sums that leave it are rounded; expected 1"
+        )
 
 
 def gather(config: TensorCoreConfig, results: NDArray[np.uint32], m: int, n: int) -> NDArray[np.uint32]:

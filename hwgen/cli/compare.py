@@ -29,14 +29,17 @@ __all__ = ["command"]
     "--clock", type=PERIOD_NS, help="Clock period in ns.  [default: what both designs meet, with 5 % to spare]"
 )
 @options.kind
+@options.hold
 @click.option("--seed", type=SEED, default=1, show_default=True, help="Seed of the tensors.")
 def command(
     size: str | None,
     baseline: str | None,
     candidate: str | None,
+    clock_gating: bool,
     recipe: str | None,
     clock: float | None,
     kind: str,
+    hold: int,
     seed: int,
     runs: int,
     **settings: Any,
@@ -48,9 +51,9 @@ def command(
     from hwgen.mapping import yosys
     from hwgen.measure.stimulus import Stimulus
 
-    pair = options.pair(size, baseline, candidate)
+    pair = options.pair(size, baseline, candidate, clock_gating)
     recipes = None if recipe is None else [yosys.recipe(recipe)]
-    request = OverheadRequest(*pair, Stimulus(tensors=kind, seed=seed), recipe, clock, runs)
+    request = OverheadRequest(*pair, Stimulus(tensors=kind, seed=seed, hold=hold), recipe, clock, runs)
 
     def document(flow: Flow) -> Report:
         from hwgen.measure.overhead import measure

@@ -51,6 +51,7 @@ def command(
     size: str | None,
     baseline: str | None,
     candidate: str | None,
+    clock_gating: bool,
     clocks: tuple[float, ...],
     dots: tuple[str, ...],
     pipelines: tuple[str, ...],
@@ -64,7 +65,7 @@ def command(
     """
     from hwgen.measure.explore import explore, variants
 
-    pair = options.pair(size, baseline, candidate)
+    pair = options.pair(size, baseline, candidate, clock_gating)
     ways = tuple(() if text == "none" else tuple(text.split(",")) for text in pipelines)
     request = ExploreRequest(*pair, dots, ways, leading_zeros, clocks, runs)
     # A wrong register or name is told now, not after the first syntheses.

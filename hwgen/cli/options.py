@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -22,6 +23,7 @@ __all__ = [
     "check_waves",
     "config",
     "engine",
+    "hold",
     "jobs",
     "json_option",
     "kind",
@@ -36,6 +38,14 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 REPORTS = Path("reports")
 """Where reports are written to and looked for by default."""
+
+hold = click.option(
+    "--hold",
+    type=click.IntRange(1, 64),
+    default=1,
+    show_default=True,
+    help="Steps for which the rows of B stay while those of A change.",
+)
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON on standard output, and nothing else.")
 
@@ -104,9 +114,14 @@ def made_engine(config: TensorCoreConfig, name: str, waves: Path | None = None) 
     yield core
 
 
-def pair(size: str | None, baseline: str | None, candidate: str | None) -> tuple[TensorCoreConfig, TensorCoreConfig]:
+def pair(
+    size: str | None, baseline: str | None, candidate: str | None, clock_gating: bool = False
+) -> tuple[TensorCoreConfig, TensorCoreConfig]:
     """The two configurations that `measurement`'s options name."""
     from hwgen.config import resolve, resolve_pair
+
+    if clock_gating:
+        return _gated(*pair(size, baseline, candidate))
 
     if size is not None and (baseline is not None or candidate is not None):
         raise InputError("--config names both designs: leave --baseline and --candidate out")
@@ -116,6 +131,10 @@ def pair(size: str | None, baseline: str | None, candidate: str | None) -> tuple
         if given is not None:
             raise InputError(f"{given!r} alone: name what it is compared with, with {other}")
     return resolve_pair(size or "small")
+
+
+def _gated(*configs: TensorCoreConfig) -> Any:
+    return tuple(replace(config, clock_gating=True) for config in configs)
 
 
 def measurement(stem: str | None, runs: int) -> Callable[[Command], Command]:
@@ -131,6 +150,7 @@ def measurement(stem: str | None, runs: int) -> Callable[[Command], Command]:
         ),
         click.option("--baseline", help="Configuration instead: name or TOML file."),
         click.option("--candidate", help="Configuration instead: name or TOML file."),
+        click.option("--clock-gating", is_flag=True, help="Set clock_gating in both configurations."),
         click.option("--library", help="generic7 or generic130.  [default: generic7]"),
         click.option(
             "--liberty",

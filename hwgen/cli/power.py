@@ -24,6 +24,7 @@ __all__ = ["command"]
     "--clock", type=PERIOD_NS, help="Clock period in ns.  [default: what both designs meet, with 5 % to spare]"
 )
 @options.kind
+@options.hold
 @click.option("--layer", help="Weight matrix of all-MiniLM-L6-v2 as B (extra 'workloads').")
 @click.option("--seed", type=SEED, default=1, show_default=True, help="Seed of the tensors.")
 @click.option("--saif", is_flag=True, help="Write netlist and switching activity of both, NAME-CONFIG.v and .saif.")
@@ -32,8 +33,10 @@ def command(
     size: str | None,
     baseline: str | None,
     candidate: str | None,
+    clock_gating: bool,
     clock: float | None,
     kind: str,
+    hold: int,
     layer: str | None,
     seed: int,
     saif: bool,
@@ -49,10 +52,10 @@ def command(
     from hwgen.measure.stimulus import Stimulus
     from sim import tensors
 
-    pair = options.pair(size, baseline, candidate)
+    pair = options.pair(size, baseline, candidate, clock_gating)
     if layer is not None:
         tensors.minilm(layer)  # a wrong name is named now, not after the syntheses
-    stimulus = Stimulus(tensors=kind, seed=seed, layer=layer)
+    stimulus = Stimulus(tensors=kind, seed=seed, layer=layer, hold=hold)
     request = PowerRequest(*pair, stimulus, clock, runs)
 
     def document(flow: Flow) -> PowerReport:

@@ -55,7 +55,8 @@ class Settings:
 
 def default_stem(request: OverheadRequest | ExploreRequest | PowerRequest, library: Library) -> str:
     """Name of a report that says what is compared, so that no other report is written over."""
-    text = f"{request.candidate.name}-over-{request.baseline.name}-{library.name}"
+    gated = "-gated" if request.baseline.clock_gating and request.candidate.clock_gating else ""
+    text = f"{request.candidate.name}-over-{request.baseline.name}-{library.name}{gated}"
     return re.sub(r"[^\w.+-]+", "-", text)[:_LONGEST]
 
 

@@ -22,6 +22,7 @@ from hwgen.cells.cell import Cell
 from hwgen.cells.liberty import merge, read_text
 from hwgen.cells.library import Library
 from hwgen.errors import InputError, ToolError
+from hwgen.mapping.flip_flops import passed_over
 
 __all__ = [
     "CARRIES",
@@ -167,8 +168,8 @@ ys.run_pass("script second.ys", design)
 """
 
 
-def _scripts(top: str, boxes: Sequence[str], unused: Sequence[str], how: Recipe, gate: Cell | None) -> tuple[str, str]:
-    avoid = " ".join(f"-dont_use {cell}" for cell in unused)
+def _scripts(top: str, boxes: Sequence[str], library: Library, how: Recipe, gate: Cell | None) -> tuple[str, str]:
+    avoid = _avoid(library.unused)
     first = [
         "read_verilog design.v",
         *(f"blackbox {box}" for box in boxes),
@@ -178,12 +179,16 @@ def _scripts(top: str, boxes: Sequence[str], unused: Sequence[str], how: Recipe,
     ]
     second = [
         *([] if gate is None else [_clockgate(gate)]),
-        f"dfflibmap {avoid} -liberty cells.lib",
+        f"dfflibmap {avoid} {_avoid(passed_over(library))} -liberty cells.lib",
         f"abc {avoid} -liberty cells.lib -script abc.script",
         "opt_clean -purge",
         "write_json mapped.json",
     ]
     return "\n".join([*first, ""]), "\n".join([*second, ""])
+
+
+def _avoid(cells: Sequence[str]) -> str:
+    return " ".join(f"-dont_use {cell}" for cell in cells)
 
 
 def _clockgate(cell: Cell) -> str:
@@ -218,7 +223,7 @@ def fingerprint(
     clock_gating: bool = False,
 ) -> str:
     """Digest of everything that decides the result of `synthesise`."""
-    scripts = _scripts(top, boxes, library.unused, how, _gate_for(verilog, library, clock_gating))
+    scripts = _scripts(top, boxes, library, how, _gate_for(verilog, library, clock_gating))
     parts = [verilog, library.digest, *how.abc, *scripts, _RIPPLE, _RUNNER, str(variant), tool_version()]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
@@ -272,7 +277,7 @@ def synthesise(
         (directory / "cells.lib").write_text(_cells(library.paths, library.digest), encoding="utf-8")
         (directory / "abc.script").write_text("\n".join(how.abc) + "\n", encoding="utf-8")
         (directory / "ripple.v").write_text(_RIPPLE, encoding="utf-8")
-        scripts = _scripts(top, boxes, library.unused, how, _gate_for(verilog, library, clock_gating))
+        scripts = _scripts(top, boxes, library, how, _gate_for(verilog, library, clock_gating))
         for name, text in zip(("first.ys", "second.ys"), scripts, strict=True):
             (directory / name).write_text(text, encoding="utf-8")
         log = _run(directory, variant, time_limit, f"synthesis of {top} (recipe {how.name})")

@@ -19,7 +19,7 @@ from hwgen import __version__
 from hwgen.cells.library import Library
 from hwgen.config import TensorCoreConfig
 from hwgen.errors import InputError
-from hwgen.mapping.yosys import Recipe, tool_version
+from hwgen.mapping.yosys import Recipe, clock_gate, tool_version
 from hwgen.netlist.fanout import LIMIT
 from hwgen.report import schema
 from hwgen.timing import loads
@@ -110,6 +110,7 @@ def _tools() -> schema.Tools:
 def flow_conditions(library: Library, recipes: Sequence[Recipe]) -> schema.FlowConditions:
     """Library, recipes to choose from, assumptions of the timing analysis, and tools."""
     wire_load = loads.default_wire_load(library)
+    gate = clock_gate(library)
     return schema.FlowConditions(
         library=schema.Library(
             name=library.name,
@@ -123,5 +124,6 @@ def flow_conditions(library: Library, recipes: Sequence[Recipe]) -> schema.FlowC
         input_slew_ns=loads.default_slew(library, wire_load),
         output_load_ff=loads.default_output_load(library),
         largest_fanout=LIMIT,
+        clock_gate=None if gate is None else gate.name,
         tools=_tools(),
     )

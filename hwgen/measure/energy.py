@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -23,9 +24,9 @@ from hwgen.timing.analysis import Timing
 __all__ = ["core_activity", "core_energy", "lane_energy", "of_activity", "single_block"]
 
 
-def _entering(energy_fj: float) -> Consumption:
-    """Of the drivers outside of a scope."""
-    return Consumption({ENTERING: {**dict.fromkeys(DYNAMIC, 0.0), "switching": energy_fj}}, {ENTERING: 0.0})
+def _entering(energy_fj: Mapping[str, float]) -> Consumption:
+    """Of the drivers outside of a scope, by kind."""
+    return Consumption({ENTERING: {**dict.fromkeys(DYNAMIC, 0.0), **energy_fj}}, {ENTERING: 0.0})
 
 
 def of_activity(netlist: Netlist, timing: Timing, activity: Activity, elements: int = 0) -> dict[str, Consumption]:

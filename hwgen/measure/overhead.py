@@ -30,6 +30,7 @@ from hwgen.rtl.hierarchy import Block
 from hwgen.rtl.lane_array import LaneArray
 from hwgen.rtl.tensor_core import TensorCore
 from hwgen.timing import analysis as timing
+from sim.steps import check_hold
 
 __all__ = ["RUNS", "Examined", "Overhead", "examine", "measure"]
 
@@ -282,6 +283,8 @@ def measure(
     library = flow.library
     stimulus = stimulus or Stimulus()
     configs = {config.name: config for config in (baseline, candidate)}
+    for config in configs.values():
+        check_hold(config, stimulus.hold)
     designs: dict[Owner, Design] = {
         (name, kind): Design(config, kind) for name, config in configs.items() for kind in _DESIGNS
     }

@@ -32,8 +32,9 @@ from hwgen.rtl.tensor_core import TensorCore
 from hwgen.stats import against_itself, paired
 from hwgen.timing import analysis as timing
 from sim import tensors
+from sim.steps import check_hold
 
-__all__ = ["RUNS", "SCOPES", "SHARES", "VARIED", "WAVES", "Situation", "exported", "situations", "study"]
+__all__ = ["HELD", "RUNS", "SCOPES", "SHARES", "VARIED", "WAVES", "Situation", "exported", "situations", "study"]
 
 SCOPES = ("element", "core")
 """What a figure is about; lane arrays are in `hwgen.measure.overhead`."""
@@ -48,6 +49,9 @@ VARIED = 12
 """Runs of all situations but the first two: what they differ by is seen sooner."""
 
 _ALWAYS = 2
+HELD = 4
+"""Steps for which the rows of B stay in the situation that holds them."""
+
 SHARES = (0.25, 0.5, 0.75, 1.0)
 """Shares of E1M2 blocks to try; 0 are the baseline's operands."""
 
@@ -82,7 +86,12 @@ class Situation:
 
 
 def situations(baseline: TensorCoreConfig, candidate: TensorCoreConfig, stimulus: Stimulus) -> list[Situation]:
-    """At work on ``stimulus`` and on the baseline's bits first; then shares of E1M2, other tensors, and at rest."""
+    """At work on ``stimulus`` and on the baseline's bits first; then others.
+
+    Those are shares of E1M2, other tensors, B held, and at rest. A ``stimulus`` that holds B stands beside one with
+    other rows in every step. Cores that accumulate exactly have no situation with B held, see
+    `sim.steps.schedule_held`.
+    """
     own = (baseline.formats, candidate.formats)
     names = " x ".join(dict.fromkeys(form.name for form in baseline.formats))
     found = [
@@ -97,6 +106,10 @@ def situations(baseline: TensorCoreConfig, candidate: TensorCoreConfig, stimulus
         for kind in tensors.KINDS
         if kind != stimulus.tensors or stimulus.layer is not None
     ]
+    if stimulus.hold > 1:
+        found.append(Situation("B held for 1 step", replace(stimulus, hold=1), own))
+    elif not (baseline.exact or candidate.exact):
+        found.append(Situation(f"B held for {HELD} steps", replace(stimulus, hold=HELD), own))
     return found + [Situation(traffic, replace(stimulus, traffic=traffic), own) for traffic in TRAFFIC[1:]]
 
 
@@ -249,6 +262,8 @@ def study(
     library = flow.library
     stimulus = stimulus or Stimulus()
     configs = {config.name: config for config in (baseline, candidate)}
+    for config in configs.values():
+        check_hold(config, stimulus.hold)
     designs: dict[Owner, Design] = {(name, TensorCore): Design(config, TensorCore) for name, config in configs.items()}
     choice = synthesised(designs, recipes, clock_ns, runs, flow)
 

@@ -12,7 +12,7 @@ from hwgen.config import TensorCoreConfig
 from hwgen.formats import E1M2, BlockFormat, Formats
 from hwgen.report import schema
 from sim import golden, tensors
-from sim.steps import Steps, schedule
+from sim.steps import Steps, schedule, schedule_held
 from sim.tensors import Tensor
 
 __all__ = ["TRAFFIC", "Stimulus", "operands_of"]
@@ -53,6 +53,9 @@ class Stimulus:
         Weight matrix of all-MiniLM-L6-v2 to take B from, see `sim.tensors.minilm`.
     traffic
         One of `TRAFFIC`.
+    hold
+        Steps for which the rows of B stay while those of A change, see `sim.steps.schedule_held`. With 1, B's rows
+        are others in every step; A's then stay for as many steps as tiles take turns in the accumulation loop.
     """
 
     tensors: str = "gaussian"
@@ -66,6 +69,7 @@ class Stimulus:
     e1m2: float | None = None
     layer: str | None = None
     traffic: str = "busy"
+    hold: int = 1
 
     def fitted(self, macs: int) -> Stimulus:
         """As many streams and timed cycles as give a netlist of ``macs`` per cycle the same work, within bounds."""
@@ -80,7 +84,8 @@ class Stimulus:
 
     def length(self, config: TensorCoreConfig) -> int:
         """Steps of a stream: those of whole rounds of tiles."""
-        return -(-self.tiles // config.interleave) * config.interleave * self.steps_per_tile
+        turns = config.interleave if self.hold == 1 else self.hold
+        return -(-self.tiles // turns) * turns * self.steps_per_tile
 
     def cycles(self, config: TensorCoreConfig) -> schema.Cycles:
         """Cycles that a figure is a mean over: those that settle, and those of them with gate delays."""
@@ -90,7 +95,11 @@ class Stimulus:
     def record(self, config: TensorCoreConfig) -> schema.Stimulus:
         """What a report says of the stimulus of a core."""
         return schema.Stimulus(
-            tensors=self.tensors, layer=self.layer, seed=self.seed, depth=self.steps_per_tile * config.depth
+            tensors=self.tensors,
+            layer=self.layer,
+            seed=self.seed,
+            depth=self.steps_per_tile * config.depth,
+            hold=self.hold,
         )
 
     def steps(self, config: TensorCoreConfig, formats: Formats) -> list[Steps]:
@@ -103,25 +112,25 @@ class Stimulus:
 
     def _stream(self, config: TensorCoreConfig, formats: Formats, stream: int) -> Steps:
         depth = self.steps_per_tile * config.depth
-        columns = config.columns * self.length(config) // self.steps_per_tile
+        rows = self.hold * config.rows
+        columns = config.columns * self.length(config) // self.steps_per_tile // self.hold
         seeds = np.random.SeedSequence((self.seed, self.number, stream)).generate_state(5).tolist()
-        a: Tensor = tensors.generate(self.tensors, (max(self.size, config.rows), depth), seeds[0])
+        a: Tensor = tensors.generate(self.tensors, (max(self.size, rows), depth), seeds[0])
         b: Tensor
-        rows = max(self.size, columns)
+        height = max(self.size, columns)
         if self.layer is None:
-            b = tensors.generate(self.tensors, (rows, depth), seeds[1])
+            b = tensors.generate(self.tensors, (height, depth), seeds[1])
         else:
             # Rows of the model one after another, from any of them on: their length is a multiple of a block's.
             weights = tensors.minilm(self.layer)
             start = seeds[1] % len(weights) * weights.shape[1]
-            b = weights.ravel()[(start + np.arange(rows * depth)) % weights.size].reshape(rows, depth)
-        c = np.float32(1000) * tensors.generate("gaussian", (config.rows, columns), seeds[2])
-        return schedule(
-            config,
-            _top(self._quantized(a, formats[0], seeds[3]), config.rows),
+            b = weights.ravel()[(start + np.arange(height * depth)) % weights.size].reshape(height, depth)
+        c = np.float32(1000) * tensors.generate("gaussian", (rows, columns), seeds[2])
+        operands = (
+            _top(self._quantized(a, formats[0], seeds[3]), rows),
             _top(self._quantized(b, formats[1], seeds[4]), columns),
-            c,
         )
+        return schedule(config, *operands, c) if self.hold == 1 else schedule_held(config, *operands, c, self.hold)
 
     def _quantized(self, tensor: Tensor, form: BlockFormat, seed: int) -> golden.QuantizedTensor:
         if self.e1m2 is None or E1M2 not in form.elements:

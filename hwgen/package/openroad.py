@@ -12,6 +12,12 @@ PLATFORM = "sky130hd"
 """The platform that a design is configured for unless it is told another."""
 
 
+_CLOCK_GATING = """
+# Clock gates before registers that share an enable. Flows from before August 2026 take no notice.
+export INFER_CLKGATES = 1
+"""
+
+
 def design_config(layout: Layout) -> str:
     """``config.mk`` of a design; its paths are relative to the folder that it lies in.
 
@@ -28,4 +34,5 @@ def design_config(layout: Layout) -> str:
         top=layout.config.identifier,
         verilog=layout.verilog,
         constraints=CONSTRAINTS,
+        clock_gating=_CLOCK_GATING if layout.config.clock_gating else "",
     )

@@ -45,7 +45,7 @@ def clock_tree(netlist: Netlist, timing: Timing) -> ClockTree:
     Parameters
     ----------
     netlist, timing
-        Flip-flops and clock gates, and clock slew and wire load.
+        Flip-flops and clock gates, and clock slew and wires.
     """
     sinks = np.zeros(netlist.n_nets)
     pins = np.zeros(netlist.n_nets)
@@ -61,9 +61,10 @@ def clock_tree(netlist: Netlist, timing: Timing) -> ClockTree:
         loads = int(sinks[net])
         if not loads:
             continue
-        each, total = pins[net] / loads + timing.wire_load, 0.0
+        wire = timing.wires.capacitance[net] / netlist.fanout[net]
+        each, total = pins[net] / loads + wire, 0.0
         if buffer is not None:
-            entry = buffer.pins[buffer.inputs[0]].capacitance + timing.wire_load
+            entry = buffer.pins[buffer.inputs[0]].capacitance + wire
             while loads > LIMIT:
                 buffers = -(-loads // LIMIT)
                 inside = _internal(buffer, timing.clock_slew, each * loads / buffers)

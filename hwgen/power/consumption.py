@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 __all__ = ["DYNAMIC", "KINDS", "Consumption"]
 
-DYNAMIC = ("internal", "switching", "clock", "clock_tree")
+DYNAMIC = ("internal", "switching", "wires", "clock", "clock_tree")
 """Kinds of energy that a cycle costs, see `hwgen.power.estimate`."""
 
 KINDS = (*DYNAMIC, "leakage")

@@ -8,8 +8,9 @@ Per clock cycle, in fJ:
   the output follows it. Conditions (``when``) weigh with the simulated probability of the cell's state; a
   table without condition beside others with one is for the states they leave out.
   Tables of several supplies add up: in ASAP7, power and ground each hold about half of the energy.
-- ``switching``: C V^2 / 2 for each transition of a net that a cell drives: input pins, wire and output port.
+- ``switching``: C V^2 / 2 for each transition of a net that a cell drives, C being its input pins and output ports.
   Liberty's internal energies do not contain it. Nets driven from outside are in no figure; see `entering_fj`.
+- ``wires``: the same, C being the wire of the net.
 - ``clock``: the clock pins of flip-flops and clock gates, both edges: internal energy, and C V^2 for pin and wire. Of
   a clock gate also the energy of its output's transitions, but not the net behind it: that is in its loads' figures.
   Behind a gate, only the cycles count in which it lets a pulse through; conditions weigh with the states before these.
@@ -40,7 +41,7 @@ from hwgen.timing.analysis import Timing
 
 __all__ = ["KINDS", "Power", "consumption", "entering_fj", "estimate"]
 
-_INTERNAL, _SWITCHING, _CLOCK, _CLOCK_TREE = range(len(DYNAMIC))
+_INTERNAL, _SWITCHING, _WIRES, _CLOCK, _CLOCK_TREE = range(len(DYNAMIC))
 _MW_PER_FJ_MHZ = 1e-6
 
 
@@ -52,7 +53,7 @@ class Power:
     ----------
     frequency_mhz : float
     cell_fj : numpy.ndarray
-        Shape (n_cells, 5): fJ per cycle of each cell, by `KINDS`; a net's energy belongs to its driver, a clock
+        Shape (n_cells, 6): fJ per cycle of each cell, by `KINDS`; a net's energy belongs to its driver, a clock
         net's to the flip-flops and clock gates it reaches.
     fj : dict of str to float
         fJ per cycle of each kind.
@@ -163,16 +164,22 @@ class _States:
         return states @ table
 
 
+def _net_fj(netlist: Netlist, timing: Timing, activity: Activity) -> tuple[np.ndarray, np.ndarray]:
+    """FJ per cycle of every net, shape (n_nets,) each: for its pins and output ports, and for its wire."""
+    factor = 0.5 * netlist.library.voltage**2 * activity.toggles
+    return factor * (timing.load.mean(axis=1) - timing.wires.capacitance), factor * timing.wires.capacitance
+
+
 def _by_cell(
     netlist: Netlist, timing: Timing, activity: Activity, tree: ClockTree | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """FJ per cycle, shape (n_cells, 4), by `DYNAMIC`; and leakage in nW, shape (n_cells,)."""
+    """FJ per cycle, shape (n_cells, 5), by `DYNAMIC`; and leakage in nW, shape (n_cells,)."""
     if activity.transitions < 1:
         raise InputError("the simulation has one cycle; expected at least two, for toggles")
     fj = np.zeros((netlist.n_cells, len(DYNAMIC)))
     leakage = np.zeros(netlist.n_cells)
     square = netlist.library.voltage**2
-    net_fj = 0.5 * square * timing.load.mean(axis=1) * activity.toggles
+    pins_fj, wires_fj = _net_fj(netlist, timing, activity)
     of_pulses = activity.clocked or [None] * len(netlist.groups)
     for group, distribution, clocked in zip(netlist.groups, activity.states, of_pulses, strict=True):
         cell = group.cell
@@ -189,9 +196,11 @@ def _by_cell(
             energy = _output_energy(group, cell.pins[name], nets, load, states, timing, activity)
             own[:, _CLOCK if gated else _INTERNAL] += energy
             if not gated:
-                own[:, _SWITCHING] += net_fj[nets]
+                own[:, _SWITCHING] += pins_fj[nets]
+                own[:, _WIRES] += wires_fj[nets]
         if clocks is not None and cell.clock_pin is not None:
-            own[:, _CLOCK] += pulses * square * (cell.pins[cell.clock_pin].capacitance + timing.wire_load)
+            wire = timing.wires.capacitance[clocks] / netlist.fanout[clocks]
+            own[:, _CLOCK] += pulses * square * (cell.pins[cell.clock_pin].capacitance + wire)
             own[:, _CLOCK_TREE] += 0.0 if tree is None else pulses * tree.sink_fj[clocks]
         fj[group.cells] = own
         leakage[group.cells] = _leakage(cell, states)
@@ -259,7 +268,7 @@ def estimate(
     )
 
 
-def entering_fj(netlist: Netlist, timing: Timing, activity: Activity, inside: np.ndarray) -> float:
+def entering_fj(netlist: Netlist, timing: Timing, activity: Activity, inside: np.ndarray) -> dict[str, float]:
     """Switching energy of the nets that enter a part of the netlist from outside of it.
 
     `estimate` charges a net to its driver, so the figures of a part leave out what its input pins cost whoever
@@ -274,8 +283,8 @@ def entering_fj(netlist: Netlist, timing: Timing, activity: Activity, inside: np
 
     Returns
     -------
-    float
-        fJ per cycle, clock excepted.
+    dict
+        fJ per cycle by kind, ``switching`` and ``wires``; clock excepted.
     """
     reaches = np.zeros(netlist.n_nets, dtype=bool)
     for group in netlist.groups:
@@ -285,8 +294,8 @@ def entering_fj(netlist: Netlist, timing: Timing, activity: Activity, inside: np
     entering = reaches & ~from_inside
     entering[:2] = False  # constants
     entering[netlist.clock_nets] = False
-    net_fj = 0.5 * netlist.library.voltage**2 * timing.load.mean(axis=1) * activity.toggles
-    return float(net_fj[entering].sum())
+    pins_fj, wires_fj = _net_fj(netlist, timing, activity)
+    return {"switching": float(pins_fj[entering].sum()), "wires": float(wires_fj[entering].sum())}
 
 
 def _weights(

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from hwgen.report.form import counted
-from hwgen.report.schema import SCOPES, CostReport, ExplorationReport, OverheadReport, PowerReport, Report
+from hwgen.report.schema import (
+    SCOPES,
+    CostReport,
+    Design,
+    ExplorationReport,
+    FlowConditions,
+    OverheadReport,
+    PowerReport,
+    Report,
+)
 from hwgen.stats import FEWEST, Estimate
 
 __all__ = ["WITHIN", "findings"]
@@ -44,6 +53,7 @@ def _overhead(report: OverheadReport, within: float) -> Iterator[str]:
         yield from _wide(what, figure.overhead, within)
         yield from _not_zero(what, report.names[0], figure.baseline_against_itself)
     yield from _recipes(conditions.chosen_recipes)
+    yield from _ungated(report.designs, conditions.flow)
     if conditions.slowest_ns is None:
         yield _UNKNOWN
 
@@ -57,18 +67,26 @@ def _power(report: PowerReport, within: float) -> Iterator[str]:
             yield from _wide(what, entry.overhead, within)
             yield from _not_zero(what, report.names[0], entry.baseline_against_itself)
     yield from _recipes(conditions.chosen_recipes)
+    yield from _ungated(report.designs, conditions.flow)
     if conditions.slowest_ns is None:
         yield _UNKNOWN
 
 
 def _exploration(report: ExplorationReport, within: float) -> Iterator[str]:
     yield from _few(report.conditions.runs)
+    yield from _ungated(report.designs, report.conditions.flow)
     means = report.means
     for what, mean in (("area", means.area), ("energy", means.energy), ("clock period", means.critical_path)):
         yield from _wide(f"{what}, mean over the range", mean, within)
 
 
 _UNKNOWN = "whether every run meets the clock was not recorded: measure anew"
+
+
+def _ungated(designs: Sequence[Design], flow: FlowConditions) -> Iterator[str]:
+    asked = [design.name for design in designs if design.settings.get("clock_gating")]
+    if asked and flow.clock_gate is None:
+        yield f"{' and '.join(asked)}: clock_gating had no effect, for {flow.library.name} has no clock gate"
 
 
 def _few(runs: int) -> Iterator[str]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from hwgen.report.schema import FlowConditions, Operands
+from hwgen.report.schema import Design, FlowConditions, Operands, Stimulus
 from hwgen.stats import Estimate
 
-__all__ = ["counted", "flow_lines", "number", "operand_words", "percent", "recipe_lines", "table"]
+__all__ = ["counted", "flow_lines", "hold_words", "number", "operand_words", "percent", "recipe_lines", "table"]
 
 
 def number(value: float) -> str:
@@ -58,8 +58,16 @@ def recipe_lines(chosen: Mapping[str, Mapping[str, str]]) -> list[str]:
     ]
 
 
-def flow_lines(flow: FlowConditions) -> list[str]:
-    """Library, recipes, timing and tools as Markdown list items."""
+def hold_words(stimulus: Stimulus) -> str:
+    """How long operands are held, as a sentence with a blank before it; nothing where each step has others."""
+    if stimulus.hold == 1:
+        return ""
+    return f" The rows of B stay for {stimulus.hold} steps, those of A are others in each."
+
+
+def flow_lines(flow: FlowConditions, designs: Sequence[Design]) -> list[str]:
+    """Library, recipes, timing and tools as Markdown list items, and the clock gate where a design asks for it."""
+    gated = " and ".join(design.name for design in designs if design.settings.get("clock_gating"))
     library, tools = flow.library, flow.tools
     avoided = f" (without {', '.join(library.dont_use)})" if library.dont_use else ""
     return [
@@ -68,6 +76,7 @@ def flow_lines(flow: FlowConditions) -> list[str]:
         f"- Synthesis: {tools.synthesis}; then at most {flow.largest_fanout} loads on a net."
         " Recipes to choose from, module by module:",
         *(f"  - `{how.name}` ({how.purpose}): {how.carry} carries; `{'; '.join(how.abc)}`" for how in flow.recipes),
+        *([f"- Clock gating of {gated}: {flow.clock_gate or 'none, the library has no clock gate'}."] if gated else []),
         f"- Timing: {flow.wire_load_ff_per_fanout:.3g} fF of wire per fanout, input slew"
         f" {flow.input_slew_ns:.3g} ns, output load {flow.output_load_ff:.3g} fF, ideal clock.",
         f"- Tools: hwgen {tools.hwgen}, Amaranth {tools.amaranth}, numpy {tools.numpy}, Python {tools.python}.",

@@ -76,7 +76,7 @@ __all__ = [
 ]
 
 SCHEMA = "hwgen-report"
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 """It changes when a key changes its meaning or goes."""
 
 SCOPES = ("lane array", "element", "core")
@@ -204,6 +204,9 @@ class FlowConditions:
         Load at the output ports, fF.
     largest_fanout
         Loads that a net has at most; buffer trees see to it.
+    clock_gate
+        The clock gate that designs with `clock_gating` take; null where the library has none, so that they are mapped
+        as the others are.
     tools
         Versions.
     """
@@ -214,6 +217,7 @@ class FlowConditions:
     input_slew_ns: float
     output_load_ff: float
     largest_fanout: int
+    clock_gate: str | None
     tools: Tools
 
 
@@ -277,12 +281,17 @@ class Stimulus:
         Of what is drawn; every run has data of its own.
     depth
         K of the GEMMs.
+    hold
+        Consecutive steps with the same rows of B, and others of A. Where that is more than the tiles that take turns
+        in the accumulation loop, partial sums leave the core and come back as C. With 1, B's rows are others in every
+        step; A's then stay for as many steps as tiles take turns.
     """
 
     tensors: str
     layer: str | None
     seed: int
     depth: int
+    hold: int
 
 
 @dataclass(frozen=True)

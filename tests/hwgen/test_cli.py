@@ -331,12 +331,15 @@ BAD = [
     (("explore", "--runs", "0"), "--runs"),
     (("power", "--baseline", "nvfp4-small", "--candidate", "mixfp4-blackwell"), "differ in rows"),
     (("power", "--clock", "nan"), "--clock nan"),
+    (("power", "--hold", "0"), "--hold"),
+    (("power", "--config", "core.toml", "--hold", "2"), "hold = 2: nvfp4-core accumulates exactly"),
+    (("compare", "--config", "core.toml", "--hold", "2"), "hold = 2: nvfp4-core accumulates exactly"),
     (("power", "--tensors", "flat"), "--tensors"),
     (("report", "strange.json"), r"'strange.json': kind \['x'\]; this hwgen knows overhead, exploration"),
     (("report",), "no report in 'reports'"),
     (("report", "--check", "absent.json"), "'absent.json': No such file"),
     (("report", "--check", "--within", "nan"), "--within nan: must be percentage points above 0"),
-    (("report", "old.json"), "'old.json': schema version 3; this hwgen reads 4; measure it anew with 'hwgen compare'"),
+    (("report", "old.json"), "'old.json': schema version 3; this hwgen reads 5; measure it anew with 'hwgen compare'"),
     (("compare", "--baseline", "nvfp4-small"), "'nvfp4-small' alone: name what it is compared with, with --candidate"),
     (("explore", "--candidate", "mixfp4-small"), "'mixfp4-small' alone: .* with --baseline"),
     (("report", "absent.json"), "'absent.json': No such file"),
@@ -357,6 +360,7 @@ def test_bad_input_is_one_line_and_status_2(run, tmp_path: Path, arguments: tupl
     (tmp_path / "odd.toml").write_text('a = "nvfp4"\nrowz = 4')
     exact = 'a = "nvfp4"\nb = "nvfp4"\nrows = 1\ncolumns = 1\ngroups = 1\nnumerics = "exact"\nlargest_depth = 4096\n'
     (tmp_path / "exact.toml").write_text(exact)
+    (tmp_path / "core.toml").write_text('rows = 1\ncolumns = 1\ngroups = 1\nnumerics = "exact"\n')
     (tmp_path / "junk.npy").write_bytes(bytes(range(256)))
     (tmp_path / "empty.lib").write_text("library (none) { }")
     np.save(tmp_path / "good.npy", np.ones((2, 16), np.float32))
@@ -366,7 +370,7 @@ def test_bad_input_is_one_line_and_status_2(run, tmp_path: Path, arguments: tupl
     np.save(tmp_path / "empty.npy", np.zeros((0, 16), np.float32))
     report = {
         "schema": "hwgen-report",
-        "version": 4,
+        "version": 5,
         "kind": "overhead",
         "designs": [],
         "conditions": {},

@@ -10,7 +10,7 @@ from hwgen.errors import InputError
 from hwgen.rtl.tensor_core import step_layout
 from sim import golden, tensors
 from sim.random import random_steps
-from sim.steps import Steps, gather, schedule
+from sim.steps import Steps, gather, schedule, schedule_held
 
 CONFIG = TensorCoreConfig("x", "mixfp4", "mixfp4", 3, 2, 2)
 
@@ -154,3 +154,39 @@ def test_depth_that_an_exact_core_does_not_allow():
     with pytest.raises(InputError, match="K = 5072: x accumulates exactly up to K = 5000; raise its 'largest_depth'"):
         schedule(config, q, q)
     schedule(TensorCoreConfig("x", "nvfp4", "nvfp4", 1, 1, 4), q, q)
+
+
+@pytest.mark.parametrize("pipeline", [("sums",), ("aligned", "total")])
+@pytest.mark.parametrize("hold", [1, 2, 3])
+def test_steps_that_hold_b_compute_the_gemm(pipeline, hold):
+    """With one tile in the loop and with three: sums stay in the core where as many tiles share B, else they travel."""
+    config = dataclasses.replace(CONFIG, pipeline=pipeline)
+    rows, columns, steps_k = 3 * hold, 2 * 2, 4
+    a = golden.quantize(tensors.generate("gaussian", (2 * rows, steps_k * config.depth), 1), "mixfp4")
+    b = golden.quantize(tensors.generate("gaussian", (columns, steps_k * config.depth), 2), "mixfp4")
+    c = tensors.generate("gaussian", (2 * rows, columns), 3)
+    steps = schedule_held(config, a, b, c, hold)
+    assert len(steps) == 2 * 2 * hold * steps_k
+    for part, held in ((steps.b_codes, True), (steps.b_scales, True), (steps.a_codes, False)):
+        turns = part.reshape(-1, hold, *part.shape[1:])
+        assert np.array_equal(turns[:, 1:], turns[:, :-1]) or not held
+        assert not held or (turns[1:, 0] != turns[:-1, 0]).any(axis=(1, 2)).all()
+    assert (steps.a_codes[1:] != steps.a_codes[:-1]).any(axis=(1, 2)).all()
+    inside = hold == config.interleave
+    assert steps.last.sum() == len(steps) // (steps_k if inside else 1)
+    results = (
+        steps.expected() if inside else steps.expected()[np.indices((2, 2, steps_k, hold))[2].ravel() == steps_k - 1]
+    )
+    # In the order of the tiles: along N, then along M, the tiles that take turns last.
+    found = results.reshape(2, 2 * hold, 3, 2).transpose(1, 2, 0, 3).reshape(2 * rows, columns)
+    plain = schedule(config, a, b, c)
+    np.testing.assert_array_equal(found, gather(config, plain.expected(), 2 * rows, columns))
+
+
+def test_partial_sums_of_an_exact_core_stay_in_it():
+    config = TensorCoreConfig("x", "nvfp4", "nvfp4", 1, 1, 1, numerics="exact")
+    one = golden.quantize(np.ones((2, 16)), "nvfp4")
+    with pytest.raises(InputError, match="hold = 2: x accumulates exactly"):
+        schedule_held(config, one, one, np.zeros((2, 2), np.float32), 2)
+    with pytest.raises(InputError, match="hold = 0: must be at least 1"):
+        schedule_held(config, one, one, np.zeros((2, 2), np.float32), 0)

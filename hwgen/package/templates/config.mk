@@ -14,3 +14,4 @@ export SDC_FILE := $(here)@@{constraints}
 # A few modules, repeated many times.
 export SYNTH_HIERARCHICAL = 1
 export CORE_UTILIZATION = 40
+@@{clock_gating}

@@ -154,7 +154,7 @@ def _conditions(report: ExplorationReport) -> list[str]:
     conditions = report.conditions
     stimulus, cycles, checked = conditions.stimulus, conditions.cycles, conditions.checked
     return [
-        *flow_lines(conditions.flow),
+        *flow_lines(conditions.flow, report.designs),
         f"- Operands: {stimulus.tensors} tensors, seed {stimulus.seed}, each design's in its own format; energy is a"
         f" mean over {counted(cycles.settled, 'cycle')} of each run, {cycles.timed} of them with gate delays.",
         f"- Checks: {counted(checked.netlists, 'netlist')}, all that figures at equal clock or area and the fronts rest"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from hwgen.report.form import counted, flow_lines, number, operand_words, percent, recipe_lines, table
+from hwgen.report.form import counted, flow_lines, hold_words, number, operand_words, percent, recipe_lines, table
 from hwgen.report.schema import SCOPES, OverheadReport
 from hwgen.stats import Estimate
 
@@ -111,7 +111,7 @@ def _conditions(report: OverheadReport) -> list[str]:
         )
         clock = f"every run of every scope meets it. The slowest: {slowest}."
     return [
-        *flow_lines(conditions.flow),
+        *flow_lines(conditions.flow, report.designs),
         *recipe_lines(conditions.chosen_recipes),
         "- Hierarchy: the lane array is one flat module; element and core are composed of blocks synthesised on their"
         " own.",
@@ -119,7 +119,7 @@ def _conditions(report: OverheadReport) -> list[str]:
         f"- Power: from gate-level simulation of the netlists of each run, one step per cycle ({cycles}). Gate delays"
         " of the timing analysis, inertial; inputs change with the clock edge."
         f" {stimulus.tensors.capitalize()} tensors (seed {stimulus.seed}, others in every run), K = {stimulus.depth};"
-        " C gaussian with a standard deviation of 1000. Clock tree: estimated, buffers with"
+        f" C gaussian with a standard deviation of 1000.{hold_words(stimulus)} Clock tree: estimated, buffers with"
         f" {conditions.flow.largest_fanout} loads each.",
         *(f"- Operands of {name}: {operand_words(found)}." for name, found in conditions.operands.items()),
         f"- Checks: every netlist gave the golden model's bits on random vectors: {checked}.",

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pandas as pd
 
-from hwgen.report.form import counted, flow_lines, number, operand_words, percent, recipe_lines, table
+from hwgen.report.form import counted, flow_lines, hold_words, number, operand_words, percent, recipe_lines, table
 from hwgen.report.markdown.overhead import bounds
 from hwgen.report.schema import PowerReport, Situation
 
@@ -80,11 +80,17 @@ def _at_rest(report: PowerReport) -> str:
 
     resting = both(lambda name: idle.milliwatts[name] / work.milliwatts[name])
     more = both(lambda name: (toggling.milliwatts[name] - idle.milliwatts[name]) / work.milliwatts[name])
+    gated = any(design.settings.get("clock_gating") for design in report.designs)
+    could = "" if gated else ", which is what gating it could save at most"
     return (
         f"An idle core consumes {resting} of what it does at work ({', '.join(names)}). The clock is"
-        f" {both(clock_share)} of that, which is what gating it could save at most. Inputs that toggle meanwhile add"
-        f" {more} of the power at work."
+        f" {both(clock_share)} of that{could}. Inputs that toggle meanwhile add {more} of the power at work."
     )
+
+
+def _held(report: PowerReport) -> bool:
+    """Whether a situation is one of operands held."""
+    return any(entry.situation.startswith("B held") for entry in report.results)
 
 
 def markdown(report: PowerReport, picture: str) -> str:
@@ -94,6 +100,7 @@ def markdown(report: PowerReport, picture: str) -> str:
     stimulus, clock = conditions.stimulus, conditions.clock_ns
     drawn = stimulus.tensors if stimulus.layer is None else f"{stimulus.tensors}, B: {stimulus.layer}"
     scopes = list(dict.fromkeys(entry.scope for entry in results))
+    held = " B held: its rows stay for that many steps, while those of A are others in each." if _held(report) else ""
     met = "every run meets it" if conditions.slowest_ns else "the mean over the runs meets it"
     lines = [
         f"# Power of {candidate} against {baseline}",
@@ -107,7 +114,8 @@ def markdown(report: PowerReport, picture: str) -> str:
         "",
         "At work: a step in every cycle, tensors quantised to the format of each core. E1M2 blocks: that share of all"
         " blocks, drawn at random, is stored as E1M2; the baseline has the same tensors in its own format. Idle: no"
-        " step is offered, and the inputs hold still or toggle. Stalled: steps are offered, results are not taken.",
+        " step is offered, and the inputs hold still or toggle. Stalled: steps are offered, results are not taken."
+        + held,
         "",
         f"![Power by block and kind, and overhead by situation](<{picture}>)",
     ]
@@ -121,10 +129,11 @@ def markdown(report: PowerReport, picture: str) -> str:
         "",
         "## Conditions",
         "",
-        *flow_lines(conditions.flow),
+        *flow_lines(conditions.flow, report.designs),
         *recipe_lines(conditions.chosen_recipes),
         f"- Clock: {clock:g} ns; {met}.",
-        f"- Stimulus: {drawn} tensors (seed {stimulus.seed}, others in every run), K = {stimulus.depth}. In each run"
+        f"- Stimulus: {drawn} tensors (seed {stimulus.seed}, others in every run), K = {stimulus.depth}."
+        f"{hold_words(stimulus)} In each run"
         f" {counted(conditions.cycles.settled, 'cycle')} for what settles, {conditions.cycles.timed:,} of them with"
         " gate delays of the timing analysis, inertial; inputs change with the clock edge. At rest: the second half of"
         " each stream.",

@@ -13,6 +13,7 @@ __all__ = ["power_png"]
 _KINDS = {
     "internal": "#56b4e9",
     "switching": "#e69f00",
+    "wires": "#009e73",
     "clock": "#0072b2",
     "clock_tree": "#cc79a7",
     "leakage": "#999999",

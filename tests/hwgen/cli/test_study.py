@@ -3,6 +3,8 @@ from dataclasses import replace
 import pytest
 
 from hwgen.cells import libraries, reader
+from hwgen.cli.options import pair
+from hwgen.cli.study import default_stem
 from hwgen.config import named
 from hwgen.measure.conditions import fingerprint
 from hwgen.measure.requests import ExploreRequest, OverheadRequest, PowerRequest
@@ -45,3 +47,12 @@ def test_another_question_is_another_key(request_, changes: dict) -> None:
     keys += [fingerprint(generic7, replace(request_, **{field: value})) for field, value in changes.items()]
     assert len(set(keys)) == len(keys)
     assert fingerprint(generic7, replace(request_)) == keys[0]
+
+
+def test_clock_gating_is_set_in_both_designs_and_named_by_the_file() -> None:
+    gated = pair(None, None, None, clock_gating=True)
+    assert [config.clock_gating for config in gated] == [True, True]
+    assert [replace(config, clock_gating=False) for config in gated] == list(PAIR)
+    generic7 = reader.load(libraries.path("generic7"))
+    stems = [default_stem(OverheadRequest(*configs, Stimulus()), generic7) for configs in (PAIR, gated)]
+    assert stems[1] == f"{stems[0]}-gated"

@@ -318,6 +318,24 @@ def test_stimulus_is_the_same_tensors_for_both() -> None:
     assert (own[0].bits() != own[1].bits()).any()
 
 
+@pytest.mark.parametrize(("pipeline", "tiles"), [(("decoded", "sums"), 1), (("total", "normal"), 3)])
+def test_stimulus_that_holds_b(pipeline: tuple[str, ...], tiles: int) -> None:
+    config = TensorCoreConfig("x", "nvfp4", "nvfp4", rows=2, columns=2, groups=1, pipeline=pipeline)
+    held = Stimulus(hold=4, streams=2, steps_per_tile=8)
+    assert held.length(config) == 32
+    assert Stimulus(streams=2, steps_per_tile=8).length(config) == 8 * tiles
+    assert held.record(config).hold == 4
+    for steps in held.steps(config, PLAIN):
+        assert len(steps) == 32
+        groups = steps.b_codes.reshape(8, 4, -1)
+        assert (groups == groups[:, :1]).all()
+        assert (groups[1:, 0] != groups[:-1, 0]).any(axis=1).all()
+        assert (steps.a_codes[1:] != steps.a_codes[:-1]).any(axis=(1, 2)).all()
+        # The sums of four tiles do not fit into the loop: they come back as C.
+        assert steps.last.all()
+        np.testing.assert_array_equal(steps.c[4:], steps.expected()[:-4])
+
+
 @pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
 def test_stimulus_with_a_share_of_e1m2_blocks(share: float) -> None:
     config = TensorCoreConfig("x", "mixfp4", "mixfp4", rows=2, columns=2, groups=1)

@@ -144,6 +144,18 @@ def test_shares_are_for_formats_that_have_them() -> None:
     assert all(each.of(0) == each.of(1) for each in both)
 
 
+def test_both_ways_to_feed_operands_are_reported() -> None:
+    pair = NAMED["nvfp4-small"], NAMED["mixfp4-small"]
+
+    def held(configs: tuple[TensorCoreConfig, TensorCoreConfig], stimulus: Stimulus) -> dict[str, int]:
+        return {each.name: each.stimulus.hold for each in situations(*configs, stimulus) if "held" in each.name}
+
+    assert held(pair, Stimulus()) == {"B held for 4 steps": 4}
+    assert held(pair, Stimulus(hold=2)) == {"B held for 1 step": 1}
+    exact = dataclasses.replace(pair[0], numerics="exact"), dataclasses.replace(pair[1], numerics="exact")
+    assert held(exact, Stimulus()) == {}
+
+
 def test_export(flow: Flow, report: PowerReport) -> None:
     conditions = report.conditions
     config = PAIR[1]

@@ -2,6 +2,11 @@
 
 import re
 import subprocess
+from dataclasses import replace
+
+from hwgen.config import TensorCoreConfig
+from hwgen.package.layout import Layout
+from hwgen.package.openroad import design_config
 
 # Of those that the flow's documentation lists; without the first five there is no run.
 VARIABLES = (
@@ -42,3 +47,11 @@ def test_variables(package, tool, tmp_path):
 
 def test_platform_can_be_chosen(package, tool, tmp_path):
     assert exported(package, tool, tmp_path, "PLATFORM=ihp-sg13g2")["PLATFORM"] == "ihp-sg13g2"
+
+
+def test_clock_gating_is_asked_for_where_the_configuration_has_it():
+    config = TensorCoreConfig("tiny", "nvfp4", "nvfp4", 1, 1, 1)
+    plain, gated = (design_config(Layout(replace(config, clock_gating=value))) for value in (False, True))
+    assert "CLKGATE" not in plain
+    assert gated.startswith(plain)
+    assert gated.endswith("\nexport INFER_CLKGATES = 1\n")

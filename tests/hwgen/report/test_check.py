@@ -5,6 +5,7 @@ import pytest
 
 from hwgen.report import schema
 from hwgen.report.check import findings
+from hwgen.report.form import flow_lines
 from hwgen.stats import Estimate
 
 REPORTS = Path(__file__).parents[3] / "reports"
@@ -53,6 +54,19 @@ def test_a_method_that_sees_a_difference_where_there_is_none(sound: schema.Overh
     biased = _with(sound, "element", "area", baseline_against_itself=Estimate(0.002, 0.001, 0.003))
     (sentence,) = findings(biased)
     assert "area of the element: nvfp4-small against itself is +0.10 to +0.30 %, which leaves out zero" in sentence
+
+
+def test_a_clock_gate_that_was_asked_for_and_is_not_there(sound: schema.OverheadReport) -> None:
+    one, other = sound.designs
+    asked = replace(sound, designs=(one, schema.Design({**other.settings, "clock_gating": True})))
+    flow = sound.conditions.flow
+    (sentence,) = findings(replace(asked, conditions=replace(sound.conditions, flow=replace(flow, clock_gate=None))))
+    assert sentence == f"{other.name}: clock_gating had no effect, for {flow.library.name} has no clock gate"
+    there = replace(sound.conditions, flow=replace(flow, clock_gate="ICG"))
+    assert findings(replace(asked, conditions=there)) == []
+    lines = "\n".join(flow_lines(there.flow, asked.designs))
+    assert f"- Clock gating of {other.name}: ICG." in lines
+    assert "Clock gating" not in "\n".join(flow_lines(there.flow, sound.designs))
 
 
 @pytest.mark.parametrize(("runs", "words"), [(1, "1 run of"), (5, "5 runs of"), (6, "")])

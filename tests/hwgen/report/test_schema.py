@@ -84,10 +84,10 @@ def test_what_is_wrong_in_a_report_is_named(value: object, keys: tuple, message:
         ("{", "not JSON"),
         ("[]", "not a report of hwgen"),
         ('{"schema": "other"}', "not a report of hwgen"),
-        ('{"schema": "hwgen-report", "kind": "overhead", "version": 99}', "schema version 99; this hwgen reads 4"),
+        ('{"schema": "hwgen-report", "kind": "overhead", "version": 99}', "schema version 99; this hwgen reads 5"),
         ('{"schema": "hwgen-report", "kind": "power", "version": 3}', "measure it anew with 'hwgen power'"),
-        ('{"schema": "hwgen-report", "kind": "overhead", "version": 4}', "'designs' is missing"),
-        ('{"schema": "hwgen-report", "kind": "other", "version": 4}', "kind 'other'; this hwgen knows overhead, "),
+        ('{"schema": "hwgen-report", "kind": "overhead", "version": 5}', "'designs' is missing"),
+        ('{"schema": "hwgen-report", "kind": "other", "version": 5}', "kind 'other'; this hwgen knows overhead, "),
         ("[" * 100000, "not JSON"),
     ],
 )
