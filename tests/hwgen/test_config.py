@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from hwgen.config import DOTS, NAMED, PIPELINE_REGISTERS, TensorCoreConfig, named, resolve, resolve_pair
+from hwgen.config import DOTS, NAMED, PIPELINE_REGISTERS, REGISTERS, TensorCoreConfig, named, resolve, resolve_pair
 from hwgen.errors import InputError
 from hwgen.formats import BLOCK_FORMATS, UE4M3, BlockFormat, ElementFormat, ScaleFormat
 from hwgen.rtl.lanes import LANES
@@ -61,7 +61,7 @@ def test_latency_and_interleave(pipeline, latency, interleave):
     assert (config.latency, config.interleave) == (latency, interleave)
 
 
-@pytest.mark.parametrize("pipeline", [(), ("operands", "terms"), PIPELINE_REGISTERS])
+@pytest.mark.parametrize("pipeline", [(), ("operands", "terms"), REGISTERS["exact"]])
 def test_exact_cores_have_an_accumulator_besides_and_no_interleaving(pipeline):
     config = TensorCoreConfig(**GOOD, pipeline=pipeline, numerics="exact")
     assert (config.latency, config.interleave) == (len(pipeline) + 2, 1)
@@ -151,6 +151,10 @@ def test_ranges(field, low, high):
 @pytest.mark.parametrize("pipeline", ["terms", None, 3, {"terms": 1}])
 def test_pipeline_is_a_list(pipeline):
     refused("pipeline = ", "list", "operands", "terms", pipeline=pipeline)
+
+
+def test_registers_without_a_meaning_are_refused():
+    refused("pipeline = ['sums', 'addends']", "'addends'", "exact", pipeline=("addends", "sums"), numerics="exact")
 
 
 @pytest.mark.parametrize("register", ["result", "", None, ["terms"]])

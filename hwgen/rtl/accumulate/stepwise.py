@@ -219,7 +219,7 @@ class Accumulate(Block):
     register  holds                                                   bits
     ========  ======================================================  =================
     aligned   words of C and the terms, signs, larger exponent        45 + 47 G
-    addends   two words, C's sign, larger exponent                    104; 108 with G = 4
+    addends   two words, C's sign, larger exponent                    93; 108 with G = 4
     total     sum, C's sign, larger exponent                          56; 58 with G = 4
     normal    24 leading bits, what to add to them, sign, exponent    34
     ========  ======================================================  =================
