@@ -59,6 +59,8 @@ ELSEWHERE = {
     "hwgen.build_hook": "test_distribution.py",
     "hwgen.cells": "hwgen/cells/test_liberty.py",
     "hwgen.cli": "hwgen/test_cli.py",
+    "hwgen.closure.greedy": "hwgen/closure/test_sizing.py",
+    "hwgen.closure.relaxation": "hwgen/closure/test_sizing.py",
     "hwgen.config": "hwgen/test_config.py",
     "hwgen.cost.stream": "hwgen/cost/test_schedule.py",
     "hwgen.errors": "hwgen/test_cli.py",

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from hwgen.netlist.graph import Netlist
+from hwgen.timing.compiled import Compiled
 
-__all__ = ["Classes", "classes"]
+__all__ = ["Classes", "applied", "classes"]
 
 
 class Classes(NamedTuple):
@@ -37,3 +39,25 @@ def classes(netlist: Netlist) -> Classes:
             names += [(module, cell) for cell in cells]
         number[first : first + len(cells)] = begin[module] + np.arange(len(cells))
     return Classes(number, names)
+
+
+def applied(modules: Mapping[str, dict[str, Any]], found: Classes, compiled: Compiled) -> dict[str, dict[str, Any]]:
+    """The modules with the sizes of a folded netlist.
+
+    Parameters
+    ----------
+    modules : mapping of str to dict
+        Module bodies as in Yosys' ``write_json``; left as they are.
+    found : Classes
+        Of the netlist that they make.
+    compiled : Compiled
+        That netlist, folded by these classes.
+    """
+    result = {name: {**body, "cells": dict(body["cells"])} for name, body in modules.items()}
+    for cell, kind in zip(compiled.cell_of.tolist(), compiled.state.kind.tolist(), strict=True):
+        if cell >= 0:
+            module, name = found.names[found.number[cell]]
+            cells, chosen = result[module]["cells"], compiled.kinds.cells[kind].name
+            if cells[name]["type"] != chosen:
+                cells[name] = {**cells[name], "type": chosen}
+    return result

@@ -98,7 +98,7 @@ class CoreCost:
     active_fj
         Dynamic energy of a step.
     clock_fj, clock_tree_fj
-        Energy of the clock pins, and of the buffers of the clock tree, in each cycle.
+        Energy of the clock pins, and of the buffers of the clock tree, in a cycle without a step.
     leakage_mw
         Leakage power.
     """

@@ -10,7 +10,7 @@ from hwgen.config import NAMED, TensorCoreConfig
 from hwgen.cost.model import CoreCost, Ratio
 from hwgen.errors import InputError
 from hwgen.report import schema
-from hwgen.report.schema import OverheadReport
+from hwgen.report.schema import IDLE, OverheadReport
 from hwgen.report.shipped import shipped
 
 __all__ = ["MeasuredCores", "find", "read"]
@@ -22,6 +22,7 @@ _METRICS = {
     "leakage": "leakage power",
 }
 """What a report calls the power of each part of `hwgen.cost.model.CORE_PARTS`."""
+_CLOCK = ("clock", "clock tree")
 _DEFAULT_LIBRARY = "generic7"
 
 
@@ -151,9 +152,12 @@ def _measured(path: Path, report: OverheadReport, configs: Sequence[TensorCoreCo
                 f"report {str(path)!r}: its {config.name} is another configuration of that name; {_command(configs)}"
             )
     conditions = report.conditions
+    # With clock gates, a cycle without a step is not what the clock costs at work.
+    gated = any(figure.metric.endswith(IDLE) for figure in report.results)
+    metrics = {part: f"{metric}{IDLE}" if gated and part in _CLOCK else metric for part, metric in _METRICS.items()}
 
     def value(part: str, name: str) -> float:
-        return report.find("core", _METRICS.get(part, part)).values[name]
+        return report.find("core", metrics.get(part, part)).values[name]
 
     def cycle_fj(part: str, name: str) -> float:
         return value(part, name) * 1e3 * conditions.clock_ns  # mW ns are pJ
@@ -175,7 +179,7 @@ def _measured(path: Path, report: OverheadReport, configs: Sequence[TensorCoreCo
     ratios = {}
     if len(configs) == 2:
         straight = configs[0].name == report.names[0]
-        for key, metric in (("area", "area"), *_METRICS.items()):
+        for key, metric in (("area", "area"), *metrics.items()):
             overhead = report.find("core", metric).overhead
             if overhead is None:
                 raise KeyError(f"overhead of {metric}")

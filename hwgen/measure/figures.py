@@ -9,7 +9,7 @@ import numpy as np
 
 from hwgen.power.consumption import DYNAMIC, KINDS, Consumption
 from hwgen.report import schema
-from hwgen.report.schema import SCOPES, TOTAL
+from hwgen.report.schema import IDLE, SCOPES, TOTAL
 from hwgen.stats import Estimate, against_itself, paired
 
 __all__ = ["Figure", "Measured", "compare"]
@@ -35,6 +35,8 @@ class Measured:
         At work on operands of the baseline's format, the same bits for both designs.
     settled
         As ``energy``, without glitches.
+    idle
+        Without a step; only what the clock costs is looked at.
     macs
         Multiply-accumulates per cycle at this scope.
     """
@@ -47,12 +49,17 @@ class Measured:
     energy: Sequence[Consumption]
     same_operands: Sequence[Consumption]
     settled: Sequence[Consumption]
+    idle: Sequence[Consumption]
     macs: int
 
     @property
     def total_area(self) -> list[float]:
         """um2 of each run."""
         return np.sum(list(self.areas.values()), axis=0).tolist()
+
+    def idle_power(self, kind: str, clock_ns: float) -> list[float]:
+        """Power of a kind in mW without a step, of each run, at a clock period in ns."""
+        return [sum(block[kind] for block in run.milliwatts(clock_ns).values()) for run in self.idle]
 
     def power(self, clock_ns: float) -> dict[tuple[str, str, str], list[float]]:
         """Power of each run at a clock period in ns, by (block, metric, unit)."""
@@ -200,11 +207,16 @@ def compare(
                 for name, found in both.items()
             }
             figure("sequential share", "1", shares)
-        if any(gate for found in both.values() for gate in found.clock_gates):
+        gated = any(gate for found in both.values() for gate in found.clock_gates)
+        if gated:
             figure("clock gate area", "um2", {name: found.clock_gates for name, found in both.items()})
         figure("cells", "cells", {name: found.cells for name, found in both.items()})
         powers = {name: found.power(clock_ns) for name, found in both.items()}
         for block, metric, unit in powers[baseline]:
             runs = {name: found[block, metric, unit] for name, found in powers.items()}
             figure(metric, unit, runs, block, None if block == TOTAL else powers[baseline][TOTAL, metric, unit])
+        if gated and scope == "core":
+            for metric, kind in (("clock power", "clock"), ("clock tree power", "clock_tree")):
+                resting = {name: found.idle_power(kind, clock_ns) for name, found in both.items()}
+                figure(f"{metric}{IDLE}", "mW", resting)
     return figures

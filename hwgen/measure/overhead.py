@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from hwgen.measure.checks import VECTORS, check_core, check_lanes
 from hwgen.measure.choice import KINDS, TOPS, Choice, Owner, synthesised
 from hwgen.measure.clock import check_met, default_period
 from hwgen.measure.conditions import check_pair, flow_conditions
-from hwgen.measure.energy import core_energy, lane_energy, single_block
+from hwgen.measure.energy import core_activity, core_energy, lane_energy, of_activity, single_block
 from hwgen.measure.figures import Figure, Measured, compare
 from hwgen.measure.flow import Design, Flow
 from hwgen.measure.requests import OverheadRequest
@@ -85,7 +85,8 @@ class Examined:
     checked
         What equals the golden model's.
     energy
-        By (operands' formats, scope, delays), see `hwgen.measure.energy.core_energy`.
+        By (operands' formats, scope, delays), see `hwgen.measure.energy.core_energy`. Of a core with clock gates also
+        with ``idle`` in the place of the delays: no step is offered.
     """
 
     areas: dict[str, dict[str, float]]
@@ -139,6 +140,11 @@ def examine(
         found = core_energy(gates, config, formats, stimulus, formats != config.formats)
         found |= lane_energy(lanes, timings["lane array"], config, formats, stimulus)
         energy |= {(formats, *key): value for key, value in found.items()}
+    if len(core.gated_nets):
+        # Long enough for everything to come to rest.
+        none = replace(stimulus, traffic="idle", steps_per_tile=4 * config.latency + 4)
+        resting = core_activity(gates, config, config.formats, none)
+        energy[config.formats, "core", "idle"] = of_activity(core, timings["core"], resting)["whole"]
     delay = timings["core"].delay
     return Examined(
         areas={
@@ -171,6 +177,11 @@ def _measured(config: TensorCoreConfig, same: Formats, runs: Sequence[Examined],
         energy=[run.energy[config.formats, scope, "timed"] for run in runs],
         same_operands=[run.energy[same, scope, "timed"] for run in runs],
         settled=[run.energy[config.formats, scope, "settled"] for run in runs],
+        # Without clock gates the clock costs the same in every cycle.
+        idle=[
+            run.energy.get((config.formats, scope, "idle"), run.energy[config.formats, scope, "settled"])
+            for run in runs
+        ],
         macs=macs,
     )
 

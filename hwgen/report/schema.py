@@ -26,6 +26,7 @@ __all__ = [
     "CORES",
     "CORE_PARTS",
     "ENTERING",
+    "IDLE",
     "REPORTS",
     "SCHEMA",
     "SCHEMA_VERSION",
@@ -84,6 +85,9 @@ SCOPES = ("lane array", "element", "core")
 
 TOTAL = "total"
 """Block of the figures of a whole scope."""
+
+IDLE = ", idle"
+"""End of the metrics of a core with clock gates that hold without a step."""
 
 BANDWIDTH, CORES = "DRAM bandwidth", "cores"
 """What the sensitivity of a cost is to."""

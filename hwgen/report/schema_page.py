@@ -33,6 +33,8 @@ _METRICS = {
     "`internal power`, `switching power`, `clock power`, `clock tree power`": "parts of dynamic power: internal energy"
     " of the cells, charging of nets, clock pins of flip-flops and clock gates with both, buffers of the estimated"
     " tree",
+    "`clock power, idle`, `clock tree power, idle`": "the same of a core that is offered no step, where a design has"
+    " clock gates; else they are as at work",
     "`total power, same operands`": "with tensors in the baseline's format: the same bits for both designs",
     "`total power, no glitches`": "every net toggles at most once a cycle",
     "`energy per MAC`": "total power over the rate of multiply-accumulates",

@@ -91,6 +91,20 @@ def test_cores_as_measured(report):
     assert (found.ratios["active"].low, found.ratios["active"].high) == (1.03, 1.08)
 
 
+def test_a_gated_core_without_a_step_has_a_clock_of_its_own(tmp_path):
+    path = tmp_path / "gated.json"
+    resting = {
+        "clock power, idle": ("mW", 0.1, 0.11, (0.1, 0.1)),
+        "clock tree power, idle": ("mW", 0.01, 0.01, (0.0, 0.0)),
+    }
+    path.write_text(json.dumps(overheads({**FIGURES, **resting})))
+    found = read(path, PAIR)
+    core = found.cores["nvfp4-blackwell"]
+    assert (core.active_fj, core.clock_fj, core.clock_tree_fj) == pytest.approx((800e3, 1e3, 0.1e3))
+    assert found.ratios["clock"].value == pytest.approx(1.1)
+    assert found.ratios["active"].low == 1.03
+
+
 def test_the_other_way_round(report):
     found = read(report, PAIR[::-1])
     assert list(found.cores) == ["mixfp4-blackwell", "nvfp4-blackwell"]

@@ -257,6 +257,26 @@ def test_interleaved_tiles_are_measured_too(cache: Path) -> None:
     assert found.conditions.cycles["core"] == Cycles(settled=64 * 7, timed=64 * 7)
 
 
+def test_clock_gates_save_multiplexers_and_clock_power(cache: Path) -> None:
+    plain = TensorCoreConfig("plain", "nvfp4", "nvfp4", rows=1, columns=2, groups=1)
+    gated = dataclasses.replace(plain, name="gated", clock_gating=True)
+    stimulus = Stimulus(streams=64, tiles=1, steps_per_tile=4)
+    found = measure(plain, gated, Flow(CELLS, cache), [RECIPES["area"]], stimulus=stimulus, runs=1, vectors=2000)
+    values = {
+        metric: _find(found, "core", metric).values
+        for metric in ("area", "sequential area", "clock gate area", "clock power", "clock power, idle")
+    }
+    assert values["clock gate area"]["plain"] == 0 < values["clock gate area"]["gated"]
+    assert values["sequential area"]["plain"] == values["sequential area"]["gated"]
+    assert values["area"]["gated"] < 0.98 * values["area"]["plain"]
+    # C loads in one step of four; without a step, hardly anything is clocked.
+    assert values["clock power"]["gated"] < 0.85 * values["clock power"]["plain"]
+    assert values["clock power, idle"]["plain"] == values["clock power"]["plain"]
+    assert 0 < values["clock power, idle"]["gated"] < 0.1 * values["clock power"]["gated"]
+    assert found.conditions.flow.clock_gate in CELLS.cells
+    assert found.report().designs[1].settings["clock_gating"] is True
+
+
 def test_pairs_that_cannot_be_compared() -> None:
     small, large = NAMED["nvfp4-small"], NAMED["mixfp4-blackwell"]
     with pytest.raises(InputError, match=r"nvfp4-small and mixfp4-blackwell differ in rows \(4 and 8\)"):

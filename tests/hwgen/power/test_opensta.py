@@ -7,6 +7,8 @@ import subprocess
 import numpy as np
 import pytest
 
+from hwgen.mapping.yosys import RECIPES, clock_gate, synthesise
+from hwgen.netlist.link import link
 from hwgen.power import activity
 from hwgen.power import estimate as power
 from hwgen.power.logic import state_names
@@ -299,3 +301,51 @@ def test_power_of_a_stream(mac, real_name, workplace):
         print(real_name, name, [round(a / b, 3) for a, b in zip(ours, theirs, strict=False)], sum(ours) / theirs[3])
         assert sum(ours) == pytest.approx(theirs[3], rel=0.1), name
         assert switching == pytest.approx(theirs[1], rel=0.1), name
+
+
+GATED = """
+module gated(input clk, input e, input f, input [7:0] d, output reg [7:0] q, output reg [7:0] r);
+  reg [7:0] sum;
+  always @(posedge clk) begin
+    sum <= sum + d;
+    if (e) q <= sum;
+    if (^(sum + q) & f) r <= d;
+  end
+endmodule
+"""
+
+
+def test_paths_to_clock_gates_and_from_registers_behind_them(real, workplace):
+    """Enables are set up before the gates' clock; an ideal clock comes through a gate when it comes."""
+    if clock_gate(real) is None:
+        pytest.skip("a library without a clock gate")
+    body = synthesise(GATED, "gated", real, RECIPES["area"], clock_gating=True)
+    netlist = link({"gated": body}, "gated", real)
+    period = 20.0
+    result = timing.analyse(netlist, clock_period=period)
+    assert {"reg_to_gate", "in_to_gate", "reg_to_reg"} <= set(result.delays)
+    gates = (
+        "[get_pins {"
+        + " ".join(
+            f"c{cell}/{group.cell.clock_gate.enable}"
+            for group in netlist.groups
+            if group.cell.clock_gate is not None
+            for cell in group.cells
+        )
+        + "}]"
+    )
+    clocks = "[all_registers -clock_pins]"
+    lines = setup(netlist, result, period)
+    kinds = {
+        "reg_to_gate": f"-from {clocks} -to {gates}",
+        "in_to_gate": f"-from $inputs -to {gates}",
+        "reg_to_out": f"-from {clocks} -to [all_outputs]",
+    }
+    for kind, selection in kinds.items():
+        lines += [f'puts "kind {kind}"', f"report_checks {selection} -digits 6"]
+    text = sta(workplace, netlist, lines)
+    time = real.units["time"]
+    for kind in kinds:
+        report = text.split(f"kind {kind}\n")[1]
+        slack = float(re.search(r"(-?[\d.]+)\s+slack", report)[1]) * time
+        assert result.delays[kind] == pytest.approx(period - slack, rel=0.001), kind

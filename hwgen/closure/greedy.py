@@ -1,0 +1,211 @@
+"""One cell after the other, with exact timing: what violates is repaired, what has slack to spare is made smaller."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hwgen.closure.relaxation import overloaded
+from hwgen.jit import compiled, inlined
+from hwgen.timing.kernels import GraphArrays, StateArrays, lookup, swap, update
+from hwgen.timing.kinds import KindArrays
+
+__all__ = ["recover", "repair"]
+
+_LONGEST_PATH = 4096
+
+
+@inlined
+def _violation(state: StateArrays, period: float) -> tuple[float, float]:
+    """The latest end, and by how much all of them are late together, ns."""
+    latest, total = -np.inf, 0.0
+    for end in range(len(state.end)):
+        latest = max(latest, state.end[end])
+        if state.end[end] > period:
+            total += state.end[end] - period
+    return latest, total
+
+
+@inlined
+def _trace(graph: GraphArrays, kinds: KindArrays, state: StateArrays, end: int, path: np.ndarray) -> int:
+    """Nodes of the longest path to an end, the last first; returns how many."""
+    length = 0
+    net, edge = graph.end_net[end], graph.end_edge[end]
+    if graph.end_node[end] >= 0:
+        path[length] = graph.end_node[end]
+        length += 1
+    while graph.driver[net] >= 0 and length < len(path):
+        node = graph.driver[net]
+        latest, source, cause = -np.inf, -1, 0
+        if graph.meet[node]:
+            for pin in range(graph.pin_first[node], graph.pin_first[node + 1]):
+                if state.arrival[graph.pin_net[pin], edge] > latest:
+                    latest, source, cause = state.arrival[graph.pin_net[pin], edge], graph.pin_net[pin], edge
+        else:
+            path[length] = node
+            length += 1
+            kind = state.kind[node]
+            for arc in range(kinds.first[kind], kinds.first[kind + 1]):
+                target = kinds.target[arc]
+                if graph.out_net[graph.out_first[node] + target // 2] != net or target % 2 != edge:
+                    continue
+                before = graph.pin_net[graph.pin_first[node] + kinds.source[arc] // 2]
+                its = kinds.source[arc] % 2
+                if state.arrival[before, its] == -np.inf:
+                    continue
+                delay = lookup(kinds, kinds.delay[arc], state.slew[before, its], state.load[net, edge])
+                if state.arrival[before, its] + delay > latest:
+                    latest, source, cause = state.arrival[before, its] + delay, before, its
+        if source < 0:
+            break
+        net, edge = source, cause
+    return length
+
+
+@inlined
+def _best_move(
+    graph: GraphArrays,
+    kinds: KindArrays,
+    state: StateArrays,
+    bounds: np.ndarray,
+    cost: np.ndarray,
+    period: float,
+    path: np.ndarray,
+    queued: np.ndarray,
+) -> tuple[int, int]:
+    """The node of a path and the kind for it that shorten what is late by most for their cost; -1 if none does."""
+    latest, total = _violation(state, period)
+    best_node, best_kind, best = -1, -1, 0.0
+    for node in path:
+        first, last = bounds[node, 0], bounds[node, 1]
+        old = state.kind[node]
+        for kind in range(max(first, old - 2), min(last, old + 3)):
+            if kind == old or overloaded(graph, kinds, state, node, kind) > 0:
+                continue
+            swap(graph, kinds, state, node, kind)
+            update(graph, kinds, state, node, queued, 0.0)
+            now, sum_now = _violation(state, period)
+            gain = total - sum_now
+            if gain > 1e-9 and now <= latest + 1e-12:
+                more = cost[node, kind - first] - cost[node, old - first]
+                # What costs nothing is best, by its gain.
+                score = gain / more if more > 1e-9 else 1e9 * (1 + gain)
+                if score > best:
+                    best_node, best_kind, best = node, kind, score
+            swap(graph, kinds, state, node, old)
+            update(graph, kinds, state, node, queued, 0.0)
+    return best_node, best_kind
+
+
+@compiled
+def repair(
+    graph: GraphArrays,
+    kinds: KindArrays,
+    state: StateArrays,
+    bounds: np.ndarray,
+    cost: np.ndarray,
+    period: float,
+    moves: int,
+) -> int:
+    """Resize cells on the latest path, each time the one that helps most for its cost, until all ends are in time.
+
+    Parameters
+    ----------
+    bounds, cost : numpy.ndarray
+        As for `hwgen.closure.relaxation.resize`.
+    period : float
+        ns.
+    moves : int
+        The most of them.
+
+    Returns
+    -------
+    int
+        Moves made.
+    """
+    queued = np.zeros(len(state.kind), np.bool_)
+    stuck = np.zeros(len(state.end), np.bool_)
+    path = np.empty(_LONGEST_PATH, np.int64)
+    made = 0
+    while made < moves:
+        worst = -1
+        for end in range(len(state.end)):
+            if not stuck[end] and state.end[end] > period and (worst < 0 or state.end[end] > state.end[worst]):
+                worst = end
+        if worst < 0:
+            break
+        length = _trace(graph, kinds, state, worst, path)
+        best_node, best_kind = _best_move(graph, kinds, state, bounds, cost, period, path[:length], queued)
+        if best_node < 0:
+            stuck[worst] = True
+            continue
+        swap(graph, kinds, state, best_node, best_kind)
+        update(graph, kinds, state, best_node, queued, 0.0)
+        stuck[:] = False
+        made += 1
+    return made
+
+
+@inlined
+def _slower(graph: GraphArrays, kinds: KindArrays, state: StateArrays, node: int, kind: int) -> bool:
+    """Whether a kind is later at some output of a node than is required there, its own inputs as they are."""
+    for arc in range(kinds.first[kind], kinds.first[kind + 1]):
+        target, source = kinds.target[arc], kinds.source[arc]
+        net, edge = graph.out_net[graph.out_first[node] + target // 2], target % 2
+        before, cause = graph.pin_net[graph.pin_first[node] + source // 2], source % 2
+        if state.arrival[before, cause] == -np.inf or state.required[net, edge] == np.inf:
+            continue
+        delay = lookup(kinds, kinds.delay[arc], state.slew[before, cause], state.load[net, edge])
+        wire = 1e-3 * graph.resistance[net] * (state.load[net, edge] - 0.5 * graph.capacitance[net])
+        if state.arrival[before, cause] + delay + wire > state.required[net, edge] + 0.02 * delay:
+            return True
+    return False
+
+
+@compiled
+def recover(
+    graph: GraphArrays,
+    kinds: KindArrays,
+    state: StateArrays,
+    bounds: np.ndarray,
+    cost: np.ndarray,
+    period: float,
+) -> int:
+    """Make cells cheaper where no end becomes late, or later than the latest is; required times are up to date.
+
+    Returns
+    -------
+    int
+        Cells that changed.
+    """
+    nodes = len(state.kind)
+    queued = np.zeros(nodes, np.bool_)
+    saving = np.zeros(nodes)
+    for node in range(nodes):
+        first, old = bounds[node, 0], state.kind[node]
+        for kind in range(first, bounds[node, 1]):
+            saving[node] = max(saving[node], cost[node, old - first] - cost[node, kind - first])
+    latest, _ = _violation(state, period)
+    allowed = max(latest, period)
+    made = 0
+    for node in np.argsort(-saving):
+        if saving[node] <= 0:
+            break
+        first, last, old = bounds[node, 0], bounds[node, 1], state.kind[node]
+        best = -1
+        for kind in range(first, last):
+            cheaper = cost[node, kind - first] < (cost[node, old - first] if best < 0 else cost[node, best - first])
+            if not cheaper or overloaded(graph, kinds, state, node, kind) > 0:
+                continue
+            if not _slower(graph, kinds, state, node, kind):
+                best = kind
+        if best < 0:
+            continue
+        swap(graph, kinds, state, node, best)
+        update(graph, kinds, state, node, queued, 0.0)
+        latest, _ = _violation(state, period)
+        if latest > allowed + 1e-12:
+            swap(graph, kinds, state, node, old)
+            update(graph, kinds, state, node, queued, 0.0)
+        else:
+            made += 1
+    return made

@@ -1,0 +1,347 @@
+"""Lagrangian relaxation for discrete gate sizes, compiled.
+
+Every arc has a multiplier: what a ns of it is worth, in units of cost. Multipliers grow where slack is negative and
+fade where it is not; those that leave a net add up to those that enter it (Chen, Chu and Wong, IEEE Trans. CAD 1999).
+With them given, each cell by itself takes the size of least cost plus delay: of its own arcs by their tables, of the
+drivers before it by their slopes, of what its slew does behind it by slopes too (Flach et al., IEEE Trans. CAD 2014).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from hwgen.jit import compiled, inlined
+from hwgen.timing.kernels import GraphArrays, StateArrays, lookup, swap
+from hwgen.timing.kinds import KindArrays
+
+__all__ = ["MultiplierArrays", "multiply", "overloaded", "resize"]
+
+_NS_PER_PS = 1e-3
+
+
+class MultiplierArrays(NamedTuple):
+    """What delays are worth; cost per ns.
+
+    Attributes
+    ----------
+    first, arc : numpy.ndarray
+        Shape (nodes + 1,), (n,): for each slot of each node (of a meet: for both edges of each pin) its share of the
+        multipliers that leave the edge of the output where it ends.
+    end : numpy.ndarray
+        Shape (ends,).
+    net : numpy.ndarray
+        Shape (nets, 2): the sum of those that leave a net, and of its ends.
+    slew : numpy.ndarray
+        Shape (nets, 2): cost per ns of the slew of a net.
+    load : numpy.ndarray
+        Shape (nets, 2): cost per fF on a net.
+    """
+
+    first: np.ndarray
+    arc: np.ndarray
+    end: np.ndarray
+    net: np.ndarray
+    slew: np.ndarray
+    load: np.ndarray
+
+
+@inlined
+def _slopes(kinds: KindArrays, table: int, x: float, y: float) -> tuple[float, float, float]:
+    """A table's value and its slopes along both axes."""
+    i = 0
+    last = kinds.x.shape[1] - 2
+    while i < last and x >= kinds.x[table, i + 1]:
+        i += 1
+    j = 0
+    last = kinds.y.shape[1] - 2
+    while j < last and y >= kinds.y[table, j + 1]:
+        j += 1
+    width = kinds.x[table, i + 1] - kinds.x[table, i]
+    height = kinds.y[table, j + 1] - kinds.y[table, j]
+    s, t = (x - kinds.x[table, i]) / width, (y - kinds.y[table, j]) / height
+    a, b = kinds.values[table, i, j], kinds.values[table, i, j + 1]
+    c, d = kinds.values[table, i + 1, j], kinds.values[table, i + 1, j + 1]
+    low, high = a * (1 - t) + b * t, c * (1 - t) + d * t
+    return low * (1 - s) + high * s, (high - low) / width, ((b - a) * (1 - s) + (d - c) * s) / height
+
+
+@compiled
+def multiply(
+    graph: GraphArrays,
+    kinds: KindArrays,
+    state: StateArrays,
+    worth: MultiplierArrays,
+    period: float,
+    exponent: float,
+) -> float:
+    """Renew all multipliers by the slacks; arrivals and required times are up to date.
+
+    A multiplier is multiplied by (length of the longest path through it over the period) to the power of
+    ``exponent``, then scaled so that what enters a net is what leaves it.
+
+    Returns
+    -------
+    float
+        The sum of the ends' multipliers.
+    """
+    worth.net[:] = 0.0
+    worth.slew[:] = 0.0
+    worth.load[:] = 0.0
+    total = 0.0
+    for end in range(len(graph.end_net)):
+        if state.end[end] == -np.inf:
+            worth.end[end] = 0.0
+            continue
+        worth.end[end] *= max(state.end[end] / period, 0.01) ** exponent
+        net, edge = graph.end_net[end], graph.end_edge[end]
+        total += worth.end[end]
+        worth.net[net, edge] += worth.end[end]
+        node = graph.end_node[end]
+        if node >= 0:
+            check = kinds.check_first[state.kind[node]] + graph.end_check[end]
+            table = kinds.check_table[check]
+            _, _, slope = _slopes(kinds, table, graph.clock_slew, state.slew[net, edge])
+            worth.slew[net, edge] += worth.end[end] * slope
+    for node in range(len(state.kind) - 1, -1, -1):
+        if graph.meet[node]:
+            _multiply_meet(graph, state, worth, node, period, exponent)
+        else:
+            _multiply_node(graph, kinds, state, worth, node, period, exponent)
+    return total
+
+
+@inlined
+def _factor(slack: float, period: float, exponent: float) -> float:
+    return max((period - slack) / period, 0.01) ** exponent
+
+
+@inlined
+def _multiply_meet(
+    graph: GraphArrays, state: StateArrays, worth: MultiplierArrays, node: int, period: float, exponent: float
+) -> None:
+    net = graph.out_net[graph.out_first[node]]
+    first = graph.pin_first[node]
+    pins = graph.pin_first[node + 1] - first
+    for edge in range(2):
+        total = 0.0
+        slowest = 0
+        for pin in range(pins):
+            source = graph.pin_net[first + pin]
+            if state.slew[source, edge] > state.slew[graph.pin_net[first + slowest], edge]:
+                slowest = pin
+            place = worth.first[node] + 2 * pin + edge
+            if state.arrival[source, edge] == -np.inf:
+                worth.arc[place] = 0.0
+                continue
+            slack = state.required[net, edge] - state.arrival[source, edge]
+            factor = _factor(slack, period, exponent) if slack < np.inf else 0.01
+            worth.arc[place] = max(worth.arc[place] * factor, 1e-12)
+            total += worth.arc[place]
+        if total == 0.0:
+            continue
+        scale = worth.net[net, edge] / total
+        for pin in range(pins):
+            source = graph.pin_net[first + pin]
+            place = worth.first[node] + 2 * pin + edge
+            worth.net[source, edge] += scale * worth.arc[place]
+            worth.arc[place] /= total
+        worth.slew[graph.pin_net[first + slowest], edge] += worth.slew[net, edge]
+
+
+@inlined
+def _multiply_node(
+    graph: GraphArrays,
+    kinds: KindArrays,
+    state: StateArrays,
+    worth: MultiplierArrays,
+    node: int,
+    period: float,
+    exponent: float,
+) -> None:
+    """One node: its shares by their slacks, and what they and the slopes of its tables make of the nets before it."""
+    begin, end = kinds.first[state.kind[node]], kinds.first[state.kind[node] + 1]
+    while begin < end:
+        total = _share(graph, kinds, state, worth, node, begin, end, period, exponent)
+        begin = _hand_on(graph, kinds, state, worth, node, begin, end, total)
+
+
+@inlined
+def _share(
+    graph: GraphArrays,
+    kinds: KindArrays,
+    state: StateArrays,
+    worth: MultiplierArrays,
+    node: int,
+    begin: int,
+    end: int,
+    period: float,
+    exponent: float,
+) -> float:
+    """Renew the multipliers of the arcs to one edge of an output, of which the first is ``begin``; their sum."""
+    target = kinds.target[begin]
+    net, edge = graph.out_net[graph.out_first[node] + target // 2], target % 2
+    load = state.load[net, edge]
+    due = state.required[net, edge] - _NS_PER_PS * graph.resistance[net] * (load - 0.5 * graph.capacitance[net])
+    total = 0.0
+    arc = begin
+    while arc < end and kinds.target[arc] == target:
+        same = kinds.slot[arc]
+        before = graph.pin_net[graph.pin_first[node] + kinds.source[arc] // 2]
+        cause = kinds.source[arc] % 2
+        start = state.arrival[before, cause]
+        longest = 0.0
+        while arc < end and kinds.slot[arc] == same and kinds.target[arc] == target:
+            if start > -np.inf:
+                longest = max(longest, lookup(kinds, kinds.delay[arc], state.slew[before, cause], load))
+            arc += 1
+        slot = worth.first[node] + same
+        if start == -np.inf:
+            worth.arc[slot] = 0.0
+            continue
+        slack = due - start - longest
+        factor = _factor(slack, period, exponent) if slack < np.inf else 0.01
+        worth.arc[slot] = max(worth.arc[slot] * factor, 1e-12)
+        total += worth.arc[slot]
+    return total
+
+
+@inlined
+def _hand_on(
+    graph: GraphArrays,
+    kinds: KindArrays,
+    state: StateArrays,
+    worth: MultiplierArrays,
+    node: int,
+    begin: int,
+    end: int,
+    total: float,
+) -> int:
+    """Turn the same multipliers into shares of 1, and hand them on to the nets before; returns the arc behind them."""
+    target = kinds.target[begin]
+    net, edge = graph.out_net[graph.out_first[node] + target // 2], target % 2
+    load, here = state.load[net, edge], worth.net[net, edge]
+    slowest, at, its_x, its_y = -1.0, -1, 0.0, 0.0
+    arc = begin
+    while arc < end and kinds.target[arc] == target:
+        same = kinds.slot[arc]
+        before = graph.pin_net[graph.pin_first[node] + kinds.source[arc] // 2]
+        cause = kinds.source[arc] % 2
+        dead = state.arrival[before, cause] == -np.inf
+        longest, by_slew, by_load = -1.0, 0.0, 0.0
+        while arc < end and kinds.slot[arc] == same and kinds.target[arc] == target:
+            if not dead:
+                delay, x, y = _slopes(kinds, kinds.delay[arc], state.slew[before, cause], load)
+                if delay > longest:
+                    longest, by_slew, by_load = delay, x, y
+                slew, x, y = _slopes(kinds, kinds.slew[arc], state.slew[before, cause], load)
+                if slew > slowest:
+                    slowest, at, its_x, its_y = slew, 2 * before + cause, x, y
+            arc += 1
+        if not dead and total > 0:
+            slot = worth.first[node] + same
+            worth.arc[slot] /= total
+            mine = here * worth.arc[slot]
+            worth.net[before, cause] += mine
+            worth.slew[before, cause] += mine * by_slew
+            worth.load[net, edge] += mine * by_load
+    if at >= 0:
+        worth.slew[at // 2, at % 2] += worth.slew[net, edge] * its_x
+        worth.load[net, edge] += worth.slew[net, edge] * its_y
+    worth.load[net, edge] += here * _NS_PER_PS * graph.resistance[net]
+    return arc
+
+
+@inlined
+def _penalty(
+    graph: GraphArrays, kinds: KindArrays, state: StateArrays, worth: MultiplierArrays, node: int, kind: int
+) -> float:
+    """What the delay of a node of some kind is worth, with that of its drivers; up to a constant."""
+    total = 0.0
+    arc, end = kinds.first[kind], kinds.first[kind + 1]
+    while arc < end:
+        target = kinds.target[arc]
+        edge = target % 2
+        net = graph.out_net[graph.out_first[node] + target // 2]
+        load = state.load[net, edge]
+        slowest = 0.0
+        here = worth.net[net, edge]
+        while arc < end and kinds.target[arc] == target:
+            same = kinds.slot[arc]
+            mine = here * worth.arc[worth.first[node] + same]
+            before = graph.pin_net[graph.pin_first[node] + kinds.source[arc] // 2]
+            cause = kinds.source[arc] % 2
+            longest = 0.0
+            while arc < end and kinds.slot[arc] == same and kinds.target[arc] == target:
+                if state.arrival[before, cause] > -np.inf:
+                    slew = state.slew[before, cause]
+                    longest = max(longest, lookup(kinds, kinds.delay[arc], slew, load))
+                    slowest = max(slowest, lookup(kinds, kinds.slew[arc], slew, load))
+                arc += 1
+            total += mine * longest
+        total += worth.slew[net, edge] * slowest
+    for pin in range(graph.pin_first[node], graph.pin_first[node + 1]):
+        column = pin - graph.pin_first[node]
+        for at in range(graph.load_first[pin], graph.load_first[pin + 1]):
+            net = graph.load_net[at]
+            for edge in range(2):
+                total += worth.load[net, edge] * graph.load_count[at] * kinds.capacitance[kind, column, edge]
+    for at_end in range(graph.node_end_first[node], graph.node_end_first[node + 1]):
+        its = graph.node_end[at_end]
+        if worth.end[its] > 0:
+            check = kinds.check_first[kind] + graph.end_check[its]
+            slew = state.slew[graph.end_net[its], graph.end_edge[its]]
+            total += worth.end[its] * lookup(kinds, kinds.check_table[check], graph.clock_slew, slew)
+    return total
+
+
+@inlined
+def overloaded(graph: GraphArrays, kinds: KindArrays, state: StateArrays, node: int, kind: int) -> float:
+    """By how many fF the outputs of a node of some kind drive more than the library lets them."""
+    worst = 0.0
+    for out in range(graph.out_first[node], graph.out_first[node + 1]):
+        net = graph.out_net[out]
+        worst = max(worst, max(state.load[net, 0], state.load[net, 1]) - kinds.limit[kind])
+    return worst
+
+
+@compiled
+def resize(
+    graph: GraphArrays,
+    kinds: KindArrays,
+    state: StateArrays,
+    worth: MultiplierArrays,
+    bounds: np.ndarray,
+    cost: np.ndarray,
+) -> int:
+    """Give each node the kind of least cost and penalty, the last node first, so that drivers see what they drive.
+
+    Parameters
+    ----------
+    bounds : numpy.ndarray
+        Shape (nodes, 2): the kinds of each node's family, first and behind the last.
+    cost : numpy.ndarray
+        Shape (nodes, widest family): of each node by place in its family.
+
+    Returns
+    -------
+    int
+        Nodes that changed.
+    """
+    changed = 0
+    for node in range(len(state.kind) - 1, -1, -1):
+        first, end = bounds[node, 0], bounds[node, 1]
+        if end - first < 2:
+            continue
+        old = state.kind[node]
+        best, least = old, np.inf
+        for kind in range(first, end):
+            found = cost[node, kind - first] + _penalty(graph, kinds, state, worth, node, kind)
+            found += 1e9 * overloaded(graph, kinds, state, node, kind)
+            if found < least or (found == least and kind == old):
+                best, least = kind, found
+        if best != old:
+            changed += 1
+            swap(graph, kinds, state, node, best)
+    return changed

@@ -1,0 +1,123 @@
+"""Sizes for the cells of a netlist, so that it meets a clock at the least cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hwgen.closure.greedy import recover, repair
+from hwgen.closure.relaxation import MultiplierArrays, multiply, resize
+from hwgen.timing import kernels
+from hwgen.timing.compiled import Compiled
+
+__all__ = ["Sized", "area_cost", "multipliers", "size"]
+
+_ITERATIONS = 40
+# A clock out of reach would only drive the multipliers up: each iteration asks for this much of what there is.
+_AMBITION = 0.95
+# What relaxation leaves late by less than this is for the repair.
+_CLOSE = 0.01
+_SHARPNESS = 16.0
+_MOVES = 100
+_PASSES = 4
+
+
+@dataclass(frozen=True)
+class Sized:
+    """What became of sizing.
+
+    Attributes
+    ----------
+    delay : float
+        ns, the longest path.
+    cost : float
+    changed : int
+        Nodes of another size than before.
+    iterations : int
+        Of the relaxation.
+    """
+
+    delay: float
+    cost: float
+    changed: int
+    iterations: int
+
+
+def area_cost(compiled: Compiled) -> np.ndarray:
+    """Area in um2 of each node, all copies together, by place in its family; shape (nodes, widest family)."""
+    bounds = _bounds(compiled)
+    cost = np.zeros((len(bounds), int(np.max(bounds[:, 1] - bounds[:, 0], initial=1))))
+    areas = np.array([cell.area for cell in compiled.kinds.cells])
+    for place in range(cost.shape[1]):
+        inside = bounds[:, 0] + place < bounds[:, 1]
+        cost[inside, place] = compiled.copies[inside] * areas[bounds[inside, 0] + place]
+    return cost
+
+
+def size(compiled: Compiled, period: float, cost: np.ndarray, iterations: int = _ITERATIONS) -> Sized:
+    """Choose a size for each node; the result is in ``compiled``.
+
+    Parameters
+    ----------
+    compiled : Compiled
+        With `hwgen.timing.kinds.Kinds` of whole families.
+    period : float
+        ns.
+    cost : numpy.ndarray
+        Shape (nodes, widest family): cost of each node by place in its family, as of `area_cost`.
+    iterations : int
+        Of the relaxation.
+    """
+    graph, kinds, state = compiled.graph, compiled.kinds.arrays, compiled.state
+    bounds = _bounds(compiled)
+    before = state.kind.copy()
+    worth = multipliers(compiled, period, _total(compiled, cost))
+    best: tuple[tuple[bool, float], np.ndarray] | None = None
+    for iteration in range(iterations + 1):
+        compiled.reload()
+        delay, total = compiled.delay, _total(compiled, cost)
+        late = delay > period * (1 + _CLOSE)
+        key = late, delay if late else total
+        if best is None or key < best[0]:
+            best = key, state.kind.copy()
+        if iteration < iterations:
+            target = max(period, _AMBITION * delay)
+            kernels.backward(graph, kinds, state, target)
+            multiply(graph, kinds, state, worth, target, 8.0 if iteration < iterations // 2 else 4.0)
+            resize(graph, kinds, state, worth, bounds, cost)
+    assert best is not None
+    state.kind[:] = best[1]
+    compiled.reload()
+    repair(graph, kinds, state, bounds, cost, period, _MOVES)
+    for _ in range(_PASSES):
+        kernels.backward(graph, kinds, state, max(period, compiled.delay))
+        if not recover(graph, kinds, state, bounds, cost, period):
+            break
+    compiled.reload()
+    return Sized(compiled.delay, _total(compiled, cost), int((state.kind != before).sum()), iterations)
+
+
+def _bounds(compiled: Compiled) -> np.ndarray:
+    """First kind of each node's family, and the end of the last."""
+    family = compiled.kinds.family[compiled.state.kind]
+    found = np.stack([compiled.kinds.bounds[family], compiled.kinds.bounds[family + 1]], axis=1)
+    found[compiled.graph.meet, 1] = found[compiled.graph.meet, 0]
+    return found
+
+
+def _total(compiled: Compiled, cost: np.ndarray) -> float:
+    place = compiled.state.kind - _bounds(compiled)[:, 0]
+    return float(cost[np.arange(len(cost)), place].sum())
+
+
+def multipliers(compiled: Compiled, period: float, total: float) -> MultiplierArrays:
+    """Ends together are worth the whole cost over the period, the later ones more."""
+    graph, kinds, state = compiled.graph, compiled.kinds.arrays, compiled.state
+    width = np.where(graph.meet, 2 * np.diff(graph.pin_first), kinds.slots[state.kind])
+    first = np.concatenate([[0], np.cumsum(width)])
+    latest = max(compiled.delay, 1e-12)
+    end = np.maximum(state.end / latest, 0.0) ** _SHARPNESS
+    end *= total / period / max(float(end.sum()), 1e-12)
+    nets = len(graph.fixed)
+    return MultiplierArrays(first, np.ones(int(first[-1])), end, *np.zeros((3, nets, 2)))

@@ -1,0 +1,103 @@
+"""Sizing on a real netlist, judged by the timing analysis that has no part in it."""
+
+import numpy as np
+import pytest
+
+from hwgen.closure.classes import classes
+from hwgen.closure.relaxation import multiply
+from hwgen.closure.sizing import area_cost, multipliers, size
+from hwgen.netlist.graph import CellGroup, Netlist
+from hwgen.timing import kernels
+from hwgen.timing.analysis import analyse
+from hwgen.timing.compiled import compile_timing
+
+
+def resized(netlist, compiled):
+    """The netlist with the cells that sizing chose."""
+    by_cell = {}
+    for node, cell in zip(compiled.node_of.tolist(), range(netlist.n_cells), strict=True):
+        by_cell[cell] = compiled.kinds.cells[compiled.state.kind[node]]
+    groups = {}
+    for group in netlist.groups:
+        for row, number in enumerate(group.cells.tolist()):
+            kind = by_cell[number]
+            columns = [group.cell.inputs.index(name) for name in kind.inputs]
+            outs = [group.cell.outputs.index(name) for name in kind.outputs]
+            groups.setdefault(kind.name, (kind, []))[1].append(
+                (number, group.inputs[row, columns], group.outputs[row, outs])
+            )
+    made = [
+        CellGroup(kind, np.array([r[0] for r in rows]), np.array([r[1] for r in rows]), np.array([r[2] for r in rows]))
+        for kind, rows in groups.values()
+    ]
+    fields = {name: getattr(netlist, name) for name in netlist.__dataclass_fields__}
+    return Netlist(**{**fields, "groups": made})
+
+
+def families(library):
+    return [family for family in library.families() if len(family) > 1]
+
+
+def sized(mac, real, period):
+    compiled = compile_timing(mac, families=families(real), classes=classes(mac).number)
+    return compiled, size(compiled, period, area_cost(compiled))
+
+
+def test_sizes_meet_a_clock(mac, real):
+    """The least area at any clock, a clock that is met, and more area for a shorter one; all as `analyse` sees it."""
+    start = analyse(mac).delay
+    loose, least = sized(mac, real, 10 * start)
+    assert least.delay == pytest.approx(analyse(resized(mac, loose)).delay, rel=1e-9)
+    assert least.cost == pytest.approx(resized(mac, loose).area, rel=1e-9)
+    assert least.cost <= mac.area * (1 + 1e-9)
+    fastest, quick = sized(mac, real, 0.1 * start)
+    assert quick.delay < least.delay
+    assert quick.delay == pytest.approx(analyse(resized(mac, fastest)).delay, rel=1e-9)
+    period = 0.5 * (least.delay + quick.delay)
+    between, met = sized(mac, real, period)
+    assert analyse(resized(mac, between)).delay <= period * (1 + 1e-9)
+    assert least.cost <= met.cost <= quick.cost
+    assert quick.changed
+    assert met.iterations
+
+
+def test_cells_keep_what_they_compute(mac, real):
+    compiled, _ = sized(mac, real, 0.5 * analyse(mac).delay)
+    family_of = {cell.name: number for number, family in enumerate(real.families()) for cell in family}
+    for group in mac.groups:
+        for number in group.cells.tolist():
+            now = compiled.kinds.cells[compiled.state.kind[compiled.node_of[number]]].name
+            assert now == group.cell.name or family_of[now] == family_of[group.cell.name]
+
+
+def test_what_enters_a_net_leaves_it(mac, real):
+    """Multipliers of the arcs that end at a net add up to those of the arcs and ends behind it."""
+    compiled = compile_timing(mac, families=families(real))
+    graph, kinds, state = compiled.graph, compiled.kinds.arrays, compiled.state
+    worth = multipliers(compiled, 1.0, 1000.0)
+    assert worth.end.sum() == pytest.approx(1000.0)
+    period = 0.9 * compiled.delay
+    kernels.backward(graph, kinds, state, period)
+    total = multiply(graph, kinds, state, worth, period, 4.0)
+    assert total == pytest.approx(worth.end.sum())
+    leaving = np.zeros_like(worth.net)
+    np.add.at(leaving, (graph.end_net, graph.end_edge), worth.end)
+    for node, kind in enumerate(state.kind.tolist()):
+        shares = np.zeros((len(compiled.kinds.outputs[compiled.kinds.family[kind]]), 2))
+        seen = set()
+        for arc in range(kinds.first[kind], kinds.first[kind + 1]):
+            target, source, slot = kinds.target[arc], kinds.source[arc], kinds.slot[arc]
+            if slot in seen:
+                continue
+            seen.add(slot)
+            share = worth.arc[worth.first[node] + slot]
+            shares[target // 2, target % 2] += share
+            out = graph.out_net[graph.out_first[node] + target // 2]
+            before = graph.pin_net[graph.pin_first[node] + source // 2]
+            leaving[before, source % 2] += share * worth.net[out, target % 2]
+        assert np.all((np.abs(shares - 1) < 1e-9) | (shares == 0))
+    assert leaving == pytest.approx(worth.net, rel=1e-9, abs=1e-9)
+    # The latest end has gained on all others.
+    latest = int(np.argmax(state.end))
+    before = multipliers(compiled, 1.0, 1000.0).end
+    assert worth.end[latest] / before[latest] == pytest.approx((1 / 0.9) ** 4)
