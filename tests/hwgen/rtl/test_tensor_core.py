@@ -169,7 +169,7 @@ def test_chain_over_gaps(config):
             while not taken:
                 taken, valid, result = await bench.cycle(word)
                 results += [result] * valid
-        for _ in range(12):
+        for _ in range(2 * config.latency):
             _, valid, result = await bench.cycle()
             results += [result] * valid
         np.testing.assert_array_equal(results, steps.expected())
@@ -204,7 +204,7 @@ def test_reset_at_any_time(config):
     bench(config).run(script)
 
 
-# From one cycle in the loop to four
+# From one cycle in the loop to five
 
 TURNS = [("operands", "terms"), ("total",), ("operands", "sums", "aligned", "normal"), PIPELINE_REGISTERS]
 turns = pytest.mark.parametrize(
