@@ -143,6 +143,19 @@ class ClockGate:
         """The pins any of which lets the clock through."""
         return [self.enable] if self.test is None else [self.enable, self.test]
 
+    @property
+    def opened(self) -> Expression:
+        """Whether the gate lets the clock through."""
+        program = (0,) if self.test is None else (0, 1, "|")
+        return Expression(" | ".join(self.enables), tuple(self.enables), program)
+
+    @property
+    def pulse(self) -> Expression:
+        """The output, as a function of the enables that the latch holds and of the clock."""
+        opened = self.opened
+        place = len(opened.names)
+        return Expression(f"({opened.text}) & {self.clock}", (*opened.names, self.clock), (*opened.program, place, "&"))
+
 
 @dataclass(slots=True)
 class Cell:

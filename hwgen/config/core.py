@@ -262,6 +262,12 @@ class TensorCoreConfig:
         return len(self.pipeline) + 1 + self.exact
 
     @property
+    def entrance(self) -> int:
+        """Cycles from the acceptance of a step until it enters the accumulation loop, where a first step needs C."""
+        behind = ("total", "normal") if self.exact else LOOP_REGISTERS
+        return sum(register not in behind for register in self.pipeline)
+
+    @property
     def exact(self) -> bool:
         """Whether the accumulator is exact; it then has a register besides that of the result."""
         return self.numerics == "exact"

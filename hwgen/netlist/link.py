@@ -389,7 +389,9 @@ def _check_clock_only(gated: np.ndarray, groups: list[CellGroup], ports: dict[st
 
 def _check_cell(cell: Cell, name: str) -> None:
     gate = cell.clock_gate
-    if gate is not None and (cell.outputs != [gate.output] or {*cell.inputs} != {gate.clock, *gate.enables}):
+    if gate is not None and (
+        cell.outputs != [gate.output] or sorted(cell.inputs) != sorted([gate.clock, *gate.enables])
+    ):
         raise InputError(f"cell {name} is a {cell.name}; expected clock gates of a clock, an enable and one output")
     if cell.sequential is not None and cell.clock_gate is None:
         if cell.sequential.kind != "ff":

@@ -29,7 +29,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from hwgen.cells.boolean import Expression, parse_expression
+from hwgen.cells.boolean import Expression
 from hwgen.cells.cell import Cell, InternalPower, Pin
 from hwgen.errors import InputError
 from hwgen.netlist.graph import CellGroup, Netlist
@@ -102,11 +102,9 @@ class _States:
             if pin.direction == "output" and pin.function is not None
         }
         if cell.clock_gate is not None:
-            opened = " | ".join(cell.clock_gate.enables)
-            self._substitute |= {
-                name: parse_expression(opened) for name, pin in cell.pins.items() if pin.direction == "internal"
-            }
-            self._substitute[cell.clock_gate.output] = parse_expression(f"({opened}) & {cell.clock_gate.clock}")
+            latch = [name for name, pin in cell.pins.items() if pin.direction == "internal"]
+            self._substitute |= dict.fromkeys(latch, cell.clock_gate.opened)
+            self._substitute[cell.clock_gate.output] = cell.clock_gate.pulse
         elif cell.sequential is not None:
             inverse = Expression("!state", (cell.sequential.state,), (0, "!"))
             self._substitute[cell.sequential.inverse] = inverse
@@ -132,7 +130,7 @@ class _States:
         """
         gate = self._cell.clock_gate
         if gate is not None:
-            opened = parse_expression(" | ".join(gate.enables)).truth(self._names).astype(float)
+            opened = gate.opened.truth(self._names).astype(float)
             return opened if pin == gate.clock else np.zeros(self.size)
         function = self._cell.pins[output].function
         if function is None or pin not in self._names or self._cell.sequential is not None:

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from hwgen.cells.boolean import Expression, parse_expression
-from hwgen.cells.cell import Cell, ClockGate, Sequential
+from hwgen.cells.boolean import Expression
+from hwgen.cells.cell import Cell, Sequential
 from hwgen.errors import InputError
 from hwgen.jit import compiled
 from hwgen.netlist.graph import CellGroup, Netlist
@@ -223,12 +223,6 @@ def _check_names(cell: Cell, pin: str, expression: Expression | None, allowed: s
     return expression
 
 
-def _pulses(gate: ClockGate) -> tuple[Expression, Expression]:
-    """When a gate has a pulse, by its pins: on the clock itself, and behind another gate."""
-    enabled = " | ".join(gate.enables)
-    return parse_expression(enabled), parse_expression(f"({enabled}) & {gate.clock}")
-
-
 def compile_netlist(netlist: Netlist) -> Program:
     """Order the netlist's cells, gates of one function and level together.
 
@@ -256,7 +250,9 @@ def compile_netlist(netlist: Netlist) -> Program:
         if cell.clock_pin is not None:
             behind = np.isin(group.inputs[:, cell.inputs.index(cell.clock_pin)], netlist.gated_nets)
         if cell.clock_gate is not None:
-            for among, function in zip((~behind, behind), _pulses(cell.clock_gate), strict=True):
+            # On the clock itself a pulse comes in every cycle.
+            gate = cell.clock_gate
+            for among, function in ((~behind, gate.opened), (behind, gate.pulse)):
                 members = np.flatnonzero(among)
                 outputs = group.outputs[members, 0]
                 if len(members):

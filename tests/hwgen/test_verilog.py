@@ -19,7 +19,7 @@ from hwgen.errors import InputError, ToolError
 from hwgen.package import contents
 from hwgen.package.lint import waivers
 from hwgen.rtl.dot import DotProduct
-from hwgen.rtl.tensor_core import result_layout, step_layout
+from hwgen.rtl.tensor_core import addend_layout, result_layout, step_layout
 
 ROOT = Path(__file__).parents[2]
 RTL_OUT = ROOT / "rtl_out"
@@ -172,7 +172,7 @@ def test_clock_enables_and_resets(generated):
     assert len(processes) == text.count("always") == 35
     assert all("if (" in process for process in processes)
     reset = [re.search(r"(\w+) <=", process)[1] for process in processes if "if (rst)" in process]
-    assert sorted(reset) == ["decoded_valid", "result__valid", "sums_valid"]
+    assert sorted(reset) == ["addend_held", "decoded_valid", "result__valid", "sums_valid"]
     assert "initial" not in text
 
 
@@ -185,7 +185,9 @@ def test_registers_of_a_whole_pipeline(pipelined):
     reset = [re.search(r"(\w+) <=", process)[1] for process in processes if "if (rst)" in process]
     loop = ["aligned_last", "addends_last", "bubbles", "normal_last", "total_last"]
     front = ("operands", "decoded", "tree", "sums", "factors", "terms")
-    assert sorted(reset) == sorted([*loop, "result__valid", *(f"{register}_valid" for register in front)])
+    assert sorted(reset) == sorted(
+        [*loop, "addend_held", "result__valid", *(f"{register}_valid" for register in front)]
+    )
     assert [name for name, body in modules_of(text).items() if re.search(r"\brst\b", body)] == [PIPELINED.identifier]
     bodies = modules_of(text)
     body = bodies[f"{PIPELINED.identifier}_accumulate"]
@@ -212,7 +214,9 @@ def test_registers_of_exact_accumulation(exact):
     # Yosys calls sum_last by the name it has at an element, below normal_sign by that of the output.
     line = ["aligned_valid", "element0_0_complete", "total_last", "normal_last"]
     front = ("operands", "decoded", "tree", "sums", "factors", "terms")
-    assert sorted(reset) == sorted([*line, "result__valid", *(f"{register}_valid" for register in front)])
+    assert sorted(reset) == sorted(
+        [*line, "addend_held", "result__valid", *(f"{register}_valid" for register in front)]
+    )
     bodies = modules_of(text)
     assert [name for name, body in bodies.items() if re.search(r"\brst\b", body)] == [EXACT.identifier]
     words = {
@@ -295,7 +299,7 @@ def test_icarus_lint(name):
 @named
 def test_manifest_says_what_it_is(config, generated):
     manifest = load(generated[config.name])
-    assert manifest["schema"] == {"name": "hwgen-tensor-core", "version": 3}
+    assert manifest["schema"] == {"name": "hwgen-tensor-core", "version": 4}
     assert TensorCoreConfig(**manifest["configuration"]) == config
     assert manifest["file"] == generated[config.name][0].name
     assert manifest["top"] == config.identifier
@@ -317,7 +321,7 @@ def test_manifest_of_exact_accumulation(exact):
     manifest = load(exact)
     assert TensorCoreConfig(**manifest["configuration"]) == EXACT
     assert (manifest["latency"], manifest["interleave"]) == (11, 1)
-    assert "begin a new sum with c" in fields_of(manifest, "step__payload")["first"]["meaning"]
+    assert "begin a new sum with the next C" in fields_of(manifest, "step__payload")["first"]["meaning"]
     assert set(manifest["numerics"]) == {"groups", "largest_depth", "contract"}
     contract = " ".join(manifest["numerics"]["contract"])
     assert "added exactly and rounded once to nearest, ties to even" in contract
@@ -402,12 +406,12 @@ def test_manifest_offsets_are_those_of_the_layouts(config, generated):
         "a.scales": (m, g),
         "b.codes": (n, g, 16),
         "b.scales": (n, g),
-        "c": (m, n),
         "first": (),
         "last": (),
     }
-    steps, results = fields_of(manifest, "step__payload"), fields_of(manifest, "result__payload")
+    steps, addends, results = (fields_of(manifest, f"{name}__payload") for name in ("step", "addend", "result"))
     assert {name: shape(field) for name, field in steps.items()} == expected
+    assert {name: shape(field) for name, field in addends.items()} == {"c": (m, n)}
     assert {name: shape(field) for name, field in results.items()} == {"d": (m, n)}
 
     def bits(layout, field, path, index):
@@ -417,9 +421,10 @@ def test_manifest_offsets_are_those_of_the_layouts(config, generated):
         return Const.cast(layout.const(value)).value
 
     random = np.random.default_rng(0)
-    for layout, fields in ((step_layout(config), steps), (result_layout(config), results)):
+    layouts = (step_layout(config), steps), (addend_layout(config), addends), (result_layout(config), results)
+    for layout, fields in layouts:
         for name, field in fields.items():
-            path = () if name == "d" else name.split(".")
+            path = () if name in ("c", "d") else name.split(".")
             last = tuple(size - 1 for size in shape(field))
             for index in [tuple(0 for _ in last), last, *(tuple(random.integers(shape(field))) for _ in range(4))]:
                 index = tuple(int(i) for i in index)

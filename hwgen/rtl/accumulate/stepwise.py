@@ -30,13 +30,12 @@ _SIGNIFICAND = Window(24, -23)
 class Exponents(NamedTuple):
     """C's exponent against the largest of the terms, which is biased here as FP32 is.
 
-    ``lead`` is C's over it, in two's complement; ``c_leads`` that it is no less. ``emax`` is the larger exponent.
+    ``lead`` is C's over it, in two's complement; ``c_leads`` that it is no less.
     """
 
     largest: Value
     lead: Value
     c_leads: Value
-    emax: Signal
 
 
 class Word(NamedTuple):
@@ -286,7 +285,7 @@ class Accumulate(Block):
         addends = self._behind(m, "addends", self._compress(m, aligned))
         total = self._behind(m, "total", self._add(m, addends))
         normal = self._behind(m, "normal", self._normalise(m, total))
-        rounded = self._round(m, exponents, normal, special)
+        rounded = self._round(m, normal, special)
         special.finish(m, self.d, rounded)
         return m
 
@@ -308,13 +307,17 @@ class Accumulate(Block):
         lead = Signal(9)  # for MixFP4 from -145 to 140
         c_leads = Signal()
         m.d.comb += [lead.eq(self.c.exponent - largest), c_leads.eq(~lead[-1])]
-        return Exponents(largest, lead, c_leads, Signal(8, name="base"))
+        return Exponents(largest, lead, c_leads)
 
     def _align(self, m: Module, exponents: Exponents, special: Bypassed | Carried) -> Aligned:
         """Shift C and all terms to the larger exponent."""
         terms, c, lead = self.terms, special.c, exponents.lead
-        behind = Signal(8)
-        m.d.comb += behind.eq(Mux(special.leads(exponents.c_leads), 0, -lead))
+        c_leads = special.leads(exponents.c_leads)
+        base, behind = Signal(8), Signal(8)
+        m.d.comb += [
+            base.eq(Mux(c_leads, special.c.exponent, exponents.largest)),
+            behind.eq(Mux(c_leads, 0, -lead)),
+        ]
         ahead = Signal(8)
         assert self.config.bounds.distances_fit(self.config.fraction_bits)
         m.d.comb += ahead.eq(special.ahead(lead[:8] & exponents.c_leads.replicate(8), self.aligned_term))
@@ -334,7 +337,7 @@ class Accumulate(Block):
             subtract = Signal(name=f"subtract{group}")
             m.d.comb += subtract.eq(term.sign ^ c.sign)
             words.append(Word(shifted ^ subtract.replicate(len(shifted)), subtract))
-        return Aligned(magnitude, tuple(words), exponents.emax, c.sign)
+        return Aligned(magnitude, tuple(words), base, c.sign)
 
     def _compress(self, m: Module, aligned: Aligned) -> Addends:
         """Add all words but for the carries."""
@@ -393,15 +396,11 @@ class Accumulate(Block):
             exponent = exponent[:8]
         return Normal(kept, increment, exponent, total.sign ^ negative)
 
-    def _round(self, m: Module, exponents: Exponents, normal: Normal, special: Bypassed | Carried) -> Rounded:
+    def _round(self, m: Module, normal: Normal, special: Bypassed | Carried) -> Rounded:
         """Add the increment; a carry out of it is one into the exponent."""
         kept = special.rounded(normal)
         rounded = Signal(len(kept) + 1)
         m.d.comb += rounded.eq(kept + normal.increment)
         exponent = Signal(8)
-        m.d.comb += [
-            # Of `_align`, but the order of statements is that of the generated Verilog.
-            exponents.emax.eq(Mux(special.leads(exponents.c_leads), special.c.exponent, exponents.largest)),
-            exponent.eq(normal.exponent + rounded[-1]),
-        ]
+        m.d.comb += exponent.eq(normal.exponent + rounded[-1])
         return Rounded(rounded, normal.kept[-1], exponent, normal.sign)

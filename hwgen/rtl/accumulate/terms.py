@@ -165,7 +165,8 @@ class TermExponents(Block):
     empty : In(G)
         Groups whose sum is zero; only where they take no part.
     exponent : Out(exponent_bits)
-        max E_g, offset so that the lowest is 0, over the groups that take part; 0 if there are none.
+        max E_g, offset so that the lowest is 0, over the groups that take part. If there are none it is 0 or, with one
+        group, of no meaning: that group's term is zero, and C alone is the result.
     distances : Out(ArrayLayout(exponent_bits, G))
         max E_g - E_g; only with more than one group. A group that takes no part counts as the lowest E_g:
         its term is zero, and no other group lies lower.
@@ -197,10 +198,10 @@ class TermExponents(Block):
             zero = a.zero | b.zero
             if self.config.excludes_empty:
                 zero |= self.empty[group]
-            m.d.comb += [
-                nonzero.eq(~zero),
-                exponent.eq((a.exponent + b.exponent) & nonzero.replicate(bits)),
-            ]
+            own = a.exponent + b.exponent
+            if self.config.groups > 1:
+                own &= nonzero.replicate(bits)
+            m.d.comb += [nonzero.eq(~zero), exponent.eq(own)]
             exponents.append(exponent)
             live.append(nonzero)
         m.d.comb += self.active.eq(Cat(*live).any())

@@ -79,6 +79,8 @@ def test_bad_streams_are_named():
         stream(DEEP, [True], take=[False, False])
     with pytest.raises(InputError, match="offer: must be"):
         stream(DEEP, [True], offer=[])
+    with pytest.raises(InputError, match="first: of 2 steps, last of 1"):
+        stream(DEEP, [True], first=[True, True])
 
 
 def test_what_cannot_be_counted_is_named():

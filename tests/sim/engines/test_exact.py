@@ -39,9 +39,9 @@ def test_random(config, compiled):
     rng = np.random.default_rng(1)
     for steps in (random_steps(config, 4000, rng), random_chains(config, 1500, rng, first=0.2, last=0.3)):
         want = steps.expected()
-        for shares in [(1, 1), (0.6, 0.6), (0.9, 0.3)]:
-            offer, take = (Pattern.random(share, rng) for share in shares)
-            run = compiled(config).run(steps, offer=offer, take=take)
+        for shares in [(1, 1, 1), (0.6, 0.6, 0.6), (0.9, 0.9, 0.3), (0.9, 0.3, 0.9)]:
+            offer, supply, take = (Pattern.random(share, rng) for share in shares)
+            run = compiled(config).run(steps, offer=offer, supply=supply, take=take)
             np.testing.assert_array_equal(run.results, want)
 
 
@@ -61,7 +61,8 @@ def test_every_subset_of_registers(pipeline):
     config = TensorCoreConfig("exact", form, form, 1, 1, 1 + index // 3 % 3, pipeline=pipeline, numerics="exact")
     rng = np.random.default_rng(index)
     steps = random_chains(config, 30, rng, first=0.2, last=0.3)
-    run = AmaranthEngine(config).run(steps, offer=Pattern.random(0.7, rng), take=Pattern.random(0.7, rng))
+    offer, supply, take = (Pattern.random(0.7, rng) for _ in range(3))
+    run = AmaranthEngine(config).run(steps, offer=offer, supply=supply, take=take)
     np.testing.assert_array_equal(run.results, steps.expected())
 
 
