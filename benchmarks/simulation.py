@@ -48,7 +48,8 @@ void give(Their &port, const uint64_t *from, size_t bits) {{
 
 struct core {{
     value<{step}> i_step__payload{{}};
-    bit i_step__valid{{}}, i_result__ready{{}};
+    value<{result}> i_addend__payload{{}};
+    bit i_step__valid{{}}, i_addend__valid{{}}, i_result__ready{{}};
     value<{result}> payload{{}};
     {type} top;
 
@@ -61,12 +62,15 @@ struct core {{
     }}
     void eval() {{
         give({step_payload}, i_step__payload.data, {step});
+        give({addend_payload}, i_addend__payload.data, {result});
+        {addend_valid} = uint8_t(i_addend__valid.data[0]);
         {step_valid} = uint8_t(i_step__valid.data[0]);
         {result_ready} = uint8_t(i_result__ready.data[0]);
         drive(0);
     }}
     void commit() {{ drive(1); }}
     bit o_step__ready() const {{ return {{{{uint64_t({step_ready})}}}}; }}
+    bit o_addend__ready() const {{ return {{{{uint64_t({addend_ready})}}}}; }}
     bit o_result__valid() const {{ return {{{{uint64_t({result_valid})}}}}; }}
     const value<{result}> &o_result__payload() {{
         std::memcpy(payload.data, &{result_payload}, {result} / 8);
@@ -74,8 +78,8 @@ struct core {{
     }}
 }};
 """
-INPUTS = ("rst", "clk", "step__payload", "step__valid", "result__ready")
-OUTPUTS = ("step__ready", "result__valid", "result__payload")
+INPUTS = ("rst", "clk", "step__payload", "step__valid", "addend__payload", "addend__valid", "result__ready")
+OUTPUTS = ("step__ready", "addend__ready", "result__valid", "result__payload")
 
 
 class Other(CompiledEngine):
@@ -100,7 +104,7 @@ def stock(config: TensorCoreConfig, directory: Path) -> Engine:
     text, _ = run_passes(design(TensorCore, config, "core"), CXXRTL_PASSES)
     runtime, driver = compiled._surroundings()
     ports = {name: f"top.p_{name.replace('_', '__')}.data[0]" for name in INPUTS}
-    ports |= {"step__payload": "top.p_step____payload.data"}
+    ports |= {f"{name}__payload": f"top.p_{name}____payload.data" for name in ("step", "addend")}
     for name in OUTPUTS:
         member = f"p_{name.replace('_', '__')}"
         held = (

@@ -31,7 +31,7 @@ def parts(core: Engine, batches: int) -> dict[str, float]:
         marks.append(time.process_time())
         expected = stimulus.steps.trace()
         marks.append(time.process_time())
-        run = core.run(stimulus.steps, offer=stimulus.offer, take=stimulus.take)
+        run = core.run(stimulus.steps, **stimulus.patterns)
         marks.append(time.process_time())
         offered, taken = (pattern.window(0, run.cycles) for pattern in (stimulus.offer, stimulus.take))
         count(wanted, stimulus.steps, expected, run, offered, taken)

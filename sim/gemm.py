@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hwgen.config import TensorCoreConfig
 from sim import golden
-from sim.engines import Engine, Pattern
+from sim.engines import Engine, Pattern, Patterns
 from sim.operands import packed
 from sim.steps import gather, schedule
 
@@ -22,12 +22,12 @@ __all__ = ["SAVED", "GemmRun", "Traffic", "run_gemm", "saved"]
 
 @dataclass(frozen=True)
 class Traffic:
-    """When steps are offered and results taken.
+    """When steps and C are offered and results taken.
 
     Parameters
     ----------
     gaps
-        Share of cycles in which no step is offered, 0 to below 1.
+        Share of cycles in which no step is offered, and of those in which no C is, 0 to below 1.
     stalls
         Share of cycles in which no result is taken, 0 to below 1.
     seed
@@ -38,12 +38,14 @@ class Traffic:
     stalls: float = 0.0
     seed: int = 1
 
-    def patterns(self) -> tuple[Pattern, Pattern]:
-        """Of steps and of results, drawn ahead: every engine sees the same ones."""
+    def patterns(self) -> Patterns:
+        """Of steps, results and C, drawn ahead: every engine sees the same ones."""
         generator = np.random.default_rng(self.seed)
         length = 1 << 16
-        offer, take = (Pattern(generator.random(length) >= share) for share in (self.gaps, self.stalls))
-        return offer, take
+        offer, take, supply = (
+            Pattern(generator.random(length) >= share) for share in (self.gaps, self.stalls, self.gaps)
+        )
+        return Patterns(offer=offer, supply=supply, take=take)
 
 
 @dataclass(frozen=True)
@@ -184,8 +186,7 @@ def run_gemm(
     """
     config = core.config
     steps = schedule(config, a, b)
-    offer, take = traffic.patterns()
-    run = core.run(steps, offer=offer, take=take, progress=lambda done: progress(done, len(steps)))
+    run = core.run(steps, **traffic.patterns(), progress=lambda done: progress(done, len(steps)))
     options: dict[str, Any] = {
         "fraction_bits": config.fraction_bits,
         "rounding": config.rounding,

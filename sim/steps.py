@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hwgen.config import TensorCoreConfig
 from hwgen.errors import InputError
 from hwgen.formats import BlockFormat
-from hwgen.rtl.tensor_core import step_layout
+from hwgen.rtl.tensor_core import addend_layout, step_layout
 from sim import golden
 
 __all__ = ["Steps", "Trace", "check_depth", "check_hold", "gather", "schedule", "schedule_held"]
@@ -35,7 +35,7 @@ class Steps:
     b_codes, b_scales
         uint8, (S, N, 16 G) and (S, N, G).
     c
-        FP32 as uint32 bit patterns, (S, M, N); read where ``first`` is set.
+        FP32 as uint32 bit patterns, (S, M, N); counts where ``first`` is set, see `addends`.
     first, last
         bool, (S,).
     """
@@ -70,11 +70,10 @@ class Steps:
 
         if count == 0:
             return np.empty((0, -(-step_layout(self.config).size // 8)), np.uint8)
-        octets = np.ascontiguousarray(self.c, "<u4").view(np.uint8).reshape(count, -1)
         flags = (self.first | self.last.astype(np.uint8) << 1)[:, None]
         sides = ((self.config.a, self.a_codes, self.a_scales), (self.config.b, self.b_codes, self.b_scales))
         fields = [x.reshape(count, -1) for form, codes, scales in sides for x in (_stored(form, codes), scales)]
-        return np.concatenate([*fields, octets, flags], axis=1)
+        return np.concatenate([*fields, flags], axis=1)
 
     def bits(self) -> NDArray[np.uint8]:
         """Payload bits, (S, width of the payload), least significant first, in the order of `step_layout`."""
@@ -85,8 +84,21 @@ class Steps:
 
     def words(self) -> Iterator[int]:
         """Payloads as integers, in order."""
-        for row in self.packed():
-            yield int.from_bytes(row.tobytes(), "little")
+        return _words(self.packed())
+
+    @property
+    def addends(self) -> NDArray[np.uint32]:
+        """C of the steps with ``first``, in order, (F, M, N): what the core is fed with beside the steps."""
+        return self.c[self.first]
+
+    def packed_addends(self) -> NDArray[np.uint8]:
+        """Their payloads as bytes, least significant first, (F, 4 M N), in the order of `addend_layout`."""
+        octets = np.ascontiguousarray(self.addends, "<u4").view(np.uint8)
+        return octets.reshape(-1, addend_layout(self.config).size // 8)
+
+    def addend_words(self) -> Iterator[int]:
+        """Their payloads as integers, in order."""
+        return _words(self.packed_addends())
 
     def expected(self) -> NDArray[np.uint32]:
         """What the core must answer: FP32 bit patterns of the steps with ``last``, (R, M, N)."""
@@ -103,6 +115,11 @@ class Steps:
         if not len(self):
             return Trace(self.c, np.empty((0, *self.c.shape[1:]), np.uint32))
         return Trace(self.c, _exact(self)) if self.config.exact else _rounded(self)
+
+
+def _words(packed: NDArray[np.uint8]) -> Iterator[int]:
+    for row in packed:
+        yield int.from_bytes(row.tobytes(), "little")
 
 
 def _stored(form: BlockFormat, codes: NDArray[np.uint8]) -> NDArray[np.uint8]:

@@ -30,7 +30,7 @@ def places(field):
 
 
 def pack(values):
-    """Payload of a step from arrays by name."""
+    """Payload of a step, or of a C, from arrays by name."""
     payload = 0
     for name, value in values.items():
         field = FIELDS[name]
@@ -49,20 +49,21 @@ def unpack(payload):
     return words
 
 
-async def send(dut, payloads):
-    """Offer the steps, now and then after a pause; inputs change at falling edges."""
+async def send(dut, stream, payloads):
+    """Offer the payloads of a stream, now and then after a pause; inputs change at falling edges."""
+    payload_of, valid, ready = (getattr(dut, f"{stream}__{role}") for role in ("payload", "valid", "ready"))
     for payload in payloads:
         while random.random() < 0.2:
             await FallingEdge(dut.clk)
-        dut.step__payload.value = payload
-        dut.step__valid.value = 1
+        payload_of.value = payload
+        valid.value = 1
         while True:
             await RisingEdge(dut.clk)
-            taken = int(dut.step__ready.value)
+            taken = int(ready.value)
             await FallingEdge(dut.clk)
             if taken:
                 break
-        dut.step__valid.value = 0
+        valid.value = 0
 
 
 async def receive(dut, count):
@@ -91,25 +92,27 @@ async def gemm(dut):
                 "a.scales": steps.a_scales[i],
                 "b.codes": steps.b_codes[i],
                 "b.scales": steps.b_scales[i],
-                "c": steps.c[i],
                 "first": steps.first[i],
                 "last": steps.last[i],
             }
         )
         for i in range(len(steps))
     ]
+    addends = [pack({"c": c}) for c in steps.addends]
 
     Clock(dut.clk, 10, unit="ns").start()
     dut.rst.value = 1
     dut.step__valid.value = 0
+    dut.addend__valid.value = 0
     dut.result__ready.value = 0
     await RisingEdge(dut.clk)
     await FallingEdge(dut.clk)
     dut.rst.value = 0
 
-    sender = cocotb.start_soon(send(dut, payloads))
+    senders = [cocotb.start_soon(send(dut, *what)) for what in (("step", payloads), ("addend", addends))]
     results = await with_timeout(receive(dut, int(steps.last.sum())), 1000 * len(steps), "ns")
-    await sender
+    for sender in senders:
+        await sender
 
     d = gather(CONFIG, results, m, n)
     fields = () if CONFIG.exact else ("fraction_bits", "rounding", "empty_blocks")

@@ -36,7 +36,7 @@ __all__ = ["command"]
 @click.option("--model", type=click.Choice(["minilm"]), help="Take B from a trained model (extra 'workloads').")
 @click.option("--layer", help="Weight matrix of --model; a wrong name lists those there are.")
 @engine
-@click.option("--gaps", type=SHARE, default=0.0, help="Share of cycles without a step offered.")
+@click.option("--gaps", type=SHARE, default=0.0, help="Share of cycles without a step offered, and of those without C.")
 @click.option("--stalls", type=SHARE, default=0.0, help="Share of cycles without a result taken.")
 @click.option("--save", type=FILE, help="Write D to this .npy file; or D and the quantised operands to this .npz file.")
 @vcd

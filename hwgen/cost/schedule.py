@@ -91,8 +91,9 @@ def core_cycles(
 ) -> NDArray[np.int64]:
     """Cycles of a stream of tiles on one core whose results are always taken.
 
-    With a step in every cycle, or one every ``period`` > T cycles, nothing ever waits: the stream ends a latency after
-    the last step with a result, or with the last step. In between (only where T > 1) a step now and then waits for
+    C is always on offer. With a step in every cycle, or one every ``period`` > T cycles, nothing ever waits: the stream
+    ends a latency after the last step with a result, or with the last step. But where no register stands before the
+    loop, the first step waits for C, a cycle after reset. In between (only where T > 1) a step now and then waits for
     its turn, because the loop went on to bring a result out. What happens then repeats, so that a short stream,
     followed cycle by cycle, tells of all longer ones.
 
@@ -121,6 +122,8 @@ def core_cycles(
     accepted = product(rounds * turns, steps, period)
     # Empty steps may come after the last result has been taken, and count as well.
     cycles = np.maximum(accepted, accepted - period * missing + config.latency)
+    if config.entrance == 0:
+        cycles = cycles + ((period == 1) & (tiles > 0))
     held = (period > 1) & (period <= turns)
     if held.any():
         cycles = cycles.copy()

@@ -1,11 +1,13 @@
 """Cycles of one core, whatever its streams do: the control of the tensor core, without its data.
 
-What `hwgen.rtl.tensor_core.TensorCore` does to ``valid`` and ``last``, register by register::
+What `hwgen.rtl.tensor_core.TensorCore` does to ``valid``, ``first`` and ``last``, register by register::
 
-    step --> (front) x F --> enter? --> (ring) x (T - 1) --> (result) --> result
-                               ^-- bubbles: turns the ring is out of place
+    step --> (front) x F --> enter? --> (behind) x B --> (result) --> result
+                               ^ ^-- bubbles: turns the loop is out of place
+    addend --> (held) ---------+ a first step needs C
 
-``F`` registers lie before the accumulation loop, ``T - 1`` more in it; ``F + T`` is the latency.
+``F`` registers lie before the accumulation loop; the latency is ``F + B + 1``. ``B`` is ``T - 1``, and those registers
+are the loop's. With exact numerics they only bring results out, and move whenever a result may.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ class Stream:
     gaps
         Cycles without a step on offer, while there are steps left.
     waits
-        Cycles in which a step on offer is not accepted: a result waits for its taker, or the step for its turn.
+        Cycles in which a step on offer is not accepted: a result waits for its taker, or a step for its turn or its C.
     drain
         Cycles after the last step was accepted. Steps, gaps, waits and drain add up to the cycles.
     """
@@ -52,27 +54,32 @@ class Stream:
 
 
 def _run(
-    front: int, turns: int, last: Any, offer: Any, take: Any, period: int, accepted: Any, taken: Any
+    front: int, behind: int, turns: int, first: Any, last: Any, patterns: Any, period: int, accepted: Any, taken: Any
 ) -> tuple[int, int, int]:  # pragma: no cover - compiled
-    valids = np.zeros(front, np.bool_)
-    lasts = np.zeros(front, np.bool_)
-    ring = np.zeros(turns - 1, np.bool_)
+    offer, supply, take = patterns
+    stages = np.zeros((front, 3), np.bool_)  # valid, first, last
+    results = np.zeros(behind, np.bool_)
     bubbles = 0
-    waiting = pending = False
+    waiting = pending = held = supplied = False
     sent = answered = cycle = gaps = waits = 0
+    addends = first.sum()
     earliest = period - 1
     while sent < len(accepted) or answered < len(taken):
         if not pending and sent < len(accepted) and cycle >= earliest and offer[cycle % len(offer)]:
             pending = True
+        if addends and supply[cycle % len(supply)]:
+            supplied = True
         taking = take[cycle % len(take)]
         advance = not waiting or taking
-        there = valids[-1] if front else pending
-        ends = lasts[-1] if front else pending and last[sent]
+        offered = stages[-1, 0] if front else pending
+        begins = stages[-1, 1] if front else pending and first[sent]
+        ends = stages[-1, 2] if front else pending and last[sent]
         turned = bubbles != 0
+        there = offered and (held or not begins)
         enter = there and not turned
-        accept = advance and not (there and turned)
-        rotate = advance and (there or turned or ring.any())
-        leaving = ring[-1] if turns > 1 else enter and ends
+        accept = advance and (enter or not offered)
+        rotate = advance and (turns == 1 or there or turned or results.any())
+        leaving = results[-1] if behind else enter and ends
 
         if waiting and taking:
             taken[answered] = cycle
@@ -83,15 +90,19 @@ def _run(
             elif not accept:
                 waits += 1
         if accept and front:
-            valids[1:] = valids[:-1].copy()
-            lasts[1:] = lasts[:-1].copy()
-            valids[0] = pending
-            lasts[0] = pending and last[sent]
-        if rotate and turns > 1:
-            ring[1:] = ring[:-1].copy()
-            ring[0] = enter and ends
+            stages[1:] = stages[:-1].copy()
+            stages[0, 0] = pending
+            stages[0, 1] = pending and first[sent]
+            stages[0, 2] = pending and last[sent]
+        if rotate and behind:
+            results[1:] = results[:-1].copy()
+            results[0] = enter and ends
             if not enter:
                 bubbles = (bubbles + 1) % turns
+        if not held or (advance and enter and begins):
+            held = supplied
+            addends -= supplied
+            supplied = False
         if advance:
             waiting = leaving
         if pending and accept:
@@ -117,7 +128,9 @@ def stream(
     config: TensorCoreConfig,
     last: ArrayLike,
     *,
+    first: ArrayLike | None = None,
     offer: ArrayLike = True,
+    supply: ArrayLike = True,
     take: ArrayLike = True,
     period: int = 1,
 ) -> Stream:
@@ -129,9 +142,11 @@ def stream(
         The core; its pipeline alone counts.
     last
         Which steps give a result, bool, (S,).
-    offer, take
-        In which cycles a step may come on offer, and a result is taken: bool, repeated for ever. A step once
-        on offer stays until it is accepted.
+    first
+        Which steps take C, bool, (S,). All by default, which are the same cycles as long as C is always on offer.
+    offer, supply, take
+        In which cycles a step and C may come on offer, and a result is taken: bool, repeated for ever. What was
+        once on offer stays until it is accepted.
     period
         Cycles from the acceptance of a step until the next one may come on offer: of a reader that needs as many to
         fetch a step and begins when the one before is gone. The first may come in cycle ``period - 1``.
@@ -139,15 +154,19 @@ def stream(
     Raises
     ------
     InputError
-        A pattern without a true cycle, or a period below 1.
+        A pattern without a true cycle, another number of ``first`` than of ``last``, or a period below 1.
     """
     flags = np.ascontiguousarray(np.asarray(last, bool).ravel())
+    begins = np.ones_like(flags) if first is None else np.ascontiguousarray(np.asarray(first, bool).ravel())
+    if len(begins) != len(flags):
+        raise InputError(f"first: of {len(begins)} steps, last of {len(flags)}")
     if period < 1:
         raise InputError(f"period = {period}: must be at least 1")
-    turns = config.interleave
+    behind = config.latency - config.entrance - 1
     accepted = np.empty(len(flags), np.int64)
     taken = np.empty(int(flags.sum()), np.int64)
+    patterns = (_pattern("offer", offer), _pattern("supply", supply), _pattern("take", take))
     cycles, gaps, waits = _compiled(
-        config.latency - turns, turns, flags, _pattern("offer", offer), _pattern("take", take), period, accepted, taken
+        config.entrance, behind, config.interleave, begins, flags, patterns, period, accepted, taken
     )
     return Stream(accepted, taken, cycles, gaps, waits, cycles - len(flags) - gaps - waits)

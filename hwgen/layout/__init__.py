@@ -15,11 +15,14 @@ coloquinte         another placer, where it is installed
 place              placers by name
 array              arrays of equal elements: one placed, all get its places
 steiner            lengths of wires
+clock_tree         wires and buffers of the clock
 layout             all of it: `lay_out`
+eco                a layout for a netlist that changed a little: `adapted`
 ================== ===============================================================================================
 """
 
+from hwgen.layout.eco import adapted
 from hwgen.layout.layout import ARRANGEMENTS, Layout, lay_out
 from hwgen.layout.technology import Technology, technology_of
 
-__all__ = ["ARRANGEMENTS", "Layout", "Technology", "lay_out", "technology_of"]
+__all__ = ["ARRANGEMENTS", "Layout", "Technology", "adapted", "lay_out", "technology_of"]

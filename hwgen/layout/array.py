@@ -9,19 +9,20 @@ middle. What the neighbours mean to the nets of the element:
   Likewise for columns.
 - What an element has to itself, its addend and its result, comes from the edge of the die.
 
-Between the rows of elements are channels, rows for all cells outside of elements: decoders, registers, control,
-buffers.
+Between the rows of elements are channels, and around the array is what the die has left: room for all cells outside
+of elements, which are decoders, registers, control and buffers.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from hwgen.errors import InputError
+from hwgen.layout.floorplan import die_of
 from hwgen.layout.pins import Pins
 from hwgen.layout.problem import Problem, Rows
 from hwgen.layout.technology import Technology
@@ -113,8 +114,10 @@ class Grid:
     mirrored_x, mirrored_y : numpy.ndarray
         Shape (elements,): whether left and right, or below and above, change places. Elements that do not are those
         in the upper left quarter.
+    die : Rows
+        All rows of the die.
     channels : Rows
-        The rows between them, on the whole die.
+        What is left of them beside the elements.
     """
 
     element: Rows
@@ -122,6 +125,7 @@ class Grid:
     y: np.ndarray
     mirrored_x: np.ndarray
     mirrored_y: np.ndarray
+    die: Rows
     channels: Rows
 
     def copied(self, x: np.ndarray, y: np.ndarray, width: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -138,8 +142,10 @@ class Grid:
         return self.x[:, None] + in_x, self.y[:, None] + in_y
 
 
-def grid_of(array: Array, width: np.ndarray, technology: Technology, utilisation: float) -> Grid:
-    """Room for the elements, the first row of the array on top, and for the cells between them.
+def grid_of(array: Array, width: np.ndarray, technology: Technology, utilisation: float, density: float) -> Grid:
+    """Room for the elements, the first row of the array on top, and for the cells around them.
+
+    Elements, and the channels between their rows, are filled to ``density``. What is left of the die is at its edge.
 
     Parameters
     ----------
@@ -150,35 +156,56 @@ def grid_of(array: Array, width: np.ndarray, technology: Technology, utilisation
     technology
         Row height and site.
     utilisation
-        Share of the room that is filled, in elements and in channels.
+        Share of the die that is filled.
+    density
+        Share of an element that is filled, at least ``utilisation``.
     """
-    row, site = technology.row_height, technology.site
+    die = die_of(width, technology, utilisation)
+    n_rows, across = len(die.bottom), int(die.last[0])
     first = array.instances[0][0].first
-    own = float(width[first : first + array.size].sum()) / utilisation  # of all rows of an element together
-    others = float(width[array.tile < 0].sum()) / utilisation
-    side = math.sqrt((own * array.rows * array.columns + others) * row)
-    high = max(round(own / (side / array.columns)), 1)
-    wide = math.ceil(max(own / high, float(width.max())) / site - 1e-6)
-    across = wide * array.columns
-    spare = math.ceil(others / (across * site) - 1e-6)
-    # The channels from below; the outer ones have ports on one side only and no less to hold.
-    share = np.diff(np.rint(np.linspace(0, spare, array.rows + 2))).astype(np.int64)
-    low = np.cumsum(share)[: array.rows] + high * np.arange(array.rows)
-    n_rows = spare + high * array.rows
+    own = float(width[first : first + array.size].sum()) / density / die.site  # sites of an element
+    others = float(width[array.tile < 0].sum()) / density / die.site
+    # The block of elements and channels has the die's shape.
+    filled = math.sqrt((own * array.rows * array.columns + others) / (n_rows * across))
+    wide = min(max(round(filled * across / array.columns), math.ceil(width.max() / die.site - 1e-6)), across)
+    high = math.ceil(own / wide - 1e-6)
+    wide = math.ceil(own / high - 1e-6)
+    left, spare = (across - wide * array.columns) // 2, n_rows - high * array.rows
+    if left < 0 or spare < 0:
+        raise InputError(
+            f"an array of {array.rows} by {array.columns} elements of {own:.0f} sites does not fit its die of"
+            f" {n_rows} rows of {across} sites; expected a lower utilisation, or a flat placement"
+        )
+    channel = min(int(others / across / array.rows + 0.5), spare // (array.rows + 1))
+    outside = spare - channel * (array.rows - 1)
+    low = outside // 2 + (high + channel) * np.arange(array.rows)
     taken = np.zeros(n_rows, dtype=bool)
     for bottom in low.tolist():
         taken[bottom : bottom + high] = True
-    free = np.flatnonzero(~taken)
-    die = (across * site, n_rows * row)
-    zeros = np.zeros(len(free), dtype=np.int64)
+    free, beside = np.flatnonzero(~taken), np.flatnonzero(taken)
+    right = left + wide * array.columns
+    pieces = [(free, 0, across), (beside, 0, left), (beside, right, across)]
+    bottoms = np.concatenate([rows for rows, *_ in pieces])
+    firsts = np.concatenate([np.full(len(rows), begin) for rows, begin, _ in pieces])
+    lasts = np.concatenate([np.full(len(rows), end) for rows, _, end in pieces])
+    channels = replace(die, bottom=bottoms, first=firsts, last=lasts)
     element = Rows(
-        row, site, (wide * site, high * row), np.arange(high), np.zeros(high, dtype=np.int64), np.full(high, wide)
+        die.height,
+        die.site,
+        (wide * die.site, high * die.height),
+        np.arange(high),
+        np.zeros(high, dtype=np.int64),
+        np.full(high, wide),
     )
-    x = np.tile(np.arange(array.columns) * wide * site, array.rows)
-    y = np.repeat(low[::-1] * row, array.columns)
-    right = np.tile(2 * np.arange(array.columns) > array.columns - 1, array.rows)
-    lower = np.repeat(2 * np.arange(array.rows) > array.rows - 1, array.columns)
-    return Grid(element, x, y, right, lower, Rows(row, site, die, free, zeros, np.full(len(free), across)))
+    return Grid(
+        element,
+        np.tile((left + np.arange(array.columns) * wide) * die.site, array.rows),
+        np.repeat(low[::-1] * die.height, array.columns),
+        np.tile(2 * np.arange(array.columns) > array.columns - 1, array.rows),
+        np.repeat(2 * np.arange(array.rows) > array.rows - 1, array.columns),
+        die,
+        channels,
+    )
 
 
 def _signals(netlist: Netlist, array: Array) -> np.ndarray:

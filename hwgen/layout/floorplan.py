@@ -64,10 +64,10 @@ def edge_places(die: tuple[float, float], along: np.ndarray) -> tuple[np.ndarray
 
 
 def port_places(die: tuple[float, float], x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Places of ports: evenly along the edge of the die, each near to where it is wanted.
+    """Places of ports: each at the point of the die's edge that is nearest to where it is wanted, or near it.
 
-    The order along the edge is that of the edge's points nearest to the wanted ones; of all ways to turn the ports
-    round the die the one is taken in which they move least.
+    Neighbours keep a distance, half of what they would have if they were spread evenly round the die. Their order
+    along the edge is that of the wanted points, and the sum of their squared moves is least.
 
     Parameters
     ----------
@@ -90,15 +90,25 @@ def port_places(die: tuple[float, float], x: np.ndarray, y: np.ndarray) -> tuple
     on_edge = np.stack([x, width + y, 2 * width + height - x, round_about - y])
     wanted = np.take_along_axis(on_edge, reach.argmin(axis=0)[None], axis=0)[0]
     order = np.lexsort((np.arange(n), wanted))
-    slots = (np.arange(n) + 0.5) * round_about / n
-    turned = slots[(np.arange(n)[None, :] + _turns(n)[:, None]) % n]
-    off = np.abs(turned - wanted[order])
-    moved = np.minimum(off, round_about - off).sum(axis=1)
+    ranked = wanted[order]
+    # The ring is cut where it is emptiest.
+    cut = int(np.argmax(np.diff(ranked, append=ranked[0] + round_about))) + 1
+    order, ranked = np.roll(order, -cut), np.roll(ranked, -cut)
+    origin = ranked[-1] - round_about
+    spacing = round_about / (2 * n)
+    free = _rising(np.mod(ranked - origin, round_about) - spacing * np.arange(n))
     places = np.empty(n)
-    places[order] = turned[int(moved.argmin())]
+    places[order] = origin + np.clip(free, 0, round_about - n * spacing) + spacing * np.arange(n)
     return edge_places(die, places)
 
 
-def _turns(n: int) -> np.ndarray:
-    """By how many slots to try to turn n ports: all, or 256 evenly chosen ones."""
-    return np.unique(np.linspace(0, n - 1, min(n, 256)).astype(np.int64))
+def _rising(values: np.ndarray) -> np.ndarray:
+    """The nearest sequence, in squares, that never falls: the means of blocks that would."""
+    blocks: list[tuple[float, int]] = []
+    for value in values.tolist():
+        total, count = value, 1
+        while blocks and blocks[-1][0] / blocks[-1][1] > total / count:
+            before = blocks.pop()
+            total, count = total + before[0], count + before[1]
+        blocks.append((total, count))
+    return np.concatenate([np.full(count, total / count) for total, count in blocks])

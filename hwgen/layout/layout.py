@@ -8,7 +8,8 @@ from functools import cached_property
 import numpy as np
 
 from hwgen.errors import InputError
-from hwgen.layout.array import array_of, channels, element_problem, grid_of
+from hwgen.layout.array import Array, Grid, array_of, channels, element_problem, grid_of
+from hwgen.layout.clock_tree import ClockTree, clock_tree
 from hwgen.layout.floorplan import UTILISATION, die_of, port_places
 from hwgen.layout.lef import Shapes
 from hwgen.layout.legal import faults
@@ -20,7 +21,7 @@ from hwgen.layout.technology import Technology
 from hwgen.netlist.graph import Netlist
 from hwgen.timing.wires import Wires
 
-__all__ = ["ARRANGEMENTS", "Layout", "lay_out", "with_lef_rows"]
+__all__ = ["ARRANGEMENTS", "Layout", "copied", "lay_out", "with_ports"]
 
 ARRANGEMENTS = ("array", "flat")
 """One element placed and copied to all, or all cells placed together."""
@@ -45,6 +46,8 @@ class Layout:
     pins : Pins
     port_x, port_y : numpy.ndarray
         Shape (port bits,): places of the ports, the bits of all ports in order.
+    grid : Grid or None
+        Where the elements of an array are.
     """
 
     netlist: Netlist = field(repr=False)
@@ -60,6 +63,7 @@ class Layout:
     pins: Pins = field(repr=False)
     port_x: np.ndarray = field(repr=False)
     port_y: np.ndarray = field(repr=False)
+    grid: Grid | None = field(repr=False)
 
     @property
     def die(self) -> tuple[float, float]:
@@ -91,18 +95,25 @@ class Layout:
         """Length of each net's Steiner tree, shape (n_nets,), um."""
         return self._trees[0]
 
+    @cached_property
+    def clock_tree(self) -> ClockTree:
+        """Wires and buffers of the clock."""
+        x, y = self.x + self.width / 2, self.y + self.rows.height / 2
+        return clock_tree(self.netlist, self.technology, x, y, self.port_x, self.port_y)
+
     def wires(self) -> Wires:
         """What the wires add to the nets: Steiner lengths times detour times capacitance and resistance per um.
 
-        The clock has none: see `hwgen.layout.clock_tree`.
+        A clock net's capacitance is that of the wires of all levels of its tree; it has no resistance, as clocks are
+        ideal.
         """
         length, way = self._trees
         technology = self.technology
-        return Wires(
-            length * technology.detour * technology.capacitance,
-            way * technology.detour * technology.resistance,
-            "placed",
-        )
+        capacitance = length * technology.detour * technology.capacitance
+        resistance = way * technology.detour * technology.resistance
+        for net, of_tree in self.clock_tree.capacitance.items():
+            capacitance[net], resistance[net] = of_tree, 0.0
+        return Wires(capacitance, resistance, "placed")
 
     def by_block(self, values: np.ndarray) -> dict[str, float]:
         """Sum of a figure of nets over the nets that each block drives; the input ports are the top module's.
@@ -165,8 +176,10 @@ def lay_out(
     pins = pins_of(netlist, shapes)
     how = _How(placer, (1 + utilisation) / 2, seed)
     made = _array if arrangement == "array" else _flat
-    rows, x, y, port_x, port_y = made(netlist, technology, utilisation, width, pins, how)
-    return Layout(netlist, technology, rows, utilisation, arrangement, placer, seed, width, x, y, pins, port_x, port_y)
+    rows, x, y, port_x, port_y, grid = made(netlist, technology, utilisation, width, pins, how)
+    return Layout(
+        netlist, technology, rows, utilisation, arrangement, placer, seed, width, x, y, pins, port_x, port_y, grid
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,14 +190,14 @@ class _How:
     density: float
     seed: int
 
-    def place(self, problem: Problem) -> tuple[np.ndarray, np.ndarray]:
-        return place(problem, placer=self.placer, density=self.density, seed=self.seed)
+    def place(self, problem: Problem, density: float | None = None) -> tuple[np.ndarray, np.ndarray]:
+        return place(problem, placer=self.placer, density=density or self.density, seed=self.seed)
 
     def rough(self, problem: Problem) -> tuple[np.ndarray, np.ndarray]:
         return rough(problem, density=self.density, seed=self.seed)
 
 
-_Made = tuple[Rows, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+_Made = tuple[Rows, np.ndarray, np.ndarray, np.ndarray, np.ndarray, Grid | None]
 
 
 def _places(
@@ -220,23 +233,45 @@ def _flat(
 ) -> _Made:
     """All cells together."""
     rows = die_of(width, technology, utilisation)
-    along = np.ones((netlist.n_nets, 2))
+    problem = Problem(width, rows, pins.start, pins.cell, pins.x, pins.y, np.ones((netlist.n_nets, 2)))
     # Without ports first: they are then put where the cells want them.
-    inside = pins.cell >= 0
-    start = np.concatenate([[0], np.cumsum(inside)])[pins.start]
-    loose = Problem(width, rows, start, pins.cell[inside], pins.x[inside], pins.y[inside], along)
-    port_x, port_y = _ports(netlist, pins, rows.die, *how.rough(loose))
-    at_x, at_y = _with_ports(pins, port_x, port_y)
-    x, y = how.place(Problem(width, rows, pins.start, pins.cell, at_x, at_y, along))
-    return rows, x, y, port_x, port_y
+    port_x, port_y = _ports(netlist, pins, rows.die, *how.rough(_without_ports(problem, pins.cell < 0)))
+    x, y = how.place(with_ports(problem, pins.port, port_x, port_y))
+    return rows, x, y, port_x, port_y, None
 
 
-def _with_ports(pins: Pins, port_x: np.ndarray, port_y: np.ndarray) -> _Sides:
-    """As a problem has them: offsets of cells' pins, places of ports."""
-    port = pins.cell < 0
-    at_x, at_y = pins.x.copy(), pins.y.copy()
-    at_x[port], at_y[port] = port_x[pins.port[port]], port_y[pins.port[port]]
-    return at_x, at_y
+def _without_ports(problem: Problem, port: np.ndarray) -> Problem:
+    """The same without the pins that ``port`` says are ports'."""
+    start = np.concatenate([[0], np.cumsum(~port)])[problem.net_start]
+    kept = problem.pin_cell[~port], problem.pin_x[~port], problem.pin_y[~port]
+    return replace(problem, net_start=start, pin_cell=kept[0], pin_x=kept[1], pin_y=kept[2])
+
+
+def with_ports(problem: Problem, bit: np.ndarray, port_x: np.ndarray, port_y: np.ndarray) -> Problem:
+    """The same with ports in their places.
+
+    Parameters
+    ----------
+    problem
+        Its ports are anywhere.
+    bit
+        Shape (n_pins,): bit of the ports that a pin is, -1 for others.
+    port_x, port_y
+        Shape (port bits,).
+    """
+    x, y = problem.pin_x.copy(), problem.pin_y.copy()
+    x[bit >= 0], y[bit >= 0] = port_x[bit[bit >= 0]], port_y[bit[bit >= 0]]
+    return replace(problem, pin_x=x, pin_y=y)
+
+
+def copied(
+    netlist: Netlist, array: Array, grid: Grid, x: np.ndarray, y: np.ndarray, width: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Places of all cells, from those of one element; 0 outside of elements."""
+    found_x, found_y = np.zeros(netlist.n_cells), np.zeros(netlist.n_cells)
+    cells = array.first[:, None] + np.arange(array.size)
+    found_x[cells], found_y[cells] = grid.copied(x, y, width)
+    return found_x, found_y
 
 
 def _array(
@@ -244,37 +279,15 @@ def _array(
 ) -> _Made:
     """One element placed and copied, then the cells between the elements."""
     array = array_of(netlist)
-    grid = grid_of(array, width, technology, utilisation)
+    grid = grid_of(array, width, technology, utilisation, (utilisation + how.density) / 2)
     one = element_problem(netlist, array, pins, width, grid.element)
-    x, y = np.zeros(netlist.n_cells), np.zeros(netlist.n_cells)
-    cells = array.first[:, None] + np.arange(array.size)
-    x[cells], y[cells] = grid.copied(*how.place(one), one.width)
+    # Its box is fuller than the die: within it cells may stand side by side.
+    x, y = copied(netlist, array, grid, *how.place(one, density=1.0), one.width)
     half = width / 2, technology.row_height / 2
     problem, kept = channels(array, pins, width, grid.channels, x + half[0], y + half[1])
     others = np.flatnonzero(array.tile < 0)
-    inside = pins.cell[kept] >= 0
-    loose = replace(
-        problem,
-        net_start=np.concatenate([[0], np.cumsum(inside)])[problem.net_start],
-        pin_cell=problem.pin_cell[inside],
-        pin_x=problem.pin_x[inside],
-        pin_y=problem.pin_y[inside],
-    )
     centre_x, centre_y = x + half[0], y + half[1]
-    centre_x[others], centre_y[others] = how.rough(loose)
-    port_x, port_y = _ports(netlist, pins, grid.channels.die, centre_x, centre_y)
-    at_x, at_y = problem.pin_x.copy(), problem.pin_y.copy()
-    bit = pins.port[kept][~inside]
-    at_x[~inside], at_y[~inside] = port_x[bit], port_y[bit]
-    x[others], y[others] = how.place(replace(problem, pin_x=at_x, pin_y=at_y))
-    n_rows = round(grid.channels.die[1] / technology.row_height)
-    sites = np.full(n_rows, round(grid.channels.die[0] / technology.site))
-    rows = replace(grid.channels, bottom=np.arange(n_rows), first=np.zeros(n_rows, dtype=np.int64), last=sites)
-    return rows, x, y, port_x, port_y
-
-
-def with_lef_rows(technology: Technology, shapes: Shapes) -> Technology:
-    """A technology with the site of LEF files, where they have one."""
-    if shapes.site is None:
-        return technology
-    return replace(technology, site=shapes.site[0], row_height=shapes.site[1])
+    centre_x[others], centre_y[others] = how.rough(_without_ports(problem, pins.cell[kept] < 0))
+    port_x, port_y = _ports(netlist, pins, grid.die.die, centre_x, centre_y)
+    x[others], y[others] = how.place(with_ports(problem, pins.port[kept], port_x, port_y))
+    return grid.die, x, y, port_x, port_y, grid

@@ -16,8 +16,8 @@ from hwgen.layout.spread import spread
 
 __all__ = ["PLACERS", "begun", "place", "rough"]
 
-_ROUGH = 0.5
-_ROUGH_GROWTH = 1.3
+_ROUGH = 0.4
+_ROUGH_GROWTH = 1.1
 _SWEEPS = 40
 _NOISE = 0.01
 

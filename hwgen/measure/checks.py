@@ -18,7 +18,7 @@ from sim import golden
 from sim.random import random_steps
 from sim.steps import Steps
 
-__all__ = ["VECTORS", "check_control", "check_core", "check_lanes", "core_inputs", "lane_inputs"]
+__all__ = ["VECTORS", "check_control", "check_core", "check_lanes", "core_inputs", "lane_inputs", "lead"]
 
 _SEGMENT = 24
 _STREAMS = 32
@@ -28,13 +28,48 @@ VECTORS = 100_000
 """Results of every netlist that are compared with the golden model, at least."""
 
 
+def lead(config: TensorCoreConfig) -> int:
+    """Cycles that `core_inputs` has before the first step, for its C to be there in time: 1 or none."""
+    return 0 if config.entrance else 1
+
+
 def core_inputs(config: TensorCoreConfig, streams: Sequence[Steps]) -> dict[str, NDArray[np.uint8]]:
-    """Stimulus of a core's netlist: one step per cycle, streams of one length; results follow ``config.latency``."""
+    """Stimulus of a core's netlist: one step per cycle, streams of one length; results follow ``config.latency``.
+
+    The first step comes in cycle `lead`. Each C comes a cycle before its step enters the accumulation loop; until the
+    next one its port stays as it is.
+    """
+    before, count = lead(config), len(streams[0])
     # After the last step the stream begins again, so that every cycle that counts has a step in every stage.
-    order = np.arange(len(streams[0]) + config.latency) % len(streams[0])
-    payload = np.stack([steps.bits()[order] for steps in streams], axis=1)
+    order = np.arange(count + config.latency) % count
+    steps = np.pad(order, (before, 0), mode="edge")
+    # The step whose C is at the port, in each cycle; the first one's before there is any.
+    addends = np.maximum(np.arange(len(steps)) - before - config.entrance + 1, 0)
+    payload = np.stack([stream.bits()[steps] for stream in streams], axis=1)
     ones = np.ones((*payload.shape[:2], 1), np.uint8)
-    return {"step__payload": payload, "step__valid": ones, "result__ready": ones.copy(), "rst": 1 - ones}
+    offered, supplied, words = ones.copy(), ones.copy(), []
+    offered[:before] = 0
+    for index, stream in enumerate(streams):
+        supplied[:, index, 0] = stream.first[addends % count]
+        supplied[: max(config.entrance - 1, 0), index, 0] = 0
+        # Of a step without ``first`` the C of its tile's first step, be it of another slot.
+        begins = np.maximum.accumulate(np.where(stream.first[addends % count], addends, 0))
+        words.append(_c_bits(stream)[begins % count])
+    return {
+        "step__payload": payload,
+        "step__valid": offered,
+        "addend__payload": np.stack(words, axis=1),
+        "addend__valid": supplied,
+        "result__ready": ones,
+        "rst": 1 - ones,
+    }
+
+
+def _c_bits(steps: Steps) -> NDArray[np.uint8]:
+    """C of every step as payload bits, (S, 32 M N)."""
+    return np.unpackbits(
+        np.ascontiguousarray(steps.c, "<u4").view(np.uint8).reshape(len(steps), -1), 1, bitorder="little"
+    )
 
 
 def _compare_core(
@@ -102,8 +137,8 @@ def _lane_vectors(config: TensorCoreConfig, vectors: int) -> list[Steps]:
 
 
 @lru_cache(maxsize=4)
-def _control_vectors(config: TensorCoreConfig) -> tuple[Steps, NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
-    """Steps offered one per cycle, when they are valid, when results are taken, and when the core is reset."""
+def _control_vectors(config: TensorCoreConfig) -> tuple[Steps, dict[str, NDArray[np.bool_]]]:
+    """Steps and C offered one per cycle, when they are valid, when results are taken, and when the core is reset."""
     rng = np.random.default_rng(2)
     cycles = 3 * _SEGMENT
     steps = random_steps(config, cycles * _STREAMS, rng)
@@ -111,20 +146,32 @@ def _control_vectors(config: TensorCoreConfig) -> tuple[Steps, NDArray[np.bool_]
     begin = np.arange(cycles) % _SEGMENT < _SEGMENT // 3
     steps.first[np.repeat(begin, _STREAMS)] = True
     pace = np.where(begin, 1.0, np.repeat([0.8, 0.4, 0.6], _SEGMENT))[:, None]
-    offered, taken = (rng.random((cycles, _STREAMS)) < pace for _ in range(2))
-    reset = np.zeros((cycles, _STREAMS), bool)
-    reset[np.arange(1, 3) * _SEGMENT] = True
-    return steps, offered, taken, reset
+    when = {name: rng.random((cycles, _STREAMS)) < pace for name in ("offered", "taken", "supplied")}
+    when["reset"] = np.zeros((cycles, _STREAMS), bool)
+    when["reset"][np.arange(1, 3) * _SEGMENT] = True
+    return steps, when
 
 
 @lru_cache(maxsize=4)
-def _control_results(config: TensorCoreConfig, accepted: bytes) -> list[list[NDArray[np.uint32]]]:
-    """Results of the steps that were accepted, by stream and segment; the same for all netlists that are right."""
-    steps, offered, *_ = _control_vectors(config)
-    mine = np.frombuffer(accepted, bool).reshape(offered.shape)
-    order = np.arange(mine.size).reshape(mine.shape)
-    parts = [slice(first, first + _SEGMENT) for first in range(0, len(mine), _SEGMENT)]
-    return [[steps[order[part, stream][mine[part, stream]]].expected() for part in parts] for stream in range(_STREAMS)]
+def _control_results(config: TensorCoreConfig, accepted: bytes, supplied: bytes) -> list[list[NDArray[np.uint32]]]:
+    """Results of the steps and C that were accepted, by stream and segment; the same for all netlists that are right.
+
+    Those of steps whose C was not accepted any more are of no meaning.
+    """
+    steps, when = _control_vectors(config)
+    shape = when["offered"].shape
+    of_steps, of_c = (np.frombuffer(flags, bool).reshape(shape) for flags in (accepted, supplied))
+    order = np.arange(of_steps.size).reshape(shape)
+
+    def results(part: slice, stream: int) -> NDArray[np.uint32]:
+        mine, given = (order[part, stream][flags[part, stream]] for flags in (of_steps, of_c))
+        taken = steps[mine]
+        begins = np.flatnonzero(taken.first)[: len(given)]
+        taken.c[begins] = steps.c[given[: len(begins)]]
+        return taken.expected()
+
+    parts = [slice(first, first + _SEGMENT) for first in range(0, shape[0], _SEGMENT)]
+    return [[results(part, stream) for part in parts] for stream in range(shape[1])]
 
 
 def check_control(netlist: Netlist, config: TensorCoreConfig) -> int:
@@ -142,24 +189,30 @@ def check_control(netlist: Netlist, config: TensorCoreConfig) -> int:
     ToolError
         A result is wrong, missing, or one too many.
     """
-    steps, offered, taken, reset = _control_vectors(config)
+    steps, when = _control_vectors(config)
+    offered, taken, supplied, reset = when.values()
     cycles = len(offered)
     outputs = respond(
         netlist,
         {
             "step__payload": steps.bits().reshape(cycles, _STREAMS, -1),
             "step__valid": offered.astype(np.uint8),
+            "addend__payload": _c_bits(steps).reshape(cycles, _STREAMS, -1),
+            "addend__valid": supplied.astype(np.uint8),
             "result__ready": taken.astype(np.uint8),
             "rst": reset.astype(np.uint8),
         },
     )
-    accepted = offered & outputs["step__ready"][:, :, 0].astype(bool) & ~reset
+    accepted, given = (
+        valid & outputs[f"{stream}__ready"][:, :, 0].astype(bool) & ~reset
+        for stream, valid in (("step", offered), ("addend", supplied))
+    )
     if not accepted.reshape(-1, _SEGMENT, _STREAMS).any(axis=1).all():
         raise ToolError(f"the netlist of {config.name} takes no steps; its figures are void")
     answered = taken & outputs["result__valid"][:, :, 0].astype(bool) & ~reset
     words = np.packbits(outputs["result__payload"], axis=2, bitorder="little").view("<u4")
     checked = 0
-    for stream, wanted in enumerate(_control_results(config, accepted.tobytes())):
+    for stream, wanted in enumerate(_control_results(config, accepted.tobytes(), given.tobytes())):
         for segment, expected in enumerate(wanted):
             part = slice(segment * _SEGMENT, (segment + 1) * _SEGMENT)
             got = words[part, stream][answered[part, stream]].reshape(-1, config.rows, config.columns)

@@ -10,7 +10,7 @@ import numpy as np
 from hwgen.config import TensorCoreConfig
 from hwgen.formats import Formats
 from hwgen.mapping.area import block_of
-from hwgen.measure.checks import core_inputs, lane_inputs
+from hwgen.measure.checks import core_inputs, lane_inputs, lead
 from hwgen.measure.stimulus import Stimulus
 from hwgen.netlist.graph import Netlist
 from hwgen.power.activity import Activity, simulate
@@ -56,18 +56,22 @@ def core_activity(gates: Gates, config: TensorCoreConfig, operands: Formats, sti
     """Activity of a core without delays, with the values of ``gates.sources``; parameters as of `core_energy`."""
     stimulus = stimulus.fitted(config.macs_per_step)
     given = core_inputs(config, stimulus.steps(config, operands))
-    warmup = config.latency
+    warmup = lead(config) + config.latency
     if stimulus.traffic != "busy":
         # The second half of the cycles, when what was under way has come to rest.
         half = len(given["rst"]) // 2
         warmup += half + 1
         if stimulus.traffic != "idle, inputs toggle":
             given["step__payload"][half:] = given["step__payload"][half]
+            given["addend__payload"][half + config.entrance :] = given["addend__payload"][half + config.entrance]
         if stimulus.traffic == "stalled":
             given["result__ready"][half:] = 0
+            given["step__payload"][half:, :, -2] = 0  # `first`: it needs no C
             given["step__payload"][half:, :, -1] = 1  # `last`: only a step with a result can wait for its taker
         else:
             given["step__valid"][half:] = 0
+        # The last steps may still need their C.
+        given["addend__valid"][half + config.entrance :] = 0
     return simulate(gates.netlist, given, warmup=warmup, keep=gates.sources)
 
 

@@ -68,8 +68,9 @@ def constraints(manifest: Manifest, clock: Clock) -> str:
         Its clock.
     """
     path = (
-        f"{manifest.reset.name} is synchronous and timed as any other input. {manifest.step.ready.name} depends"
-        f" combinationally on {manifest.result.ready.name}: that path has what both delays leave of the period."
+        f"{manifest.reset.name} is synchronous and timed as any other input. {manifest.step.ready.name} and"
+        f" {manifest.addend.ready.name} depend combinationally on {manifest.result.ready.name}: these paths have what"
+        " both delays leave of the period."
     )
     return filled(
         "constraint.sdc",

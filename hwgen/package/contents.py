@@ -5,7 +5,7 @@
     NAME.v NAME.json       Verilog and manifest
     NAME.core              FuseSoC
     NAME/rtl.f sim.f       file lists
-    NAME/IDENTIFIER_tb.sv  testbench, steps.hex and results.hex its vectors
+    NAME/IDENTIFIER_tb.sv  testbench, steps.hex, addends.hex and results.hex its vectors
     NAME/Makefile          runs it; lint.vlt keeps Verilator silent
     NAME/constraint.sdc    timing
     NAME/config.mk         OpenROAD-flow-scripts
@@ -20,7 +20,18 @@ from hwgen.config import TensorCoreConfig
 from hwgen.files import write_all
 from hwgen.package.constraints import DEFAULT_CLOCK, Clock, constraints
 from hwgen.package.fusesoc import core_file
-from hwgen.package.layout import CONSTRAINTS, MAKEFILE, OPENROAD, RESULTS, RTL_LIST, SIM_LIST, STEPS, WAIVERS, Layout
+from hwgen.package.layout import (
+    ADDENDS,
+    CONSTRAINTS,
+    MAKEFILE,
+    OPENROAD,
+    RESULTS,
+    RTL_LIST,
+    SIM_LIST,
+    STEPS,
+    WAIVERS,
+    Layout,
+)
 from hwgen.package.lint import waivers
 from hwgen.package.openroad import design_config
 from hwgen.package.simulators import makefile, rtl_list, sim_list
@@ -58,6 +69,7 @@ def texts(config: TensorCoreConfig, clock: Clock = DEFAULT_CLOCK) -> dict[str, s
         RTL_LIST: rtl_list(layout),
         SIM_LIST: sim_list(layout),
         STEPS: tested.steps,
+        ADDENDS: tested.addends,
         layout.testbench: testbench(manifest, tested),
     }
     return {

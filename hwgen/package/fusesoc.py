@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 
 from hwgen import __version__
-from hwgen.package.layout import CONSTRAINTS, RESULTS, STEPS, WAIVERS, Layout
+from hwgen.package.layout import ADDENDS, CONSTRAINTS, RESULTS, STEPS, WAIVERS, Layout
 
 __all__ = ["core_file"]
 
@@ -21,7 +21,7 @@ def core_file(layout: Layout) -> str:
         Names of the core's files.
     """
     config = layout.config
-    vectors = [{layout.inside(name): {"file_type": "user", "copyto": name}} for name in (STEPS, RESULTS)]
+    vectors = [{layout.inside(name): {"file_type": "user", "copyto": name}} for name in (STEPS, ADDENDS, RESULTS)]
     testbench = {layout.inside(layout.testbench): {"file_type": "systemVerilogSource"}}
     description: dict[str, Any] = {
         "name": f"hwgen:tensor_core:{config.name}:{__version__}",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from hwgen.config import TensorCoreConfig
 
 __all__ = [
+    "ADDENDS",
     "CONSTRAINTS",
     "MAKEFILE",
     "OPENROAD",
@@ -20,7 +21,7 @@ __all__ = [
 
 MAKEFILE, RTL_LIST, SIM_LIST = "Makefile", "rtl.f", "sim.f"
 CONSTRAINTS, OPENROAD, WAIVERS = "constraint.sdc", "config.mk", "lint.vlt"
-STEPS, RESULTS = "steps.hex", "results.hex"
+STEPS, ADDENDS, RESULTS = "steps.hex", "addends.hex", "results.hex"
 """Files of every core's folder; those whose names depend on the core are properties of `Layout`."""
 
 

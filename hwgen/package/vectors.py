@@ -1,4 +1,4 @@
-"""Test vectors: payloads of steps, and of the results that the golden model expects of them."""
+"""Test vectors: payloads of steps, of their C, and of the results that the golden model expects of them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from hwgen.config import TensorCoreConfig
-from hwgen.rtl.tensor_core import result_layout, step_layout
+from hwgen.rtl.tensor_core import addend_layout, result_layout, step_layout
 from sim import golden, tensors
 from sim.random import random_steps
 from sim.steps import Steps, schedule
@@ -26,15 +26,17 @@ class Vectors:
 
     Parameters
     ----------
-    steps, results
-        Texts; a result for every step with ``last``.
-    step_count, result_count
+    steps, addends, results
+        Texts; a C for every step with ``first``, a result for every step with ``last``.
+    step_count, addend_count, result_count
         Their lines.
     """
 
     steps: str
+    addends: str
     results: str
     step_count: int
+    addend_count: int
     result_count: int
 
 
@@ -64,7 +66,7 @@ def vectors(config: TensorCoreConfig) -> Vectors:
     """Draw vectors; the same ones every time.
 
     Half of the steps seek out the corners of the arithmetic, with NaN, infinities, sums that cancel, and results in the
-    midst of chains; the others are tiles of a GEMM with four steps each. The larger the payload the fewer there are.
+    midst of chains; the others are tiles of a GEMM with four steps each. The larger the payloads the fewer there are.
 
     Parameters
     ----------
@@ -74,7 +76,8 @@ def vectors(config: TensorCoreConfig) -> Vectors:
     rng = np.random.default_rng(_SEED)
     turns = config.interleave
     width = step_layout(config).size
-    count = int(np.clip(_DIGITS // (width // 4), _STEPS[0], _STEPS[-1]))
+    c_width = addend_layout(config).size
+    count = int(np.clip(_DIGITS // ((width + c_width) // 4), _STEPS[0], _STEPS[-1]))
     # A tile begins where the turns do.
     corners = -(-count // 2 // turns) * turns
     steps = _joined(
@@ -86,7 +89,9 @@ def vectors(config: TensorCoreConfig) -> Vectors:
     results = [int.from_bytes(tile.astype("<u4").tobytes(), "little") for tile in expected]
     return Vectors(
         _lines(list(steps.words()), width),
+        _lines(list(steps.addend_words()), c_width),
         _lines(results, result_layout(config).size),
         len(steps),
+        len(steps.addends),
         len(results),
     )

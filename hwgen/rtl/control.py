@@ -2,46 +2,76 @@
 
 ::
 
-    step --> [Pipeline: (operands) (decoded) (sums) (terms)] --> [Single, Ring or Line] --> result
+    step --> [Pipeline: (operands) (decoded) (tree) (sums) (factors) (terms)] --> [Single, Ring or Line] --> result
+                                                                                     ^ a first step
+    addend --> [Addend: the elements' register of C] --------------------------------+
 
-`Pipeline` takes steps to the accumulation loop, which is one of the other three: see `loop`. Each writes its registers
-and gates into a module when it is told to ``advance``, and then says in ``enables`` what the elements have to know.
+`Pipeline` takes steps to the accumulation loop, which is one of the other three: see `loop`. A first step meets C
+there, and waits for it. Each writes its registers and gates into a module when it is told to ``advance``, and then
+says in ``enables`` what the elements have to know.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data
 
-from hwgen.config import LOOP_REGISTERS, TensorCoreConfig
+from hwgen.config import ELEMENT_REGISTERS, LOOP_REGISTERS, TensorCoreConfig
 from hwgen.rtl.accumulate.exact import exact_registers
 
-__all__ = ["Line", "Loop", "Pipeline", "Ring", "Single", "Step", "loop"]
+__all__ = ["Addend", "Line", "Loop", "Pipeline", "Ring", "Single", "Step", "loop"]
 
 
 class Step(NamedTuple):
     """A step at one place of the core.
 
-    ``valid``: there is one. ``last``: its result leaves. ``first``: it takes ``c``, a view; others do not read it.
-    ``sides``: codes and scales of ``a`` and ``b``.
+    ``valid``: there is one. ``last``: its result leaves. ``first``: it takes C. ``sides``: codes and scales of ``a``
+    and ``b``.
     """
 
     valid: Value
     last: Value
     first: Value
-    c: Any
     sides: dict[str, data.View]
 
+    def delayed(self, m: Module, accept: Value, name: str) -> Step:
+        """The step behind a register; its sides stay where they are."""
+        valid = Signal(name=f"{name}_valid")
+        last, first = (Signal(name=f"{name}_{flag}", reset_less=True) for flag in ("last", "first"))
+        with m.If(accept):
+            m.d.sync += [valid.eq(self.valid), last.eq(self.last), first.eq(self.first)]
+        return Step(valid, last, first, self.sides)
 
-def _delayed(m: Module, advance: Value, valid: Value, last: Value, name: str) -> tuple[Signal, Signal]:
-    """``valid`` and ``last`` behind a register."""
-    next_valid = Signal(name=f"{name}_valid")
-    next_last = Signal(name=f"{name}_last", reset_less=True)
-    with m.If(advance):
-        m.d.sync += [next_valid.eq(valid), next_last.eq(last)]
-    return next_valid, next_last
+
+class Addend:
+    """The register of C, one word in every element, right before the accumulation loop.
+
+    It takes C when it is free, or when a step takes in the same cycle what it holds: a tile per cycle.
+
+    Attributes
+    ----------
+    held : Value
+        It holds the C of the next tile.
+    """
+
+    def __init__(self) -> None:
+        self.held = Signal(name="addend_held")
+
+    def provides(self, step: Step) -> Value:
+        """Whether a step finds what it needs: C, if it is a first one."""
+        return ~step.first | self.held
+
+    def advance(self, m: Module, valid: Value, takes: Value) -> tuple[Value, Value]:
+        """Load C where ``valid`` is set, once ``takes`` has made room; returns ``ready``, and what loads the register.
+
+        ``takes``: a step takes C with it into the loop.
+        """
+        ready = ~self.held | takes
+        with m.If(ready):
+            m.d.sync += self.held.eq(valid)
+        return ready, ready & valid
 
 
 class Pipeline:
@@ -56,36 +86,32 @@ class Pipeline:
     """
 
     def __init__(self, config: TensorCoreConfig) -> None:
-        self.registers = [name for name in config.pipeline if name in ("operands", "decoded", "sums", "terms")]
+        self.registers = [name for name in config.pipeline if name not in LOOP_REGISTERS]
         self.loads: dict[str, Value] = {}
         self.enables: dict[str, Value] = {}
 
     def advance(self, m: Module, accept: Value, step: Step) -> Step:
         """Take a step through the registers, by one where ``accept`` is set; returns it behind them.
 
-        But ``sides`` goes to the decoders only, which stand behind ``operands``, and ``first`` and ``c`` to the
-        elements, which have the register ``terms`` of them themselves.
+        But ``sides`` goes to the decoders only, which stand behind ``operands``. The elements have a register ``terms``
+        of ``first`` themselves, since they read it where the loop begins; that of the core is for its control.
         """
+        self.enables["first"] = step.first
         for register in self.registers:
             self.loads[register] = load = accept & step.valid
-            first, c, sides = step.first, step.c, step.sides
-            if register != "terms":
-                first = Signal(name=f"{register}_first", reset_less=True)
-                c = Signal(step.c.shape(), name=f"{register}_c", reset_less=True)
-                if register == "operands":
-                    sides = {
-                        name: Signal.like(side, name=f"operands_{name}", reset_less=True)
-                        for name, side in sides.items()
-                    }
+            if register == "operands":
+                sides = {
+                    name: Signal.like(side, name=f"operands_{name}", reset_less=True)
+                    for name, side in step.sides.items()
+                }
                 with m.If(load):
-                    if register == "operands":
-                        m.d.sync += [sides[name].eq(side) for name, side in step.sides.items()]
-                    m.d.sync += first.eq(step.first)
-                    with m.If(step.first):
-                        m.d.sync += c.eq(step.c)
-            if register in ("sums", "terms"):
+                    m.d.sync += [sides[name].eq(side) for name, side in step.sides.items()]
+                step = step._replace(sides=sides)
+            if register in ELEMENT_REGISTERS:
                 self.enables[f"enable_{register}"] = load
-            step = Step(*_delayed(m, accept, step.valid, step.last, register), first, c, sides)
+            step = step.delayed(m, accept, register)
+            if register != "terms":
+                self.enables["first"] = step.first
         return step
 
 
@@ -94,8 +120,10 @@ class Loop(Protocol):
 
     Attributes
     ----------
-    accept : Value
+    accept : Signal
         Steps before the loop move on.
+    takes : Value
+        A step takes C with it into the loop.
     rotate : Value
         The result register loads.
     enables : dict[str, Value]
@@ -104,13 +132,14 @@ class Loop(Protocol):
         What comes to the result register leaves the core.
     """
 
-    accept: Value
+    accept: Signal
+    takes: Value
     rotate: Value
     enables: dict[str, Value]
     leaving: Value
 
-    def advance(self, m: Module, step: Step) -> None:
-        """Take the step before the loop into it, and what is in it further."""
+    def advance(self, m: Module, step: Step, addend: Addend) -> None:
+        """Take the step before the loop into it, with C if it is a first one, and what is in it further."""
 
 
 class Single:
@@ -126,12 +155,18 @@ class Single:
 
     def __init__(self, config: TensorCoreConfig, moving: Value) -> None:
         self.config, self.moving = config, moving
-        self.accept = moving
+        self.accept = Signal(name="accept")
         self.enables: dict[str, Value] = {}
 
-    def advance(self, m: Module, step: Step) -> None:
+    def advance(self, m: Module, step: Step, addend: Addend) -> None:
         """See `Loop`."""
-        self.rotate, self.leaving = self.moving & step.valid, step.valid & step.last
+        enter = Signal(name="enter")
+        m.d.comb += [
+            enter.eq(step.valid & addend.provides(step)),
+            self.accept.eq(self.moving & (~step.valid | enter)),
+        ]
+        self.takes = self.moving & enter & step.first
+        self.rotate, self.leaving = self.moving & enter, enter & step.last
 
 
 class Ring:
@@ -146,7 +181,7 @@ class Ring:
     It moves on when a step enters. While none comes it stands still, and its slots remain in their places; a
     gap costs nothing but its own cycles. Only when a result with ``last`` is still on its way it moves on
     without a step: bubbles, which change no slot, carry the result out and then bring the slots back to their
-    places. A step that comes meanwhile has to wait, at most T - 1 cycles.
+    places. A step that comes meanwhile has to wait, at most T - 1 cycles. A first step without C has not come yet.
 
     Parameters
     ----------
@@ -160,19 +195,22 @@ class Ring:
         self.config, self.moving = config, moving
         self.accept = Signal(name="accept")
 
-    def advance(self, m: Module, step: Step) -> None:
+    def advance(self, m: Module, step: Step, addend: Addend) -> None:
         """See `Loop`."""
         turns = self.config.interleave
         lasts = [Signal(name=f"{register}_last") for register in LOOP_REGISTERS if register in self.config.pipeline]
         bubbles = Signal(range(turns))  # modulo T: 0 is every slot in its place
         turned = bubbles.any()
+        there = Signal()
         enter = Signal()
         rotate = Signal()
         m.d.comb += [
-            enter.eq(step.valid & ~turned),
-            rotate.eq(self.moving & (step.valid | turned | Cat(*lasts).any())),
-            self.accept.eq(self.moving & ~(step.valid & turned)),
+            there.eq(step.valid & addend.provides(step)),
+            enter.eq(there & ~turned),
+            rotate.eq(self.moving & (there | turned | Cat(*lasts).any())),
+            self.accept.eq(self.moving & (~step.valid | enter)),
         ]
+        self.takes = self.moving & enter & step.first
         leaving: Value = enter & step.last
         with m.If(rotate):
             for flag in lasts:
@@ -191,7 +229,7 @@ class Line:
 
         step --> ... --> (terms) --> (aligned) --> sum --> (total) --> (normal) --> result, where ``last`` is set
 
-    Behind the accumulators only results move.
+    Behind the accumulators only results move. What stands before them waits with a first step that has no C yet.
 
     Parameters
     ----------
@@ -203,24 +241,32 @@ class Line:
 
     def __init__(self, config: TensorCoreConfig, moving: Value) -> None:
         self.config, self.moving = config, moving
-        self.accept = moving
+        self.accept = Signal(name="accept")
         self.enables: dict[str, Value] = {}
 
-    def advance(self, m: Module, step: Step) -> None:
+    def advance(self, m: Module, step: Step, addend: Addend) -> None:
         """See `Loop`; what the elements are told is what `ExactAccumulate` wants."""
-        valid, last = step.valid, step.last
+        if "aligned" in self.config.pipeline:
+            self.enables["enable_aligned"] = self.accept & step.valid
+            step = step.delayed(m, self.accept, "aligned")
+        enter = Signal(name="enter")
+        m.d.comb += [
+            enter.eq(step.valid & addend.provides(step)),
+            self.accept.eq(self.moving & (~step.valid | enter)),
+        ]
+        self.takes = self.moving & enter & step.first
+        moves, leaving = enter, enter & step.last
         for register in exact_registers(self.config):
-            self.enables[f"enable_{register}"] = self.moving & valid
             if register == "aligned":
-                valid, last = _delayed(m, self.moving, valid, last, register)
                 continue
-            leaving = valid & last if register == "sum" else valid
-            valid = Signal(name=f"{register}_last")
+            self.enables[f"enable_{register}"] = self.moving & moves
+            moves = Signal(name=f"{register}_last")
             with m.If(self.moving):
-                m.d.sync += valid.eq(leaving)
+                m.d.sync += moves.eq(leaving)
+            leaving = moves
             if register == "sum":
-                self.enables["complete"] = valid
-        self.rotate, self.leaving = self.moving & valid, valid
+                self.enables["complete"] = moves
+        self.rotate, self.leaving = self.moving & moves, moves
 
 
 def loop(config: TensorCoreConfig, moving: Value) -> Loop:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
-from hwgen.config import TensorCoreConfig
+from hwgen.config import ELEMENT_REGISTERS, TensorCoreConfig
 from hwgen.rtl.accumulate.exact import ExactAccumulate, exact_controls
 from hwgen.rtl.accumulate.stepwise import FP32, Accumulate
 from hwgen.rtl.accumulate.terms import ScaleProduct, TermExponents, TermPlaces, terms_layout
@@ -24,17 +24,19 @@ class Element(Block):
 
         lanes  --> [dot product] x G --> (sums) --> [scale product] x G --+
         scales --> [term exponents] --------------------------------------+--> (terms) --> [accumulate] --> (result)
-        c, first --------------------------------------------------------------> (terms) --> [mux] --^        |
-                                                                                               ^--------------+
+        first -----------------------------------------------------------------> (terms) --> [mux] --^        |
+        c --> addend --------------------------------------------------------------------------^  ^-----------+
 
-        [accumulate] holds (aligned), (total) and (normal).
+        [dot product] holds (tree), [scale product] (factors), [accumulate] holds (aligned), (total) and (normal).
 
     With exact numerics the accumulator is not the result; it comes before, and nothing goes back::
 
-        terms, c, first --> [exact accumulate: (aligned), sum, (total), (normal)] --> result
+        terms, first, addend --> [exact accumulate: (aligned), sum, (total), (normal)] --> result
 
-    Registers in parentheses; each but ``result`` only where the pipeline has it. Everything but the lanes
-    arrives behind ``sums``: the scales are shared by a whole row, the core delays them once for all.
+    Registers in parentheses, and ``addend``; each but that and ``result`` only where the pipeline has it. Everything
+    but lanes and C arrives behind ``tree`` and ``sums``: the scales are shared by a whole row, the core delays them
+    once for all. All of them but the significands, which are factors, arrive behind ``factors``. C comes once per tile
+    and waits in ``addend`` until the first step of its tile enters the loop.
 
     The accumulation loop of T = ``config.interleave`` cycles takes a step in every cycle: T tiles go round
     in it, a slot each, and a step finds the accumulator of its own tile in the result register. A slot
@@ -48,15 +50,16 @@ class Element(Block):
     Attributes
     ----------
     a, b : In(operand_layout(config, side))
-        Decoded rows; where the pipeline has ``sums``, their scales and ``nan`` a step behind their lanes.
+        Decoded rows. Their scales and ``nan`` are a step behind their lanes for each of ``tree`` and ``sums``; but for
+        the significands, also for ``factors``.
     c : In(32)
-        FP32 addend of a first step; goes with the scales.
+        FP32 addend of a tile, before its register.
     first : In(1)
-        The step takes ``c``, not the result before it; goes with the scales.
-    enable_sums : In(1)
-        Load the ``sums`` register; only where the pipeline has it.
-    enable_terms : In(1)
-        Load the ``terms`` register; only where the pipeline has it.
+        The step takes C, not the result before it; goes with ``nan``.
+    enable_addend : In(1)
+        Load ``c``, for the next first step that enters the loop.
+    enable_tree, enable_sums, enable_factors, enable_terms : In(1)
+        Load the register; each only where the pipeline has it.
     enable_aligned, enable_sum, enable_total, enable_normal, complete : In(1)
         Of `ExactAccumulate`; only with exact numerics, and each only where that has it.
     enter : In(1)
@@ -67,7 +70,7 @@ class Element(Block):
     result : Out(32)
         FP32 result in the last slot; with T = 1, of the last step loaded.
     latency : int
-        Registers from the lanes to the result, 1 to 7.
+        Registers from the lanes to the result, 1 to 9.
     """
 
     module_name = "element"
@@ -80,10 +83,11 @@ class Element(Block):
             "b": In(operand_layout(config, "b")),
             "c": In(32),
             "first": In(1),
+            "enable_addend": In(1),
             "enable_result": In(1),
             "result": Out(32),
         }
-        for register in ("sums", "terms"):
+        for register in ELEMENT_REGISTERS:
             if register in config.pipeline:
                 members[f"enable_{register}"] = In(1)
         if config.exact:
@@ -113,6 +117,10 @@ class Element(Block):
                 total = Signal.like(total, name=f"sums{group}", reset_less=True)
                 with m.If(self.enable_sums):
                     m.d.sync += total.eq(dot.sum)
+            for register, block in (("tree", dot), ("factors", scale)):
+                if register in config.pipeline:
+                    enable = f"enable_{register}"
+                    m.d.comb += getattr(block, enable).eq(getattr(self, enable))
             m.d.comb += [
                 dot.a.eq(self.a.lanes[group]),
                 dot.b.eq(self.b.lanes[group]),
@@ -132,31 +140,31 @@ class Element(Block):
                 if how.word_width(side):
                     m.d.comb += getattr(dot, f"{side}_word").eq(operand.words[group])
 
-        terms, c, first = computed, self.c, self.first
+        terms, first = computed, self.first
         if "terms" in config.pipeline:
             terms = Signal(terms_layout(config), reset_less=True)
-            c = Signal(32, name="terms_c", reset_less=True)
             first = Signal(name="terms_first", reset_less=True)
             with m.If(self.enable_terms):
                 m.d.sync += [terms.eq(computed), first.eq(self.first)]
-                with m.If(self.first):
-                    m.d.sync += c.eq(self.c)
+        addend = Signal(32, reset_less=True)
+        with m.If(self.enable_addend):
+            m.d.sync += addend.eq(self.c)
 
         accumulate = add_child(m, platform, "accumulate", ExactAccumulate if config.exact else Accumulate, config)
         result = Signal(FP32, reset_less=True)
-        addend = c
+        before: Value = addend
         if config.exact:
             m.d.comb += accumulate.first.eq(first)
             for name in exact_controls(config):
                 m.d.comb += getattr(accumulate, name).eq(getattr(self, name))
         elif config.interleave > 1:
             m.d.comb += [accumulate.enter.eq(self.enter), accumulate.enable.eq(self.enable_result)]
-            addend = Mux(first & self.enter, c, result)
+            before = Mux(first & self.enter, addend, result)
         else:
-            addend = Mux(first, c, result)
+            before = Mux(first, addend, result)
         m.d.comb += [
             accumulate.terms.eq(terms),
-            accumulate.c.eq(addend),
+            accumulate.c.eq(before),
             self.result.eq(result),
         ]
         with m.If(self.enable_result):

@@ -15,7 +15,7 @@ from hwgen.rtl.decode.operand import OperandDecoder, StoredOperand, codes_layout
 from hwgen.rtl.element import Element
 from hwgen.rtl.hierarchy import Block, add_child
 
-__all__ = ["TensorCore", "result_layout", "step_layout"]
+__all__ = ["TensorCore", "addend_layout", "result_layout", "step_layout"]
 
 
 def _rows_layout(config: TensorCoreConfig, side: str, scale_width: int) -> data.StructLayout:
@@ -33,21 +33,25 @@ def step_layout(config: TensorCoreConfig) -> data.StructLayout:
     """Layout of one step as it enters the core.
 
     ``a.codes[m][g][i]`` is element i of block g of row m of A and ``a.scales[m][g]`` its block scale; ``b`` likewise
-    with N rows; ``c[m][n]`` is FP32; ``first`` takes C from the payload, ``last`` sends the result out.
+    with N rows; ``first`` takes the next C, ``last`` sends the result out.
     """
     return data.StructLayout(
         {
             **{side: _rows_layout(config, side, config.form(side).stored_scale_width) for side in "ab"},
-            "c": data.ArrayLayout(data.ArrayLayout(unsigned(32), config.columns), config.rows),
             "first": 1,
             "last": 1,
         }
     )
 
 
+def addend_layout(config: TensorCoreConfig) -> data.ArrayLayout:
+    """Layout of the C of one tile: ``c[m][n]``, FP32."""
+    return data.ArrayLayout(data.ArrayLayout(unsigned(32), config.columns), config.rows)
+
+
 def result_layout(config: TensorCoreConfig) -> data.ArrayLayout:
     """Layout of one result: ``d[m][n]``, FP32."""
-    return data.ArrayLayout(data.ArrayLayout(unsigned(32), config.columns), config.rows)
+    return addend_layout(config)
 
 
 class TensorCore(Block):
@@ -57,15 +61,23 @@ class TensorCore(Block):
     ``first`` continues with the result of the T-th step accepted before it, which has just gone round. So the
     core accepts one step per cycle; with T = 1, steps of one tile or of any. The first T steps after
     reset must have ``first`` set. Reset drops every step under way. A result that is not taken stalls the whole
-    pipeline: ``step.ready`` is a combinational function of ``result.ready``. A step with ``last`` gives one result,
-    others none. With exact numerics T is 1, whatever the pipeline, and a step without ``first`` behind one with
-    ``last`` goes on with the sum as it is, not as it was rounded.
+    pipeline. A step with ``last`` gives one result, others none. With exact numerics T is 1, whatever the pipeline,
+    and a step without ``first`` behind one with ``last`` goes on with the sum as it is, not as it was rounded.
+
+    C has a stream of its own, ``addend``: one for every step with ``first``, in their order. It waits in a register of
+    the elements until its step enters the accumulation loop, which makes room for the next one in the same cycle: a
+    tile per cycle. A step that finds no C waits, and all before it. Without it, and without a result that is not
+    taken, nothing waits. C may come before its step; nobody need send one before the other.
+
+    ``step.ready`` and ``addend.ready`` are combinational functions of ``result.ready``, and where no register stands
+    before the loop of ``step`` as well; they do not depend on ``addend.valid``. Reset drops C, too.
 
     ::
 
         step --> (operands) --> [operand decoder] x (M + N) --> (decoded) --> [element] x (M N) --> result
-                     |                                                            ^
-                     +-- valid, first, last --> [control] ------------------------+
+                     |                                                            ^  ^
+                     +-- valid, first, last --> [control] ------------------------+  |
+        addend ----------------------------------------------------------------------+
 
     Registers in parentheses, where the pipeline has them; `hwgen.rtl.control` says when they load.
 
@@ -83,10 +95,13 @@ class TensorCore(Block):
     ----------
     step : In(stream.Signature(step_layout(config)))
         Steps.
+    addend : In(stream.Signature(addend_layout(config)))
+        C of the steps with ``first``, in order.
     result : Out(stream.Signature(result_layout(config)))
         Results of the steps with ``last``, in order.
     latency : int
-        Cycles from the acceptance of a step to its result, if steps are accepted in all of them.
+        Cycles from the acceptance of a step to its result, if steps are accepted in all of them and C does not come
+        late.
     """
 
     module_name = "tensor_core"
@@ -98,6 +113,7 @@ class TensorCore(Block):
             config,
             {
                 "step": In(stream.Signature(step_layout(config))),
+                "addend": In(stream.Signature(addend_layout(config))),
                 "result": Out(stream.Signature(result_layout(config))),
             },
         )
@@ -107,16 +123,18 @@ class TensorCore(Block):
         config, payload = self.config, self.step.payload
         advance = Signal()
         waiting = Signal()  # a result is at the output
-        loop, pipeline = control.loop(config, advance), control.Pipeline(config)
+        loop, pipeline, addend = control.loop(config, advance), control.Pipeline(config), control.Addend()
         m.d.comb += [
             advance.eq(~waiting | self.result.ready),
             self.step.ready.eq(loop.accept),
             self.result.valid.eq(waiting),
         ]
         sides = {side: self._read(m, side) for side in "ab"}
-        step = control.Step(self.step.valid, payload.last, payload.first, payload.c, sides)
+        step = control.Step(self.step.valid, payload.last, payload.first, sides)
         step = pipeline.advance(m, loop.accept, step)
-        loop.advance(m, step)
+        loop.advance(m, step, addend)
+        ready, enable_addend = addend.advance(m, self.addend.valid, loop.takes)
+        m.d.comb += self.addend.ready.eq(ready)
         with m.If(advance):
             m.d.sync += waiting.eq(loop.leaving)
 
@@ -127,8 +145,8 @@ class TensorCore(Block):
                 m.d.comb += [
                     element.a.eq(a),
                     element.b.eq(b),
-                    element.c.eq(step.c[row][column]),
-                    element.first.eq(step.first),
+                    element.c.eq(self.addend.payload[row][column]),
+                    element.enable_addend.eq(enable_addend),
                     element.enable_result.eq(loop.rotate),
                     self.result.payload[row][column].eq(element.result),
                 ]
@@ -159,11 +177,16 @@ class TensorCore(Block):
                 self._behind_decoder(m, platform, loads["decoded"], operand, side, f"decoded_{side}{row}")
                 for row, operand in enumerate(decoded)
             ]
-        if "sums" in loads:
-            decoded = [
-                self._scales_behind(m, loads["sums"], operand, side, f"sums_{side}{row}")
-                for row, operand in enumerate(decoded)
-            ]
+        for register, delayed in (
+            ("tree", self._scales_behind),
+            ("sums", self._scales_behind),
+            ("factors", self._exponents_behind),
+        ):
+            if register in loads:
+                decoded = [
+                    delayed(m, loads[register], operand, side, f"{register}_{side}{row}")
+                    for row, operand in enumerate(decoded)
+                ]
         return decoded
 
     def _behind_decoder(
@@ -187,4 +210,20 @@ class TensorCore(Block):
         with m.If(enable):
             m.d.sync += [scales.eq(operand.scales), nan.eq(operand.nan)]
         m.d.comb += [behind.eq(operand), behind.scales.eq(scales), behind.nan.eq(nan)]
+        return behind
+
+    def _exponents_behind(self, m: Module, enable: Value, operand: Any, side: str, name: str) -> data.View:
+        """A decoded row whose scales, but for their significands, are a register behind its significands."""
+        behind = Signal(operand_layout(self.config, side), name=name)
+        nan = Signal(name=f"{name}_nan", reset_less=True)
+        m.d.comb += [behind.eq(operand), behind.nan.eq(nan)]
+        with m.If(enable):
+            m.d.sync += nan.eq(operand.nan)
+        for group, scale in enumerate(operand.scales):
+            for field in ("exponent", "zero"):
+                value = getattr(scale, field)
+                held = Signal(len(value), name=f"{name}_{field}{group}", reset_less=True)
+                m.d.comb += getattr(behind.scales[group], field).eq(held)
+                with m.If(enable):
+                    m.d.sync += held.eq(value)
         return behind

@@ -63,17 +63,17 @@ def field_words(config: TensorCoreConfig) -> dict[str, tuple[tuple[str, ...], st
     scale = {side: _scale_words(config.form(side)) for side in "ab"}
     before = "the step before" if config.interleave == 1 else f"the step {config.interleave} steps before"
     if config.exact:
-        first = f"1: begin a new sum with c; 0: go on with that of {before}, which last does not round"
+        first = f"1: begin a new sum with the next C; 0: go on with that of {before}, which last does not round"
     else:
-        first = f"1: add c; 0: add the result of {before}"
+        first = f"1: add the next C; 0: add the result of {before}"
     return {
         "a.codes": (("m", "g", "i"), f"element i of block g of row m of A; {code['a']}"),
         "a.scales": (("m", "g"), f"scale of block g of row m of A; {scale['a']}"),
         "b.codes": (("n", "g", "i"), f"element i of block g of row n of B; {code['b']}"),
         "b.scales": (("n", "g"), f"scale of block g of row n of B; {scale['b']}"),
-        "c": (("m", "n"), "FP32 addend; read in steps with first"),
         "first": ((), first),
         "last": ((), "1: send the result of this step; 0: keep it for the next step"),
+        "c": (("m", "n"), "FP32 addend of the tile"),
         "d": (("m", "n"), "FP32 result; NaN is 0x7FFFFFFF, an exact zero is +0"),
     }
 
@@ -81,13 +81,24 @@ def field_words(config: TensorCoreConfig) -> dict[str, tuple[tuple[str, ...], st
 def stream_rules(config: TensorCoreConfig) -> list[str]:
     """What sender, receiver and core keep to at every transfer."""
     turns = config.interleave
-    ready = "step__ready is 1 when no result is waiting or result__ready is 1"
-    stalls = "cycles with step__ready = 0 do not count"
+    waits, sources = "its C", "result__ready"
+    entrance = config.entrance
+    if entrance:
+        places = "1 cycle" if entrance == 1 else f"{entrance} cycles"
+        late = (
+            f"C may come before its step or after it. A step that has no C {places} after it was accepted, cycles with"
+            " step__ready = 0 not counted, waits for it, and so does every step behind it"
+        )
+    else:
+        late = "such a step is accepted only when its C was accepted in a cycle before"
+        sources = "result__ready, step__valid and step__payload"
+    stalls = "each cycle in between with step__ready = 0 adds one at most"
+    if turns == 1 and not config.exact:
+        stalls = "cycles with step__ready = 0 do not count"
     first = "the first step after reset must have first = 1; before it"
     interleaving = []
     if turns > 1:
-        ready += ", and no step in the core is waiting for its turn"
-        stalls = "each cycle in between with step__ready = 0 adds one at most"
+        waits += " or its turn"
         first = f"the first {turns} steps after reset must have first = 1; before them"
         interleaving = [
             f"{turns} accumulators take turns, one step each, in the order in which steps are accepted; gaps"
@@ -105,11 +116,17 @@ def stream_rules(config: TensorCoreConfig) -> list[str]:
         "a transfer takes place at every clock edge at which valid and ready are both 1",
         "once valid is 1 it stays 1 until the transfer, and the payload does not change meanwhile",
         "a sender must not wait for ready before it raises valid",
-        f"{ready}; the path from result__ready is combinational, so result__ready must not depend on"
-        " step__ready in the same cycle",
+        f"every step with first takes one C of the addend stream, in the order of the steps; {late}",
+        "the core holds one C ahead: addend__ready is 1 when it holds none, or when the step that takes it enters the"
+        " accumulation loop and makes room. So a sender must not wait for ready of one stream before it raises valid of"
+        " the other",
+        f"step__ready is 1 when no result is waiting or result__ready is 1, and no step is waiting for {waits}",
+        f"the paths from {sources} to step__ready and addend__ready are combinational, so {sources} must not"
+        " depend on them in the same cycle",
         "each step with last gives one result, in the order of the steps; other steps give none",
         f"the result of a step is valid {config.latency} cycles after the one in which the step was accepted; {stalls}",
-        "a result that is not taken stalls the whole core; without stalls it accepts a step in every cycle",
+        "a result that is not taken stalls the whole core; without stalls, and with C in time, it accepts a step, and a"
+        " C, in every cycle",
         f"{first} the accumulators are undefined",
         *interleaving,
         *depth,

@@ -2,7 +2,7 @@
 
 ::
 
-    step_layout, result_layout --> fields --> ports --> streams --> Manifest --> NAME.json
+    layouts of the payloads --> fields --> ports --> streams --> Manifest --> NAME.json
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from amaranth.lib.wiring import In
 
 from hwgen.config import TensorCoreConfig
 from hwgen.rtl.hierarchy import Block, ModuleSet
-from hwgen.rtl.tensor_core import TensorCore, result_layout, step_layout
+from hwgen.rtl.tensor_core import TensorCore, addend_layout, result_layout, step_layout
 from hwgen.verilog.contract import field_words, numerics, stream_rules
 from hwgen.verilog.convert import core
 from hwgen.verilog.ports import Dimension, Direction, Field, Manifest, Port, Stream
@@ -29,6 +29,9 @@ _MEANINGS = {
     "step__payload": "one step",
     "step__valid": "a step is offered",
     "step__ready": "the core takes a step in this cycle",
+    "addend__payload": "C of one tile",
+    "addend__valid": "C of a tile is offered",
+    "addend__ready": "the core takes C in this cycle",
     "result__payload": "one result",
     "result__valid": "a result is waiting",
     "result__ready": "the result is taken in this cycle",
@@ -61,6 +64,7 @@ def _ports(config: TensorCoreConfig, block: Block) -> list[Port]:
     words = field_words(config)
     fields = {
         "step__payload": _fields(step_layout(config), words, "", 0),
+        "addend__payload": _fields(addend_layout(config), words, "c", 0),
         "result__payload": _fields(result_layout(config), words, "d", 0),
     }
     ports = []
@@ -104,7 +108,7 @@ def describe(config: TensorCoreConfig, modules: ModuleSet | None = None) -> Mani
     """
     if modules is None:
         modules = core(config)
-    resets = "the valid bits of the pipeline" + (" and the order of turns" if config.interleave > 1 else "")
+    resets = "the valid bits of the pipeline and of C" + (" and the order of turns" if config.interleave > 1 else "")
     top, block = modules.add(TensorCore, config)
     totals = _totals(modules, top)
     ports = _ports(config, block)
@@ -115,7 +119,7 @@ def describe(config: TensorCoreConfig, modules: ModuleSet | None = None) -> Mani
         ports=(_CLOCK, _RESET, *ports),
         clock=_CLOCK,
         reset=_RESET,
-        reset_meaning=f"one clock edge drops every step under way; only {resets} have a reset",
+        reset_meaning=f"one clock edge drops every step under way and C; only {resets} have a reset",
         streams=_streams(block, ports),
         stream_rules=tuple(stream_rules(config)),
         numerics=numerics(config),

@@ -13,7 +13,7 @@ from hwgen.config import TensorCoreConfig
 
 __all__ = ["SCHEMA", "Dimension", "Direction", "Field", "Manifest", "Port", "Stream"]
 
-SCHEMA = {"name": "hwgen-tensor-core", "version": 3}
+SCHEMA = {"name": "hwgen-tensor-core", "version": 4}
 """Name and version of the manifest's structure; the version grows when a reader could misread it."""
 
 Direction = Literal["input", "output"]
@@ -136,7 +136,7 @@ class Manifest:
     top
         Name of the top module.
     latency
-        Cycles from the acceptance of a step to its result, without stalls.
+        Cycles from the acceptance of a step to its result, without stalls and with C in time.
     ports
         Of the top module.
     clock, reset
@@ -144,7 +144,7 @@ class Manifest:
     reset_meaning
         What a reset does, in words.
     streams
-        By name: ``step`` goes in, ``result`` comes out.
+        By name: ``step`` and ``addend`` go in, ``result`` comes out.
     stream_rules
         What both sides keep to, in words.
     numerics
@@ -169,6 +169,11 @@ class Manifest:
     def step(self) -> Stream:
         """The stream of steps."""
         return self.streams["step"]
+
+    @property
+    def addend(self) -> Stream:
+        """The stream of C."""
+        return self.streams["addend"]
 
     @property
     def result(self) -> Stream:

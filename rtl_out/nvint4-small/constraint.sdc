@@ -5,13 +5,13 @@
 # measured one.
 #
 # Times are in ns, so the libraries, which are read first, must be in ns as well; set_units checks it.
-# rst is synchronous and timed as any other input. step__ready depends combinationally on
-# result__ready: that path has what both delays leave of the period.
+# rst is synchronous and timed as any other input. step__ready and addend__ready depend
+# combinationally on result__ready: these paths have what both delays leave of the period.
 
 set_units -time ns
 set clk_period 50.0
 set io_fraction 0.2
 
 create_clock -name clk -period $clk_period [get_ports clk]
-set_input_delay [expr {$clk_period * $io_fraction}] -clock clk [get_ports {rst step__payload[*] step__valid result__ready}]
-set_output_delay [expr {$clk_period * $io_fraction}] -clock clk [get_ports {step__ready result__payload[*] result__valid}]
+set_input_delay [expr {$clk_period * $io_fraction}] -clock clk [get_ports {rst step__payload[*] step__valid addend__payload[*] addend__valid result__ready}]
+set_output_delay [expr {$clk_period * $io_fraction}] -clock clk [get_ports {step__ready addend__ready result__payload[*] result__valid}]

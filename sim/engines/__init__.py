@@ -14,7 +14,7 @@ from hwgen.config import TensorCoreConfig
 from hwgen.errors import InputError
 from sim.engines.amaranth import AmaranthEngine
 from sim.engines.compiled import CompiledEngine, available, missing
-from sim.engines.run import Engine, Pattern, Run, always
+from sim.engines.run import Engine, Pattern, Patterns, Run, always
 
 __all__ = [
     "NAMES",
@@ -22,6 +22,7 @@ __all__ = [
     "CompiledEngine",
     "Engine",
     "Pattern",
+    "Patterns",
     "Run",
     "always",
     "available",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from amaranth.hdl import Fragment
@@ -17,6 +18,62 @@ from sim.engines.run import Run, always, check_width, patience, stuck, surplus
 from sim.steps import Steps
 
 __all__ = ["AmaranthEngine"]
+
+
+class _Request(NamedTuple):
+    """What a run is asked to do; see `Engine.run`."""
+
+    steps: Steps
+    offer: Callable[[int], bool]
+    supply: Callable[[int], bool]
+    take: Callable[[int], bool]
+    progress: Callable[[int], None]
+
+
+class _Sender:
+    """Sends payloads into one stream of the core: what is offered stays until it is accepted.
+
+    Parameters
+    ----------
+    port
+        The stream.
+    words, count
+        The payloads, and how many there are.
+    decide
+        Whether a payload may come on offer in a given cycle.
+
+    Attributes
+    ----------
+    pending : bool
+        A payload is on offer.
+    cycles : list of int
+        In which payloads were accepted.
+    """
+
+    def __init__(self, port: Any, words: Iterator[int], count: int, decide: Callable[[int], bool]) -> None:
+        self.port, self.words, self.count, self.decide = port, words, count, decide
+        self.pending = False
+        self.cycles: list[int] = []
+
+    @property
+    def done(self) -> bool:
+        """Whether all payloads have been accepted."""
+        return len(self.cycles) == self.count
+
+    def drive(self, ctx: Any, cycle: int) -> None:
+        """Set the inputs of a cycle."""
+        if not self.pending and not self.done and self.decide(cycle):
+            self.pending = True
+            ctx.set(self.port.payload.as_value(), next(self.words))
+        ctx.set(self.port.valid, self.pending)
+
+    def accepted(self, ready: int, cycle: int) -> bool:
+        """Whether the payload on offer, if any, was accepted in a cycle."""
+        if not (self.pending and ready):
+            return False
+        self.cycles.append(cycle)
+        self.pending = False
+        return True
 
 
 class AmaranthEngine:
@@ -43,7 +100,7 @@ class AmaranthEngine:
         self._core = TensorCore(config)
         self._fragment = Fragment.get(self._core, None)
         self._simulator: Simulator | None = None
-        self._request: tuple[Steps, Callable[[int], bool], Callable[[int], bool], Callable[[int], None]]
+        self._request: _Request
         self._answer: Run
 
     def run(
@@ -51,12 +108,13 @@ class AmaranthEngine:
         steps: Steps,
         *,
         offer: Callable[[int], bool] = always,
+        supply: Callable[[int], bool] = always,
         take: Callable[[int], bool] = always,
         progress: Callable[[int], None] = lambda done: None,
     ) -> Run:
         """Reset the core, feed it with ``steps`` and collect every result; see `Engine.run`."""
         check_width(self.config, steps)
-        self._request = (steps, offer, take, progress)
+        self._request = _Request(steps, offer, supply, take, progress)
         if self._simulator is None:
             self._simulator = Simulator(self._fragment)
             self._simulator.add_clock(1e-6)
@@ -67,41 +125,41 @@ class AmaranthEngine:
             self._simulator.run()
         return self._answer
 
-    async def _testbench(self, ctx: object) -> None:
-        steps, offer, take, progress = self._request
+    async def _testbench(self, ctx: Any) -> None:
+        steps, offer, supply, take, progress = self._request
         core = self._core
         expected = int(steps.last.sum())
         size = core.config.rows * core.config.columns * 4
-        words = steps.words()
-        pending: int | None = None
-        accepted = cycle = 0
-        idle = done = 0
+        sent = _Sender(core.step, steps.words(), len(steps), offer)
+        brought = _Sender(core.addend, steps.addend_words(), len(steps.addends), supply)
+        cycle = idle = done = 0
         results: list[NDArray[np.uint32]] = []
-        handshakes = np.zeros((2, 2, 2, 2), np.int64)
-        while accepted < len(steps) or len(results) < expected:
-            if pending is None and accepted < len(steps) and offer(cycle):
-                pending = next(words)
-                ctx.set(core.step.payload.as_value(), pending)  # type: ignore[attr-defined]
-            ctx.set(core.step.valid, pending is not None)  # type: ignore[attr-defined]
-            ctx.set(core.result.ready, taking := take(cycle))  # type: ignore[attr-defined]
-            _, _, ready, valid, payload = await ctx.tick().sample(  # type: ignore[attr-defined]
-                core.step.ready, core.result.valid, core.result.payload.as_value()
+        handshakes = np.zeros((2,) * 6, np.int64)
+        while not sent.done or len(results) < expected:
+            sent.drive(ctx, cycle)
+            brought.drive(ctx, cycle)
+            ctx.set(core.result.ready, taking := take(cycle))
+            _, _, step, addend, valid, payload = await ctx.tick().sample(
+                core.step.ready, core.addend.ready, core.result.valid, core.result.payload.as_value()
             )
-            handshakes[int(pending is not None), ready, valid, int(taking)] += 1
-            if pending is not None and ready:
-                pending = None
-                accepted += 1
-                progress(accepted)
+            handshakes[int(sent.pending), step, int(brought.pending), addend, valid, int(taking)] += 1
+            if sent.accepted(step, cycle):
+                progress(len(sent.cycles))
+            brought.accepted(addend, cycle)
             if taking and valid:
                 if len(results) == expected:
                     raise surplus(core.config, cycle)
                 results.append(np.frombuffer(payload.to_bytes(size, "little"), "<u4"))
             cycle += 1
-            if done != (done := accepted + len(results)):
+            if done != (done := len(sent.cycles) + len(brought.cycles) + len(results)):
                 idle = 0
-            elif taking and (pending is not None or accepted == len(steps)):
+            elif taking and all(sender.pending or sender.done for sender in (sent, brought)):
                 idle += 1
                 if idle > patience(core.config):
-                    raise stuck(core.config, accepted, cycle)
+                    raise stuck(core.config, len(sent.cycles), cycle)
         shape = (-1, core.config.rows, core.config.columns)
-        self._answer = Run(np.array(results, np.uint32).reshape(shape), cycle, handshakes)
+        supplied = np.full(brought.count, -1, np.int64)
+        supplied[: len(brought.cycles)] = brought.cycles
+        self._answer = Run(
+            np.array(results, np.uint32).reshape(shape), cycle, handshakes, np.array(sent.cycles, np.int64), supplied
+        )

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,14 +29,14 @@ from sim.engines.run import Pattern, Run, always, check_width, patience, stuck, 
 from sim.engines.translate import PASSES, netlist, translate
 from sim.steps import Steps
 
-__all__ = ["CompiledEngine", "Position", "available", "build", "missing", "source"]
+__all__ = ["CompiledEngine", "Feed", "available", "build", "missing", "source"]
 
 _COMPILERS = ("c++", "g++", "clang++")
 _FLAGS = ("-std=c++17", "-O2", "-fPIC", "-shared", "-fvisibility=hidden")
 
-_STEPS_AT_ONCE = 1024
+_PAYLOADS_AT_ONCE = 1024
 _CYCLES_AT_ONCE = 4096
-_DONE, _NEEDS_STEPS, _NEEDS_CYCLES, _STUCK, _SURPLUS = range(5)
+_DONE, _NEEDS_STEPS, _NEEDS_ADDENDS, _NEEDS_CYCLES, _STUCK, _SURPLUS = range(6)
 
 
 def _compiler() -> list[str]:
@@ -159,18 +160,96 @@ def _load(config: TensorCoreConfig) -> ctypes.CDLL:
         return ctypes.CDLL(str(built))
 
 
-class Position(ctypes.Structure):
+class _Position(ctypes.Structure):
     """Where a run is; the driver's ``struct position``."""
 
-    _fields_ = [(name, ctypes.c_uint64) for name in ("cycle", "accepted", "answered", "idle", "pending")]
+    _fields_ = [
+        (name, ctypes.c_uint64)
+        for name in ("cycle", "accepted", "supplied", "answered", "idle", "step_pending", "addend_pending")
+    ]
 
 
-def _decisions(decide: Callable[[int], bool], start: int) -> NDArray[np.uint8]:
+class _Stream(ctypes.Structure):
+    """Payloads at hand; the driver's ``struct stream``."""
+
+    _fields_ = [
+        ("payloads", ctypes.c_void_p),
+        *((name, ctypes.c_uint64) for name in ("first", "last", "total")),
+        ("accepted", ctypes.c_void_p),
+    ]
+
+    first: int
+    last: int
+    total: int
+
+    def __init__(self, total: int, pack: Callable[[slice], NDArray[np.uint8]]) -> None:
+        super().__init__(total=total)
+        self.pack = pack
+        self.cycles = np.full(total, -1, np.int64)
+        self.accepted = self.cycles.ctypes.data
+
+    def more(self) -> None:
+        """Hand over the next payloads."""
+        self.first, self.last = self.last, min(self.last + _PAYLOADS_AT_ONCE, self.total)
+        self.packed = self.pack(slice(self.first, self.last))
+        self.payloads = self.packed.ctypes.data
+
+
+class _Decisions(ctypes.Structure):
+    """Decisions at hand; the driver's ``struct decisions``."""
+
+    _fields_ = [
+        *((name, ctypes.c_void_p) for name in ("offer", "supply", "take")),
+        *((name, ctypes.c_uint64) for name in ("start", "stop")),
+    ]
+
+    def __init__(self, *decide: Callable[[int], bool]) -> None:
+        super().__init__()
+        self.decide = decide
+
+    def more(self, start: int, count: int = _CYCLES_AT_ONCE) -> None:
+        """Hand over the decisions for ``count`` cycles from one on."""
+        self.start, self.stop = start, start + count
+        self.made = [_decided(decide, start, count) for decide in self.decide]
+        self.offer, self.supply, self.take = (made.ctypes.data for made in self.made)
+
+
+def _decided(decide: Callable[[int], bool], start: int, count: int) -> NDArray[np.uint8]:
     if decide is always:
-        return np.ones(_CYCLES_AT_ONCE, np.uint8)
+        return np.ones(count, np.uint8)
     if isinstance(decide, Pattern):
-        return decide.window(start, _CYCLES_AT_ONCE).view(np.uint8)
-    return np.fromiter((bool(decide(start + i)) for i in range(_CYCLES_AT_ONCE)), np.uint8, _CYCLES_AT_ONCE)
+        return decide.window(start, count).view(np.uint8)
+    return np.fromiter((bool(decide(start + i)) for i in range(count)), np.uint8, count)
+
+
+class Feed:
+    """What the driver takes and gives in one run.
+
+    Parameters
+    ----------
+    steps
+        The steps.
+    answers
+        How many results the core may give.
+    decide
+        As ``offer``, ``supply`` and ``take`` of `Engine.run`.
+    """
+
+    def __init__(self, steps: Steps, answers: int, *decide: Callable[[int], bool]) -> None:
+        self.steps = steps
+        begins = np.flatnonzero(steps.first)
+        self.position = _Position()
+        self.sent = _Stream(len(steps), lambda part: steps[part].packed())
+        self.supplied = _Stream(len(begins), lambda part: steps[begins[part]].packed_addends())
+        self.decisions = _Decisions(*decide)
+        self.results = np.empty((answers, steps.config.rows, steps.config.columns), "<u4")
+        self.handshakes = np.zeros((2,) * 6, np.int64)
+
+    def arguments(self, patience: int) -> tuple[Any, ...]:
+        """What the driver's ``hwgen_run`` takes behind the core."""
+        records = (self.position, self.sent, self.supplied, self.decisions)
+        arrays = (self.results.ctypes.data, len(self.results), self.handshakes.ctypes.data)
+        return (*map(ctypes.byref, records), *arrays, patience)
 
 
 class CompiledEngine:
@@ -208,9 +287,8 @@ class CompiledEngine:
         self._library.hwgen_destroy.restype = None
         pointer, count = ctypes.c_void_p, ctypes.c_uint64
         self._library.hwgen_run.argtypes = [
-            *(pointer, ctypes.POINTER(Position)),
-            *(pointer, count, count, count),
-            *(pointer, pointer, count, count),
+            *(pointer, ctypes.POINTER(_Position)),
+            *(ctypes.POINTER(_Stream), ctypes.POINTER(_Stream), ctypes.POINTER(_Decisions)),
             *(pointer, count, pointer, count),
         ]
 
@@ -219,6 +297,7 @@ class CompiledEngine:
         steps: Steps,
         *,
         offer: Callable[[int], bool] = always,
+        supply: Callable[[int], bool] = always,
         take: Callable[[int], bool] = always,
         progress: Callable[[int], None] = lambda done: None,
     ) -> Run:
@@ -226,42 +305,24 @@ class CompiledEngine:
         check_width(self.config, steps)
         core = self._library.hwgen_create()
         try:
-            return self._run(core, steps, offer, take, progress)
+            return self._run(core, Feed(steps, int(steps.last.sum()), offer, supply, take), progress)
         finally:
             self._library.hwgen_destroy(core)
 
-    def _run(
-        self,
-        core: int,
-        steps: Steps,
-        offer: Callable[[int], bool],
-        take: Callable[[int], bool],
-        progress: Callable[[int], None],
-    ) -> Run:
-        config, position = self.config, Position()
-        expected = int(steps.last.sum())
-        results = np.empty((expected, config.rows, config.columns), "<u4")
-        handshakes = np.zeros((2, 2, 2, 2), np.int64)
-        payloads = np.empty((0, 0), np.uint8)
-        offered = taken = np.empty(0, np.uint8)
-        first = last = start = 0
-        status = _NEEDS_STEPS
+    def _run(self, core: int, feed: Feed, progress: Callable[[int], None]) -> Run:
+        position, status = feed.position, _NEEDS_STEPS
         while status != _DONE:
             if status == _NEEDS_STEPS:
-                first, last = last, min(last + _STEPS_AT_ONCE, len(steps))
-                payloads = steps[first:last].packed()
+                feed.sent.more()
+            elif status == _NEEDS_ADDENDS:
+                feed.supplied.more()
             elif status == _NEEDS_CYCLES:
-                start = position.cycle
-                offered, taken = _decisions(offer, start), _decisions(take, start)
+                feed.decisions.more(position.cycle)
             elif status == _STUCK:
-                raise stuck(config, position.accepted, position.cycle)
+                raise stuck(self.config, position.accepted, position.cycle)
             else:
-                raise surplus(config, position.cycle)
-            status = self._library.hwgen_run(
-                *(core, ctypes.byref(position)),
-                *(payloads.ctypes.data, first, last, len(steps)),
-                *(offered.ctypes.data, taken.ctypes.data, start, start + len(offered)),
-                *(results.ctypes.data, expected, handshakes.ctypes.data, patience(config)),
-            )
+                raise surplus(self.config, position.cycle)
+            status = self._library.hwgen_run(core, *feed.arguments(patience(self.config)))
             progress(position.accepted)
-        return Run(results.astype(np.uint32, copy=False), position.cycle, handshakes)
+        results = feed.results.astype(np.uint32, copy=False)
+        return Run(results, position.cycle, feed.handshakes, feed.sent.cycles, feed.supplied.cycles)

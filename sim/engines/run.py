@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from hwgen.errors import ToolError
 from hwgen.rtl.tensor_core import step_layout
 from sim.steps import Steps
 
-__all__ = ["Engine", "Pattern", "Run", "always", "check_width", "patience", "stuck", "surplus"]
+__all__ = ["Engine", "Pattern", "Patterns", "Run", "always", "check_width", "patience", "stuck", "surplus"]
 
 
 @dataclass(frozen=True)
@@ -26,25 +26,31 @@ class Run:
     results
         FP32 bit patterns of the results taken, (R, M, N).
     cycles
-        Clock cycles from the first step offered to the last result taken, both counted.
+        Clock cycles from reset until all steps were accepted and all results taken.
     handshakes
-        Of them, those with given ``step.valid``, ``step.ready``, ``result.valid`` and ``result.ready``, int64,
-        (2, 2, 2, 2).
+        Of them, those with given valid and ready of ``step``, ``addend`` and ``result``, int64, (2, 2, 2, 2, 2, 2).
+    accepted
+        Cycle in which each step was accepted, int64, (S,).
+    supplied
+        Cycle in which the C of each step with ``first`` was accepted, int64, (F,); -1 where the run was over before,
+        since it does not wait for the C of steps without a result.
     """
 
     results: NDArray[np.uint32]
     cycles: int
     handshakes: NDArray[np.int64]
+    accepted: NDArray[np.int64]
+    supplied: NDArray[np.int64]
 
 
 def always(cycle: int) -> bool:
-    """Offer, or take, in every cycle."""
+    """Offer, supply, or take, in every cycle."""
     return True
 
 
 @dataclass(frozen=True)
 class Pattern:
-    """Offer, or take, in given cycles; over and over.
+    """Offer, supply, or take, in given cycles; over and over.
 
     Parameters
     ----------
@@ -67,6 +73,14 @@ class Pattern:
         return self.bits.take(np.arange(start, start + count), mode="wrap")
 
 
+class Patterns(TypedDict):
+    """When the streams of a core move: steps offered, C offered, results taken; see `Engine.run`."""
+
+    offer: Pattern
+    supply: Pattern
+    take: Pattern
+
+
 class Engine(Protocol):
     """A simulated tensor core.
 
@@ -86,6 +100,7 @@ class Engine(Protocol):
         steps: Steps,
         *,
         offer: Callable[[int], bool] = always,
+        supply: Callable[[int], bool] = always,
         take: Callable[[int], bool] = always,
         progress: Callable[[int], None] = lambda done: None,
     ) -> Run:
@@ -95,17 +110,17 @@ class Engine(Protocol):
         ----------
         steps
             Steps for a core of the same shape.
-        offer, take
-            Whether a step is offered, and whether a result is taken, in a given cycle: functions of
-            the cycle alone, since an engine may ask ahead of time. A step once offered stays until it is
-            accepted, as the stream contract demands.
+        offer, supply, take
+            Whether a step is offered, the C of a tile is offered, and a result is taken, in a given cycle: functions
+            of the cycle alone, since an engine may ask ahead of time. What was once offered stays until it is
+            accepted, as the stream contract demands. C may come before its step or after it.
         progress
             Called with the number of steps accepted so far, now and then.
 
         Raises
         ------
         ToolError
-            The core neither accepts nor answers, although it is offered steps and results are taken, or it
+            The core neither accepts nor answers, although it is offered steps and C and results are taken, or it
             answers more than there are steps with ``last``.
         """
         ...
@@ -119,7 +134,7 @@ def check_width(config: TensorCoreConfig, steps: Steps) -> None:
 
 
 def patience(config: TensorCoreConfig) -> int:
-    """Most cycles in a row in which a core that is offered steps and whose results are taken may do neither.
+    """Most cycles in a row in which a core that is offered all it needs and whose results are taken may do nothing.
 
     After the last step these are its latency, and the wait for its turn in the accumulation loop.
     """

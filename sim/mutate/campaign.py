@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from hwgen.config import TensorCoreConfig
 from hwgen.cost.stream import stream
 from hwgen.errors import ToolError
-from sim.engines.run import Pattern
+from sim.engines.run import Pattern, Patterns
 from sim.mutate.engine import MutantEngine
 from sim.random import random_chains, random_steps
 from sim.steps import Steps
@@ -30,7 +30,8 @@ from sim.verify.stimulus import draw
 
 __all__ = ["STEPS", "Situation", "killer", "situations"]
 
-_ALWAYS = Pattern(np.ones(1, bool))
+_ON = Pattern(np.ones(1, bool))
+_ALWAYS = Patterns(offer=_ON, supply=_ON, take=_ON)
 
 STEPS = 20_000
 """Random steps of the longest situation, as many as the random tests of the engines run."""
@@ -46,8 +47,8 @@ class Situation:
         ``steady``, ``drawn``, ``gaps``, ``reset`` or ``corners``.
     steps
         Steps, in order.
-    offer, take
-        In which cycles a step may come on offer, and a result is taken.
+    patterns
+        When the streams move.
     before
         Cycles of the same traffic before a reset; 0 is none.
     results
@@ -58,18 +59,22 @@ class Situation:
 
     name: str
     steps: Steps
-    offer: Pattern
-    take: Pattern
+    patterns: Patterns
     before: int
     results: NDArray[np.uint32]
     cycles: int
 
 
-def _situation(
-    name: str, steps: Steps, offer: Pattern = _ALWAYS, take: Pattern = _ALWAYS, before: int = 0
-) -> Situation:
-    cycles = stream(steps.config, steps.last, offer=offer.bits, take=take.bits).cycles
-    return Situation(name, steps, offer, take, before, steps.expected(), cycles)
+def _shares(rng: np.random.Generator, *shares: float) -> Patterns:
+    """Patterns with these shares of cycles in which steps, C and results may move."""
+    offer, supply, take = (Pattern.random(share, rng) for share in shares)
+    return Patterns(offer=offer, supply=supply, take=take)
+
+
+def _situation(name: str, steps: Steps, patterns: Patterns = _ALWAYS, before: int = 0) -> Situation:
+    offer, supply, take = patterns["offer"].bits, patterns["supply"].bits, patterns["take"].bits
+    cycles = stream(steps.config, steps.last, first=steps.first, offer=offer, supply=supply, take=take).cycles
+    return Situation(name, steps, patterns, before, steps.expected(), cycles)
 
 
 def situations(
@@ -90,17 +95,20 @@ def situations(
     """
     rng = np.random.default_rng(seed)
     found = [_situation("steady", random_steps(config, steps // 50, rng))]
-    for first, last, offered, taken in ((0.3, 0.4, 0.6, 0.6), (0.3, 0.4, 0.9, 0.3), (0.02, 0.05, 0.5, 1.0)):
+    for first, last, *shares in (
+        *((0.3, 0.4, 0.6, 0.9, 0.6), (0.3, 0.4, 0.9, 0.8, 0.3)),
+        *((0.02, 0.05, 0.5, 0.5, 1.0), (0.8, 0.4, 0.9, 0.6, 0.9)),
+    ):
         chains = random_chains(config, steps // 20, rng, first=first, last=last)
-        found.append(_situation("gaps", chains, Pattern.random(offered, rng), Pattern.random(taken, rng)))
+        found.append(_situation("gaps", chains, _shares(rng, *shares)))
     for before in range(1, 41):
         chains = random_chains(config, 40, rng, first=0.5, last=0.6)
-        found.append(_situation("reset", chains, Pattern.random(0.8, rng), Pattern.random(0.5, rng), before))
+        found.append(_situation("reset", chains, _shares(rng, 0.8, 0.8, 0.5), before))
     if corners is not None:
         found.append(_situation("corners", corners))
     found.append(_situation("steady", random_steps(config, steps, rng)))
     drawn = draw(config, steps, rng).steps
-    found.append(_situation("drawn", drawn, Pattern.random(0.9, rng), Pattern.random(0.5, rng)))
+    found.append(_situation("drawn", drawn, _shares(rng, 0.9, 0.9, 0.5)))
     return found
 
 
@@ -110,7 +118,7 @@ def killer(engine: MutantEngine, number: int, confronted: Sequence[Situation]) -
     for situation in confronted:
         engine.before = situation.before
         try:
-            run = engine.run(situation.steps, offer=situation.offer, take=situation.take)
+            run = engine.run(situation.steps, **situation.patterns)
         except ToolError:
             return situation.name
         if run.cycles != situation.cycles or not np.array_equal(run.results, situation.results):

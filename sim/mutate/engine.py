@@ -7,15 +7,11 @@ import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
 from hwgen.config import TensorCoreConfig
 from hwgen.rtl.hierarchy import ModuleSet
-from sim.engines.compiled import CompiledEngine, Position, build, source
+from sim.engines.compiled import CompiledEngine, Feed, build, source
 from sim.engines.run import Run
 from sim.mutate.design import SELECT, SELECT_WIDTH
-from sim.steps import Steps
 
 __all__ = ["MutantEngine"]
 
@@ -70,33 +66,17 @@ class MutantEngine(CompiledEngine):
         self._library.hwgen_reset.argtypes = [ctypes.c_void_p]
         self.number = self.before = 0
 
-    def _run(
-        self,
-        core: int,
-        steps: Steps,
-        offer: Callable[[int], bool],
-        take: Callable[[int], bool],
-        progress: Callable[[int], None],
-    ) -> Run:
+    def _run(self, core: int, feed: Feed, progress: Callable[[int], None]) -> Run:
         self._library.hwgen_select(core, self.number)
         if self.before:
-            self._interrupted(core, steps, offer, take)
+            self._interrupted(core, feed)
             self._library.hwgen_reset(core)
-        return super()._run(core, steps, offer, take, progress)
+        return super()._run(core, feed, progress)
 
-    def _interrupted(self, core: int, steps: Steps, offer: Callable[[int], bool], take: Callable[[int], bool]) -> None:
+    def _interrupted(self, core: int, feed: Feed) -> None:
         """Some cycles of a run that ends in their midst, whatever it answers."""
-        count = self.before
-        part = steps[:count]
-        payloads = part.packed()
-        decisions: list[NDArray[np.uint8]] = [
-            np.fromiter((decide(cycle) for cycle in range(count)), np.uint8, count) for decide in (offer, take)
-        ]
-        results = np.empty((count, self.config.rows, self.config.columns), "<u4")
-        handshakes = np.zeros((2, 2, 2, 2), np.int64)
-        self._library.hwgen_run(
-            *(core, ctypes.byref(Position())),
-            *(payloads.ctypes.data, 0, len(part), len(part)),
-            *(decisions[0].ctypes.data, decisions[1].ctypes.data, 0, count),
-            *(results.ctypes.data, count, handshakes.ctypes.data, count),
-        )
+        cut = Feed(feed.steps[: self.before], self.before, *feed.decisions.decide)
+        cut.sent.more()
+        cut.supplied.more()
+        cut.decisions.more(0, self.before)
+        self._library.hwgen_run(core, *cut.arguments(self.before))

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-from hwgen.config import TensorCoreConfig
+from hwgen.config import LOOP_REGISTERS, PIPELINE_REGISTERS, TensorCoreConfig
 from hwgen.rtl.accumulate.terms import terms_layout
 
 __all__ = ["in_range", "matters_with"]
 
-_STAGE = re.compile(r"(operands|decoded|sums|terms|aligned|total|normal)_\w+")
-_EDGE = re.compile(r"element\d+_\d+_(first|c)")
+_STAGE = re.compile(rf"({'|'.join(PIPELINE_REGISTERS)})_\w+")
+_EDGE = re.compile(r"element\d+_\d+_first")
 
 
 def _stage(config: TensorCoreConfig, name: str) -> str | None:
@@ -20,7 +20,8 @@ def _stage(config: TensorCoreConfig, name: str) -> str | None:
         return match[1]
     if _EDGE.fullmatch(name):
         # What the elements are handed is the last register before them.
-        return next((stage for stage in ("sums", "decoded", "operands") if stage in config.pipeline), None)
+        before = [stage for stage in config.pipeline if stage != "terms" and stage not in LOOP_REGISTERS]
+        return before[-1] if before else None
     if re.fullmatch(r"scale\d+_sum", name):
         return "sums"
     return "terms" if name == "accumulate_terms" else None
@@ -29,7 +30,7 @@ def _stage(config: TensorCoreConfig, name: str) -> str | None:
 def matters_with(config: TensorCoreConfig, register: str, registers: Collection[str]) -> list[str]:
     """The single-bit registers without which the content of another is never read.
 
-    Data registers of a step matter where the step is valid, C where it is a first one. With exact numerics
+    Data registers of a step matter where the step is valid, that of C where it holds one. With exact numerics
     the registers behind the accumulator hold results only.
 
     Parameters
@@ -37,11 +38,11 @@ def matters_with(config: TensorCoreConfig, register: str, registers: Collection[
     config
         The core.
     register
-        Name in a flat design, ``element0_0.terms_c``, maybe with some of its bits, ``element0_0.terms_c [7:0]``.
+        Name in a flat design, ``element0_0.addend``, maybe with some of its bits, ``element0_0.addend [7:0]``.
     registers
         Names of all.
     """
-    place, dot, name = register.partition(" ")[0].rpartition(".")
+    name = register.partition(" ")[0].rpartition(".")[2]
     found = []
     stage = _stage(config, name)
     if stage is not None:
@@ -49,8 +50,8 @@ def matters_with(config: TensorCoreConfig, register: str, registers: Collection[
         if config.exact and stage in ("total", "normal"):
             valid = f"{stage}_last"
         found.append(valid)
-    if name.endswith("_c"):
-        found.append(f"{place}{dot}{name[:-1]}first")
+    if name == "addend":
+        found.append("addend_held")
     if config.exact and name == "result__payload":
         found.append("result__valid")
     return [other for other in found if other in registers and other != register]
@@ -88,7 +89,7 @@ def in_range(config: TensorCoreConfig, module: str) -> list[str]:
         return [*conditions, *(f"{part(group, 'place')} <= {highest}" for group in range(config.groups))]
     start, width = fields["exponent"].offset, fields["exponent"].width
     exponent, active = f"terms[{start + width - 1}:{start}]", f"terms[{fields['active'].offset}]"
-    conditions.append(f"{exponent} <= ({active} ? {highest} : 0)")
+    conditions.append(f"{exponent} <= {highest if config.groups == 1 else f'({active} ? {highest} : 0)'}")
     conditions += [f"({active} || {part(group, 'magnitude')} == 0)" for group in range(config.groups)]
     if config.groups > 1:
         distances = [part(group, "distance") for group in range(config.groups)]

@@ -199,13 +199,13 @@ def _compared(
     steps = stimulus.steps
     expected = steps.trace()
     try:
-        run = made.run(steps, offer=stimulus.offer, take=stimulus.take)
+        run = made.run(steps, **stimulus.patterns)
     except ToolError as error:
         return _Batch(0, 0, 0, empty(wanted), Mismatch(len(steps), str(error)))
     if mismatch := difference(steps, run.results, expected.results):
         return _Batch(0, 0, 0, empty(wanted), mismatch)
-    offered, taken = (pattern.window(0, run.cycles) for pattern in (stimulus.offer, stimulus.take))
-    counts = count(wanted, steps, expected, run, offered, taken)
+    given = (stimulus.offer, stimulus.supply, stimulus.take)
+    counts = count(wanted, steps, expected, run, *(pattern.window(0, run.cycles) for pattern in given))
     return _Batch(len(steps), len(run.results), run.cycles, counts)
 
 

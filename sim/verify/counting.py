@@ -31,7 +31,7 @@ def empty(wanted: dict[str, Goals]) -> Counts:
     return {name: np.zeros(goal.reachable.shape, np.int64) for name, goal in wanted.items()}
 
 
-def count(wanted: dict[str, Goals], steps: Steps, trace: Trace, run: Run, offer: Any, take: Any) -> Counts:
+def count(wanted: dict[str, Goals], steps: Steps, trace: Trace, run: Run, offer: Any, supply: Any, take: Any) -> Counts:
     """Count the events of one run.
 
     Parameters
@@ -44,8 +44,8 @@ def count(wanted: dict[str, Goals], steps: Steps, trace: Trace, run: Run, offer:
         What the golden model says about it.
     run
         What the core did.
-    offer, take
-        bool, (cycles,): whether a step was offered, and a result taken, in every cycle.
+    offer, supply, take
+        bool, (cycles,): whether a step was offered, C offered, and a result taken, in every cycle.
 
     Returns
     -------
@@ -93,11 +93,11 @@ def count(wanted: dict[str, Goals], steps: Steps, trace: Trace, run: Run, offer:
             f"golden model: step {step}, D[{m}, {n}] is 0x{trace.results[tuple(index)]:08x}, integers say"
             f" 0x{own[step, m, n]:08x}"
         )
-    _count_streams(counts, steps, run, offer, take)
+    _count_streams(counts, steps, run, (offer, supply, take))
     return counts
 
 
-def _count_streams(counts: Counts, steps: Steps, run: Run, offer: Any, take: Any) -> None:
+def _count_streams(counts: Counts, steps: Steps, run: Run, given_in: tuple[Any, ...]) -> None:
     turns = steps.config.interleave
     flags = steps.first + 2 * steps.last.astype(np.int64)
     np.add.at(counts["steps of a slot"], (flags[turns:], flags[:-turns]), 1)
@@ -105,7 +105,12 @@ def _count_streams(counts: Counts, steps: Steps, run: Run, offer: Any, take: Any
         starts = np.flatnonzero(steps.first[slot::turns])
         lengths = np.diff([*starts, len(steps.first[slot::turns])])
         np.add.at(counts["steps of a tile"], np.searchsorted([1, 2, 3, 4, 8, 16], lengths), 1)
-    for index, given in enumerate((offer, take)):
+    for index, given in enumerate(given_in):
         edges = np.flatnonzero(np.diff(np.concatenate([[True], given[: run.cycles], [True]]).astype(np.int8)))
         np.add.at(counts["cycles in a row"][index], np.searchsorted([1, 2, 3, 7], np.diff(edges)[::2]), 1)
     counts["handshakes"] += run.handshakes
+    known = run.supplied >= 0
+    supplied = run.supplied[known]
+    late = np.clip(supplied - run.accepted[steps.first][known], -2, steps.config.entrance) + 2
+    pause = np.diff(supplied, prepend=-2) > 1
+    np.add.at(counts["C and its step"], (late, pause.astype(np.int64)), 1)

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hwgen.config import LOOP_REGISTERS, TensorCoreConfig
+from hwgen.config import TensorCoreConfig
 from hwgen.formats import BlockFormat
 
 __all__ = ["CLASSES", "DEEPEST_CHAIN", "LARGEST_CANCELLATION", "Goals", "exponent_span", "goals", "largest_sum"]
@@ -255,22 +255,38 @@ def _streams(config: TensorCoreConfig, add: Callable[..., None]) -> None:
     add("steps of a slot", ("step with", _FIRST_LAST), ("behind one with", _FIRST_LAST))
     lengths = ("1", "2", "3", "4", "5 to 8", "9 to 16", "17 and more")
     add("steps of a tile", ("", lengths))
-    add("cycles in a row", ("without", ("a step", "a taker")), ("", ("1", "2", "3", "4 to 7", "8 and more")))
+    add("cycles in a row", ("without", ("a step", "C", "a taker")), ("", ("1", "2", "3", "4 to 7", "8 and more")))
 
-    bits = ("0", "1")
-    reachable = np.ones((2, 2, 2, 2), np.bool_)
-    reachable[:, 1, 1, 0] = False
-    turns, front = config.interleave, sum(register not in LOOP_REGISTERS for register in config.pipeline)
-    if turns == 1:
-        reachable[:, 0, 0, :] = reachable[:, 0, 1, 1] = False
-        reason = "step.ready is low while a result is not taken, and then only"
-    else:
-        # A step may have to wait for its turn. One behind registers can do so while none is offered; the ring is out
-        # of place while there is no result only if a bubble brings nothing to its end, that is with T > 2.
-        reason = "step.ready is low while a result is not taken, and while a step waits for its turn"
-        if turns == 2:
-            reachable[:, 0, 0, :] = False
-        if not front:
-            reachable[0, 0, 0, :] = reachable[0, 0, 1, 1] = False
-    ports = ("step.valid", "step.ready", "result.valid", "result.ready")
+    # C waits for its step, or the step for C: at the entrance of the loop if registers stand before it.
+    entrance = config.entrance
+    when = [*map(str, range(entrance)), f"{entrance} and more"]
+    labels = ("2 and more before", "1 before", *(f"{cycles} behind" for cycles in when))
+    reachable = np.ones((len(labels), 2), np.bool_)
+    reachable[2:] = entrance > 0
+    # With a single register a step comes into it when the one before it has its C and leaves.
+    reachable[-1, 0] = entrance > 1
+    add(
+        "C and its step",
+        ("cycles from the step to C:", labels),
+        ("", ("right behind another C", "after a pause")),
+        reachable=reachable,
+        reason=""
+        if entrance > 1
+        else "too few registers before the loop: a step comes to them when the one before goes",
+    )
+
+    bits, turns = ("0", "1"), config.interleave
+    reachable = np.ones((2,) * 6, np.bool_)
+    for index in np.ndindex(reachable.shape):
+        step_valid, step_ready, _, addend_ready, result_valid, result_ready = index
+        if result_valid and not result_ready:
+            reachable[index] = not step_ready
+        elif not step_ready:
+            # A step waits. Without registers before the loop it is the one on offer. If the register of C is full and
+            # stays so it waits for its turn; the ring is out of place while there is no result only if a bubble brings
+            # nothing to its end, that is with T > 2.
+            turn = turns > 2 or (turns == 2 and result_valid)
+            reachable[index] = (step_valid or entrance) and (addend_ready or turn)
+    reason = "step.ready is low while a result is not taken, while a step waits for its turn or for C, and then only"
+    ports = ("step.valid", "step.ready", "addend.valid", "addend.ready", "result.valid", "result.ready")
     add("handshakes", *((port, bits) for port in ports), reachable=reachable, reason=reason)

@@ -16,7 +16,7 @@ from hwgen.config import TensorCoreConfig
 from hwgen.errors import InputError, ToolError
 from hwgen.files import write_bytes
 from sim import npz
-from sim.engines import Engine, Pattern
+from sim.engines import Engine, Pattern, Patterns
 from sim.steps import Steps, check_depth
 from sim.verify.stimulus import Stimulus
 
@@ -25,7 +25,8 @@ __all__ = ["MOST_RUNS", "Mismatch", "check", "difference", "load", "save", "shri
 MOST_RUNS = 2000
 """Runs of the core that shrinking may take."""
 
-_FORMAT = "hwgen-vectors 1"
+_FORMAT = "hwgen-vectors 2"
+_PATTERNS = tuple(Patterns.__annotations__)
 _ARRAYS = ("a_codes", "a_scales", "b_codes", "b_scales", "c", "first", "last")
 
 
@@ -50,7 +51,7 @@ def check(engine: Engine, stimulus: Stimulus) -> Mismatch | None:
     steps = stimulus.steps
     expected = steps.expected()
     try:
-        results = engine.run(steps, offer=stimulus.offer, take=stimulus.take).results
+        results = engine.run(steps, **stimulus.patterns).results
     except ToolError as error:
         return Mismatch(len(steps), str(error))
     return difference(steps, results, expected)
@@ -116,14 +117,14 @@ def shrink(engine: Engine, stimulus: Stimulus, progress: Callable[[int], None] =
         attempt(_with(stimulus, _chosen(stimulus.steps, slice(int(begin), None))))
         if len(stimulus.steps) < before:
             break
-    for side in ("offer", "take"):
+    for side in _PATTERNS:
         attempt(_paused(stimulus, side, Pattern(np.ones(1, np.bool_))))
 
     def without_steps(kept: NDArray[np.bool_], whole: Stimulus) -> Stimulus:
         return _with(whole, _chosen(whole.steps, np.flatnonzero(kept)))
 
     stimulus = _reduced(stimulus, len(stimulus.steps), without_steps, fails)
-    for side in ("offer", "take"):
+    for side in _PATTERNS:
         length = len(getattr(stimulus, side).bits)
         if length > 1:
             # As long as the run could ever be is long enough; behind that no pause matters.
@@ -174,9 +175,7 @@ def _reduced(
 
 
 def _paused(stimulus: Stimulus, side: str, pattern: Pattern) -> Stimulus:
-    if side == "offer":
-        return dataclasses.replace(stimulus, offer=pattern)
-    return dataclasses.replace(stimulus, take=pattern)
+    return dataclasses.replace(stimulus, **{side: pattern})  # type: ignore[arg-type]
 
 
 def _with(stimulus: Stimulus, steps: Steps) -> Stimulus:
@@ -197,7 +196,7 @@ def _mended(steps: Steps) -> Steps:
 def save(path: Path, stimulus: Stimulus, origin: dict[str, Any]) -> None:
     """Write a stimulus as an uncompressed .npz file, whole or not at all.
 
-    It holds the fields of `sim.steps.Steps`, ``offer`` and ``take``, one bool a cycle and over and over,
+    It holds the fields of `sim.steps.Steps`, ``offer``, ``supply`` and ``take``, one bool a cycle and over and over,
     ``expected``, what the golden model says, and, as JSON, ``about``: the configuration and the origin.
 
     Parameters
@@ -217,7 +216,8 @@ def save(path: Path, stimulus: Stimulus, origin: dict[str, Any]) -> None:
     steps = stimulus.steps
     about = {"format": _FORMAT, "configuration": steps.config.as_dict(), "origin": origin}
     arrays = {name: getattr(steps, name) for name in _ARRAYS}
-    arrays |= {"offer": stimulus.offer.bits, "take": stimulus.take.bits, "expected": steps.expected()}
+    arrays |= {name: getattr(stimulus, name).bits for name in _PATTERNS}
+    arrays["expected"] = steps.expected()
     content = io.BytesIO()
     np.savez(content, about=np.array(json.dumps(about)), **arrays)
     write_bytes(path, content.getvalue())
@@ -233,12 +233,15 @@ def load(path: Path) -> Stimulus:
     """
     try:
         held = npz.arrays(Path(path))
-        if missing := [name for name in ("about", "offer", "take", *_ARRAYS) if name not in held]:
-            raise ValueError(f"array {missing[0]!r} is missing")
-        found = {name: held[name] for name in ("about", "offer", "take", *_ARRAYS)}
-        about = json.loads(str(found.pop("about")))
+        if "about" not in held:
+            raise ValueError("array 'about' is missing")
+        about = json.loads(str(held["about"]))
         if about["format"] != _FORMAT:
             raise ValueError(f"format {about['format']!r}; this hwgen reads {_FORMAT!r}")
+        names = (*_PATTERNS, *_ARRAYS)
+        if missing := [name for name in names if name not in held]:
+            raise ValueError(f"array {missing[0]!r} is missing")
+        found = {name: held[name] for name in names}
         config = TensorCoreConfig(**about["configuration"])
     except OSError as error:
         raise InputError(f"vectors {str(path)!r}: {error.strerror}") from None
@@ -246,9 +249,9 @@ def load(path: Path) -> Stimulus:
         raise InputError(
             f"vectors {str(path)!r}: not what 'hwgen verify' writes: {' '.join(str(error).split())}"
         ) from None
-    offer, take = found.pop("offer"), found.pop("take")
-    _check(path, config, {**found, "offer": offer, "take": take})
-    return Stimulus(Steps(config, **found), Pattern(offer), Pattern(take))
+    _check(path, config, found)
+    patterns = {name: Pattern(found.pop(name)) for name in _PATTERNS}
+    return Stimulus(Steps(config, **found), **patterns)
 
 
 def _check(path: Path, config: TensorCoreConfig, arrays: dict[str, NDArray[Any]]) -> None:
@@ -262,12 +265,9 @@ def _check(path: Path, config: TensorCoreConfig, arrays: dict[str, NDArray[Any]]
         "b_scales": (*count, config.columns, config.groups),
         "c": (*count, config.rows, config.columns),
         "last": count,
-        "offer": arrays["offer"].shape[:1],
-        "take": arrays["take"].shape[:1],
+        **{name: arrays[name].shape[:1] for name in _PATTERNS},
     }
-    types = (
-        dict.fromkeys(shapes, np.uint8) | {"c": np.uint32} | dict.fromkeys(("first", "last", "offer", "take"), np.bool_)
-    )
+    types = dict.fromkeys(shapes, np.uint8) | {"c": np.uint32} | dict.fromkeys(("first", "last", *_PATTERNS), np.bool_)
     for name, shape in shapes.items():
         array = arrays[name]
         if array.dtype != types[name] or array.shape != shape or 0 in shape or not shape:
@@ -279,7 +279,7 @@ def _check(path: Path, config: TensorCoreConfig, arrays: dict[str, NDArray[Any]]
         last = (1 << form.code_width) - 1
         if arrays[name].max() > last:
             raise InputError(f"vectors {str(path)!r}: {name} holds {arrays[name].max()}; codes are 0 to {last}")
-    for name in ("offer", "take"):
+    for name in _PATTERNS:
         if not arrays[name].any():
             raise InputError(f"vectors {str(path)!r}: {name} is never true; no step would come through")
     if not arrays["first"][: config.interleave].all():

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hwgen.config import TensorCoreConfig
 from hwgen.formats import BlockFormat, ScaleFormat
-from sim.engines import Pattern
+from sim.engines import Pattern, Patterns
 from sim.random import decoded, negated, random_steps, set_what_runs_need
 from sim.steps import Steps
 from sim.verify.goals import DEEPEST_CHAIN
@@ -39,13 +39,19 @@ class Stimulus:
     ----------
     steps
         The steps, in order.
-    offer, take
-        Cycles in which a step is offered, and a result taken.
+    offer, supply, take
+        Cycles in which a step is offered, C is offered, and a result taken.
     """
 
     steps: Steps
     offer: Pattern
+    supply: Pattern
     take: Pattern
+
+    @property
+    def patterns(self) -> Patterns:
+        """When the streams move."""
+        return Patterns(offer=self.offer, supply=self.supply, take=self.take)
 
 
 def deepest(config: TensorCoreConfig) -> int:
@@ -57,7 +63,7 @@ def draw(config: TensorCoreConfig, count: int, rng: np.random.Generator, deep: b
     """Draw a run.
 
     Three steps in four are `sim.random.random_steps`; the others are made for a purpose each, see the functions below.
-    Gaps and stalls come in stretches of their own shares.
+    Gaps of steps and of C, and stalls, come in stretches of their own shares.
 
     Parameters
     ----------
@@ -72,7 +78,7 @@ def draw(config: TensorCoreConfig, count: int, rng: np.random.Generator, deep: b
     """
     if deep and config.exact and count > 2 * deepest(config):
         rest = draw(config, count - deepest(config), rng)
-        return Stimulus(_joined(_saturated(config), rest.steps), rest.offer, rest.take)
+        return dataclasses.replace(rest, steps=_joined(_saturated(config), rest.steps))
     steps = random_steps(config, count, rng)
     purpose = rng.choice(len(_PURPOSES), count)
     purpose[rng.random(count) >= _DIRECTED] = -1
@@ -80,7 +86,7 @@ def draw(config: TensorCoreConfig, count: int, rng: np.random.Generator, deep: b
         make(steps, np.flatnonzero(purpose == number), rng)
     # What every run needs, whatever was drawn.
     set_what_runs_need(config, steps.first, steps.last)
-    return Stimulus(steps, _pattern(count, rng), _pattern(count, rng))
+    return Stimulus(steps, _pattern(count, rng), _pattern(count, rng), _pattern(count, rng))
 
 
 def _joined(*parts: Steps) -> Steps:
@@ -121,9 +127,9 @@ def _saturated(config: TensorCoreConfig) -> Steps:
 
 
 def _pattern(count: int, rng: np.random.Generator) -> Pattern:
-    """Stretches of cycles: mostly without a pause, some with few and some with many of them."""
+    """Stretches of cycles: half of them without a pause, some with few and some with many of them."""
     stretches = max(1, count // 32)
-    shares = rng.choice([1.0, 0.8, 0.3, 0.1], stretches, p=[0.7, 0.2, 0.07, 0.03])
+    shares = rng.choice([1.0, 0.8, 0.3, 0.1], stretches, p=[0.5, 0.2, 0.18, 0.12])
     lengths = rng.integers(8, 64, stretches)
     bits = rng.random(int(lengths.sum())) < np.repeat(shares, lengths)
     bits[0] = True  # something has to come through

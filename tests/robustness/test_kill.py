@@ -57,7 +57,8 @@ class Wrong:
     def __init__(self, config, name):
         self.config = config
     def run(self, steps, **streams):
-        return engines.Run(steps.expected() ^ 1, len(steps), np.zeros((2, 2, 2, 2), np.int64))
+        cycles = np.arange(len(steps))
+        return engines.Run(steps.expected() ^ 1, len(steps), np.zeros((2,) * 6, np.int64), cycles, cycles[steps.first])
 engines.engine = Wrong
 found = {"verify": 1, "simulate": 1}  # status where it ends by itself
 

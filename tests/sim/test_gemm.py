@@ -26,7 +26,9 @@ class Ideal:
 
     def run(self, steps: Steps, *, progress: Callable[[int], None], **streams: Callable[[int], bool]) -> Run:
         progress(len(steps))
-        return Run(steps.expected() ^ np.uint32(self.flipped), len(steps), np.zeros((2, 2, 2, 2), np.int64))
+        cycles = np.arange(len(steps))
+        results = steps.expected() ^ np.uint32(self.flipped)
+        return Run(results, len(steps), np.zeros((2,) * 6, np.int64), cycles, cycles[steps.first])
 
 
 def operands(m: int, n: int, k: int) -> tuple[golden.QuantizedTensor, golden.QuantizedTensor]:
@@ -64,7 +66,8 @@ def test_a_wrong_bit_is_told() -> None:
 
 def test_traffic_is_the_same_for_every_engine() -> None:
     first, second = (Traffic(gaps=0.25, stalls=0.5, seed=4).patterns() for _ in range(2))
-    for one, other, share in zip(first, second, (0.75, 0.5), strict=True):
-        assert np.array_equal(one.bits, other.bits)
-        assert one.bits.mean() == pytest.approx(share, abs=0.02)
-    assert all(pattern.bits.all() for pattern in Traffic().patterns())
+    for name, share in (("offer", 0.75), ("supply", 0.75), ("take", 0.5)):
+        assert np.array_equal(first[name].bits, second[name].bits)
+        assert first[name].bits.mean() == pytest.approx(share, abs=0.02)
+    assert (first["offer"].bits != first["supply"].bits).any()
+    assert all(pattern.bits.all() for pattern in Traffic().patterns().values())

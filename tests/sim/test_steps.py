@@ -7,7 +7,7 @@ import pytest
 
 from hwgen.config import LOOP_REGISTERS, TensorCoreConfig
 from hwgen.errors import InputError
-from hwgen.rtl.tensor_core import step_layout
+from hwgen.rtl.tensor_core import addend_layout, step_layout
 from sim import golden, tensors
 from sim.random import random_steps
 from sim.steps import Steps, gather, schedule, schedule_held
@@ -29,8 +29,18 @@ def test_payload_follows_the_layout():
         ):
             assert [[list(block) for block in row] for row in side.codes] == codes[index].reshape(-1, 2, 16).tolist()
             assert [list(row) for row in side.scales] == scales[index].tolist()
-        assert [list(row) for row in payload.c] == steps.c[index].tolist()
         assert (payload.first, payload.last) == (steps.first[index], steps.last[index])
+
+
+def test_addends_are_those_of_first_steps():
+    steps = drawn(40)
+    payloads = [addend_layout(CONFIG).from_bits(word) for word in steps.addend_words()]
+    begins = np.flatnonzero(steps.first)
+    assert 0 < len(begins) < 40
+    assert [[list(row) for row in payload] for payload in payloads] == steps.c[begins].tolist()
+    octets = [word.to_bytes(24, "little") for word in steps.addend_words()]
+    assert steps.packed_addends().tobytes() == b"".join(octets)
+    assert steps[:0].packed_addends().shape == (0, 24)
 
 
 def test_bits_bytes_and_words_agree():
@@ -47,6 +57,7 @@ def test_arrays_in_any_memory_layout():
     names = [field.name for field in dataclasses.fields(steps) if field.name != "config"]
     turned = dataclasses.replace(steps, **{name: np.asfortranarray(getattr(steps, name)[::-1])[::-1] for name in names})
     np.testing.assert_array_equal(turned.packed(), steps.packed())
+    np.testing.assert_array_equal(turned.packed_addends(), steps.packed_addends())
 
 
 def test_slices():

@@ -35,18 +35,18 @@ class ExactAccumulate(Block):
                                                 ^       |        ^               ^
                                                 +-[and]-+        complete        |
                                                     ^ first                      |
-        c, where first is set --> (aligned) --> C -------------------------------+
+        c, where first is set ----------------> C -------------------------------+
         nan ----------------------> (aligned) --> [or] --> NaN -----------------+
 
     Registers: ``sum``, C and NaN always, those in parentheses where the pipeline has them. The loop is one addition,
     of a fixed-point number that no GEMM of ``config.largest_depth`` elements can make overflow. Longer ones would wrap
     around; who feeds the core must not send them. Sums on the way may be anything: only that of the whole counts.
 
-    C is no part of the loop, since it may lie anywhere from 2^-149 to 2^128. It waits beside the sum, in 32 bits, until
-    the sum is complete. Rounding stands in every element, though it is the largest part and most steps do not need
-    it: so a step with ``last`` may come in every cycle, and nothing waits but for a result that is not taken. One for
-    each column would need a copy of sum and C in every element, to leave from by turns. In cycles without a
-    result the sum is kept from its gates, which then rest.
+    C is no part of the loop, since it may lie anywhere from 2^-149 to 2^128. It is read where the sum begins, and waits
+    beside it, in 32 bits, until the sum is complete. Rounding stands in every element, though it is the largest part
+    and most steps do not need it: so a step with ``last`` may come in every cycle, and nothing waits but for a result
+    that is not taken. One for each column would need a copy of sum and C in every element, to leave from by turns. In
+    cycles without a result the sum is kept from its gates, which then rest.
 
     A carry-save sum would shorten the loop, but not the clock, since the addition of C is longer; and it would
     cost as many registers again.
@@ -54,7 +54,7 @@ class ExactAccumulate(Block):
     ==========  ===========================================  ======================
     register    holds                                        bits, G = 1 and NVFP4
     ==========  ===========================================  ======================
-    aligned     step's sum, C, NaN, first                    82
+    aligned     step's sum, NaN, first                       50
     sum         accumulator, C, NaN                          93
     total       see `RoundSum`                               144
     normal      see `RoundSum`                               33
@@ -70,9 +70,9 @@ class ExactAccumulate(Block):
     terms : In(terms_layout(config))
         Scaled block sums of one step.
     c : In(FP32)
-        Addend, where ``first`` is set.
+        Addend, where the sum of a step with ``first`` is loaded.
     first : In(1)
-        Begin a new sum, with ``c``.
+        Begin a new sum, with C.
     enable_aligned, enable_sum, enable_total, enable_normal : In(1)
         Load the register; each only where there is one. The accumulator takes every step, those behind it results.
     complete : In(1)
@@ -96,16 +96,13 @@ class ExactAccumulate(Block):
         config = self.config
         step = add_child(m, platform, "step", StepSum, config)
         m.d.comb += step.terms.eq(self.terms.terms)
-        word, nan, first, c = step.sum, self.terms.nan, self.first, self.c
+        word, nan, first = step.sum, self.terms.nan, self.first
 
         if "aligned" in config.pipeline:
             word = Signal(signed(step_width(config)), name="aligned_sum", reset_less=True)
             nan, first = (Signal(name=f"aligned_{name}", reset_less=True) for name in ("nan", "first"))
-            c = Signal(FP32, name="aligned_c", reset_less=True)
             with m.If(self.enable_aligned):
                 m.d.sync += [word.eq(step.sum), nan.eq(self.terms.nan), first.eq(self.first)]
-                with m.If(self.first):
-                    m.d.sync += c.eq(self.c)
 
         width = sum_width(config)
         total = Signal(signed(width), name="sum", reset_less=True)
@@ -120,9 +117,8 @@ class ExactAccumulate(Block):
                 total.eq(add_words(m, [before, extended], carries, width=width, name="following")),
                 seen.eq(nan | (seen & ~first)),
             ]
-            # The register before keeps C for all steps of its tile.
-            with m.If(first if "aligned" not in config.pipeline else 1):
-                m.d.sync += held.eq(c)
+            with m.If(first):
+                m.d.sync += held.eq(self.c)
 
         rounding = add_child(m, platform, "round", RoundSum, config)
         for register in exact_registers(config):

@@ -13,7 +13,7 @@ from hwgen.rtl.tensor_core import TensorCore
 class Bench:
     """A tensor core in Amaranth's simulator that says when it accepts each step and gives each result.
 
-    Its operands stay the same, zeros: what they are has no say in when.
+    Its operands stay the same, zeros: what they are has no say in when. The first T steps take C, or those given.
     """
 
     def __init__(self, config):
@@ -21,8 +21,9 @@ class Bench:
         self.fragment = Fragment.get(self.core, None)
         self.simulator = None
 
-    def run(self, last, offer, take, period):
-        self.request = (last, offer, take, period)
+    def run(self, last, offer, take, period, first=None, supply=(True,)):
+        first = np.arange(len(last)) < self.core.config.interleave if first is None else first
+        self.request = (first, last, offer, supply, take, period)
         if self.simulator is None:
             self.simulator = Simulator(self.fragment)
             self.simulator.add_clock(1e-6)
@@ -33,8 +34,9 @@ class Bench:
         return self.accepted, self.taken, self.cycles
 
     async def testbench(self, ctx):
-        last, offer, take, period = self.request
-        core, turns = self.core, self.core.config.interleave
+        first, last, offer, supply, take, period = self.request
+        core = self.core
+        addends, supplied = int(np.sum(first)), False
         self.accepted, self.taken = [], []
         results = int(np.sum(last))
         pending, earliest, cycle = False, period - 1, 0
@@ -43,10 +45,14 @@ class Bench:
             if not pending and sent < len(last) and cycle >= earliest and offer[cycle % len(offer)]:
                 pending = True
                 ctx.set(core.step.payload.last, int(last[sent]))
-                ctx.set(core.step.payload.first, int(sent < turns))
+                ctx.set(core.step.payload.first, int(first[sent]))
             ctx.set(core.step.valid, pending)
             ctx.set(core.result.ready, taking := take[cycle % len(take)])
-            _, _, ready, valid = await ctx.tick().sample(core.step.ready, core.result.valid)
+            supplied = supplied or bool(addends and supply[cycle % len(supply)])
+            ctx.set(core.addend.valid, supplied)
+            _, _, ready, room, valid = await ctx.tick().sample(core.step.ready, core.addend.ready, core.result.valid)
+            if supplied and room:
+                addends, supplied = addends - 1, False
             if pending and ready:
                 self.accepted.append(cycle)
                 pending, earliest = False, cycle + period

@@ -15,14 +15,18 @@ from hwgen.cost.stream import stream
 from sim import engines, golden, tensors
 from sim.steps import schedule as schedule_of_operands
 
-BEFORE = (), ("terms",), ("operands", "terms"), ("operands", "sums", "terms")
-LOOP = (), LOOP_REGISTERS[1:2], LOOP_REGISTERS[::2], LOOP_REGISTERS
+BEFORE = (), ("terms",), ("operands", "terms"), ("operands", "sums", "terms"), ("decoded", "tree", "factors", "terms")
+LOOP = (), ("total",), ("aligned", "normal"), ("aligned", "total", "normal"), LOOP_REGISTERS
 CORES = [
     TensorCoreConfig("tiny", *[("nvfp4", "mixfp4")[(len(one) + len(other)) % 2]] * 2, 1, 1, 1, pipeline=(*one, *other))
     for one, other in itertools.product(BEFORE, LOOP)
 ]
 """Every number of registers before the loop with every number in it: all that the control knows of a pipeline."""
 
+EXACT = [
+    TensorCoreConfig("exact", "nvfp4", "nvfp4", 1, 1, 1, pipeline=pipeline, numerics="exact")
+    for pipeline in ((), ("terms", "aligned"), ("operands", "total", "normal"))
+]
 cores = st.sampled_from(CORES)
 sizes = st.integers(1, 3)
 patterns = st.one_of(
@@ -64,17 +68,20 @@ def test_a_step_now_and_then(bench, config, tiles, steps, period):
 
 @settings(max_examples=100, deadline=None)
 @given(
-    config=cores,
+    config=st.sampled_from(CORES + EXACT),
     tiles=st.integers(1, 12),
     steps=st.integers(1, 4),
     period=st.integers(1, 5),
+    first=st.lists(st.booleans(), min_size=1, max_size=9),
     offer=patterns,
+    supply=patterns,
     take=patterns,
 )
-def test_everything_at_once(bench, config, tiles, steps, period, offer, take):
+def test_everything_at_once(bench, config, tiles, steps, period, first, offer, supply, take):
     last = last_steps(config, tiles, steps)
-    accepted, taken, cycles = bench(config).run(last, offer, take, period)
-    model = stream(config, last, offer=offer, take=take, period=period)
+    first = np.resize(first, len(last)) | (np.arange(len(last)) < config.interleave)
+    accepted, taken, cycles = bench(config).run(last, offer, take, period, first, supply)
+    model = stream(config, last, first=first, offer=offer, supply=supply, take=take, period=period)
     assert (model.accepted.tolist(), model.taken.tolist(), model.cycles) == (accepted, taken, cycles)
     assert len(last) + model.gaps + model.waits + model.drain == cycles
 
@@ -113,7 +120,7 @@ OPERANDS = [
     for form, groups, pipeline in [
         ("nvfp4", 1, ("operands", "terms")),
         ("mixfp4", 2, ("operands", "total")),
-        ("nvfp4", 1, ("sums", *LOOP_REGISTERS)),
+        ("nvfp4", 1, ("sums", "factors", "aligned", "total", "normal")),
     ]
 ]
 

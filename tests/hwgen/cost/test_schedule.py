@@ -1,14 +1,14 @@
 import numpy as np
 import pytest
 
-from hwgen.config import LOOP_REGISTERS, NAMED, TensorCoreConfig
+from hwgen.config import NAMED, TensorCoreConfig
 from hwgen.cost.gemms import Gemms
 from hwgen.cost.schedule import core_cycles, last_steps, schedule
 from hwgen.cost.stream import stream
 from hwgen.errors import InputError
 
 BLACKWELL = NAMED["mixfp4-blackwell"]
-DEEP = TensorCoreConfig("deep", "nvfp4", "nvfp4", 2, 4, 1, pipeline=("terms", *LOOP_REGISTERS))
+DEEP = TensorCoreConfig("deep", "nvfp4", "nvfp4", 2, 4, 1, pipeline=("terms", "aligned", "total", "normal"))
 
 
 def test_a_product_of_many_tiles():
@@ -79,6 +79,8 @@ def test_bad_streams_are_named():
         stream(DEEP, [True], take=[False, False])
     with pytest.raises(InputError, match="offer: must be"):
         stream(DEEP, [True], offer=[])
+    with pytest.raises(InputError, match="first: of 2 steps, last of 1"):
+        stream(DEEP, [True], first=[True, True])
 
 
 def test_what_cannot_be_counted_is_named():

@@ -61,27 +61,39 @@ def test_no_array(make, tiny):
 
 def test_grid(netlist):
     array, width = array_of(netlist), widths(netlist, PLAIN)
-    grid = grid_of(array, width, PLAIN, 0.5)
+    grid = grid_of(array, width, PLAIN, 0.5, 0.6)
     wide, high = grid.element.die
-    assert grid.element.area >= 2 * width[: array.size].sum() * PLAIN.row_height * 0.99
+    first = array.instances[0][0].first
+    own = width[first : first + array.size].sum() * PLAIN.row_height
+    assert own / 0.7 < grid.element.area < own / 0.4
     # Element 0_0 is on top at the left; those right of the middle and below it are mirrored.
-    assert grid.x[0] == 0
+    left = grid.x[0]
     assert (grid.y[:4] > grid.y[4:]).all()
     assert grid.mirrored_x.tolist() == [False, False, True, True] * 2
     assert grid.mirrored_y.tolist() == [False] * 4 + [True] * 4
     x, y = grid.copied(np.array([0.0]), np.array([0.0]), np.array([1.0]))
-    assert x[:, 0].tolist() == [0, wide, 3 * wide - 1, 4 * wide - 1] * 2
+    assert (x[:, 0] - left).tolist() == [0, wide, 3 * wide - 1, 4 * wide - 1] * 2
     assert (y[:4, 0] == grid.y[:4]).all()
     assert (y[4:, 0] == grid.y[4:] + high - PLAIN.row_height).all()
-    # No channel row runs through an element.
-    taken = {round(low / 2) + k for low in grid.y for k in range(len(grid.element.bottom))}
-    assert not taken & set(grid.channels.bottom.tolist())
-    assert len(taken) + len(grid.channels.bottom) == round(grid.channels.die[1] / 2)
+    # Elements and channels have all of the die, and nothing in common.
+    covered = np.zeros((len(grid.die.bottom), int(grid.die.last[0])), dtype=int)
+    for corner_x, corner_y in zip(grid.x, grid.y, strict=True):
+        row, site = round(corner_y / 2), round(corner_x / 0.25)
+        covered[row : row + round(high / 2), site : site + round(wide / 0.25)] += 1
+    for row, begin, end in zip(grid.channels.bottom, grid.channels.first, grid.channels.last, strict=True):
+        covered[row, begin:end] += 1
+    assert (covered == 1).all()
+
+
+def test_an_array_that_does_not_fit(netlist):
+    array, width = array_of(netlist), widths(netlist, PLAIN)
+    with pytest.raises(InputError, match="does not fit its die"):
+        grid_of(array, width, PLAIN, 1.0, 1.0)
 
 
 def test_what_the_neighbours_mean(netlist):
     array, width, pins = array_of(netlist), widths(netlist, PLAIN), pins_of(netlist)
-    rows = grid_of(array, width, PLAIN, 0.5).element
+    rows = grid_of(array, width, PLAIN, 0.5, 0.6).element
     problem = element_problem(netlist, array, pins, width, rows)
     nets = {}
     for net, along in enumerate(problem.along.tolist()):
@@ -101,7 +113,7 @@ def test_what_the_neighbours_mean(netlist):
 
 def test_channels(netlist):
     array, width, pins = array_of(netlist), widths(netlist, PLAIN), pins_of(netlist)
-    grid = grid_of(array, width, PLAIN, 0.5)
+    grid = grid_of(array, width, PLAIN, 0.5, 0.6)
     x, y = np.arange(netlist.n_cells) * 1.0, np.arange(netlist.n_cells) * 2.0
     problem, kept = channels(array, pins, width, grid.channels, x, y)
     assert problem.n_cells == 2

@@ -49,7 +49,9 @@ def test_a_sound_netlist_passes(mapped: dict[str, Any], config: TensorCoreConfig
     assert check_core(netlist, config, 1000) >= 1500
 
 
-@pytest.mark.parametrize(("port", "value"), [("result__ready", "1"), ("rst", "0"), ("step__valid", "1")])
+@pytest.mark.parametrize(
+    ("port", "value"), [("result__ready", "1"), ("rst", "0"), ("step__valid", "1"), ("addend__valid", "1")]
+)
 def test_a_netlist_that_lost_its_control_is_caught(
     mapped: dict[str, Any], config: TensorCoreConfig, port: str, value: str
 ) -> None:

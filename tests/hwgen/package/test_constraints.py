@@ -16,7 +16,7 @@ REPORTS = Path(__file__).parents[3] / "reports"
 
 
 def registered(manifest, flop, gate):
-    """A netlist with a register at every input and output, and the path from ``result__ready`` to ``step__ready``."""
+    """A netlist with a register at every input and output, and the paths from ``result__ready``."""
     ports = [port for port in manifest["ports"] if port["name"] != "clk"]
     lines = [f"module {manifest['top']}(clk, {', '.join(port['name'] for port in ports)});", "  input clk;"]
     for port in ports:
@@ -27,7 +27,7 @@ def registered(manifest, flop, gate):
         for bit in range(port["width"]):
             pin = f"{port['name']}[{bit}]" if port["width"] > 1 else port["name"]
             name = f"r_{port['name']}_{bit}"
-            if port["name"] == "step__ready":
+            if port["name"] in ("step__ready", "addend__ready"):
                 lines.append(f"  {gate} {name} (.A(result__ready), .Y({pin}));")
             elif port["direction"] == "input":
                 lines += [f"  wire {name}_q;", f"  {flop} {name} (.CLK(clk), .D({pin}), .Q({name}_q));"]

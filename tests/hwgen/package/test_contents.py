@@ -8,7 +8,17 @@ from hwgen.errors import InputError
 from hwgen.package import contents
 from hwgen.package.constraints import Clock
 
-FOLDER = ("Makefile", "config.mk", "constraint.sdc", "lint.vlt", "results.hex", "rtl.f", "sim.f", "steps.hex")
+FOLDER = (
+    "addends.hex",
+    "Makefile",
+    "config.mk",
+    "constraint.sdc",
+    "lint.vlt",
+    "results.hex",
+    "rtl.f",
+    "sim.f",
+    "steps.hex",
+)
 
 
 def names(config):

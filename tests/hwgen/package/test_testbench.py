@@ -100,12 +100,18 @@ def test_verilator(tiny, tool, tmp_path):
 # Faults. A wrapper takes the name of the core, and does something to its ports.
 
 FAULTS = {
-    "a wrong bit": ("assign result__payload = payload ^ (count == 9);", r"result \d+: d\[0\]\[0\] is \w{8}, not \w{8}"),
+    "a wrong bit": (
+        "assign result__payload = payload ^ (count == 10);",
+        r"result \d+: d\[0\]\[0\] is \w{8}, not \w{8}",
+    ),
     "an unknown bit": (
-        "assign result__payload = count == 9 ? {payload[63:33], 1'bx, payload[31:0]} : payload;",
+        "assign result__payload = count == 10 ? {payload[63:33], 1'bx, payload[31:0]} : payload;",
         r"result \d+: d\[0\]\[1\] is \w{7}X, not \w{8}",
     ),
     "an unknown valid": ("assign result__valid = count == 9 ? 1'bx : valid;", "cycle 9: .* is unknown"),
+    "C that is taken again": ("assign addend__ready = 1'b0;", r"result 1: d\[0\]\[0\] is \w{8}, not \w{8}"),
+    "C that is lost": ("assign addend__ready = room || count == 9;", r"(result|cycle) \d+: "),
+    "unknown room for C": ("assign addend__ready = count == 9 ? 1'bx : room;", "cycle 9: .* is unknown"),
     "an unknown ready": ("assign step__ready = count == 9 ? 1'bx : ready;", "cycle 9: .* is unknown"),
     "a pause": ("assign step__ready = ready && count != 6;", r"cycle 6: step \d+ has to wait, at full speed"),
     "no results": ("assign result__valid = 1'b0;", r"8 steps taken of 8, 0 results of \d, after 132 cycles"),
@@ -129,7 +135,7 @@ def run_tiny(package, tool, directory, steps=8, core=None):
     iverilog, vvp = tool("iverilog"), tool("vvp")
     core = core or (package / "tiny.v").read_text()
     (directory / "core.v").write_text(core)
-    for name in ("steps.hex", "results.hex", "tiny_tb.sv"):
+    for name in ("steps.hex", "addends.hex", "results.hex", "tiny_tb.sv"):
         if not (directory / name).exists():
             (directory / name).write_text((package / "tiny" / name).read_text())
     command = [iverilog, "-g2012", "-s", "tiny_tb", "-o", "tb.vvp", "core.v", "tiny_tb.sv"]
@@ -149,15 +155,17 @@ def wrapped(text, fault):
         "result__payload": "payload",
         "result__valid": "valid",
         "step__ready": "ready",
+        "addend__ready": "room",
         "reset": "rst",
     }
     assigned = re.findall(r"assign (\w+)", fault)
     hand_on = "".join(f"  assign {name} = {wire};\n" for name, wire in defaults.items() if name not in assigned)
     return f"""module tiny(
   input clk, input rst, input result__ready, input step__valid, input [{ports["step__payload"] - 1}:0] step__payload,
+  input addend__valid, input [{ports["addend__payload"] - 1}:0] addend__payload, output addend__ready,
   output [{ports["result__payload"] - 1}:0] result__payload, output result__valid, output step__ready);
   wire [{ports["result__payload"] - 1}:0] payload;
-  wire valid, ready, reset;
+  wire valid, ready, room, reset;
   reg was = 0;
   reg [15:0] count = 0;
   always @(posedge clk) begin
@@ -167,6 +175,7 @@ def wrapped(text, fault):
   {fault}
 {hand_on}
   inner core(.clk(clk), .rst(reset), .result__ready(result__ready), .step__valid(step__valid),
+    .addend__valid(addend__valid), .addend__payload(addend__payload), .addend__ready(room),
     .step__payload(step__payload), .result__payload(payload), .result__valid(valid), .step__ready(ready));
 endmodule
 {re.sub(r"^module tiny", "module inner", text, count=1, flags=re.M)}"""
@@ -191,7 +200,7 @@ def test_faults_are_found(fault, package, tool, tmp_path):
 
 @pytest.mark.parametrize("change", [-1, 1])
 def test_another_latency_is_found(change, package, tiny, tool, tmp_path):
-    texts = [(package / "tiny" / name).read_text() for name in ("steps.hex", "results.hex")]
+    texts = [(package / "tiny" / name).read_text() for name in ("steps.hex", "addends.hex", "results.hex")]
     vectors = Vectors(*texts, *(text.count("\n") for text in texts))
     latency = tiny.latency
     text = bench(dataclasses.replace(describe(tiny), latency=latency + change), vectors)

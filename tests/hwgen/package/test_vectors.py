@@ -40,8 +40,10 @@ def test_results_are_those_of_the_golden_model(name, tiny):
     manifest = verilog.describe(config).as_dict()
     made = vectors(config)
     steps = read(made.steps, manifest, "step__payload")
+    addends = read(made.addends, manifest, "addend__payload")
     results = read(made.results, manifest, "result__payload")
-    assert (len(steps), len(results)) == (made.step_count, made.result_count)
+    assert (len(steps), len(addends), len(results)) == (made.step_count, made.addend_count, made.result_count)
+    of_c = iter(addends)
 
     # Scales without a tag are read without bit 7.
     masks = {side: 0xFF if config.form(side).tagged else 0x7F for side in "ab"}
@@ -56,10 +58,11 @@ def test_results_are_those_of_the_golden_model(name, tiny):
                 (step[f"{side}.scales"] & masks[side]).astype(np.uint8),
             ]
         turn = number % config.interleave
-        c = step["c"].astype(np.uint32).view(np.float32) if step["first"] else accumulators[turn]
+        c = next(of_c)["c"].astype(np.uint32).view(np.float32) if step["first"] else accumulators[turn]
         accumulators[turn] = golden.step(*operands, c)
         if step["last"]:
             expected.append(accumulators[turn].view(np.uint32))
+    assert next(of_c, None) is None
     assert len(expected) == len(results)
     for result, words in zip(results, expected, strict=True):
         assert (result["d"] == words).all()

@@ -1,12 +1,13 @@
 """The stream protocol of the core, proven: control and registers as they are, blocks of arithmetic replaced by tags.
 
 The arithmetic becomes a function of two bits that is injective in each argument and depends on the order of steps; a
-step brings one bit through its lanes and one through its scales, so that both must meet again.
+step brings one bit through its lanes and one through its scales, so that both must meet again. Every C is its own
+number, modulo four: one that goes to another tile, is lost, or comes twice, is another number.
 """
 
 import pytest
 from amaranth.back import rtlil
-from amaranth.hdl import Array, Cat, Const, Elaboratable, Module, Mux, ResetInserter, Signal, Value
+from amaranth.hdl import Array, Cat, Const, Elaboratable, Module, Mux, ResetInserter, Signal, Value, signed
 from amaranth.lib import data
 
 from hwgen.config import LOOP_REGISTERS, TensorCoreConfig
@@ -30,7 +31,7 @@ class TagDecoder(OperandDecoder):
         m = Module()
         m.d.comb += [
             self.operand.lanes[0][0].magnitude.eq(self.codes[0][0]),
-            self.operand.scales[0].significand.eq(self.scales[0]),
+            *(getattr(self.operand.scales[0], field).eq(self.scales[0]) for field in ("significand", "exponent")),
         ]
         return m
 
@@ -38,28 +39,32 @@ class TagDecoder(OperandDecoder):
 class TagDot(DotProduct):
     def elaborate(self, platform):
         m = Module()
-        m.d.comb += self.sum.eq(self.a[0].magnitude[0] ^ self.b[0].magnitude[0])
+        held = self.held(m, "tree", "enable_tree", {"tag": self.a[0].magnitude[0] ^ self.b[0].magnitude[0]})
+        m.d.comb += self.sum.eq(held["tag"])
         return m
 
 
 class TagScale(ScaleProduct):
+    """The significands bring the tag of the scales, too: `Accumulate` takes it off again, if it is that of its step."""
+
     def elaborate(self, platform):
         m = Module()
-        m.d.comb += self.magnitude.eq(self.sum[0])
+        held = self.held(m, "factors", "enable_factors", {"tag": self.sum[0] ^ self.a[0] ^ self.b[0]})
+        m.d.comb += self.magnitude.eq(held["tag"])
         return m
 
 
 class TagExponents(TermExponents):
     def elaborate(self, platform):
         m = Module()
-        m.d.comb += self.exponent.eq(self.a[0].significand[0] ^ self.b[0].significand[0])
+        m.d.comb += self.exponent.eq(self.a[0].exponent[0] ^ self.b[0].exponent[0])
         return m
 
 
 class TagPlaces(TermPlaces):
     def elaborate(self, platform):
         m = Module()
-        m.d.comb += self.places[0].eq(self.a[0].significand[0] ^ self.b[0].significand[0])
+        m.d.comb += self.places[0].eq(self.a[0].exponent[0] ^ self.b[0].exponent[0])
         return m
 
 
@@ -67,7 +72,7 @@ class TagAccumulate(Accumulate):
     def elaborate(self, platform):
         m = Module()
         before = self.c.as_value()[:2]
-        value = step_value(before, self.terms.terms[0].magnitude[0], self.terms.exponent[0])
+        value = step_value(before, self.terms.terms[0].magnitude[0] ^ self.terms.exponent[0], self.terms.exponent[0])
         held = {"tag": Mux(self.enter, value, before) if self.registers else value}
         for register in LOOP_REGISTERS:
             held = self.held(m, register, "enable", held)
@@ -78,7 +83,7 @@ class TagAccumulate(Accumulate):
 class TagStepSum(StepSum):
     def elaborate(self, platform):
         m = Module()
-        m.d.comb += self.sum.eq(Cat(self.terms[0].magnitude[0], self.terms[0].place[0]))
+        m.d.comb += self.sum.eq(Cat(self.terms[0].magnitude[0] ^ self.terms[0].place[0], self.terms[0].place[0]))
         return m
 
 
@@ -121,20 +126,20 @@ class Observed(Elaboratable):
 
     def __init__(self, config):
         self.config = config
-        self.inputs = {name: Signal(name=name) for name in ("offer", "take", "pick", "reset", "first", "last")}
-        self.inputs |= {name: Signal(2, name=name) for name in ("tag", "c")}
+        names = ("offer", "supply", "take", "pick", "reset", "first", "last")
+        self.inputs = {name: Signal(name=name) for name in names} | {"tag": Signal(2, name="tag")}
         self.wrong = Signal()
 
     def elaborate(self, platform):
         m = Module()
         config, turns = self.config, self.config.interleave
-        offer, take, pick, reset, *fresh = self.inputs.values()
+        offer, supply, take, pick, reset, *fresh = self.inputs.values()
         self.core = core = tensor_core.TensorCore(config)
         m.submodules.core = ResetInserter(reset)(core)
         m.d.comb += core.result.ready.eq(take)
 
         # A step on offer stays as it is until it is accepted.
-        first, last, tag, c = fresh
+        first, last, tag = fresh
         waiting = Signal()
         began = Signal(range(turns + 1))  # steps since reset, as far as they must be first ones
         held = Signal(len(Cat(*fresh)))
@@ -142,16 +147,15 @@ class Observed(Elaboratable):
         valid = core.step.valid
         m.d.comb += [
             valid.eq(offer | waiting),
-            sent.eq(Mux(waiting, held, Cat(first | (began != turns), last, tag, c))),
+            sent.eq(Mux(waiting, held, Cat(first | (began != turns), last, tag))),
         ]
-        is_first, is_last, sent_tag, sent_c = sent[0], sent[1], sent[2:4], sent[4:6]
+        is_first, is_last, sent_tag = sent[0], sent[1], sent[2:4]
         payload = core.step.payload
         m.d.comb += [
             payload.first.eq(is_first),
             payload.last.eq(is_last),
             payload.a.codes[0][0][0].eq(sent_tag[0]),
             payload.a.scales[0][0].eq(sent_tag[1]),
-            payload.c[0][0].eq(sent_c),
         ]
         accepted, answered = Signal(), Signal()
         m.d.comb += [
@@ -159,6 +163,23 @@ class Observed(Elaboratable):
             answered.eq(core.result.valid & take & ~reset),
         ]
         m.d.sync += [waiting.eq(valid & ~core.step.ready & ~reset), held.eq(sent)]
+
+        # So does C; the steps that take it are numbered as well.
+        self.number, self.supplied = number, supplied = Signal(2), Signal(2)
+        unsupplied, given = Signal(), Signal()
+        self.owed = owed = Signal(signed(5))  # first steps accepted less C accepted
+        m.d.comb += [
+            core.addend.valid.eq(supply | unsupplied),
+            core.addend.payload[0][0].eq(supplied),
+            given.eq(core.addend.valid & core.addend.ready & ~reset),
+        ]
+        m.d.sync += [
+            unsupplied.eq(core.addend.valid & ~core.addend.ready & ~reset),
+            owed.eq(owed + (accepted & is_first) - given),
+            supplied.eq(supplied + given),
+            number.eq(number + (accepted & is_first)),
+        ]
+        sent_c = number
 
         # The reference, and the results that are due.
         slots = Array(Signal(2, name=f"slot{index}") for index in range(turns))
@@ -187,9 +208,13 @@ class Observed(Elaboratable):
         result = core.result.payload[0][0]
         idle, refused = Signal(range(32)), Signal(range(32))
         before, stayed = Signal.like(result), Signal()
+        moving = take | ~core.result.valid
+        # Without registers before the loop it is the step on offer that needs C.
+        needed = owed > 0 if config.entrance else valid & is_first & (owed == 0)
+        lacking = needed & ~core.addend.valid
         m.d.sync += [
-            idle.eq(Mux((due != 0) & ~core.result.valid, idle + 1, 0)),
-            refused.eq(Mux(valid & ~core.step.ready, refused + (take | ~core.result.valid), 0)),
+            idle.eq(Mux((due != 0) & ~core.result.valid, idle + core.step.ready, 0)),
+            refused.eq(Mux(~core.step.ready, refused + (moving & ~lacking), 0)),
             before.eq(result),
             stayed.eq(core.result.valid & ~take),
         ]
@@ -197,13 +222,11 @@ class Observed(Elaboratable):
         if turns == 1 and not config.exact:
             fields = {"valid": accepted, "first": is_first, "last": is_last, "tag": sent_tag, "after": following}
             fields |= {"watched": is_last & pick & ~watched, "before": Mux(is_first, sent_c, slots[0])}
-            steps = self._under_way(m, fields)
+            steps, full, taken = self._under_way(m, fields, given, moving)
             followed = self._followed(steps, slots[0], due, watched, ahead, expected, idle)
-        # A step that was accepted may still have to wait for its turn.
-        before_loop = [register for register in config.pipeline if config.exact or register not in LOOP_REGISTERS]
-        longest = config.latency + (turns - 1 if before_loop else 0)
+            followed &= self._c_followed(steps[: config.entrance], full, taken)
         with m.If(reset):
-            state = (began, slot, due, watched, idle, refused, stayed)
+            state = (began, slot, due, watched, idle, refused, stayed, owed, number, supplied)
             m.d.sync += [signal.eq(0) for signal in state]
         m.d.comb += self.wrong.eq(
             ~reset
@@ -212,24 +235,50 @@ class Observed(Elaboratable):
                 | (core.result.valid & (due == 0))  # nobody asked for it
                 | (answered & watched & (ahead == 0) & (result != expected))  # lost, changed, or out of its turn
                 | (stayed & ~(core.result.valid & (result == before)))  # changed while it waited
-                | (idle > longest)  # never came
-                | (refused > turns - 1)  # not accepted in its turn
-                | (~core.result.valid & (turns == 1) & ~core.step.ready)
+                | (idle > config.latency)  # never came
+                | (refused > turns)  # not accepted in its turn, or a cycle after its C
+                | (owed < -1)  # more than one C ahead
+                | (moving & (turns == 1) & ~core.step.ready & ~core.addend.ready)  # waited, and not for C
             )
         )
         return m
 
-    def _under_way(self, m, accepted):
-        """What the reference makes of every step that has not left, the youngest first."""
+    def _under_way(self, m, accepted, given, moving):
+        """What the reference makes of every step that has not left, the youngest first.
+
+        And whether the register of C is full, and whether a step takes what it holds.
+        """
         entering = Signal(UNDER_WAY)
         m.d.comb += [entering[name].eq(value) for name, value in accepted.items()]
         steps = [Signal(UNDER_WAY, name=f"step{index}") for index in range(self.config.latency)]
-        for step, younger in zip(steps, [entering, *steps[:-1]], strict=True):
-            with m.If(self.core.step.ready):
+        full, taken, enters = Signal(), Signal(), Signal()
+        before = [entering, *steps][self.config.entrance]
+        m.d.comb += [
+            enters.eq(before.valid & (~before.first | full)),
+            taken.eq(moving & enters & before.first),
+        ]
+        m.d.sync += full.eq(~self.inputs["reset"] & (given | full & ~taken))
+        for index, (step, younger) in enumerate(zip(steps, [entering, *steps[:-1]], strict=True)):
+            with m.If(self.core.step.ready if index < self.config.entrance else moving):
                 m.d.sync += step.eq(younger)
+                if index == self.config.entrance:
+                    m.d.sync += step.valid.eq(enters)
             with m.If(self.inputs["reset"]):
                 m.d.sync += step.valid.eq(0)
-        return steps
+        return steps, full, taken
+
+    def _c_followed(self, waiting, full, taken):
+        """Whether the numbers of C agree with the steps before the loop."""
+        begins = [step.valid & step.first for step in waiting]
+        right = [
+            self.core.addend.ready == ~full | taken,
+            self.owed == sum(begins, Const(0)) - full,
+            self.owed[:2] == (self.number - self.supplied)[:2],
+        ]
+        for index, step in enumerate(waiting):
+            younger = sum(begins[:index], Const(0))
+            right.append(implies(begins[index], step.before == (self.number - younger - 1)[:2]))
+        return Cat(*right).all()
 
     def _followed(self, steps, newest, due, watched, ahead, expected, idle):
         """Whether reference and counters agree with the steps under way, which makes the proof much shorter."""
@@ -269,10 +318,11 @@ def tiny(pipeline, numerics="blackwell"):
 
 CORES = [
     tiny(()),
-    # Registers as the named configurations have them, and in loops of 2, 3 and 4 cycles.
+    # Registers as the named configurations have them, and loops of 2, 3 and 5 cycles.
     *(tiny(("operands", "terms")), tiny(("decoded", "sums")), tiny(("decoded", "sums", "terms"))),
-    *(tiny(("total",)), tiny(("aligned", "total")), tiny(LOOP_REGISTERS)),
-    *(tiny((), "exact"), tiny(("aligned",), "exact")),
+    *(tiny(("tree", "factors")), tiny(("factors", "terms"))),
+    *(tiny(("total",)), tiny(("terms", "total")), tiny(("aligned", "total")), tiny(LOOP_REGISTERS)),
+    *(tiny((), "exact"), tiny(("aligned",), "exact"), tiny(("tree", "factors"), "exact")),
 ]
 
 
@@ -286,13 +336,38 @@ def test_stream_protocol(config, prover):
 class Planted(control.Ring):
     """A loop that does not do what its control demands: a step enters out of turn."""
 
-    def advance(self, m, step):
-        super().advance(m, step)
+    def advance(self, m, step, addend):
+        super().advance(m, step, addend)
         self.enables["enter"] = step.valid
 
 
+class Hasty(control.Addend):
+    """A register of C that takes the next one before the last has been taken."""
+
+    def advance(self, m, valid, takes):
+        super().advance(m, valid, takes)
+        return Const(1), valid
+
+
+class Careless(control.Addend):
+    """Steps do not wait for C."""
+
+    def provides(self, step):
+        return Const(1)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "pipeline"),
+    [
+        ("Ring", Planted, ("total",)),
+        ("Addend", Hasty, ("terms",)),
+        ("Addend", Careless, ("terms",)),
+        ("Addend", Careless, ()),
+        ("Addend", Hasty, ("total",)),
+    ],
+)
 @pytest.mark.usefixtures("tags")
-def test_planted_fault_is_found(prover, monkeypatch):
-    monkeypatch.setattr(control, "Ring", Planted)
-    found = verdict(Observed(tiny(("total",))), prover, "bmc3 -F 12")
+def test_planted_fault_is_found(name, kind, pipeline, prover, monkeypatch):
+    monkeypatch.setattr(control, name, kind)
+    found = verdict(Observed(tiny(pipeline)), prover, "bmc3 -F 12")
     assert "was asserted in frame" in found, found

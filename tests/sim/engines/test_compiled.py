@@ -1,5 +1,6 @@
 """Choice of an engine, the C++ compiler and the cache of compiled simulators."""
 
+import dataclasses
 import os
 import shlex
 import shutil
@@ -26,20 +27,25 @@ needs_compiler = pytest.mark.skipif(not available(), reason="no C++ compiler: se
 
 
 class Toy(TensorCore):
-    """A core that answers C: it takes a fraction of a second to compile."""
+    """A core that answers the C of the last first step: it takes a fraction of a second to compile."""
 
     def elaborate(self, platform):
         m = Module()
-        payload = self.step.payload
+        step, addend = self.step, self.addend
         stored = Signal.like(self.result.payload)
-        waiting = Signal()
+        waiting, moving, begins = Signal(), Signal(), Signal()
         m.d.comb += [
-            self.step.ready.eq(self.result.ready | ~waiting),
+            moving.eq(self.result.ready | ~waiting),
+            begins.eq(step.valid & step.payload.first),
+            step.ready.eq(moving & (~begins | addend.valid)),
+            addend.ready.eq(moving & begins),
             self.result.payload.eq(stored),
             self.result.valid.eq(waiting),
         ]
-        with m.If(self.step.ready):
-            m.d.sync += [waiting.eq(self.step.valid & payload.last), stored.eq(payload.c)]
+        with m.If(moving):
+            m.d.sync += waiting.eq(step.valid & step.ready & step.payload.last)
+        with m.If(addend.valid & addend.ready):
+            m.d.sync += stored.eq(addend.payload)
         return m
 
 
@@ -75,7 +81,8 @@ def compilations(tmp_path, monkeypatch):
 
 def works(made):
     steps = random_steps(CONFIG, 20, np.random.default_rng(0))
-    np.testing.assert_array_equal(made.run(steps).results, steps.c[steps.last])
+    begins = np.maximum.accumulate(np.where(steps.first, np.arange(20), 0))
+    np.testing.assert_array_equal(made.run(steps).results, steps.c[begins][steps.last])
 
 
 @needs_compiler
@@ -225,6 +232,11 @@ def test_auto_prefers_the_compiled_engine(cache, monkeypatch):
 # Designs that one pass per cycle simulates only with care, or not at all
 
 
+def all_first(steps):
+    """The steps with a C for each."""
+    return dataclasses.replace(steps, first=np.ones_like(steps.first))
+
+
 class Bypass(Block):
     """A register, and a combinational path past it."""
 
@@ -250,8 +262,9 @@ class Bypassed(TensorCore):
         child = add_child(m, platform, "child", Bypass, self.config)
         stored, waiting = Signal(32), Signal()
         m.d.comb += [
-            child.value.eq(payload.c.as_value()),
+            child.value.eq(self.addend.payload.as_value()),
             self.step.ready.eq(1),
+            self.addend.ready.eq(1),
             self.result.valid.eq(waiting),
             self.result.payload.as_value().eq(stored + child.register),
         ]
@@ -262,7 +275,7 @@ class Bypassed(TensorCore):
 @needs_compiler
 def test_child_with_a_path_past_its_register(cache, monkeypatch):
     monkeypatch.setattr(compiled, "TensorCore", Bypassed)
-    steps = random_steps(CONFIG, 20, np.random.default_rng(0))
+    steps = all_first(random_steps(CONFIG, 20, np.random.default_rng(0)))
     c = steps.c.astype(np.uint64)
     before = np.concatenate([np.zeros_like(c[:1]), c[:-1]])
     want = (2 * c + before).astype(np.uint32)[steps.last]
@@ -276,10 +289,11 @@ class Ripple(TensorCore):
         m = Module()
         payload = self.step.payload.as_value()
         chain, stored, waiting = Signal(32), Signal(32), Signal()
-        c = self.step.payload.c.as_value()
-        m.d.comb += [chain[i].eq(c[i] ^ (chain[i - 1] if i else payload[-2])) for i in range(32)]
+        c = self.addend.payload.as_value()
+        m.d.comb += [chain[i].eq(c[i] ^ (chain[i - 1] if i else payload[-1])) for i in range(32)]
         m.d.comb += [
             self.step.ready.eq(1),
+            self.addend.ready.eq(1),
             self.result.valid.eq(waiting),
             self.result.payload.as_value().eq(stored),
         ]
@@ -290,9 +304,9 @@ class Ripple(TensorCore):
 @needs_compiler
 def test_a_chain_through_the_bits_of_one_signal(cache, monkeypatch):
     monkeypatch.setattr(compiled, "TensorCore", Ripple)
-    steps = random_steps(CONFIG, 20, np.random.default_rng(0))
+    steps = all_first(random_steps(CONFIG, 20, np.random.default_rng(0)))
     chain = (steps.c.view(np.uint32)[..., None] >> np.arange(32, dtype=np.uint32)) & 1
-    chain[..., 0] ^= steps.first[:, None, None]
+    chain[..., 0] ^= steps.last[:, None, None]
     bits = np.bitwise_xor.accumulate(chain, axis=-1)
     want = (bits.astype(np.uint64) << np.arange(32, dtype=np.uint64)).sum(-1).astype(np.uint32)
     np.testing.assert_array_equal(CompiledEngine(CONFIG).run(steps).results, want[steps.last])

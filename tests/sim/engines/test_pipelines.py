@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from hwgen.config import LOOP_REGISTERS, PIPELINE_REGISTERS, TensorCoreConfig
+from hwgen.config import ELEMENT_REGISTERS, LOOP_REGISTERS, PIPELINE_REGISTERS, TensorCoreConfig
 from hwgen.errors import ToolError
 from hwgen.rtl import control
 from sim import golden, tensors
@@ -13,11 +13,24 @@ from sim.engines import AmaranthEngine, Pattern
 from sim.random import random_chains, random_steps
 from sim.steps import gather, schedule
 
+
+def subsets(registers):
+    return [
+        tuple(register for register, there in zip(registers, choice, strict=True) if there)
+        for choice in itertools.product((False, True), repeat=len(registers))
+    ]
+
+
+# The registers at the edge are alike, and those in the loop do not know those before it.
 SUBSETS = [
-    tuple(register for register, there in zip(PIPELINE_REGISTERS, choice, strict=True) if there)
-    for choice in itertools.product((False, True), repeat=len(PIPELINE_REGISTERS))
-    # The registers at the edge are alike: ``decoded`` alone, with all of the loop or none of it, will do.
-    if not choice[1] or (not choice[0] and sum(choice[4:]) in (0, 3))
+    *(
+        edge + front + loop
+        for edge in [(), ("operands",)]
+        for front in subsets(ELEMENT_REGISTERS)
+        for loop in [(), ("total",)]
+    ),
+    *(("decoded", *front) for front in subsets(ELEMENT_REGISTERS)),
+    *(front + loop for front in [(), ("terms",), PIPELINE_REGISTERS[:6]] for loop in subsets(LOOP_REGISTERS)[1:]),
 ]
 
 DEEP = [
@@ -29,12 +42,19 @@ DEEP = [
         ("mixfp4", 4, "merged", 35, "nearest_even", PIPELINE_REGISTERS),
         ("mixfp4", 1, "e2m2", 39, "toward_zero", ("operands", "sums", "total")),
         ("nvfp4", 4, "merged", 35, "toward_zero", ("terms", "aligned", "normal")),
+        ("mixfp4", 1, "merged-binary", 35, "toward_zero", ("decoded", "tree", "factors", "terms", *LOOP_REGISTERS)),
+        ("nvfp4", 4, "binary", 35, "toward_zero", ("tree", "factors", "terms", "aligned", "addends", "total")),
         ("mixfp4", 2, "merged", 33, "nearest_even", ("operands", "terms", "aligned", "total")),
     ]
 ]
 deep = pytest.mark.parametrize(
     "config", DEEP, ids=lambda c: "-".join((c.a.name, str(c.groups), c.dot, c.rounding, *c.pipeline))
 )
+
+
+def patterns(rng, *shares):
+    """When steps and C are offered and results taken, at random."""
+    return {name: Pattern.random(share, rng) for name, share in zip(("offer", "supply", "take"), shares, strict=True)}
 
 
 def check(engine, steps, want, **streams):
@@ -57,8 +77,7 @@ def test_every_subset(pipeline):
     config = TensorCoreConfig("narrow", form, form, 1, 1, 1, rounding=rounding, pipeline=pipeline)
     rng = np.random.default_rng(index)
     steps = random_chains(config, 24, rng)
-    offer, take = Pattern.random(0.7, rng), Pattern.random(0.7, rng)
-    check(AmaranthEngine(config), steps, steps.expected(), offer=offer, take=take)
+    check(AmaranthEngine(config), steps, steps.expected(), **patterns(rng, 0.7, 0.7, 0.7))
 
 
 @deep
@@ -67,9 +86,8 @@ def test_random(config, compiled):
     long = random_chains(config, 1000, rng, first=0.02, last=0.05)
     for steps in (random_steps(config, 1500, rng), random_chains(config, 1000, rng), long):
         want = steps.expected()
-        for shares in [(1, 1), (0.5, 1), (1, 0.5), (0.6, 0.6), (0.9, 0.3)]:
-            offer, take = (Pattern.random(share, rng) for share in shares)
-            check(compiled(config), steps, want, offer=offer, take=take)
+        for shares in [(1, 1, 1), (0.5, 1, 1), (1, 0.5, 1), (1, 1, 0.5), (0.6, 0.7, 0.6), (0.9, 0.9, 0.3)]:
+            check(compiled(config), steps, want, **patterns(rng, *shares))
 
 
 @deep
@@ -84,9 +102,10 @@ def test_gemm(config, m, n, k, compiled):
     )
     run = compiled(config).run(steps)
     np.testing.assert_array_equal(gather(config, run.results, m, n), want)
-    assert run.cycles == max(len(steps), np.flatnonzero(steps.last)[-1] + 1 + config.latency)
-    offer, take = (Pattern.random(0.6, np.random.default_rng(seed)) for seed in (1, 2))
-    run = compiled(config).run(steps, offer=offer, take=take)
+    # Without registers before the loop the first step comes a cycle after its C.
+    late = config.entrance == 0
+    assert run.cycles == late + max(len(steps), np.flatnonzero(steps.last)[-1] + 1 + config.latency)
+    run = compiled(config).run(steps, **patterns(np.random.default_rng(1), 0.6, 0.6, 0.6))
     np.testing.assert_array_equal(gather(config, run.results, m, n), want)
 
 
@@ -98,8 +117,8 @@ class Planted(control.Ring):
 
     fault = staticmethod(lambda m, moving, valid, enter, rotate: (enter, rotate))
 
-    def advance(self, m, step):
-        super().advance(m, step)
+    def advance(self, m, step, addend):
+        super().advance(m, step, addend)
         enter, self.rotate = self.fault(m, self.moving, step.valid, self.enables["enter"], self.rotate)
         self.enables = {"enter": enter}
 
@@ -122,7 +141,7 @@ def test_faults_would_be_seen(name, monkeypatch):
     rng = np.random.default_rng(5)
     steps = random_chains(config, 60, rng)
     try:
-        run = AmaranthEngine(config).run(steps, offer=Pattern.random(0.7, rng), take=Pattern.random(0.7, rng))
+        run = AmaranthEngine(config).run(steps, **patterns(rng, 0.7, 0.7, 0.7))
     except ToolError:
         same = False
     else:

@@ -20,7 +20,7 @@ PIPELINES = {
     "terms": ("terms",),
     "both": ("operands", "terms"),
     "T2": ("sums", "total"),
-    "T4": PIPELINE_REGISTERS,
+    "T5": PIPELINE_REGISTERS,
 }
 pipelines = pytest.mark.parametrize("pipeline", PIPELINES.values(), ids=PIPELINES)
 
@@ -55,28 +55,36 @@ def test_engines_agree_on_results_and_cycles(pipeline, compiled, python):
     config = tiny(pipeline)
     steps = drawn(config, 24, 1)
     want = steps.expected()
-    for seed, (offered, taken) in enumerate([(1, 0.5), (0.5, 1), (0.5, 0.5), (0.8, 0.15), (0.15, 0.8)]):
-        streams = {"offer": pattern(offered, seed), "take": pattern(taken, 50 + seed)}
+    shares = [(1, 1, 0.5), (0.5, 1, 1), (1, 0.4, 1), (0.5, 0.5, 0.5), (0.8, 0.8, 0.15), (0.15, 0.15, 0.8)]
+    for seed, (offered, supplied, taken) in enumerate(shares):
+        streams = {
+            "offer": pattern(offered, seed),
+            "supply": pattern(supplied, 70 + seed),
+            "take": pattern(taken, 50 + seed),
+        }
         runs = [make(config).run(steps, **streams) for make in (compiled, python)]
         for run in runs:
             np.testing.assert_array_equal(run.results, want)
-        assert runs[0].cycles == runs[1].cycles > len(steps) + config.latency
-        np.testing.assert_array_equal(runs[0].handshakes, runs[1].handshakes)
+        assert runs[0].cycles == runs[1].cycles >= len(steps) + config.latency
+        for name in ("handshakes", "accepted", "supplied"):
+            np.testing.assert_array_equal(getattr(runs[0], name), getattr(runs[1], name))
+        assert (np.diff(runs[0].accepted) > 0).all()
         check_handshakes(runs[0], steps)
 
 
 def check_handshakes(run, steps):
     """Every cycle is counted once; so is every step accepted and every result taken."""
     assert run.handshakes.sum() == run.cycles
-    assert run.handshakes[1, 1].sum() == len(steps)
-    assert run.handshakes[:, :, 1, 1].sum() == steps.last.sum()
+    assert run.handshakes[1, 1].sum() == len(steps) == (run.accepted >= 0).sum()
+    assert run.handshakes[:, :, 1, 1].sum() == (run.supplied >= 0).sum()
+    assert run.handshakes[..., 1, 1].sum() == steps.last.sum()
 
 
 def test_a_pattern_goes_round(compiled, python):
     config = tiny()
     steps = drawn(config, 40, 13)
     bits = np.random.default_rng(13).random(37) < 0.5
-    streams = {"offer": Pattern(bits), "take": Pattern(~bits)}
+    streams = {"offer": Pattern(bits), "supply": Pattern(np.roll(bits, 5)), "take": Pattern(~bits)}
     plain = {name: pattern.bits.tolist() for name, pattern in streams.items()}
     functions = {name: lambda cycle, bits=bits: bits[cycle % 37] for name, bits in plain.items()}
     runs = [make(config).run(steps, **how) for make in (compiled, python) for how in (streams, functions)]
@@ -88,11 +96,11 @@ def test_a_pattern_goes_round(compiled, python):
 
 @pipelines
 def test_one_step_per_cycle(pipeline, make):
-    """From the first step offered to the last result taken: a cycle for each step, and the latency."""
+    """A cycle for each step, and the latency; one more where the first C takes a cycle ahead of its step."""
     config = tiny(pipeline)
     steps = drawn(config, 30, 2, last=True)
     run = make(config).run(steps)
-    assert run.cycles == len(steps) + config.latency
+    assert run.cycles == (config.entrance == 0) + len(steps) + config.latency
     np.testing.assert_array_equal(run.results, steps.expected())
 
 
@@ -100,7 +108,7 @@ def test_one_step_per_cycle(pipeline, make):
 def test_one_step_per_cycle_for_long(pipeline, compiled):
     config = tiny(pipeline)
     steps = drawn(config, 5000, 3)
-    assert compiled(config).run(steps).cycles == 5000 + config.latency
+    assert compiled(config).run(steps).cycles == (config.entrance == 0) + 5000 + config.latency
 
 
 @pytest.mark.parametrize(
@@ -122,6 +130,24 @@ def test_first_and_last(first, last, make):
     assert len(run.results) == steps.last.sum()
     # A step that gives no result is over when it is accepted.
     assert run.cycles == max(20, np.flatnonzero(steps.last)[-1] + 1 + config.latency)
+
+
+@pipelines
+def test_c_before_with_and_behind_its_step(pipeline, make):
+    """A tile per cycle whenever C begins to come; the steps wait for the first one only."""
+    config = tiny(pipeline)
+    steps = drawn(config, 30, 14, first=True, last=True)
+    for late in range(5):
+        run = make(config).run(steps, supply=lambda cycle, late=late: cycle >= late)
+        np.testing.assert_array_equal(run.results, steps.expected())
+        # Where the first step enters the loop, a cycle after its C or as soon as it is there.
+        entered = max(late + 1, config.entrance)
+        assert run.cycles == entered - config.entrance + len(steps) + config.latency
+        assert run.supplied.tolist() == [late, *range(max(entered, late + 1), entered + len(steps) - 1)]
+    for early in range(5):
+        run = make(config).run(steps, offer=lambda cycle, early=early: cycle >= early)
+        np.testing.assert_array_equal(run.results, steps.expected())
+        assert run.cycles == max(early, int(config.entrance == 0)) + len(steps) + config.latency
 
 
 def test_no_last_no_result(make):
@@ -198,6 +224,7 @@ def broken(kind):
             m.d.sync += toggle.eq(~toggle & self.step.payload.as_value().any() & self.result.ready)
             m.d.comb += [
                 self.step.ready.eq(kind == "surplus"),
+                self.addend.ready.eq(kind == "surplus"),
                 self.result.valid.eq(kind == "surplus"),
                 self.result.payload.as_value().eq(toggle & self.step.valid),
             ]

@@ -16,8 +16,9 @@ class Oracle:
     def __init__(self, config):
         self.config = config
 
-    def run(self, steps, *, offer=always, take=always, progress=lambda done: None):
-        return Run(steps.expected(), len(steps), np.zeros((2, 2, 2, 2), np.int64))
+    def run(self, steps, *, offer=always, supply=always, take=always, progress=lambda done: None):
+        none = np.full(int(steps.first.sum()), -1)
+        return Run(steps.expected(), len(steps), np.zeros((2,) * 6, np.int64), np.arange(len(steps)), none)
 
 
 class Wrong(Oracle):

@@ -8,6 +8,7 @@ import pytest
 from hwgen.config import TensorCoreConfig
 from hwgen.errors import ToolError
 from sim.engines import Run
+from sim.random import random_steps
 from sim.steps import Steps, Trace
 from sim.verify.counting import count
 from sim.verify.goals import goals
@@ -29,12 +30,18 @@ def single(core, a=(), b=(), scales=(0x38, 0x38), c=0.0):
     )
 
 
+def silent(steps, results):
+    """A run of which nothing is known of the streams."""
+    supplied = np.full(int(steps.first.sum()), -1)
+    return Run(results, len(steps), np.zeros((2,) * 6, np.int64), np.arange(len(steps)), supplied)
+
+
 def counted(steps):
     """Bins with events, by group, in words."""
     wanted = goals(steps.config)
     expected = steps.trace()
     on = np.ones(len(steps), bool)
-    counts = count(wanted, steps, expected, Run(expected.results, len(steps), np.zeros((2,) * 4, np.int64)), on, on)
+    counts = count(wanted, steps, expected, silent(steps, expected.results), on, on, on)
     return {
         name: {wanted[name].label(tuple(index)): int(counts[name][tuple(index)]) for index in np.argwhere(counts[name])}
         for name in wanted
@@ -161,7 +168,32 @@ def test_exact_numerics():
 def test_a_golden_model_that_disagrees_is_found(core):
     steps = single(core, [3], [4])
     right = steps.trace()
-    run = Run(right.results, 1, np.zeros((2,) * 4, np.int64))
+    run = silent(steps, right.results)
     on = np.ones(1, bool)
     with pytest.raises(ToolError, match=r"golden model: step 0, D\[0, 0\] is 0x40400001, integers say\s+0x40400000"):
-        count(goals(core), steps, Trace(right.c, right.results + np.uint32(1)), run, on, on)
+        count(goals(core), steps, Trace(right.c, right.results + np.uint32(1)), run, on, on, on)
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "supplied", "seen"),
+    [
+        (("decoded", "sums"), [0, 4, 5, 7, 10], ["1 before", "0 behind", "0 behind", "1 behind", "2 and more behind"]),
+        ((), [0, 1, 2, 3, 4], ["1 before", "2 and more before"]),
+    ],
+)
+def test_c_before_with_and_behind_its_step(pipeline, supplied, seen):
+    core = dataclasses.replace(CORE, pipeline=pipeline)
+    steps = random_steps(core, 5, np.random.default_rng(1))
+    steps.first[:] = True
+    accepted = np.array([1, 4, 5, 6, 8])
+    run = dataclasses.replace(silent(steps, steps.expected()), accepted=accepted, supplied=np.array(supplied))
+    wanted, on = goals(core), np.ones(12, bool)
+    found = count(wanted, steps, steps.trace(), run, on, on, on)["C and its step"]
+    labels = {wanted["C and its step"].label(tuple(index)) for index in np.argwhere(found)}
+    assert found.sum() == 5
+    pauses = np.diff(supplied, prepend=-2) > 1
+    if pipeline:
+        words = ["after a pause" if pause else "right behind another C" for pause in pauses]
+        assert labels == {f"cycles from the step to C: {when}, {word}" for when, word in zip(seen, words, strict=True)}
+    else:
+        assert all(any(when in label for when in seen) for label in labels)

@@ -27,15 +27,17 @@ CORES = {
 
 @pytest.mark.parametrize("core", CORES.values(), ids=CORES)
 def test_every_goal_can_be_met(core, oracle):
-    """Handshakes apart, which take a core."""
+    """Those of the streams apart, which take a core."""
     outcome = verify.verify(oracle(core), 24_000 * core.macs_per_step, seed=3, workers=1)
     assert outcome.failure is None
-    assert [goal for goal in outcome.missed() if not goal.startswith("handshakes")] == []
+    assert [goal for goal in outcome.missed() if not goal.startswith(("handshakes", "C and its step"))] == []
 
 
 # The cores of tests/sim/engines/test_streams.py, so that they are compiled once.
 @pytest.mark.parametrize(
-    "pipeline", [("operands", "terms"), ("sums", "total"), PIPELINE_REGISTERS], ids=["T1", "T2", "T4"]
+    "pipeline",
+    [("operands", "terms"), (), ("sums", "total"), PIPELINE_REGISTERS],
+    ids=["T1", "T1, no registers", "T2", "T5"],
 )
 def test_every_handshake_can_be_met(pipeline, compiled):
     config = TensorCoreConfig("tiny", "nvfp4", "nvfp4", 1, 2, 1, pipeline=pipeline)

@@ -43,8 +43,8 @@ def test_what_remains_is_what_the_fault_needs(core, wrong):
     assert np.count_nonzero(steps.b_scales) == 1
     assert np.count_nonzero(steps.a_scales) == np.count_nonzero(steps.c) == 0
     assert steps.last.sum() == 1
-    assert small.offer.bits.all()
-    assert small.take.bits.all()
+    for pattern in small.patterns.values():
+        assert pattern.bits.all()
 
 
 def test_every_part_of_what_remains_is_needed(wrong):
@@ -57,7 +57,7 @@ def test_every_part_of_what_remains_is_needed(wrong):
         array[tuple(cells[0])] = 0
         mended = dataclasses.replace(small, **{name: array})
         always = Pattern(np.ones(1, bool))
-        assert verify.check(engine, verify.Stimulus(mended, always, always)) is None
+        assert verify.check(engine, verify.Stimulus(mended, always, always, always)) is None
 
 
 class Impatient:
@@ -115,8 +115,8 @@ def test_a_file_holds_all_of_it(core, tmp_path):
     assert read.steps.config == core
     for field in dataclasses.fields(stimulus.steps):
         np.testing.assert_array_equal(getattr(read.steps, field.name), getattr(stimulus.steps, field.name))
-    np.testing.assert_array_equal(read.offer.bits, stimulus.offer.bits)
-    np.testing.assert_array_equal(read.take.bits, stimulus.take.bits)
+    for name, pattern in stimulus.patterns.items():
+        np.testing.assert_array_equal(read.patterns[name].bits, pattern.bits)
     with np.load(path, allow_pickle=False) as arrays:
         np.testing.assert_array_equal(arrays["expected"], stimulus.steps.expected())
     assert [file.name for file in path.parent.iterdir()] == ["vectors.npz"]
@@ -154,6 +154,7 @@ BAD = {
     "no steps": (lambda path: changed(path, first=np.ones(0, bool)), "must be"),
     "scalar": (lambda path: changed(path, first=np.bool_(True)), r"must be bool \(count,\)"),
     "codes": (lambda path: changed(path, a_codes=np.full((20, 3, 32), 16, np.uint8)), "holds 16; codes are 0 to 15"),
+    "no supply": (lambda path: changed(path, supply=None), "array 'supply' is missing"),
     "never": (lambda path: changed(path, take=np.zeros(5, bool)), "take is never true"),
     "first": (lambda path: changed(path, first=np.zeros(20, bool)), "first must be set in the first 1 steps"),
 }

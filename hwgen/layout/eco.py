@@ -1,0 +1,139 @@
+"""A layout for a netlist that changed a little: cells of other sizes, buffers that came, gates that went.
+
+Cells that both netlists have, by their names, stay near where they were. New ones begin amid their nets. Then
+everything is made legal again, with few moves. The die, its ports and the places of an array's elements stay.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from hwgen.errors import InputError
+from hwgen.layout.array import array_of, channels, element_problem
+from hwgen.layout.detail import improve
+from hwgen.layout.layout import Layout, copied, with_ports
+from hwgen.layout.lef import Shapes
+from hwgen.layout.legal import legalise
+from hwgen.layout.pins import Pins, pins_of, widths
+from hwgen.layout.problem import Problem
+from hwgen.netlist.graph import Netlist
+
+__all__ = ["adapted"]
+
+_PASSES = 2
+_SWEEPS = 4
+
+_Places = tuple[np.ndarray, np.ndarray]
+
+
+def adapted(layout: Layout, netlist: Netlist, shapes: Shapes | None = None) -> Layout:
+    """The layout of a netlist that came of another one by small changes.
+
+    Parameters
+    ----------
+    layout
+        Of the netlist before.
+    netlist
+        The netlist now: the same ports; for an array, the same elements.
+    shapes
+        Of the cells, if the layout has them from LEF.
+
+    Raises
+    ------
+    InputError
+        Other ports or elements, or cells that no longer fit.
+    """
+    ports = [(port.name, len(port.nets)) for port in netlist.ports.values()]
+    if ports != [(port.name, len(port.nets)) for port in layout.netlist.ports.values()]:
+        raise InputError(f"{netlist.top}: has other ports than the layout; expected a netlist that changed a little")
+    width, pins = widths(netlist, layout.technology, shapes), pins_of(netlist, shapes)
+    x, y = _begun(layout, netlist, width, pins)
+    if layout.grid is None:
+        along = np.ones((netlist.n_nets, 2))
+        problem = Problem(width, layout.rows, pins.start, pins.cell, pins.x, pins.y, along)
+        x, y = _moved(with_ports(problem, pins.port, layout.port_x, layout.port_y), x, y)
+    else:
+        x, y = _moved_array(layout, netlist, width, pins, x, y)
+    return replace(layout, netlist=netlist, width=width, pins=pins, x=x, y=y)
+
+
+def _begun(layout: Layout, netlist: Netlist, width: np.ndarray, pins: Pins) -> _Places:
+    """Lower left corners to begin with: the old ones, about the same centres."""
+    before = _before(layout.netlist, netlist)
+    known = before >= 0
+    found = []
+    for old, old_size, size, port in (
+        (layout.x, layout.width, width, layout.port_x),
+        (layout.y, np.zeros(len(layout.y)), np.zeros(len(width)), layout.port_y),
+    ):
+        place = np.zeros(netlist.n_cells)
+        place[known] = (old + old_size / 2)[before[known]] - size[known] / 2
+        found.append(_amid(place, known, pins, port))
+    return found[0], found[1]
+
+
+def _amid(place: np.ndarray, known: np.ndarray, pins: Pins, port: np.ndarray) -> np.ndarray:
+    """Places where those that are not known are the means of their nets' pins."""
+    net, n_nets = pins.net, len(pins.start) - 1
+    cell = pins.cell
+    settled = np.where(cell >= 0, known[cell], True)
+    for _ in range(_SWEEPS if not known.all() else 0):
+        at = np.where(cell >= 0, place[cell], port[pins.port] if len(port) else 0.0)
+        count = np.bincount(net, settled, n_nets)
+        mean = np.bincount(net, np.where(settled, at, 0.0), n_nets) / np.maximum(count, 1)
+        of_new = (cell >= 0) & ~known[cell] & (count[net] > 0)
+        nets = np.bincount(cell[of_new], minlength=len(place))
+        amid = np.bincount(cell[of_new], mean[net[of_new]], len(place)) / np.maximum(nets, 1)
+        moved = ~known & (nets > 0)
+        place = np.where(moved, amid, place)
+        settled = np.where(cell >= 0, (known | moved)[cell], True)
+    return place
+
+
+def _before(old: Netlist, new: Netlist) -> np.ndarray:
+    """For each cell of a netlist its number in the one before, -1 if it is new; shape (n_cells,)."""
+    found = np.full(new.n_cells, -1, dtype=np.int64)
+    places = {instance.path: number for number, instance in enumerate(old.instances)}
+    old_names, new_names = old.names.instances(), new.names.instances()
+    kept: dict[tuple[str, str], np.ndarray] = {}
+    for number, instance in enumerate(new.instances):
+        place = places.get(instance.path)
+        if place is None:
+            continue
+        modules = instance.module, old.instances[place].module
+        if modules not in kept:
+            own = {name: i for i, name in enumerate(old_names[place][2])}
+            kept[modules] = np.array([own.get(name, -1) for name in new_names[number][2]], dtype=np.int64)
+        local = kept[modules]
+        own_cells = slice(instance.first, instance.first + instance.own)
+        found[own_cells] = np.where(local >= 0, local + old.instances[place].first, -1)
+    return found
+
+
+def _moved(problem: Problem, x: np.ndarray, y: np.ndarray) -> _Places:
+    """Legal places near the given ones."""
+    rows = problem.rows
+    piece, site = legalise(problem.width, rows, x, y)
+    piece, site = improve(problem, piece, site, _PASSES)
+    return site * rows.site, rows.bottom[piece] * rows.height
+
+
+def _moved_array(
+    layout: Layout, netlist: Netlist, width: np.ndarray, pins: Pins, x: np.ndarray, y: np.ndarray
+) -> _Places:
+    """Legal places of an array: of one element, copied, and then of the cells around."""
+    grid, array = layout.grid, array_of(netlist)
+    assert grid is not None
+    if array.rows * array.columns != len(grid.x):
+        raise InputError(f"{netlist.top}: has other elements than the layout; expected a netlist that changed a little")
+    # The first element, on top at the left, is mirrored in neither way.
+    own = slice(array.instances[0][0].first, array.instances[0][0].first + array.size)
+    one = element_problem(netlist, array, pins, width, grid.element)
+    others = np.flatnonzero(array.tile < 0)
+    begun = x[others], y[others]
+    x, y = copied(netlist, array, grid, *_moved(one, x[own] - grid.x[0], y[own] - grid.y[0]), one.width)
+    problem, kept = channels(array, pins, width, grid.channels, x + width / 2, y + grid.die.height / 2)
+    x[others], y[others] = _moved(with_ports(problem, pins.port[kept], layout.port_x, layout.port_y), *begun)
+    return x, y
