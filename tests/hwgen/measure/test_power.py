@@ -48,8 +48,8 @@ def total(report: PowerReport, situation: str, name: str, scope: str = "core") -
 def test_every_situation_is_there(report: PowerReport) -> None:
     names = [entry.situation for entry in report.results if entry.scope == "core"]
     assert names == [each.name for each in situations(*PAIR, STIMULUS)]
-    assert {"at work", "both on nvfp4 operands", "stalled"} < set(names)
-    assert len(names) == 2 + len(SHARES) + len(tensors.KINDS) - 1 + len(TRAFFIC) - 1
+    assert {"at work", "both on nvfp4 operands", "B held for 4 steps", "stalled"} < set(names)
+    assert len(names) == 2 + len(SHARES) + len(tensors.KINDS) - 1 + 1 + len(TRAFFIC) - 1
     for entry in report.results:
         assert entry.runs == 6
         assert entry.overhead.low <= entry.overhead.value <= entry.overhead.high
