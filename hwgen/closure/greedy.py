@@ -106,7 +106,9 @@ def repair(
     period: float,
     moves: int,
 ) -> int:
-    """Resize cells on the latest path, each time the one that helps most for its cost, until all ends are in time.
+    """Resize cells on the latest path, each time the one that helps most for its cost.
+
+    It ends where all ends are in time, or where nothing helps the latest.
 
     Parameters
     ----------
@@ -123,24 +125,18 @@ def repair(
         Moves made.
     """
     queued = np.zeros(len(state.kind), np.bool_)
-    stuck = np.zeros(len(state.end), np.bool_)
     path = np.empty(_LONGEST_PATH, np.int64)
     made = 0
     while made < moves:
-        worst = -1
-        for end in range(len(state.end)):
-            if not stuck[end] and state.end[end] > period and (worst < 0 or state.end[end] > state.end[worst]):
-                worst = end
-        if worst < 0:
+        worst = np.argmax(state.end) if len(state.end) else -1
+        if worst < 0 or state.end[worst] <= period:
             break
         length = _trace(graph, kinds, state, worst, path)
-        best_node, best_kind = _best_move(graph, kinds, state, bounds, cost, period, path[:length], queued)
-        if best_node < 0:
-            stuck[worst] = True
-            continue
-        swap(graph, kinds, state, best_node, best_kind)
-        update(graph, kinds, state, best_node, queued, 0.0)
-        stuck[:] = False
+        node, kind = _best_move(graph, kinds, state, bounds, cost, period, path[:length], queued)
+        if node < 0:
+            break
+        swap(graph, kinds, state, node, kind)
+        update(graph, kinds, state, node, queued, 0.0)
         made += 1
     return made
 

@@ -19,7 +19,7 @@ _AMBITION = 0.95
 # What relaxation leaves late by less than this is for the repair.
 _CLOSE = 0.01
 _SHARPNESS = 16.0
-_MOVES = 100
+_MOVES = 60
 _PASSES = 4
 
 

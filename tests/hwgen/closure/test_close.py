@@ -1,0 +1,119 @@
+"""A core closed at a clock: timed by `analyse`, and bit for bit what the golden model says."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from hwgen.cells import libraries, reader
+from hwgen.closure.close import close
+from hwgen.config import TensorCoreConfig
+from hwgen.errors import InputError
+from hwgen.mapping.yosys import RECIPES
+from hwgen.measure.checks import check_core
+from hwgen.measure.flow import Design, Flow
+from hwgen.netlist.link import link
+from hwgen.rtl.tensor_core import TensorCore
+from hwgen.timing.analysis import analyse
+from hwgen.timing.wires import Wires
+
+CONFIG = TensorCoreConfig("single", "nvfp4", "nvfp4", rows=1, columns=1, groups=1)
+
+
+@pytest.fixture(scope="module")
+def library():
+    return reader.load(libraries.path("generic7"))
+
+
+@pytest.fixture(scope="module")
+def modules(cache, library):
+    """The smallest core, mapped, with buffer trees."""
+    design, flow = Design(CONFIG, TensorCore), Flow(library, cache)
+    recipes = [RECIPES["area"]]
+    jobs = design.plan(recipes, [0])
+    bodies = flow.synthesise(jobs, "test")
+    return design.assembled(bodies, {job.module: RECIPES["area"] for job in jobs}, 0, library)
+
+
+@pytest.fixture(scope="module")
+def fastest(modules, library):
+    return close(modules, TensorCore.module_name, library, 0.0)
+
+
+def test_the_fastest(modules, library, fastest):
+    before = link(modules, TensorCore.module_name, library)
+    record = fastest.record
+    assert record.delay_ns < analyse(before).delay
+    assert record.delay_ns == analyse(link(fastest.modules, TensorCore.module_name, library)).delay
+    assert record.area_before == before.area
+    assert record.area_after == link(fastest.modules, TensorCore.module_name, library).area
+    assert not record.met
+    assert record.buffers > 0
+    assert record.resized > 0
+    inserted = [name for body in fastest.modules.values() for name in body["cells"] if name.startswith("$closure")]
+    assert len(inserted) == record.buffers
+
+
+def test_it_computes_what_it_did(fastest):
+    assert check_core(fastest.netlist, CONFIG, 2000) >= 2000
+
+
+def test_a_clock_in_between_is_met_with_less_area(modules, library, fastest):
+    slow = analyse(link(modules, TensorCore.module_name, library)).delay
+    period = 0.5 * (slow + fastest.record.delay_ns)
+    closed = close(modules, TensorCore.module_name, library, period)
+    closed.record.check()
+    assert closed.record.met
+    assert 0 <= closed.record.slack_ns <= 0.1 * period
+    assert analyse(closed.netlist).delay <= period
+    assert closed.netlist.area < fastest.netlist.area
+    # What was given is as it was.
+    assert analyse(link(modules, TensorCore.module_name, library)).delay == slow
+
+
+def test_wires_that_follow_the_cells(modules, library, fastest):
+    """Wires are asked for anew whenever cells change; the record's delay is with those of the final netlist."""
+    asked = []
+
+    def wires(netlist):
+        asked.append(netlist)
+        return Wires(0.3 * netlist.fanout + 0.2, np.full(netlist.n_nets, 0.5), "placed")
+
+    closed = close(modules, TensorCore.module_name, library, 1.5 * fastest.record.delay_ns, wires=wires)
+    assert len(asked) >= 2
+    assert closed.record.wires == "placed"
+    assert closed.record.met
+    assert closed.record.delay_ns == analyse(closed.netlist, wires=wires(closed.netlist)).delay
+
+
+def test_a_clock_out_of_reach(modules, library, fastest):
+    record = dataclasses.replace(fastest.record, clock_ns=0.01)
+    best = f"{fastest.record.delay_ns:.4g}"
+    with pytest.raises(InputError, match=rf"clock of 0.01 ns: not met by .* the best found is {best} ns, held by"):
+        record.check()
+    assert record.block in fastest.netlist.blocks
+    with pytest.raises(InputError, match="clock of -1"):
+        close(modules, TensorCore.module_name, library, -1.0)
+
+
+def test_a_library_without_drives(modules, library):
+    """Nothing to choose from: the record says what the longest path has in one size only."""
+    used = {cell["type"] for body in modules.values() for cell in body["cells"].values()}
+    alone = dataclasses.replace(library, cells={name: cell for name, cell in library.cells.items() if name in used})
+    one_each = {}
+    for family in alone.families():
+        one_each[family[0].name] = family[0]
+    swap = {cell.name: family[0].name for family in alone.families() for cell in family}
+    smallest = {
+        name: {
+            **body,
+            "cells": {cell: {**its, "type": swap.get(its["type"], its["type"])} for cell, its in body["cells"].items()},
+        }
+        for name, body in modules.items()
+    }
+    alone = dataclasses.replace(alone, cells=one_each)
+    closed = close(smallest, TensorCore.module_name, alone, 0.0)
+    assert closed.record.resized == 0
+    kinds = {step.kind for step in closed.timing.path}
+    assert set(closed.record.missing) == kinds & set(one_each)
+    assert closed.record.missing
