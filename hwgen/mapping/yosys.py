@@ -73,7 +73,12 @@ TIME_LIMIT = 600.0
 LEAST_GATED = 3
 """Fewest flip-flops with an enable in common that get a clock gate."""
 
-CARRIES = {"ripple": "-extra-map ripple.v", "brent-kung": "", "kogge-stone": "-extra-map +/choices/kogge-stone.v"}
+CARRIES = {
+    "ripple": "-extra-map ripple.v",
+    "brent-kung": "",
+    "sklansky": "-extra-map sklansky.v",
+    "kogge-stone": "-extra-map +/choices/kogge-stone.v",
+}
 """Options of Yosys' ``synth`` by carry network; Brent-Kung is its own default."""
 
 _RIPPLE = """(* techmap_celltype = "$lcu" *)
@@ -89,6 +94,35 @@ module _80_lcu_ripple (P, G, CI, CO);
   endgenerate
 endmodule
 """
+
+# As few levels as Kogge-Stone's with far fewer gates, at a fanout that doubles with every level: buffers see to that.
+_SKLANSKY = """(* techmap_celltype = "$lcu" *)
+module _80_lcu_sklansky (P, G, CI, CO);
+  parameter WIDTH = 1;
+  localparam LEVELS = $clog2(WIDTH);
+  (* force_downto *) input [WIDTH-1:0] P, G;
+  input CI;
+  (* force_downto *) output [WIDTH-1:0] CO;
+  // Level k of place i is bit k * WIDTH + i.
+  wire [(LEVELS+1)*WIDTH-1:0] p, g;
+  assign p[WIDTH-1:0] = P;
+  assign g[WIDTH-1:0] = G | (P[0] & CI);
+  assign CO = g[LEVELS*WIDTH +: WIDTH];
+  genvar i, k;
+  generate
+    for (k = 0; k < LEVELS; k = k + 1)
+      for (i = 0; i < WIDTH; i = i + 1)
+        if ((i >> k) & 1) begin
+          assign g[(k+1)*WIDTH+i] = g[k*WIDTH+i] | (p[k*WIDTH+i] & g[k*WIDTH + ((i >> k) << k) - 1]);
+          assign p[(k+1)*WIDTH+i] = p[k*WIDTH+i] & p[k*WIDTH + ((i >> k) << k) - 1];
+        end else begin
+          assign g[(k+1)*WIDTH+i] = g[k*WIDTH+i];
+          assign p[(k+1)*WIDTH+i] = p[k*WIDTH+i];
+        end
+  endgenerate
+endmodule
+"""
+_TECHMAPS = {"ripple": _RIPPLE, "sklansky": _SKLANSKY}
 
 # Structural choices three times over: every round merges what the one before found, which leaves the mapper
 # less to the order of its input.
@@ -123,6 +157,20 @@ RECIPES = {
             "kogge-stone",
             ("&get -n", "&st", "&dch", "&nf", "&put", *_BUFFERS, "upsize", "dnsize", "stime -p"),
             "parallel-prefix carries, delay-oriented mapping, larger drives on the critical path",
+            fast=True,
+        ),
+        Recipe(
+            "prefix",
+            "sklansky",
+            ("&get -n", "&st", "&nf", "&put", *_BUFFERS, "upsize", "dnsize", "stime -p"),
+            "as speed, but Sklansky's carries, and the structure as it is described",
+            fast=True,
+        ),
+        Recipe(
+            "delay",
+            "kogge-stone",
+            ("strash", "ifraig", "dch", "map -B 0.9", *_BUFFERS, "upsize", "dnsize", "stime -p"),
+            "parallel-prefix carries, mapping for the shortest delay at any area",
             fast=True,
         ),
     )
@@ -224,7 +272,8 @@ def fingerprint(
 ) -> str:
     """Digest of everything that decides the result of `synthesise`."""
     scripts = _scripts(top, boxes, library, how, _gate_for(verilog, library, clock_gating))
-    parts = [verilog, library.digest, *how.abc, *scripts, _RIPPLE, _RUNNER, str(variant), tool_version()]
+    techmap = _TECHMAPS.get(how.carry, _RIPPLE)
+    parts = [verilog, library.digest, *how.abc, *scripts, techmap, _RUNNER, str(variant), tool_version()]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
@@ -276,7 +325,8 @@ def synthesise(
         (directory / "design.v").write_text(verilog, encoding="utf-8")
         (directory / "cells.lib").write_text(_cells(library.paths, library.digest), encoding="utf-8")
         (directory / "abc.script").write_text("\n".join(how.abc) + "\n", encoding="utf-8")
-        (directory / "ripple.v").write_text(_RIPPLE, encoding="utf-8")
+        for carry, text in _TECHMAPS.items():
+            (directory / f"{carry}.v").write_text(text, encoding="utf-8")
         scripts = _scripts(top, boxes, library, how, _gate_for(verilog, library, clock_gating))
         for name, text in zip(("first.ys", "second.ys"), scripts, strict=True):
             (directory / name).write_text(text, encoding="utf-8")

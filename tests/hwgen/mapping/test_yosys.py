@@ -7,7 +7,7 @@ import pytest
 from hwgen.cells import libraries, reader
 from hwgen.cells.library import Library
 from hwgen.errors import InputError, ToolError
-from hwgen.mapping.yosys import RECIPES, recipe, synthesise, tool_version
+from hwgen.mapping.yosys import CARRIES, RECIPES, Recipe, recipe, synthesise, tool_version
 from hwgen.netlist.link import link
 from hwgen.power.activity import simulate
 
@@ -39,6 +39,29 @@ def test_a_module_is_mapped_and_means_the_same(cells: Library) -> None:
     stimulus = {"a": _bits(a.reshape(64, -1), 8), "b": _bits(b.reshape(64, -1), 8)}
     answer = simulate(netlist, stimulus).outputs["y"] @ (1 << np.arange(9))
     np.testing.assert_array_equal(answer, (a + b).reshape(64, -1))
+
+
+SUMS = """
+module sums(input [12:0] a, input [12:0] b, input c, output [13:0] sum, output [12:0] difference, output one);
+  assign sum = a + b + c;
+  assign difference = a - b;
+  assign one = a[0] + b[0];
+endmodule
+"""
+
+
+@pytest.mark.parametrize("carry", CARRIES)
+def test_carry_networks_add_and_subtract(cells: Library, carry: str) -> None:
+    how = Recipe(f"with {carry}", carry, RECIPES["speed"].abc, "a test")
+    netlist = link({"sums": synthesise(SUMS, "sums", cells, how)}, "sums", cells)
+    random = np.random.default_rng(1)
+    a, b = random.integers(0, 1 << 13, (2, 64, 640))
+    b[:, ::4] = (1 << 13) - 1 - a[:, ::4]  # carries all the way
+    c = random.integers(0, 2, a.shape)
+    stimulus = {"a": _bits(a, 13), "b": _bits(b, 13), "c": _bits(c, 1)}
+    outputs = simulate(netlist, stimulus).outputs
+    for name, wanted in (("sum", a + b + c), ("difference", (a - b) % (1 << 13)), ("one", (a ^ b) & 1)):
+        np.testing.assert_array_equal(outputs[name] @ (1 << np.arange(outputs[name].shape[-1])), wanted)
 
 
 def test_boxes_stay_instances_and_link_to_the_flat_area(cells: Library) -> None:
