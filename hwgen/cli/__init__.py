@@ -36,6 +36,7 @@ COMMANDS = {
         "configs",
         "cost",
         "explore",
+        "place",
         "power",
         "replay",
         "report",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from hwgen.cli import options
 from hwgen.cli.study import Settings, reported
-from hwgen.cli.types import PERIOD_NS, SEED
+from hwgen.cli.types import DIRECTORY, PERIOD_NS, SEED
 from hwgen.measure.requests import PowerRequest
 
 if TYPE_CHECKING:
@@ -28,6 +29,12 @@ __all__ = ["command"]
 @click.option("--layer", help="Weight matrix of all-MiniLM-L6-v2 as B (extra 'workloads').")
 @click.option("--seed", type=SEED, default=1, show_default=True, help="Seed of the tensors.")
 @click.option("--saif", is_flag=True, help="Write netlist and switching activity of both, NAME-CONFIG.v and .saif.")
+@click.option(
+    "--export",
+    "directory",
+    type=DIRECTORY,
+    help="Write netlist, SDC, SPEF, SAIF and a script of OpenSTA for both, to DIRECTORY/CONFIG/.",
+)
 @click.option("--vcd", is_flag=True, help="And waveforms with all glitches, NAME-CONFIG.vcd.")
 def command(
     size: str | None,
@@ -41,6 +48,7 @@ def command(
     seed: int,
     saif: bool,
     vcd: bool,
+    directory: Path | None,
     runs: int,
     **settings: Any,
 ) -> None:
@@ -50,6 +58,7 @@ def command(
     """
     from hwgen.measure.power import exported, study
     from hwgen.measure.stimulus import Stimulus
+    from hwgen.power.opensta_script import FILES
     from sim import tensors
 
     pair = options.pair(size, baseline, candidate, clock_gating)
@@ -61,12 +70,15 @@ def command(
     def document(flow: Flow) -> PowerReport:
         return study(*pair, flow, clock_ns=clock, stimulus=stimulus, runs=runs)
 
-    def activity(report: PowerReport, flow: Flow) -> dict[str, bytes]:
+    def files(report: PowerReport, flow: Flow) -> dict[str | Path, bytes]:
         recipes, period = report.conditions.chosen_recipes, report.conditions.clock_ns
-        return {
-            f"-{config.name}.{suffix}": text.encode()
-            for config in (pair if saif or vcd else ())
-            for suffix, text in exported(config, recipes[config.name], flow, period, stimulus, vcd).items()
-        }
+        found: dict[str | Path, bytes] = {}
+        for config in pair if saif or vcd or directory is not None else ():
+            for kind, text in exported(config, recipes[config.name], flow, period, stimulus, vcd).items():
+                if kind in ("v", "saif", "vcd") and (saif or vcd):
+                    found[f"-{config.name}.{kind}"] = text.encode()
+                if kind in FILES and directory is not None:
+                    found[directory / config.name / FILES[kind]] = text.encode()
+        return found
 
-    reported(request, document, Settings(**settings), activity)
+    reported(request, document, Settings(**settings), files)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,7 +72,7 @@ def reported(
     request: OverheadRequest | ExploreRequest | PowerRequest,
     document: Callable[[Flow], Report],
     settings: Settings,
-    more: Callable[[Any, Flow], dict[str, bytes]] = lambda report, flow: {},
+    more: Callable[[Any, Flow], Mapping[str | Path, bytes]] = lambda report, flow: {},
 ) -> None:
     """Make a report, or take it from the cache; write its files, print its summary.
 
@@ -85,7 +85,7 @@ def reported(
     settings
         Library, processes, files.
     more
-        Gives further files of a report, by what follows its name.
+        Gives further files of a report, by what follows its name, or by paths of their own.
     """
     if settings.stem is not None:
         check_files(settings.out, settings.stem)
@@ -110,7 +110,10 @@ def reported(
                 kept.put(digest, schema.to_json(report))
             else:
                 report = schema.from_json(known)
-            further = {settings.out / f"{stem}{end}": text for end, text in more(report, flow).items()}
+            further = {
+                place if isinstance(place, Path) else settings.out / f"{stem}{place}": content
+                for place, content in more(report, flow).items()
+            }
     written(report, settings.out, stem, settings.as_json, further)
     from hwgen.report.check import findings
 

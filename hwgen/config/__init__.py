@@ -2,10 +2,12 @@
 
 from hwgen.config.core import (
     DEFAULT_PIPELINE,
+    ELEMENT_REGISTERS,
     LEADING_ZEROS,
     LOOP_REGISTERS,
     NUMERICS,
     PIPELINE_REGISTERS,
+    REGISTERS,
     TensorCoreConfig,
 )
 from hwgen.config.dots import DOTS
@@ -15,11 +17,13 @@ from hwgen.config.read import resolve, resolve_pair
 __all__ = [
     "DEFAULT_PIPELINE",
     "DOTS",
+    "ELEMENT_REGISTERS",
     "LEADING_ZEROS",
     "LOOP_REGISTERS",
     "NAMED",
     "NUMERICS",
     "PIPELINE_REGISTERS",
+    "REGISTERS",
     "TensorCoreConfig",
     "named",
     "resolve",

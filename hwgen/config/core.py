@@ -15,6 +15,7 @@ from hwgen.formats import BLOCK_FORMATS, BlockFormat, Bounds, Formats
 
 __all__ = [
     "DEFAULT_PIPELINE",
+    "ELEMENT_REGISTERS",
     "EMPTY_BLOCKS",
     "FIELDS",
     "LEADING_ZEROS",
@@ -22,6 +23,7 @@ __all__ = [
     "MEANINGLESS",
     "NUMERICS",
     "PIPELINE_REGISTERS",
+    "REGISTERS",
     "TensorCoreConfig",
 ]
 
@@ -29,9 +31,19 @@ LEADING_ZEROS = ("counted", "anticipated")
 ROUNDINGS = ("toward_zero", "nearest_even")
 NUMERICS = ("blackwell", "exact")
 EMPTY_BLOCKS = ("included", "excluded")
-PIPELINE_REGISTERS = ("operands", "decoded", "sums", "terms", "aligned", "total", "normal")
-LOOP_REGISTERS = ("aligned", "total", "normal")  # in the accumulation loop, unless that is exact
+PIPELINE_REGISTERS = (
+    *("operands", "decoded", "tree", "sums", "factors", "terms"),
+    *("aligned", "addends", "total", "normal"),
+)
+ELEMENT_REGISTERS = ("tree", "sums", "factors", "terms")  # in the elements, before the loop
+LOOP_REGISTERS = ("aligned", "addends", "total", "normal")  # in the accumulation loop, unless that is exact
 DEFAULT_PIPELINE = ("decoded", "sums")
+
+REGISTERS = {
+    "blackwell": PIPELINE_REGISTERS,
+    "exact": tuple(register for register in PIPELINE_REGISTERS if register != "addends"),
+}
+"""Pipeline registers that have a meaning, by numerics."""
 
 LARGEST_DEPTHS = range(1 << 12, (1 << 24) + 1)  # the shortest is 32 steps of 8 groups
 DEFAULT_LARGEST_DEPTH = 1 << 16
@@ -66,15 +78,16 @@ class TensorCoreConfig:
         shorter path and more area.
     pipeline
         Which registers there are besides that of the result. Before the accumulation loop: ``operands``
-        (codes and scales at the edge of the array), ``decoded`` (the same behind the operand decoders), ``sums``
-        (block sums, before they are scaled) and ``terms`` (scaled block sums). In the loop: ``aligned`` (words
-        shifted to one exponent), ``total`` (their sum) and ``normal`` (the normalised sum, before it is rounded).
-        Those in the loop interleave as many more tiles, see `interleave`.
+        (codes and scales at the edge of the array), ``decoded`` (the same behind the operand decoders), ``tree`` (the
+        last two words of a dot product), ``sums`` (block sums, before they are scaled), ``factors`` (their magnitudes,
+        and products of the scales' significands) and ``terms`` (scaled block sums). In the loop: ``aligned`` (words
+        shifted to one exponent), ``addends`` (the last two words of their sum), ``total`` (their sum) and ``normal``
+        (the normalised sum, before it is rounded). Those in the loop interleave as many more tiles, see `interleave`.
     numerics
         ``blackwell``, every step rounds to FP32; or ``exact``, a fixed-point accumulator holds every term of
         the whole GEMM and its sum with C is rounded once, to nearest even. There ``fraction_bits``, ``rounding``,
         ``empty_blocks`` and ``leading_zeros`` have no meaning, and no register lies in the loop: ``aligned`` (the sum
-        of a step's terms) stands before it, ``total`` (with C) and ``normal`` behind.
+        of a step's terms) stands before it, ``total`` (with C) and ``normal`` behind. There is no ``addends``.
     largest_depth
         Largest K of a GEMM that cannot overflow the accumulator, ``exact`` only (4096 to 2^24).
     clock_gating
@@ -137,6 +150,12 @@ class TensorCoreConfig:
         for field in MEANINGLESS[self.numerics]:
             if (value := getattr(self, field)) != FIELDS[field].default:
                 raise InputError(f"{field} = {value!r}: has no meaning with numerics = {self.numerics!r}; leave it out")
+        for register in self.pipeline:
+            if register not in REGISTERS[self.numerics]:
+                raise InputError(
+                    f"pipeline = {list(self.pipeline)}: {register!r} has no meaning with numerics = {self.numerics!r};"
+                    " leave it out"
+                )
         self._check_formats()
 
     def _as_record(self, side: str) -> None:

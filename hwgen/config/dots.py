@@ -69,6 +69,12 @@ def _merged(a: BlockFormat, b: BlockFormat) -> str | None:
     return None
 
 
+def _merged_binary(a: BlockFormat, b: BlockFormat) -> str | None:
+    if max(form.largest.bit_length() for form in (a, b)) < MAGNITUDE_BITS:
+        return f"no partial products of {a.name} x {b.name} share a place; use 'binary'"
+    return _merged(a, b)
+
+
 def _any(a: BlockFormat, b: BlockFormat) -> str | None:
     return None
 
@@ -110,8 +116,10 @@ DOTS: dict[str, Dot] = {
     dot.name: dot
     for dot in (
         Dot("merged", "magnitudes whose partial products share places", _merged),
+        Dot("merged-binary", "the products of merged, added in a binary tree", _merged_binary),
         Dot("signed", "rows of a two's-complement operand, chosen by the other's bits", _too_wide),
         Dot("significand", "significands multiplied, the product shifted", _significand),
+        Dot("binary", "significands multiplied, the product shifted, added in a binary tree", _significand),
         Dot("multiplier", "plain multiplication of integers", _any),
         Dot("e2m2", "the literal internal format of the MixFP4 paper", _e2m2),
     )

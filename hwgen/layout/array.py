@@ -9,8 +9,8 @@ middle. What the neighbours mean to the nets of the element:
   Likewise for columns.
 - What an element has to itself, its addend and its result, comes from the edge of the die.
 
-Between the rows of elements are channels, and around the array is what the die has left: room for all cells outside
-of elements, which are decoders, registers, control and buffers.
+All cells outside of elements, which are decoders, registers, control and buffers, are placed then: around the array,
+and in what its elements leave of their rows.
 """
 
 from __future__ import annotations
@@ -28,9 +28,11 @@ from hwgen.layout.problem import Problem, Rows
 from hwgen.layout.technology import Technology
 from hwgen.netlist.graph import Instance, Netlist
 
-__all__ = ["Array", "Grid", "array_of", "channels", "element_problem", "grid_of"]
+__all__ = ["Array", "Grid", "around", "array_of", "element_problem", "gaps", "grid_of"]
 
 _OUTWARD = 0.5
+_EMPTIER = 0.95
+_MOST = 0.98
 _PLACE = re.compile(r"(\d+)_(\d+)\.$")
 
 
@@ -116,8 +118,6 @@ class Grid:
         in the upper left quarter.
     die : Rows
         All rows of the die.
-    channels : Rows
-        What is left of them beside the elements.
     """
 
     element: Rows
@@ -126,7 +126,6 @@ class Grid:
     mirrored_x: np.ndarray
     mirrored_y: np.ndarray
     die: Rows
-    channels: Rows
 
     def copied(self, x: np.ndarray, y: np.ndarray, width: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Places in all elements, two arrays of shape (elements, cells), um.
@@ -142,10 +141,10 @@ class Grid:
         return self.x[:, None] + in_x, self.y[:, None] + in_y
 
 
-def grid_of(array: Array, width: np.ndarray, technology: Technology, utilisation: float, density: float) -> Grid:
-    """Room for the elements, the first row of the array on top, and for the cells around them.
+def grid_of(array: Array, width: np.ndarray, technology: Technology, utilisation: float) -> Grid:
+    """Room for the elements in the middle of the die, the first row of the array on top.
 
-    Elements, and the channels between their rows, are filled to ``density``. What is left of the die is at its edge.
+    Elements are a little emptier than the die, so that cells from outside find room among theirs.
 
     Parameters
     ----------
@@ -157,38 +156,24 @@ def grid_of(array: Array, width: np.ndarray, technology: Technology, utilisation
         Row height and site.
     utilisation
         Share of the die that is filled.
-    density
-        Share of an element that is filled, at least ``utilisation``.
     """
     die = die_of(width, technology, utilisation)
     n_rows, across = len(die.bottom), int(die.last[0])
-    first = array.instances[0][0].first
-    own = float(width[first : first + array.size].sum()) / density / die.site  # sites of an element
-    others = float(width[array.tile < 0].sum()) / density / die.site
-    # The block of elements and channels has the die's shape.
-    filled = math.sqrt((own * array.rows * array.columns + others) / (n_rows * across))
-    wide = min(max(round(filled * across / array.columns), math.ceil(width.max() / die.site - 1e-6)), across)
-    high = math.ceil(own / wide - 1e-6)
-    wide = math.ceil(own / high - 1e-6)
+    first, elements = array.instances[0][0].first, array.rows * array.columns
+    cells = float(width[first : first + array.size].sum())
+    # The block of elements has the die's shape; where there is little else, it is all of the die.
+    covered = min(cells * elements / float(width.sum()) / _EMPTIER, _MOST)
+    own = covered * n_rows * across / elements  # sites of an element
+    side = math.sqrt(covered)
+    wide = max(int(side * across / array.columns), math.ceil(width.max() / die.site - 1e-6))
+    high = int(own / wide)
     left, spare = (across - wide * array.columns) // 2, n_rows - high * array.rows
-    if left < 0 or spare < 0:
+    if left < 0 or spare < 0 or wide * high * die.site < cells:
         raise InputError(
-            f"an array of {array.rows} by {array.columns} elements of {own:.0f} sites does not fit its die of"
-            f" {n_rows} rows of {across} sites; expected a lower utilisation, or a flat placement"
+            f"an array of {array.rows} by {array.columns} elements of {cells / die.site:.0f} sites does not fit its"
+            f" die of {n_rows} rows of {across} sites; expected a lower utilisation, or a flat placement"
         )
-    channel = min(int(others / across / array.rows + 0.5), spare // (array.rows + 1))
-    outside = spare - channel * (array.rows - 1)
-    low = outside // 2 + (high + channel) * np.arange(array.rows)
-    taken = np.zeros(n_rows, dtype=bool)
-    for bottom in low.tolist():
-        taken[bottom : bottom + high] = True
-    free, beside = np.flatnonzero(~taken), np.flatnonzero(taken)
-    right = left + wide * array.columns
-    pieces = [(free, 0, across), (beside, 0, left), (beside, right, across)]
-    bottoms = np.concatenate([rows for rows, *_ in pieces])
-    firsts = np.concatenate([np.full(len(rows), begin) for rows, begin, _ in pieces])
-    lasts = np.concatenate([np.full(len(rows), end) for rows, _, end in pieces])
-    channels = replace(die, bottom=bottoms, first=firsts, last=lasts)
+    low = spare // 2 + high * np.arange(array.rows)
     element = Rows(
         die.height,
         die.site,
@@ -204,8 +189,30 @@ def grid_of(array: Array, width: np.ndarray, technology: Technology, utilisation
         np.tile(2 * np.arange(array.columns) > array.columns - 1, array.rows),
         np.repeat(2 * np.arange(array.rows) > array.rows - 1, array.columns),
         die,
-        channels,
     )
+
+
+def gaps(die: Rows, x: np.ndarray, y: np.ndarray, width: np.ndarray, least: float) -> Rows:
+    """What placed cells leave of the rows of a die, in pieces.
+
+    Parameters
+    ----------
+    die
+        All rows, each in one piece.
+    x, y, width
+        Shape (n,): lower left corners and widths of the cells, um.
+    least
+        Width of the narrowest piece that is wanted, um.
+    """
+    sites, n_rows = int(die.last[0]), len(die.bottom)
+    # A cell of no width at either end of each row.
+    row = np.concatenate([np.rint(y / die.height).astype(np.int64), np.repeat(np.arange(n_rows), 2)])
+    left = np.concatenate([np.rint(x / die.site).astype(np.int64), np.tile([0, sites], n_rows)])
+    wide = np.concatenate([np.rint(width / die.site).astype(np.int64), np.zeros(2 * n_rows, dtype=np.int64)])
+    order = np.lexsort((left + wide, left, row))
+    row, begin, end = row[order], left[order], (left + wide)[order]
+    free = (row[1:] == row[:-1]) & (begin[1:] - end[:-1] >= round(least / die.site))
+    return replace(die, bottom=row[1:][free], first=end[:-1][free], last=begin[1:][free])
 
 
 def _signals(netlist: Netlist, array: Array) -> np.ndarray:
@@ -291,8 +298,8 @@ class _Nets:
         return Problem(width, rows, start, cell[order], x[order], y[order], np.concatenate(self._along))
 
 
-def channels(
-    array: Array, pins: Pins, width: np.ndarray, rows: Rows, x: np.ndarray, y: np.ndarray
+def around(
+    array: Array, pins: Pins, width: np.ndarray, die: Rows, x: np.ndarray, y: np.ndarray
 ) -> tuple[Problem, np.ndarray]:
     """The problem of placing what is outside of the elements, with the elements where they are.
 
@@ -302,10 +309,10 @@ def channels(
         The elements, and the pins of the whole.
     width
         Shape (n_cells,): um.
-    rows
-        Between the elements.
+    die
+        All rows.
     x, y
-        Shape (n_cells,): centres of the cells of elements, um.
+        Shape (n_cells,): lower left corners of the cells of elements, um.
 
     Returns
     -------
@@ -314,19 +321,16 @@ def channels(
     kept : numpy.ndarray
         Which of ``pins`` are the problem's.
     """
-    others = np.flatnonzero(array.tile < 0)
+    inside, others = array.tile >= 0, np.flatnonzero(array.tile < 0)
+    rows = gaps(die, x[inside], y[inside], width[inside], float(width[others].min(initial=die.die[0])))
     number = np.full(len(width) + 1, -1, dtype=np.int64)
     number[others] = np.arange(len(others))
-    cell = number[pins.cell]
-    net = pins.net
-    wanted = np.bincount(net[cell >= 0], minlength=len(pins.start) - 1) > 0
-    wanted |= np.bincount(net[pins.cell < 0], minlength=len(wanted)) > 0
+    cell, net = number[pins.cell], pins.net
+    wanted = np.bincount(net[(cell >= 0) | (pins.cell < 0)], minlength=len(pins.start) - 1) > 0
     kept = np.flatnonzero(wanted[net])
     fixed = (pins.cell >= 0) & (cell < 0)
-    at_x = pins.x + np.where(fixed, x[pins.cell], 0.0)
-    at_y = pins.y + np.where(fixed, y[pins.cell], 0.0)
+    at_x = pins.x + np.where(fixed, (x + width / 2)[pins.cell], 0.0)
+    at_y = pins.y + np.where(fixed, (y + die.height / 2)[pins.cell], 0.0)
     start = np.searchsorted(net[kept], np.arange(len(pins.start)))
-    return (
-        Problem(width[others], rows, start, cell[kept], at_x[kept], at_y[kept], np.ones((len(wanted), 2))),
-        kept,
-    )
+    along = np.ones((len(wanted), 2))
+    return Problem(width[others], rows, start, cell[kept], at_x[kept], at_y[kept], along), kept

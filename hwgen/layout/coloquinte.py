@@ -1,7 +1,8 @@
 """Coloquinte, the placer inside Coriolis, as an alternative to our own (extra ``place``).
 
 It prints from C++ to file descriptor 1, so it runs in a process of its own, which reads a problem from one file and
-writes places to another. Its coordinates are whole numbers, ours in twentieths of a site.
+writes places to another. Its coordinates are whole numbers and it knows no sites: so a unit is a site, and a row's
+height is taken as a whole number of sites, which is 2 % off at most in the libraries that we know.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ from hwgen.layout.problem import Problem
 
 __all__ = ["is_installed", "place"]
 
-_UNITS_PER_SITE = 20
 _EFFORT = 3
 _TIME_LIMIT = 3600.0
 
@@ -30,7 +30,7 @@ def is_installed() -> bool:
 
 
 def place(problem: Problem, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Place cells with Coloquinte; it knows no weights of nets along an axis.
+    """Place cells with Coloquinte; a net counts by the mean of its weights along x and y.
 
     Parameters
     ----------
@@ -57,24 +57,26 @@ def place(problem: Problem, seed: int) -> tuple[np.ndarray, np.ndarray]:
             " or take 'embedded'"
         )
     rows = problem.rows
-    unit = rows.site / _UNITS_PER_SITE
+    high = max(round(rows.height / rows.site), 1)
+    across, up = 1 / rows.site, high / rows.height
     with tempfile.TemporaryDirectory() as directory:
         given, made = Path(directory) / "problem.npz", Path(directory) / "places.npz"
         np.savez(
             given,
-            width=np.rint(problem.width / unit).astype(np.int64),
-            height=round(rows.height / unit),
+            width=np.rint(problem.width * across).astype(np.int64),
+            height=high,
             net_start=problem.net_start,
             pin_cell=problem.pin_cell,
-            pin_x=np.rint(problem.pin_x / unit).astype(np.int64),
-            pin_y=np.rint(problem.pin_y / unit).astype(np.int64),
+            pin_x=np.rint(problem.pin_x * across).astype(np.int64),
+            pin_y=np.rint(problem.pin_y * up).astype(np.int64),
             bottom=rows.bottom,
-            first=rows.first * _UNITS_PER_SITE,
-            last=rows.last * _UNITS_PER_SITE,
+            first=rows.first,
+            last=rows.last,
+            weight=problem.along.mean(axis=1),
             seed=seed,
             effort=_EFFORT,
         )
-        command = [sys.executable, str(Path(__file__).with_name("coloquinte_process.py")), str(given), str(made)]
+        command = [sys.executable, "-m", "hwgen.layout.coloquinte_process", str(given), str(made)]
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=_TIME_LIMIT, check=False)
         except subprocess.TimeoutExpired:
@@ -83,6 +85,5 @@ def place(problem: Problem, seed: int) -> tuple[np.ndarray, np.ndarray]:
             said = done.stderr.strip().splitlines()[-1:] or ["no word"]
             raise ToolError(f"coloquinte: ended with status {done.returncode}: {said[0]}")
         with np.load(made) as places:
-            site = np.rint(places["x"] / _UNITS_PER_SITE)
-            row = np.rint(places["y"] * unit / rows.height)
+            site, row = places["x"], np.rint(places["y"] / high)
     return site * rows.site, row * rows.height

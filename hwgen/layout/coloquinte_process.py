@@ -31,9 +31,10 @@ def circuit(problem: Any) -> Any:
     from_left = np.where(movable, centre[cell] + problem["pin_x"], 0)
     from_low = np.where(movable, height // 2 + problem["pin_y"], 0)
     start = problem["net_start"]
-    for first, last in zip(start[:-1].tolist(), start[1:].tolist(), strict=True):
+    for first, last, weight in zip(start[:-1].tolist(), start[1:].tolist(), problem["weight"].tolist(), strict=True):
         if last - first > 1:
-            made.add_net(cell[first:last].tolist(), from_left[first:last].tolist(), from_low[first:last].tolist())
+            own = slice(first, last)
+            made.add_net(cell[own].tolist(), from_left[own].tolist(), from_low[own].tolist(), weight)
     made.cell_x = [*[0] * n, *problem["pin_x"][fixed].tolist()]
     made.cell_y = [*[0] * n, *problem["pin_y"][fixed].tolist()]
     made.rows = [

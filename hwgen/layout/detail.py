@@ -34,7 +34,7 @@ class _Nets(NamedTuple):
 
 
 class _Places(NamedTuple):
-    """Where cells stand: centres in um; piece and left site; cells of every piece from the left."""
+    """Where cells stand: centres in um; piece and left site; cells of every piece from the left, from its base on."""
 
     x: Any
     y: Any
@@ -42,6 +42,7 @@ class _Places(NamedTuple):
     site: Any
     sites: Any
     order: Any
+    base: Any
     count: Any
     first: Any
     last: Any
@@ -100,7 +101,7 @@ def _find(places, piece, site):
     low, high = 0, places.count[piece]
     while low < high:
         middle = (low + high) // 2
-        if places.site[places.order[piece, middle]] < site:
+        if places.site[places.order[places.base[piece] + middle]] < site:
             low = middle + 1
         else:
             high = middle
@@ -112,10 +113,10 @@ def _free(places, piece, slot):
     """Sites between the neighbours of a cell: from, and to."""
     low, high = places.first[piece], places.last[piece]
     if slot > 0:
-        left = places.order[piece, slot - 1]
+        left = places.order[places.base[piece] + slot - 1]
         low = places.site[left] + places.sites[left]
     if slot + 1 < places.count[piece]:
-        high = places.site[places.order[piece, slot + 1]]
+        high = places.site[places.order[places.base[piece] + slot + 1]]
     return low, high
 
 
@@ -160,7 +161,7 @@ def _region(nets, places, cell, low, high):
 def _remove(places, piece, slot):
     """Take a cell out of the order of its piece."""
     for k in range(slot, places.count[piece] - 1):
-        places.order[piece, k] = places.order[piece, k + 1]
+        places.order[places.base[piece] + k] = places.order[places.base[piece] + k + 1]
     places.count[piece] -= 1
 
 
@@ -168,8 +169,8 @@ def _remove(places, piece, slot):
 def _insert(places, piece, slot, cell):
     """Put a cell into the order of a piece."""
     for k in range(places.count[piece], slot, -1):
-        places.order[piece, k] = places.order[piece, k - 1]
-    places.order[piece, slot] = cell
+        places.order[places.base[piece] + k] = places.order[places.base[piece] + k - 1]
+    places.order[places.base[piece] + slot] = cell
     places.count[piece] += 1
 
 
@@ -187,10 +188,10 @@ def _best_gap(nets, places, cell, slot, there, wanted, least):
         else:
             begin, end = places.first[there], places.last[there]
             if k > 0:
-                before = places.order[there, k - 1]
+                before = places.order[places.base[there] + k - 1]
                 begin = places.site[before] + places.sites[before]
             if k < places.count[there]:
-                end = places.site[places.order[there, k]]
+                end = places.site[places.order[places.base[there] + k]]
         target = min(max(wanted, begin), end - own)
         if end - begin < own or (there == piece and target == site):
             continue
@@ -210,7 +211,7 @@ def _best_swap(nets, places, cell, slot, there, wanted, least):
     middle = _find(places, there, wanted)
     chosen, chosen_target, chosen_back = -1, 0, 0
     for k in range(max(middle - 2, 0), min(middle + 3, places.count[there])):
-        other = places.order[there, k]
+        other = places.order[places.base[there] + k]
         if there == piece and abs(k - slot) < 2:
             continue
         low, high = _free(places, there, k)
@@ -259,9 +260,9 @@ def _toward(nets, places, reach):
             continue
         gain -= least
         if partner >= 0:
-            other = places.order[chosen, partner]
-            places.order[chosen, partner] = cell
-            places.order[piece, slot] = other
+            other = places.order[places.base[chosen] + partner]
+            places.order[places.base[chosen] + partner] = cell
+            places.order[places.base[piece] + slot] = other
             _put(places, other, piece, back)
         else:
             _remove(places, piece, slot)
@@ -281,7 +282,7 @@ def _reorder(nets, places):
     for piece in range(len(places.count)):
         for slot in range(places.count[piece] - 2):
             for k in range(3):
-                trio[k] = places.order[piece, slot + k]
+                trio[k] = places.order[places.base[piece] + slot + k]
                 sites[k] = places.site[trio[k]]
                 best_sites[k] = sites[k]
             begin, _ = _free(places, piece, slot)
@@ -309,7 +310,7 @@ def _reorder(nets, places):
                             best_sites[k] = places.site[trio[k]]
             for k in range(3):
                 _put(places, trio[k], piece, best_sites[k])
-                places.order[piece, slot + k] = trio[orders[best, k]]
+                places.order[places.base[piece] + slot + k] = trio[orders[best, k]]
             gain += now - least
     return gain
 
@@ -372,13 +373,14 @@ def _places(problem: Problem, piece: np.ndarray, site: np.ndarray, ranked: np.nd
     rows = problem.rows
     sites = np.rint(problem.width / rows.site).astype(np.int64)
     count = np.bincount(piece, minlength=len(ranked))
-    order_all = np.lexsort((site, piece))
-    starts = np.concatenate([[0], np.cumsum(count)])
-    # Room for cells that come: as many as the narrowest would fill the piece with.
-    room = int(((rows.last - rows.first)[ranked] // max(int(sites.min()), 1)).max()) + 1 if len(sites) else 1
-    order = np.zeros((len(ranked), room), np.int64)
-    for number in range(len(ranked)):
-        order[number, : count[number]] = order_all[starts[number] : starts[number + 1]]
+    # Room for cells that come: as many as the narrowest would fill a piece with.
+    room = (rows.last - rows.first)[ranked] // max(int(sites.min(initial=1)), 1) + 1
+    base = np.concatenate([[0], np.cumsum(room)])
+    order = np.zeros(int(base[-1]), np.int64)
+    before = np.concatenate([[0], np.cumsum(count)])[:-1]
+    sorted_cells = np.lexsort((site, piece))
+    own = piece[sorted_cells]
+    order[base[own] + np.arange(len(own)) - before[own]] = sorted_cells
     bottom = rows.bottom[ranked].astype(np.int64)
     return _Places(
         (site + sites / 2) * rows.site,
@@ -387,6 +389,7 @@ def _places(problem: Problem, piece: np.ndarray, site: np.ndarray, ranked: np.nd
         site.astype(np.int64),
         sites,
         order,
+        base[:-1].astype(np.int64),
         count.astype(np.int64),
         rows.first[ranked].astype(np.int64),
         rows.last[ranked].astype(np.int64),

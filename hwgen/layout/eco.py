@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from hwgen.errors import InputError
-from hwgen.layout.array import array_of, channels, element_problem
+from hwgen.layout.array import around, array_of, element_problem
 from hwgen.layout.detail import improve
 from hwgen.layout.layout import Layout, copied, with_ports
 from hwgen.layout.lef import Shapes
@@ -134,6 +134,6 @@ def _moved_array(
     others = np.flatnonzero(array.tile < 0)
     begun = x[others], y[others]
     x, y = copied(netlist, array, grid, *_moved(one, x[own] - grid.x[0], y[own] - grid.y[0]), one.width)
-    problem, kept = channels(array, pins, width, grid.channels, x + width / 2, y + grid.die.height / 2)
+    problem, kept = around(array, pins, width, grid.die, x, y)
     x[others], y[others] = _moved(with_ports(problem, pins.port[kept], layout.port_x, layout.port_y), *begun)
     return x, y

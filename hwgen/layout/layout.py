@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from hwgen.errors import InputError
-from hwgen.layout.array import Array, Grid, array_of, channels, element_problem, grid_of
+from hwgen.layout.array import Array, Grid, around, array_of, element_problem, grid_of
 from hwgen.layout.clock_tree import ClockTree, clock_tree
 from hwgen.layout.floorplan import UTILISATION, die_of, port_places
 from hwgen.layout.lef import Shapes
@@ -279,14 +279,13 @@ def _array(
 ) -> _Made:
     """One element placed and copied, then the cells between the elements."""
     array = array_of(netlist)
-    grid = grid_of(array, width, technology, utilisation, (utilisation + how.density) / 2)
+    grid = grid_of(array, width, technology, utilisation)
     one = element_problem(netlist, array, pins, width, grid.element)
-    # Its box is fuller than the die: within it cells may stand side by side.
+    # There is room enough in its box: cells may stand side by side.
     x, y = copied(netlist, array, grid, *how.place(one, density=1.0), one.width)
-    half = width / 2, technology.row_height / 2
-    problem, kept = channels(array, pins, width, grid.channels, x + half[0], y + half[1])
+    problem, kept = around(array, pins, width, grid.die, x, y)
     others = np.flatnonzero(array.tile < 0)
-    centre_x, centre_y = x + half[0], y + half[1]
+    centre_x, centre_y = x + width / 2, y + technology.row_height / 2
     centre_x[others], centre_y[others] = how.rough(_without_ports(problem, pins.cell[kept] < 0))
     port_x, port_y = _ports(netlist, pins, grid.die.die, centre_x, centre_y)
     x[others], y[others] = how.place(with_ports(problem, pins.port[kept], port_x, port_y))

@@ -11,7 +11,7 @@ from __future__ import annotations
 import gzip
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from hwgen.errors import InputError
@@ -61,6 +61,12 @@ class Shapes:
             some = ", ".join(list(self.macros)[:3])
             raise InputError(f"{self.paths[0]}: no MACRO {cell}; it has {some}, ... (in several files? give them all)")
         return macro
+
+    def rows_of(self, technology: Technology) -> Technology:
+        """A technology with the row height and the site of these files, where they have one."""
+        if self.site is None:
+            return technology
+        return replace(technology, site=self.site[0], row_height=self.site[1])
 
     def width(self, cell: str, technology: Technology) -> float:
         """Width of a cell in um; it must be one row high."""

@@ -170,20 +170,25 @@ def _push(x, y, width, height, along_x, along_y, bin_x, bin_y, push_x, push_y):
         push_y[cell] = force_y
 
 
+@compiled
+def _room(left, right, low, high, bin_x, bin_y, free):
+    """Add the area of boxes to the bins that they cover."""
+    bins = free.shape[0]
+    for box in range(len(left)):
+        x0, x1, y0, y1 = left[box] / bin_x, right[box] / bin_x, low[box] / bin_y, high[box] / bin_y
+        for i in range(int(x0), min(int(x1) + 1, bins)):
+            part = bin_x * bin_y * max(min(x1, i + 1.0) - max(x0, float(i)), 0.0)
+            for j in range(int(y0), min(int(y1) + 1, bins)):
+                free[i, j] += part * max(min(y1, j + 1.0) - max(y0, float(j)), 0.0)
+
+
 def _obstacles(problem: Problem, bins: int, density: float) -> np.ndarray:
     """What of each bin's room is no row's, um2, counted as if filled to ``density``."""
     rows = problem.rows
     bin_x, bin_y = rows.die[0] / bins, rows.die[1] / bins
     free = np.zeros((bins, bins))
-    edges_x, edges_y = np.arange(bins + 1) * bin_x, np.arange(bins + 1) * bin_y
-    for bottom, first, last in zip(rows.bottom.tolist(), rows.first.tolist(), rows.last.tolist(), strict=True):
-        in_x = np.clip(np.minimum(edges_x[1:], last * rows.site) - np.maximum(edges_x[:-1], first * rows.site), 0, None)
-        low = bottom * rows.height
-        from_bin = int(low / bin_y)
-        to_bin = min(int((low + rows.height) / bin_y) + 1, bins)
-        over_y = np.minimum(edges_y[from_bin + 1 : to_bin + 1], low + rows.height)
-        in_y = np.clip(over_y - np.maximum(edges_y[from_bin:to_bin], low), 0, None)
-        free[:, from_bin:to_bin] += np.outer(in_x, in_y)
+    low = rows.bottom * rows.height
+    _room(rows.first * rows.site, rows.last * rows.site, low, low + rows.height, bin_x, bin_y, free)
     return np.clip(bin_x * bin_y - free, 0, None) * density
 
 

@@ -27,10 +27,12 @@ from hwgen.power.consumption import KINDS, Consumption
 from hwgen.power.estimate import estimate
 from hwgen.power.export import saif, vcd
 from hwgen.power.glitch import Gates, with_glitches
+from hwgen.power.opensta_script import script
 from hwgen.report import schema
 from hwgen.rtl.tensor_core import TensorCore
 from hwgen.stats import against_itself, paired
 from hwgen.timing import analysis as timing
+from hwgen.timing.export import sdc, spef
 from sim import tensors
 from sim.steps import check_hold
 
@@ -311,6 +313,9 @@ def exported(
 ) -> dict[str, str]:
     """The netlist of the first run and its activity at work, for other tools: texts by suffix of a file's name.
 
+    Netlist, activity, constraints, wires, and a script of OpenSTA that finds them by the names of
+    `hwgen.power.opensta_script.FILES`.
+
     Parameters
     ----------
     config
@@ -351,7 +356,13 @@ def exported(
         f"Wire {gates.timing.wire_load:.6g} fF per fanout, {gates.timing.output_load:.6g} fF at outputs, input slew"
         f" {gates.timing.input_slew:.6g} ns, ideal clock; no clock tree, nets from the input ports in no figure.",
     ]
-    texts = {"v": netlist_verilog(netlist, header), "saif": saif(netlist, timed, clock_ns)}
+    texts = {
+        "v": netlist_verilog(netlist, header),
+        "saif": saif(netlist, timed, clock_ns),
+        "sdc": sdc(netlist, gates.timing, clock_ns),
+        "spef": spef(netlist, gates.timing.wires),
+        "tcl": script(netlist, flow.library.paths),
+    }
     if waves:
         values = settled.kept[:WAVES, 0]
         texts["vcd"] = vcd(netlist, gates.settled(values[0]), gates.events(values), len(values), clock_ns)

@@ -26,6 +26,9 @@ def design_config(layout: Layout) -> str:
     layout
         Names of the core's files.
     """
+    # Here, since placement takes seconds to import.
+    from hwgen.layout.floorplan import UTILISATION
+
     return filled(
         "config.mk",
         name=layout.config.name,
@@ -34,5 +37,6 @@ def design_config(layout: Layout) -> str:
         top=layout.config.identifier,
         verilog=layout.verilog,
         constraints=CONSTRAINTS,
+        utilisation=f"{100 * UTILISATION:g}",
         clock_gating=_CLOCK_GATING if layout.config.clock_gating else "",
     )

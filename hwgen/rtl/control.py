@@ -2,9 +2,9 @@
 
 ::
 
-    step --> [Pipeline: (operands) (decoded) (sums) (terms)] --> [Single, Ring or Line] --> result
-                                                                   ^ a first step
-    addend --> [Addend: the elements' register of C] --------------+
+    step --> [Pipeline: (operands) (decoded) (tree) (sums) (factors) (terms)] --> [Single, Ring or Line] --> result
+                                                                                     ^ a first step
+    addend --> [Addend: the elements' register of C] --------------------------------+
 
 `Pipeline` takes steps to the accumulation loop, which is one of the other three: see `loop`. A first step meets C
 there, and waits for it. Each writes its registers and gates into a module when it is told to ``advance``, and then
@@ -18,7 +18,7 @@ from typing import NamedTuple, Protocol
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data
 
-from hwgen.config import LOOP_REGISTERS, TensorCoreConfig
+from hwgen.config import ELEMENT_REGISTERS, LOOP_REGISTERS, TensorCoreConfig
 from hwgen.rtl.accumulate.exact import exact_registers
 
 __all__ = ["Addend", "Line", "Loop", "Pipeline", "Ring", "Single", "Step", "loop"]
@@ -86,7 +86,7 @@ class Pipeline:
     """
 
     def __init__(self, config: TensorCoreConfig) -> None:
-        self.registers = [name for name in config.pipeline if name in ("operands", "decoded", "sums", "terms")]
+        self.registers = [name for name in config.pipeline if name not in LOOP_REGISTERS]
         self.loads: dict[str, Value] = {}
         self.enables: dict[str, Value] = {}
 
@@ -107,7 +107,7 @@ class Pipeline:
                 with m.If(load):
                     m.d.sync += [sides[name].eq(side) for name, side in step.sides.items()]
                 step = step._replace(sides=sides)
-            if register in ("sums", "terms"):
+            if register in ELEMENT_REGISTERS:
                 self.enables[f"enable_{register}"] = load
             step = step.delayed(m, accept, register)
             if register != "terms":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from amaranth.hdl import Module, signed
 from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
@@ -16,12 +18,13 @@ __all__ = ["DotProduct"]
 class DotProduct(Block):
     """Sum of the products of a block's decoded numbers.
 
-    What happens in between is for the micro-architecture to say: ``config.dot``, a module of `hwgen.rtl.lanes`.
+    What happens in between is for the micro-architecture to say: ``config.dot``, a module of `hwgen.rtl.lanes`. The
+    register ``tree``, if the pipeline has it, stands before the last adder.
 
     Parameters
     ----------
     config
-        ``a``, ``b`` and ``dot`` select the lanes.
+        ``a``, ``b`` and ``dot`` select the lanes; ``pipeline`` may have the register.
 
     Attributes
     ----------
@@ -29,10 +32,12 @@ class DotProduct(Block):
         Decoded lanes.
     a_word, b_word : In(lanes(config).word_width(side))
         What the decoders say of the block as a whole; only where they do.
+    enable_tree : In(1)
+        Load the ``tree`` register; only where the pipeline has it.
     sum : Out(signed)
         S of the contract: sum of hA * hB, folds not applied; 13 bits for NVFP4.
     latency : int
-        0, combinational.
+        1 with the register; 0, combinational, without.
     """
 
     module_name = "dot_product"
@@ -42,10 +47,15 @@ class DotProduct(Block):
         members = {side: In(data.ArrayLayout(how.layout(side), config.bounds.lanes)) for side in "ab"}
         self.sides = [side for side in "ab" if how.word_width(side)]
         members |= {f"{side}_word": In(how.word_width(side)) for side in self.sides}
+        self.registers = "tree" in config.pipeline
+        self.latency = int(self.registers)
+        if self.registers:
+            members["enable_tree"] = In(1)
         super().__init__(config, members | {"sum": Out(signed(how.sum_width))})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         words = {side: getattr(self, f"{side}_word") for side in self.sides}
-        m.d.comb += self.sum.eq(lanes(self.config).total(m, self.a, self.b, words))
+        register = partial(self.held, m, "tree", "enable_tree") if self.registers else None
+        m.d.comb += self.sum.eq(lanes(self.config).total(m, self.a, self.b, words, register))
         return m

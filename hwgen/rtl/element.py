@@ -5,7 +5,7 @@ from __future__ import annotations
 from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
-from hwgen.config import TensorCoreConfig
+from hwgen.config import ELEMENT_REGISTERS, TensorCoreConfig
 from hwgen.rtl.accumulate.exact import ExactAccumulate, exact_controls
 from hwgen.rtl.accumulate.stepwise import FP32, Accumulate
 from hwgen.rtl.accumulate.terms import ScaleProduct, TermExponents, TermPlaces, terms_layout
@@ -27,15 +27,16 @@ class Element(Block):
         first -----------------------------------------------------------------> (terms) --> [mux] --^        |
         c --> addend --------------------------------------------------------------------------^  ^-----------+
 
-        [accumulate] holds (aligned), (total) and (normal).
+        [dot product] holds (tree), [scale product] (factors), [accumulate] holds (aligned), (total) and (normal).
 
     With exact numerics the accumulator is not the result; it comes before, and nothing goes back::
 
         terms, first, addend --> [exact accumulate: (aligned), sum, (total), (normal)] --> result
 
     Registers in parentheses, and ``addend``; each but that and ``result`` only where the pipeline has it. Everything
-    but lanes and C arrives behind ``sums``: the scales are shared by a whole row, the core delays them once for all. C
-    comes once per tile and waits in ``addend`` until the first step of its tile enters the loop.
+    but lanes and C arrives behind ``tree`` and ``sums``: the scales are shared by a whole row, the core delays them
+    once for all. All of them but the significands, which are factors, arrive behind ``factors``. C comes once per tile
+    and waits in ``addend`` until the first step of its tile enters the loop.
 
     The accumulation loop of T = ``config.interleave`` cycles takes a step in every cycle: T tiles go round
     in it, a slot each, and a step finds the accumulator of its own tile in the result register. A slot
@@ -49,17 +50,16 @@ class Element(Block):
     Attributes
     ----------
     a, b : In(operand_layout(config, side))
-        Decoded rows; where the pipeline has ``sums``, their scales and ``nan`` a step behind their lanes.
+        Decoded rows. Their scales and ``nan`` are a step behind their lanes for each of ``tree`` and ``sums``; but for
+        the significands, also for ``factors``.
     c : In(32)
         FP32 addend of a tile, before its register.
     first : In(1)
-        The step takes C, not the result before it; goes with the scales.
+        The step takes C, not the result before it; goes with ``nan``.
     enable_addend : In(1)
         Load ``c``, for the next first step that enters the loop.
-    enable_sums : In(1)
-        Load the ``sums`` register; only where the pipeline has it.
-    enable_terms : In(1)
-        Load the ``terms`` register; only where the pipeline has it.
+    enable_tree, enable_sums, enable_factors, enable_terms : In(1)
+        Load the register; each only where the pipeline has it.
     enable_aligned, enable_sum, enable_total, enable_normal, complete : In(1)
         Of `ExactAccumulate`; only with exact numerics, and each only where that has it.
     enter : In(1)
@@ -70,7 +70,7 @@ class Element(Block):
     result : Out(32)
         FP32 result in the last slot; with T = 1, of the last step loaded.
     latency : int
-        Registers from the lanes to the result, 1 to 7.
+        Registers from the lanes to the result, 1 to 9.
     """
 
     module_name = "element"
@@ -87,7 +87,7 @@ class Element(Block):
             "enable_result": In(1),
             "result": Out(32),
         }
-        for register in ("sums", "terms"):
+        for register in ELEMENT_REGISTERS:
             if register in config.pipeline:
                 members[f"enable_{register}"] = In(1)
         if config.exact:
@@ -117,6 +117,10 @@ class Element(Block):
                 total = Signal.like(total, name=f"sums{group}", reset_less=True)
                 with m.If(self.enable_sums):
                     m.d.sync += total.eq(dot.sum)
+            for register, block in (("tree", dot), ("factors", scale)):
+                if register in config.pipeline:
+                    enable = f"enable_{register}"
+                    m.d.comb += getattr(block, enable).eq(getattr(self, enable))
             m.d.comb += [
                 dot.a.eq(self.a.lanes[group]),
                 dot.b.eq(self.b.lanes[group]),

@@ -177,11 +177,16 @@ class TensorCore(Block):
                 self._behind_decoder(m, platform, loads["decoded"], operand, side, f"decoded_{side}{row}")
                 for row, operand in enumerate(decoded)
             ]
-        if "sums" in loads:
-            decoded = [
-                self._scales_behind(m, loads["sums"], operand, side, f"sums_{side}{row}")
-                for row, operand in enumerate(decoded)
-            ]
+        for register, delayed in (
+            ("tree", self._scales_behind),
+            ("sums", self._scales_behind),
+            ("factors", self._exponents_behind),
+        ):
+            if register in loads:
+                decoded = [
+                    delayed(m, loads[register], operand, side, f"{register}_{side}{row}")
+                    for row, operand in enumerate(decoded)
+                ]
         return decoded
 
     def _behind_decoder(
@@ -205,4 +210,20 @@ class TensorCore(Block):
         with m.If(enable):
             m.d.sync += [scales.eq(operand.scales), nan.eq(operand.nan)]
         m.d.comb += [behind.eq(operand), behind.scales.eq(scales), behind.nan.eq(nan)]
+        return behind
+
+    def _exponents_behind(self, m: Module, enable: Value, operand: Any, side: str, name: str) -> data.View:
+        """A decoded row whose scales, but for their significands, are a register behind its significands."""
+        behind = Signal(operand_layout(self.config, side), name=name)
+        nan = Signal(name=f"{name}_nan", reset_less=True)
+        m.d.comb += [behind.eq(operand), behind.nan.eq(nan)]
+        with m.If(enable):
+            m.d.sync += nan.eq(operand.nan)
+        for group, scale in enumerate(operand.scales):
+            for field in ("exponent", "zero"):
+                value = getattr(scale, field)
+                held = Signal(len(value), name=f"{name}_{field}{group}", reset_less=True)
+                m.d.comb += getattr(behind.scales[group], field).eq(held)
+                with m.If(enable):
+                    m.d.sync += held.eq(value)
         return behind

@@ -13,4 +13,5 @@ export SDC_FILE := $(here)constraint.sdc
 
 # A few modules, repeated many times.
 export SYNTH_HIERARCHICAL = 1
-export CORE_UTILIZATION = 40
+# As in hwgen's own placement.
+export CORE_UTILIZATION = 70

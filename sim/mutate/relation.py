@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-from hwgen.config import TensorCoreConfig
+from hwgen.config import LOOP_REGISTERS, PIPELINE_REGISTERS, TensorCoreConfig
 from hwgen.rtl.accumulate.terms import terms_layout
 
 __all__ = ["in_range", "matters_with"]
 
-_STAGE = re.compile(r"(operands|decoded|sums|terms|aligned|total|normal)_\w+")
+_STAGE = re.compile(rf"({'|'.join(PIPELINE_REGISTERS)})_\w+")
 _EDGE = re.compile(r"element\d+_\d+_first")
 
 
@@ -20,7 +20,8 @@ def _stage(config: TensorCoreConfig, name: str) -> str | None:
         return match[1]
     if _EDGE.fullmatch(name):
         # What the elements are handed is the last register before them.
-        return next((stage for stage in ("sums", "decoded", "operands") if stage in config.pipeline), None)
+        before = [stage for stage in config.pipeline if stage != "terms" and stage not in LOOP_REGISTERS]
+        return before[-1] if before else None
     if re.fullmatch(r"scale\d+_sum", name):
         return "sums"
     return "terms" if name == "accumulate_terms" else None

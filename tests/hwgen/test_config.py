@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from hwgen.config import DOTS, NAMED, PIPELINE_REGISTERS, TensorCoreConfig, named, resolve, resolve_pair
+from hwgen.config import DOTS, NAMED, PIPELINE_REGISTERS, REGISTERS, TensorCoreConfig, named, resolve, resolve_pair
 from hwgen.errors import InputError
 from hwgen.formats import BLOCK_FORMATS, UE4M3, BlockFormat, ElementFormat, ScaleFormat
 from hwgen.rtl.lanes import LANES
@@ -52,7 +52,8 @@ def test_derived_figures():
         (("total",), 2, 2),
         (("normal",), 2, 2),
         (("terms", "total", "normal"), 4, 3),
-        (PIPELINE_REGISTERS, 8, 4),
+        (("decoded", "tree", "factors", "terms", "addends"), 6, 2),
+        (PIPELINE_REGISTERS, 11, 5),
     ],
 )
 def test_latency_and_interleave(pipeline, latency, interleave):
@@ -60,7 +61,7 @@ def test_latency_and_interleave(pipeline, latency, interleave):
     assert (config.latency, config.interleave) == (latency, interleave)
 
 
-@pytest.mark.parametrize("pipeline", [(), ("operands", "terms"), PIPELINE_REGISTERS])
+@pytest.mark.parametrize("pipeline", [(), ("operands", "terms"), REGISTERS["exact"]])
 def test_exact_cores_have_an_accumulator_besides_and_no_interleaving(pipeline):
     config = TensorCoreConfig(**GOOD, pipeline=pipeline, numerics="exact")
     assert (config.latency, config.interleave) == (len(pipeline) + 2, 1)
@@ -98,7 +99,7 @@ def test_pipeline_has_one_order():
     configs = {TensorCoreConfig(**GOOD, pipeline=p) for p in (("terms", "operands"), ("operands", "terms"))}
     assert len(configs) == 1
     assert TensorCoreConfig(**GOOD, pipeline=["terms"]).pipeline == ("terms",)
-    order = ("operands", "decoded", "sums", "terms", "aligned", "total", "normal")
+    order = ("operands", "decoded", "tree", "sums", "factors", "terms", "aligned", "addends", "total", "normal")
     assert TensorCoreConfig(**GOOD, pipeline=order[::-1]).pipeline == order
 
 
@@ -127,7 +128,7 @@ def test_good_names(name):
     [
         ("a", ("nvfp4", "mixfp4", "nvint4")),
         ("b", ("nvfp4", "mixfp4", "nvint4")),
-        ("dot", ("merged", "signed", "significand", "multiplier", "e2m2")),
+        ("dot", ("merged", "merged-binary", "signed", "significand", "binary", "multiplier", "e2m2")),
         ("rounding", ("toward_zero", "nearest_even")),
         ("numerics", ("blackwell", "exact")),
     ],
@@ -150,6 +151,10 @@ def test_ranges(field, low, high):
 @pytest.mark.parametrize("pipeline", ["terms", None, 3, {"terms": 1}])
 def test_pipeline_is_a_list(pipeline):
     refused("pipeline = ", "list", "operands", "terms", pipeline=pipeline)
+
+
+def test_registers_without_a_meaning_are_refused():
+    refused("pipeline = ['sums', 'addends']", "'addends'", "exact", pipeline=("addends", "sums"), numerics="exact")
 
 
 @pytest.mark.parametrize("register", ["result", "", None, ["terms"]])

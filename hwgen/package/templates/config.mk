@@ -13,5 +13,6 @@ export SDC_FILE := $(here)@@{constraints}
 
 # A few modules, repeated many times.
 export SYNTH_HIERARCHICAL = 1
-export CORE_UTILIZATION = 40
+# As in hwgen's own placement.
+export CORE_UTILIZATION = @@{utilisation}
 @@{clock_gating}

@@ -24,7 +24,10 @@ def _staircase(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
     return front
 
 
-_MARKERS = {"merged": "o", "signed": "s", "significand": "^", "multiplier": "x", "e2m2": "D"}
+_MARKERS = {
+    **{"merged": "o", "merged-binary": "P", "signed": "s", "significand": "^"},
+    **{"binary": "v", "multiplier": "x", "e2m2": "D"},
+}
 
 
 def explore_png(report: ExplorationReport) -> bytes:

@@ -57,6 +57,15 @@ class Aligned(NamedTuple):
     sign: Value
 
 
+class Addends(NamedTuple):
+    """Two words with the sum of all, see `carry_save.two_words`; ``x`` without the one below its last place."""
+
+    x: Value
+    y: Value
+    base: Value
+    sign: Value
+
+
 class Total(NamedTuple):
     """Sum of the words, its own sign inverted, and what else of them is needed; ``zeros`` where it is anticipated."""
 
@@ -84,7 +93,7 @@ class Rounded(NamedTuple):
     sign: Value
 
 
-Stage = TypeVar("Stage", Aligned, Total, Normal)
+Stage = TypeVar("Stage", Aligned, Addends, Total, Normal)
 
 
 def _named(stage: NamedTuple, index: str = "") -> dict[str, Value]:
@@ -196,12 +205,12 @@ class Accumulate(Block):
         terms[g].magnitude --> [>> distance + C's lead] --> [^ sign] --+
         C.significand      --> [>> distance]                         --+--> (aligned) --+
         +-------------------------------------------------------------------------------+
-        +--> [carry-save tree] --> [add] --> (total) --> [invert if negative] --> [normalise] --> (normal) --+
-        +--------------------------------------------------------------------------------------------------+
-        +--> [+ 1: negation, rounding] --> [pack] --> D
+        +--> [carry-save tree] --> (addends) --> [add] --> (total) -----------------------+
+        +---------------------------------------------------------------------------------+
+        +--> [invert if negative] --> [normalise] --> (normal) --> [+ 1: negation, rounding] --> [pack] --> D
 
-    Registers in parentheses, each only where the pipeline has it. A method for each stage: `_align`, `_add`,
-    `_normalise` and `_round`. What is no sum passes by (`Bypassed`) or, where there are registers, goes along
+    Registers in parentheses, each only where the pipeline has it. A method for each stage: `_align`, `_compress`,
+    `_add`, `_normalise` and `_round`. What is no sum passes by (`Bypassed`) or, where there are registers, goes along
     (`Carried`). Normalisation counts the leading zeros of the sum, or anticipates them beside the adder
     (``leading_zeros``).
 
@@ -209,6 +218,7 @@ class Accumulate(Block):
     register  holds                                                   bits
     ========  ======================================================  =================
     aligned   words of C and the terms, signs, larger exponent        45 + 47 G
+    addends   two words, C's sign, larger exponent                    93; 108 with G = 4
     total     sum, C's sign, larger exponent                          56; 58 with G = 4
     normal    24 leading bits, what to add to them, sign, exponent    34
     ========  ======================================================  =================
@@ -241,7 +251,7 @@ class Accumulate(Block):
     d : Out(FP32)
         Result; NaN is 0x7FFFFFFF, an exact zero +0.
     latency : int
-        Registers on the way, 0 to 3; 0 is combinational.
+        Registers on the way, 0 to 4; 0 is combinational.
 
     Notes
     -----
@@ -272,7 +282,8 @@ class Accumulate(Block):
         exponents = self._compare(m)
         special = Carried(m, self) if self.registers else Bypassed(m, self)
         aligned = self._behind(m, "aligned", self._align(m, exponents, special))
-        total = self._behind(m, "total", self._add(m, aligned))
+        addends = self._behind(m, "addends", self._compress(m, aligned))
+        total = self._behind(m, "total", self._add(m, addends))
         normal = self._behind(m, "normal", self._normalise(m, total))
         rounded = self._round(m, normal, special)
         special.finish(m, self.d, rounded)
@@ -328,8 +339,8 @@ class Accumulate(Block):
             words.append(Word(shifted ^ subtract.replicate(len(shifted)), subtract))
         return Aligned(magnitude, tuple(words), base, c.sign)
 
-    def _add(self, m: Module, aligned: Aligned) -> Total:
-        """Add all words, and anticipate the leading zeros of their sum if that is asked for."""
+    def _compress(self, m: Module, aligned: Aligned) -> Addends:
+        """Add all words but for the carries."""
         config, top = self.config, self.aligned_term.width
         # The sum may fill its word, which anticipation does not allow.
         width = self.sum.width + 1 + config.anticipated
@@ -339,11 +350,16 @@ class Accumulate(Block):
         above_c = self.aligned_c.width
         words = [Cat(aligned.c, Const(missing << (top - above_c), width - above_c))]
         words += [Cat(term, ~subtract) for term, subtract in aligned.words]
-        addends = two_words(m, words, [word.subtract for word in aligned.words], width=width, name="total")
-        total = Signal(width, name="total")
-        m.d.comb += total.eq((addends[0] + addends[1])[1:])
-        zeros = self._anticipated(m, addends) if config.anticipated else None
-        return Total(total, aligned.base, aligned.sign, zeros)
+        x, y = two_words(m, words, [word.subtract for word in aligned.words], width=width, name="total")
+        return Addends(x[1:], y, aligned.base, aligned.sign)
+
+    def _add(self, m: Module, addends: Addends) -> Total:
+        """Add the last two words, and anticipate the leading zeros of their sum if that is asked for."""
+        total = Signal(self.sum.width + 1 + self.config.anticipated, name="total")
+        words = Cat(1, addends.x), addends.y
+        m.d.comb += total.eq((words[0] + words[1])[1:])
+        zeros = self._anticipated(m, words) if self.config.anticipated else None
+        return Total(total, addends.base, addends.sign, zeros)
 
     def _anticipated(self, m: Module, addends: tuple[Value, Value]) -> Value:
         """Zeros above the leading one of the sum's magnitude, or one less."""

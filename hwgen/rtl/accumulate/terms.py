@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Module, Mux, Signal, signed, unsigned
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed, unsigned
 from amaranth.lib import data
 from amaranth.lib.wiring import In, Member, Out
 
@@ -65,12 +65,19 @@ class ScaleProduct(Block):
                                     sigA ---^        sigB ----^
 
     Magnitude because the contract truncates every term toward zero when it aligns it. One significand after the
-    other has eight rows to add, ``sigA * sigB`` first would have twelve.
+    other has eight rows to add, ``sigA * sigB`` first would have twelve, of which four are short.
+
+    With the register ``factors`` that is what is done: the significands meet while the absolute value is made, and one
+    multiplication is left of the path::
+
+        sum --> [absolute value] --> |S| --------> (factors) --[x]--> magnitude
+        sigA --[x]--> sigA sigB -----------------> (factors) ---^
+        sigB ---^
 
     Parameters
     ----------
     config
-        Gives the widths.
+        Gives the widths; ``pipeline`` may have the register.
 
     Attributes
     ----------
@@ -78,6 +85,8 @@ class ScaleProduct(Block):
         Block sum S.
     a, b : In(unsigned)
         Significands of the two block scales; of UE4M3 4 bits, in eighths.
+    enable_factors : In(1)
+        Load the ``factors`` register, 21 bits for NVFP4; only where the pipeline has it.
     sign : Out(1)
         Sign of T; may be set for T = 0.
     magnitude : Out(term_width(config))
@@ -85,7 +94,7 @@ class ScaleProduct(Block):
     empty : Out(1)
         S is zero; only where ``config.empty_blocks`` is ``excluded``.
     latency : int
-        0, combinational.
+        1 with the register; 0, combinational, without.
     """
 
     module_name = "scale_product"
@@ -99,10 +108,17 @@ class ScaleProduct(Block):
         }
         if config.excludes_empty:
             members["empty"] = Out(1)
+        self.registers = "factors" in config.pipeline
+        self.latency = int(self.registers)
+        if self.registers:
+            members["enable_factors"] = In(1)
         super().__init__(config, members)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
+        if self.registers:
+            self._of_factors(m)
+            return m
         absolute = Signal(len(self.sum) - 1)
         sign = self.sum[-1]
         m.d.comb += [
@@ -114,6 +130,21 @@ class ScaleProduct(Block):
         if self.config.excludes_empty:
             m.d.comb += self.empty.eq(~self.sum.any())
         return m
+
+    def _of_factors(self, m: Module) -> None:
+        """Both factors, their register, and their product."""
+        absolute = Signal(len(self.sum) - 1)
+        sign = self.sum[-1]
+        m.d.comb += absolute.eq((self.sum[:-1] ^ sign.replicate(len(absolute))) + sign)
+        significands = multiply(m, self.a, self.b, width=len(self.a) + len(self.b), name="significands")
+        factors: dict[str, Value] = {"sign": sign, "magnitude": absolute, "significands": significands}
+        if self.config.excludes_empty:
+            factors["empty"] = ~self.sum.any()
+        held = self.held(m, "factors", "enable_factors", factors)
+        product = multiply(m, held["magnitude"], held["significands"], width=len(self.magnitude), name="product")
+        m.d.comb += [self.sign.eq(held["sign"]), self.magnitude.eq(product)]
+        if self.config.excludes_empty:
+            m.d.comb += self.empty.eq(held["empty"])
 
 
 class TermExponents(Block):

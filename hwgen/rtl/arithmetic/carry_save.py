@@ -6,11 +6,14 @@ size depends much less on the tool's mood.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from amaranth.hdl import Cat, Const, Module, Signal, Value
 
-__all__ = ["add_columns", "add_words", "full_adders", "half_adders", "multiply", "two_words"]
+__all__ = ["Register", "add_columns", "add_words", "full_adders", "half_adders", "multiply", "two_words"]
+
+Register = Callable[[dict[str, Value]], dict[str, Value]]
+"""A register of several values, unsigned: ``register(values)`` gives them by the same names, a cycle later."""
 
 
 def _signal(m: Module, value: Value, name: str) -> Signal:
@@ -30,7 +33,13 @@ def half_adders(m: Module, a: Value, b: Value, *, name: str) -> tuple[Signal, Si
 
 
 def add_columns(
-    m: Module, columns: Mapping[int, Iterable[Value]], *, width: int, constant: int = 0, name: str
+    m: Module,
+    columns: Mapping[int, Iterable[Value]],
+    *,
+    width: int,
+    constant: int = 0,
+    register: Register | None = None,
+    name: str,
 ) -> Signal:
     """Sum single bits by weight, modulo ``2 ** width``.
 
@@ -47,13 +56,15 @@ def add_columns(
         Width of the result.
     constant
         Added too.
+    register
+        Holds the last two words, if given.
     name
         Name of the result, and the beginning of the names on the way to it.
 
     Returns
     -------
     Signal
-        The sum, ``width`` bits. Combinational.
+        The sum, ``width`` bits. Combinational but for the register.
     """
     heap: list[list[Value]] = [list(columns.get(place, ())) for place in range(width)]
     for place, bits in enumerate(heap):
@@ -74,10 +85,24 @@ def add_columns(
         for place, bits in enumerate(heap):
             following[place] += bits[len(bits) // 3 * 3 :]
         heap = following
+    if register is not None:
+        heap = _columns_behind(heap, register)
     rows = [Cat(*(bits[row] if row < len(bits) else Const(0, 1) for bits in heap)) for row in range(2)]
     total = Signal(width, name=name)
     m.d.comb += total.eq(rows[0] + rows[1])
     return total
+
+
+def _columns_behind(heap: list[list[Value]], register: Register) -> list[list[Value]]:
+    """Columns of bits behind a register, which holds a word of each column; constants need none."""
+    fixed = [[bit for bit in bits if isinstance(bit, Const)] for bits in heap]
+    words = {
+        f"place{place}": Cat(*(bit for bit in bits if not isinstance(bit, Const)))
+        for place, bits in enumerate(heap)
+        if len(bits) > len(fixed[place])
+    }
+    held = register(words)
+    return [[*held.get(f"place{place}", ()), *bits] for place, bits in enumerate(fixed)]
 
 
 def two_words(
@@ -138,7 +163,15 @@ def two_words(
     return Cat(1, rows[0]), Cat(carry_in, rows[1])
 
 
-def add_words(m: Module, words: Sequence[Value], ones: Sequence[Value], *, width: int, name: str) -> Signal:
+def add_words(
+    m: Module,
+    words: Sequence[Value],
+    ones: Sequence[Value],
+    *,
+    width: int,
+    register: Register | None = None,
+    name: str,
+) -> Signal:
     """Sum unsigned words and single bits, modulo ``2 ** width``.
 
     Parameters
@@ -147,15 +180,20 @@ def add_words(m: Module, words: Sequence[Value], ones: Sequence[Value], *, width
         Module that receives the logic.
     words, ones, width
         See `two_words`.
+    register
+        Holds the last two words, if given.
     name
         Name of the result, and the beginning of the names on the way to it.
 
     Returns
     -------
     Signal
-        The sum, ``width`` bits. Combinational.
+        The sum, ``width`` bits. Combinational but for the register.
     """
     x, y = two_words(m, words, ones, width=width, name=name)
+    if register is not None:
+        held = register({"x": x[1:], "y": y})
+        x, y = Cat(1, held["x"]), held["y"]
     total = Signal(width, name=name)
     m.d.comb += total.eq((x + y)[1:])
     return total

@@ -7,9 +7,11 @@ fixed (`hwgen.rtl.dot`). A configuration chooses by ``dot``; `hwgen.config.DOTS`
 from __future__ import annotations
 
 from hwgen.config import TensorCoreConfig
+from hwgen.rtl.lanes.binary import Binary
 from hwgen.rtl.lanes.e2m2 import E2M2
 from hwgen.rtl.lanes.interface import Lanes
 from hwgen.rtl.lanes.merged import Merged
+from hwgen.rtl.lanes.merged_binary import MergedBinary
 from hwgen.rtl.lanes.multiplier import Multiplier
 from hwgen.rtl.lanes.signed import Signed
 from hwgen.rtl.lanes.significand import Significand
@@ -18,8 +20,10 @@ __all__ = ["LANES", "Lanes", "lanes"]
 
 LANES: dict[str, type[Lanes]] = {
     "merged": Merged,
+    "merged-binary": MergedBinary,
     "signed": Signed,
     "significand": Significand,
+    "binary": Binary,
     "multiplier": Multiplier,
     "e2m2": E2M2,
 }

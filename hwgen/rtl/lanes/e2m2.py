@@ -8,7 +8,7 @@ from typing import Any
 from amaranth.hdl import Cat, Module, Mux, Signal, Value, ValueLike
 from amaranth.lib import data
 
-from hwgen.rtl.arithmetic.carry_save import multiply
+from hwgen.rtl.arithmetic.carry_save import Register, multiply
 from hwgen.rtl.lanes.interface import Lanes
 from hwgen.rtl.lanes.significand import add_products
 
@@ -47,7 +47,7 @@ class E2M2(Lanes):
         assert tag is not None
         return tag
 
-    def total(self, m: Module, a: Any, b: Any, words: Mapping[str, Value]) -> Value:
+    def total(self, m: Module, a: Any, b: Any, words: Mapping[str, Value], register: Register | None) -> Value:
         """See `Lanes`."""
         magnitudes = []
         for index, pair in enumerate(zip(a, b, strict=True)):
@@ -60,6 +60,8 @@ class E2M2(Lanes):
                 m.d.comb += shifted.eq(moved)
                 value = shifted
             magnitudes.append(value)
-        exact = add_products(m, magnitudes, [x.sign ^ y.sign for x, y in zip(a, b, strict=True)])
-        both, either = words["a"] & words["b"], words["a"] ^ words["b"]
-        return Mux(both, exact >> 4, Mux(either, exact >> 3, exact >> 2))
+        exact = add_products(m, magnitudes, [x.sign ^ y.sign for x, y in zip(a, b, strict=True)], register)
+        folds = {"both": words["a"] & words["b"], "either": words["a"] ^ words["b"]}
+        if register is not None:
+            folds = register(folds)
+        return Mux(folds["both"], exact >> 4, Mux(folds["either"], exact >> 3, exact >> 2))

@@ -11,6 +11,7 @@ from amaranth.lib import data
 
 from hwgen.config import TensorCoreConfig
 from hwgen.formats import E1M2, E2M1, BlockFormat
+from hwgen.rtl.arithmetic.carry_save import Register
 from hwgen.rtl.arithmetic.truth_table import lookup
 
 __all__ = ["Lanes", "is_negative", "magnitude_of", "signed_integer", "transposed"]
@@ -66,8 +67,11 @@ class Lanes(ABC):
         raise NotImplementedError
 
     @abstractmethod
-    def total(self, m: Module, a: Any, b: Any, words: Mapping[str, Value]) -> Value:
-        """Sum S of the contract, of the decoded lanes of both operands, and of words by side."""
+    def total(self, m: Module, a: Any, b: Any, words: Mapping[str, Value], register: Register | None) -> Value:
+        """Sum S of the contract, of the decoded lanes of both operands, and of words by side.
+
+        If there is a ``register``, everything on the way goes through it once, where two words are left.
+        """
 
     @property
     def sum_width(self) -> int:

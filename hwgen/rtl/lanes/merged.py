@@ -12,7 +12,7 @@ from amaranth.lib import data
 
 from hwgen.config.dots import JOINED, PLACES, can_collide
 from hwgen.formats import E1M2, E2M1
-from hwgen.rtl.arithmetic.carry_save import add_columns, full_adders, half_adders
+from hwgen.rtl.arithmetic.carry_save import Register, add_columns, full_adders, half_adders
 from hwgen.rtl.arithmetic.truth_table import lookup
 from hwgen.rtl.lanes.interface import Lanes, is_negative, magnitude_of, transposed
 
@@ -112,7 +112,7 @@ class Merged(Lanes):
                 columns.append([product for group in products for product in group])
         return columns
 
-    def total(self, m: Module, a: Any, b: Any, words: Mapping[str, Value]) -> Value:
+    def total(self, m: Module, a: Any, b: Any, words: Mapping[str, Value], register: Register | None) -> Value:
         """See `Lanes`."""
         columns = self._columns(*(transposed(x, "magnitude", self._width(side)) for side, x in (("a", a), ("b", b))))
         if self._corrected:
@@ -150,4 +150,5 @@ class Merged(Lanes):
                 # -x is ~x - 1.
                 heap.setdefault(place + index, []).append(bit if digit > 0 else ~bit)
                 constant -= 0 if digit > 0 else 1 << place + index
-        return add_columns(m, heap, width=self.sum_width, constant=constant, name="total").as_signed()
+        total = add_columns(m, heap, width=self.sum_width, constant=constant, register=register, name="total")
+        return total.as_signed()

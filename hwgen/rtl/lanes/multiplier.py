@@ -8,6 +8,7 @@ from typing import Any
 from amaranth.hdl import Module, Value, ValueLike, signed
 from amaranth.lib import data
 
+from hwgen.rtl.arithmetic.carry_save import Register
 from hwgen.rtl.lanes.interface import Lanes, signed_integer
 
 __all__ = ["Multiplier"]
@@ -30,10 +31,14 @@ class Multiplier(Lanes):
         """See `Lanes`."""
         return {"value": signed_integer(self.config.form(side), code, tag)}
 
-    def total(self, m: Module, a: Any, b: Any, words: Mapping[str, Value]) -> Value:
+    def total(self, m: Module, a: Any, b: Any, words: Mapping[str, Value], register: Register | None) -> Value:
         """See `Lanes`."""
         products = [x.value * y.value for x, y in zip(a, b, strict=True)]
-        while len(products) > 1:
+        while len(products) > 2:
             odd = products[len(products) & ~1 :]
             products = [x + y for x, y in zip(products[::2], products[1::2], strict=False)] + odd
-        return products[0][: self.sum_width].as_signed()
+        if register is not None:
+            held = register({f"word{index}": product for index, product in enumerate(products)})
+            products = [word.as_signed() for word in held.values()]
+        total = products[0] + products[1] if len(products) > 1 else products[0]
+        return total[: self.sum_width].as_signed()

@@ -9,7 +9,7 @@ from amaranth.hdl import Cat, Module, Signal, Value, ValueLike
 from amaranth.lib import data
 
 from hwgen.config.dots import joined_places
-from hwgen.rtl.arithmetic.carry_save import add_columns
+from hwgen.rtl.arithmetic.carry_save import Register, add_columns
 from hwgen.rtl.lanes.interface import Lanes, is_negative, magnitude_of, signed_integer, transposed
 
 __all__ = ["Signed"]
@@ -60,7 +60,7 @@ class Signed(Lanes):
         columns = {place: list(bits & signs) for place, bits in enumerate(transposed(lanes, "magnitude", width))}
         return add_columns(m, columns, width=self.word_width(side), name="negative")
 
-    def total(self, m: Module, a: Any, b: Any, words: Mapping[str, Value]) -> Value:
+    def total(self, m: Module, a: Any, b: Any, words: Mapping[str, Value], register: Register | None) -> Value:
         """See `Lanes`."""
         signs = Cat(*(lane.sign for lane in a))
         factor = []
@@ -85,4 +85,5 @@ class Signed(Lanes):
             m.d.comb += negative.eq(~(factor[top_b] & chosen))
             heap.setdefault(top, []).extend(negative)
             constant -= len(a) << top
-        return add_columns(m, heap, width=self.sum_width, constant=constant, name="total").as_signed()
+        total = add_columns(m, heap, width=self.sum_width, constant=constant, register=register, name="total")
+        return total.as_signed()

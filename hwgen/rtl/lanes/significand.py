@@ -10,13 +10,13 @@ from amaranth.lib import data
 
 from hwgen.config.dots import SIGNIFICAND_TABLES
 from hwgen.formats import E1M2, E2M1
-from hwgen.rtl.arithmetic.carry_save import add_words, multiply
+from hwgen.rtl.arithmetic.carry_save import Register, add_words, multiply
 from hwgen.rtl.lanes.interface import Lanes, is_negative, magnitude_of
 
 __all__ = ["Significand", "add_products"]
 
 
-def add_products(m: Module, magnitudes: list[Signal], signs: list[Value]) -> Value:
+def add_products(m: Module, magnitudes: list[Signal], signs: list[Value], register: Register | None) -> Value:
     """Signed sum of the products of all lanes, given as magnitudes and signs.
 
     A negative product is inverted and its sign added at weight 1, in the free places of the carry-save
@@ -34,7 +34,7 @@ def add_products(m: Module, magnitudes: list[Signal], signs: list[Value]) -> Val
     rows = [word for word, _ in words]
     if missing := (1 << log) - len(magnitudes):
         rows.append(Const(missing << len(magnitudes[0]), width))
-    total = add_words(m, rows, [sign for _, sign in words], width=width, name="total")
+    total = add_words(m, rows, [sign for _, sign in words], width=width, register=register, name="total")
     return Cat(total[:-1], ~total[-1]).as_signed()
 
 
@@ -78,7 +78,7 @@ class Significand(Lanes):
         upper = c2 & ~tag
         return {"significand": Cat(c0 & ~upper, Mux(upper, c0, c1), c2), "shift": upper & c1, "sign": sign}
 
-    def total(self, m: Module, a: Any, b: Any, words: Mapping[str, Value]) -> Value:
+    def total(self, m: Module, a: Any, b: Any, words: Mapping[str, Value], register: Register | None) -> Value:
         """See `Lanes`."""
         largest = self.config.a.largest * self.config.b.largest
         shifts = {side: "shift" in dict(self.layout(side)) for side in "ab"}
@@ -99,4 +99,4 @@ class Significand(Lanes):
                 m.d.comb += shifted.eq(moved)
                 value = shifted
             magnitudes.append(value)
-        return add_products(m, magnitudes, [x.sign ^ y.sign for x, y in zip(a, b, strict=True)])
+        return add_products(m, magnitudes, [x.sign ^ y.sign for x, y in zip(a, b, strict=True)], register)

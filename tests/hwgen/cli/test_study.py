@@ -1,4 +1,6 @@
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +11,8 @@ from hwgen.config import named
 from hwgen.measure.conditions import fingerprint
 from hwgen.measure.requests import ExploreRequest, OverheadRequest, PowerRequest
 from hwgen.measure.stimulus import Stimulus
+from hwgen.power.opensta_script import FILES
+from hwgen.report import schema
 
 PAIR = named("nvfp4-small"), named("mixfp4-small")
 
@@ -56,3 +60,27 @@ def test_clock_gating_is_set_in_both_designs_and_named_by_the_file() -> None:
     generic7 = reader.load(libraries.path("generic7"))
     stems = [default_stem(OverheadRequest(*configs, Stimulus()), generic7) for configs in (PAIR, gated)]
     assert stems[1] == f"{stems[0]}-gated"
+
+
+def test_power_exports_a_directory_for_each_core(run, refused, tmp_path, monkeypatch) -> None:
+    (tmp_path / "file").write_text("in the way")
+    assert "'file' is not a directory" in refused("power", "--export", "file")
+    reports = Path(__file__).parents[3] / "reports"
+    report = schema.from_json(json.loads((reports / "power.json").read_bytes()))
+    monkeypatch.setattr("hwgen.measure.power.study", lambda *_, **__: report)
+    monkeypatch.setattr(
+        "hwgen.measure.power.exported",
+        lambda config, *_: {kind: f"{kind} of {config.name}" for kind in ("v", "saif", "sdc", "spef", "tcl")},
+    )
+    status, _, err = run("power", "--export", "for sta", "--no-cache", "--name", "p", "--out", "out")
+    assert status == 0, err
+    found = {str(path.relative_to(tmp_path)): path.read_text() for path in tmp_path.rglob("for sta/**/*.*")}
+    assert found == {
+        f"for sta/{config.name}/{name}": f"{kind} of {config.name}" for config in PAIR for kind, name in FILES.items()
+    }
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {f"p.{end}" for end in ("json", "md", "csv", "png")}
+    assert run("power", "--saif", "--no-cache", "--name", "p", "--out", "out")[0] == 0
+    names = {f"p-{config.name}.{end}" for config in PAIR for end in ("v", "saif")}
+    assert {path.name for path in (tmp_path / "out").iterdir()} == names | {
+        f"p.{end}" for end in ("json", "md", "csv", "png")
+    }

@@ -15,8 +15,8 @@ from hwgen.cost.stream import stream
 from sim import engines, golden, tensors
 from sim.steps import schedule as schedule_of_operands
 
-BEFORE = (), ("terms",), ("operands", "terms"), ("operands", "sums", "terms")
-LOOP = (), LOOP_REGISTERS[1:2], LOOP_REGISTERS[::2], LOOP_REGISTERS
+BEFORE = (), ("terms",), ("operands", "terms"), ("operands", "sums", "terms"), ("decoded", "tree", "factors", "terms")
+LOOP = (), ("total",), ("aligned", "normal"), ("aligned", "total", "normal"), LOOP_REGISTERS
 CORES = [
     TensorCoreConfig("tiny", *[("nvfp4", "mixfp4")[(len(one) + len(other)) % 2]] * 2, 1, 1, 1, pipeline=(*one, *other))
     for one, other in itertools.product(BEFORE, LOOP)
@@ -120,7 +120,7 @@ OPERANDS = [
     for form, groups, pipeline in [
         ("nvfp4", 1, ("operands", "terms")),
         ("mixfp4", 2, ("operands", "total")),
-        ("nvfp4", 1, ("sums", *LOOP_REGISTERS)),
+        ("nvfp4", 1, ("sums", "factors", "aligned", "total", "normal")),
     ]
 ]
 

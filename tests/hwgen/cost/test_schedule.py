@@ -1,14 +1,14 @@
 import numpy as np
 import pytest
 
-from hwgen.config import LOOP_REGISTERS, NAMED, TensorCoreConfig
+from hwgen.config import NAMED, TensorCoreConfig
 from hwgen.cost.gemms import Gemms
 from hwgen.cost.schedule import core_cycles, last_steps, schedule
 from hwgen.cost.stream import stream
 from hwgen.errors import InputError
 
 BLACKWELL = NAMED["mixfp4-blackwell"]
-DEEP = TensorCoreConfig("deep", "nvfp4", "nvfp4", 2, 4, 1, pipeline=("terms", *LOOP_REGISTERS))
+DEEP = TensorCoreConfig("deep", "nvfp4", "nvfp4", 2, 4, 1, pipeline=("terms", "aligned", "total", "normal"))
 
 
 def test_a_product_of_many_tiles():

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from hwgen.errors import InputError
-from hwgen.layout.array import array_of, channels, element_problem, grid_of
+from hwgen.layout.array import around, array_of, element_problem, gaps, grid_of
 from hwgen.layout.layout import lay_out
 from hwgen.layout.pins import pins_of, widths
+from hwgen.layout.problem import Rows
 from hwgen.layout.technology import Technology
 from hwgen.netlist.link import link
 
@@ -61,11 +62,11 @@ def test_no_array(make, tiny):
 
 def test_grid(netlist):
     array, width = array_of(netlist), widths(netlist, PLAIN)
-    grid = grid_of(array, width, PLAIN, 0.5, 0.6)
+    grid = grid_of(array, width, PLAIN, 0.5)
     wide, high = grid.element.die
     first = array.instances[0][0].first
     own = width[first : first + array.size].sum() * PLAIN.row_height
-    assert own / 0.7 < grid.element.area < own / 0.4
+    assert own / 0.6 < grid.element.area < own / 0.4
     # Element 0_0 is on top at the left; those right of the middle and below it are mirrored.
     left = grid.x[0]
     assert (grid.y[:4] > grid.y[4:]).all()
@@ -75,25 +76,27 @@ def test_grid(netlist):
     assert (x[:, 0] - left).tolist() == [0, wide, 3 * wide - 1, 4 * wide - 1] * 2
     assert (y[:4, 0] == grid.y[:4]).all()
     assert (y[4:, 0] == grid.y[4:] + high - PLAIN.row_height).all()
-    # Elements and channels have all of the die, and nothing in common.
-    covered = np.zeros((len(grid.die.bottom), int(grid.die.last[0])), dtype=int)
-    for corner_x, corner_y in zip(grid.x, grid.y, strict=True):
-        row, site = round(corner_y / 2), round(corner_x / 0.25)
-        covered[row : row + round(high / 2), site : site + round(wide / 0.25)] += 1
-    for row, begin, end in zip(grid.channels.bottom, grid.channels.first, grid.channels.last, strict=True):
-        covered[row, begin:end] += 1
-    assert (covered == 1).all()
+    assert (grid.x >= 0).all()
+    assert (grid.x + wide <= grid.die.die[0] + 1e-9).all()
+    assert (grid.y >= 0).all()
+    assert (grid.y + high <= grid.die.die[1] + 1e-9).all()
+
+
+def test_gaps():
+    die = Rows(2.0, 0.5, (10.0, 4.0), np.arange(2), np.zeros(2, int), np.full(2, 20))
+    found = gaps(die, np.array([4.0, 0.5, 8.0]), np.array([0.0, 0.0, 0.0]), np.array([1.0, 2.0, 2.0]), 1.0)
+    assert list(zip(found.bottom, found.first, found.last, strict=True)) == [(0, 5, 8), (0, 10, 16), (1, 0, 20)]
 
 
 def test_an_array_that_does_not_fit(netlist):
     array, width = array_of(netlist), widths(netlist, PLAIN)
     with pytest.raises(InputError, match="does not fit its die"):
-        grid_of(array, width, PLAIN, 1.0, 1.0)
+        grid_of(array, width, PLAIN, 1.0)
 
 
 def test_what_the_neighbours_mean(netlist):
     array, width, pins = array_of(netlist), widths(netlist, PLAIN), pins_of(netlist)
-    rows = grid_of(array, width, PLAIN, 0.5, 0.6).element
+    rows = grid_of(array, width, PLAIN, 0.5).element
     problem = element_problem(netlist, array, pins, width, rows)
     nets = {}
     for net, along in enumerate(problem.along.tolist()):
@@ -111,17 +114,20 @@ def test_what_the_neighbours_mean(netlist):
     assert sorted(nets[(0.0, 0.5), (wide / 2, high)]) == [1, 1]
 
 
-def test_channels(netlist):
+def test_around(netlist):
     array, width, pins = array_of(netlist), widths(netlist, PLAIN), pins_of(netlist)
-    grid = grid_of(array, width, PLAIN, 0.5, 0.6)
-    x, y = np.arange(netlist.n_cells) * 1.0, np.arange(netlist.n_cells) * 2.0
-    problem, kept = channels(array, pins, width, grid.channels, x, y)
+    die = grid_of(array, width, PLAIN, 0.5).die
+    x, y = np.arange(netlist.n_cells) % 3 * 1.0, np.arange(netlist.n_cells) % 5 * 2.0
+    problem, kept = around(array, pins, width, die, x, y)
     assert problem.n_cells == 2
     net = pins.net[kept]
-    assert set(net[problem.pin_cell >= 0]) == set(pins.net[np.isin(pins.cell, np.flatnonzero(array.tile < 0))])
+    assert set(net[problem.pin_cell >= 0]) <= set(net)
     inside = (pins.cell[kept] >= 0) & (problem.pin_cell < 0)
-    assert np.array_equal(problem.pin_x[inside], x[pins.cell[kept][inside]])
-    assert np.array_equal(problem.pin_y[inside], y[pins.cell[kept][inside]])
+    cell = pins.cell[kept][inside]
+    assert np.array_equal(problem.pin_x[inside], (x + width / 2)[cell])
+    assert np.array_equal(problem.pin_y[inside], y[cell] + 1)
+    taken = sum(width[array.tile >= 0]) * 2
+    assert problem.rows.area >= die.area - taken
 
 
 def test_equal_cells_at_equal_places(netlist):

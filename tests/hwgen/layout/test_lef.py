@@ -73,6 +73,7 @@ def test_shapes(write, tmp_path):
     for cells in (write(CELLS), packed):
         shapes = read_lef([write(TECHNICAL, "tech.lef"), cells])
         assert shapes.site == (0.46, 2.72)
+        assert shapes.rows_of(TECHNOLOGIES["asap7"]).site == 0.46
         assert set(shapes.macros) == {"inv", "tall"}
         assert shapes.width("inv", SKY130) == 1.38
         assert shapes.pin("inv", "A") == pytest.approx((0.30 - 0.69, 1.30 - 1.36))
@@ -82,6 +83,7 @@ def test_shapes(write, tmp_path):
 def test_what_is_missing(write):
     shapes = read_lef([write(CELLS)])
     assert shapes.site is None
+    assert shapes.rows_of(SKY130) is SKY130
     with pytest.raises(InputError, match="no MACRO nand"):
         shapes.width("nand", SKY130)
     with pytest.raises(InputError, match=r"MACRO tall is 5.44 um high; expected one row, 2.72"):

@@ -48,8 +48,8 @@ def total(report: PowerReport, situation: str, name: str, scope: str = "core") -
 def test_every_situation_is_there(report: PowerReport) -> None:
     names = [entry.situation for entry in report.results if entry.scope == "core"]
     assert names == [each.name for each in situations(*PAIR, STIMULUS)]
-    assert {"at work", "both on nvfp4 operands", "stalled"} < set(names)
-    assert len(names) == 2 + len(SHARES) + len(tensors.KINDS) - 1 + len(TRAFFIC) - 1
+    assert {"at work", "both on nvfp4 operands", "B held for 4 steps", "stalled"} < set(names)
+    assert len(names) == 2 + len(SHARES) + len(tensors.KINDS) - 1 + 1 + len(TRAFFIC) - 1
     for entry in report.results:
         assert entry.runs == 6
         assert entry.overhead.low <= entry.overhead.value <= entry.overhead.high
@@ -160,7 +160,7 @@ def test_export(flow: Flow, report: PowerReport) -> None:
     conditions = report.conditions
     config = PAIR[1]
     texts = exported(config, conditions.chosen_recipes[config.name], flow, 10.0, STIMULUS, True)
-    assert set(texts) == {"v", "saif", "vcd"}
+    assert set(texts) == {"v", "saif", "vcd", "sdc", "spef", "tcl"}
     nets = dict(re.findall(r"^    \((\S+) .*\(TC (\d+)\)", texts["saif"], re.MULTILINE))
     assert re.match(
         r"// mixfp4-single, generic7.*\n// internal \S+ mW, .* total \S+ mW\.\n//.*\nmodule tensor_core \(", texts["v"]

@@ -1,5 +1,7 @@
 """Blocks of arithmetic proven equal to plain Verilog operators, for all inputs."""
 
+from unittest import mock
+
 import pytest
 from amaranth.back import rtlil
 from amaranth.hdl import Elaboratable, Module, Signal
@@ -11,6 +13,7 @@ from hwgen.rtl.accumulate.terms import ScaleProduct, TermExponents
 from hwgen.rtl.arithmetic.shifters import normalise, shift_right
 from hwgen.rtl.arithmetic.window import Window
 from hwgen.rtl.decode.operand import ScaleDecoder
+from hwgen.rtl.hierarchy import Block
 from hwgen.verilog import design
 from sim.mutate.relation import in_range
 
@@ -129,9 +132,24 @@ endmodule
     assert not prover.proven(text, miter.replace("== 127", "== 126"))
 
 
-def test_empty_blocks_are_those_without_a_sum(prover):
-    config = TensorCoreConfig("x", "mixfp4", "mixfp4", 1, 1, 1, empty_blocks="excluded")
-    text = "\n".join(design(ScaleProduct, config, "top").texts.values())
+def scale_product(config):
+    """RTLIL of a scale product whose register, if it has one, does not wait."""
+
+    def through(self, m, register, enable, values):
+        assert register in config.pipeline
+        return values
+
+    with mock.patch.object(Block, "held", through):
+        return "\n".join(design(ScaleProduct, config, "top").texts.values())
+
+
+pipelines = pytest.mark.parametrize("pipeline", [(), ("factors",)], ids=["one", "factors"])
+
+
+@pipelines
+def test_empty_blocks_are_those_without_a_sum(pipeline, prover):
+    config = TensorCoreConfig("x", "mixfp4", "mixfp4", 1, 1, 1, empty_blocks="excluded", pipeline=pipeline)
+    text = scale_product(config)
     miter = """
 module miter(input signed [12:0] sum, input [3:0] a, input [3:0] b, output wrong);
   wire empty;
@@ -143,10 +161,11 @@ endmodule
     assert not prover.proven(text, miter.replace("sum == 0", "sum == 0 || sum == -2304"))
 
 
-def test_scale_product(prover):
+@pipelines
+def test_scale_product(pipeline, prover):
     """Every block sum that there can be, times any two significands."""
-    config, other = (TensorCoreConfig("x", form, form, 1, 1, 1) for form in ("nvfp4", "mixfp4"))
-    text, same = ("\n".join(design(ScaleProduct, form, "top").texts.values()) for form in (config, other))
+    config, other = (TensorCoreConfig("x", form, form, 1, 1, 1, pipeline=pipeline) for form in ("nvfp4", "mixfp4"))
+    text, same = scale_product(config), scale_product(other)
     possible = in_range(config, "scale_product")
     assert (same, in_range(other, "scale_product")) == (text, possible)
     miter = f"""

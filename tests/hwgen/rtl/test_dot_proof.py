@@ -2,13 +2,15 @@
 
 ::
 
-    codes, tags -> lanes -> bits of known weight -> (add_columns) -> S
+    codes, tags -> lanes -> bits of known weight -> (add_columns or add_in_pairs) -> S
 
 Every bit that is added depends on the tags and on one lane only, or is a bit of another sum of such bits: shown on the
-gates. `add_columns` adds them by weight: shown by algebra, its full adders being equations. So the sum of all lanes is
-that of every lane alone, which the tests of the engines have for all codes and tags.
+gates. `add_columns` adds them by weight: shown by algebra, its full adders being equations. `add_in_pairs` adds words:
+shown by SAT. So the sum of all lanes is that of every lane alone, which the tests of the engines have for all codes and
+tags. A register in a tree changes nothing of that: shown on dot products with and without it.
 """
 
+import dataclasses
 import itertools
 import json
 import sys
@@ -16,12 +18,17 @@ from unittest import mock
 
 import pytest
 from amaranth.back import rtlil
-from amaranth.hdl import Cat, Elaboratable, Instance, Module, Signal, Value
+from amaranth.hdl import Cat, Const, Elaboratable, Instance, Module, Signal, Value
 
-from hwgen.config import TensorCoreConfig
+from hwgen.config import DOTS, TensorCoreConfig
+from hwgen.config.dots import supported
+from hwgen.formats import BLOCK_FORMATS
 from hwgen.rtl.arithmetic import carry_save
+from hwgen.rtl.arithmetic.binary_tree import add_in_pairs
+from hwgen.rtl.dot import DotProduct
+from hwgen.rtl.hierarchy import Block
 from hwgen.rtl.lane_array import LaneArray
-from hwgen.rtl.lanes import merged, signed
+from hwgen.rtl.lanes import binary, merged, signed
 
 _TO_JSON = """
 import sys
@@ -138,8 +145,65 @@ def adds_by_weight(block, prover):
     return not adders and {"1": 0} | weights == wanted
 
 
-def opaque(m, columns, *, width, constant=0, name):
+class Words(Elaboratable):
+    """`add_in_pairs` on its own."""
+
+    def __init__(self, widths, ones):
+        self.words = [Signal(width, name=f"word{index}") for index, width in enumerate(widths)]
+        self.ones = Signal(ones)
+        module = Module()
+        self.total = add_in_pairs(module, self.words, list(self.ones), name="total")
+        self.module = module
+
+    def elaborate(self, platform):
+        return self.module
+
+
+@pytest.mark.parametrize("lanes", [1, 2, 3, 16, 25])
+def test_binary_tree(lanes, prover):
+    """In the order of the tree, or SAT would not end: no sum on the way overflows 32 bits, so any order will do."""
+    widths = [9] * lanes
+    block = Words(widths, lanes - 1)
+    ports = [*block.words, block.ones, block.total]
+    text = rtlil.convert(block, ports=ports, emit_src=False)
+    rows, ones = [f"word{index}" for index in range(lanes)], [f"ones[{index}]" for index in range(lanes - 1)]
+    while len(rows) > 1:
+        rows = [
+            f"({x} + {rows[2 * k + 1]} + {ones.pop()})" if 2 * k + 1 < len(rows) else x for k, x in enumerate(rows[::2])
+        ]
+    declared = [f"input [8:0] word{index}" for index in range(lanes)]
+    connected = [f".word{index}(word{index})" for index in range(lanes)]
+    if lanes > 1:
+        declared.append(f"input [{lanes - 2}:0] ones")
+        connected.append(".ones(ones)")
+    miter = f"""
+module miter({", ".join(declared)}, output wrong);
+  wire [{len(block.total) - 1}:0] total;
+  top block({", ".join(connected)}, .total(total));
+  wire [31:0] expected = {rows[0]};
+  assign wrong = total != expected;
+endmodule
+"""
+    assert prover.proven(text, miter)
+    assert not prover.proven(text, miter.replace("total != expected", "total != expected + (&word0)"))
+
+
+def opaque_pairs(m, words, ones, *, register=None, name):
+    """`add_in_pairs` as a cell that adds columns: a bit more for each level, constants apart."""
+    assert register is None
+    constant = sum(word.value for word in words if isinstance(word, Const))
+    columns = {}
+    for word in words:
+        for place, bit in enumerate(() if isinstance(word, Const) else word):
+            columns.setdefault(place, []).append(bit)
+    columns[0] += ones
+    levels = (len(words) - 1).bit_length()
+    return opaque(m, columns, width=max(map(len, words)) + levels, constant=constant, name=name)
+
+
+def opaque(m, columns, *, width, constant=0, register=None, name):
     """`add_columns` as a cell."""
+    assert register is None
     total = Signal(width)
     inputs = {f"i_column{place}": Cat(*bits) for place, bits in columns.items()}
     m.submodules += Instance("add_columns", p_constant=constant % (1 << width), **inputs, o_total=total)
@@ -152,7 +216,11 @@ class Sums:
     def __init__(self, config, prover):
         block = LaneArray(config)
         ports = [Value.cast(getattr(block, name)) for name in block.signature.members]
-        with mock.patch.object(merged, "add_columns", opaque), mock.patch.object(signed, "add_columns", opaque):
+        with (
+            mock.patch.object(merged, "add_columns", opaque),
+            mock.patch.object(signed, "add_columns", opaque),
+            mock.patch.object(binary, "add_in_pairs", opaque_pairs),
+        ):
             self.ports, cells = netlist(block, ports, prover, "techmap", "simplemap")
         self.gates, self.sums, self._inputs = {}, [], {}
         for cell in cells:
@@ -171,12 +239,19 @@ class Sums:
             self._inputs[bit] = set().union(*map(self.inputs, before)) if before else {bit} - {"0", "1"}
         return self._inputs[bit]
 
+    def inverted(self, bit):
+        """The bit that a bit is the inverse of, if it is one."""
+        kind, inputs = self.gates.get(bit, ("", []))
+        return inputs[0] if kind == "$_NOT_" else None
+
     def check(self):
         """Every sum is one of lanes; `AssertionError` if not."""
         lanes = {bit: place // 4 for side in "ab" for place, bit in enumerate(self.ports[f"{side}_codes"])}
         tags = {bit for side in "ab" for bit in self.ports.get(f"{side}_tag", ())}
         within = {bit: number for number, (_, total, _) in enumerate(self.sums) for bit in total}
-        assert self.ports["sum"] in [total for _, total, _ in self.sums]
+        *low, top = self.ports["sum"]
+        # Inverted, the top bit has another weight of its own added, modulo twice that.
+        assert [*low, self.inverted(top) or top] in [total for _, total, _ in self.sums]
         for columns, total, _ in self.sums:
             weights = {}
             for place, bit in ((place, bit) for place, bits in columns.items() for bit in bits):
@@ -185,7 +260,7 @@ class Sums:
                     assert len({lanes[source] for source in depends}) == 1, "a bit depends on several lanes"
                     continue
                 (source,) = depends
-                assert bit == source or self.gates[bit] == ("$_NOT_", [source]), "more than a bit of another sum"
+                assert source in (bit, self.inverted(bit)), "more than a bit of another sum"
                 weights[source] = weights.get(source, 0) + ((1 if bit == source else -1) << place)
             for number in {within[bit] for bit in weights}:
                 columns, bits, constant = self.sums[number]
@@ -199,7 +274,8 @@ class Sums:
 FORMS = {
     f"{a}-{b}-{dot}": TensorCoreConfig("x", a, b, 1, 1, 1, dot)
     for a, b in (("nvfp4", "nvfp4"), ("mixfp4", "mixfp4"), ("nvfp4", "mixfp4"), ("nvint4", "nvint4"))
-    for dot in ("merged", "signed")
+    for dot in ("merged", "merged-binary", "signed", "binary")
+    if dot in supported(BLOCK_FORMATS[a], BLOCK_FORMATS[b])
 }
 
 
@@ -207,7 +283,7 @@ FORMS = {
 def test_lanes_are_added_one_by_one(config, prover):
     found = Sums(config, prover)
     found.check()
-    for columns, total, constant in found.sums:
+    for columns, total, constant in found.sums if "binary" not in config.dot else ():
         counts = {place: len(bits) for place, bits in columns.items()}
         assert adds_by_weight(Columns(counts, len(total), constant), prover)
 
@@ -222,3 +298,70 @@ def test_planted_errors_are_refused(prover):
     found.gates[columns[3][0]] = kind, [*inputs, columns[3][1]]
     with pytest.raises(AssertionError, match="several lanes"):
         found.check()
+
+
+def dot_product(config, name):
+    """RTLIL of a dot product, and the widths of its ports."""
+    block = DotProduct(config)
+    ports = {port: Value.cast(getattr(block, port)) for port in block.signature.members}
+    text = rtlil.convert(block, name=name, ports=list(ports.values()), emit_src=False)
+    return text, {port: len(value) for port, value in ports.items()}
+
+
+TREES = {
+    f"{a}-{b}-{dot}": TensorCoreConfig("x", a, b, 1, 1, 1, dot, pipeline=("tree",))
+    for a, b in (("nvfp4", "nvfp4"), ("mixfp4", "mixfp4"), ("nvfp4", "mixfp4"))
+    for dot in DOTS
+    if dot in supported(BLOCK_FORMATS[a], BLOCK_FORMATS[b])
+}
+
+
+def through(self, m, register, enable, values):
+    """A register that does not wait."""
+    assert register in self.config.pipeline
+    return {name: Cat(value) for name, value in values.items()}
+
+
+def blocked(self, m, register, enable, values):
+    """A register that never loads."""
+    return {name: Const(0, len(value)) for name, value in values.items()}
+
+
+@pytest.mark.parametrize("config", TREES.values(), ids=TREES)
+def test_nothing_passes_the_register_by(config, prover):
+    with mock.patch.object(Block, "held", blocked):
+        text, ports = dot_product(config, "top")
+    width = ports.pop("sum")
+    inputs = ", ".join(f"input [{bits - 1}:0] {name}, {name}_too" for name, bits in ports.items())
+    miter = f"""
+module miter({inputs}, output wrong);
+  wire [{width - 1}:0] one, other;
+  top first({", ".join(f".{name}({name})" for name in ports)}, .sum(one));
+  top second({", ".join(f".{name}({name}_too)" for name in ports)}, .sum(other));
+  assign wrong = one != other;
+endmodule
+"""
+    assert prover.proven(text, miter)
+    with mock.patch.object(Block, "held", through):
+        assert not prover.proven(dot_product(config, "top")[0], miter)
+
+
+@pytest.mark.parametrize("config", TREES.values(), ids=TREES)
+def test_a_register_in_the_tree_changes_nothing(config, prover):
+    """But that it waits: all that is added goes through it, and what went in comes out."""
+    plain = dataclasses.replace(config, pipeline=())
+    with mock.patch.object(Block, "held", through):
+        behind, _ = dot_product(config, "behind")
+    text, ports = dot_product(plain, "top")
+    width = ports.pop("sum")
+    miter = f"""
+module miter({", ".join(f"input [{bits - 1}:0] {name}" for name, bits in ports.items())}, output wrong);
+  wire [{width - 1}:0] one, other;
+  top first({", ".join(f".{name}({name})" for name in ports)}, .sum(one));
+  behind second({", ".join(f".{name}({name})" for name in ports)}, .enable_tree(1'b1), .sum(other));
+  assign wrong = one != other;
+endmodule
+"""
+    text += behind
+    assert prover.proven(text, miter)
+    assert not prover.proven(text, miter.replace("one != other", "one != other ^ (&a & &b)"))

@@ -31,7 +31,7 @@ class TagDecoder(OperandDecoder):
         m = Module()
         m.d.comb += [
             self.operand.lanes[0][0].magnitude.eq(self.codes[0][0]),
-            self.operand.scales[0].significand.eq(self.scales[0]),
+            *(getattr(self.operand.scales[0], field).eq(self.scales[0]) for field in ("significand", "exponent")),
         ]
         return m
 
@@ -39,28 +39,32 @@ class TagDecoder(OperandDecoder):
 class TagDot(DotProduct):
     def elaborate(self, platform):
         m = Module()
-        m.d.comb += self.sum.eq(self.a[0].magnitude[0] ^ self.b[0].magnitude[0])
+        held = self.held(m, "tree", "enable_tree", {"tag": self.a[0].magnitude[0] ^ self.b[0].magnitude[0]})
+        m.d.comb += self.sum.eq(held["tag"])
         return m
 
 
 class TagScale(ScaleProduct):
+    """The significands bring the tag of the scales, too: `Accumulate` takes it off again, if it is that of its step."""
+
     def elaborate(self, platform):
         m = Module()
-        m.d.comb += self.magnitude.eq(self.sum[0])
+        held = self.held(m, "factors", "enable_factors", {"tag": self.sum[0] ^ self.a[0] ^ self.b[0]})
+        m.d.comb += self.magnitude.eq(held["tag"])
         return m
 
 
 class TagExponents(TermExponents):
     def elaborate(self, platform):
         m = Module()
-        m.d.comb += self.exponent.eq(self.a[0].significand[0] ^ self.b[0].significand[0])
+        m.d.comb += self.exponent.eq(self.a[0].exponent[0] ^ self.b[0].exponent[0])
         return m
 
 
 class TagPlaces(TermPlaces):
     def elaborate(self, platform):
         m = Module()
-        m.d.comb += self.places[0].eq(self.a[0].significand[0] ^ self.b[0].significand[0])
+        m.d.comb += self.places[0].eq(self.a[0].exponent[0] ^ self.b[0].exponent[0])
         return m
 
 
@@ -68,7 +72,7 @@ class TagAccumulate(Accumulate):
     def elaborate(self, platform):
         m = Module()
         before = self.c.as_value()[:2]
-        value = step_value(before, self.terms.terms[0].magnitude[0], self.terms.exponent[0])
+        value = step_value(before, self.terms.terms[0].magnitude[0] ^ self.terms.exponent[0], self.terms.exponent[0])
         held = {"tag": Mux(self.enter, value, before) if self.registers else value}
         for register in LOOP_REGISTERS:
             held = self.held(m, register, "enable", held)
@@ -79,7 +83,7 @@ class TagAccumulate(Accumulate):
 class TagStepSum(StepSum):
     def elaborate(self, platform):
         m = Module()
-        m.d.comb += self.sum.eq(Cat(self.terms[0].magnitude[0], self.terms[0].place[0]))
+        m.d.comb += self.sum.eq(Cat(self.terms[0].magnitude[0] ^ self.terms[0].place[0], self.terms[0].place[0]))
         return m
 
 
@@ -314,10 +318,11 @@ def tiny(pipeline, numerics="blackwell"):
 
 CORES = [
     tiny(()),
-    # Registers as the named configurations have them, and loops of 2, 3 and 4 cycles.
+    # Registers as the named configurations have them, and loops of 2, 3 and 5 cycles.
     *(tiny(("operands", "terms")), tiny(("decoded", "sums")), tiny(("decoded", "sums", "terms"))),
+    *(tiny(("tree", "factors")), tiny(("factors", "terms"))),
     *(tiny(("total",)), tiny(("terms", "total")), tiny(("aligned", "total")), tiny(LOOP_REGISTERS)),
-    *(tiny((), "exact"), tiny(("aligned",), "exact")),
+    *(tiny((), "exact"), tiny(("aligned",), "exact"), tiny(("tree", "factors"), "exact")),
 ]
 
 

@@ -7,7 +7,7 @@ import pytest
 from amaranth.hdl import ResetInserter, Signal
 from amaranth.sim import Simulator
 
-from hwgen.config import PIPELINE_REGISTERS, TensorCoreConfig
+from hwgen.config import PIPELINE_REGISTERS, REGISTERS, TensorCoreConfig
 from hwgen.rtl.tensor_core import TensorCore
 from sim.random import random_steps
 from sim.steps import Steps
@@ -19,6 +19,7 @@ PIPELINES = [
     ("operands", "terms"),
     ("total",),
     ("operands", "sums", "aligned", "normal"),
+    ("decoded", "tree", "factors", "terms", "addends"),
     PIPELINE_REGISTERS,
 ]
 
@@ -29,7 +30,7 @@ def tiny(pipeline, numerics="blackwell"):
 
 CORES = [
     *(tiny(pipeline) for pipeline in PIPELINES),
-    *(tiny(pipeline, "exact") for pipeline in ((), ("operands", "terms"), ("aligned", "normal"), PIPELINE_REGISTERS)),
+    *(tiny(pipeline, "exact") for pipeline in ((), ("operands", "terms"), ("aligned", "normal"), REGISTERS["exact"])),
 ]
 cores = pytest.mark.parametrize("config", CORES, ids=lambda config: "-".join((config.numerics, *config.pipeline)))
 
@@ -186,7 +187,7 @@ def test_chain_over_gaps(config):
             while not taken:
                 taken, valid, result = await bench.cycle(word)
                 results += [result] * valid
-        for _ in range(12):
+        for _ in range(2 * config.latency):
             _, valid, result = await bench.cycle()
             results += [result] * valid
         np.testing.assert_array_equal(results, steps.expected())
@@ -225,12 +226,12 @@ def test_reset_at_any_time(config):
     bench(config).run(script)
 
 
-# From one cycle in the loop to four
+# From one cycle in the loop to five
 
 TURNS = [("operands", "terms"), ("total",), ("operands", "sums", "aligned", "normal"), PIPELINE_REGISTERS]
 turns = pytest.mark.parametrize(
     "config",
-    [*map(tiny, TURNS), tiny(("terms",), "exact"), tiny(PIPELINE_REGISTERS, "exact")],
+    [*map(tiny, TURNS), tiny(("terms",), "exact"), tiny(REGISTERS["exact"], "exact")],
     ids=["T1", "T2", "T3", "T4", "exact", "exact-deep"],
 )
 

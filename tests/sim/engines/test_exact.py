@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hwgen.config import PIPELINE_REGISTERS, TensorCoreConfig
+from hwgen.config import REGISTERS, TensorCoreConfig
 from hwgen.errors import InputError
 from sim import golden, tensors
 from sim.engines import AmaranthEngine, Pattern
@@ -25,7 +25,7 @@ CORES = [
     for form, groups, dot, pipeline in [
         ("nvfp4", 1, "merged", ("operands", "terms")),
         ("mixfp4", 1, "merged", ("operands", "terms")),
-        ("nvfp4", 4, "merged", PIPELINE_REGISTERS),
+        ("nvfp4", 4, "merged", REGISTERS["exact"]),
         ("mixfp4", 4, "merged", ("operands", "sums", "aligned")),
         ("mixfp4", 3, "e2m2", ("total",)),
         ("mixfp4", 8, "merged", ("terms", "normal")),
@@ -46,10 +46,10 @@ def test_random(config, compiled):
 
 
 SUBSETS = [
-    tuple(register for register, there in zip(PIPELINE_REGISTERS, choice, strict=True) if there)
-    for choice in itertools.product((False, True), repeat=len(PIPELINE_REGISTERS))
-    # ``decoded`` stands before what is special here; the other registers there are alike.
-    if not choice[1] and (not any(choice[4:]) or sum(choice[:4]) in (0, 3))
+    tuple(register for register, there in zip(REGISTERS["exact"], choice, strict=True) if there)
+    for choice in itertools.product((False, True), repeat=len(REGISTERS["exact"]))
+    # Those at the edge stand before what is special here; the other registers before the accumulator are alike.
+    if not any(choice[:2]) and (not any(choice[6:]) or sum(choice[2:6]) in (0, 4))
 ]
 
 

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from hwgen.config import LOOP_REGISTERS, PIPELINE_REGISTERS, TensorCoreConfig
+from hwgen.config import ELEMENT_REGISTERS, LOOP_REGISTERS, PIPELINE_REGISTERS, TensorCoreConfig
 from hwgen.errors import ToolError
 from hwgen.rtl import control
 from sim import golden, tensors
@@ -13,11 +13,24 @@ from sim.engines import AmaranthEngine, Pattern
 from sim.random import random_chains, random_steps
 from sim.steps import gather, schedule
 
+
+def subsets(registers):
+    return [
+        tuple(register for register, there in zip(registers, choice, strict=True) if there)
+        for choice in itertools.product((False, True), repeat=len(registers))
+    ]
+
+
+# The registers at the edge are alike, and those in the loop do not know those before it.
 SUBSETS = [
-    tuple(register for register, there in zip(PIPELINE_REGISTERS, choice, strict=True) if there)
-    for choice in itertools.product((False, True), repeat=len(PIPELINE_REGISTERS))
-    # The registers at the edge are alike: ``decoded`` alone, with all of the loop or none of it, will do.
-    if not choice[1] or (not choice[0] and sum(choice[4:]) in (0, 3))
+    *(
+        edge + front + loop
+        for edge in [(), ("operands",)]
+        for front in subsets(ELEMENT_REGISTERS)
+        for loop in [(), ("total",)]
+    ),
+    *(("decoded", *front) for front in subsets(ELEMENT_REGISTERS)),
+    *(front + loop for front in [(), ("terms",), PIPELINE_REGISTERS[:6]] for loop in subsets(LOOP_REGISTERS)[1:]),
 ]
 
 DEEP = [
@@ -29,6 +42,8 @@ DEEP = [
         ("mixfp4", 4, "merged", 35, "nearest_even", PIPELINE_REGISTERS),
         ("mixfp4", 1, "e2m2", 39, "toward_zero", ("operands", "sums", "total")),
         ("nvfp4", 4, "merged", 35, "toward_zero", ("terms", "aligned", "normal")),
+        ("mixfp4", 1, "merged-binary", 35, "toward_zero", ("decoded", "tree", "factors", "terms", *LOOP_REGISTERS)),
+        ("nvfp4", 4, "binary", 35, "toward_zero", ("tree", "factors", "terms", "aligned", "addends", "total")),
         ("mixfp4", 2, "merged", 33, "nearest_even", ("operands", "terms", "aligned", "total")),
     ]
 ]

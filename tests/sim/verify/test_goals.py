@@ -37,7 +37,7 @@ def test_every_goal_can_be_met(core, oracle):
 @pytest.mark.parametrize(
     "pipeline",
     [("operands", "terms"), (), ("sums", "total"), PIPELINE_REGISTERS],
-    ids=["T1", "T1, no registers", "T2", "T4"],
+    ids=["T1", "T1, no registers", "T2", "T5"],
 )
 def test_every_handshake_can_be_met(pipeline, compiled):
     config = TensorCoreConfig("tiny", "nvfp4", "nvfp4", 1, 2, 1, pipeline=pipeline)

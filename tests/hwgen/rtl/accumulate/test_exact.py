@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from hwgen.config import LOOP_REGISTERS, TensorCoreConfig
+from hwgen.config import TensorCoreConfig
 from hwgen.rtl.accumulate.exact import ExactAccumulate, exact_controls, exact_registers
 from hwgen.rtl.accumulate.fixed_point import sum_width
 from hwgen.rtl.accumulate.terms import terms_layout
@@ -24,7 +24,7 @@ def core(form, groups, registers=(), largest_depth=1 << 16):
 
 CONFIGS = [
     core("nvfp4", 1),
-    core("mixfp4", 1, LOOP_REGISTERS),
+    core("mixfp4", 1, ("aligned", "total", "normal")),
     core("mixfp4", 3, ("aligned",)),
     core("nvfp4", 4, ("total", "normal")),
 ]

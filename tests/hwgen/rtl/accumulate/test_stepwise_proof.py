@@ -17,7 +17,6 @@ from amaranth.back import rtlil
 from amaranth.hdl import Signal, Value
 
 from hwgen.config import LOOP_REGISTERS, TensorCoreConfig
-from hwgen.rtl.accumulate import stepwise as accumulate
 from hwgen.rtl.accumulate.round_sum import RoundSum
 from hwgen.rtl.accumulate.stepwise import Accumulate
 from hwgen.rtl.accumulate.terms import term_width, terms_layout
@@ -77,14 +76,11 @@ endmodule
 
 
 class CutAccumulate(Cut, Accumulate):
-    """Cut behind the tree, too, whose carries are ``rows``."""
+    """The carries of the tree, ``rows``, are outputs, too."""
 
     def pieces(self):
         self.rows = {}
-        with (
-            mock.patch.object(accumulate, "two_words", self._two_words),
-            mock.patch.object(carry_save, "_signal", self._recorded),
-        ):
+        with mock.patch.object(carry_save, "_signal", self._recorded):
             return super().pieces()
 
     def _recorded(self, m, value, name):
@@ -93,10 +89,6 @@ class CutAccumulate(Cut, Accumulate):
         if name.startswith("total_") and name.endswith("_carry"):
             self.rows[name] = self.outputs[name] = signal
         return signal
-
-    def _two_words(self, m, words, ones, *, width, name):
-        addends = carry_save.two_words(m, words, ones, width=width, name=name)
-        return tuple(self.cut(m, f"addend{index}", addend) for index, addend in enumerate(addends))
 
 
 class CutRoundSum(Cut, RoundSum):
@@ -229,6 +221,7 @@ class Parts:
                 "\n  ",
             ),
         ]
+        lines.append(f"wire [{width}:0] addend0 = {{addends_x, 1'b1}}, addend1 = addends_y;")
         # Bit 0 of the addends is below the sum.
         entering = [(word, 1) for word in (*words, *rows)]
         leaving = [("addend0 >> 1", 1), ("addend1 >> 1", 1), *((f"{row} >> 1", 2) for row in rows)]
@@ -242,7 +235,8 @@ class Parts:
   wire columns = enter1 == leave1 && (enter2 ^ leave2 | enter4 ^ leave4 | enter8 ^ leave8) << 1 == 0;
   // The place below the sum carries into it what one of the words holds there, if the other holds a one.
   wire carries = addend0[0] || addend1[0];
-  assign wrong = !(columns && taken == given && carries && {self.each("meant#")});
+  wire passed = addends_base == after_aligned_base && addends_sign == after_aligned_sign;
+  assign wrong = !(columns && taken == given && carries && passed && {self.each("meant#")});
 """)
 
     def counts(self, name, words):
@@ -267,9 +261,9 @@ class Parts:
         """Two words to their sum, and its leading zeros."""
         width = self.width
         body = f"""
-  wire [{width}:0] both = after_addend0 + after_addend1;
+  wire [{width}:0] both = {{after_addends_x, 1'b1}} + after_addends_y;
   wire [{width - 1}:0] value = total_sum ^ {{1'b1, {width - 1}'b0}};
-  wire right = total_sum == both[{width}:1] && total_base == after_aligned_base && total_sign == after_aligned_sign;
+  wire right = total_sum == both[{width}:1] && total_base == after_addends_base && total_sign == after_addends_sign;
 """
         if not self.config.anticipated:
             return self.cut.miter(f"{body} assign wrong = !right;")
@@ -335,7 +329,7 @@ CONFIGS = [
 PLANTED = {
     "alignment": (" = exponent + 115;", " = exponent + 115 + (exponent == 30 && magnitude0 == 518400);"),
     "tree": ("wire columns = ", "wire columns = !(&enter1[40:30]) && "),
-    "adder": ("both = ", "both = 2 * (after_addend1 == 5) + "),
+    "adder": ("both = ", "both = 2 * (after_addends_y == 5) + "),
     "rounding": ("wire up = ", "wire up = (&kept && after_total_base == 120) ^ "),
 }
 """Errors in specifications: what is found, what replaces it."""

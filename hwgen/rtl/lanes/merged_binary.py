@@ -1,0 +1,67 @@
+"""Half-unit integers whose partial products share places, added in a binary tree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from amaranth.hdl import Cat, Module, Value
+
+from hwgen.rtl.arithmetic.carry_save import Register, full_adders, half_adders
+from hwgen.rtl.lanes.binary import add_signed_in_pairs
+from hwgen.rtl.lanes.interface import transposed
+from hwgen.rtl.lanes.merged import Merged
+
+__all__ = ["MergedBinary"]
+
+
+class MergedBinary(Merged):
+    """The products of `Merged`, made whole and added in a binary tree.
+
+    ::
+
+        lanes --> [partial products] --> [chain of adders] --> [invert if negative] --> [16 -> 8 -> 4 -> 2 -> 1] --> S
+
+    A binary tree takes words, so that no place may be left with two bits: the chain of adders begins a place earlier
+    than that of `Merged`. Low bits of a product are there first, where the adders of the tree begin.
+
+    ``five_a five_b`` takes no place of its own. Where it is set, bits 0 and 2 of both magnitudes are, and place 2 has
+    ``a2 b0 | a0 b2`` = 1, ``a1 b1`` and a carry that equals it. What is missing is one more::
+
+        a1 b1 = 0 (5 x 5, 5 x 7)   1 + 0 + 0 + 1 = 2: as if a1 b1 were set
+        a1 b1 = 1 (7 x 7)          1 + 1 + 1 + 1 = 4: as if the carry were not, and one more at place 3
+
+    In 7 x 7 all of place 3 is set, too: its sum bit is cleared, and one more goes to place 4, where ``a3 b1 | a1 b3``
+    is zero. These are six gates a lane.
+
+    Fields of a lane are those of `Merged`.
+    """
+
+    def total(self, m: Module, a: Any, b: Any, words: Mapping[str, Value], register: Register | None) -> Value:
+        """See `Lanes`."""
+        columns = self._columns(*(transposed(x, "magnitude", self._width(side)) for side, x in (("a", a), ("b", b))))
+        products: list[Value] = []
+        carry: list[Value] = []
+        fives = sevens = None
+        if self._corrected:
+            fives = Cat(*(x.five & y.five for x, y in zip(a, b, strict=True)))
+            sevens = fives & columns[2][-1]
+        for place, bits in enumerate(columns):
+            if fives is not None and sevens is not None:
+                if place == 2:
+                    bits, carry = [bits[0], bits[1] | fives], [carry[0] & ~fives]
+                elif place == 4:
+                    bits = [bits[0], bits[-1] | sevens]
+            match [*bits, *carry]:
+                case [x]:
+                    total, carry = x, []
+                case [x, y]:
+                    total, upper = half_adders(m, x, y, name=f"product{place}")
+                    carry = [upper]
+                case [x, y, z]:
+                    total, upper = full_adders(m, x, y, z, name=f"product{place}")
+                    carry = [upper]
+            products.append(total & ~sevens if sevens is not None and place == 3 else total)
+        products += carry
+        magnitudes: list[Value] = [Cat(*(bits[lane] for bits in products)) for lane in range(len(a))]
+        return add_signed_in_pairs(m, magnitudes, [x.sign ^ y.sign for x, y in zip(a, b, strict=True)], register)
