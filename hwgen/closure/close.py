@@ -32,7 +32,7 @@ _ROUNDS = 4
 # Share of the first delay that nothing reaches: a target for the fastest.
 _FASTEST = 0.3
 # Buffers are put in for a target that is nearer than the clock, and again while they gain so much.
-_NEXT = 0.9
+_NEXT = 0.8
 _GAIN = 0.01
 # A clock met by more than this leaves area to be had.
 _SPARE = 0.02
@@ -238,17 +238,17 @@ class _Closing:
 
     def buffered(self, design: _State, delay: float, target: float) -> tuple[_State, int]:
         """A design with buffers before sinks that can wait, as long as they make it faster, and how many they are."""
-        total = 0
-        while delay > target:
+        total, before = 0, np.inf
+        while delay > target and delay < (1 - _GAIN) * before:
             netlist = link(design.modules, self.top, self.library)
             folded = self.folded(replace(design, netlist=netlist))
             modules, count = insert_buffers(design.modules, netlist, folded, max(target, _NEXT * delay))
             if not count:
                 break
             trial, result = self.sized(self.state(modules), target)
-            if result.delay > (1 - _GAIN) * delay:
+            if result.delay >= delay:
                 break
-            design, delay, total = trial, result.delay, total + count
+            design, before, delay, total = trial, delay, result.delay, total + count
         return design, total
 
     def better(self, this: _State, than: _State, clock_ns: float) -> bool:

