@@ -1,4 +1,4 @@
-"""Buffers before sinks that can wait, on nets where others cannot."""
+"""Buffers before sinks that can wait, on nets where others cannot; and behind drivers too small for what they drive."""
 
 from __future__ import annotations
 
@@ -92,9 +92,10 @@ class _Sink(NamedTuple):
 def insert_buffers(
     modules: Mapping[str, dict[str, Any]], netlist: Netlist, compiled: Compiled, period: float
 ) -> tuple[dict[str, dict[str, Any]], int]:
-    """Put the sinks of critical nets that can wait behind a buffer, where that gains time for the others.
+    """Put buffers on critical nets, where that gains time.
 
-    A net is looked at in the module of its driver; what it drives through ports stays with the driver.
+    A driver that is slow for its load hands all of it to a buffer. Else the sinks that can wait go behind one: a net is
+    looked at in the module of its driver, and what it drives through ports stays with the driver.
 
     Parameters
     ----------
@@ -124,6 +125,12 @@ def insert_buffers(
         }
         bits = [bit for net in body["netnames"].values() for bit in net["bits"] if isinstance(bit, int)]
         highest = max([1, *bits, *_connected(cells)])
+        for driven, kind in finder.weak(name, cells):
+            highest += 1
+            count += 1
+            pins = {buffer.inputs[0]: [highest], buffer.outputs[0]: [driven[0]]}
+            driven[0] = highest
+            cells[f"$closure${highest}"] = {"type": compiled.kinds.cells[kind].name, "connections": pins}
         for net, waiting in finder.splits(name, cells):
             highest += 1
             count += 1
@@ -155,6 +162,36 @@ class _Finder:
         }
         clock = compiled.net_of[netlist.clock_nets]
         self.clocks = set(clock.tolist())
+
+    def weak(self, module: str, cells: Mapping[str, Any]) -> list[tuple[list[Any], int]]:
+        """Outputs that had better drive a buffer alone, and the kind of it."""
+        kinds = self.compiled.kinds
+        first, end = kinds.bounds[kinds.family[self.buffer] : kinds.family[self.buffer] + 2].tolist()
+        found = []
+        for name, cell in cells.items():
+            node = self.node.get((module, name))
+            if node is None or self.netlist.library.cells[cell["type"]].clock_gate is not None:
+                continue
+            for column, pin in enumerate(kinds.outputs[kinds.family[self.compiled.state.kind[node]]]):
+                bits = cell["connections"].get(pin, [])
+                if bits and isinstance(bits[0], int):
+                    gain, kind = max((self._relief(node, column, kind), kind) for kind in range(first, end))
+                    if gain > _WORTH * self.period:
+                        found.append((bits, kind))
+        return found
+
+    def _relief(self, node: int, column: int, kind: int) -> float:
+        """By how much a critical net is earlier behind a buffer, ns; what its sinks gain by its slew comes on top."""
+        graph, state = self.compiled.graph, self.compiled.state
+        net = int(graph.out_net[graph.out_first[node] + column])
+        slack = state.required[net] - state.arrival[net]
+        edge = int(np.argmin(slack))
+        if net in self.clocks or not slack[edge] < _CRITICAL * self.period:
+            return 0.0
+        load = float(state.load[net, edge])
+        less = load - float(self.cells.capacitance[kind].max())
+        slew = self.compiled.assumed.input_slew
+        return _gain(graph, self.cells, state, node, net, edge, less) - _through(self.cells, kind, slew, load)
 
     def splits(self, module: str, cells: Mapping[str, Any]) -> list[tuple[int, list[_Sink]]]:
         """Nets of a module, each with the sinks that are to go behind a buffer."""

@@ -12,10 +12,13 @@ if TYPE_CHECKING:  # the command line shows the defaults, and what these import 
     from hwgen.config import TensorCoreConfig
     from hwgen.measure.stimulus import Stimulus
 
-__all__ = ["WIRES", "ExploreRequest", "OverheadRequest", "Physical", "PowerRequest"]
+__all__ = ["PLACERS", "WIRES", "ExploreRequest", "OverheadRequest", "Physical", "PowerRequest"]
 
 WIRES = ("placed", "fanout")
 """Where the wires of a netlist come from: its placement, or the number of its loads."""
+
+PLACERS = ("embedded", "coloquinte")
+"""What places cells, see `hwgen.layout.place`."""
 
 
 @dataclass(frozen=True)
@@ -55,13 +58,15 @@ class OverheadRequest:
     recipe
         Name of the recipe of all modules; the best for each module by default.
     clock_ns
-        Clock period in ns; that of `hwgen.measure.clock.usual` by default.
+        Clock period in ns. By default what both designs meet, as they are mapped; that of `hwgen.measure.clock.usual`,
+        where they are built for a clock.
     physical
-        How netlists are built; None takes them as they are mapped.
+        How netlists are built for the clock; None takes them as they are mapped.
     runs
         Syntheses of each module, at most.
     half_width
-        Runs are added until the intervals of area and power of the core are this narrow, a fraction; 0 takes all runs.
+        Of netlists that are built for a clock, runs are added until the intervals of area and power of the core are
+        this narrow, a fraction; 0 takes all runs.
     """
 
     baseline: TensorCoreConfig
@@ -69,7 +74,7 @@ class OverheadRequest:
     stimulus: Stimulus
     recipe: str | None = None
     clock_ns: float | None = None
-    physical: Physical | None = Physical()
+    physical: Physical | None = None
     runs: int = 16
     half_width: float = 0.005
 

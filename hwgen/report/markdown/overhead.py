@@ -90,6 +90,41 @@ def _head(report: OverheadReport, picture: str) -> list[str]:
     ]
 
 
+def _wires(report: OverheadReport) -> list[str]:
+    """Where wires come from, and how netlists met the clock, as list items."""
+    conditions = report.conditions
+    physical, closing = conditions.physical, conditions.closing
+    if physical is None or closing is None:
+        return [
+            "- Netlists: as they are mapped, of the least area at any delay; nothing is placed or sized for the clock."
+        ]
+    lines = []
+    if physical.wires == "placed":
+        assert physical.utilisation is not None
+        lines.append(
+            f"- Wires: every netlist is placed ({physical.placer} placer, {100 * physical.utilisation:.0f} % of the"
+            f" rows filled). A wire has the length of a Steiner tree over its pins, times {physical.detour:g};"
+            f" {physical.capacitance_ff_per_um:.4g} fF and {1e3 * (physical.resistance_kohm_per_um or 0):.3g} ohm per"
+            f" um ({physical.source})."
+        )
+    lines.append(
+        "- Closure: each netlist is sized and buffered until it meets the clock with these wires, set-up time included."
+        " Area and delay are of netlists for least area, power is of netlists for least energy. The recipes were chosen"
+        " on netlists of another perturbation than those measured."
+    )
+    for name, purposes in closing.items():
+        for purpose, scopes in purposes.items():
+            for scope, found in scopes.items():
+                spare = "to spare" if found.slack_ns >= 0 else "too late"
+                lines.append(
+                    f"  - {name}, least {purpose}, {scope}: {abs(found.slack_ns):.3g} ns {spare} in the slowest run,"
+                    f" path in {found.block}; {found.resized:,.0f} cells resized, {found.buffers:,.0f} buffers; "
+                    + ", ".join(f"{module} {how}" for module, how in found.recipes.items())
+                    + "."
+                )
+    return lines
+
+
 def _conditions(report: OverheadReport) -> list[str]:
     conditions = report.conditions
     stimulus = conditions.stimulus
@@ -109,10 +144,13 @@ def _conditions(report: OverheadReport) -> list[str]:
             f"{name} " + ", ".join(f"{scope} {delay:.4g} ns" for scope, delay in found.items())
             for name, found in conditions.slowest_ns.items()
         )
-        clock = f"every run of every scope meets it. The slowest: {slowest}."
+        longest = max(delay for found in conditions.slowest_ns.values() for delay in found.values())
+        who = "scope" if longest <= conditions.clock_ns else "core"
+        clock = f"every run of every {who} meets it. The slowest: {slowest}."
     return [
         *flow_lines(conditions.flow, report.designs),
-        *recipe_lines(conditions.chosen_recipes),
+        *([] if conditions.closing else recipe_lines(conditions.chosen_recipes)),
+        *_wires(report),
         "- Hierarchy: the lane array is one flat module; element and core are composed of blocks synthesised on their"
         " own.",
         f"- Clock: {conditions.clock_ns:g} ns ({1000 / conditions.clock_ns:.4g} MHz); {clock}",

@@ -1,0 +1,104 @@
+"""Two cores built for a clock: placed, sized and buffered."""
+
+from pathlib import Path
+
+import pytest
+
+from hwgen.cells import libraries, reader
+from hwgen.config import TensorCoreConfig
+from hwgen.errors import InputError
+from hwgen.mapping.yosys import RECIPES
+from hwgen.measure.at_clock import measure_at_clock
+from hwgen.measure.built import PURPOSES
+from hwgen.measure.figures import Figure
+from hwgen.measure.flow import Flow
+from hwgen.measure.overhead import Overhead, measure
+from hwgen.measure.requests import OverheadRequest, Physical
+from hwgen.measure.selection import PILOT
+from hwgen.measure.stimulus import Stimulus
+from hwgen.report import schema
+from hwgen.report.markdown.overhead import markdown
+
+pytestmark = pytest.mark.xdist_group("closure")
+
+CELLS = reader.load(libraries.path("generic7"))
+CLOCK = 2.0
+STIMULUS = Stimulus(streams=16, tiles=2, steps_per_tile=8)
+
+
+def pair() -> list[TensorCoreConfig]:
+    pipeline = ("decoded", "sums", "terms", "aligned", "total", "normal")
+    return [
+        TensorCoreConfig(f"{name}-fast", name, name, rows=1, columns=1, groups=1, pipeline=pipeline, clock_gating=True)
+        for name in ("nvfp4", "mixfp4")
+    ]
+
+
+@pytest.fixture(scope="module")
+def built(cache: Path) -> Overhead:
+    request = OverheadRequest(*pair(), STIMULUS, physical=Physical(), runs=1)
+    recipes = [RECIPES[name] for name in ("area", "speed")]
+    return measure_at_clock(request, CLOCK, Flow(CELLS, cache, workers=1), recipes, vectors=1000)
+
+
+def find(overhead: Overhead, scope: str, metric: str, block: str = "total") -> Figure:
+    (found,) = [f for f in overhead.figures if (f.scope, f.metric, f.block) == (scope, metric, block)]
+    return found
+
+
+def test_every_core_meets_the_clock_and_says_how(built: Overhead) -> None:
+    conditions = built.conditions
+    assert conditions.closing is not None
+    assert conditions.slowest_ns is not None
+    for name in ("nvfp4-fast", "mixfp4-fast"):
+        assert conditions.slowest_ns[name]["core"] <= CLOCK
+        for purpose in PURPOSES:
+            closing = conditions.closing[name][purpose]
+            assert set(closing) == {"lane array", "core"}
+            assert closing["core"].slack_ns >= 0
+            assert closing["core"].resized > 100
+            assert set(closing["core"].recipes) >= {"element", "accumulate", "tensor_core"}
+        path = find(built, "core", "critical path").runs[name]
+        assert CLOCK - conditions.closing[name]["area"]["core"].slack_ns == pytest.approx(max(path))
+    assert conditions.checked["nvfp4-fast"].results >= 1000
+
+
+def test_areas_are_of_small_netlists_and_power_of_frugal_ones(built: Overhead, cache: Path) -> None:
+    """Mapping alone gives neither."""
+    mapped = measure(
+        *pair(), Flow(CELLS, cache, workers=1), [RECIPES["speed"]], stimulus=STIMULUS, runs=1, vectors=1000
+    )
+    for name in ("nvfp4-fast", "mixfp4-fast"):
+        assert find(built, "core", "area").values[name] < find(mapped, "core", "area").values[name]
+        energies = [find(each, "core", "energy per MAC").values[name] for each in (built, mapped)]
+        assert energies[0] < energies[1]
+
+
+def test_wires_have_rows_of_their_own(built: Overhead) -> None:
+    total = find(built, "core", "wire length")
+    blocks = [f for f in built.figures if (f.scope, f.metric) == ("core", "wire length") and f.block != "total"]
+    assert len(blocks) >= 4
+    for name, value in total.values.items():
+        assert sum(block.values[name] for block in blocks) == pytest.approx(value)
+        assert find(built, "core", "wires power").values[name] > 0
+    assert built.conditions.physical is not None
+    assert built.conditions.physical.wires == "placed"
+
+
+def test_the_search_looks_at_netlists_that_no_run_measures() -> None:
+    assert PILOT not in range(100)
+
+
+def test_the_report_says_where_wires_come_from(built: Overhead) -> None:
+    report = built.report()
+    assert schema.from_json(schema.to_json(report)) == report
+    text = markdown(report, "picture.png")
+    assert "- Wires: every netlist is placed (embedded placer, 70 % of the rows filled)." in text
+    assert "least energy, core: " in text
+    assert "every run of every scope meets it" in text
+
+
+def test_a_clock_out_of_reach_names_the_best_and_its_block(cache: Path) -> None:
+    request = OverheadRequest(*pair(), STIMULUS, physical=Physical("fanout"), runs=1)
+    with pytest.raises(InputError, match=r"clock of 0\.2 ns: the core of \w+-fast takes .* held by .*; at least"):
+        measure_at_clock(request, 0.2, Flow(CELLS, cache, workers=1), [RECIPES["speed"]], vectors=1000)
