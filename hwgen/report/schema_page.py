@@ -30,9 +30,12 @@ _METRICS = {
     " and from and to the ports), and its inverse",
     "`leakage power`, `dynamic power`, `total power`": "at the clock of the conditions, glitches included, on tensors"
     " quantised to each design's own format; dynamic is all but leakage",
-    "`internal power`, `switching power`, `clock power`, `clock tree power`": "parts of dynamic power: internal energy"
-    " of the cells, charging of nets, clock pins of flip-flops and clock gates with both, buffers of the estimated"
-    " tree",
+    "`wire length`": "um of wire, Steiner trees times the detour, of netlists that are placed; a net counts for the"
+    " block that drives it",
+    "`internal power`, `switching power`, `wires power`, `clock power`, `clock tree power`": "parts of dynamic power:"
+    " internal energy of the cells, charging of pins, charging of wires (in reports from before the two were told"
+    " apart, `switching power` has both), clock pins of flip-flops and clock gates with both, buffers of the"
+    " estimated tree",
     "`clock power, idle`, `clock tree power, idle`": "the same of a core that is offered no step, where a design has"
     " clock gates; else they are as at work",
     "`total power, same operands`": "with tensors in the baseline's format: the same bits for both designs",
