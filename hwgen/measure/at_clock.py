@@ -34,7 +34,7 @@ from hwgen.rtl.tensor_core import TensorCore
 from hwgen.stats import FEWEST, Estimate
 from sim.steps import check_hold
 
-__all__ = ["measure_at_clock"]
+__all__ = ["check_built", "measure_at_clock"]
 
 _STEP = 2
 _SCOPES = {"lane array": LaneArray, "core": TensorCore}
@@ -71,25 +71,29 @@ def _run(
     return examine(designs, small, frugal, library, vectors, operands, stimulus), records
 
 
-def _check_met(runs: Mapping[str, Sequence[Run]], clock_ns: float, library: Library) -> None:
+def check_built(records: Mapping[str, Sequence[Closure]], clock_ns: float, library: str) -> None:
     """Refuse a clock that a core misses.
+
+    Parameters
+    ----------
+    records
+        How its cores were closed, by name of the design.
+    clock_ns
+        ns.
+    library
+        Name of the cells.
 
     Raises
     ------
     InputError
         It names the slowest core, the clock that all runs meet, and the block that holds it.
     """
-    slowest = {
-        name: max(
-            (records[purpose, "core"] for _, records in found for purpose in PURPOSES), key=lambda each: each.delay_ns
-        )
-        for name, found in runs.items()
-    }
+    slowest = {name: max(found, key=lambda each: each.delay_ns) for name, found in records.items()}
     name, record = max(slowest.items(), key=lambda item: item[1].delay_ns)
     if not record.met:
         raise InputError(
             f"clock of {clock_ns:g} ns: the core of {name} takes {record.delay_ns:.4g} ns in its slowest run with"
-            f" {library.name}, held by {area.block_of(record.block)}; at least {rounded_up(record.delay_ns):g} ns would"
+            f" {library}, held by {area.block_of(record.block)}; at least {rounded_up(record.delay_ns):g} ns would"
             " be met"
         )
 
@@ -196,7 +200,11 @@ def measure_at_clock(
         done = len(found[baseline.name])
         batch = range(done, min(request.runs, done + (_STEP if done else FEWEST)))
         _more(found, batch, configs, baseline, designs, selected, stimulus, physical, clock_ns, vectors, flow)
-        _check_met(found, clock_ns, library)
+        check_built(
+            {name: [how[purpose, "core"] for _, how in runs for purpose in PURPOSES] for name, runs in found.items()},
+            clock_ns,
+            library.name,
+        )
         examined = {name: [run for run, _ in runs] for name, runs in found.items()}
         measured = {
             (name, scope): measured_at(config, baseline.formats, examined[name], scope, rate)

@@ -20,7 +20,7 @@ from hwgen.measure.stimulus import Stimulus
 from hwgen.power.glitch import Gates
 from hwgen.rtl.tensor_core import TensorCore
 
-__all__ = ["PILOT", "Aim", "Chosen", "Selected", "select"]
+__all__ = ["PILOT", "Aim", "Chosen", "Score", "Selected", "select"]
 
 PILOT = 1001
 """Perturbation of the netlists that the search looks at."""
@@ -71,23 +71,32 @@ class Selected:
 
 
 @dataclass(frozen=True)
-class _Score:
-    """How a choice does: first whether it meets the clock and by how much not, then what it costs."""
+class Score:
+    """How a choice does.
+
+    Parameters
+    ----------
+    late_ns
+        What it misses the clock by, ns; 0 where it meets it. Comes first.
+    cost
+        Area in um2, or energy in fJ per cycle.
+    """
 
     late_ns: float
     cost: float
 
-    def better(self, than: _Score) -> bool:
+    def better(self, than: Score) -> bool:
+        """Whether it is so by more than what is within the noise."""
         if self.late_ns or than.late_ns:
             return self.late_ns < than.late_ns
         return self.cost < (1 - _LEAST_GAIN) * than.cost
 
 
-def _scored(design: Design, modules: Mapping[str, area.Body], aim: Aim, library: Library) -> _Score:
+def _scored(design: Design, modules: Mapping[str, area.Body], aim: Aim, library: Library) -> Score:
     built = build(design, modules, aim.clock_ns, aim.purpose, aim.physical, library, aim.stimulus)
     late = max(0.0, -built.closed.record.slack_ns) if not built.closed.record.met else 0.0
     cost = built.closed.netlist.area if aim.purpose == "area" else _energy(design, built, aim.stimulus, aim.clock_ns)
-    return _Score(late, cost)
+    return Score(late, cost)
 
 
 def _energy(design: Design, built: Built, stimulus: Stimulus, clock_ns: float) -> float:
@@ -126,7 +135,7 @@ def select(designs: Mapping[Owner, Design], recipes: Sequence[Recipe], aims: Seq
     bodies.update(flow.synthesise(jobs, "choice of recipes"))
     cases = [(owner, aim) for owner in designs for aim in aims]
 
-    def scores(tried: Sequence[Sequence[Chosen]], what: str) -> list[list[_Score]]:
+    def scores(tried: Sequence[Sequence[Chosen]], what: str) -> list[list[Score]]:
         tasks = [
             (designs[owner], designs[owner].chosen(bodies, chosen, PILOT), aim, flow.library)
             for (owner, aim), each in zip(cases, tried, strict=True)
@@ -161,7 +170,7 @@ def select(designs: Mapping[Owner, Design], recipes: Sequence[Recipe], aims: Seq
     return Selected(chosen, bodies)
 
 
-def _best(tried: Sequence[Chosen], scores: Sequence[_Score]) -> tuple[Chosen, _Score]:
+def _best(tried: Sequence[Chosen], scores: Sequence[Score]) -> tuple[Chosen, Score]:
     """The first that no later one is better than."""
     place = 0
     for other, score in enumerate(scores):
@@ -170,7 +179,7 @@ def _best(tried: Sequence[Chosen], scores: Sequence[_Score]) -> tuple[Chosen, _S
     return tried[place], scores[place]
 
 
-def _merged(chosen: Chosen, score: _Score, tried: Sequence[Chosen], scores: Sequence[_Score]) -> Chosen:
+def _merged(chosen: Chosen, score: Score, tried: Sequence[Chosen], scores: Sequence[Score]) -> Chosen:
     """The best recipe of each module that was better alone."""
     found = dict(chosen)
     reached = dict.fromkeys(chosen, score)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from hwgen.report.form import counted, flow_lines, hold_words, number, operand_words, percent, recipe_lines, table
-from hwgen.report.schema import SCOPES, OverheadReport
+from hwgen.report.schema import SCOPES, TOTAL, OverheadReport
 from hwgen.stats import Estimate
 
 __all__ = ["bounds", "csv", "markdown", "summary"]
@@ -41,7 +41,9 @@ def csv(report: OverheadReport) -> str:
 
 def summary(report: OverheadReport) -> tuple[list[str], list[list[str]]]:
     """Header and rows of the overheads that most readers come for, a row for each scope."""
-    rows = [[scope, *(percent(report.find(scope, metric).overhead) for metric in _HEADLINES)] for scope in SCOPES]
+    known = {(entry.scope, entry.metric): entry.overhead for entry in report.results if entry.block == TOTAL}
+    # An element of a closed core has no path of its own.
+    rows = [[scope, *(percent(known.get((scope, metric))) for metric in _HEADLINES)] for scope in SCOPES]
     return ["overhead", *_HEADLINES], rows
 
 
