@@ -95,7 +95,7 @@ def test_power_and_energy_agree(overhead: Overhead) -> None:
         for name, power in _find(overhead, scope, "total power").values.items():
             parts = [_find(overhead, scope, metric).values[name] for metric in ("dynamic power", "leakage power")]
             assert sum(parts) == pytest.approx(power)
-            kinds = [f"{kind} power" for kind in ("internal", "switching", "leakage")]
+            kinds = [f"{kind} power" for kind in ("internal", "switching", "wires", "leakage")]
             kinds += ["clock power", "clock tree power"] if scope != "lane array" else []
             found = {figure.metric for figure in overhead.figures if figure.scope == scope}
             kinds = [kind for kind in kinds if kind in found]  # 16 flip-flops need no tree
