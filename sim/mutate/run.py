@@ -38,8 +38,13 @@ CORES = (
     TensorCoreConfig("mixfp4-e2m2", MIXFP4, MIXFP4, 1, 2, 1, "e2m2", pipeline=()),
     TensorCoreConfig("nvint4-mixed", NVINT4, MIXFP4, 1, 1, 2, pipeline=("sums",)),
     TensorCoreConfig("nvint4-merged", NVINT4, NVINT4, 1, 2, 1, pipeline=("decoded", "sums"), empty_blocks="excluded"),
+    TensorCoreConfig(
+        *("mixfp4-merged-binary", MIXFP4, MIXFP4, 1, 1, 2, "merged-binary"),
+        pipeline=("decoded", "tree", "factors", "terms", "aligned", "addends", "total", "normal"),
+    ),
+    TensorCoreConfig("nvfp4-binary", NVFP4, NVFP4, 1, 1, 1, "binary", pipeline=("decoded", "tree", "factors")),
 )
-"""Cores that have all formats, all numerics, four micro-architectures, and loops of one and four cycles."""
+"""Cores that have all formats, all numerics, six micro-architectures, all registers, and loops of 1, 4 and 5 cycles."""
 
 
 def sample(found: list[Mutant], count: int, seed: int) -> list[Mutant]:

@@ -328,7 +328,10 @@ BAD = [
     (("synth", "--dont-use", "INV_*"), "no inverter"),
     (("explore", "--baseline", "nvfp4-small", "--candidate", "mixfp4-blackwell"), "differ in rows"),
     (("explore", "--clock", "3", "--clock", "-1"), "--clock -1"),
-    (("explore", "--pipeline", "operands,term"), "'term' is not one of operands, decoded, sums, terms"),
+    (
+        ("explore", "--pipeline", "operands,term"),
+        "'term' is not one of operands, decoded, tree, sums, factors, terms, aligned,",
+    ),
     (("explore", "--runs", "0"), "--runs"),
     (("power", "--baseline", "nvfp4-small", "--candidate", "mixfp4-blackwell"), "differ in rows"),
     (("power", "--clock", "nan"), "--clock nan"),

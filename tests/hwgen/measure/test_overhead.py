@@ -95,7 +95,7 @@ def test_power_and_energy_agree(overhead: Overhead) -> None:
         for name, power in _find(overhead, scope, "total power").values.items():
             parts = [_find(overhead, scope, metric).values[name] for metric in ("dynamic power", "leakage power")]
             assert sum(parts) == pytest.approx(power)
-            kinds = [f"{kind} power" for kind in ("internal", "switching", "leakage")]
+            kinds = [f"{kind} power" for kind in ("internal", "switching", "wires", "leakage")]
             kinds += ["clock power", "clock tree power"] if scope != "lane array" else []
             found = {figure.metric for figure in overhead.figures if figure.scope == scope}
             kinds = [kind for kind in kinds if kind in found]  # 16 flip-flops need no tree
@@ -269,8 +269,9 @@ def test_clock_gates_save_multiplexers_and_clock_power(cache: Path) -> None:
     assert values["clock gate area"]["plain"] == 0 < values["clock gate area"]["gated"]
     assert values["sequential area"]["plain"] == values["sequential area"]["gated"]
     assert values["area"]["gated"] < 0.98 * values["area"]["plain"]
-    # C loads in one step of four; without a step, hardly anything is clocked.
-    assert values["clock power"]["gated"] < 0.85 * values["clock power"]["plain"]
+    # C loads in one step of four, and has about a sixth of the flip-flops; the gates have clock pins of their own.
+    # Without a step, hardly anything is clocked.
+    assert values["clock power"]["gated"] < 0.95 * values["clock power"]["plain"]
     assert values["clock power, idle"]["plain"] == values["clock power"]["plain"]
     assert 0 < values["clock power, idle"]["gated"] < 0.1 * values["clock power"]["gated"]
     assert found.conditions.flow.clock_gate in CELLS.cells

@@ -322,7 +322,7 @@ CORES = [
     *(tiny(("operands", "terms")), tiny(("decoded", "sums")), tiny(("decoded", "sums", "terms"))),
     *(tiny(("tree", "factors")), tiny(("factors", "terms"))),
     *(tiny(("total",)), tiny(("terms", "total")), tiny(("aligned", "total")), tiny(LOOP_REGISTERS)),
-    *(tiny((), "exact"), tiny(("aligned",), "exact"), tiny(("tree", "factors"), "exact")),
+    *(tiny((), "exact"), tiny(("aligned",), "exact"), tiny(("factors",), "exact")),
 ]
 
 

@@ -228,11 +228,17 @@ def test_reset_at_any_time(config):
 
 # From one cycle in the loop to five
 
-TURNS = [("operands", "terms"), ("total",), ("operands", "sums", "aligned", "normal"), PIPELINE_REGISTERS]
+TURNS = [
+    ("operands", "terms"),
+    ("total",),
+    ("operands", "sums", "aligned", "normal"),
+    ("tree", "factors", "aligned", "addends", "total"),
+    PIPELINE_REGISTERS,
+]
 turns = pytest.mark.parametrize(
     "config",
     [*map(tiny, TURNS), tiny(("terms",), "exact"), tiny(REGISTERS["exact"], "exact")],
-    ids=["T1", "T2", "T3", "T4", "exact", "exact-deep"],
+    ids=["T1", "T2", "T3", "T4", "T5", "exact", "exact-deep"],
 )
 
 

@@ -75,7 +75,8 @@ def test_gemm(config, m, n, k, compiled):
     run = compiled(config).run(steps)
     want = golden.accumulate(a, b, c, numerics="exact")
     np.testing.assert_array_equal(gather(config, run.results, m, n), want.view(np.uint32))
-    assert run.cycles == len(steps) + config.latency
+    # Without registers before the loop the first step comes a cycle after its C.
+    assert run.cycles == len(steps) + config.latency + (config.entrance == 0)
     rounded = golden.accumulate(a, b, c, config.groups)
     assert (rounded != want).any()
 

@@ -35,7 +35,7 @@ SUBSETS = [
 
 DEEP = [
     TensorCoreConfig(
-        "deep", form, form, 4, 4, groups, dot=dot, fraction_bits=bits, rounding=rounding, pipeline=pipeline
+        "deep", form, form, 2, 3, groups, dot=dot, fraction_bits=bits, rounding=rounding, pipeline=pipeline
     )
     for form, groups, dot, bits, rounding, pipeline in [
         ("nvfp4", 1, "merged", 35, "toward_zero", PIPELINE_REGISTERS),

@@ -203,12 +203,13 @@ def test_without_a_step_the_accumulator_goes_round(groups, evaluate):
 @pipelined
 def test_registers_hold(groups, evaluate):
     config = TensorCoreConfig("x", "mixfp4", "mixfp4", 1, 1, groups, pipeline=LOOP_REGISTERS)
-    enables = [True, True, True, False, False, True, False, True, True, True, True]
+    depth = len(LOOP_REGISTERS)
+    enables = [*[True] * depth, False, False, True, False, True, True, True, True]
     values = [0x3F800000 + index for index in range(len(enables))]
     stimuli = [{"terms": 0, "c": c, "enter": 0, "enable": enable} for c, enable in zip(values, enables, strict=True)]
     found = [outputs["d"] for outputs in evaluate(Accumulate(config), stimuli)]
     loaded = [c for c, enable in zip(values, enables, strict=True) if enable]
     # Behind the last input the clock goes on, with the last enable.
-    edges = [*enables, True, True, True]
-    want = [loaded[sum(edges[: index + 3]) - 3] for index in range(len(found))]
+    edges = [*enables, *[True] * depth]
+    want = [loaded[sum(edges[: index + depth]) - depth] for index in range(len(found))]
     assert found == want
