@@ -45,7 +45,9 @@ def test_every_difference_in_cycles_and_reads(benchmark, config):
     skew = ours.tiles * (config.rows + config.columns - 2)
     # SCALE-Sim gives the number of the last cycle, counted from 0.
     last = 1
-    np.testing.assert_array_equal(np.array(cycles), ours.cycles - config.latency + skew - last)
+    # A core without a register before its loop takes C in a cycle of its own, once; SCALE-Sim knows no C.
+    waits = config.entrance == 0
+    np.testing.assert_array_equal(np.array(cycles), ours.cycles - config.latency - waits + skew - last)
     # It does not read what is padding: a core's rows are read whether they are used or not.
     deep = -(-gemms.k // config.depth)
     across, down = -(-gemms.n // config.columns), -(-gemms.m // config.rows)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hwgen.config import PIPELINE_REGISTERS, TensorCoreConfig
+from hwgen.config import PIPELINE_REGISTERS, REGISTERS, TensorCoreConfig
 from hwgen.package import contents
 from hwgen.package.testbench import testbench as bench
 from hwgen.package.vectors import Vectors
@@ -54,7 +54,11 @@ def test_named_cores_in_icarus(name, steps, tool, tmp_path):
 
 @pytest.mark.parametrize(
     "changes",
-    [{}, {"numerics": "exact"}, {"a": "mixfp4", "b": "mixfp4", "groups": 2, "columns": 3, "pipeline": ()}],
+    [
+        {},
+        {"numerics": "exact", "pipeline": REGISTERS["exact"]},
+        {"a": "mixfp4", "b": "mixfp4", "groups": 2, "columns": 3, "pipeline": ()},
+    ],
     ids=["interleaved", "exact", "without registers"],
 )
 def test_other_cores_in_icarus(changes, tool, tmp_path):
