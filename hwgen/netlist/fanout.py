@@ -12,8 +12,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from hwgen.cells.cell import Cell
 from hwgen.cells.library import Library
 
@@ -27,8 +25,7 @@ LIMIT = 16
 
 def tree_buffer(library: Library) -> Cell | None:
     """The buffer with the least product of area and delay at a full load; None if the library has none."""
-    capacitances = [pin.capacitance for cell in library.cells.values() for pin in cell.pins.values()]
-    load = LIMIT * float(np.median([value for value in capacitances if value > 0]))
+    load = LIMIT * library.pin_capacitance
     best: tuple[float, Cell] | None = None
     for cell in library.cells.values():
         if cell.dont_use or len(cell.inputs) != 1 or len(cell.outputs) != 1:
