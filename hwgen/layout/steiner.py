@@ -12,7 +12,7 @@ import numpy as np
 
 from hwgen.jit import compiled
 
-__all__ = ["steiner_lengths"]
+__all__ = ["steiner_lengths", "steiner_tree"]
 
 _LARGE = 64
 
@@ -54,7 +54,7 @@ def _median(a, b, c):
 
 @compiled
 def _steiner(x, y, n, parent, near):
-    """Length of a Steiner tree over the first n points, and its points; ``x`` and ``y`` have room for those added."""
+    """Points of a Steiner tree over the first n; ``x`` and ``y`` have room for those that are added."""
     pins = n
     length = _tree(x, y, n, parent, near)
     while n < 2 * pins - 2:
@@ -97,7 +97,7 @@ def _steiner(x, y, n, parent, near):
         x[n], y[n] = best_x, best_y
         n += 1
         length = _tree(x, y, n, parent, near)
-    return length, n
+    return n
 
 
 @compiled
@@ -126,10 +126,24 @@ def _way(x, y, pins, n, parent, below, length, pin):
 
 @compiled
 def _three(x, y, parent):
-    """The tree of three points, which meet in their median."""
+    """The tree of three points, which meet in their median, the fourth."""
     x[3], y[3] = _median(x[0], x[1], x[2]), _median(y[0], y[1], y[2])
     parent[0], parent[1], parent[2], parent[3] = -1, 3, 3, 0
-    return _distance(x, y, 0, 3) + _distance(x, y, 1, 3) + _distance(x, y, 2, 3)
+
+
+@compiled
+def _grown(x, y, n, parent, near):
+    """Points of a Steiner tree over the first n."""
+    if n < 3:
+        _tree(x, y, n, parent, near)
+        return n
+    if n == 3:
+        _three(x, y, parent)
+        return 4
+    if n > _LARGE:
+        _tree(x, y, n, parent, near)
+        return n
+    return _steiner(x, y, n, parent, near)
 
 
 @compiled
@@ -147,16 +161,34 @@ def _lengths(start, pin_x, pin_y, most, pin):
         if n == 2:
             lengths[net] = ways[net] = _distance(x, y, 0, 1)
             continue
-        points = n
-        if n == 3:
-            lengths[net] = _three(x, y, parent)
-            points = 4
-        elif n > _LARGE:
-            lengths[net] = _tree(x, y, n, parent, near)
-        else:
-            lengths[net], points = _steiner(x, y, n, parent, near)
+        points = _grown(x, y, n, parent, near)
+        for i in range(1, points):
+            lengths[net] += _distance(x, y, i, parent[i])
         ways[net] = _way(x, y, n, points, parent, below, lengths[net], pin)
     return lengths, ways
+
+
+def steiner_tree(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The Steiner tree of one net, as `steiner_lengths` has it.
+
+    Parameters
+    ----------
+    x, y
+        Shape (pins,): places of the pins, the first one the root; one at least.
+
+    Returns
+    -------
+    x, y : numpy.ndarray
+        Shape (points,): the pins, and after them the points where branches meet.
+    parent : numpy.ndarray
+        Shape (points,): the point before each, on the way from the root; -1 for the root.
+    """
+    n, room = len(x), 2 * max(len(x), 2)
+    at_x, at_y, near = np.empty(room), np.empty(room), np.empty(room)
+    parent = np.full(room, -1)
+    at_x[:n], at_y[:n] = x, y
+    points = _grown(at_x, at_y, n, parent, near)
+    return at_x[:points], at_y[:points], parent[:points]
 
 
 def steiner_lengths(

@@ -91,7 +91,14 @@ class Technology:
 _ORFS = "OpenROAD-flow-scripts"
 _SKY130 = Technology("sky130hd", 2.72, 0.46, 0.1745, 0.648e-3, f"{_ORFS}, sky130hd: mean of met1, met2 and met3")
 _ASAP7 = Technology(
-    "asap7", 0.27, 0.054, 0.1733, 32.3e-3, f"{_ORFS}, asap7: signal wires; M6 and M7 above 50 um", long_from=50.0, long_resistance=12.5e-3
+    "asap7",
+    0.27,
+    0.054,
+    0.1733,
+    32.3e-3,
+    f"{_ORFS}, asap7: signal wires; M6 and M7 above 50 um",
+    long_from=50.0,
+    long_resistance=12.5e-3,
 )
 
 TECHNOLOGIES = {

@@ -15,12 +15,15 @@ from typing import Any
 from hwgen.cells.cell import Cell
 from hwgen.cells.library import Library
 
-__all__ = ["LIMIT", "Loads", "limit_fanout", "tree_buffer"]
+__all__ = ["LIMIT", "TREE", "Loads", "limit_fanout", "tree_buffer"]
 
 _Sink = tuple[list[Any], int, int]
 
 LIMIT = 16
 """Most loads of one net, the clock's and gated clocks excepted."""
+
+TREE = "$fanout$"
+"""What the names of the buffers begin with."""
 
 
 def tree_buffer(library: Library) -> Cell | None:
@@ -169,7 +172,7 @@ def _insert(body: dict[str, Any], buffer: Cell, sinks: dict[int, list[_Sink]], r
                 bits[place] = highest
                 size += pins
             head = [net]
-            body["cells"][f"$fanout${count}"] = {
+            body["cells"][f"{TREE}{count}"] = {
                 "type": buffer.name,
                 "connections": {input_pin: head, output_pin: [highest]},
             }
