@@ -211,7 +211,8 @@ class Ring:
         """See `Loop`."""
         turns = self.config.interleave
         lasts = [Signal(name=f"{register}_last") for register in LOOP_REGISTERS if register in self.config.pipeline]
-        bubbles, later = Signal(range(turns)), Signal(range(turns))  # modulo T: 0 is every slot in its place
+        bubbles = Signal(range(turns))  # modulo T: 0 is every slot in its place
+        later = Signal(range(turns), name="bubbles_later")
         turned = bubbles.any()
         there = Signal()
         enter = Signal(name="enter")
