@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 
 from hwgen.cells.library import Library
@@ -20,26 +20,10 @@ from hwgen.netlist.graph import Netlist
 from hwgen.power.activity import Activity, simulate
 from hwgen.rtl.tensor_core import TensorCore
 
-__all__ = ["PURPOSES", "Built", "build"]
+__all__ = ["PURPOSES", "build"]
 
 PURPOSES = ("area", "energy")
 """What a design is built for: the least area at a clock, or the least energy."""
-
-
-@dataclass(frozen=True)
-class Built:
-    """One run of one design, closed.
-
-    Parameters
-    ----------
-    closed
-        Its modules, netlist, wires and timing, and what was done to them.
-    layout
-        Places of its cells; None with wires by fanout.
-    """
-
-    closed: Closed
-    layout: Layout | None = field(repr=False)
 
 
 @dataclass
@@ -74,7 +58,8 @@ def build(
     library: Library,
     stimulus: Stimulus,
     rounds: int = ROUNDS,
-) -> Built:
+    begun: Closed | None = None,
+) -> Closed:
     """Close the mapped modules of one run at a clock.
 
     Parameters
@@ -95,11 +80,13 @@ def build(
         Operands at work, for least energy.
     rounds
         The most, see `hwgen.closure.close.close`.
+    begun
+        The same modules built for another purpose, to go on from.
     """
     core = design.kind is TensorCore
-    placement = _Placement(physical, library, "array" if core else "flat")
+    placement = _Placement(physical, library, "array" if core else "flat", None if begun is None else begun.layout)
     activity = partial(_activity, config=design.config, core=core, stimulus=stimulus)
-    closed = close(
+    return close(
         area.buffered(modules, design.source, library),
         design.kind.module_name,
         library,
@@ -107,11 +94,8 @@ def build(
         layout=placement.of if physical.placed else None,
         cost=energy_cost(activity, clock_ns) if purpose == "energy" else None,
         rounds=rounds,
+        begun=begun,
     )
-    layout = placement.layout
-    if layout is not None and layout.netlist is not closed.netlist:
-        layout = adapted(layout, closed.netlist)
-    return Built(closed, layout)
 
 
 def _activity(netlist: Netlist, config: TensorCoreConfig, core: bool, stimulus: Stimulus) -> Activity:
