@@ -109,18 +109,14 @@ module mixfp4_small(clk, rst, addend__payload, addend__valid, result__ready, ste
   assign _05_ = ~ sums_valid;
   assign _06_ = _05_ | enter;
   assign step__ready = advance & _06_;
+  assign _01_ = ~ addend_held;
+  assign _02_ = element0_0_enable_result & element0_0_first;
+  assign addend__ready = _01_ | _02_;
   assign element0_0_enable_addend = addend__ready & addend__valid;
-  assign _02_ = ~ addend_held;
   assign element0_0_enable_result = advance & enter;
-  assign _01_ = element0_0_enable_result & element0_0_first;
-  assign addend__ready = _02_ | _01_;
   assign _07_ = enter & sums_last;
   assign _08_ = step__ready & step__valid;
   assign element0_0_enable_sums = step__ready & decoded_valid;
-  always @(posedge clk)
-    if (element0_0_enable_sums) sums_b3_nan <= decoded_b3_whole_operand[105];
-  always @(posedge clk)
-    if (element0_0_enable_sums) sums_b3_scales <= decoded_b3_whole_operand[104:96];
   always @(posedge clk)
     if (element0_0_enable_sums) sums_b2_nan <= decoded_b2_whole_operand[105];
   always @(posedge clk)
@@ -185,6 +181,10 @@ module mixfp4_small(clk, rst, addend__payload, addend__valid, result__ready, ste
   always @(posedge clk)
     if (rst) decoded_valid <= 1'h0;
     else if (step__ready) decoded_valid <= step__valid;
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_b3_nan <= decoded_b3_whole_operand[105];
+  always @(posedge clk)
+    if (element0_0_enable_sums) sums_b3_scales <= decoded_b3_whole_operand[104:96];
   mixfp4_small_operand_decoder a0 (
     .codes(step__payload[63:0]),
     .operand(a0_operand),

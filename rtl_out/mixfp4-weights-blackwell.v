@@ -188,9 +188,9 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
   assign element0_0_enable_addend = addend__ready & addend__valid;
   assign addend__ready = _01_ | _02_;
   assign _02_ = element0_0_enable_result & terms_first;
-  assign element0_0_enable_terms = step__ready & sums_valid;
   assign _01_ = ~ addend_held;
   assign element0_0_enable_result = advance & enter;
+  assign element0_0_enable_terms = step__ready & sums_valid;
   assign _04_ = enter & terms_last;
   assign _05_ = step__ready & step__valid;
   assign element0_0_enable_sums = step__ready & decoded_valid;

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from hwgen.cells.library import Library
-from hwgen.closure.close import Closed, close
+from hwgen.closure.close import ROUNDS, Closed, close
 from hwgen.closure.energy import energy_cost
 from hwgen.config import TensorCoreConfig
 from hwgen.layout import Layout, adapted, lay_out, technology_of
@@ -19,7 +19,6 @@ from hwgen.measure.stimulus import Stimulus
 from hwgen.netlist.graph import Netlist
 from hwgen.power.activity import Activity, simulate
 from hwgen.rtl.tensor_core import TensorCore
-from hwgen.timing.wires import Wires
 
 __all__ = ["PURPOSES", "Built", "build"]
 
@@ -45,14 +44,14 @@ class Built:
 
 @dataclass
 class _Placement:
-    """Wires of a netlist that changes from round to round: placed once, then adapted."""
+    """Layout of a netlist that changes from round to round: placed once, then adapted."""
 
     physical: Physical
     library: Library
     arrangement: str
     layout: Layout | None = None
 
-    def wires(self, netlist: Netlist) -> Wires:
+    def of(self, netlist: Netlist) -> Layout:
         if self.layout is None:
             self.layout = lay_out(
                 netlist,
@@ -63,7 +62,7 @@ class _Placement:
             )
         elif self.layout.netlist is not netlist:
             self.layout = adapted(self.layout, netlist)
-        return self.layout.wires()
+        return self.layout
 
 
 def build(
@@ -74,6 +73,7 @@ def build(
     physical: Physical,
     library: Library,
     stimulus: Stimulus,
+    rounds: int = ROUNDS,
 ) -> Built:
     """Close the mapped modules of one run at a clock.
 
@@ -93,6 +93,8 @@ def build(
         The cells.
     stimulus
         Operands at work, for least energy.
+    rounds
+        The most, see `hwgen.closure.close.close`.
     """
     core = design.kind is TensorCore
     placement = _Placement(physical, library, "array" if core else "flat")
@@ -102,8 +104,9 @@ def build(
         design.kind.module_name,
         library,
         clock_ns,
-        wires=placement.wires if physical.placed else None,
+        layout=placement.of if physical.placed else None,
         cost=energy_cost(activity, clock_ns) if purpose == "energy" else None,
+        rounds=rounds,
     )
     layout = placement.layout
     if layout is not None and layout.netlist is not closed.netlist:
