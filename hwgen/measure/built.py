@@ -13,14 +13,16 @@ from hwgen.config import TensorCoreConfig
 from hwgen.layout import Layout, adapted, lay_out, technology_of
 from hwgen.mapping import area
 from hwgen.measure.checks import core_inputs, lane_inputs
+from hwgen.measure.energy import core_energy, lane_energy
 from hwgen.measure.flow import Design
 from hwgen.measure.requests import Physical
 from hwgen.measure.stimulus import Stimulus
 from hwgen.netlist.graph import Netlist
 from hwgen.power.activity import Activity, simulate
+from hwgen.power.glitch import Gates
 from hwgen.rtl.tensor_core import TensorCore
 
-__all__ = ["PURPOSES", "build"]
+__all__ = ["PURPOSES", "build", "spent"]
 
 PURPOSES = ("area", "energy")
 """What a design is built for: the least area at a clock, or the least energy."""
@@ -96,6 +98,17 @@ def build(
         rounds=rounds,
         begun=begun,
     )
+
+
+def spent(design: Design, closed: Closed, clock_ns: float, stimulus: Stimulus) -> float:
+    """FJ per cycle of a closed design at work, glitches and leakage included; parameters as of `build`."""
+    config = design.config
+    if design.kind is TensorCore:
+        gates = Gates(closed.netlist, closed.timing)
+        found = core_energy(gates, config, config.formats, stimulus, glitches_only=True)["core", "timed"]
+    else:
+        found = lane_energy(closed.netlist, closed.timing, config, config.formats, stimulus)["lane array", "timed"]
+    return found.total_fj + 1e-3 * clock_ns * sum(found.leakage_nw.values())
 
 
 def _activity(netlist: Netlist, config: TensorCoreConfig, core: bool, stimulus: Stimulus) -> Activity:
