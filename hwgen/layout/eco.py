@@ -28,7 +28,7 @@ _SWEEPS = 4
 _Places = tuple[np.ndarray, np.ndarray]
 
 
-def adapted(layout: Layout, netlist: Netlist, shapes: Shapes | None = None) -> Layout:
+def adapted(layout: Layout, netlist: Netlist, shapes: Shapes | None = None, *, legal: bool = True) -> Layout:
     """The layout of a netlist that came of another one by small changes.
 
     Parameters
@@ -39,6 +39,8 @@ def adapted(layout: Layout, netlist: Netlist, shapes: Shapes | None = None) -> L
         The netlist now: the same ports; for an array, the same elements.
     shapes
         Of the cells, if the layout has them from LEF.
+    legal
+        Whether to make it legal: without, cells may overlap, and all is quick.
 
     Raises
     ------
@@ -49,7 +51,11 @@ def adapted(layout: Layout, netlist: Netlist, shapes: Shapes | None = None) -> L
     if ports != [(port.name, len(port.nets)) for port in layout.netlist.ports.values()]:
         raise InputError(f"{netlist.top}: has other ports than the layout; expected a netlist that changed a little")
     width, pins = widths(netlist, layout.technology, shapes), pins_of(netlist, shapes)
+    if netlist is layout.netlist:
+        return layout
     x, y = _begun(layout, netlist, width, pins)
+    if not legal:
+        return replace(layout, netlist=netlist, width=width, pins=pins, x=x, y=y)
     if layout.grid is None:
         along = np.ones((netlist.n_nets, 2))
         problem = Problem(width, layout.rows, pins.start, pins.cell, pins.x, pins.y, along)
