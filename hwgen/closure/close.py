@@ -242,12 +242,17 @@ class _Closing:
             return self.state(modules, None)
         return _State(modules, layout.netlist, layout, layout.wires(), self.assumed)
 
-    def state(self, modules: dict[str, Body], layout: Layout | None, draft: bool = False) -> _State:
-        """A design, linked, with the wires of a layout of what it was; a draft is not made legal."""
+    def state(
+        self, modules: dict[str, Body], layout: Layout | None, draft: Mapping[str, tuple[float, float]] | None = None
+    ) -> _State:
+        """A design, linked, with the wires of a layout of what it was.
+
+        ``draft``, of places of new cells in the top module, asks for one that is not made legal.
+        """
         netlist = link(modules, self.top, self.library)
         if layout is None:
             return _State(modules, netlist, None, per_fanout(netlist, self.assumed.wire_load), self.assumed)
-        layout = adapted(layout, netlist, legal=not draft)
+        layout = adapted(layout, netlist, legal=draft is None, places=draft or {})
         return _State(modules, netlist, layout, layout.wires(), self.assumed)
 
     def sized(self, design: _State, target: float) -> _Sized:
@@ -268,10 +273,10 @@ class _Closing:
         for insert in (_with_repeaters, _with_buffers):
             before = np.inf
             while target < sized.result.delay < (1 - _GAIN) * before:
-                modules, count = insert(sized, max(target, _NEXT * sized.result.delay))
+                modules, places, count = insert(sized, max(target, _NEXT * sized.result.delay))
                 if not count:
                     break
-                trial = self.sized(self.state(modules, sized.design.layout, draft=True), target)
+                trial = self.sized(self.state(modules, sized.design.layout, draft=places), target)
                 if trial.result.delay >= sized.result.delay:
                     break
                 sized, before, total = trial, sized.result.delay, total + count
@@ -310,15 +315,21 @@ class _Closing:
         return Closed(best.modules, best.netlist, best.layout, best.wires, best.timing, record)
 
 
-def _with_repeaters(sized: _Sized, period: float) -> tuple[dict[str, Body], int]:
+_Inserted = tuple[dict[str, Body], Mapping[str, tuple[float, float]], int]
+"""Modules, places of new cells in the top module where they are known, and how many cells are new."""
+
+
+def _with_repeaters(sized: _Sized, period: float) -> _Inserted:
     layout = sized.design.layout
     if layout is None:
-        return sized.modules, 0
-    return insert_repeaters(sized.modules, layout, sized.compiled, period)
+        return sized.modules, {}, 0
+    modules, places = insert_repeaters(sized.modules, layout, sized.compiled, period)
+    return modules, places, len(places)
 
 
-def _with_buffers(sized: _Sized, period: float) -> tuple[dict[str, Body], int]:
-    return insert_buffers(sized.modules, sized.design.netlist, sized.compiled, period)
+def _with_buffers(sized: _Sized, period: float) -> _Inserted:
+    modules, count = insert_buffers(sized.modules, sized.design.netlist, sized.compiled, period)
+    return modules, {}, count
 
 
 def _missing(design: _State, library: Library) -> list[str]:
