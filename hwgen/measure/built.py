@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 
 from hwgen.cells.library import Library
 from hwgen.closure.close import ROUNDS, Closed, close
 from hwgen.closure.energy import energy_cost
 from hwgen.config import TensorCoreConfig
-from hwgen.layout import Layout, adapted, lay_out, technology_of
+from hwgen.layout import lay_out, technology_of
 from hwgen.mapping import area
 from hwgen.measure.checks import core_inputs, lane_inputs
 from hwgen.measure.energy import core_energy, lane_energy
@@ -18,6 +17,7 @@ from hwgen.measure.flow import Design
 from hwgen.measure.requests import Physical
 from hwgen.measure.stimulus import Stimulus
 from hwgen.netlist.graph import Netlist
+from hwgen.netlist.link import link
 from hwgen.power.activity import Activity, simulate
 from hwgen.power.glitch import Gates
 from hwgen.rtl.tensor_core import TensorCore
@@ -26,29 +26,6 @@ __all__ = ["PURPOSES", "build", "spent"]
 
 PURPOSES = ("area", "energy")
 """What a design is built for: the least area at a clock, or the least energy."""
-
-
-@dataclass
-class _Placement:
-    """Layout of a netlist that changes from round to round: placed once, then adapted."""
-
-    physical: Physical
-    library: Library
-    arrangement: str
-    layout: Layout | None = None
-
-    def of(self, netlist: Netlist) -> Layout:
-        if self.layout is None:
-            self.layout = lay_out(
-                netlist,
-                technology_of(self.library),
-                utilisation=self.physical.utilisation,
-                placer=self.physical.placer,
-                arrangement=self.arrangement,
-            )
-        elif self.layout.netlist is not netlist:
-            self.layout = adapted(self.layout, netlist)
-        return self.layout
 
 
 def build(
@@ -85,15 +62,24 @@ def build(
     begun
         The same modules built for another purpose, to go on from.
     """
-    core = design.kind is TensorCore
-    placement = _Placement(physical, library, "array" if core else "flat", None if begun is None else begun.layout)
+    core, top = design.kind is TensorCore, design.kind.module_name
+    buffered = area.buffered(modules, design.source, library)
+    layout = None
+    if physical.placed and begun is None:
+        layout = lay_out(
+            link(buffered, top, library),
+            technology_of(library),
+            utilisation=physical.utilisation,
+            placer=physical.placer,
+            arrangement="array" if core else "flat",
+        )
     activity = partial(_activity, config=design.config, core=core, stimulus=stimulus)
     return close(
-        area.buffered(modules, design.source, library),
-        design.kind.module_name,
+        buffered,
+        top,
         library,
         clock_ns,
-        layout=placement.of if physical.placed else None,
+        layout=layout,
         cost=energy_cost(activity, clock_ns) if purpose == "energy" else None,
         rounds=rounds,
         begun=begun,
