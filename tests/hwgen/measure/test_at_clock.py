@@ -89,7 +89,9 @@ def test_the_report_says_where_wires_come_from(built: Overhead) -> None:
     assert schema.from_json(schema.to_json(report)) == report
     text = markdown(report, "picture.png")
     assert "- Wires: every netlist is placed (embedded placer, 70 % of the rows filled)." in text
-    assert "least energy, core: " in text
+    assert "overhead (generic7, 2 ns, placed wires)" in text
+    assert "## What both take: generic7, 2 ns, placed wires" in text
+    assert "is missed" not in text
     assert "every run of every scope meets it" in text
 
 
