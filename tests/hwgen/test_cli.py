@@ -90,7 +90,7 @@ def test_simulate_any_shape(run, tmp_path: Path, shape: tuple[int, int, int]) ->
     found = json.loads(out)
     steps = m * -(-n // 2) * -(-k // 16)
     assert found["steps"] == steps
-    assert found["cycles"] == steps + NAMED["mixfp4-small"].latency
+    assert found["cycles"] == steps + resolve(str(config)).latency
     assert (found["outputs"], found["mismatches"]) == (m * n, 0)
     assert found["utilisation"] == pytest.approx(m * n * k / (found["cycles"] * 32))
 
@@ -440,8 +440,8 @@ def test_a_report_on_a_default_library_that_has_changed_is_to_be_measured_anew(r
 def test_the_name_of_a_report_says_what_is_compared() -> None:
     pair = NAMED["nvfp4-small"], NAMED["mixfp4-small"]
     request = OverheadRequest(*pair, Stimulus())
-    assert default_stem(request, SimpleNamespace(name="generic7")) == "mixfp4-small-over-nvfp4-small-generic7"
-    assert default_stem(request, SimpleNamespace(name="a/b c")) == "mixfp4-small-over-nvfp4-small-a-b-c"
+    assert default_stem(request, SimpleNamespace(name="generic7")) == "mixfp4-small-over-nvfp4-small-generic7-gated"
+    assert default_stem(request, SimpleNamespace(name="a/b c")) == "mixfp4-small-over-nvfp4-small-a-b-c-gated"
     assert len(default_stem(request, SimpleNamespace(name="x" * 999))) <= 200
     # No committed report has such a name.
     assert not list(REPORTS.glob("*-over-*"))
