@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from statistics import median
 
 from hwgen.cells.cell import Cell
 from hwgen.cells.families import families
@@ -117,6 +118,12 @@ class Library:
             if cell.clock_gate is not None and not any(fnmatchcase(cell.name, pattern) for pattern in self.avoided)
         ]
         return [self.cells[name] for _, _, name in sorted(found)]
+
+    @property
+    def pin_capacitance(self) -> float:
+        """The median of its pins', fF; 0 if none has any."""
+        found = [pin.capacitance for cell in self.cells.values() for pin in cell.pins.values() if pin.capacitance > 0]
+        return median(found) if found else 0.0
 
     def inverters(self) -> list[Cell]:
         """Inverters that may be used, smallest first."""

@@ -16,7 +16,7 @@ from hwgen.timing.compiled import Compiled
 from hwgen.timing.kernels import GraphArrays, StateArrays, lookup, lookup_pair, setup, wire_delay
 from hwgen.timing.kinds import KindArrays
 
-__all__ = ["insert_buffers"]
+__all__ = ["insert_buffers", "pins_required", "through"]
 
 # Of the clock: nets with less slack than this are looked at, and a buffer must gain at least this much.
 _CRITICAL = 0.02
@@ -26,8 +26,8 @@ _PATIENCE = 1.5
 
 
 @compiled_by_numba
-def _pins_required(graph: GraphArrays, kinds: KindArrays, state: StateArrays, period: float) -> np.ndarray:
-    """Required time of each pin and edge, ns; those of the nets are up to date."""
+def pins_required(graph: GraphArrays, kinds: KindArrays, state: StateArrays, period: float) -> np.ndarray:
+    """Required time of each pin and edge, ns, shape (pins, 2); those of the nets are up to date."""
     required = np.full((len(graph.pin_net), 2), np.inf)
     for end in range(len(graph.end_net)):
         node = graph.end_node[end]
@@ -73,7 +73,7 @@ def _gain(
 
 
 @compiled_by_numba
-def _through(kinds: KindArrays, kind: int, slew: float, load: float) -> float:
+def through(kinds: KindArrays, kind: int, slew: float, load: float) -> float:
     """The slowest arc of a kind, ns."""
     slowest = 0.0
     for arc in range(kinds.first[kind], kinds.first[kind + 1]):
@@ -155,7 +155,7 @@ class _Finder:
         self.netlist, self.compiled, self.period, self.buffer = netlist, compiled, period, buffer
         self.cells = compiled.kinds.arrays
         kernels.backward(compiled.graph, self.cells, compiled.state, period)
-        self.required = _pins_required(compiled.graph, self.cells, compiled.state, period)
+        self.required = pins_required(compiled.graph, self.cells, compiled.state, period)
         found = classes(netlist)
         self.node = {
             found.names[found.number[cell]]: node for node, cell in enumerate(compiled.cell_of.tolist()) if cell >= 0
@@ -191,7 +191,7 @@ class _Finder:
         load = float(state.load[net, edge])
         less = load - float(self.cells.capacitance[kind].max())
         slew = self.compiled.assumed.input_slew
-        return _gain(graph, self.cells, state, node, net, edge, less) - _through(self.cells, kind, slew, load)
+        return _gain(graph, self.cells, state, node, net, edge, less) - through(self.cells, kind, slew, load)
 
     def splits(self, module: str, cells: Mapping[str, Any]) -> list[tuple[int, list[_Sink]]]:
         """Nets of a module, each with the sinks that are to go behind a buffer."""
@@ -240,7 +240,7 @@ class _Finder:
         load = 0.0
         for count, sink in enumerate(known[:-1], start=1):
             load += sink.capacitance
-            delay = _through(self.cells, self.buffer, float(state.slew[net].max()), load)
+            delay = through(self.cells, self.buffer, float(state.slew[net].max()), load)
             if sink.slack - slack[edge] < _PATIENCE * delay:
                 break
             gain = _gain(graph, self.cells, state, node, net, edge, load - entry)

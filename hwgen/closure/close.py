@@ -11,8 +11,10 @@ import numpy as np
 from hwgen.cells.library import Library
 from hwgen.closure.buffering import insert_buffers
 from hwgen.closure.classes import applied, classes
+from hwgen.closure.repeaters import insert_repeaters
 from hwgen.closure.sizing import Sized, area_cost, size
 from hwgen.errors import InputError
+from hwgen.layout import Layout
 from hwgen.netlist.graph import Netlist
 from hwgen.netlist.link import link
 from hwgen.timing.analysis import Timing, analyse
@@ -128,7 +130,7 @@ def close(
     library: Library,
     clock_ns: float,
     *,
-    wires: Callable[[Netlist], Wires] | None = None,
+    layout: Callable[[Netlist], Layout] | None = None,
     cost: Cost | None = None,
     assumed: Assumptions | None = None,
     rounds: int = _ROUNDS,
@@ -147,8 +149,8 @@ def close(
     library : Library
     clock_ns : float
         0 asks for the fastest.
-    wires : callable, optional
-        The wires of a netlist; by fanout if not given.
+    layout : callable, optional
+        Places a netlist, from which wires follow; they are by fanout if not given.
     cost : callable, optional
         What sizes cost; their area if not given.
     assumed : Assumptions, optional
@@ -163,7 +165,7 @@ def close(
     """
     if not 0 <= clock_ns < np.inf:
         raise InputError(f"clock of {clock_ns} ns; expected a number of at least 0")
-    closing = _Closing(library, top, wires, cost, assumed or assumptions(library))
+    closing = _Closing(library, top, layout, cost, assumed or assumptions(library))
     start = closing.state({name: dict(body) for name, body in modules.items()})
     target = clock_ns or _FASTEST * start.timing.delay
     current, best = start, None
@@ -191,6 +193,7 @@ class _State:
 
     modules: dict[str, Body]
     netlist: Netlist
+    layout: Layout | None
     wires: Wires
     timing: Timing
 
@@ -201,17 +204,15 @@ class _Closing:
 
     library: Library
     top: str
-    find_wires: Callable[[Netlist], Wires] | None
+    lay_out: Callable[[Netlist], Layout] | None
     cost: Cost | None
     assumed: Assumptions
 
     def state(self, modules: dict[str, Body]) -> _State:
         """A design, linked, with its wires, timed."""
         netlist = link(modules, self.top, self.library)
-        wires = per_fanout(netlist, self.assumed.wire_load) if self.find_wires is None else self.find_wires(netlist)
-        return self.timed(modules, netlist, wires)
-
-    def timed(self, modules: dict[str, Body], netlist: Netlist, wires: Wires) -> _State:
+        layout = None if self.lay_out is None else self.lay_out(netlist)
+        wires = per_fanout(netlist, self.assumed.wire_load) if layout is None else layout.wires()
         timing = analyse(
             netlist,
             input_slew=self.assumed.input_slew,
@@ -220,7 +221,7 @@ class _Closing:
             clock_slew=self.assumed.clock_slew,
             wires=wires,
         )
-        return _State(modules, netlist, wires, timing)
+        return _State(modules, netlist, layout, wires, timing)
 
     def folded(self, design: _State) -> Compiled:
         """A design for sizing; in full where it cannot be folded."""
@@ -237,19 +238,36 @@ class _Closing:
         return replace(design, modules=applied(design.modules, classes(design.netlist), compiled)), result
 
     def buffered(self, design: _State, delay: float, target: float) -> tuple[_State, int]:
-        """A design with buffers before sinks that can wait, as long as they make it faster, and how many they are."""
-        total, before = 0, np.inf
-        while delay > target and delay < (1 - _GAIN) * before:
-            netlist = link(design.modules, self.top, self.library)
-            folded = self.folded(replace(design, netlist=netlist))
-            modules, count = insert_buffers(design.modules, netlist, folded, max(target, _NEXT * delay))
-            if not count:
-                break
-            trial, result = self.sized(self.state(modules), target)
-            if result.delay >= delay:
-                break
-            design, before, delay, total = trial, delay, result.delay, total + count
+        """A design with buffers, as long as they make it faster, and how many they are.
+
+        Repeaters between placed blocks come first; then buffers before sinks that can wait, and behind weak drivers.
+        """
+        total = 0
+        for insert in (self.repeaters, self.buffers):
+            before = np.inf
+            while delay > target and delay < (1 - _GAIN) * before:
+                modules, count = insert(design, max(target, _NEXT * delay))
+                if not count:
+                    break
+                trial, result = self.sized(self.state(modules), target)
+                if result.delay >= delay:
+                    break
+                design, before, delay, total = trial, delay, result.delay, total + count
         return design, total
+
+    def repeaters(self, design: _State, period: float) -> tuple[dict[str, Body], int]:
+        """The modules of a design with repeaters."""
+        netlist = link(design.modules, self.top, self.library)
+        if design.layout is None:
+            return design.modules, 0
+        folded = self.folded(replace(design, netlist=netlist))
+        return insert_repeaters(design.modules, replace(design.layout, netlist=netlist), folded, period)
+
+    def buffers(self, design: _State, period: float) -> tuple[dict[str, Body], int]:
+        """The modules of a design with buffers."""
+        netlist = link(design.modules, self.top, self.library)
+        folded = self.folded(replace(design, netlist=netlist))
+        return insert_buffers(design.modules, netlist, folded, period)
 
     def better(self, this: _State, than: _State, clock_ns: float) -> bool:
         """Whether a design meets the clock with less area, or comes nearer to it."""

@@ -88,7 +88,9 @@ class Layout:
 
     @cached_property
     def _trees(self) -> tuple[np.ndarray, np.ndarray]:
-        return steiner_lengths(self.pins.start, *self.pin_places)
+        wire = self.technology.detour * self.technology.capacitance
+        pin = self.netlist.library.pin_capacitance / wire if wire else 0.0
+        return steiner_lengths(self.pins.start, *self.pin_places, pin)
 
     @property
     def length(self) -> np.ndarray:
@@ -104,13 +106,17 @@ class Layout:
     def wires(self) -> Wires:
         """What the wires add to the nets: Steiner lengths times detour times capacitance and resistance per um.
 
+        The resistance of a net with branches is the one with which a single wire has the tree's delay by Elmore, see
+        `hwgen.layout.steiner.steiner_lengths`. Long nets have that of upper layers.
+
         A clock net's capacitance is that of the wires of all levels of its tree; it has no resistance, as clocks are
         ideal.
         """
         length, way = self._trees
         technology = self.technology
         capacitance = length * technology.detour * technology.capacitance
-        resistance = way * technology.detour * technology.resistance
+        long = length * technology.detour > technology.long_from
+        resistance = way * technology.detour * np.where(long, technology.long_resistance, technology.resistance)
         for net, of_tree in self.clock_tree.capacitance.items():
             capacitance[net], resistance[net] = of_tree, 0.0
         return Wires(capacitance, resistance, "placed")

@@ -12,7 +12,7 @@ import numpy as np
 
 from hwgen.jit import compiled
 
-__all__ = ["steiner_lengths"]
+__all__ = ["steiner_lengths", "steiner_tree"]
 
 _LARGE = 64
 
@@ -54,7 +54,7 @@ def _median(a, b, c):
 
 @compiled
 def _steiner(x, y, n, parent, near):
-    """Length of a Steiner tree over the first n points; ``x`` and ``y`` have room for those that are added."""
+    """Points of a Steiner tree over the first n; ``x`` and ``y`` have room for those that are added."""
     pins = n
     length = _tree(x, y, n, parent, near)
     while n < 2 * pins - 2:
@@ -97,52 +97,103 @@ def _steiner(x, y, n, parent, near):
         x[n], y[n] = best_x, best_y
         n += 1
         length = _tree(x, y, n, parent, near)
-    return length
+    return n
 
 
 @compiled
-def _farthest(x, y, pins, parent):
-    """Longest way in the tree from point 0 to another pin."""
-    most = 0.0
-    for pin in range(1, pins):
-        way, at = 0.0, pin
+def _way(x, y, pins, n, parent, below, length, pin):
+    """Longest way by Elmore from point 0 of a tree over n points to a pin, see `steiner_lengths`."""
+    for i in range(n):
+        below[i] = 0.0
+    # Everything hangs on all points between it and the first; half of an edge on the edge itself.
+    for i in range(1, n):
+        edge, at = _distance(x, y, i, parent[i]), parent[i]
+        mine = pin if i < pins else 0.0
+        below[i] += 0.5 * edge + mine
         while parent[at] >= 0:
-            way += _distance(x, y, at, parent[at])
+            below[at] += edge + mine
             at = parent[at]
-        most = max(most, way)
-    return most
+    most = 0.0
+    for i in range(1, pins):
+        delay, at = 0.0, i
+        while parent[at] >= 0:
+            delay += _distance(x, y, at, parent[at]) * below[at]
+            at = parent[at]
+        most = max(most, delay)
+    load = 0.5 * length + pin * (pins - 1)
+    return most / load if load > 0.0 else 0.0
 
 
 @compiled
-def _lengths(start, pin_x, pin_y, most):
+def _three(x, y, parent):
+    """The tree of three points, which meet in their median, the fourth."""
+    x[3], y[3] = _median(x[0], x[1], x[2]), _median(y[0], y[1], y[2])
+    parent[0], parent[1], parent[2], parent[3] = -1, 3, 3, 0
+
+
+@compiled
+def _grown(x, y, n, parent, near):
+    """Points of a Steiner tree over the first n."""
+    if n < 3:
+        _tree(x, y, n, parent, near)
+        return n
+    if n == 3:
+        _three(x, y, parent)
+        return 4
+    if n > _LARGE:
+        _tree(x, y, n, parent, near)
+        return n
+    return _steiner(x, y, n, parent, near)
+
+
+@compiled
+def _lengths(start, pin_x, pin_y, most, pin):
     lengths, ways = np.zeros(len(start) - 1), np.zeros(len(start) - 1)
-    x, y = np.empty(2 * most), np.empty(2 * most)
+    x, y, below = np.empty(2 * most), np.empty(2 * most), np.empty(2 * most)
     parent, near = np.empty(2 * most, np.int64), np.empty(2 * most)
     for net in range(len(lengths)):
         first = start[net]
         n = start[net + 1] - first
         if n < 2:
             continue
-        low_x = high_x = pin_x[first]
-        low_y = high_y = pin_y[first]
         for i in range(n):
             x[i], y[i] = pin_x[first + i], pin_y[first + i]
-            low_x, high_x = min(low_x, x[i]), max(high_x, x[i])
-            low_y, high_y = min(low_y, y[i]), max(high_y, y[i])
-        if n < 4:
-            lengths[net] = high_x - low_x + high_y - low_y
-            for i in range(1, n):
-                ways[net] = max(ways[net], _distance(x, y, 0, i))
-        elif n > _LARGE:
-            lengths[net] = _tree(x, y, n, parent, near)
-            ways[net] = _farthest(x, y, n, parent)
-        else:
-            lengths[net] = _steiner(x, y, n, parent, near)
-            ways[net] = _farthest(x, y, n, parent)
+        if n == 2:
+            lengths[net] = ways[net] = _distance(x, y, 0, 1)
+            continue
+        points = _grown(x, y, n, parent, near)
+        for i in range(1, points):
+            lengths[net] += _distance(x, y, i, parent[i])
+        ways[net] = _way(x, y, n, points, parent, below, lengths[net], pin)
     return lengths, ways
 
 
-def steiner_lengths(net_start: np.ndarray, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def steiner_tree(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The Steiner tree of one net, as `steiner_lengths` has it.
+
+    Parameters
+    ----------
+    x, y
+        Shape (pins,): places of the pins, the first one the root; one at least.
+
+    Returns
+    -------
+    x, y : numpy.ndarray
+        Shape (points,): the pins, and after them the points where branches meet.
+    parent : numpy.ndarray
+        Shape (points,): the point before each, on the way from the root; -1 for the root.
+    """
+    n, room = len(x), 2 * max(len(x), 2)
+    at_x, at_y, near = np.empty(room), np.empty(room), np.empty(room)
+    parent = np.full(room, -1)
+    at_x[:n], at_y[:n] = x, y
+    points = _grown(at_x, at_y, n, parent, near)
+    return at_x[:points], at_y[:points], parent[:points]
+
+
+def steiner_lengths(
+    net_start: np.ndarray, x: np.ndarray, y: np.ndarray, pin: float = 0.0
+) -> tuple[np.ndarray, np.ndarray]:
     """Rectilinear Steiner trees of all nets; minimum spanning trees above 64 pins.
 
     Parameters
@@ -151,14 +202,18 @@ def steiner_lengths(net_start: np.ndarray, x: np.ndarray, y: np.ndarray) -> tupl
         Shape (n_nets + 1,): net i has the pins ``net_start[i]`` up to, not including, ``net_start[i + 1]``.
     x, y
         Shape (n_pins,): places of the pins.
+    pin
+        Length of wire that has the capacitance of a pin.
 
     Returns
     -------
     length : numpy.ndarray
         Shape (n_nets,): length of the tree.
     way : numpy.ndarray
-        Shape (n_nets,): in the tree, from the net's first pin to the pin farthest from it.
+        Shape (n_nets,): length of a wire with the tree's capacitance spread over it and all pins at its end, whose
+        Elmore delay is that of the tree from the net's first pin to its slowest. With two pins it is the length of the
+        tree; with branches on the way less.
     """
     most = max(int(np.diff(net_start).max(initial=0)), 2)
-    length, way = _lengths(net_start.astype(np.int64), x.astype(float), y.astype(float), most)
+    length, way = _lengths(net_start.astype(np.int64), x.astype(float), y.astype(float), most, pin)
     return length, way

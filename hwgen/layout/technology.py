@@ -13,6 +13,10 @@ generic130         as sky130hd, which it stands in for
 generic7           as asap7, which it stands in for
 ================== ============ ======= =============== ==================== ===================================
 
+In ASAP7 the layers differ much: 30 ohm per um in M2 and M3, 18 in M4 and M5, 12 to 13 in M6 and M7 (ORFS,
+``asap7/setRC.tcl``). Routers take long nets to upper layers. Here nets of more than 50 um have the mean of M6 and M7.
+Vias are not modelled.
+
 Heights and sites are those of the cell libraries' LEF; every cell's area in their Liberty files is a whole number of
 sites. The detour, 1.11, is by how much the lengths of a global router (Coriolis) were longer than Steiner trees over
 the same pins: 1.10 to 1.12 on this project's cores.
@@ -53,6 +57,10 @@ class Technology:
         Where the figures come from.
     detour : float
         Length of a routed wire over that of its Steiner tree.
+    long_from : float
+        Nets with more um of wire are in upper layers.
+    long_resistance : float
+        kohm per um there.
 
     Raises
     ------
@@ -67,12 +75,14 @@ class Technology:
     resistance: float
     source: str
     detour: float = DETOUR
+    long_from: float = math.inf
+    long_resistance: float = 0.0
 
     def __post_init__(self) -> None:
-        for name in ("row_height", "site", "capacitance", "resistance", "detour"):
+        for name in ("row_height", "site", "capacitance", "resistance", "detour", "long_resistance"):
             value = getattr(self, name)
             least = 1.0 if name == "detour" else 0.0
-            may_be_least = name in ("resistance", "detour", "capacitance")
+            may_be_least = name not in ("row_height", "site")
             if not (value > least or (may_be_least and value == least)) or not math.isfinite(value):
                 bound = f"{'at least' if may_be_least else 'above'} {least:g}"
                 raise InputError(f"technology {self.name}: {name} = {value!r}; expected a number {bound}")
@@ -80,7 +90,16 @@ class Technology:
 
 _ORFS = "OpenROAD-flow-scripts"
 _SKY130 = Technology("sky130hd", 2.72, 0.46, 0.1745, 0.648e-3, f"{_ORFS}, sky130hd: mean of met1, met2 and met3")
-_ASAP7 = Technology("asap7", 0.27, 0.054, 0.1733, 32.3e-3, f"{_ORFS}, asap7: signal wires")
+_ASAP7 = Technology(
+    "asap7",
+    0.27,
+    0.054,
+    0.1733,
+    32.3e-3,
+    f"{_ORFS}, asap7: signal wires; M6 and M7 above 50 um",
+    long_from=50.0,
+    long_resistance=12.5e-3,
+)
 
 TECHNOLOGIES = {
     "generic7": replace(_ASAP7, name="generic7"),

@@ -19,7 +19,6 @@ from hwgen.measure.stimulus import Stimulus
 from hwgen.netlist.graph import Netlist
 from hwgen.power.activity import Activity, simulate
 from hwgen.rtl.tensor_core import TensorCore
-from hwgen.timing.wires import Wires
 
 __all__ = ["PURPOSES", "Built", "build"]
 
@@ -45,14 +44,14 @@ class Built:
 
 @dataclass
 class _Placement:
-    """Wires of a netlist that changes from round to round: placed once, then adapted."""
+    """Layout of a netlist that changes from round to round: placed once, then adapted."""
 
     physical: Physical
     library: Library
     arrangement: str
     layout: Layout | None = None
 
-    def wires(self, netlist: Netlist) -> Wires:
+    def of(self, netlist: Netlist) -> Layout:
         if self.layout is None:
             self.layout = lay_out(
                 netlist,
@@ -63,7 +62,7 @@ class _Placement:
             )
         elif self.layout.netlist is not netlist:
             self.layout = adapted(self.layout, netlist)
-        return self.layout.wires()
+        return self.layout
 
 
 def build(
@@ -102,7 +101,7 @@ def build(
         design.kind.module_name,
         library,
         clock_ns,
-        wires=placement.wires if physical.placed else None,
+        layout=placement.of if physical.placed else None,
         cost=energy_cost(activity, clock_ns) if purpose == "energy" else None,
     )
     layout = placement.layout

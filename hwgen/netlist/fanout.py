@@ -12,23 +12,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from hwgen.cells.cell import Cell
 from hwgen.cells.library import Library
 
-__all__ = ["LIMIT", "Loads", "limit_fanout", "tree_buffer"]
+__all__ = ["LIMIT", "TREE", "Loads", "limit_fanout", "tree_buffer"]
 
 _Sink = tuple[list[Any], int, int]
 
 LIMIT = 16
 """Most loads of one net, the clock's and gated clocks excepted."""
 
+TREE = "$fanout$"
+"""What the names of the buffers begin with."""
+
 
 def tree_buffer(library: Library) -> Cell | None:
     """The buffer with the least product of area and delay at a full load; None if the library has none."""
-    capacitances = [pin.capacitance for cell in library.cells.values() for pin in cell.pins.values()]
-    load = LIMIT * float(np.median([value for value in capacitances if value > 0]))
+    load = LIMIT * library.pin_capacitance
     best: tuple[float, Cell] | None = None
     for cell in library.cells.values():
         if cell.dont_use or len(cell.inputs) != 1 or len(cell.outputs) != 1:
@@ -172,7 +172,7 @@ def _insert(body: dict[str, Any], buffer: Cell, sinks: dict[int, list[_Sink]], r
                 bits[place] = highest
                 size += pins
             head = [net]
-            body["cells"][f"$fanout${count}"] = {
+            body["cells"][f"{TREE}{count}"] = {
                 "type": buffer.name,
                 "connections": {input_pin: head, output_pin: [highest]},
             }

@@ -26,6 +26,10 @@ class Names(Protocol):
         """Name of a net, as the outermost module calls it."""
         ...
 
+    def top_nets(self) -> dict[int, int]:
+        """Net of each bit of the top module's body; without those that are one net through an instance."""
+        ...
+
     def instances(self) -> list[tuple[str, int, list[str]]]:
         """For every instance its module, the number of its first cell, and the names of its own cells."""
         ...

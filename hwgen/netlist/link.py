@@ -70,6 +70,11 @@ class _Names:
             (module.name, first, module.cell_names) for module, first in zip(self.modules, self.first_cell, strict=True)
         ]
 
+    def top_nets(self) -> dict[int, int]:
+        # The top module's come first, so that each is the smallest of those joined with it.
+        number = {original: net for net, original in enumerate(self.original_net.tolist())}
+        return {bit: number[local] for bit, local in self.modules[0].local.items() if local in number}
+
     def net(self, net: int) -> str:
         if net < 2:
             return f"constant {net}"

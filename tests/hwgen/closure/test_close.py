@@ -2,20 +2,19 @@
 
 import dataclasses
 
-import numpy as np
 import pytest
 
 from hwgen.cells import libraries, reader
 from hwgen.closure.close import close
 from hwgen.config import TensorCoreConfig
 from hwgen.errors import InputError
+from hwgen.layout import adapted, lay_out, technology_of
 from hwgen.mapping.yosys import RECIPES
 from hwgen.measure.checks import check_core
 from hwgen.measure.flow import Design, Flow
 from hwgen.netlist.link import link
 from hwgen.rtl.tensor_core import TensorCore
 from hwgen.timing.analysis import analyse
-from hwgen.timing.wires import Wires
 
 CONFIG = TensorCoreConfig("single", "nvfp4", "nvfp4", rows=1, columns=1, groups=1)
 
@@ -72,18 +71,19 @@ def test_a_clock_in_between_is_met_with_less_area(modules, library, fastest):
 
 
 def test_wires_that_follow_the_cells(modules, library, fastest):
-    """Wires are asked for anew whenever cells change; the record's delay is with those of the final netlist."""
-    asked = []
+    """Places are asked for anew whenever cells change; the record's delay is with the wires of the final netlist."""
+    layouts = []
 
-    def wires(netlist):
-        asked.append(netlist)
-        return Wires(0.3 * netlist.fanout + 0.2, np.full(netlist.n_nets, 0.5), "placed")
+    def layout(netlist):
+        layouts.append(adapted(layouts[-1], netlist) if layouts else lay_out(netlist, technology_of(library)))
+        return layouts[-1]
 
-    closed = close(modules, TensorCore.module_name, library, 1.5 * fastest.record.delay_ns, wires=wires)
-    assert len(asked) >= 2
+    closed = close(modules, TensorCore.module_name, library, 1.5 * fastest.record.delay_ns, layout=layout)
+    assert len(layouts) >= 2
     assert closed.record.wires == "placed"
     assert closed.record.met
-    assert closed.record.delay_ns == analyse(closed.netlist, wires=wires(closed.netlist)).delay
+    (final,) = [each for each in layouts if each.netlist is closed.netlist]
+    assert closed.record.delay_ns == analyse(closed.netlist, wires=final.wires()).delay
 
 
 def test_a_clock_out_of_reach(modules, library, fastest):

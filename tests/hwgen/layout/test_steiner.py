@@ -48,20 +48,51 @@ def test_known_trees():
     assert length(same) == 0
 
 
-def test_way_is_that_of_the_farthest_pin():
-    # From (0, 0) straight to the right, with a branch.
-    x, y = np.array([0.0, 5.0, 9.0, 5.0]), np.array([0.0, 0.0, 0.0, 3.0])
-    lengths, ways = steiner_lengths(np.array([0, 4, 4, 4]), x, y)
-    assert lengths.tolist() == [12, 0, 0]
-    assert ways.tolist() == [9, 0, 0]
-    lengths, ways = steiner_lengths(np.array([0, 3]), x[[1, 0, 2]], y[[1, 0, 2]])
-    assert (lengths[0], ways[0]) == (9, 5)
+def elmore(points, parent, pins, pin):
+    """Greatest Elmore delay over half of the wire and all pins, from the definition: way shared times load."""
+    edges = {i: np.abs(points[i] - points[parent[i]]).sum() for i in range(len(points)) if parent[i] >= 0}
+
+    def way(i):
+        return {i, *way(parent[i])} if parent[i] >= 0 else set()
+
+    total = sum(edges.values())
+    delays = []
+    for sink in range(1, pins):
+        mine = way(sink)
+        wire = sum(
+            edge * (sum(edges[e] for e in mine & way(i) - {i}) + (edge / 2 if i in mine else 0))
+            for i, edge in edges.items()
+        )
+        delays.append(wire + sum(pin * sum(edges[e] for e in mine & way(i)) for i in range(1, pins)))
+    return max(delays) / (total / 2 + pin * (pins - 1))
+
+
+@pytest.mark.parametrize("pin", [0.0, 0.3, 5.0])
+def test_way_has_the_delay_of_the_tree(pin):
+    # From (0, 0) straight to the right, with a branch upward.
+    points = np.array([(0.0, 0.0), (9.0, 0.0), (5.0, 3.0), (5.0, 0.0)])
+    length, way = steiner_lengths(np.array([0, 3, 3]), *points[:3].T, pin)
+    assert length.tolist() == [12, 0]
+    assert way[0] == pytest.approx(elmore(points, [-1, 3, 3, 0], 3, pin))
+    assert way[1] == 0
+    # The same with a pin where the branch begins.
+    four = points[[0, 3, 1, 2]]
+    length, way = steiner_lengths(np.array([0, 4]), *four.T, pin)
+    assert (length[0], way[0]) == (12, pytest.approx(elmore(four, [-1, 0, 1, 1], 4, pin)))
+    # Two arms: each waits for its own wire only.
+    length, way = steiner_lengths(np.array([0, 3]), np.array([0.0, -4, 4]), np.zeros(3), pin)
+    assert (length[0], way[0]) == (8, pytest.approx((8 + 4 * pin) / (4 + 2 * pin)))
+
+
+def test_way_of_two_pins_is_the_wire():
+    length, way = steiner_lengths(np.array([0, 2]), np.array([1.0, 4.0]), np.array([7.0, 2.0]), 0.7)
+    assert (length[0], way[0]) == (8, 8)
 
 
 def test_large_nets_are_spanning_trees():
     random = np.random.default_rng(1)
     x, y = random.random((2, 100))
-    many, way = steiner_lengths(np.array([0, 100]), x, y)
+    many, way = steiner_lengths(np.array([0, 100]), x, y, 1.0)
     few, _ = steiner_lengths(np.array([0, 60]), x, y)
     assert few[0] < many[0] < 1.0 * np.sqrt(100)
-    assert way[0] >= (np.abs(x - x[0]) + np.abs(y - y[0])).max() - 1e-12
+    assert 0 < way[0] < many[0]
