@@ -7,12 +7,12 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
   wire _002_;
   wire _003_;
   wire _004_;
-  wire _005_;
-  wire _006_;
+  wire [3:0] _005_;
+  wire [3:0] _006_;
   wire _007_;
   wire _008_;
-  wire [3:0] _009_;
-  wire [3:0] _010_;
+  wire _009_;
+  wire _010_;
   wire _011_;
   wire _012_;
   wire _013_;
@@ -22,6 +22,13 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
   wire _017_;
   wire _018_;
   wire _019_;
+  wire _020_;
+  wire _021_;
+  wire _022_;
+  wire _023_;
+  wire _024_;
+  wire _025_;
+  wire [2:0] _026_;
   wire [356:0] a0_operand;
   wire [356:0] a1_operand;
   wire [356:0] a2_operand;
@@ -36,6 +43,7 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
   wire addend__ready;
   input addend__valid;
   wire addend__valid;
+  wire addend_coming;
   reg addend_held;
   reg addends_last;
   wire advance;
@@ -49,6 +57,7 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
   wire [356:0] b6_operand;
   wire [356:0] b7_operand;
   reg [2:0] bubbles;
+  wire [2:0] bubbles_later;
   input clk;
   wire clk;
   reg [356:0] decoded_a0;
@@ -91,7 +100,7 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
   wire element0_0_enable_result;
   wire element0_0_enable_terms;
   wire element0_0_enable_tree;
-  wire element0_0_enter;
+  wire element0_0_entering;
   reg element0_0_first;
   wire [31:0] element0_0_result;
   wire [31:0] element0_1_result;
@@ -157,6 +166,7 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
   wire [31:0] element7_5_result;
   wire [31:0] element7_6_result;
   wire [31:0] element7_7_result;
+  reg enter;
   reg factors_a0_nan;
   reg [3:0] factors_a0_scales_0_exponent;
   reg factors_a0_scales_0_zero;
@@ -358,34 +368,43 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
   reg tree_first;
   reg tree_last;
   reg tree_valid;
+  assign _002_ = ~ addend_held;
+  assign _003_ = advance & enter;
+  assign _001_ = _003_ & terms_first;
+  assign addend__ready = _002_ | _001_;
   assign element0_0_enable_addend = addend__ready & addend__valid;
   assign element0_0_enable_terms = step__ready & factors_valid;
-  assign _007_ = element0_0_enter & terms_last;
-  assign _008_ = bubbles == 3'h4;
-  assign _009_ = bubbles + 1'h1;
-  assign _010_ = _008_ ? 4'h0 : _009_;
-  assign _004_ = ~ addend_held;
-  assign _002_ = advance & element0_0_enter;
-  assign _003_ = _002_ & terms_first;
-  assign addend__ready = _004_ | _003_;
-  assign _011_ = step__ready & step__valid;
+  assign _017_ = enter & terms_last;
+  assign _018_ = step__ready & step__valid;
   assign element0_0_enable_tree = step__ready & decoded_valid;
   assign element0_0_enable_factors = step__ready & tree_valid;
+  always @(posedge clk)
+    terms_first <= _008_;
   assign _000_ = ~ result__valid;
   assign advance = _000_ | result__ready;
-  assign _006_ = ~ terms_first;
-  assign _012_ = _006_ | addend_held;
-  assign there = terms_valid & _012_;
-  assign _014_ = ~ _013_;
-  assign element0_0_enter = there & _014_;
-  assign _013_ = | bubbles;
-  assign _015_ = there | _013_;
-  assign _016_ = | { normal_last, total_last, addends_last, aligned_last };
-  assign _017_ = _015_ | _016_;
-  assign element0_0_enable_result = advance & _017_;
-  assign _001_ = ~ terms_valid;
-  assign _005_ = _001_ | element0_0_enter;
-  assign step__ready = advance & _005_;
+  assign _013_ = ~ terms_first;
+  assign _019_ = _013_ | addend_held;
+  assign there = terms_valid & _019_;
+  assign _020_ = | bubbles;
+  assign _021_ = there | _020_;
+  assign _022_ = | { normal_last, total_last, addends_last, aligned_last };
+  assign _023_ = _021_ | _022_;
+  assign element0_0_enable_result = advance & _023_;
+  assign _024_ = ~ terms_valid;
+  assign _025_ = _024_ | enter;
+  assign step__ready = advance & _025_;
+  assign _004_ = bubbles == 3'h4;
+  assign _005_ = bubbles + 1'h1;
+  assign _006_ = _004_ ? 4'h0 : _005_;
+  assign _009_ = ~ _008_;
+  assign _010_ = _009_ | addend_coming;
+  assign _011_ = _007_ & _010_;
+  assign _012_ = | bubbles_later;
+  assign _014_ = ~ _012_;
+  assign _015_ = _011_ & _014_;
+  assign _016_ = ~ rst;
+  assign element0_0_entering = _015_ & _016_;
+  assign addend_coming = addend__ready ? addend__valid : addend_held;
   always @(posedge clk)
     if (element0_0_enable_factors) factors_b7_scales_3_zero <= tree_b7_scales[35];
   always @(posedge clk)
@@ -563,21 +582,21 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
   always @(posedge clk)
     if (element0_0_enable_tree) tree_b0_scales <= decoded_b0_whole_operand[419:384];
   always @(posedge clk)
-    if (_011_) decoded_b7 <= b7_operand;
+    if (_018_) decoded_b7 <= b7_operand;
   always @(posedge clk)
-    if (_011_) decoded_b6 <= b6_operand;
+    if (_018_) decoded_b6 <= b6_operand;
   always @(posedge clk)
-    if (_011_) decoded_b5 <= b5_operand;
+    if (_018_) decoded_b5 <= b5_operand;
   always @(posedge clk)
-    if (_011_) decoded_b4 <= b4_operand;
+    if (_018_) decoded_b4 <= b4_operand;
   always @(posedge clk)
-    if (_011_) decoded_b3 <= b3_operand;
+    if (_018_) decoded_b3 <= b3_operand;
   always @(posedge clk)
-    if (_011_) decoded_b2 <= b2_operand;
+    if (_018_) decoded_b2 <= b2_operand;
   always @(posedge clk)
-    if (_011_) decoded_b1 <= b1_operand;
+    if (_018_) decoded_b1 <= b1_operand;
   always @(posedge clk)
-    if (_011_) decoded_b0 <= b0_operand;
+    if (_018_) decoded_b0 <= b0_operand;
   always @(posedge clk)
     if (element0_0_enable_factors) factors_a7_scales_3_zero <= tree_a7_scales[35];
   always @(posedge clk)
@@ -755,30 +774,33 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
   always @(posedge clk)
     if (element0_0_enable_tree) tree_a0_scales <= decoded_a0_whole_operand[419:384];
   always @(posedge clk)
-    if (_011_) decoded_a7 <= a7_operand;
+    if (_018_) decoded_a7 <= a7_operand;
   always @(posedge clk)
-    if (_011_) decoded_a6 <= a6_operand;
+    if (_018_) decoded_a6 <= a6_operand;
   always @(posedge clk)
-    if (_011_) decoded_a5 <= a5_operand;
+    if (_018_) decoded_a5 <= a5_operand;
   always @(posedge clk)
-    if (_011_) decoded_a4 <= a4_operand;
+    if (_018_) decoded_a4 <= a4_operand;
   always @(posedge clk)
-    if (_011_) decoded_a3 <= a3_operand;
+    if (_018_) decoded_a3 <= a3_operand;
   always @(posedge clk)
-    if (_011_) decoded_a2 <= a2_operand;
+    if (_018_) decoded_a2 <= a2_operand;
   always @(posedge clk)
-    if (_011_) decoded_a1 <= a1_operand;
+    if (_018_) decoded_a1 <= a1_operand;
   always @(posedge clk)
-    if (_011_) decoded_a0 <= a0_operand;
+    if (_018_) decoded_a0 <= a0_operand;
   always @(posedge clk)
     if (rst) result__valid <= 1'h0;
     else if (advance) result__valid <= normal_last;
   always @(posedge clk)
     if (rst) addend_held <= 1'h0;
-    else if (addend__ready) addend_held <= addend__valid;
+    else addend_held <= addend_coming;
+  always @(posedge clk)
+    if (rst) enter <= 1'h0;
+    else enter <= element0_0_entering;
   always @(posedge clk)
     if (rst) bubbles <= 3'h0;
-    else if (_018_) bubbles <= _010_[2:0];
+    else bubbles <= bubbles_later;
   always @(posedge clk)
     if (rst) normal_last <= 1'h0;
     else if (element0_0_enable_result) normal_last <= total_last;
@@ -790,14 +812,12 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     else if (element0_0_enable_result) addends_last <= aligned_last;
   always @(posedge clk)
     if (rst) aligned_last <= 1'h0;
-    else if (element0_0_enable_result) aligned_last <= _007_;
-  always @(posedge clk)
-    if (step__ready) terms_first <= element0_0_first;
+    else if (element0_0_enable_result) aligned_last <= _017_;
   always @(posedge clk)
     if (step__ready) terms_last <= factors_last;
   always @(posedge clk)
     if (rst) terms_valid <= 1'h0;
-    else if (step__ready) terms_valid <= factors_valid;
+    else terms_valid <= _007_;
   always @(posedge clk)
     if (step__ready) element0_0_first <= tree_first;
   always @(posedge clk)
@@ -819,8 +839,10 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
   always @(posedge clk)
     if (rst) decoded_valid <= 1'h0;
     else if (step__ready) decoded_valid <= step__valid;
-  assign _019_ = ~ element0_0_enter;
-  assign _018_ = & { _019_, element0_0_enable_result };
+  assign _008_ = step__ready ? element0_0_first : terms_first;
+  assign _007_ = step__ready ? factors_valid : terms_valid;
+  assign _026_ = enter ? bubbles : _006_[2:0];
+  assign bubbles_later = element0_0_enable_result ? _026_ : bubbles;
   mixfp4_blackwell_operand_decoder a0 (
     .codes(step__payload[255:0]),
     .operand(a0_operand),
@@ -975,7 +997,7 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element0_0_result)
   );
@@ -989,7 +1011,7 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element0_1_result)
   );
@@ -1003,7 +1025,7 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element0_2_result)
   );
@@ -1017,7 +1039,7 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element0_3_result)
   );
@@ -1031,7 +1053,7 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element0_4_result)
   );
@@ -1045,7 +1067,7 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element0_5_result)
   );
@@ -1059,7 +1081,7 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element0_6_result)
   );
@@ -1073,7 +1095,7 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element0_7_result)
   );
@@ -1087,7 +1109,7 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element1_0_result)
   );
@@ -1101,7 +1123,7 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element1_1_result)
   );
@@ -1115,7 +1137,7 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element1_2_result)
   );
@@ -1129,7 +1151,7 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element1_3_result)
   );
@@ -1143,7 +1165,7 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element1_4_result)
   );
@@ -1157,7 +1179,7 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element1_5_result)
   );
@@ -1171,7 +1193,7 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element1_6_result)
   );
@@ -1185,7 +1207,7 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element1_7_result)
   );
@@ -1199,7 +1221,7 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element2_0_result)
   );
@@ -1213,7 +1235,7 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element2_1_result)
   );
@@ -1227,7 +1249,7 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element2_2_result)
   );
@@ -1241,7 +1263,7 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element2_3_result)
   );
@@ -1255,7 +1277,7 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element2_4_result)
   );
@@ -1269,7 +1291,7 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element2_5_result)
   );
@@ -1283,7 +1305,7 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element2_6_result)
   );
@@ -1297,7 +1319,7 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element2_7_result)
   );
@@ -1311,7 +1333,7 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element3_0_result)
   );
@@ -1325,7 +1347,7 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element3_1_result)
   );
@@ -1339,7 +1361,7 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element3_2_result)
   );
@@ -1353,7 +1375,7 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element3_3_result)
   );
@@ -1367,7 +1389,7 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element3_4_result)
   );
@@ -1381,7 +1403,7 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element3_5_result)
   );
@@ -1395,7 +1417,7 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element3_6_result)
   );
@@ -1409,7 +1431,7 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element3_7_result)
   );
@@ -1423,7 +1445,7 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element4_0_result)
   );
@@ -1437,7 +1459,7 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element4_1_result)
   );
@@ -1451,7 +1473,7 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element4_2_result)
   );
@@ -1465,7 +1487,7 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element4_3_result)
   );
@@ -1479,7 +1501,7 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element4_4_result)
   );
@@ -1493,7 +1515,7 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element4_5_result)
   );
@@ -1507,7 +1529,7 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element4_6_result)
   );
@@ -1521,7 +1543,7 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element4_7_result)
   );
@@ -1535,7 +1557,7 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element5_0_result)
   );
@@ -1549,7 +1571,7 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element5_1_result)
   );
@@ -1563,7 +1585,7 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element5_2_result)
   );
@@ -1577,7 +1599,7 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element5_3_result)
   );
@@ -1591,7 +1613,7 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element5_4_result)
   );
@@ -1605,7 +1627,7 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element5_5_result)
   );
@@ -1619,7 +1641,7 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element5_6_result)
   );
@@ -1633,7 +1655,7 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element5_7_result)
   );
@@ -1647,7 +1669,7 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element6_0_result)
   );
@@ -1661,7 +1683,7 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element6_1_result)
   );
@@ -1675,7 +1697,7 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element6_2_result)
   );
@@ -1689,7 +1711,7 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element6_3_result)
   );
@@ -1703,7 +1725,7 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element6_4_result)
   );
@@ -1717,7 +1739,7 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element6_5_result)
   );
@@ -1731,7 +1753,7 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element6_6_result)
   );
@@ -1745,7 +1767,7 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element6_7_result)
   );
@@ -1759,7 +1781,7 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element7_0_result)
   );
@@ -1773,7 +1795,7 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element7_1_result)
   );
@@ -1787,7 +1809,7 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element7_2_result)
   );
@@ -1801,7 +1823,7 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element7_3_result)
   );
@@ -1815,7 +1837,7 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element7_4_result)
   );
@@ -1829,7 +1851,7 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element7_5_result)
   );
@@ -1843,7 +1865,7 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element7_6_result)
   );
@@ -1857,7 +1879,7 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element7_7_result)
   );
@@ -2768,12 +2790,13 @@ module mixfp4_blackwell_dot_product(clk, a, b, enable_tree, sum);
   assign _123_[12:0] = sum;
 endmodule
 
-module mixfp4_blackwell_element(clk, a, b, c, enable_addend, enable_factors, enable_result, enable_terms, enable_tree, enter, first, result);
+module mixfp4_blackwell_element(clk, a, b, c, enable_addend, enable_factors, enable_result, enable_terms, enable_tree, entering, first, result);
   wire _0_;
   input [420:0] a;
   wire [420:0] a;
   wire [31:0] accumulate_c;
   wire [31:0] accumulate_d;
+  reg accumulate_enter;
   reg [106:0] accumulate_terms;
   reg [31:0] addend;
   input [420:0] b;
@@ -2807,16 +2830,18 @@ module mixfp4_blackwell_element(clk, a, b, c, enable_addend, enable_factors, ena
   wire enable_terms;
   input enable_tree;
   wire enable_tree;
-  input enter;
-  wire enter;
+  input entering;
+  wire entering;
   wire [19:0] exponents_distances;
   input first;
   wire first;
   output [31:0] result;
   reg [31:0] result;
   reg terms_first;
+  always @(posedge clk)
+    accumulate_enter <= entering;
   assign computed_nan = a[420] | b[420];
-  assign _0_ = terms_first & enter;
+  assign _0_ = terms_first & accumulate_enter;
   assign accumulate_c = _0_ ? addend : result;
   always @(posedge clk)
     if (enable_result) result <= accumulate_d;
@@ -2831,7 +2856,7 @@ module mixfp4_blackwell_element(clk, a, b, c, enable_addend, enable_factors, ena
     .clk(clk),
     .d(accumulate_d),
     .enable(enable_result),
-    .enter(enter),
+    .enter(accumulate_enter),
     .terms(accumulate_terms)
   );
   mixfp4_blackwell_dot_product dot0 (

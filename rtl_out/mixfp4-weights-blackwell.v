@@ -7,12 +7,12 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
   wire _002_;
   wire _003_;
   wire _004_;
-  wire _005_;
-  wire _006_;
+  wire [3:0] _005_;
+  wire [3:0] _006_;
   wire _007_;
   wire _008_;
-  wire [3:0] _009_;
-  wire [3:0] _010_;
+  wire _009_;
+  wire _010_;
   wire _011_;
   wire _012_;
   wire _013_;
@@ -22,6 +22,13 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
   wire _017_;
   wire _018_;
   wire _019_;
+  wire _020_;
+  wire _021_;
+  wire _022_;
+  wire _023_;
+  wire _024_;
+  wire _025_;
+  wire [2:0] _026_;
   wire [356:0] a0_operand;
   wire [356:0] a1_operand;
   wire [356:0] a2_operand;
@@ -36,6 +43,7 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
   wire addend__ready;
   input addend__valid;
   wire addend__valid;
+  wire addend_coming;
   reg addend_held;
   reg addends_last;
   wire advance;
@@ -49,6 +57,7 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
   wire [356:0] b6_operand;
   wire [356:0] b7_operand;
   reg [2:0] bubbles;
+  wire [2:0] bubbles_later;
   input clk;
   wire clk;
   reg [356:0] decoded_a0;
@@ -75,7 +84,7 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
   wire element0_0_enable_result;
   wire element0_0_enable_terms;
   wire element0_0_enable_tree;
-  wire element0_0_enter;
+  wire element0_0_entering;
   reg element0_0_first;
   wire [31:0] element0_0_result;
   wire [31:0] element0_1_result;
@@ -141,6 +150,7 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
   wire [31:0] element7_5_result;
   wire [31:0] element7_6_result;
   wire [31:0] element7_7_result;
+  reg enter;
   reg factors_a0_nan;
   reg [3:0] factors_a0_scales_0_exponent;
   reg factors_a0_scales_0_zero;
@@ -342,34 +352,43 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
   reg tree_first;
   reg tree_last;
   reg tree_valid;
+  assign _002_ = ~ addend_held;
+  assign _003_ = advance & enter;
+  assign _001_ = _003_ & terms_first;
+  assign addend__ready = _002_ | _001_;
   assign element0_0_enable_addend = addend__ready & addend__valid;
   assign element0_0_enable_terms = step__ready & factors_valid;
-  assign _007_ = element0_0_enter & terms_last;
-  assign _008_ = bubbles == 3'h4;
-  assign _009_ = bubbles + 1'h1;
-  assign _010_ = _008_ ? 4'h0 : _009_;
-  assign _004_ = ~ addend_held;
-  assign _002_ = advance & element0_0_enter;
-  assign _003_ = _002_ & terms_first;
-  assign addend__ready = _004_ | _003_;
-  assign _011_ = step__ready & step__valid;
+  assign _017_ = enter & terms_last;
+  assign _018_ = step__ready & step__valid;
   assign element0_0_enable_tree = step__ready & decoded_valid;
   assign element0_0_enable_factors = step__ready & tree_valid;
+  always @(posedge clk)
+    terms_first <= _008_;
   assign _000_ = ~ result__valid;
   assign advance = _000_ | result__ready;
-  assign _006_ = ~ terms_first;
-  assign _012_ = _006_ | addend_held;
-  assign there = terms_valid & _012_;
-  assign _014_ = ~ _013_;
-  assign element0_0_enter = there & _014_;
-  assign _013_ = | bubbles;
-  assign _015_ = there | _013_;
-  assign _016_ = | { normal_last, total_last, addends_last, aligned_last };
-  assign _017_ = _015_ | _016_;
-  assign element0_0_enable_result = advance & _017_;
-  assign _001_ = ~ terms_valid;
-  assign _005_ = _001_ | element0_0_enter;
-  assign step__ready = advance & _005_;
+  assign _013_ = ~ terms_first;
+  assign _019_ = _013_ | addend_held;
+  assign there = terms_valid & _019_;
+  assign _020_ = | bubbles;
+  assign _021_ = there | _020_;
+  assign _022_ = | { normal_last, total_last, addends_last, aligned_last };
+  assign _023_ = _021_ | _022_;
+  assign element0_0_enable_result = advance & _023_;
+  assign _024_ = ~ terms_valid;
+  assign _025_ = _024_ | enter;
+  assign step__ready = advance & _025_;
+  assign _004_ = bubbles == 3'h4;
+  assign _005_ = bubbles + 1'h1;
+  assign _006_ = _004_ ? 4'h0 : _005_;
+  assign _009_ = ~ _008_;
+  assign _010_ = _009_ | addend_coming;
+  assign _011_ = _007_ & _010_;
+  assign _012_ = | bubbles_later;
+  assign _014_ = ~ _012_;
+  assign _015_ = _011_ & _014_;
+  assign _016_ = ~ rst;
+  assign element0_0_entering = _015_ & _016_;
+  assign addend_coming = addend__ready ? addend__valid : addend_held;
   always @(posedge clk)
     if (element0_0_enable_factors) factors_b7_scales_3_zero <= tree_b7_scales[35];
   always @(posedge clk)
@@ -547,21 +566,21 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
   always @(posedge clk)
     if (element0_0_enable_tree) tree_b0_scales <= decoded_b0[355:320];
   always @(posedge clk)
-    if (_011_) decoded_b7 <= b7_operand;
+    if (_018_) decoded_b7 <= b7_operand;
   always @(posedge clk)
-    if (_011_) decoded_b6 <= b6_operand;
+    if (_018_) decoded_b6 <= b6_operand;
   always @(posedge clk)
-    if (_011_) decoded_b5 <= b5_operand;
+    if (_018_) decoded_b5 <= b5_operand;
   always @(posedge clk)
-    if (_011_) decoded_b4 <= b4_operand;
+    if (_018_) decoded_b4 <= b4_operand;
   always @(posedge clk)
-    if (_011_) decoded_b3 <= b3_operand;
+    if (_018_) decoded_b3 <= b3_operand;
   always @(posedge clk)
-    if (_011_) decoded_b2 <= b2_operand;
+    if (_018_) decoded_b2 <= b2_operand;
   always @(posedge clk)
-    if (_011_) decoded_b1 <= b1_operand;
+    if (_018_) decoded_b1 <= b1_operand;
   always @(posedge clk)
-    if (_011_) decoded_b0 <= b0_operand;
+    if (_018_) decoded_b0 <= b0_operand;
   always @(posedge clk)
     if (element0_0_enable_factors) factors_a7_scales_3_zero <= tree_a7_scales[35];
   always @(posedge clk)
@@ -739,30 +758,33 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
   always @(posedge clk)
     if (element0_0_enable_tree) tree_a0_scales <= decoded_a0[355:320];
   always @(posedge clk)
-    if (_011_) decoded_a7 <= a7_operand;
+    if (_018_) decoded_a7 <= a7_operand;
   always @(posedge clk)
-    if (_011_) decoded_a6 <= a6_operand;
+    if (_018_) decoded_a6 <= a6_operand;
   always @(posedge clk)
-    if (_011_) decoded_a5 <= a5_operand;
+    if (_018_) decoded_a5 <= a5_operand;
   always @(posedge clk)
-    if (_011_) decoded_a4 <= a4_operand;
+    if (_018_) decoded_a4 <= a4_operand;
   always @(posedge clk)
-    if (_011_) decoded_a3 <= a3_operand;
+    if (_018_) decoded_a3 <= a3_operand;
   always @(posedge clk)
-    if (_011_) decoded_a2 <= a2_operand;
+    if (_018_) decoded_a2 <= a2_operand;
   always @(posedge clk)
-    if (_011_) decoded_a1 <= a1_operand;
+    if (_018_) decoded_a1 <= a1_operand;
   always @(posedge clk)
-    if (_011_) decoded_a0 <= a0_operand;
+    if (_018_) decoded_a0 <= a0_operand;
   always @(posedge clk)
     if (rst) result__valid <= 1'h0;
     else if (advance) result__valid <= normal_last;
   always @(posedge clk)
     if (rst) addend_held <= 1'h0;
-    else if (addend__ready) addend_held <= addend__valid;
+    else addend_held <= addend_coming;
+  always @(posedge clk)
+    if (rst) enter <= 1'h0;
+    else enter <= element0_0_entering;
   always @(posedge clk)
     if (rst) bubbles <= 3'h0;
-    else if (_018_) bubbles <= _010_[2:0];
+    else bubbles <= bubbles_later;
   always @(posedge clk)
     if (rst) normal_last <= 1'h0;
     else if (element0_0_enable_result) normal_last <= total_last;
@@ -774,14 +796,12 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
     else if (element0_0_enable_result) addends_last <= aligned_last;
   always @(posedge clk)
     if (rst) aligned_last <= 1'h0;
-    else if (element0_0_enable_result) aligned_last <= _007_;
-  always @(posedge clk)
-    if (step__ready) terms_first <= element0_0_first;
+    else if (element0_0_enable_result) aligned_last <= _017_;
   always @(posedge clk)
     if (step__ready) terms_last <= factors_last;
   always @(posedge clk)
     if (rst) terms_valid <= 1'h0;
-    else if (step__ready) terms_valid <= factors_valid;
+    else terms_valid <= _007_;
   always @(posedge clk)
     if (step__ready) element0_0_first <= tree_first;
   always @(posedge clk)
@@ -803,8 +823,10 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
   always @(posedge clk)
     if (rst) decoded_valid <= 1'h0;
     else if (step__ready) decoded_valid <= step__valid;
-  assign _019_ = ~ element0_0_enter;
-  assign _018_ = & { _019_, element0_0_enable_result };
+  assign _008_ = step__ready ? element0_0_first : terms_first;
+  assign _007_ = step__ready ? factors_valid : terms_valid;
+  assign _026_ = enter ? bubbles : _006_[2:0];
+  assign bubbles_later = element0_0_enable_result ? _026_ : bubbles;
   mixfp4_weights_blackwell_operand_decoder a0 (
     .codes(step__payload[255:0]),
     .operand(a0_operand),
@@ -895,7 +917,7 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element0_0_result)
   );
@@ -909,7 +931,7 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element0_1_result)
   );
@@ -923,7 +945,7 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element0_2_result)
   );
@@ -937,7 +959,7 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element0_3_result)
   );
@@ -951,7 +973,7 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element0_4_result)
   );
@@ -965,7 +987,7 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element0_5_result)
   );
@@ -979,7 +1001,7 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element0_6_result)
   );
@@ -993,7 +1015,7 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element0_7_result)
   );
@@ -1007,7 +1029,7 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element1_0_result)
   );
@@ -1021,7 +1043,7 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element1_1_result)
   );
@@ -1035,7 +1057,7 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element1_2_result)
   );
@@ -1049,7 +1071,7 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element1_3_result)
   );
@@ -1063,7 +1085,7 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element1_4_result)
   );
@@ -1077,7 +1099,7 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element1_5_result)
   );
@@ -1091,7 +1113,7 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element1_6_result)
   );
@@ -1105,7 +1127,7 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element1_7_result)
   );
@@ -1119,7 +1141,7 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element2_0_result)
   );
@@ -1133,7 +1155,7 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element2_1_result)
   );
@@ -1147,7 +1169,7 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element2_2_result)
   );
@@ -1161,7 +1183,7 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element2_3_result)
   );
@@ -1175,7 +1197,7 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element2_4_result)
   );
@@ -1189,7 +1211,7 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element2_5_result)
   );
@@ -1203,7 +1225,7 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element2_6_result)
   );
@@ -1217,7 +1239,7 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element2_7_result)
   );
@@ -1231,7 +1253,7 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element3_0_result)
   );
@@ -1245,7 +1267,7 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element3_1_result)
   );
@@ -1259,7 +1281,7 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element3_2_result)
   );
@@ -1273,7 +1295,7 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element3_3_result)
   );
@@ -1287,7 +1309,7 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element3_4_result)
   );
@@ -1301,7 +1323,7 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element3_5_result)
   );
@@ -1315,7 +1337,7 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element3_6_result)
   );
@@ -1329,7 +1351,7 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element3_7_result)
   );
@@ -1343,7 +1365,7 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element4_0_result)
   );
@@ -1357,7 +1379,7 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element4_1_result)
   );
@@ -1371,7 +1393,7 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element4_2_result)
   );
@@ -1385,7 +1407,7 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element4_3_result)
   );
@@ -1399,7 +1421,7 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element4_4_result)
   );
@@ -1413,7 +1435,7 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element4_5_result)
   );
@@ -1427,7 +1449,7 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element4_6_result)
   );
@@ -1441,7 +1463,7 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element4_7_result)
   );
@@ -1455,7 +1477,7 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element5_0_result)
   );
@@ -1469,7 +1491,7 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element5_1_result)
   );
@@ -1483,7 +1505,7 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element5_2_result)
   );
@@ -1497,7 +1519,7 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element5_3_result)
   );
@@ -1511,7 +1533,7 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element5_4_result)
   );
@@ -1525,7 +1547,7 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element5_5_result)
   );
@@ -1539,7 +1561,7 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element5_6_result)
   );
@@ -1553,7 +1575,7 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element5_7_result)
   );
@@ -1567,7 +1589,7 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element6_0_result)
   );
@@ -1581,7 +1603,7 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element6_1_result)
   );
@@ -1595,7 +1617,7 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element6_2_result)
   );
@@ -1609,7 +1631,7 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element6_3_result)
   );
@@ -1623,7 +1645,7 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element6_4_result)
   );
@@ -1637,7 +1659,7 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element6_5_result)
   );
@@ -1651,7 +1673,7 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element6_6_result)
   );
@@ -1665,7 +1687,7 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element6_7_result)
   );
@@ -1679,7 +1701,7 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element7_0_result)
   );
@@ -1693,7 +1715,7 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element7_1_result)
   );
@@ -1707,7 +1729,7 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element7_2_result)
   );
@@ -1721,7 +1743,7 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element7_3_result)
   );
@@ -1735,7 +1757,7 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element7_4_result)
   );
@@ -1749,7 +1771,7 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element7_5_result)
   );
@@ -1763,7 +1785,7 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element7_6_result)
   );
@@ -1777,7 +1799,7 @@ module mixfp4_weights_blackwell(clk, rst, addend__payload, addend__valid, result
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element7_7_result)
   );
@@ -2668,12 +2690,13 @@ module mixfp4_weights_blackwell_dot_product(clk, a, b, enable_tree, sum);
   assign _113_[12:0] = sum;
 endmodule
 
-module mixfp4_weights_blackwell_element(clk, a, b, c, enable_addend, enable_factors, enable_result, enable_terms, enable_tree, enter, first, result);
+module mixfp4_weights_blackwell_element(clk, a, b, c, enable_addend, enable_factors, enable_result, enable_terms, enable_tree, entering, first, result);
   wire _0_;
   input [356:0] a;
   wire [356:0] a;
   wire [31:0] accumulate_c;
   wire [31:0] accumulate_d;
+  reg accumulate_enter;
   reg [106:0] accumulate_terms;
   reg [31:0] addend;
   input [356:0] b;
@@ -2707,16 +2730,18 @@ module mixfp4_weights_blackwell_element(clk, a, b, c, enable_addend, enable_fact
   wire enable_terms;
   input enable_tree;
   wire enable_tree;
-  input enter;
-  wire enter;
+  input entering;
+  wire entering;
   wire [19:0] exponents_distances;
   input first;
   wire first;
   output [31:0] result;
   reg [31:0] result;
   reg terms_first;
+  always @(posedge clk)
+    accumulate_enter <= entering;
   assign computed_nan = a[356] | b[356];
-  assign _0_ = terms_first & enter;
+  assign _0_ = terms_first & accumulate_enter;
   assign accumulate_c = _0_ ? addend : result;
   always @(posedge clk)
     if (enable_result) result <= accumulate_d;
@@ -2731,7 +2756,7 @@ module mixfp4_weights_blackwell_element(clk, a, b, c, enable_addend, enable_fact
     .clk(clk),
     .d(accumulate_d),
     .enable(enable_result),
-    .enter(enter),
+    .enter(accumulate_enter),
     .terms(accumulate_terms)
   );
   mixfp4_weights_blackwell_dot_product dot0 (

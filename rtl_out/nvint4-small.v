@@ -5,8 +5,8 @@ module nvint4_small(clk, rst, addend__payload, addend__valid, result__ready, ste
   wire _000_;
   wire _001_;
   wire _002_;
-  wire _003_;
-  wire _004_;
+  wire [2:0] _003_;
+  wire [2:0] _004_;
   wire _005_;
   wire _006_;
   wire _007_;
@@ -17,11 +17,18 @@ module nvint4_small(clk, rst, addend__payload, addend__valid, result__ready, ste
   wire _012_;
   wire _013_;
   wire _014_;
-  wire [2:0] _015_;
-  wire [2:0] _016_;
+  wire _015_;
+  wire _016_;
   wire _017_;
   wire _018_;
   wire _019_;
+  wire _020_;
+  wire _021_;
+  wire _022_;
+  wire _023_;
+  wire _024_;
+  wire _025_;
+  wire [1:0] _026_;
   wire [73:0] a0_operand;
   wire [73:0] a1_operand;
   wire [73:0] a2_operand;
@@ -32,6 +39,7 @@ module nvint4_small(clk, rst, addend__payload, addend__valid, result__ready, ste
   wire addend__ready;
   input addend__valid;
   wire addend__valid;
+  wire addend_coming;
   reg addend_held;
   wire advance;
   reg aligned_last;
@@ -40,6 +48,7 @@ module nvint4_small(clk, rst, addend__payload, addend__valid, result__ready, ste
   wire [73:0] b2_operand;
   wire [73:0] b3_operand;
   reg [1:0] bubbles;
+  wire [1:0] bubbles_later;
   input clk;
   wire clk;
   reg [73:0] decoded_a0;
@@ -58,7 +67,7 @@ module nvint4_small(clk, rst, addend__payload, addend__valid, result__ready, ste
   wire element0_0_enable_result;
   wire element0_0_enable_terms;
   wire element0_0_enable_tree;
-  wire element0_0_enter;
+  wire element0_0_entering;
   reg element0_0_first;
   wire [31:0] element0_0_result;
   wire [31:0] element0_1_result;
@@ -76,6 +85,7 @@ module nvint4_small(clk, rst, addend__payload, addend__valid, result__ready, ste
   wire [31:0] element3_1_result;
   wire [31:0] element3_2_result;
   wire [31:0] element3_3_result;
+  reg enter;
   reg factors_a0_nan;
   reg [3:0] factors_a0_scales_0_exponent;
   reg factors_a0_scales_0_zero;
@@ -143,32 +153,41 @@ module nvint4_small(clk, rst, addend__payload, addend__valid, result__ready, ste
   reg tree_valid;
   assign _000_ = ~ result__valid;
   assign advance = _000_ | result__ready;
-  assign _007_ = ~ terms_first;
-  assign _008_ = _007_ | addend_held;
-  assign there = terms_valid & _008_;
-  assign _010_ = ~ _009_;
-  assign element0_0_enter = there & _010_;
-  assign _009_ = | bubbles;
-  assign _011_ = there | _009_;
-  assign _013_ = | { normal_last, total_last, aligned_last };
-  assign _017_ = _011_ | _013_;
-  assign element0_0_enable_result = advance & _017_;
-  assign _001_ = ~ terms_valid;
-  assign _003_ = _001_ | element0_0_enter;
-  assign step__ready = advance & _003_;
+  assign _011_ = ~ terms_first;
+  assign _018_ = _011_ | addend_held;
+  assign there = terms_valid & _018_;
+  assign _019_ = | bubbles;
+  assign _020_ = there | _019_;
+  assign _021_ = | { normal_last, total_last, aligned_last };
+  assign _022_ = _020_ | _021_;
+  assign element0_0_enable_result = advance & _022_;
+  assign _023_ = ~ terms_valid;
+  assign _024_ = _023_ | enter;
+  assign step__ready = advance & _024_;
+  assign _001_ = bubbles == 2'h3;
+  assign _003_ = bubbles + 1'h1;
+  assign _004_ = _001_ ? 3'h0 : _003_;
+  assign _007_ = ~ _006_;
+  assign _008_ = _007_ | addend_coming;
+  assign _009_ = _005_ & _008_;
+  assign _010_ = | bubbles_later;
+  assign _012_ = ~ _010_;
+  assign _013_ = _009_ & _012_;
+  assign _014_ = ~ rst;
+  assign element0_0_entering = _013_ & _014_;
+  assign addend_coming = addend__ready ? addend__valid : addend_held;
+  assign _015_ = ~ addend_held;
+  assign _016_ = advance & enter;
+  assign _017_ = _016_ & terms_first;
+  assign addend__ready = _015_ | _017_;
   assign element0_0_enable_addend = addend__ready & addend__valid;
   assign element0_0_enable_terms = step__ready & factors_valid;
-  assign _012_ = element0_0_enter & terms_last;
-  assign _014_ = bubbles == 2'h3;
-  assign _015_ = bubbles + 1'h1;
-  assign _016_ = _014_ ? 3'h0 : _015_;
-  assign _004_ = ~ addend_held;
-  assign _005_ = advance & element0_0_enter;
-  assign _006_ = _005_ & terms_first;
-  assign addend__ready = _004_ | _006_;
+  assign _025_ = enter & terms_last;
   assign _002_ = step__ready & step__valid;
   assign element0_0_enable_tree = step__ready & decoded_valid;
   assign element0_0_enable_factors = step__ready & tree_valid;
+  always @(posedge clk)
+    terms_first <= _006_;
   always @(posedge clk)
     if (element0_0_enable_factors) factors_b3_scales_0_zero <= tree_b3_scales[8];
   always @(posedge clk)
@@ -270,10 +289,13 @@ module nvint4_small(clk, rst, addend__payload, addend__valid, result__ready, ste
     else if (advance) result__valid <= normal_last;
   always @(posedge clk)
     if (rst) addend_held <= 1'h0;
-    else if (addend__ready) addend_held <= addend__valid;
+    else addend_held <= addend_coming;
+  always @(posedge clk)
+    if (rst) enter <= 1'h0;
+    else enter <= element0_0_entering;
   always @(posedge clk)
     if (rst) bubbles <= 2'h0;
-    else if (_018_) bubbles <= _016_[1:0];
+    else bubbles <= bubbles_later;
   always @(posedge clk)
     if (rst) normal_last <= 1'h0;
     else if (element0_0_enable_result) normal_last <= total_last;
@@ -282,14 +304,12 @@ module nvint4_small(clk, rst, addend__payload, addend__valid, result__ready, ste
     else if (element0_0_enable_result) total_last <= aligned_last;
   always @(posedge clk)
     if (rst) aligned_last <= 1'h0;
-    else if (element0_0_enable_result) aligned_last <= _012_;
-  always @(posedge clk)
-    if (step__ready) terms_first <= element0_0_first;
+    else if (element0_0_enable_result) aligned_last <= _025_;
   always @(posedge clk)
     if (step__ready) terms_last <= factors_last;
   always @(posedge clk)
     if (rst) terms_valid <= 1'h0;
-    else if (step__ready) terms_valid <= factors_valid;
+    else terms_valid <= _005_;
   always @(posedge clk)
     if (step__ready) element0_0_first <= tree_first;
   always @(posedge clk)
@@ -311,8 +331,10 @@ module nvint4_small(clk, rst, addend__payload, addend__valid, result__ready, ste
   always @(posedge clk)
     if (rst) decoded_valid <= 1'h0;
     else if (step__ready) decoded_valid <= step__valid;
-  assign _019_ = ~ element0_0_enter;
-  assign _018_ = & { _019_, element0_0_enable_result };
+  assign _006_ = step__ready ? element0_0_first : terms_first;
+  assign _005_ = step__ready ? factors_valid : terms_valid;
+  assign _026_ = enter ? bubbles : _004_[1:0];
+  assign bubbles_later = element0_0_enable_result ? _026_ : bubbles;
   nvint4_small_operand_decoder a0 (
     .codes(step__payload[63:0]),
     .operand(a0_operand),
@@ -363,7 +385,7 @@ module nvint4_small(clk, rst, addend__payload, addend__valid, result__ready, ste
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element0_0_result)
   );
@@ -377,7 +399,7 @@ module nvint4_small(clk, rst, addend__payload, addend__valid, result__ready, ste
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element0_1_result)
   );
@@ -391,7 +413,7 @@ module nvint4_small(clk, rst, addend__payload, addend__valid, result__ready, ste
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element0_2_result)
   );
@@ -405,7 +427,7 @@ module nvint4_small(clk, rst, addend__payload, addend__valid, result__ready, ste
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element0_3_result)
   );
@@ -419,7 +441,7 @@ module nvint4_small(clk, rst, addend__payload, addend__valid, result__ready, ste
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element1_0_result)
   );
@@ -433,7 +455,7 @@ module nvint4_small(clk, rst, addend__payload, addend__valid, result__ready, ste
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element1_1_result)
   );
@@ -447,7 +469,7 @@ module nvint4_small(clk, rst, addend__payload, addend__valid, result__ready, ste
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element1_2_result)
   );
@@ -461,7 +483,7 @@ module nvint4_small(clk, rst, addend__payload, addend__valid, result__ready, ste
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element1_3_result)
   );
@@ -475,7 +497,7 @@ module nvint4_small(clk, rst, addend__payload, addend__valid, result__ready, ste
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element2_0_result)
   );
@@ -489,7 +511,7 @@ module nvint4_small(clk, rst, addend__payload, addend__valid, result__ready, ste
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element2_1_result)
   );
@@ -503,7 +525,7 @@ module nvint4_small(clk, rst, addend__payload, addend__valid, result__ready, ste
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element2_2_result)
   );
@@ -517,7 +539,7 @@ module nvint4_small(clk, rst, addend__payload, addend__valid, result__ready, ste
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element2_3_result)
   );
@@ -531,7 +553,7 @@ module nvint4_small(clk, rst, addend__payload, addend__valid, result__ready, ste
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element3_0_result)
   );
@@ -545,7 +567,7 @@ module nvint4_small(clk, rst, addend__payload, addend__valid, result__ready, ste
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element3_1_result)
   );
@@ -559,7 +581,7 @@ module nvint4_small(clk, rst, addend__payload, addend__valid, result__ready, ste
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element3_2_result)
   );
@@ -573,7 +595,7 @@ module nvint4_small(clk, rst, addend__payload, addend__valid, result__ready, ste
     .enable_result(element0_0_enable_result),
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
-    .enter(element0_0_enter),
+    .entering(element0_0_entering),
     .first(element0_0_first),
     .result(element3_3_result)
   );
@@ -1313,12 +1335,13 @@ module nvint4_small_dot_product(clk, a, b, enable_tree, sum);
   assign _129_[4:0] = negative;
 endmodule
 
-module nvint4_small_element(clk, a, b, c, enable_addend, enable_factors, enable_result, enable_terms, enable_tree, enter, first, result);
+module nvint4_small_element(clk, a, b, c, enable_addend, enable_factors, enable_result, enable_terms, enable_tree, entering, first, result);
   wire _0_;
   input [73:0] a;
   wire [73:0] a;
   wire [31:0] accumulate_c;
   wire [31:0] accumulate_d;
+  reg accumulate_enter;
   reg [25:0] accumulate_terms;
   reg [31:0] addend;
   input [73:0] b;
@@ -1343,15 +1366,17 @@ module nvint4_small_element(clk, a, b, c, enable_addend, enable_factors, enable_
   wire enable_terms;
   input enable_tree;
   wire enable_tree;
-  input enter;
-  wire enter;
+  input entering;
+  wire entering;
   input first;
   wire first;
   output [31:0] result;
   reg [31:0] result;
   reg terms_first;
+  always @(posedge clk)
+    accumulate_enter <= entering;
   assign computed_nan = a[73] | b[73];
-  assign _0_ = terms_first & enter;
+  assign _0_ = terms_first & accumulate_enter;
   assign accumulate_c = _0_ ? addend : result;
   always @(posedge clk)
     if (enable_result) result <= accumulate_d;
@@ -1366,7 +1391,7 @@ module nvint4_small_element(clk, a, b, c, enable_addend, enable_factors, enable_
     .clk(clk),
     .d(accumulate_d),
     .enable(enable_result),
-    .enter(enter),
+    .enter(accumulate_enter),
     .terms(accumulate_terms)
   );
   nvint4_small_dot_product dot0 (

@@ -22,7 +22,7 @@ from hwgen.timing.compiled import Compiled, compile_timing
 from hwgen.timing.loads import Assumptions, assumptions
 from hwgen.timing.wires import Wires, per_fanout
 
-__all__ = ["Body", "Closed", "Closure", "Cost", "close"]
+__all__ = ["ROUNDS", "Body", "Closed", "Closure", "Cost", "close"]
 
 Body = dict[str, Any]
 """A mapped module as Yosys' ``write_json`` gives it."""
@@ -30,7 +30,9 @@ Body = dict[str, Any]
 Cost = Callable[[Netlist, Compiled], np.ndarray]
 """Cost of each node of a folded netlist by place in its family, see `hwgen.closure.sizing.size`."""
 
-_ROUNDS = 4
+ROUNDS = 4
+"""Times that wires are found and sizes chosen, at most."""
+
 # Share of the first delay that nothing reaches: a target for the fastest.
 _FASTEST = 0.3
 # Buffers are put in for a target that is nearer than the clock, and again while they gain so much.
@@ -133,7 +135,7 @@ def close(
     layout: Callable[[Netlist], Layout] | None = None,
     cost: Cost | None = None,
     assumed: Assumptions | None = None,
-    rounds: int = _ROUNDS,
+    rounds: int = ROUNDS,
 ) -> Closed:
     """Size and buffer a design until it meets a clock, at the least cost.
 

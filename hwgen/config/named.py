@@ -39,7 +39,7 @@ NAMED: dict[str, TensorCoreConfig] = {
 In ``mixfp4-weights-*`` only operand B, the weights, is MixFP4; A is NVFP4.
 
 Their registers, their lanes and their clock gates are those with which NVFP4 is best at 1 GHz on a 7 nm library
-(docs/decisions/0014-pipelines-for-a-clock.md). The accumulation loop holds as many tiles as it has cycles, by turns.
+(docs/decisions/0013-pipelines-for-a-clock.md). The accumulation loop holds as many tiles as it has cycles, by turns.
 """
 
 

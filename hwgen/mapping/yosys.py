@@ -31,6 +31,7 @@ __all__ = [
     "TIME_LIMIT",
     "Recipe",
     "clock_gate",
+    "distinct",
     "fingerprint",
     "recipe",
     "synthesise",
@@ -184,6 +185,17 @@ def usable(library: Library) -> list[Recipe]:
         len(cell.outputs) > 1 and cell.sequential is None and not cell.dont_use for cell in library.cells.values()
     )
     return [recipe for recipe in RECIPES.values() if adders or not recipe.multiple_outputs]
+
+
+_SIZING = ("upsize", "dnsize")
+
+
+def distinct(recipes: Sequence[Recipe]) -> list[Recipe]:
+    """The recipes that differ in more than sizes, the first of several: enough where sizes are chosen afterwards."""
+    found: dict[tuple[str, ...], Recipe] = {}
+    for how in recipes:
+        found.setdefault((how.carry, *(command for command in how.abc if command not in _SIZING)), how)
+    return list(found.values())
 
 
 def recipe(name: str) -> Recipe:

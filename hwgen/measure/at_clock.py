@@ -98,7 +98,9 @@ def check_built(records: Mapping[str, Sequence[Closure]], clock_ns: float, libra
         )
 
 
-def _closing(selected: Selected, name: str, runs: Sequence[Run]) -> dict[str, dict[str, schema.Closing]]:
+def _closing(
+    selected: Selected, designs: Mapping[Owner, Design], name: str, runs: Sequence[Run]
+) -> dict[str, dict[str, schema.Closing]]:
     """How the netlists of one configuration met the clock, by purpose and scope."""
     found: dict[str, dict[str, schema.Closing]] = {}
     for purpose in PURPOSES:
@@ -106,7 +108,7 @@ def _closing(selected: Selected, name: str, runs: Sequence[Run]) -> dict[str, di
             records = [records[purpose, scope] for _, records in runs]
             slowest = max(records, key=lambda record: record.delay_ns)
             found.setdefault(purpose, {})[scope] = schema.Closing(
-                recipes={module: how.name for module, how in selected.chosen[(name, kind), purpose].items()},
+                recipes={module: how.name for module, how in selected.of(designs[name, kind], purpose).items()},
                 slack_ns=slowest.slack_ns,
                 block=area.block_of(slowest.block),
                 resized=float(np.mean([record.resized for record in records])),
@@ -191,8 +193,7 @@ def measure_at_clock(
         (name, kind): Design(config, kind) for name, config in configs.items() for kind in DESIGNS
     }
     among = list(recipes or usable(library))
-    aims = [Aim(clock_ns, purpose, physical, stimulus) for purpose in PURPOSES]
-    selected = select(designs, among, aims, flow)
+    selected = select(configs, among, Aim(clock_ns, physical, stimulus), flow)
 
     found: dict[str, list[Run]] = {name: [] for name in configs}
     figures: list[Figure] = []
@@ -214,11 +215,11 @@ def measure_at_clock(
         figures = compare(baseline.name, candidate.name, measured, clock_ns)
         if batch.stop == request.runs or _narrow(figures, request.half_width):
             break
-    chosen = {owner: selected.chosen[owner, "area"] for owner in designs}
+    chosen = {owner: selected.of(design, "area") for owner, design in designs.items()}
     conditions = replace(
         conditions_of(configs, among, chosen, examined, stimulus, clock_ns, flow),
         physical=_physical(physical, library),
-        closing={name: _closing(selected, name, found[name]) for name in configs},
+        closing={name: _closing(selected, designs, name, found[name]) for name in configs},
     )
     return Overhead(baseline, candidate, figures, conditions)
 
@@ -239,8 +240,9 @@ def _more(
     """Synthesise, build and examine some more runs of both configurations."""
     jobs = {
         job.identity: job
-        for (owner, _), chosen in selected.chosen.items()
-        for job in designs[owner].plan({module: [how] for module, how in chosen.items()}, batch)
+        for design in designs.values()
+        for purpose in PURPOSES
+        for job in design.plan({module: [how] for module, how in selected.of(design, purpose).items()}, batch)
     }
     bodies = flow.synthesise(jobs.values(), "synthesis")
     tasks = []
@@ -251,8 +253,7 @@ def _more(
         for run in batch:
             modules = {
                 purpose: {
-                    kind: design.chosen(bodies, selected.chosen[(name, kind), purpose], run)
-                    for kind, design in own.items()
+                    kind: design.chosen(bodies, selected.of(design, purpose), run) for kind, design in own.items()
                 }
                 for purpose in PURPOSES
             }

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from hwgen.cells.library import Library
-from hwgen.closure.close import Closed, close
+from hwgen.closure.close import ROUNDS, Closed, close
 from hwgen.closure.energy import energy_cost
 from hwgen.config import TensorCoreConfig
 from hwgen.layout import Layout, adapted, lay_out, technology_of
@@ -73,6 +73,7 @@ def build(
     physical: Physical,
     library: Library,
     stimulus: Stimulus,
+    rounds: int = ROUNDS,
 ) -> Built:
     """Close the mapped modules of one run at a clock.
 
@@ -92,6 +93,8 @@ def build(
         The cells.
     stimulus
         Operands at work, for least energy.
+    rounds
+        The most, see `hwgen.closure.close.close`.
     """
     core = design.kind is TensorCore
     placement = _Placement(physical, library, "array" if core else "flat")
@@ -103,6 +106,7 @@ def build(
         clock_ns,
         layout=placement.of if physical.placed else None,
         cost=energy_cost(activity, clock_ns) if purpose == "energy" else None,
+        rounds=rounds,
     )
     layout = placement.layout
     if layout is not None and layout.netlist is not closed.netlist:

@@ -1,23 +1,33 @@
-"""Which recipe each module of a design takes, for its purpose and at its clock.
+"""Which recipe each module of a configuration takes at a clock, for least area and for least energy.
 
-The same search serves both designs. It looks at netlists of a perturbation of their own, which no measured run has.
+Whole cores take long to build, and an element of one is like all others. So the search builds cores of one row and one
+column: the modules of an element are those of any array, and so are the operand decoders. The netlists are of a
+perturbation that no measured run has.
+
+1. Each recipe serves all modules alike. The best becomes the choice.
+2. One large module at a time takes another recipe, and so do all small ones together. What helps alone is taken
+   together, if that is better still. This is the choice for least area.
+3. For least energy, step 2 begins with the choice for least area.
+
+Recipes that cannot help are not tried: see `_Search.plausible`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from hwgen.cells.library import Library
+from hwgen.config import TensorCoreConfig
 from hwgen.mapping import area
-from hwgen.mapping.yosys import Recipe
-from hwgen.measure.built import Built, build
-from hwgen.measure.choice import Owner
-from hwgen.measure.energy import core_energy, lane_energy
+from hwgen.mapping.yosys import Recipe, distinct
+from hwgen.measure.built import PURPOSES, Built, build
+from hwgen.measure.energy import core_energy
 from hwgen.measure.flow import Design, Flow
 from hwgen.measure.requests import Physical
 from hwgen.measure.stimulus import Stimulus
 from hwgen.power.glitch import Gates
+from hwgen.rtl.lane_array import LaneArray
 from hwgen.rtl.tensor_core import TensorCore
 
 __all__ = ["PILOT", "Aim", "Chosen", "Score", "Selected", "select"]
@@ -28,8 +38,14 @@ PILOT = 1001
 Chosen = dict[str, Recipe]
 """Recipe of each module."""
 
-_SEARCHED = ("dot_product", "scale_product", "accumulate")
 _LEAST_GAIN = 0.001
+# Share of the element's area that makes a module large.
+_LARGE = 0.08
+# Sizing takes back some of what a recipe spends on area, but hardly ever more than this share of it.
+_LARGER = 0.02
+_ROUNDS = 2
+# What says most of a lane array, which is one flat module.
+_OF_LANES = "dot_product"
 
 
 @dataclass(frozen=True)
@@ -40,8 +56,6 @@ class Aim:
     ----------
     clock_ns
         Clock period, ns.
-    purpose
-        One of `hwgen.measure.built.PURPOSES`.
     physical
         Where wires come from.
     stimulus
@@ -49,25 +63,8 @@ class Aim:
     """
 
     clock_ns: float
-    purpose: str
     physical: Physical
     stimulus: Stimulus
-
-
-@dataclass(frozen=True)
-class Selected:
-    """What the search found, and the mapped modules that it looked at.
-
-    Parameters
-    ----------
-    chosen
-        Recipe of each module, by design and purpose.
-    bodies
-        Mapped modules of the pilot run.
-    """
-
-    chosen: dict[tuple[Owner, str], Chosen]
-    bodies: dict[area.Identity, area.Body]
 
 
 @dataclass(frozen=True)
@@ -80,10 +77,13 @@ class Score:
         What it misses the clock by, ns; 0 where it meets it. Comes first.
     cost
         Area in um2, or energy in fJ per cycle.
+    alone_ns
+        Part of the longest path by module, ns.
     """
 
     late_ns: float
     cost: float
+    alone_ns: Mapping[str, float] = field(default_factory=dict)
 
     def better(self, than: Score) -> bool:
         """Whether it is so by more than what is within the noise."""
@@ -92,99 +92,173 @@ class Score:
         return self.cost < (1 - _LEAST_GAIN) * than.cost
 
 
-def _scored(design: Design, modules: Mapping[str, area.Body], aim: Aim, library: Library) -> Score:
-    built = build(design, modules, aim.clock_ns, aim.purpose, aim.physical, library, aim.stimulus)
-    late = max(0.0, -built.closed.record.slack_ns) if not built.closed.record.met else 0.0
-    cost = built.closed.netlist.area if aim.purpose == "area" else _energy(design, built, aim.stimulus, aim.clock_ns)
-    return Score(late, cost)
-
-
-def _energy(design: Design, built: Built, stimulus: Stimulus, clock_ns: float) -> float:
-    """FJ per cycle, glitches and leakage included."""
-    gates, config = Gates(built.closed.netlist, built.closed.timing), design.config
-    if design.kind is TensorCore:
-        spent = core_energy(gates, config, config.formats, stimulus, glitches_only=True)["core", "timed"]
-    else:
-        spent = lane_energy(gates.netlist, gates.timing, config, config.formats, stimulus)["lane array", "timed"]
-    return spent.total_fj + 1e-3 * clock_ns * sum(spent.leakage_nw.values())
-
-
-def select(designs: Mapping[Owner, Design], recipes: Sequence[Recipe], aims: Sequence[Aim], flow: Flow) -> Selected:
-    """Choose a recipe for each module of each design, for each aim.
-
-    First every recipe is tried for all modules alike. From the best of these, each of the large modules tries the other
-    recipes, one at a time; what helps alone is taken together, if that is better still.
+@dataclass(frozen=True)
+class Selected:
+    """What the search found.
 
     Parameters
     ----------
-    designs
-        What to choose for.
+    chosen
+        Recipe of each module, by name of the configuration and purpose.
+    builds
+        Cores that were built for it.
+    """
+
+    chosen: dict[tuple[str, str], Chosen]
+    builds: int
+
+    def of(self, design: Design, purpose: str) -> Chosen:
+        """The recipe of each module of a design."""
+        chosen = self.chosen[design.config.name, purpose]
+        if design.kind is LaneArray:
+            return {LaneArray.module_name: chosen[_OF_LANES]}
+        return {module: chosen[module] for module in area.counts(design.source)}
+
+
+def _scored(design: Design, modules: Mapping[str, area.Body], purpose: str, aim: Aim, library: Library) -> Score:
+    """Build a core and look at it."""
+    built = build(design, modules, aim.clock_ns, purpose, aim.physical, library, aim.stimulus, _ROUNDS)
+    record, alone = built.closed.record, dict[str, float]()
+    for path, part in built.closed.timing.path_by_block.items():
+        module = path.rsplit("/", 1)[-1]
+        alone[module] = alone.get(module, 0.0) + part
+    cost = built.closed.netlist.area if purpose == "area" else _energy(design, built, aim)
+    return Score(0.0 if record.met else -record.slack_ns, cost, alone)
+
+
+def _energy(design: Design, built: Built, aim: Aim) -> float:
+    """FJ per cycle of a core, glitches and leakage included."""
+    gates, config = Gates(built.closed.netlist, built.closed.timing), design.config
+    spent = core_energy(gates, config, config.formats, aim.stimulus, glitches_only=True)["core", "timed"]
+    return spent.total_fj + 1e-3 * aim.clock_ns * sum(spent.leakage_nw.values())
+
+
+def select(configs: Mapping[str, TensorCoreConfig], recipes: Sequence[Recipe], aim: Aim, flow: Flow) -> Selected:
+    """Choose a recipe for each module of each configuration, for each of `hwgen.measure.built.PURPOSES`.
+
+    Parameters
+    ----------
+    configs
+        What to choose for, by name.
     recipes
         To choose from.
-    aims
-        What for, one of each purpose.
+    aim
+        What for.
     flow
         Library and conditions of all syntheses.
     """
-    bodies: dict[area.Identity, area.Body] = {}
-    modules = {owner: [job.module for job in design.plan(recipes[:1], [PILOT])] for owner, design in designs.items()}
-    alike = {owner: [dict.fromkeys(names, how) for how in recipes] for owner, names in modules.items()}
-    if len(recipes) == 1:
-        return Selected({(owner, aim.purpose): alike[owner][0] for owner in designs for aim in aims}, bodies)
-    jobs = [job for design in designs.values() for job in design.plan(recipes, [PILOT])]
-    bodies.update(flow.synthesise(jobs, "choice of recipes"))
-    cases = [(owner, aim) for owner in designs for aim in aims]
-
-    def scores(tried: Sequence[Sequence[Chosen]], what: str) -> list[list[Score]]:
-        tasks = [
-            (designs[owner], designs[owner].chosen(bodies, chosen, PILOT), aim, flow.library)
-            for (owner, aim), each in zip(cases, tried, strict=True)
-            for chosen in each
-        ]
-        found = iter(list(flow.each(_scored, tasks, what)))
-        return [[next(found) for _ in each] for each in tried]
-
-    best = [
-        _best(alike[owner], found)
-        for (owner, _), found in zip(cases, scores([alike[owner] for owner, _ in cases], "recipes alike"), strict=True)
-    ]
-    changed = [
-        [
-            {**chosen, module: how}
-            for module in _SEARCHED
-            if module in chosen
-            for how in recipes
-            if how != chosen[module]
-        ]
-        for chosen, _ in best
-    ]
-    alone = scores(changed, "recipes by module")
-    merged = [_merged(*first, tried, found) for first, tried, found in zip(best, changed, alone, strict=True)]
-    together = scores([[chosen] for chosen in merged], "recipes together")
+    search = _Search(configs, distinct(recipes), aim, flow)
+    alike = {name: [dict.fromkeys(search.modules[name], how) for how in search.recipes] for name in configs}
+    if len(search.recipes) == 1:
+        return Selected({(name, purpose): alike[name][0] for name in configs for purpose in PURPOSES}, 0)
+    search.synthesise()
+    search.build(alike, "area", "recipes alike")
+    best = {name: search.best(name, "area", alike[name]) for name in configs}
     chosen = {}
-    for (owner, aim), first, tried, found, last, score in zip(
-        cases, best, changed, alone, merged, together, strict=True
-    ):
-        options = [first[0], last, *tried]
-        chosen[owner, aim.purpose] = _best(options, [first[1], score[0], *found])[0]
-    return Selected(chosen, bodies)
+    for purpose in PURPOSES:
+        tried = {name: search.around(name, best[name], alike[name]) for name in configs}
+        search.build({name: [best[name], *tried[name]] for name in configs}, purpose, f"recipes, least {purpose}")
+        together = {name: search.merged(name, purpose, best[name], tried[name]) for name in configs}
+        search.build({name: [together[name]] for name in configs}, purpose, f"recipes together, least {purpose}")
+        best = {name: search.best(name, purpose, [best[name], together[name], *tried[name]]) for name in configs}
+        chosen.update({(name, purpose): best[name] for name in configs})
+    return Selected(chosen, len(search.scores))
 
 
-def _best(tried: Sequence[Chosen], scores: Sequence[Score]) -> tuple[Chosen, Score]:
-    """The first that no later one is better than."""
-    place = 0
-    for other, score in enumerate(scores):
-        if score.better(scores[place]):
-            place = other
-    return tried[place], scores[place]
+_Key = tuple[str, str, tuple[tuple[str, str], ...]]
 
 
-def _merged(chosen: Chosen, score: Score, tried: Sequence[Chosen], scores: Sequence[Score]) -> Chosen:
-    """The best recipe of each module that was better alone."""
-    found = dict(chosen)
-    reached = dict.fromkeys(chosen, score)
-    for other, its in zip(tried, scores, strict=True):
-        (module,) = [name for name in chosen if other[name] != chosen[name]]
-        if its.better(reached[module]):
-            found[module], reached[module] = other[module], its
-    return found
+class _Search:
+    """Choices that were tried, and how they do; each is built once."""
+
+    def __init__(
+        self, configs: Mapping[str, TensorCoreConfig], recipes: Sequence[Recipe], aim: Aim, flow: Flow
+    ) -> None:
+        self.recipes, self.aim, self.flow = list(recipes), aim, flow
+        self.designs = {
+            name: Design(replace(config, rows=1, columns=1), TensorCore) for name, config in configs.items()
+        }
+        self.counts = {name: area.counts(design.source) for name, design in self.designs.items()}
+        self.modules = {name: list(counts) for name, counts in self.counts.items()}
+        self.bodies: dict[area.Identity, area.Body] = {}
+        self.scores: dict[_Key, Score] = {}
+
+    def synthesise(self) -> None:
+        """Map every module by every recipe."""
+        jobs = [job for design in self.designs.values() for job in design.plan(self.recipes, [PILOT])]
+        self.bodies = self.flow.synthesise(jobs, "choice of recipes")
+
+    def score(self, name: str, purpose: str, chosen: Chosen) -> Score:
+        """How a choice that was built does."""
+        return self.scores[_key(name, purpose, chosen)]
+
+    def build(self, tried: Mapping[str, Sequence[Chosen]], purpose: str, what: str) -> None:
+        """Build what was not built yet, side by side; ``what`` is its name for the progress display."""
+        new = {
+            _key(name, purpose, chosen): (self.designs[name], chosen)
+            for name, each in tried.items()
+            for chosen in each
+            if _key(name, purpose, chosen) not in self.scores
+        }
+        tasks = [
+            (design, design.chosen(self.bodies, chosen, PILOT), purpose, self.aim, self.flow.library)
+            for design, chosen in new.values()
+        ]
+        self.scores.update(zip(new, list(self.flow.each(_scored, tasks, what)), strict=True))
+
+    def best(self, name: str, purpose: str, tried: Sequence[Chosen]) -> Chosen:
+        """The first that no later one is better than."""
+        found = tried[0]
+        for other in tried[1:]:
+            if self.score(name, purpose, other).better(self.score(name, purpose, found)):
+                found = other
+        return found
+
+    def groups(self, name: str, chosen: Chosen) -> list[tuple[str, ...]]:
+        """Modules that take a recipe together: each large one alone, and all small ones."""
+        sizes = {module: self.size(name, (module,), chosen) for module in chosen}
+        large = [module for module, size in sizes.items() if size >= _LARGE * sum(sizes.values())]
+        small = tuple(module for module in chosen if module not in large)
+        return [*((module,) for module in large), *([small] if small else [])]
+
+    def size(self, name: str, modules: Sequence[str], chosen: Chosen) -> float:
+        """Area of modules as they are mapped, um2."""
+        bodies = self.designs[name].chosen(self.bodies, chosen, PILOT)
+        return sum(self.counts[name][module] * area.own_area(bodies[module], self.flow.library) for module in modules)
+
+    def around(self, name: str, chosen: Chosen, alike: Sequence[Chosen]) -> list[Chosen]:
+        """The choices that differ from one in a single group of modules, as far as they are plausible."""
+        return [
+            {**chosen, **dict.fromkeys(group, how)}
+            for group in self.groups(name, chosen)
+            for how, all_alike in zip(self.recipes, alike, strict=True)
+            if any(chosen[module] != how for module in group) and self.plausible(name, group, chosen, all_alike)
+        ]
+
+    def plausible(self, name: str, group: Sequence[str], chosen: Chosen, alike: Chosen) -> bool:
+        """Whether a group of modules may do better by the recipe of ``alike``.
+
+        It may not where one module of it alone takes longer than the clock by that recipe. Nor may it where the clock
+        is met and the group becomes larger by more than sizing takes back.
+        """
+        known = self.score(name, "area", alike)
+        if known.late_ns and any(known.alone_ns.get(module, 0.0) > self.aim.clock_ns for module in group):
+            return False
+        if self.score(name, "area", chosen).late_ns:
+            return True
+        return self.size(name, group, alike) <= (1 + _LARGER) * self.size(name, group, chosen)
+
+    def merged(self, name: str, purpose: str, chosen: Chosen, tried: Sequence[Chosen]) -> Chosen:
+        """The best recipes of each group that was better alone."""
+        found, reached = dict(chosen), dict.fromkeys(chosen, self.score(name, purpose, chosen))
+        for other in tried:
+            changed = {module: how for module, how in other.items() if how != chosen[module]}
+            its = self.score(name, purpose, other)
+            if all(its.better(reached[module]) for module in changed):
+                found.update(changed)
+                reached.update(dict.fromkeys(changed, its))
+        return found
+
+
+def _key(name: str, purpose: str, chosen: Chosen) -> _Key:
+    return name, purpose, tuple((module, how.name) for module, how in chosen.items())

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, ResetSignal, Signal, Value
 from amaranth.lib import data
 
 from hwgen.config import ELEMENT_REGISTERS, LOOP_REGISTERS, TensorCoreConfig
@@ -28,13 +28,14 @@ class Step(NamedTuple):
     """A step at one place of the core.
 
     ``valid``: there is one. ``last``: its result leaves. ``first``: it takes C. ``sides``: codes and scales of ``a``
-    and ``b``.
+    and ``b``. ``before``: the step before the register that this one is behind, if there is one.
     """
 
     valid: Value
     last: Value
     first: Value
     sides: dict[str, data.View]
+    before: Step | None = None
 
     def delayed(self, m: Module, accept: Value, name: str) -> Step:
         """The step behind a register; its sides stay where they are."""
@@ -42,7 +43,12 @@ class Step(NamedTuple):
         last, first = (Signal(name=f"{name}_{flag}", reset_less=True) for flag in ("last", "first"))
         with m.If(accept):
             m.d.sync += [valid.eq(self.valid), last.eq(self.last), first.eq(self.first)]
-        return Step(valid, last, first, self.sides)
+        return Step(valid, last, first, self.sides, self._replace(before=None))
+
+    def coming(self, accept: Value) -> tuple[Value, Value]:
+        """``valid`` and ``first`` of the next cycle; only behind a register."""
+        assert self.before is not None
+        return Mux(accept, self.before.valid, self.valid), Mux(accept, self.before.first, self.first)
 
 
 class Addend:
@@ -54,14 +60,17 @@ class Addend:
     ----------
     held : Value
         It holds the C of the next tile.
+    coming : Value
+        The same in the next cycle.
     """
 
     def __init__(self) -> None:
         self.held = Signal(name="addend_held")
+        self.coming = Signal(name="addend_coming")
 
-    def provides(self, step: Step) -> Value:
-        """Whether a step finds what it needs: C, if it is a first one."""
-        return ~step.first | self.held
+    def provides(self, first: Value, held: Value | None = None) -> Value:
+        """Whether a step finds what it needs: C, if it is a first one. It is ``held`` if that is given."""
+        return ~first | (self.held if held is None else held)
 
     def advance(self, m: Module, valid: Value, takes: Value) -> tuple[Value, Value]:
         """Load C where ``valid`` is set, once ``takes`` has made room; returns ``ready``, and what loads the register.
@@ -69,8 +78,8 @@ class Addend:
         ``takes``: a step takes C with it into the loop.
         """
         ready = ~self.held | takes
-        with m.If(ready):
-            m.d.sync += self.held.eq(valid)
+        m.d.comb += self.coming.eq(Mux(ready, valid, self.held))
+        m.d.sync += self.held.eq(self.coming)
         return ready, ready & valid
 
 
@@ -162,7 +171,7 @@ class Single:
         """See `Loop`."""
         enter = Signal(name="enter")
         m.d.comb += [
-            enter.eq(step.valid & addend.provides(step)),
+            enter.eq(step.valid & addend.provides(step.first)),
             self.accept.eq(self.moving & (~step.valid | enter)),
         ]
         self.takes = self.moving & enter & step.first
@@ -183,6 +192,9 @@ class Ring:
     without a step: bubbles, which change no slot, carry the result out and then bring the slots back to their
     places. A step that comes meanwhile has to wait, at most T - 1 cycles. A first step without C has not come yet.
 
+    Whether a step enters is known a cycle ahead, where a register stands before the loop: ``entering`` then has the
+    whole cycle for its way to the elements, each of which has a register of its own for it.
+
     Parameters
     ----------
     config
@@ -200,13 +212,14 @@ class Ring:
         turns = self.config.interleave
         lasts = [Signal(name=f"{register}_last") for register in LOOP_REGISTERS if register in self.config.pipeline]
         bubbles = Signal(range(turns))  # modulo T: 0 is every slot in its place
+        later = Signal(range(turns), name="bubbles_later")
         turned = bubbles.any()
         there = Signal()
-        enter = Signal()
+        enter = Signal(name="enter")
         rotate = Signal()
         m.d.comb += [
-            there.eq(step.valid & addend.provides(step)),
-            enter.eq(there & ~turned),
+            there.eq(step.valid & addend.provides(step.first)),
+            later.eq(bubbles),
             rotate.eq(self.moving & (there | turned | Cat(*lasts).any())),
             self.accept.eq(self.moving & (~step.valid | enter)),
         ]
@@ -217,8 +230,18 @@ class Ring:
                 m.d.sync += flag.eq(leaving)
                 leaving = flag
             with m.If(~enter):
-                m.d.sync += bubbles.eq(Mux(bubbles == turns - 1, 0, bubbles + 1))
-        self.enables = {"enter": enter}
+                m.d.comb += later.eq(Mux(bubbles == turns - 1, 0, bubbles + 1))
+        m.d.sync += bubbles.eq(later)
+        if step.before is None:
+            m.d.comb += enter.eq(there & ~turned)
+            self.enables = {"enter": enter}
+        else:
+            entering = Signal()
+            valid, first = step.coming(self.accept)
+            provided = addend.provides(first, addend.coming)
+            m.d.comb += entering.eq(valid & provided & ~later.any() & ~ResetSignal())
+            m.d.sync += enter.eq(entering)
+            self.enables = {"entering": entering}
         self.rotate, self.leaving = rotate, leaving
 
 
@@ -251,7 +274,7 @@ class Line:
             step = step.delayed(m, self.accept, "aligned")
         enter = Signal(name="enter")
         m.d.comb += [
-            enter.eq(step.valid & addend.provides(step)),
+            enter.eq(step.valid & addend.provides(step.first)),
             self.accept.eq(self.moving & (~step.valid | enter)),
         ]
         self.takes = self.moving & enter & step.first

@@ -63,7 +63,9 @@ class Element(Block):
     enable_aligned, enable_sum, enable_total, enable_normal, complete : In(1)
         Of `ExactAccumulate`; only with exact numerics, and each only where that has it.
     enter : In(1)
-        A step enters the loop; else its slot goes round as it is. Only where T > 1.
+        A step enters the loop; else its slot goes round as it is. Only where T > 1 and no register is before the loop.
+    entering : In(1)
+        The same, a cycle ahead. Only where T > 1 and a register is before the loop.
     enable_result : In(1)
         Load the result register and the others of the loop; for the step that is in the ``terms`` register
         (or at the inputs); with exact numerics for the one whose result is to come.
@@ -93,7 +95,7 @@ class Element(Block):
         if config.exact:
             members |= {name: In(1) for name in exact_controls(config)}
         if config.interleave > 1:
-            members["enter"] = In(1)
+            members["entering" if config.entrance else "enter"] = In(1)
         super().__init__(config, members)
 
     def elaborate(self, platform: object) -> Module:
@@ -158,8 +160,13 @@ class Element(Block):
             for name in exact_controls(config):
                 m.d.comb += getattr(accumulate, name).eq(getattr(self, name))
         elif config.interleave > 1:
-            m.d.comb += [accumulate.enter.eq(self.enter), accumulate.enable.eq(self.enable_result)]
-            before = Mux(first & self.enter, addend, result)
+            enter = Signal(name="enters", reset_less=True)
+            if config.entrance:
+                m.d.sync += enter.eq(self.entering)
+            else:
+                m.d.comb += enter.eq(self.enter)
+            m.d.comb += [accumulate.enter.eq(enter), accumulate.enable.eq(self.enable_result)]
+            before = Mux(first & enter, addend, result)
         else:
             before = Mux(first, addend, result)
         m.d.comb += [

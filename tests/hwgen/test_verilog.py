@@ -166,27 +166,31 @@ def test_number_of_instances(config, generated):
 
 
 def test_clock_enables_and_resets(generated):
-    """Registers have enables, which clock gating needs; only bits of control have a reset."""
+    """Registers have enables, which clock gating needs, but for what is known a cycle ahead; only bits of control have a
+    reset."""
     text = generated["mixfp4-small"][0].read_text("ascii")
     processes = re.findall(r"always @\(posedge clk\)\n((?:    .*\n)+)", text)
-    assert len(processes) == text.count("always") == 98
-    assert all("if (" in process for process in processes)
+    assert len(processes) == text.count("always") == 100
+    always = [re.search(r"(\w+) <=", process)[1] for process in processes if "if (" not in process]
+    assert sorted(always) == ["accumulate_enter", "terms_first"]
     reset = [re.search(r"(\w+) <=", process)[1] for process in processes if "if (rst)" in process]
     stages = ("decoded", "tree", "factors", "terms")
     loop = ("aligned", "total", "normal")
-    expected = [*(f"{name}_valid" for name in stages), *(f"{name}_last" for name in loop), "bubbles"]
+    expected = [*(f"{name}_valid" for name in stages), *(f"{name}_last" for name in loop), "bubbles", "enter"]
     assert sorted(reset) == sorted([*expected, "addend_held", "result__valid"])
     assert "initial" not in text
 
 
 def test_registers_of_a_whole_pipeline(pipelined):
-    """Every register is one word with an enable; only bits that control the pipeline have a reset."""
+    """Every register is one word with an enable, but for what is known a cycle ahead; only bits that control the
+    pipeline have a reset."""
     text = pipelined[0].read_text("ascii")
     processes = re.findall(r"always @\(posedge clk\)\n((?:    .*\n)+)", text)
     assert len(processes) == text.count("always")
-    assert all("if (" in process for process in processes)
+    always = [re.search(r"(\w+) <=", process)[1] for process in processes if "if (" not in process]
+    assert sorted(always) == ["accumulate_enter", "terms_first"]
     reset = [re.search(r"(\w+) <=", process)[1] for process in processes if "if (rst)" in process]
-    loop = ["aligned_last", "addends_last", "bubbles", "normal_last", "total_last"]
+    loop = ["aligned_last", "addends_last", "bubbles", "enter", "normal_last", "total_last"]
     front = ("operands", "decoded", "tree", "sums", "factors", "terms")
     assert sorted(reset) == sorted(
         [*loop, "addend_held", "result__valid", *(f"{register}_valid" for register in front)]

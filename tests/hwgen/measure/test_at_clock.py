@@ -2,9 +2,7 @@
 
 import dataclasses
 import re
-from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,20 +10,16 @@ from hwgen.cells import libraries, reader
 from hwgen.closure.close import Closure
 from hwgen.config import TensorCoreConfig
 from hwgen.errors import InputError
-from hwgen.mapping.area import Body, Identity, Job
 from hwgen.mapping.yosys import RECIPES
-from hwgen.measure import selection
 from hwgen.measure.at_clock import check_built, measure_at_clock
 from hwgen.measure.built import PURPOSES
 from hwgen.measure.figures import Figure
-from hwgen.measure.flow import Design, Flow
+from hwgen.measure.flow import Flow
 from hwgen.measure.overhead import Overhead, measure
 from hwgen.measure.requests import OverheadRequest, Physical
-from hwgen.measure.selection import PILOT, Aim, select
 from hwgen.measure.stimulus import Stimulus
 from hwgen.report import schema
 from hwgen.report.markdown.overhead import markdown
-from hwgen.rtl.tensor_core import TensorCore
 
 pytestmark = pytest.mark.xdist_group("closure")
 
@@ -90,35 +84,6 @@ def test_wires_have_rows_of_their_own(built: Overhead) -> None:
         assert find(built, "core", "wires power").values[name] > 0
     assert built.conditions.physical is not None
     assert built.conditions.physical.wires == "placed"
-
-
-def test_the_search_takes_what_meets_the_clock_and_then_what_costs_least(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Speed alone meets the clock; the dot product may then be small, and the accumulator not."""
-    designs = {(config.name, TensorCore): Design(config, TensorCore) for config in pair()}
-    area_recipe, speed = (RECIPES[name] for name in ("area", "speed"))
-
-    def scored(design: Design, modules: dict[str, str], aim: Aim, library: object) -> selection.Score:
-        assert aim.clock_ns == CLOCK
-        late = 0.5 if modules["accumulate"] == "area" or modules["element"] == "area" else 0.0
-        return selection.Score(late, 100.0 - 10.0 * (modules["dot_product"] == "area"))
-
-    class Quick(Flow):
-        def synthesise(self, jobs: Iterable[Job], what: str) -> dict[Identity, Body]:
-            found = list(jobs)
-            assert {job.variant for job in found} == {PILOT}  # no measured run has that perturbation
-            return {job.identity: job.recipe.name for job in found}  # type: ignore[misc]
-
-        def each(self, function: object, tasks: Sequence[tuple[Any, ...]], what: str) -> Iterator[Any]:
-            return (scored(*task) for task in tasks)
-
-    aims = [Aim(CLOCK, purpose, Physical(), STIMULUS) for purpose in PURPOSES]
-    found = select(designs, [area_recipe, speed], aims, Quick(CELLS))
-    assert PILOT not in range(100)
-    for owner in designs:
-        for purpose in PURPOSES:
-            chosen = found.chosen[owner, purpose]
-            assert chosen["dot_product"] == area_recipe
-            assert {how for module, how in chosen.items() if module != "dot_product"} == {speed}
 
 
 def test_the_report_says_where_wires_come_from(built: Overhead) -> None:

@@ -341,6 +341,24 @@ class Planted(control.Ring):
         self.enables["enter"] = step.valid
 
 
+class Late(control.Ring):
+    """A loop whose elements hear of a step when it enters, not a cycle ahead."""
+
+    def advance(self, m, step, addend):
+        super().advance(m, step, addend)
+        valid, first = step.valid, step.first
+        self.enables["entering"] = valid & addend.provides(first)
+
+
+class Blind(control.Ring):
+    """A loop that thinks of C as it was when it says what comes."""
+
+    def advance(self, m, step, addend):
+        super().advance(m, step, addend)
+        valid, first = step.coming(self.accept)
+        self.enables["entering"] = self.enables["entering"] & valid & addend.provides(first)
+
+
 class Hasty(control.Addend):
     """A register of C that takes the next one before the last has been taken."""
 
@@ -360,6 +378,8 @@ class Careless(control.Addend):
     ("name", "kind", "pipeline"),
     [
         ("Ring", Planted, ("total",)),
+        ("Ring", Late, ("terms", "total")),
+        ("Ring", Blind, ("terms", "total")),
         ("Addend", Hasty, ("terms",)),
         ("Addend", Careless, ("terms",)),
         ("Addend", Careless, ()),

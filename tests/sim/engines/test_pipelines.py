@@ -119,27 +119,30 @@ class Planted(control.Ring):
 
     def advance(self, m, step, addend):
         super().advance(m, step, addend)
-        enter, self.rotate = self.fault(m, self.moving, step.valid, self.enables["enter"], self.rotate)
-        self.enables = {"enter": enter}
+        ((name, enter),) = self.enables.items()
+        valid = step.valid if name == "enter" else step.coming(self.accept)[0]
+        enter, self.rotate = self.fault(m, self.moving, valid, enter, self.rotate)
+        self.enables = {name: enter}
 
 
 FAULTS = {
     "none": lambda m, advance, valid, enter, rotate: (enter, rotate),
     "a step enters out of turn": lambda m, advance, valid, enter, rotate: (valid, rotate),
     "bubbles add terms": lambda m, advance, valid, enter, rotate: (1, rotate),
-    "results stay inside": lambda m, advance, valid, enter, rotate: (enter, advance & enter),
+    "results stay inside": lambda m, advance, valid, enter, rotate: (enter, rotate & valid),
     "the loop turns in gaps": lambda m, advance, valid, enter, rotate: (enter, advance),
     "the loop turns in stalls": lambda m, advance, valid, enter, rotate: (enter, rotate | ~advance),
 }
 
 
+@pytest.mark.parametrize("entrance", [(), ("terms",)], ids=["at once", "a cycle ahead"])
 @pytest.mark.parametrize("name", FAULTS)
-def test_faults_would_be_seen(name, monkeypatch):
-    config = TensorCoreConfig("narrow", "nvfp4", "nvfp4", 1, 1, 1, pipeline=("terms", *LOOP_REGISTERS[1:]))
+def test_faults_would_be_seen(name, entrance, monkeypatch):
+    config = TensorCoreConfig("narrow", "nvfp4", "nvfp4", 1, 1, 1, pipeline=(*entrance, *LOOP_REGISTERS[1:]))
     monkeypatch.setattr(control, "Ring", Planted)
     monkeypatch.setattr(Planted, "fault", staticmethod(FAULTS[name]))
     rng = np.random.default_rng(5)
-    steps = random_chains(config, 60, rng)
+    steps = random_chains(config, 120, rng, first=0.1)
     try:
         run = AmaranthEngine(config).run(steps, **patterns(rng, 0.7, 0.7, 0.7))
     except ToolError:

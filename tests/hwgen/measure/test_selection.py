@@ -1,0 +1,144 @@
+"""The search for recipes, with cores that are built by adding up."""
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import pytest
+
+from hwgen.cells import libraries, reader
+from hwgen.config import NAMED
+from hwgen.mapping.area import Body, Identity, Job
+from hwgen.mapping.yosys import RECIPES, distinct
+from hwgen.measure import selection
+from hwgen.measure.flow import Design, Flow
+from hwgen.measure.requests import Physical
+from hwgen.measure.selection import PILOT, Aim, Score, select
+from hwgen.measure.stimulus import Stimulus
+from hwgen.rtl.lane_array import LaneArray
+from hwgen.rtl.tensor_core import TensorCore
+
+CELLS = reader.load(libraries.path("generic7"))
+CLOCK = 2.0
+AMONG = [RECIPES[name] for name in ("area", "speed", "prefix")]
+MAPPED = {"accumulate": 300.0, "dot_product": 150.0, "scale_product": 80.0, "element": 30.0}
+LARGER = {"area": 1.0, "speed": 1.05, "prefix": 1.02}
+
+
+def mapped(module: str, how: str) -> float:
+    return MAPPED.get(module, 10.0) * LARGER[how]
+
+
+class Adding(Flow):
+    """Nothing is mapped or built: a module is its name and its recipe's."""
+
+    def synthesise(self, jobs: Iterable[Job], what: str) -> dict[Identity, Body]:
+        found = list(jobs)
+        assert {job.variant for job in found} == {PILOT}  # no measured run has that perturbation
+        assert {(job.key[0].rows, job.key[0].columns) for job in found} == {(1, 1)}  # type: ignore[index]
+        return {job.identity: {"of": (job.module, job.recipe.name)} for job in found}
+
+    def each(self, function: object, tasks: Sequence[tuple[Any, ...]], what: str) -> Iterator[Any]:
+        return (selection._scored(*task) for task in tasks)
+
+
+@pytest.fixture
+def flow(monkeypatch: pytest.MonkeyPatch) -> Adding:
+    monkeypatch.setattr("hwgen.mapping.area.own_area", lambda body, library: mapped(*body["of"]))
+    return Adding(CELLS)
+
+
+def searched(flow: Flow, monkeypatch: pytest.MonkeyPatch, scored: Any) -> tuple[selection.Selected, list[Any]]:
+    """The search for one configuration with ``scored(recipes by module, purpose)``; also what was built."""
+    seen = []
+
+    def score(design: Design, modules: dict[str, Any], purpose: str, aim: Aim, library: object) -> Score:
+        assert aim.clock_ns == CLOCK
+        choice = dict(body["of"] for body in modules.values())
+        seen.append((purpose, choice))
+        return scored(choice, purpose)
+
+    monkeypatch.setattr(selection, "_scored", score)
+    configs = {"nvfp4-small": NAMED["nvfp4-small"]}
+    return select(configs, AMONG, Aim(CLOCK, Physical(), Stimulus()), flow), seen
+
+
+def total(choice: dict[str, str], *cheap: tuple[str, str]) -> float:
+    return 1000.0 - 10.0 * sum(choice[module] == how for module, how in cheap)
+
+
+def test_it_takes_what_meets_the_clock_and_then_what_costs_least(flow: Adding, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Speed alone meets the clock; the dot product may then be small, and energy wants the scale product otherwise."""
+
+    def scored(choice: dict[str, str], purpose: str) -> Score:
+        late = choice["accumulate"] != "speed" or choice["element"] != "speed"
+        cheap = [("dot_product", "area"), *([("scale_product", "prefix")] if purpose == "energy" else [])]
+        return Score(0.5 * late, total(choice, *cheap))
+
+    found, seen = searched(flow, monkeypatch, scored)
+    small, frugal = (found.chosen["nvfp4-small", purpose] for purpose in ("area", "energy"))
+    assert {module for module, how in small.items() if how.name != "speed"} == {"dot_product"}
+    assert small["dot_product"].name == "area"
+    assert {module: how.name for module, how in frugal.items() if how != small[module]} == {"scale_product": "prefix"}
+    assert found.builds == len(seen) == len({(purpose, *choice.items()) for purpose, choice in seen})
+    assert found.builds < 3 + 2 * 2 * 5
+
+
+def test_what_helps_alone_is_taken_together_only_if_that_is_better(
+    flow: Adding, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def scored(choice: dict[str, str], purpose: str) -> Score:
+        both = choice["dot_product"] == choice["scale_product"] == "area"
+        slow = {choice["accumulate"], choice["element"]} != {"speed"}
+        return Score(0.1 if both or slow else 0.0, total(choice, ("dot_product", "area"), ("scale_product", "area")))
+
+    found, seen = searched(flow, monkeypatch, scored)
+    small = found.chosen["nvfp4-small", "area"]
+    assert small["dot_product"].name == "area"
+    assert small["scale_product"].name == "speed"
+    assert any(choice["dot_product"] == choice["scale_product"] == "area" for _, choice in seen[3:])
+
+
+def test_hopeless_recipes_are_not_tried(flow: Adding, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The accumulator takes longer than the clock by two recipes; the dot product becomes too large by one."""
+    monkeypatch.setitem(LARGER, "prefix", 1.5)
+
+    def scored(choice: dict[str, str], purpose: str) -> Score:
+        late = choice["accumulate"] != "speed"
+        return Score(0.1 * late, total(choice), {"accumulate": CLOCK + 0.1, "element": 0.1} if late else {})
+
+    found, seen = searched(flow, monkeypatch, scored)
+    assert {how.name for how in found.chosen["nvfp4-small", "area"].values()} == {"speed"}
+    tried = [choice for _, choice in seen[3:]]
+    assert {choice["accumulate"] for choice in tried} == {"speed"}
+    assert {choice["dot_product"] for choice in tried} == {"speed", "area"}
+
+
+def test_where_no_recipe_meets_the_clock_the_fastest_is_taken(flow: Adding, monkeypatch: pytest.MonkeyPatch) -> None:
+    def scored(choice: dict[str, str], purpose: str) -> Score:
+        return Score(0.5 - 0.1 * (choice["accumulate"] == "prefix") - 0.1 * (choice["dot_product"] == "speed"), 1.0)
+
+    chosen = searched(flow, monkeypatch, scored)[0].chosen["nvfp4-small", "energy"]
+    assert (chosen["accumulate"].name, chosen["dot_product"].name) == ("prefix", "speed")
+
+
+def test_one_recipe_needs_no_search(flow: Adding) -> None:
+    config = NAMED["mixfp4-small"]
+    found = select({config.name: config}, AMONG[1:2], Aim(CLOCK, Physical(), Stimulus()), flow)
+    assert found.builds == 0
+    assert set(found.of(Design(config, TensorCore), "energy").values()) == {RECIPES["speed"]}
+
+
+def test_recipes_that_differ_in_sizes_alone_count_once() -> None:
+    names = [how.name for how in distinct(list(RECIPES.values()))]
+    assert names == ["area", "adders", "speed", "prefix", "delay"]
+
+
+@pytest.mark.parametrize("name", ["nvfp4-small", "mixfp4-weights-small"])
+def test_an_element_has_the_modules_of_the_core(name: str) -> None:
+    """The choice for a core of one element serves the whole core; lane arrays take their dot product's."""
+    config = dataclasses.replace(NAMED[name], rows=2, columns=3, groups=2)
+    one = select({config.name: config}, AMONG[:1], Aim(CLOCK, Physical(), Stimulus()), Flow(CELLS))
+    core = Design(config, TensorCore)
+    assert set(one.of(core, "area")) == {job.module for job in core.plan(AMONG[:1], [0])}
+    assert set(one.of(Design(config, LaneArray), "area")) == {"lane_array"}
