@@ -10,12 +10,47 @@ if "HWGEN_MAPPED" in os.environ:
     settings.load_profile("mutants")
 
 
+# What takes long comes first, so that no worker is left alone with it at the end; the longest before all others.
+LONGEST = (
+    "a measurement",
+    "tests/hwgen/measure/test_explore.py",
+    "tests/sim/engines/test_random.py",
+    "tests/sim/engines/test_corners.py",
+    "tests/sim/engines/test_exact.py",
+    "tests/hwgen/test_verilog.py",
+    "tests/hwgen/measure/test_placement.py",
+    "tests/hwgen/measure/test_at_clock.py",
+    "tests/hwgen/rtl/test_stream_proof.py",
+    "tests/hwgen/rtl/accumulate/test_stepwise_proof.py",
+    "tests/hwgen/rtl/test_dot_proof.py",
+    "tests/hwgen/closure/test_close.py",
+    "tests/sim/engines/test_pipelines.py",
+    "tests/hwgen/rtl/test_dot.py",
+    "tests/hwgen/rtl/test_tensor_core.py",
+    "tests/hwgen/formats/test_new_format.py",
+    "tests/hwgen/test_cli.py",
+    "tests/hwgen/rtl/decode/test_operand.py",
+    "tests/hwgen/measure/test_power.py",
+    "tests/hwgen/measure/test_clock.py",
+    "tests/robustness/test_kill.py",
+    "tests/robustness/test_fuzz.py",
+    "tests/hwgen/layout/test_layout.py",
+    "tests/test_distribution.py",
+)
+
+
 class FixturesMadeOnce(LoadScopeScheduling):
-    """Tests that share fixtures which take long are for one worker: those of a file, and all measurements."""
+    """Tests that share fixtures which take long are for one worker: those of a file, and all of one measurement."""
 
     def _split_scope(self, nodeid):
         file = nodeid.partition("::")[0]
-        return "measurements" if file.startswith(("tests/hwgen/measure/", "tests/hwgen/report/")) else file
+        shared = ("tests/hwgen/measure/test_overhead.py", "tests/hwgen/report/markdown/test_overhead.py")
+        return "a measurement" if file in shared else file
+
+    def _assign_work_unit(self, node):
+        waiting = min(self.workqueue, key=lambda scope: LONGEST.index(scope) if scope in LONGEST else len(LONGEST))
+        self.workqueue.move_to_end(waiting, last=False)
+        super()._assign_work_unit(node)
 
 
 @pytest.hookimpl(optionalhook=True)

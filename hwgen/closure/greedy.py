@@ -6,12 +6,14 @@ import numpy as np
 
 from hwgen.closure.relaxation import overloaded
 from hwgen.jit import compiled, inlined
-from hwgen.timing.kernels import GraphArrays, StateArrays, lookup, swap, update
+from hwgen.timing.kernels import GraphArrays, StateArrays, lookup, lookup_pair, swap, update
 from hwgen.timing.kinds import KindArrays
 
 __all__ = ["recover", "repair"]
 
 _LONGEST_PATH = 4096
+# Kinds tried in full for one move; the others promise less.
+_TRIED = 16
 
 
 @inlined
@@ -25,24 +27,41 @@ def _violation(state: StateArrays, period: float) -> tuple[float, float]:
     return latest, total
 
 
+@compiled
+def _copy(state: StateArrays, to: StateArrays) -> None:
+    """Kinds and times, but for required ones."""
+    for node in range(len(state.kind)):
+        to.kind[node] = state.kind[node]
+    for end in range(len(state.end)):
+        to.end[end] = state.end[end]
+    for net in range(len(state.load)):
+        for edge in range(2):
+            to.load[net, edge] = state.load[net, edge]
+            to.arrival[net, edge] = state.arrival[net, edge]
+            to.slew[net, edge] = state.slew[net, edge]
+
+
 @inlined
-def _trace(graph: GraphArrays, kinds: KindArrays, state: StateArrays, end: int, path: np.ndarray) -> int:
-    """Nodes of the longest path to an end, the last first; returns how many."""
+def _trace(
+    graph: GraphArrays, kinds: KindArrays, state: StateArrays, end: int, path: np.ndarray, slots: np.ndarray
+) -> int:
+    """Nodes of the longest path to an end, the last first, and the slots it takes in them; returns how many.
+
+    Of a register at the end the slot is -1.
+    """
     length = 0
     net, edge = graph.end_net[end], graph.end_edge[end]
     if graph.end_node[end] >= 0:
-        path[length] = graph.end_node[end]
+        path[length], slots[length] = graph.end_node[end], -1
         length += 1
     while graph.driver[net] >= 0 and length < len(path):
         node = graph.driver[net]
-        latest, source, cause = -np.inf, -1, 0
+        latest, source, cause, slot = -np.inf, -1, 0, -1
         if graph.meet[node]:
             for pin in range(graph.pin_first[node], graph.pin_first[node + 1]):
                 if state.arrival[graph.pin_net[pin], edge] > latest:
                     latest, source, cause = state.arrival[graph.pin_net[pin], edge], graph.pin_net[pin], edge
         else:
-            path[length] = node
-            length += 1
             kind = state.kind[node]
             for arc in range(kinds.first[kind], kinds.first[kind + 1]):
                 target = kinds.target[arc]
@@ -55,10 +74,86 @@ def _trace(graph: GraphArrays, kinds: KindArrays, state: StateArrays, end: int, 
                 delay = lookup(kinds, kinds.delay[arc], state.slew[before, its], state.load[net, edge])
                 if state.arrival[before, its] + delay > latest:
                     latest, source, cause = state.arrival[before, its] + delay, before, its
+                    slot = kinds.slot[arc]
+            path[length], slots[length] = node, slot
+            length += 1
         if source < 0:
             break
         net, edge = source, cause
     return length
+
+
+@compiled
+def _through(
+    graph: GraphArrays,
+    kinds: KindArrays,
+    state: StateArrays,
+    node: int,
+    kind: int,
+    slot: int,
+    faster: float,
+    more: float,
+) -> tuple[float, float]:
+    """Delay and slew, ns, of a slot of a node of some kind, with ``more`` fF behind and its slew less by ``faster``."""
+    worst, slowest = 0.0, 0.0
+    for arc in range(kinds.first[kind], kinds.first[kind + 1]):
+        if kinds.slot[arc] == slot:
+            target, source = kinds.target[arc], kinds.source[arc]
+            net = graph.out_net[graph.out_first[node] + target // 2]
+            before = graph.pin_net[graph.pin_first[node] + source // 2]
+            delay, slew = lookup_pair(
+                kinds, arc, state.slew[before, source % 2] - faster, state.load[net, target % 2] + more
+            )
+            worst, slowest = max(worst, delay), max(slowest, slew)
+    return worst, slowest
+
+
+@compiled
+def _promises(
+    graph: GraphArrays,
+    kinds: KindArrays,
+    state: StateArrays,
+    bounds: np.ndarray,
+    cost: np.ndarray,
+    path: np.ndarray,
+    slots: np.ndarray,
+) -> np.ndarray:
+    """By how much a path is shorter for its cost, by place in it and by kind less the present one, from -2 up to 2.
+
+    That is with slews as they are but for that of the node itself. Minus infinity where there is no such kind.
+    """
+    promise = np.full((len(path), 5), -np.inf)
+    for place in range(len(path)):
+        node = path[place]
+        first, old = bounds[node, 0], state.kind[node]
+        for kind in range(max(first, old - 2), min(bounds[node, 1], old + 3)):
+            if kind == old or overloaded(graph, kinds, state, node, kind) > 0:
+                continue
+            gain = 0.0
+            if slots[place] >= 0:
+                was, slow = _through(graph, kinds, state, node, old, slots[place], 0.0, 0.0)
+                now, quick = _through(graph, kinds, state, node, kind, slots[place], 0.0, 0.0)
+                gain += was - now
+                if place > 0 and slots[place - 1] >= 0:
+                    after, kept = path[place - 1], state.kind[path[place - 1]]
+                    was, _ = _through(graph, kinds, state, after, kept, slots[place - 1], 0.0, 0.0)
+                    now, _ = _through(graph, kinds, state, after, kept, slots[place - 1], slow - quick, 0.0)
+                    gain += was - now
+            if place + 1 < len(path):
+                before, kept = path[place + 1], state.kind[path[place + 1]]
+                more = 0.0
+                for pin in range(graph.pin_first[node], graph.pin_first[node + 1]):
+                    column = pin - graph.pin_first[node]
+                    for at in range(graph.load_first[pin], graph.load_first[pin + 1]):
+                        if graph.driver[graph.load_net[at]] == before:
+                            change = kinds.capacitance[kind, column, 0] - kinds.capacitance[old, column, 0]
+                            more += graph.load_count[at] * change
+                was, _ = _through(graph, kinds, state, before, kept, slots[place + 1], 0.0, 0.0)
+                now, _ = _through(graph, kinds, state, before, kept, slots[place + 1], 0.0, more)
+                gain += was - now
+            dearer = cost[node, kind - first] - cost[node, old - first]
+            promise[place, kind - old + 2] = gain / dearer if dearer > 1e-9 and gain > 0 else 1e9 * gain
+    return promise
 
 
 @inlined
@@ -70,29 +165,32 @@ def _best_move(
     cost: np.ndarray,
     period: float,
     path: np.ndarray,
+    slots: np.ndarray,
     queued: np.ndarray,
+    kept: StateArrays,
 ) -> tuple[int, int]:
     """The node of a path and the kind for it that shorten what is late by most for their cost; -1 if none does."""
     latest, total = _violation(state, period)
-    best_node, best_kind, best = -1, -1, 0.0
-    for node in path:
-        first, last = bounds[node, 0], bounds[node, 1]
-        old = state.kind[node]
-        for kind in range(max(first, old - 2), min(last, old + 3)):
-            if kind == old or overloaded(graph, kinds, state, node, kind) > 0:
-                continue
-            swap(graph, kinds, state, node, kind)
-            update(graph, kinds, state, node, queued, 0.0)
-            now, sum_now = _violation(state, period)
-            gain = total - sum_now
-            if gain > 1e-9 and now <= latest + 1e-12:
-                more = cost[node, kind - first] - cost[node, old - first]
-                # What costs nothing is best, by its gain.
-                score = gain / more if more > 1e-9 else 1e9 * (1 + gain)
-                if score > best:
-                    best_node, best_kind, best = node, kind, score
-            swap(graph, kinds, state, node, old)
-            update(graph, kinds, state, node, queued, 0.0)
+    _copy(state, kept)
+    best_node, best_kind, best = np.int64(-1), np.int64(-1), 0.0
+    promise = _promises(graph, kinds, state, bounds, cost, path, slots).ravel()
+    for candidate in np.argsort(-promise)[:_TRIED]:
+        if promise[candidate] == -np.inf:
+            break
+        node = path[candidate // 5]
+        first, old = bounds[node, 0], state.kind[node]
+        kind = old + candidate % 5 - 2
+        swap(graph, kinds, state, node, kind)
+        update(graph, kinds, state, node, queued, 0.0)
+        now, sum_now = _violation(state, period)
+        gain = total - sum_now
+        if gain > 1e-9 and now <= latest + 1e-12:
+            more = cost[node, kind - first] - cost[node, old - first]
+            # What costs nothing is best, by its gain.
+            score = gain / more if more > 1e-9 else 1e9 * (1 + gain)
+            if score > best:
+                best_node, best_kind, best = node, kind, score
+        _copy(kept, state)
     return best_node, best_kind
 
 
@@ -105,6 +203,7 @@ def repair(
     cost: np.ndarray,
     period: float,
     moves: int,
+    kept: StateArrays,
 ) -> int:
     """Resize cells on the latest path, each time the one that helps most for its cost.
 
@@ -118,6 +217,8 @@ def repair(
         ns.
     moves : int
         The most of them.
+    kept : StateArrays
+        Room for a copy of the state.
 
     Returns
     -------
@@ -125,14 +226,14 @@ def repair(
         Moves made.
     """
     queued = np.zeros(len(state.kind), np.bool_)
-    path = np.empty(_LONGEST_PATH, np.int64)
+    path, slots = np.empty(_LONGEST_PATH, np.int64), np.empty(_LONGEST_PATH, np.int64)
     made = 0
     while made < moves:
         worst = np.argmax(state.end) if len(state.end) else -1
         if worst < 0 or state.end[worst] <= period:
             break
-        length = _trace(graph, kinds, state, worst, path)
-        node, kind = _best_move(graph, kinds, state, bounds, cost, period, path[:length], queued)
+        length = _trace(graph, kinds, state, worst, path, slots)
+        node, kind = _best_move(graph, kinds, state, bounds, cost, period, path[:length], slots[:length], queued, kept)
         if node < 0:
             break
         swap(graph, kinds, state, node, kind)
@@ -187,7 +288,7 @@ def recover(
         if saving[node] <= 0:
             break
         first, last, old = bounds[node, 0], bounds[node, 1], state.kind[node]
-        best = -1
+        best = np.int64(-1)
         for kind in range(first, last):
             cheaper = cost[node, kind - first] < (cost[node, old - first] if best < 0 else cost[node, best - first])
             if not cheaper or overloaded(graph, kinds, state, node, kind) > 0:

@@ -10,8 +10,9 @@ from hwgen.closure.greedy import recover, repair
 from hwgen.closure.relaxation import MultiplierArrays, multiply, resize
 from hwgen.timing import kernels
 from hwgen.timing.compiled import Compiled
+from hwgen.timing.kernels import StateArrays
 
-__all__ = ["Sized", "area_cost", "multipliers", "size"]
+__all__ = ["Sized", "area_cost", "bounds", "multipliers", "size"]
 
 _ITERATIONS = 40
 # A clock out of reach would only drive the multipliers up: each iteration asks for this much of what there is.
@@ -46,12 +47,12 @@ class Sized:
 
 def area_cost(compiled: Compiled) -> np.ndarray:
     """Area in um2 of each node, all copies together, by place in its family; shape (nodes, widest family)."""
-    bounds = _bounds(compiled)
-    cost = np.zeros((len(bounds), int(np.max(bounds[:, 1] - bounds[:, 0], initial=1))))
+    ranges = bounds(compiled)
+    cost = np.zeros((len(ranges), int(np.max(ranges[:, 1] - ranges[:, 0], initial=1))))
     areas = np.array([cell.area for cell in compiled.kinds.cells])
     for place in range(cost.shape[1]):
-        inside = bounds[:, 0] + place < bounds[:, 1]
-        cost[inside, place] = compiled.copies[inside] * areas[bounds[inside, 0] + place]
+        inside = ranges[:, 0] + place < ranges[:, 1]
+        cost[inside, place] = compiled.copies[inside] * areas[ranges[inside, 0] + place]
     return cost
 
 
@@ -70,7 +71,7 @@ def size(compiled: Compiled, period: float, cost: np.ndarray, iterations: int = 
         Of the relaxation.
     """
     graph, kinds, state = compiled.graph, compiled.kinds.arrays, compiled.state
-    bounds = _bounds(compiled)
+    ranges = bounds(compiled)
     before = state.kind.copy()
     worth = multipliers(compiled, period, _total(compiled, cost))
     best: tuple[tuple[bool, float], np.ndarray] | None = None
@@ -85,20 +86,20 @@ def size(compiled: Compiled, period: float, cost: np.ndarray, iterations: int = 
             target = max(period, _AMBITION * delay)
             kernels.backward(graph, kinds, state, target)
             multiply(graph, kinds, state, worth, target, 8.0 if iteration < iterations // 2 else 4.0)
-            resize(graph, kinds, state, worth, bounds, cost)
+            resize(graph, kinds, state, worth, ranges, cost)
     assert best is not None
     state.kind[:] = best[1]
     compiled.reload()
-    repair(graph, kinds, state, bounds, cost, period, _MOVES)
+    repair(graph, kinds, state, ranges, cost, period, _MOVES, StateArrays(*(values.copy() for values in state)))
     for _ in range(_PASSES):
         kernels.backward(graph, kinds, state, max(period, compiled.delay))
-        if not recover(graph, kinds, state, bounds, cost, period):
+        if not recover(graph, kinds, state, ranges, cost, period):
             break
     compiled.reload()
     return Sized(compiled.delay, _total(compiled, cost), int((state.kind != before).sum()), iterations)
 
 
-def _bounds(compiled: Compiled) -> np.ndarray:
+def bounds(compiled: Compiled) -> np.ndarray:
     """First kind of each node's family, and the end of the last."""
     family = compiled.kinds.family[compiled.state.kind]
     found = np.stack([compiled.kinds.bounds[family], compiled.kinds.bounds[family + 1]], axis=1)
@@ -107,7 +108,7 @@ def _bounds(compiled: Compiled) -> np.ndarray:
 
 
 def _total(compiled: Compiled, cost: np.ndarray) -> float:
-    place = compiled.state.kind - _bounds(compiled)[:, 0]
+    place = compiled.state.kind - bounds(compiled)[:, 0]
     return float(cost[np.arange(len(cost)), place].sum())
 
 

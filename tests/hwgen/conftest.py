@@ -287,13 +287,22 @@ def workplace(real_paths, tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def mac(real, real_name, real_paths, workplace):
+def common(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory that all workers of a run have in common."""
+    own = tmp_path_factory.getbasetemp()
+    place = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "common"
+    place.mkdir(exist_ok=True)
+    return place
+
+
+@pytest.fixture(scope="session")
+def mac(real, real_name, real_paths, workplace, common):
     """The test netlist, mapped to the real library and linked.
 
     ``HWGEN_MAPPED`` may name a directory that keeps it for runs with the same flow, as those of mutants.
     """
     pytest.importorskip("pyosys")
-    kept = Path(os.environ.get("HWGEN_MAPPED", workplace)) / f"{real_name}.json"
+    kept = Path(os.environ.get("HWGEN_MAPPED", common)) / f"{real_name}.json"
     if not kept.exists():
         _map(real_paths, workplace)
         own = shutil.copy(workplace / "mac.json", kept.with_suffix(f".{os.getpid()}"))
@@ -314,9 +323,9 @@ def _map(real_paths, workplace):
 
 
 @pytest.fixture(scope="session")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def cache(common: Path) -> Path:
     """Where measurements of one and the same core find its syntheses."""
-    return tmp_path_factory.mktemp("cache")
+    return common / "cache"
 
 
 @pytest.fixture(scope="session")

@@ -21,8 +21,6 @@ from hwgen.measure.stimulus import Stimulus
 from hwgen.report import schema
 from hwgen.report.markdown.overhead import markdown
 
-pytestmark = pytest.mark.xdist_group("closure")
-
 CELLS = reader.load(libraries.path("generic7"))
 CLOCK = 2.0
 STIMULUS = Stimulus(streams=16, tiles=2, steps_per_tile=8)

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pyosys
@@ -10,38 +11,51 @@ from amaranth.hdl import Module, Signal, Value
 from amaranth.sim import Simulator
 
 
-def _evaluate(block, stimuli):
-    """Values of every output of ``block``, as a dict, for each dict of inputs; layouts as integers.
+class Evaluation:
+    """A block in the simulator: values of every output, as a dict, for each dict of inputs; layouts as integers.
 
-    A block with registers takes new inputs in every cycle.
+    A block with registers takes new inputs in every cycle. Each call begins with a reset.
     """
-    ports = {name: Value.cast(getattr(block, name)) for name in block.signature.members}
-    outputs = [name for name, member in block.signature.members.items() if member.flow.name == "Out"]
-    results = []
 
-    async def testbench(ctx):
-        for inputs in [*stimuli, *([{}] * block.latency)]:
+    def __init__(self, block):
+        self.block, self.stimuli, self.results = block, [], []
+        # A block of wires alone is no process to the simulator.
+        m = Module()
+        m.submodules.block = block
+        m.d.comb += Signal(name="keep").eq(0)
+        self.simulator = Simulator(m)
+        if block.latency:
+            self.simulator.add_clock(1e-6)
+        self.simulator.add_testbench(self._testbench)
+
+    async def _testbench(self, ctx):
+        members = self.block.signature.members
+        ports = {name: Value.cast(getattr(self.block, name)) for name in members}
+        outputs = [name for name, member in members.items() if member.flow.name == "Out"]
+        for inputs in [*self.stimuli, *([{}] * self.block.latency)]:
             for name, value in inputs.items():
                 ctx.set(ports[name], value)
-            results.append({name: ctx.get(ports[name]) for name in outputs})
-            if block.latency:
+            self.results.append({name: ctx.get(ports[name]) for name in outputs})
+            if self.block.latency:
                 await ctx.tick()
 
-    # A block of wires alone is no process to the simulator.
-    m = Module()
-    m.submodules.block = block
-    m.d.comb += Signal(name="keep").eq(0)
-    simulator = Simulator(m)
-    if block.latency:
-        simulator.add_clock(1e-6)
-    simulator.add_testbench(testbench)
-    simulator.run()
-    return results[block.latency :]
+    def __call__(self, stimuli):
+        if self.results:
+            self.simulator.reset()
+        self.stimuli, self.results = stimuli, []
+        self.simulator.run()
+        return self.results[self.block.latency :]
 
 
 @pytest.fixture(scope="session")
 def evaluate():
-    return _evaluate
+    return lambda block, stimuli: Evaluation(block)(stimuli)
+
+
+@pytest.fixture(scope="session")
+def evaluation():
+    """As `evaluate`, but for a block made by a function of hashable arguments: it is made once."""
+    return cache(lambda make, *arguments: Evaluation(make(*arguments)))
 
 
 _TO_AIGER = """

@@ -33,7 +33,7 @@ def blocks(codes):
     return sum(int(code) << 4 * i for i, code in enumerate(codes))
 
 
-def check_lanes(config, evaluate, cases):
+def check_lanes(config, evaluation, cases):
     """``cases``: codes of A, codes of B, tag of A, tag of B."""
     tagged = [side for side in "ab" if config.form(side).tagged]
     tables = [INTEGERS[form.name] for form in config.formats]
@@ -41,7 +41,7 @@ def check_lanes(config, evaluate, cases):
         {"a_codes": blocks(a), "b_codes": blocks(b)} | {f"{side}_tag": {"a": ta, "b": tb}[side] for side in tagged}
         for a, b, ta, tb in cases
     ]
-    for case, outputs in zip(cases, evaluate(LaneArray(config), stimuli), strict=True):
+    for case, outputs in zip(cases, evaluation(LaneArray, config)(stimuli), strict=True):
         a, b, tag_a, tag_b = case
         assert outputs["sum"] == tables[0][tag_a][a] @ tables[1][tag_b][b], case
 
@@ -51,15 +51,15 @@ def tag_pairs(config):
 
 
 @forms
-def test_every_pair_of_codes(config, evaluate):
+def test_every_pair_of_codes(config, evaluation):
     """Sixteen pairs at a time; the engine tests have every pair alone in every lane."""
     pairs = np.array(list(itertools.product(CODES, CODES)), np.uint8)
     pairs = np.random.default_rng(0).permutation(pairs).reshape(16, 16, 2)
-    check_lanes(config, evaluate, [(ab[:, 0], ab[:, 1], *tags) for tags in tag_pairs(config) for ab in pairs])
+    check_lanes(config, evaluation, [(ab[:, 0], ab[:, 1], *tags) for tags in tag_pairs(config) for ab in pairs])
 
 
 @forms
-def test_extreme_sums(config, evaluate):
+def test_extreme_sums(config, evaluation):
     ends = (0x7, 0xF, 0x1, 0x8, 0x9)
     same = [
         (np.full(16, a, np.uint8), np.full(16, b, np.uint8), *pair)
@@ -70,15 +70,15 @@ def test_extreme_sums(config, evaluate):
     largest = 16 * int(np.prod([np.abs(table).max() for table in tables]))
     assert {tables[0][ta][a] @ tables[1][tb][b] for a, b, ta, tb in same} >= {largest, -largest, 0}
     assert lanes(config).sum_width == largest.bit_length() + 1
-    check_lanes(config, evaluate, same)
+    check_lanes(config, evaluation, same)
 
 
 @forms
-def test_random_blocks(config, evaluate):
+def test_random_blocks(config, evaluation):
     rng = np.random.default_rng(1)
     check_lanes(
         config,
-        evaluate,
+        evaluation,
         [
             (*rng.integers(0, 16, (2, 16), np.uint8), *tag_pairs(config)[rng.integers(len(tag_pairs(config)))])
             for _ in range(100)
