@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from hwgen.closure.classes import applied, classes
 from hwgen.closure.repeaters import insert_repeaters
 from hwgen.closure.sizing import Sized, area_cost, size
 from hwgen.errors import InputError
-from hwgen.layout import Layout
+from hwgen.layout import Layout, adapted
 from hwgen.netlist.graph import Netlist
 from hwgen.netlist.link import link
 from hwgen.timing.analysis import Timing, analyse
@@ -112,6 +113,8 @@ class Closed:
         Module bodies.
     netlist : Netlist
         Of them, flat.
+    layout : Layout or None
+        Of the netlist; None with wires by fanout.
     wires : Wires
         Of the netlist.
     timing : Timing
@@ -121,6 +124,7 @@ class Closed:
 
     modules: dict[str, Body]
     netlist: Netlist
+    layout: Layout | None
     wires: Wires
     timing: Timing
     record: Closure
@@ -132,7 +136,7 @@ def close(
     library: Library,
     clock_ns: float,
     *,
-    layout: Callable[[Netlist], Layout] | None = None,
+    layout: Layout | None = None,
     cost: Cost | None = None,
     assumed: Assumptions | None = None,
     rounds: int = ROUNDS,
@@ -151,8 +155,8 @@ def close(
     library : Library
     clock_ns : float
         0 asks for the fastest.
-    layout : callable, optional
-        Places a netlist, from which wires follow; they are by fanout if not given.
+    layout : Layout, optional
+        Of the netlist that the modules make. Wires follow from it, as it is adapted; they are by fanout if not given.
     cost : callable, optional
         What sizes cost; their area if not given.
     assumed : Assumptions, optional
@@ -167,18 +171,18 @@ def close(
     """
     if not 0 <= clock_ns < np.inf:
         raise InputError(f"clock of {clock_ns} ns; expected a number of at least 0")
-    closing = _Closing(library, top, layout, cost, assumed or assumptions(library))
-    start = closing.state({name: dict(body) for name, body in modules.items()})
+    closing = _Closing(library, top, cost, assumed or assumptions(library))
+    start = closing.begun({name: dict(body) for name, body in modules.items()}, layout)
     target = clock_ns or _FASTEST * start.timing.delay
     current, best = start, None
     buffers = done = 0
     while done < rounds:
         done += 1
-        sized, result = closing.sized(current, target)
+        sized = closing.sized(current, target)
         # Buffers cost area: they go in only where sizes alone do not do.
-        if not buffers and result.delay > target:
-            sized, buffers = closing.buffered(sized, result.delay, target)
-        current = closing.state(sized.modules)
+        if not buffers and sized.result.delay > target:
+            sized, buffers = closing.buffered(sized, target)
+        current = closing.state(sized.modules, sized.design.layout)
         if best is None or closing.better(current, best, clock_ns):
             best = current
         missed = current.timing.delay - clock_ns
@@ -191,13 +195,36 @@ def close(
 
 @dataclass(frozen=True)
 class _State:
-    """A design with wires and timing."""
+    """A design with wires."""
 
     modules: dict[str, Body]
     netlist: Netlist
     layout: Layout | None
     wires: Wires
-    timing: Timing
+    assumed: Assumptions
+
+    @cached_property
+    def timing(self) -> Timing:
+        """With these wires."""
+        assumed = self.assumed
+        return analyse(
+            self.netlist,
+            input_slew=assumed.input_slew,
+            output_load=assumed.output_load,
+            wire_load=assumed.wire_load,
+            clock_slew=assumed.clock_slew,
+            wires=self.wires,
+        )
+
+
+@dataclass(frozen=True)
+class _Sized:
+    """A design of which ``modules`` have new sizes, which ``compiled`` has as well."""
+
+    design: _State
+    modules: dict[str, Body]
+    compiled: Compiled
+    result: Sized
 
 
 @dataclass(frozen=True)
@@ -206,70 +233,54 @@ class _Closing:
 
     library: Library
     top: str
-    lay_out: Callable[[Netlist], Layout] | None
     cost: Cost | None
     assumed: Assumptions
 
-    def state(self, modules: dict[str, Body]) -> _State:
-        """A design, linked, with its wires, timed."""
+    def begun(self, modules: dict[str, Body], layout: Layout | None) -> _State:
+        """A design as it is given."""
+        if layout is None:
+            return self.state(modules, None)
+        return _State(modules, layout.netlist, layout, layout.wires(), self.assumed)
+
+    def state(
+        self, modules: dict[str, Body], layout: Layout | None, draft: Mapping[str, tuple[float, float]] | None = None
+    ) -> _State:
+        """A design, linked, with the wires of a layout of what it was.
+
+        ``draft``, of places of new cells in the top module, asks for one that is not made legal.
+        """
         netlist = link(modules, self.top, self.library)
-        layout = None if self.lay_out is None else self.lay_out(netlist)
-        wires = per_fanout(netlist, self.assumed.wire_load) if layout is None else layout.wires()
-        timing = analyse(
-            netlist,
-            input_slew=self.assumed.input_slew,
-            output_load=self.assumed.output_load,
-            wire_load=self.assumed.wire_load,
-            clock_slew=self.assumed.clock_slew,
-            wires=wires,
-        )
-        return _State(modules, netlist, layout, wires, timing)
+        if layout is None:
+            return _State(modules, netlist, None, per_fanout(netlist, self.assumed.wire_load), self.assumed)
+        layout = adapted(layout, netlist, legal=draft is None, places=draft or {})
+        return _State(modules, netlist, layout, layout.wires(), self.assumed)
 
-    def folded(self, design: _State) -> Compiled:
-        """A design for sizing; in full where it cannot be folded."""
+    def sized(self, design: _State, target: float) -> _Sized:
+        """A design with sizes for a target in ns, its wires as they were; in full where it cannot be folded."""
         families = [family for family in self.library.families() if len(family) > 1]
-        return compile_timing(
-            design.netlist, self.assumed, design.wires, classes(design.netlist).number, families=families
-        )
-
-    def sized(self, design: _State, target: float) -> tuple[_State, Sized]:
-        """A design with sizes for a target in ns, its wires as they were."""
-        compiled = self.folded(design)
+        found = classes(design.netlist)
+        compiled = compile_timing(design.netlist, self.assumed, design.wires, found.number, families=families)
         cost = area_cost(compiled) if self.cost is None else self.cost(design.netlist, compiled)
         result = size(compiled, target, cost)
-        return replace(design, modules=applied(design.modules, classes(design.netlist), compiled)), result
+        return _Sized(design, applied(design.modules, found, compiled), compiled, result)
 
-    def buffered(self, design: _State, delay: float, target: float) -> tuple[_State, int]:
+    def buffered(self, sized: _Sized, target: float) -> tuple[_Sized, int]:
         """A design with buffers, as long as they make it faster, and how many they are.
 
         Repeaters between placed blocks come first; then buffers before sinks that can wait, and behind weak drivers.
         """
         total = 0
-        for insert in (self.repeaters, self.buffers):
+        for insert in (_with_repeaters, _with_buffers):
             before = np.inf
-            while delay > target and delay < (1 - _GAIN) * before:
-                modules, count = insert(design, max(target, _NEXT * delay))
+            while target < sized.result.delay < (1 - _GAIN) * before:
+                modules, places, count = insert(sized, max(target, _NEXT * sized.result.delay))
                 if not count:
                     break
-                trial, result = self.sized(self.state(modules), target)
-                if result.delay >= delay:
+                trial = self.sized(self.state(modules, sized.design.layout, draft=places), target)
+                if trial.result.delay >= sized.result.delay:
                     break
-                design, before, delay, total = trial, delay, result.delay, total + count
-        return design, total
-
-    def repeaters(self, design: _State, period: float) -> tuple[dict[str, Body], int]:
-        """The modules of a design with repeaters."""
-        netlist = link(design.modules, self.top, self.library)
-        if design.layout is None:
-            return design.modules, 0
-        folded = self.folded(replace(design, netlist=netlist))
-        return insert_repeaters(design.modules, replace(design.layout, netlist=netlist), folded, period)
-
-    def buffers(self, design: _State, period: float) -> tuple[dict[str, Body], int]:
-        """The modules of a design with buffers."""
-        netlist = link(design.modules, self.top, self.library)
-        folded = self.folded(replace(design, netlist=netlist))
-        return insert_buffers(design.modules, netlist, folded, period)
+                sized, before, total = trial, sized.result.delay, total + count
+        return sized, total
 
     def better(self, this: _State, than: _State, clock_ns: float) -> bool:
         """Whether a design meets the clock with less area, or comes nearer to it."""
@@ -301,7 +312,24 @@ class _Closing:
             rounds=rounds,
             missing=tuple(_missing(best, self.library)),
         )
-        return Closed(best.modules, best.netlist, best.wires, best.timing, record)
+        return Closed(best.modules, best.netlist, best.layout, best.wires, best.timing, record)
+
+
+_Inserted = tuple[dict[str, Body], Mapping[str, tuple[float, float]], int]
+"""Modules, places of new cells in the top module where they are known, and how many cells are new."""
+
+
+def _with_repeaters(sized: _Sized, period: float) -> _Inserted:
+    layout = sized.design.layout
+    if layout is None:
+        return sized.modules, {}, 0
+    modules, places = insert_repeaters(sized.modules, layout, sized.compiled, period)
+    return modules, places, len(places)
+
+
+def _with_buffers(sized: _Sized, period: float) -> _Inserted:
+    modules, count = insert_buffers(sized.modules, sized.design.netlist, sized.compiled, period)
+    return modules, {}, count
 
 
 def _missing(design: _State, library: Library) -> list[str]:

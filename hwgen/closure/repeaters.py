@@ -73,7 +73,7 @@ class Load(NamedTuple):
 class _Way(NamedTuple):
     """One way to build what hangs at a point: its load, when it must be there, and how it is made.
 
-    ``made`` is the number of a load, a pair of such things, or a buffer as ``(repeater, made)`` in a list.
+    ``made`` is the number of a load, a pair of such things, or a buffer as a list: repeater, place and ``made``.
     """
 
     capacitance: float
@@ -111,7 +111,7 @@ def best_tree(
     float
         ns gained over the net without any.
     list
-        What the driver drives: numbers of loads, and ``(repeater, list)`` of what that drives in turn.
+        What the driver drives: numbers of loads, and ``(repeater, (x, y), list)`` of what that drives in turn.
     """
     x, y, parent = steiner_tree(
         np.array([source[0], *(load.x for load in loads)]), np.array([source[1], *(load.y for load in loads)])
@@ -136,13 +136,14 @@ def best_tree(
             ways = [_Way(loads[point - 1].capacitance, loads[point - 1].required, point - 1)]
         for child in children[point]:
             ways = _joined(ways, along(child, buffers))
-        return _buffered(ways, repeaters, each) if buffers and point else ways
+        return _buffered(ways, repeaters, each, (float(x[point]), float(y[point]))) if buffers and point else ways
 
     def along(child: int, buffers: bool) -> list[_Way]:
         """The same with the edge above a point."""
         ways = at(child, buffers)
         pieces = min(max(1, int(np.ceil(length[child] / step))), _LONGEST)
         piece = float(length[child]) / pieces
+        above = parent[child]
         for number in range(pieces):
             ways = [
                 _Way(
@@ -153,7 +154,9 @@ def best_tree(
                 for way in ways
             ]
             if buffers and number < pieces - 1:
-                ways = _buffered(ways, repeaters, each)
+                up = (number + 1) / pieces
+                at_x, at_y = (float(place[child] + up * (place[above] - place[child])) for place in (x, y))
+                ways = _buffered(ways, repeaters, each, (at_x, at_y))
         return ways
 
     (plain,) = at(0, buffers=False)
@@ -162,13 +165,13 @@ def best_tree(
     return gain, _unfolded(best.made)
 
 
-def _buffered(ways: list[_Way], repeaters: Sequence[Repeater], each: float) -> list[_Way]:
+def _buffered(ways: list[_Way], repeaters: Sequence[Repeater], each: float, place: tuple[float, float]) -> list[_Way]:
     """Ways with those through a buffer, the good ones."""
     behind = []
     for it in repeaters:
         best = max(ways, key=lambda way: way.required - it.slope * way.capacitance)
         required = best.required - it.slope * best.capacitance - it.delay - each
-        behind.append(_Way(it.capacitance, required, [it, best.made]))
+        behind.append(_Way(it.capacitance, required, [it, place, best.made]))
     return _good([*ways, *behind])
 
 
@@ -199,13 +202,13 @@ def _unfolded(made: Any) -> list[Any]:
     if isinstance(made, tuple):
         return [*_unfolded(made[0]), *_unfolded(made[1])]
     if isinstance(made, list):
-        return [(made[0], _unfolded(made[1]))]
+        return [(made[0], made[1], _unfolded(made[2]))]
     return [made]
 
 
 def insert_repeaters(
     modules: Mapping[str, dict[str, Any]], layout: Layout, compiled: Compiled, period: float
-) -> tuple[dict[str, dict[str, Any]], int]:
+) -> tuple[dict[str, dict[str, Any]], dict[str, tuple[float, float]]]:
     """Build the critical nets of the top module anew, with repeaters.
 
     The buffers that are there by fanout go.
@@ -223,13 +226,13 @@ def insert_repeaters(
 
     Returns
     -------
-    dict, int
-        The modules with repeaters, and how many these are.
+    dict, dict
+        The modules with repeaters, and where these are to be: centres by name, um.
     """
     netlist = layout.netlist
     buffer = tree_buffer(netlist.library)
     if buffer is None or buffer.name not in compiled.kinds.number:
-        return dict(modules), 0
+        return dict(modules), {}
     body = modules[netlist.top]
     cells = {
         cell: {**its, "connections": {pin: list(bits) for pin, bits in its["connections"].items()}}
@@ -239,20 +242,19 @@ def insert_repeaters(
     repeaters = _repeaters(compiled, buffer.name)
     bits = [bit for net in body["netnames"].values() for bit in net["bits"] if isinstance(bit, int)]
     highest = max([1, *bits, *nets.sinks])
-    count = 0
+    places: dict[str, tuple[float, float]] = {}
 
     def put(net: int, tree: list[Any], units: list[_Unit]) -> None:
-        nonlocal highest, count
+        nonlocal highest
         for each in tree:
             if isinstance(each, tuple):
                 highest += 1
-                count += 1
-                pins = {buffer.inputs[0]: [net], buffer.outputs[0]: [highest]}
-                cells[f"{_NAME}{highest}"] = {"type": each[0].name, "connections": pins}
-                put(highest, each[1], units)
+                name, pins = f"{_NAME}{highest}", {buffer.inputs[0]: [net], buffer.outputs[0]: [highest]}
+                cells[name], places[name] = {"type": each[0].name, "connections": pins}, each[1]
+                put(highest, each[2], units)
             else:
-                for place, at in units[each].places:
-                    place[at] = net
+                for bits, place in units[each].places:
+                    bits[place] = net
 
     for bit in nets.critical():
         units, old = nets.units(bit)
@@ -262,7 +264,7 @@ def insert_repeaters(
             for name in old:
                 del cells[name]
             put(bit, tree, units)
-    return {**modules, netlist.top: {**body, "cells": cells}}, count
+    return {**modules, netlist.top: {**body, "cells": cells}}, places
 
 
 def _repeaters(compiled: Compiled, name: str) -> list[Repeater]:

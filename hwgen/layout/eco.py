@@ -6,6 +6,7 @@ everything is made legal again, with few moves. The die, its ports and the place
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -28,7 +29,14 @@ _SWEEPS = 4
 _Places = tuple[np.ndarray, np.ndarray]
 
 
-def adapted(layout: Layout, netlist: Netlist, shapes: Shapes | None = None) -> Layout:
+def adapted(
+    layout: Layout,
+    netlist: Netlist,
+    shapes: Shapes | None = None,
+    *,
+    legal: bool = True,
+    places: Mapping[str, tuple[float, float]] | None = None,
+) -> Layout:
     """The layout of a netlist that came of another one by small changes.
 
     Parameters
@@ -39,6 +47,10 @@ def adapted(layout: Layout, netlist: Netlist, shapes: Shapes | None = None) -> L
         The netlist now: the same ports; for an array, the same elements.
     shapes
         Of the cells, if the layout has them from LEF.
+    legal
+        Whether to make it legal: without, cells may overlap, and all is quick.
+    places
+        Centres in um of new cells of the top module, by name, where they are known; others begin amid their nets.
 
     Raises
     ------
@@ -49,7 +61,11 @@ def adapted(layout: Layout, netlist: Netlist, shapes: Shapes | None = None) -> L
     if ports != [(port.name, len(port.nets)) for port in layout.netlist.ports.values()]:
         raise InputError(f"{netlist.top}: has other ports than the layout; expected a netlist that changed a little")
     width, pins = widths(netlist, layout.technology, shapes), pins_of(netlist, shapes)
-    x, y = _begun(layout, netlist, width, pins)
+    if netlist is layout.netlist:
+        return layout
+    x, y = _begun(layout, netlist, width, pins, places or {})
+    if not legal:
+        return replace(layout, netlist=netlist, width=width, pins=pins, x=x, y=y)
     if layout.grid is None:
         along = np.ones((netlist.n_nets, 2))
         problem = Problem(width, layout.rows, pins.start, pins.cell, pins.x, pins.y, along)
@@ -59,17 +75,25 @@ def adapted(layout: Layout, netlist: Netlist, shapes: Shapes | None = None) -> L
     return replace(layout, netlist=netlist, width=width, pins=pins, x=x, y=y)
 
 
-def _begun(layout: Layout, netlist: Netlist, width: np.ndarray, pins: Pins) -> _Places:
+def _begun(
+    layout: Layout, netlist: Netlist, width: np.ndarray, pins: Pins, places: Mapping[str, tuple[float, float]]
+) -> _Places:
     """Lower left corners to begin with: the old ones, about the same centres."""
     before = _before(layout.netlist, netlist)
-    known = before >= 0
+    kept = before >= 0
+    told = {cell: places[name] for cell, name in enumerate(netlist.names.instances()[0][2]) if name in places}
+    new, centres = np.array(list(told), dtype=np.int64), np.array(list(told.values())).reshape(-1, 2)
+    known = kept.copy()
+    known[new] = True
+    height = layout.rows.height
     found = []
-    for old, old_size, size, port in (
-        (layout.x, layout.width, width, layout.port_x),
-        (layout.y, np.zeros(len(layout.y)), np.zeros(len(width)), layout.port_y),
+    for old, old_size, size, port, told_at in (
+        (layout.x, layout.width, width, layout.port_x, centres[:, 0]),
+        (layout.y, np.zeros(len(layout.y)), np.zeros(len(width)), layout.port_y, centres[:, 1] - height / 2),
     ):
         place = np.zeros(netlist.n_cells)
-        place[known] = (old + old_size / 2)[before[known]] - size[known] / 2
+        place[kept] = (old + old_size / 2)[before[kept]] - size[kept] / 2
+        place[new] = told_at - size[new] / 2
         found.append(_amid(place, known, pins, port))
     return found[0], found[1]
 

@@ -65,9 +65,7 @@ def _run(
         for purpose in PURPOSES
     }
     small, frugal = (as_built(built[purpose], library) for purpose in PURPOSES)
-    records = {
-        (purpose, scope): built[purpose][kind].closed.record for purpose in PURPOSES for scope, kind in _SCOPES.items()
-    }
+    records = {(purpose, scope): built[purpose][kind].record for purpose in PURPOSES for scope, kind in _SCOPES.items()}
     return examine(designs, small, frugal, library, vectors, operands, stimulus), records
 
 

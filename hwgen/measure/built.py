@@ -3,66 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import partial
 
 from hwgen.cells.library import Library
 from hwgen.closure.close import ROUNDS, Closed, close
 from hwgen.closure.energy import energy_cost
 from hwgen.config import TensorCoreConfig
-from hwgen.layout import Layout, adapted, lay_out, technology_of
+from hwgen.layout import lay_out, technology_of
 from hwgen.mapping import area
 from hwgen.measure.checks import core_inputs, lane_inputs
 from hwgen.measure.flow import Design
 from hwgen.measure.requests import Physical
 from hwgen.measure.stimulus import Stimulus
 from hwgen.netlist.graph import Netlist
+from hwgen.netlist.link import link
 from hwgen.power.activity import Activity, simulate
 from hwgen.rtl.tensor_core import TensorCore
 
-__all__ = ["PURPOSES", "Built", "build"]
+__all__ = ["PURPOSES", "build"]
 
 PURPOSES = ("area", "energy")
 """What a design is built for: the least area at a clock, or the least energy."""
-
-
-@dataclass(frozen=True)
-class Built:
-    """One run of one design, closed.
-
-    Parameters
-    ----------
-    closed
-        Its modules, netlist, wires and timing, and what was done to them.
-    layout
-        Places of its cells; None with wires by fanout.
-    """
-
-    closed: Closed
-    layout: Layout | None = field(repr=False)
-
-
-@dataclass
-class _Placement:
-    """Layout of a netlist that changes from round to round: placed once, then adapted."""
-
-    physical: Physical
-    library: Library
-    arrangement: str
-    layout: Layout | None = None
-
-    def of(self, netlist: Netlist) -> Layout:
-        if self.layout is None:
-            self.layout = lay_out(
-                netlist,
-                technology_of(self.library),
-                utilisation=self.physical.utilisation,
-                placer=self.physical.placer,
-                arrangement=self.arrangement,
-            )
-        elif self.layout.netlist is not netlist:
-            self.layout = adapted(self.layout, netlist)
-        return self.layout
 
 
 def build(
@@ -74,7 +35,7 @@ def build(
     library: Library,
     stimulus: Stimulus,
     rounds: int = ROUNDS,
-) -> Built:
+) -> Closed:
     """Close the mapped modules of one run at a clock.
 
     Parameters
@@ -96,22 +57,27 @@ def build(
     rounds
         The most, see `hwgen.closure.close.close`.
     """
-    core = design.kind is TensorCore
-    placement = _Placement(physical, library, "array" if core else "flat")
+    core, top = design.kind is TensorCore, design.kind.module_name
+    buffered = area.buffered(modules, design.source, library)
+    layout = None
+    if physical.placed:
+        layout = lay_out(
+            link(buffered, top, library),
+            technology_of(library),
+            utilisation=physical.utilisation,
+            placer=physical.placer,
+            arrangement="array" if core else "flat",
+        )
     activity = partial(_activity, config=design.config, core=core, stimulus=stimulus)
-    closed = close(
-        area.buffered(modules, design.source, library),
-        design.kind.module_name,
+    return close(
+        buffered,
+        top,
         library,
         clock_ns,
-        layout=placement.of if physical.placed else None,
+        layout=layout,
         cost=energy_cost(activity, clock_ns) if purpose == "energy" else None,
         rounds=rounds,
     )
-    layout = placement.layout
-    if layout is not None and layout.netlist is not closed.netlist:
-        layout = adapted(layout, closed.netlist)
-    return Built(closed, layout)
 
 
 def _activity(netlist: Netlist, config: TensorCoreConfig, core: bool, stimulus: Stimulus) -> Activity:

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from hwgen.cells.library import Library
+from hwgen.closure.close import Closed
 from hwgen.formats import Formats
 from hwgen.layout import Layout
 from hwgen.mapping import area
-from hwgen.measure.built import Built
 from hwgen.measure.checks import check_core, check_lanes
 from hwgen.measure.choice import KINDS, TOPS
 from hwgen.measure.energy import core_activity, core_energy, lane_energy, of_activity
@@ -91,17 +91,17 @@ def as_mapped(
     return Netlists(netlists, {scope: timing.analyse(netlist) for scope, netlist in netlists.items()}, whole)
 
 
-def as_built(built: Mapping[type[Block], Built], library: Library) -> Netlists:
+def as_built(built: Mapping[type[Block], Closed], library: Library) -> Netlists:
     """Netlists that were closed."""
     core, lanes = built[TensorCore], built[LaneArray]
-    modules = {kind: found.closed.modules for kind, found in built.items()}
+    modules = {kind: found.modules for kind, found in built.items()}
     return Netlists(
         {
-            "lane array": lanes.closed.netlist,
-            "element": link(core.closed.modules, TOPS["element"], library),
-            "core": core.closed.netlist,
+            "lane array": lanes.netlist,
+            "element": link(core.modules, TOPS["element"], library),
+            "core": core.netlist,
         },
-        {"lane array": lanes.closed.timing, "core": core.closed.timing},
+        {"lane array": lanes.timing, "core": core.timing},
         modules,
         {scope: found.layout for scope, found in (("lane array", lanes), ("core", core)) if found.layout is not None},
     )

@@ -18,10 +18,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from hwgen.cells.library import Library
+from hwgen.closure.close import Closed
 from hwgen.config import TensorCoreConfig
 from hwgen.mapping import area
 from hwgen.mapping.yosys import Recipe, distinct
-from hwgen.measure.built import PURPOSES, Built, build
+from hwgen.measure.built import PURPOSES, build
 from hwgen.measure.energy import core_energy
 from hwgen.measure.flow import Design, Flow
 from hwgen.measure.requests import Physical
@@ -118,17 +119,17 @@ class Selected:
 def _scored(design: Design, modules: Mapping[str, area.Body], purpose: str, aim: Aim, library: Library) -> Score:
     """Build a core and look at it."""
     built = build(design, modules, aim.clock_ns, purpose, aim.physical, library, aim.stimulus, _ROUNDS)
-    record, alone = built.closed.record, dict[str, float]()
-    for path, part in built.closed.timing.path_by_block.items():
+    record, alone = built.record, dict[str, float]()
+    for path, part in built.timing.path_by_block.items():
         module = path.rsplit("/", 1)[-1]
         alone[module] = alone.get(module, 0.0) + part
-    cost = built.closed.netlist.area if purpose == "area" else _energy(design, built, aim)
+    cost = built.netlist.area if purpose == "area" else _energy(design, built, aim)
     return Score(0.0 if record.met else -record.slack_ns, cost, alone)
 
 
-def _energy(design: Design, built: Built, aim: Aim) -> float:
+def _energy(design: Design, built: Closed, aim: Aim) -> float:
     """FJ per cycle of a core, glitches and leakage included."""
-    gates, config = Gates(built.closed.netlist, built.closed.timing), design.config
+    gates, config = Gates(built.netlist, built.timing), design.config
     spent = core_energy(gates, config, config.formats, aim.stimulus, glitches_only=True)["core", "timed"]
     return spent.total_fj + 1e-3 * aim.clock_ns * sum(spent.leakage_nw.values())
 

@@ -111,7 +111,7 @@ class StateArrays(NamedTuple):
     end: np.ndarray
 
 
-@inlined
+@compiled
 def _segment(axes: np.ndarray, table: int, at: float) -> tuple[int, float]:
     place = 0
     last = axes.shape[1] - 2
@@ -121,31 +121,42 @@ def _segment(axes: np.ndarray, table: int, at: float) -> tuple[int, float]:
     return place, (at - low) / (axes[table, place + 1] - low)
 
 
-@inlined
+@compiled
 def _inside(values: np.ndarray, table: int, i: int, s: float, j: int, t: float) -> float:
     low = values[table, i, j] * (1 - t) + values[table, i, j + 1] * t
     high = values[table, i + 1, j] * (1 - t) + values[table, i + 1, j + 1] * t
     return low * (1 - s) + high * s
 
 
+@compiled
+def _value(axes: np.ndarray, others: np.ndarray, values: np.ndarray, table: int, x: float, y: float) -> float:
+    i, s = _segment(axes, table, x)
+    j, t = _segment(others, table, y)
+    return _inside(values, table, i, s, j, t)
+
+
+@compiled
+def _values(
+    axes: np.ndarray, others: np.ndarray, values: np.ndarray, table: int, second: int, same: bool, x: float, y: float
+) -> tuple[float, float]:
+    i, s = _segment(axes, table, x)
+    j, t = _segment(others, table, y)
+    value = _inside(values, table, i, s, j, t)
+    if same:
+        return value, _inside(values, second, i, s, j, t)
+    return value, _value(axes, others, values, second, x, y)
+
+
 @inlined
 def lookup(kinds: KindArrays, table: int, x: float, y: float) -> float:
     """One table at one point, as `hwgen.cells.tables.TableBank` has it."""
-    i, s = _segment(kinds.x, table, x)
-    j, t = _segment(kinds.y, table, y)
-    return _inside(kinds.values, table, i, s, j, t)
+    return _value(kinds.x, kinds.y, kinds.values, table, x, y)
 
 
 @inlined
 def lookup_pair(kinds: KindArrays, arc: int, slew: float, load: float) -> tuple[float, float]:
     """Delay and slew of an arc."""
-    table = kinds.delay[arc]
-    i, s = _segment(kinds.x, table, slew)
-    j, t = _segment(kinds.y, table, load)
-    delay = _inside(kinds.values, table, i, s, j, t)
-    if kinds.same_axes[arc]:
-        return delay, _inside(kinds.values, kinds.slew[arc], i, s, j, t)
-    return delay, lookup(kinds, kinds.slew[arc], slew, load)
+    return _values(kinds.x, kinds.y, kinds.values, kinds.delay[arc], kinds.slew[arc], kinds.same_axes[arc], slew, load)
 
 
 @inlined

@@ -43,7 +43,7 @@ def chained(length, places, kinds, load, slope):
 
 
 def named(tree):
-    return [(each[0].name, named(each[1])) if isinstance(each, tuple) else each for each in tree]
+    return [(each[0].name, named(each[2])) if isinstance(each, tuple) else each for each in tree]
 
 
 @pytest.mark.parametrize("kinds", [[SMALL], [LARGE], [SMALL, LARGE]], ids=["small", "large", "both"])
@@ -61,10 +61,13 @@ def test_a_wire_gets_the_best_of_all_chains(length, kinds):
         for chosen in itertools.product(kinds, repeat=count)
     )
     assert gain == pytest.approx(best - chained(length, [], [], load, slope), abs=1e-12)
-    # How many of them there are.
-    depth = 0
+    # How many of them there are, one after the other.
+    depth, before = 0, 0.0
     while isinstance(tree[0], tuple):
-        tree, depth = tree[0][1], depth + 1
+        assert tree[0][1] == (pytest.approx(min(points, key=lambda point: abs(point - tree[0][1][0]))), 0.0)
+        assert tree[0][1][0] > before
+        before = tree[0][1][0]
+        tree, depth = tree[0][2], depth + 1
     assert tree == [0]
     assert (depth == 0) == (gain == 0)
     assert depth <= 3
@@ -112,22 +115,24 @@ def test_a_core_with_repeaters(cache):
     before = [name for name in modules[top]["cells"] if name.startswith(TREE)]
     assert before
 
-    none, count = insert_repeaters(modules, layout, folded, 1e3)
-    assert count == 0
+    none, places = insert_repeaters(modules, layout, folded, 1e3)
+    assert not places
     assert none[top]["cells"] == modules[top]["cells"]
 
-    more, count = insert_repeaters(modules, layout, folded, 0.01)
+    more, places = insert_repeaters(modules, layout, folded, 0.01)
     assert modules[top]["cells"].keys() >= set(before)  # what was given is as it was
     names = more[top]["cells"]
     assert not [name for name in names if name.startswith(TREE)]
-    assert count == sum(name.startswith("$repeater$") for name in names) > 0
+    assert places
+    assert sorted(places) == sorted(name for name in names if name.startswith("$repeater$"))
+    assert all(0 <= x <= layout.die[0] and 0 <= y <= layout.die[1] for x, y in places.values())
     linked = link(more, top, library)
     assert check_core(linked, config, 1000) >= 1000
-    assert linked.n_cells == netlist.n_cells - len(before) + count
+    assert linked.n_cells == netlist.n_cells - len(before) + len(places)
     # Trees are built anew from what they lead to in the end.
     placed = lay_out(linked, technology_of(library))
     again, few = insert_repeaters(more, placed, _folded(placed, library), 0.01)
-    assert few == sum(name.startswith("$repeater$") for name in again[top]["cells"])
+    assert sorted(few) == sorted(name for name in again[top]["cells"] if name.startswith("$repeater$"))
     assert check_core(link(again, top, library), config, 1000) >= 1000
 
 

@@ -82,6 +82,23 @@ def test_adapted(modules, wider, arrangement):
         assert np.diff(after.x[first]) == pytest.approx(np.diff(after.x[other]))
 
 
+def test_a_draft_has_new_cells_where_they_are_to_be(modules, wider):
+    before = lay_out(link(modules, "t", wider), PLAIN, utilisation=0.6)
+    netlist = link(changed(modules), "t", wider)
+    draft = adapted(before, netlist, legal=False, places={"new": (7.0, 9.0)})
+    cell = {netlist.cell_name(i): i for i in range(netlist.n_cells)}["new"]
+    assert (draft.x[cell] + draft.width[cell] / 2, draft.y[cell] + PLAIN.row_height / 2) == pytest.approx((7.0, 9.0))
+    # The others are where they were.
+    kept, old = (
+        netlist.names.instances()[0][2].index("buffer1"),
+        before.netlist.names.instances()[0][2].index("buffer1"),
+    )
+    assert (draft.x[kept], draft.y[kept]) == (before.x[old], before.y[old])
+    legal = adapted(draft, link(changed(modules), "t", wider))
+    assert legal.faults() == []
+    assert abs(legal.x[cell] - draft.x[cell]) + abs(legal.y[cell] - draft.y[cell]) < 0.3 * sum(before.die)
+
+
 def test_unchanged_stays(modules, wider):
     before = lay_out(link(modules, "t", wider), PLAIN, utilisation=0.6)
     again = adapted(before, before.netlist)
