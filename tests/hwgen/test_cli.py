@@ -220,7 +220,8 @@ def test_cost_without_a_report_of_ones_own(run, tmp_path: Path, monkeypatch: pyt
     """In an empty directory it is a report that comes with the package, and a line says so."""
     (tmp_path / "shipped").mkdir()
     _measured("overhead-blackwell.json", tmp_path / "shipped" / "overhead-blackwell.json")
-    monkeypatch.setattr("hwgen.measure.core_costs.shipped", lambda: tmp_path / "shipped")
+    for module in ("hwgen.measure.core_costs", "hwgen.report.shipped"):
+        monkeypatch.setattr(f"{module}.shipped", lambda: tmp_path / "shipped")
     status, out, err = run("cost", "--model", "qwen3-8b", "--vs", "nvfp4-blackwell", "--json")
     assert status == 0
     assert json.loads(out)["conditions"]["measured"]["report"] == "overhead-blackwell.json"
@@ -238,17 +239,17 @@ def test_cost_of_a_list_on_one_design(run, tmp_path: Path) -> None:
     (tmp_path / "own.csv").write_text("name,m,n,k\nfirst,10,20,30\n")
     report = tmp_path / "measured.json"
     _measured("overhead.json", report)
-    options = ("--config", "nvfp4-small", "--report", report, "--grid", "2x2", "--operands", 100, "--clock", 1000)
+    options = ("--config", "nvfp4-small", "--report", report, "--grid", "2x2", "--operands", 60, "--clock", 1000)
     status, out, err = run("cost", "--gemms", "own.csv", *options, "--single-buffered", "--name", "own")
     assert (status, err) == (0, "")
     assert "energy per pass" in out
     found = json.loads((tmp_path / "reports" / "own.json").read_text())
     values = found["results"][0]["values"]["nvfp4-small"]
-    # Two by three tiles of 8 x 8 outputs, two steps each, in two rounds of four turns; 16 rows of 16 elements in three
-    # cycles.
-    assert (values["steps"], values["period"]) == (16, 3)
-    # Two turns of the last round are empty.
-    assert values["core_cycles"] == 3 * (16 - 2) + NAMED["nvfp4-small"].latency
+    # Two by three tiles of 8 x 8 outputs, two steps each, in two rounds of four turns; 16 rows of 16 elements in five
+    # cycles, more than turns: no step waits for its own.
+    assert (values["steps"], values["period"]) == (16, 5)
+    # The last two turns are empty, and end after the last result.
+    assert values["core_cycles"] == 5 * 16 > 5 * (16 - 2) + NAMED["nvfp4-small"].latency
     assert found["conditions"]["clock_ns"] == 1000
     assert found["conditions"]["arrangement"] == {"batch": 1, "rows": 2, "columns": 2}
 
@@ -282,7 +283,7 @@ BAD = [
     ((*_MODEL, "--grid", "8"), "--grid '8': must be ROWSxCOLUMNS"),
     ((*_MODEL, "--grid", "0x8"), "--grid '0x8': must be ROWSxCOLUMNS"),
     ((*_MODEL, "--grid", "999x999x9"), "--grid '999x999x9': must have at most 65536 cores"),
-    ((*_MODEL, "--grid", "2x2", "--cores", "4"), "leave --cores out"),
+    ((*_MODEL, "--report", "measured.json", "--grid", "2x2", "--cores", "4"), "leave --cores out"),
     ((*_MODEL, "--name", "../up"), "--name '../up'"),
     ((*_MODEL, "--out", "good.npy"), "'good.npy' is not a directory"),
     (("simulate", "--gaps", "nan"), "--gaps nan"),
