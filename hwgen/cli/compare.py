@@ -9,6 +9,7 @@ import click
 from hwgen.cli import options
 from hwgen.cli.study import Settings, reported
 from hwgen.cli.types import PERIOD_NS, SEED, Late, constant
+from hwgen.errors import InputError
 from hwgen.measure.requests import PLACERS, WIRES, OverheadRequest, Physical
 
 if TYPE_CHECKING:
@@ -28,27 +29,30 @@ __all__ = ["command"]
 @click.option(
     "--clock",
     type=PERIOD_NS,
-    help="Clock period in ns.  [default: what both designs meet, with 5 % to spare; with --closed, 1 for generic7]",
+    cls=Late,
+    late=lambda: (
+        "Clock period in ns that every netlist is built for, and must meet.  [default: "
+        + ", ".join(f"{name} {period:g}" for name, period in constant("hwgen.measure.clock:USUAL").items())
+        + "]"
+    ),
 )
 @click.option(
-    "--closed",
+    "--as-mapped",
     is_flag=True,
-    help="Place, size and buffer every netlist until it meets the clock; areas then are of netlists for least area,"
-    " power of netlists for least energy.",
+    help="Take netlists as they are mapped, of the least area: nothing is placed or sized. The clock then is what both"
+    " designs meet, with 5 % to spare, or --clock, for which faster recipes are taken.",
 )
 @click.option(
     "--wires",
     type=click.Choice(WIRES),
-    default=WIRES[0],
-    show_default=True,
-    help="With --closed, where wires come from: a placement of every netlist, or the number of a net's loads.",
+    show_default=WIRES[0],
+    help="Where wires come from: a placement of every netlist, or the number of a net's loads.",
 )
 @click.option(
     "--placer",
     type=click.Choice(PLACERS),
-    default=Physical.placer,
-    show_default=True,
-    help="With --closed and placed wires; coloquinte comes with the extra 'place'.",
+    show_default=Physical.placer,
+    help="What places netlists; coloquinte comes with the extra 'place'.",
 )
 @options.kind
 @options.hold
@@ -60,16 +64,19 @@ def command(
     clock_gating: bool | None,
     recipe: str | None,
     clock: float | None,
-    wires: str,
-    placer: str,
-    closed: bool,
+    wires: str | None,
+    placer: str | None,
+    as_mapped: bool,
     kind: str,
     hold: int,
     seed: int,
     runs: int,
     **settings: Any,
 ) -> None:
-    """Synthesise two configurations and report what the second costs over the first.
+    """Build two configurations for a clock and report what the second costs over the first.
+
+    Every netlist is placed, sized and buffered: once for least area, which areas are of, and once for least energy,
+    which power is of.
 
     Writes NAME.md, .csv, .json and .png to the reports directory.
     """
@@ -78,17 +85,27 @@ def command(
 
     pair = options.pair(size, baseline, candidate, clock_gating)
     recipes = None if recipe is None else [yosys.recipe(recipe)]
-    physical = Physical(wires, placer) if closed else None
+    physical = None if as_mapped else _physical(wires, placer)
+    for option, given in (("--wires", wires), ("--placer", placer)):
+        if as_mapped and given is not None:
+            raise InputError(f"{option} {given}: has no meaning with --as-mapped, where nothing is placed")
     request = OverheadRequest(*pair, Stimulus(tensors=kind, seed=seed, hold=hold), recipe, clock, physical, runs)
 
     def document(flow: Flow) -> Report:
-        if not closed:
+        if as_mapped:
             from hwgen.measure.overhead import measure
 
             return measure(*pair, flow, recipes, clock_ns=clock, stimulus=request.stimulus, runs=runs).report()
         from hwgen.measure.at_clock import measure_at_clock
-        from hwgen.measure.clock import usual
 
-        return measure_at_clock(request, clock or usual(flow.library), flow, recipes).report()
+        return measure_at_clock(request, flow, recipes).report()
 
     reported(request, document, Settings(**settings))
+
+
+def _physical(wires: str | None, placer: str | None) -> Physical:
+    """How netlists are built."""
+    found = Physical(wires or Physical.wires, placer or Physical.placer)
+    if placer is not None and not found.placed:
+        raise InputError(f"--placer {placer}: has no meaning with --wires {wires}, where nothing is placed")
+    return found

@@ -39,6 +39,8 @@ _FASTEST = 0.3
 # Buffers are put in for a target that is nearer than the clock, and again while they gain so much.
 _NEXT = 0.8
 _GAIN = 0.01
+# A round that gains less than this share, of the delay where it is late, else of the area, is the last.
+_PROGRESS = 0.001
 # A clock met by more than this leaves area to be had.
 _SPARE = 0.02
 
@@ -140,6 +142,7 @@ def close(
     cost: Cost | None = None,
     assumed: Assumptions | None = None,
     rounds: int = ROUNDS,
+    begun: Closed | None = None,
 ) -> Closed:
     """Size and buffer a design until it meets a clock, at the least cost.
 
@@ -163,6 +166,8 @@ def close(
         At the ports and of the clock; the library's defaults if not given.
     rounds : int
         The most of them.
+    begun : Closed, optional
+        The same modules closed for another cost, to go on from: with its buffers and places.
 
     Raises
     ------
@@ -172,7 +177,10 @@ def close(
     if not 0 <= clock_ns < np.inf:
         raise InputError(f"clock of {clock_ns} ns; expected a number of at least 0")
     closing = _Closing(library, top, cost, assumed or assumptions(library))
-    start = closing.begun({name: dict(body) for name, body in modules.items()}, layout)
+    if begun is None:
+        start = closing.begun({name: dict(body) for name, body in modules.items()}, layout)
+    else:
+        start = _State(begun.modules, begun.netlist, begun.layout, begun.wires, closing.assumed)
     target = clock_ns or _FASTEST * start.timing.delay
     current, best = start, None
     buffers = done = 0
@@ -183,14 +191,17 @@ def close(
         if not buffers and sized.result.delay > target:
             sized, buffers = closing.buffered(sized, target)
         current = closing.state(sized.modules, sized.design.layout)
+        gained = best is None or closing.gained(current, best, clock_ns)
         if best is None or closing.better(current, best, clock_ns):
             best = current
         missed = current.timing.delay - clock_ns
-        if not clock_ns or -_SPARE * clock_ns <= missed <= 0:
+        if not clock_ns or not gained or -_SPARE * clock_ns <= missed <= 0:
             break
         target = float(np.clip(target - missed, 0.5 * clock_ns, 1.2 * clock_ns))
     assert best is not None
-    return closing.closed(start, best, clock_ns, buffers, done)
+    if begun is None:
+        return closing.closed(modules, start.netlist.area, best, clock_ns, buffers, done)
+    return closing.closed(modules, begun.record.area_before, best, clock_ns, begun.record.buffers + buffers, done)
 
 
 @dataclass(frozen=True)
@@ -291,21 +302,32 @@ class _Closing:
             return this.timing.delay < than.timing.delay
         return this.netlist.area < than.netlist.area
 
-    def closed(self, start: _State, best: _State, clock_ns: float, buffers: int, rounds: int) -> Closed:
-        """The result, and the record of it."""
+    def gained(self, this: _State, than: _State, clock_ns: float) -> bool:
+        """Whether a round brought something: the clock within reach or out of it, less delay or less area."""
+        late = this.timing.delay > clock_ns
+        if late != (than.timing.delay > clock_ns):
+            return True
+        if late:
+            return this.timing.delay < (1 - _PROGRESS) * than.timing.delay
+        return this.netlist.area < (1 - _PROGRESS) * than.netlist.area
+
+    def closed(
+        self, mapped: Mapping[str, Body], area: float, best: _State, clock_ns: float, buffers: int, rounds: int
+    ) -> Closed:
+        """The result, and the record of it; ``mapped`` are the modules before, of ``area`` um2."""
         shares = best.timing.path_by_block
         resized = sum(
-            cell["type"] != start.modules[name]["cells"][place]["type"]
+            cell["type"] != mapped[name]["cells"][place]["type"]
             for name, body in best.modules.items()
             for place, cell in body["cells"].items()
-            if place in start.modules[name]["cells"]
+            if place in mapped[name]["cells"]
         )
         record = Closure(
             clock_ns=clock_ns,
             delay_ns=best.timing.delay,
             block=max(shares, key=lambda name: shares[name]) if shares else self.top,
             wires=best.wires.kind,
-            area_before=start.netlist.area,
+            area_before=area,
             area_after=best.netlist.area,
             resized=resized,
             buffers=buffers,

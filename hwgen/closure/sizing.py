@@ -15,6 +15,11 @@ from hwgen.timing.kernels import StateArrays
 __all__ = ["Sized", "area_cost", "bounds", "multipliers", "size"]
 
 _ITERATIONS = 40
+# How strongly multipliers follow the slacks: first in half of the iterations, then in the others.
+_EXPONENTS = (8.0, 4.0)
+# Iterations in a row that gain less than this share end either half.
+_PROGRESS = 0.0005
+_PATIENCE = 7
 # A clock out of reach would only drive the multipliers up: each iteration asks for this much of what there is.
 _AMBITION = 0.95
 # What relaxation leaves late by less than this is for the repair.
@@ -68,27 +73,31 @@ def size(compiled: Compiled, period: float, cost: np.ndarray, iterations: int = 
     cost : numpy.ndarray
         Shape (nodes, widest family): cost of each node by place in its family, as of `area_cost`.
     iterations : int
-        Of the relaxation.
+        Of the relaxation, at most.
     """
     graph, kinds, state = compiled.graph, compiled.kinds.arrays, compiled.state
     ranges = bounds(compiled)
     before = state.kind.copy()
     worth = multipliers(compiled, period, _total(compiled, cost))
-    best: tuple[tuple[bool, float], np.ndarray] | None = None
-    for iteration in range(iterations + 1):
-        compiled.reload()
-        delay, total = compiled.delay, _total(compiled, cost)
-        late = delay > period * (1 + _CLOSE)
-        key = late, delay if late else total
-        if best is None or key < best[0]:
-            best = key, state.kind.copy()
-        if iteration < iterations:
-            target = max(period, _AMBITION * delay)
+    compiled.reload()
+    best, kept, done = _rank(compiled, period, cost), before, 0
+    for exponent in _EXPONENTS:
+        idle = 0
+        for _ in range(iterations // len(_EXPONENTS)):
+            target = max(period, _AMBITION * compiled.delay)
             kernels.backward(graph, kinds, state, target)
-            multiply(graph, kinds, state, worth, target, 8.0 if iteration < iterations // 2 else 4.0)
+            multiply(graph, kinds, state, worth, target, exponent)
             resize(graph, kinds, state, worth, ranges, cost)
-    assert best is not None
-    state.kind[:] = best[1]
+            compiled.reload()
+            done += 1
+            rank = _rank(compiled, period, cost)
+            gained = rank[0] < best[0] or rank[1] < (1 - _PROGRESS) * best[1]
+            idle = 0 if gained and rank < best else idle + 1
+            if rank < best:
+                best, kept = rank, state.kind.copy()
+            if idle == _PATIENCE:
+                break
+    state.kind[:] = kept
     compiled.reload()
     repair(graph, kinds, state, ranges, cost, period, _MOVES, StateArrays(*(values.copy() for values in state)))
     for _ in range(_PASSES):
@@ -96,7 +105,13 @@ def size(compiled: Compiled, period: float, cost: np.ndarray, iterations: int = 
         if not recover(graph, kinds, state, ranges, cost, period):
             break
     compiled.reload()
-    return Sized(compiled.delay, _total(compiled, cost), int((state.kind != before).sum()), iterations)
+    return Sized(compiled.delay, _total(compiled, cost), int((state.kind != before).sum()), done)
+
+
+def _rank(compiled: Compiled, period: float, cost: np.ndarray) -> tuple[bool, float]:
+    """Of sizes: whether they are late, then what they miss or cost; the less, the better."""
+    late = compiled.delay > period * (1 + _CLOSE)
+    return late, compiled.delay if late else _total(compiled, cost)
 
 
 def bounds(compiled: Compiled) -> np.ndarray:

@@ -277,6 +277,11 @@ class _Descent:
         return np.clip(at, self.low, self.high)
 
 
+def _length(vector: np.ndarray) -> float:
+    """Euclidean norm. That of numpy is a product of BLAS, whose last digits hang on how many threads it has."""
+    return float(np.sqrt(np.square(vector).sum()))
+
+
 def spread(
     problem: Problem,
     x: np.ndarray,
@@ -323,7 +328,7 @@ def spread(
             ahead = state.within(major + (momentum - 1) / following * (major - previous))
             new = state.slope(ahead)
             # The step that the gradient's change allows; a much shorter one is tried again.
-            allowed = float(np.linalg.norm(ahead - reference) / max(np.linalg.norm(new - slope), 1e-30))
+            allowed = _length(ahead - reference) / max(_length(new - slope), 1e-30)
             tried, step = step, allowed
             if allowed > 0.95 * tried:
                 break

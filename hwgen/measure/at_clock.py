@@ -8,17 +8,17 @@ from dataclasses import replace
 import numpy as np
 
 from hwgen.cells.library import Library
-from hwgen.closure.close import Closure
+from hwgen.closure.close import Closed, Closure
 from hwgen.config import TensorCoreConfig
 from hwgen.errors import InputError
 from hwgen.formats import Formats
 from hwgen.layout import technology_of
 from hwgen.mapping import area
 from hwgen.mapping.yosys import Recipe, usable
-from hwgen.measure.built import PURPOSES, build
+from hwgen.measure.built import PURPOSES, build, spent
 from hwgen.measure.checks import VECTORS
 from hwgen.measure.choice import Owner
-from hwgen.measure.clock import rounded_up
+from hwgen.measure.clock import rounded_up, usual
 from hwgen.measure.conditions import check_pair
 from hwgen.measure.examined import Examined, as_built, examine
 from hwgen.measure.figures import Figure, compare
@@ -34,7 +34,7 @@ from hwgen.rtl.tensor_core import TensorCore
 from hwgen.stats import FEWEST, Estimate
 from sim.steps import check_hold
 
-__all__ = ["check_built", "measure_at_clock"]
+__all__ = ["measure_at_clock", "met_clock"]
 
 _STEP = 2
 _SCOPES = {"lane array": LaneArray, "core": TensorCore}
@@ -57,43 +57,57 @@ def _run(
     stimulus: Stimulus,
 ) -> Run:
     """Build and examine one run of one configuration; ``modules`` are its mapped ones by purpose and kind."""
-    built = {
-        purpose: {
-            kind: build(design, modules[purpose][kind], clock_ns, purpose, physical, library, stimulus)
-            for kind, design in designs.items()
-        }
-        for purpose in PURPOSES
-    }
+    built: dict[str, dict[type[Block], Closed]] = {purpose: {} for purpose in PURPOSES}
+    for kind, design in designs.items():
+        begun = None
+        for purpose in PURPOSES:
+            own = modules[purpose][kind]
+            # The same recipes: what was done for one purpose is a good beginning for the other.
+            if any(own[name] is not body for name, body in modules[PURPOSES[0]][kind].items()):
+                begun = None
+            begun = build(design, own, clock_ns, purpose, physical, library, stimulus, begun=begun)
+            built[purpose][kind] = begun
+        # Sizing knows nothing of glitches, so that the smaller netlist may be the one that spends less.
+        both = [built[purpose][kind] for purpose in PURPOSES]
+        built["energy"][kind] = min(
+            both, key=lambda each: (not each.record.met, spent(design, each, clock_ns, stimulus))
+        )
     small, frugal = (as_built(built[purpose], library) for purpose in PURPOSES)
     records = {(purpose, scope): built[purpose][kind].record for purpose in PURPOSES for scope, kind in _SCOPES.items()}
     return examine(designs, small, frugal, library, vectors, operands, stimulus), records
 
 
-def check_built(records: Mapping[str, Sequence[Closure]], clock_ns: float, library: str) -> None:
-    """Refuse a clock that a core misses.
+def met_clock(records: Mapping[str, Sequence[Closure]], clock_ns: float, library: str, required: bool = False) -> float:
+    """The clock period that every core meets, ns: the one they were built for, or the next one that all would meet.
 
     Parameters
     ----------
     records
-        How its cores were closed, by name of the design.
+        How the cores were closed, by name of the design.
     clock_ns
-        ns.
+        Period that they were built for, ns.
     library
         Name of the cells.
+    required
+        Whether no other period will do.
 
     Raises
     ------
     InputError
-        It names the slowest core, the clock that all runs meet, and the block that holds it.
+        No other will do, and a core misses it. The message names the slowest core, the clock that all runs meet, and
+        the block that holds it.
     """
     slowest = {name: max(found, key=lambda each: each.delay_ns) for name, found in records.items()}
     name, record = max(slowest.items(), key=lambda item: item[1].delay_ns)
-    if not record.met:
+    if record.met:
+        return clock_ns
+    best = rounded_up(record.delay_ns)
+    if required:
         raise InputError(
             f"clock of {clock_ns:g} ns: the core of {name} takes {record.delay_ns:.4g} ns in its slowest run with"
-            f" {library}, held by {area.block_of(record.block)}; at least {rounded_up(record.delay_ns):g} ns would"
-            " be met"
+            f" {library}, held by {area.block_of(record.block)}; at least {best:g} ns would be met"
         )
+    return best
 
 
 def _closing(
@@ -107,6 +121,7 @@ def _closing(
             slowest = max(records, key=lambda record: record.delay_ns)
             found.setdefault(purpose, {})[scope] = schema.Closing(
                 recipes={module: how.name for module, how in selected.of(designs[name, kind], purpose).items()},
+                clock_ns=slowest.clock_ns,
                 slack_ns=slowest.slack_ns,
                 block=area.block_of(slowest.block),
                 resized=float(np.mean([record.resized for record in records])),
@@ -148,7 +163,6 @@ def _narrow(figures: Sequence[Figure], within: float) -> bool:
 
 def measure_at_clock(
     request: OverheadRequest,
-    clock_ns: float,
     flow: Flow,
     recipes: Sequence[Recipe] | None = None,
     *,
@@ -162,9 +176,8 @@ def measure_at_clock(
     Parameters
     ----------
     request
-        What to compare, and how.
-    clock_ns
-        Clock period in ns.
+        What to compare, and how. A clock that it asks for must be met by every core. Without one, cores are built for
+        that of `hwgen.measure.clock.usual`; where one misses it, power is stated at the next that all meet.
     flow
         Library and conditions of all syntheses.
     recipes
@@ -175,7 +188,7 @@ def measure_at_clock(
     Raises
     ------
     InputError
-        As `hwgen.measure.overhead.measure`; the clock is too fast for a core.
+        As `hwgen.measure.overhead.measure`; the clock that is asked for is too fast for a core.
     ToolError
         A tool failed, or a netlist does not compute what the golden model says.
     """
@@ -191,6 +204,7 @@ def measure_at_clock(
         (name, kind): Design(config, kind) for name, config in configs.items() for kind in DESIGNS
     }
     among = list(recipes or usable(library))
+    clock_ns = stated_ns = request.clock_ns or usual(library)
     selected = select(configs, among, Aim(clock_ns, physical, stimulus), flow)
 
     found: dict[str, list[Run]] = {name: [] for name in configs}
@@ -199,23 +213,22 @@ def measure_at_clock(
         done = len(found[baseline.name])
         batch = range(done, min(request.runs, done + (_STEP if done else FEWEST)))
         _more(found, batch, configs, baseline, designs, selected, stimulus, physical, clock_ns, vectors, flow)
-        check_built(
-            {name: [how[purpose, "core"] for _, how in runs for purpose in PURPOSES] for name, runs in found.items()},
-            clock_ns,
-            library.name,
-        )
+        records = {
+            name: [how[purpose, "core"] for _, how in runs for purpose in PURPOSES] for name, runs in found.items()
+        }
+        stated_ns = met_clock(records, clock_ns, library.name, required=request.clock_ns is not None)
         examined = {name: [run for run, _ in runs] for name, runs in found.items()}
         measured = {
             (name, scope): measured_at(config, baseline.formats, examined[name], scope, rate)
             for name, config in configs.items()
             for scope, rate in rates(baseline).items()
         }
-        figures = compare(baseline.name, candidate.name, measured, clock_ns)
+        figures = compare(baseline.name, candidate.name, measured, stated_ns)
         if batch.stop == request.runs or _narrow(figures, request.half_width):
             break
     chosen = {owner: selected.of(design, "area") for owner, design in designs.items()}
     conditions = replace(
-        conditions_of(configs, among, chosen, examined, stimulus, clock_ns, flow),
+        conditions_of(configs, among, chosen, examined, stimulus, stated_ns, flow),
         physical=_physical(physical, library),
         closing={name: _closing(selected, designs, name, found[name]) for name in configs},
     )

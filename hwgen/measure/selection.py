@@ -18,16 +18,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from hwgen.cells.library import Library
-from hwgen.closure.close import Closed
 from hwgen.config import TensorCoreConfig
 from hwgen.mapping import area
 from hwgen.mapping.yosys import Recipe, distinct
-from hwgen.measure.built import PURPOSES, build
-from hwgen.measure.energy import core_energy
+from hwgen.measure.built import PURPOSES, build, spent
 from hwgen.measure.flow import Design, Flow
 from hwgen.measure.requests import Physical
 from hwgen.measure.stimulus import Stimulus
-from hwgen.power.glitch import Gates
 from hwgen.rtl.lane_array import LaneArray
 from hwgen.rtl.tensor_core import TensorCore
 
@@ -123,15 +120,8 @@ def _scored(design: Design, modules: Mapping[str, area.Body], purpose: str, aim:
     for path, part in built.timing.path_by_block.items():
         module = path.rsplit("/", 1)[-1]
         alone[module] = alone.get(module, 0.0) + part
-    cost = built.netlist.area if purpose == "area" else _energy(design, built, aim)
+    cost = built.netlist.area if purpose == "area" else spent(design, built, aim.clock_ns, aim.stimulus)
     return Score(0.0 if record.met else -record.slack_ns, cost, alone)
-
-
-def _energy(design: Design, built: Closed, aim: Aim) -> float:
-    """FJ per cycle of a core, glitches and leakage included."""
-    gates, config = Gates(built.netlist, built.timing), design.config
-    spent = core_energy(gates, config, config.formats, aim.stimulus, glitches_only=True)["core", "timed"]
-    return spent.total_fj + 1e-3 * aim.clock_ns * sum(spent.leakage_nw.values())
 
 
 def select(configs: Mapping[str, TensorCoreConfig], recipes: Sequence[Recipe], aim: Aim, flow: Flow) -> Selected:

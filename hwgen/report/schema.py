@@ -355,6 +355,8 @@ class Closing:
     ----------
     recipes
         Recipe of each module.
+    clock_ns
+        Clock period that it was built for, ns.
     slack_ns
         What the slowest run has to spare of the clock period, ns; negative where it misses the clock.
     block
@@ -366,6 +368,7 @@ class Closing:
     """
 
     recipes: Mapping[str, str]
+    clock_ns: float
     slack_ns: float
     block: str
     resized: float
@@ -383,7 +386,8 @@ class OverheadConditions:
     runs
         Perturbed syntheses of each module.
     clock_ns
-        Clock period at which power is stated, ns.
+        Clock period at which power is stated, ns: of netlists that were built for a clock the one that they were built
+        for, or where a core misses that, the next one that all cores meet.
     physical
         Where wires come from, in a report on netlists that were closed at the clock: sized and buffered with these
         wires until they meet it. Null in one on netlists as they were mapped, of the least area at any delay; their

@@ -156,12 +156,15 @@ def net_loads(netlist: Netlist, output_load: float, wires: Wires) -> np.ndarray:
     numpy.ndarray
         Shape (n_nets, 2), fF for the rising and the falling edge: cell inputs, output ports and wire.
     """
-    load = np.repeat(wires.capacitance[:, None], 2, axis=1)
-    for group in netlist.groups:
-        for column, name in enumerate(group.cell.inputs):
-            count = np.bincount(group.inputs[:, column], minlength=netlist.n_nets)
-            load += count[:, None] * np.array(group.cell.pins[name].edge_capacitance)
-    for port in netlist.ports.values():
-        if port.direction == "output":
-            load += (output_load * np.bincount(port.nets, minlength=netlist.n_nets))[:, None]
-    return load
+    pins = [
+        (group.inputs[:, column], group.cell.pins[name].edge_capacitance)
+        for group in netlist.groups
+        for column, name in enumerate(group.cell.inputs)
+    ]
+    pins += [(port.nets, (output_load, output_load)) for port in netlist.ports.values() if port.direction == "output"]
+    if not pins:
+        return np.repeat(wires.capacitance[:, None], 2, axis=1)
+    nets = np.concatenate([on for on, _ in pins])
+    added = np.repeat([each for _, each in pins], [len(on) for on, _ in pins], axis=0)
+    by_edge = [np.bincount(nets, added[:, edge], netlist.n_nets) for edge in (0, 1)]
+    return wires.capacitance[:, None] + np.stack(by_edge, axis=1)
