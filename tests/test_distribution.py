@@ -79,9 +79,14 @@ def test_what_a_workload_costs_is_told_anywhere(built, tmp_path):
     empty = tmp_path / "empty"
     empty.mkdir()
     assert Path(run(python, "-c", "import hwgen; print(hwgen.__file__)", cwd=empty).strip()).is_relative_to(packages)
+    # The designs as they were measured: the named ones may have changed since.
+    settings = []
+    for design in json.loads((ROOT / "reports" / "overhead-blackwell.json").read_text())["designs"]:
+        settings.append(tmp_path / f"{design['name']}.toml")
+        settings[-1].write_text("".join(f"{key} = {json.dumps(value)}\n" for key, value in design.items()))
     printed = run(
         *(python, "-m", "hwgen", "cost", "--json", "--model", "llama-3.1-8b"),
-        *("--config", "mixfp4-blackwell", "--vs", "nvfp4-blackwell"),
+        *("--config", settings[1], "--vs", settings[0]),
         cwd=empty,
     )
     report = json.loads(printed)

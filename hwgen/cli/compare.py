@@ -61,7 +61,7 @@ def command(
     size: str | None,
     baseline: str | None,
     candidate: str | None,
-    clock_gating: bool,
+    clock_gating: bool | None,
     recipe: str | None,
     clock: float | None,
     wires: str | None,

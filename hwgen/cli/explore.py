@@ -51,7 +51,7 @@ def command(
     size: str | None,
     baseline: str | None,
     candidate: str | None,
-    clock_gating: bool,
+    clock_gating: bool | None,
     clocks: tuple[float, ...],
     dots: tuple[str, ...],
     pipelines: tuple[str, ...],

@@ -115,13 +115,14 @@ def made_engine(config: TensorCoreConfig, name: str, waves: Path | None = None) 
 
 
 def pair(
-    size: str | None, baseline: str | None, candidate: str | None, clock_gating: bool = False
+    size: str | None, baseline: str | None, candidate: str | None, clock_gating: bool | None = None
 ) -> tuple[TensorCoreConfig, TensorCoreConfig]:
     """The two configurations that `measurement`'s options name."""
     from hwgen.config import resolve, resolve_pair
 
-    if clock_gating:
-        return _gated(*pair(size, baseline, candidate))
+    if clock_gating is not None:
+        first, second = pair(size, baseline, candidate)
+        return replace(first, clock_gating=clock_gating), replace(second, clock_gating=clock_gating)
 
     if size is not None and (baseline is not None or candidate is not None):
         raise InputError("--config names both designs: leave --baseline and --candidate out")
@@ -131,10 +132,6 @@ def pair(
         if given is not None:
             raise InputError(f"{given!r} alone: name what it is compared with, with {other}")
     return resolve_pair(size or "small")
-
-
-def _gated(*configs: TensorCoreConfig) -> Any:
-    return tuple(replace(config, clock_gating=True) for config in configs)
 
 
 def measurement(stem: str | None, runs: int) -> Callable[[Command], Command]:
@@ -150,7 +147,11 @@ def measurement(stem: str | None, runs: int) -> Callable[[Command], Command]:
         ),
         click.option("--baseline", help="Configuration instead: name or TOML file."),
         click.option("--candidate", help="Configuration instead: name or TOML file."),
-        click.option("--clock-gating", is_flag=True, help="Set clock_gating in both configurations."),
+        click.option(
+            "--clock-gating/--no-clock-gating",
+            default=None,
+            help="Set clock_gating in both configurations, or take it out; as they have it by default.",
+        ),
         click.option("--library", help="generic7 or generic130.  [default: generic7]"),
         click.option(
             "--liberty",

@@ -40,7 +40,7 @@ def command(
     size: str | None,
     baseline: str | None,
     candidate: str | None,
-    clock_gating: bool,
+    clock_gating: bool | None,
     clock: float | None,
     kind: str,
     hold: int,

@@ -61,6 +61,8 @@ PIPELINES: tuple[tuple[str, ...], ...] = (
     ("decoded", "sums", "terms"),
     ("decoded", "sums", "terms", "total"),
     ("decoded", "sums", "terms", "aligned", "total", "normal"),
+    ("decoded", "tree", "factors", "terms", "aligned", "total", "normal"),
+    ("decoded", "tree", "factors", "terms", "aligned", "addends", "total", "normal"),
 )
 """Pipelines to explore by default: registers where the path is longest, and where they keep glitches from spreading."""
 

@@ -14,8 +14,8 @@ module mixfp4_weights_small_tb;
   localparam integer STEPS = 64;
   localparam integer ADDENDS = 39;
   localparam integer RESULTS = 35;
-  localparam integer LATENCY = 3;  // cycles from a step to its result
-  localparam integer TURNS = 1;  // tiles that take turns
+  localparam integer LATENCY = 8;  // cycles from a step to its result
+  localparam integer TURNS = 4;  // tiles that take turns
   localparam integer LAST = 577;  // bit of a step that asks for a result
   localparam integer ROWS = 4;
   localparam integer COLUMNS = 4;

@@ -11,11 +11,11 @@
 `default_nettype none
 
 module nvfp4_blackwell_tb;
-  localparam integer STEPS = 26;
-  localparam integer ADDENDS = 15;
-  localparam integer RESULTS = 14;
-  localparam integer LATENCY = 4;  // cycles from a step to its result
-  localparam integer TURNS = 1;  // tiles that take turns
+  localparam integer STEPS = 35;
+  localparam integer ADDENDS = 12;
+  localparam integer RESULTS = 19;
+  localparam integer LATENCY = 9;  // cycles from a step to its result
+  localparam integer TURNS = 5;  // tiles that take turns
   localparam integer LAST = 4609;  // bit of a step that asks for a result
   localparam integer ROWS = 8;
   localparam integer COLUMNS = 8;

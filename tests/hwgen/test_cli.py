@@ -13,7 +13,7 @@ from safetensors.numpy import save_file
 from hwgen import cli
 from hwgen.cells import libraries, reader
 from hwgen.cli.study import default_stem
-from hwgen.config import NAMED
+from hwgen.config import DEFAULT_PIPELINE, NAMED
 from hwgen.measure.requests import OverheadRequest
 from hwgen.measure.stimulus import Stimulus
 from sim import golden
@@ -42,6 +42,13 @@ def _tiny(directory: Path, **fields: object) -> Path:
     table = {"a": "mixfp4", "b": "mixfp4", "rows": 1, "columns": 2, "groups": 1, **fields}
     path.write_text("\n".join(f"{key} = {json.dumps(value)}" for key, value in table.items()))
     return path
+
+
+def _measured(name: str, path: Path) -> None:
+    """Write a committed report as one on the present designs of its names: its figures are of no matter here."""
+    report = json.loads((REPORTS / name).read_text())
+    report["designs"] = [NAMED[design["name"]].as_dict() for design in report["designs"]]
+    path.write_text(json.dumps(report))
 
 
 def test_help_names_every_command(run) -> None:
@@ -90,7 +97,7 @@ def test_simulate_any_shape(run, tmp_path: Path, shape: tuple[int, int, int]) ->
     found = json.loads(out)
     steps = m * -(-n // 2) * -(-k // 16)
     assert found["steps"] == steps
-    assert found["cycles"] == steps + NAMED["mixfp4-small"].latency
+    assert found["cycles"] == steps + len(DEFAULT_PIPELINE) + 1
     assert (found["outputs"], found["mismatches"]) == (m * n, 0)
     assert found["utilisation"] == pytest.approx(m * n * k / (found["cycles"] * 32))
 
@@ -172,7 +179,7 @@ def test_verilog_into_an_odd_directory(run, tmp_path: Path) -> None:
 
 def test_clock_of_the_constraints(run, tmp_path: Path) -> None:
     measured = tmp_path / 'ö\n;"$x" [y].json'
-    shutil.copy(REPORTS / "overhead.json", measured)
+    _measured("overhead.json", measured)
     clock = json.loads(measured.read_text())["conditions"]["clock_ns"]
     given = {
         (): (50.0, "a default, not a measured figure"),
@@ -188,7 +195,7 @@ def test_clock_of_the_constraints(run, tmp_path: Path) -> None:
 
 def test_cost_of_a_model(run, tmp_path: Path) -> None:
     (tmp_path / "reports").mkdir()
-    shutil.copy(REPORTS / "overhead-blackwell.json", tmp_path / "reports" / "some name.json")
+    _measured("overhead-blackwell.json", tmp_path / "reports" / "some name.json")
     odd = tmp_path / 'it\'s; a "dir"'
     model = ("cost", "--model", "qwen3-8b", "--phase", "decode", "--batch", 3, "--sequence", 700)
     pair = ("--config", "mixfp4-blackwell", "--vs", "nvfp4-blackwell")
@@ -209,8 +216,12 @@ def test_cost_of_a_model(run, tmp_path: Path) -> None:
     assert {path: path.read_bytes() for path in odd.iterdir()} == before
 
 
-def test_cost_without_a_report_of_ones_own(run, tmp_path: Path) -> None:
+def test_cost_without_a_report_of_ones_own(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In an empty directory it is a report that comes with the package, and a line says so."""
+    (tmp_path / "shipped").mkdir()
+    _measured("overhead-blackwell.json", tmp_path / "shipped" / "overhead-blackwell.json")
+    for module in ("hwgen.measure.core_costs", "hwgen.report.shipped"):
+        monkeypatch.setattr(f"{module}.shipped", lambda: tmp_path / "shipped")
     status, out, err = run("cost", "--model", "qwen3-8b", "--vs", "nvfp4-blackwell", "--json")
     assert status == 0
     assert json.loads(out)["conditions"]["measured"]["report"] == "overhead-blackwell.json"
@@ -218,7 +229,7 @@ def test_cost_without_a_report_of_ones_own(run, tmp_path: Path) -> None:
         "hwgen: 'reports' has no report on nvfp4-blackwell and mixfp4-blackwell:"
         " overhead-blackwell.json is taken, which comes with hwgen\n"
     )
-    shutil.copy(REPORTS / "overhead-blackwell.json", tmp_path / "reports" / "mine.json")
+    _measured("overhead-blackwell.json", tmp_path / "reports" / "mine.json")
     status, out, err = run("cost", "--model", "qwen3-8b", "--vs", "nvfp4-blackwell", "--json")
     assert (status, err) == (0, "")
     assert json.loads(out)["conditions"]["measured"]["report"] == "mine.json"
@@ -226,16 +237,19 @@ def test_cost_without_a_report_of_ones_own(run, tmp_path: Path) -> None:
 
 def test_cost_of_a_list_on_one_design(run, tmp_path: Path) -> None:
     (tmp_path / "own.csv").write_text("name,m,n,k\nfirst,10,20,30\n")
-    report = REPORTS / "overhead.json"
-    options = ("--config", "nvfp4-small", "--report", report, "--grid", "2x2", "--operands", 100, "--clock", 1000)
+    report = tmp_path / "measured.json"
+    _measured("overhead.json", report)
+    options = ("--config", "nvfp4-small", "--report", report, "--grid", "2x2", "--operands", 60, "--clock", 1000)
     status, out, err = run("cost", "--gemms", "own.csv", *options, "--single-buffered", "--name", "own")
     assert (status, err) == (0, "")
     assert "energy per pass" in out
     found = json.loads((tmp_path / "reports" / "own.json").read_text())
     values = found["results"][0]["values"]["nvfp4-small"]
-    # Two by three tiles of 8 x 8 outputs, two steps each; 16 rows of 16 elements in three cycles.
-    assert (values["steps"], values["period"]) == (12, 3)
-    assert values["core_cycles"] == 3 * 12 + NAMED["nvfp4-small"].latency
+    # Two by three tiles of 8 x 8 outputs, two steps each, in two rounds of four turns; 16 rows of 16 elements in five
+    # cycles, more than turns: no step waits for its own.
+    assert (values["steps"], values["period"]) == (16, 5)
+    # The last two turns are empty, and end after the last result.
+    assert values["core_cycles"] == 5 * 16 > 5 * (16 - 2) + NAMED["nvfp4-small"].latency
     assert found["conditions"]["clock_ns"] == 1000
     assert found["conditions"]["arrangement"] == {"batch": 1, "rows": 2, "columns": 2}
 
@@ -269,7 +283,7 @@ BAD = [
     ((*_MODEL, "--grid", "8"), "--grid '8': must be ROWSxCOLUMNS"),
     ((*_MODEL, "--grid", "0x8"), "--grid '0x8': must be ROWSxCOLUMNS"),
     ((*_MODEL, "--grid", "999x999x9"), "--grid '999x999x9': must have at most 65536 cores"),
-    ((*_MODEL, "--grid", "2x2", "--cores", "4"), "leave --cores out"),
+    ((*_MODEL, "--report", "measured.json", "--grid", "2x2", "--cores", "4"), "leave --cores out"),
     ((*_MODEL, "--name", "../up"), "--name '../up'"),
     ((*_MODEL, "--out", "good.npy"), "'good.npy' is not a directory"),
     (("simulate", "--gaps", "nan"), "--gaps nan"),
@@ -385,8 +399,8 @@ def test_bad_input_is_one_line_and_status_2(run, tmp_path: Path, arguments: tupl
     }
     (tmp_path / "wrong.json").write_text(json.dumps(report))
     (tmp_path / "old.json").write_text(json.dumps({**report, "version": 3}))
-    shutil.copy(REPORTS / "overhead.json", tmp_path / "small.json")
-    shutil.copy(REPORTS / "overhead-blackwell.json", tmp_path / "measured.json")
+    _measured("overhead.json", tmp_path / "small.json")
+    _measured("overhead-blackwell.json", tmp_path / "measured.json")
     (tmp_path / "strange.json").write_text(json.dumps({**report, "kind": ["x"]}))
     for name in "ab":
         (tmp_path / name).mkdir()
@@ -443,8 +457,8 @@ def test_a_report_on_a_default_library_that_has_changed_is_to_be_measured_anew(r
 def test_the_name_of_a_report_says_what_is_compared() -> None:
     pair = NAMED["nvfp4-small"], NAMED["mixfp4-small"]
     request = OverheadRequest(*pair, Stimulus())
-    assert default_stem(request, SimpleNamespace(name="generic7")) == "mixfp4-small-over-nvfp4-small-generic7"
-    assert default_stem(request, SimpleNamespace(name="a/b c")) == "mixfp4-small-over-nvfp4-small-a-b-c"
+    assert default_stem(request, SimpleNamespace(name="generic7")) == "mixfp4-small-over-nvfp4-small-generic7-gated"
+    assert default_stem(request, SimpleNamespace(name="a/b c")) == "mixfp4-small-over-nvfp4-small-a-b-c-gated"
     assert len(default_stem(request, SimpleNamespace(name="x" * 999))) <= 200
     # No committed report has such a name.
     assert not list(REPORTS.glob("*-over-*"))

@@ -54,11 +54,11 @@ def test_another_question_is_another_key(request_, changes: dict) -> None:
 
 
 def test_clock_gating_is_set_in_both_designs_and_named_by_the_file() -> None:
-    gated = pair(None, None, None, clock_gating=True)
-    assert [config.clock_gating for config in gated] == [True, True]
-    assert [replace(config, clock_gating=False) for config in gated] == list(PAIR)
+    gated, plain = (pair(None, None, None, clock_gating=gating) for gating in (True, False))
+    assert [[config.clock_gating for config in configs] for configs in (gated, plain)] == [[True] * 2, [False] * 2]
+    assert pair(None, None, None) == PAIR == gated
     generic7 = reader.load(libraries.path("generic7"))
-    stems = [default_stem(OverheadRequest(*configs, Stimulus()), generic7) for configs in (PAIR, gated)]
+    stems = [default_stem(OverheadRequest(*configs, Stimulus()), generic7) for configs in (plain, gated)]
     assert stems[1] == f"{stems[0]}-gated"
 
 

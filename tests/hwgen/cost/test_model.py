@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,8 @@ from hwgen.cost.model import CORE_PARTS, PARTS, CoreCost, EnergyCosts, Ratio, en
 from hwgen.errors import InputError
 from hwgen.stats import Estimate, paired
 
-CORE = CoreCost(NAMED["nvfp4-blackwell"], 1000.0, 4.0, 700.0, 50.0, 5.0, 0.25)
+ONE_TILE = replace(NAMED["nvfp4-blackwell"], pipeline=("decoded", "sums", "terms"))
+CORE = CoreCost(ONE_TILE, 1000.0, 4.0, 700.0, 50.0, 5.0, 0.25)
 CLOCK_NS = 5.0
 
 

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,7 @@ from hwgen.cost.schedule import core_cycles, last_steps, schedule
 from hwgen.cost.stream import stream
 from hwgen.errors import InputError
 
-BLACKWELL = NAMED["mixfp4-blackwell"]
+BLACKWELL = replace(NAMED["mixfp4-blackwell"], pipeline=("decoded", "sums", "terms"))
 DEEP = TensorCoreConfig("deep", "nvfp4", "nvfp4", 2, 4, 1, pipeline=("terms", "aligned", "total", "normal"))
 
 
