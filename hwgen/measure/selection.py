@@ -206,8 +206,11 @@ class _Search:
         return found
 
     def groups(self, name: str, chosen: Chosen) -> list[tuple[str, ...]]:
-        """Modules that take a recipe together: each large one alone, and all small ones."""
-        sizes = {module: self.size(name, (module,), chosen) for module in chosen}
+        """Modules that take a recipe together: each large one alone, and all small ones.
+
+        The top module is small in any array of several elements: registers and control.
+        """
+        sizes = {module: self.size(name, (module,), chosen) for module in chosen if module != TensorCore.module_name}
         large = [module for module, size in sizes.items() if size >= _LARGE * sum(sizes.values())]
         small = tuple(module for module in chosen if module not in large)
         return [*((module,) for module in large), *([small] if small else [])]
