@@ -88,7 +88,14 @@ def _closings(report: OverheadReport) -> list[str]:
         return []
     rows = [
         [
-            *(name, scope, f"least {purpose}", f"{found.clock_ns:g}", f"{found.clock_ns - found.slack_ns:.4g}"),
+            *(
+                name,
+                scope,
+                f"least {purpose}",
+                f"`{found.lanes}`",
+                f"{found.clock_ns:g}",
+                f"{found.clock_ns - found.slack_ns:.4g}",
+            ),
             *(f"{found.slack_ns:+.3f}", found.block, f"{found.resized:,.0f}", f"{found.buffers:,.0f}"),
             ", ".join(f"{module} {how}" for module, how in found.recipes.items()),
         ]
@@ -96,7 +103,7 @@ def _closings(report: OverheadReport) -> list[str]:
         for purpose, scopes in purposes.items()
         for scope, found in scopes.items()
     ]
-    header = ["design", "scope", "built for", "clock, ns", "best clock, ns", "slack, ns", "path in"]
+    header = ["design", "scope", "built for", "lanes", "clock, ns", "best clock, ns", "slack, ns", "path in"]
     header += ["cells resized", "buffers", "recipes"]
     return [
         "",
