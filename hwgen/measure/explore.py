@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hwgen.cells.library import Library
 from hwgen.closure.walk import walk
-from hwgen.config import DEFAULT_PIPELINE, DOTS, TensorCoreConfig
+from hwgen.config import DEFAULT_PIPELINE, DOTS, REGISTERS, TensorCoreConfig
 from hwgen.errors import InputError
 from hwgen.mapping import area
 from hwgen.mapping.yosys import Recipe, usable
@@ -372,8 +372,11 @@ def variants(
         )
     found: dict[TensorCoreConfig, None] = {}
     for dot, pipeline, zeros in ways:
-        # One that cannot multiply these formats is left out; where it is asked for, the configuration refuses it.
+        # What cannot multiply these formats, or has registers that are not there, is left out; where it is asked for,
+        # the configuration refuses it.
         if not dots and DOTS[dot].supports(*config.formats):
+            continue
+        if not pipelines and not {*pipeline} <= {*REGISTERS[config.numerics]}:
             continue
         found[replace(config, dot=dot, pipeline=pipeline, leading_zeros=zeros)] = None
     return list(found)
