@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,10 +14,14 @@ from hwgen.errors import InputError
 from hwgen.measure.requests import PLACERS, WIRES, OverheadRequest, Physical
 
 if TYPE_CHECKING:
+    from hwgen.config import TensorCoreConfig
     from hwgen.measure.flow import Flow
     from hwgen.report.schema import Report
 
 __all__ = ["command"]
+
+LANES = ("merged-binary",)
+"""Lanes that are tried besides those of the configurations."""
 
 
 @click.command("compare")
@@ -54,6 +59,15 @@ __all__ = ["command"]
     show_default=Physical.placer,
     help="What places netlists; coloquinte comes with the extra 'place'.",
 )
+@click.option(
+    "--lanes",
+    multiple=True,
+    cls=Late,
+    late=lambda: (
+        "Lanes to choose from besides those of the configurations, for each purpose; repeat it for several, of "
+        f"{', '.join(constant('hwgen.config:DOTS'))}, or none.  [default: {', '.join(LANES)}]"
+    ),
+)
 @options.kind
 @options.hold
 @click.option("--seed", type=SEED, default=1, show_default=True, help="Seed of the tensors.")
@@ -67,6 +81,7 @@ def command(
     wires: str | None,
     placer: str | None,
     as_mapped: bool,
+    lanes: tuple[str, ...],
     kind: str,
     hold: int,
     seed: int,
@@ -86,10 +101,12 @@ def command(
     pair = options.pair(size, baseline, candidate, clock_gating)
     recipes = None if recipe is None else [yosys.recipe(recipe)]
     physical = None if as_mapped else _physical(wires, placer)
-    for option, given in (("--wires", wires), ("--placer", placer)):
+    for option, given in (("--wires", wires), ("--placer", placer), ("--lanes", " ".join(lanes) or None)):
         if as_mapped and given is not None:
             raise InputError(f"{option} {given}: has no meaning with --as-mapped, where nothing is placed")
-    request = OverheadRequest(*pair, Stimulus(tensors=kind, seed=seed, hold=hold), recipe, clock, physical, runs)
+    tried = () if as_mapped else _lanes(lanes, pair)
+    stimulus = Stimulus(tensors=kind, seed=seed, hold=hold)
+    request = OverheadRequest(*pair, stimulus, recipe, clock, physical, tried, runs)
 
     def document(flow: Flow) -> Report:
         if as_mapped:
@@ -101,6 +118,20 @@ def command(
         return measure_at_clock(request, flow, recipes).report()
 
     reported(request, document, Settings(**settings))
+
+
+def _lanes(asked: tuple[str, ...], pair: tuple[TensorCoreConfig, TensorCoreConfig]) -> tuple[str, ...]:
+    """Lanes to choose from besides those of the configurations; by default those that can multiply both formats."""
+    from hwgen.config import DOTS
+
+    if asked == ("none",):
+        return ()
+    for name in asked:
+        if name not in DOTS:
+            raise InputError(f"--lanes {name}: must be one of {', '.join(DOTS)}, or none alone")
+        for config in pair:
+            replace(config, dot=name)
+    return asked or tuple(name for name in LANES if not any(DOTS[name].supports(config.a, config.b) for config in pair))
 
 
 def _physical(wires: str | None, placer: str | None) -> Physical:

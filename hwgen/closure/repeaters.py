@@ -7,6 +7,7 @@ buffer's delay is taken to be linear in its load, a wire's that of Elmore.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -357,14 +358,16 @@ class _Nets:
     def critical(self) -> list[int]:
         """The bits of the top module whose trees are to be looked at: those at which trees begin."""
         state = self.compiled.state
-        clocks = set(self.netlist.clock_nets.tolist())
+        bits = Counter(self.flat.values())
+        # Where a wire runs through a block, a net has several bits, and a tree could not be told from what it feeds.
+        left = {*self.netlist.clock_nets.tolist(), *(net for net, count in bits.items() if count > 1)}
         found = []
         for bit in self.sinks:
-            if bit in self.behind or bit not in self.flat or self.flat[bit] in clocks:
+            if bit in self.behind or any(self.flat[part] in left for part in self._tree(bit)):
                 continue
             worst = np.inf
             for part in self._tree(bit):
-                net = self.compiled.net_of[self.flat[part]] if part in self.flat else -1
+                net = self.compiled.net_of[self.flat[part]]
                 if net >= 0:
                     worst = min(worst, float((state.required[net] - state.arrival[net]).min()))
             if worst < _CRITICAL * self.period:

@@ -25,7 +25,7 @@ from hwgen.measure.figures import Figure, compare
 from hwgen.measure.flow import Design, Flow
 from hwgen.measure.overhead import DESIGNS, Overhead, conditions_of, measured_at, rates
 from hwgen.measure.requests import OverheadRequest, Physical
-from hwgen.measure.selection import Aim, Selected, select
+from hwgen.measure.selection import Aim, Chosen, Selected, select
 from hwgen.measure.stimulus import Stimulus
 from hwgen.report import schema
 from hwgen.rtl.hierarchy import Block
@@ -47,7 +47,7 @@ Run = tuple[Examined, Records]
 
 
 def _run(
-    designs: Mapping[type[Block], Design],
+    designs: Mapping[str, Mapping[type[Block], Design]],
     modules: Mapping[str, Mapping[type[Block], dict[str, area.Body]]],
     clock_ns: float,
     physical: Physical,
@@ -58,12 +58,12 @@ def _run(
 ) -> Run:
     """Build and examine one run of one configuration; ``modules`` are its mapped ones by purpose and kind."""
     built: dict[str, dict[type[Block], Closed]] = {purpose: {} for purpose in PURPOSES}
-    for kind, design in designs.items():
+    for kind in DESIGNS:
         begun = None
         for purpose in PURPOSES:
-            own = modules[purpose][kind]
-            # The same recipes: what was done for one purpose is a good beginning for the other.
-            if any(own[name] is not body for name, body in modules[PURPOSES[0]][kind].items()):
+            own, design = modules[purpose][kind], designs[purpose][kind]
+            # The same modules: what was done for one purpose is a good beginning for the other.
+            if any(own.get(name) is not body for name, body in modules[PURPOSES[0]][kind].items()):
                 begun = None
             begun = build(design, own, clock_ns, purpose, physical, library, stimulus, begun=begun)
             built[purpose][kind] = begun
@@ -74,7 +74,8 @@ def _run(
         )
     small, frugal = (as_built(built[purpose], library) for purpose in PURPOSES)
     records = {(purpose, scope): built[purpose][kind].record for purpose in PURPOSES for scope, kind in _SCOPES.items()}
-    return examine(designs, small, frugal, library, vectors, operands, stimulus), records
+    # What goes in and comes out is the same for all lanes; areas are those of the first.
+    return examine(designs["area"], small, frugal, library, vectors, operands, stimulus), records
 
 
 def met_clock(records: Mapping[str, Sequence[Closure]], clock_ns: float, library: str, required: bool = False) -> float:
@@ -110,9 +111,7 @@ def met_clock(records: Mapping[str, Sequence[Closure]], clock_ns: float, library
     return best
 
 
-def _closing(
-    selected: Selected, designs: Mapping[Owner, Design], name: str, runs: Sequence[Run]
-) -> dict[str, dict[str, schema.Closing]]:
+def _closing(selected: Selected, name: str, runs: Sequence[Run]) -> dict[str, dict[str, schema.Closing]]:
     """How the netlists of one configuration met the clock, by purpose and scope."""
     found: dict[str, dict[str, schema.Closing]] = {}
     for purpose in PURPOSES:
@@ -120,7 +119,11 @@ def _closing(
             records = [records[purpose, scope] for _, records in runs]
             slowest = max(records, key=lambda record: record.delay_ns)
             found.setdefault(purpose, {})[scope] = schema.Closing(
-                recipes={module: how.name for module, how in selected.of(designs[name, kind], purpose).items()},
+                lanes=selected.configs[name, purpose].dot,
+                recipes={
+                    module: how.name
+                    for module, how in selected.of(selected.designs(name, purpose)[kind], purpose).items()
+                },
                 clock_ns=slowest.clock_ns,
                 slack_ns=slowest.slack_ns,
                 block=area.block_of(slowest.block),
@@ -200,19 +203,16 @@ def measure_at_clock(
     configs = {config.name: config for config in (baseline, candidate)}
     for config in configs.values():
         check_hold(config, stimulus.hold)
-    designs: dict[Owner, Design] = {
-        (name, kind): Design(config, kind) for name, config in configs.items() for kind in DESIGNS
-    }
     among = list(recipes or usable(library))
     clock_ns = stated_ns = request.clock_ns or usual(library)
-    selected = select(configs, among, Aim(clock_ns, physical, stimulus), flow)
+    selected = select(configs, among, Aim(clock_ns, physical, stimulus), flow, request.lanes)
 
     found: dict[str, list[Run]] = {name: [] for name in configs}
     figures: list[Figure] = []
     while True:
         done = len(found[baseline.name])
         batch = range(done, min(request.runs, done + (_STEP if done else FEWEST)))
-        _more(found, batch, configs, baseline, designs, selected, stimulus, physical, clock_ns, vectors, flow)
+        _more(found, batch, configs, baseline, selected, stimulus, physical, clock_ns, vectors, flow)
         records = {
             name: [how[purpose, "core"] for _, how in runs for purpose in PURPOSES] for name, runs in found.items()
         }
@@ -226,11 +226,15 @@ def measure_at_clock(
         figures = compare(baseline.name, candidate.name, measured, stated_ns)
         if batch.stop == request.runs or _narrow(figures, request.half_width):
             break
-    chosen = {owner: selected.of(design, "area") for owner, design in designs.items()}
+    chosen: dict[Owner, Chosen] = {
+        (name, kind): selected.of(design, "area")
+        for name in configs
+        for kind, design in selected.designs(name, "area").items()
+    }
     conditions = replace(
         conditions_of(configs, among, chosen, examined, stimulus, stated_ns, flow),
         physical=_physical(physical, library),
-        closing={name: _closing(selected, designs, name, found[name]) for name in configs},
+        closing={name: _closing(selected, name, found[name]) for name in configs},
     )
     return Overhead(baseline, candidate, figures, conditions)
 
@@ -240,7 +244,6 @@ def _more(
     batch: Sequence[int],
     configs: Mapping[str, TensorCoreConfig],
     baseline: TensorCoreConfig,
-    designs: Mapping[Owner, Design],
     selected: Selected,
     stimulus: Stimulus,
     physical: Physical,
@@ -249,16 +252,17 @@ def _more(
     flow: Flow,
 ) -> None:
     """Synthesise, build and examine some more runs of both configurations."""
+    designs = {name: {purpose: selected.designs(name, purpose) for purpose in PURPOSES} for name in configs}
     jobs = {
         job.identity: job
-        for design in designs.values()
-        for purpose in PURPOSES
+        for of_name in designs.values()
+        for purpose, own in of_name.items()
+        for design in own.values()
         for job in design.plan({module: [how] for module, how in selected.of(design, purpose).items()}, batch)
     }
     bodies = flow.synthesise(jobs.values(), "synthesis")
     tasks = []
     for name, config in configs.items():
-        own = {kind: designs[name, kind] for kind in DESIGNS}
         # NVFP4 tensors are valid on both: the same bits tell the cost of the hardware from that of the data.
         operands = list(dict.fromkeys((config.formats, baseline.formats)))
         for run in batch:
@@ -266,10 +270,10 @@ def _more(
                 purpose: {
                     kind: design.chosen(bodies, selected.of(design, purpose), run) for kind, design in own.items()
                 }
-                for purpose in PURPOSES
+                for purpose, own in designs[name].items()
             }
             fed = stimulus.run(run)
-            tasks.append((own, modules, clock_ns, physical, flow.library, vectors, operands, fed))
+            tasks.append((designs[name], modules, clock_ns, physical, flow.library, vectors, operands, fed))
     results = iter(list(flow.each(_run, tasks, "placement, sizing, checks, power")))
     for name in configs:
         found[name].extend(next(results) for _ in batch)

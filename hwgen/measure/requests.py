@@ -62,6 +62,9 @@ class OverheadRequest:
         where they are built for a clock.
     physical
         How netlists are built for the clock; None takes them as they are mapped.
+    lanes
+        Lanes to choose from besides those of the configurations, for each purpose; only of netlists that are built for
+        a clock.
     runs
         Syntheses of each module, at most.
     half_width
@@ -75,6 +78,7 @@ class OverheadRequest:
     recipe: str | None = None
     clock_ns: float | None = None
     physical: Physical | None = None
+    lanes: tuple[str, ...] = ()
     runs: int = 16
     half_width: float = 0.005
 

@@ -25,6 +25,7 @@ from hwgen.measure.built import PURPOSES, build, spent
 from hwgen.measure.flow import Design, Flow
 from hwgen.measure.requests import Physical
 from hwgen.measure.stimulus import Stimulus
+from hwgen.rtl.hierarchy import Block
 from hwgen.rtl.lane_array import LaneArray
 from hwgen.rtl.tensor_core import TensorCore
 
@@ -96,14 +97,21 @@ class Selected:
 
     Parameters
     ----------
+    configs
+        Each configuration with the lanes it takes, by its name and purpose.
     chosen
-        Recipe of each module, by name of the configuration and purpose.
+        Recipe of each module, likewise.
     builds
         Cores that were built for it.
     """
 
+    configs: dict[tuple[str, str], TensorCoreConfig]
     chosen: dict[tuple[str, str], Chosen]
     builds: int
+
+    def designs(self, name: str, purpose: str) -> dict[type[Block], Design]:
+        """The tensor core and the lane array of a configuration."""
+        return {kind: Design(self.configs[name, purpose], kind) for kind in (TensorCore, LaneArray)}
 
     def of(self, design: Design, purpose: str) -> Chosen:
         """The recipe of each module of a design."""
@@ -124,8 +132,14 @@ def _scored(design: Design, modules: Mapping[str, area.Body], purpose: str, aim:
     return Score(0.0 if record.met else -record.slack_ns, cost, alone)
 
 
-def select(configs: Mapping[str, TensorCoreConfig], recipes: Sequence[Recipe], aim: Aim, flow: Flow) -> Selected:
-    """Choose a recipe for each module of each configuration, for each of `hwgen.measure.built.PURPOSES`.
+def select(
+    configs: Mapping[str, TensorCoreConfig],
+    recipes: Sequence[Recipe],
+    aim: Aim,
+    flow: Flow,
+    lanes: Sequence[str] = (),
+) -> Selected:
+    """Choose lanes and a recipe for each module of each configuration, for each of `hwgen.measure.built.PURPOSES`.
 
     Parameters
     ----------
@@ -137,23 +151,46 @@ def select(configs: Mapping[str, TensorCoreConfig], recipes: Sequence[Recipe], a
         What for.
     flow
         Library and conditions of all syntheses.
+    lanes
+        Of `hwgen.config.DOTS`, to choose from besides those that a configuration has.
     """
-    search = _Search(configs, distinct(recipes), aim, flow)
-    alike = {name: [dict.fromkeys(search.modules[name], how) for how in search.recipes] for name in configs}
-    if len(search.recipes) == 1:
-        return Selected({(name, purpose): alike[name][0] for name in configs for purpose in PURPOSES}, 0)
+    variants = {
+        name: [replace(config, dot=dot) for dot in dict.fromkeys((config.dot, *lanes))]
+        for name, config in configs.items()
+    }
+    search = _Search([config for each in variants.values() for config in each], distinct(recipes), aim, flow)
+    alike = {key: [dict.fromkeys(search.modules[key], how) for how in search.recipes] for key in search.designs}
+    if len(search.recipes) == 1 and all(len(each) == 1 for each in variants.values()):
+        chosen = {name: alike[_variant(config)][0] for name, (config,) in variants.items()}
+        return Selected(
+            {(name, purpose): config for name, (config,) in variants.items() for purpose in PURPOSES},
+            {(name, purpose): chosen[name] for name in configs for purpose in PURPOSES},
+            0,
+        )
     search.synthesise()
     search.build(alike, "area", "recipes alike")
-    best = {name: search.best(name, "area", alike[name]) for name in configs}
-    chosen = {}
+    first = {key: search.best(key, "area", each) for key, each in alike.items()}
+    begun: dict[str, Chosen] = {}
+    found: dict[tuple[str, str], TensorCoreConfig] = {}
+    chosen_by: dict[tuple[str, str], Chosen] = {}
     for purpose in PURPOSES:
-        tried = {name: search.around(name, best[name], alike[name]) for name in configs}
-        search.build({name: [best[name], *tried[name]] for name in configs}, purpose, f"recipes, least {purpose}")
-        together = {name: search.merged(name, purpose, best[name], tried[name]) for name in configs}
-        search.build({name: [together[name]] for name in configs}, purpose, f"recipes together, least {purpose}")
-        best = {name: search.best(name, purpose, [best[name], together[name], *tried[name]]) for name in configs}
-        chosen.update({(name, purpose): best[name] for name in configs})
-    return Selected(chosen, len(search.scores))
+        search.build({key: [each] for key, each in first.items()}, purpose, f"lanes, least {purpose}")
+        taken = {name: search.variant(purpose, each, first) for name, each in variants.items()}
+        keys = {name: _variant(config) for name, config in taken.items()}
+        start = {key: begun.get(key, first[key]) for key in keys.values()}
+        tried = {key: search.around(key, start[key], alike[key]) for key in keys.values()}
+        search.build({key: [start[key], *tried[key]] for key in start}, purpose, f"recipes, least {purpose}")
+        together = {key: search.merged(key, purpose, start[key], tried[key]) for key in start}
+        search.build({key: [together[key]] for key in start}, purpose, f"recipes together, least {purpose}")
+        begun = {key: search.best(key, purpose, [start[key], together[key], *tried[key]]) for key in start}
+        found.update({(name, purpose): taken[name] for name in configs})
+        chosen_by.update({(name, purpose): begun[keys[name]] for name in configs})
+    return Selected(found, chosen_by, len(search.scores))
+
+
+def _variant(config: TensorCoreConfig) -> str:
+    """A configuration with its lanes."""
+    return f"{config.name} {config.dot}"
 
 
 _Key = tuple[str, str, tuple[tuple[str, str], ...]]
@@ -162,13 +199,9 @@ _Key = tuple[str, str, tuple[tuple[str, str], ...]]
 class _Search:
     """Choices that were tried, and how they do; each is built once."""
 
-    def __init__(
-        self, configs: Mapping[str, TensorCoreConfig], recipes: Sequence[Recipe], aim: Aim, flow: Flow
-    ) -> None:
+    def __init__(self, configs: Sequence[TensorCoreConfig], recipes: Sequence[Recipe], aim: Aim, flow: Flow) -> None:
         self.recipes, self.aim, self.flow = list(recipes), aim, flow
-        self.designs = {
-            name: Design(replace(config, rows=1, columns=1), TensorCore) for name, config in configs.items()
-        }
+        self.designs = {_variant(config): Design(replace(config, rows=1, columns=1), TensorCore) for config in configs}
         self.counts = {name: area.counts(design.source) for name, design in self.designs.items()}
         self.modules = {name: list(counts) for name, counts in self.counts.items()}
         self.bodies: dict[area.Identity, area.Body] = {}
@@ -197,6 +230,20 @@ class _Search:
         ]
         self.scores.update(zip(new, list(self.flow.each(_scored, tasks, what)), strict=True))
 
+    def variant(
+        self, purpose: str, configs: Sequence[TensorCoreConfig], chosen: Mapping[str, Chosen]
+    ) -> TensorCoreConfig:
+        """The first that no later one is better than."""
+
+        def score(config: TensorCoreConfig) -> Score:
+            return self.score(_variant(config), purpose, chosen[_variant(config)])
+
+        found = configs[0]
+        for other in configs[1:]:
+            if score(other).better(score(found)):
+                found = other
+        return found
+
     def best(self, name: str, purpose: str, tried: Sequence[Chosen]) -> Chosen:
         """The first that no later one is better than."""
         found = tried[0]
@@ -206,8 +253,11 @@ class _Search:
         return found
 
     def groups(self, name: str, chosen: Chosen) -> list[tuple[str, ...]]:
-        """Modules that take a recipe together: each large one alone, and all small ones."""
-        sizes = {module: self.size(name, (module,), chosen) for module in chosen}
+        """Modules that take a recipe together: each large one alone, and all small ones.
+
+        The top module is small in any array of several elements: registers and control.
+        """
+        sizes = {module: self.size(name, (module,), chosen) for module in chosen if module != TensorCore.module_name}
         large = [module for module, size in sizes.items() if size >= _LARGE * sum(sizes.values())]
         small = tuple(module for module in chosen if module not in large)
         return [*((module,) for module in large), *([small] if small else [])]

@@ -27,7 +27,7 @@ class Names(Protocol):
         ...
 
     def top_nets(self) -> dict[int, int]:
-        """Net of each bit of the top module's body; without those that are one net through an instance."""
+        """Net of each bit of the top module's body; bits that are joined in an instance have the same."""
         ...
 
     def instances(self) -> list[tuple[str, int, list[str]]]:

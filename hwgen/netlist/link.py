@@ -60,6 +60,7 @@ class _Names:
     first_cell: list[int]
     first_net: list[int]
     original_net: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    number: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     def cell(self, cell: int) -> str:
         i = bisect_right(self.first_cell, cell) - 1
@@ -71,9 +72,7 @@ class _Names:
         ]
 
     def top_nets(self) -> dict[int, int]:
-        # The top module's come first, so that each is the smallest of those joined with it.
-        number = {original: net for net, original in enumerate(self.original_net.tolist())}
-        return {bit: number[local] for bit, local in self.modules[0].local.items() if local in number}
+        return {bit: int(self.number[local]) for bit, local in self.modules[0].local.items()}
 
     def net(self, net: int) -> str:
         if net < 2:
@@ -246,7 +245,7 @@ def link(modules: Mapping[str, Any], top: str, library: Library) -> Netlist:
             stack.append((child, f"{path}{instance}.", f"{block}/{child}", (*above, name), at))
     root = _merge(n_nets, joined, names)
     kept, original, number = np.unique(root, return_index=True, return_inverse=True)
-    names.original_net = original
+    names.original_net, names.number = original, number
     pins = number[np.concatenate(part_pins)]
     groups = _group(np.concatenate(part_types), pins, [library.cells[kind] for kind in types])
     ports = {}

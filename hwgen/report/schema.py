@@ -353,6 +353,8 @@ class Closing:
 
     Parameters
     ----------
+    lanes
+        Micro-architecture of its dot product, the best for the purpose of those that were tried.
     recipes
         Recipe of each module.
     clock_ns
@@ -367,6 +369,7 @@ class Closing:
         Buffers that were put in, likewise.
     """
 
+    lanes: str
     recipes: Mapping[str, str]
     clock_ns: float
     slack_ns: float

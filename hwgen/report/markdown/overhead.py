@@ -12,6 +12,15 @@ __all__ = ["bounds", "csv", "markdown", "summary"]
 
 _HEADLINES = ("area", "critical path", "total power", "total power, same operands", "total power, no glitches")
 _OWN = ("area", "total power")
+_HIERARCHY = {"lane array": "one flat module", "element": "composed of blocks", "core": "composed of blocks"}
+_ABSOLUTE = {
+    "area": "least area",
+    "wire length": "least area",
+    "critical path": "least area",
+    "total power": "least energy",
+    "energy per MAC": "least energy",
+}
+"""Figures that stand beside the overheads of netlists built for a clock, and what those netlists were built for."""
 
 
 def bounds(name: str, estimate: Estimate | None) -> dict[str, float | None]:
@@ -39,12 +48,89 @@ def csv(report: OverheadReport) -> str:
     return pd.DataFrame(rows).to_csv(index=False, float_format="%.9g", lineterminator="\n")
 
 
+def _built_for(report: OverheadReport) -> str:
+    """Library, clock and wires of netlists that were built for a clock; nothing for others."""
+    conditions = report.conditions
+    if conditions.physical is None:
+        return ""
+    wires = "placed wires" if conditions.physical.wires == "placed" else "wires by fanout"
+    return f"{conditions.flow.library.name}, {conditions.clock_ns:g} ns, {wires}"
+
+
 def summary(report: OverheadReport) -> tuple[list[str], list[list[str]]]:
     """Header and rows of the overheads that most readers come for, a row for each scope."""
     known = {(entry.scope, entry.metric): entry.overhead for entry in report.results if entry.block == TOTAL}
     # An element of a closed core has no path of its own.
     rows = [[scope, *(percent(known.get((scope, metric))) for metric in _HEADLINES)] for scope in SCOPES]
-    return ["overhead", *_HEADLINES], rows
+    where = _built_for(report)
+    return [f"overhead ({where})" if where else "overhead", *_HEADLINES], rows
+
+
+def _absolute(report: OverheadReport) -> list[str]:
+    """What both designs take, as they were built for a clock."""
+    rows = [
+        [scope, _HIERARCHY[scope], metric, entry.unit, purpose]
+        + [number(entry.values[name]) for name in report.names]
+        + [percent(entry.overhead)]
+        for scope in SCOPES
+        for metric, purpose in _ABSOLUTE.items()
+        for entry in report.results
+        if (entry.scope, entry.metric, entry.block) == (scope, metric, TOTAL)
+    ]
+    header = ["scope", "hierarchy", "figure", "unit", "built for", *report.names, "overhead"]
+    return ["", f"## What both take: {_built_for(report)}", "", *table(header, rows, 3)]
+
+
+def _closings(report: OverheadReport) -> list[str]:
+    """How netlists met the clock that they were built for."""
+    closing = report.conditions.closing
+    if closing is None:
+        return []
+    rows = [
+        [
+            *(
+                name,
+                scope,
+                f"least {purpose}",
+                f"`{found.lanes}`",
+                f"{found.clock_ns:g}",
+                f"{found.clock_ns - found.slack_ns:.4g}",
+            ),
+            *(f"{found.slack_ns:+.3f}", found.block, f"{found.resized:,.0f}", f"{found.buffers:,.0f}"),
+            ", ".join(f"{module} {how}" for module, how in found.recipes.items()),
+        ]
+        for name, purposes in closing.items()
+        for purpose, scopes in purposes.items()
+        for scope, found in scopes.items()
+    ]
+    header = ["design", "scope", "built for", "lanes", "clock, ns", "best clock, ns", "slack, ns", "path in"]
+    header += ["cells resized", "buffers", "recipes"]
+    return [
+        "",
+        "## How the clock was met",
+        "",
+        "*Best clock* is the longest path of the slowest run, set-up included; its slack is negative where it misses"
+        " the clock. Most of that path lies in the block named. Resized cells and buffers are means over the runs, and"
+        " count once for each module.",
+        "",
+        *table(header, rows, 0),
+    ]
+
+
+def _missed(report: OverheadReport) -> list[str]:
+    """By how much cores miss the clock that they were built for."""
+    closing = report.conditions.closing or {}
+    late = [
+        (name, found)
+        for name, purposes in closing.items()
+        for found in [min((scopes["core"] for scopes in purposes.values()), key=lambda each: each.slack_ns)]
+        if found.slack_ns < -1e-9
+    ]
+    if not late:
+        return []
+    who = "; ".join(f"{name} by {-found.slack_ns:.3g} ns, held by {found.block}" for name, found in late)
+    clock = report.conditions.clock_ns
+    return ["", f"**The clock of {late[0][1].clock_ns:g} ns is missed:** {who}. Power is stated at {clock:g} ns."]
 
 
 def _attribution(report: OverheadReport, scope: str) -> list[list[str]]:
@@ -71,6 +157,7 @@ def _head(report: OverheadReport, picture: str) -> list[str]:
         "",
         f"Array of {report.designs[0].shape}, library {conditions.flow.library.name}, clock {conditions.clock_ns:g} ns."
         " Overhead = (candidate - baseline) / baseline.",
+        *_missed(report),
         "",
         f"Ratio of the means over {counted(conditions.runs, 'pair')} of runs, each pair under the same perturbation,"
         " power also on the same tensors, with its 95 % interval (docs/method.md).",
@@ -114,16 +201,6 @@ def _wires(report: OverheadReport) -> list[str]:
         " Area and delay are of netlists for least area, power is of netlists for least energy. The recipes were chosen"
         " on netlists of another perturbation than those measured."
     )
-    for name, purposes in closing.items():
-        for purpose, scopes in purposes.items():
-            for scope, found in scopes.items():
-                spare = "to spare" if found.slack_ns >= 0 else "too late"
-                lines.append(
-                    f"  - {name}, least {purpose}, {scope}: {abs(found.slack_ns):.3g} ns {spare} in the slowest run,"
-                    f" path in {found.block}; {found.resized:,.0f} cells resized, {found.buffers:,.0f} buffers; "
-                    + ", ".join(f"{module} {how}" for module, how in found.recipes.items())
-                    + "."
-                )
     return lines
 
 
@@ -173,6 +250,8 @@ def markdown(report: OverheadReport, picture: str) -> str:
     baseline, _ = report.names
     conditions = report.conditions
     lines = _head(report, picture)
+    if conditions.closing is not None:
+        lines += [*_absolute(report), *_closings(report)]
     own = [
         [scope, *(percent(report.find(scope, metric).baseline_against_itself) for metric in _OWN)] for scope in SCOPES
     ]

@@ -36,7 +36,7 @@ def pair() -> list[TensorCoreConfig]:
 
 @pytest.fixture(scope="module")
 def built(cache: Path) -> Overhead:
-    request = OverheadRequest(*pair(), STIMULUS, clock_ns=CLOCK, physical=Physical(), runs=1)
+    request = OverheadRequest(*pair(), STIMULUS, clock_ns=CLOCK, physical=Physical(), lanes=("merged-binary",), runs=1)
     return measure_at_clock(request, Flow(CELLS, cache, workers=1), [RECIPES["speed"]], vectors=1000)
 
 
@@ -55,6 +55,7 @@ def test_every_core_meets_the_clock_and_says_how(built: Overhead) -> None:
             closing = conditions.closing[name][purpose]
             assert set(closing) == {"lane array", "core"}
             assert closing["core"].slack_ns >= 0
+            assert {found.lanes for found in closing.values()} <= {"merged", "merged-binary"}
             assert closing["core"].resized > 100
             assert set(closing["core"].recipes) >= {"element", "accumulate", "tensor_core"}
         path = find(built, "core", "critical path").runs[name]
@@ -89,7 +90,9 @@ def test_the_report_says_where_wires_come_from(built: Overhead) -> None:
     assert schema.from_json(schema.to_json(report)) == report
     text = markdown(report, "picture.png")
     assert "- Wires: every netlist is placed (embedded placer, 70 % of the rows filled)." in text
-    assert "least energy, core: " in text
+    assert "overhead (generic7, 2 ns, placed wires)" in text
+    assert "## What both take: generic7, 2 ns, placed wires" in text
+    assert "is missed" not in text
     assert "every run of every scope meets it" in text
 
 

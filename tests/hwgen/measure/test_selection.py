@@ -48,19 +48,24 @@ def flow(monkeypatch: pytest.MonkeyPatch) -> Adding:
     return Adding(CELLS)
 
 
-def searched(flow: Flow, monkeypatch: pytest.MonkeyPatch, scored: Any) -> tuple[selection.Selected, list[Any]]:
-    """The search for one configuration with ``scored(recipes by module, purpose)``; also what was built."""
+def searched(
+    flow: Flow, monkeypatch: pytest.MonkeyPatch, scored: Any, lanes: Sequence[str] = ()
+) -> tuple[selection.Selected, list[Any]]:
+    """The search for one configuration with ``scored(recipes by module, purpose)``; also what was built.
+
+    With ``lanes`` to choose from, their name is that of a module.
+    """
     seen = []
 
     def score(design: Design, modules: dict[str, Any], purpose: str, aim: Aim, library: object) -> Score:
         assert aim.clock_ns == CLOCK
-        choice = dict(body["of"] for body in modules.values())
+        choice = dict(body["of"] for body in modules.values()) | ({"lanes": design.config.dot} if lanes else {})
         seen.append((purpose, choice))
         return scored(choice, purpose)
 
     monkeypatch.setattr(selection, "_scored", score)
     configs = {"nvfp4-small": NAMED["nvfp4-small"]}
-    return select(configs, AMONG, Aim(CLOCK, Physical(), Stimulus()), flow), seen
+    return select(configs, AMONG, Aim(CLOCK, Physical(), Stimulus()), flow, lanes), seen
 
 
 def total(choice: dict[str, str], *cheap: tuple[str, str]) -> float:
@@ -120,6 +125,26 @@ def test_where_no_recipe_meets_the_clock_the_fastest_is_taken(flow: Adding, monk
 
     chosen = searched(flow, monkeypatch, scored)[0].chosen["nvfp4-small", "energy"]
     assert (chosen["accumulate"].name, chosen["dot_product"].name) == ("prefix", "speed")
+
+
+def test_each_purpose_takes_its_lanes(flow: Adding, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Least energy wants other lanes than least area, and other recipes for them."""
+
+    def scored(choice: dict[str, str], purpose: str) -> Score:
+        cheap = {"area": ("merged", "area"), "energy": ("binary", "prefix")}[purpose]
+        cost = total(choice, ("lanes", cheap[0]), ("lanes", cheap[0]), ("dot_product", cheap[1]))
+        return Score(0.1 * (choice["accumulate"] != "speed"), cost)
+
+    found, seen = searched(flow, monkeypatch, scored, ("merged-binary", "binary"))
+    lanes = {purpose: found.configs["nvfp4-small", purpose].dot for purpose in ("area", "energy")}
+    assert lanes == {"area": "merged", "energy": "binary"}
+    for purpose, how in (("area", "area"), ("energy", "prefix")):
+        assert found.chosen["nvfp4-small", purpose]["dot_product"].name == how
+        assert {design.config.dot for design in found.designs("nvfp4-small", purpose).values()} == {lanes[purpose]}
+    assert found.builds == len(seen)
+    # Recipes are tried with the lanes taken alone.
+    later = [choice["lanes"] for purpose, choice in seen if purpose == "energy"]
+    assert later.count("merged-binary") == later.count("merged") == 1
 
 
 def test_one_recipe_needs_no_search(flow: Adding) -> None:

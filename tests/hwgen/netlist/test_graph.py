@@ -55,6 +55,9 @@ def test_hierarchy(hierarchy, tiny):
     assert found.driver[x].tolist() == [-1, -1]
     # x[0] feeds the first inverter of both pairs, one of them through a port that passes it on.
     assert found.fanout[x].tolist() == [2, 1]
+    nets = found.names.top_nets()
+    assert (nets[2], nets[11], nets[12]) == (x[0], x[0], 1)
+    assert nets[20] == y[1]
     level = {name: int(found.level[i]) for name, i in names.items()}
     assert level["u1.second.inv"] == 1
     assert level["gate"] == 2

@@ -1,4 +1,5 @@
 import csv as csv_module
+import dataclasses
 import io
 import json
 from pathlib import Path
@@ -25,6 +26,38 @@ def test_a_report_is_read_back(overhead: Overhead, tmp_path: Path) -> None:
         assert (entry.overhead is not None and entry.overhead.low is not None) == (every and entry.unit != "1")
         assert entry.runs == (6 if every else 1)
         assert (entry.contribution is not None) == (entry.block != "total")
+
+
+def test_netlists_built_for_a_clock_have_their_figures_and_how_they_met_it(overhead: Overhead) -> None:
+    """Here with a clock that one core misses."""
+    report = overhead.report()
+    slack = {"nvfp4-single": 0.01, "mixfp4-single": -0.25}
+    closing = {
+        name: {
+            purpose: {"core": schema.Closing({"element": "speed"}, 1.0, spare, "scale products", 1234.0, 5.0)}
+            for purpose in ("area", "energy")
+        }
+        for name, spare in slack.items()
+    }
+    physical = schema.Physical("placed", "embedded", 0.7, 0.17, 0.03, 1.1, "a source")
+    conditions = dataclasses.replace(report.conditions, clock_ns=1.3, physical=physical, closing=closing)
+    text = tables.markdown(dataclasses.replace(report, conditions=conditions), "x.png")
+    missed = (
+        "**The clock of 1 ns is missed:** mixfp4-single by 0.25 ns, held by scale products. Power is stated at 1.3 ns."
+    )
+    assert missed in text
+    assert "| overhead (generic7, 1.3 ns, placed wires) | area |" in text
+    where = "| core | composed of blocks |"
+    area = tables.number(report.find("core", "area").values["nvfp4-single"])
+    assert f"{where} area | um2 | least area | {area} |" in text
+    energy = tables.number(report.find("core", "energy per MAC").values["mixfp4-single"])
+    assert any(
+        line.startswith(f"{where} energy per MAC | fJ | least energy |") and f"| {energy} |" in line
+        for line in text.splitlines()
+    )
+    row = "| mixfp4-single | core | least energy | 1 | 1.25 | -0.250 | scale products | 1,234 | 5 | element speed |"
+    assert row in text
+    assert "## What both take" not in tables.markdown(report, "x.png")
 
 
 def test_csv_has_a_row_for_each_figure(overhead: Overhead) -> None:
