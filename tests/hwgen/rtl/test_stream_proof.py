@@ -10,7 +10,7 @@ from amaranth.back import rtlil
 from amaranth.hdl import Array, Cat, Const, Elaboratable, Module, Mux, ResetInserter, Signal, Value, signed
 from amaranth.lib import data
 
-from hwgen.config import LOOP_REGISTERS, TensorCoreConfig
+from hwgen.config import LOOP_REGISTERS, NAMED, TensorCoreConfig
 from hwgen.rtl import control, element, tensor_core
 from hwgen.rtl.accumulate import exact
 from hwgen.rtl.accumulate.fixed_point import StepSum
@@ -318,7 +318,7 @@ def tiny(pipeline, numerics="blackwell"):
 
 CORES = [
     tiny(()),
-    # Registers as the named configurations have them, and loops of 2, 3 and 5 cycles.
+    # Registers before the loop, and loops of 2, 3 and 5 cycles.
     *(tiny(("operands", "terms")), tiny(("decoded", "sums")), tiny(("decoded", "sums", "terms"))),
     *(tiny(("tree", "factors")), tiny(("factors", "terms"))),
     *(tiny(("total",)), tiny(("terms", "total")), tiny(("aligned", "total")), tiny(LOOP_REGISTERS)),
@@ -331,6 +331,14 @@ CORES = [
 def test_stream_protocol(config, prover):
     """For any number of cycles, by property-directed reachability."""
     assert "Property proved." in verdict(Observed(config), prover, "pdr")
+
+
+@pytest.mark.parametrize("name", ["nvfp4-small", "nvfp4-blackwell"])
+@pytest.mark.usefixtures("tags")
+def test_stream_protocol_of_named_pipelines(name, prover):
+    """For 14 cycles after reset, more than a step is in the core: without a bound it takes longer than ten minutes."""
+    found = verdict(Observed(tiny(NAMED[name].pipeline)), prover, "bmc3 -F 14")
+    assert "No output asserted in 14 frames" in found, found
 
 
 class Planted(control.Ring):
