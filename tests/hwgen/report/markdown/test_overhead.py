@@ -55,8 +55,8 @@ def test_netlists_built_for_a_clock_have_their_figures_and_how_they_met_it(overh
         line.startswith(f"{where} energy per MAC | fJ | least energy |") and f"| {energy} |" in line
         for line in text.splitlines()
     )
-    row = "| mixfp4-single | core | least energy | `signed` | 1 | 1.25 | -0.250 | scale products | 1,234 | 5 | element speed |"
-    assert row in text
+    row = "| mixfp4-single | core | least energy | `signed` | 1 | 1.25 | -0.250 | scale products | 1,234 | 5 |"
+    assert f"{row} element speed |" in text
     assert "## What both take" not in tables.markdown(report, "x.png")
 
 
