@@ -9,6 +9,7 @@ import numpy as np
 
 from hwgen.closure.classes import classes
 from hwgen.jit import compiled as compiled_by_numba
+from hwgen.netlist.bodies import copied_cells, highest_bit
 from hwgen.netlist.fanout import tree_buffer
 from hwgen.netlist.graph import Netlist
 from hwgen.timing import kernels
@@ -119,12 +120,7 @@ def insert_buffers(
     finder = _Finder(netlist, compiled, period, compiled.kinds.number[buffer.name])
     result, count = {}, 0
     for name, body in modules.items():
-        cells = {
-            cell: {**its, "connections": {pin: list(bits) for pin, bits in its["connections"].items()}}
-            for cell, its in body["cells"].items()
-        }
-        bits = [bit for net in body["netnames"].values() for bit in net["bits"] if isinstance(bit, int)]
-        highest = max([1, *bits, *_connected(cells)])
+        cells, highest = copied_cells(body), highest_bit(body)
         for driven, kind in finder.weak(name, cells):
             highest += 1
             count += 1
@@ -140,12 +136,6 @@ def insert_buffers(
             cells[f"$closure${highest}"] = {"type": buffer.name, "connections": pins}
         result[name] = {**body, "cells": cells}
     return result, count
-
-
-def _connected(cells: Mapping[str, Any]) -> list[int]:
-    return [
-        bit for cell in cells.values() for bits in cell["connections"].values() for bit in bits if isinstance(bit, int)
-    ]
 
 
 class _Finder:
@@ -174,20 +164,24 @@ class _Finder:
                 continue
             for column, pin in enumerate(kinds.outputs[kinds.family[self.compiled.state.kind[node]]]):
                 bits = cell["connections"].get(pin, [])
-                if bits and isinstance(bits[0], int):
-                    gain, kind = max((self._relief(node, column, kind), kind) for kind in range(first, end))
+                late = self._late(node, column)
+                if bits and isinstance(bits[0], int) and late is not None:
+                    gain, kind = max((self._relief(node, *late, kind), kind) for kind in range(first, end))
                     if gain > _WORTH * self.period:
                         found.append((bits, kind))
         return found
 
-    def _relief(self, node: int, column: int, kind: int) -> float:
-        """By how much a critical net is earlier behind a buffer, ns; what its sinks gain by its slew comes on top."""
+    def _late(self, node: int, column: int) -> tuple[int, int] | None:
+        """The net at an output and its later edge; None if it is a clock, or not critical."""
         graph, state = self.compiled.graph, self.compiled.state
         net = int(graph.out_net[graph.out_first[node] + column])
         slack = state.required[net] - state.arrival[net]
         edge = int(np.argmin(slack))
-        if net in self.clocks or not slack[edge] < _CRITICAL * self.period:
-            return 0.0
+        return (net, edge) if net not in self.clocks and slack[edge] < _CRITICAL * self.period else None
+
+    def _relief(self, node: int, net: int, edge: int, kind: int) -> float:
+        """By how much a critical net is earlier behind a buffer, ns; what its sinks gain by its slew comes on top."""
+        graph, state = self.compiled.graph, self.compiled.state
         load = float(state.load[net, edge])
         less = load - float(self.cells.capacitance[kind].max())
         slew = self.compiled.assumed.input_slew
@@ -222,11 +216,11 @@ class _Finder:
     def _waiting(self, node: int, column: int, sinks: list[tuple[list[Any], int, int]]) -> list[_Sink]:
         """The sinks of one output that a buffer would serve well enough; none if it is not worth it."""
         graph, state = self.compiled.graph, self.compiled.state
-        net = int(graph.out_net[graph.out_first[node] + column])
-        slack = state.required[net] - state.arrival[net]
-        edge = int(np.argmin(slack))
-        if net in self.clocks or not slack[edge] < _CRITICAL * self.period:
+        late = self._late(node, column)
+        if late is None:
             return []
+        net, edge = late
+        least = state.required[net, edge] - state.arrival[net, edge]
         wire = graph.capacitance[net] / max(1, len(sinks))
         known = []
         for bits, at, pin in sinks:
@@ -241,7 +235,7 @@ class _Finder:
         for count, sink in enumerate(known[:-1], start=1):
             load += sink.capacitance
             delay = through(self.cells, self.buffer, float(state.slew[net].max()), load)
-            if sink.slack - slack[edge] < _PATIENCE * delay:
+            if sink.slack - least < _PATIENCE * delay:
                 break
             gain = _gain(graph, self.cells, state, node, net, edge, load - entry)
             if gain > best[0]:

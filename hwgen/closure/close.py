@@ -191,8 +191,9 @@ def close(
         if not buffers and sized.result.delay > target:
             sized, buffers = closing.buffered(sized, target)
         current = closing.state(sized.modules, sized.design.layout)
-        gained = best is None or closing.gained(current, best, clock_ns)
-        if best is None or closing.better(current, best, clock_ns):
+        rank, least = current.rank(clock_ns), best.rank(clock_ns) if best is not None else (True, np.inf)
+        gained = rank[0] != least[0] or rank[1] < (1 - _PROGRESS) * least[1]
+        if rank < least:
             best = current
         missed = current.timing.delay - clock_ns
         if not clock_ns or not gained or -_SPARE * clock_ns <= missed <= 0:
@@ -226,6 +227,11 @@ class _State:
             clock_slew=assumed.clock_slew,
             wires=self.wires,
         )
+
+    def rank(self, clock_ns: float) -> tuple[bool, float]:
+        """Whether it misses the clock, then its delay or its area; the less, the better."""
+        late = self.timing.delay > clock_ns
+        return late, self.timing.delay if late else self.netlist.area
 
 
 @dataclass(frozen=True)
@@ -292,24 +298,6 @@ class _Closing:
                     break
                 sized, before, total = trial, sized.result.delay, total + count
         return sized, total
-
-    def better(self, this: _State, than: _State, clock_ns: float) -> bool:
-        """Whether a design meets the clock with less area, or comes nearer to it."""
-        late = this.timing.delay > clock_ns, than.timing.delay > clock_ns
-        if late[0] != late[1]:
-            return not late[0]
-        if late[0]:
-            return this.timing.delay < than.timing.delay
-        return this.netlist.area < than.netlist.area
-
-    def gained(self, this: _State, than: _State, clock_ns: float) -> bool:
-        """Whether a round brought something: the clock within reach or out of it, less delay or less area."""
-        late = this.timing.delay > clock_ns
-        if late != (than.timing.delay > clock_ns):
-            return True
-        if late:
-            return this.timing.delay < (1 - _PROGRESS) * than.timing.delay
-        return this.netlist.area < (1 - _PROGRESS) * than.netlist.area
 
     def closed(
         self, mapped: Mapping[str, Body], area: float, best: _State, clock_ns: float, buffers: int, rounds: int

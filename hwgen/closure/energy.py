@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from hwgen.cells.cell import Cell, InternalPower
+from hwgen.closure.sizing import no_cost
 from hwgen.netlist.graph import CellGroup, Netlist
 from hwgen.power.activity import Activity
 from hwgen.timing.analysis import Timing, analyse
@@ -32,15 +33,13 @@ def energy_cost(activity: Callable[[Netlist], Activity], clock_ns: float) -> Cal
     def cost(netlist: Netlist, compiled: Compiled) -> np.ndarray:
         toggles = activity(netlist).toggles
         timing = analyse(netlist)
-        bounds, family = compiled.kinds.bounds, compiled.kinds.family
+        families, family = compiled.kinds.bounds, compiled.kinds.family
         nodes = len(compiled.copies)
-        first = bounds[family[compiled.state.kind]]
-        width = bounds[family[compiled.state.kind] + 1] - first
-        found = np.zeros((nodes, int(width.max(initial=1))))
+        found = no_cost(compiled)
         for group in netlist.groups:
             node = compiled.node_of[group.cells]
             own = family[compiled.kinds.number[group.cell.name]]
-            for place, cell in enumerate(compiled.kinds.cells[bounds[own] : bounds[own + 1]]):
+            for place, cell in enumerate(compiled.kinds.cells[families[own] : families[own + 1]]):
                 each = _energy(cell, group, netlist, timing, toggles) + cell.leakage * 1e-3 * clock_ns
                 found[:, place] += np.bincount(node, each, minlength=nodes)
         return found

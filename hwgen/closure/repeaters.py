@@ -18,6 +18,7 @@ from hwgen.closure.buffering import pins_required, through
 from hwgen.layout import Layout
 from hwgen.layout.steiner import steiner_tree
 from hwgen.layout.technology import Technology
+from hwgen.netlist.bodies import copied_cells, highest_bit
 from hwgen.netlist.fanout import TREE, tree_buffer
 from hwgen.timing import kernels
 from hwgen.timing.compiled import Compiled
@@ -235,14 +236,9 @@ def insert_repeaters(
     if buffer is None or buffer.name not in compiled.kinds.number:
         return dict(modules), {}
     body = modules[netlist.top]
-    cells = {
-        cell: {**its, "connections": {pin: list(bits) for pin, bits in its["connections"].items()}}
-        for cell, its in body["cells"].items()
-    }
+    cells, highest = copied_cells(body), highest_bit(body)
     nets = _Nets(layout, compiled, period, cells)
     repeaters = _repeaters(compiled, buffer.name)
-    bits = [bit for net in body["netnames"].values() for bit in net["bits"] if isinstance(bit, int)]
-    highest = max([1, *bits, *nets.sinks])
     places: dict[str, tuple[float, float]] = {}
 
     def put(net: int, tree: list[Any], units: list[_Unit]) -> None:
@@ -301,14 +297,8 @@ class _Nets:
     """The nets of a top module, their sinks and how critical they are."""
 
     def __init__(self, layout: Layout, compiled: Compiled, period: float, cells: Mapping[str, Any]):
-        self.layout, self.netlist, self.compiled, self.period, self.cells = (
-            layout,
-            layout.netlist,
-            compiled,
-            period,
-            cells,
-        )
-        netlist = self.netlist
+        self.layout, self.compiled, self.period, self.cells = layout, compiled, period, cells
+        self.netlist = netlist = layout.netlist
         kernels.backward(compiled.graph, compiled.kinds.arrays, compiled.state, period)
         self.required = pins_required(compiled.graph, compiled.kinds.arrays, compiled.state, period).min(axis=1)
         self.number = {name: number for number, name in enumerate(netlist.names.instances()[0][2])}
@@ -320,21 +310,17 @@ class _Nets:
         }
         self.sinks: dict[int, list[tuple[str, str, int]]] = {}
         self.behind: dict[int, str] = {}
-        self.driven: dict[int, tuple[str, str]] = {}
         library = netlist.library.cells
         for name, cell in cells.items():
             kind = library.get(cell["type"])
             for pin, bits in cell["connections"].items():
-                out = (cell["port_directions"][pin] if kind is None else kind.pins[pin].direction) == "output"
+                if (cell["port_directions"][pin] if kind is None else kind.pins[pin].direction) == "output":
+                    continue
                 for place, bit in enumerate(bits):
-                    if isinstance(bit, int) and out:
-                        self.driven[bit] = name, pin
-                    elif isinstance(bit, int):
+                    if isinstance(bit, int):
                         self.sinks.setdefault(bit, []).append((name, pin, place))
-        for name, cell in cells.items():
             if name.startswith((TREE, _NAME)):
-                kind = library[cell["type"]]
-                self.behind[cell["connections"][kind.outputs[0]][0]] = name
+                self.behind[self._output(name)] = name
         self.flat = netlist.names.top_nets()
         self._pins()
 
@@ -363,11 +349,11 @@ class _Nets:
         left = {*self.netlist.clock_nets.tolist(), *(net for net, count in bits.items() if count > 1)}
         found = []
         for bit in self.sinks:
-            if bit in self.behind or any(self.flat[part] in left for part in self._tree(bit)):
+            nets = [self.flat[part] for part in self._tree(bit)]
+            if bit in self.behind or not left.isdisjoint(nets):
                 continue
             worst = np.inf
-            for part in self._tree(bit):
-                net = self.compiled.net_of[self.flat[part]]
+            for net in self.compiled.net_of[nets].tolist():
                 if net >= 0:
                     worst = min(worst, float((state.required[net] - state.arrival[net]).min()))
             if worst < _CRITICAL * self.period:
@@ -380,16 +366,22 @@ class _Nets:
         for part in found:
             for name, _, _ in self.sinks.get(part, ()):
                 if name.startswith((TREE, _NAME)):
-                    kind = self.netlist.library.cells[self.cells[name]["type"]]
-                    found.append(self.cells[name]["connections"][kind.outputs[0]][0])
+                    found.append(self._output(name))
         return found
+
+    def _output(self, name: str) -> int:
+        """The bit that a buffer drives."""
+        cell = self.cells[name]
+        bit: int = cell["connections"][self.netlist.library.cells[cell["type"]].outputs[0]][0]
+        return bit
 
     def units(self, bit: int) -> tuple[list[_Unit], list[str]]:
         """What a bit leads to in the end, and the buffers on the way."""
-        old = [self.behind[part] for part in self._tree(bit)[1:]]
+        tree = self._tree(bit)
+        old = [self.behind[part] for part in tree[1:]]
         found: dict[str, list[tuple[list[Any], int]]] = {}
         pins: dict[str, list[int]] = {}
-        for part in self._tree(bit):
+        for part in tree:
             net = self.flat[part]
             range_ = slice(*np.searchsorted(self.pin_net, [net, net + 1]).tolist())
             own = self.pin_cell[range_]

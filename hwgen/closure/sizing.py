@@ -12,7 +12,7 @@ from hwgen.timing import kernels
 from hwgen.timing.compiled import Compiled
 from hwgen.timing.kernels import StateArrays
 
-__all__ = ["Sized", "area_cost", "bounds", "multipliers", "size"]
+__all__ = ["Sized", "area_cost", "bounds", "multipliers", "no_cost", "size"]
 
 _ITERATIONS = 40
 # How strongly multipliers follow the slacks: first in half of the iterations, then in the others.
@@ -50,10 +50,15 @@ class Sized:
     iterations: int
 
 
+def no_cost(compiled: Compiled) -> np.ndarray:
+    """Zeros for the cost of each node by place in its family; shape (nodes, widest family)."""
+    ranges = bounds(compiled)
+    return np.zeros((len(ranges), int(np.max(ranges[:, 1] - ranges[:, 0], initial=1))))
+
+
 def area_cost(compiled: Compiled) -> np.ndarray:
     """Area in um2 of each node, all copies together, by place in its family; shape (nodes, widest family)."""
-    ranges = bounds(compiled)
-    cost = np.zeros((len(ranges), int(np.max(ranges[:, 1] - ranges[:, 0], initial=1))))
+    ranges, cost = bounds(compiled), no_cost(compiled)
     areas = np.array([cell.area for cell in compiled.kinds.cells])
     for place in range(cost.shape[1]):
         inside = ranges[:, 0] + place < ranges[:, 1]

@@ -61,8 +61,6 @@ def adapted(
     if ports != [(port.name, len(port.nets)) for port in layout.netlist.ports.values()]:
         raise InputError(f"{netlist.top}: has other ports than the layout; expected a netlist that changed a little")
     width, pins = widths(netlist, layout.technology, shapes), pins_of(netlist, shapes)
-    if netlist is layout.netlist:
-        return layout
     x, y = _begun(layout, netlist, width, pins, places or {})
     if not legal:
         return replace(layout, netlist=netlist, width=width, pins=pins, x=x, y=y)

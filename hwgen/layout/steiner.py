@@ -134,15 +134,12 @@ def _three(x, y, parent):
 @compiled
 def _grown(x, y, n, parent, near):
     """Points of a Steiner tree over the first n."""
-    if n < 3:
+    if n < 3 or n > _LARGE:
         _tree(x, y, n, parent, near)
         return n
     if n == 3:
         _three(x, y, parent)
         return 4
-    if n > _LARGE:
-        _tree(x, y, n, parent, near)
-        return n
     return _steiner(x, y, n, parent, near)
 
 

@@ -13,6 +13,7 @@ from hwgen.cells.library import Library
 from hwgen.mapping.cache import Cache
 from hwgen.mapping.perturb import MODULE, shuffled
 from hwgen.mapping.yosys import TIME_LIMIT, Recipe, fingerprint, synthesise
+from hwgen.netlist.bodies import copied_cells
 from hwgen.netlist.fanout import Loads, limit_fanout
 from hwgen.netlist.graph import Netlist
 
@@ -254,11 +255,7 @@ def buffered(modules: Mapping[str, Body], source: Source, library: Library) -> d
             if child not in done:
                 visit(child)
         # Of its own is what a tree changes: the cells, and the nets at their pins.
-        cells = {
-            name: {**cell, "connections": {pin: list(bits) for pin, bits in cell["connections"].items()}}
-            for name, cell in modules[module]["cells"].items()
-        }
-        done[module] = {**modules[module], "cells": cells}
+        done[module] = {**modules[module], "cells": copied_cells(modules[module])}
         loads[module] = limit_fanout(done[module], library, loads)
 
     visit(source.top)

@@ -21,9 +21,9 @@ from hwgen.measure.choice import Owner
 from hwgen.measure.clock import rounded_up, usual
 from hwgen.measure.conditions import check_pair
 from hwgen.measure.examined import Examined, as_built, examine
-from hwgen.measure.figures import Figure, compare
-from hwgen.measure.flow import Design, Flow
-from hwgen.measure.overhead import DESIGNS, Overhead, conditions_of, measured_at, rates
+from hwgen.measure.figures import Figure
+from hwgen.measure.flow import DESIGNS, Design, Flow
+from hwgen.measure.overhead import Overhead, conditions_of, figures_of, formats_fed
 from hwgen.measure.requests import OverheadRequest, Physical
 from hwgen.measure.selection import Aim, Chosen, Selected, select
 from hwgen.measure.stimulus import Stimulus
@@ -218,12 +218,7 @@ def measure_at_clock(
         }
         stated_ns = met_clock(records, clock_ns, library.name, required=request.clock_ns is not None)
         examined = {name: [run for run, _ in runs] for name, runs in found.items()}
-        measured = {
-            (name, scope): measured_at(config, baseline.formats, examined[name], scope, rate)
-            for name, config in configs.items()
-            for scope, rate in rates(baseline).items()
-        }
-        figures = compare(baseline.name, candidate.name, measured, stated_ns)
+        figures = figures_of(configs, examined, stated_ns)
         if batch.stop == request.runs or _narrow(figures, request.half_width):
             break
     chosen: dict[Owner, Chosen] = {
@@ -263,8 +258,7 @@ def _more(
     bodies = flow.synthesise(jobs.values(), "synthesis")
     tasks = []
     for name, config in configs.items():
-        # NVFP4 tensors are valid on both: the same bits tell the cost of the hardware from that of the data.
-        operands = list(dict.fromkeys((config.formats, baseline.formats)))
+        operands = formats_fed(config, baseline)
         for run in batch:
             modules = {
                 purpose: {

@@ -155,13 +155,14 @@ def examine(
         energy[config.formats, "core", "idle"] = of_activity(core, gates.timing, resting)["whole"]
     path = small.timings["core"].path_by_block
     delay = small.timings["core"].delay
-    checked = [
-        schema.Checked(
-            results=check_core(each.netlists["core"], config, vectors),
-            lane_sums=check_lanes(each.netlists["lane array"], config, vectors),
-        )
-        for each in ([small] if small is frugal else [small, frugal])
-    ]
+    checked = schema.Checked(
+        results=check_core(small.netlists["core"], config, vectors),
+        lane_sums=check_lanes(small.netlists["lane array"], config, vectors),
+    )
+    if core is not small.netlists["core"]:
+        check_core(core, config, vectors)
+    if lanes is not small.netlists["lane array"]:
+        check_lanes(lanes, config, vectors)
     return Examined(
         areas={
             scope: {
@@ -177,7 +178,7 @@ def examine(
         sequential={scope: area.sequential_area(netlist) for scope, netlist in small.netlists.items()},
         clock_gates={scope: area.clock_gate_area(netlist) for scope, netlist in small.netlists.items()},
         path={block: value / delay for block, value in area.by_block(path).items()},
-        checked=checked[0],
+        checked=checked,
         energy=energy,
         lengths={
             scope: area.by_block(layout.by_block(layout.length * layout.technology.detour))

@@ -17,9 +17,13 @@ from hwgen.mapping.cache import Cache
 from hwgen.mapping.yosys import TIME_LIMIT, Recipe
 from hwgen.rtl.hierarchy import Block
 from hwgen.rtl.lane_array import LaneArray
+from hwgen.rtl.tensor_core import TensorCore
 from hwgen.verilog import design, verilog
 
-__all__ = ["Design", "Flow"]
+__all__ = ["DESIGNS", "Design", "Flow"]
+
+DESIGNS: tuple[type[Block], ...] = (TensorCore, LaneArray)
+"""The blocks of a configuration that are measured."""
 
 
 @dataclass(frozen=True)

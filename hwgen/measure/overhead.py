@@ -19,21 +19,17 @@ from hwgen.measure.conditions import check_pair, flow_conditions
 from hwgen.measure.energy import single_block
 from hwgen.measure.examined import Examined, as_mapped, examine
 from hwgen.measure.figures import Figure, Measured, compare
-from hwgen.measure.flow import Design, Flow
+from hwgen.measure.flow import DESIGNS, Design, Flow
 from hwgen.measure.requests import OverheadRequest
 from hwgen.measure.stimulus import Stimulus, operands_of
 from hwgen.report import schema
 from hwgen.rtl.hierarchy import Block
-from hwgen.rtl.lane_array import LaneArray
-from hwgen.rtl.tensor_core import TensorCore
 from sim.steps import check_hold
 
-__all__ = ["DESIGNS", "RUNS", "Overhead", "conditions_of", "measure", "measured_at", "rates", "slowest"]
+__all__ = ["RUNS", "Overhead", "conditions_of", "figures_of", "formats_fed", "measure"]
 
 RUNS = OverheadRequest.runs
 """Syntheses of each module by default."""
-
-DESIGNS: tuple[type[Block], ...] = (TensorCore, LaneArray)
 
 
 @dataclass(frozen=True)
@@ -76,12 +72,29 @@ def _examined(
     return examine(designs, found, found, library, vectors, operands, stimulus)
 
 
-def rates(config: TensorCoreConfig) -> dict[str, int]:
-    """Multiply-accumulates per cycle, by scope."""
-    return {"lane array": config.bounds.lanes, "element": config.depth, "core": config.macs_per_step}
+def formats_fed(config: TensorCoreConfig, baseline: TensorCoreConfig) -> list[Formats]:
+    """Formats of the operands that a configuration works on: its own, and those of the baseline.
+
+    NVFP4 tensors are valid on both: the same bits tell the cost of the hardware from that of the data.
+    """
+    return list(dict.fromkeys((config.formats, baseline.formats)))
 
 
-def measured_at(config: TensorCoreConfig, same: Formats, runs: Sequence[Examined], scope: str, macs: int) -> Measured:
+def figures_of(
+    configs: Mapping[str, TensorCoreConfig], examined: Mapping[str, Sequence[Examined]], clock_ns: float
+) -> list[Figure]:
+    """What the runs of two configurations, the baseline first, say at a clock period in ns."""
+    baseline, candidate = configs.values()
+    rates = {"lane array": baseline.bounds.lanes, "element": baseline.depth, "core": baseline.macs_per_step}
+    measured = {
+        (name, scope): _measured(config, baseline.formats, examined[name], scope, rate)
+        for name, config in configs.items()
+        for scope, rate in rates.items()
+    }
+    return compare(baseline.name, candidate.name, measured, clock_ns)
+
+
+def _measured(config: TensorCoreConfig, same: Formats, runs: Sequence[Examined], scope: str, macs: int) -> Measured:
     """What the runs of a configuration say of one scope; ``same`` are the formats of the baseline's operands."""
     return Measured(
         areas={block: [run.areas[scope][block] for run in runs] for block in runs[0].areas[scope]},
@@ -104,15 +117,15 @@ def measured_at(config: TensorCoreConfig, same: Formats, runs: Sequence[Examined
 
 def _clock(given: float | None, examined: Mapping[str, Sequence[Examined]], library: Library) -> float:
     """Clock period in ns that every netlist meets."""
-    longest = {(name, scope): delay for name, runs in examined.items() for scope, delay in slowest(runs).items()}
+    slowest = {(name, scope): delay for name, runs in examined.items() for scope, delay in _slowest(runs).items()}
     if given is None:
         means = [float(np.mean([run.delays["core"] for run in runs])) for runs in examined.values()]
-        return default_period(max(means), max(longest.values()))
-    check_met(given, longest, library.name)
+        return default_period(max(means), max(slowest.values()))
+    check_met(given, slowest, library.name)
     return given
 
 
-def slowest(runs: Sequence[Examined]) -> dict[str, float]:
+def _slowest(runs: Sequence[Examined]) -> dict[str, float]:
     """The longest critical path of all runs in ns, by scope."""
     return {scope: max(run.delays[scope] for run in runs) for scope in runs[0].delays}
 
@@ -142,7 +155,7 @@ def conditions_of(
         clock_ns=clock_ns,
         physical=None,
         closing=None,
-        slowest_ns={name: slowest(examined[name]) for name in configs},
+        slowest_ns={name: _slowest(examined[name]) for name in configs},
         chosen_recipes={
             name: {module: how.name for kind in DESIGNS for module, how in chosen[name, kind].items()}
             for name in configs
@@ -223,8 +236,7 @@ def measure(
     tasks = []
     for name, config in configs.items():
         own = {kind: designs[name, kind] for kind in DESIGNS}
-        # NVFP4 tensors are valid on both: the same bits tell the cost of the hardware from that of the data.
-        operands = list(dict.fromkeys((config.formats, baseline.formats)))
+        operands = formats_fed(config, baseline)
         for run in range(runs):
             modules = {
                 kind: design.chosen(choice.bodies, choice.chosen[name, kind], run) for kind, design in own.items()
@@ -234,10 +246,5 @@ def measure(
     examined = {name: found[place * runs : (place + 1) * runs] for place, name in enumerate(configs)}
 
     clock_ns = _clock(clock_ns, examined, library)
-    measured = {
-        (name, scope): measured_at(config, baseline.formats, examined[name], scope, rate)
-        for name, config in configs.items()
-        for scope, rate in rates(baseline).items()
-    }
     conditions = conditions_of(configs, choice.recipes, choice.chosen, examined, stimulus, clock_ns, flow)
-    return Overhead(baseline, candidate, compare(baseline.name, candidate.name, measured, clock_ns), conditions)
+    return Overhead(baseline, candidate, figures_of(configs, examined, clock_ns), conditions)

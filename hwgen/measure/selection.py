@@ -22,7 +22,7 @@ from hwgen.config import TensorCoreConfig
 from hwgen.mapping import area
 from hwgen.mapping.yosys import Recipe, distinct
 from hwgen.measure.built import PURPOSES, build, spent
-from hwgen.measure.flow import Design, Flow
+from hwgen.measure.flow import DESIGNS, Design, Flow
 from hwgen.measure.requests import Physical
 from hwgen.measure.stimulus import Stimulus
 from hwgen.rtl.hierarchy import Block
@@ -111,7 +111,7 @@ class Selected:
 
     def designs(self, name: str, purpose: str) -> dict[type[Block], Design]:
         """The tensor core and the lane array of a configuration."""
-        return {kind: Design(self.configs[name, purpose], kind) for kind in (TensorCore, LaneArray)}
+        return {kind: Design(self.configs[name, purpose], kind) for kind in DESIGNS}
 
     def of(self, design: Design, purpose: str) -> Chosen:
         """The recipe of each module of a design."""
@@ -233,24 +233,13 @@ class _Search:
     def variant(
         self, purpose: str, configs: Sequence[TensorCoreConfig], chosen: Mapping[str, Chosen]
     ) -> TensorCoreConfig:
-        """The first that no later one is better than."""
-
-        def score(config: TensorCoreConfig) -> Score:
-            return self.score(_variant(config), purpose, chosen[_variant(config)])
-
-        found = configs[0]
-        for other in configs[1:]:
-            if score(other).better(score(found)):
-                found = other
-        return found
+        """The best of the lanes of a configuration."""
+        scores = [self.score(_variant(config), purpose, chosen[_variant(config)]) for config in configs]
+        return configs[_first_best(scores)]
 
     def best(self, name: str, purpose: str, tried: Sequence[Chosen]) -> Chosen:
-        """The first that no later one is better than."""
-        found = tried[0]
-        for other in tried[1:]:
-            if self.score(name, purpose, other).better(self.score(name, purpose, found)):
-                found = other
-        return found
+        """The best of some choices."""
+        return tried[_first_best([self.score(name, purpose, chosen) for chosen in tried])]
 
     def groups(self, name: str, chosen: Chosen) -> list[tuple[str, ...]]:
         """Modules that take a recipe together: each large one alone, and all small ones.
@@ -299,6 +288,15 @@ class _Search:
                 found.update(changed)
                 reached.update(dict.fromkeys(changed, its))
         return found
+
+
+def _first_best(scores: Sequence[Score]) -> int:
+    """Place of the first that no later one is better than."""
+    found = 0
+    for place, score in enumerate(scores):
+        if score.better(scores[found]):
+            found = place
+    return found
 
 
 def _key(name: str, purpose: str, chosen: Chosen) -> _Key:

@@ -14,6 +14,7 @@ from typing import Any
 
 from hwgen.cells.cell import Cell
 from hwgen.cells.library import Library
+from hwgen.netlist.bodies import highest_bit
 
 __all__ = ["LIMIT", "TREE", "Loads", "limit_fanout", "tree_buffer"]
 
@@ -157,7 +158,7 @@ def _clocks(body: Mapping[str, Any], library: Library, port: str) -> set[int]:
 
 def _insert(body: dict[str, Any], buffer: Cell, sinks: dict[int, list[_Sink]], room: Mapping[int, int]) -> None:
     (input_pin,), (output_pin,) = buffer.inputs, buffer.outputs
-    highest = max((bit for net in body["netnames"].values() for bit in net["bits"] if isinstance(bit, int)), default=1)
+    highest = highest_bit(body)
     count = 0
     for net, found in sinks.items():
         # The largest first: what fills a buffer alone must not come behind what leaves it half empty.

@@ -88,15 +88,9 @@ def _closings(report: OverheadReport) -> list[str]:
         return []
     rows = [
         [
-            *(
-                name,
-                scope,
-                f"least {purpose}",
-                f"`{found.lanes}`",
-                f"{found.clock_ns:g}",
-                f"{found.clock_ns - found.slack_ns:.4g}",
-            ),
-            *(f"{found.slack_ns:+.3f}", found.block, f"{found.resized:,.0f}", f"{found.buffers:,.0f}"),
+            *(name, scope, f"least {purpose}", f"`{found.lanes}`"),
+            *(f"{found.clock_ns:g}", f"{found.clock_ns - found.slack_ns:.4g}", f"{found.slack_ns:+.3f}", found.block),
+            *(f"{found.resized:,.0f}", f"{found.buffers:,.0f}"),
             ", ".join(f"{module} {how}" for module, how in found.recipes.items()),
         ]
         for name, purposes in closing.items()
