@@ -61,8 +61,8 @@ def relieve(
             cells[module][name]["type"] = larger.name
             count += 1
             continue
-        for output, its in loads.items():
-            chosen = next((kind for kind in buffers if _bears(netlist, kind, {kind.outputs[0]: its})), None)
+        for output, most in loads.items():
+            chosen = next((kind for kind in buffers if _bears(netlist, kind, {kind.outputs[0]: most})), None)
             if chosen is None:
                 continue
             highest[module] += 1
