@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
-LANES = ("merged-binary",)
+LANES = ("merged-binary", "signed")
 """Lanes that are tried besides those of the configurations."""
 
 

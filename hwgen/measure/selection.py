@@ -1,21 +1,26 @@
 """Which recipe each module of a configuration takes at a clock, for least area and for least energy.
 
 Whole cores take long to build, and an element of one is like all others. So the search builds cores of one row and one
-column: the modules of an element are those of any array, and so are the operand decoders. The netlists are of a
-perturbation that no measured run has.
+column: the modules of an element are those of any array, and so are the operand decoders. The netlists are of
+perturbations that no measured run has, here called draws.
 
-1. Each recipe serves all modules alike. The best becomes the choice.
-2. One large module at a time takes another recipe, and so do all small ones together. What helps alone is taken
-   together, if that is better still. This is the choice for least area.
-3. For least energy, step 2 begins with the choice for least area.
+1. Each recipe serves all modules alike, with all lanes. The best becomes the choice for these lanes.
+2. The best lanes are taken.
+3. One large module at a time takes another recipe, and so do all small ones together. What helps alone is a candidate,
+   and so is all of it together. The best is the choice for least area.
+4. For least energy, steps 2 and 3 begin with the choices for least area.
 
-Recipes that cannot help are not tried: see `_Search.plausible`.
+The energy of one draw differs from that of the next by 1 %, since glitches do. So one draw only says what is worth a
+closer look: lanes, and what step 3 finds, are taken by the mean of several. Recipes that cannot help are not tried:
+see `_Search.plausible`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+
+import numpy as np
 
 from hwgen.cells.library import Library
 from hwgen.config import TensorCoreConfig
@@ -29,10 +34,10 @@ from hwgen.rtl.hierarchy import Block
 from hwgen.rtl.lane_array import LaneArray
 from hwgen.rtl.tensor_core import TensorCore
 
-__all__ = ["PILOT", "Aim", "Chosen", "Score", "Selected", "select"]
+__all__ = ["PILOTS", "Aim", "Chosen", "Score", "Selected", "select"]
 
-PILOT = 1001
-"""Perturbation of the netlists that the search looks at."""
+PILOTS = (1001, 1002, 1003)
+"""Perturbations of the netlists that the search looks at."""
 
 Chosen = dict[str, Recipe]
 """Recipe of each module."""
@@ -77,7 +82,7 @@ class Score:
     cost
         Area in um2, or energy in fJ per cycle.
     alone_ns
-        Part of the longest path by module, ns.
+        Part of the longest path by module, ns; of the first draw.
     """
 
     late_ns: float
@@ -89,6 +94,12 @@ class Score:
         if self.late_ns or than.late_ns:
             return self.late_ns < than.late_ns
         return self.cost < (1 - _LEAST_GAIN) * than.cost
+
+    @staticmethod
+    def mean(scores: Sequence[Score]) -> Score:
+        """How a choice does on several draws."""
+        late, cost = (float(np.mean([getattr(each, name) for each in scores])) for name in ("late_ns", "cost"))
+        return Score(late, cost, scores[0].alone_ns)
 
 
 @dataclass(frozen=True)
@@ -167,25 +178,24 @@ def select(
             {(name, purpose): chosen[name] for name in configs for purpose in PURPOSES},
             0,
         )
-    search.synthesise()
     search.build(alike, "area", "recipes alike")
     first = {key: search.best(key, "area", each) for key, each in alike.items()}
     begun: dict[str, Chosen] = {}
     found: dict[tuple[str, str], TensorCoreConfig] = {}
     chosen_by: dict[tuple[str, str], Chosen] = {}
     for purpose in PURPOSES:
-        search.build({key: [each] for key, each in first.items()}, purpose, f"lanes, least {purpose}")
+        search.build({key: [each] for key, each in first.items()}, purpose, f"lanes, least {purpose}", PILOTS)
         taken = {name: search.variant(purpose, each, first) for name, each in variants.items()}
         keys = {name: _variant(config) for name, config in taken.items()}
         start = {key: begun.get(key, first[key]) for key in keys.values()}
         tried = {key: search.around(key, start[key], alike[key]) for key in keys.values()}
         search.build({key: [start[key], *tried[key]] for key in start}, purpose, f"recipes, least {purpose}")
-        together = {key: search.merged(key, purpose, start[key], tried[key]) for key in start}
-        search.build({key: [together[key]] for key in start}, purpose, f"recipes together, least {purpose}")
-        begun = {key: search.best(key, purpose, [start[key], together[key], *tried[key]]) for key in start}
+        last = {key: search.promising(key, purpose, start[key], tried[key]) for key in start}
+        search.build(last, purpose, f"the best recipes, least {purpose}", PILOTS)
+        begun = {key: search.best(key, purpose, last[key], PILOTS) for key in start}
         found.update({(name, purpose): taken[name] for name in configs})
         chosen_by.update({(name, purpose): begun[keys[name]] for name in configs})
-    return Selected(found, chosen_by, len(search.scores))
+    return Selected(found, chosen_by, sum(map(len, search.scores.values())))
 
 
 def _variant(config: TensorCoreConfig) -> str:
@@ -205,41 +215,49 @@ class _Search:
         self.counts = {name: area.counts(design.source) for name, design in self.designs.items()}
         self.modules = {name: list(counts) for name, counts in self.counts.items()}
         self.bodies: dict[area.Identity, area.Body] = {}
-        self.scores: dict[_Key, Score] = {}
+        self.scores: dict[_Key, dict[int, Score]] = {}
 
-    def synthesise(self) -> None:
-        """Map every module by every recipe."""
-        jobs = [job for design in self.designs.values() for job in design.plan(self.recipes, [PILOT])]
-        self.bodies = self.flow.synthesise(jobs, "choice of recipes")
+    def score(self, name: str, purpose: str, chosen: Chosen, draws: Sequence[int] = PILOTS[:1]) -> Score:
+        """How a choice does on draws of which it was built."""
+        scores = self.scores[_key(name, purpose, chosen)]
+        return Score.mean([scores[draw] for draw in draws])
 
-    def score(self, name: str, purpose: str, chosen: Chosen) -> Score:
-        """How a choice that was built does."""
-        return self.scores[_key(name, purpose, chosen)]
-
-    def build(self, tried: Mapping[str, Sequence[Chosen]], purpose: str, what: str) -> None:
-        """Build what was not built yet, side by side; ``what`` is its name for the progress display."""
+    def build(
+        self, tried: Mapping[str, Sequence[Chosen]], purpose: str, what: str, draws: Sequence[int] = PILOTS[:1]
+    ) -> None:
+        """Map and build what was not built yet, side by side; ``what`` is its name for the progress display."""
         new = {
-            _key(name, purpose, chosen): (self.designs[name], chosen)
+            (_key(name, purpose, chosen), draw): (self.designs[name], chosen, draw)
             for name, each in tried.items()
             for chosen in each
-            if _key(name, purpose, chosen) not in self.scores
+            for draw in draws
+            if draw not in self.scores.get(_key(name, purpose, chosen), {})
         }
+        jobs = {
+            job.identity: job
+            for design, chosen, draw in new.values()
+            for job in design.plan({module: [how] for module, how in chosen.items()}, [draw])
+            if job.identity not in self.bodies
+        }
+        if jobs:
+            self.bodies |= self.flow.synthesise(jobs.values(), f"mapping for {what}")
         tasks = [
-            (design, design.chosen(self.bodies, chosen, PILOT), purpose, self.aim, self.flow.library)
-            for design, chosen in new.values()
+            (design, design.chosen(self.bodies, chosen, draw), purpose, self.aim, self.flow.library)
+            for design, chosen, draw in new.values()
         ]
-        self.scores.update(zip(new, list(self.flow.each(_scored, tasks, what)), strict=True))
+        for (key, draw), score in zip(new, list(self.flow.each(_scored, tasks, what)), strict=True):
+            self.scores.setdefault(key, {})[draw] = score
 
     def variant(
         self, purpose: str, configs: Sequence[TensorCoreConfig], chosen: Mapping[str, Chosen]
     ) -> TensorCoreConfig:
         """The best of the lanes of a configuration."""
-        scores = [self.score(_variant(config), purpose, chosen[_variant(config)]) for config in configs]
+        scores = [self.score(_variant(config), purpose, chosen[_variant(config)], PILOTS) for config in configs]
         return configs[_first_best(scores)]
 
-    def best(self, name: str, purpose: str, tried: Sequence[Chosen]) -> Chosen:
+    def best(self, name: str, purpose: str, tried: Sequence[Chosen], draws: Sequence[int] = PILOTS[:1]) -> Chosen:
         """The best of some choices."""
-        return tried[_first_best([self.score(name, purpose, chosen) for chosen in tried])]
+        return tried[_first_best([self.score(name, purpose, chosen, draws) for chosen in tried])]
 
     def groups(self, name: str, chosen: Chosen) -> list[tuple[str, ...]]:
         """Modules that take a recipe together: each large one alone, and all small ones.
@@ -253,7 +271,7 @@ class _Search:
 
     def size(self, name: str, modules: Sequence[str], chosen: Chosen) -> float:
         """Area of modules as they are mapped, um2."""
-        bodies = self.designs[name].chosen(self.bodies, chosen, PILOT)
+        bodies = self.designs[name].chosen(self.bodies, chosen, PILOTS[0])
         return sum(self.counts[name][module] * area.own_area(bodies[module], self.flow.library) for module in modules)
 
     def around(self, name: str, chosen: Chosen, alike: Sequence[Chosen]) -> list[Chosen]:
@@ -277,6 +295,13 @@ class _Search:
         if self.score(name, "area", chosen).late_ns:
             return True
         return self.size(name, group, alike) <= (1 + _LARGER) * self.size(name, group, chosen)
+
+    def promising(self, name: str, purpose: str, chosen: Chosen, tried: Sequence[Chosen]) -> list[Chosen]:
+        """A choice, the best that differs from it in one group, and the best recipes of each group together."""
+        single = self.best(name, purpose, [chosen, *tried])
+        together = self.merged(name, purpose, chosen, tried)
+        distinct = {_key(name, purpose, each): each for each in (chosen, single, together)}
+        return list(distinct.values())
 
     def merged(self, name: str, purpose: str, chosen: Chosen, tried: Sequence[Chosen]) -> Chosen:
         """The best recipes of each group that was better alone."""

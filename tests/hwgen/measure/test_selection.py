@@ -1,7 +1,7 @@
 """The search for recipes, with cores that are built by adding up."""
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -13,7 +13,7 @@ from hwgen.mapping.yosys import RECIPES, distinct
 from hwgen.measure import selection
 from hwgen.measure.flow import Design, Flow
 from hwgen.measure.requests import Physical
-from hwgen.measure.selection import PILOT, Aim, Score, select
+from hwgen.measure.selection import PILOTS, Aim, Score, select
 from hwgen.measure.stimulus import Stimulus
 from hwgen.rtl.lane_array import LaneArray
 from hwgen.rtl.tensor_core import TensorCore
@@ -34,9 +34,9 @@ class Adding(Flow):
 
     def synthesise(self, jobs: Iterable[Job], what: str) -> dict[Identity, Body]:
         found = list(jobs)
-        assert {job.variant for job in found} == {PILOT}  # no measured run has that perturbation
+        assert {job.variant for job in found} <= set(PILOTS)  # no measured run has that perturbation
         assert {(job.key[0].rows, job.key[0].columns) for job in found} == {(1, 1)}  # type: ignore[index]
-        return {job.identity: {"of": (job.module, job.recipe.name)} for job in found}
+        return {job.identity: {"of": (job.module, job.recipe.name), "draw": job.variant} for job in found}
 
     def each(self, function: object, tasks: Sequence[tuple[Any, ...]], what: str) -> Iterator[Any]:
         return (selection._scored(*task) for task in tasks)
@@ -49,19 +49,25 @@ def flow(monkeypatch: pytest.MonkeyPatch) -> Adding:
 
 
 def searched(
-    flow: Flow, monkeypatch: pytest.MonkeyPatch, scored: Any, lanes: Sequence[str] = ()
+    flow: Flow,
+    monkeypatch: pytest.MonkeyPatch,
+    scored: Any,
+    lanes: Sequence[str] = (),
+    noise: Callable[[int, dict[str, str]], float] = lambda draw, choice: 0.0,
 ) -> tuple[selection.Selected, list[Any]]:
     """The search for one configuration with ``scored(recipes by module, purpose)``; also what was built.
 
-    With ``lanes`` to choose from, their name is that of a module.
+    With ``lanes`` to choose from, their name is that of a module. ``noise(draw, recipes)`` comes on top of the cost.
     """
     seen = []
 
     def score(design: Design, modules: dict[str, Any], purpose: str, aim: Aim, library: object) -> Score:
         assert aim.clock_ns == CLOCK
         choice = dict(body["of"] for body in modules.values()) | ({"lanes": design.config.dot} if lanes else {})
-        seen.append((purpose, choice))
-        return scored(choice, purpose)
+        (draw,) = {body["draw"] for body in modules.values()}
+        seen.append((purpose, draw, choice))
+        found: Score = scored(choice, purpose)
+        return dataclasses.replace(found, cost=found.cost + noise(draw, choice))
 
     monkeypatch.setattr(selection, "_scored", score)
     configs = {"nvfp4-small": NAMED["nvfp4-small"]}
@@ -85,8 +91,8 @@ def test_it_takes_what_meets_the_clock_and_then_what_costs_least(flow: Adding, m
     assert {module for module, how in small.items() if how.name != "speed"} == {"dot_product"}
     assert small["dot_product"].name == "area"
     assert {module: how.name for module, how in frugal.items() if how != small[module]} == {"scale_product": "prefix"}
-    assert found.builds == len(seen) == len({(purpose, *choice.items()) for purpose, choice in seen})
-    assert found.builds < 3 + 2 * 2 * 5
+    assert found.builds == len(seen) == len({(purpose, draw, *choice.items()) for purpose, draw, choice in seen})
+    assert found.builds < 3 + 2 * (2 * 5 + 2 * len(PILOTS))
 
 
 def test_what_helps_alone_is_taken_together_only_if_that_is_better(
@@ -101,7 +107,7 @@ def test_what_helps_alone_is_taken_together_only_if_that_is_better(
     small = found.chosen["nvfp4-small", "area"]
     assert small["dot_product"].name == "area"
     assert small["scale_product"].name == "speed"
-    assert any(choice["dot_product"] == choice["scale_product"] == "area" for _, choice in seen[3:])
+    assert any(choice["dot_product"] == choice["scale_product"] == "area" for _, _, choice in seen[3:])
 
 
 def test_hopeless_recipes_are_not_tried(flow: Adding, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,7 +120,7 @@ def test_hopeless_recipes_are_not_tried(flow: Adding, monkeypatch: pytest.Monkey
 
     found, seen = searched(flow, monkeypatch, scored)
     assert {how.name for how in found.chosen["nvfp4-small", "area"].values()} == {"speed"}
-    tried = [choice for _, choice in seen[3:]]
+    tried = [choice for _, _, choice in seen[3:]]
     assert {choice["accumulate"] for choice in tried} == {"speed"}
     assert {choice["dot_product"] for choice in tried} == {"speed", "area"}
 
@@ -143,8 +149,26 @@ def test_each_purpose_takes_its_lanes(flow: Adding, monkeypatch: pytest.MonkeyPa
         assert {design.config.dot for design in found.designs("nvfp4-small", purpose).values()} == {lanes[purpose]}
     assert found.builds == len(seen)
     # Recipes are tried with the lanes taken alone.
-    later = [choice["lanes"] for purpose, choice in seen if purpose == "energy"]
-    assert later.count("merged-binary") == later.count("merged") == 1
+    later = [choice["lanes"] for purpose, _, choice in seen if purpose == "energy"]
+    assert later.count("merged-binary") == later.count("merged") == len(PILOTS)
+
+
+def test_one_lucky_draw_decides_nothing(flow: Adding, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other recipes and other lanes look better on the first draw, and are worse on the others."""
+
+    def scored(choice: dict[str, str], purpose: str) -> Score:
+        late = choice["accumulate"] == "prefix"
+        return Score(0.5 * late, total(choice, ("dot_product", "area"), ("lanes", "merged")))
+
+    def noise(draw: int, choice: dict[str, str]) -> float:
+        lucky = choice["dot_product"] == "prefix" or choice["lanes"] != "merged"
+        return -14.0 if lucky and draw == PILOTS[0] else 0.0
+
+    found, seen = searched(flow, monkeypatch, scored, ("binary",), noise)
+    for purpose in ("area", "energy"):
+        assert found.configs["nvfp4-small", purpose].dot == "merged"
+        assert found.chosen["nvfp4-small", purpose]["dot_product"].name == "area"
+    assert ("area", PILOTS[1], "prefix") in {(purpose, draw, choice["dot_product"]) for purpose, draw, choice in seen}
 
 
 def test_one_recipe_needs_no_search(flow: Adding) -> None:
