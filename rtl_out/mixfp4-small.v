@@ -679,8 +679,7 @@ module mixfp4_small_accumulate(clk, c, enable, enter, terms, d);
   reg [35:0] aligned_c;
   reg aligned_sign;
   reg aligned_subtract0;
-  wire [46:0] aligned_sum_sum;
-  reg [45:0] aligned_sum_terms;
+  reg [45:0] aligned_term0;
   wire alone;
   wire [7:0] behind;
   input [31:0] c;
@@ -728,6 +727,7 @@ module mixfp4_small_accumulate(clk, c, enable, enter, terms, d);
   wire skip4;
   wire skip8;
   wire subtract0;
+  wire [46:0] sum_sum;
   wire [19:0] term0_by1;
   wire [45:0] term0_by16;
   wire [21:0] term0_by2;
@@ -822,7 +822,7 @@ module mixfp4_small_accumulate(clk, c, enable, enter, terms, d);
   always @(posedge clk)
     if (enable) total_base <= aligned_base;
   always @(posedge clk)
-    if (enable) total_sum <= aligned_sum_sum;
+    if (enable) total_sum <= sum_sum;
   always @(posedge clk)
     if (enable) aligned_sign <= replaced_sign;
   always @(posedge clk)
@@ -830,14 +830,14 @@ module mixfp4_small_accumulate(clk, c, enable, enter, terms, d);
   always @(posedge clk)
     if (enable) aligned_subtract0 <= subtract0;
   always @(posedge clk)
-    if (enable) aligned_sum_terms <= _013_;
+    if (enable) aligned_term0 <= _013_;
   always @(posedge clk)
     if (enable) aligned_c <= c_by32;
-  mixfp4_small_aligned_sum aligned_sum (
+  mixfp4_small_aligned_sum sum (
     .c(aligned_c),
     .subtract(aligned_subtract0),
-    .sum(aligned_sum_sum),
-    .terms(aligned_sum_terms)
+    .sum(sum_sum),
+    .terms(aligned_term0)
   );
   assign _012_[7:0] = exponent;
   assign _020_[7:0] = behind;

@@ -1858,7 +1858,6 @@ module nvint4_blackwell_accumulate(clk, c, enable, enter, terms, d);
   reg aligned_subtract1;
   reg aligned_subtract2;
   reg aligned_subtract3;
-  wire [47:0] aligned_sum_sum;
   reg [44:0] aligned_term0;
   reg [44:0] aligned_term1;
   reg [44:0] aligned_term2;
@@ -1920,6 +1919,7 @@ module nvint4_blackwell_accumulate(clk, c, enable, enter, terms, d);
   wire subtract1;
   wire subtract2;
   wire subtract3;
+  wire [47:0] sum_sum;
   wire [18:0] term0_by1;
   wire [44:0] term0_by16;
   wire [20:0] term0_by2;
@@ -2066,7 +2066,7 @@ module nvint4_blackwell_accumulate(clk, c, enable, enter, terms, d);
   always @(posedge clk)
     if (enable) total_base <= addends_base;
   always @(posedge clk)
-    if (enable) total_sum <= aligned_sum_sum;
+    if (enable) total_sum <= sum_sum;
   always @(posedge clk)
     if (enable) addends_sign <= aligned_sign;
   always @(posedge clk)
@@ -2093,12 +2093,12 @@ module nvint4_blackwell_accumulate(clk, c, enable, enter, terms, d);
     if (enable) aligned_term0 <= _016_;
   always @(posedge clk)
     if (enable) aligned_c <= c_by32;
-  nvint4_blackwell_aligned_sum aligned_sum (
+  nvint4_blackwell_aligned_sum sum (
     .c(aligned_c),
     .clk(clk),
     .enable(enable),
     .subtract({ aligned_subtract3, aligned_subtract2, aligned_subtract1, aligned_subtract0 }),
-    .sum(aligned_sum_sum),
+    .sum(sum_sum),
     .terms({ aligned_term3, aligned_term2, aligned_term1, aligned_term0 })
   );
   assign _024_[7:0] = behind;

@@ -639,8 +639,7 @@ module nvint4_small_accumulate(clk, c, enable, enter, terms, d);
   reg [35:0] aligned_c;
   reg aligned_sign;
   reg aligned_subtract0;
-  wire [45:0] aligned_sum_sum;
-  reg [44:0] aligned_sum_terms;
+  reg [44:0] aligned_term0;
   wire alone;
   wire [7:0] behind;
   input [31:0] c;
@@ -688,6 +687,7 @@ module nvint4_small_accumulate(clk, c, enable, enter, terms, d);
   wire skip4;
   wire skip8;
   wire subtract0;
+  wire [45:0] sum_sum;
   wire [18:0] term0_by1;
   wire [44:0] term0_by16;
   wire [20:0] term0_by2;
@@ -782,7 +782,7 @@ module nvint4_small_accumulate(clk, c, enable, enter, terms, d);
   always @(posedge clk)
     if (enable) total_base <= aligned_base;
   always @(posedge clk)
-    if (enable) total_sum <= aligned_sum_sum;
+    if (enable) total_sum <= sum_sum;
   always @(posedge clk)
     if (enable) aligned_sign <= replaced_sign;
   always @(posedge clk)
@@ -790,14 +790,14 @@ module nvint4_small_accumulate(clk, c, enable, enter, terms, d);
   always @(posedge clk)
     if (enable) aligned_subtract0 <= subtract0;
   always @(posedge clk)
-    if (enable) aligned_sum_terms <= _013_;
+    if (enable) aligned_term0 <= _013_;
   always @(posedge clk)
     if (enable) aligned_c <= c_by32;
-  nvint4_small_aligned_sum aligned_sum (
+  nvint4_small_aligned_sum sum (
     .c(aligned_c),
     .subtract(aligned_subtract0),
-    .sum(aligned_sum_sum),
-    .terms(aligned_sum_terms)
+    .sum(sum_sum),
+    .terms(aligned_term0)
   );
   assign _012_[7:0] = exponent;
   assign _020_[7:0] = behind;
