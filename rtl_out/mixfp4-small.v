@@ -833,7 +833,7 @@ module mixfp4_small_accumulate(clk, c, enable, enter, terms, d);
     if (enable) aligned_term0 <= _013_;
   always @(posedge clk)
     if (enable) aligned_c <= c_by32;
-  mixfp4_small_aligned_sum sum (
+  mixfp4_small_aligned_pair sum (
     .c(aligned_c),
     .subtract(aligned_subtract0),
     .sum(sum_sum),
@@ -844,7 +844,7 @@ module mixfp4_small_accumulate(clk, c, enable, enter, terms, d);
   assign d[22:0] = rounded[22:0];
 endmodule
 
-module mixfp4_small_aligned_sum(c, subtract, terms, sum);
+module mixfp4_small_aligned_pair(c, subtract, terms, sum);
   wire _0_;
   wire [48:0] _1_;
   input [35:0] c;

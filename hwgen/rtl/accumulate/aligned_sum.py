@@ -56,8 +56,9 @@ class Windows:
 class AlignedSum(Block):
     """Sum of C and all terms, in one unit, 2^(emax - fraction_bits).
 
-    A module of its own for synthesis: the recipe with which the library's full adders make this tree small is not the
-    one that suits the shifters on either side.
+    A module that is mapped on its own, ``aligned_sum``: the recipe with which the library's full adders make the tree
+    small is not the one that suits the shifters on either side. One group has no tree. Its sum, ``aligned_pair``, is
+    mapped as a part of what holds it, where the mapper sees the gates around the adder.
 
     ::
 
@@ -91,9 +92,8 @@ class AlignedSum(Block):
         1 with the register; 0, combinational, without.
     """
 
-    module_name = "aligned_sum"
-
     def __init__(self, config: TensorCoreConfig) -> None:
+        self.module_name = "aligned_sum" if config.groups > 1 else "aligned_pair"
         self.windows = windows = Windows.of(config)
         self.registers = "addends" in config.pipeline
         self.latency = int(self.registers)
