@@ -1995,11 +1995,11 @@ module mixfp4_blackwell_accumulate(clk, c, enable, enter, terms, d);
   wire skip32;
   wire skip4;
   wire skip8;
+  wire [48:0] step_sum_sum;
   wire subtract0;
   wire subtract1;
   wire subtract2;
   wire subtract3;
-  wire [48:0] sum_sum;
   wire [19:0] term0_by1;
   wire [45:0] term0_by16;
   wire [21:0] term0_by2;
@@ -2146,7 +2146,7 @@ module mixfp4_blackwell_accumulate(clk, c, enable, enter, terms, d);
   always @(posedge clk)
     if (enable) total_base <= addends_base;
   always @(posedge clk)
-    if (enable) total_sum <= sum_sum;
+    if (enable) total_sum <= step_sum_sum;
   always @(posedge clk)
     if (enable) addends_sign <= aligned_sign;
   always @(posedge clk)
@@ -2173,12 +2173,12 @@ module mixfp4_blackwell_accumulate(clk, c, enable, enter, terms, d);
     if (enable) aligned_term0 <= _017_;
   always @(posedge clk)
     if (enable) aligned_c <= c_by32;
-  mixfp4_blackwell_aligned_sum sum (
+  mixfp4_blackwell_aligned_sum step_sum (
     .c(aligned_c),
     .clk(clk),
     .enable(enable),
     .subtract({ aligned_subtract3, aligned_subtract2, aligned_subtract1, aligned_subtract0 }),
-    .sum(sum_sum),
+    .sum(step_sum_sum),
     .terms({ aligned_term3, aligned_term2, aligned_term1, aligned_term0 })
   );
   assign _024_[7:0] = behind;

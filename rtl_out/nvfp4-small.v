@@ -686,8 +686,8 @@ module nvfp4_small_accumulate(clk, c, enable, enter, terms, d);
   wire skip32;
   wire skip4;
   wire skip8;
+  wire [46:0] step_sum_sum;
   wire subtract0;
-  wire [46:0] sum_sum;
   wire [19:0] term0_by1;
   wire [45:0] term0_by16;
   wire [21:0] term0_by2;
@@ -782,7 +782,7 @@ module nvfp4_small_accumulate(clk, c, enable, enter, terms, d);
   always @(posedge clk)
     if (enable) total_base <= aligned_base;
   always @(posedge clk)
-    if (enable) total_sum <= sum_sum;
+    if (enable) total_sum <= step_sum_sum;
   always @(posedge clk)
     if (enable) aligned_sign <= replaced_sign;
   always @(posedge clk)
@@ -793,10 +793,10 @@ module nvfp4_small_accumulate(clk, c, enable, enter, terms, d);
     if (enable) aligned_term0 <= _013_;
   always @(posedge clk)
     if (enable) aligned_c <= c_by32;
-  nvfp4_small_aligned_pair sum (
+  nvfp4_small_aligned_pair step_sum (
     .c(aligned_c),
     .subtract(aligned_subtract0),
-    .sum(sum_sum),
+    .sum(step_sum_sum),
     .terms(aligned_term0)
   );
   assign _012_[7:0] = exponent;

@@ -1915,11 +1915,11 @@ module nvint4_blackwell_accumulate(clk, c, enable, enter, terms, d);
   wire skip32;
   wire skip4;
   wire skip8;
+  wire [47:0] step_sum_sum;
   wire subtract0;
   wire subtract1;
   wire subtract2;
   wire subtract3;
-  wire [47:0] sum_sum;
   wire [18:0] term0_by1;
   wire [44:0] term0_by16;
   wire [20:0] term0_by2;
@@ -2066,7 +2066,7 @@ module nvint4_blackwell_accumulate(clk, c, enable, enter, terms, d);
   always @(posedge clk)
     if (enable) total_base <= addends_base;
   always @(posedge clk)
-    if (enable) total_sum <= sum_sum;
+    if (enable) total_sum <= step_sum_sum;
   always @(posedge clk)
     if (enable) addends_sign <= aligned_sign;
   always @(posedge clk)
@@ -2093,12 +2093,12 @@ module nvint4_blackwell_accumulate(clk, c, enable, enter, terms, d);
     if (enable) aligned_term0 <= _016_;
   always @(posedge clk)
     if (enable) aligned_c <= c_by32;
-  nvint4_blackwell_aligned_sum sum (
+  nvint4_blackwell_aligned_sum step_sum (
     .c(aligned_c),
     .clk(clk),
     .enable(enable),
     .subtract({ aligned_subtract3, aligned_subtract2, aligned_subtract1, aligned_subtract0 }),
-    .sum(sum_sum),
+    .sum(step_sum_sum),
     .terms({ aligned_term3, aligned_term2, aligned_term1, aligned_term0 })
   );
   assign _024_[7:0] = behind;

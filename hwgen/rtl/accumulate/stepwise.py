@@ -323,7 +323,7 @@ class Accumulate(Block):
 
     def _add(self, m: Module, platform: object, aligned: Aligned) -> Total:
         """Add all words, and anticipate the leading zeros of their sum if that is asked for."""
-        block = add_child(m, platform, "sum", AlignedSum, self.config)
+        block = add_child(m, platform, "step_sum", AlignedSum, self.config)
         m.d.comb += block.c.eq(aligned.c)
         for index, word in enumerate(aligned.words):
             m.d.comb += [block.terms[index].eq(word.term), block.subtract[index].eq(word.subtract)]
