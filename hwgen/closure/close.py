@@ -12,6 +12,7 @@ import numpy as np
 from hwgen.cells.library import Library
 from hwgen.closure.buffering import insert_buffers
 from hwgen.closure.classes import applied, classes
+from hwgen.closure.relief import relieve
 from hwgen.closure.repeaters import insert_repeaters
 from hwgen.closure.sizing import Sized, area_cost, size
 from hwgen.errors import InputError
@@ -20,7 +21,7 @@ from hwgen.netlist.graph import Netlist
 from hwgen.netlist.link import link
 from hwgen.timing.analysis import Timing, analyse
 from hwgen.timing.compiled import Compiled, compile_timing
-from hwgen.timing.loads import Assumptions, assumptions
+from hwgen.timing.loads import Assumptions, assumptions, overloads
 from hwgen.timing.wires import Wires, per_fanout
 
 __all__ = ["ROUNDS", "Body", "Closed", "Closure", "Cost", "close"]
@@ -28,8 +29,8 @@ __all__ = ["ROUNDS", "Body", "Closed", "Closure", "Cost", "close"]
 Body = dict[str, Any]
 """A mapped module as Yosys' ``write_json`` gives it."""
 
-Cost = Callable[[Netlist, Compiled], np.ndarray]
-"""Cost of each node of a folded netlist by place in its family, see `hwgen.closure.sizing.size`."""
+Cost = Callable[[Netlist, Timing, Compiled], np.ndarray]
+"""Cost of each node of a netlist, folded, by place in its family, see `hwgen.closure.sizing.size`."""
 
 ROUNDS = 4
 """Times that wires are found and sizes chosen, at most."""
@@ -39,8 +40,12 @@ _FASTEST = 0.3
 # Buffers are put in for a target that is nearer than the clock, and again while they gain so much.
 _NEXT = 0.8
 _GAIN = 0.01
+# A larger drive loads what is before it, so that relief may ask for relief; this often at most.
+_RELIEFS = 6
 # A round that gains less than this share, of the delay where it is late, else of the area, is the last.
 _PROGRESS = 0.001
+# A clock missed by no more than this share is worth another round all the same.
+_NEAR = 0.01
 # A clock met by more than this leaves area to be had.
 _SPARE = 0.02
 
@@ -65,6 +70,8 @@ class Closure:
         Cells of another size than before, and buffers put in; each counted once for each module.
     rounds : int
         Times that wires were found and sizes chosen.
+    overloaded : int
+        Outputs that drive more than the library lets them: those that no buffer of it could serve.
     missing : tuple of str
         What the library has in one size only though sizing would want more.
     """
@@ -78,6 +85,7 @@ class Closure:
     resized: int
     buffers: int
     rounds: int
+    overloaded: int = 0
     missing: tuple[str, ...] = ()
 
     @property
@@ -183,26 +191,30 @@ def close(
         start = _State(begun.modules, begun.netlist, begun.layout, begun.wires, closing.assumed)
     target = clock_ns or _FASTEST * start.timing.delay
     current, best = start, None
-    buffers = done = 0
+    least = True, np.inf
+    done, buffered = 0, False
     while done < rounds:
         done += 1
         sized = closing.sized(current, target)
         # Buffers cost area: they go in only where sizes alone do not do.
-        if not buffers and sized.result.delay > target:
-            sized, buffers = closing.buffered(sized, target)
-        current = closing.state(sized.modules, sized.design.layout)
-        rank, least = current.rank(clock_ns), best.rank(clock_ns) if best is not None else (True, np.inf)
+        if not buffered and sized.result.delay > target:
+            sized, buffered = closing.buffered(sized, target)
+        current = closing.relieved(closing.state(sized.modules, sized.design.layout))
+        spends = current.netlist.area if cost is None else sized.result.cost
+        late = current.timing.delay > clock_ns
+        rank = late, current.timing.delay if late else spends
         gained = rank[0] != least[0] or rank[1] < (1 - _PROGRESS) * least[1]
         if rank < least:
-            best = current
+            best, least = current, rank
         missed = current.timing.delay - clock_ns
-        if not clock_ns or not gained or -_SPARE * clock_ns <= missed <= 0:
+        if not clock_ns or -_SPARE * clock_ns <= missed <= 0:
+            break
+        if not gained and not 0 < missed <= _NEAR * clock_ns:
             break
         target = float(np.clip(target - missed, 0.5 * clock_ns, 1.2 * clock_ns))
     assert best is not None
-    if begun is None:
-        return closing.closed(modules, start.netlist.area, best, clock_ns, buffers, done)
-    return closing.closed(modules, begun.record.area_before, best, clock_ns, begun.record.buffers + buffers, done)
+    area = start.netlist.area if begun is None else begun.record.area_before
+    return closing.closed(modules, area, best, clock_ns, done)
 
 
 @dataclass(frozen=True)
@@ -227,11 +239,6 @@ class _State:
             clock_slew=assumed.clock_slew,
             wires=self.wires,
         )
-
-    def rank(self, clock_ns: float) -> tuple[bool, float]:
-        """Whether it misses the clock, then its delay or its area; the less, the better."""
-        late = self.timing.delay > clock_ns
-        return late, self.timing.delay if late else self.netlist.area
 
 
 @dataclass(frozen=True)
@@ -272,21 +279,30 @@ class _Closing:
         layout = adapted(layout, netlist, legal=draft is None, places=draft or {})
         return _State(modules, netlist, layout, layout.wires(), self.assumed)
 
+    def relieved(self, design: _State) -> _State:
+        """A design whose outputs drive no more than they may, as far as there are cells for it."""
+        for _ in range(_RELIEFS):
+            modules, count = relieve(design.modules, design.netlist, design.timing.load)
+            if not count:
+                break
+            design = self.state(modules, design.layout)
+        return design
+
     def sized(self, design: _State, target: float) -> _Sized:
         """A design with sizes for a target in ns, its wires as they were; in full where it cannot be folded."""
         families = [family for family in self.library.families() if len(family) > 1]
         found = classes(design.netlist)
         compiled = compile_timing(design.netlist, self.assumed, design.wires, found.number, families=families)
-        cost = area_cost(compiled) if self.cost is None else self.cost(design.netlist, compiled)
+        cost = area_cost(compiled) if self.cost is None else self.cost(design.netlist, design.timing, compiled)
         result = size(compiled, target, cost)
         return _Sized(design, applied(design.modules, found, compiled), compiled, result)
 
-    def buffered(self, sized: _Sized, target: float) -> tuple[_Sized, int]:
-        """A design with buffers, as long as they make it faster, and how many they are.
+    def buffered(self, sized: _Sized, target: float) -> tuple[_Sized, bool]:
+        """A design with buffers, as long as they make it faster, and whether it got any.
 
         Repeaters between placed blocks come first; then buffers before sinks that can wait, and behind weak drivers.
         """
-        total = 0
+        done = False
         for insert in (_with_repeaters, _with_buffers):
             before = np.inf
             while target < sized.result.delay < (1 - _GAIN) * before:
@@ -296,12 +312,10 @@ class _Closing:
                 trial = self.sized(self.state(modules, sized.design.layout, draft=places), target)
                 if trial.result.delay >= sized.result.delay:
                     break
-                sized, before, total = trial, sized.result.delay, total + count
-        return sized, total
+                sized, before, done = trial, sized.result.delay, True
+        return sized, done
 
-    def closed(
-        self, mapped: Mapping[str, Body], area: float, best: _State, clock_ns: float, buffers: int, rounds: int
-    ) -> Closed:
+    def closed(self, mapped: Mapping[str, Body], area: float, best: _State, clock_ns: float, rounds: int) -> Closed:
         """The result, and the record of it; ``mapped`` are the modules before, of ``area`` um2."""
         shares = best.timing.path_by_block
         resized = sum(
@@ -318,8 +332,11 @@ class _Closing:
             area_before=area,
             area_after=best.netlist.area,
             resized=resized,
-            buffers=buffers,
+            buffers=sum(
+                place not in mapped[name]["cells"] for name, body in best.modules.items() for place in body["cells"]
+            ),
             rounds=rounds,
+            overloaded=sum(1 for _ in overloads(best.netlist, best.timing.load)),
             missing=tuple(_missing(best, self.library)),
         )
         return Closed(best.modules, best.netlist, best.layout, best.wires, best.timing, record)

@@ -12,6 +12,7 @@ from hwgen.timing import kernels
 from hwgen.timing.analysis import analyse
 from hwgen.timing.compiled import compile_timing
 from hwgen.timing.kernels import StateArrays
+from hwgen.timing.loads import assumptions, default_wire_load
 
 
 def resized(netlist, compiled):
@@ -119,3 +120,29 @@ def test_repair_leaves_the_times_of_what_it_chose(mac, real):
     compiled.reload()
     for values, anew in zip(found, (state.load, state.arrival, state.slew, state.end), strict=True):
         np.testing.assert_allclose(values, anew, rtol=1e-9, atol=1e-12)
+
+
+def test_sizes_bear_their_loads(mac, real):
+    """With long wires, at a slow clock: the smallest gates would drive too much, and none does that has a larger."""
+    assumed = assumptions(real, wire_load=6 * default_wire_load(real))
+    compiled = compile_timing(mac, assumed, families=families(real))
+    size(compiled, 100.0, area_cost(compiled))
+    kinds, limits = compiled.kinds, compiled.kinds.arrays.limit
+    unlimited = compile_timing(mac, assumed, families=families(real))
+    unlimited.kinds.arrays.limit[:] = np.inf
+    size(unlimited, 100.0, area_cost(unlimited))
+
+    def over(found):
+        """Nodes above their limit though their family has a kind that is not."""
+        ranges, bad = bounds(found), []
+        for node in range(len(found.copies)):
+            outs = found.graph.out_net[found.graph.out_first[node] : found.graph.out_first[node + 1]]
+            load = found.state.load[outs].max(axis=1)
+            if np.any(load > limits[found.state.kind[node], : len(outs)] * (1 + 1e-9)) and np.any(
+                np.all(load <= limits[slice(*ranges[node]), : len(outs)], axis=1)
+            ):
+                bad.append(kinds.cells[found.state.kind[node]].name)
+        return bad
+
+    assert over(compiled) == []
+    assert over(unlimited)
