@@ -16,9 +16,11 @@ from hwgen.jit import compiled, inlined
 from hwgen.timing.kernels import GraphArrays, StateArrays, lookup, swap
 from hwgen.timing.kinds import KindArrays
 
-__all__ = ["MultiplierArrays", "multiply", "overloaded", "resize"]
+__all__ = ["MultiplierArrays", "bearable", "multiply", "overloaded", "resize"]
 
 _NS_PER_PS = 1e-3
+_MOST_LOAD = 1e9
+_HALVINGS = 30
 
 
 class MultiplierArrays(NamedTuple):
@@ -304,6 +306,34 @@ def overloaded(graph: GraphArrays, kinds: KindArrays, state: StateArrays, node: 
         net = graph.out_net[out]
         worst = max(worst, max(state.load[net, 0], state.load[net, 1]) - kinds.limit[kind])
     return worst
+
+
+@compiled
+def bearable(kinds: KindArrays, slew: float, most: float) -> np.ndarray:
+    """Loads in fF behind which the outputs of each kind have slews of ``most`` ns; shape (kinds,).
+
+    Parameters
+    ----------
+    slew : float
+        ns, at the inputs.
+    most : float
+        ns.
+    """
+    found = np.full(len(kinds.first) - 1, np.inf)
+    for kind in range(len(found)):
+        for arc in range(kinds.first[kind], kinds.first[kind + 1]):
+            table = kinds.slew[arc]
+            low, high = 0.0, kinds.y[table, -1]
+            while lookup(kinds, table, slew, high) < most and high < _MOST_LOAD:
+                low, high = high, 2 * high
+            for _ in range(_HALVINGS):
+                middle = 0.5 * (low + high)
+                if lookup(kinds, table, slew, middle) < most:
+                    low = middle
+                else:
+                    high = middle
+            found[kind] = min(found[kind], high)
+    return found
 
 
 @compiled

@@ -7,7 +7,8 @@ import pytest
 
 from hwgen.cells import libraries, reader
 from hwgen.closure.classes import classes
-from hwgen.closure.repeaters import Load, Repeater, best_tree, insert_repeaters
+from hwgen.closure.repeaters import insert_repeaters
+from hwgen.closure.trees import Load, Repeater, best_tree
 from hwgen.config import TensorCoreConfig
 from hwgen.layout import Technology, lay_out, technology_of
 from hwgen.mapping.yosys import RECIPES
