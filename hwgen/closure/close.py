@@ -28,8 +28,8 @@ __all__ = ["ROUNDS", "Body", "Closed", "Closure", "Cost", "close"]
 Body = dict[str, Any]
 """A mapped module as Yosys' ``write_json`` gives it."""
 
-Cost = Callable[[Netlist, Compiled], np.ndarray]
-"""Cost of each node of a folded netlist by place in its family, see `hwgen.closure.sizing.size`."""
+Cost = Callable[[Netlist, Timing, Compiled], np.ndarray]
+"""Cost of each node of a netlist, folded, by place in its family, see `hwgen.closure.sizing.size`."""
 
 ROUNDS = 4
 """Times that wires are found and sizes chosen, at most."""
@@ -41,6 +41,8 @@ _NEXT = 0.8
 _GAIN = 0.01
 # A round that gains less than this share, of the delay where it is late, else of the area, is the last.
 _PROGRESS = 0.001
+# A clock missed by no more than this share is worth another round all the same.
+_NEAR = 0.01
 # A clock met by more than this leaves area to be had.
 _SPARE = 0.02
 
@@ -183,6 +185,7 @@ def close(
         start = _State(begun.modules, begun.netlist, begun.layout, begun.wires, closing.assumed)
     target = clock_ns or _FASTEST * start.timing.delay
     current, best = start, None
+    least = True, np.inf
     buffers = done = 0
     while done < rounds:
         done += 1
@@ -191,12 +194,16 @@ def close(
         if not buffers and sized.result.delay > target:
             sized, buffers = closing.buffered(sized, target)
         current = closing.state(sized.modules, sized.design.layout)
-        rank, least = current.rank(clock_ns), best.rank(clock_ns) if best is not None else (True, np.inf)
+        spends = current.netlist.area if cost is None else sized.result.cost
+        late = current.timing.delay > clock_ns
+        rank = late, current.timing.delay if late else spends
         gained = rank[0] != least[0] or rank[1] < (1 - _PROGRESS) * least[1]
         if rank < least:
-            best = current
+            best, least = current, rank
         missed = current.timing.delay - clock_ns
-        if not clock_ns or not gained or -_SPARE * clock_ns <= missed <= 0:
+        if not clock_ns or -_SPARE * clock_ns <= missed <= 0:
+            break
+        if not gained and not 0 < missed <= _NEAR * clock_ns:
             break
         target = float(np.clip(target - missed, 0.5 * clock_ns, 1.2 * clock_ns))
     assert best is not None
@@ -227,11 +234,6 @@ class _State:
             clock_slew=assumed.clock_slew,
             wires=self.wires,
         )
-
-    def rank(self, clock_ns: float) -> tuple[bool, float]:
-        """Whether it misses the clock, then its delay or its area; the less, the better."""
-        late = self.timing.delay > clock_ns
-        return late, self.timing.delay if late else self.netlist.area
 
 
 @dataclass(frozen=True)
@@ -277,7 +279,7 @@ class _Closing:
         families = [family for family in self.library.families() if len(family) > 1]
         found = classes(design.netlist)
         compiled = compile_timing(design.netlist, self.assumed, design.wires, found.number, families=families)
-        cost = area_cost(compiled) if self.cost is None else self.cost(design.netlist, compiled)
+        cost = area_cost(compiled) if self.cost is None else self.cost(design.netlist, design.timing, compiled)
         result = size(compiled, target, cost)
         return _Sized(design, applied(design.modules, found, compiled), compiled, result)
 

@@ -10,13 +10,15 @@ from hwgen.cells.cell import Cell, InternalPower
 from hwgen.closure.sizing import no_cost
 from hwgen.netlist.graph import CellGroup, Netlist
 from hwgen.power.activity import Activity
-from hwgen.timing.analysis import Timing, analyse
+from hwgen.timing.analysis import Timing
 from hwgen.timing.compiled import Compiled
 
 __all__ = ["energy_cost"]
 
 
-def energy_cost(activity: Callable[[Netlist], Activity], clock_ns: float) -> Callable[[Netlist, Compiled], np.ndarray]:
+def energy_cost(
+    activity: Callable[[Netlist, Timing], Activity], clock_ns: float
+) -> Callable[[Netlist, Timing, Compiled], np.ndarray]:
     """Energy in fJ per cycle as the cost of sizes, see `hwgen.closure.sizing.size`.
 
     A cell's size decides what its input pins charge, what it spends inside and what it leaks. Internal energy is taken
@@ -25,14 +27,14 @@ def energy_cost(activity: Callable[[Netlist], Activity], clock_ns: float) -> Cal
     Parameters
     ----------
     activity
-        Activity of a netlist: sizing puts in buffers, so that nets have no lasting numbers.
+        Activity of a netlist, which may have the glitches of its timing. Sizing puts in buffers, so that nets have no
+        lasting numbers.
     clock_ns
         Clock period, for leakage.
     """
 
-    def cost(netlist: Netlist, compiled: Compiled) -> np.ndarray:
-        toggles = activity(netlist).toggles
-        timing = analyse(netlist)
+    def cost(netlist: Netlist, timing: Timing, compiled: Compiled) -> np.ndarray:
+        toggles = activity(netlist, timing).toggles
         families, family = compiled.kinds.bounds, compiled.kinds.family
         nodes = len(compiled.copies)
         found = no_cost(compiled)

@@ -15,7 +15,7 @@ from hwgen.formats import Formats
 from hwgen.layout import technology_of
 from hwgen.mapping import area
 from hwgen.mapping.yosys import Recipe, usable
-from hwgen.measure.built import PURPOSES, build, spent
+from hwgen.measure.built import PURPOSES, build, energies, spent
 from hwgen.measure.checks import VECTORS
 from hwgen.measure.choice import Owner
 from hwgen.measure.clock import rounded_up, usual
@@ -27,6 +27,7 @@ from hwgen.measure.overhead import Overhead, conditions_of, figures_of, formats_
 from hwgen.measure.requests import OverheadRequest, Physical
 from hwgen.measure.selection import Aim, Chosen, Selected, select
 from hwgen.measure.stimulus import Stimulus
+from hwgen.power.consumption import Consumption
 from hwgen.report import schema
 from hwgen.rtl.hierarchy import Block
 from hwgen.rtl.lane_array import LaneArray
@@ -58,6 +59,7 @@ def _run(
 ) -> Run:
     """Build and examine one run of one configuration; ``modules`` are its mapped ones by purpose and kind."""
     built: dict[str, dict[type[Block], Closed]] = {purpose: {} for purpose in PURPOSES}
+    known: dict[tuple[Formats, str, str], Consumption] = {}
     for kind in DESIGNS:
         begun = None
         for purpose in PURPOSES:
@@ -67,15 +69,19 @@ def _run(
                 begun = None
             begun = build(design, own, clock_ns, purpose, physical, library, stimulus, begun=begun)
             built[purpose][kind] = begun
-        # Sizing knows nothing of glitches, so that the smaller netlist may be the one that spends less.
-        both = [built[purpose][kind] for purpose in PURPOSES]
-        built["energy"][kind] = min(
-            both, key=lambda each: (not each.record.met, spent(design, each, clock_ns, stimulus))
+        # Sizes change glitches, so that the smaller netlist may be the one that spends less.
+        both = [
+            (built[purpose][kind], energies(designs[purpose][kind], built[purpose][kind], stimulus))
+            for purpose in PURPOSES
+        ]
+        built["energy"][kind], found = min(
+            both, key=lambda each: (not each[0].record.met, spent(design, each[1], clock_ns))
         )
+        known |= {(design.config.formats, *key): value for key, value in found.items()}
     small, frugal = (as_built(built[purpose], library) for purpose in PURPOSES)
     records = {(purpose, scope): built[purpose][kind].record for purpose in PURPOSES for scope, kind in _SCOPES.items()}
     # What goes in and comes out is the same for all lanes; areas are those of the first.
-    return examine(designs["area"], small, frugal, library, vectors, operands, stimulus), records
+    return examine(designs["area"], small, frugal, library, vectors, operands, stimulus, known), records
 
 
 def met_clock(records: Mapping[str, Sequence[Closure]], clock_ns: float, library: str, required: bool = False) -> float:

@@ -8,21 +8,21 @@ from functools import partial
 from hwgen.cells.library import Library
 from hwgen.closure.close import ROUNDS, Closed, close
 from hwgen.closure.energy import energy_cost
-from hwgen.config import TensorCoreConfig
 from hwgen.layout import lay_out, technology_of
 from hwgen.mapping import area
-from hwgen.measure.checks import core_inputs, lane_inputs
-from hwgen.measure.energy import core_energy, lane_energy
+from hwgen.measure.energy import core_activities, core_energy, lane_activities, lane_energy
 from hwgen.measure.flow import Design
 from hwgen.measure.requests import Physical
 from hwgen.measure.stimulus import Stimulus
 from hwgen.netlist.graph import Netlist
 from hwgen.netlist.link import link
-from hwgen.power.activity import Activity, simulate
+from hwgen.power.activity import Activity
+from hwgen.power.consumption import Consumption
 from hwgen.power.glitch import Gates
 from hwgen.rtl.tensor_core import TensorCore
+from hwgen.timing.analysis import Timing
 
-__all__ = ["PURPOSES", "build", "spent"]
+__all__ = ["PURPOSES", "build", "energies", "spent"]
 
 PURPOSES = ("area", "energy")
 """What a design is built for: the least area at a clock, or the least energy."""
@@ -73,7 +73,7 @@ def build(
             placer=physical.placer,
             arrangement="array" if core else "flat",
         )
-    activity = partial(_activity, config=design.config, core=core, stimulus=stimulus)
+    activity = partial(_activity, design=design, stimulus=stimulus)
     return close(
         buffered,
         top,
@@ -86,22 +86,19 @@ def build(
     )
 
 
-def spent(design: Design, closed: Closed, clock_ns: float, stimulus: Stimulus) -> float:
-    """FJ per cycle of a closed design at work, glitches and leakage included; parameters as of `build`."""
-    config = design.config
-    if design.kind is TensorCore:
-        gates = Gates(closed.netlist, closed.timing)
-        found = core_energy(gates, config, config.formats, stimulus, glitches_only=True)["core", "timed"]
-    else:
-        found = lane_energy(closed.netlist, closed.timing, config, config.formats, stimulus)["lane array", "timed"]
-    return found.total_fj + 1e-3 * clock_ns * sum(found.leakage_nw.values())
+def energies(design: Design, closed: Closed, stimulus: Stimulus) -> dict[tuple[str, str], Consumption]:
+    """What a closed design consumes at work, by scope and delays, see `hwgen.measure.energy.core_energy`."""
+    found = core_energy if design.kind is TensorCore else lane_energy
+    return found(Gates(closed.netlist, closed.timing), design.config, design.config.formats, stimulus)
 
 
-def _activity(netlist: Netlist, config: TensorCoreConfig, core: bool, stimulus: Stimulus) -> Activity:
-    """Activity of a core or a lane array at work, without delays."""
-    if core:
-        fitted = stimulus.fitted(config.macs_per_step)
-        return simulate(netlist, core_inputs(config, fitted.steps(config, config.formats)), warmup=config.latency)
-    fitted = stimulus.fitted(config.bounds.lanes)
-    given, _ = lane_inputs(config, fitted.steps(config, config.formats))
-    return simulate(netlist, given)
+def spent(design: Design, found: Mapping[tuple[str, str], Consumption], clock_ns: float) -> float:
+    """FJ per cycle of the energies of a design, glitches and leakage included."""
+    whole = found["core" if design.kind is TensorCore else "lane array", "timed"]
+    return whole.total_fj + 1e-3 * clock_ns * sum(whole.leakage_nw.values())
+
+
+def _activity(netlist: Netlist, timing: Timing, design: Design, stimulus: Stimulus) -> Activity:
+    """Activity of a core or a lane array at work, with glitches."""
+    found = core_activities if design.kind is TensorCore else lane_activities
+    return found(Gates(netlist, timing), design.config, design.config.formats, stimulus)[1]

@@ -21,7 +21,15 @@ from hwgen.power.glitch import Gates, with_glitches
 from hwgen.report.schema import ENTERING
 from hwgen.timing.analysis import Timing
 
-__all__ = ["core_activity", "core_energy", "lane_energy", "of_activity", "single_block"]
+__all__ = [
+    "core_activities",
+    "core_activity",
+    "core_energy",
+    "lane_activities",
+    "lane_energy",
+    "of_activity",
+    "single_block",
+]
 
 
 def _entering(energy_fj: Mapping[str, float]) -> Consumption:
@@ -75,6 +83,25 @@ def core_activity(gates: Gates, config: TensorCoreConfig, operands: Formats, sti
     return simulate(gates.netlist, given, warmup=warmup, keep=gates.sources)
 
 
+def core_activities(
+    gates: Gates, config: TensorCoreConfig, operands: Formats, stimulus: Stimulus
+) -> tuple[Activity, Activity]:
+    """Activity of a core without delays and with glitches; parameters as of `core_energy`."""
+    settled = core_activity(gates, config, operands, stimulus)
+    return settled, with_glitches(settled, gates, stimulus.fitted(config.macs_per_step).timed)
+
+
+def lane_activities(
+    gates: Gates, config: TensorCoreConfig, operands: Formats, stimulus: Stimulus
+) -> tuple[Activity, Activity]:
+    """As `core_activities`, of a lane array: a new block per cycle."""
+    single = single_block(config)
+    stimulus = stimulus.fitted(config.bounds.lanes)
+    given, _ = lane_inputs(single, stimulus.steps(single, operands))
+    settled = simulate(gates.netlist, given, keep=gates.sources)
+    return settled, with_glitches(settled, gates, stimulus.timed)
+
+
 def core_energy(
     gates: Gates, config: TensorCoreConfig, operands: Formats, stimulus: Stimulus, glitches_only: bool = False
 ) -> dict[tuple[str, str], Consumption]:
@@ -98,8 +125,7 @@ def core_energy(
     dict
         By scope, ``core`` or ``element``, and by delays: ``timed``, or ``settled`` without glitches.
     """
-    settled = core_activity(gates, config, operands, stimulus)
-    timed = with_glitches(settled, gates, stimulus.fitted(config.macs_per_step).timed)
+    settled, timed = core_activities(gates, config, operands, stimulus)
     found = {}
     for delays, seen in (("timed", timed), ("settled", settled))[: 1 if glitches_only else 2]:
         energies = of_activity(gates.netlist, gates.timing, seen, config.rows * config.columns)
@@ -113,16 +139,11 @@ def single_block(config: TensorCoreConfig) -> TensorCoreConfig:
 
 
 def lane_energy(
-    netlist: Netlist, timing: Timing, config: TensorCoreConfig, operands: Formats, stimulus: Stimulus
+    gates: Gates, config: TensorCoreConfig, operands: Formats, stimulus: Stimulus
 ) -> dict[tuple[str, str], Consumption]:
     """Energy of a lane array, a new block per cycle; as `core_energy`, the scope being ``lane array``."""
-    gates = Gates(netlist, timing)
-    single = single_block(config)
-    stimulus = stimulus.fitted(config.bounds.lanes)
-    given, _ = lane_inputs(single, stimulus.steps(single, operands))
-    settled = simulate(netlist, given, keep=gates.sources)
-    timed = with_glitches(settled, gates, stimulus.timed)
+    settled, timed = lane_activities(gates, config, operands, stimulus)
     return {
-        ("lane array", delays): of_activity(netlist, timing, seen)["whole"]
+        ("lane array", delays): of_activity(gates.netlist, gates.timing, seen)["whole"]
         for delays, seen in (("settled", settled), ("timed", timed))
     }

@@ -115,6 +115,7 @@ def examine(
     vectors: int,
     operands: Sequence[Formats],
     stimulus: Stimulus,
+    known: Mapping[tuple[Formats, str, str], Consumption] | None = None,
 ) -> Examined:
     """Compare the netlists of one run with the golden model, and find what they take and consume.
 
@@ -134,6 +135,8 @@ def examine(
         Formats of the operands to feed them with.
     stimulus
         The operands.
+    known
+        Energies of the frugal netlists with their own formats, if they were found before.
 
     Raises
     ------
@@ -142,12 +145,13 @@ def examine(
     """
     config = designs[TensorCore].config
     core, lanes = frugal.netlists["core"], frugal.netlists["lane array"]
-    energy: dict[tuple[Formats, str, str], Consumption] = {}
-    gates = Gates(core, frugal.timings["core"])
+    energy = dict(known or {})
+    gates, lane_gates = Gates(core, frugal.timings["core"]), Gates(lanes, frugal.timings["lane array"])
     for formats in operands:
-        found = core_energy(gates, config, formats, stimulus, formats != config.formats)
-        found |= lane_energy(lanes, frugal.timings["lane array"], config, formats, stimulus)
-        energy |= {(formats, *key): value for key, value in found.items()}
+        if (formats, "core", "timed") not in energy:
+            found = core_energy(gates, config, formats, stimulus, formats != config.formats)
+            found |= lane_energy(lane_gates, config, formats, stimulus)
+            energy |= {(formats, *key): value for key, value in found.items()}
     if len(core.gated_nets):
         # Long enough for everything to come to rest.
         none = replace(stimulus, traffic="idle", steps_per_tile=4 * config.latency + 4)

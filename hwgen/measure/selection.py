@@ -4,20 +4,20 @@ Whole cores take long to build, and an element of one is like all others. So the
 column: the modules of an element are those of any array, and so are the operand decoders. The netlists are of
 perturbations that no measured run has, here called draws.
 
-1. Each recipe serves all modules alike, with all lanes. The best becomes the choice for these lanes.
-2. The best lanes are taken.
+1. Each recipe serves all modules alike. The best becomes the choice.
+2. With this choice lanes are compared, and the best are taken.
 3. One large module at a time takes another recipe, and so do all small ones together. What helps alone is a candidate,
    and so is all of it together. The best is the choice for least area.
 4. For least energy, steps 2 and 3 begin with the choices for least area.
 
 The energy of one draw differs from that of the next by 1 %, since glitches do. So one draw only says what is worth a
-closer look: lanes, and what step 3 finds, are taken by the mean of several. Recipes that cannot help are not tried:
-see `_Search.plausible`.
+closer look: of what is nearly as good, and of what step 3 finds, the mean of several decides. Recipes that cannot help
+are not tried: see `_Search.around`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -26,7 +26,7 @@ from hwgen.cells.library import Library
 from hwgen.config import TensorCoreConfig
 from hwgen.mapping import area
 from hwgen.mapping.yosys import Recipe, distinct
-from hwgen.measure.built import PURPOSES, build, spent
+from hwgen.measure.built import PURPOSES, build, energies, spent
 from hwgen.measure.flow import DESIGNS, Design, Flow
 from hwgen.measure.requests import Physical
 from hwgen.measure.stimulus import Stimulus
@@ -48,6 +48,8 @@ _LARGE = 0.08
 # Sizing takes back some of what a recipe spends on area, but hardly ever more than this share of it.
 _LARGER = 0.02
 _ROUNDS = 2
+# What one draw finds worse by more than this share, of the cost or of the clock, is not looked at again.
+_APART = 0.02
 # What says most of a lane array, which is one flat module.
 _OF_LANES = "dot_product"
 
@@ -95,6 +97,10 @@ class Score:
             return self.late_ns < than.late_ns
         return self.cost < (1 - _LEAST_GAIN) * than.cost
 
+    def near(self, best: Score, clock_ns: float) -> bool:
+        """Whether other draws may be better than the best."""
+        return self.late_ns <= best.late_ns + _APART * clock_ns and self.cost <= (1 + _APART) * best.cost
+
     @staticmethod
     def mean(scores: Sequence[Score]) -> Score:
         """How a choice does on several draws."""
@@ -139,7 +145,10 @@ def _scored(design: Design, modules: Mapping[str, area.Body], purpose: str, aim:
     for path, part in built.timing.path_by_block.items():
         module = path.rsplit("/", 1)[-1]
         alone[module] = alone.get(module, 0.0) + part
-    cost = built.netlist.area if purpose == "area" else spent(design, built, aim.clock_ns, aim.stimulus)
+    if purpose == "area":
+        cost = built.netlist.area
+    else:
+        cost = spent(design, energies(design, built, aim.stimulus), aim.clock_ns)
     return Score(0.0 if record.met else -record.slack_ns, cost, alone)
 
 
@@ -170,29 +179,31 @@ def select(
         for name, config in configs.items()
     }
     search = _Search([config for each in variants.values() for config in each], distinct(recipes), aim, flow)
-    alike = {key: [dict.fromkeys(search.modules[key], how) for how in search.recipes] for key in search.designs}
+    own = {name: _variant(each[0]) for name, each in variants.items()}
+    alike = {key: [dict.fromkeys(search.modules[key], how) for how in search.recipes] for key in own.values()}
     if len(search.recipes) == 1 and all(len(each) == 1 for each in variants.values()):
-        chosen = {name: alike[_variant(config)][0] for name, (config,) in variants.items()}
+        chosen = {name: alike[own[name]][0] for name in configs}
         return Selected(
-            {(name, purpose): config for name, (config,) in variants.items() for purpose in PURPOSES},
+            {(name, purpose): each[0] for name, each in variants.items() for purpose in PURPOSES},
             {(name, purpose): chosen[name] for name in configs for purpose in PURPOSES},
             0,
         )
     search.build(alike, "area", "recipes alike")
-    first = {key: search.best(key, "area", each) for key, each in alike.items()}
+    first: dict[str, Chosen] = {}
+    for name, each in variants.items():
+        (how,) = set(search.best(own[name], "area", alike[own[name]]).values())
+        first |= {key: dict.fromkeys(search.modules[key], how) for key in map(_variant, each)}
     begun: dict[str, Chosen] = {}
     found: dict[tuple[str, str], TensorCoreConfig] = {}
     chosen_by: dict[tuple[str, str], Chosen] = {}
     for purpose in PURPOSES:
-        search.build({key: [each] for key, each in first.items()}, purpose, f"lanes, least {purpose}", PILOTS)
-        taken = {name: search.variant(purpose, each, first) for name, each in variants.items()}
+        taken = search.lanes(variants, purpose, first)
         keys = {name: _variant(config) for name, config in taken.items()}
         start = {key: begun.get(key, first[key]) for key in keys.values()}
-        tried = {key: search.around(key, start[key], alike[key]) for key in keys.values()}
+        tried = {keys[name]: search.around(keys[name], start[keys[name]], own[name]) for name in configs}
         search.build({key: [start[key], *tried[key]] for key in start}, purpose, f"recipes, least {purpose}")
         last = {key: search.promising(key, purpose, start[key], tried[key]) for key in start}
-        search.build(last, purpose, f"the best recipes, least {purpose}", PILOTS)
-        begun = {key: search.best(key, purpose, last[key], PILOTS) for key in start}
+        begun = search.decided(last, purpose, f"the best recipes, least {purpose}")
         found.update({(name, purpose): taken[name] for name in configs})
         chosen_by.update({(name, purpose): begun[keys[name]] for name in configs})
     return Selected(found, chosen_by, sum(map(len, search.scores.values())))
@@ -217,10 +228,24 @@ class _Search:
         self.bodies: dict[area.Identity, area.Body] = {}
         self.scores: dict[_Key, dict[int, Score]] = {}
 
-    def score(self, name: str, purpose: str, chosen: Chosen, draws: Sequence[int] = PILOTS[:1]) -> Score:
-        """How a choice does on draws of which it was built."""
-        scores = self.scores[_key(name, purpose, chosen)]
-        return Score.mean([scores[draw] for draw in draws])
+    def score(self, name: str, purpose: str, chosen: Chosen) -> Score:
+        """How a choice that was built does, on the first draw."""
+        return self.scores[_key(name, purpose, chosen)][PILOTS[0]]
+
+    def mean(self, name: str, purpose: str, chosen: Chosen) -> Score:
+        """How a choice does on all draws that it was built of."""
+        return Score.mean(list(self.scores[_key(name, purpose, chosen)].values()))
+
+    def map(self, wanted: Iterable[tuple[Design, Chosen, int]], what: str) -> None:
+        """Map the modules of some choices that were not mapped yet."""
+        jobs = {
+            job.identity: job
+            for design, chosen, draw in wanted
+            for job in design.plan({module: [how] for module, how in chosen.items()}, [draw])
+            if job.identity not in self.bodies
+        }
+        if jobs:
+            self.bodies |= self.flow.synthesise(jobs.values(), what)
 
     def build(
         self, tried: Mapping[str, Sequence[Chosen]], purpose: str, what: str, draws: Sequence[int] = PILOTS[:1]
@@ -233,14 +258,7 @@ class _Search:
             for draw in draws
             if draw not in self.scores.get(_key(name, purpose, chosen), {})
         }
-        jobs = {
-            job.identity: job
-            for design, chosen, draw in new.values()
-            for job in design.plan({module: [how] for module, how in chosen.items()}, [draw])
-            if job.identity not in self.bodies
-        }
-        if jobs:
-            self.bodies |= self.flow.synthesise(jobs.values(), f"mapping for {what}")
+        self.map(list(new.values()), f"mapping, {what}")
         tasks = [
             (design, design.chosen(self.bodies, chosen, draw), purpose, self.aim, self.flow.library)
             for design, chosen, draw in new.values()
@@ -248,16 +266,36 @@ class _Search:
         for (key, draw), score in zip(new, list(self.flow.each(_scored, tasks, what)), strict=True):
             self.scores.setdefault(key, {})[draw] = score
 
-    def variant(
-        self, purpose: str, configs: Sequence[TensorCoreConfig], chosen: Mapping[str, Chosen]
-    ) -> TensorCoreConfig:
-        """The best of the lanes of a configuration."""
-        scores = [self.score(_variant(config), purpose, chosen[_variant(config)], PILOTS) for config in configs]
-        return configs[_first_best(scores)]
+    def lanes(
+        self, variants: Mapping[str, Sequence[TensorCoreConfig]], purpose: str, chosen: Mapping[str, Chosen]
+    ) -> dict[str, TensorCoreConfig]:
+        """Each configuration with the best of its lanes, by the choices for these."""
+        what = f"lanes, least {purpose}"
+        self.build({key: [each] for key, each in chosen.items()}, purpose, what)
+        near = {}
+        for name, each in variants.items():
+            scores = [self.score(_variant(config), purpose, chosen[_variant(config)]) for config in each]
+            best = scores[_first_best(scores)]
+            near[name] = [
+                config for config, score in zip(each, scores, strict=True) if score.near(best, self.aim.clock_ns)
+            ]
+        keys = [_variant(config) for each in near.values() if len(each) > 1 for config in each]
+        self.build({key: [chosen[key]] for key in keys}, purpose, what, PILOTS)
+        return {
+            name: each[_first_best([self.mean(_variant(config), purpose, chosen[_variant(config)]) for config in each])]
+            for name, each in near.items()
+        }
 
-    def best(self, name: str, purpose: str, tried: Sequence[Chosen], draws: Sequence[int] = PILOTS[:1]) -> Chosen:
-        """The best of some choices."""
-        return tried[_first_best([self.score(name, purpose, chosen, draws) for chosen in tried])]
+    def decided(self, tried: Mapping[str, Sequence[Chosen]], purpose: str, what: str) -> dict[str, Chosen]:
+        """The best of some choices, by the mean of several draws."""
+        self.build({key: each for key, each in tried.items() if len(each) > 1}, purpose, what, PILOTS)
+        return {
+            key: each[_first_best([self.mean(key, purpose, chosen) for chosen in each])] for key, each in tried.items()
+        }
+
+    def best(self, name: str, purpose: str, tried: Sequence[Chosen]) -> Chosen:
+        """The best of some choices, by the first draw."""
+        return tried[_first_best([self.score(name, purpose, chosen) for chosen in tried])]
 
     def groups(self, name: str, chosen: Chosen) -> list[tuple[str, ...]]:
         """Modules that take a recipe together: each large one alone, and all small ones.
@@ -274,27 +312,33 @@ class _Search:
         bodies = self.designs[name].chosen(self.bodies, chosen, PILOTS[0])
         return sum(self.counts[name][module] * area.own_area(bodies[module], self.flow.library) for module in modules)
 
-    def around(self, name: str, chosen: Chosen, alike: Sequence[Chosen]) -> list[Chosen]:
-        """The choices that differ from one in a single group of modules, as far as they are plausible."""
-        return [
-            {**chosen, **dict.fromkeys(group, how)}
+    def around(self, name: str, chosen: Chosen, own: str) -> list[Chosen]:
+        """The choices that differ from one in a single group of modules, as far as they are plausible.
+
+        ``own`` is the same configuration with the lanes of its own, for which each recipe served all modules.
+        """
+        tried = [
+            (group, how, {**chosen, **dict.fromkeys(group, how)})
             for group in self.groups(name, chosen)
-            for how, all_alike in zip(self.recipes, alike, strict=True)
-            if any(chosen[module] != how for module in group) and self.plausible(name, group, chosen, all_alike)
+            for how in self.recipes
+            if any(chosen[module] != how for module in group)
+        ]
+        self.map([(self.designs[name], other, PILOTS[0]) for _, _, other in tried], "mapping, other recipes")
+        return [
+            other
+            for group, how, other in tried
+            if not self.hopeless(own, how, [module for module in group if name == own or module != _OF_LANES])
+            and (self.score(name, "area", chosen).late_ns or self.small(name, group, other, chosen))
         ]
 
-    def plausible(self, name: str, group: Sequence[str], chosen: Chosen, alike: Chosen) -> bool:
-        """Whether a group of modules may do better by the recipe of ``alike``.
+    def hopeless(self, own: str, how: Recipe, group: Sequence[str]) -> bool:
+        """Whether a module of a group alone takes longer than the clock by a recipe."""
+        known = self.score(own, "area", dict.fromkeys(self.modules[own], how))
+        return known.late_ns > 0 and any(known.alone_ns.get(module, 0.0) > self.aim.clock_ns for module in group)
 
-        It may not where one module of it alone takes longer than the clock by that recipe. Nor may it where the clock
-        is met and the group becomes larger by more than sizing takes back.
-        """
-        known = self.score(name, "area", alike)
-        if known.late_ns and any(known.alone_ns.get(module, 0.0) > self.aim.clock_ns for module in group):
-            return False
-        if self.score(name, "area", chosen).late_ns:
-            return True
-        return self.size(name, group, alike) <= (1 + _LARGER) * self.size(name, group, chosen)
+    def small(self, name: str, group: Sequence[str], other: Chosen, chosen: Chosen) -> bool:
+        """Whether a group of modules becomes larger by no more than sizing takes back."""
+        return self.size(name, group, other) <= (1 + _LARGER) * self.size(name, group, chosen)
 
     def promising(self, name: str, purpose: str, chosen: Chosen, tried: Sequence[Chosen]) -> list[Chosen]:
         """A choice, the best that differs from it in one group, and the best recipes of each group together."""
