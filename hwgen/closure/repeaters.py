@@ -229,8 +229,8 @@ class _Nets:
                 for bits, place in places:
                     bits[place] = bit
                 continue
-            height = y[here] / count[here] + self.layout.rows.height / 2
-            units.append(_Unit(places, Load(x[here] / count[here], height, load[here], required[here])))
+            middle = float(x[here] / count[here]), float(y[here] / count[here]) + self.layout.rows.height / 2
+            units.append(_Unit(places, Load(*middle, float(load[here]), float(required[here]))))
         return units
 
     def source(self, bit: int) -> tuple[float, float]:

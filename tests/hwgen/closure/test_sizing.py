@@ -5,7 +5,7 @@ import pytest
 
 from hwgen.closure.classes import classes
 from hwgen.closure.greedy import repair
-from hwgen.closure.relaxation import multiply
+from hwgen.closure.relaxation import bearable, multiply
 from hwgen.closure.sizing import area_cost, bounds, multipliers, size
 from hwgen.netlist.graph import CellGroup, Netlist
 from hwgen.timing import kernels
@@ -119,3 +119,32 @@ def test_repair_leaves_the_times_of_what_it_chose(mac, real):
     compiled.reload()
     for values, anew in zip(found, (state.load, state.arrival, state.slew, state.end), strict=True):
         np.testing.assert_allclose(values, anew, rtol=1e-9, atol=1e-12)
+
+
+def test_bearable_loads(mac, real):
+    """At the load that a kind bears its slowest output has the slew asked for; a smaller kind bears less."""
+    compiled = compile_timing(mac, families=families(real))
+    kinds = compiled.kinds.arrays
+    found = bearable(kinds, 0.05, 0.4)
+    for kind, load in enumerate(found.tolist()):
+        arcs = range(kinds.first[kind], kinds.first[kind + 1])
+        if arcs:
+            slews = [kernels.lookup.py_func(kinds, kinds.slew[arc], 0.05, load) for arc in arcs]
+            assert max(slews) == pytest.approx(0.4, rel=1e-6) or (load < 1e-3 and max(slews) > 0.4)
+    inverters = next(family for family in families(real) if family[0].name.startswith("sky130_fd_sc_hd__inv"))
+    loads = [found[compiled.kinds.number[cell.name]] for cell in inverters]
+    assert max(loads) > 4 * min(loads) > 0
+
+
+def test_update_says_when_the_latest_end_is(mac, real):
+    """Ends that a change does not reach stay as they are: the latest of all is then or among what was reached."""
+    compiled = compile_timing(mac, families=families(real))
+    graph, kinds, state = compiled.graph, compiled.kinds.arrays, compiled.state
+    ranges, queued = bounds(compiled), np.zeros(len(compiled.copies), bool)
+    for node in np.flatnonzero(np.diff(ranges, axis=1).ravel() > 1)[::50]:
+        before = state.end.copy()
+        kernels.swap(graph, kinds, state, node, ranges[node, 1] - 1)
+        _, latest = kernels.update(graph, kinds, state, node, queued, 0.0)
+        changed = state.end[state.end != before]
+        assert latest >= changed.max(initial=-np.inf)
+        assert latest == -np.inf or latest in state.end
