@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -77,6 +78,10 @@ class Pin:
     arcs : list of TimingArc
         Arcs and constraints that end at this pin.
     internal_power : list of InternalPower
+    max_capacitance : float
+        fF that an output may drive; infinite where the library does not say.
+    max_transition : float
+        ns that an edge may take at the pin; likewise.
     """
 
     name: str
@@ -88,6 +93,8 @@ class Pin:
     is_three_state: bool = False
     arcs: list[TimingArc] = field(default_factory=list)
     internal_power: list[InternalPower] = field(default_factory=list)
+    max_capacitance: float = math.inf
+    max_transition: float = math.inf
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from statistics import median
 
 from hwgen.cells.cell import Cell
 from hwgen.cells.families import families
+from hwgen.cells.limits import load_limits, slowest_edge
 from hwgen.errors import InputError
 
 __all__ = ["Library"]
@@ -50,6 +51,7 @@ class Library:
     wire_load: float | None = None
     avoided: tuple[str, ...] = ()
     _family: dict[str, tuple[Cell, ...]] | None = field(default=None, init=False, repr=False, compare=False)
+    _limits: dict[str, dict[str, float]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def unused(self) -> list[str]:
@@ -105,6 +107,15 @@ class Library:
         if self._family is None:
             self._family = {member.name: family for family in self.families() for member in family}
         return self._family.get(cell.name, (cell,))
+
+    def load_limits(self, cell: Cell) -> dict[str, float]:
+        """The largest load of each output of a cell in fF, see `hwgen.cells.limits`."""
+        found = self._limits.get(cell.name)
+        if found is None:
+            slowest = slowest_edge(other for other in self.cells.values() if not other.dont_use)
+            self._limits = {other.name: load_limits(other, slowest) for other in self.cells.values()}
+            found = self._limits[cell.name]
+        return found
 
     def clock_gates(self) -> list[Cell]:
         """Integrated clock gates, smallest first, those without a test pin before those with one.

@@ -182,6 +182,8 @@ def _read_header(file: _File) -> None:
             file.templates[name] = group
     for name in ("default_input_pin_cap", "default_cell_leakage_power"):
         file.empty[name] = file.number(root, name, 0.0)
+    for name in ("max_capacitance", "max_transition"):
+        file.empty[name] = file.number(root, f"default_{name}", math.inf)
 
 
 def _read_wire_load(file: _File) -> float | None:
@@ -332,13 +334,22 @@ def _read_pin(file: _File, group: Group, name: str) -> Pin:
         file.expression(group, "function"),
         group.get("clock").lower() == "true",
         "three_state" in group.attributes,
+        max_transition=_limit(file, group, "max_transition") * file.units["time"],
     )
+    if direction == "output":
+        pin.max_capacitance = _limit(file, group, "max_capacitance") * unit
     for child in group.groups:
         if child.kind == "timing":
             pin.arcs.extend(_read_timing(file, child, pin.function))
         elif child.kind == "internal_power":
             pin.internal_power.extend(_read_power(file, child))
     return pin
+
+
+def _limit(file: _File, group: Group, name: str) -> float:
+    """A pin's ``max_capacitance`` or ``max_transition``, or the file's default; 0 says nothing."""
+    found = file.number(group, name, file.empty[name])
+    return found if found > 0 else math.inf
 
 
 def _read_timing(file: _File, group: Group, function: Expression | None) -> list[TimingArc]:

@@ -12,6 +12,7 @@ import numpy as np
 from hwgen.cells.library import Library
 from hwgen.closure.buffering import insert_buffers
 from hwgen.closure.classes import applied, classes
+from hwgen.closure.relief import relieve
 from hwgen.closure.repeaters import insert_repeaters
 from hwgen.closure.sizing import Sized, area_cost, size
 from hwgen.errors import InputError
@@ -20,7 +21,7 @@ from hwgen.netlist.graph import Netlist
 from hwgen.netlist.link import link
 from hwgen.timing.analysis import Timing, analyse
 from hwgen.timing.compiled import Compiled, compile_timing
-from hwgen.timing.loads import Assumptions, assumptions
+from hwgen.timing.loads import Assumptions, assumptions, overloads
 from hwgen.timing.wires import Wires, per_fanout
 
 __all__ = ["ROUNDS", "Body", "Closed", "Closure", "Cost", "close"]
@@ -39,6 +40,8 @@ _FASTEST = 0.3
 # Buffers are put in for a target that is nearer than the clock, and again while they gain so much.
 _NEXT = 0.8
 _GAIN = 0.01
+# A larger drive loads what is before it, so that relief may ask for relief; this often at most.
+_RELIEFS = 6
 # A round that gains less than this share, of the delay where it is late, else of the area, is the last.
 _PROGRESS = 0.001
 # A clock missed by no more than this share is worth another round all the same.
@@ -67,6 +70,8 @@ class Closure:
         Cells of another size than before, and buffers put in; each counted once for each module.
     rounds : int
         Times that wires were found and sizes chosen.
+    overloaded : int
+        Outputs that drive more than the library lets them: those that no buffer of it could serve.
     missing : tuple of str
         What the library has in one size only though sizing would want more.
     """
@@ -80,6 +85,7 @@ class Closure:
     resized: int
     buffers: int
     rounds: int
+    overloaded: int = 0
     missing: tuple[str, ...] = ()
 
     @property
@@ -186,14 +192,14 @@ def close(
     target = clock_ns or _FASTEST * start.timing.delay
     current, best = start, None
     least = True, np.inf
-    buffers = done = 0
+    done, buffered = 0, False
     while done < rounds:
         done += 1
         sized = closing.sized(current, target)
         # Buffers cost area: they go in only where sizes alone do not do.
-        if not buffers and sized.result.delay > target:
-            sized, buffers = closing.buffered(sized, target)
-        current = closing.state(sized.modules, sized.design.layout)
+        if not buffered and sized.result.delay > target:
+            sized, buffered = closing.buffered(sized, target)
+        current = closing.relieved(closing.state(sized.modules, sized.design.layout))
         spends = current.netlist.area if cost is None else sized.result.cost
         late = current.timing.delay > clock_ns
         rank = late, current.timing.delay if late else spends
@@ -207,9 +213,8 @@ def close(
             break
         target = float(np.clip(target - missed, 0.5 * clock_ns, 1.2 * clock_ns))
     assert best is not None
-    if begun is None:
-        return closing.closed(modules, start.netlist.area, best, clock_ns, buffers, done)
-    return closing.closed(modules, begun.record.area_before, best, clock_ns, begun.record.buffers + buffers, done)
+    area = start.netlist.area if begun is None else begun.record.area_before
+    return closing.closed(modules, area, best, clock_ns, done)
 
 
 @dataclass(frozen=True)
@@ -274,6 +279,15 @@ class _Closing:
         layout = adapted(layout, netlist, legal=draft is None, places=draft or {})
         return _State(modules, netlist, layout, layout.wires(), self.assumed)
 
+    def relieved(self, design: _State) -> _State:
+        """A design whose outputs drive no more than they may, as far as there are cells for it."""
+        for _ in range(_RELIEFS):
+            modules, count = relieve(design.modules, design.netlist, design.timing.load)
+            if not count:
+                break
+            design = self.state(modules, design.layout)
+        return design
+
     def sized(self, design: _State, target: float) -> _Sized:
         """A design with sizes for a target in ns, its wires as they were; in full where it cannot be folded."""
         families = [family for family in self.library.families() if len(family) > 1]
@@ -283,12 +297,12 @@ class _Closing:
         result = size(compiled, target, cost)
         return _Sized(design, applied(design.modules, found, compiled), compiled, result)
 
-    def buffered(self, sized: _Sized, target: float) -> tuple[_Sized, int]:
-        """A design with buffers, as long as they make it faster, and how many they are.
+    def buffered(self, sized: _Sized, target: float) -> tuple[_Sized, bool]:
+        """A design with buffers, as long as they make it faster, and whether it got any.
 
         Repeaters between placed blocks come first; then buffers before sinks that can wait, and behind weak drivers.
         """
-        total = 0
+        done = False
         for insert in (_with_repeaters, _with_buffers):
             before = np.inf
             while target < sized.result.delay < (1 - _GAIN) * before:
@@ -298,12 +312,10 @@ class _Closing:
                 trial = self.sized(self.state(modules, sized.design.layout, draft=places), target)
                 if trial.result.delay >= sized.result.delay:
                     break
-                sized, before, total = trial, sized.result.delay, total + count
-        return sized, total
+                sized, before, done = trial, sized.result.delay, True
+        return sized, done
 
-    def closed(
-        self, mapped: Mapping[str, Body], area: float, best: _State, clock_ns: float, buffers: int, rounds: int
-    ) -> Closed:
+    def closed(self, mapped: Mapping[str, Body], area: float, best: _State, clock_ns: float, rounds: int) -> Closed:
         """The result, and the record of it; ``mapped`` are the modules before, of ``area`` um2."""
         shares = best.timing.path_by_block
         resized = sum(
@@ -320,8 +332,11 @@ class _Closing:
             area_before=area,
             area_after=best.netlist.area,
             resized=resized,
-            buffers=buffers,
+            buffers=sum(
+                place not in mapped[name]["cells"] for name, body in best.modules.items() for place in body["cells"]
+            ),
             rounds=rounds,
+            overloaded=sum(1 for _ in overloads(best.netlist, best.timing.load)),
             missing=tuple(_missing(best, self.library)),
         )
         return Closed(best.modules, best.netlist, best.layout, best.wires, best.timing, record)

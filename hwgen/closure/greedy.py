@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hwgen.closure.relaxation import overloaded
+from hwgen.closure.relaxation import overloaded, overloaded_before
 from hwgen.jit import compiled, inlined
 from hwgen.timing.kernels import GraphArrays, StateArrays, lookup, lookup_pair, swap, update
 from hwgen.timing.kinds import KindArrays
@@ -126,8 +126,9 @@ def _promises(
     for place in range(len(path)):
         node = path[place]
         first, old = bounds[node, 0], state.kind[node]
+        allowed = overloaded(graph, kinds, state, node, old)
         for kind in range(max(first, old - 2), min(bounds[node, 1], old + 3)):
-            if kind == old or overloaded(graph, kinds, state, node, kind) > 0:
+            if kind == old or overloaded(graph, kinds, state, node, kind) > allowed:
                 continue
             gain = 0.0
             if slots[place] >= 0:
@@ -180,11 +181,13 @@ def _best_move(
         node = path[candidate // 5]
         first, old = bounds[node, 0], state.kind[node]
         kind = old + candidate % 5 - 2
+        before = overloaded_before(graph, kinds, state, node)
         swap(graph, kinds, state, node, kind)
         update(graph, kinds, state, node, queued, 0.0)
         now, sum_now = _violation(state, period)
         gain = total - sum_now
-        if gain > 1e-9 and now <= latest + 1e-12:
+        lighter = overloaded_before(graph, kinds, state, node) <= before
+        if lighter and gain > 1e-9 and now <= latest + 1e-12:
             more = cost[node, kind - first] - cost[node, old - first]
             # What costs nothing is best, by its gain.
             score = gain / more if more > 1e-9 else 1e9 * (1 + gain)
@@ -289,18 +292,20 @@ def recover(
             break
         first, last, old = bounds[node, 0], bounds[node, 1], state.kind[node]
         best = np.int64(-1)
+        allowed_load = overloaded(graph, kinds, state, node, old)
         for kind in range(first, last):
             cheaper = cost[node, kind - first] < (cost[node, old - first] if best < 0 else cost[node, best - first])
-            if not cheaper or overloaded(graph, kinds, state, node, kind) > 0:
+            if not cheaper or overloaded(graph, kinds, state, node, kind) > allowed_load:
                 continue
             if not _slower(graph, kinds, state, node, kind):
                 best = kind
         if best < 0:
             continue
+        before = overloaded_before(graph, kinds, state, node)
         swap(graph, kinds, state, node, best)
         # Ends that it does not reach are not later than they were.
         _, latest = update(graph, kinds, state, node, queued, 0.0)
-        if latest > allowed + 1e-12:
+        if latest > allowed + 1e-12 or overloaded_before(graph, kinds, state, node) > before:
             swap(graph, kinds, state, node, old)
             update(graph, kinds, state, node, queued, 0.0)
         else:

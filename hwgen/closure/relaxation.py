@@ -16,7 +16,10 @@ from hwgen.jit import compiled, inlined
 from hwgen.timing.kernels import GraphArrays, StateArrays, lookup, swap
 from hwgen.timing.kinds import KindArrays
 
-__all__ = ["MultiplierArrays", "bearable", "multiply", "overloaded", "resize"]
+__all__ = ["OVERLOAD", "MultiplierArrays", "bearable", "multiply", "overloaded", "overloaded_before", "resize"]
+
+OVERLOAD = 1e9
+"""Cost of a fF more on an output than the library lets it drive: more than all else."""
 
 _NS_PER_PS = 1e-3
 _MOST_LOAD = 1e9
@@ -302,15 +305,28 @@ def _penalty(
 def overloaded(graph: GraphArrays, kinds: KindArrays, state: StateArrays, node: int, kind: int) -> float:
     """By how many fF the outputs of a node of some kind drive more than the library lets them."""
     worst = 0.0
-    for out in range(graph.out_first[node], graph.out_first[node + 1]):
+    first = graph.out_first[node]
+    for out in range(first, graph.out_first[node + 1]):
         net = graph.out_net[out]
-        worst = max(worst, max(state.load[net, 0], state.load[net, 1]) - kinds.limit[kind])
+        worst = max(worst, max(state.load[net, 0], state.load[net, 1]) - kinds.limit[kind, out - first])
     return worst
+
+
+@inlined
+def overloaded_before(graph: GraphArrays, kinds: KindArrays, state: StateArrays, node: int) -> float:
+    """By how many fF the drivers of a node's inputs drive more than the library lets them, together."""
+    total = 0.0
+    for pin in range(graph.pin_first[node], graph.pin_first[node + 1]):
+        for at in range(graph.load_first[pin], graph.load_first[pin + 1]):
+            before = graph.driver[graph.load_net[at]]
+            if before >= 0 and not graph.meet[before]:
+                total += overloaded(graph, kinds, state, before, state.kind[before])
+    return total
 
 
 @compiled
 def bearable(kinds: KindArrays, slew: float, most: float) -> np.ndarray:
-    """Loads in fF behind which the outputs of each kind have slews of ``most`` ns; shape (kinds,).
+    """Loads in fF behind which the outputs of each kind have slews of ``most`` ns; shape (kinds, widest output).
 
     Parameters
     ----------
@@ -319,10 +335,10 @@ def bearable(kinds: KindArrays, slew: float, most: float) -> np.ndarray:
     most : float
         ns.
     """
-    found = np.full(len(kinds.first) - 1, np.inf)
+    found = np.full(kinds.limit.shape, np.inf)
     for kind in range(len(found)):
         for arc in range(kinds.first[kind], kinds.first[kind + 1]):
-            table = kinds.slew[arc]
+            table, out = kinds.slew[arc], kinds.target[arc] // 2
             low, high = 0.0, kinds.y[table, -1]
             while lookup(kinds, table, slew, high) < most and high < _MOST_LOAD:
                 low, high = high, 2 * high
@@ -332,7 +348,7 @@ def bearable(kinds: KindArrays, slew: float, most: float) -> np.ndarray:
                     low = middle
                 else:
                     high = middle
-            found[kind] = min(found[kind], high)
+            found[kind, out] = min(found[kind, out], high)
     return found
 
 
@@ -368,7 +384,7 @@ def resize(
         best, least = old, np.inf
         for kind in range(first, end):
             found = cost[node, kind - first] + _penalty(graph, kinds, state, worth, node, kind)
-            found += 1e9 * overloaded(graph, kinds, state, node, kind)
+            found += OVERLOAD * overloaded(graph, kinds, state, node, kind)
             if found < least or (found == least and kind == old):
                 best, least = kind, found
         if best != old:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hwgen.closure.greedy import recover, repair
-from hwgen.closure.relaxation import MultiplierArrays, bearable, multiply, resize
+from hwgen.closure.relaxation import OVERLOAD, MultiplierArrays, bearable, multiply, resize
 from hwgen.timing import kernels
 from hwgen.timing.compiled import Compiled
 from hwgen.timing.kernels import StateArrays
@@ -125,7 +125,16 @@ def size(compiled: Compiled, period: float, cost: np.ndarray, iterations: int = 
 def _rank(compiled: Compiled, period: float, cost: np.ndarray) -> tuple[bool, float]:
     """Of sizes: whether they are late, then what they miss or cost; the less, the better."""
     late = compiled.delay > period * (1 + _CLOSE)
-    return late, compiled.delay if late else _total(compiled, cost)
+    return late, compiled.delay if late else _total(compiled, cost) + OVERLOAD * _overload(compiled)
+
+
+def _overload(compiled: Compiled) -> float:
+    """By how many fF outputs drive more than the library lets them, together."""
+    graph, state = compiled.graph, compiled.state
+    node = np.repeat(np.arange(len(graph.meet)), np.diff(graph.out_first))
+    limit = compiled.kinds.arrays.limit[state.kind[node], np.arange(len(node)) - graph.out_first[node]]
+    more = state.load[graph.out_net].max(axis=1) - limit
+    return float(np.maximum(more[~graph.meet[node]], 0.0).sum())
 
 
 def bounds(compiled: Compiled) -> np.ndarray:

@@ -137,7 +137,8 @@ def compile_timing(
     if len(wires.capacitance) != netlist.n_nets:
         raise InputError(f"wires of {len(wires.capacitance)} nets; {netlist.top} has {netlist.n_nets}")
     known = {cell.name for family in families for cell in family}
-    kinds = Kinds([*families, *([group.cell] for group in netlist.groups if group.cell.name not in known)])
+    alone = ([group.cell] for group in netlist.groups if group.cell.name not in known)
+    kinds = Kinds([*families, *alone], netlist.library.load_limits)
     nodes = np.arange(netlist.n_cells) if classes is None else classes
     folded = Folded(netlist, kinds, nodes)
     graph, kind = folded.arrays(assumed, wires)

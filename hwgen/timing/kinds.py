@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -32,7 +32,7 @@ class KindArrays(NamedTuple):
     capacitance : numpy.ndarray
         Shape (kinds, widest input, 2): fF by input column and edge.
     limit : numpy.ndarray
-        Shape (kinds,): the most fF that the library lets an output drive.
+        Shape (kinds, widest output): the most fF that the library lets an output drive, by column.
     x, y, values : numpy.ndarray
         All tables, see `hwgen.cells.tables.TableBank`.
     slots : numpy.ndarray
@@ -64,6 +64,8 @@ class Kinds:
     ----------
     families : sequence of sequences of Cell
         Cells that may stand for one another: their pins have the same names. A cell is in one family.
+    limits : callable
+        The largest load of each output of a cell, fF, as `hwgen.cells.library.Library.load_limits`.
 
     Attributes
     ----------
@@ -80,7 +82,7 @@ class Kinds:
     arrays : KindArrays
     """
 
-    def __init__(self, families: Sequence[Sequence[Cell]]):
+    def __init__(self, families: Sequence[Sequence[Cell]], limits: Callable[[Cell], Mapping[str, float]]):
         self.cells = [cell for family in families for cell in family]
         self.number = {cell.name: number for number, cell in enumerate(self.cells)}
         sizes = [len(family) for family in families]
@@ -92,15 +94,16 @@ class Kinds:
             for cell in family:
                 if {*cell.inputs} != {*family[0].inputs} or {*cell.outputs} != {*family[0].outputs}:
                     raise InputError(f"{cell.name} has other pins than {family[0].name}; expected drives of one gate")
-        self.arrays = self._arrays()
+        self.arrays = self._arrays(limits)
 
-    def _arrays(self) -> KindArrays:
+    def _arrays(self, limits: Callable[[Cell], Mapping[str, float]]) -> KindArrays:
         tables = TableNumbers()
         first, check_first = [0], [0]
         arcs: list[tuple[int, ...]] = []
         checks: list[tuple[int, int]] = []
         width = max([1, *(len(inputs) for inputs in self.inputs)])
         capacitance = np.zeros((len(self.cells), width, 2))
+        limit = np.full((len(self.cells), max([1, *(len(outputs) for outputs in self.outputs)])), np.inf)
         pairs: list[dict[tuple[int, int], int]] = [{} for _ in self.inputs]
         for number, cell in enumerate(self.cells):
             family = self.family[number]
@@ -113,6 +116,8 @@ class Kinds:
                 found.append((target, source, slot, tables.number(arc.delay), tables.number(arc.slew)))
             arcs += sorted(found)
             first.append(len(arcs))
+            allowed = limits(cell)
+            limit[number, : len(outputs)] = [allowed[name] for name in outputs]
             for column, name in enumerate(inputs):
                 capacitance[number, column] = cell.pins[name].edge_capacitance
                 for timing in cell.pins[name].arcs:
@@ -139,7 +144,7 @@ class Kinds:
             check_source=check_rows[:, 0].copy(),
             check_table=check_rows[:, 1].copy(),
             capacitance=capacitance,
-            limit=np.full(len(self.cells), np.inf),
+            limit=limit,
             x=bank.x,
             y=bank.y,
             values=bank.values,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,12 +17,14 @@ from hwgen.timing.wires import Wires
 
 __all__ = [
     "Assumptions",
+    "Overload",
     "assumptions",
     "default_output_load",
     "default_slew",
     "default_wire_load",
     "fanout_of_four",
     "net_loads",
+    "overloads",
 ]
 
 # 0.15 fF/um: between 0.172 (met1 of sky130) and 0.129 (M3 of ASAP7), the values OpenROAD-flow-scripts uses.
@@ -28,6 +32,8 @@ _WIRE_FF_PER_UM = 0.15
 # Makes the 23.27 um of the wire load "Small" of sky130_fd_sc_hd.
 _PITCHES_PER_FANOUT = 10.0
 _UTILISATION = 0.7
+# Sums of loads in another order differ by less.
+_NOISE = 1e-9
 
 
 def default_wire_load(library: Library) -> float:
@@ -168,3 +174,40 @@ def net_loads(netlist: Netlist, output_load: float, wires: Wires) -> np.ndarray:
     added = np.repeat([each for _, each in pins], [len(on) for on, _ in pins], axis=0)
     by_edge = [np.bincount(nets, added[:, edge], netlist.n_nets) for edge in (0, 1)]
     return wires.capacitance[:, None] + np.stack(by_edge, axis=1)
+
+
+class Overload(NamedTuple):
+    """An output that drives more than the library lets it.
+
+    Attributes
+    ----------
+    cell : int
+        Number in the netlist.
+    kind : Cell
+    output : str
+    load, limit : float
+        fF, of the edge with the larger load.
+    """
+
+    cell: int
+    kind: Cell
+    output: str
+    load: float
+    limit: float
+
+
+def overloads(netlist: Netlist, load: np.ndarray) -> Iterator[Overload]:
+    """The outputs that drive more than `Library.load_limits` lets them.
+
+    Parameters
+    ----------
+    netlist : Netlist
+    load : numpy.ndarray
+        Shape (n_nets, 2): fF on each net, by edge, as of `net_loads`.
+    """
+    largest = load.max(axis=1)
+    for group in netlist.groups:
+        limits = netlist.library.load_limits(group.cell)
+        for output, nets in zip(group.cell.outputs, group.outputs.T, strict=True):
+            for row in np.flatnonzero(largest[nets] > (1 + _NOISE) * limits[output]).tolist():
+                yield Overload(int(group.cells[row]), group.cell, output, float(largest[nets[row]]), limits[output])

@@ -12,6 +12,7 @@ from hwgen.timing import kernels
 from hwgen.timing.analysis import analyse
 from hwgen.timing.compiled import compile_timing
 from hwgen.timing.kernels import StateArrays
+from hwgen.timing.loads import assumptions, default_wire_load
 
 
 def resized(netlist, compiled):
@@ -121,18 +122,44 @@ def test_repair_leaves_the_times_of_what_it_chose(mac, real):
         np.testing.assert_allclose(values, anew, rtol=1e-9, atol=1e-12)
 
 
+def test_sizes_bear_their_loads(mac, real):
+    """With long wires, at a slow clock: the smallest gates would drive too much, and none does that has a larger."""
+    assumed = assumptions(real, wire_load=6 * default_wire_load(real))
+    compiled = compile_timing(mac, assumed, families=families(real))
+    size(compiled, 100.0, area_cost(compiled))
+    kinds, limits = compiled.kinds, compiled.kinds.arrays.limit
+    unlimited = compile_timing(mac, assumed, families=families(real))
+    unlimited.kinds.arrays.limit[:] = np.inf
+    size(unlimited, 100.0, area_cost(unlimited))
+
+    def over(found):
+        """Nodes above their limit though their family has a kind that is not."""
+        ranges, bad = bounds(found), []
+        for node in range(len(found.copies)):
+            outs = found.graph.out_net[found.graph.out_first[node] : found.graph.out_first[node + 1]]
+            load = found.state.load[outs].max(axis=1)
+            if np.any(load > limits[found.state.kind[node], : len(outs)] * (1 + 1e-9)) and np.any(
+                np.all(load <= limits[slice(*ranges[node]), : len(outs)], axis=1)
+            ):
+                bad.append(kinds.cells[found.state.kind[node]].name)
+        return bad
+
+    assert over(compiled) == []
+    assert over(unlimited)
+
+
 def test_bearable_loads(mac, real):
     """At the load that a kind bears its slowest output has the slew asked for; a smaller kind bears less."""
     compiled = compile_timing(mac, families=families(real))
     kinds = compiled.kinds.arrays
     found = bearable(kinds, 0.05, 0.4)
-    for kind, load in enumerate(found.tolist()):
-        arcs = range(kinds.first[kind], kinds.first[kind + 1])
-        if arcs:
+    for kind, out in np.argwhere(found < np.inf).tolist():
+        arcs = [arc for arc in range(kinds.first[kind], kinds.first[kind + 1]) if kinds.target[arc] // 2 == out]
+        if load := found[kind, out]:
             slews = [kernels.lookup.py_func(kinds, kinds.slew[arc], 0.05, load) for arc in arcs]
             assert max(slews) == pytest.approx(0.4, rel=1e-6) or (load < 1e-3 and max(slews) > 0.4)
     inverters = next(family for family in families(real) if family[0].name.startswith("sky130_fd_sc_hd__inv"))
-    loads = [found[compiled.kinds.number[cell.name]] for cell in inverters]
+    loads = [found[compiled.kinds.number[cell.name], 0] for cell in inverters]
     assert max(loads) > 4 * min(loads) > 0
 
 
