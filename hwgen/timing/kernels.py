@@ -411,8 +411,6 @@ def update(
                 _queue_sinks(graph, net, heap, queued)
                 for at_end in range(graph.net_end_first[net], graph.net_end_first[net + 1]):
                     latest = max(latest, _reach(graph, kinds, state, graph.net_end[at_end]))
-    for at_end in range(graph.node_end_first[node], graph.node_end_first[node + 1]):
-        latest = max(latest, _reach(graph, kinds, state, graph.node_end[at_end]))
     visited = 0
     while len(heap):
         here = heapq.heappop(heap)
@@ -425,4 +423,7 @@ def update(
             _queue_sinks(graph, net, heap, queued)
             for at_end in range(graph.net_end_first[net], graph.net_end_first[net + 1]):
                 latest = max(latest, _reach(graph, kinds, state, graph.net_end[at_end]))
+    # Last, when what is before the node has its times, so that no end counts that moves once more.
+    for at_end in range(graph.node_end_first[node], graph.node_end_first[node + 1]):
+        latest = max(latest, _reach(graph, kinds, state, graph.node_end[at_end]))
     return visited, latest

@@ -158,9 +158,9 @@ def test_bearable_loads(mac, real):
         if load := found[kind, out]:
             slews = [kernels.lookup.py_func(kinds, kinds.slew[arc], 0.05, load) for arc in arcs]
             assert max(slews) == pytest.approx(0.4, rel=1e-6) or (load < 1e-3 and max(slews) > 0.4)
-    inverters = next(family for family in families(real) if family[0].name.startswith("sky130_fd_sc_hd__inv"))
-    loads = [found[compiled.kinds.number[cell.name], 0] for cell in inverters]
-    assert max(loads) > 4 * min(loads) > 0
+    largest = max(families(real), key=len)
+    loads = [found[compiled.kinds.number[cell.name], 0] for cell in largest]
+    assert max(loads) > 2 * min(loads) > 0
 
 
 def test_update_says_when_the_latest_end_is(mac, real):
