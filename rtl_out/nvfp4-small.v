@@ -630,11 +630,9 @@ module nvfp4_small_accumulate(clk, c, enable, enter, terms, d);
   wire _024_;
   wire _025_;
   wire _026_;
-  wire [48:0] _027_;
+  wire _027_;
   wire _028_;
   wire _029_;
-  wire _030_;
-  wire _031_;
   wire [7:0] _signal;
   wire [7:0] ahead;
   reg [7:0] aligned_base;
@@ -688,6 +686,7 @@ module nvfp4_small_accumulate(clk, c, enable, enter, terms, d);
   wire skip32;
   wire skip4;
   wire skip8;
+  wire [46:0] step_sum_sum;
   wire subtract0;
   wire [19:0] term0_by1;
   wire [45:0] term0_by16;
@@ -697,28 +696,27 @@ module nvfp4_small_accumulate(clk, c, enable, enter, terms, d);
   wire [33:0] term0_by8;
   input [26:0] terms;
   wire [26:0] terms;
-  wire [46:0] total;
   reg [7:0] total_base;
   reg total_sign;
   reg [46:0] total_sum;
   assign lead = c[30:23] - _000_;
   assign c_leads = ~ lead[8];
   assign _018_ = terms[26] & enter;
-  assign _026_ = _023_ & _003_;
-  assign nan = _018_ | _026_;
+  assign _025_ = _023_ & _004_;
+  assign nan = _018_ | _025_;
   assign _023_ = & c[30:23];
-  assign _028_ = nan | _023_;
-  assign _029_ = terms[25] & enter;
-  assign _030_ = ~ _029_;
-  assign alone = _028_ | _030_;
+  assign _026_ = nan | _023_;
+  assign _027_ = terms[25] & enter;
+  assign _028_ = ~ _027_;
+  assign alone = _026_ | _028_;
   assign replaced_fraction = c[22:0] | {23{nan}};
   assign replaced_exponent = c[30:23] | {8{nan}};
   assign _002_ = | c[30:23];
-  assign _003_ = | c[22:0];
-  assign _005_ = _002_ | _003_;
+  assign _004_ = | c[22:0];
+  assign _005_ = _002_ | _004_;
   assign _007_ = c[31] & _005_;
-  assign _009_ = ~ nan;
-  assign replaced_sign = _007_ & _009_;
+  assign _010_ = ~ nan;
+  assign replaced_sign = _007_ & _010_;
   assign _000_ = terms[24:20] + 7'h73;
   assign _signal = _017_ ? replaced_exponent : _000_;
   assign _017_ = c_leads | alone;
@@ -743,24 +741,22 @@ module nvfp4_small_accumulate(clk, c, enable, enter, terms, d);
   assign term0_by16 = saturated0[4] ? { 16'h0000, term0_by8[33:4] } : { term0_by8, 12'h000 };
   assign term0_by32 = saturated0[5] ? { 32'h00000000, term0_by16[45:32] } : term0_by16;
   assign subtract0 = terms[0] ^ replaced_sign;
-  assign _025_ = ~ aligned_subtract0;
-  assign { _027_[48], total, _027_[0] } = { aligned_c, 1'h1 } + { _025_, aligned_term0, aligned_subtract0 };
   assign inverted = total_sum[45:0] ^ {46{_001_}};
-  assign _031_ = | inverted[45:14];
-  assign skip32 = ~ _031_;
-  assign normal32 = _031_ ? inverted : { inverted[13:0], {32{_001_}} };
-  assign _004_ = | normal32[45:30];
-  assign skip16 = ~ _004_;
-  assign normal16 = _004_ ? normal32 : { normal32[29:0], {16{_001_}} };
+  assign _029_ = | inverted[45:14];
+  assign skip32 = ~ _029_;
+  assign normal32 = _029_ ? inverted : { inverted[13:0], {32{_001_}} };
+  assign _003_ = | normal32[45:30];
+  assign skip16 = ~ _003_;
+  assign normal16 = _003_ ? normal32 : { normal32[29:0], {16{_001_}} };
   assign _006_ = | normal16[45:38];
   assign skip8 = ~ _006_;
   assign normal8 = _006_ ? normal16 : { normal16[37:0], {8{_001_}} };
   assign _008_ = | normal8[45:42];
   assign skip4 = ~ _008_;
   assign normal4 = _008_ ? normal8 : { normal8[41:0], {4{_001_}} };
-  assign _010_ = | normal4[45:44];
-  assign skip2 = ~ _010_;
-  assign normal2 = _010_ ? normal4 : { normal4[43:0], _001_, _001_ };
+  assign _009_ = | normal4[45:44];
+  assign skip2 = ~ _009_;
+  assign normal2 = _009_ ? normal4 : { normal4[43:0], _001_, _001_ };
   assign skip1 = ~ normal2[45];
   assign normal1 = normal2[45] ? normal2 : { normal2[44:0], _001_ };
   assign _011_ = & normal1[21:0];
@@ -786,7 +782,7 @@ module nvfp4_small_accumulate(clk, c, enable, enter, terms, d);
   always @(posedge clk)
     if (enable) total_base <= aligned_base;
   always @(posedge clk)
-    if (enable) total_sum <= total;
+    if (enable) total_sum <= step_sum_sum;
   always @(posedge clk)
     if (enable) aligned_sign <= replaced_sign;
   always @(posedge clk)
@@ -797,10 +793,31 @@ module nvfp4_small_accumulate(clk, c, enable, enter, terms, d);
     if (enable) aligned_term0 <= _013_;
   always @(posedge clk)
     if (enable) aligned_c <= c_by32;
+  nvfp4_small_aligned_pair step_sum (
+    .c(aligned_c),
+    .subtract(aligned_subtract0),
+    .sum(step_sum_sum),
+    .terms(aligned_term0)
+  );
   assign _012_[7:0] = exponent;
   assign _020_[7:0] = behind;
-  assign _027_[47:1] = total;
   assign d[22:0] = rounded[22:0];
+endmodule
+
+module nvfp4_small_aligned_pair(c, subtract, terms, sum);
+  wire _0_;
+  wire [48:0] _1_;
+  input [35:0] c;
+  wire [35:0] c;
+  input subtract;
+  wire subtract;
+  output [46:0] sum;
+  wire [46:0] sum;
+  input [45:0] terms;
+  wire [45:0] terms;
+  assign _0_ = ~ subtract;
+  assign { _1_[48], sum, _1_[0] } = { c, 1'h1 } + { _0_, terms, subtract };
+  assign _1_[47:1] = sum;
 endmodule
 
 module nvfp4_small_dot_product(clk, a, b, enable_tree, sum);

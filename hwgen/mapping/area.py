@@ -52,6 +52,7 @@ BLOCKS = {
     "term_exponents": "scale products",
     "scale_product": "scale products",
     "accumulate": "align, add, normalise, round",
+    "aligned_sum": "align, add, normalise, round",
     "element": "registers and control",
     "tensor_core": "registers and control",
     "lane_array": "lane array",

@@ -160,6 +160,7 @@ def test_number_of_instances(config, generated):
         "dot_product": elements * config.groups,
         "scale_product": elements * config.groups,
         "accumulate": elements,
+        ("aligned_sum" if config.groups > 1 else "aligned_pair"): elements,
     }
     if config.name == "mixfp4-blackwell":
         assert modules[config.identifier]["instances"]["mixfp4_blackwell_element"] == 64
@@ -196,10 +197,12 @@ def test_registers_of_a_whole_pipeline(pipelined):
     )
     assert [name for name, body in modules_of(text).items() if re.search(r"\brst\b", body)] == [PIPELINED.identifier]
     bodies = modules_of(text)
-    body = bodies[f"{PIPELINED.identifier}_accumulate"]
-    # A register some of whose bits are constant has lost its name.
-    parts = {part: name for name, part in re.findall(r"^  assign (\w+)\[[\d:]+\] = (_\d+_);", body, re.M)}
-    accumulate = [parts.get(name, name) for name in re.findall(r"^    if \(enable\) (\w+) <=", body, re.M)]
+    accumulate = []
+    for name in ("accumulate", "aligned_pair"):
+        body = bodies[f"{PIPELINED.identifier}_{name}"]
+        # A register some of whose bits are constant has lost its name.
+        parts = {part: name for name, part in re.findall(r"^  assign (\w+)\[[\d:]+\] = (_\d+_);", body, re.M)}
+        accumulate += [parts.get(name, name) for name in re.findall(r"^    if \(enable\) (\w+) <=", body, re.M)]
     assert sorted(accumulate) == sorted(
         [
             *("aligned_base", "aligned_c", "aligned_sign", "aligned_subtract0", "aligned_term0"),

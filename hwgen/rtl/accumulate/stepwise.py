@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, TypeVar
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
 from hwgen.config import TensorCoreConfig
+from hwgen.rtl.accumulate.aligned_sum import AlignedSum, Windows
 from hwgen.rtl.accumulate.terms import terms_layout
-from hwgen.rtl.arithmetic.carry_save import two_words
-from hwgen.rtl.arithmetic.leading_zeros import anticipate, leading_zeros
 from hwgen.rtl.arithmetic.shifters import normalise, normalise_by, saturated, shift_right
 from hwgen.rtl.arithmetic.window import Window
-from hwgen.rtl.hierarchy import Block
+from hwgen.rtl.hierarchy import Block, add_child
 
 __all__ = ["FP32", "Accumulate"]
 
@@ -23,8 +22,6 @@ FP32 = data.StructLayout({"fraction": 23, "exponent": 8, "sign": 1})
 
 _BIAS = 127
 _NAN = 0x7FFFFFFF
-_SIGNIFICAND = Window(24, -23)
-"""Places of C's significand, by C's exponent."""
 
 
 class Exponents(NamedTuple):
@@ -57,15 +54,6 @@ class Aligned(NamedTuple):
     sign: Value
 
 
-class Addends(NamedTuple):
-    """Two words with the sum of all, see `carry_save.two_words`; ``x`` without the one below its last place."""
-
-    x: Value
-    y: Value
-    base: Value
-    sign: Value
-
-
 class Total(NamedTuple):
     """Sum of the words, its own sign inverted, and what else of them is needed; ``zeros`` where it is anticipated."""
 
@@ -93,7 +81,7 @@ class Rounded(NamedTuple):
     sign: Value
 
 
-Stage = TypeVar("Stage", Aligned, Addends, Total, Normal)
+Stage = TypeVar("Stage", Aligned, Total, Normal)
 
 
 def _named(stage: NamedTuple, index: str = "") -> dict[str, Value]:
@@ -205,14 +193,14 @@ class Accumulate(Block):
         terms[g].magnitude --> [>> distance + C's lead] --> [^ sign] --+
         C.significand      --> [>> distance]                         --+--> (aligned) --+
         +-------------------------------------------------------------------------------+
-        +--> [carry-save tree] --> (addends) --> [add] --> (total) -----------------------+
-        +---------------------------------------------------------------------------------+
+        +--> [aligned sum: carry-save tree, (addends), add] --> (total) ----------------+
+        +-------------------------------------------------------------------------------+
         +--> [invert if negative] --> [normalise] --> (normal) --> [+ 1: negation, rounding] --> [pack] --> D
 
-    Registers in parentheses, each only where the pipeline has it. A method for each stage: `_align`, `_compress`,
-    `_add`, `_normalise` and `_round`. What is no sum passes by (`Bypassed`) or, where there are registers, goes along
-    (`Carried`). Normalisation counts the leading zeros of the sum, or anticipates them beside the adder
-    (``leading_zeros``).
+    Registers in parentheses, each only where the pipeline has it. A method for each stage: `_align`, `_add`,
+    `_normalise` and `_round`; the sum itself is a block of its own, `AlignedSum`. What is no sum passes by (`Bypassed`)
+    or, where there are registers, goes along (`Carried`). Normalisation counts the leading zeros of the sum, or
+    anticipates them beside the adder (``leading_zeros``).
 
     ========  ======================================================  =================
     register  holds                                                   bits
@@ -268,22 +256,14 @@ class Accumulate(Block):
         if self.registers:
             members |= {"enter": In(1), "enable": In(1)}
         super().__init__(config, members)
-        # By their own exponents C counts units of 2^-23 and a term of 2^-term_fraction. The contract keeps both down to
-        # 2^-fraction_bits of the larger exponent.
-        unit, bounds = -config.fraction_bits, config.bounds
-        self.term = Window(bounds.term_width, -bounds.term_fraction)
-        self.aligned_term, self.aligned_c = self.term.down_to(unit), _SIGNIFICAND.down_to(unit)
-        # All terms may add up, and C with them; the top bit of the sum is its sign.
-        self.growth = bounds.sum_growth(config.groups, config.fraction_bits)
-        self.sum = Window(self.aligned_term.width + self.growth, unit)
+        self.windows = Windows.of(config)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         exponents = self._compare(m)
         special = Carried(m, self) if self.registers else Bypassed(m, self)
         aligned = self._behind(m, "aligned", self._align(m, exponents, special))
-        addends = self._behind(m, "addends", self._compress(m, aligned))
-        total = self._behind(m, "total", self._add(m, addends))
+        total = self._behind(m, "total", self._add(m, platform, aligned))
         normal = self._behind(m, "normal", self._normalise(m, total))
         rounded = self._round(m, normal, special)
         special.finish(m, self.d, rounded)
@@ -311,7 +291,7 @@ class Accumulate(Block):
 
     def _align(self, m: Module, exponents: Exponents, special: Bypassed | Carried) -> Aligned:
         """Shift C and all terms to the larger exponent."""
-        terms, c, lead = self.terms, special.c, exponents.lead
+        terms, c, lead, windows = self.terms, special.c, exponents.lead, self.windows
         c_leads = special.leads(exponents.c_leads)
         base, behind = Signal(8), Signal(8)
         m.d.comb += [
@@ -320,9 +300,11 @@ class Accumulate(Block):
         ]
         ahead = Signal(8)
         assert self.config.bounds.distances_fit(self.config.fraction_bits)
-        m.d.comb += ahead.eq(special.ahead(lead[:8] & exponents.c_leads.replicate(8), self.aligned_term))
-        c_distance = saturated(m, behind, self.aligned_c, name="c_distance")
-        magnitude = shift_right(m, Cat(c.fraction, 1), c_distance, own=_SIGNIFICAND, into=self.aligned_c, name="c")
+        m.d.comb += ahead.eq(special.ahead(lead[:8] & exponents.c_leads.replicate(8), windows.aligned_term))
+        c_distance = saturated(m, behind, windows.aligned_c, name="c_distance")
+        magnitude = shift_right(
+            m, Cat(c.fraction, 1), c_distance, own=windows.significand, into=windows.aligned_c, name="c"
+        )
         words = []
         for group in range(self.config.groups):
             term = terms.terms[group]
@@ -330,52 +312,32 @@ class Accumulate(Block):
             if self.config.groups > 1:
                 distance = Signal(8, name=f"distance{group}")
                 m.d.comb += distance.eq(ahead + term.distance)
-            distance = saturated(m, distance, self.aligned_term, name=f"saturated{group}")
+            distance = saturated(m, distance, windows.aligned_term, name=f"saturated{group}")
             shifted = shift_right(
-                m, term.magnitude, distance, own=self.term, into=self.aligned_term, name=f"term{group}"
+                m, term.magnitude, distance, own=windows.term, into=windows.aligned_term, name=f"term{group}"
             )
             subtract = Signal(name=f"subtract{group}")
             m.d.comb += subtract.eq(term.sign ^ c.sign)
             words.append(Word(shifted ^ subtract.replicate(len(shifted)), subtract))
         return Aligned(magnitude, tuple(words), base, c.sign)
 
-    def _compress(self, m: Module, aligned: Aligned) -> Addends:
-        """Add all words but for the carries."""
-        config, top = self.config, self.aligned_term.width
-        # The sum may fill its word, which anticipation does not allow.
-        width = self.sum.width + 1 + config.anticipated
-        # Every inverted sign above a term is short of -2^top. For a power of two of them that is the top bit of the
-        # sum; the free bits above C make up the number.
-        missing = (1 << self.growth + config.anticipated) - config.groups
-        above_c = self.aligned_c.width
-        words = [Cat(aligned.c, Const(missing << (top - above_c), width - above_c))]
-        words += [Cat(term, ~subtract) for term, subtract in aligned.words]
-        x, y = two_words(m, words, [word.subtract for word in aligned.words], width=width, name="total")
-        return Addends(x[1:], y, aligned.base, aligned.sign)
-
-    def _add(self, m: Module, addends: Addends) -> Total:
-        """Add the last two words, and anticipate the leading zeros of their sum if that is asked for."""
-        total = Signal(self.sum.width + 1 + self.config.anticipated, name="total")
-        words = Cat(1, addends.x), addends.y
-        m.d.comb += total.eq((words[0] + words[1])[1:])
-        zeros = self._anticipated(m, words) if self.config.anticipated else None
-        return Total(total, addends.base, addends.sign, zeros)
-
-    def _anticipated(self, m: Module, addends: tuple[Value, Value]) -> Value:
-        """Zeros above the leading one of the sum's magnitude, or one less."""
-        width = self.sum.width
-        x, y = (Signal(width + 3, name=f"addend{index}") for index in range(2))
-        # The sum has its sign inverted.
-        m.d.comb += [x.eq(addends[0] ^ (1 << width + 2)), y.eq(addends[1])]
-        marked = anticipate(m, x, y, name="anticipated")
-        # A mark above the magnitude is one place too high; in its lowest place at last there is one.
-        return leading_zeros(m, Cat(1, marked[1:width], marked[width:].any()), name="zeros")
+    def _add(self, m: Module, platform: object, aligned: Aligned) -> Total:
+        """Add all words, and anticipate the leading zeros of their sum if that is asked for."""
+        block = add_child(m, platform, "step_sum", AlignedSum, self.config)
+        m.d.comb += block.c.eq(aligned.c)
+        for index, word in enumerate(aligned.words):
+            m.d.comb += [block.terms[index].eq(word.term), block.subtract[index].eq(word.subtract)]
+        if "addends" in self.config.pipeline:
+            m.d.comb += block.enable.eq(self.enable)
+        beside = self.held(m, "addends", "enable", {"base": aligned.base, "sign": aligned.sign})
+        zeros = block.zeros if self.config.anticipated else None
+        return Total(block.sum, beside["base"], beside["sign"], zeros)
 
     def _normalise(self, m: Module, total: Total) -> Normal:
         """Shift the leading one of the magnitude to the top, and decide on the rounding of what lies below 24 bits."""
         negative = ~total.sum[-1]
-        inverted = Signal(self.sum.width)
-        m.d.comb += inverted.eq(total.sum[: self.sum.width] ^ negative.replicate(self.sum.width))
+        inverted = Signal(self.windows.sum.width)
+        m.d.comb += inverted.eq(total.sum[: self.windows.sum.width] ^ negative.replicate(self.windows.sum.width))
         if total.zeros is None:
             normal, count = normalise(m, inverted, negative)
         else:
@@ -391,7 +353,7 @@ class Accumulate(Block):
             half, sticky, carry = exact[-2], exact[:-2].any(), exact[-1]
             m.d.comb += increment.eq(carry | (half & (sticky | kept[0])))
         # The window's unit is relative to emax, and so is its highest place.
-        exponent = total.base + (self.sum.top - 1) - count
+        exponent = total.base + (self.windows.sum.top - 1) - count
         if "normal" in self.config.pipeline:
             exponent = exponent[:8]
         return Normal(kept, increment, exponent, total.sign ^ negative)

@@ -10,6 +10,7 @@ The tree has a proof of columns: for each, what enters is what leaves, the carri
 weight, the carries cancel, and the two words have the sum of all words.
 """
 
+from functools import partial
 from unittest import mock
 
 import pytest
@@ -17,6 +18,8 @@ from amaranth.back import rtlil
 from amaranth.hdl import Signal, Value
 
 from hwgen.config import LOOP_REGISTERS, TensorCoreConfig
+from hwgen.rtl.accumulate import stepwise
+from hwgen.rtl.accumulate.aligned_sum import AlignedSum
 from hwgen.rtl.accumulate.round_sum import RoundSum
 from hwgen.rtl.accumulate.stepwise import Accumulate
 from hwgen.rtl.accumulate.terms import term_width, terms_layout
@@ -75,12 +78,27 @@ endmodule
         return " && ".join(f"after_{name} == {name}" for name in names)
 
 
+class InsideCut(AlignedSum):
+    """The sum of a step inside a block that is cut: its register is a cut of that block."""
+
+    def __init__(self, config, around):
+        super().__init__(config)
+        self.held = around.held
+        self.module = super().elaborate(None)
+
+    def elaborate(self, platform):
+        return self.module
+
+
 class CutAccumulate(Cut, Accumulate):
     """The carries of the tree, ``rows``, are outputs, too."""
 
     def pieces(self):
         self.rows = {}
-        with mock.patch.object(carry_save, "_signal", self._recorded):
+        with (
+            mock.patch.object(carry_save, "_signal", self._recorded),
+            mock.patch.object(stepwise, "AlignedSum", partial(InsideCut, around=self)),
+        ):
             return super().pieces()
 
     def _recorded(self, m, value, name):
