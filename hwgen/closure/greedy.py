@@ -303,8 +303,8 @@ def recover(
             continue
         before = overloaded_before(graph, kinds, state, node)
         swap(graph, kinds, state, node, best)
-        update(graph, kinds, state, node, queued, 0.0)
-        latest, _ = _violation(state, period)
+        # Ends that it does not reach are not later than they were.
+        _, latest = update(graph, kinds, state, node, queued, 0.0)
         if latest > allowed + 1e-12 or overloaded_before(graph, kinds, state, node) > before:
             swap(graph, kinds, state, node, old)
             update(graph, kinds, state, node, queued, 0.0)

@@ -16,12 +16,14 @@ from hwgen.jit import compiled, inlined
 from hwgen.timing.kernels import GraphArrays, StateArrays, lookup, swap
 from hwgen.timing.kinds import KindArrays
 
-__all__ = ["OVERLOAD", "MultiplierArrays", "multiply", "overloaded", "overloaded_before", "resize"]
+__all__ = ["OVERLOAD", "MultiplierArrays", "bearable", "multiply", "overloaded", "overloaded_before", "resize"]
 
 OVERLOAD = 1e9
 """Cost of a fF more on an output than the library lets it drive: more than all else."""
 
 _NS_PER_PS = 1e-3
+_MOST_LOAD = 1e9
+_HALVINGS = 30
 
 
 class MultiplierArrays(NamedTuple):
@@ -320,6 +322,34 @@ def overloaded_before(graph: GraphArrays, kinds: KindArrays, state: StateArrays,
             if before >= 0 and not graph.meet[before]:
                 total += overloaded(graph, kinds, state, before, state.kind[before])
     return total
+
+
+@compiled
+def bearable(kinds: KindArrays, slew: float, most: float) -> np.ndarray:
+    """Loads in fF behind which the outputs of each kind have slews of ``most`` ns; shape (kinds, widest output).
+
+    Parameters
+    ----------
+    slew : float
+        ns, at the inputs.
+    most : float
+        ns.
+    """
+    found = np.full(kinds.limit.shape, np.inf)
+    for kind in range(len(found)):
+        for arc in range(kinds.first[kind], kinds.first[kind + 1]):
+            table, out = kinds.slew[arc], kinds.target[arc] // 2
+            low, high = 0.0, kinds.y[table, -1]
+            while lookup(kinds, table, slew, high) < most and high < _MOST_LOAD:
+                low, high = high, 2 * high
+            for _ in range(_HALVINGS):
+                middle = 0.5 * (low + high)
+                if lookup(kinds, table, slew, middle) < most:
+                    low = middle
+                else:
+                    high = middle
+            found[kind, out] = min(found[kind, out], high)
+    return found
 
 
 @compiled

@@ -1,211 +1,32 @@
 """Repeaters: buffers along the critical nets between the blocks of a placed design, where their sinks are.
 
-Each net gets the tree with the latest required time at its driver, by dynamic programming from the sinks up its Steiner
-tree (van Ginneken, ISCAS 1990): at every branch, and along every long edge, a buffer of some drive may be put in. A
-buffer's delay is taken to be linear in its load, a wire's that of Elmore.
+Each net gets the tree with the latest required time at its driver, see `hwgen.closure.trees`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from hwgen.closure.buffering import pins_required, through
+from hwgen.closure.trees import Load, Repeater, best_tree
 from hwgen.layout import Layout
-from hwgen.layout.steiner import steiner_tree
-from hwgen.layout.technology import Technology
 from hwgen.netlist.bodies import copied_cells, highest_bit
 from hwgen.netlist.fanout import TREE, tree_buffer
 from hwgen.timing import kernels
 from hwgen.timing.compiled import Compiled
 
-__all__ = ["Load", "Repeater", "best_tree", "insert_repeaters"]
+__all__ = ["insert_repeaters"]
 
 # Of the clock: nets with less slack than this are looked at; a tree must gain so much, and each buffer in it a little.
 _CRITICAL = 0.05
 _WORTH = 0.005
 _EACH = 0.001
 _NAME = "$repeater$"
-_NS_PER_PS = 1e-3
-_LONGEST = 12
-
-
-class Repeater(NamedTuple):
-    """A buffer as trees know it.
-
-    Attributes
-    ----------
-    name : str
-        Cell.
-    capacitance : float
-        fF of its input.
-    delay, slope : float
-        ns without load, and ns per fF.
-    """
-
-    name: str
-    capacitance: float
-    delay: float
-    slope: float
-
-
-class Load(NamedTuple):
-    """What a net leads to at one place.
-
-    Attributes
-    ----------
-    x, y : float
-        um.
-    capacitance : float
-        fF.
-    required : float
-        ns, when it has to be there.
-    """
-
-    x: float
-    y: float
-    capacitance: float
-    required: float
-
-
-class _Way(NamedTuple):
-    """One way to build what hangs at a point: its load, when it must be there, and how it is made.
-
-    ``made`` is the number of a load, a pair of such things, or a buffer as a list: repeater, place and ``made``.
-    """
-
-    capacitance: float
-    required: float
-    made: Any
-
-
-def best_tree(
-    loads: Sequence[Load],
-    source: tuple[float, float],
-    slope: float,
-    repeaters: Sequence[Repeater],
-    technology: Technology,
-    each: float,
-) -> tuple[float, list[Any]]:
-    """The tree of repeaters that lets a net's driver be latest.
-
-    Parameters
-    ----------
-    loads
-        What the net leads to.
-    source
-        Where its driver is, um.
-    slope
-        ns per fF of the driver.
-    repeaters
-        To choose from.
-    technology
-        What a um of wire adds.
-    each
-        ns that a repeater must gain.
-
-    Returns
-    -------
-    float
-        ns gained over the net without any.
-    list
-        What the driver drives: numbers of loads, and ``(repeater, (x, y), list)`` of what that drives in turn.
-    """
-    x, y, parent = steiner_tree(
-        np.array([source[0], *(load.x for load in loads)]), np.array([source[1], *(load.y for load in loads)])
-    )
-    length = np.abs(x - x[parent]) + np.abs(y - y[parent])
-    length[0] = 0.0
-    total = float(length.sum()) * technology.detour
-    ohms = technology.long_resistance if total > technology.long_from else technology.resistance
-    per_um = technology.detour * technology.capacitance, technology.detour * ohms * _NS_PER_PS
-    # A good distance between repeaters, and points to put them at three times as dense.
-    apart = min((2 * (it.delay + it.slope * it.capacitance) for it in repeaters), default=0.0)
-    step = (apart / max(per_um[0] * per_um[1], 1e-12)) ** 0.5 / 3
-    children: list[list[int]] = [[] for _ in parent]
-    for child, above in enumerate(parent.tolist()):
-        if above >= 0:
-            children[above].append(child)
-
-    def at(point: int, buffers: bool) -> list[_Way]:
-        """Ways to build what hangs at a point of the tree."""
-        ways = [_Way(0.0, np.inf, None)]
-        if 0 < point <= len(loads):
-            ways = [_Way(loads[point - 1].capacitance, loads[point - 1].required, point - 1)]
-        for child in children[point]:
-            ways = _joined(ways, along(child, buffers))
-        return _buffered(ways, repeaters, each, (float(x[point]), float(y[point]))) if buffers and point else ways
-
-    def along(child: int, buffers: bool) -> list[_Way]:
-        """The same with the edge above a point."""
-        ways = at(child, buffers)
-        pieces = min(max(1, int(np.ceil(length[child] / step))), _LONGEST)
-        piece = float(length[child]) / pieces
-        above = parent[child]
-        for number in range(pieces):
-            ways = [
-                _Way(
-                    way.capacitance + per_um[0] * piece,
-                    way.required - per_um[1] * piece * (0.5 * per_um[0] * piece + way.capacitance),
-                    way.made,
-                )
-                for way in ways
-            ]
-            if buffers and number < pieces - 1:
-                up = (number + 1) / pieces
-                at_x, at_y = (float(place[child] + up * (place[above] - place[child])) for place in (x, y))
-                ways = _buffered(ways, repeaters, each, (at_x, at_y))
-        return ways
-
-    (plain,) = at(0, buffers=False)
-    best = max(at(0, buffers=True), key=lambda way: way.required - slope * way.capacitance)
-    gain = best.required - slope * best.capacitance - (plain.required - slope * plain.capacitance)
-    return gain, _unfolded(best.made)
-
-
-def _buffered(ways: list[_Way], repeaters: Sequence[Repeater], each: float, place: tuple[float, float]) -> list[_Way]:
-    """Ways with those through a buffer, the good ones."""
-    behind = []
-    for it in repeaters:
-        best = max(ways, key=lambda way: way.required - it.slope * way.capacitance)
-        required = best.required - it.slope * best.capacitance - it.delay - each
-        behind.append(_Way(it.capacitance, required, [it, place, best.made]))
-    return _good([*ways, *behind])
-
-
-def _good(ways: list[_Way]) -> list[_Way]:
-    """Those that no other beats in load and required time."""
-    found: list[_Way] = []
-    for way in sorted(ways, key=lambda way: (way.capacitance, -way.required)):
-        if not found or way.required > found[-1].required:
-            found.append(way)
-    return found
-
-
-def _joined(ones: list[_Way], others: list[_Way]) -> list[_Way]:
-    """Ways to build two branches."""
-    return _good(
-        [
-            _Way(one.capacitance + other.capacitance, min(one.required, other.required), (one.made, other.made))
-            for one in ones
-            for other in others
-        ]
-    )
-
-
-def _unfolded(made: Any) -> list[Any]:
-    """What a way is made of, as `best_tree` gives it."""
-    if made is None:
-        return []
-    if isinstance(made, tuple):
-        return [*_unfolded(made[0]), *_unfolded(made[1])]
-    if isinstance(made, list):
-        return [(made[0], made[1], _unfolded(made[2]))]
-    return [made]
 
 
 def insert_repeaters(
@@ -301,13 +122,13 @@ class _Nets:
         self.netlist = netlist = layout.netlist
         kernels.backward(compiled.graph, compiled.kinds.arrays, compiled.state, period)
         self.required = pins_required(compiled.graph, compiled.kinds.arrays, compiled.state, period).min(axis=1)
+        # Cells and blocks of the top module by name, and which of them each cell of the netlist is or is in.
         self.number = {name: number for number, name in enumerate(netlist.names.instances()[0][2])}
-        # Which block of the top module a cell is in, by the name of the block's instance.
-        self.block = {
-            instance.path[:-1]: slice(instance.first, instance.first + instance.whole)
-            for instance in netlist.instances
-            if instance.path.count(".") == 1
-        }
+        self.owner = np.arange(netlist.n_cells)
+        for instance in netlist.instances:
+            if instance.path.count(".") == 1:
+                self.number[instance.path[:-1]] = instance.first
+                self.owner[instance.first : instance.first + instance.whole] = instance.first
         self.sinks: dict[int, list[tuple[str, str, int]]] = {}
         self.behind: dict[int, str] = {}
         library = netlist.library.cells
@@ -322,6 +143,7 @@ class _Nets:
             if name.startswith((TREE, _NAME)):
                 self.behind[self._output(name)] = name
         self.flat = netlist.names.top_nets()
+        self.centre_x = layout.x + layout.width / 2
         self._pins()
 
     def _pins(self) -> None:
@@ -380,32 +202,36 @@ class _Nets:
         tree = self._tree(bit)
         old = [self.behind[part] for part in tree[1:]]
         found: dict[str, list[tuple[list[Any], int]]] = {}
-        pins: dict[str, list[int]] = {}
         for part in tree:
-            net = self.flat[part]
-            range_ = slice(*np.searchsorted(self.pin_net, [net, net + 1]).tolist())
-            own = self.pin_cell[range_]
             for name, pin, place in self.sinks.get(part, ()):
-                if name in old:
-                    continue
-                found.setdefault(name, []).append((self.cells[name]["connections"][pin], place))
-                block = self.block.get(name, slice(self.number.get(name, -1), self.number.get(name, -1) + 1))
-                inside = np.flatnonzero((own >= block.start) & (own < block.stop)) + range_.start
-                pins[name] = sorted({*pins.get(name, ()), *inside.tolist()})
+                if name not in old:
+                    found.setdefault(name, []).append((self.cells[name]["connections"][pin], place))
+        return self._loaded(bit, tree, found), old
+
+    def _loaded(self, bit: int, tree: list[int], found: Mapping[str, list[tuple[list[Any], int]]]) -> list[_Unit]:
+        """What a tree of bits leads to, given places by name."""
+        nets = [self.flat[part] for part in tree]
+        first, last = np.searchsorted(self.pin_net, nets), np.searchsorted(self.pin_net, nets, side="right")
+        pins = np.concatenate([np.arange(*ends) for ends in zip(first, last, strict=True)])
+        cells = self.pin_cell[pins]
+        owners, unit = np.unique(self.owner[cells], return_inverse=True)
+        count = np.bincount(unit)
+        x, y, load = (
+            np.bincount(unit, values) for values in (self.centre_x[cells], self.layout.y[cells], self.pin_load[pins])
+        )
+        required = np.full(len(owners), np.inf)
+        np.minimum.at(required, unit, self.required[self.pin[pins]])
+        at = dict(zip(owners.tolist(), range(len(owners)), strict=True))
+        units = []
         for name, places in found.items():
-            if not pins[name]:  # nothing inside reads it
+            here = at.get(self.number[name])
+            if here is None:  # nothing inside reads it
                 for bits, place in places:
                     bits[place] = bit
-        return [_Unit(places, self._load(pins[name])) for name, places in found.items() if pins[name]], old
-
-    def _load(self, pins: Sequence[int]) -> Load:
-        cells, width = self.pin_cell[pins], self.layout.width
-        return Load(
-            float((self.layout.x[cells] + width[cells] / 2).mean()),
-            float(self.layout.y[cells].mean()) + self.layout.rows.height / 2,
-            float(self.pin_load[pins].sum()),
-            float(self.required[self.pin[pins]].min()),
-        )
+                continue
+            middle = float(x[here] / count[here]), float(y[here] / count[here]) + self.layout.rows.height / 2
+            units.append(_Unit(places, Load(*middle, float(load[here]), float(required[here]))))
+        return units
 
     def source(self, bit: int) -> tuple[float, float]:
         """Where a bit's driver is."""

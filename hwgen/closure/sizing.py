@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hwgen.closure.greedy import recover, repair
-from hwgen.closure.relaxation import OVERLOAD, MultiplierArrays, multiply, resize
+from hwgen.closure.relaxation import OVERLOAD, MultiplierArrays, bearable, multiply, resize
 from hwgen.timing import kernels
 from hwgen.timing.compiled import Compiled
 from hwgen.timing.kernels import StateArrays
@@ -25,6 +25,9 @@ _AMBITION = 0.95
 # What relaxation leaves late by less than this is for the repair.
 _CLOSE = 0.01
 _SHARPNESS = 16.0
+# Of the period: relaxation keeps slews below this. Where many drivers meet, it hears of none but the latest and would
+# make all others too weak.
+_SLEW = 0.15
 _MOVES = 60
 _PASSES = 4
 
@@ -86,18 +89,24 @@ def size(compiled: Compiled, period: float, cost: np.ndarray, iterations: int = 
     worth = multipliers(compiled, period, _total(compiled, cost))
     compiled.reload()
     best, kept, done = _rank(compiled, period, cost), before, 0
+    limit = bearable(kinds, compiled.assumed.input_slew, _SLEW * period)
+    limit[[cell.clock_gate is not None for cell in compiled.kinds.cells]] = np.inf  # clock trees have their own buffers
+    bounded = kinds._replace(limit=np.minimum(kinds.limit, limit))
+    # Progress is that of the relaxation: it may begin worse than what it is given.
+    reached = True, np.inf
     for exponent in _EXPONENTS:
         idle = 0
         for _ in range(iterations // len(_EXPONENTS)):
             target = max(period, _AMBITION * compiled.delay)
             kernels.backward(graph, kinds, state, target)
             multiply(graph, kinds, state, worth, target, exponent)
-            resize(graph, kinds, state, worth, ranges, cost)
+            resize(graph, bounded, state, worth, ranges, cost)
             compiled.reload()
             done += 1
             rank = _rank(compiled, period, cost)
-            gained = rank[0] < best[0] or rank[1] < (1 - _PROGRESS) * best[1]
-            idle = 0 if gained and rank < best else idle + 1
+            gained = rank[0] < reached[0] or rank[1] < (1 - _PROGRESS) * reached[1]
+            idle = 0 if gained and rank < reached else idle + 1
+            reached = min(rank, reached)
             if rank < best:
                 best, kept = rank, state.kind.copy()
             if idle == _PATIENCE:

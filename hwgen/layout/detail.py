@@ -18,15 +18,19 @@ __all__ = ["improve"]
 
 _PASSES = 6
 _GAIN = 0.002
+# Nets of more pins say nothing about where their cells belong.
+_LARGE = 64
 
 
 class _Nets(NamedTuple):
-    """Pins by net and nets by cell."""
+    """Movable pins by net, the boxes around the fixed ones, and nets by cell."""
 
     start: Any
     pin_cell: Any
     pin_x: Any
     pin_y: Any
+    box: Any
+    large: Any
     along_x: Any
     along_y: Any
     cell_start: Any
@@ -55,13 +59,10 @@ class _Places(NamedTuple):
 @compiled
 def _span(nets, places, net):
     """Weighted half perimeter of a net."""
-    low_x, high_x, low_y, high_y = 1e30, -1e30, 1e30, -1e30
+    low_x, high_x, low_y, high_y = nets.box[net, 0], nets.box[net, 1], nets.box[net, 2], nets.box[net, 3]
     for pin in range(nets.start[net], nets.start[net + 1]):
         cell = nets.pin_cell[pin]
-        x, y = nets.pin_x[pin], nets.pin_y[pin]
-        if cell >= 0:
-            x += places.x[cell]
-            y += places.y[cell]
+        x, y = nets.pin_x[pin] + places.x[cell], nets.pin_y[pin] + places.y[cell]
         low_x, high_x = min(low_x, x), max(high_x, x)
         low_y, high_y = min(low_y, y), max(high_y, y)
     return nets.along_x[net] * (high_x - low_x) + nets.along_y[net] * (high_y - low_y)
@@ -129,9 +130,9 @@ def _region(nets, places, cell, low, high):
         for k in range(nets.cell_start[cell], nets.cell_start[cell + 1]):
             net = nets.cell_net[k]
             weight = nets.along_x[net] if axis == 0 else nets.along_y[net]
-            if weight == 0.0 or nets.start[net + 1] - nets.start[net] > 64:
+            if weight == 0.0 or nets.large[net]:
                 continue
-            least, most = 1e30, -1e30
+            least, most = nets.box[net, 2 * axis], nets.box[net, 2 * axis + 1]
             own = 0.0
             for pin in range(nets.start[net], nets.start[net + 1]):
                 other = nets.pin_cell[pin]
@@ -139,8 +140,7 @@ def _region(nets, places, cell, low, high):
                 if other == cell:
                     own = at
                     continue
-                if other >= 0:
-                    at += places.x[other] if axis == 0 else places.y[other]
+                at += places.x[other] if axis == 0 else places.y[other]
                 least, most = min(least, at), max(most, at)
             if least <= most and count < len(low):
                 low[count] = least - own
@@ -248,8 +248,14 @@ def _toward(nets, places, reach):
         wanted = int(want_x / places.pitch - 0.5 * own)
         least, chosen, target, partner, back = -1e-9, -1, 0, -1, 0
         row = int(want_y / places.height)
+        # It need not go where it is farther from its region than it is.
+        far = int((abs(want_x - x) + abs(want_y - y)) / places.pitch) + 1
         for at_row in range(max(row - reach, 0), min(row + reach + 1, n_rows)):
-            for there in range(places.row_start[at_row], places.row_start[at_row + 1]):
+            start, end = places.row_start[at_row], places.row_start[at_row + 1]
+            first = start + np.searchsorted(places.last[start:end], wanted - far)
+            for there in range(first, end):
+                if places.first[there] > wanted + own + far:
+                    break
                 change, site = _best_gap(nets, places, cell, slot, there, wanted, least)
                 if change < least:
                     least, chosen, target, partner = change, there, site, -1
@@ -351,20 +357,27 @@ def improve(
 def _nets(problem: Problem) -> _Nets:
     """Nets of at least two pins, and which of them each cell is on."""
     n_nets = len(problem.net_start) - 1
-    net = np.repeat(np.arange(n_nets), np.diff(problem.net_start))
-    movable = (problem.pin_cell >= 0) & (np.diff(problem.net_start)[net] > 1)
-    pairs = np.unique(problem.pin_cell[movable].astype(np.int64) * n_nets + net[movable])
+    size = np.diff(problem.net_start)
+    net = np.repeat(np.arange(n_nets), size)
+    moves = problem.pin_cell >= 0
+    box = np.tile([1e30, -1e30, 1e30, -1e30], (n_nets, 1))
+    for axis, at in enumerate((problem.pin_x, problem.pin_y)):
+        np.minimum.at(box[:, 2 * axis], net[~moves], at[~moves])
+        np.maximum.at(box[:, 2 * axis + 1], net[~moves], at[~moves])
+    on_net = moves & (size[net] > 1)
+    pairs = np.unique(problem.pin_cell[on_net].astype(np.int64) * n_nets + net[on_net])
     cell, on = pairs // max(n_nets, 1), pairs % max(n_nets, 1)
-    start = np.searchsorted(cell, np.arange(problem.n_cells + 1))
     along = np.ascontiguousarray(problem.along.T)
     return _Nets(
-        problem.net_start.astype(np.int64),
-        problem.pin_cell.astype(np.int64),
-        problem.pin_x,
-        problem.pin_y,
+        np.searchsorted(net[moves], np.arange(n_nets + 1)),
+        problem.pin_cell[moves].astype(np.int64),
+        problem.pin_x[moves],
+        problem.pin_y[moves],
+        box,
+        size > _LARGE,
         along[0],
         along[1],
-        start,
+        np.searchsorted(cell, np.arange(problem.n_cells + 1)),
         on,
     )
 

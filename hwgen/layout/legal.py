@@ -18,6 +18,7 @@ from hwgen.layout.problem import Rows
 __all__ = ["faults", "legalise"]
 
 _NEAR = 1e-6
+_SAFE = 1 - 1e-9
 
 
 def legalise(width: np.ndarray, rows: Rows, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -125,14 +126,23 @@ def _nearest(rows, own, x, y, aspect):
             if row < 0 or row >= n_rows or (side == 1 and reach == 0) or vertical * vertical >= best:
                 continue
             inside = True
-            for piece in range(rows.start[row], rows.start[row + 1]):
-                if rows.used[piece] + own > rows.last[piece] - rows.first[piece]:
-                    continue
-                _, _, width, left, _, _ = _joined(rows, piece, own, x)
-                move = left + width - own - x
-                cost = move * move + vertical * vertical
-                if cost < best:
-                    best, found = cost, piece
+            start, end = rows.start[row], rows.start[row + 1]
+            middle = start + np.searchsorted(rows.first[start:end], x)
+            for right in range(2):
+                piece = middle if right else middle - 1
+                while start <= piece < end:
+                    # Into this piece and those behind it the cell moves at least so far; less a bit, for rounding.
+                    beyond = _SAFE * max(rows.first[piece] - x if right else x + own - rows.last[piece], 0.0)
+                    if beyond * beyond + vertical * vertical > best:
+                        break
+                    if rows.used[piece] + own <= rows.last[piece] - rows.first[piece]:
+                        _, _, width, left, _, _ = _joined(rows, piece, own, x)
+                        move = left + width - own - x
+                        cost = move * move + vertical * vertical
+                        # Of equals the first in the row.
+                        if cost < best or (cost == best and start <= piece < found < end):
+                            best, found = cost, piece
+                    piece += 1 if right else -1
         if not inside and found >= 0:
             break
     return found

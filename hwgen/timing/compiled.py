@@ -80,7 +80,8 @@ class Compiled:
             Nodes that were timed again.
         """
         kernels.swap(self.graph, self.kinds.arrays, self.state, node, self.kinds.number[cell.name])
-        return kernels.update(self.graph, self.kinds.arrays, self.state, node, self._queued, tolerance)
+        visited, _ = kernels.update(self.graph, self.kinds.arrays, self.state, node, self._queued, tolerance)
+        return visited
 
     @property
     def delay(self) -> float:

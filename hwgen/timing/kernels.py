@@ -308,10 +308,11 @@ def setup(graph: GraphArrays, kinds: KindArrays, state: StateArrays, end: int) -
 
 
 @inlined
-def _reach(graph: GraphArrays, kinds: KindArrays, state: StateArrays, end: int) -> None:
-    """Time one end."""
+def _reach(graph: GraphArrays, kinds: KindArrays, state: StateArrays, end: int) -> float:
+    """Time one end; returns when that is."""
     arrival = state.arrival[graph.end_net[end], graph.end_edge[end]]
     state.end[end] = arrival if arrival == -np.inf else arrival + setup(graph, kinds, state, end)
+    return state.end[end]
 
 
 @compiled
@@ -377,7 +378,7 @@ def _queue_sinks(graph: GraphArrays, net: int, heap: list[int], queued: np.ndarr
 @compiled
 def update(
     graph: GraphArrays, kinds: KindArrays, state: StateArrays, node: int, queued: np.ndarray, tolerance: float
-) -> int:
+) -> tuple[int, float]:
     """Arrivals and slews behind a node that was swapped, and behind the drivers of its nets.
 
     Parameters
@@ -391,9 +392,12 @@ def update(
     -------
     int
         Nodes visited.
+    float
+        ns, the latest of the ends that were timed again.
     """
     heap = [node]
     queued[node] = True
+    latest = -np.inf
     for pin in range(graph.pin_first[node], graph.pin_first[node + 1]):
         for at in range(graph.load_first[pin], graph.load_first[pin + 1]):
             net = graph.load_net[at]
@@ -406,9 +410,7 @@ def update(
                     state.arrival[net, edge] = wire_delay(graph, state, net, edge)
                 _queue_sinks(graph, net, heap, queued)
                 for at_end in range(graph.net_end_first[net], graph.net_end_first[net + 1]):
-                    _reach(graph, kinds, state, graph.net_end[at_end])
-    for at_end in range(graph.node_end_first[node], graph.node_end_first[node + 1]):
-        _reach(graph, kinds, state, graph.node_end[at_end])
+                    latest = max(latest, _reach(graph, kinds, state, graph.net_end[at_end]))
     visited = 0
     while len(heap):
         here = heapq.heappop(heap)
@@ -420,5 +422,8 @@ def update(
             net = graph.out_net[out]
             _queue_sinks(graph, net, heap, queued)
             for at_end in range(graph.net_end_first[net], graph.net_end_first[net + 1]):
-                _reach(graph, kinds, state, graph.net_end[at_end])
-    return visited
+                latest = max(latest, _reach(graph, kinds, state, graph.net_end[at_end]))
+    # Last, when what is before the node has its times, so that no end counts that moves once more.
+    for at_end in range(graph.node_end_first[node], graph.node_end_first[node + 1]):
+        latest = max(latest, _reach(graph, kinds, state, graph.node_end[at_end]))
+    return visited, latest

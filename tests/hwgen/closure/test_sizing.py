@@ -5,7 +5,7 @@ import pytest
 
 from hwgen.closure.classes import classes
 from hwgen.closure.greedy import repair
-from hwgen.closure.relaxation import multiply
+from hwgen.closure.relaxation import bearable, multiply
 from hwgen.closure.sizing import area_cost, bounds, multipliers, size
 from hwgen.netlist.graph import CellGroup, Netlist
 from hwgen.timing import kernels
@@ -146,3 +146,32 @@ def test_sizes_bear_their_loads(mac, real):
 
     assert over(compiled) == []
     assert over(unlimited)
+
+
+def test_bearable_loads(mac, real):
+    """At the load that a kind bears its slowest output has the slew asked for; a smaller kind bears less."""
+    compiled = compile_timing(mac, families=families(real))
+    kinds = compiled.kinds.arrays
+    found = bearable(kinds, 0.05, 0.4)
+    for kind, out in np.argwhere(found < np.inf).tolist():
+        arcs = [arc for arc in range(kinds.first[kind], kinds.first[kind + 1]) if kinds.target[arc] // 2 == out]
+        if load := found[kind, out]:
+            slews = [kernels.lookup.py_func(kinds, kinds.slew[arc], 0.05, load) for arc in arcs]
+            assert max(slews) == pytest.approx(0.4, rel=1e-6) or (load < 1e-3 and max(slews) > 0.4)
+    largest = max(families(real), key=len)
+    loads = [found[compiled.kinds.number[cell.name], 0] for cell in largest]
+    assert max(loads) > 2 * min(loads) > 0
+
+
+def test_update_says_when_the_latest_end_is(mac, real):
+    """Ends that a change does not reach stay as they are: the latest of all is then or among what was reached."""
+    compiled = compile_timing(mac, families=families(real))
+    graph, kinds, state = compiled.graph, compiled.kinds.arrays, compiled.state
+    ranges, queued = bounds(compiled), np.zeros(len(compiled.copies), bool)
+    for node in np.flatnonzero(np.diff(ranges, axis=1).ravel() > 1)[::50]:
+        before = state.end.copy()
+        kernels.swap(graph, kinds, state, node, ranges[node, 1] - 1)
+        _, latest = kernels.update(graph, kinds, state, node, queued, 0.0)
+        changed = state.end[state.end != before]
+        assert latest >= changed.max(initial=-np.inf)
+        assert latest == -np.inf or latest in state.end

@@ -46,6 +46,22 @@ def test_legal_places_stay(rows):
     assert np.allclose(placed(rows, piece, site), (x, y))
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_a_cell_goes_to_the_nearest_gap(seed):
+    """One cell at a time into rows of many gaps, some too narrow: no gap is nearer than the one it takes."""
+    random = np.random.default_rng(seed)
+    cuts = [np.sort(random.choice(200, 60, replace=False)).reshape(-1, 2) for _ in range(6)]
+    pieces = np.array([(row, *gap) for row, gaps in enumerate(cuts) for gap in gaps])
+    rows = rows_of(random.permutation(pieces), (100.0, 12.0))
+    fits = rows.last - rows.first >= 3
+    for x, y in zip(random.random(50) * 98, random.random(50) * 10, strict=True):
+        piece, site = legalise(np.full(1, 1.5), rows, np.array([x]), np.array([y]))
+        nearest = np.clip(x / SITE, rows.first, np.maximum(rows.last - 3, rows.first)) * SITE
+        moves = np.hypot(nearest - x, rows.bottom * HEIGHT - y)[fits]
+        assert moves.min() == pytest.approx(np.hypot(nearest[piece[0]] - x, rows.bottom[piece[0]] * HEIGHT - y))
+        assert abs(site[0] * SITE - nearest[piece[0]]) <= 0.5 * SITE + 1e-9
+
+
 def test_a_crowd_is_spread_evenly():
     """Ten cells that want the same place in the only row stand side by side, the crowd's middle there."""
     rows = rows_of([(0, 0, 100)], (50.0, 2.0))
