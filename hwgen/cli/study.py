@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Settings", "check_files", "default_stem", "reported", "written"]
 
 _LONGEST = 200
-_SUFFIXES = (".json", ".md", ".csv", ".png")
+_SUFFIXES = (".json", ".md", ".csv", ".png", "-placement.png")
 
 
 @dataclass(frozen=True)

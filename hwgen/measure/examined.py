@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from hwgen.cells.library import Library
 from hwgen.closure.close import Closed
 from hwgen.formats import Formats
@@ -14,6 +16,7 @@ from hwgen.measure.checks import check_core, check_lanes
 from hwgen.measure.choice import KINDS, TOPS
 from hwgen.measure.energy import core_activity, core_energy, lane_energy, of_activity
 from hwgen.measure.flow import Design
+from hwgen.measure.placement import pictured
 from hwgen.measure.stimulus import Stimulus
 from hwgen.netlist.graph import Netlist
 from hwgen.netlist.link import link
@@ -24,6 +27,8 @@ from hwgen.rtl.hierarchy import Block
 from hwgen.rtl.lane_array import LaneArray
 from hwgen.rtl.tensor_core import TensorCore
 from hwgen.timing import analysis as timing
+from hwgen.timing.inner import longest_inside
+from hwgen.timing.paths import PathStep, by_block
 
 __all__ = ["Examined", "Netlists", "as_built", "as_mapped", "examine"]
 
@@ -40,8 +45,8 @@ class Examined:
         Critical path in ns by scope.
     cells, sequential, clock_gates
         Number of cells, um2 of flip-flops, and um2 of clock gates, by scope.
-    path
-        Share of each block in the core's critical path.
+    paths
+        Share of each block in the critical paths of element and core, by scope and block.
     checked
         What equals the golden model's.
     energy
@@ -49,6 +54,8 @@ class Examined:
         with ``idle`` in the place of the delays: no step is offered.
     lengths
         um of wire by scope and block, of netlists that are placed.
+    placement
+        The placed core, if it is placed.
     """
 
     areas: dict[str, dict[str, float]]
@@ -56,10 +63,11 @@ class Examined:
     cells: dict[str, int]
     sequential: dict[str, float]
     clock_gates: dict[str, float]
-    path: dict[str, float]
+    paths: dict[str, dict[str, float]]
     checked: schema.Checked
     energy: dict[tuple[Formats, str, str], Consumption]
     lengths: dict[str, dict[str, float]]
+    placement: schema.Placement | None
 
 
 @dataclass(frozen=True)
@@ -157,8 +165,7 @@ def examine(
         none = replace(stimulus, traffic="idle", steps_per_tile=4 * config.latency + 4)
         resting = core_activity(gates, config, config.formats, none)
         energy[config.formats, "core", "idle"] = of_activity(core, gates.timing, resting)["whole"]
-    path = small.timings["core"].path_by_block
-    delay = small.timings["core"].delay
+    paths = {"core": small.timings["core"].path, "element": _element_path(small)}
     checked = schema.Checked(
         results=check_core(small.netlists["core"], config, vectors),
         lane_sums=check_lanes(small.netlists["lane array"], config, vectors),
@@ -177,15 +184,33 @@ def examine(
             }
             for scope, kind in KINDS.items()
         },
-        delays={scope: found.delay for scope, found in small.timings.items()},
+        delays={scope: found.delay for scope, found in small.timings.items()}
+        | {scope: path[-1].arrival for scope, path in paths.items() if path},
         cells={scope: netlist.n_cells for scope, netlist in small.netlists.items()},
         sequential={scope: area.sequential_area(netlist) for scope, netlist in small.netlists.items()},
         clock_gates={scope: area.clock_gate_area(netlist) for scope, netlist in small.netlists.items()},
-        path={block: value / delay for block, value in area.by_block(path).items()},
+        paths={scope: _shares(path) for scope, path in paths.items()},
         checked=checked,
         energy=energy,
         lengths={
             scope: area.by_block(layout.by_block(layout.length * layout.technology.detour))
             for scope, layout in small.layouts.items()
         },
+        placement=pictured(small.layouts["core"]) if "core" in small.layouts else None,
     )
+
+
+def _element_path(small: Netlists) -> list[PathStep]:
+    """The critical path of an element: of its own timing, or in a closed core the longest between its registers."""
+    if "element" in small.timings:
+        return small.timings["element"].path
+    core = small.netlists["core"]
+    elements = [
+        np.arange(each.first, each.first + each.whole) for each in core.instances if each.module == TOPS["element"]
+    ]
+    return longest_inside(core, small.timings["core"], elements)
+
+
+def _shares(path: Sequence[PathStep]) -> dict[str, float]:
+    """Share of each block in a path."""
+    return {block: value / path[-1].arrival for block, value in area.by_block(by_block(path)).items()}

@@ -130,10 +130,17 @@ def _slowest(runs: Sequence[Examined]) -> dict[str, float]:
     return {scope: max(run.delays[scope] for run in runs) for scope in runs[0].delays}
 
 
-def _path(runs: Sequence[Examined]) -> dict[str, float]:
-    """Share of each block in the core's critical path, mean over the runs."""
-    blocks = dict.fromkeys(block for block in area.BLOCKS.values() if any(block in run.path for run in runs))
-    return {block: float(np.mean([run.path.get(block, 0.0) for run in runs])) for block in blocks}
+def _path(runs: Sequence[Examined], scope: str) -> dict[str, float]:
+    """Share of each block in the critical path of element or core, mean over the runs."""
+    paths = [run.paths[scope] for run in runs]
+    blocks = dict.fromkeys(block for block in area.BLOCKS.values() if any(block in path for path in paths))
+    return {block: float(np.mean([path.get(block, 0.0) for path in paths])) for block in blocks}
+
+
+def _placements(examined: Mapping[str, Sequence[Examined]]) -> dict[str, schema.Placement] | None:
+    """The placed cores of the first runs; None where none is placed."""
+    found = {name: runs[0].placement for name, runs in examined.items()}
+    return {name: each for name, each in found.items() if each is not None} or None
 
 
 def conditions_of(
@@ -160,7 +167,9 @@ def conditions_of(
             name: {module: how.name for kind in DESIGNS for module, how in chosen[name, kind].items()}
             for name in configs
         },
-        critical_path={name: _path(examined[name]) for name in configs},
+        critical_path={name: _path(examined[name], "core") for name in configs},
+        element_path={name: _path(examined[name], "element") for name in configs},
+        placement=_placements(examined),
         stimulus=stimulus.record(baseline),
         operands={
             name: operands_of(

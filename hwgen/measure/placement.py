@@ -14,12 +14,14 @@ from hwgen.mapping.area import block_of, by_block
 from hwgen.mapping.yosys import RECIPES
 from hwgen.measure.flow import Design, Flow
 from hwgen.netlist.link import link
-from hwgen.report.plots.layout import layout_png
+from hwgen.report.raster import packed, painted
+from hwgen.report.schema import Placement
 from hwgen.rtl.tensor_core import TensorCore
 
-__all__ = ["drawn", "figures", "placed"]
+__all__ = ["drawn", "figures", "pictured", "placed"]
 
 _RECIPE = "area"
+_PIXELS = 480
 
 
 def placed(
@@ -95,18 +97,26 @@ def figures(layout: Layout) -> dict[str, Any]:
     }
 
 
-def drawn(layout: Layout, title: str) -> bytes:
-    """A picture of a layout, coloured by block, as a PNG."""
+def pictured(layout: Layout) -> Placement:
+    """A layout as pixels, by block."""
     names = [block_of(path) for path in layout.netlist.blocks]
     blocks = list(dict.fromkeys(names))
     number = np.array([blocks.index(name) for name in names])
-    return layout_png(
-        title=f"{title}, {layout.netlist.library.name}: {layout.netlist.n_cells:,} cells, {layout.arrangement}",
-        die=layout.die,
-        row_height=layout.rows.height,
-        left=layout.x,
-        bottom=layout.y,
-        width=layout.width,
-        block=number[layout.netlist.cell_block],
-        blocks=blocks,
+    image = painted(
+        (_PIXELS, _PIXELS),
+        layout.die,
+        layout.rows.height,
+        layout.x,
+        layout.y,
+        layout.width,
+        number[layout.netlist.cell_block],
     )
+    return Placement(layout.netlist.n_cells, layout.die, tuple(blocks), _PIXELS, _PIXELS, packed(image))
+
+
+def drawn(layout: Layout, title: str) -> bytes:
+    """A picture of a layout, coloured by block, as a PNG."""
+    from hwgen.report.plots.layout import placement_png
+
+    cells = f"{layout.netlist.n_cells:,} cells, {layout.arrangement}"
+    return placement_png({f"{title}, {layout.netlist.library.name}: {cells}": pictured(layout)})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from hwgen.report.plots import cost as cost_plots
 from hwgen.report.plots import explore as explore_plots
 from hwgen.report.plots import overhead as overhead_plots
 from hwgen.report.plots import power as power_plots
+from hwgen.report.plots.layout import placement_png
 
 __all__ = ["FORMS", "Form", "rendered", "rendered_anew", "summary"]
 
@@ -32,16 +33,31 @@ class Form:
         Header and rows of what most readers come for.
     png
         Its plot.
+    more
+        Further pictures that it refers to, by what follows the report's name.
     """
 
     markdown: Callable[[Any, str], str]
     csv: Callable[[Any], str]
     summary: Callable[[Any], tuple[list[str], list[list[str]]]]
     png: Callable[[Any], bytes]
+    more: Callable[[Any], Mapping[str, bytes]] = lambda report: {}
+
+
+def _placement(report: schema.OverheadReport) -> dict[str, bytes]:
+    """The picture of the placed cores, where there are any."""
+    conditions = report.conditions
+    if conditions.placement is None:
+        return {}
+    named = {f"{name}: {each.cells:,} cells": each for name, each in conditions.placement.items()}
+    title = f"{conditions.flow.library.name}, least area at {conditions.clock_ns:g} ns"
+    return {overhead.PLACEMENT: placement_png(named, title)}
 
 
 FORMS: dict[str, Form] = {
-    schema.OverheadReport.kind: Form(overhead.markdown, overhead.csv, overhead.summary, overhead_plots.overhead_png),
+    schema.OverheadReport.kind: Form(
+        overhead.markdown, overhead.csv, overhead.summary, overhead_plots.overhead_png, _placement
+    ),
     schema.ExplorationReport.kind: Form(explore.markdown, explore.csv, explore.summary, explore_plots.explore_png),
     schema.PowerReport.kind: Form(power.markdown, power.csv, power.summary, power_plots.power_png),
     schema.CostReport.kind: Form(cost.markdown, cost.csv, cost.summary, cost_plots.cost_png),
@@ -62,6 +78,7 @@ def rendered(report: schema.Report, out: Path, stem: str) -> dict[Path, bytes]:
         out / f"{stem}.md": form.markdown(report, picture.name).encode(),
         out / f"{stem}.csv": form.csv(report).encode(),
         picture: form.png(report),
+        **{out / f"{stem}{suffix}": content for suffix, content in form.more(report).items()},
     }
 
 

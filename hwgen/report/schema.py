@@ -60,6 +60,7 @@ __all__ = [
     "OverheadConditions",
     "OverheadReport",
     "Physical",
+    "Placement",
     "Point",
     "PowerConditions",
     "PowerReport",
@@ -379,6 +380,33 @@ class Closing:
 
 
 @dataclass(frozen=True)
+class Placement:
+    """A placed core as pixels.
+
+    Parameters
+    ----------
+    cells
+        How many there are.
+    die_um
+        Width and height of the die, um.
+    blocks
+        Names of the blocks, by number.
+    pixels_across, pixels_up
+        How many pixels there are.
+    pixels
+        The number of the block at the middle of each pixel, 255 where no cell stands: a byte each, row by row from the
+        lowest, compressed by zlib, in base64.
+    """
+
+    cells: int
+    die_um: tuple[float, ...]
+    blocks: tuple[str, ...]
+    pixels_across: int
+    pixels_up: int
+    pixels: str
+
+
+@dataclass(frozen=True)
 class OverheadConditions:
     """What the figures of an overhead hold for.
 
@@ -406,6 +434,11 @@ class OverheadConditions:
         Recipe of each module, by design and module.
     critical_path
         Share of each block in the core's critical path, mean over the runs, by design and block.
+    element_path
+        The same of the element's critical path. Null in a report from before it was recorded.
+    placement
+        The placed core of the first run, for least area, by design. Null where nothing is placed, and in a report from
+        before it was recorded.
     stimulus
         Operands of the simulations.
     operands
@@ -424,6 +457,8 @@ class OverheadConditions:
     slowest_ns: Mapping[str, Mapping[str, float]] | None
     chosen_recipes: Mapping[str, Mapping[str, str]]
     critical_path: Mapping[str, Mapping[str, float]]
+    element_path: Mapping[str, Mapping[str, float]] | None
+    placement: Mapping[str, Placement] | None
     stimulus: Stimulus
     operands: Mapping[str, Operands]
     cycles: Mapping[str, Cycles]

@@ -27,7 +27,8 @@ _METRICS = {
     " them, and not in the sequential area",
     "`cells`": "number of cells",
     "`critical path`, `maximum clock`": "longest path of the static timing analysis (register to register with setup,"
-    " and from and to the ports), and its inverse",
+    " and from and to the ports), and its inverse; of an element in a core that was closed, the longest from a register"
+    " of an element to one of the same",
     "`leakage power`, `dynamic power`, `total power`": "at the clock of the conditions, glitches included, on tensors"
     " quantised to each design's own format; dynamic is all but leakage",
     "`wire length`": "um of wire, Steiner trees times the detour, of netlists that are placed; a net counts for the"

@@ -22,7 +22,7 @@ from hwgen.errors import InputError
 from hwgen.netlist.graph import Netlist
 from hwgen.timing.arcs import FALL, RISE, Arcs, collect
 from hwgen.timing.loads import Assumptions, assumptions, net_loads
-from hwgen.timing.paths import FROM_INPUT, FROM_REGISTER, Arrivals, PathStep, endpoints, trace
+from hwgen.timing.paths import FROM_INPUT, FROM_REGISTER, Arrivals, PathStep, by_block, endpoints, trace
 from hwgen.timing.wires import Wires, elmore, per_fanout
 
 __all__ = ["Timing", "analyse"]
@@ -91,12 +91,7 @@ class Timing:
     @property
     def path_by_block(self) -> dict[str, float]:
         """Part of the critical path in ns that lies in each block, by block label; the path's order, and its sum."""
-        found: dict[str, float] = {}
-        before = 0.0
-        for step in self.path:
-            found[step.block] = found.get(step.block, 0.0) + step.arrival - before
-            before = step.arrival
-        return found
+        return by_block(self.path)
 
 
 def analyse(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ import numpy as np
 from hwgen.netlist.graph import Netlist
 from hwgen.timing.arcs import EDGES, FALL, RISE, Arcs
 
-__all__ = ["FROM_INPUT", "FROM_REGISTER", "Arrivals", "End", "PathStep", "endpoints", "trace"]
+__all__ = ["FROM_INPUT", "FROM_REGISTER", "Arrivals", "End", "PathStep", "by_block", "endpoints", "trace"]
 
 FROM_REGISTER, FROM_INPUT = 0, 1
 
@@ -43,6 +43,16 @@ class PathStep:
     arrival: float
     slew: float
     load: float
+
+
+def by_block(path: Iterable[PathStep]) -> dict[str, float]:
+    """Part of a path in ns that lies in each block, by block label; the path's order, and its sum."""
+    found: dict[str, float] = {}
+    before = 0.0
+    for step in path:
+        found[step.block] = found.get(step.block, 0.0) + step.arrival - before
+        before = step.arrival
+    return found
 
 
 class Arrivals(NamedTuple):
@@ -86,20 +96,35 @@ class End(NamedTuple):
     step: PathStep | None
 
 
-def endpoints(netlist: Netlist, arrivals: Arrivals, clock_slew: float) -> dict[str, End]:
-    """Worst end of each kind of path that occurs; `clock_slew` in ns."""
+def endpoints(
+    netlist: Netlist, arrivals: Arrivals, clock_slew: float, inside: np.ndarray | None = None
+) -> dict[str, End]:
+    """Worst end of each kind of path that occurs.
+
+    Parameters
+    ----------
+    netlist : Netlist
+    arrivals : Arrivals
+    clock_slew : float
+        ns.
+    inside : numpy.ndarray, optional
+        Shape (n_cells,), bool: registers and clock gates where paths may end; all if not given.
+    """
     ends: dict[str, End] = {}
-    for kind, end in (*_at_registers(netlist, arrivals, clock_slew), *_at_ports(netlist, arrivals)):
+    for kind, end in (*_at_registers(netlist, arrivals, clock_slew, inside), *_at_ports(netlist, arrivals)):
         if end.delay > (ends[kind].delay if kind in ends else -np.inf):
             ends[kind] = end
     return ends
 
 
-def _at_registers(netlist: Netlist, arrivals: Arrivals, clock_slew: float) -> Iterator[tuple[str, End]]:
+def _at_registers(
+    netlist: Netlist, arrivals: Arrivals, clock_slew: float, inside: np.ndarray | None
+) -> Iterator[tuple[str, End]]:
     """Kind and worst end at each data pin and edge of each type of flip-flop and clock gate."""
     for group in netlist.groups:
         cell = group.cell
-        if cell.clock_pin is None:
+        rows = slice(None) if inside is None else inside[group.cells]
+        if cell.clock_pin is None or not len(group.cells[rows]):
             continue
         target = "gate" if cell.clock_gate is not None else "reg"
         for column, name in enumerate(cell.inputs):
@@ -108,12 +133,12 @@ def _at_registers(netlist: Netlist, arrivals: Arrivals, clock_slew: float) -> It
                     table = arc.constraint[edge]
                     if table is None or arc.kind != "setup_rising":
                         continue
-                    places = 2 * group.inputs[:, column] + edge
+                    places = 2 * group.inputs[rows, column] + edge
                     setup = table(clock_slew, arrivals.slew[places])
                     for source, kind in ((FROM_REGISTER, f"reg_to_{target}"), (FROM_INPUT, f"in_to_{target}")):
                         total = arrivals.time[source, places] + setup
                         worst = int(np.argmax(total))
-                        number, place, delay = int(group.cells[worst]), int(places[worst]), float(total[worst])
+                        number, place, delay = int(group.cells[rows][worst]), int(places[worst]), float(total[worst])
                         step = PathStep(
                             cell=netlist.cell_name(number),
                             kind=cell.name,

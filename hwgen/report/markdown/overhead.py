@@ -8,7 +8,10 @@ from hwgen.report.form import counted, flow_lines, hold_words, number, operand_w
 from hwgen.report.schema import SCOPES, TOTAL, OverheadReport
 from hwgen.stats import Estimate
 
-__all__ = ["bounds", "csv", "markdown", "summary"]
+__all__ = ["PLACEMENT", "beside", "bounds", "csv", "markdown", "summary"]
+
+PLACEMENT = "-placement.png"
+"""End of the name of the picture of the placed cores."""
 
 _HEADLINES = ("area", "critical path", "total power", "total power, same operands", "total power, no glitches")
 _OWN = ("area", "total power")
@@ -140,6 +143,24 @@ def _attribution(report: OverheadReport, scope: str) -> list[list[str]]:
     return rows
 
 
+def _paths(report: OverheadReport) -> list[str]:
+    """Which part of the critical paths of core and element lies in each block."""
+    conditions, lines = report.conditions, []
+    for scope, paths in (("core", conditions.critical_path), ("element", conditions.element_path)):
+        if paths is None:
+            continue
+        blocks = list(dict.fromkeys(block for shares in paths.values() for block in shares))
+        lines += ["", f"## Who holds the critical path of the {scope}", ""]
+        if scope == "element" and conditions.closing is not None:
+            lines += ["It is the longest path in the core from a register of an element to one of the same.", ""]
+        lines += table(
+            ["block", *report.names],
+            [[block, *(f"{100 * paths[name].get(block, 0):.0f} %" for name in report.names)] for block in blocks],
+            2,
+        )
+    return lines
+
+
 def _head(report: OverheadReport, picture: str) -> list[str]:
     """What was compared, the overheads, and what they mean."""
     baseline, candidate = report.names
@@ -170,7 +191,13 @@ def _head(report: OverheadReport, picture: str) -> list[str]:
         " of its cost. An element's power is the mean over the array.",
         "",
         f"![Area and dynamic power by block](<{picture}>)",
+        *([] if conditions.placement is None else ["", f"![The placed cores, by block](<{beside(picture)}>)"]),
     ]
+
+
+def beside(picture: str) -> str:
+    """File name of the picture of the placed cores, from that of the plot."""
+    return picture.removesuffix(".png") + PLACEMENT
 
 
 def _wires(report: OverheadReport) -> list[str]:
@@ -262,14 +289,7 @@ def markdown(report: OverheadReport, picture: str) -> str:
             lines += ["", f"## Where the extra area of the {scope} sits", ""]
             header = ["block", *(f"{name}, um2" for name in report.names), "extra, um2", "overhead of the whole"]
             lines += table(header, rows, 4)
-    paths = conditions.critical_path
-    blocks = list(dict.fromkeys(block for shares in paths.values() for block in shares))
-    lines += ["", "## Who holds the critical path of the core", ""]
-    lines += table(
-        ["block", *report.names],
-        [[block, *(f"{100 * paths[name].get(block, 0):.0f} %" for name in report.names)] for block in blocks],
-        2,
-    )
+    lines += _paths(report)
     for scope in SCOPES:
         rows = [
             [entry.metric, entry.block, "" if entry.unit == "1" else entry.unit]

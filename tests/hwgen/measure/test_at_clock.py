@@ -4,6 +4,7 @@ import dataclasses
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from hwgen.cells import libraries, reader
@@ -19,7 +20,9 @@ from hwgen.measure.overhead import Overhead, measure
 from hwgen.measure.requests import OverheadRequest, Physical
 from hwgen.measure.stimulus import Stimulus
 from hwgen.report import schema
+from hwgen.report.kinds import rendered
 from hwgen.report.markdown.overhead import markdown
+from hwgen.report.raster import unpacked
 
 CELLS = reader.load(libraries.path("generic7"))
 CLOCK = 2.0
@@ -83,6 +86,33 @@ def test_wires_have_rows_of_their_own(built: Overhead) -> None:
         assert find(built, "core", "wires power").values[name] > 0
     assert built.conditions.physical is not None
     assert built.conditions.physical.wires == "placed"
+
+
+def test_an_element_has_a_path_of_its_own(built: Overhead) -> None:
+    """It is no longer than the core's, and lies in the element's blocks."""
+    assert built.conditions.element_path is not None
+    for name in ("nvfp4-fast", "mixfp4-fast"):
+        (inner,) = find(built, "element", "critical path").runs[name]
+        (whole,) = find(built, "core", "critical path").runs[name]
+        assert 0.3 * whole < inner <= whole
+        shares = built.conditions.element_path[name]
+        assert sum(shares.values()) == pytest.approx(1)
+        assert "operand decoders" not in shares
+    assert "It is the longest path in the core from a register of an element" in markdown(built.report(), "x.png")
+
+
+def test_both_placed_cores_are_drawn(built: Overhead, tmp_path: Path) -> None:
+    report = built.report()
+    found = rendered(report, tmp_path, "one")
+    assert found[tmp_path / "one-placement.png"].startswith(b"\x89PNG")
+    assert "![The placed cores, by block](<one-placement.png>)" in found[tmp_path / "one.md"].decode()
+    assert built.conditions.placement is not None
+    for name, placement in built.conditions.placement.items():
+        assert placement.cells == find(built, "core", "cells").runs[name][0]
+        image = unpacked(placement.pixels, (placement.pixels_across, placement.pixels_up))
+        # 70 % of the rows are asked for; gates that are made larger fill some more.
+        assert 0.6 < np.mean(image >= 0) < 0.9
+        assert set(np.unique(image)) == {*range(len(placement.blocks)), -1}
 
 
 def test_the_report_says_where_wires_come_from(built: Overhead) -> None:
