@@ -21,7 +21,7 @@ from hwgen.netlist.graph import Netlist
 from hwgen.netlist.link import link
 from hwgen.timing.analysis import Timing, analyse
 from hwgen.timing.compiled import Compiled, compile_timing
-from hwgen.timing.loads import Assumptions, assumptions, overloads
+from hwgen.timing.loads import Assumptions, assumptions, net_loads, overloads
 from hwgen.timing.wires import Wires, per_fanout
 
 __all__ = ["ROUNDS", "Body", "Closed", "Closure", "Cost", "close"]
@@ -280,13 +280,18 @@ class _Closing:
         return _State(modules, netlist, layout, layout.wires(), self.assumed)
 
     def relieved(self, design: _State) -> _State:
-        """A design whose outputs drive no more than they may, as far as there are cells for it."""
+        """A design whose outputs drive no more than they may, as far as there are cells for it.
+
+        Layouts on the way are drafts; the last one is made legal.
+        """
+        relief = design
         for _ in range(_RELIEFS):
-            modules, count = relieve(design.modules, design.netlist, design.timing.load)
+            load = net_loads(relief.netlist, self.assumed.output_load, relief.wires)
+            modules, count = relieve(relief.modules, relief.netlist, load)
             if not count:
                 break
-            design = self.state(modules, design.layout)
-        return design
+            relief = self.state(modules, relief.layout, draft={})
+        return design if relief is design else self.state(relief.modules, relief.layout)
 
     def sized(self, design: _State, target: float) -> _Sized:
         """A design with sizes for a target in ns, its wires as they were; in full where it cannot be folded."""
