@@ -164,7 +164,9 @@ def test_export(flow: Flow, report: PowerReport) -> None:
     assert set(texts) == {"v", "saif", "vcd", "sdc", "spef", "tcl"}
     nets = dict(re.findall(r"^    \((\S+) .*\(TC (\d+)\)", texts["saif"], re.MULTILINE))
     assert re.match(
-        r"// mixfp4-single, generic7.*\n// internal \S+ mW, .* total \S+ mW\.\n//.*\nmodule tensor_core \(", texts["v"]
+        r"// mixfp4-single, generic7.*\n// internal \S+ mW, .* total \S+ mW\.\n// Wires \S+ fF per fanout.*\n"
+        r"// Longest path \S+ ns\.\nmodule tensor_core \(",
+        texts["v"],
     )
     wires = re.findall(r"^  wire (\w+);", texts["v"], re.MULTILINE)
     assert set(wires) <= set(nets)
