@@ -2093,7 +2093,7 @@ module mixfp4_weights_blackwell_accumulate(clk, c, enable, enter, terms, d);
     if (enable) aligned_term0 <= _017_;
   always @(posedge clk)
     if (enable) aligned_c <= c_by32;
-  mixfp4_weights_blackwell_aligned_sum step_sum (
+  mixfp4_weights_blackwell_aligned_pair step_sum (
     .c(aligned_c),
     .clk(clk),
     .enable(enable),
@@ -2110,7 +2110,7 @@ module mixfp4_weights_blackwell_accumulate(clk, c, enable, enter, terms, d);
   assign d[22:0] = rounded[22:0];
 endmodule
 
-module mixfp4_weights_blackwell_aligned_sum(clk, c, enable, subtract, terms, sum);
+module mixfp4_weights_blackwell_aligned_pair(clk, c, enable, subtract, terms, sum);
   wire _00_;
   wire _01_;
   wire [46:0] _02_;

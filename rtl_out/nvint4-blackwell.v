@@ -2093,7 +2093,7 @@ module nvint4_blackwell_accumulate(clk, c, enable, enter, terms, d);
     if (enable) aligned_term0 <= _016_;
   always @(posedge clk)
     if (enable) aligned_c <= c_by32;
-  nvint4_blackwell_aligned_sum step_sum (
+  nvint4_blackwell_aligned_pair step_sum (
     .c(aligned_c),
     .clk(clk),
     .enable(enable),
@@ -2110,7 +2110,7 @@ module nvint4_blackwell_accumulate(clk, c, enable, enter, terms, d);
   assign d[22:0] = rounded[22:0];
 endmodule
 
-module nvint4_blackwell_aligned_sum(clk, c, enable, subtract, terms, sum);
+module nvint4_blackwell_aligned_pair(clk, c, enable, subtract, terms, sum);
   wire _00_;
   wire _01_;
   wire [45:0] _02_;

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from hwgen.cli import options
 from hwgen.cli.study import Settings, reported
-from hwgen.cli.types import PERIOD_NS, SEED, Late, constant
+from hwgen.cli.types import DIRECTORY, PERIOD_NS, SEED, Late, constant
 from hwgen.errors import InputError
 from hwgen.measure.requests import PLACERS, WIRES, OverheadRequest, Physical
 
 if TYPE_CHECKING:
     from hwgen.config import TensorCoreConfig
     from hwgen.measure.flow import Flow
-    from hwgen.report.schema import Report
+    from hwgen.report.schema import OverheadReport, Report
 
 __all__ = ["command"]
 
@@ -68,6 +69,13 @@ LANES = ("merged-binary", "signed")
         f"{', '.join(constant('hwgen.config:DOTS'))}, or none.  [default: {', '.join(LANES)}]"
     ),
 )
+@click.option(
+    "--export",
+    "directory",
+    type=DIRECTORY,
+    help="Write netlist, SDC, SPEF, SAIF and a script of OpenSTA for both cores, of the first run and for least area,"
+    " to DIRECTORY/CONFIG/.",
+)
 @options.kind
 @options.hold
 @click.option("--seed", type=SEED, default=1, show_default=True, help="Seed of the tensors.")
@@ -85,6 +93,7 @@ def command(
     kind: str,
     hold: int,
     seed: int,
+    directory: Path | None,
     runs: int,
     **settings: Any,
 ) -> None:
@@ -117,7 +126,26 @@ def command(
 
         return measure_at_clock(request, flow, recipes).report()
 
-    reported(request, document, Settings(**settings))
+    def files(report: OverheadReport, flow: Flow) -> dict[str | Path, bytes]:
+        return {} if directory is None else _exported(request, report, flow, directory)
+
+    reported(request, document, Settings(**settings), files)
+
+
+def _exported(request: OverheadRequest, report: OverheadReport, flow: Flow, directory: Path) -> dict[str | Path, bytes]:
+    """The netlists of both cores for OpenSTA, by file."""
+    from hwgen.measure.export import as_built, as_mapped
+    from hwgen.power.opensta_script import FILES
+
+    conditions, found = report.conditions, dict[str | Path, bytes]()
+    for config in (request.baseline, request.candidate):
+        how = flow, conditions.clock_ns, request.stimulus
+        if conditions.closing is None or request.physical is None:
+            texts = as_mapped(config, conditions.chosen_recipes[config.name], *how)
+        else:
+            texts = as_built(config, conditions.closing[config.name]["area"]["core"], request.physical, *how)
+        found |= {directory / config.name / FILES[kind]: text.encode() for kind, text in texts.items()}
+    return found
 
 
 def _lanes(asked: tuple[str, ...], pair: tuple[TensorCoreConfig, TensorCoreConfig]) -> tuple[str, ...]:

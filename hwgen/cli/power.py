@@ -56,7 +56,8 @@ def command(
 
     Writes NAME.md, .csv, .json and .png to the reports directory.
     """
-    from hwgen.measure.power import exported, study
+    from hwgen.measure.export import as_mapped
+    from hwgen.measure.power import study
     from hwgen.measure.stimulus import Stimulus
     from hwgen.power.opensta_script import FILES
     from sim import tensors
@@ -74,7 +75,7 @@ def command(
         recipes, period = report.conditions.chosen_recipes, report.conditions.clock_ns
         found: dict[str | Path, bytes] = {}
         for config in pair if saif or vcd or directory is not None else ():
-            for kind, text in exported(config, recipes[config.name], flow, period, stimulus, vcd).items():
+            for kind, text in as_mapped(config, recipes[config.name], flow, period, stimulus, vcd).items():
                 if kind in ("v", "saif", "vcd") and (saif or vcd):
                     found[f"-{config.name}.{kind}"] = text.encode()
                 if kind in FILES and directory is not None:

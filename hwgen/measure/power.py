@@ -9,43 +9,34 @@ import numpy as np
 
 from hwgen.cells.library import Library
 from hwgen.config import TensorCoreConfig
-from hwgen.errors import InputError
 from hwgen.formats import E1M2, Formats
 from hwgen.mapping import area
-from hwgen.mapping.yosys import Recipe, recipe
+from hwgen.mapping.yosys import Recipe
 from hwgen.measure.checks import VECTORS, check_core
 from hwgen.measure.choice import Choice, Owner, synthesised
 from hwgen.measure.clock import check_met, default_period
 from hwgen.measure.conditions import check_pair, flow_conditions
-from hwgen.measure.energy import core_activity, core_energy
+from hwgen.measure.energy import core_energy
 from hwgen.measure.flow import Design, Flow
 from hwgen.measure.requests import PowerRequest
 from hwgen.measure.stimulus import TRAFFIC, Stimulus, operands_of
-from hwgen.netlist.export import netlist_verilog
 from hwgen.netlist.link import link
 from hwgen.power.consumption import KINDS, Consumption
-from hwgen.power.estimate import estimate
-from hwgen.power.export import saif, vcd
-from hwgen.power.glitch import Gates, with_glitches
-from hwgen.power.opensta_script import script
+from hwgen.power.glitch import Gates
 from hwgen.report import schema
 from hwgen.rtl.tensor_core import TensorCore
 from hwgen.stats import against_itself, paired
 from hwgen.timing import analysis as timing
-from hwgen.timing.export import sdc, spef
 from sim import tensors
 from sim.steps import check_hold
 
-__all__ = ["HELD", "RUNS", "SCOPES", "SHARES", "VARIED", "WAVES", "Situation", "exported", "situations", "study"]
+__all__ = ["HELD", "RUNS", "SCOPES", "SHARES", "VARIED", "Situation", "situations", "study"]
 
 SCOPES = ("element", "core")
 """What a figure is about; lane arrays are in `hwgen.measure.overhead`."""
 
 RUNS = PowerRequest.runs
 """Syntheses of each module by default: glitches have three times the noise of area."""
-
-WAVES = 16
-"""Cycles of exported waveforms."""
 
 VARIED = 12
 """Runs of all situations but the first two: what they differ by is seen sooner."""
@@ -301,69 +292,3 @@ def study(
             for scope in SCOPES
         ),
     )
-
-
-def exported(
-    config: TensorCoreConfig,
-    recipes: Mapping[str, str],
-    flow: Flow,
-    clock_ns: float,
-    stimulus: Stimulus,
-    waves: bool,
-) -> dict[str, str]:
-    """The netlist of the first run and its activity at work, for other tools: texts by suffix of a file's name.
-
-    Netlist, activity, constraints, wires, and a script of OpenSTA that finds them by the names of
-    `hwgen.power.opensta_script.FILES`.
-
-    Parameters
-    ----------
-    config
-        The core.
-    recipes
-        Name of the recipe of each module.
-    flow
-        As for `study`.
-    clock_ns
-        Clock period.
-    stimulus
-        The operands.
-    waves
-        Whether to have waveforms too, of the first stream.
-
-    Raises
-    ------
-    InputError
-        The netlist of that run is too slow for the clock.
-    """
-    design = Design(config, TensorCore)
-    chosen = {module: recipe(name) for module, name in recipes.items()}
-    bodies = flow.synthesise(design.plan({module: [how] for module, how in chosen.items()}, [0]), "synthesis")
-    netlist = link(design.assembled(bodies, chosen, 0, flow.library), TensorCore.module_name, flow.library)
-    gates = Gates(netlist, timing.analyse(netlist))
-    if gates.timing.delay > clock_ns:
-        raise InputError(
-            f"clock of {clock_ns:g} ns: the netlist to export takes {gates.timing.delay:.4g} ns; choose a longer period"
-        )
-    settled = core_activity(gates, config, config.formats, stimulus)
-    timed = with_glitches(settled, gates, stimulus.fitted(config.macs_per_step).timed)
-    found = estimate(netlist, gates.timing, timed, 1000 / clock_ns)
-    header = [
-        f"{config.name}, {flow.library.name}, first run of a study by hwgen. Power at the activity of the SAIF file and"
-        f" {clock_ns:g} ns:",
-        ", ".join(f"{kind} {value:.6g} mW" for kind, value in found.mw.items() if kind != "clock_tree")
-        + f"; total {found.total_mw:.6g} mW.",
-        f"Wire {gates.timing.wire_load:.6g} fF per fanout, {gates.timing.output_load:.6g} fF at outputs, input slew"
-        f" {gates.timing.input_slew:.6g} ns, ideal clock; no clock tree, nets from the input ports in no figure.",
-    ]
-    texts = {
-        "v": netlist_verilog(netlist, header),
-        "saif": saif(netlist, timed, clock_ns),
-        "sdc": sdc(netlist, gates.timing, clock_ns),
-        "spef": spef(netlist, gates.timing.wires),
-        "tcl": script(netlist, flow.library.paths),
-    }
-    if waves:
-        values = settled.kept[:WAVES, 0]
-        texts["vcd"] = vcd(netlist, gates.settled(values[0]), gates.events(values), len(values), clock_ns)
-    return texts

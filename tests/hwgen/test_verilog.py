@@ -160,7 +160,7 @@ def test_number_of_instances(config, generated):
         "dot_product": elements * config.groups,
         "scale_product": elements * config.groups,
         "accumulate": elements,
-        ("aligned_sum" if config.groups > 1 else "aligned_pair"): elements,
+        "aligned_pair": elements,
     }
     if config.name == "mixfp4-blackwell":
         assert modules[config.identifier]["instances"]["mixfp4_blackwell_element"] == 64

@@ -56,9 +56,10 @@ class Windows:
 class AlignedSum(Block):
     """Sum of C and all terms, in one unit, 2^(emax - fraction_bits).
 
-    A module that is mapped on its own, ``aligned_sum``: the recipe with which the library's full adders make the tree
-    small is not the one that suits the shifters on either side. One group has no tree. Its sum, ``aligned_pair``, is
-    mapped as a part of what holds it, where the mapper sees the gates around the adder.
+    Two names, of which `hwgen.mapping.area` maps one on its own. ``aligned_sum`` has a tree, which the library's full
+    adders make small by a recipe that does not suit the shifters on either side. ``aligned_pair`` is mapped as a part
+    of what holds it, where the mapper sees the gates around the adder and what time it has. That is better with one
+    group, which has no tree, and with ``addends``, which is for clocks that take parallel-prefix carries.
 
     ::
 
@@ -93,9 +94,9 @@ class AlignedSum(Block):
     """
 
     def __init__(self, config: TensorCoreConfig) -> None:
-        self.module_name = "aligned_sum" if config.groups > 1 else "aligned_pair"
         self.windows = windows = Windows.of(config)
         self.registers = "addends" in config.pipeline
+        self.module_name = "aligned_sum" if config.groups > 1 and not self.registers else "aligned_pair"
         self.latency = int(self.registers)
         self.width = windows.sum.width + 1 + config.anticipated
         members = {

@@ -1,6 +1,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -9,12 +10,21 @@ from hwgen.cli.options import pair
 from hwgen.cli.study import default_stem
 from hwgen.config import named
 from hwgen.measure.conditions import fingerprint
-from hwgen.measure.requests import ExploreRequest, OverheadRequest, PowerRequest
+from hwgen.measure.requests import ExploreRequest, OverheadRequest, Physical, PowerRequest
 from hwgen.measure.stimulus import Stimulus
 from hwgen.power.opensta_script import FILES
 from hwgen.report import schema
 
 PAIR = named("nvfp4-small"), named("mixfp4-small")
+
+
+class Measured(NamedTuple):
+    """What measuring gives."""
+
+    found: schema.OverheadReport
+
+    def report(self) -> schema.OverheadReport:
+        return self.found
 
 
 def test_a_library_is_named_once(refused) -> None:
@@ -62,6 +72,39 @@ def test_clock_gating_is_set_in_both_designs_and_named_by_the_file() -> None:
     assert stems[1] == f"{stems[0]}-gated"
 
 
+@pytest.mark.parametrize(
+    ("name", "options"), [("overhead-placed", ()), ("overhead", ("--as-mapped", "--library", "generic7"))]
+)
+def test_compare_exports_a_directory_for_each_core(run, refused, tmp_path, monkeypatch, name, options) -> None:
+    """With what the report says of them: lanes, recipes and clock of those for least area, or recipes alone."""
+    (tmp_path / "file").write_text("in the way")
+    assert "'file' is not a directory" in refused("compare", "--export", "file")
+    report = schema.load(Path(__file__).parents[3] / "reports" / f"{name}.json")
+    monkeypatch.setattr("hwgen.measure.at_clock.measure_at_clock", lambda *_, **__: Measured(report))
+    monkeypatch.setattr("hwgen.measure.overhead.measure", lambda *_, **__: Measured(report))
+    conditions = report.conditions
+
+    def built(config, closing, physical, flow, clock_ns, stimulus):
+        assert closing is conditions.closing[config.name]["area"]["core"]
+        assert (physical, clock_ns) == (Physical(), conditions.clock_ns)
+        return dict.fromkeys(FILES, f"built {config.name}")
+
+    def mapped(config, recipes, flow, clock_ns, stimulus):
+        assert recipes is conditions.chosen_recipes[config.name]
+        return dict.fromkeys(FILES, f"mapped {config.name}")
+
+    monkeypatch.setattr("hwgen.measure.export.as_built", built)
+    monkeypatch.setattr("hwgen.measure.export.as_mapped", mapped)
+    arguments = ("--no-cache", "--name", "c", "--out", "out", "--export", "for sta", *options)
+    status, _, err = run("compare", *arguments)
+    assert status == 0, err
+    found = {str(path.relative_to(tmp_path)): path.read_text() for path in tmp_path.rglob("for sta/**/*.*")}
+    how = "mapped" if options else "built"
+    assert found == {
+        f"for sta/{config.name}/{file}": f"{how} {config.name}" for config in PAIR for file in FILES.values()
+    }
+
+
 def test_power_exports_a_directory_for_each_core(run, refused, tmp_path, monkeypatch) -> None:
     (tmp_path / "file").write_text("in the way")
     assert "'file' is not a directory" in refused("power", "--export", "file")
@@ -69,7 +112,7 @@ def test_power_exports_a_directory_for_each_core(run, refused, tmp_path, monkeyp
     report = schema.from_json(json.loads((reports / "power.json").read_bytes()))
     monkeypatch.setattr("hwgen.measure.power.study", lambda *_, **__: report)
     monkeypatch.setattr(
-        "hwgen.measure.power.exported",
+        "hwgen.measure.export.as_mapped",
         lambda config, *_: {kind: f"{kind} of {config.name}" for kind in ("v", "saif", "sdc", "spef", "tcl")},
     )
     status, _, err = run("power", "--export", "for sta", "--no-cache", "--name", "p", "--out", "out")

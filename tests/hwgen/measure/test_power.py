@@ -13,8 +13,9 @@ from hwgen.config import NAMED, TensorCoreConfig
 from hwgen.errors import InputError
 from hwgen.mapping.yosys import RECIPES
 from hwgen.measure.energy import core_activity
+from hwgen.measure.export import WAVES, as_mapped
 from hwgen.measure.flow import Design, Flow
-from hwgen.measure.power import SHARES, WAVES, exported, situations, study
+from hwgen.measure.power import SHARES, situations, study
 from hwgen.measure.stimulus import TRAFFIC, Stimulus
 from hwgen.netlist.link import link
 from hwgen.power.estimate import KINDS
@@ -159,7 +160,7 @@ def test_both_ways_to_feed_operands_are_reported() -> None:
 def test_export(flow: Flow, report: PowerReport) -> None:
     conditions = report.conditions
     config = PAIR[1]
-    texts = exported(config, conditions.chosen_recipes[config.name], flow, 10.0, STIMULUS, True)
+    texts = as_mapped(config, conditions.chosen_recipes[config.name], flow, 10.0, STIMULUS, True)
     assert set(texts) == {"v", "saif", "vcd", "sdc", "spef", "tcl"}
     nets = dict(re.findall(r"^    \((\S+) .*\(TC (\d+)\)", texts["saif"], re.MULTILINE))
     assert re.match(
@@ -182,4 +183,4 @@ def test_export(flow: Flow, report: PowerReport) -> None:
     assert (np.diff(stamps) > 0).all()
     assert body.count("\n") > 2000
     with pytest.raises(InputError, match=r"clock of 1 ns: the netlist to export takes"):
-        exported(config, conditions.chosen_recipes[config.name], flow, 1.0, STIMULUS, False)
+        as_mapped(config, conditions.chosen_recipes[config.name], flow, 1.0, STIMULUS, False)

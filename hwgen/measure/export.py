@@ -1,0 +1,157 @@
+"""Netlists of a measurement for other tools: with constraints, wires, activity, and a script of OpenSTA."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from hwgen.config import TensorCoreConfig
+from hwgen.errors import InputError
+from hwgen.mapping import area
+from hwgen.mapping.yosys import recipe
+from hwgen.measure.built import build
+from hwgen.measure.energy import core_activity
+from hwgen.measure.flow import Design, Flow
+from hwgen.measure.requests import Physical
+from hwgen.measure.stimulus import Stimulus
+from hwgen.netlist.export import netlist_verilog
+from hwgen.netlist.link import link
+from hwgen.power.estimate import estimate
+from hwgen.power.export import saif, vcd
+from hwgen.power.glitch import Gates, with_glitches
+from hwgen.power.opensta_script import script
+from hwgen.report import schema
+from hwgen.rtl.tensor_core import TensorCore
+from hwgen.timing import analysis as timing
+from hwgen.timing.export import sdc, spef
+
+__all__ = ["WAVES", "as_built", "as_mapped", "built", "texts"]
+
+WAVES = 16
+"""Cycles of exported waveforms."""
+
+
+def as_mapped(
+    config: TensorCoreConfig,
+    recipes: Mapping[str, str],
+    flow: Flow,
+    clock_ns: float,
+    stimulus: Stimulus,
+    waves: bool = False,
+) -> dict[str, str]:
+    """The netlist of the first run as it was mapped, and its activity at work: texts by suffix of a file's name.
+
+    Netlist, activity, constraints, wires, and a script of OpenSTA that finds them by the names of
+    `hwgen.power.opensta_script.FILES`.
+
+    Parameters
+    ----------
+    config
+        The core.
+    recipes
+        Name of the recipe of each module; there may be others.
+    flow
+        Library and conditions of the syntheses.
+    clock_ns
+        Clock period.
+    stimulus
+        The operands.
+    waves
+        Whether to have waveforms too, of the first stream.
+
+    Raises
+    ------
+    InputError
+        The netlist of that run is too slow for the clock.
+    """
+    design = Design(config, TensorCore)
+    modules = area.buffered(_mapped(design, recipes, flow), design.source, flow.library)
+    netlist = link(modules, TensorCore.module_name, flow.library)
+    return texts(config, Gates(netlist, timing.analyse(netlist)), clock_ns, stimulus, waves)
+
+
+def as_built(
+    config: TensorCoreConfig,
+    closing: schema.Closing,
+    physical: Physical,
+    flow: Flow,
+    clock_ns: float,
+    stimulus: Stimulus,
+    waves: bool = False,
+) -> dict[str, str]:
+    """The netlist of the first run as it was built for least area at a clock, with the wires of its placement.
+
+    Parameters
+    ----------
+    config
+        The core.
+    closing
+        Its lanes and recipes, and the clock that it was built for.
+    physical
+        Where wires come from.
+    flow, clock_ns, stimulus, waves
+        As of `as_mapped`.
+
+    Raises
+    ------
+    InputError
+        As of `as_mapped`.
+    """
+    config = replace(config, dot=closing.lanes)
+    gates = built(Design(config, TensorCore), closing, physical, flow, stimulus)
+    return texts(config, gates, clock_ns, stimulus, waves)
+
+
+def built(design: Design, closing: schema.Closing, physical: Physical, flow: Flow, stimulus: Stimulus) -> Gates:
+    """A core as it was built for least area in the first run; parameters as of `as_built`."""
+    modules = _mapped(design, closing.recipes, flow)
+    found = build(design, modules, closing.clock_ns, "area", physical, flow.library, stimulus)
+    return Gates(found.netlist, found.timing)
+
+
+def _mapped(design: Design, recipes: Mapping[str, str], flow: Flow) -> dict[str, area.Body]:
+    """The mapped modules of a design's first run."""
+    chosen = {module: recipe(recipes[module]) for module in area.counts(design.source)}
+    bodies = flow.synthesise(design.plan({module: [how] for module, how in chosen.items()}, [0]), "synthesis")
+    return design.chosen(bodies, chosen, 0)
+
+
+def texts(
+    config: TensorCoreConfig, gates: Gates, clock_ns: float, stimulus: Stimulus, waves: bool = False
+) -> dict[str, str]:
+    """All files of a netlist, by suffix; parameters as of `as_mapped`.
+
+    Raises
+    ------
+    InputError
+        The netlist is too slow for the clock.
+    """
+    netlist, times = gates.netlist, gates.timing
+    if times.delay > clock_ns:
+        raise InputError(
+            f"clock of {clock_ns:g} ns: the netlist to export takes {times.delay:.4g} ns; choose a longer period"
+        )
+    wires = "of its placement" if times.wires.kind == "placed" else f"{times.wire_load:.6g} fF per fanout"
+    settled = core_activity(gates, config, config.formats, stimulus)
+    timed = with_glitches(settled, gates, stimulus.fitted(config.macs_per_step).timed)
+    found = estimate(netlist, times, timed, 1000 / clock_ns)
+    header = [
+        f"{config.name}, {netlist.library.name}, first run of a study by hwgen. Power at the activity of the SAIF file"
+        f" and {clock_ns:g} ns:",
+        ", ".join(f"{kind} {value:.6g} mW" for kind, value in found.mw.items() if kind != "clock_tree")
+        + f"; total {found.total_mw:.6g} mW.",
+        f"Wires {wires}, {times.output_load:.6g} fF at outputs, input slew"
+        f" {times.input_slew:.6g} ns, ideal clock; no clock tree, nets from the input ports in no figure.",
+        f"Longest path {times.delay:.6g} ns.",
+    ]
+    files = {
+        "v": netlist_verilog(netlist, header),
+        "saif": saif(netlist, timed, clock_ns),
+        "sdc": sdc(netlist, times, clock_ns),
+        "spef": spef(netlist, times.wires),
+        "tcl": script(netlist, netlist.library.paths),
+    }
+    if waves:
+        values = settled.kept[:WAVES, 0]
+        files["vcd"] = vcd(netlist, gates.settled(values[0]), gates.events(values), len(values), clock_ns)
+    return files
