@@ -19,6 +19,8 @@ __all__ = ["placement_png"]
 
 _OTHER = "#cc79a7"
 _EMPTY = (1.0, 1.0, 1.0)
+# Blocks, and steps between them for edges and letters.
+_COLOURS = 32
 
 
 def placement_png(placements: Mapping[str, Placement], title: str = "") -> bytes:
@@ -49,7 +51,7 @@ def placement_png(placements: Mapping[str, Placement], title: str = "") -> bytes
     canvas.legend(handles=keys, fontsize=9, loc="outside lower center", ncol=3, frameon=False)
     if title:
         canvas.suptitle(plain(title), fontsize=11)
-    return png(canvas)
+    return png(canvas, colours=_COLOURS)
 
 
 def _draw(axis: Any, placement: Placement) -> None:
