@@ -56,6 +56,21 @@ class _Places(NamedTuple):
     height: Any
 
 
+class _Trio(NamedTuple):
+    """The nets of three cells, one cell's after the other's, in room for the most that there may be.
+
+    Of each net: the ends of its other pins along x, what all its pins make along y, its weight along x, and where its
+    pins on the three end: whose these are, and where on the cell.
+    """
+
+    box: Any
+    span: Any
+    weight: Any
+    end: Any
+    whose: Any
+    offset: Any
+
+
 @compiled
 def _span(nets, places, net):
     """Weighted half perimeter of a net."""
@@ -278,45 +293,88 @@ def _toward(nets, places, reach):
 
 
 @compiled
-def _reorder(nets, places):
+def _without(nets, places, cells, trio):
+    """Fill ``trio`` with the nets of three cells; returns where those of each cell end."""
+    count, pins = 0, 0
+    last = np.zeros(3, np.int64)
+    for k in range(3):
+        for at in range(nets.cell_start[cells[k]], nets.cell_start[cells[k] + 1]):
+            net = nets.cell_net[at]
+            low_x, high_x, low_y, high_y = nets.box[net, 0], nets.box[net, 1], nets.box[net, 2], nets.box[net, 3]
+            for pin in range(nets.start[net], nets.start[net + 1]):
+                cell = nets.pin_cell[pin]
+                y = nets.pin_y[pin] + places.y[cell]
+                low_y, high_y = min(low_y, y), max(high_y, y)
+                if cell == cells[0] or cell == cells[1] or cell == cells[2]:
+                    trio.whose[pins] = 0 if cell == cells[0] else 1 if cell == cells[1] else 2
+                    trio.offset[pins] = nets.pin_x[pin]
+                    pins += 1
+                else:
+                    x = nets.pin_x[pin] + places.x[cell]
+                    low_x, high_x = min(low_x, x), max(high_x, x)
+            trio.box[count, 0], trio.box[count, 1] = low_x, high_x
+            trio.span[count], trio.weight[count] = nets.along_y[net] * (high_y - low_y), nets.along_x[net]
+            trio.end[count] = pins
+            count += 1
+        last[k] = count
+    return last
+
+
+@compiled
+def _length(trio, last, x):
+    """Length of the nets of three cells with their centres at ``x``; nets of two of them count twice."""
+    total, net, pin = 0.0, 0, 0
+    for k in range(3):
+        own = 0.0
+        while net < last[k]:
+            low, high = trio.box[net, 0], trio.box[net, 1]
+            while pin < trio.end[net]:
+                at = trio.offset[pin] + x[trio.whose[pin]]
+                low, high = min(low, at), max(high, at)
+                pin += 1
+            own += trio.weight[net] * (high - low) + trio.span[net]
+            net += 1
+        total += own
+    return total
+
+
+@compiled
+def _reorder(nets, places, trio):
     """Try all orders of three neighbours, and where they stand in their gaps; returns the gain."""
     gain = 0.0
     orders = np.array([[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]])
-    trio = np.empty(3, np.int64)
-    sites = np.empty(3, np.int64)
-    best_sites = np.empty(3, np.int64)
+    cells, tried, best_sites = np.empty(3, np.int64), np.empty(3, np.int64), np.empty(3, np.int64)
+    x = np.empty(3)
     for piece in range(len(places.count)):
         for slot in range(places.count[piece] - 2):
             for k in range(3):
-                trio[k] = places.order[places.base[piece] + slot + k]
-                sites[k] = places.site[trio[k]]
-                best_sites[k] = sites[k]
+                cells[k] = places.order[places.base[piece] + slot + k]
+                best_sites[k] = places.site[cells[k]]
+                x[k] = places.x[cells[k]]
+            first = best_sites[0]
             begin, _ = _free(places, piece, slot)
             _, end = _free(places, piece, slot + 2)
-            total = places.sites[trio[0]] + places.sites[trio[1]] + places.sites[trio[2]]
-            now = 0.0
-            for k in range(3):
-                now += _cost(nets, places, trio[k], -1)
+            total = places.sites[cells[0]] + places.sites[cells[1]] + places.sites[cells[2]]
+            last = _without(nets, places, cells, trio)
             # Nets of two of the three count twice, before and after alike.
+            now = _length(trio, last, x)
             least, best, slack = now - 1e-9, 0, end - begin - total
             for number in range(6):
                 for packing in range(3 if slack > 0 else 1):
-                    at = sites[0] if packing == 0 else begin + (0 if packing == 1 else slack)
+                    at = first if packing == 0 else begin + (0 if packing == 1 else slack)
                     at = min(at, end - total)
                     for k in range(3):
-                        cell = trio[orders[number, k]]
-                        _put(places, cell, piece, at)
-                        at += places.sites[cell]
-                    cost = 0.0
-                    for k in range(3):
-                        cost += _cost(nets, places, trio[k], -1)
+                        own = orders[number, k]
+                        tried[own] = at
+                        x[own] = (at + 0.5 * places.sites[cells[own]]) * places.pitch
+                        at += places.sites[cells[own]]
+                    cost = _length(trio, last, x)
                     if cost < least:
                         least, best = cost, number
-                        for k in range(3):
-                            best_sites[k] = places.site[trio[k]]
+                        best_sites[:] = tried
             for k in range(3):
-                _put(places, trio[k], piece, best_sites[k])
-                places.order[places.base[piece] + slot + k] = trio[orders[best, k]]
+                _put(places, cells[k], piece, best_sites[k])
+                places.order[places.base[piece] + slot + k] = cells[orders[best, k]]
             gain += now - least
     return gain
 
@@ -345,10 +403,11 @@ def improve(
     rank = np.empty(len(ranked), np.int64)
     rank[ranked] = np.arange(len(ranked))
     nets, places = _nets(problem), _places(problem, rank[piece], site, ranked)
+    trio = _trio(nets)
     length = problem.wirelength(site * rows.site, rows.bottom[piece] * rows.height)
     for number in range(passes):
         gain = _toward(nets, places, 2 if number == 0 else 1)
-        gain += _reorder(nets, places)
+        gain += _reorder(nets, places, trio)
         if gain < _GAIN * length:
             break
     return ranked[places.piece], places.site
@@ -379,6 +438,20 @@ def _nets(problem: Problem) -> _Nets:
         along[1],
         np.searchsorted(cell, np.arange(problem.n_cells + 1)),
         on,
+    )
+
+
+def _trio(nets: _Nets) -> _Trio:
+    """Room for the nets of any three cells, and for their pins."""
+    most = 3 * int(np.diff(nets.cell_start).max(initial=0))
+    pins = 3 * len(nets.pin_cell)
+    return _Trio(
+        np.empty((most, 2)),
+        np.empty(most),
+        np.empty(most),
+        np.empty(most, np.int64),
+        np.empty(pins, np.int64),
+        np.empty(pins),
     )
 
 

@@ -132,7 +132,9 @@ def collect(netlist: Netlist) -> Arcs:
     cell_of = np.concatenate([*cells, empty])
     ends = np.concatenate([*end, empty])
     level = netlist.level[cell_of]
-    order = np.lexsort((ends, level))
+    # By level, then end, then as they come: one sort of numbers that say all three is far quicker than three.
+    numbers = np.arange(len(ends))
+    order = np.sort((level * 2 * netlist.n_nets + ends) * len(ends) + numbers) % max(len(ends), 1)
     depth = int(netlist.level.max(initial=-1)) + 1
     return Arcs(
         start=np.concatenate([*start, empty])[order],

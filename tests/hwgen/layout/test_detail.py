@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from hwgen.layout import detail
 from hwgen.layout.detail import improve
 from hwgen.layout.legal import faults, legalise
 from hwgen.layout.problem import Problem, Rows
@@ -48,3 +49,30 @@ def test_a_swap_by_hand():
     piece, site = improve(problem, np.zeros(4, int), np.array([0, 2, 4, 6]))
     assert site.tolist() == [6, 2, 4, 0]
     assert piece.tolist() == [0, 0, 0, 0]
+
+
+def test_length_of_three_cells_nets():
+    """As sums over all pins have it: three cells, at their places and at others; some nets have two of them, or all."""
+    random = np.random.default_rng(4)
+    rows = Rows(2.0, 0.5, (50.0, 12.0), np.arange(6), np.zeros(6, int), np.full(6, 100))
+    cell = random.integers(-1, 8, 120)
+    start = np.concatenate([[0], np.sort(random.choice(np.arange(1, 120), 30, replace=False)), [120]])
+    at = random.random((2, 120)) * np.where(cell < 0, 50.0, 0.5)
+    problem = Problem(np.full(8, 1.0), rows, start, cell, at[0], at[1], 1 + random.random((31, 2)))
+    piece, site = np.arange(8) % 6, 10 * np.arange(8)
+    nets, places = detail._nets(problem), detail._places(problem, piece, site, np.arange(6))
+    cells, trio = np.array([1, 4, 6]), detail._trio(nets)
+    last = detail._without(nets, places, cells, trio)
+    for moved in (np.zeros(3), random.random(3) * 30):
+        x, y = places.x.copy(), places.y
+        x[cells] += moved
+        expected = 0.0
+        for one in cells:
+            for net in range(31):
+                pins = slice(start[net], start[net + 1])
+                if one not in cell[pins] or start[net + 1] - start[net] < 2:
+                    continue
+                for axis, place in enumerate((x, y)):
+                    found = at[axis, pins] + np.where(cell[pins] >= 0, place[cell[pins]], 0.0)
+                    expected += problem.along[net, axis] * (found.max() - found.min())
+        assert np.isclose(detail._length(trio, last, x[cells]), expected, rtol=1e-12)

@@ -1,5 +1,6 @@
 """Arcs of one edge alone, of either sense, and of clocks."""
 
+import numpy as np
 import pytest
 
 from hwgen.cells import reader
@@ -73,3 +74,13 @@ def test_senses(make, tmp_path, sense, labels):
         cause, _, effect = arcs.labels[label].partition(" -> ")
         assert (start, end) == (places[cause], places[effect])
     assert arcs.bounds.tolist() == [0, len(labels)]
+
+
+def test_arcs_by_level_and_end(mac):
+    """Arcs to the same end stand together, as the netlist has them: that decides which of two equal paths is shown."""
+    arcs = collect(mac)
+    level = mac.level[arcs.cell]
+    assert np.array_equal(np.lexsort((arcs.end, level)), np.arange(len(arcs.end)))
+    same = (np.diff(arcs.end) == 0) & (np.diff(level) == 0)
+    assert same.any()
+    assert np.all(np.diff(arcs.label)[same] > 0)
