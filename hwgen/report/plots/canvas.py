@@ -6,7 +6,6 @@ import io
 import warnings
 
 from matplotlib.figure import Figure as Canvas
-from PIL import Image
 
 from hwgen.report.schema import ENTERING
 from hwgen.stats import Estimate
@@ -40,17 +39,12 @@ def plain(text: str) -> str:
     return text.replace("$", r"\$")
 
 
-def png(canvas: Canvas, colours: int | None = None) -> bytes:
-    """A canvas as a PNG; one of so many colours at most is a quarter as large where there are many small areas."""
+def png(canvas: Canvas) -> bytes:
+    """A canvas as a PNG."""
     buffer = io.BytesIO()
     with warnings.catch_warnings():
         # What the font lacks is drawn as a box.
         warnings.filterwarnings("ignore", "Glyph", UserWarning)
         # No date or version in the file: the same figures give the same bytes.
         canvas.savefig(buffer, dpi=130, metadata={"Software": None})
-    if colours is None:
-        return buffer.getvalue()
-    small = io.BytesIO()
-    drawn = Image.open(buffer).convert("RGB")
-    drawn.quantize(colours, dither=Image.Dither.NONE).save(small, format="PNG", optimize=True)
-    return small.getvalue()
+    return buffer.getvalue()

@@ -19,8 +19,6 @@ __all__ = ["placement_png"]
 
 _OTHER = "#cc79a7"
 _EMPTY = (1.0, 1.0, 1.0)
-# Blocks, and steps between them for edges and letters.
-_COLOURS = 32
 
 
 def placement_png(placements: Mapping[str, Placement], title: str = "") -> bytes:
@@ -51,7 +49,7 @@ def placement_png(placements: Mapping[str, Placement], title: str = "") -> bytes
     canvas.legend(handles=keys, fontsize=9, loc="outside lower center", ncol=3, frameon=False)
     if title:
         canvas.suptitle(plain(title), fontsize=11)
-    return png(canvas, colours=_COLOURS)
+    return png(canvas)
 
 
 def _draw(axis: Any, placement: Placement) -> None:
@@ -59,6 +57,7 @@ def _draw(axis: Any, placement: Placement) -> None:
     across, up = placement.die_um
     image = unpacked(placement.pixels, (placement.pixels_across, placement.pixels_up))
     colours = np.array([*(to_rgb(BLOCKS.get(name, _OTHER)) for name in placement.blocks), _EMPTY])
-    axis.imshow(colours[image], origin="lower", extent=(0, across, 0, up), interpolation="antialiased")
+    # Mixed colours would make the file ten times as large, and small blocks hard to tell.
+    axis.imshow(colours[image], origin="lower", extent=(0, across, 0, up), interpolation="nearest")
     axis.set_xlabel("um")
     axis.set_ylabel("um")

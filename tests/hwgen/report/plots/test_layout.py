@@ -1,5 +1,6 @@
 """Pictures of placed cores, from what a report holds of them."""
 
+import dataclasses
 import io
 
 import numpy as np
@@ -39,6 +40,15 @@ def test_cores_side_by_side_have_one_scale():
     found = shares(both)
     large = found[0xE6, 0x9F, 0x00] + found[0x56, 0xB4, 0xE9]
     assert large / found[0x00, 0x72, 0xB2] == pytest.approx(4, rel=0.1)
+
+
+def test_a_block_of_a_few_cells_keeps_its_colour():
+    few = placement(("align, add, normalise, round", "operand decoders"))
+    image = np.zeros((10, 20), int)
+    image[4, 7] = 1
+    found = shares(placement_png({"a": dataclasses.replace(few, pixels=packed(image))}))
+    assert found[0x00, 0x9E, 0x73] > 0.2
+    assert found[0x00, 0x72, 0xB2] > 0.001
 
 
 def test_the_same_bytes_again():
