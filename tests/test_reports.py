@@ -48,7 +48,6 @@ EARLIER = {
     "overhead-generic130",
     "overhead-nvint4",
     "overhead-sg13g2",
-    "overhead-sky130hd",
     "overhead-weights",
     "power",
     "power-minilm",
@@ -87,7 +86,6 @@ def test_tables_are_those_of_their_report(path: Path) -> None:
 ROWS = {
     "overhead": "`small`, generic7",
     "overhead-generic130": "`small`, generic130",
-    "overhead-sky130hd": "`small`, sky130hd",
     "overhead-sg13g2": "`small`, sg13g2",
     "overhead-blackwell": "`blackwell`, generic7",
     "overhead-weights": "`small`, generic7, tags on the weights alone",
@@ -135,12 +133,16 @@ def _built(name: str) -> str:
         percent(report.find("core", "area").overhead),
         percent(report.find("core", "total power").overhead),
         percent(report.find("core", "total power, no glitches").overhead),
-        f"{energy:.3g} fJ",
+        f"{energy:,.0f} fJ",
     ]
     return "| " + " | ".join(cells) + " |"
 
 
-BUILT = {"overhead-asap7": "`small`, asap7", "overhead-placed": "`small`, generic7"}
+BUILT = {
+    "overhead-asap7": "`small`, asap7",
+    "overhead-placed": "`small`, generic7",
+    "overhead-sky130hd": "`small`, sky130hd",
+}
 """Rows of README's table of netlists built for a clock, by report."""
 
 REASON = "[not formats](docs/method.md#power)"
@@ -185,6 +187,8 @@ def test_the_readme_gives_a_range_over_conditions() -> None:
     built = [
         [_overhead(name).find("core", metric).overhead.value for name in BUILT] for metric in ("area", "total power")
     ]
+    # At 7 nm alone, too.
+    built += [values[:2] for values in built]
     mapped = [
         _area(name, "core").overhead.value for name in ROWS if name not in ("overhead-blackwell", "overhead-weights")
     ]
@@ -214,7 +218,11 @@ def test_costs_are_those_of_the_measured_cores(phase: str) -> None:
     assert len({f"{value:.6g}" for value in ratio.values()}) == 1
 
 
-@pytest.mark.parametrize("path", SMALL, ids=lambda path: path.stem)
+WIDE = {"overhead-sky130hd"}
+"""Six runs, the slowest late: README says what it is worth."""
+
+
+@pytest.mark.parametrize("path", [path for path in SMALL if path.stem not in WIDE], ids=lambda path: path.stem)
 def test_the_small_core_is_known_to_half_a_percentage_point(path: Path) -> None:
     core = _area(path.stem, "core")
     for estimate in (core.overhead, core.baseline_against_itself):
@@ -224,9 +232,7 @@ def test_the_small_core_is_known_to_half_a_percentage_point(path: Path) -> None:
 
 
 @pytest.mark.parametrize("scope", SCOPES)
-@pytest.mark.parametrize(
-    ("generic", "real"), [("overhead-generic130", "overhead-sky130hd"), ("overhead-placed", "overhead-asap7")]
-)
+@pytest.mark.parametrize(("generic", "real"), [("overhead-placed", "overhead-asap7")])
 def test_a_default_library_stands_in_for_a_real_one(generic: str, real: str, scope: str) -> None:
     one, other = (_area(name, scope).overhead.value for name in (generic, real))
     assert abs(one - other) <= 0.015
