@@ -44,19 +44,18 @@ def _load_limit(cell: Cell, output: str, slowest: float) -> float:
     limit = pin.max_capacitance
     if allowed == math.inf:
         return limit
-    begin = min(slowest, allowed)
     for arc in pin.arcs:
         for table in arc.transition:
             if table is not None:
-                limit = min(limit, _load_at(table, begin, allowed))
+                limit = min(limit, _load_at(table, allowed))
     return max(limit, 0.0)
 
 
-def _load_at(table: Table, begin: float, slew: float) -> float:
-    """Least load in fF at which a table of slews reaches one in ns from an input slew; infinite where it never does."""
+def _load_at(table: Table, slew: float) -> float:
+    """Least load in fF at which a table of slews gives one in ns from the same at the input; infinite if none does."""
     if len(table.y) < 2:
         return math.inf
-    slews = table(np.full(len(table.y), begin), table.y)
+    slews = table(np.full(len(table.y), slew), table.y)
     over = np.flatnonzero(slews > slew)
     place = max(int(over[0]) - 1, 0) if len(over) else len(slews) - 2
     slope = (slews[place + 1] - slews[place]) / (table.y[place + 1] - table.y[place])

@@ -10,7 +10,7 @@ from hwgen.errors import InputError
 from hwgen.mapping import area
 from hwgen.mapping.yosys import recipe
 from hwgen.measure.built import build
-from hwgen.measure.energy import core_activity
+from hwgen.measure.energy import core_activities
 from hwgen.measure.flow import Design, Flow
 from hwgen.measure.requests import Physical
 from hwgen.measure.stimulus import Stimulus
@@ -18,7 +18,7 @@ from hwgen.netlist.export import netlist_verilog
 from hwgen.netlist.link import link
 from hwgen.power.estimate import estimate
 from hwgen.power.export import saif, vcd
-from hwgen.power.glitch import Gates, with_glitches
+from hwgen.power.glitch import Gates
 from hwgen.power.opensta_script import script
 from hwgen.report import schema
 from hwgen.rtl.tensor_core import TensorCore
@@ -132,8 +132,7 @@ def texts(
             f"clock of {clock_ns:g} ns: the netlist to export takes {times.delay:.4g} ns; choose a longer period"
         )
     wires = "of its placement" if times.wires.kind == "placed" else f"{times.wire_load:.6g} fF per fanout"
-    settled = core_activity(gates, config, config.formats, stimulus)
-    timed = with_glitches(settled, gates, stimulus.fitted(config.macs_per_step).timed)
+    settled, timed = core_activities(gates, config, config.formats, stimulus)
     found = estimate(netlist, times, timed, 1000 / clock_ns)
     header = [
         f"{config.name}, {netlist.library.name}, first run of a study by hwgen. Power at the activity of the SAIF file"

@@ -17,8 +17,10 @@ are not tried: see `_Search.around`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TypeVar
 
 import numpy as np
 
@@ -26,10 +28,12 @@ from hwgen.cells.library import Library
 from hwgen.config import TensorCoreConfig
 from hwgen.mapping import area
 from hwgen.mapping.yosys import Recipe, distinct
-from hwgen.measure.built import PURPOSES, build, energies, spent
+from hwgen.measure.built import PURPOSES, build, spent
+from hwgen.measure.energy import core_energy
 from hwgen.measure.flow import DESIGNS, Design, Flow
 from hwgen.measure.requests import Physical
 from hwgen.measure.stimulus import Stimulus
+from hwgen.power.glitch import Gates
 from hwgen.rtl.hierarchy import Block
 from hwgen.rtl.lane_array import LaneArray
 from hwgen.rtl.tensor_core import TensorCore
@@ -148,7 +152,9 @@ def _scored(design: Design, modules: Mapping[str, area.Body], purpose: str, aim:
     if purpose == "area":
         cost = built.netlist.area
     else:
-        cost = spent(design, energies(design, built, aim.stimulus), aim.clock_ns)
+        gates = Gates(built.netlist, built.timing)
+        found = core_energy(gates, design.config, design.config.formats, aim.stimulus, glitches_only=True)
+        cost = spent(design, found, aim.clock_ns)
     return Score(0.0 if record.met else -record.slack_ns, cost, alone)
 
 
@@ -214,6 +220,7 @@ def _variant(config: TensorCoreConfig) -> str:
     return f"{config.name} {config.dot}"
 
 
+_T = TypeVar("_T")
 _Key = tuple[str, str, tuple[tuple[str, str], ...]]
 
 
@@ -275,27 +282,25 @@ class _Search:
         near = {}
         for name, each in variants.items():
             scores = [self.score(_variant(config), purpose, chosen[_variant(config)]) for config in each]
-            best = scores[_first_best(scores)]
+            best = _first_best(scores, lambda score: score)
             near[name] = [
                 config for config, score in zip(each, scores, strict=True) if score.near(best, self.aim.clock_ns)
             ]
         keys = [_variant(config) for each in near.values() if len(each) > 1 for config in each]
         self.build({key: [chosen[key]] for key in keys}, purpose, what, PILOTS)
         return {
-            name: each[_first_best([self.mean(_variant(config), purpose, chosen[_variant(config)]) for config in each])]
+            name: _first_best(each, lambda config: self.mean(_variant(config), purpose, chosen[_variant(config)]))
             for name, each in near.items()
         }
 
     def decided(self, tried: Mapping[str, Sequence[Chosen]], purpose: str, what: str) -> dict[str, Chosen]:
         """The best of some choices, by the mean of several draws."""
         self.build({key: each for key, each in tried.items() if len(each) > 1}, purpose, what, PILOTS)
-        return {
-            key: each[_first_best([self.mean(key, purpose, chosen) for chosen in each])] for key, each in tried.items()
-        }
+        return {key: _first_best(each, partial(self.mean, key, purpose)) for key, each in tried.items()}
 
     def best(self, name: str, purpose: str, tried: Sequence[Chosen]) -> Chosen:
         """The best of some choices, by the first draw."""
-        return tried[_first_best([self.score(name, purpose, chosen) for chosen in tried])]
+        return _first_best(tried, partial(self.score, name, purpose))
 
     def groups(self, name: str, chosen: Chosen) -> list[tuple[str, ...]]:
         """Modules that take a recipe together: each large one alone, and all small ones.
@@ -359,12 +364,12 @@ class _Search:
         return found
 
 
-def _first_best(scores: Sequence[Score]) -> int:
-    """Place of the first that no later one is better than."""
-    found = 0
-    for place, score in enumerate(scores):
-        if score.better(scores[found]):
-            found = place
+def _first_best(tried: Sequence[_T], score: Callable[[_T], Score]) -> _T:
+    """The first that no later one is better than."""
+    found = tried[0]
+    for other in tried[1:]:
+        if score(other).better(score(found)):
+            found = other
     return found
 
 
