@@ -70,6 +70,11 @@ LANES = ("merged-binary", "signed")
     ),
 )
 @click.option(
+    "--search",
+    is_flag=True,
+    help="Search for lanes and recipes even where a report that comes with hwgen has what the same search found.",
+)
+@click.option(
     "--export",
     "directory",
     type=DIRECTORY,
@@ -90,6 +95,7 @@ def command(
     placer: str | None,
     as_mapped: bool,
     lanes: tuple[str, ...],
+    search: bool,
     kind: str,
     hold: int,
     seed: int,
@@ -110,12 +116,21 @@ def command(
     pair = options.pair(size, baseline, candidate, clock_gating)
     recipes = None if recipe is None else [yosys.recipe(recipe)]
     physical = None if as_mapped else _physical(wires, placer)
-    for option, given in (("--wires", wires), ("--placer", placer), ("--lanes", " ".join(lanes) or None)):
-        if as_mapped and given is not None:
-            raise InputError(f"{option} {given}: has no meaning with --as-mapped, where nothing is placed")
+    options_of_built = {
+        f"--wires {wires}": wires,
+        f"--placer {placer}": placer,
+        f"--lanes {' '.join(lanes)}": lanes,
+        "--search": search,
+    }
+    for words, given in options_of_built.items():
+        if as_mapped and given:
+            raise InputError(f"{words}: has no meaning with --as-mapped, where nothing is placed")
     tried = () if as_mapped else _lanes(lanes, pair)
     stimulus = Stimulus(tensors=kind, seed=seed, hold=hold)
     request = OverheadRequest(*pair, stimulus, recipe, clock, physical, tried, runs)
+    measured = Settings(**settings)
+    if not (as_mapped or search):
+        request = _with_known(request, measured)
 
     def document(flow: Flow) -> Report:
         if as_mapped:
@@ -129,7 +144,20 @@ def command(
     def files(report: OverheadReport, flow: Flow) -> dict[str | Path, bytes]:
         return {} if directory is None else _exported(request, report, flow, directory)
 
-    reported(request, document, Settings(**settings), files)
+    reported(request, document, measured, files)
+
+
+def _with_known(request: OverheadRequest, settings: Settings) -> OverheadRequest:
+    """A request with the lanes and recipes that a report has which comes with hwgen, if one has them."""
+    from hwgen.measure.recorded import found_before
+    from hwgen.report.shipped import shipped
+
+    found = found_before(shipped(), request, settings.cells)
+    if found is None:
+        return request
+    path, selected = found
+    click.echo(f"hwgen: lanes and recipes as {path.name} has them; --search looks for them anew", err=True)
+    return replace(request, selected=selected)
 
 
 def _exported(request: OverheadRequest, report: OverheadReport, flow: Flow, directory: Path) -> dict[str | Path, bytes]:

@@ -63,7 +63,7 @@ def command(
     if picture is not None:
         check_file(picture)
     shapes = read_lef(lef) if lef else None
-    cells = Settings(library, liberty, dont_use, no_cache, jobs, None, None, Path(), None, as_json).cells()
+    cells = Settings(library, liberty, dont_use, no_cache, jobs, None, None, Path(), None, as_json).cells
     with progress() as update:
         flow = Flow(cells, None if no_cache else cache_directory("synthesis"), jobs, progress=update)
         layout = placed(chosen, flow, utilisation, placer, "flat" if flat else "array", seed, shapes)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +44,7 @@ class Settings:
     stem: str | None
     as_json: bool
 
+    @cached_property
     def cells(self) -> Library:
         """The library that was chosen."""
         from hwgen.cells import libraries, reader
@@ -89,7 +91,7 @@ def reported(
     """
     if settings.stem is not None:
         check_files(settings.out, settings.stem)
-    cells = settings.cells()
+    cells = settings.cells
     stem = settings.stem or default_stem(request, cells)
     check_files(settings.out, stem)
     from hwgen.mapping.cache import Cache

@@ -211,7 +211,8 @@ def measure_at_clock(
         check_hold(config, stimulus.hold)
     among = list(recipes or usable(library))
     clock_ns = stated_ns = request.clock_ns or usual(library)
-    selected = select(configs, among, Aim(clock_ns, physical, stimulus), flow, request.lanes)
+    aim = Aim(clock_ns, physical, stimulus)
+    selected = request.selected or select(configs, among, aim, flow, request.lanes)
 
     found: dict[str, list[Run]] = {name: [] for name in configs}
     figures: list[Figure] = []
@@ -235,6 +236,7 @@ def measure_at_clock(
     conditions = replace(
         conditions_of(configs, among, chosen, examined, stimulus, stated_ns, flow),
         physical=_physical(physical, library),
+        lanes=request.lanes,
         closing={name: _closing(selected, name, found[name]) for name in configs},
     )
     return Overhead(baseline, candidate, figures, conditions)

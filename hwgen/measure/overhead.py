@@ -161,6 +161,7 @@ def conditions_of(
         runs=runs,
         clock_ns=clock_ns,
         physical=None,
+        lanes=None,
         closing=None,
         slowest_ns={name: _slowest(examined[name]) for name in configs},
         chosen_recipes={

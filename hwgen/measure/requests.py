@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # the command line shows the defaults, and what these import takes time
     from hwgen.config import TensorCoreConfig
+    from hwgen.measure.selection import Selected
     from hwgen.measure.stimulus import Stimulus
 
 __all__ = ["PLACERS", "WIRES", "ExploreRequest", "OverheadRequest", "Physical", "PowerRequest"]
@@ -70,6 +71,9 @@ class OverheadRequest:
     half_width
         Of netlists that are built for a clock, runs are added until the intervals of area and power of the core are
         this narrow, a fraction; 0 takes all runs.
+    selected
+        Lanes and recipes to take, of netlists that are built for a clock, see `hwgen.measure.recorded`. They are
+        searched for by default.
     """
 
     baseline: TensorCoreConfig
@@ -81,6 +85,7 @@ class OverheadRequest:
     lanes: tuple[str, ...] = ()
     runs: int = 16
     half_width: float = 0.005
+    selected: Selected | None = None
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ import numpy as np
 
 from hwgen.cells.library import Library
 from hwgen.config import TensorCoreConfig
+from hwgen.errors import InputError
 from hwgen.mapping import area
 from hwgen.mapping.yosys import Recipe, distinct
 from hwgen.measure.built import PURPOSES, build, spent
@@ -123,7 +124,7 @@ class Selected:
     chosen
         Recipe of each module, likewise.
     builds
-        Cores that were built for it.
+        Cores that were built for it; 0 where they are those of an earlier search.
     """
 
     configs: dict[tuple[str, str], TensorCoreConfig]
@@ -135,11 +136,20 @@ class Selected:
         return {kind: Design(self.configs[name, purpose], kind) for kind in DESIGNS}
 
     def of(self, design: Design, purpose: str) -> Chosen:
-        """The recipe of each module of a design."""
+        """The recipe of each module of a design.
+
+        Raises
+        ------
+        InputError
+            The search knew no such module.
+        """
         chosen = self.chosen[design.config.name, purpose]
         if design.kind is LaneArray:
             return {LaneArray.module_name: chosen[_OF_LANES]}
-        return {module: chosen[module] for module in area.counts(design.source)}
+        modules = area.counts(design.source)
+        if unknown := ", ".join(module for module in modules if module not in chosen):
+            raise InputError(f"{design.config.name}: no recipe was found for {unknown}; search anew, with --search")
+        return {module: chosen[module] for module in modules}
 
 
 def _scored(design: Design, modules: Mapping[str, area.Body], purpose: str, aim: Aim, library: Library) -> Score:

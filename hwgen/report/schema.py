@@ -423,6 +423,8 @@ class OverheadConditions:
         Where wires come from, in a report on netlists that were closed at the clock: sized and buffered with these
         wires until they meet it. Null in one on netlists as they were mapped, of the least area at any delay; their
         wires go by fanout.
+    lanes
+        Lanes that were tried besides those of the configurations. Null where nothing was closed.
     closing
         How netlists met the clock, by design, purpose (`area`, `energy`) and scope (`lane array`, `core`). Areas and
         delays are those of the netlists for least area, power is that of the netlists for least energy. Null where
@@ -453,6 +455,7 @@ class OverheadConditions:
     runs: int
     clock_ns: float
     physical: Physical | None
+    lanes: tuple[str, ...] | None
     closing: Mapping[str, Mapping[str, Mapping[str, Closing]]] | None
     slowest_ns: Mapping[str, Mapping[str, float]] | None
     chosen_recipes: Mapping[str, Mapping[str, str]]

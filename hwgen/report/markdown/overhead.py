@@ -217,10 +217,12 @@ def _wires(report: OverheadReport) -> list[str]:
             f" {physical.capacitance_ff_per_um:.4g} fF and {1e3 * (physical.resistance_kohm_per_um or 0):.3g} ohm per"
             f" um ({physical.source})."
         )
+    tried = f", which are the configurations' own and {' and '.join(conditions.lanes)}," if conditions.lanes else ""
     lines.append(
         "- Closure: each netlist is sized and buffered until it meets the clock with these wires, set-up time included."
-        " Area and delay are of netlists for least area, power is of netlists for least energy. The recipes were chosen"
-        " on netlists of another perturbation than those measured."
+        " Area and delay are of netlists for least area, power is of netlists for least energy. A search chose among"
+        f" the lanes{tried} and among the recipes, for each purpose, on netlists of other perturbations than those"
+        " measured."
     )
     return lines
 

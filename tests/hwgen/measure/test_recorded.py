@@ -1,0 +1,93 @@
+"""Lanes and recipes of an earlier report."""
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from hwgen.cells import libraries, reader
+from hwgen.config import NAMED, named
+from hwgen.errors import InputError
+from hwgen.mapping.yosys import RECIPES
+from hwgen.measure.built import PURPOSES
+from hwgen.measure.flow import DESIGNS, Design
+from hwgen.measure.recorded import found_before, selected_by
+from hwgen.measure.requests import OverheadRequest, Physical
+from hwgen.measure.selection import Selected
+from hwgen.measure.stimulus import Stimulus
+from hwgen.report import schema
+from hwgen.rtl.lane_array import LaneArray
+
+REPORTS = Path(__file__).parents[3] / "reports"
+REPORT = REPORTS / "overhead-placed.json"
+CELLS = reader.load(libraries.path("generic7"))
+PAIR = named("nvfp4-small"), named("mixfp4-small")
+ASKED = OverheadRequest(*PAIR, Stimulus(), physical=Physical(), lanes=("merged-binary", "signed"))
+
+
+def report() -> schema.OverheadReport:
+    found = schema.load(REPORT)
+    assert isinstance(found, schema.OverheadReport)
+    return found
+
+
+def test_the_same_search_is_not_made_twice() -> None:
+    path, selected = found_before(REPORTS, ASKED, CELLS) or pytest.fail("not found")
+    assert path == REPORT
+    closing = report().conditions.closing
+    assert closing is not None
+    for config in PAIR:
+        for purpose in PURPOSES:
+            own = closing[config.name][purpose]
+            assert selected.configs[config.name, purpose] == dataclasses.replace(config, dot=own["core"].lanes)
+            for kind in DESIGNS:
+                design = selected.designs(config.name, purpose)[kind]
+                scope = "lane array" if kind is LaneArray else "core"
+                recipes = {module: how.name for module, how in selected.of(design, purpose).items()}
+                assert recipes == own[scope].recipes
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"candidate": NAMED["mixfp4-weights-small"]},
+        {"baseline": dataclasses.replace(PAIR[0], clock_gating=False)},
+        {"clock_ns": 1.1},
+        {"lanes": ("signed",)},
+        {"recipe": "speed"},
+        {"physical": Physical("fanout")},
+        {"physical": Physical(placer="coloquinte")},
+        {"physical": None},
+        {"stimulus": Stimulus(tensors="outliers")},
+        {"stimulus": Stimulus(hold=4)},
+    ],
+    ids=str,
+)
+def test_another_search_is_made(changed: dict) -> None:
+    assert selected_by(report(), dataclasses.replace(ASKED, **changed), CELLS) is None
+
+
+def test_what_a_search_does_not_look_at_may_differ() -> None:
+    for same in ({"runs": 4}, {"clock_ns": 1.0}, {"stimulus": Stimulus(seed=2)}, {"half_width": 0.1}):
+        assert selected_by(report(), dataclasses.replace(ASKED, **same), CELLS) is not None
+
+
+def test_other_cells_are_searched_anew(tmp_path: Path) -> None:
+    assert selected_by(report(), ASKED, CELLS.without(["ICG*"])) is None
+    assert found_before(REPORTS, ASKED, reader.load(libraries.path("generic130"))) is None
+    (tmp_path / "damaged.json").write_text(f'{{"sha256": "{CELLS.digest}"')
+    (tmp_path / "other.json").write_bytes(b"\xff")
+    assert found_before(tmp_path, ASKED, CELLS) is None
+
+
+def test_a_report_of_netlists_as_mapped_has_no_search() -> None:
+    mapped = dataclasses.replace(report().conditions, closing=None, physical=None, lanes=None)
+    assert selected_by(dataclasses.replace(report(), conditions=mapped), ASKED, CELLS) is None
+
+
+def test_a_module_that_the_search_did_not_know_is_named() -> None:
+    config = PAIR[0]
+    design = Design(config, DESIGNS[0])
+    selected = Selected({(config.name, "area"): config}, {(config.name, "area"): {"element": RECIPES["area"]}}, 0)
+    with pytest.raises(InputError, match=r"nvfp4-small: no recipe was found for .*dot_product.*; search anew"):
+        selected.of(design, "area")
