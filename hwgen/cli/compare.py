@@ -149,10 +149,11 @@ def command(
 
 def _with_known(request: OverheadRequest, settings: Settings) -> OverheadRequest:
     """A request with the lanes and recipes that a report has which comes with hwgen, if one has them."""
+    cells, _ = settings.prepared(request)
     from hwgen.measure.recorded import found_before
     from hwgen.report.shipped import shipped
 
-    found = found_before(shipped(), request, settings.cells)
+    found = found_before(shipped(), request, cells)
     if found is None:
         return request
     path, selected = found

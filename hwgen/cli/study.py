@@ -54,6 +54,14 @@ class Settings:
         paths = list(self.liberty) or [libraries.path(self.library or libraries.names()[0])]
         return reader.load(paths).without(self.dont_use)
 
+    def prepared(self, request: OverheadRequest | ExploreRequest | PowerRequest) -> tuple[Library, str]:
+        """The library, and the name of the report; where that goes is checked first."""
+        if self.stem is not None:
+            check_files(self.out, self.stem)
+        stem = self.stem or default_stem(request, self.cells)
+        check_files(self.out, stem)
+        return self.cells, stem
+
 
 def default_stem(request: OverheadRequest | ExploreRequest | PowerRequest, library: Library) -> str:
     """Name of a report that says what is compared, so that no other report is written over."""
@@ -89,11 +97,7 @@ def reported(
     more
         Gives further files of a report, by what follows its name, or by paths of their own.
     """
-    if settings.stem is not None:
-        check_files(settings.out, settings.stem)
-    cells = settings.cells
-    stem = settings.stem or default_stem(request, cells)
-    check_files(settings.out, stem)
+    cells, stem = settings.prepared(request)
     from hwgen.mapping.cache import Cache
     from hwgen.mapping.yosys import TIME_LIMIT
     from hwgen.measure.conditions import fingerprint

@@ -341,7 +341,7 @@ def overhead(cache: Path) -> "Overhead":
     cells = reader.load(libraries.path("generic7"))
     return measure(
         *pair,
-        Flow(cells, cache),
+        Flow(cells, cache, workers=1),
         [RECIPES["area"]],
         stimulus=Stimulus(streams=16, tiles=2, steps_per_tile=8),
         runs=6,

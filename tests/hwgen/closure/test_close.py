@@ -27,7 +27,7 @@ def library():
 @pytest.fixture(scope="module")
 def modules(cache, library):
     """The smallest core, mapped, with buffer trees."""
-    design, flow = Design(CONFIG, TensorCore), Flow(library, cache)
+    design, flow = Design(CONFIG, TensorCore), Flow(library, cache, workers=1)
     recipes = [RECIPES["area"]]
     jobs = design.plan(recipes, [0])
     bodies = flow.synthesise(jobs, "test")

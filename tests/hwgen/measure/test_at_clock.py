@@ -11,6 +11,7 @@ from hwgen.cells import libraries, reader
 from hwgen.closure.close import Closure
 from hwgen.config import TensorCoreConfig
 from hwgen.errors import InputError
+from hwgen.mapping.area import BLOCKS
 from hwgen.mapping.yosys import RECIPES
 from hwgen.measure.at_clock import measure_at_clock, met_clock
 from hwgen.measure.built import PURPOSES
@@ -18,6 +19,7 @@ from hwgen.measure.figures import Figure
 from hwgen.measure.flow import Flow
 from hwgen.measure.overhead import Overhead, measure
 from hwgen.measure.requests import OverheadRequest, Physical
+from hwgen.measure.selection import Selected
 from hwgen.measure.stimulus import Stimulus
 from hwgen.report import schema
 from hwgen.report.kinds import rendered
@@ -39,7 +41,18 @@ def pair() -> list[TensorCoreConfig]:
 
 @pytest.fixture(scope="module")
 def built(cache: Path) -> Overhead:
-    request = OverheadRequest(*pair(), STIMULUS, clock_ns=CLOCK, physical=Physical(), lanes=("merged-binary",), runs=1)
+    """With other lanes for each purpose."""
+    lanes = {("mixfp4-fast", "energy"): "merged-binary"}
+    configs = {
+        (config.name, purpose): dataclasses.replace(config, dot=lanes.get((config.name, purpose), "merged"))
+        for config in pair()
+        for purpose in PURPOSES
+    }
+    recipes = {key: dict.fromkeys(BLOCKS, RECIPES["speed"]) for key in configs}
+    selected = Selected(configs, recipes, 0)
+    request = OverheadRequest(
+        *pair(), STIMULUS, clock_ns=CLOCK, physical=Physical(), lanes=("merged-binary",), runs=1, selected=selected
+    )
     return measure_at_clock(request, Flow(CELLS, cache, workers=1), [RECIPES["speed"]], vectors=1000)
 
 
@@ -58,7 +71,8 @@ def test_every_core_meets_the_clock_and_says_how(built: Overhead) -> None:
             closing = conditions.closing[name][purpose]
             assert set(closing) == {"lane array", "core"}
             assert closing["core"].slack_ns >= 0
-            assert {found.lanes for found in closing.values()} <= {"merged", "merged-binary"}
+            lanes = "merged-binary" if (name, purpose) == ("mixfp4-fast", "energy") else "merged"
+            assert {found.lanes for found in closing.values()} == {lanes}
             assert closing["core"].resized > 100
             assert set(closing["core"].recipes) >= {"element", "accumulate", "tensor_core"}
         path = find(built, "core", "critical path").runs[name]

@@ -51,12 +51,12 @@ def designs() -> dict:
 
 def test_the_lane_array_meets_the_clock_too(designs: dict, cache: Path) -> None:
     recipes = [RECIPES[name] for name in ("area", "speed")]
-    slow = synthesised(designs, recipes, 3.5, 1, Flow(CELLS, cache)).chosen["x", LaneArray]
-    fast = synthesised(designs, recipes, 1.6, 1, Flow(CELLS, cache)).chosen["x", LaneArray]
+    slow = synthesised(designs, recipes, 3.5, 1, Flow(CELLS, cache, workers=1)).chosen["x", LaneArray]
+    fast = synthesised(designs, recipes, 1.6, 1, Flow(CELLS, cache, workers=1)).chosen["x", LaneArray]
     assert (slow["lane_array"].name, fast["lane_array"].name) == ("area", "speed")
     refusal = r"clock of 1 ns: the \w+ of x takes 1\.\d+ ns .* at least 1\.\d ns would be met"
     with pytest.raises(InputError, match=refusal):
-        synthesised(designs, recipes, 1.0, 1, Flow(CELLS, cache))
+        synthesised(designs, recipes, 1.0, 1, Flow(CELLS, cache, workers=1))
 
 
 def test_the_walk_goes_on_until_all_runs_meet_the_clock(designs: dict, monkeypatch: pytest.MonkeyPatch) -> None:

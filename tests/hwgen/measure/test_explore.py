@@ -46,7 +46,7 @@ def found(cache: Path) -> Exploration:
     """The smallest pair of cores, in four ways each."""
     return explore(
         *PAIR,
-        Flow(CELLS, cache),
+        Flow(CELLS, cache, workers=1),
         [RECIPES[name] for name in ("area", "speed")],
         dots=("merged", "significand"),
         pipelines=WAYS,
@@ -256,7 +256,7 @@ def test_a_miscompiled_netlist_gives_no_figures(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(area, "synthesise", miscompile)
     with pytest.raises(ToolError, match=r"of (nv|mix)fp4-single differs from the golden model"):
-        explore(*PAIR, Flow(CELLS), [RECIPES["area"]], pipelines=WAYS[:1], runs=1, vectors=2000)
+        explore(*PAIR, Flow(CELLS, workers=1), [RECIPES["area"]], pipelines=WAYS[:1], runs=1, vectors=2000)
 
 
 def test_a_clock_that_nothing_meets(monkeypatch: pytest.MonkeyPatch, found: Exploration, cache: Path) -> None:
@@ -268,7 +268,13 @@ def test_a_clock_that_nothing_meets(monkeypatch: pytest.MonkeyPatch, found: Expl
     monkeypatch.setattr(module, "best_at", lambda *given: (nothing, [set(), set()]))
     with pytest.raises(InputError, match=r"clock of 0\.01 ns: not met with generic7; both designs meet [0-9.]+ ns"):
         explore(
-            *PAIR, Flow(CELLS, cache), [RECIPES["area"]], pipelines=WAYS[:1], clocks_ns=[0.01], runs=1, vectors=2000
+            *PAIR,
+            Flow(CELLS, cache, workers=1),
+            [RECIPES["area"]],
+            pipelines=WAYS[:1],
+            clocks_ns=[0.01],
+            runs=1,
+            vectors=2000,
         )
 
 
@@ -284,4 +290,4 @@ def test_default_pipelines_are_pipelines_from_the_shortest_to_the_longest() -> N
 
 def test_only_cores_of_one_shape() -> None:
     with pytest.raises(InputError, match="differ in rows"):
-        explore(NAMED["nvfp4-small"], NAMED["mixfp4-blackwell"], Flow(CELLS))
+        explore(NAMED["nvfp4-small"], NAMED["mixfp4-blackwell"], Flow(CELLS, workers=1))

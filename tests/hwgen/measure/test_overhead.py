@@ -153,7 +153,7 @@ def test_a_miscompiled_netlist_gives_no_figures(monkeypatch: pytest.MonkeyPatch,
     with pytest.raises(ToolError, match=r"of (nv|mix)fp4-single differs from the golden model"):
         measure(
             *pair,
-            Flow(CELLS),
+            Flow(CELLS, workers=1),
             [RECIPES["area"]],
             stimulus=Stimulus(streams=64, tiles=1, steps_per_tile=4),
             runs=1,
@@ -230,7 +230,7 @@ def test_a_faster_clock_takes_faster_recipes(cache: Path) -> None:
     stimulus = Stimulus(streams=64, tiles=1, steps_per_tile=4)
     fast = measure(
         *pair,
-        Flow(CELLS, cache),
+        Flow(CELLS, cache, workers=1),
         [RECIPES[name] for name in ("area", "speed")],
         clock_ns=4.75,
         stimulus=stimulus,
@@ -242,7 +242,15 @@ def test_a_faster_clock_takes_faster_recipes(cache: Path) -> None:
     assert chosen["nvfp4-single"]["tensor_core"] == "area"
     assert max(_find(fast, "core", "critical path").values.values()) <= 4.75
     with pytest.raises(InputError, match=r"clock of 1 ns: the \w+ of \w+-single takes 9.* ns in its slowest run"):
-        measure(*pair, Flow(CELLS, cache), [RECIPES["area"]], clock_ns=1.0, stimulus=stimulus, runs=1, vectors=2000)
+        measure(
+            *pair,
+            Flow(CELLS, cache, workers=1),
+            [RECIPES["area"]],
+            clock_ns=1.0,
+            stimulus=stimulus,
+            runs=1,
+            vectors=2000,
+        )
 
 
 def test_interleaved_tiles_are_measured_too(cache: Path) -> None:
@@ -252,7 +260,7 @@ def test_interleaved_tiles_are_measured_too(cache: Path) -> None:
         for name in ("nvfp4", "mixfp4")
     ]
     stimulus = Stimulus(streams=64, tiles=1, steps_per_tile=4)
-    found = measure(*pair, Flow(CELLS, cache), [RECIPES["area"]], stimulus=stimulus, runs=1, vectors=2000)
+    found = measure(*pair, Flow(CELLS, cache, workers=1), [RECIPES["area"]], stimulus=stimulus, runs=1, vectors=2000)
     assert found.conditions.checked["nvfp4-loop"].results >= 2000
     assert found.conditions.cycles["core"] == Cycles(settled=64 * 7, timed=64 * 7)
 
@@ -261,7 +269,9 @@ def test_clock_gates_save_multiplexers_and_clock_power(cache: Path) -> None:
     plain = TensorCoreConfig("plain", "nvfp4", "nvfp4", rows=1, columns=2, groups=1)
     gated = dataclasses.replace(plain, name="gated", clock_gating=True)
     stimulus = Stimulus(streams=64, tiles=1, steps_per_tile=4)
-    found = measure(plain, gated, Flow(CELLS, cache), [RECIPES["area"]], stimulus=stimulus, runs=1, vectors=2000)
+    found = measure(
+        plain, gated, Flow(CELLS, cache, workers=1), [RECIPES["area"]], stimulus=stimulus, runs=1, vectors=2000
+    )
     values = {
         metric: _find(found, "core", metric).values
         for metric in ("area", "sequential area", "clock gate area", "clock power", "clock power, idle")
@@ -281,9 +291,9 @@ def test_clock_gates_save_multiplexers_and_clock_power(cache: Path) -> None:
 def test_pairs_that_cannot_be_compared() -> None:
     small, large = NAMED["nvfp4-small"], NAMED["mixfp4-blackwell"]
     with pytest.raises(InputError, match=r"nvfp4-small and mixfp4-blackwell differ in rows \(4 and 8\)"):
-        measure(small, large, Flow(CELLS))
+        measure(small, large, Flow(CELLS, workers=1))
     with pytest.raises(InputError, match=r"both 'nvfp4-small'"):
-        measure(small, small, Flow(CELLS))
+        measure(small, small, Flow(CELLS, workers=1))
 
 
 def test_a_library_without_flip_flops() -> None:

@@ -14,7 +14,7 @@ from hwgen.measure.placement import drawn, figures, placed
 def layout(cache):
     """A core of two by two elements, whose element other tests synthesise too."""
     config = TensorCoreConfig("nvfp4-four", "nvfp4", "nvfp4", rows=2, columns=2, groups=1)
-    flow = Flow(reader.load(libraries.path("generic7")), cache)
+    flow = Flow(reader.load(libraries.path("generic7")), cache, workers=1)
     return placed(config, flow, 0.7, "embedded", "array", 1)
 
 

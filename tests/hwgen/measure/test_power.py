@@ -34,7 +34,7 @@ STIMULUS = Stimulus(streams=4, tiles=1, steps_per_tile=16, timed=4)
 
 @pytest.fixture(scope="module")
 def flow(cache: Path) -> Flow:
-    return Flow(reader.load(libraries.path("generic7")), cache)
+    return Flow(reader.load(libraries.path("generic7")), cache, workers=1)
 
 
 @pytest.fixture(scope="module")

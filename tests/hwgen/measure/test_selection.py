@@ -187,7 +187,7 @@ def test_recipes_that_differ_in_sizes_alone_count_once() -> None:
 def test_an_element_has_the_modules_of_the_core(name: str) -> None:
     """The choice for a core of one element serves the whole core; lane arrays take their dot product's."""
     config = dataclasses.replace(NAMED[name], rows=2, columns=3, groups=2)
-    one = select({config.name: config}, AMONG[:1], Aim(CLOCK, Physical(), Stimulus()), Flow(CELLS))
+    one = select({config.name: config}, AMONG[:1], Aim(CLOCK, Physical(), Stimulus()), Flow(CELLS, workers=1))
     core = Design(config, TensorCore)
     assert set(one.of(core, "area")) == {job.module for job in core.plan(AMONG[:1], [0])}
     assert set(one.of(Design(config, LaneArray), "area")) == {"lane_array"}

@@ -167,6 +167,8 @@ def test_scale_product(pipeline, prover):
     config, other = (TensorCoreConfig("x", form, form, 1, 1, 1, pipeline=pipeline) for form in ("nvfp4", "mixfp4"))
     text, same = scale_product(config), scale_product(other)
     possible = in_range(config, "scale_product")
+    # Multiplied in the order of the hardware: the other takes the solver thirty times as long.
+    product = "absolute * (a * b)" if pipeline else "absolute * a * b"
     assert (same, in_range(other, "scale_product")) == (text, possible)
     miter = f"""
 module miter(input signed [12:0] sum, input [3:0] a, input [3:0] b, output wrong);
@@ -175,12 +177,12 @@ module miter(input signed [12:0] sum, input [3:0] a, input [3:0] b, output wrong
   top block(.sum(sum), .a(a), .b(b), .sign(sign), .magnitude(magnitude));
   wire [31:0] absolute = sum < 0 ? -sum : sum;
   wire possible = {" && ".join(possible)};
-  assign wrong = possible && (sign != (sum < 0) || magnitude != absolute * a * b);
+  assign wrong = possible && (sign != (sum < 0) || magnitude != {product});
 endmodule
 """
     assert prover.proven(text, miter)
     # Only the widest of all products tells the difference.
-    assert not prover.proven(text, miter.replace("* a * b", "* a * b + (absolute == 2304 && a == 15 && b == 15)"))
+    assert not prover.proven(text, miter.replace(product, f"{product} + (absolute == 2304 && a == 15 && b == 15)"))
 
 
 @pytest.mark.parametrize("empty_blocks", EMPTY_BLOCKS)
