@@ -14,8 +14,8 @@ help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s  %s\n", $$1, $$2 }' Makefile
 	@echo "ARGS='...' is handed on to the command; PYTHON=... chooses the interpreter."
 
-synth: $(VENV)/base ## Measure mixfp4-small against nvfp4-small; writes reports/overhead-placed.*
-	$(HWGEN) synth --name overhead-placed $(ARGS)
+synth: $(VENV)/base ## Measure mixfp4-small against nvfp4-small; writes reports/overhead.*
+	$(HWGEN) synth --name overhead $(ARGS)
 
 test: $(VENV)/test lint ## Check style and types, run all tests
 	$(BIN)/python -m pytest -n auto $(ARGS)
@@ -40,8 +40,8 @@ sim: $(VENV)/base ## Run a GEMM through the RTL of both small cores and compare 
 LIBERTY_DIR ?= $(or $(HWGEN_LIBERTY_DIR),../shared/liberty)
 
 report: $(VENV)/base ## Regenerate reports/ in full: default libraries, blackwell, real libraries where LIBERTY_DIR has them
-	$(HWGEN) compare --library generic7 --name overhead-placed $(ARGS)
-	$(HWGEN) compare --library generic7 --as-mapped --name overhead $(ARGS)
+	$(HWGEN) compare --library generic7 --name overhead $(ARGS)
+	$(HWGEN) compare --library generic7 --as-mapped --name overhead-as-mapped $(ARGS)
 	$(HWGEN) compare --library generic130 --name overhead-generic130 $(ARGS)
 	$(HWGEN) compare --config blackwell --name overhead-blackwell $(ARGS)
 	$(HWGEN) compare --baseline nvfp4-small --candidate mixfp4-weights-small --name overhead-weights $(ARGS)

@@ -73,7 +73,7 @@ def test_clock_gating_is_set_in_both_designs_and_named_by_the_file() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "options"), [("overhead-placed", ()), ("overhead", ("--as-mapped", "--library", "generic7"))]
+    ("name", "options"), [("overhead", ()), ("overhead-as-mapped", ("--as-mapped", "--library", "generic7"))]
 )
 def test_compare_exports_a_directory_for_each_core(run, refused, tmp_path, monkeypatch, name, options) -> None:
     """With what the report says of them: lanes, recipes and clock of those for least area, or recipes alone."""

@@ -19,7 +19,7 @@ from hwgen.report import schema
 from hwgen.rtl.lane_array import LaneArray
 
 REPORTS = Path(__file__).parents[3] / "reports"
-REPORT = REPORTS / "overhead-placed.json"
+REPORT = REPORTS / "overhead.json"
 CELLS = reader.load(libraries.path("generic7"))
 PAIR = named("nvfp4-small"), named("mixfp4-small")
 ASKED = OverheadRequest(*PAIR, Stimulus(), physical=Physical(), lanes=("merged-binary", "signed"))
