@@ -56,7 +56,7 @@ def test_the_readmes_python_runs():
 
 def test_the_datapath_page_states_what_follows_from_the_formats():
     text = (ROOT / "docs" / "datapath.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| (\w{2,}) x (\w{2,}) \| (.*) \|$", text, re.M)
+    rows = re.findall(r"^\| ([\w-]{2,}) x ([\w-]{2,}) \| (.*) \|$", text, re.M)
     assert {(a, b) for a, b, _ in rows} > {(name, name) for name in ("NVFP4", "MixFP4", "NVINT4")}
     for a, b, cells in rows:
         bounds = Bounds(BLOCK_FORMATS[a.lower()], BLOCK_FORMATS[b.lower()])

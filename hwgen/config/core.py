@@ -67,7 +67,7 @@ class TensorCoreConfig:
         Micro-architecture of the dot product, one of `hwgen.config.DOTS` that can multiply these formats.
     fraction_bits
         Bits kept below the largest exponent of a step (Blackwell: 35, arXiv 2511.10909). The formats set the range,
-        see `hwgen.formats.Bounds`: 33 to 39 for MixFP4.
+        see `hwgen.formats.Bounds`: 23 to 39 for MixFP4.
     rounding
         Rounding of a step's sum to FP32: ``toward_zero`` (Blackwell) or ``nearest_even``.
     empty_blocks
@@ -177,12 +177,12 @@ class TensorCoreConfig:
             raise InputError(f"{pair}: have blocks of {a.size} and {b.size}; a step needs equal blocks")
         if reason := DOTS[self.dot].supports(a, b):
             raise InputError(f"dot = {self.dot!r}: {reason}")
-        if not bounds.exact_in_double:
-            raise InputError(
-                f"{pair}: blocks have longer sums than the golden model holds; use a scale of fewer exponents,"
-                " or narrower elements"
-            )
         if self.exact:
+            if not bounds.exact_in_double:
+                raise InputError(
+                    f"{pair}, numerics = 'exact': blocks have longer sums than the golden model holds; use a scale of"
+                    " fewer exponents, or narrower elements"
+                )
             assert self.largest_steps is not None
             if not bounds.exact_fits(self.largest_steps * self.groups):
                 raise InputError(

@@ -6,7 +6,7 @@ import difflib
 
 from hwgen.config.core import TensorCoreConfig
 from hwgen.errors import InputError
-from hwgen.formats import MIXFP4, NVFP4, NVINT4
+from hwgen.formats import FP4_UE5M3_B16, FP4_UE5M3_B32, MIXFP4, NVFP4, NVINT4, Formats
 
 __all__ = ["NAMED", "named"]
 
@@ -15,13 +15,18 @@ _SMALL = ("decoded", "tree", "factors", "terms", "aligned", "total", "normal")
 _BLACKWELL = ("decoded", "tree", "factors", "terms", "aligned", "addends", "total", "normal")
 
 
-def _sized(size: str, rows: int, columns: int, groups: int, pipeline: tuple[str, ...]) -> dict[str, TensorCoreConfig]:
-    kinds = {
-        "nvfp4": (NVFP4, NVFP4),
-        "mixfp4": (MIXFP4, MIXFP4),
-        "mixfp4-weights": (NVFP4, MIXFP4),
-        "nvint4": (NVINT4, NVINT4),
-    }
+_KINDS: dict[str, Formats] = {
+    "nvfp4": (NVFP4, NVFP4),
+    "mixfp4": (MIXFP4, MIXFP4),
+    "mixfp4-weights": (NVFP4, MIXFP4),
+    "nvint4": (NVINT4, NVINT4),
+}
+_OTHERS: dict[str, Formats] = {form.name: (form, form) for form in (FP4_UE5M3_B16, FP4_UE5M3_B32)}
+
+
+def _sized(
+    kinds: dict[str, Formats], size: str, rows: int, columns: int, groups: int, pipeline: tuple[str, ...]
+) -> dict[str, TensorCoreConfig]:
     return {
         f"{kind}-{size}": TensorCoreConfig(
             f"{kind}-{size}", a, b, rows, columns, groups, pipeline=pipeline, clock_gating=True
@@ -31,8 +36,9 @@ def _sized(size: str, rows: int, columns: int, groups: int, pipeline: tuple[str,
 
 
 NAMED: dict[str, TensorCoreConfig] = {
-    **_sized("small", rows=4, columns=4, groups=1, pipeline=_SMALL),
-    **_sized("blackwell", rows=8, columns=8, groups=4, pipeline=_BLACKWELL),
+    **_sized(_KINDS, "small", rows=4, columns=4, groups=1, pipeline=_SMALL),
+    **_sized(_KINDS, "blackwell", rows=8, columns=8, groups=4, pipeline=_BLACKWELL),
+    **_sized(_OTHERS, "small", rows=4, columns=4, groups=1, pipeline=_SMALL),
 }
 """Named configurations; ``blackwell`` has the rate of one Blackwell tensor core, 4096 MAC per cycle.
 

@@ -2,7 +2,19 @@
 
 from hwgen.formats.block import BlockFormat, Formats
 from hwgen.formats.bounds import Bounds
-from hwgen.formats.catalogue import BLOCK_FORMATS, E1M2, E2M1, INT4, MIXFP4, NVFP4, NVINT4, UE4M3
+from hwgen.formats.catalogue import (
+    BLOCK_FORMATS,
+    E1M2,
+    E2M1,
+    FP4_UE5M3_B16,
+    FP4_UE5M3_B32,
+    INT4,
+    MIXFP4,
+    NVFP4,
+    NVINT4,
+    UE4M3,
+    UE5M3,
+)
 from hwgen.formats.element import ElementFormat
 from hwgen.formats.scale import ScaleFormat
 
@@ -10,11 +22,14 @@ __all__ = [
     "BLOCK_FORMATS",
     "E1M2",
     "E2M1",
+    "FP4_UE5M3_B16",
+    "FP4_UE5M3_B32",
     "INT4",
     "MIXFP4",
     "NVFP4",
     "NVINT4",
     "UE4M3",
+    "UE5M3",
     "BlockFormat",
     "Bounds",
     "ElementFormat",

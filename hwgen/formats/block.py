@@ -37,7 +37,8 @@ class BlockFormat:
         Elements in a block.
     full_scale
         The tensor scale is max|X| over this: where the largest element of a tensor comes to lie on the grid of scale
-        and element. The tensor scale is one FP32 number for a tensor and is applied outside the core.
+        and element. The tensor scale is one FP32 number for a tensor and is applied outside the core. None if the
+        format has none: the tensor scale is then 1.
     source
         Where the format is defined.
 
@@ -51,7 +52,7 @@ class BlockFormat:
     elements: tuple[ElementFormat, ...]
     scale: ScaleFormat
     size: int
-    full_scale: float
+    full_scale: float | None
     source: str
 
     def __post_init__(self) -> None:

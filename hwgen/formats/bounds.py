@@ -10,7 +10,7 @@ from hwgen.formats.block import BlockFormat
 __all__ = ["Bounds"]
 
 _LOWEST_EXPONENT = -126
-"""Exponent of the smallest normal FP32 number; by convention of the contract also that of a zero scale."""
+"""Exponent of the smallest normal FP32 number."""
 _LOWEST_BIT = -149
 """Exponent of the last bit of FP32's subnormal numbers."""
 _HIGHEST_EXPONENT = 127
@@ -91,21 +91,20 @@ class Bounds:
         """Width of E with its offset."""
         return self.exponent_span.bit_length()
 
-    @property
-    def zero_scale_exponent(self) -> int:
-        """Highest exponent that the contract gives to a block with a zero scale, which has -126 in place of its own."""
+    def zero_is_lowest(self, fraction_bits: int) -> bool:
+        """Whether a zero scale may as well have the exponent -126, beside whatever scale: it shows in no result.
+
+        A block with a zero scale takes no part in emax. MMA-Sim gives such a scale -126 instead. Then emax may be that
+        and the partner's exponent, and C is cut at 2^(emax - fraction_bits), if that is above the last bit of FP32.
+        """
         partner = max(self.a.scale.exponents[-1], self.b.scale.exponents[-1])
-        return _LOWEST_EXPONENT + partner + max(self.a.folds) + max(self.b.folds)
+        highest = _LOWEST_EXPONENT + partner + max(self.a.folds) + max(self.b.folds)
+        return highest - fraction_bits <= _LOWEST_BIT
 
     @property
     def least_fraction_bits(self) -> int:
-        """Fewest fraction bits of a step with which a zero scale's exponent shows in no result.
-
-        A block with a zero scale adds nothing, but its exponent may be emax. C is then truncated to a multiple of
-        2^(emax - fraction_bits); that changes nothing as long as this is at most the last bit of a subnormal C.
-        Neither C's significand nor a term is cut where it has the largest exponent.
-        """
-        return max(self.zero_scale_exponent - _LOWEST_BIT, _FRACTION, self.term_fraction)
+        """Fewest fraction bits of a step: what has the largest exponent is not cut, be it C's significand or a term."""
+        return max(_FRACTION, self.term_fraction)
 
     @property
     def most_fraction_bits(self) -> int:
@@ -143,11 +142,11 @@ class Bounds:
     def distances_fit(self, fraction_bits: int) -> bool:
         """Whether exponents of terms, of C, and their distances fit the eight bits of the alignment.
 
-        A term is shifted by as much as C is ahead of the largest term and that one ahead of it; and by a power of two
-        above its window, where it is to vanish.
+        A term is shifted by as much as C is ahead of the largest term and that one ahead of it, which is what C is
+        ahead of the term; and by a power of two above its window, where it is to vanish.
         """
         window = self.term_width + fraction_bits - self.term_fraction
-        ahead = _HIGHEST_EXPONENT + 1 - self.lowest_exponent + self.exponent_span + (1 << window.bit_length())
+        ahead = _HIGHEST_EXPONENT + 1 - self.lowest_exponent + (1 << window.bit_length())
         behind = self.highest_exponent + _HIGHEST_EXPONENT
         return max(ahead, behind) <= _EXPONENT_CODES
 

@@ -6,7 +6,19 @@ from hwgen.formats.block import BlockFormat
 from hwgen.formats.element import ElementFormat
 from hwgen.formats.scale import ScaleFormat
 
-__all__ = ["BLOCK_FORMATS", "E1M2", "E2M1", "INT4", "MIXFP4", "NVFP4", "NVINT4", "UE4M3"]
+__all__ = [
+    "BLOCK_FORMATS",
+    "E1M2",
+    "E2M1",
+    "FP4_UE5M3_B16",
+    "FP4_UE5M3_B32",
+    "INT4",
+    "MIXFP4",
+    "NVFP4",
+    "NVINT4",
+    "UE4M3",
+    "UE5M3",
+]
 
 
 def _sign_magnitude(*magnitudes: float) -> tuple[float, ...]:
@@ -32,6 +44,14 @@ UE4M3 = ScaleFormat(
     nan=0x7F,
     source="OCP 8-bit Floating Point Specification (OFP8) v1.0, section 5, E4M3 without its sign",
 )
+UE5M3 = ScaleFormat(
+    "UE5M3",
+    exponent_bits=5,
+    mantissa_bits=3,
+    bias=15,
+    nan=0xFF,
+    source="arXiv 2601.19026; codes as in AMD-AGI/ALTO, ue5m3_ops.py",
+)
 
 NVFP4 = BlockFormat("nvfp4", (E2M1,), UE4M3, size=16, full_scale=448 * 6, source="NVIDIA, NVFP4")
 MIXFP4 = BlockFormat(
@@ -43,6 +63,17 @@ MIXFP4 = BlockFormat(
     source="arXiv 2605.31035; that selector 0 is E2M1 is ours, the paper leaves it open",
 )
 NVINT4 = BlockFormat("nvint4", (INT4,), UE4M3, size=16, full_scale=448 * 7, source="arXiv 2510.25602")
+FP4_UE5M3_B16 = BlockFormat(
+    "fp4-ue5m3-b16",
+    (E2M1,),
+    UE5M3,
+    size=16,
+    full_scale=None,
+    source="arXiv 2601.19026: no tensor scale; NVIDIA CUTLASS, mma_sm107_desc.hpp: UE5M3 scales of 16 and 32 elements",
+)
+FP4_UE5M3_B32 = BlockFormat("fp4-ue5m3-b32", (E2M1,), UE5M3, size=32, full_scale=None, source=FP4_UE5M3_B16.source)
 
-BLOCK_FORMATS: dict[str, BlockFormat] = {form.name: form for form in (NVFP4, MIXFP4, NVINT4)}
+BLOCK_FORMATS: dict[str, BlockFormat] = {
+    form.name: form for form in (NVFP4, MIXFP4, NVINT4, FP4_UE5M3_B16, FP4_UE5M3_B32)
+}
 """Block formats by name."""

@@ -165,6 +165,9 @@ def numerics(config: TensorCoreConfig) -> dict[str, Any]:
     elements = dict.fromkeys(element for form in (config.a, config.b) for element in form.elements)
     folded = [element for element in elements if element.fold]
     without = "".join(f"; {element.name} without its factor {2**element.fold}" for element in folded)
+    zero = "a scale of zero has exponent -126"
+    if not bounds.zero_is_lowest(config.fraction_bits):
+        zero = "a block with a scale of zero takes no part in emax"
     blocks = [
         f"for every output (m, n) and each of the {config.groups} blocks g:"
         f" S_g = the exact sum over {bounds.lanes} lanes of hA * hB, with h the element in half-units"
@@ -172,7 +175,7 @@ def numerics(config: TensorCoreConfig) -> dict[str, Any]:
         f"T_g = S_g * sigA * sigB, with sig the significand of the block scale {_significand_words(config)}",
         f"E_g = expA + expB{_fold_words(config)}, with exp the exponent of the block scale,"
         f" at least {min(config.a.scale.exponents[0], config.b.scale.exponents[0])};"
-        f" a scale of zero has exponent -126; the value of the block is T_g * 2^(E_g - {bounds.term_fraction})",
+        f" {zero}; the value of the block is T_g * 2^(E_g - {bounds.term_fraction})",
     ]
     if config.exact:
         return {

@@ -26,9 +26,9 @@ class BlockFormat:
         What the elements of a block may be: one format, or 2, 4, 8 ... of equal width among which a selector chooses.
     scale : ScaleFormat
         Of the low bits of a scale byte. Bits above it have no meaning, but for the selector.
-    tensor_divisor : float
+    tensor_divisor : float or None
         Where the tensor scale is not given, it is float32(max|x| / tensor_divisor): the largest element times the
-        largest block scale.
+        largest block scale. None if the format has no tensor scale: it is then 1.
     tag_bit : int or None
         Lowest bit of the selector, the field of the scale byte that is the index of the block's element format. It has
         n bits for 2^n of them. None with one of them.
@@ -45,7 +45,7 @@ class BlockFormat:
     name: str
     elements: tuple[ElementFormat, ...]
     scale: ScaleFormat
-    tensor_divisor: float
+    tensor_divisor: float | None
     tag_bit: int | None = None
     block: int = 16
 

@@ -1,17 +1,20 @@
 """The block formats that the model knows, by name.
 
-========  ==========  ===========================================  =============
-name      elements    scale byte                                   tensor scale
-========  ==========  ===========================================  =============
-nvfp4     E2M1        UE4M3 in bits 6..0                           max / 2688
-mixfp4    E2M1, E1M2  UE4M3 in bits 6..0, bit 7 selects the latter max / 2688
-nvint4    INT4        UE4M3 in bits 6..0                           max / 3136
-========  ==========  ===========================================  =============
+=============  ==========  =====  ===========================================  ============
+name           elements    block  scale byte                                   tensor scale
+=============  ==========  =====  ===========================================  ============
+nvfp4          E2M1           16  UE4M3 in bits 6..0                           max / 2688
+mixfp4         E2M1, E1M2     16  UE4M3 in bits 6..0, bit 7 selects the latter max / 2688
+nvint4         INT4           16  UE4M3 in bits 6..0                           max / 3136
+fp4-ue5m3-b16  E2M1           16  UE5M3                                        none
+fp4-ue5m3-b32  E2M1           32  UE5M3                                        none
+=============  ==========  =====  ===========================================  ============
 
-All have blocks of 16 elements. 2688 is 448 * 6 and 3136 is 448 * 7: the largest block scale times the largest element.
+2688 is 448 * 6 and 3136 is 448 * 7: the largest block scale times the largest element.
 
 Sources: NVFP4, NVIDIA; MixFP4, arXiv 2605.31035, whose text leaves the polarity of bit 7 open: it is this model's;
-NVINT4, arXiv 2510.25602.
+NVINT4, arXiv 2510.25602; UE5M3 scales, arXiv 2601.19026, which take the place of the tensor scale. Nobody's name for
+E2M1 with such scales is common, so the name says its parts.
 """
 
 from __future__ import annotations
@@ -21,13 +24,15 @@ from typing import Any
 from .block import BlockFormat
 from .checks import InputError
 from .element import E1M2, E2M1, INT4
-from .scale import UE4M3
+from .scale import UE4M3, UE5M3
 
 NVFP4 = BlockFormat("nvfp4", (E2M1,), UE4M3, 448 * 6)
 MIXFP4 = BlockFormat("mixfp4", (E2M1, E1M2), UE4M3, 448 * 6, tag_bit=7)
 NVINT4 = BlockFormat("nvint4", (INT4,), UE4M3, 448 * 7)
+FP4_UE5M3_B16 = BlockFormat("fp4-ue5m3-b16", (E2M1,), UE5M3, None)
+FP4_UE5M3_B32 = BlockFormat("fp4-ue5m3-b32", (E2M1,), UE5M3, None, block=32)
 
-CATALOGUE = {form.name: form for form in (NVFP4, MIXFP4, NVINT4)}
+CATALOGUE = {form.name: form for form in (NVFP4, MIXFP4, NVINT4, FP4_UE5M3_B16, FP4_UE5M3_B32)}
 """Block formats by name."""
 FORMATS = tuple(CATALOGUE)
 """Names of the block formats."""

@@ -2,13 +2,13 @@
 
 One step multiplies an M x 16G tile of A by an N x 16G tile of B, both K-major, and adds C. For every output,
 with h an element in half-units (value = h * 2^(fold - 1)), sig the significand of a block scale in eighths (0 to
-15), exp its exponent (-6 to 8; a zero scale has -126) and fold that of the block's elements::
+15), exp its exponent (UE4M3: -6 to 8, UE5M3: -14 to 16) and fold that of the block's elements::
 
     S_g = sum over 16 lanes of hA * hB
     T_g = S_g * sigA * sigB
     E_g = expA + expB + foldA + foldB                 value = T_g * 2^(E_g - 8)
     C   = sigC * 2^(expC - 23)                        expC >= -126; zero has -126
-    emax = max(expC, E_0 .. E_{G-1})
+    emax = max(expC, E_0 .. E_{G-1})                  blocks with a zero scale take no part
     D = round(sum of all terms, each truncated toward zero to a multiple of 2^(emax - fraction_bits))
 
 ==========  ===================  =====
@@ -18,7 +18,8 @@ E2M1        0 1 2 3 4 6 8 12     0
 E1M2, INT4  0 1 2 3 4 5 6 7      1
 ==========  ===================  =====
 
-An exact zero is +0. A NaN scale or a NaN C gives 0x7FFFFFFF; otherwise an infinite C passes through.
+A block is 16 lanes but where the format says otherwise. An exact zero is +0. A NaN scale or a NaN C gives 0x7FFFFFFF;
+otherwise an infinite C passes through.
 
 The contract has a version, `CONTRACT`, and one point that hardware has not decided: whether a block whose sum S_g is
 zero takes part in emax (see `EMPTY_BLOCKS`). C = 0 always takes part, with exponent -126. `parts` has the same in
@@ -52,7 +53,8 @@ EMPTY_BLOCKS = ("included", "excluded")
 """What a block with S_g = 0 does: it takes part in emax with its E_g, as in `CONTRACT`; or it takes no part."""
 
 _NAN = np.uint32(0x7FFFFFFF)
-_MIN_EXPONENT = -126  # of FP32, and by convention of zero
+_MIN_EXPONENT = -126  # of FP32, and by convention of C = 0
+_NO_PART = -(1 << 12)  # exponent of a zero scale: with any other, and any fold, below that of every C
 _TILE = 1 << 15  # outputs per tile: the float64 working set stays in a core's L2 cache
 _OPERAND_CHUNK = 1 << 20  # operand elements decoded at a time, to bound memory
 _NEVER_CUT = 1 << 10
@@ -89,7 +91,7 @@ def _tables(form: BlockFormat) -> _Tables:
     values = form.scale.table[codes]
     folds = np.array([element.fold for element in form.elements])[form.selected(scales)]
     numbers = np.nan_to_num(values, nan=0.0)
-    exponents = [form.scale.exponent(int(c)) if v else _MIN_EXPONENT for c, v in zip(codes, numbers, strict=True)]
+    exponents = [form.scale.exponent(int(c)) if v else _NO_PART for c, v in zip(codes, numbers, strict=True)]
     raised = (np.array(exponents) + folds).astype(np.int16)
     elements = np.array([element.table for element in form.elements])[form.selected(scales)]
     return _Tables(

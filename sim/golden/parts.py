@@ -19,7 +19,7 @@ NAN = 0x7FFFFFFF
 INFINITY = 0x7F800000
 """FP32 bits of +Inf."""
 MIN_EXPONENT = -126
-"""Smallest exponent of FP32, and by convention that of zero: of a zero scale and of C = 0."""
+"""Smallest exponent of FP32, and by convention that of C = 0: no emax is below it."""
 
 
 class Scale(NamedTuple):
@@ -28,7 +28,7 @@ class Scale(NamedTuple):
     significand: int
     """In eighths, 0 to 15."""
     exponent: int
-    """exp; of zero -126."""
+    """exp; of zero it means nothing."""
     fold: int
     """Power of two that the block's elements leave to the exponent."""
     nan: bool
@@ -41,9 +41,8 @@ def scale(byte: int, form: str | BlockFormat = "mixfp4") -> Scale:
     code = byte & ((1 << form.scale.width) - 1)
     fold = form.elements[_selected(byte, form)].fold
     if code == form.scale.nan:
-        return Scale(0, MIN_EXPONENT, fold, True)
-    significand = form.scale.significand(code)
-    return Scale(significand, form.scale.exponent(code) if significand else MIN_EXPONENT, fold, False)
+        return Scale(0, 0, fold, True)
+    return Scale(form.scale.significand(code), form.scale.exponent(code), fold, False)
 
 
 def half_units(codes: Iterable[int], byte: int, form: str | BlockFormat = "mixfp4") -> list[int]:
@@ -68,7 +67,9 @@ def scaled_term(total: int, a: Scale, b: Scale) -> int:
 
 
 def exponent(a: Scale, b: Scale) -> int:
-    """Return E_g = expA + expB + foldA + foldB."""
+    """Return E_g = expA + expB + foldA + foldB; with a zero scale the smallest there is, so that it has no say."""
+    if not (a.significand and b.significand):
+        return MIN_EXPONENT
     return a.exponent + b.exponent + a.fold + b.fold
 
 

@@ -5,7 +5,8 @@ kinds of elements, all are tried on every block and the one with the smallest sq
 last.
 
 Sources: the choice by squared error, ties to E1M2, and its top of 7, MixFP4 (arXiv 2605.31035); two-level scaling
-with 2688 = 448 * 6, NVIDIA's NVFP4; the same with 3136 = 448 * 7, NVINT4 (arXiv 2510.25602).
+with 2688 = 448 * 6, NVIDIA's NVFP4; the same with 3136 = 448 * 7, NVINT4 (arXiv 2510.25602); UE5M3 scales without a
+tensor scale, arXiv 2601.19026.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from .element import ElementFormat
 from .scale import ScaleFormat
 
 BLOCK = 16
-"""Elements that share one block scale, in every format of the catalogue."""
+"""Elements that share one block scale, in most formats of the catalogue."""
 
 _CHUNK = 1 << 18  # elements quantised at a time, to bound memory
 
@@ -37,8 +38,8 @@ class QuantizedTensor:
     codes : numpy.ndarray of uint8, (rows, K)
         Element codes, 0 to 15 if they have 4 bits, one per byte; `packed` has them as they are stored.
     scales : numpy.ndarray of uint8, (rows, K / block)
-        Block scales. In the catalogue: UE4M3 in bits 6..0; in bit 7 the tag of MixFP4 (0 E2M1, 1 E1M2), zero in formats
-        without tag. Blocks have 16 elements there.
+        Block scales. In NVFP4, MixFP4 and NVINT4: UE4M3 in bits 6..0; in bit 7 the tag of MixFP4 (0 E2M1, 1 E1M2), zero
+        in formats without tag.
     tensor_scale : numpy.float32
         Positive and finite. Applied outside the tensor core.
     format : str
@@ -137,7 +138,7 @@ def padded(x: Tensor, fmt: str | BlockFormat = "nvfp4") -> Array:
     ----------
     x : array or tensor of float16, bfloat16, float32, float64 or integers, (..., K)
     fmt : str or BlockFormat
-        The format whose blocks they are. All of the catalogue have blocks of 16.
+        The format whose blocks they are.
 
     Returns
     -------
@@ -169,8 +170,8 @@ def quantize(
     """Quantise a matrix to a block format.
 
     All arithmetic is float64. The tensor scale is float32(max|x| / divisor), where the divisor is 2688 for NVFP4 and
-    MixFP4 and 3136 for NVINT4. Per block and element format the block scale is
-    E4M3(max|b| / (top * tensor scale)), top 6 for E2M1 and 7 for E1M2 and INT4, and the codes are nearest to
+    MixFP4 and 3136 for NVINT4; it is 1 where the format has none. Per block and element format the block scale is
+    cast(max|b| / (top * tensor scale)), cast to E4M3 or UE5M3, top 6 for E2M1 and 7 for E1M2 and INT4, and the codes are nearest to
     x / (block scale * tensor scale); both round ties to the even code and saturate. The squared errors of a
     block are added in the order of its elements, first to last, so the choice of format does not depend on
     memory layout. MixFP4 chooses E2M1 only where its error is strictly lower. Of more element formats each in turn is
@@ -182,8 +183,8 @@ def quantize(
     Parameters
     ----------
     x : array or tensor of float16, bfloat16, float32, float64 or integers, (rows, K)
-        All finite; integers within +-2^53. Blocks run along K, which must be a multiple of the block, 16 in the
-        catalogue, see `padded`; for blocks along the rows give the transpose, for more dimensions reshape to two.
+        All finite; integers within +-2^53. Blocks run along K, which must be a multiple of the block, see
+        `padded`; for blocks along the rows give the transpose, for more dimensions reshape to two.
     fmt : str or BlockFormat
         One of `FORMATS`, or a record of that kind.
     e1m2 : array of bool, (rows, K / 16), optional
@@ -222,10 +223,12 @@ def quantize(
         if not isinstance(e1m2, np.ndarray) or e1m2.dtype != np.bool_ or e1m2.shape != wanted:
             raise InputError(f"e1m2 must be an array of bool, {wanted}, one for each block")
 
-    if tensor_scale is None:
-        scale = _tensor_scale(max(float(tensor.max()), -float(tensor.min())), form.tensor_divisor)
-    else:
+    if tensor_scale is not None:
         scale = _given_scale(tensor_scale)
+    elif form.tensor_divisor is None:
+        scale = np.float32(1)
+    else:
+        scale = _tensor_scale(max(float(tensor.max()), -float(tensor.min())), form.tensor_divisor)
     rows, k = tensor.shape
     codes = np.empty((rows, k), np.uint8)
     scales = np.empty((rows, k // form.block), np.uint8)

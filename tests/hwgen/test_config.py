@@ -7,7 +7,7 @@ import pytest
 
 from hwgen.config import DOTS, NAMED, PIPELINE_REGISTERS, REGISTERS, TensorCoreConfig, named, resolve, resolve_pair
 from hwgen.errors import InputError
-from hwgen.formats import BLOCK_FORMATS, UE4M3, BlockFormat, ElementFormat, ScaleFormat
+from hwgen.formats import BLOCK_FORMATS, UE4M3, BlockFormat, ElementFormat
 from hwgen.rtl.lanes import LANES
 from sim import golden
 
@@ -171,10 +171,11 @@ def test_range_of_the_largest_depth():
 
 def test_formats_set_the_range_of_the_fraction_bits():
     for a, b, low, high in (
-        ("nvfp4", "nvfp4", 31, 39),
-        ("nvfp4", "mixfp4", 32, 39),
-        ("nvint4", "mixfp4", 33, 39),
-        ("nvint4", "nvint4", 33, 40),
+        ("nvfp4", "nvfp4", 23, 39),
+        ("nvint4", "mixfp4", 23, 39),
+        ("nvint4", "nvint4", 23, 40),
+        ("fp4-ue5m3-b16", "fp4-ue5m3-b16", 23, 39),
+        ("fp4-ue5m3-b32", "fp4-ue5m3-b32", 23, 38),
     ):
         for value in (low, high):
             assert TensorCoreConfig(**{**GOOD, "a": a, "b": b, "fraction_bits": value}).fraction_bits == value
@@ -189,8 +190,6 @@ def test_e2m2_needs_tagged_blocks():
     assert TensorCoreConfig(**GOOD, dot="e2m2").dot == "e2m2"
 
 
-UE5M3 = ScaleFormat("UE5M3", exponent_bits=5, mantissa_bits=3, bias=15, nan=0xFF, source="")
-FINE = BlockFormat("fine", BLOCK_FORMATS["nvfp4"].elements, UE5M3, size=16, full_scale=1.0, source="")
 LONG = dataclasses.replace(BLOCK_FORMATS["nvfp4"], name="long", size=32)
 
 
@@ -200,7 +199,8 @@ def biased(bias, **scale):
 
 
 def test_formats_that_no_datapath_computes_are_refused():
-    refused("a = 'fine', b = 'fine'", "than the golden model holds", a=FINE, b=FINE)
+    fine = {"a": "fp4-ue5m3-b16", "b": "fp4-ue5m3-b16"}
+    refused("a = 'fp4-ue5m3-b16', b =", "than the golden model holds", **fine, numerics="exact")
     refused("a = 'long', b = 'nvfp4'", "blocks of 32 and 16", a=LONG, b="nvfp4")
     assert TensorCoreConfig(**{**GOOD, "a": LONG, "b": LONG}).depth == 96
     for bias in (60, -50):
@@ -232,12 +232,15 @@ def test_named_configurations():
         "mixfp4-weights": ("nvfp4", "mixfp4"),
         "nvint4": ("nvint4", "nvint4"),
     }
-    assert set(NAMED) == {f"{kind}-{size}" for kind in kinds for size in ("small", "blackwell")}
+    others = {"fp4-ue5m3-b16", "fp4-ue5m3-b32"}
+    names = {f"{kind}-{size}" for kind in kinds for size in ("small", "blackwell")}
+    assert set(NAMED) == names | {f"{form}-small" for form in others}
+    kinds |= {form: (form, form) for form in others}
     for name, config in NAMED.items():
         assert named(name) is resolve(name) is config
         assert config.name == name
         assert (config.a.name, config.b.name) == kinds[name.rpartition("-")[0]]
-        assert config.macs_per_step == (256 if "small" in name else 4096)
+        assert config.macs_per_step == (16 * config.a.size if "small" in name else 4096)
 
 
 @pytest.mark.parametrize(

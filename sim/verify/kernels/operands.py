@@ -13,8 +13,8 @@ from hwgen.jit import compiled
 __all__ = ["Met", "OperandBins", "Side", "Stimulus", "block_sum", "count_seen", "gather", "side"]
 
 _Array = NDArray[np.int64]
-_ZERO_EXPONENT = -126
-"""What the contract gives to a scale of zero."""
+_ZERO_EXPONENT = -(1 << 12)
+"""Of a scale of zero: whatever its partner, below every C, since such a block takes no part."""
 
 
 class Side(NamedTuple):

@@ -9,7 +9,17 @@ import pytest
 from hwgen.formats import BLOCK_FORMATS, Bounds
 from sim import golden
 
-pairs = pytest.mark.parametrize(("a", "b"), list(itertools.product(BLOCK_FORMATS, repeat=2)))
+PAIRS = [
+    *itertools.product(("nvfp4", "mixfp4", "nvint4"), repeat=2),
+    ("fp4-ue5m3-b16", "fp4-ue5m3-b16"),
+    ("mixfp4", "fp4-ue5m3-b16"),
+    ("fp4-ue5m3-b32", "fp4-ue5m3-b32"),
+]
+pairs = pytest.mark.parametrize(("a", "b"), PAIRS)
+
+
+def test_all_formats_have_a_pair():
+    assert {name for pair in PAIRS for name in pair} == set(BLOCK_FORMATS)
 
 
 def usable(form):
@@ -32,7 +42,7 @@ def test_ranges_are_those_of_all_scales_and_the_largest_elements(a, b):
     assert (min(exponents), max(exponents)) == (bounds.lowest_exponent, bounds.highest_exponent)
     assert (max(exponents) + bounds.exponent_offset).bit_length() == bounds.exponent_bits
     sums = [
-        (16 * largest(a, x[2]) * largest(b, y[2]), x[0] * y[0], x[1] + y[1])
+        (bounds.lanes * largest(a, x[2]) * largest(b, y[2]), x[0] * y[0], x[1] + y[1])
         for x, y in itertools.product(kinds[a], kinds[b])
     ]
     assert max(total for total, _, _ in sums) == bounds.largest_sum
@@ -63,9 +73,13 @@ def test_the_value_of_a_term(a, b):
 @pairs
 def test_allowed_fraction_bits(a, b):
     bounds = Bounds(BLOCK_FORMATS[a], BLOCK_FORMATS[b])
-    folds = [max(element.fold for element in golden.block_format(name).elements) for name in (a, b)]
-    # A zero scale beside the largest one: C is cut at 2^(emax - F), which must be at most its last bit, 2^-149.
-    assert -126 + 8 + sum(folds) - bounds.least_fraction_bits == -149
+    assert bounds.least_fraction_bits == 23 > bounds.term_fraction
+    # A zero scale of exponent -126 beside the largest one: C is cut at 2^(emax - F), above its last bit or not.
+    forms = [golden.block_format(name) for name in (a, b)]
+    folds = sum(max(element.fold for element in form.elements) for form in forms)
+    largest_scale = max(math.floor(math.log2(form.scale.largest)) for form in forms)
+    for bits in range(23, 48):
+        assert bounds.zero_is_lowest(bits) == (-126 + largest_scale + folds - bits <= -149)
     most = bounds.most_fraction_bits
     for bits, fits in ((most, True), (most + 1, False)):
         units = 8 * Fraction(bounds.largest_term) * Fraction(2) ** (bits - bounds.term_fraction) + 2 ** (bits + 1)

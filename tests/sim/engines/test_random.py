@@ -94,7 +94,7 @@ def test_nvfp4_steps_on_both_cores(groups, compiled):
     ("a", "b", "dot"),
     [
         (a, b, dot)
-        for a, b in itertools.product(BLOCK_FORMATS, repeat=2)
+        for a, b in itertools.product(FORMATS, repeat=2)
         for dot in supported(BLOCK_FORMATS[a], BLOCK_FORMATS[b])
         if a == b or (a, b) in (("nvfp4", "mixfp4"), ("mixfp4", "nvint4"))
     ],

@@ -39,12 +39,15 @@ class Form(NamedTuple):
     mantissa_bits: int = 3
     bias: int = 7
     nan: int | None = 0x7F
+    block: int = 16
 
 
 FORMATS = {
     "nvfp4": Form([(E2M1, 0)]),
     "mixfp4": Form([(E2M1, 0), (E1M2, 1)]),
     "nvint4": Form([(INT4, 1)]),
+    "fp4-ue5m3-b16": Form([(E2M1, 0)], 5, 3, 15, 0xFF),
+    "fp4-ue5m3-b32": Form([(E2M1, 0)], 5, 3, 15, 0xFF, block=32),
     "four": Form([([value * 2**fold for value in E2M1], fold) for fold in range(4)], 3, 3, 3, None),
 }
 """Formats by name: those of the catalogue, and one of four elements, E2M1 times 1, 2, 4 and 8."""
@@ -69,9 +72,9 @@ def scale_of(form: str, byte: int) -> Fraction | None:
 
 
 def exponent_of(form: str, byte: int) -> int:
-    """Exponent of a block scale that is not NaN; that of zero is -126."""
+    """Exponent of a block scale that is not NaN; that of zero is below all others."""
     known, code = FORMATS[form], fields(form, byte)[0]
-    return max(code >> known.mantissa_bits, 1) - known.bias if code else -126
+    return max(code >> known.mantissa_bits, 1) - known.bias if code else -1000
 
 
 def float_bits(value: Fraction, rounding: str) -> int:
@@ -104,13 +107,14 @@ def terms(
     a: Sequence[int], a_scales: Sequence[int], b: Sequence[int], b_scales: Sequence[int], forms: tuple[str, str]
 ) -> list[Term] | None:
     """Groups of one output; None for a NaN scale."""
-    found = []
+    found, block = [], FORMATS[forms[0]].block
     for group, (byte_a, byte_b) in enumerate(zip(a_scales, b_scales, strict=True)):
         scale_a, scale_b = scale_of(forms[0], byte_a), scale_of(forms[1], byte_b)
         if scale_a is None or scale_b is None:
             return None
         (left, fold_a), (right, fold_b) = element(forms[0], byte_a), element(forms[1], byte_b)
-        total = sum((left[a[k]] * right[b[k]] for k in range(16 * group, 16 * group + 16)), Fraction(0))
+        lanes = range(block * group, block * group + block)
+        total = sum((left[a[k]] * right[b[k]] for k in lanes), Fraction(0))
         exponent = exponent_of(forms[0], byte_a) + exponent_of(forms[1], byte_b) + fold_a + fold_b
         found.append((total * scale_a * scale_b, exponent, total == 0))
     return found

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from vectors import BLOCK_A, BLOCK_B
 
 from sim import golden
 
@@ -74,7 +75,7 @@ def check(x: np.ndarray, fmt: str, s32: float | None = None) -> golden.Quantized
     return q
 
 
-formats = pytest.mark.parametrize("fmt", golden.FORMATS)
+formats = pytest.mark.parametrize("fmt", KINDS)
 
 
 @formats
@@ -123,11 +124,7 @@ def test_a_given_tensor_scale(fmt, s32):
         np.testing.assert_array_equal(golden.quantize(np.ones((1, 16)), fmt, tensor_scale=form).tensor_scale, s32)
 
 
-# Published beside the definitions of the formats, with a tensor scale of 1: a block, then scale, codes and error.
-BLOCK_A = [0.10, -0.37, 0.80, 1.25, -2.40, 3.10, -0.05, 0.62, 4.70, -5.20, 0.00, 1.90, -1.10, 2.75, -3.60, 0.33]
-BLOCK_B = [7.0, -5.9, 5.1, -4.4, 3.3, 2.2, -1.2, 0.4, 6.1, -6.6, -2.9, 1.7, 0.0, -0.8, 3.9, -5.0]
-
-
+# A tensor scale of 1: a block, then scale, codes and error.
 @pytest.mark.parametrize(
     ("fmt", "block", "scale", "codes", "error"),
     [

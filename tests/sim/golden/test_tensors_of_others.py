@@ -8,6 +8,9 @@ from hypothesis import strategies as st
 
 from sim import golden
 
+SIXTEENS = ("nvfp4", "mixfp4", "nvint4")
+"""Formats with blocks of 16 and a tensor scale."""
+
 
 class Tensor:
     """What the golden model asks of a PyTorch tensor, with torch's refusals."""
@@ -79,7 +82,7 @@ def test_torch_itself():
 
 
 @settings(max_examples=30, deadline=None)
-@given(st.sampled_from(golden.FORMATS), st.integers(0, 2**32 - 1))
+@given(st.sampled_from(SIXTEENS), st.integers(0, 2**32 - 1))
 def test_stored_and_back(fmt, seed):
     rng = np.random.default_rng(seed)
     q = golden.quantize(rng.standard_t(2, (3, 48)) * 2.0 ** rng.integers(-20, 20), fmt)
@@ -107,7 +110,7 @@ def test_which_blocks_are_e1m2():
     assert not golden.quantize(X, "nvfp4").e1m2.any()
 
 
-@pytest.mark.parametrize("fmt", golden.FORMATS)
+@pytest.mark.parametrize("fmt", SIXTEENS)
 @pytest.mark.parametrize("k", [1, 15, 16, 17, 40])
 def test_padding_changes_no_product(fmt, k):
     rng = np.random.default_rng(k)
