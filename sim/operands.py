@@ -79,10 +79,13 @@ class Numbers:
         What to call it in an error.
     tensor
         Numbers, (rows, K).
+    rule
+        How they are quantised, one of `golden.RULES`; None for the default of the format.
     """
 
     origin: str
     tensor: Tensor
+    rule: str | None = None
 
     @property
     def rows(self) -> int:
@@ -98,7 +101,7 @@ class Numbers:
         if self.tensor.size == 0:
             raise InputError(f"{self.origin}: is empty, {self.tensor.shape}; must have rows and columns")
         try:
-            return golden.quantize(golden.padded(self.tensor, form), form)
+            return golden.quantize(golden.padded(self.tensor, form), form, rule=self.rule)
         except golden.InputError as error:
             raise InputError(f"{self.origin}: {error}") from None
 

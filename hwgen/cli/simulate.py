@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,8 @@ __all__ = ["command"]
 @click.option("--a-name", help="Tensor of the --a file.")
 @click.option("--b", "b_file", type=FILE, help="B (N x K) from a .npy, .npz or .safetensors file.")
 @click.option("--b-name", help="Tensor of the --b file.")
+@click.option("--a-rule", help="Rule that quantises numbers of A; a wrong name lists those that its format has.")
+@click.option("--b-rule", help="The same of B.")
 @click.option("--model", type=click.Choice(["minilm"]), help="Take B from a trained model (extra 'workloads').")
 @click.option("--layer", help="Weight matrix of --model; a wrong name lists those there are.")
 @engine
@@ -122,6 +125,8 @@ def _operands(
     a_name: str | None,
     b_file: Path | None,
     b_name: str | None,
+    a_rule: str | None,
+    b_rule: str | None,
     model: str | None,
     layer: str | None,
 ) -> tuple[QuantizedTensor, QuantizedTensor, int]:
@@ -144,7 +149,18 @@ def _operands(
     depth = next(iter(known.values()), 64)
     a = a or Numbers("A", tensors.generate(kind, (m or 16, depth), seed))
     b = b or Numbers("B", tensors.generate(kind, (n or 16, depth), seed + 1))
-    return a.quantized(core.a.name), b.quantized(core.b.name), depth
+    return _ruled(a, a_rule, "a").quantized(core.a.name), _ruled(b, b_rule, "b").quantized(core.b.name), depth
+
+
+def _ruled(operand: Operand, rule: str | None, letter: str) -> Operand:
+    """The operand with the rule that it is quantised by."""
+    from sim.operands import Numbers
+
+    if rule is None:
+        return operand
+    if not isinstance(operand, Numbers):
+        raise InputError(f"--{letter}-rule {rule!r}: {letter.upper()} is quantised already; leave it out")
+    return replace(operand, rule=rule)
 
 
 def _from_file(file: Path | None, name: str | None, rows: int | None, letter: str) -> Operand | None:

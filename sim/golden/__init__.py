@@ -27,6 +27,7 @@ from .codes import (
 from .element import ElementFormat
 from .mma import CONTRACT, EMPTY_BLOCKS, NUMERICS, ROUNDINGS, accumulate, gemm, max_fraction_bits, step
 from .quantize import BLOCK, QuantizedTensor, dequantize, padded, quantize
+from .rules import RULES
 from .scale import ScaleFormat
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "FORMATS",
     "NUMERICS",
     "ROUNDINGS",
+    "RULES",
     "BlockFormat",
     "ElementFormat",
     "InputError",

@@ -2,7 +2,7 @@
 
 Each tensor has one FP32 tensor scale; each block of elements along K has one block scale. Where a format has several
 kinds of elements, all are tried on every block and the one with the smallest squared error is kept, of equal ones the
-last.
+last. `rules` has what else there is to choose.
 
 Sources: the choice by squared error, ties to E1M2, and its top of 7, MixFP4 (arXiv 2605.31035); two-level scaling
 with 2688 = 448 * 6, NVIDIA's NVFP4; the same with 3136 = 448 * 7, NVINT4 (arXiv 2510.25602); UE5M3 scales without a
@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from . import rules
 from .block import BlockFormat
 from .catalogue import block_format
 from .checks import Array, InputError, Tensor, as_array, check_numbers, first_true
@@ -166,16 +167,17 @@ def quantize(
     e1m2: npt.NDArray[np.bool_] | None = None,
     *,
     tensor_scale: Tensor | None = None,
+    rule: str | None = None,
 ) -> QuantizedTensor:
     """Quantise a matrix to a block format.
 
     All arithmetic is float64. The tensor scale is float32(max|x| / divisor), where the divisor is 2688 for NVFP4 and
     MixFP4 and 3136 for NVINT4; it is 1 where the format has none. Per block and element format the block scale is
-    cast(max|b| / (top * tensor scale)), cast to E4M3 or UE5M3, top 6 for E2M1 and 7 for E1M2 and INT4, and the codes are nearest to
-    x / (block scale * tensor scale); both round ties to the even code and saturate. The squared errors of a
-    block are added in the order of its elements, first to last, so the choice of format does not depend on
-    memory layout. MixFP4 chooses E2M1 only where its error is strictly lower. Of more element formats each in turn is
-    taken, unless the error of an earlier one is strictly lower.
+    cast(max|b| / (top * tensor scale)), cast to E4M3 or UE5M3, top 6 for E2M1 and 7 for E1M2 and INT4, and the
+    codes are nearest to x / (block scale * tensor scale); both round ties to the even code and saturate. The
+    squared errors of a block are added in the order of its elements, first to last, so the choice of format does not
+    depend on memory layout. MixFP4 chooses E2M1 only where its error is strictly lower. Of more
+    element formats each in turn is taken, unless the error of an earlier one is strictly lower.
 
     A block whose codes are all zero is stored as scale 0x00 and codes 0. A non-zero tensor so small that its
     tensor scale would be zero takes the smallest float32 subnormal as its tensor scale.
@@ -193,6 +195,10 @@ def quantize(
     tensor_scale : float, optional
         The tensor scale, a positive number that float32 holds, in place of the one above: for tensors that share
         one, or whose range is known beforehand. What lies beyond the range of the format saturates.
+    rule : str, optional
+        How the scale of a block follows from its numbers, one of `RULES` that the format has, see `golden.rules`. The
+        above is "nearest", the default. "four-over-six" is for NVFP4: the divisor is 1536, and each block is tried with
+        a top of 6 and of 4.
 
     Returns
     -------
@@ -201,10 +207,11 @@ def quantize(
     Raises
     ------
     InputError
-        Unknown format, wrong type or shape, a NaN or infinity (the first is named), or a tensor scale beyond
-        the float32 range.
+        Unknown format, a rule that it has not, wrong type or shape, a NaN or infinity (the first is named), or a tensor
+        scale beyond the float32 range.
     """
     form = block_format(fmt)
+    chosen_rule = rules.checked(form, rule)
     tensor = check_numbers(x, "x")
     if tensor.ndim != 2 or 0 in tensor.shape or tensor.shape[1] % form.block:
         hint = " (see padded)" if tensor.ndim == 2 and tensor.size else ""
@@ -225,10 +232,10 @@ def quantize(
 
     if tensor_scale is not None:
         scale = _given_scale(tensor_scale)
-    elif form.tensor_divisor is None:
+    elif (divisor := rules.tensor_divisor(form, chosen_rule)) is None:
         scale = np.float32(1)
     else:
-        scale = _tensor_scale(max(float(tensor.max()), -float(tensor.min())), form.tensor_divisor)
+        scale = _tensor_scale(max(float(tensor.max()), -float(tensor.min())), divisor)
     rows, k = tensor.shape
     codes = np.empty((rows, k), np.uint8)
     scales = np.empty((rows, k // form.block), np.uint8)
@@ -237,7 +244,7 @@ def quantize(
         part = slice(start, start + step)
         blocks = tensor[part].astype(np.float64).reshape(-1, form.block)
         chosen = None if e1m2 is None else e1m2[part].ravel()
-        part_scales, part_codes = _quantize_blocks(blocks, float(scale), form, chosen)
+        part_scales, part_codes = _quantize_blocks(blocks, float(scale), form, chosen, chosen_rule)
         codes[part] = part_codes.reshape(-1, k)
         scales[part] = part_scales.reshape(-1, k // form.block)
     return QuantizedTensor(codes, scales, scale, fmt)  # type: ignore[arg-type]
@@ -288,12 +295,12 @@ def _tensor_scale(peak: float, divisor: float) -> np.float32:
 
 
 def _quantize_blocks(
-    blocks: Array, tensor_scale: float, form: BlockFormat, e1m2: npt.NDArray[np.bool_] | None
+    blocks: Array, tensor_scale: float, form: BlockFormat, e1m2: npt.NDArray[np.bool_] | None, rule: str
 ) -> tuple[Array, Array]:
     """Return scales (n,) and codes (n, block) of float64 blocks (n, block)."""
     peaks = np.abs(blocks).max(axis=1)
     with np.errstate(under="ignore", over="ignore"):
-        first, *others = (_candidate(blocks, peaks, tensor_scale, form.scale, element) for element in form.elements)
+        first, *others = (_best(blocks, peaks, tensor_scale, form.scale, element, rule) for element in form.elements)
     scales, codes, error = first
     for index, (other_scales, other_codes, other_error) in enumerate(others, start=1):
         assert form.tag_bit is not None
@@ -305,11 +312,29 @@ def _quantize_blocks(
     return scales, codes
 
 
+_Candidate = tuple[Array, Array, Array]
+"""Scales (n,), codes (n, block) and squared errors (n,)."""
+
+
+def _best(
+    blocks: Array, peaks: Array, tensor_scale: float, scale: ScaleFormat, element: ElementFormat, rule: str
+) -> _Candidate:
+    """Return the best that a rule makes of one element format; of equal errors the first."""
+    first, *others = (_candidate(blocks, peaks, tensor_scale, scale, element, top) for top in rules.tops(element, rule))
+    scales, codes, error = first
+    for other_scales, other_codes, other_error in others:
+        better = other_error < error
+        scales = np.where(better, other_scales, scales)
+        codes = np.where(better[:, None], other_codes, codes)
+        error = np.where(better, other_error, error)
+    return scales, codes, error
+
+
 def _candidate(
-    blocks: Array, peaks: Array, tensor_scale: float, scale: ScaleFormat, element: ElementFormat
-) -> tuple[Array, Array, Array]:
-    """Return scales (n,), codes (n, block) and squared errors (n,) of one element format."""
-    scales = scale.encode(peaks / (element.largest * tensor_scale))
+    blocks: Array, peaks: Array, tensor_scale: float, scale: ScaleFormat, element: ElementFormat, top: float
+) -> _Candidate:
+    """Return blocks with scales that make the largest number of each ``top``."""
+    scales = scale.encode(peaks / (top * tensor_scale))
     unit = scale.table[scales] * tensor_scale
     divisor = np.where(unit > 0, unit, np.inf)  # a scale of zero makes every code zero
     codes = element.encode(blocks / divisor[:, None])

@@ -134,3 +134,21 @@ def test_an_operand_of_a_checkpoint(run, tiny: Path, tmp_path: Path) -> None:
     found = json.loads(out)
     assert (found["n"], found["k"], found["mismatches"]) == (2, 48, 0)
     assert npz.arrays(Path("all.npz"))["b.codes"].tobytes() == q.packed.tobytes()
+
+
+def test_a_rule_quantises_an_operand(run, tiny: Path, files, tmp_path: Path) -> None:
+    core = tmp_path / "plain.toml"
+    core.write_text(tiny.read_text().replace("mixfp4", "nvfp4"))
+    status, _, err = run("simulate", "--config", core, *files, "--b-rule", "four-over-six", "--save", "ruled.npz")
+    assert (status, err) == (0, "")
+    saved = npz.arrays(Path("ruled.npz"))
+    for name, x, rule in (("a", A, "nearest"), ("b", B, "four-over-six")):
+        q = golden.quantize(golden.padded(x), "nvfp4", rule=rule)
+        assert saved[f"{name}.tensor_scale"] == q.tensor_scale
+        np.testing.assert_array_equal(saved[f"{name}.scales"], q.scales)
+    status, _, err = run("simulate", "--config", core, *files, "--a-rule", "six")
+    assert status == 2
+    assert "rule must be one of 'nearest', 'four-over-six' for nvfp4; got 'six'" in err
+    status, _, err = run("simulate", "--config", core, "--a", "ruled.npz", "--a-name", "a", "--a-rule", "nearest")
+    assert status == 2
+    assert "--a-rule 'nearest': A is quantised already; leave it out" in err
