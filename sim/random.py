@@ -134,9 +134,9 @@ def random_steps(config: TensorCoreConfig, count: int, rng: np.random.Generator)
     # Few significant bits now and then, for ties.
     short = rng.choice(np.array([0, 0x7FFFFF, 0x7FF000, 0x400000], np.uint32), shape)
     aligned = (bits & (0x80000000 | short)) | np.clip(exponents + 126, 1, 254).astype(np.uint32) << 23
-    opposite = (-sums).astype(np.float32).view(np.uint32) + rng.choice(
-        np.array([0, 0, 1, 0xFFFFFFFF], np.uint32), shape
-    )
+    with np.errstate(over="ignore"):
+        negative = (-sums).astype(np.float32).view(np.uint32)
+    opposite = negative + rng.choice(np.array([0, 0, 1, 0xFFFFFFFF], np.uint32), shape)
     kind = rng.choice(4, shape, p=[0.15, 0.2, 0.45, 0.2])
     c = np.choose(kind, [bits, special, aligned, opposite]).astype(np.uint32)
 

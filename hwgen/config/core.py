@@ -175,6 +175,8 @@ class TensorCoreConfig:
         pair = f"a = {a.name!r}, b = {b.name!r}"
         if a.size != b.size:
             raise InputError(f"{pair}: have blocks of {a.size} and {b.size}; a step needs equal blocks")
+        if a.sums != b.sums:
+            raise InputError(f"{pair}: add up blocks in {a.sums} and {b.sums} sums; a step needs equal sums")
         if reason := DOTS[self.dot].supports(a, b):
             raise InputError(f"dot = {self.dot!r}: {reason}")
         if self.exact:
@@ -184,7 +186,7 @@ class TensorCoreConfig:
                     " fewer exponents, or narrower elements"
                 )
             assert self.largest_steps is not None
-            if not bounds.exact_fits(self.largest_steps * self.groups):
+            if not bounds.exact_fits(self.largest_steps * self.sums):
                 raise InputError(
                     f"{pair}: exponents of terms from {bounds.lowest_exponent} to {bounds.highest_exponent} are too far"
                     " from 0 for sums that FP32 holds; use a scale of another bias"
@@ -196,10 +198,10 @@ class TensorCoreConfig:
         """Refuse formats that the accumulator which rounds every step has no hardware for."""
         bounds = self.bounds
         allowed = range(bounds.least_fraction_bits, bounds.most_fraction_bits + 1)
-        if not bounds.distances_fit(bounds.least_fraction_bits) or bounds.term_width <= bounds.term_fraction:
+        if bounds.term_width <= bounds.term_fraction:
             raise InputError(
-                f"{pair}: terms of {bounds.term_width} bits, with exponents from {bounds.lowest_exponent} to"
-                f" {bounds.highest_exponent}, do not fit the accumulator that rounds every step; use numerics = 'exact'"
+                f"{pair}: terms of {bounds.term_width} bits, {bounds.term_fraction} of them of the fraction, do not fit"
+                " the accumulator that rounds every step; use numerics = 'exact'"
             )
         if not allowed:
             raise InputError(
@@ -210,11 +212,10 @@ class TensorCoreConfig:
             self._within("fraction_bits", allowed)
         except InputError as error:
             raise InputError(f"{error} with {pair}") from None
-        bits = self.fraction_bits
-        if bounds.subnormal_results(bits) or bounds.can_overflow(bits) or not bounds.distances_fit(bits):
+        if self.wide and self.anticipated:
             raise InputError(
-                f"{pair}, fraction_bits = {bits}: sums may be subnormal or overflow, for which the"
-                " accumulator that rounds every step has no hardware; use numerics = 'exact'"
+                f"leading_zeros = 'anticipated': {pair}: results may be subnormal, which ends their normalisation"
+                " early; use 'counted'"
             )
 
     def _one_of(self, field: str, allowed: tuple[str, ...]) -> None:
@@ -250,6 +251,16 @@ class TensorCoreConfig:
     def depth(self) -> int:
         """Elements along K that one step consumes, a block's times G."""
         return self.a.size * self.groups
+
+    @property
+    def sums(self) -> int:
+        """Block sums of one output in one step, each of which becomes a term: G, or a multiple of it."""
+        return self.groups * self.a.sums
+
+    @property
+    def wide(self) -> bool:
+        """Whether the accumulator that rounds every step takes sums of any exponent, see `Bounds.wide`."""
+        return not self.exact and self.bounds.wide(self.fraction_bits)
 
     @property
     def macs_per_step(self) -> int:

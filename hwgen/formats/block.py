@@ -41,6 +41,9 @@ class BlockFormat:
         format has none: the tensor scale is then 1.
     source
         Where the format is defined.
+    sums
+        Sums that the products of a block make: 1, or as many parts of the block, which are aligned and truncated each
+        for itself. What is stored does not depend on it.
 
     Raises
     ------
@@ -54,6 +57,7 @@ class BlockFormat:
     size: int
     full_scale: float | None
     source: str
+    sums: int = 1
 
     def __post_init__(self) -> None:
         if not self.elements or len(self.elements) & len(self.elements) - 1:
@@ -73,6 +77,8 @@ class BlockFormat:
             )
         if self.size < 1 or self.size * self.code_width % _BYTE:
             raise InputError(f"block format {self.name}: size = {self.size}: a block must fill whole bytes")
+        if self.sums < 1 or self.size % self.sums:
+            raise InputError(f"block format {self.name}: sums = {self.sums}: must divide the block of {self.size}")
 
     @cached_property
     def selector_bits(self) -> int:
@@ -83,6 +89,11 @@ class BlockFormat:
     def tagged(self) -> bool:
         """Whether a selector chooses the element format."""
         return len(self.elements) > 1
+
+    @property
+    def lanes(self) -> int:
+        """Products in a block sum."""
+        return self.size // self.sums
 
     @property
     def code_width(self) -> int:

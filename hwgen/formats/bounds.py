@@ -19,8 +19,8 @@ _FRACTION = 23
 _DOUBLE = 53
 """Bits of a float64 significand, in which the golden model adds."""
 _MOST_GROUPS = 8
-_EXPONENT_CODES = 255
-"""Distances between FP32 exponents that the alignment of the accumulator can tell apart."""
+_EXPONENT_BITS = 8
+"""Bits of an FP32 exponent, and of the distances between exponents that the plain accumulator can tell apart."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Bounds:
     @property
     def lanes(self) -> int:
         """Products in a block sum."""
-        return self.a.size
+        return self.a.lanes
 
     @cached_property
     def largest_sum(self) -> int:
@@ -112,20 +112,20 @@ class Bounds:
 
         In units of the last place kept, terms are below largest_term * 2^(F - term_fraction) and C below 2^(F + 1).
         """
-        bits = self.term_fraction
-        while _MOST_GROUPS * (self.largest_term << bits + 1 - self.term_fraction) + (1 << bits + 2) <= 1 << _DOUBLE:
+        bits, terms = self.term_fraction, _MOST_GROUPS * self.a.sums * self.largest_term
+        while (terms << bits + 1 - self.term_fraction) + (1 << bits + 2) <= 1 << _DOUBLE:
             bits += 1
         return bits
 
-    def sum_growth(self, groups: int, fraction_bits: int) -> int:
-        """Bits by which the sum of C and ``groups`` terms is longer than an aligned term.
+    def sum_growth(self, count: int, fraction_bits: int) -> int:
+        """Bits by which the sum of C and ``count`` terms is longer than an aligned term.
 
         Mostly those of the number of terms. C makes one more where the largest term nearly fills its word.
         """
-        terms = groups * self.largest_term << fraction_bits - self.term_fraction
+        terms = count * self.largest_term << fraction_bits - self.term_fraction
         largest = terms + ((2 << _FRACTION) - 1 << fraction_bits - _FRACTION)
         aligned = self.term_width + fraction_bits - self.term_fraction
-        return max((groups - 1).bit_length(), largest.bit_length() - aligned)
+        return max((count - 1).bit_length(), largest.bit_length() - aligned)
 
     def subnormal_results(self, fraction_bits: int) -> bool:
         """Whether a sum with a term in it can be a subnormal FP32 number.
@@ -139,8 +139,8 @@ class Bounds:
         bits = self.term_width + self.highest_exponent - self.term_fraction
         return bits > _HIGHEST_EXPONENT - fraction_bits
 
-    def distances_fit(self, fraction_bits: int) -> bool:
-        """Whether exponents of terms, of C, and their distances fit the eight bits of the alignment.
+    def distance_bits(self, fraction_bits: int) -> int:
+        """Bits for exponents of terms, of C, and their distances; eight at least, as FP32 has them.
 
         A term is shifted by as much as C is ahead of the largest term and that one ahead of it, which is what C is
         ahead of the term; and by a power of two above its window, where it is to vanish.
@@ -148,7 +148,12 @@ class Bounds:
         window = self.term_width + fraction_bits - self.term_fraction
         ahead = _HIGHEST_EXPONENT + 1 - self.lowest_exponent + (1 << window.bit_length())
         behind = self.highest_exponent + _HIGHEST_EXPONENT
-        return max(ahead, behind) <= _EXPONENT_CODES
+        return max(ahead, behind, (1 << _EXPONENT_BITS) - 1).bit_length()
+
+    def wide(self, fraction_bits: int) -> bool:
+        """Whether a step takes an accumulator for subnormal and infinite sums, and for distances of any length."""
+        long = self.distance_bits(fraction_bits) > _EXPONENT_BITS
+        return long or self.subnormal_results(fraction_bits) or self.can_overflow(fraction_bits)
 
     @property
     def exact_unit(self) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hwgen.formats.block import BlockFormat
 from hwgen.formats.element import ElementFormat
 from hwgen.formats.scale import ScaleFormat
@@ -10,10 +12,13 @@ __all__ = [
     "BLOCK_FORMATS",
     "E1M2",
     "E2M1",
+    "E8M0",
     "FP4_UE5M3_B16",
     "FP4_UE5M3_B32",
     "INT4",
     "MIXFP4",
+    "MXFP4",
+    "MXFP4_2X16",
     "NVFP4",
     "NVINT4",
     "UE4M3",
@@ -52,6 +57,15 @@ UE5M3 = ScaleFormat(
     nan=0xFF,
     source="arXiv 2601.19026; codes as in AMD-AGI/ALTO, ue5m3_ops.py",
 )
+E8M0 = ScaleFormat(
+    "E8M0",
+    exponent_bits=8,
+    mantissa_bits=0,
+    bias=127,
+    nan=0xFF,
+    source="OCP Microscaling Formats (MX) Specification v1.0",
+    subnormals=False,
+)
 
 NVFP4 = BlockFormat("nvfp4", (E2M1,), UE4M3, size=16, full_scale=448 * 6, source="NVIDIA, NVFP4")
 MIXFP4 = BlockFormat(
@@ -73,7 +87,22 @@ FP4_UE5M3_B16 = BlockFormat(
 )
 FP4_UE5M3_B32 = BlockFormat("fp4-ue5m3-b32", (E2M1,), UE5M3, size=32, full_scale=None, source=FP4_UE5M3_B16.source)
 
+MXFP4 = BlockFormat(
+    "mxfp4",
+    (E2M1,),
+    E8M0,
+    size=32,
+    full_scale=None,
+    source="OCP Microscaling Formats (MX) Specification v1.0: no tensor scale",
+)
+MXFP4_2X16 = replace(
+    MXFP4,
+    name="mxfp4-2x16",
+    sums=2,
+    source=f"{MXFP4.source}; two sums of 16 are what arXiv 2511.10909 found in Blackwell's kind::mxf4",
+)
+
 BLOCK_FORMATS: dict[str, BlockFormat] = {
-    form.name: form for form in (NVFP4, MIXFP4, NVINT4, FP4_UE5M3_B16, FP4_UE5M3_B32)
+    form.name: form for form in (NVFP4, MIXFP4, NVINT4, FP4_UE5M3_B16, FP4_UE5M3_B32, MXFP4, MXFP4_2X16)
 }
 """Block formats by name."""

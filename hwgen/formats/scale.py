@@ -11,9 +11,11 @@ __all__ = ["ScaleFormat"]
 
 @dataclass(frozen=True)
 class ScaleFormat:
-    """The format of a block scale: exponent field above mantissa field, no sign; field 0 holds the subnormals.
+    """The format of a block scale: exponent field above mantissa field, no sign.
 
-    The value of a code is significand * 2^(exponent - mantissa_bits), see `significand` and `exponent`. Code 0 is zero.
+    The value of a code is significand * 2^(exponent - mantissa_bits), see `significand` and `exponent`. With
+    subnormals, which have exponent field 0, code 0 is zero. Without them there is no zero. Without mantissa bits, too,
+    all scales are powers of two, and there is no significand to multiply by.
 
     Parameters
     ----------
@@ -27,6 +29,8 @@ class ScaleFormat:
         The code that is NaN, the highest one; None if there is none. There is no infinity.
     source
         Where it is defined.
+    subnormals
+        Whether exponent field 0 holds subnormals. A format without mantissa bits has none.
 
     Raises
     ------
@@ -40,12 +44,14 @@ class ScaleFormat:
     bias: int
     nan: int | None
     source: str
+    subnormals: bool = True
 
     def __post_init__(self) -> None:
-        if self.exponent_bits < 2 or self.mantissa_bits < 1 or self.width > 8:
+        least = int(self.subnormals)
+        if self.exponent_bits < 2 or self.mantissa_bits < least or self.width > 8:
             raise InputError(
                 f"scale format {self.name}: exponent_bits = {self.exponent_bits}, mantissa_bits = {self.mantissa_bits}:"
-                " at least 2 and 1, and 8 together at most"
+                f" at least 2 and {least}, and 8 together at most"
             )
         if self.nan not in (None, (1 << self.width) - 1):
             raise InputError(
@@ -59,12 +65,12 @@ class ScaleFormat:
 
     def significand(self, code: int) -> int:
         """Significand of a code, hidden bit included, in units of 2^-mantissa_bits."""
-        hidden = 1 << self.mantissa_bits if code >> self.mantissa_bits else 0
+        hidden = 1 << self.mantissa_bits if code >> self.mantissa_bits or not self.subnormals else 0
         return code & (1 << self.mantissa_bits) - 1 | hidden
 
     def exponent(self, code: int) -> int:
         """Exponent of a code; that of subnormals and zero is the lowest."""
-        return max(code >> self.mantissa_bits, 1) - self.bias
+        return max(code >> self.mantissa_bits, int(self.subnormals)) - self.bias
 
     def value(self, code: int) -> float:
         """Value of a code; NaN if it is that."""
@@ -91,6 +97,11 @@ class ScaleFormat:
     def largest_significand(self) -> int:
         """Largest significand."""
         return (2 << self.mantissa_bits) - 1
+
+    @property
+    def significand_bits(self) -> int:
+        """Bits of a significand; 0 where all of them are 1, so that nothing is multiplied."""
+        return self.mantissa_bits and self.largest_significand.bit_length()
 
     @property
     def exponents(self) -> range:

@@ -63,7 +63,7 @@ def waivers(config: TensorCoreConfig) -> str:
         Tensor core configuration.
     """
     unread = any(form.scale_width < form.stored_scale_width for form in (config.a, config.b))
-    zeros = "addends" in config.pipeline and config.groups == 1
+    zeros = "addends" in config.pipeline and config.sums == 1
     rules = (*_RULES, *[_IGNORED_BITS] * unread, *[_ZEROS] * zeros)
     parts = [f"// Waivers for {config.name}.v and its testbench, as Verilator reads them.\n\n`verilator_config\n"]
     for reason, waived in rules:

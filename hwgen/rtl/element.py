@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 from hwgen.config import ELEMENT_REGISTERS, TensorCoreConfig
 from hwgen.rtl.accumulate.exact import ExactAccumulate, exact_controls
 from hwgen.rtl.accumulate.stepwise import FP32, Accumulate
-from hwgen.rtl.accumulate.terms import ScaleProduct, TermExponents, TermPlaces, terms_layout
+from hwgen.rtl.accumulate.terms import ScaleProduct, TermExponents, TermPlaces, may_rest, terms_layout
 from hwgen.rtl.decode.operand import operand_layout
 from hwgen.rtl.dot import DotProduct
 from hwgen.rtl.hierarchy import Block, add_child
@@ -109,8 +109,12 @@ class Element(Block):
             computed.nan.eq(self.a.nan | self.b.nan),
         ]
         if not config.exact:
-            m.d.comb += [computed.exponent.eq(exponents.exponent), computed.active.eq(exponents.active)]
-        for group in range(config.groups):
+            m.d.comb += computed.exponent.eq(exponents.exponent)
+            if may_rest(config):
+                m.d.comb += computed.active.eq(exponents.active)
+        parts, size = config.a.sums, config.a.lanes
+        for group in range(config.sums):
+            owner, first_lane = group // parts, group % parts * size
             dot = add_child(m, platform, f"dot{group}", DotProduct, config)
             scale = add_child(m, platform, f"scale{group}", ScaleProduct, config)
             term = computed.terms[group]
@@ -123,21 +127,23 @@ class Element(Block):
                 if register in config.pipeline:
                     enable = f"enable_{register}"
                     m.d.comb += getattr(block, enable).eq(getattr(self, enable))
-            m.d.comb += [
-                dot.a.eq(self.a.lanes[group]),
-                dot.b.eq(self.b.lanes[group]),
-                scale.sum.eq(total),
-                scale.a.eq(self.a.scales[group].significand),
-                scale.b.eq(self.b.scales[group].significand),
-                term.sign.eq(scale.sign),
-                term.magnitude.eq(scale.magnitude),
-            ]
+            for side, operand in (("a", self.a), ("b", self.b)):
+                lanes_of_dot, block_lanes = getattr(dot, side), operand.lanes[owner]
+                if parts == 1:
+                    m.d.comb += lanes_of_dot.eq(block_lanes)
+                else:
+                    m.d.comb += [lanes_of_dot[i].eq(block_lanes[first_lane + i]) for i in range(size)]
+            m.d.comb += scale.sum.eq(total)
+            for side, operand in (("a", self.a), ("b", self.b)):
+                if config.form(side).scale.significand_bits:
+                    m.d.comb += getattr(scale, side).eq(operand.scales[owner].significand)
+            m.d.comb += [term.sign.eq(scale.sign), term.magnitude.eq(scale.magnitude)]
             if config.excludes_empty:
                 m.d.comb += exponents.empty[group].eq(scale.empty)
             if config.exact:
-                m.d.comb += term.place.eq(exponents.places[group])
+                m.d.comb += term.place.eq(exponents.places[owner])
             elif config.groups > 1:
-                m.d.comb += term.distance.eq(exponents.distances[group])
+                m.d.comb += term.distance.eq(exponents.distances[owner])
             for side, operand in (("a", self.a), ("b", self.b)):
                 if how.word_width(side):
                     m.d.comb += getattr(dot, f"{side}_word").eq(operand.words[group])

@@ -35,8 +35,8 @@ class LaneArray(Block):
 
     Attributes
     ----------
-    a_codes, b_codes : In(ArrayLayout(code_width, size))
-        Codes of one block each.
+    a_codes, b_codes : In(ArrayLayout(code_width, lanes))
+        Codes of one block sum each.
     a_tag, b_tag : In(selector_bits)
         Element formats of the blocks, where a selector chooses them.
     sum : Out(signed)
@@ -51,7 +51,7 @@ class LaneArray(Block):
         config = replace(config, pipeline=())
         forms = {side: config.form(side) for side in "ab"}
         members = {
-            f"{side}_codes": In(data.ArrayLayout(unsigned(form.code_width), form.size)) for side, form in forms.items()
+            f"{side}_codes": In(data.ArrayLayout(unsigned(form.code_width), form.lanes)) for side, form in forms.items()
         }
         members["sum"] = Out(signed(lanes(config).sum_width))
         members |= {f"{side}_tag": In(form.selector_bits) for side, form in forms.items() if form.tagged}
@@ -65,7 +65,7 @@ class LaneArray(Block):
             form = config.form(side)
             tag = getattr(self, f"{side}_tag") if form.tagged else None
             block = getattr(dot, side)
-            for index in range(form.size):
+            for index in range(form.lanes):
                 element = add_child(m, platform, f"{side}{index}", ElementDecoder, config, decoded_as(config, side))
                 m.d.comb += [element.code.eq(codes[index]), block[index].eq(element.lane)]
                 if tag is not None:

@@ -220,7 +220,7 @@ class TensorCore(Block):
         with m.If(enable):
             m.d.sync += nan.eq(operand.nan)
         for group, scale in enumerate(operand.scales):
-            for field in ("exponent", "zero"):
+            for field in [name for name, _ in scale.shape() if name != "significand"]:
                 value = getattr(scale, field)
                 held = Signal(len(value), name=f"{name}_{field}{group}", reset_less=True)
                 m.d.comb += getattr(behind.scales[group], field).eq(held)

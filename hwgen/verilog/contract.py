@@ -133,6 +133,21 @@ def stream_rules(config: TensorCoreConfig) -> list[str]:
     ]
 
 
+def _term_words(config: TensorCoreConfig) -> str:
+    """How a term follows from its block sum."""
+    sides = [side for side in "ab" if config.form(side).scale.significand_bits]
+    if not sides:
+        return "T_g = S_g, since all block scales are powers of two"
+    factors = " * ".join(f"sig{side.upper()}" for side in sides)
+    if len(sides) == 1:
+        form = config.form(sides[0])
+        return (
+            f"T_g = S_g * {factors}, with sig the significand of the block scale in units of"
+            f" 2^-{form.scale.mantissa_bits}, 0 to {form.scale.largest_significand}; the other scales are powers of two"
+        )
+    return f"T_g = S_g * {factors}, with sig the significand of the block scale {_significand_words(config)}"
+
+
 def _significand_words(config: TensorCoreConfig) -> str:
     words = [
         f"in units of 2^-{form.scale.mantissa_bits}, 0 to {form.scale.largest_significand}"
@@ -165,17 +180,22 @@ def numerics(config: TensorCoreConfig) -> dict[str, Any]:
     elements = dict.fromkeys(element for form in (config.a, config.b) for element in form.elements)
     folded = [element for element in elements if element.fold]
     without = "".join(f"; {element.name} without its factor {2**element.fold}" for element in folded)
-    zero = "a scale of zero has exponent -126"
-    if not bounds.zero_is_lowest(config.fraction_bits):
-        zero = "a block with a scale of zero takes no part in emax"
+    zero = "a scale of zero has exponent -126; "
+    if not any(form.scale.subnormals for form in config.formats):
+        zero = ""
+    elif not bounds.zero_is_lowest(config.fraction_bits):
+        zero = "a block with a scale of zero takes no part in emax; "
+    parts = f"{config.groups} blocks g"
+    if config.a.sums > 1:
+        parts = f"{config.sums} parts g, {config.a.sums} of a block, which have its scale"
     blocks = [
-        f"for every output (m, n) and each of the {config.groups} blocks g:"
+        f"for every output (m, n) and each of the {parts}:"
         f" S_g = the exact sum over {bounds.lanes} lanes of hA * hB, with h the element in half-units"
         + (f" ({without[2:]})" if without else ""),
-        f"T_g = S_g * sigA * sigB, with sig the significand of the block scale {_significand_words(config)}",
+        _term_words(config),
         f"E_g = expA + expB{_fold_words(config)}, with exp the exponent of the block scale,"
         f" at least {min(config.a.scale.exponents[0], config.b.scale.exponents[0])};"
-        f" {zero}; the value of the block is T_g * 2^(E_g - {bounds.term_fraction})",
+        f" {zero}the value of the block is T_g * 2^(E_g - {bounds.term_fraction})",
     ]
     if config.exact:
         return {
@@ -189,6 +209,7 @@ def numerics(config: TensorCoreConfig) -> dict[str, Any]:
                 " infinite C is the result",
             ],
         }
+    none = "every" if config.wide else "an exact"
     empty = "do not" if config.excludes_empty else "take part"
     return {
         "groups": config.groups,
@@ -201,7 +222,7 @@ def numerics(config: TensorCoreConfig) -> dict[str, Any]:
             f"emax is the largest of expC and all E_g; blocks whose sum is zero {empty}",
             f"every term is truncated toward zero, on its magnitude, to a multiple of"
             f" 2^(emax - {config.fraction_bits}); the truncated terms are added exactly",
-            f"D is the FP32 number of that sum, rounded {rounding}; an exact zero is +0, subnormals are kept,"
+            f"D is the FP32 number of that sum, rounded {rounding}; {none} zero is +0, subnormals are kept,"
             " 2^128 and above is infinite",
             "any NaN scale in row m of A or row n of B, or a NaN C, gives 0x7FFFFFFF; otherwise an infinite C"
             " is the result",

@@ -34,12 +34,14 @@ class BlockFormat:
         n bits for 2^n of them. None with one of them.
     block : int
         Elements of a block. Their codes fill whole bytes.
+    sums : int
+        Parts of a block whose products a step adds up exactly, each for itself. They have the scale of the block.
 
     Raises
     ------
     InputError
         On construction: elements of unequal width, or not as many as the selector chooses from, or a selector that is
-        not above the scale, or codes of a block that do not fill whole bytes.
+        not above the scale, or codes of a block that do not fill whole bytes, or parts that are not equal.
     """
 
     name: str
@@ -48,6 +50,7 @@ class BlockFormat:
     tensor_divisor: float | None
     tag_bit: int | None = None
     block: int = 16
+    sums: int = 1
 
     def __post_init__(self) -> None:
         count = len(self.elements)
@@ -65,6 +68,8 @@ class BlockFormat:
             raise InputError(
                 f"{self.name}: the codes of a block must fill whole bytes; got {self.block} of {self.width} bits"
             )
+        if self.sums < 1 or self.block % self.sums:
+            raise InputError(f"{self.name}: sums must divide the block of {self.block}; got {self.sums}")
 
     def __hash__(self) -> int:
         return hash(self.name)  # formats are keys of caches, and their tables are long
@@ -73,6 +78,11 @@ class BlockFormat:
     def width(self) -> int:
         """Bits of an element code."""
         return self.elements[0].width
+
+    @property
+    def lanes(self) -> int:
+        """Products that a step adds up exactly before it aligns anything."""
+        return self.block // self.sums
 
     @property
     def block_bytes(self) -> int:

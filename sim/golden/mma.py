@@ -2,7 +2,8 @@
 
 One step multiplies an M x 16G tile of A by an N x 16G tile of B, both K-major, and adds C. For every output,
 with h an element in half-units (value = h * 2^(fold - 1)), sig the significand of a block scale in eighths (0 to
-15), exp its exponent (UE4M3: -6 to 8, UE5M3: -14 to 16) and fold that of the block's elements::
+15; of E8M0 1), exp its exponent (UE4M3: -6 to 8, UE5M3: -14 to 16, E8M0: -127 to 127) and fold that of the block's
+elements::
 
     S_g = sum over 16 lanes of hA * hB
     T_g = S_g * sigA * sigB
@@ -18,8 +19,13 @@ E2M1        0 1 2 3 4 6 8 12     0
 E1M2, INT4  0 1 2 3 4 5 6 7      1
 ==========  ===================  =====
 
-A block is 16 lanes but where the format says otherwise. An exact zero is +0. A NaN scale or a NaN C gives 0x7FFFFFFF;
-otherwise an infinite C passes through.
+A block is 16 lanes but where the format says otherwise, and its value T_g * 2^(E_g - u), with u two and the mantissa
+bits of both scales. A format may also add up a block in parts, which are groups with one scale then. A NaN scale or a
+NaN C gives 0x7FFFFFFF; otherwise an infinite C passes through.
+
+With E8M0 scales sums have exponents far beyond those of FP32. Then 2^128 and above is infinite, whatever the rounding,
+and results below 2^-126 are subnormal: they are rounded to a multiple of 2^-149. C = 0 has exponent -126, so terms are
+never kept below 2^(-126 - fraction_bits). What is zero after rounding is +0, as an exact zero is.
 
 The contract has a version, `CONTRACT`, and one point that hardware has not decided: whether a block whose sum S_g is
 zero takes part in emax (see `EMPTY_BLOCKS`). C = 0 always takes part, with exponent -126. `parts` has the same in
@@ -69,7 +75,7 @@ class _Tables(NamedTuple):
     width: int
     """Bits of an element code."""
     block: int
-    """Elements of a block."""
+    """Elements of a group: a block, or one of its sums."""
     products: Array
     """Element value times block scale, float64, at index 2^width * scale byte + code; 0 where the scale is NaN."""
     elements: Array
@@ -97,7 +103,7 @@ def _tables(form: BlockFormat) -> _Tables:
     return _Tables(
         form.name,
         form.width,
-        form.block,
+        form.lanes,
         (elements * numbers[:, None]).ravel(),
         elements.ravel(),
         numbers,
@@ -118,25 +124,29 @@ class _Pair(NamedTuple):
     """Lowest E_g of a T_g that is not zero."""
     top: float
     """Largest |T_g| * 2^(E_g - unit)."""
+    wide: bool
+    """Whether sums with terms in them may be subnormal, or infinite."""
 
 
 @lru_cache(maxsize=256)
 def _pair(a: BlockFormat, b: BlockFormat) -> _Pair:
     if a.block != b.block:
         raise InputError(f"a has blocks of {a.block} and b of {b.block}; they must be equal")
-    unit, largest, lowest, top = 0, a.block, 0, float(a.block)
+    if a.sums != b.sums:
+        raise InputError(f"a adds up blocks in {a.sums} sums and b in {b.sums}; they must be equal")
+    unit, largest, lowest, top = 0, a.lanes, 0, float(a.lanes)
     for form in (a, b):
         unit += 1 + form.scale.mantissa_bits
         largest *= max(abs(h) for element in form.elements for h in element.integers)
         largest *= (2 << form.scale.mantissa_bits) - 1
         lowest += int(_tables(form).floors.min())
         top *= float(np.abs(_tables(form).products).max())
-    pair = _Pair(unit, largest, lowest, top)
+    pair = _Pair(unit, largest, lowest, top, False)
     bits = _max_fraction_bits(pair, 1)
-    # A sum with products in it is normal, and products vanish beside a C that could overflow.
-    if bits < 1 or lowest - bits < _MIN_EXPONENT or top > 2.0**74:
+    if bits < 1:
         raise InputError(f"a = {a.name!r} with b = {b.name!r}: their products are beyond what this model adds exactly")
-    return pair
+    # Else a sum with products in it is normal, and products vanish beside a C that could overflow.
+    return pair._replace(wide=lowest - bits < _MIN_EXPONENT or top > 2.0**74)
 
 
 class _Way(NamedTuple):
@@ -167,8 +177,8 @@ def step(
 
     Parameters
     ----------
-    a_codes, b_codes : array or tensor of uint8, (..., M, 16 G) and (..., N, 16 G)
-        Element codes 0 to 15. Leading dimensions, which all arguments share, count the steps of a stack.
+    a_codes, b_codes : array or tensor of uint8, (..., M, block G) and (..., N, block G)
+        Element codes, with 4 bits 0 to 15. Leading dimensions, which all arguments share, count the steps of a stack.
     a_scales, b_scales : array or tensor of uint8, (..., M, G) and (..., N, G)
         Block scales. Any byte is valid; bits without a meaning in a format are ignored.
     c : array or tensor of float32, (..., M, N)
@@ -198,8 +208,8 @@ def step(
 
     Notes
     -----
-    Products are far below the last place of the largest FP32 number, so only an infinite C gives infinity
-    and the two roundings overflow alike.
+    But with scales such as E8M0, products are far below the last place of the largest FP32 number, so only an infinite
+    C gives infinity.
     """
     left, right = _tables(a_form := block_format(a, "a")), _tables(b_form := block_format(b, "b"))
     pair = _pair(a_form, b_form)
@@ -212,6 +222,7 @@ def step(
             f"a_codes is a stack of {a_stack.shape[:-2]} and b_codes of {b_stack.shape[:-2]}; they must be equal"
         )
     start = _check_c(c, (*a_stack.shape[:-1], b_stack.shape[-2]))
+    a_bytes, b_bytes = (np.repeat(x, a_form.sums, axis=-1) for x in (a_bytes, b_bytes))
     groups = a_bytes.shape[-1]
     way = _way(pair, groups, fraction_bits, rounding, empty_blocks)
     compute = _blackwell if a_stack.ndim == 2 else _stack
@@ -251,10 +262,11 @@ def accumulate(
         raise InputError(f"blocks_per_step must be at least 1; got {groups}")
     pair = _pair(qa.form, qb.form)
     exact = numerics == "exact"
-    way = _way(pair, groups, 1 if exact else fraction_bits, rounding, empty_blocks)
+    sums = qa.form.sums
+    way = _way(pair, groups * sums, 1 if exact else fraction_bits, rounding, empty_blocks)
     shape = (qa.shape[0], qb.shape[0])
     start = np.zeros(shape, np.float32) if c is None else _check_c(c, shape)
-    left, right = (_Stored(q.codes, q.scales, _tables(q.form)) for q in (qa, qb))
+    left, right = (_Stored(q.codes, np.repeat(q.scales, sums, axis=1), _tables(q.form)) for q in (qa, qb))
     compute = _exact if exact else _blackwell
     d = compute(left, right, _finite(start), way)
     return _special(d, left.tables.nans[qa.scales], right.tables.nans[qb.scales], start)
@@ -281,7 +293,7 @@ def gemm(
         C of the first step, in the core's units: tensor scales apply to it as to the products. Zero if
         absent.
     blocks_per_step : int
-        G, the groups of 16 that one step takes. Step i takes C from step i - 1; the last one is padded with
+        G, the blocks that one step takes. Step i takes C from step i - 1; the last one is padded with
         zero blocks (scale 0x00, codes 0).
     numerics : {"blackwell", "exact"}
         "blackwell" is a chain of `step`. "exact" adds every T_g * 2^(E_g - 8) of the whole GEMM and `c`
@@ -327,7 +339,8 @@ def max_fraction_bits(groups: int, a: str | BlockFormat = "mixfp4", b: str | Blo
     InputError
         Unknown formats, or formats that the model cannot multiply.
     """
-    return _max_fraction_bits(_pair(block_format(a, "a"), block_format(b, "b")), groups)
+    left = block_format(a, "a")
+    return _max_fraction_bits(_pair(left, block_format(b, "b")), groups * left.sums)
 
 
 @lru_cache(maxsize=256)
@@ -487,12 +500,24 @@ def _rounded(total: Array, c: Array, c_exponent: Array, top: Array, way: _Way) -
         # + 0.0 turns -0 into +0: a dot product may be -0, and -0 + -0 would remain -0.
         addend[cut] = _truncate(addend[cut], top[cut], way.fraction_bits) + 0.0
     total += addend
+    if way.pair.wide:
+        return _of_any_exponent(total, way.rounding)
     # FP32 subnormals need no care: a sum below 2^-126 is the (truncated) C alone, every other one is a
     # multiple of 2^(lowest - fraction_bits), which `_way` has checked.
     if way.rounding == "toward_zero":
         bits = total.view(np.int64)
         bits &= -1 << 29  # the significand of FP32 is 29 bits shorter
     return total.astype(np.float32)
+
+
+def _of_any_exponent(total: Array, rounding: str) -> Array:
+    """Round exact sums to float32; zeros become +0."""
+    if rounding == "toward_zero":
+        normal = (total.view(np.int64) & -1 << 29).view(np.float64)
+        subnormal = np.trunc(total * 2.0**149) * 2.0**-149
+        total = np.where(np.abs(total) < 2.0**_MIN_EXPONENT, subnormal, normal)
+    with np.errstate(over="ignore", under="ignore"):
+        return total.astype(np.float32) + np.float32(0)
 
 
 def _cuts(top: Array, c_exponent: Array, way: _Way) -> Array:

@@ -101,9 +101,10 @@ def aligned(integer: int, power: int, emax: int, fraction_bits: int = 35) -> int
 
 
 def rounded(integer: int, power: int, rounding: str = "toward_zero") -> int:
-    """Return the FP32 bits of integer * 2^power; zero is +0, subnormals are kept, 2^128 and above is infinite."""
-    if not integer:
-        return 0
+    """Return the FP32 bits of integer * 2^power.
+
+    Subnormals are kept, 2^128 and above is infinite, and what is zero after rounding is +0.
+    """
     sign, magnitude = (1 << 31 if integer < 0 else 0), abs(integer)
     # Of the leading bit of the result, and so the power of its last place.
     leading = max(magnitude.bit_length() - 1 + power, MIN_EXPONENT)
@@ -112,6 +113,8 @@ def rounded(integer: int, power: int, rounding: str = "toward_zero") -> int:
     if rounding == "nearest_even" and drop > 0:
         rest, half = magnitude & ((1 << drop) - 1), 1 << drop - 1
         units += rest > half or (rest == half and units & 1)
+    if not units:
+        return 0
     # The hidden bit, which subnormals lack, adds 1 to the exponent field; a carry moves into it.
     return sign | min((leading - MIN_EXPONENT << 23) + units, INFINITY)
 
@@ -144,10 +147,10 @@ def terms(
     b: str | BlockFormat = "mixfp4",
 ) -> list[Term]:
     """Return the groups of one output; those with a NaN scale mean nothing."""
-    block = block_format(a).block
-    found = []
-    for group, (left, right) in enumerate(zip(a_scales, b_scales, strict=True)):
-        lanes = slice(block * group, block * (group + 1))
+    form, found = block_format(a), []
+    pairs = [pair for pair in zip(a_scales, b_scales, strict=True) for _ in range(form.sums)]
+    for group, (left, right) in enumerate(pairs):
+        lanes = slice(form.lanes * group, form.lanes * (group + 1))
         total = block_sum(half_units(a_codes[lanes], left, a), half_units(b_codes[lanes], right, b))
         pair = scale(left, a), scale(right, b)
         found.append(Term(total, scaled_term(total, *pair), exponent(*pair)))

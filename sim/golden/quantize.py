@@ -179,7 +179,8 @@ def quantize(
     depend on memory layout. MixFP4 chooses E2M1 only where its error is strictly lower. Of more
     element formats each in turn is taken, unless the error of an earlier one is strictly lower.
 
-    A block whose codes are all zero is stored as scale 0x00 and codes 0. A non-zero tensor so small that its
+    A block whose codes are all zero is stored as scale 0x00 and codes 0. One too large for the "floor" of MXFP4, from
+    2^130 on, is stored as scale NaN and codes 0. A non-zero tensor so small that its
     tensor scale would be zero takes the smallest float32 subnormal as its tensor scale.
 
     Parameters
@@ -197,8 +198,8 @@ def quantize(
         one, or whose range is known beforehand. What lies beyond the range of the format saturates.
     rule : str, optional
         How the scale of a block follows from its numbers, one of `RULES` that the format has, see `golden.rules`. The
-        above is "nearest", the default. "four-over-six" is for NVFP4: the divisor is 1536, and each block is tried with
-        a top of 6 and of 4.
+        above is "nearest", the default but for MXFP4. "four-over-six" is for NVFP4: the divisor is 1536, and each block
+        is tried with a top of 6 and of 4. MXFP4 has "floor", the default, and "ceil".
 
     Returns
     -------
@@ -308,7 +309,7 @@ def _quantize_blocks(
         scales = np.where(keep, scales, other_scales | index << form.tag_bit)
         codes = np.where(keep[:, None], codes, other_codes)
         error = np.where(keep, error, other_error)
-    scales[~codes.any(axis=1)] = 0
+    scales[~codes.any(axis=1) & ~np.isnan(form.scale.table[form.scale_codes(scales)])] = 0
     return scales, codes
 
 
@@ -320,7 +321,9 @@ def _best(
     blocks: Array, peaks: Array, tensor_scale: float, scale: ScaleFormat, element: ElementFormat, rule: str
 ) -> _Candidate:
     """Return the best that a rule makes of one element format; of equal errors the first."""
-    first, *others = (_candidate(blocks, peaks, tensor_scale, scale, element, top) for top in rules.tops(element, rule))
+    first, *others = (
+        _candidate(blocks, peaks, tensor_scale, scale, element, rule, top) for top in rules.tops(element, rule)
+    )
     scales, codes, error = first
     for other_scales, other_codes, other_error in others:
         better = other_error < error
@@ -331,10 +334,16 @@ def _best(
 
 
 def _candidate(
-    blocks: Array, peaks: Array, tensor_scale: float, scale: ScaleFormat, element: ElementFormat, top: float
+    blocks: Array,
+    peaks: Array,
+    tensor_scale: float,
+    scale: ScaleFormat,
+    element: ElementFormat,
+    rule: str,
+    top: float,
 ) -> _Candidate:
     """Return blocks with scales that make the largest number of each ``top``."""
-    scales = scale.encode(peaks / (top * tensor_scale))
+    scales = rules.scale_codes(scale, top, peaks, tensor_scale, rule)
     unit = scale.table[scales] * tensor_scale
     divisor = np.where(unit > 0, unit, np.inf)  # a scale of zero makes every code zero
     codes = element.encode(blocks / divisor[:, None])

@@ -6,25 +6,36 @@ rule              scale of a block, with b its largest magnitude    for
 ``nearest``       cast(b / top), top the largest element            scales with a mantissa
 ``four-over-six`` cast(b / 6) or cast(b / 4): the smaller squared   E2M1 with E4M3 scales and a tensor scale,
                   error, of equal ones the former                   which is max|x| / (256 * 6)
+``floor``         2^(floor(log2 b) - floor(log2 top)); below the    scales that are powers of two
+                  smallest scale that, above the largest NaN
+``ceil``          2^ceil(log2(b / top)), within the scales there    scales that are powers of two
+                  are
 ================  ================================================  =========================================
 
-All of it in units of the tensor scale. A cast is to nearest, ties to the even code, saturating.
+All of it in units of the tensor scale. A cast is to nearest, ties to the even code, saturating. Elements are rounded to
+nearest, ties to the even code; they saturate.
 
 ``four-over-six`` is arXiv 2512.02010. E2M1 has nothing between 4 and 6: a block whose numbers lie there is better off
 if its largest becomes 4. The scale is then 1.5 times as large, and E4M3 must have room for it: so the tensor scale puts
 the largest scale of a tensor at 256, not at 448. What is stored is NVFP4; hardware does not know the rule.
+
+``floor`` is that of the OCP Microscaling Formats (MX) Specification v1.0, which leaves open how elements are
+rounded. The largest of a block comes to lie from 4 to 8 on the grid of E2M1, so it may saturate. ``ceil`` is NVIDIA's,
+arXiv 2510.25602: it comes to lie above 3 and up to 6, and nothing saturates.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from .block import BlockFormat
-from .checks import InputError
-from .element import E2M1, ElementFormat
-from .scale import UE4M3
+import numpy as np
 
-RULES = ("nearest", "four-over-six")
+from .block import BlockFormat
+from .checks import Array, InputError
+from .element import E2M1, ElementFormat
+from .scale import UE4M3, ScaleFormat
+
+RULES = ("nearest", "four-over-six", "floor", "ceil")
 """Names of the rules."""
 
 _LARGEST_SCALE = 256.0
@@ -33,6 +44,8 @@ _LARGEST_SCALE = 256.0
 
 def rules(form: BlockFormat) -> tuple[str, ...]:
     """Return the rules by which a format can be quantised; the first is the default."""
+    if not form.scale.mantissa_bits:
+        return ("floor", "ceil")
     if form.elements == (E2M1,) and form.scale == UE4M3 and form.tensor_divisor is not None:
         return ("nearest", "four-over-six")
     return ("nearest",)
@@ -62,3 +75,31 @@ def tensor_divisor(form: BlockFormat, rule: str) -> float | None:
 def tops(element: ElementFormat, rule: str) -> tuple[float, ...]:
     """Return what the largest number of a block may become. Each gives a candidate; of equal errors the first wins."""
     return (element.largest, 4.0) if rule == "four-over-six" else (element.largest,)
+
+
+def scale_codes(scale: ScaleFormat, top: float, peaks: Array, tensor_scale: float, rule: str) -> Array:
+    """Return the codes (uint8) of scales.
+
+    Parameters
+    ----------
+    scale : ScaleFormat
+        The format of the scales.
+    top : float
+        What the largest number of a block is to become.
+    peaks : numpy.ndarray of float64
+        Largest magnitude of each block.
+    tensor_scale : float
+        What all numbers are divided by.
+    rule : str
+        One of `rules`.
+    """
+    if rule not in ("floor", "ceil"):
+        return scale.encode(peaks / (top * tensor_scale))
+    # frexp has the significand from 1/2 to 1, so that log2 is from exponent - 1 to exponent.
+    fraction, exponent = np.frexp(peaks / tensor_scale if rule == "floor" else peaks / (top * tensor_scale))
+    power = exponent - (np.frexp(top)[1] if rule == "floor" else fraction == 0.5)
+    last = (1 << scale.width) - 1 if scale.nan is None else scale.nan - 1
+    codes = np.where(peaks > 0, power + scale.bias, 0)
+    if rule == "floor" and scale.nan is not None:
+        return np.where(codes > last, scale.nan, np.maximum(codes, 0)).astype(np.uint8)
+    return np.clip(codes, 0, last).astype(np.uint8)

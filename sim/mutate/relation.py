@@ -84,15 +84,16 @@ def in_range(config: TensorCoreConfig, module: str) -> list[str]:
         inner = field.shape[name]
         return f"terms[{base + inner.offset + inner.width - 1}:{base + inner.offset}]"
 
-    conditions = [f"{part(group, 'magnitude')} <= {bounds.largest_term}" for group in range(config.groups)]
+    conditions = [f"{part(group, 'magnitude')} <= {bounds.largest_term}" for group in range(config.sums)]
     if config.exact:
-        return [*conditions, *(f"{part(group, 'place')} <= {highest}" for group in range(config.groups))]
+        return [*conditions, *(f"{part(group, 'place')} <= {highest}" for group in range(config.sums))]
     start, width = fields["exponent"].offset, fields["exponent"].width
-    exponent, active = f"terms[{start + width - 1}:{start}]", f"terms[{fields['active'].offset}]"
+    exponent = f"terms[{start + width - 1}:{start}]"
+    active = f"terms[{fields['active'].offset}]" if "active" in fields else "1"
     conditions.append(f"{exponent} <= {highest if config.groups == 1 else f'({active} ? {highest} : 0)'}")
-    conditions += [f"({active} || {part(group, 'magnitude')} == 0)" for group in range(config.groups)]
+    conditions += [f"({active} || {part(group, 'magnitude')} == 0)" for group in range(config.sums)]
     if config.groups > 1:
-        distances = [part(group, "distance") for group in range(config.groups)]
+        distances = [part(group, "distance") for group in range(config.sums)]
         conditions += [f"{distance} <= {exponent}" for distance in distances]
         conditions.append(" || ".join(f"({distance} == 0)" for distance in distances))
     return conditions

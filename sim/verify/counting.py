@@ -66,14 +66,17 @@ def count(wanted: dict[str, Goals], steps: Steps, trace: Trace, run: Run, offer:
         config.excludes_empty,
         config.bounds.term_fraction,
         config.bounds.lowest_exponent,
+        config.bounds.exponent_span + config.bounds.term_width > 58,
     )
 
-    def bins(*names: str) -> list[NDArray[np.int64]]:
-        """Bins of these groups; none where the configuration has no such group."""
-        return [counts.get(name, np.zeros((0, 1), np.int64)) for name in names]
+    def bins(*names: str, axes: int = 2) -> list[NDArray[np.int64]]:
+        """Bins of these groups; none, of so many axes, where the configuration has no such group."""
+        return [counts.get(name, np.zeros((0,) * axes, np.int64)) for name in names]
 
     operands = OperandBins(
-        *bins("code pairs", "tag pairs", "scales of A", "scales of B", "scale exponents"),
+        *bins("code pairs", "tag pairs", "scales of A", "scales of B"),
+        *bins("scale exponents", axes=3),
+        *bins("exponents of blocks"),
         *bins("scale exponent differences", "scale significands", "kinds of scales"),
     )
     results = ResultBins(*bins("results", "rounding", "24 ones and a one behind"))

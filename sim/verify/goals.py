@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.config import TensorCoreConfig
-from hwgen.formats import BlockFormat
+from hwgen.formats import BlockFormat, ScaleFormat
 
 __all__ = ["CLASSES", "DEEPEST_CHAIN", "LARGEST_CANCELLATION", "Goals", "exponent_span", "goals", "largest_sum"]
 
@@ -36,6 +36,11 @@ LARGEST_CANCELLATION = 24
 
 DEEPEST_CHAIN = 4096
 """Most steps of one tile that a run draws: the depth of 65536 at G = 1."""
+
+LOWEST_BIT = -149
+"""Exponent of the last place of FP32's subnormal numbers."""
+HIGHEST_EXPONENT = 127
+"""Exponent of the largest FP32 numbers."""
 
 _FIRST_LAST = ("neither", "first", "last", "first and last")
 _Axis = tuple[str, tuple[str, ...]]
@@ -101,6 +106,7 @@ def goals(config: TensorCoreConfig) -> dict[str, Goals]:
         found[name] = Goals(name, axes, np.ones(shape, np.bool_) if reachable is None else reachable, reason)
 
     groups = ("block", _numbers(range(config.groups)))
+    sums = groups if config.a.sums == 1 else ("part of a block", _numbers(range(config.sums)))
     forms = {"A": config.a, "B": config.b}
     tags = [(f"tag {side}", tuple(element.name for element in form.elements)) for side, form in forms.items()]
     signs = ("", ("positive", "negative"))
@@ -112,21 +118,29 @@ def goals(config: TensorCoreConfig) -> dict[str, Goals]:
     add("code pairs", lanes, *tags, *codes)
     add("tag pairs", groups, *tags)
     for (side, form), tag in zip(forms.items(), tags, strict=True):
-        usable = tuple(f"0x{byte:02x}" for byte in range(1, form.scale.highest + 1))
+        usable = tuple(f"0x{byte:02x}" for byte in range(int(form.scale.subnormals), form.scale.highest + 1))
         add(f"scales of {side}", groups, tag, ("byte", usable))
     scales = {side: form.scale for side, form in forms.items()}
-    add("scale exponents", groups, *((side, _numbers(scale.exponents)) for side, scale in scales.items()))
+    if config.wide:
+        # Below, a block is below the last place of any number; above, it is seen only where its sum is zero.
+        powers = range(LOWEST_BIT + config.bounds.term_fraction, HIGHEST_EXPONENT)
+        add("exponents of blocks", groups, ("", _numbers(powers, "more")))
+    else:
+        add("scale exponents", groups, *((side, _numbers(scale.exponents)) for side, scale in scales.items()))
     lowest, highest = ([scale.exponents[end] for scale in scales.values()] for end in (0, -1))
     differences = range(lowest[0] - highest[1], highest[0] - lowest[1] + 1)
     add("scale exponent differences", groups, ("A - B", _numbers(differences)))
-    significands = [(side, _numbers(range(1, scale.largest_significand + 1))) for side, scale in scales.items()]
+    significands = [(side, _numbers(_significands(scale))) for side, scale in scales.items()]
     add("scale significands", groups, *significands)
     kinds = {side: _kinds(form) for side, form in forms.items()}
     reachable = np.ones((config.groups, *map(len, kinds.values())), np.bool_)
     for axis, form in enumerate(forms.values(), start=1):
         if form.scale.nan is None:
             np.moveaxis(reachable, axis, 0)[2::3] = False
-    reason = "" if reachable.all() else "a scale format has no NaN"
+        if not form.scale.subnormals:
+            np.moveaxis(reachable, axis, 0)[1::3] = False
+    lacks = "NaN" if all(form.scale.subnormals for form in forms.values()) else "zero"
+    reason = "" if reachable.all() else f"a scale format has no {lacks}"
     add("kinds of scales", groups, *kinds.items(), reachable=reachable, reason=reason)
 
     # C by where it comes from, and by the scales that it meets.
@@ -134,6 +148,8 @@ def goals(config: TensorCoreConfig) -> dict[str, Goals]:
     reachable[1] = _results()[:, None]
     if all(form.scale.nan is None for form in forms.values()):
         reachable[:, :, 2] = False
+    if not any(form.scale.subnormals for form in forms.values()):
+        reachable[:, :, 1] = False
     add(
         "C",
         ("from", ("the payload", "the accumulator")),
@@ -150,9 +166,9 @@ def goals(config: TensorCoreConfig) -> dict[str, Goals]:
     add("results", ("", CLASSES), reachable=_results(), reason=found["C"].reason if not config.exact else _NO_RESULT)
 
     if config.exact:
-        _exact(config, add, groups, signs, operation)
+        _exact(config, add, sums, signs, operation)
     else:
-        _rounded(config, add, groups, signs, operation)
+        _rounded(config, add, sums, signs, operation)
 
     # A rounding decision needs a place behind the last one; 24 ones with a one behind carry out if rounded up.
     bits = ("0", "1")
@@ -160,6 +176,11 @@ def goals(config: TensorCoreConfig) -> dict[str, Goals]:
     add("24 ones and a one behind", signs)
     _streams(config, add)
     return found
+
+
+def _significands(scale: ScaleFormat) -> range:
+    """Significands of the scales that are not zero."""
+    return range(1 if scale.subnormals else scale.significand(0), scale.largest_significand + 1)
 
 
 def _kinds(form: BlockFormat) -> tuple[str, ...]:
@@ -188,13 +209,23 @@ def _rounded(config: TensorCoreConfig, add: Callable[..., None], groups: _Axis, 
     # and what lies further behind than a word is long is lost whole, however far.
     add("shift of C", ("by", _numbers(range(fraction + 1), "more")), operation)
     add("shift of terms", groups, ("by", _numbers(range(fraction + ahead), "more")), operation)
-    if config.groups > 1:
+    if config.sums > 1:
         # For MixFP4 no two terms are more than 30 apart, and one is lost only F + 11, at least 44, behind the largest
-        # exponent: terms do not push each other out of the window, only C does that.
+        # exponent: terms do not push each other out of the window, only C does that. Where they do, those that keep
+        # all their places are told apart.
         span = exponent_span(config)
-        first, second = np.triu_indices(config.groups, 1)
+        if span >= fraction + ahead:
+            span = fraction - bounds.term_fraction
+        first, second = np.triu_indices(config.sums, 1)
         pairs = tuple(f"{g} and {h}" for g, h in zip(first, second, strict=True))
-        add("distance of terms", ("blocks", pairs), ("", _numbers(range(-span, span + 1))))
+        apart = np.ones((len(pairs), 2 * span + 1), np.bool_)
+        # Parts of a block have one exponent.
+        alike = first // config.a.sums == second // config.a.sums
+        apart[alike] = False
+        apart[alike, span] = True
+        reason = "parts of a block have one exponent" if alike.any() else ""
+        labels = _numbers(range(-span, span + 1))
+        add("distance of terms", ("blocks", pairs), ("", labels), reachable=apart, reason=reason)
     reachable = np.array([True, True, True, not config.excludes_empty])
     reason = "blocks whose sum is zero take no part" if config.excludes_empty else ""
     largest = ("C", "C and a term", "a term", "a block whose sum is zero, C cut")
@@ -203,10 +234,10 @@ def _rounded(config: TensorCoreConfig, add: Callable[..., None], groups: _Axis, 
     add("empty blocks", groups, ("", kinds), ("exponent", ("above C's and all terms'", "not above")))
 
     top = (
-        config.groups * (bounds.largest_term << fraction - bounds.term_fraction) + ((1 << 24) - 1 << fraction - 23)
+        config.sums * (bounds.largest_term << fraction - bounds.term_fraction) + ((1 << 24) - 1 << fraction - 23)
     ).bit_length()
     reachable, reason = np.ones((top, 2), np.bool_), ""
-    if config.excludes_empty and config.groups == 1:
+    if config.excludes_empty and config.sums == 1 and not config.wide:
         # The only term has the largest exponent or C has, see below: a term's last place is F - 8, C has 24 places.
         lowest = fraction - bounds.term_fraction - LARGEST_CANCELLATION
         reachable[:lowest] = False
@@ -220,8 +251,8 @@ def _rounded(config: TensorCoreConfig, add: Callable[..., None], groups: _Axis, 
     # fraction bits move all places alike. With more terms a sum can be longer than C and cancel further.
     lost = ("grows", *_numbers(range(LARGEST_CANCELLATION + 1)), "more", "all")
     reachable = np.ones(len(lost), np.bool_)
-    reachable[-2] = config.groups > 1
-    reason = "" if config.groups > 1 else f"one term and C share at most {LARGEST_CANCELLATION} leading places"
+    reachable[-2] = config.sums > 1
+    reason = "" if config.sums > 1 else f"one term and C share at most {LARGEST_CANCELLATION} leading places"
     add("places cancelled", ("", lost), reachable=reachable, reason=reason)
 
     zeros = (
@@ -229,11 +260,11 @@ def _rounded(config: TensorCoreConfig, add: Callable[..., None], groups: _Axis, 
         *("C and terms cancel", "nothing left after alignment", "terms cancel, C zero"),
     )
     reachable = np.ones(len(zeros), np.bool_)
-    reachable[-1] = config.groups > 1
-    # Only an empty block is all that can push everything else out of the window.
-    reachable[-2] = not config.excludes_empty
-    reasons = [] if config.groups > 1 else ["a single term has no other"]
-    reasons += ["what has the largest exponent keeps all its places"] if config.excludes_empty else []
+    reachable[-1] = config.sums > 1
+    # Only an empty block is all that can push everything else out of the window; or C = 0, beside terms below FP32.
+    reachable[-2] = not config.excludes_empty or config.wide
+    reasons = [] if config.sums > 1 else ["a single term has no other"]
+    reasons += [] if reachable[-2] else ["what has the largest exponent keeps all its places"]
     add("zeros", ("", zeros), reachable=reachable, reason="; ".join(reasons))
 
 

@@ -80,9 +80,11 @@ def draw(config: TensorCoreConfig, count: int, rng: np.random.Generator, deep: b
         rest = draw(config, count - deepest(config), rng)
         return dataclasses.replace(rest, steps=_joined(_saturated(config), rest.steps))
     steps = random_steps(config, count, rng)
-    purpose = rng.choice(len(_PURPOSES), count)
+    powers = config.wide and not any(form.scale.mantissa_bits for form in config.formats)
+    purposes = (*_PURPOSES, _ends) if powers else _PURPOSES
+    purpose = rng.choice(len(purposes), count)
     purpose[rng.random(count) >= _DIRECTED] = -1
-    for number, make in enumerate(_PURPOSES):
+    for number, make in enumerate(purposes):
         make(steps, np.flatnonzero(purpose == number), rng)
     # What every run needs, whatever was drawn.
     set_what_runs_need(config, steps.first, steps.last)
@@ -161,7 +163,21 @@ def _set_scales(
 
 def _usable(scale: ScaleFormat, shape: tuple[int, ...], rng: np.random.Generator) -> NDArray[np.uint8]:
     """Scales that are neither zero nor NaN."""
-    return rng.integers(1, scale.highest + 1, shape, np.uint8)
+    return rng.integers(int(scale.subnormals), scale.highest + 1, shape, np.uint8)
+
+
+def _low(scale: ScaleFormat) -> list[int]:
+    """The lowest scales: subnormal ones. Of powers of two, some around the middle of all."""
+    if scale.subnormals:
+        return [1, 1, 1, *range(1, 1 << scale.mantissa_bits)]
+    return list(range(_one(scale) - 12, _one(scale) - 6))
+
+
+def _high(scale: ScaleFormat) -> tuple[int, int]:
+    """First and last of the highest scales, two binades. Of powers of two, some above those of `_low`."""
+    if scale.subnormals:
+        return scale.highest + 1 - (2 << scale.mantissa_bits), scale.highest
+    return _one(scale) + 2, _one(scale) + 7
 
 
 def _one(scale: ScaleFormat) -> int:
@@ -180,6 +196,12 @@ def _sums(steps: Steps, at: _Index) -> NDArray[np.float64]:
     return a @ decoded(steps.config.b, steps.b_codes[at], steps.b_scales[at]).swapaxes(1, 2)
 
 
+def _negative(sums: NDArray[np.float64]) -> NDArray[np.uint32]:
+    """FP32 bits of the negative sums."""
+    with np.errstate(over="ignore"):
+        return (-sums).astype(np.float32).view(np.uint32)
+
+
 def _special_scales(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
     """NaN and zero scales against each other, and against C of every kind."""
 
@@ -195,6 +217,8 @@ def _special_chains(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
     config, turns = steps.config, steps.config.interleave
     at = at[at + turns < len(steps)]
     steps.a_scales[at] = 0
+    if not config.a.scale.subnormals:
+        steps.a_codes[at] = 0  # no scale is zero, so the codes are
     steps.b_scales[at] = _one(config.b.scale)
     steps.first[at] = True
     steps.c[at] = rng.choice(_SPECIAL_C, steps.c[at].shape)
@@ -217,7 +241,7 @@ def _oppose(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
     below = rng.integers(0, 1 << 24, shape, np.uint32) & (top - np.uint32(1))
     flip = np.choose(rng.choice(3, shape, p=[0.1, 0.3, 0.6]), [np.zeros_like(top), top, top | below])
     nearer = (rng.random(shape) < 0.1).astype(np.uint32)
-    steps.c[at] = ((-_sums(steps, at)).astype(np.float32).view(np.uint32) ^ flip * (1 - nearer)) - nearer
+    steps.c[at] = (_negative(_sums(steps, at)) ^ flip * (1 - nearer)) - nearer
     steps.first[at] = True
 
 
@@ -251,18 +275,18 @@ def _rest(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
         last[..., 0] = rng.choice(np.array([1, negated(form)[1]], np.uint8), last.shape[:2])
         codes[at] = 0
         codes[at, :, -form.size :] = last
-        binade = 1 << form.scale.mantissa_bits
-        scales[at] = _tagged(form, rng.choice(np.array([1, 1, *range(1, binade)], np.uint8), scales[at].shape), rng)
+        scales[at] = _tagged(form, rng.choice(np.array(_low(form.scale)[1:], np.uint8), scales[at].shape), rng)
         if config.groups > 1:
             codes[at, :, : form.size] = first
-            large = rng.integers(form.scale.highest + 1 - 2 * binade, form.scale.highest + 1, scales[at, :, 0].shape)
+            lowest, highest = _high(form.scale)
+            large = rng.integers(lowest, highest + 1, scales[at, :, 0].shape)
             scales[at, :, 0] = _tagged(form, large.astype(np.uint8), rng)
     _oppose(steps, at, rng)
     if config.groups > 1:
         # C is the negative of the sum without its last block.
         kept = steps.a_codes[at, :, -config.a.size :]
         steps.a_codes[at, :, -config.a.size :] = 0
-        steps.c[at] = (-_sums(steps, at)).astype(np.float32).view(np.uint32)
+        steps.c[at] = _negative(_sums(steps, at))
         steps.a_codes[at, :, -config.a.size :] = kept
 
 
@@ -311,7 +335,7 @@ def _small(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
     """
 
     def choose(scale: ScaleFormat, shape: tuple[int, ...]) -> NDArray[np.uint8]:
-        return rng.choice(np.array([1, 1, 1, *range(1, 1 << scale.mantissa_bits)], np.uint8), shape)
+        return rng.choice(np.array(_low(scale), np.uint8), shape)
 
     _set_scales(steps, at, rng, choose)
     single = at[rng.random(len(at)) < 0.5]
@@ -372,6 +396,21 @@ def _alone(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
     bits = rng.integers(0, 1 << 32, steps.c[at].shape, np.uint32)
     kept = rng.choice(np.array([0x80000000, 0x807FFFFF, 0x80400000], np.uint32), bits.shape)
     steps.c[at] = bits & kept | np.clip(exponents + 126, 1, 254).astype(np.uint32) << np.uint32(23)
+    steps.first[at] = True
+
+
+def _ends(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
+    """Sums about the smallest or the largest FP32 numbers, and C near them; where scales are powers of two."""
+    middle = sum(form.scale.bias for form in steps.config.formats)
+    low = rng.random(len(at)) < 0.5
+    total = np.where(low, rng.integers(-152, -120, len(at)), rng.integers(112, 130, len(at))) + middle
+    form, other = steps.config.formats
+    first = rng.integers(np.maximum(0, total - other.scale.highest), np.minimum(form.scale.highest, total) + 1)
+    steps.a_scales[at] = first[:, None, None]
+    steps.b_scales[at] = (total - first)[:, None, None]
+    exponents = np.where(low, 0, 228)[:, None, None] + rng.integers(0, 27, steps.c[at].shape)
+    signs_and_fractions = rng.integers(0, 1 << 32, steps.c[at].shape, np.uint32) & np.uint32(0x807FFFFF)
+    steps.c[at] = signs_and_fractions | exponents.astype(np.uint32) << np.uint32(23)
     steps.first[at] = True
 
 

@@ -176,6 +176,7 @@ def test_formats_set_the_range_of_the_fraction_bits():
         ("nvint4", "nvint4", 23, 40),
         ("fp4-ue5m3-b16", "fp4-ue5m3-b16", 23, 39),
         ("fp4-ue5m3-b32", "fp4-ue5m3-b32", 23, 38),
+        ("mxfp4-2x16", "mxfp4-2x16", 23, 39),
     ):
         for value in (low, high):
             assert TensorCoreConfig(**{**GOOD, "a": a, "b": b, "fraction_bits": value}).fraction_bits == value
@@ -202,10 +203,13 @@ def test_formats_that_no_datapath_computes_are_refused():
     fine = {"a": "fp4-ue5m3-b16", "b": "fp4-ue5m3-b16"}
     refused("a = 'fp4-ue5m3-b16', b =", "than the golden model holds", **fine, numerics="exact")
     refused("a = 'long', b = 'nvfp4'", "blocks of 32 and 16", a=LONG, b="nvfp4")
+    refused("a = 'mxfp4', b = 'mxfp4-2x16'", "in 1 and 2 sums", a="mxfp4", b="mxfp4-2x16")
+    refused("a = 'mxfp4', b = 'mxfp4'", "than the golden model holds", a="mxfp4", b="mxfp4", numerics="exact")
     assert TensorCoreConfig(**{**GOOD, "a": LONG, "b": LONG}).depth == 96
     for bias in (60, -50):
         form = biased(bias)
-        refused("a = 'biased', b = 'biased'", "numerics = 'exact'", a=form, b=form)
+        assert TensorCoreConfig(**{**GOOD, "a": form, "b": form}).wide
+        refused("leading_zeros = 'anticipated'", "'counted'", a=form, b=form, leading_zeros="anticipated")
         refused("exponents of terms", "another bias", a=form, b=form, numerics="exact")
     assert TensorCoreConfig(**{**GOOD, "a": biased(40), "b": biased(40), "numerics": "exact"}).exact
     low = biased(18)
@@ -232,7 +236,7 @@ def test_named_configurations():
         "mixfp4-weights": ("nvfp4", "mixfp4"),
         "nvint4": ("nvint4", "nvint4"),
     }
-    others = {"fp4-ue5m3-b16", "fp4-ue5m3-b32"}
+    others = {"fp4-ue5m3-b16", "fp4-ue5m3-b32", "mxfp4", "mxfp4-2x16"}
     names = {f"{kind}-{size}" for kind in kinds for size in ("small", "blackwell")}
     assert set(NAMED) == names | {f"{form}-small" for form in others}
     kinds |= {form: (form, form) for form in others}

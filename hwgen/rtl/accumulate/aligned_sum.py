@@ -49,7 +49,7 @@ class Windows:
         significand, term = Window(24, -23), Window(bounds.term_width, -bounds.term_fraction)
         aligned_c, aligned_term = significand.down_to(unit), term.down_to(unit)
         # All terms may add up, and C with them.
-        growth = bounds.sum_growth(config.groups, config.fraction_bits)
+        growth = bounds.sum_growth(config.sums, config.fraction_bits)
         return cls(significand, term, aligned_c, aligned_term, Window(aligned_term.width + growth, unit), growth)
 
 
@@ -96,13 +96,13 @@ class AlignedSum(Block):
     def __init__(self, config: TensorCoreConfig) -> None:
         self.windows = windows = Windows.of(config)
         self.registers = "addends" in config.pipeline
-        self.module_name = "aligned_sum" if config.groups > 1 and not self.registers else "aligned_pair"
+        self.module_name = "aligned_sum" if config.sums > 1 and not self.registers else "aligned_pair"
         self.latency = int(self.registers)
         self.width = windows.sum.width + 1 + config.anticipated
         members = {
             "c": In(windows.aligned_c.width),
-            "terms": In(data.ArrayLayout(windows.aligned_term.width, config.groups)),
-            "subtract": In(config.groups),
+            "terms": In(data.ArrayLayout(windows.aligned_term.width, config.sums)),
+            "subtract": In(config.sums),
             "sum": Out(self.width),
         }
         if self.registers:
@@ -117,7 +117,7 @@ class AlignedSum(Block):
         top, above_c = windows.aligned_term.width, windows.aligned_c.width
         # Every inverted sign above a term is short of -2^top. For a power of two of them that is the top bit of the
         # sum; the free bits above C make up the number. The sum may fill its word, which anticipation does not allow.
-        missing = (1 << windows.growth + config.anticipated) - config.groups
+        missing = (1 << windows.growth + config.anticipated) - config.sums
         words: list[Value] = [Cat(self.c, Const(missing << (top - above_c), self.width - above_c))]
         words += [Cat(term, ~subtract) for term, subtract in zip(self.terms, self.subtract, strict=True)]
         x, y = two_words(m, words, list(self.subtract), width=self.width, name="total")

@@ -110,7 +110,7 @@ class ExactAccumulate(Block):
         seen = Signal(name="nan_seen", reset_less=True)
         extended = Signal(signed(width))
         m.d.comb += extended.eq(word)
-        carries = [word[-1]] if config.groups == 1 else []
+        carries = [word[-1]] if config.sums == 1 else []
         before = total & (~first).replicate(width).as_signed()
         with m.If(self.enable_sum):
             m.d.sync += [

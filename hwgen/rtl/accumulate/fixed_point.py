@@ -20,13 +20,13 @@ def block_width(config: TensorCoreConfig) -> int:
 
 def step_width(config: TensorCoreConfig) -> int:
     """Width of the signed sum of one step."""
-    return block_width(config) + (config.groups - 1).bit_length() + 1
+    return block_width(config) + (config.sums - 1).bit_length() + 1
 
 
 def sum_width(config: TensorCoreConfig) -> int:
     """Width of the signed sum of a GEMM of ``config.largest_depth`` elements along K, which cannot make it overflow."""
     assert config.largest_steps is not None
-    return (config.largest_steps * config.groups * config.bounds.largest_exact_block).bit_length() + 1
+    return (config.largest_steps * config.sums * config.bounds.largest_exact_block).bit_length() + 1
 
 
 def shift_left(m: Module, value: Value, distance: Value, *, width: int, name: str) -> Value:
@@ -74,7 +74,7 @@ class StepSum(Block):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        groups, width = self.config.groups, block_width(self.config)
+        groups, width = self.config.sums, block_width(self.config)
         words, signs = [], []
         for group in range(groups):
             term = self.terms[group]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, TypeVar
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
 from hwgen.config import TensorCoreConfig
 from hwgen.rtl.accumulate.aligned_sum import AlignedSum, Windows
-from hwgen.rtl.accumulate.terms import terms_layout
+from hwgen.rtl.accumulate.terms import may_rest, terms_layout
 from hwgen.rtl.arithmetic.shifters import normalise, normalise_by, saturated, shift_right
 from hwgen.rtl.arithmetic.window import Window
 from hwgen.rtl.hierarchy import Block, add_child
@@ -45,13 +45,15 @@ class Word(NamedTuple):
 class Aligned(NamedTuple):
     """Words of one step in one unit, 2^(emax - fraction_bits); all signs are relative to C's, which saves negating it.
 
-    ``c`` is C's magnitude, ``base`` emax as FP32 has it, ``sign`` C's sign.
+    ``c`` is C's magnitude, ``base`` emax as FP32 has it, ``sign`` C's sign, ``nan`` whether the result is NaN, where
+    that goes along (`Unbounded`).
     """
 
     c: Value
     words: tuple[Word, ...]
     base: Value
     sign: Value
+    nan: Value | None = None
 
 
 class Total(NamedTuple):
@@ -61,24 +63,30 @@ class Total(NamedTuple):
     base: Value
     sign: Value
     zeros: Value | None = None
+    nan: Value | None = None
 
 
 class Normal(NamedTuple):
-    """The 24 leading bits of a sum, what to add to them, exponent and sign of the result."""
+    """The 24 leading bits of a sum, what to add to them, exponent and sign of the result; ``nan`` as before."""
 
     kept: Value
     increment: Value
     exponent: Value
     sign: Value
+    nan: Value | None = None
 
 
 class Rounded(NamedTuple):
-    """A sum rounded: ``bits`` begin with the fraction and end with the carry; ``leading`` was its leading one."""
+    """A sum rounded: ``bits`` begin with the fraction and end with the carry; ``leading`` was its leading one.
+
+    ``exponent`` is that of the result, the carry included.
+    """
 
     bits: Value
     leading: Value
     exponent: Value
     sign: Value
+    nan: Value | None = None
 
 
 Stage = TypeVar("Stage", Aligned, Total, Normal)
@@ -96,6 +104,12 @@ def _named(stage: NamedTuple, index: str = "") -> dict[str, Value]:
     return found
 
 
+def _active(block: Accumulate) -> Value:
+    """Whether a block takes part in the step."""
+    active: Value = block.terms.active if may_rest(block.config) else Const(1)
+    return active
+
+
 class Bypassed:
     """Without registers C is there all the time: NaN, infinity, and C where no block takes part, pass by the datapath.
 
@@ -106,7 +120,12 @@ class Bypassed:
     """
 
     def __init__(self, m: Module, block: Accumulate) -> None:
-        self.c, self.terms = block.c, block.terms
+        self.c, self.terms, self.active = block.c, block.terms, _active(block)
+        self.nan: Value | None = None
+
+    def exponent(self, normal: Normal, carry: Value) -> Value:
+        """The result's exponent: the sum's, and the carry of its rounding."""
+        return normal.exponent + carry
 
     def leads(self, c_leads: Value) -> Value:
         """Whether C counts as the larger: where it is."""
@@ -128,7 +147,7 @@ class Bypassed:
         special = c.exponent.all()
         with m.If(terms.nan | (special & c.fraction.any())):
             m.d.comb += d.eq(_NAN)
-        with m.Elif(special | ~terms.active):
+        with m.Elif(special | ~self.active):
             c_zero = ~(c.exponent.any() | c.fraction.any())
             m.d.comb += d.eq(Cat(c.fraction, c.exponent, c.sign & ~c_zero))
         with m.Elif(zero):
@@ -155,12 +174,17 @@ class Carried:
         replaced = Signal(FP32, name="replaced")
         m.d.comb += [
             nan.eq((terms.nan & enter) | (special & c.fraction.any())),
-            alone.eq(nan | special | ~(terms.active & enter)),
+            alone.eq(nan | special | ~(_active(block) & enter)),
             replaced.fraction.eq(c.fraction | nan.replicate(23)),
             replaced.exponent.eq(c.exponent | nan.replicate(8)),
             replaced.sign.eq(c.sign & (c.exponent.any() | c.fraction.any()) & ~nan),
         ]
         self.c, self.alone = replaced, alone
+        self.nan: Value | None = None
+
+    def exponent(self, normal: Normal, carry: Value) -> Value:
+        """The result's exponent: the sum's, and the carry of its rounding."""
+        return normal.exponent + carry
 
     def leads(self, c_leads: Value) -> Value:
         """Whether C counts as the larger: where it is, or is the result."""
@@ -178,6 +202,59 @@ class Carried:
         """Clear sign and exponent of zero: of all sums only that has no leading one."""
         nonzero = rounded.leading.replicate(9)
         m.d.comb += d.eq(Cat(rounded.bits[:23], Cat(rounded.exponent, rounded.sign) & nonzero))
+
+
+class Unbounded:
+    """Where sums may be subnormal, or beyond FP32: C takes the way of the sum, registers or not, and NaN goes along.
+
+    C is normalised no further than its exponent allows, as is every sum. So a subnormal C comes out as it went in, and
+    an infinite one has the exponent 255. Attributes as of `Bypassed`.
+    """
+
+    def __init__(self, m: Module, block: Accumulate) -> None:
+        c, terms = block.c, block.terms
+        enter: Value = block.enter if block.registers else Const(1)
+        nan, alone = Signal(name="nan"), Signal(name="alone")
+        special = c.exponent.all()
+        m.d.comb += [
+            nan.eq((terms.nan & enter) | (special & c.fraction.any())),
+            alone.eq(special | ~(_active(block) & enter)),
+        ]
+        self.c, self.alone = c, alone
+        self.nan: Value | None = nan
+
+    def exponent(self, normal: Normal, carry: Value) -> Value:
+        """The result's exponent: that of subnormal numbers is 0, and 1 once a carry makes them normal."""
+        return Mux(normal.kept[-1], normal.exponent, 0) + carry
+
+    def leads(self, c_leads: Value) -> Value:
+        """Whether C counts as the larger: where it is, or is the result."""
+        return c_leads | self.alone
+
+    def ahead(self, lead: Value, window: Window) -> Value:
+        """How far C's exponent moves the terms: where C is the result, out of their window at least."""
+        return lead | self.alone << window.emptying
+
+    def rounded(self, normal: Normal) -> Value:
+        """The bits that are rounded: all but the leading one, which subnormal numbers lack."""
+        return normal.kept[:-1]
+
+    def finish(self, m: Module, d: data.View, rounded: Rounded) -> None:
+        """Choose between NaN, infinity and the sum. Whatever is zero after rounding is +0."""
+        assert rounded.nan is not None
+        infinite, fraction, exponent = Signal(), Signal(23), Signal(8)
+        m.d.comb += [
+            infinite.eq(rounded.exponent[:8].all() | rounded.exponent[8:].any()),
+            fraction.eq(rounded.bits[:23] & ~infinite.replicate(23)),
+            exponent.eq(rounded.exponent[:8] | infinite.replicate(8)),
+        ]
+        with m.If(rounded.nan):
+            m.d.comb += d.eq(_NAN)
+        with m.Else():
+            m.d.comb += d.eq(Cat(fraction, exponent, rounded.sign & (fraction.any() | exponent.any())))
+
+
+Special = Bypassed | Carried | Unbounded
 
 
 class Accumulate(Block):
@@ -199,7 +276,8 @@ class Accumulate(Block):
 
     Registers in parentheses, each only where the pipeline has it. A method for each stage: `_align`, `_add`,
     `_normalise` and `_round`; the sum itself is a block of its own, `AlignedSum`. What is no sum passes by (`Bypassed`)
-    or, where there are registers, goes along (`Carried`). Normalisation counts the leading zeros of the sum, or
+    or, where there are registers, goes along (`Carried`). With scales such as E8M0 sums may have any exponent; then
+    subnormal and infinite results are made, too (`Unbounded`). Normalisation counts the leading zeros of the sum, or
     anticipates them beside the adder (``leading_zeros``).
 
     ========  ======================================================  =================
@@ -214,9 +292,9 @@ class Accumulate(Block):
     Cost: of all blocks of an element but the dot product this is the largest; reports/overhead.md has its area,
     docs/datapath.md what anticipation takes off the path and adds to the area.
 
-    Why it is right: four facts keep it small. `hwgen.formats.Bounds` has them for any formats, and a configuration for
-    which one does not hold is refused; the figures here are those of MixFP4. A term other than zero has an exponent of
-    at least -12, so that C below 2^-47 cannot reach the sum and results of the adder are never subnormal. When every
+    Why it is right: four facts keep it small. `hwgen.formats.Bounds` has them for any formats. `Unbounded` is for pairs
+    for which one does not hold. The figures here are those of MixFP4. A term other than zero has an exponent of at
+    least -12, so that C below 2^-47 cannot reach the sum and results of the adder are never subnormal. When every
     block has a zero scale the sum is C itself, subnormal or not. Terms are below 2^32 and vanish beside a C from 2^67
     on: a step cannot overflow, only C itself can be infinite. The carry of the final negation enters after
     normalisation, where 24 bits remain. docs/proofs.md lists what is proven of it.
@@ -257,11 +335,20 @@ class Accumulate(Block):
             members |= {"enter": In(1), "enable": In(1)}
         super().__init__(config, members)
         self.windows = Windows.of(config)
+        bounds = config.bounds
+        self.bits = bounds.distance_bits(config.fraction_bits)
+        # Of a sum, which may be as long as its window above the largest exponent.
+        highest = _BIAS + bounds.highest_exponent + self.windows.sum.top
+        self.exponent_bits = max(highest.bit_length(), 9) if config.wide else 8
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         exponents = self._compare(m)
-        special = Carried(m, self) if self.registers else Bypassed(m, self)
+        special: Special = Bypassed(m, self)
+        if self.config.wide:
+            special = Unbounded(m, self)
+        elif self.registers:
+            special = Carried(m, self)
         aligned = self._behind(m, "aligned", self._align(m, exponents, special))
         total = self._behind(m, "total", self._add(m, platform, aligned))
         normal = self._behind(m, "normal", self._normalise(m, total))
@@ -284,33 +371,39 @@ class Accumulate(Block):
     def _compare(self, m: Module) -> Exponents:
         """Subtract exponents."""
         largest = self.terms.exponent + (_BIAS + self.config.bounds.lowest_exponent)
-        lead = Signal(9)  # for MixFP4 from -145 to 140
+        lead = Signal(self.bits + 1)  # for MixFP4 from -145 to 140
         c_leads = Signal()
-        m.d.comb += [lead.eq(self.c.exponent - largest), c_leads.eq(~lead[-1])]
+        m.d.comb += [lead.eq(self._exponent_of(self.c) - largest), c_leads.eq(~lead[-1])]
         return Exponents(largest, lead, c_leads)
 
-    def _align(self, m: Module, exponents: Exponents, special: Bypassed | Carried) -> Aligned:
+    def _exponent_of(self, c: data.View) -> Value:
+        """C's exponent; subnormal numbers have that of the smallest normal one, if they count."""
+        if not self.config.wide:
+            return c.exponent
+        return Cat(c.exponent[0] | ~c.exponent.any(), c.exponent[1:])
+
+    def _align(self, m: Module, exponents: Exponents, special: Special) -> Aligned:
         """Shift C and all terms to the larger exponent."""
         terms, c, lead, windows = self.terms, special.c, exponents.lead, self.windows
         c_leads = special.leads(exponents.c_leads)
-        base, behind = Signal(8), Signal(8)
+        base, behind = Signal(self.bits), Signal(self.bits)
         m.d.comb += [
-            base.eq(Mux(c_leads, special.c.exponent, exponents.largest)),
+            base.eq(Mux(c_leads, self._exponent_of(special.c), exponents.largest)),
             behind.eq(Mux(c_leads, 0, -lead)),
         ]
-        ahead = Signal(8)
-        assert self.config.bounds.distances_fit(self.config.fraction_bits)
-        m.d.comb += ahead.eq(special.ahead(lead[:8] & exponents.c_leads.replicate(8), windows.aligned_term))
+        ahead = Signal(self.bits)
+        m.d.comb += ahead.eq(special.ahead(lead[:-1] & exponents.c_leads.replicate(self.bits), windows.aligned_term))
         c_distance = saturated(m, behind, windows.aligned_c, name="c_distance")
+        hidden: Value = c.exponent.any() if self.config.wide else Const(1)
         magnitude = shift_right(
-            m, Cat(c.fraction, 1), c_distance, own=windows.significand, into=windows.aligned_c, name="c"
+            m, Cat(c.fraction, hidden), c_distance, own=windows.significand, into=windows.aligned_c, name="c"
         )
         words = []
-        for group in range(self.config.groups):
+        for group in range(self.config.sums):
             term = terms.terms[group]
             distance: Value = ahead
             if self.config.groups > 1:
-                distance = Signal(8, name=f"distance{group}")
+                distance = Signal(self.bits, name=f"distance{group}")
                 m.d.comb += distance.eq(ahead + term.distance)
             distance = saturated(m, distance, windows.aligned_term, name=f"saturated{group}")
             shifted = shift_right(
@@ -319,7 +412,7 @@ class Accumulate(Block):
             subtract = Signal(name=f"subtract{group}")
             m.d.comb += subtract.eq(term.sign ^ c.sign)
             words.append(Word(shifted ^ subtract.replicate(len(shifted)), subtract))
-        return Aligned(magnitude, tuple(words), base, c.sign)
+        return Aligned(magnitude, tuple(words), base, c.sign, special.nan)
 
     def _add(self, m: Module, platform: object, aligned: Aligned) -> Total:
         """Add all words, and anticipate the leading zeros of their sum if that is asked for."""
@@ -329,17 +422,20 @@ class Accumulate(Block):
             m.d.comb += [block.terms[index].eq(word.term), block.subtract[index].eq(word.subtract)]
         if "addends" in self.config.pipeline:
             m.d.comb += block.enable.eq(self.enable)
-        beside = self.held(m, "addends", "enable", {"base": aligned.base, "sign": aligned.sign})
+        nan = {} if aligned.nan is None else {"nan": aligned.nan}
+        beside = self.held(m, "addends", "enable", {"base": aligned.base, "sign": aligned.sign, **nan})
         zeros = block.zeros if self.config.anticipated else None
-        return Total(block.sum, beside["base"], beside["sign"], zeros)
+        return Total(block.sum, beside["base"], beside["sign"], zeros, beside.get("nan"))
 
     def _normalise(self, m: Module, total: Total) -> Normal:
         """Shift the leading one of the magnitude to the top, and decide on the rounding of what lies below 24 bits."""
         negative = ~total.sum[-1]
         inverted = Signal(self.windows.sum.width)
         m.d.comb += inverted.eq(total.sum[: self.windows.sum.width] ^ negative.replicate(self.windows.sum.width))
+        top = self.windows.sum.top - 1
         if total.zeros is None:
-            normal, count = normalise(m, inverted, negative)
+            limit = self._limit(m, total.base + (top - 1), len(inverted)) if self.config.wide else None
+            normal, count = normalise(m, inverted, negative, limit)
         else:
             normal, count = normalise_by(m, inverted, negative, total.zeros)
         # -x = ~x + 1: of the bits below the result only a carry through all of them matters.
@@ -353,16 +449,25 @@ class Accumulate(Block):
             half, sticky, carry = exact[-2], exact[:-2].any(), exact[-1]
             m.d.comb += increment.eq(carry | (half & (sticky | kept[0])))
         # The window's unit is relative to emax, and so is its highest place.
-        exponent = total.base + (self.windows.sum.top - 1) - count
-        if "normal" in self.config.pipeline:
-            exponent = exponent[:8]
-        return Normal(kept, increment, exponent, total.sign ^ negative)
+        exponent = total.base + top - count
+        if "normal" in self.config.pipeline or self.config.wide:
+            exponent = exponent[: self.exponent_bits]
+        return Normal(kept, increment, exponent, total.sign ^ negative, total.nan)
 
-    def _round(self, m: Module, normal: Normal, special: Bypassed | Carried) -> Rounded:
+    def _limit(self, m: Module, places: Value, width: int) -> Value:
+        """At most as many places as there are to the exponent of subnormal numbers, in the bits of a count."""
+        wanted = Signal(len(places), name="places")
+        m.d.comb += wanted.eq(places)
+        bits = (width - 1).bit_length()
+        limit = Signal(bits, name="limit")
+        m.d.comb += limit.eq(wanted[:bits] | wanted[bits:].any().replicate(bits))
+        return limit
+
+    def _round(self, m: Module, normal: Normal, special: Special) -> Rounded:
         """Add the increment; a carry out of it is one into the exponent."""
         kept = special.rounded(normal)
         rounded = Signal(len(kept) + 1)
         m.d.comb += rounded.eq(kept + normal.increment)
-        exponent = Signal(8)
-        m.d.comb += exponent.eq(normal.exponent + rounded[-1])
-        return Rounded(rounded, normal.kept[-1], exponent, normal.sign)
+        exponent = Signal(self.exponent_bits)
+        m.d.comb += exponent.eq(special.exponent(normal, rounded[-1]))
+        return Rounded(rounded, normal.kept[-1], exponent, normal.sign, normal.nan)

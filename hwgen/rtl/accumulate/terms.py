@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import or_
+
 from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed, unsigned
 from amaranth.lib import data
 from amaranth.lib.wiring import In, Member, Out
@@ -16,6 +19,7 @@ __all__ = [
     "ScaleProduct",
     "TermExponents",
     "TermPlaces",
+    "may_rest",
     "term_width",
     "terms_layout",
 ]
@@ -31,25 +35,30 @@ def terms_layout(config: TensorCoreConfig) -> data.StructLayout:
 
     ``terms[g]``: sign and magnitude of T_g and its ``distance`` below the largest term exponent;
     ``exponent``: that largest exponent, offset so that the lowest is 0; ``active``: at least one block takes part in
-    it, see `TermExponents`; ``nan``: some scale is NaN.
+    it, see `TermExponents`, only where there may be none; ``nan``: some scale is NaN.
 
     With exact numerics nothing depends on the largest exponent: ``terms[g]`` has sign, magnitude and ``place``, its
     own exponent with the same offset, and there is ``nan``.
     """
     if config.exact:
         term = data.StructLayout({"sign": 1, "magnitude": term_width(config), "place": config.bounds.exponent_bits})
-        return data.StructLayout({"terms": data.ArrayLayout(term, config.groups), "nan": 1})
+        return data.StructLayout({"terms": data.ArrayLayout(term, config.sums), "nan": 1})
     fields: dict[str, object] = {"sign": 1, "magnitude": term_width(config)}
     if config.groups > 1:
         fields["distance"] = config.bounds.exponent_bits
     return data.StructLayout(
         {
-            "terms": data.ArrayLayout(data.StructLayout(fields), config.groups),
+            "terms": data.ArrayLayout(data.StructLayout(fields), config.sums),
             "exponent": config.bounds.exponent_bits,
-            "active": 1,
+            **({"active": 1} if may_rest(config) else {}),
             "nan": 1,
         }
     )
+
+
+def may_rest(config: TensorCoreConfig) -> bool:
+    """Whether there are steps in which no block takes part in the largest exponent, so that C is the result."""
+    return config.excludes_empty or any(form.scale.subnormals for form in config.formats)
 
 
 def _scales_of_both(config: TensorCoreConfig) -> dict[str, Member]:
@@ -74,6 +83,9 @@ class ScaleProduct(Block):
         sigA --[x]--> sigA sigB -----------------> (factors) ---^
         sigB ---^
 
+    Scales that are powers of two have no significand. Where one operand has such scales one factor is left out; where
+    both have, the absolute value is the term.
+
     Parameters
     ----------
     config
@@ -84,7 +96,7 @@ class ScaleProduct(Block):
     sum : In(signed)
         Block sum S.
     a, b : In(unsigned)
-        Significands of the two block scales; of UE4M3 4 bits, in eighths.
+        Significands of the two block scales; of UE4M3 4 bits, in eighths. Each only where its scales have any.
     enable_factors : In(1)
         Load the ``factors`` register, 21 bits for NVFP4; only where the pipeline has it.
     sign : Out(1)
@@ -100,14 +112,16 @@ class ScaleProduct(Block):
     module_name = "scale_product"
 
     def __init__(self, config: TensorCoreConfig) -> None:
+        widths = {side: config.form(side).scale.significand_bits for side in "ab"}
         members = {
             "sum": In(signed(lanes(config).sum_width)),
-            **{side: In(unsigned(config.form(side).scale.largest_significand.bit_length())) for side in "ab"},
+            **{side: In(unsigned(width)) for side, width in widths.items() if width},
             "sign": Out(1),
             "magnitude": Out(unsigned(term_width(config))),
         }
         if config.excludes_empty:
             members["empty"] = Out(1)
+        self.sides = [side for side, width in widths.items() if width]
         self.registers = "factors" in config.pipeline
         self.latency = int(self.registers)
         if self.registers:
@@ -125,8 +139,12 @@ class ScaleProduct(Block):
             self.sign.eq(sign),
             absolute.eq((self.sum[:-1] ^ sign.replicate(len(absolute))) + sign),
         ]
-        product = multiply(m, absolute, self.a, width=len(absolute) + len(self.a), name="product")
-        m.d.comb += self.magnitude.eq(multiply(m, product, self.b, width=len(self.magnitude), name="scaled"))
+        product: Value = absolute
+        for side, name in zip(self.sides, ("product", "scaled"), strict=False):
+            factor = getattr(self, side)
+            width = len(self.magnitude) if side == self.sides[-1] else len(product) + len(factor)
+            product = multiply(m, product, factor, width=width, name=name)
+        m.d.comb += self.magnitude.eq(product)
         if self.config.excludes_empty:
             m.d.comb += self.empty.eq(~self.sum.any())
         return m
@@ -136,12 +154,18 @@ class ScaleProduct(Block):
         absolute = Signal(len(self.sum) - 1)
         sign = self.sum[-1]
         m.d.comb += absolute.eq((self.sum[:-1] ^ sign.replicate(len(absolute))) + sign)
-        significands = multiply(m, self.a, self.b, width=len(self.a) + len(self.b), name="significands")
-        factors: dict[str, Value] = {"sign": sign, "magnitude": absolute, "significands": significands}
+        factors: dict[str, Value] = {"sign": sign, "magnitude": absolute}
+        if len(self.sides) == 2:
+            width = len(self.a) + len(self.b)
+            factors["significands"] = multiply(m, self.a, self.b, width=width, name="significands")
+        elif self.sides:
+            factors["significands"] = getattr(self, self.sides[0])
         if self.config.excludes_empty:
             factors["empty"] = ~self.sum.any()
         held = self.held(m, "factors", "enable_factors", factors)
-        product = multiply(m, held["magnitude"], held["significands"], width=len(self.magnitude), name="product")
+        product = held["magnitude"]
+        if self.sides:
+            product = multiply(m, product, held["significands"], width=len(self.magnitude), name="product")
         m.d.comb += [self.sign.eq(held["sign"]), self.magnitude.eq(product)]
         if self.config.excludes_empty:
             m.d.comb += self.empty.eq(held["empty"])
@@ -150,7 +174,7 @@ class ScaleProduct(Block):
 class TermExponents(Block):
     """Exponents of the terms of one step: the largest, and every term's distance below it.
 
-    Blocks with a zero scale take no part; nor do those whose sum is zero, where ``config.empty_blocks`` says so. That
+    Blocks with a zero scale take no part; nor do those whose sums are zero, where ``config.empty_blocks`` says so. That
     is known when the scale products begin, which take longer than all there is here: the sums may come last.
 
     Parameters
@@ -162,8 +186,8 @@ class TermExponents(Block):
     ----------
     a, b : In(ArrayLayout(scale_layout(form), G))
         Decoded block scales of the row of A and the row of B.
-    empty : In(G)
-        Groups whose sum is zero; only where they take no part.
+    empty : In(sums)
+        Block sums that are zero; only where such blocks take no part.
     exponent : Out(exponent_bits)
         max E_g, offset so that the lowest is 0, over the groups that take part. If there are none it is 0 or, with one
         group, of no meaning: that group's term is zero, and C alone is the result.
@@ -171,7 +195,7 @@ class TermExponents(Block):
         max E_g - E_g; only with more than one group. A group that takes no part counts as the lowest E_g:
         its term is zero, and no other group lies lower.
     active : Out(1)
-        Some group takes part.
+        Some group takes part; only where there may be none, see `may_rest`.
     latency : int
         0, combinational.
     """
@@ -180,11 +204,13 @@ class TermExponents(Block):
 
     def __init__(self, config: TensorCoreConfig) -> None:
         bits = config.bounds.exponent_bits
-        members = {**_scales_of_both(config), "exponent": Out(bits), "active": Out(1)}
+        members = {**_scales_of_both(config), "exponent": Out(bits)}
+        if may_rest(config):
+            members["active"] = Out(1)
         if config.groups > 1:
             members["distances"] = Out(data.ArrayLayout(bits, config.groups))
         if config.excludes_empty:
-            members["empty"] = In(config.groups)
+            members["empty"] = In(config.sums)
         super().__init__(config, members)
 
     def elaborate(self, platform: object) -> Module:
@@ -195,16 +221,15 @@ class TermExponents(Block):
             a, b = self.a[group], self.b[group]
             nonzero = Signal(name=f"nonzero{group}")
             exponent = Signal(bits, name=f"exponent{group}")
-            zero = a.zero | b.zero
-            if self.config.excludes_empty:
-                zero |= self.empty[group]
+            zero = self._zero(group)
             own = a.exponent + b.exponent
-            if self.config.groups > 1:
+            if self.config.groups > 1 and zero is not None:
                 own &= nonzero.replicate(bits)
-            m.d.comb += [nonzero.eq(~zero), exponent.eq(own)]
+            m.d.comb += [*([] if zero is None else [nonzero.eq(~zero)]), exponent.eq(own)]
             exponents.append(exponent)
             live.append(nonzero)
-        m.d.comb += self.active.eq(Cat(*live).any())
+        if may_rest(self.config):
+            m.d.comb += self.active.eq(Cat(*live).any())
         largest = exponents
         while len(largest) > 1:
             pairs = zip(largest[::2], largest[1::2], strict=False)
@@ -219,6 +244,16 @@ class TermExponents(Block):
             for group, exponent in enumerate(exponents):
                 m.d.comb += self.distances[group].eq(self.exponent - exponent)
         return m
+
+    def _zero(self, group: int) -> Value | None:
+        """Whether a group takes no part; None if all do."""
+        sides = (("a", self.a[group]), ("b", self.b[group]))
+        found: list[Value] = [scale.zero for side, scale in sides if self.config.form(side).scale.subnormals]
+        if self.config.excludes_empty:
+            sums = self.config.a.sums
+            empty = self.empty[group * sums : (group + 1) * sums]
+            found.append(empty if sums == 1 else empty.all())
+        return reduce(or_, found) if found else None
 
 
 class TermPlaces(Block):
@@ -242,7 +277,7 @@ class TermPlaces(Block):
     module_name = "term_exponents"
 
     def __init__(self, config: TensorCoreConfig) -> None:
-        places = data.ArrayLayout(config.bounds.exponent_bits, config.groups)
+        places = data.ArrayLayout(config.bounds.exponent_bits, config.groups)  # those of a block's sums are equal
         super().__init__(config, {**_scales_of_both(config), "places": Out(places)})
 
     def elaborate(self, platform: object) -> Module:

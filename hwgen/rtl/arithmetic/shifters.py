@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from hwgen.rtl.arithmetic.window import Window
 
@@ -37,20 +37,40 @@ def saturated(m: Module, distance: Value, window: Window, *, name: str) -> Signa
     return result
 
 
-def normalise(m: Module, value: Value, fill: Value) -> tuple[Value, Value]:
-    """Shift the leading one to the top, ``fill`` behind; returns the shifted value and the shift count."""
+def normalise(m: Module, value: Value, fill: Value, limit: Value | None = None) -> tuple[Value, Value]:
+    """Shift the leading one to the top, ``fill`` behind; returns the shifted value and the shift count.
+
+    Parameters
+    ----------
+    m
+        Module that receives the logic.
+    value, fill
+        The word, and the bit that comes in below.
+    limit
+        Most places to shift by, as many bits as the count has. What has its leading one further down stays below the
+        top. None if there is no limit.
+    """
     stages: list[Signal] = []
     width = len(value)
+    # Whether the count so far is all of the limit so far: both are made from the top bit down.
+    tight: Value = Const(1)
     for log in reversed(range((width - 1).bit_length())):
         step = 1 << log
         if step >= width:
             continue
         skip = Signal(name=f"skip{step}")
         shifted = Signal(width, name=f"normal{step}")
+        empty = ~value[-step:].any()
+        if limit is not None:
+            empty &= ~tight | limit[log]
         m.d.comb += [
-            skip.eq(~value[-step:].any()),
+            skip.eq(empty),
             shifted.eq(Mux(skip, Cat(fill.replicate(step), value[:-step]), value)),
         ]
+        if limit is not None:
+            still = Signal(name=f"tight{step}")
+            m.d.comb += still.eq(tight & ~(skip ^ limit[log]))
+            tight = still
         stages.insert(0, skip)
         value = shifted
     return value, Cat(*stages)

@@ -6,7 +6,7 @@ column shares what they hand over.
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Module, Mux, Value, unsigned
+from amaranth.hdl import Cat, Const, Module, Mux, Value, unsigned
 from amaranth.lib import data
 from amaranth.lib.wiring import In, Member, Out
 
@@ -39,16 +39,15 @@ def scale_layout(form: BlockFormat) -> data.StructLayout:
     """Layout of one decoded block scale.
 
     ``significand`` is in units of its last place (UE4M3: eighths, 0..15); ``exponent`` is the scale's plus the fold of
-    the block's element format, offset so that it starts at 0 (0..15 at most); ``zero`` marks a scale of zero.
+    the block's element format, offset so that it starts at 0 (0..15 at most); ``zero`` marks a scale of zero. Powers of
+    two have no significand. What has no subnormals has no zero.
     """
     exponents = form.highest_exponent - form.lowest_exponent
-    return data.StructLayout(
-        {
-            "significand": form.scale.largest_significand.bit_length(),
-            "exponent": exponents.bit_length(),
-            "zero": 1,
-        }
-    )
+    fields = {"significand": form.scale.significand_bits} if form.scale.significand_bits else {}
+    fields["exponent"] = exponents.bit_length()
+    if form.scale.subnormals:
+        fields["zero"] = 1
+    return data.StructLayout(fields)
 
 
 def decoded_as(config: TensorCoreConfig, side: str) -> str:
@@ -70,8 +69,8 @@ def decoded_layout(config: TensorCoreConfig, side: str) -> data.StructLayout:
 def operand_layout(config: TensorCoreConfig, side: str) -> data.StructLayout:
     """Layout of one decoded row of a step.
 
-    ``lanes[g][i]`` is element i of block g, ``scales[g]`` its scale, ``words[g]`` what else the micro-architecture of
-    the dot product wants of it, if anything; ``nan`` is set when any scale of the row is NaN.
+    ``lanes[g][i]`` is element i of block g, ``scales[g]`` its scale, ``words[s]`` what else the micro-architecture of
+    the dot product wants of block sum s, if anything; ``nan`` is set when any scale of the row is NaN.
     """
     return _row_layout(config, side, lanes(config).layout(side))
 
@@ -83,7 +82,7 @@ def _row_layout(config: TensorCoreConfig, side: str, lane: data.StructLayout) ->
         "nan": 1,
     }
     if width := lanes(config).word_width(side):
-        fields["words"] = data.ArrayLayout(unsigned(width), config.groups)
+        fields["words"] = data.ArrayLayout(unsigned(width), config.sums)
     return data.StructLayout(fields)
 
 
@@ -161,7 +160,7 @@ class ScaleDecoder(OfOneSide):
     Notes
     -----
     The exponent above its lowest one is max(field, 1) - 1, see `hwgen.formats.ScaleFormat`. For UE4M3 (OCP OFP8,
-    section 5.2) it is 0 to 14; the fold of MixFP4 makes it 15 at most.
+    section 5.2) it is 0 to 14; the fold of MixFP4 makes it 15 at most. Without subnormals it is the field.
     """
 
     plain_name = "scale_decoder"
@@ -175,20 +174,20 @@ class ScaleDecoder(OfOneSide):
         form, scale = self.form, self.form.scale
         mantissa, exponent = self.code[: scale.mantissa_bits], self.code[scale.mantissa_bits : scale.width]
         number, selector = self.code[: scale.width], self.code[scale.width :]
-        normal = exponent.any()
-        above_lowest: Value = (exponent - normal)[: scale.exponent_bits]
-        if max(form.extra_folds) == 1:
+        normal: Value = exponent.any() if scale.subnormals else Const(1)
+        above_lowest: Value = (exponent - normal)[: scale.exponent_bits] if scale.subnormals else exponent
+        if max(form.extra_folds) == 1 and scale.subnormals:
             # One more than max(field, 1) - 1 is max(field, 1).
             clamped = Cat(exponent[0] | ~normal, exponent[1:])
             above_lowest = Mux(lookup(selector, form.extra_folds, 1), clamped, above_lowest)
         elif form.tagged:
             above_lowest = above_lowest + lookup(selector, form.extra_folds, max(form.extra_folds).bit_length())
-        m.d.comb += [
-            self.scale.significand.eq(Cat(mantissa, normal)),
-            self.scale.exponent.eq(above_lowest),
-            self.scale.zero.eq(~number.any()),
-            self.nan.eq(number.all() if scale.nan is not None else 0),
-        ]
+        if scale.significand_bits:
+            m.d.comb += self.scale.significand.eq(Cat(mantissa, normal))
+        m.d.comb += self.scale.exponent.eq(above_lowest)
+        if scale.subnormals:
+            m.d.comb += self.scale.zero.eq(~number.any())
+        m.d.comb += self.nan.eq(number.all() if scale.nan is not None else 0)
         return m
 
 
@@ -246,7 +245,9 @@ class OperandDecoder(OfOneSide):
                     m.d.comb += element.tag.eq(tag)
             if how.word_width(self.side):
                 # Not from the output's own lanes: a wire that hangs on itself is a loop to simulators.
-                m.d.comb += self.operand.words[group].eq(how.word(m, self.side, decoded, tag))
+                for part in range(form.sums):
+                    own = decoded[part * form.lanes : (part + 1) * form.lanes]
+                    m.d.comb += self.operand.words[group * form.sums + part].eq(how.word(m, self.side, own, tag))
         m.d.comb += self.operand.nan.eq(Cat(*nans).any())
         return m
 

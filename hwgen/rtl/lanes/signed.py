@@ -51,7 +51,7 @@ class Signed(Lanes):
     def word_width(self, side: str) -> int:
         """See `Lanes`."""
         form = self.config.form(side)
-        return (form.size * form.largest).bit_length() if side == "a" else 0
+        return (form.lanes * form.largest).bit_length() if side == "a" else 0
 
     def word(self, m: Module, side: str, lanes: Any, tag: Value | None) -> Value:
         """Sum of the magnitudes of the negative lanes."""

@@ -21,7 +21,8 @@ class Numerics(NamedTuple):
     """What a step computes by: its options, and two exponents of the pair of formats.
 
     ``fraction``: bits kept below emax. ``nearest``: how the sum is rounded. ``excluded``: empty blocks take no part
-    in emax. ``term_fraction``: a term is T * 2^(E - term_fraction). ``lowest``: the lowest E.
+    in emax. ``term_fraction``: a term is T * 2^(E - term_fraction). ``lowest``: the lowest E. ``wide``: exponents are
+    so far apart that 64 bits do not hold all terms in one unit.
     """
 
     fraction: int
@@ -29,6 +30,7 @@ class Numerics(NamedTuple):
     excluded: bool
     term_fraction: int
     lowest: int
+    wide: bool
 
 
 class Work(NamedTuple):
@@ -69,7 +71,8 @@ class Aligned(NamedTuple):
     """The sum of one step in units of 2^(top - fraction), and what it was made of.
 
     ``top_term`` is the largest exponent of a term that is not zero, ``shift`` how far C lies below ``top``, ``cut``
-    whether it lost bits, ``biggest`` the longest word, ``unaligned`` the sum of all terms alone.
+    whether it lost bits, ``biggest`` the longest word, ``unaligned`` the sum of all terms alone, or where those are
+    wide what is left of it 30 places below the largest exponent.
     """
 
     total: int
@@ -114,7 +117,10 @@ def align(c: Fp32, numerics: Numerics, work: Work) -> Aligned:  # pragma: no cov
             by = top - work.exponents[g] - (numerics.fraction - numerics.term_fraction)
             work.words[g] = _shift_right(work.terms[g], by)
             some = True
-            unaligned += work.terms[g] << (work.exponents[g] - numerics.lowest)
+            if numerics.wide:
+                unaligned += _shift_right(work.terms[g], top_term - work.exponents[g] - 30)
+            else:
+                unaligned += work.terms[g] << (work.exponents[g] - numerics.lowest)
         total += work.words[g]
         biggest = max(biggest, abs(work.words[g]))
     return Aligned(total, top, top_term, shift, cut, biggest, some, unaligned)
@@ -146,7 +152,8 @@ def count_step(  # pragma: no cover
     for g in range(len(work.terms)):
         for h in range(g + 1, len(work.terms)):
             if work.words[g] != 0 and work.words[h] != 0:
-                bins.distances[pair, work.exponents[g] - work.exponents[h] + bins.distances.shape[1] // 2] += 1
+                middle = bins.distances.shape[1] // 2
+                bins.distances[pair, min(max(work.exponents[g] - work.exponents[h], -middle), middle) + middle] += 1
             pair += 1
         if work.empty[g]:
             above = work.exponents[g] > max(c.exponent, found.top_term)

@@ -8,7 +8,17 @@ from numpy.typing import NDArray
 from hwgen.jit import compiled
 from sim.verify.kernels.alignment import ExactBins, Numerics, StepBins, Work, add_exact, align, count_step, count_sum
 from sim.verify.kernels.operands import OperandBins, Stimulus, block_sum, count_seen, gather
-from sim.verify.kernels.rounding import FIRST_INFINITE, FIRST_NAN, NAN, ResultBins, bit_length, fields, kind, rounded
+from sim.verify.kernels.rounding import (
+    FIRST_INFINITE,
+    FIRST_NAN,
+    LAST_PLACE,
+    NAN,
+    ResultBins,
+    bit_length,
+    fields,
+    kind,
+    rounded,
+)
 
 __all__ = ["count_exact", "count_rounded"]
 
@@ -32,7 +42,7 @@ def count_rounded(  # pragma: no cover
     """Count all outputs of steps that are rounded one by one, and compute them; ``c`` is what each of them adds to."""
     a, b = stimulus.a, stimulus.b
     count, rows, columns = stimulus.c.shape
-    groups = a.scales.shape[2]
+    groups = a.scales.shape[2] * a.sums
     work = _work(groups)
     for step in range(count):
         for m in range(rows):
@@ -50,12 +60,16 @@ def count_rounded(  # pragma: no cover
                 d[step, m, n] = rounded(found.total, False, found.top - numerics.fraction, numerics.nearest, results)
                 count_step(c, numerics, work, found, met.cancel, bins)
                 # A unit of T_g stands at this place of the sum; the last place of the result may be above it.
-                last = max(bit_length(abs(found.total)) - 24, 0)
+                # No result has a place below 2^-149, and an infinite one has none.
+                unit = found.top - numerics.fraction
+                last = max(bit_length(abs(found.total)) - 24, LAST_PLACE - unit, 0)
+                if kind(int(d[step, m, n])) >= FIRST_INFINITE:
+                    continue
                 for g in range(groups):
                     place = numerics.fraction - numerics.term_fraction - (found.top - work.exponents[g])
-                    x, y = a.scales[step, m, g], b.scales[step, n, g]
+                    x, y = a.scales[step, m, g // a.sums], b.scales[step, n, g // b.sums]
                     if place >= last and not a.zero[x] and not b.zero[y]:
-                        count_seen(a, b, step, m, n, g, operands)
+                        count_seen(a, b, step, m, n, g, LAST_PLACE + numerics.term_fraction, operands)
 
 
 @compiled
@@ -70,7 +84,7 @@ def count_exact(  # pragma: no cover
     """Count all outputs of tiles that are summed up in fixed point and rounded with ``last``, and compute them."""
     a, b = stimulus.a, stimulus.b
     count, rows, columns = stimulus.c.shape
-    groups = a.scales.shape[2]
+    groups = a.scales.shape[2] * a.sums
     unit = numerics.term_fraction - numerics.lowest
     for m in range(rows):
         for n in range(columns):
@@ -84,7 +98,7 @@ def count_exact(  # pragma: no cover
                 met = gather(a, b, step, m, n, operands, work.terms, work.exponents, work.empty)
                 nan, zero = nan or met.nan, zero or met.zero
                 for g in range(groups):
-                    x, y = a.scales[step, m, g], b.scales[step, n, g]
+                    x, y = a.scales[step, m, g // a.sums], b.scales[step, n, g // b.sums]
                     if a.nan[x] or b.nan[y] or a.zero[x] or b.zero[y]:
                         continue
                     cancel = cancel or work.empty[g] == 2
@@ -122,12 +136,12 @@ def _count_tile(  # pragma: no cover
 ) -> None:
     """Count the blocks of one step of a tile that are seen: those not below the last place of the result."""
     a, b = stimulus.a, stimulus.b
-    for g in range(a.scales.shape[2]):
-        x, y = a.scales[step, m, g], b.scales[step, n, g]
+    for g in range(a.scales.shape[2] * a.sums):
+        x, y = a.scales[step, m, g // a.sums], b.scales[step, n, g // b.sums]
         place = a.exponent[x] + b.exponent[y] - numerics.lowest
         if a.zero[x] or b.zero[y] or place < lowest:
             continue
-        count_seen(a, b, step, m, n, g, operands)
+        count_seen(a, b, step, m, n, g, 0, operands)
         total, _ = block_sum(a, b, step, m, n, g)
         if total != 0:
             bins.places[g, place, int(total < 0)] += 1

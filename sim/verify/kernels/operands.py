@@ -20,7 +20,9 @@ _ZERO_EXPONENT = -(1 << 12)
 class Side(NamedTuple):
     """One operand of all steps, and the tables of its format.
 
-    ``codes`` (S, rows, K) and ``scales`` (S, rows, G) are as the core gets them; ``size`` is that of a block.
+    ``codes`` (S, rows, K) and ``scales`` (S, rows, G) are as the core gets them. A block makes ``sums`` block sums of
+    ``lanes`` products each; ``first`` is the lowest code of a scale that is not zero, and scales have ``places``
+    exponents.
     ``integers`` has the elements in half-units, without fold, by selector and code. All other tables are by the byte
     of a scale: ``selector``; ``exponent`` with the fold; ``place``, the exponent without it, from the lowest one;
     ``significand`` in units of the last place; ``code``, without the bits above; ``kind`` as in the goals; ``zero``;
@@ -29,7 +31,10 @@ class Side(NamedTuple):
 
     codes: NDArray[np.uint8]
     scales: NDArray[np.uint8]
-    size: int
+    lanes: int
+    sums: int
+    first: int
+    places: int
     integers: _Array
     selector: _Array
     exponent: _Array
@@ -59,6 +64,7 @@ class OperandBins(NamedTuple):
     scales_a: _Array
     scales_b: _Array
     exponents: _Array
+    powers: _Array
     differences: _Array
     significands: _Array
     kinds: _Array
@@ -79,29 +85,33 @@ def side(form: BlockFormat, codes: NDArray[np.uint8], scales: NDArray[np.uint8])
     code = stored & (1 << scale.width) - 1
     selector = stored >> scale.width & (1 << form.selector_bits) - 1
     exponents = np.array([scale.exponent(byte) for byte in code.tolist()])
+    zero = (code == 0) & scale.subnormals
     return Side(
         codes,
         scales,
-        form.size,
+        form.lanes,
+        form.sums,
+        int(scale.subnormals),
+        len(scale.exponents),
         np.array([element.integers for element in form.elements], np.int64),
         selector,
-        np.where(code == 0, _ZERO_EXPONENT, exponents) + np.array(form.folds)[selector],
+        np.where(zero, _ZERO_EXPONENT, exponents) + np.array(form.folds)[selector],
         exponents - scale.exponents[0],
         np.array([scale.significand(byte) for byte in code.tolist()], np.int64),
         code,
-        np.select([code == 0, code == (-1 if scale.nan is None else scale.nan)], [1, 2]) + 3 * (stored != code),
-        code == 0,
+        np.select([zero, code == (-1 if scale.nan is None else scale.nan)], [1, 2]) + 3 * (stored != code),
+        zero,
         code == (-1 if scale.nan is None else scale.nan),
     )
 
 
 @compiled
 def block_sum(a: Side, b: Side, step: int, m: int, n: int, g: int) -> tuple[int, bool]:  # pragma: no cover
-    """S_g, and whether a product in it is not zero."""
-    of_a = a.integers[a.selector[a.scales[step, m, g]]]
-    of_b = b.integers[b.selector[b.scales[step, n, g]]]
+    """S_g of block sum g, and whether a product in it is not zero."""
+    of_a = a.integers[a.selector[a.scales[step, m, g // a.sums]]]
+    of_b = b.integers[b.selector[b.scales[step, n, g // b.sums]]]
     total, some = 0, False
-    for i in range(a.size * g, a.size * (g + 1)):
+    for i in range(a.lanes * g, a.lanes * (g + 1)):
         product = of_a[a.codes[step, m, i]] * of_b[b.codes[step, n, i]]
         total += product
         some = some or product != 0
@@ -117,9 +127,10 @@ def gather(  # pragma: no cover
     Empty is a block between usable scales whose sum is zero: 1 if all its products are, 2 if they cancel, else 0.
     """
     nan = zero = some_cancel = False
-    for g in range(a.scales.shape[2]):
-        x, y = a.scales[step, m, g], b.scales[step, n, g]
-        bins.kinds[g, a.kind[x], b.kind[y]] += 1
+    for g in range(a.scales.shape[2] * a.sums):
+        x, y = a.scales[step, m, g // a.sums], b.scales[step, n, g // b.sums]
+        if g % a.sums == 0:
+            bins.kinds[g // a.sums, a.kind[x], b.kind[y]] += 1
         nan = nan or a.nan[x] or b.nan[y]
         zero = zero or a.zero[x] or b.zero[y]
         total, some = block_sum(a, b, step, m, n, g)
@@ -132,16 +143,22 @@ def gather(  # pragma: no cover
 
 
 @compiled
-def count_seen(a: Side, b: Side, step: int, m: int, n: int, g: int, bins: OperandBins) -> None:  # pragma: no cover
-    """Count a block that is seen."""
-    x, y = a.scales[step, m, g], b.scales[step, n, g]
+def count_seen(  # pragma: no cover
+    a: Side, b: Side, step: int, m: int, n: int, g: int, lowest: int, bins: OperandBins
+) -> None:
+    """Count a block sum that is seen, and the scales of its block."""
+    block = g // a.sums
+    x, y = a.scales[step, m, block], b.scales[step, n, block]
     of_a, of_b = a.selector[x], b.selector[y]
-    for lane in range(a.size * g, a.size * (g + 1)):
+    for lane in range(a.lanes * g, a.lanes * (g + 1)):
         bins.pairs[lane, of_a, of_b, a.codes[step, m, lane], b.codes[step, n, lane]] += 1
-    bins.selectors[g, of_a, of_b] += 1
-    bins.scales_a[g, of_a, a.code[x] - 1] += 1
-    bins.scales_b[g, of_b, b.code[y] - 1] += 1
-    bins.exponents[g, a.place[x], b.place[y]] += 1
+    bins.selectors[block, of_a, of_b] += 1
+    bins.scales_a[block, of_a, a.code[x] - a.first] += 1
+    bins.scales_b[block, of_b, b.code[y] - b.first] += 1
+    if bins.exponents.shape[0]:
+        bins.exponents[block, a.place[x], b.place[y]] += 1
+    if bins.powers.shape[0]:
+        bins.powers[block, min(max(a.exponent[x] + b.exponent[y] - lowest, 0), bins.powers.shape[1] - 1)] += 1
     # The least difference is that of A's lowest exponent and B's highest.
-    bins.differences[g, a.place[x] - b.place[y] + bins.exponents.shape[2] - 1] += 1
-    bins.significands[g, a.significand[x] - 1, b.significand[y] - 1] += 1
+    bins.differences[block, a.place[x] - b.place[y] + b.places - 1] += 1
+    bins.significands[block, a.significand[x] - 1, b.significand[y] - 1] += 1

@@ -9,10 +9,24 @@ from numpy.typing import NDArray
 
 from hwgen.jit import compiled
 
-__all__ = ["FIRST_INFINITE", "FIRST_NAN", "NAN", "Fp32", "ResultBins", "bit_length", "fields", "kind", "rounded"]
+__all__ = [
+    "FIRST_INFINITE",
+    "FIRST_NAN",
+    "LAST_PLACE",
+    "NAN",
+    "Fp32",
+    "ResultBins",
+    "bit_length",
+    "fields",
+    "kind",
+    "rounded",
+]
 
 NAN = 0x7FFFFFFF
 """The one NaN of results."""
+LAST_PLACE = -149
+"""Exponent of the last place of subnormal numbers."""
+_INFINITY = 0x7F800000
 FIRST_INFINITE, FIRST_NAN = 8, 10
 """Where these kinds begin in `sim.verify.goals.CLASSES`."""
 
@@ -73,7 +87,7 @@ def rounded(number: int, rest: bool, unit: int, nearest: bool, bins: ResultBins)
     bits = 0
     if number != 0 or rest:
         place = bit_length(number) - 1
-        drop = max(place - 23, -149 - unit)
+        drop = max(place - 23, LAST_PLACE - unit)
         if drop <= 0:
             significand = number << -drop
         else:
@@ -86,7 +100,9 @@ def rounded(number: int, rest: bool, unit: int, nearest: bool, bins: ResultBins)
             if nearest and behind and (sticky or last):
                 significand += 1
         # A significand without the hidden bit is subnormal; a carry out of one with it raises the exponent.
-        bits = significand + ((unit + drop + 149) << 23 if significand >> 23 else 0)
-        bits |= int(negative) << 31
+        bits = significand + ((unit + drop - LAST_PLACE) << 23 if significand >> 23 else 0)
+        bits = min(bits, _INFINITY)
+        if bits != 0:
+            bits |= int(negative) << 31
     bins.classes[kind(bits)] += 1
     return bits

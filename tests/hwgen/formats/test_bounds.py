@@ -14,6 +14,9 @@ PAIRS = [
     ("fp4-ue5m3-b16", "fp4-ue5m3-b16"),
     ("mixfp4", "fp4-ue5m3-b16"),
     ("fp4-ue5m3-b32", "fp4-ue5m3-b32"),
+    ("mxfp4", "mxfp4"),
+    ("fp4-ue5m3-b32", "mxfp4"),
+    ("mxfp4-2x16", "mxfp4-2x16"),
 ]
 pairs = pytest.mark.parametrize(("a", "b"), PAIRS)
 
@@ -26,7 +29,7 @@ def usable(form):
     """Scale bytes that are neither zero nor NaN, as (significand, exponent, selector)."""
     record = golden.block_format(form)
     for tag in range(len(record.elements)):
-        for code in range(1, record.scale.nan):
+        for code in range(1 if record.scale.zero == 0 else 0, record.scale.nan):
             yield record.scale.significand(code), record.scale.exponent(code) + record.elements[tag].fold, tag
 
 
@@ -78,16 +81,21 @@ def test_allowed_fraction_bits(a, b):
     forms = [golden.block_format(name) for name in (a, b)]
     folds = sum(max(element.fold for element in form.elements) for form in forms)
     largest_scale = max(math.floor(math.log2(form.scale.largest)) for form in forms)
-    for bits in range(23, 48):
+    with_zero = [form for form in forms if form.scale.zero == 0]
+    for bits in range(23, 48) if with_zero else ():
         assert bounds.zero_is_lowest(bits) == (-126 + largest_scale + folds - bits <= -149)
     most = bounds.most_fraction_bits
     for bits, fits in ((most, True), (most + 1, False)):
-        units = 8 * Fraction(bounds.largest_term) * Fraction(2) ** (bits - bounds.term_fraction) + 2 ** (bits + 1)
+        units = 8 * forms[0].sums * Fraction(bounds.largest_term) * Fraction(2) ** (
+            bits - bounds.term_fraction
+        ) + 2 ** (bits + 1)
         assert (units < 2**53) == fits
     assert golden.max_fraction_bits(8, a, b) in (most, most + 1)
     for bits in range(bounds.least_fraction_bits, most + 1):
-        assert not bounds.subnormal_results(bits)
-        assert not bounds.can_overflow(bits)
+        powers = sum(form.scale.zero is None for form in forms)
+        assert bounds.wide(bits) == (powers > 0)
+        assert bounds.subnormal_results(bits) == (powers > 0)
+        assert bounds.can_overflow(bits) == (powers > 0)
     assert bounds.subnormal_results(127 + bounds.lowest_exponent)
     # The largest term just reaches a sum with the highest exponent.
     top = math.ceil(math.log2(bounds.largest_term)) + bounds.highest_exponent - bounds.term_fraction

@@ -58,7 +58,8 @@ def test_tables_that_are_no_element_format(values, words):
     [
         ({"exponent_bits": 6}, "exponent_bits = 6, mantissa_bits = 3"),
         ({"exponent_bits": 1}, "exponent_bits = 1"),
-        ({"mantissa_bits": 0}, "mantissa_bits = 0"),
+        ({"mantissa_bits": 0}, "mantissa_bits = 0: at least 2 and 1"),
+        ({"mantissa_bits": -1, "subnormals": False}, "mantissa_bits = -1: at least 2 and 0"),
         ({"nan": 0x7E}, "nan = 0x7e: must be the highest code, 0x7f"),
     ],
 )
@@ -86,6 +87,8 @@ WIDE = ScaleFormat("UE5M3", exponent_bits=5, mantissa_bits=3, bias=15, nan=0xFF,
         ({"elements": (E2M1, E1M2), "scale": WIDE}, "a selector of 1 bits has no place beside scale UE5M3"),
         ({"size": 0}, "size = 0"),
         ({"size": 3}, "size = 3: a block must fill whole bytes"),
+        ({"sums": 3}, "sums = 3: must divide the block of 16"),
+        ({"sums": 0}, "sums = 0"),
     ],
 )
 def test_parts_that_are_no_block_format(fields, words):

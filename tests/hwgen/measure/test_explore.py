@@ -281,7 +281,9 @@ def test_a_clock_that_nothing_meets(monkeypatch: pytest.MonkeyPatch, found: Expl
 def test_default_pipelines_are_pipelines_from_the_shortest_to_the_longest() -> None:
     assert list(PIPELINES) == sorted(set(PIPELINES), key=lambda pipeline: (len(pipeline), PIPELINES.index(pipeline)))
     assert DEFAULT_PIPELINE in PIPELINES
-    assert {NAMED[name].pipeline for name in NAMED} | set(ANTICIPATED) <= set(PIPELINES)
+    # Scales without a significand make no factors, so their cores have registers of their own.
+    made = [config for config in NAMED.values() if any(form.scale.significand_bits for form in config.formats)]
+    assert {config.pipeline for config in made} | set(ANTICIPATED) <= set(PIPELINES)
     for pipeline in PIPELINES:
         assert (
             TensorCoreConfig("x", "nvfp4", "nvfp4", rows=1, columns=1, groups=1, pipeline=pipeline).pipeline == pipeline

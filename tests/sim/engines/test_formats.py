@@ -5,6 +5,7 @@ import pytest
 
 from hwgen.config import TensorCoreConfig
 from sim.random import random_chains
+from sim.steps import Steps
 
 
 @pytest.mark.parametrize(
@@ -12,6 +13,9 @@ from sim.random import random_chains
     [
         ("fp4-ue5m3-b16", 3, {"pipeline": ("decoded", "sums", "terms", "total")}),
         ("fp4-ue5m3-b32", 1, {"fraction_bits": 23, "empty_blocks": "excluded", "rounding": "nearest_even"}),
+        ("mxfp4", 1, {"pipeline": ("decoded", "tree", "terms", "aligned", "total", "normal")}),
+        ("mxfp4", 3, {"pipeline": (), "rounding": "nearest_even"}),
+        ("mxfp4-2x16", 2, {"pipeline": ("sums", "addends"), "empty_blocks": "excluded", "dot": "signed"}),
     ],
 )
 def test_random_steps(form, groups, more, compiled):
@@ -19,3 +23,61 @@ def test_random_steps(form, groups, more, compiled):
     steps = random_chains(config, 6000, np.random.default_rng(groups), first=0.6)
     wanted = steps.expected()
     np.testing.assert_array_equal(compiled(config).run(steps).results, wanted)
+    if config.wide:
+        exponent, fraction = wanted >> 23 & 0xFF, wanted & 0x7FFFFF
+        for kind in ((exponent == 0) & (fraction > 0), (exponent == 0xFF) & (fraction == 0)):
+            assert kind.sum() > 30  # subnormal and infinite results
+
+
+def test_scales_of_two_kinds(compiled):
+    """One operand's scales have significands, the other's are powers of two."""
+    pipeline = ("decoded", "tree", "factors", "terms", "total")
+    config = TensorCoreConfig("formats", "mxfp4", "fp4-ue5m3-b32", 2, 2, 1, pipeline=pipeline)
+    steps = random_chains(config, 3000, np.random.default_rng(9), first=0.6)
+    np.testing.assert_array_equal(compiled(config).run(steps).results, steps.expected())
+
+
+def chosen(config, a_code, a_scale, b_code, b_scale, c):
+    """Single steps of one lane, from sequences of equal length; all other codes are zero."""
+    count = len(c)
+    codes = [np.zeros((count, 1, config.depth), np.uint8) for _ in "ab"]
+    for side, code in zip(codes, (a_code, b_code), strict=True):
+        side[:, 0, 5] = code
+    scales = [np.array(scale, np.uint8).reshape(count, 1, 1) for scale in (a_scale, b_scale)]
+    everything = np.ones(count, bool)
+    addends = np.array(c, np.uint32).reshape(count, 1, 1)
+    return Steps(config, codes[0], scales[0], codes[1], scales[1], addends, everything, everything)
+
+
+CORNERS = {
+    # A's scale, B's scale, A's code, C, result: B's code is 2, which is 1
+    "largest below infinity": (254, 127, 3, 0, 0x7F400000),
+    "2^128 is infinite": (254, 128, 2, 0, 0x7F800000),
+    "so is its negative": (254, 128, 10, 0, 0xFF800000),
+    "C just reaches it": (127 + 104, 127, 2, 0x7F7FFFFF, 0x7F800000),
+    "C just does not": (127 + 103, 127, 2, 0x7F7FFFFF, 0x7F7FFFFF),
+    "C brings it back": (254, 127, 4, 0xFF000000, 0x7F000000),
+    "far beyond": (254, 254, 7, 0xFF7FFFFF, 0x7F800000),
+    "infinite C passes": (254, 254, 7, 0xFF800000, 0xFF800000),
+    "smallest normal": (1, 127, 2, 0, 0x00800000),
+    "subnormal": (0, 127, 2, 0, 0x00400000),
+    "smallest subnormal": (0, 127 - 22, 2, 0, 0x00000001),
+    "half of it is +0": (0, 127 - 22, 1, 0, 0x00000000),
+    "its negative half, too": (0, 127 - 22, 9, 0, 0x00000000),
+    "subnormal C and product": (0, 127 - 22, 2, 0x00000001, 0x00000002),
+    "that become normal": (0, 127 - 22, 2, 0x007FFFFF, 0x00800000),
+    "normal C that becomes subnormal": (0, 127 - 22, 10, 0x00800000, 0x007FFFFF),
+    "subnormal C that cancels": (0, 127 - 22, 2, 0x80000001, 0x00000000),
+    "subnormal C passes": (0, 0, 2, 0x80000001, 0x80000001),
+    "cut toward zero": (0, 127 - 23, 10, 0x00000003, 0x00000002),
+}
+
+
+@pytest.mark.parametrize("form", ["mxfp4", "mxfp4-2x16"])
+def test_corners_of_the_exponents(form, python):
+    config = TensorCoreConfig("formats", form, form, 1, 1, 1, pipeline=("total",))
+    a_scale, b_scale, a_code, c, result = zip(*CORNERS.values(), strict=True)
+    steps = chosen(config, a_code, a_scale, [2] * len(c), b_scale, c)
+    found = {name: f"{bits:08x}" for name, bits in zip(CORNERS, steps.expected().ravel().tolist(), strict=True)}
+    assert found == {name: f"{bits:08x}" for name, bits in zip(CORNERS, result, strict=True)}
+    np.testing.assert_array_equal(python(config).run(steps).results, steps.expected())

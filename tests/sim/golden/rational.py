@@ -40,6 +40,8 @@ class Form(NamedTuple):
     bias: int = 7
     nan: int | None = 0x7F
     block: int = 16
+    sums: int = 1
+    subnormals: bool = True
 
 
 FORMATS = {
@@ -48,6 +50,8 @@ FORMATS = {
     "nvint4": Form([(INT4, 1)]),
     "fp4-ue5m3-b16": Form([(E2M1, 0)], 5, 3, 15, 0xFF),
     "fp4-ue5m3-b32": Form([(E2M1, 0)], 5, 3, 15, 0xFF, block=32),
+    "mxfp4": Form([(E2M1, 0)], 8, 0, 127, 0xFF, block=32, subnormals=False),
+    "mxfp4-2x16": Form([(E2M1, 0)], 8, 0, 127, 0xFF, block=32, sums=2, subnormals=False),
     "four": Form([([value * 2**fold for value in E2M1], fold) for fold in range(4)], 3, 3, 3, None),
 }
 """Formats by name: those of the catalogue, and one of four elements, E2M1 times 1, 2, 4 and 8."""
@@ -68,17 +72,24 @@ def element(form: str, byte: int) -> tuple[list[Fraction], int]:
 def scale_of(form: str, byte: int) -> Fraction | None:
     """Value of a block scale; None if it is NaN."""
     known, code = FORMATS[form], fields(form, byte)[0]
-    return None if code == known.nan else minifloat(code, known.exponent_bits, known.mantissa_bits, known.bias)
+    if code == known.nan:
+        return None
+    if known.subnormals:
+        return minifloat(code, known.exponent_bits, known.mantissa_bits, known.bias)
+    mantissa = Fraction(code % 2**known.mantissa_bits, 2**known.mantissa_bits)
+    return (1 + mantissa) * Fraction(2) ** exponent_of(form, byte)
 
 
 def exponent_of(form: str, byte: int) -> int:
     """Exponent of a block scale that is not NaN; that of zero is below all others."""
     known, code = FORMATS[form], fields(form, byte)[0]
+    if not known.subnormals:
+        return (code >> known.mantissa_bits) - known.bias
     return max(code >> known.mantissa_bits, 1) - known.bias if code else -1000
 
 
 def float_bits(value: Fraction, rounding: str) -> int:
-    """FP32 bits of an exact value; an exact zero is +0."""
+    """FP32 bits of an exact value; zero is +0, before rounding and after."""
     if value == 0:
         return 0
     sign, magnitude = (1 << 31 if value < 0 else 0), abs(value)
@@ -86,6 +97,8 @@ def float_bits(value: Fraction, rounding: str) -> int:
     exponent -= magnitude < Fraction(2) ** exponent
     quantum = Fraction(2) ** (max(exponent, -126) - 23)
     units = magnitude // quantum if rounding == "toward_zero" else round(magnitude / quantum)
+    if not units:
+        return 0
     biased_minus_hidden = (max(exponent, -126) + 126) << 23
     return sign | min(biased_minus_hidden + int(units), 0x7F800000)  # a carry moves into the exponent
 
@@ -107,8 +120,10 @@ def terms(
     a: Sequence[int], a_scales: Sequence[int], b: Sequence[int], b_scales: Sequence[int], forms: tuple[str, str]
 ) -> list[Term] | None:
     """Groups of one output; None for a NaN scale."""
-    found, block = [], FORMATS[forms[0]].block
-    for group, (byte_a, byte_b) in enumerate(zip(a_scales, b_scales, strict=True)):
+    found, known = [], FORMATS[forms[0]]
+    block = known.block // known.sums
+    pairs = [pair for pair in zip(a_scales, b_scales, strict=True) for _ in range(known.sums)]
+    for group, (byte_a, byte_b) in enumerate(pairs):
         scale_a, scale_b = scale_of(forms[0], byte_a), scale_of(forms[1], byte_b)
         if scale_a is None or scale_b is None:
             return None

@@ -254,6 +254,7 @@ def test_the_tag_may_be_any_bit_above_the_scale(bit):
             "x: the codes of a block must fill whole bytes",
         ),
         (lambda: golden.BlockFormat("x", (E2M1,), UE4M3, 1.0, block=9), "whole bytes; got 9 of 4 bits"),
+        (lambda: golden.BlockFormat("x", (E2M1,), UE4M3, 1.0, sums=3), "x: sums must divide the block of 16; got 3"),
     ],
 )
 def test_records_that_mean_nothing_are_refused(make, message):
@@ -263,7 +264,7 @@ def test_records_that_mean_nothing_are_refused(make, message):
 
 
 def test_the_catalogue():
-    assert golden.FORMATS == ("nvfp4", "mixfp4", "nvint4", "fp4-ue5m3-b16", "fp4-ue5m3-b32")
+    assert golden.FORMATS == ("nvfp4", "mixfp4", "nvint4", "fp4-ue5m3-b16", "fp4-ue5m3-b32", "mxfp4", "mxfp4-2x16")
     for name, form in golden.CATALOGUE.items():
         assert form.name == name
         assert golden.block_format(name) is golden.block_format(form) is form
