@@ -1,0 +1,1 @@
+../mxfp4-2x16-small.v

@@ -1,0 +1,1 @@
+../mxfp4-small.v

@@ -1,0 +1,2 @@
+../mxfp4-small.v
+mxfp4_small_tb.sv
