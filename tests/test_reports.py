@@ -43,12 +43,10 @@ EARLIER = {
     "cost-decode",
     "cost-prefill",
     "explore",
-    "overhead",
+    "overhead-as-mapped",
     "overhead-blackwell",
     "overhead-generic130",
     "overhead-nvint4",
-    "overhead-sg13g2",
-    "overhead-weights",
     "power",
     "power-minilm",
 }
