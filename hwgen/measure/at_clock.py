@@ -8,80 +8,29 @@ from dataclasses import replace
 import numpy as np
 
 from hwgen.cells.library import Library
-from hwgen.closure.close import Closed, Closure
-from hwgen.config import TensorCoreConfig
+from hwgen.closure.close import Closure
 from hwgen.errors import InputError
-from hwgen.formats import Formats
 from hwgen.layout import technology_of
 from hwgen.mapping import area
 from hwgen.mapping.yosys import Recipe, usable
-from hwgen.measure.built import PURPOSES, build, energies, spent
+from hwgen.measure.built import PURPOSES
 from hwgen.measure.checks import VECTORS
 from hwgen.measure.choice import Owner
 from hwgen.measure.clock import rounded_up, usual
 from hwgen.measure.conditions import check_pair
-from hwgen.measure.examined import Examined, as_built, examine
 from hwgen.measure.figures import Figure
-from hwgen.measure.flow import DESIGNS, Design, Flow
-from hwgen.measure.overhead import Overhead, conditions_of, figures_of, formats_fed
+from hwgen.measure.flow import Flow
+from hwgen.measure.overhead import Overhead, conditions_of, figures_of
 from hwgen.measure.requests import OverheadRequest, Physical
+from hwgen.measure.runs import BUILT, Run, measured
 from hwgen.measure.selection import Aim, Chosen, Selected, select
-from hwgen.measure.stimulus import Stimulus
-from hwgen.power.consumption import Consumption
 from hwgen.report import schema
-from hwgen.rtl.hierarchy import Block
-from hwgen.rtl.lane_array import LaneArray
-from hwgen.rtl.tensor_core import TensorCore
 from hwgen.stats import FEWEST, Estimate
 from sim.steps import check_hold
 
 __all__ = ["measure_at_clock", "met_clock"]
 
 _STEP = 2
-_SCOPES = {"lane array": LaneArray, "core": TensorCore}
-"""What is closed, by scope."""
-
-Records = dict[tuple[str, str], Closure]
-"""How netlists were closed, by purpose and scope."""
-
-Run = tuple[Examined, Records]
-
-
-def _run(
-    designs: Mapping[str, Mapping[type[Block], Design]],
-    modules: Mapping[str, Mapping[type[Block], dict[str, area.Body]]],
-    clock_ns: float,
-    physical: Physical,
-    library: Library,
-    vectors: int,
-    operands: Sequence[Formats],
-    stimulus: Stimulus,
-) -> Run:
-    """Build and examine one run of one configuration; ``modules`` are its mapped ones by purpose and kind."""
-    built: dict[str, dict[type[Block], Closed]] = {purpose: {} for purpose in PURPOSES}
-    known: dict[tuple[Formats, str, str], Consumption] = {}
-    for kind in DESIGNS:
-        begun = None
-        for purpose in PURPOSES:
-            own, design = modules[purpose][kind], designs[purpose][kind]
-            # The same modules: what was done for one purpose is a good beginning for the other.
-            if any(own.get(name) is not body for name, body in modules[PURPOSES[0]][kind].items()):
-                begun = None
-            begun = build(design, own, clock_ns, purpose, physical, library, stimulus, begun=begun)
-            built[purpose][kind] = begun
-        # Sizes change glitches, so that the smaller netlist may be the one that spends less.
-        both = [
-            (built[purpose][kind], energies(designs[purpose][kind], built[purpose][kind], stimulus))
-            for purpose in PURPOSES
-        ]
-        built["energy"][kind], found = min(
-            both, key=lambda each: (not each[0].record.met, spent(design, each[1], clock_ns))
-        )
-        known |= {(design.config.formats, *key): value for key, value in found.items()}
-    small, frugal = (as_built(built[purpose], library) for purpose in PURPOSES)
-    records = {(purpose, scope): built[purpose][kind].record for purpose in PURPOSES for scope, kind in _SCOPES.items()}
-    # What goes in and comes out is the same for all lanes; areas are those of the first.
-    return examine(designs["area"], small, frugal, library, vectors, operands, stimulus, known), records
 
 
 def met_clock(records: Mapping[str, Sequence[Closure]], clock_ns: float, library: str, required: bool = False) -> float:
@@ -121,8 +70,8 @@ def _closing(selected: Selected, name: str, runs: Sequence[Run]) -> dict[str, di
     """How the netlists of one configuration met the clock, by purpose and scope."""
     found: dict[str, dict[str, schema.Closing]] = {}
     for purpose in PURPOSES:
-        for scope, kind in _SCOPES.items():
-            records = [records[purpose, scope] for _, records in runs]
+        for scope, kind in BUILT.items():
+            records = [run.records[purpose, scope] for run in runs]
             slowest = max(records, key=lambda record: record.delay_ns)
             found.setdefault(purpose, {})[scope] = schema.Closing(
                 lanes=selected.configs[name, purpose].dot,
@@ -135,6 +84,7 @@ def _closing(selected: Selected, name: str, runs: Sequence[Run]) -> dict[str, di
                 block=area.block_of(slowest.block),
                 resized=float(np.mean([record.resized for record in records])),
                 buffers=float(np.mean([record.buffers for record in records])),
+                changed=sum((purpose, scope) in run.changed for run in runs),
             )
     return found
 
@@ -219,12 +169,13 @@ def measure_at_clock(
     while True:
         done = len(found[baseline.name])
         batch = range(done, min(request.runs, done + (_STEP if done else FEWEST)))
-        _more(found, batch, configs, baseline, selected, stimulus, physical, clock_ns, vectors, flow)
+        for name, runs in measured(batch, configs, baseline, selected, aim, among, vectors, flow, found).items():
+            found[name].extend(runs)
         records = {
-            name: [how[purpose, "core"] for _, how in runs for purpose in PURPOSES] for name, runs in found.items()
+            name: [run.records[purpose, "core"] for run in runs for purpose in PURPOSES] for name, runs in found.items()
         }
         stated_ns = met_clock(records, clock_ns, library.name, required=request.clock_ns is not None)
-        examined = {name: [run for run, _ in runs] for name, runs in found.items()}
+        examined = {name: [run.examined for run in runs] for name, runs in found.items()}
         figures = figures_of(configs, examined, stated_ns)
         if batch.stop == request.runs or _narrow(figures, request.half_width):
             break
@@ -240,42 +191,3 @@ def measure_at_clock(
         closing={name: _closing(selected, name, found[name]) for name in configs},
     )
     return Overhead(baseline, candidate, figures, conditions)
-
-
-def _more(
-    found: Mapping[str, list[Run]],
-    batch: Sequence[int],
-    configs: Mapping[str, TensorCoreConfig],
-    baseline: TensorCoreConfig,
-    selected: Selected,
-    stimulus: Stimulus,
-    physical: Physical,
-    clock_ns: float,
-    vectors: int,
-    flow: Flow,
-) -> None:
-    """Synthesise, build and examine some more runs of both configurations."""
-    designs = {name: {purpose: selected.designs(name, purpose) for purpose in PURPOSES} for name in configs}
-    jobs = {
-        job.identity: job
-        for of_name in designs.values()
-        for purpose, own in of_name.items()
-        for design in own.values()
-        for job in design.plan({module: [how] for module, how in selected.of(design, purpose).items()}, batch)
-    }
-    bodies = flow.synthesise(jobs.values(), "synthesis")
-    tasks = []
-    for name, config in configs.items():
-        operands = formats_fed(config, baseline)
-        for run in batch:
-            modules = {
-                purpose: {
-                    kind: design.chosen(bodies, selected.of(design, purpose), run) for kind, design in own.items()
-                }
-                for purpose, own in designs[name].items()
-            }
-            fed = stimulus.run(run)
-            tasks.append((designs[name], modules, clock_ns, physical, flow.library, vectors, operands, fed))
-    results = iter(list(flow.each(_run, tasks, "placement, sizing, checks, power")))
-    for name in configs:
-        found[name].extend(next(results) for _ in batch)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,9 +109,10 @@ class Stimulus:
         C is drawn too, with a standard deviation of a thousand units of the core. Streams have tensors of their own
         since a tensor's scale shifts all its block scales alike.
         """
-        return [self._stream(config, formats, stream) for stream in range(self.streams)]
+        return list(_steps(self, config, formats))
 
-    def _stream(self, config: TensorCoreConfig, formats: Formats, stream: int) -> Steps:
+    def stream(self, config: TensorCoreConfig, formats: Formats, stream: int) -> Steps:
+        """One of `steps`."""
         depth = self.steps_per_tile * config.depth
         rows = self.hold * config.rows
         columns = config.columns * self.length(config) // self.steps_per_tile // self.hold
@@ -137,6 +139,12 @@ class Stimulus:
             return golden.quantize(tensor, form.name)
         shape = (tensor.shape[0], tensor.shape[1] // form.size)
         return golden.quantize(tensor, form.name, e1m2=np.random.default_rng(seed).random(shape) < self.e1m2)
+
+
+@lru_cache(maxsize=8)
+def _steps(stimulus: Stimulus, config: TensorCoreConfig, formats: Formats) -> tuple[Steps, ...]:
+    """A run needs the same steps several times: for each of the netlists that it builds, and while it builds them."""
+    return tuple(stimulus.stream(config, formats, stream) for stream in range(stimulus.streams))
 
 
 def _top(tensor: golden.QuantizedTensor, rows: int) -> golden.QuantizedTensor:

@@ -368,6 +368,9 @@ class Closing:
         Cells that have another size than the mapper gave them, mean over the runs; one of a module counts once.
     buffers
         Buffers that were put in, likewise.
+    changed
+        Runs in which the module that held the path took another recipe than those above, since the netlist missed the
+        clock, or took much more area than the others. Null in a report from before that was done.
     """
 
     lanes: str
@@ -377,6 +380,7 @@ class Closing:
     block: str
     resized: float
     buffers: float
+    changed: int | None
 
 
 @dataclass(frozen=True)

@@ -93,7 +93,7 @@ def _closings(report: OverheadReport) -> list[str]:
         [
             *(name, scope, f"least {purpose}", f"`{found.lanes}`"),
             *(f"{found.clock_ns:g}", f"{found.clock_ns - found.slack_ns:.4g}", f"{found.slack_ns:+.3f}", found.block),
-            *(f"{found.resized:,.0f}", f"{found.buffers:,.0f}"),
+            *(f"{found.resized:,.0f}", f"{found.buffers:,.0f}", str(found.changed or 0)),
             ", ".join(f"{module} {how}" for module, how in found.recipes.items()),
         ]
         for name, purposes in closing.items()
@@ -101,14 +101,15 @@ def _closings(report: OverheadReport) -> list[str]:
         for scope, found in scopes.items()
     ]
     header = ["design", "scope", "built for", "lanes", "clock, ns", "best clock, ns", "slack, ns", "path in"]
-    header += ["cells resized", "buffers", "recipes"]
+    header += ["cells resized", "buffers", "other recipe, runs", "recipes"]
     return [
         "",
         "## How the clock was met",
         "",
         "*Best clock* is the longest path of the slowest run, set-up included; its slack is negative where it misses"
         " the clock. Most of that path lies in the block named. Resized cells and buffers are means over the runs, and"
-        " count once for each module.",
+        " count once for each module. *Other recipe* counts the runs that were late, or much larger than the others,"
+        " until the module on the path took another recipe.",
         "",
         *table(header, rows, 0),
     ]

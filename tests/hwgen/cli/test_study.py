@@ -105,6 +105,25 @@ def test_compare_exports_a_directory_for_each_core(run, refused, tmp_path, monke
     }
 
 
+def test_compare_takes_what_a_report_has_found(run, refused, monkeypatch) -> None:
+    """And says so; other questions, and `--search`, have a search of their own."""
+    report = schema.load(Path(__file__).parents[3] / "reports" / "overhead.json")
+    asked = []
+
+    def measure(request, *_, **__):
+        asked.append(request)
+        return Measured(report)
+
+    monkeypatch.setattr("hwgen.measure.at_clock.measure_at_clock", measure)
+    said = "hwgen: lanes and recipes as overhead.json has them; --search looks for them anew\n"
+    for options in ((), ("--search",), ("--clock", "2.5"), ("--recipe", "speed")):
+        status, _, err = run("compare", "--no-cache", "--name", "c", "--out", "out", *options)
+        assert status == 0, err
+        assert (said in err) == (not options)
+    assert [request.selected is None for request in asked] == [False, True, True, True]
+    assert "--search: has no meaning with --as-mapped" in refused("compare", "--as-mapped", "--search")
+
+
 def test_power_exports_a_directory_for_each_core(run, refused, tmp_path, monkeypatch) -> None:
     (tmp_path / "file").write_text("in the way")
     assert "'file' is not a directory" in refused("power", "--export", "file")

@@ -117,8 +117,17 @@ def test_refused(modules, wider, make):
     fewer["t"]["ports"]["y"]["bits"] = [*range(30, 36), *range(30, 33)]
     with pytest.raises(InputError, match="has other elements"):
         adapted(before, link(fewer, "t", wider))
+
+
+@pytest.mark.parametrize("arrangement", ["array", "flat"])
+def test_a_netlist_that_outgrew_its_die_gets_a_new_one(modules, wider, arrangement):
+    before = lay_out(link(modules, "t", wider), PLAIN, utilisation=0.6, arrangement=arrangement)
     many = copy.deepcopy(modules)
     for number in range(60):
         many["leaf"]["cells"][f"x{number}"] = {"type": "INV", "connections": {"A": [2]}}
-    with pytest.raises(InputError, match="find no room"):
-        adapted(before, link(many, "t", wider))
+    netlist = link(many, "t", wider)
+    after = adapted(before, netlist)
+    assert after.faults() == []
+    assert after.netlist is netlist
+    assert after.arrangement == arrangement
+    assert after.filled < 0.7 < 1 < after.width.sum() / before.width.sum() * before.filled

@@ -1,0 +1,246 @@
+"""The runs of two designs at a clock: each built for both purposes, checked, and simulated.
+
+What meets the clock in the search, on cores of one element, may miss it by a little in a run, or meet it at a much
+larger area than the other runs: wires of an array are longer, and the netlist is another draw. Then the module that
+holds the path takes another recipe, in that run and for that purpose alone, as one does in a flow, and the better
+netlist counts. Both designs are helped in this way alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hwgen.cells.library import Library
+from hwgen.closure.close import Closed, Closure
+from hwgen.config import TensorCoreConfig
+from hwgen.formats import Formats
+from hwgen.mapping import area
+from hwgen.mapping.yosys import Recipe, distinct
+from hwgen.measure.built import PURPOSES, build, energies, spent
+from hwgen.measure.examined import Examined, as_built, examine
+from hwgen.measure.flow import DESIGNS, Design, Flow
+from hwgen.measure.overhead import formats_fed
+from hwgen.measure.selection import Aim, Chosen, Selected
+from hwgen.power.consumption import Consumption
+from hwgen.rtl.hierarchy import Block
+from hwgen.rtl.lane_array import LaneArray
+from hwgen.rtl.tensor_core import TensorCore
+
+__all__ = ["BUILT", "Run", "measured"]
+
+BUILT: dict[str, type[Block]] = {"lane array": LaneArray, "core": TensorCore}
+"""What is built, by scope."""
+
+_TRIES = 3
+# Of the area of the middle run: a core that takes so much more is worth a try.
+_DEAR = 0.03
+# A core that misses the clock by more than this share of it is out of reach of another recipe.
+_WITHIN = 0.1
+
+_Key = tuple[str, int]
+_Choices = dict[str, Chosen]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of one configuration.
+
+    Parameters
+    ----------
+    examined
+        What it was found to be.
+    records
+        How its netlists were closed, by purpose and scope.
+    changed
+        Purposes and scopes of which a module took another recipe than the search chose.
+    """
+
+    examined: Examined
+    records: Mapping[tuple[str, str], Closure]
+    changed: frozenset[tuple[str, str]] = frozenset()
+
+
+def measured(
+    numbers: Sequence[int],
+    configs: Mapping[str, TensorCoreConfig],
+    baseline: TensorCoreConfig,
+    selected: Selected,
+    aim: Aim,
+    recipes: Sequence[Recipe],
+    vectors: int,
+    flow: Flow,
+    before: Mapping[str, Sequence[Run]],
+) -> dict[str, list[Run]]:
+    """Synthesise, build and examine runs of both configurations.
+
+    Parameters
+    ----------
+    numbers
+        Which runs: their perturbations and data.
+    configs
+        The configurations by name.
+    baseline
+        The one whose formats both are fed with, besides their own.
+    selected
+        Lanes and recipes.
+    aim
+        Clock, wires, operands.
+    recipes
+        All recipes, for runs that are late or dear.
+    vectors
+        Results of each netlist to compare with the golden model, at least.
+    flow
+        Library and conditions.
+    before
+        Runs that were measured before, by name.
+    """
+    runs = _Runs(configs, baseline, selected, aim, vectors, flow)
+    choices: dict[_Key, _Choices] = {
+        (name, number): {purpose: runs.chosen(name, purpose) for purpose in PURPOSES}
+        for name in configs
+        for number in numbers
+    }
+    found = runs.built(choices, "synthesis")
+    tried: set[tuple[_Key, str, str, str]] = set()
+    for _ in range(_TRIES):
+        others = {}
+        for key, run in found.items():
+            known = [*before.get(key[0], ()), *(other for (name, _), other in found.items() if name == key[0])]
+            middle = float(np.median([_area(each) for each in known]))
+            other = dict(choices[key])
+            for purpose, among in _wanting(run, aim.clock_ns, middle, distinct(recipes)).items():
+                module = run.records[purpose, "core"].block.rsplit("/", 1)[-1]
+                tried.add((key, purpose, module, other[purpose][module].name))
+                left = [how for how in among if (key, purpose, module, how.name) not in tried]
+                if left:
+                    other[purpose] = {**other[purpose], module: left[0]}
+                    tried.add((key, purpose, module, left[0].name))
+            if other != choices[key]:
+                others[key] = other
+        if not others:
+            break
+        for key, run in runs.built(others, "other recipes").items():
+            if _rank(run) < _rank(found[key]):
+                found[key], choices[key] = run, others[key]
+    return {name: [found[name, number] for number in numbers] for name in configs}
+
+
+def _wanting(run: Run, clock_ns: float, middle: float, recipes: Sequence[Recipe]) -> dict[str, list[Recipe]]:
+    """Purposes for which a run is late or dear, and the recipes that may help; ``middle`` is the usual area in um2."""
+    found = {}
+    for purpose in PURPOSES:
+        missed = -run.records[purpose, "core"].slack_ns
+        if not run.records[purpose, "core"].met and missed <= _WITHIN * clock_ns:
+            found[purpose] = [how for how in recipes if how.fast]
+        elif purpose == "area" and missed <= 0 and _area(run) > (1 + _DEAR) * middle:
+            found[purpose] = list(recipes)
+    return found
+
+
+def _area(run: Run) -> float:
+    """Um2 of the core for least area."""
+    return sum(run.examined.areas["core"].values())
+
+
+def _rank(run: Run) -> tuple[float, float]:
+    """What the cores of a run miss the clock by in ns, and their area."""
+    return sum(max(-run.records[purpose, "core"].slack_ns, 0.0) for purpose in PURPOSES), _area(run)
+
+
+@dataclass(frozen=True)
+class _Runs:
+    """What all runs have in common."""
+
+    configs: Mapping[str, TensorCoreConfig]
+    baseline: TensorCoreConfig
+    selected: Selected
+    aim: Aim
+    vectors: int
+    flow: Flow
+
+    def chosen(self, name: str, purpose: str) -> Chosen:
+        """Recipes of a core as they were selected."""
+        return self.selected.of(self.selected.designs(name, purpose)[TensorCore], purpose)
+
+    def built(self, choices: Mapping[_Key, _Choices], what: str) -> dict[_Key, Run]:
+        """Map, build and examine runs, their cores by the given recipes."""
+        designs = {
+            name: {purpose: self.selected.designs(name, purpose) for purpose in PURPOSES} for name in self.configs
+        }
+        recipes = {
+            (key, purpose, kind): own[purpose] if kind is TensorCore else self.selected.of(design, purpose)
+            for key, own in choices.items()
+            for purpose in PURPOSES
+            for kind, design in designs[key[0]][purpose].items()
+        }
+        bodies = self.flow.synthesise(self._jobs(designs, recipes), what)
+        tasks = []
+        for key in choices:
+            name, number = key
+            modules = {
+                purpose: {
+                    kind: design.chosen(bodies, recipes[key, purpose, kind], number)
+                    for kind, design in designs[name][purpose].items()
+                }
+                for purpose in PURPOSES
+            }
+            operands = formats_fed(self.configs[name], self.baseline)
+            aim = Aim(self.aim.clock_ns, self.aim.physical, self.aim.stimulus.run(number))
+            changed = frozenset(
+                (purpose, "core") for purpose in PURPOSES if choices[key][purpose] != self.chosen(name, purpose)
+            )
+            tasks.append((designs[name], modules, aim, self.flow.library, self.vectors, operands, changed))
+        results = list(self.flow.each(_run, tasks, "placement, sizing, checks, power"))
+        return dict(zip(choices, results, strict=True))
+
+    def _jobs(
+        self,
+        designs: Mapping[str, Mapping[str, Mapping[type[Block], Design]]],
+        recipes: Mapping[tuple[_Key, str, type[Block]], Chosen],
+    ) -> Iterable[area.Job]:
+        jobs = {
+            job.identity: job
+            for ((name, number), purpose, kind), chosen in recipes.items()
+            for job in designs[name][purpose][kind].plan({module: [how] for module, how in chosen.items()}, [number])
+        }
+        return jobs.values()
+
+
+def _run(
+    designs: Mapping[str, Mapping[type[Block], Design]],
+    modules: Mapping[str, Mapping[type[Block], dict[str, area.Body]]],
+    aim: Aim,
+    library: Library,
+    vectors: int,
+    operands: Sequence[Formats],
+    changed: frozenset[tuple[str, str]],
+) -> Run:
+    """Build and examine one run of one configuration; ``modules`` are its mapped ones by purpose and kind."""
+    built: dict[str, dict[type[Block], Closed]] = {purpose: {} for purpose in PURPOSES}
+    known: dict[tuple[Formats, str, str], Consumption] = {}
+    stimulus, clock_ns = aim.stimulus, aim.clock_ns
+    for kind in DESIGNS:
+        begun = None
+        for purpose in PURPOSES:
+            own, design = modules[purpose][kind], designs[purpose][kind]
+            # The same modules: what was done for one purpose is a good beginning for the other.
+            if any(own.get(name) is not body for name, body in modules[PURPOSES[0]][kind].items()):
+                begun = None
+            begun = build(design, own, clock_ns, purpose, aim.physical, library, stimulus, begun=begun)
+            built[purpose][kind] = begun
+        # Sizes change glitches, so that the smaller netlist may be the one that spends less.
+        both = [
+            (built[purpose][kind], energies(designs[purpose][kind], built[purpose][kind], stimulus))
+            for purpose in PURPOSES
+        ]
+        built["energy"][kind], found = min(
+            both, key=lambda each: (not each[0].record.met, spent(design, each[1], clock_ns))
+        )
+        known |= {(design.config.formats, *key): value for key, value in found.items()}
+    small, frugal = (as_built(built[purpose], library) for purpose in PURPOSES)
+    records = {(purpose, scope): built[purpose][kind].record for purpose in PURPOSES for scope, kind in BUILT.items()}
+    # What goes in and comes out is the same for all lanes; areas are those of the first.
+    return Run(examine(designs["area"], small, frugal, library, vectors, operands, stimulus, known), records, changed)

@@ -1,0 +1,112 @@
+"""Runs that are late, or much larger than the others, take another recipe."""
+
+import dataclasses
+from types import SimpleNamespace
+
+import pytest
+
+from hwgen.cells import libraries, reader
+from hwgen.closure.close import Closure
+from hwgen.config import TensorCoreConfig
+from hwgen.mapping.yosys import RECIPES
+from hwgen.measure import runs as module
+from hwgen.measure.built import PURPOSES
+from hwgen.measure.flow import Flow
+from hwgen.measure.requests import Physical
+from hwgen.measure.runs import Run, measured
+from hwgen.measure.selection import Aim, Selected
+from hwgen.measure.stimulus import Stimulus
+
+CLOCK = 2.0
+CONFIG = TensorCoreConfig("x", "nvfp4", "nvfp4", rows=1, columns=1, groups=1)
+MODULES = ("tensor_core", "element", "dot_product", "accumulate")
+AMONG = [RECIPES[name] for name in ("area", "adders", "balanced", "speed", "delay")]
+
+
+@pytest.fixture
+def of_recipes(monkeypatch: pytest.MonkeyPatch):
+    """Runs whose delay and area follow from the recipes of their dot products; gives what was built, in order."""
+    built: list[dict] = []
+
+    def make(delays: dict, areas: dict) -> list[dict]:
+        def one(number: int, choices: dict) -> Run:
+            how = {purpose: choices[purpose]["dot_product"].name for purpose in PURPOSES}
+            records = {}
+            for purpose in PURPOSES:
+                delay = delays.get((number, how[purpose]), 1.9)
+                record = Closure(CLOCK, delay, "tensor_core/element/dot_product", "placed", 5.0, 5.0, 0, 0, 1)
+                records |= {(purpose, "core"): record, (purpose, "lane array"): dataclasses.replace(record)}
+            examined = SimpleNamespace(areas={"core": {"dot products": areas.get((number, how["area"]), 100.0)}})
+            return Run(examined, records)
+
+        def fake(self: object, choices: dict, what: str) -> dict:
+            built.append({key: {p: own[p]["dot_product"].name for p in PURPOSES} for key, own in choices.items()})
+            return {key: one(key[1], own) for key, own in choices.items()}
+
+        monkeypatch.setattr(module._Runs, "built", fake)
+        monkeypatch.setattr(module._Runs, "chosen", lambda self, *_: dict.fromkeys(MODULES, RECIPES["area"]))
+        return built
+
+    return make
+
+
+def found(numbers: range, before: list[Run] | None = None) -> list[Run]:
+    aim = Aim(CLOCK, Physical(), Stimulus())
+    selected = Selected({}, {}, 0)
+    flow = Flow(reader.load(libraries.path("generic7")))
+    known = {"x": before or []}
+    return measured(numbers, {"x": CONFIG}, CONFIG, selected, aim, AMONG, 1, flow, known)["x"]
+
+
+def delays(runs: list[Run], purpose: str = "area") -> list[float]:
+    return [run.records[purpose, "core"].delay_ns for run in runs]
+
+
+def test_what_meets_the_clock_is_built_once(of_recipes) -> None:
+    built = of_recipes({}, {})
+    assert delays(found(range(3))) == [1.9] * 3
+    assert len(built) == 1
+
+
+def test_a_late_run_takes_the_fast_recipes_one_after_the_other(of_recipes) -> None:
+    built = of_recipes({(1, "area"): 2.1, (1, "speed"): 2.05}, {(1, "delay"): 102.0})
+    runs = found(range(3))
+    assert delays(runs) == [1.9] * 3
+    assert [list(each) for each in built] == [[("x", 0), ("x", 1), ("x", 2)], [("x", 1)], [("x", 1)]]
+    # Both purposes were late; `balanced` is `area` but for sizes, which are found afterwards.
+    assert [each["x", 1]["area"] for each in built] == ["area", "speed", "delay"]
+    assert [each["x", 1]["energy"] for each in built] == ["area", "speed", "delay"]
+    assert [run.examined.areas["core"]["dot products"] for run in runs] == [100.0, 102.0, 100.0]
+
+
+def test_what_helps_nothing_is_not_taken(of_recipes) -> None:
+    built = of_recipes({(0, "area"): 2.1, (0, "speed"): 2.12, (0, "delay"): 2.11}, {})
+    assert delays(found(range(1))) == [2.1]
+    assert len(built) == 3
+
+
+def test_a_clock_out_of_reach_is_not_tried_again(of_recipes) -> None:
+    built = of_recipes({(0, "area"): 2.3}, {})
+    assert delays(found(range(1))) == [2.3]
+    assert len(built) == 1
+
+
+def test_a_run_much_larger_than_the_others_tries_other_recipes(of_recipes) -> None:
+    """For least area alone; the smallest that meets the clock is taken."""
+    areas = {(2, "area"): 130.0, (2, "adders"): 101.0, (1, "area"): 102.0}
+    built = of_recipes({(2, "speed"): 2.1}, areas)
+    runs = found(range(3))
+    assert [run.examined.areas["core"]["dot products"] for run in runs] == [100.0, 102.0, 101.0]
+    assert [each["x", 2] for each in built] == [
+        {"area": "area", "energy": "area"},
+        {"area": "adders", "energy": "area"},
+    ]
+
+
+def test_runs_before_say_what_is_usual(of_recipes) -> None:
+    of_recipes({}, {(0, "area"): 130.0})
+    usual = found(range(1, 4))
+    (alone,) = found(range(1))
+    assert alone.examined.areas["core"]["dot products"] == 130.0
+    (beside,) = found(range(1), usual)
+    assert beside.examined.areas["core"]["dot products"] == 100.0
