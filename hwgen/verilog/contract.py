@@ -47,7 +47,8 @@ def _scale_words(form: BlockFormat) -> str:
     """What a scale byte means."""
     scale = form.scale
     nan = "" if scale.nan is None else f", 0x{scale.nan:02X} is NaN"
-    words = f"block scale: bits {scale.width - 1}..0 {scale.name} (bias {scale.bias}, subnormals{nan})"
+    subnormals = "subnormals" if scale.subnormals else "no zero"
+    words = f"block scale: bits {scale.width - 1}..0 {scale.name} (bias {scale.bias}, {subnormals}{nan})"
     if form.tagged:
         kinds = ", ".join(f"{tag} = {element.name}" for tag, element in enumerate(form.elements))
         return f"{words}; {_selector_place(form)} selects the element format, {kinds}"
