@@ -210,22 +210,7 @@ def _rounded(config: TensorCoreConfig, add: Callable[..., None], groups: _Axis, 
     add("shift of C", ("by", _numbers(range(fraction + 1), "more")), operation)
     add("shift of terms", groups, ("by", _numbers(range(fraction + ahead), "more")), operation)
     if config.sums > 1:
-        # For MixFP4 no two terms are more than 30 apart, and one is lost only F + 11, at least 44, behind the largest
-        # exponent: terms do not push each other out of the window, only C does that. Where they do, those that keep
-        # all their places are told apart.
-        span = exponent_span(config)
-        if span >= fraction + ahead:
-            span = fraction - bounds.term_fraction
-        first, second = np.triu_indices(config.sums, 1)
-        pairs = tuple(f"{g} and {h}" for g, h in zip(first, second, strict=True))
-        apart = np.ones((len(pairs), 2 * span + 1), np.bool_)
-        # Parts of a block have one exponent.
-        alike = first // config.a.sums == second // config.a.sums
-        apart[alike] = False
-        apart[alike, span] = True
-        reason = "parts of a block have one exponent" if alike.any() else ""
-        labels = _numbers(range(-span, span + 1))
-        add("distance of terms", ("blocks", pairs), ("", labels), reachable=apart, reason=reason)
+        _distances(config, add)
     reachable = np.array([True, True, True, not config.excludes_empty])
     reason = "blocks whose sum is zero take no part" if config.excludes_empty else ""
     largest = ("C", "C and a term", "a term", "a block whose sum is zero, C cut")
@@ -266,6 +251,27 @@ def _rounded(config: TensorCoreConfig, add: Callable[..., None], groups: _Axis, 
     reasons = [] if config.sums > 1 else ["a single term has no other"]
     reasons += [] if reachable[-2] else ["what has the largest exponent keeps all its places"]
     add("zeros", ("", zeros), reachable=reachable, reason="; ".join(reasons))
+
+
+def _distances(config: TensorCoreConfig, add: Callable[..., None]) -> None:
+    """Goals of how far terms are apart."""
+    bounds = config.bounds
+    # For MixFP4 no two terms are more than 30 apart, and one is lost only F + 11, at least 44, behind the largest
+    # exponent: terms do not push each other out of the window, only C does that. Where they do, those that keep
+    # all their places are told apart.
+    span = exponent_span(config)
+    if span >= config.fraction_bits + bounds.term_width - bounds.term_fraction:
+        span = config.fraction_bits - bounds.term_fraction
+    first, second = np.triu_indices(config.sums, 1)
+    pairs = tuple(f"{g} and {h}" for g, h in zip(first, second, strict=True))
+    apart = np.ones((len(pairs), 2 * span + 1), np.bool_)
+    # Parts of a block have one exponent.
+    alike = first // config.a.sums == second // config.a.sums
+    apart[alike] = False
+    apart[alike, span] = True
+    reason = "parts of a block have one exponent" if alike.any() else ""
+    labels = _numbers(range(-span, span + 1))
+    add("distance of terms", ("blocks", pairs), ("", labels), reachable=apart, reason=reason)
 
 
 def _exact(config: TensorCoreConfig, add: Callable[..., None], groups: _Axis, signs: _Axis, operation: _Axis) -> None:
