@@ -143,10 +143,11 @@ class Bounds:
         """Bits for exponents of terms, of C, and their distances; eight at least, as FP32 has them.
 
         A term is shifted by as much as C is ahead of the largest term and that one ahead of it, which is what C is
-        ahead of the term; and by a power of two above its window, where it is to vanish.
+        ahead of the term; and by a power of two above its window, where it is to vanish. There C may be behind: then
+        what the largest term is ahead counts alone.
         """
         window = self.term_width + fraction_bits - self.term_fraction
-        ahead = _HIGHEST_EXPONENT + 1 - self.lowest_exponent + (1 << window.bit_length())
+        ahead = max(_HIGHEST_EXPONENT + 1 - self.lowest_exponent, self.exponent_span) + (1 << window.bit_length())
         behind = self.highest_exponent + _HIGHEST_EXPONENT
         return max(ahead, behind, (1 << _EXPONENT_BITS) - 1).bit_length()
 
