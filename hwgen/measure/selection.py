@@ -216,7 +216,7 @@ def select(
         taken = search.lanes(variants, purpose, first)
         keys = {name: _variant(config) for name, config in taken.items()}
         start = {key: begun.get(key, first[key]) for key in keys.values()}
-        tried = {keys[name]: search.around(keys[name], start[keys[name]], own[name]) for name in configs}
+        tried = {keys[name]: search.around(keys[name], purpose, start[keys[name]], own[name]) for name in configs}
         search.build({key: [start[key], *tried[key]] for key in start}, purpose, f"recipes, least {purpose}")
         last = {key: search.promising(key, purpose, start[key], tried[key]) for key in start}
         begun = search.decided(last, purpose, f"the best recipes, least {purpose}")
@@ -327,9 +327,10 @@ class _Search:
         bodies = self.designs[name].chosen(self.bodies, chosen, PILOTS[0])
         return sum(self.counts[name][module] * area.own_area(bodies[module], self.flow.library) for module in modules)
 
-    def around(self, name: str, chosen: Chosen, own: str) -> list[Chosen]:
+    def around(self, name: str, purpose: str, chosen: Chosen, own: str) -> list[Chosen]:
         """The choices that differ from one in a single group of modules, as far as they are plausible.
 
+        What is larger may well spend less: it may have fewer glitches.
         ``own`` is the same configuration with the lanes of its own, for which each recipe served all modules.
         """
         tried = [
@@ -343,7 +344,11 @@ class _Search:
             other
             for group, how, other in tried
             if not self.hopeless(own, how, [module for module in group if name == own or module != _OF_LANES])
-            and (self.score(name, "area", chosen).late_ns or self.small(name, group, other, chosen))
+            and (
+                purpose == "energy"
+                or self.score(name, purpose, chosen).late_ns
+                or self.small(name, group, other, chosen)
+            )
         ]
 
     def hopeless(self, own: str, how: Recipe, group: Sequence[str]) -> bool:
