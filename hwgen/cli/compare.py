@@ -17,6 +17,7 @@ from hwgen.measure.requests import PLACERS, WIRES, OverheadRequest, Physical
 if TYPE_CHECKING:
     from hwgen.config import TensorCoreConfig
     from hwgen.measure.flow import Flow
+    from hwgen.measure.selection import Selected
     from hwgen.report.schema import OverheadReport, Report
 
 __all__ = ["command"]
@@ -129,8 +130,9 @@ def command(
     stimulus = Stimulus(tensors=kind, seed=seed, hold=hold)
     request = OverheadRequest(*pair, stimulus, recipe, clock, physical, tried, runs)
     measured = Settings(**settings)
-    if not (as_mapped or search):
-        request = _with_known(request, measured)
+    found = None if as_mapped or search else _found_before(request, measured)
+    if found is not None:
+        request = replace(request, selected=found[1])
 
     def document(flow: Flow) -> Report:
         if as_mapped:
@@ -139,6 +141,8 @@ def command(
             return measure(*pair, flow, recipes, clock_ns=clock, stimulus=request.stimulus, runs=runs).report()
         from hwgen.measure.at_clock import measure_at_clock
 
+        if found is not None:
+            click.echo(f"hwgen: lanes and recipes as {found[0].name} has them; --search looks for them anew", err=True)
         return measure_at_clock(request, flow, recipes).report()
 
     def files(report: OverheadReport, flow: Flow) -> dict[str | Path, bytes]:
@@ -147,18 +151,13 @@ def command(
     reported(request, document, measured, files)
 
 
-def _with_known(request: OverheadRequest, settings: Settings) -> OverheadRequest:
-    """A request with the lanes and recipes that a report has which comes with hwgen, if one has them."""
+def _found_before(request: OverheadRequest, settings: Settings) -> tuple[Path, Selected] | None:
+    """The report that comes with hwgen and has the lanes and recipes of this search, if one has."""
     cells, _ = settings.prepared(request)
     from hwgen.measure.recorded import found_before
     from hwgen.report.shipped import shipped
 
-    found = found_before(shipped(), request, cells)
-    if found is None:
-        return request
-    path, selected = found
-    click.echo(f"hwgen: lanes and recipes as {path.name} has them; --search looks for them anew", err=True)
-    return replace(request, selected=selected)
+    return found_before(shipped(), request, cells)
 
 
 def _exported(request: OverheadRequest, report: OverheadReport, flow: Flow, directory: Path) -> dict[str | Path, bytes]:

@@ -363,7 +363,7 @@ def test_reports(source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     @given(damaged(whole))
     def check(data: bytes) -> None:
         path.write_bytes(data)
-        for old in tmp_path.glob("report.[!j]*"):
+        for old in (*tmp_path.glob("report.[!j]*"), *tmp_path.glob("report-*")):
             old.unlink()
         with refusals(path):
             write_all(kinds.rendered_anew(path))

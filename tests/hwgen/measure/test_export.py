@@ -36,7 +36,7 @@ TOGGLES = 0.3
 
 
 def closing(clock):
-    return schema.Closing(CONFIG.dot, dict.fromkeys(area.counts(DESIGN.source), "speed"), clock, 0.0, "", 0.0, 0.0)
+    return schema.Closing(CONFIG.dot, dict.fromkeys(area.counts(DESIGN.source), "speed"), clock, 0.0, "", 0.0, 0.0, 0)
 
 
 @pytest.fixture(scope="module")

@@ -57,7 +57,8 @@ def test_a_method_that_sees_a_difference_where_there_is_none(sound: schema.Overh
 
 
 def test_a_clock_gate_that_was_asked_for_and_is_not_there(sound: schema.OverheadReport) -> None:
-    one, other = sound.designs
+    one, other = (schema.Design({**design.settings, "clock_gating": False}) for design in sound.designs)
+    sound = replace(sound, designs=(one, other))
     asked = replace(sound, designs=(one, schema.Design({**other.settings, "clock_gating": True})))
     flow = sound.conditions.flow
     (sentence,) = findings(replace(asked, conditions=replace(sound.conditions, flow=replace(flow, clock_gate=None))))

@@ -622,7 +622,7 @@ def call_step(**changes):
 
 
 BLOCKS_OF_32 = golden.BlockFormat("blocks of 32", (E2M1,), UE4M3, 2688.0, block=32)
-WIDE = golden.BlockFormat("wide", (E2M1,), ScaleFormat("UE8M0", 8, 0, 127, subnormals=False, nan=0xFF), 1.0)
+WIDE = golden.BlockFormat("wide", (golden.ElementFormat("W", 2, (0.0, 2.0**45, 0.0, -(2.0**45))),), UE4M3, 1.0)
 
 
 def call_gemm(*arguments, **options):
@@ -659,8 +659,8 @@ def call_gemm(*arguments, **options):
             lambda: call_step(a="nvint4", b="nvint4", fraction_bits=43),
             "fraction_bits must be 1 to 42 for 2 blocks per step; got 43",
         ),
-        (lambda: call_step(a="mxfp4"), "a must be one of 'nvfp4', 'mixfp4', 'nvint4'; got 'mxfp4'"),
-        (lambda: call_step(b=None), "b must be one of 'nvfp4', 'mixfp4', 'nvint4'; got None"),
+        (lambda: call_step(a="mxfp5"), "a must be one of 'nvfp4', 'mixfp4', 'nvint4', .*; got 'mxfp5'"),
+        (lambda: call_step(b=None), "b must be one of 'nvfp4', 'mixfp4', 'nvint4', .*; got None"),
         (lambda: call_step(b=BLOCKS_OF_32), "a has blocks of 16 and b of 32; they must be equal"),
         (lambda: call_step(b=WIDE), "a = 'mixfp4' with b = 'wide': their products are beyond what this model"),
         (

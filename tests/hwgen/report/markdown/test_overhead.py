@@ -34,7 +34,9 @@ def test_netlists_built_for_a_clock_have_their_figures_and_how_they_met_it(overh
     slack = {"nvfp4-single": 0.01, "mixfp4-single": -0.25}
     closing = {
         name: {
-            purpose: {"core": schema.Closing("signed", {"element": "speed"}, 1.0, spare, "scale products", 1234.0, 5.0)}
+            purpose: {
+                "core": schema.Closing("signed", {"element": "speed"}, 1.0, spare, "scale products", 1234.0, 5.0, 2)
+            }
             for purpose in ("area", "energy")
         }
         for name, spare in slack.items()
@@ -55,7 +57,7 @@ def test_netlists_built_for_a_clock_have_their_figures_and_how_they_met_it(overh
         line.startswith(f"{where} energy per MAC | fJ | least energy |") and f"| {energy} |" in line
         for line in text.splitlines()
     )
-    row = "| mixfp4-single | core | least energy | `signed` | 1 | 1.25 | -0.250 | scale products | 1,234 | 5 |"
+    row = "| mixfp4-single | core | least energy | `signed` | 1 | 1.25 | -0.250 | scale products | 1,234 | 5 | 2 |"
     assert f"{row} element speed |" in text
     assert "## What both take" not in tables.markdown(report, "x.png")
 
