@@ -6,7 +6,7 @@ import difflib
 
 from hwgen.config.core import TensorCoreConfig
 from hwgen.errors import InputError
-from hwgen.formats import FP4_UE5M3_B16, FP4_UE5M3_B32, MIXFP4, MXFP4, MXFP4_2X16, NVFP4, NVINT4, Formats
+from hwgen.formats import FP4_UE5M3_B16, FP4_UE5M3_B32, MIXFP4, MSFP12, MXFP4, MXFP4_2X16, NVFP4, NVINT4, Formats
 
 __all__ = ["NAMED", "named"]
 
@@ -23,7 +23,7 @@ _KINDS: dict[str, Formats] = {
     "nvint4": (NVINT4, NVINT4),
 }
 _UE5M3: dict[str, Formats] = {form.name: (form, form) for form in (FP4_UE5M3_B16, FP4_UE5M3_B32)}
-_E8M0: dict[str, Formats] = {form.name: (form, form) for form in (MXFP4, MXFP4_2X16)}
+_E8M0: dict[str, Formats] = {form.name: (form, form) for form in (MXFP4, MXFP4_2X16, MSFP12)}
 
 
 def _sized(

@@ -17,10 +17,12 @@ __all__ = [
     "FP4_UE5M3_B32",
     "INT4",
     "MIXFP4",
+    "MSFP12",
     "MXFP4",
     "MXFP4_2X16",
     "NVFP4",
     "NVINT4",
+    "S1P2",
     "UE4M3",
     "UE5M3",
 ]
@@ -39,6 +41,11 @@ INT4 = ElementFormat(
     "INT4",
     (0, 1, 2, 3, 4, 5, 6, 7, 0, -7, -6, -5, -4, -3, -2, -1),
     "arXiv 2510.25602: symmetric two's complement, so no encoder writes code 8; it reads as 0",
+)
+S1P2 = ElementFormat(
+    "S1P2",
+    _sign_magnitude(*(m / 4 for m in range(8))),
+    "arXiv 2602.11287: sign, one bit before the point and two behind it; no hidden bit",
 )
 
 UE4M3 = ScaleFormat(
@@ -101,8 +108,17 @@ MXFP4_2X16 = replace(
     sums=2,
     source=f"{MXFP4.source}; two sums of 16 are what arXiv 2511.10909 found in Blackwell's kind::mxf4",
 )
+MSFP12 = BlockFormat(
+    "msfp12",
+    (S1P2,),
+    E8M0,
+    size=16,
+    full_scale=None,
+    source="Darvish Rouhani et al., NeurIPS 2020, as others cite it: 16 numbers with a shared exponent of 8 bits, sign"
+    " and 3 bits each; that the exponent is coded as E8M0, NaN included, is ours",
+)
 
 BLOCK_FORMATS: dict[str, BlockFormat] = {
-    form.name: form for form in (NVFP4, MIXFP4, NVINT4, FP4_UE5M3_B16, FP4_UE5M3_B32, MXFP4, MXFP4_2X16)
+    form.name: form for form in (NVFP4, MIXFP4, NVINT4, FP4_UE5M3_B16, FP4_UE5M3_B32, MXFP4, MXFP4_2X16, MSFP12)
 }
 """Block formats by name."""

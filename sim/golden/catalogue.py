@@ -10,6 +10,7 @@ fp4-ue5m3-b16  E2M1           16  UE5M3                                        n
 fp4-ue5m3-b32  E2M1           32  UE5M3                                        none
 mxfp4          E2M1           32  E8M0                                         none
 mxfp4-2x16     E2M1           32  E8M0                                         none
+msfp12         S1P2           16  E8M0                                         none
 =============  ==========  =====  ===========================================  ============
 
 2688 is 448 * 6 and 3136 is 448 * 7: the largest block scale times the largest element.
@@ -18,7 +19,9 @@ Sources: NVFP4, NVIDIA; MixFP4, arXiv 2605.31035, whose text leaves the polarity
 NVINT4, arXiv 2510.25602; UE5M3 scales, arXiv 2601.19026, which take the place of the tensor scale. Nobody's name for
 E2M1 with such scales is common, so the name says its parts. MXFP4, OCP Microscaling Formats (MX) Specification v1.0.
 Of a block of MXFP4 a step makes one sum of 32, or two of 16 that are aligned each for itself: the latter is what
-MMA-Sim (arXiv 2511.10909) has for Blackwell's ``kind::mxf4``.
+MMA-Sim (arXiv 2511.10909) has for Blackwell's ``kind::mxf4``. MSFP12, Darvish Rouhani et al., NeurIPS 2020, as others
+cite it: block floating point, an exponent of 8 bits for 16 numbers of sign and 3 bits. We have not read how that paper
+codes the exponent and how it rounds: the code of E8M0, and the rules of MXFP4, are this model's.
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ from typing import Any
 
 from .block import BlockFormat
 from .checks import InputError
-from .element import E1M2, E2M1, INT4
+from .element import E1M2, E2M1, INT4, S1P2
 from .scale import E8M0, UE4M3, UE5M3
 
 NVFP4 = BlockFormat("nvfp4", (E2M1,), UE4M3, 448 * 6)
@@ -37,8 +40,9 @@ FP4_UE5M3_B16 = BlockFormat("fp4-ue5m3-b16", (E2M1,), UE5M3, None)
 FP4_UE5M3_B32 = BlockFormat("fp4-ue5m3-b32", (E2M1,), UE5M3, None, block=32)
 MXFP4 = BlockFormat("mxfp4", (E2M1,), E8M0, None, block=32)
 MXFP4_2X16 = BlockFormat("mxfp4-2x16", (E2M1,), E8M0, None, block=32, sums=2)
+MSFP12 = BlockFormat("msfp12", (S1P2,), E8M0, None)
 
-_ALL = (NVFP4, MIXFP4, NVINT4, FP4_UE5M3_B16, FP4_UE5M3_B32, MXFP4, MXFP4_2X16)
+_ALL = (NVFP4, MIXFP4, NVINT4, FP4_UE5M3_B16, FP4_UE5M3_B32, MXFP4, MXFP4_2X16, MSFP12)
 CATALOGUE = {form.name: form for form in _ALL}
 """Block formats by name."""
 FORMATS = tuple(CATALOGUE)

@@ -113,6 +113,8 @@ E2M1 = ElementFormat("E2M1", 4, _sign_magnitude([0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4
 """OCP Microscaling Formats (MX) Specification v1.0."""
 E1M2 = ElementFormat("E1M2", 4, _sign_magnitude([float(i) for i in range(8)]), fold=1)
 """MixFP4 (arXiv 2605.31035), its factor of 2 included."""
+S1P2 = ElementFormat("S1P2", 4, _sign_magnitude([i / 4 for i in range(8)]), fold=-1)
+"""Sign, one bit before the point, two behind it, none hidden. HiF4 (arXiv 2602.11287) has the name, MSFP12 the same."""
 INT4 = ElementFormat(
     "INT4", 4, tuple(float(i) for i in (0, 1, 2, 3, 4, 5, 6, 7, 0, -7, -6, -5, -4, -3, -2, -1)), fold=1
 )

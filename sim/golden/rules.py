@@ -21,7 +21,8 @@ the largest scale of a tensor at 256, not at 448. What is stored is NVFP4; hardw
 
 ``floor`` is that of the OCP Microscaling Formats (MX) Specification v1.0, which leaves open how elements are
 rounded. The largest of a block comes to lie from 4 to 8 on the grid of E2M1, so it may saturate. ``ceil`` is NVIDIA's,
-arXiv 2510.25602: it comes to lie above 3 and up to 6, and nothing saturates.
+arXiv 2510.25602: it comes to lie above 3 and up to 6, and nothing saturates. With the elements of MSFP12 ``floor`` is
+the exponent of the largest number of a block, as in block floating point.
 """
 
 from __future__ import annotations

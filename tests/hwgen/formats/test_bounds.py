@@ -17,6 +17,7 @@ PAIRS = [
     ("mxfp4", "mxfp4"),
     ("fp4-ue5m3-b32", "mxfp4"),
     ("mxfp4-2x16", "mxfp4-2x16"),
+    ("msfp12", "msfp12"),
 ]
 pairs = pytest.mark.parametrize(("a", "b"), PAIRS)
 

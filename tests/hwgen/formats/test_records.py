@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from hwgen.errors import InputError
-from hwgen.formats import BLOCK_FORMATS, E1M2, E2M1, INT4, UE4M3, BlockFormat, ElementFormat, ScaleFormat
+from hwgen.formats import BLOCK_FORMATS, E1M2, E2M1, INT4, S1P2, UE4M3, BlockFormat, ElementFormat, ScaleFormat
 
 
 def sign_magnitude(*magnitudes):
@@ -16,8 +16,9 @@ def test_integers_are_the_values_over_their_largest_common_power_of_two():
     assert E2M1.integers == sign_magnitude(0, 1, 2, 3, 4, 6, 8, 12)
     assert E1M2.integers == sign_magnitude(*range(8))
     assert INT4.integers == (*range(8), 0, *range(-7, 0))
-    assert [element.fold for element in (E2M1, E1M2, INT4)] == [0, 1, 1]
-    assert [element.largest for element in (E2M1, E1M2, INT4)] == [12, 7, 7]
+    assert S1P2.integers == E1M2.integers
+    assert [element.fold for element in (E2M1, E1M2, INT4, S1P2)] == [0, 1, 1, -1]
+    assert [element.largest for element in (E2M1, E1M2, INT4, S1P2)] == [12, 7, 7, 7]
     scaled = ElementFormat("", tuple(value * 0.375 for value in E2M1.values), "")
     assert (scaled.fold, scaled.largest) == (-3, 36)
     assert ElementFormat("", (0.0, 24.0, -0.0, -8.0), "").integers == (0, 3, 0, -1)

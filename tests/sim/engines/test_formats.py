@@ -15,6 +15,7 @@ from sim.steps import Steps
         ("fp4-ue5m3-b32", 1, {"fraction_bits": 23, "empty_blocks": "excluded", "rounding": "nearest_even"}),
         ("mxfp4", 1, {"pipeline": ("decoded", "tree", "terms", "aligned", "total", "normal")}),
         ("mxfp4", 3, {"pipeline": (), "rounding": "nearest_even"}),
+        ("msfp12", 2, {"pipeline": ("decoded", "tree", "terms"), "rounding": "nearest_even"}),
         ("mxfp4-2x16", 2, {"pipeline": ("sums", "addends"), "empty_blocks": "excluded", "dot": "signed"}),
     ],
 )

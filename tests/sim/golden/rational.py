@@ -27,6 +27,7 @@ def signed(code: int, magnitude: Fraction) -> Fraction:
 
 E2M1 = [signed(code, minifloat(code & 7, 2, 1, 1)) for code in range(16)]
 E1M2 = [signed(code, 2 * minifloat(code & 7, 1, 2, 0)) for code in range(16)]
+S1P2 = [signed(code, Fraction(code & 7, 4)) for code in range(16)]
 INT4 = [Fraction(0 if code == 8 else code - 16 if code > 8 else code) for code in range(16)]
 
 
@@ -52,6 +53,7 @@ FORMATS = {
     "fp4-ue5m3-b32": Form([(E2M1, 0)], 5, 3, 15, 0xFF, block=32),
     "mxfp4": Form([(E2M1, 0)], 8, 0, 127, 0xFF, block=32, subnormals=False),
     "mxfp4-2x16": Form([(E2M1, 0)], 8, 0, 127, 0xFF, block=32, sums=2, subnormals=False),
+    "msfp12": Form([(S1P2, -1)], 8, 0, 127, 0xFF, subnormals=False),
     "four": Form([([value * 2**fold for value in E2M1], fold) for fold in range(4)], 3, 3, 3, None),
 }
 """Formats by name: those of the catalogue, and one of four elements, E2M1 times 1, 2, 4 and 8."""

@@ -8,7 +8,7 @@ from hwgen.rtl.decode.operand import ScaleDecoder, scale_layout
 from sim import golden
 
 
-@pytest.mark.parametrize("form", ["fp4-ue5m3-b16", "mxfp4"])
+@pytest.mark.parametrize("form", ["fp4-ue5m3-b16", "mxfp4", "msfp12"])
 def test_every_byte(form, evaluate):
     config = TensorCoreConfig("x", form, form, 1, 1, 1, pipeline=())
     scale = config.a.scale
@@ -21,7 +21,7 @@ def test_every_byte(form, evaluate):
             continue
         decoded = layout.from_bits(outputs["scale"])
         fields = layout.members
-        assert ("zero" in fields) == ("significand" in fields) == (form != "mxfp4")
+        assert ("zero" in fields) == ("significand" in fields) == (form == "fp4-ue5m3-b16")
         if "zero" in fields:
             assert decoded.zero == (value == 0)
         significand = decoded.significand if "significand" in fields else 1

@@ -1,0 +1,1 @@
+../msfp12-small.v

@@ -1,0 +1,2 @@
+../msfp12-small.v
+msfp12_small_tb.sv

@@ -1,0 +1,49 @@
+"""Steps of formats that the frozen ones have not, against exact rational arithmetic."""
+
+import numpy as np
+import pytest
+import rational
+
+from sim import golden
+from sim.golden import parts
+
+PAIRS = [("msfp12", "msfp12")]
+
+
+def draw(forms, rng, groups):
+    """A step of 2 x 2 outputs: scales near one another, C near the products, NaN and blocks of zeros now and then."""
+    codes, scales = [], []
+    for form in map(golden.block_format, forms):
+        drawn = rng.integers(0, 1 << form.width, (2, groups, form.block), np.uint8)
+        drawn[rng.random((2, groups)) < 0.15] = 0
+        codes.append(drawn.reshape(2, -1))
+        middle = 119 if form.scale.width == 8 else rng.integers(0, 1 << form.scale.width)
+        near = np.clip(middle + rng.integers(-12, 13, (2, groups)), 0, form.scale.nan)
+        above = rng.integers(0, 256, (2, groups)) & ~((1 << form.scale.width) - 1)
+        scales.append((near | above).astype(np.uint8))
+    values = [
+        np.nan_to_num(golden.block_format(name).table)[np.repeat(s, x.shape[1] // groups, axis=1), x]
+        for name, s, x in zip(forms, scales, codes, strict=True)
+    ]
+    c = -(values[0] @ values[1].T) * rng.choice([1, 1, 2.0**-20, 2.0**20, 0], (2, 2))
+    c = c.astype(np.float32).view(np.uint32) ^ rng.choice(np.array([0, 1, 0x80000000, 0x0FFFFF], np.uint32), (2, 2))
+    return codes[0], scales[0], codes[1], scales[1], c.view(np.float32)
+
+
+@pytest.mark.parametrize("forms", PAIRS)
+def test_steps_are_those_of_rational_arithmetic(forms):
+    rng = np.random.default_rng(len(forms[0]))
+    formats = {"a": forms[0], "b": forms[1]}
+    for count in range(90):
+        options = {
+            "empty_blocks": golden.EMPTY_BLOCKS[count // 6 % 2],
+            "fraction_bits": (35, 23, 34)[count // 3 % 3],
+            "rounding": golden.ROUNDINGS[count % 2],
+        }
+        inputs = draw(forms, rng, 1 + count % 3)
+        expected = rational.outputs(*inputs, forms=forms, **options)
+        np.testing.assert_array_equal(golden.step(*inputs, **formats, **options).view(np.uint32), expected)
+        stack = golden.step(*(x[None] for x in inputs), **formats, **options)[0]
+        np.testing.assert_array_equal(stack.view(np.uint32), expected)
+        a, a_scales, b, b_scales, c = (x.tolist() for x in (*inputs[:4], inputs[4].view(np.uint32)))
+        assert parts.step(a[0], a_scales[0], b[1], b_scales[1], c[0][1], **formats, **options) == expected[0, 1]
