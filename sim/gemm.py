@@ -91,7 +91,7 @@ class GemmRun:
     @cached_property
     def d(self) -> NDArray[np.float32]:
         """D of the core with tensor scales, (M, N), as `sim.golden.gemm` has it."""
-        scale = np.float64(self.a.tensor_scale) * np.float64(self.b.tensor_scale)
+        scale = self.a.core_scale * self.b.core_scale
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             d = (self.results.view(np.float32).astype(np.float64) * scale).astype(np.float32)
         d.view(np.uint32)[np.isnan(d)] = 0x7FFFFFFF  # conversions need not keep a NaN's bits

@@ -6,7 +6,7 @@ import difflib
 
 from hwgen.config.core import TensorCoreConfig
 from hwgen.errors import InputError
-from hwgen.formats import FP4_UE5M3_B16, FP4_UE5M3_B32, MIXFP4, MSFP12, MXFP4, MXFP4_2X16, NVFP4, NVINT4, Formats
+from hwgen.formats import FP4_UE5M3_B16, FP4_UE5M3_B32, IF4, MIXFP4, MSFP12, MXFP4, MXFP4_2X16, NVFP4, NVINT4, Formats
 
 __all__ = ["NAMED", "named"]
 
@@ -22,7 +22,7 @@ _KINDS: dict[str, Formats] = {
     "mixfp4-weights": (NVFP4, MIXFP4),
     "nvint4": (NVINT4, NVINT4),
 }
-_UE5M3: dict[str, Formats] = {form.name: (form, form) for form in (FP4_UE5M3_B16, FP4_UE5M3_B32)}
+_OTHERS: dict[str, Formats] = {form.name: (form, form) for form in (FP4_UE5M3_B16, FP4_UE5M3_B32, IF4)}
 _E8M0: dict[str, Formats] = {form.name: (form, form) for form in (MXFP4, MXFP4_2X16, MSFP12)}
 
 
@@ -40,7 +40,7 @@ def _sized(
 NAMED: dict[str, TensorCoreConfig] = {
     **_sized(_KINDS, "small", rows=4, columns=4, groups=1, pipeline=_SMALL),
     **_sized(_KINDS, "blackwell", rows=8, columns=8, groups=4, pipeline=_BLACKWELL),
-    **_sized(_UE5M3, "small", rows=4, columns=4, groups=1, pipeline=_SMALL),
+    **_sized(_OTHERS, "small", rows=4, columns=4, groups=1, pipeline=_SMALL),
     **_sized(_E8M0, "small", rows=4, columns=4, groups=1, pipeline=_PLAIN),
 }
 """Named configurations; ``blackwell`` has the rate of one Blackwell tensor core, 4096 MAC per cycle.

@@ -44,11 +44,20 @@ class BlockFormat:
     sums
         Sums that the products of a block make: 1, or as many parts of the block, which are aligned and truncated each
         for itself. What is stored does not depend on it.
+    factors
+        What the elements count, by selector, in proportion: (7, 6) says that those of the second kind count 6/7. None
+        if all count alike. Hardware multiplies the significand of the scale by the factor, see Notes.
 
     Raises
     ------
     InputError
         The parts do not fit together; the message names the field.
+
+    Notes
+    -----
+    A factor is a number of `factor_bits` behind the point. So a core has every number of such an operand too large by
+    the first factor over 2^factor_bits: 7/8 for (7, 6). The tensor scale, outside the core, is divided by that. No
+    fraction such as 6/7 is ever rounded.
     """
 
     name: str
@@ -58,6 +67,7 @@ class BlockFormat:
     full_scale: float | None
     source: str
     sums: int = 1
+    factors: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.elements or len(self.elements) & len(self.elements) - 1:
@@ -79,6 +89,15 @@ class BlockFormat:
             raise InputError(f"block format {self.name}: size = {self.size}: a block must fill whole bytes")
         if self.sums < 1 or self.size % self.sums:
             raise InputError(f"block format {self.name}: sums = {self.sums}: must divide the block of {self.size}")
+        if self.factors and (len(self.factors) != len(self.elements) or min(self.factors) < 1):
+            raise InputError(
+                f"block format {self.name}: factors = {self.factors}: must be positive, one for each element"
+            )
+
+        if self.factors and not self.scale.mantissa_bits:
+            raise InputError(
+                f"block format {self.name}: factors = {self.factors}: scale {self.scale.name} has no significand for them"
+            )
 
     @cached_property
     def selector_bits(self) -> int:
@@ -124,6 +143,37 @@ class BlockFormat:
     def magnitudes(self) -> frozenset[int]:
         """All abs(h) of all elements."""
         return frozenset[int]().union(*(element.magnitudes for element in self.elements))
+
+    @property
+    def weights(self) -> tuple[int, ...]:
+        """The factors by selector; ones if there are none."""
+        return self.factors or (1,) * len(self.elements)
+
+    @property
+    def factor_bits(self) -> int:
+        """Bits behind the point of a factor; 0 without factors."""
+        return max(self.factors, default=0).bit_length()
+
+    @cached_property
+    def significands(self) -> tuple[int, ...]:
+        """What block sums are multiplied by, zero left out: significands of scales times factors, the lowest first."""
+        own = {self.scale.significand(code) for code in range(self.scale.highest + 1)} - {0}
+        return tuple(sorted({significand * factor for significand in own for factor in self.weights}))
+
+    @property
+    def significand_bits(self) -> int:
+        """Bits of such a product; 0 where all of them are 1, so that nothing is multiplied."""
+        return self.significands[-1].bit_length() if self.significands[-1] > 1 else 0
+
+    @property
+    def fraction_bits(self) -> int:
+        """Bits behind the point of such a product."""
+        return self.scale.mantissa_bits + self.factor_bits
+
+    @cached_property
+    def largest_weighted(self) -> int:
+        """Largest abs(h) times factor."""
+        return max(element.largest * factor for element, factor in zip(self.elements, self.weights, strict=True))
 
     @cached_property
     def folds(self) -> tuple[int, ...]:

@@ -53,8 +53,9 @@ class Bounds:
 
     @cached_property
     def largest_term(self) -> int:
-        """Largest magnitude of a term, T = S * sigA * sigB."""
-        return self.largest_sum * self.a.scale.largest_significand * self.b.scale.largest_significand
+        """Largest magnitude of a term, T = S * sigA * sigB, the factors of the elements among the significands."""
+        largest = self.lanes * self.a.largest_weighted * self.b.largest_weighted
+        return largest * self.a.scale.largest_significand * self.b.scale.largest_significand
 
     @property
     def term_width(self) -> int:
@@ -64,7 +65,7 @@ class Bounds:
     @property
     def term_fraction(self) -> int:
         """A term's value is T * 2^(E - term_fraction): two half-units, and the fractions of both significands."""
-        return 2 + self.a.scale.mantissa_bits + self.b.scale.mantissa_bits
+        return 2 + self.a.fraction_bits + self.b.fraction_bits
 
     @property
     def lowest_exponent(self) -> int:
@@ -169,8 +170,8 @@ class Bounds:
             scale = form.scale
             # The largest code need not have the largest significand: the highest one may be NaN.
             top = scale.significand(scale.highest) << scale.exponents[-1] - scale.exponents[0]
-            elements = zip(form.elements, form.extra_folds, strict=True)
-            return top * max(element.largest << extra for element, extra in elements)
+            elements = zip(form.elements, form.weights, form.extra_folds, strict=True)
+            return top * max(element.largest * factor << extra for element, factor, extra in elements)
 
         return self.lanes * largest(self.a) * largest(self.b)
 

@@ -15,6 +15,7 @@ __all__ = [
     "E8M0",
     "FP4_UE5M3_B16",
     "FP4_UE5M3_B32",
+    "IF4",
     "INT4",
     "MIXFP4",
     "MSFP12",
@@ -117,8 +118,17 @@ MSFP12 = BlockFormat(
     source="Darvish Rouhani et al., NeurIPS 2020, as others cite it: 16 numbers with a shared exponent of 8 bits, sign"
     " and 3 bits each; that the exponent is coded as E8M0, NaN included, is ours",
 )
+IF4 = BlockFormat(
+    "if4",
+    (E2M1, INT4),
+    UE4M3,
+    size=16,
+    full_scale=448 * 6,
+    source="arXiv 2603.28765; codes as in mit-han-lab/fouroversix",
+    factors=(7, 6),
+)
 
 BLOCK_FORMATS: dict[str, BlockFormat] = {
-    form.name: form for form in (NVFP4, MIXFP4, NVINT4, FP4_UE5M3_B16, FP4_UE5M3_B32, MXFP4, MXFP4_2X16, MSFP12)
+    form.name: form for form in (NVFP4, MIXFP4, NVINT4, FP4_UE5M3_B16, FP4_UE5M3_B32, MXFP4, MXFP4_2X16, MSFP12, IF4)
 }
 """Block formats by name."""

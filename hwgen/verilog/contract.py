@@ -16,7 +16,7 @@ def title(config: TensorCoreConfig) -> str:
 
 
 def _element_words(element: ElementFormat, codes: range) -> str:
-    what = "magnitudes" if _sign_magnitude(element) else "values"
+    what = "values" if len(codes) == len(element.values) else "magnitudes"
     values = ", ".join(f"{element.values[code]:g}" for code in codes)
     return f"{element.name} ({what} of codes 0 to {codes[-1]}: {values})"
 
@@ -51,11 +51,22 @@ def _scale_words(form: BlockFormat) -> str:
     words = f"block scale: bits {scale.width - 1}..0 {scale.name} (bias {scale.bias}, {subnormals}{nan})"
     if form.tagged:
         kinds = ", ".join(f"{tag} = {element.name}" for tag, element in enumerate(form.elements))
-        return f"{words}; {_selector_place(form)} selects the element format, {kinds}"
+        words = f"{words}; {_selector_place(form)} selects the element format, {kinds}"
+        return f"{words}; {_weight_words(form)}" if form.factors else words
     if form.scale_width < form.stored_scale_width:
         low, high = form.scale_width, form.stored_scale_width - 1
         return f"{words}; " + (f"bit {low} is ignored" if low == high else f"bits {high}..{low} are ignored")
     return words
+
+
+def _weight_words(form: BlockFormat) -> str:
+    """What elements of several kinds count, and what that leaves to the tensor scale."""
+    first, unit = form.factors[0], 1 << form.factor_bits
+    counts = ", ".join(
+        f"{element.name} counts {factor}/{first}"
+        for element, factor in zip(form.elements[1:], form.factors[1:], strict=True)
+    )
+    return f"{counts}; the core has {first}/{unit} of every number, which the tensor scale makes good"
 
 
 def field_words(config: TensorCoreConfig) -> dict[str, tuple[tuple[str, ...], str]]:
@@ -136,24 +147,31 @@ def stream_rules(config: TensorCoreConfig) -> list[str]:
 
 def _term_words(config: TensorCoreConfig) -> str:
     """How a term follows from its block sum."""
-    sides = [side for side in "ab" if config.form(side).scale.significand_bits]
+    sides = [side for side in "ab" if config.form(side).significand_bits]
     if not sides:
         return "T_g = S_g, since all block scales are powers of two"
     factors = " * ".join(f"sig{side.upper()}" for side in sides)
     if len(sides) == 1:
         form = config.form(sides[0])
         return (
-            f"T_g = S_g * {factors}, with sig the significand of the block scale in units of"
-            f" 2^-{form.scale.mantissa_bits}, 0 to {form.scale.largest_significand}; the other scales are powers of two"
+            f"T_g = S_g * {factors}, with sig the significand of the block scale {_significand_of(form)};"
+            " the other scales are powers of two"
         )
     return f"T_g = S_g * {factors}, with sig the significand of the block scale {_significand_words(config)}"
 
 
+def _significand_of(form: BlockFormat) -> str:
+    """Unit and range of the significand of a block scale, and what it is multiplied by."""
+    words = f"in units of 2^-{form.scale.mantissa_bits}, 0 to {form.scale.largest_significand}"
+    if not form.factors:
+        return words
+    kinds = zip(form.elements, form.factors, strict=True)
+    times = ", ".join(f"{factor}/{1 << form.factor_bits} for {element.name}" for element, factor in kinds)
+    return f"{words}, times {times}, so in units of 2^-{form.fraction_bits}"
+
+
 def _significand_words(config: TensorCoreConfig) -> str:
-    words = [
-        f"in units of 2^-{form.scale.mantissa_bits}, 0 to {form.scale.largest_significand}"
-        for form in (config.a, config.b)
-    ]
+    words = [_significand_of(form) for form in (config.a, config.b)]
     if words[0] == words[1]:
         return words[0]
     return f"({words[0]} for A; {words[1]} for B)"

@@ -16,7 +16,11 @@ from .scale import ScaleFormat
 class BlockFormat:
     """A tensor format: blocks of elements along K, a scale byte for each block, an FP32 scale for the tensor.
 
-    The value of an element is that of its code, times the block scale, times the tensor scale.
+    The value of an element is that of its code, times the block scale, times the tensor scale. With `factors` those of
+    one kind of elements count less than those of another: each is also multiplied by its factor over the first one's. A
+    core has no such fraction: it multiplies the significand of the block scale by the factor, in units of 2^-n with n
+    the bits of the largest factor. So its numbers are `gain` times as large as they should be, which the tensor scale
+    makes good, outside.
 
     Parameters
     ----------
@@ -36,12 +40,18 @@ class BlockFormat:
         Elements of a block. Their codes fill whole bytes.
     sums : int
         Parts of a block whose products a step adds up exactly, each for itself. They have the scale of the block.
+    factors : tuple of int
+        As above, positive, one for each of the elements; none if all count alike.
+    trial : tuple of int
+        The order in which `quantize` tries the elements; of those with equal errors it takes the first. Indices into
+        `elements`; if there are none, from the last to the first.
 
     Raises
     ------
     InputError
         On construction: elements of unequal width, or not as many as the selector chooses from, or a selector that is
-        not above the scale, or codes of a block that do not fill whole bytes, or parts that are not equal.
+        not above the scale, or codes of a block that do not fill whole bytes, or parts that are not equal, or factors
+        or an order that do not fit the elements.
     """
 
     name: str
@@ -51,6 +61,8 @@ class BlockFormat:
     tag_bit: int | None = None
     block: int = 16
     sums: int = 1
+    factors: tuple[int, ...] = ()
+    trial: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         count = len(self.elements)
@@ -70,6 +82,10 @@ class BlockFormat:
             )
         if self.sums < 1 or self.block % self.sums:
             raise InputError(f"{self.name}: sums must divide the block of {self.block}; got {self.sums}")
+        if self.factors and (len(self.factors) != count or min(self.factors) < 1):
+            raise InputError(f"{self.name}: factors must be positive, one for each element; got {self.factors}")
+        if self.trial and sorted(self.trial) != list(range(count)):
+            raise InputError(f"{self.name}: trial must have the index of every element once; got {self.trial}")
 
     def __hash__(self) -> int:
         return hash(self.name)  # formats are keys of caches, and their tables are long
@@ -99,6 +115,26 @@ class BlockFormat:
         """Mask of the bits of a scale byte that have a meaning."""
         return (1 << self.scale.width) - 1 | len(self.elements) - 1 << (self.tag_bit or 0)
 
+    @property
+    def factor_bits(self) -> int:
+        """The n of the unit 2^-n of a factor; 0 without factors."""
+        return max(self.factors, default=0).bit_length()
+
+    @property
+    def gain(self) -> float:
+        """How much larger than they should be a core has the numbers of this format."""
+        return self.factors[0] * 2.0**-self.factor_bits if self.factors else 1.0
+
+    @cached_property
+    def weights(self) -> Array:
+        """What the core multiplies a block by for its kind of elements, float64, by index into `elements`."""
+        return np.array([factor * 2.0**-self.factor_bits for factor in self.factors or (1,) * len(self.elements)])
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """`trial`, or what stands in for it."""
+        return self.trial or tuple(reversed(range(len(self.elements))))
+
     def selected(self, scales: Array) -> Array:
         """Return the index into `elements` (uint8) that scale bytes select."""
         return scales >> (self.tag_bit or 0) & len(self.elements) - 1
@@ -109,10 +145,14 @@ class BlockFormat:
 
     @cached_property
     def table(self) -> Array:
-        """Element times block scale by scale byte and code, float64 (256, 2^width); NaN where the scale is NaN."""
+        """Element times block scale by scale byte and code, float64 (256, 2^width); NaN where the scale is NaN.
+
+        As a core has them, its factors included, see above.
+        """
         scales = np.arange(256, dtype=np.uint8)
         elements = np.array([element.table for element in self.elements])
-        table = elements[self.selected(scales)] * self.scale.table[self.scale_codes(scales)][:, None]
+        selected = self.selected(scales)
+        table = elements[selected] * (self.scale.table[self.scale_codes(scales)] * self.weights[selected])[:, None]
         table.flags.writeable = False
         return table
 

@@ -11,6 +11,7 @@ fp4-ue5m3-b32  E2M1           32  UE5M3                                        n
 mxfp4          E2M1           32  E8M0                                         none
 mxfp4-2x16     E2M1           32  E8M0                                         none
 msfp12         S1P2           16  E8M0                                         none
+if4            E2M1, INT4     16  UE4M3 in bits 6..0, bit 7 selects the latter max / 2688
 =============  ==========  =====  ===========================================  ============
 
 2688 is 448 * 6 and 3136 is 448 * 7: the largest block scale times the largest element.
@@ -21,7 +22,8 @@ E2M1 with such scales is common, so the name says its parts. MXFP4, OCP Microsca
 Of a block of MXFP4 a step makes one sum of 32, or two of 16 that are aligned each for itself: the latter is what
 MMA-Sim (arXiv 2511.10909) has for Blackwell's ``kind::mxf4``. MSFP12, Darvish Rouhani et al., NeurIPS 2020, as others
 cite it: block floating point, an exponent of 8 bits for 16 numbers of sign and 3 bits. We have not read how that paper
-codes the exponent and how it rounds: the code of E8M0, and the rules of MXFP4, are this model's.
+codes the exponent and how it rounds: the code of E8M0, and the rules of MXFP4, are this model's. IF4, arXiv 2603.28765
+and its code (mit-han-lab/fouroversix): INT4 elements count 6/7, so that both kinds reach 6 under one scale.
 """
 
 from __future__ import annotations
@@ -41,8 +43,9 @@ FP4_UE5M3_B32 = BlockFormat("fp4-ue5m3-b32", (E2M1,), UE5M3, None, block=32)
 MXFP4 = BlockFormat("mxfp4", (E2M1,), E8M0, None, block=32)
 MXFP4_2X16 = BlockFormat("mxfp4-2x16", (E2M1,), E8M0, None, block=32, sums=2)
 MSFP12 = BlockFormat("msfp12", (S1P2,), E8M0, None)
+IF4 = BlockFormat("if4", (E2M1, INT4), UE4M3, 448 * 6, tag_bit=7, factors=(7, 6), trial=(0, 1))
 
-_ALL = (NVFP4, MIXFP4, NVINT4, FP4_UE5M3_B16, FP4_UE5M3_B32, MXFP4, MXFP4_2X16, MSFP12)
+_ALL = (NVFP4, MIXFP4, NVINT4, FP4_UE5M3_B16, FP4_UE5M3_B32, MXFP4, MXFP4_2X16, MSFP12, IF4)
 CATALOGUE = {form.name: form for form in _ALL}
 """Block formats by name."""
 FORMATS = tuple(CATALOGUE)

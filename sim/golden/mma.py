@@ -20,8 +20,10 @@ E1M2, INT4  0 1 2 3 4 5 6 7      1
 ==========  ===================  =====
 
 A block is 16 lanes but where the format says otherwise, and its value T_g * 2^(E_g - u), with u two and the mantissa
-bits of both scales. A format may also add up a block in parts, which are groups with one scale then. A NaN scale or a
-NaN C gives 0x7FFFFFFF; otherwise an infinite C passes through.
+bits of both scales. A format may multiply the significand of a scale by a factor, in which IF4's kinds of elements
+differ: 7 and 6, in eighths, so u has three more bits for each such operand (see `BlockFormat`). A format may also add
+up a block in parts, which are groups with one scale then. A NaN scale or a NaN C gives 0x7FFFFFFF; otherwise an
+infinite C passes through.
 
 With E8M0 scales sums have exponents far beyond those of FP32. Then 2^128 and above is infinite, whatever the rounding,
 and results below 2^-126 are subnormal: they are rounded to a multiple of 2^-149. C = 0 has exponent -126, so terms are
@@ -77,11 +79,11 @@ class _Tables(NamedTuple):
     block: int
     """Elements of a group: a block, or one of its sums."""
     products: Array
-    """Element value times block scale, float64, at index 2^width * scale byte + code; 0 where the scale is NaN."""
+    """Element value times block scale and factor, float64, at index 2^width * scale byte + code; 0 under NaN scales."""
     elements: Array
     """Element value alone, at the same index."""
     scales: Array
-    """Block scale, float64; 0 for NaN."""
+    """Block scale times factor, float64; 0 for NaN."""
     exponents: Array
     """exp + fold, int16."""
     floors: Array
@@ -96,7 +98,7 @@ def _tables(form: BlockFormat) -> _Tables:
     codes = form.scale_codes(scales)
     values = form.scale.table[codes]
     folds = np.array([element.fold for element in form.elements])[form.selected(scales)]
-    numbers = np.nan_to_num(values, nan=0.0)
+    numbers = np.nan_to_num(values, nan=0.0) * form.weights[form.selected(scales)]
     exponents = [form.scale.exponent(int(c)) if v else _NO_PART for c, v in zip(codes, numbers, strict=True)]
     raised = (np.array(exponents) + folds).astype(np.int16)
     elements = np.array([element.table for element in form.elements])[form.selected(scales)]
@@ -136,8 +138,9 @@ def _pair(a: BlockFormat, b: BlockFormat) -> _Pair:
         raise InputError(f"a adds up blocks in {a.sums} sums and b in {b.sums}; they must be equal")
     unit, largest, lowest, top = 0, a.lanes, 0, float(a.lanes)
     for form in (a, b):
-        unit += 1 + form.scale.mantissa_bits
-        largest *= max(abs(h) for element in form.elements for h in element.integers)
+        unit += 1 + form.scale.mantissa_bits + form.factor_bits
+        kinds = zip(form.elements, form.factors or (1,) * len(form.elements), strict=True)
+        largest *= max(abs(h) * factor for element, factor in kinds for h in element.integers)
         largest *= (2 << form.scale.mantissa_bits) - 1
         lowest += int(_tables(form).floors.min())
         top *= float(np.abs(_tables(form).products).max())
@@ -305,7 +308,8 @@ def gemm(
     Returns
     -------
     numpy.ndarray of float32, (M, N)
-        float32(float64(D) * (float64(scale of A) * float64(scale of B))), D from `accumulate`.
+        float32(float64(D) * (scale of A * scale of B)), D from `accumulate`; the scales are tensor scales, see
+        `QuantizedTensor.core_scale`.
 
     Raises
     ------
@@ -323,7 +327,7 @@ def gemm(
         empty_blocks=empty_blocks,
     )
     with np.errstate(over="ignore", under="ignore"):
-        result = (d.astype(np.float64) * (np.float64(qa.tensor_scale) * np.float64(qb.tensor_scale))).astype(np.float32)
+        result = (d.astype(np.float64) * (qa.core_scale * qb.core_scale)).astype(np.float32)
     result.view(np.uint32)[np.isnan(result)] = _NAN  # conversions need not keep a NaN's bits
     return result
 

@@ -26,7 +26,7 @@ class Scale(NamedTuple):
     """A block scale, and what it says of its block. The scale's value is significand * 2^(exponent - 3) in UE4M3."""
 
     significand: int
-    """In eighths, 0 to 15."""
+    """In eighths, 0 to 15 in UE4M3; the factor of the block's elements included, where they have one."""
     exponent: int
     """exp; of zero it means nothing."""
     fold: int
@@ -38,11 +38,11 @@ class Scale(NamedTuple):
 def scale(byte: int, form: str | BlockFormat = "mixfp4") -> Scale:
     """Return what a scale byte says."""
     form = block_format(form)
-    code = byte & ((1 << form.scale.width) - 1)
-    fold = form.elements[_selected(byte, form)].fold
+    code, selected = byte & ((1 << form.scale.width) - 1), _selected(byte, form)
+    fold, factor = form.elements[selected].fold, form.factors[selected] if form.factors else 1
     if code == form.scale.nan:
         return Scale(0, 0, fold, True)
-    return Scale(form.scale.significand(code), form.scale.exponent(code), fold, False)
+    return Scale(form.scale.significand(code) * factor, form.scale.exponent(code), fold, False)
 
 
 def half_units(codes: Iterable[int], byte: int, form: str | BlockFormat = "mixfp4") -> list[int]:
@@ -74,8 +74,8 @@ def exponent(a: Scale, b: Scale) -> int:
 
 
 def unit(a: str | BlockFormat = "mixfp4", b: str | BlockFormat = "mixfp4") -> int:
-    """Return the u of value = T_g * 2^(E_g - u): 8 with UE4M3 scales."""
-    return sum(1 + block_format(form).scale.mantissa_bits for form in (a, b))
+    """Return the u of value = T_g * 2^(E_g - u): 8 with UE4M3 scales, 3 more for IF4."""
+    return sum(1 + form.scale.mantissa_bits + form.factor_bits for form in map(block_format, (a, b)))
 
 
 def fields(c: int) -> tuple[int, int]:

@@ -21,8 +21,6 @@ from .block import BlockFormat
 from .catalogue import block_format
 from .checks import Array, InputError, Tensor, as_array, check_numbers, first_true
 from .codes import pack, unpack
-from .element import ElementFormat
-from .scale import ScaleFormat
 
 BLOCK = 16
 """Elements that share one block scale, in most formats of the catalogue."""
@@ -87,6 +85,11 @@ class QuantizedTensor:
         In formats of your own: which blocks have another than the first of the elements.
         """
         return self.form.selected(self.scales) > 0
+
+    @property
+    def core_scale(self) -> np.float64:
+        """What a number of the core is multiplied by: the tensor scale, over the `gain` of formats with factors."""
+        return np.float64(self.tensor_scale) / self.form.gain
 
     @property
     def packed(self) -> npt.NDArray[np.uint8]:
@@ -176,8 +179,10 @@ def quantize(
     cast(max|b| / (top * tensor scale)), cast to E4M3 or UE5M3, top 6 for E2M1 and 7 for E1M2 and INT4, and the
     codes are nearest to x / (block scale * tensor scale); both round ties to the even code and saturate. The
     squared errors of a block are added in the order of its elements, first to last, so the choice of format does not
-    depend on memory layout. MixFP4 chooses E2M1 only where its error is strictly lower. Of more
-    element formats each in turn is taken, unless the error of an earlier one is strictly lower.
+    depend on memory layout. Element formats are tried in the order that the format says, and of those with equal errors
+    the first is taken: MixFP4 chooses E2M1 only where its error is strictly lower, IF4 takes INT4 only so. In IF4 an
+    INT4 element counts 6/7, so both kinds have the top 6 and one scale; codes are nearest to x / (block scale * tensor
+    scale) * 7 / 6 there, and values are code * block scale * tensor scale * 6 / 7.
 
     A block whose codes are all zero is stored as scale 0x00 and codes 0. One too large for the "floor" of MXFP4, from
     2^130 on, is stored as scale NaN and codes 0. A non-zero tensor so small that its
@@ -267,6 +272,7 @@ def dequantize(q: QuantizedTensor) -> npt.NDArray[np.float32]:
         raise InputError(f"q must be a QuantizedTensor, as quantize returns; got {type(q).__name__}")
     values = q.form.table[np.repeat(q.scales, q.form.block, axis=1), q.codes]
     values *= np.float64(q.tensor_scale)
+    values /= q.form.gain
     with np.errstate(over="ignore", under="ignore"):
         return values.astype(np.float32)
 
@@ -301,14 +307,15 @@ def _quantize_blocks(
     """Return scales (n,) and codes (n, block) of float64 blocks (n, block)."""
     peaks = np.abs(blocks).max(axis=1)
     with np.errstate(under="ignore", over="ignore"):
-        first, *others = (_best(blocks, peaks, tensor_scale, form.scale, element, rule) for element in form.elements)
-    scales, codes, error = first
-    for index, (other_scales, other_codes, other_error) in enumerate(others, start=1):
+        first, *others = ((index, _best(blocks, peaks, tensor_scale, form, index, rule)) for index in form.order)
+    index, (scales, codes, error) = first
+    scales = scales | index << (form.tag_bit or 0)
+    for index, (other_scales, other_codes, other_error) in others:
         assert form.tag_bit is not None
-        keep = error < other_error if e1m2 is None else ~e1m2
-        scales = np.where(keep, scales, other_scales | index << form.tag_bit)
-        codes = np.where(keep[:, None], codes, other_codes)
-        error = np.where(keep, error, other_error)
+        better = other_error < error if e1m2 is None else e1m2 == index
+        scales = np.where(better, other_scales | index << form.tag_bit, scales)
+        codes = np.where(better[:, None], other_codes, codes)
+        error = np.where(better, other_error, error)
     scales[~codes.any(axis=1) & ~np.isnan(form.scale.table[form.scale_codes(scales)])] = 0
     return scales, codes
 
@@ -317,12 +324,10 @@ _Candidate = tuple[Array, Array, Array]
 """Scales (n,), codes (n, block) and squared errors (n,)."""
 
 
-def _best(
-    blocks: Array, peaks: Array, tensor_scale: float, scale: ScaleFormat, element: ElementFormat, rule: str
-) -> _Candidate:
+def _best(blocks: Array, peaks: Array, tensor_scale: float, form: BlockFormat, index: int, rule: str) -> _Candidate:
     """Return the best that a rule makes of one element format; of equal errors the first."""
     first, *others = (
-        _candidate(blocks, peaks, tensor_scale, scale, element, rule, top) for top in rules.tops(element, rule)
+        _candidate(blocks, peaks, tensor_scale, form, index, rule, top) for top in rules.tops(form, index, rule)
     )
     scales, codes, error = first
     for other_scales, other_codes, other_error in others:
@@ -337,18 +342,26 @@ def _candidate(
     blocks: Array,
     peaks: Array,
     tensor_scale: float,
-    scale: ScaleFormat,
-    element: ElementFormat,
+    form: BlockFormat,
+    index: int,
     rule: str,
     top: float,
 ) -> _Candidate:
     """Return blocks with scales that make the largest number of each ``top``."""
-    scales = rules.scale_codes(scale, top, peaks, tensor_scale, rule)
-    unit = scale.table[scales] * tensor_scale
+    element = form.elements[index]
+    scales = rules.scale_codes(form.scale, top, peaks, tensor_scale, rule)
+    unit = form.scale.table[scales] * tensor_scale
     divisor = np.where(unit > 0, unit, np.inf)  # a scale of zero makes every code zero
-    codes = element.encode(blocks / divisor[:, None])
+    numbers = blocks / divisor[:, None]
     # value * scale * tensor_scale is exact in any order.
-    squares = np.square(blocks - element.table[codes] * unit[:, None])
+    first, own = (form.factors[i] if form.factors else 1 for i in (0, index))
+    if own != first:
+        codes = element.encode(numbers * first / own)
+        values = element.table[codes] * unit[:, None] * own / first
+    else:
+        codes = element.encode(numbers)
+        values = element.table[codes] * unit[:, None]
+    squares = np.square(blocks - values)
     error = squares[:, 0].copy()
     for lane in range(1, blocks.shape[1]):
         error += squares[:, lane]

@@ -33,7 +33,7 @@ import numpy as np
 
 from .block import BlockFormat
 from .checks import Array, InputError
-from .element import E2M1, ElementFormat
+from .element import E2M1
 from .scale import UE4M3, ScaleFormat
 
 RULES = ("nearest", "four-over-six", "floor", "ceil")
@@ -73,9 +73,15 @@ def tensor_divisor(form: BlockFormat, rule: str) -> float | None:
     return _LARGEST_SCALE * E2M1.largest if rule == "four-over-six" else form.tensor_divisor
 
 
-def tops(element: ElementFormat, rule: str) -> tuple[float, ...]:
-    """Return what the largest number of a block may become. Each gives a candidate; of equal errors the first wins."""
-    return (element.largest, 4.0) if rule == "four-over-six" else (element.largest,)
+def tops(form: BlockFormat, index: int, rule: str) -> tuple[float, ...]:
+    """Return what the largest number of a block may become if it has the elements of this index.
+
+    Each gives a candidate; of equal errors the first wins.
+    """
+    largest = form.elements[index].largest
+    if form.factors:
+        largest = largest * form.factors[index] / form.factors[0]
+    return (largest, 4.0) if rule == "four-over-six" else (largest,)
 
 
 def scale_codes(scale: ScaleFormat, top: float, peaks: Array, tensor_scale: float, rule: str) -> Array:

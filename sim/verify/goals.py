@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.config import TensorCoreConfig
-from hwgen.formats import BlockFormat, ScaleFormat
+from hwgen.formats import BlockFormat, Bounds
 
 __all__ = ["CLASSES", "DEEPEST_CHAIN", "LARGEST_CANCELLATION", "Goals", "exponent_span", "goals", "largest_sum"]
 
@@ -32,7 +32,7 @@ CLASSES = (
 """Kinds of FP32 numbers; "largest" is the largest finite one."""
 
 LARGEST_CANCELLATION = 24
-"""Most leading places that one block sum and C can lose by cancelling, see `goals`."""
+"""Most leading places that one block sum of up to 24 bits and C can lose by cancelling, see `goals`."""
 
 DEEPEST_CHAIN = 4096
 """Most steps of one tile that a run draws: the depth of 65536 at G = 1."""
@@ -130,8 +130,7 @@ def goals(config: TensorCoreConfig) -> dict[str, Goals]:
     lowest, highest = ([scale.exponents[end] for scale in scales.values()] for end in (0, -1))
     differences = range(lowest[0] - highest[1], highest[0] - lowest[1] + 1)
     add("scale exponent differences", groups, ("A - B", _numbers(differences)))
-    significands = [(side, _numbers(_significands(scale))) for side, scale in scales.items()]
-    add("scale significands", groups, *significands)
+    add("scale significands", groups, *((side, tuple(map(str, form.significands))) for side, form in forms.items()))
     kinds = {side: _kinds(form) for side, form in forms.items()}
     reachable = np.ones((config.groups, *map(len, kinds.values())), np.bool_)
     for axis, form in enumerate(forms.values(), start=1):
@@ -176,11 +175,6 @@ def goals(config: TensorCoreConfig) -> dict[str, Goals]:
     add("24 ones and a one behind", signs)
     _streams(config, add)
     return found
-
-
-def _significands(scale: ScaleFormat) -> range:
-    """Significands of the scales that are not zero."""
-    return range(1 if scale.subnormals else scale.significand(0), scale.largest_significand + 1)
 
 
 def _kinds(form: BlockFormat) -> tuple[str, ...]:
@@ -234,10 +228,11 @@ def _rounded(config: TensorCoreConfig, add: Callable[..., None], groups: _Axis, 
     # and so a multiple of 2^15: p >= 12, and P <= 36 or nothing cancels. Otherwise x is a multiple of 2^27, and y,
     # whose first place is 35 - d, one of 2^(12 - d): p >= 12 - d, P <= 36 - d. Either way P - p <= 24; more
     # fraction bits move all places alike. With more terms a sum can be longer than C and cancel further.
-    lost = ("grows", *_numbers(range(LARGEST_CANCELLATION + 1)), "more", "all")
+    most = _largest_cancellation(bounds)
+    lost = ("grows", *_numbers(range(most + 1)), "more", "all")
     reachable = np.ones(len(lost), np.bool_)
     reachable[-2] = config.sums > 1
-    reason = "" if config.sums > 1 else f"one term and C share at most {LARGEST_CANCELLATION} leading places"
+    reason = "" if config.sums > 1 else f"one term and C share at most {most} leading places"
     add("places cancelled", ("", lost), reachable=reachable, reason=reason)
 
     zeros = (
@@ -251,6 +246,20 @@ def _rounded(config: TensorCoreConfig, add: Callable[..., None], groups: _Axis, 
     reasons = [] if config.sums > 1 else ["a single term has no other"]
     reasons += [] if reachable[-2] else ["what has the largest exponent keeps all its places"]
     add("zeros", ("", zeros), reachable=reachable, reason="; ".join(reasons))
+
+
+def _largest_cancellation(bounds: Bounds) -> int:
+    """Most leading places that one block sum and C can lose, see above.
+
+    A T of n > 24 bits is longer than C. Its last place stays where its first one is C's, and n - 1 places go. All n go
+    where T is 2^n - 1, beside a C of 2^n: a number that the significands must divide.
+    """
+    bits = bounds.term_width
+    if bits <= LARGEST_CANCELLATION:
+        return LARGEST_CANCELLATION
+    ones = (1 << bits) - 1
+    factors = (x * y for x in bounds.a.significands for y in bounds.b.significands)
+    return bits if any(ones % factor == 0 and ones // factor <= bounds.largest_sum for factor in factors) else bits - 1
 
 
 def _distances(config: TensorCoreConfig, add: Callable[..., None]) -> None:

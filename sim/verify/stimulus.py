@@ -21,6 +21,9 @@ __all__ = ["Stimulus", "deepest", "draw"]
 _DIRECTED = 0.25
 """Share of the steps that are made for a purpose."""
 
+_SIGNIFICAND = 24
+"""Bits of an FP32 significand."""
+
 _SPECIAL_C = np.array(
     [
         *(0x00000000, 0x80000000, 0x00000001, 0x80000001, 0x003FFFFF, 0x807FFFFF, 0x7F7FFFFF, 0xFF7FFFFF),
@@ -81,7 +84,8 @@ def draw(config: TensorCoreConfig, count: int, rng: np.random.Generator, deep: b
         return dataclasses.replace(rest, steps=_joined(_saturated(config), rest.steps))
     steps = random_steps(config, count, rng)
     powers = config.wide and not any(form.scale.mantissa_bits for form in config.formats)
-    purposes = (*_PURPOSES, _ends) if powers else _PURPOSES
+    longer = config.bounds.term_width > _SIGNIFICAND
+    purposes = (*_PURPOSES, *([_ends] if powers else []), *([_longest] if longer else []))
     purpose = rng.choice(len(purposes), count)
     purpose[rng.random(count) >= _DIRECTED] = -1
     for number, make in enumerate(purposes):
@@ -411,6 +415,29 @@ def _ends(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
     exponents = np.where(low, 0, 228)[:, None, None] + rng.integers(0, 27, steps.c[at].shape)
     signs_and_fractions = rng.integers(0, 1 << 32, steps.c[at].shape, np.uint32) & np.uint32(0x807FFFFF)
     steps.c[at] = signs_and_fractions | exponents.astype(np.uint32) << np.uint32(23)
+    steps.first[at] = True
+
+
+def _longest(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
+    """Odd terms that are longer than C, which is the nearest to their negative: the last place alone is left."""
+    config = steps.config
+    negative = rng.random((len(at), config.rows, 1)) < 0.5
+    for form, codes, scales in ((config.a, steps.a_codes, steps.a_scales), (config.b, steps.b_codes, steps.b_scales)):
+        tag, code = _place_of_largest(
+            [
+                [h * factor for h in element.integers]
+                for element, factor in zip(form.elements, form.weights, strict=True)
+            ]
+        )
+        odd = [other for other, h in enumerate(form.elements[tag].integers) if h > 0 and h & 1]
+        codes[at] = code
+        codes[at, :, 0] = rng.choice(np.array(odd, np.uint8), codes[at, :, 0].shape)
+        # The largest significand but one in two, so odd, in any binade about 1.
+        binade = 1 << form.scale.mantissa_bits
+        chosen = _one(form.scale) + binade * rng.integers(-4, 4, scales[at].shape) + binade - 1
+        scales[at] = (chosen - 2 * rng.integers(0, 2, chosen.shape)).astype(np.uint8) | tag << form.scale.width
+    steps.a_codes[at] = np.where(negative, negated(config.a)[steps.a_codes[at]], steps.a_codes[at])
+    steps.c[at] = _negative(_sums(steps, at))
     steps.first[at] = True
 
 

@@ -178,6 +178,7 @@ def test_formats_set_the_range_of_the_fraction_bits():
         ("fp4-ue5m3-b32", "fp4-ue5m3-b32", 23, 38),
         ("mxfp4-2x16", "mxfp4-2x16", 23, 39),
         ("msfp12", "msfp12", 23, 42),
+        ("if4", "if4", 23, 39),
     ):
         for value in (low, high):
             assert TensorCoreConfig(**{**GOOD, "a": a, "b": b, "fraction_bits": value}).fraction_bits == value
@@ -237,7 +238,7 @@ def test_named_configurations():
         "mixfp4-weights": ("nvfp4", "mixfp4"),
         "nvint4": ("nvint4", "nvint4"),
     }
-    others = {"fp4-ue5m3-b16", "fp4-ue5m3-b32", "mxfp4", "mxfp4-2x16", "msfp12"}
+    others = {"fp4-ue5m3-b16", "fp4-ue5m3-b32", "mxfp4", "mxfp4-2x16", "msfp12", "if4"}
     names = {f"{kind}-{size}" for kind in kinds for size in ("small", "blackwell")}
     assert set(NAMED) == names | {f"{form}-small" for form in others}
     kinds |= {form: (form, form) for form in others}

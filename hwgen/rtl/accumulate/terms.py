@@ -96,7 +96,8 @@ class ScaleProduct(Block):
     sum : In(signed)
         Block sum S.
     a, b : In(unsigned)
-        Significands of the two block scales; of UE4M3 4 bits, in eighths. Each only where its scales have any.
+        Significands of the two block scales; of UE4M3 4 bits, in eighths. Each only where its scales have any. The
+        factor of the elements is in it, where they have one: 7 bits in IF4.
     enable_factors : In(1)
         Load the ``factors`` register, 21 bits for NVFP4; only where the pipeline has it.
     sign : Out(1)
@@ -112,7 +113,7 @@ class ScaleProduct(Block):
     module_name = "scale_product"
 
     def __init__(self, config: TensorCoreConfig) -> None:
-        widths = {side: config.form(side).scale.significand_bits for side in "ab"}
+        widths = {side: config.form(side).significand_bits for side in "ab"}
         members = {
             "sum": In(signed(lanes(config).sum_width)),
             **{side: In(unsigned(width)) for side, width in widths.items() if width},

@@ -38,12 +38,13 @@ def codes_layout(config: TensorCoreConfig, side: str) -> data.ArrayLayout:
 def scale_layout(form: BlockFormat) -> data.StructLayout:
     """Layout of one decoded block scale.
 
-    ``significand`` is in units of its last place (UE4M3: eighths, 0..15); ``exponent`` is the scale's plus the fold of
+    ``significand`` is in units of its last place (UE4M3: eighths, 0..15), times the factor of the block's element
+    format, if it has one; ``exponent`` is the scale's plus the fold of
     the block's element format, offset so that it starts at 0 (0..15 at most); ``zero`` marks a scale of zero. Powers of
     two have no significand. What has no subnormals has no zero.
     """
     exponents = form.highest_exponent - form.lowest_exponent
-    fields = {"significand": form.scale.significand_bits} if form.scale.significand_bits else {}
+    fields = {"significand": form.significand_bits} if form.significand_bits else {}
     fields["exponent"] = exponents.bit_length()
     if form.scale.subnormals:
         fields["zero"] = 1
@@ -182,8 +183,11 @@ class ScaleDecoder(OfOneSide):
             above_lowest = Mux(lookup(selector, form.extra_folds, 1), clamped, above_lowest)
         elif form.tagged:
             above_lowest = above_lowest + lookup(selector, form.extra_folds, max(form.extra_folds).bit_length())
-        if scale.significand_bits:
-            m.d.comb += self.scale.significand.eq(Cat(mantissa, normal))
+        if form.significand_bits:
+            significand: Value = Cat(mantissa, normal)
+            if form.factors:
+                significand *= lookup(selector, form.factors, form.factor_bits)
+            m.d.comb += self.scale.significand.eq(significand)
         m.d.comb += self.scale.exponent.eq(above_lowest)
         if scale.subnormals:
             m.d.comb += self.scale.zero.eq(~number.any())

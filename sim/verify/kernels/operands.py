@@ -25,7 +25,8 @@ class Side(NamedTuple):
     exponents.
     ``integers`` has the elements in half-units, without fold, by selector and code. All other tables are by the byte
     of a scale: ``selector``; ``exponent`` with the fold; ``place``, the exponent without it, from the lowest one;
-    ``significand`` in units of the last place; ``code``, without the bits above; ``kind`` as in the goals; ``zero``;
+    ``significand`` in units of the last place, factors included; ``multiplier``, which one that is of all there are;
+    ``code``, without the bits above; ``kind`` as in the goals; ``zero``;
     ``nan``.
     """
 
@@ -40,6 +41,7 @@ class Side(NamedTuple):
     exponent: _Array
     place: _Array
     significand: _Array
+    multiplier: _Array
     code: _Array
     kind: _Array
     zero: NDArray[np.bool_]
@@ -86,6 +88,8 @@ def side(form: BlockFormat, codes: NDArray[np.uint8], scales: NDArray[np.uint8])
     selector = stored >> scale.width & (1 << form.selector_bits) - 1
     exponents = np.array([scale.exponent(byte) for byte in code.tolist()])
     zero = (code == 0) & scale.subnormals
+    significands = np.array([scale.significand(byte) for byte in code.tolist()], np.int64)
+    significands *= np.array(form.weights)[selector]
     return Side(
         codes,
         scales,
@@ -97,7 +101,8 @@ def side(form: BlockFormat, codes: NDArray[np.uint8], scales: NDArray[np.uint8])
         selector,
         np.where(zero, _ZERO_EXPONENT, exponents) + np.array(form.folds)[selector],
         exponents - scale.exponents[0],
-        np.array([scale.significand(byte) for byte in code.tolist()], np.int64),
+        significands,
+        np.searchsorted(np.array(form.significands), significands),
         code,
         np.select([zero, code == (-1 if scale.nan is None else scale.nan)], [1, 2]) + 3 * (stored != code),
         zero,
@@ -161,4 +166,4 @@ def count_seen(  # pragma: no cover
         bins.powers[block, min(max(a.exponent[x] + b.exponent[y] - lowest, 0), bins.powers.shape[1] - 1)] += 1
     # The least difference is that of A's lowest exponent and B's highest.
     bins.differences[block, a.place[x] - b.place[y] + b.places - 1] += 1
-    bins.significands[block, a.significand[x] - 1, b.significand[y] - 1] += 1
+    bins.significands[block, a.multiplier[x], b.multiplier[y]] += 1

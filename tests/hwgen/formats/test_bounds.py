@@ -18,6 +18,8 @@ PAIRS = [
     ("fp4-ue5m3-b32", "mxfp4"),
     ("mxfp4-2x16", "mxfp4-2x16"),
     ("msfp12", "msfp12"),
+    ("if4", "if4"),
+    ("if4", "nvint4"),
 ]
 pairs = pytest.mark.parametrize(("a", "b"), PAIRS)
 
@@ -31,7 +33,8 @@ def usable(form):
     record = golden.block_format(form)
     for tag in range(len(record.elements)):
         for code in range(1 if record.scale.zero == 0 else 0, record.scale.nan):
-            yield record.scale.significand(code), record.scale.exponent(code) + record.elements[tag].fold, tag
+            factor = record.factors[tag] if record.factors else 1
+            yield record.scale.significand(code) * factor, record.scale.exponent(code) + record.elements[tag].fold, tag
 
 
 def largest(form, tag):
@@ -67,7 +70,9 @@ def test_the_value_of_a_term(a, b):
         for record, tag, sig, exp in zip(records, (tag_a, tag_b), (sig_a, sig_b), (exp_a, exp_b), strict=True):
             element = record.elements[tag]
             code = max(range(16), key=lambda c, element=element: element.integers[c])
-            scale = Fraction(sig) * Fraction(2) ** (exp - element.fold - record.scale.mantissa_bits)
+            scale = Fraction(sig) * Fraction(2) ** (
+                exp - element.fold - record.scale.mantissa_bits - record.factor_bits
+            )
             values *= Fraction(element.values[code]) * scale
             hs *= element.integers[code]
         assert hs * sig_a * sig_b * Fraction(2) ** (exp_a + exp_b - bounds.term_fraction) == values

@@ -40,7 +40,7 @@ def test_scales(form):
 @forms
 def test_blocks(form):
     other = golden.block_format(form.name)
-    assert (form.size, form.full_scale) == (other.block, other.tensor_divisor)
+    assert (form.size, form.full_scale, form.factors) == (other.block, other.tensor_divisor, other.factors)
     assert (1 << form.scale_width) - 1 == other.meaningful
     scales = np.arange(256, dtype=np.uint8)
     selected = scales >> form.scale.width & (1 << form.selector_bits) - 1

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from hwgen.errors import InputError
-from hwgen.formats import BLOCK_FORMATS, E1M2, E2M1, INT4, S1P2, UE4M3, BlockFormat, ElementFormat, ScaleFormat
+from hwgen.formats import BLOCK_FORMATS, E1M2, E2M1, E8M0, INT4, S1P2, UE4M3, BlockFormat, ElementFormat, ScaleFormat
 
 
 def sign_magnitude(*magnitudes):
@@ -88,6 +88,9 @@ WIDE = ScaleFormat("UE5M3", exponent_bits=5, mantissa_bits=3, bias=15, nan=0xFF,
         ({"elements": (E2M1, E1M2), "scale": WIDE}, "a selector of 1 bits has no place beside scale UE5M3"),
         ({"size": 0}, "size = 0"),
         ({"size": 3}, "size = 3: a block must fill whole bytes"),
+        ({"factors": (7, 6)}, "factors = (7, 6): must be positive, one for each element"),
+        ({"factors": (0,)}, "factors = (0,)"),
+        ({"factors": (1,), "scale": E8M0}, "factors = (1,): scale E8M0 has no significand for them"),
         ({"sums": 3}, "sums = 3: must divide the block of 16"),
         ({"sums": 0}, "sums = 0"),
     ],
@@ -97,6 +100,16 @@ def test_parts_that_are_no_block_format(fields, words):
         dataclasses.replace(BLOCK_FORMATS["nvfp4"], **fields)
     assert "block format nvfp4: " in str(caught.value)
     assert words in str(caught.value)
+
+
+def test_factors():
+    if4 = BLOCK_FORMATS["if4"]
+    assert (if4.factor_bits, if4.weights, if4.largest_weighted) == (3, (7, 6), 84)
+    assert set(if4.significands) == {s * f for s in range(1, 16) for f in (6, 7)}
+    assert (if4.significand_bits, if4.fraction_bits) == (7, 6)
+    nvfp4, mxfp4 = BLOCK_FORMATS["nvfp4"], BLOCK_FORMATS["mxfp4"]
+    assert (nvfp4.significands, nvfp4.significand_bits, nvfp4.weights) == (tuple(range(1, 16)), 4, (1,))
+    assert (mxfp4.significands, mxfp4.significand_bits) == ((1,), 0)
 
 
 def test_a_selector_of_two_bits():

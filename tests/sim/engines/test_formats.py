@@ -1,5 +1,7 @@
 """Formats with scales or blocks other than those of NVFP4: every bit of every result against the golden model."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -16,6 +18,7 @@ from sim.steps import Steps
         ("mxfp4", 1, {"pipeline": ("decoded", "tree", "terms", "aligned", "total", "normal")}),
         ("mxfp4", 3, {"pipeline": (), "rounding": "nearest_even"}),
         ("msfp12", 2, {"pipeline": ("decoded", "tree", "terms"), "rounding": "nearest_even"}),
+        ("if4", 2, {"pipeline": ("decoded", "tree", "factors", "terms")}),
         ("mxfp4-2x16", 2, {"pipeline": ("sums", "addends"), "empty_blocks": "excluded", "dot": "signed"}),
     ],
 )
@@ -28,6 +31,26 @@ def test_random_steps(form, groups, more, compiled):
         exponent, fraction = wanted >> 23 & 0xFF, wanted & 0x7FFFFF
         for kind in ((exponent == 0) & (fraction > 0), (exponent == 0xFF) & (fraction == 0)):
             assert kind.sum() > 30  # subnormal and infinite results
+
+
+@pytest.mark.parametrize(("a", "b"), [("if4", "if4")])
+def test_every_pair_of_codes_alone_in_every_lane(a, b, compiled):
+    """With every pair of selectors; scales are 1, all other codes zero."""
+    config = TensorCoreConfig("formats", a, b, 4, 4, 1, pipeline=("tree",))
+    ones = [form.scale.bias << form.scale.mantissa_bits for form in config.formats]
+    tags = [range(len(form.elements)) for form in config.formats]
+    fours = np.arange(16, dtype=np.uint8).reshape(4, 4)
+    cases = list(itertools.product(*tags, range(config.depth), range(4), range(4)))
+    codes = np.zeros((2, len(cases), 4, config.depth), np.uint8)
+    scales = np.zeros((2, len(cases), 4, 1), np.uint8)
+    for index, (*selectors, lane, left, right) in enumerate(cases):
+        codes[0, index, :, lane], codes[1, index, :, lane] = fours[left], fours[right]
+        for side, form in enumerate(config.formats):
+            scales[side, index] = selectors[side] << form.scale.width | ones[side]
+    everything = np.ones(len(cases), bool)
+    zeros = np.zeros((len(cases), 4, 4), np.uint32)
+    steps = Steps(config, codes[0], scales[0], codes[1], scales[1], zeros, everything, everything)
+    np.testing.assert_array_equal(compiled(config).run(steps).results, steps.expected())
 
 
 def test_scales_of_two_kinds(compiled):

@@ -54,6 +54,8 @@ FORMATS = {
     "mxfp4": Form([(E2M1, 0)], 8, 0, 127, 0xFF, block=32, subnormals=False),
     "mxfp4-2x16": Form([(E2M1, 0)], 8, 0, 127, 0xFF, block=32, sums=2, subnormals=False),
     "msfp12": Form([(S1P2, -1)], 8, 0, 127, 0xFF, subnormals=False),
+    # A core has 7/8 of every number.
+    "if4": Form([([v * 7 / 8 for v in E2M1], 0), ([v * 6 / 8 for v in INT4], 1)]),
     "four": Form([([value * 2**fold for value in E2M1], fold) for fold in range(4)], 3, 3, 3, None),
 }
 """Formats by name: those of the catalogue, and one of four elements, E2M1 times 1, 2, 4 and 8."""

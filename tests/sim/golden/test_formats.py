@@ -254,6 +254,12 @@ def test_the_tag_may_be_any_bit_above_the_scale(bit):
             "x: the codes of a block must fill whole bytes",
         ),
         (lambda: golden.BlockFormat("x", (E2M1,), UE4M3, 1.0, block=9), "whole bytes; got 9 of 4 bits"),
+        (
+            lambda: golden.BlockFormat("x", (E2M1, E1M2), UE4M3, 1.0, tag_bit=7, factors=(1,)),
+            r"x: factors must be positive, one for each element; got \(1,\)",
+        ),
+        (lambda: golden.BlockFormat("x", (E2M1,), UE4M3, 1.0, factors=(0,)), "x: factors must be positive"),
+        (lambda: golden.BlockFormat("x", (E2M1,), UE4M3, 1.0, trial=(1,)), "x: trial must have the index of every"),
         (lambda: golden.BlockFormat("x", (E2M1,), UE4M3, 1.0, sums=3), "x: sums must divide the block of 16; got 3"),
     ],
 )
@@ -264,7 +270,7 @@ def test_records_that_mean_nothing_are_refused(make, message):
 
 
 def test_the_catalogue():
-    names = "nvfp4 mixfp4 nvint4 fp4-ue5m3-b16 fp4-ue5m3-b32 mxfp4 mxfp4-2x16 msfp12"
+    names = "nvfp4 mixfp4 nvint4 fp4-ue5m3-b16 fp4-ue5m3-b32 mxfp4 mxfp4-2x16 msfp12 if4"
     assert list(golden.FORMATS) == names.split()
     for name, form in golden.CATALOGUE.items():
         assert form.name == name

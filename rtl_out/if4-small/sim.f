@@ -1,0 +1,2 @@
+../if4-small.v
+if4_small_tb.sv
