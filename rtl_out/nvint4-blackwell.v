@@ -7,9 +7,9 @@ module nvint4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
   wire _002_;
   wire _003_;
   wire _004_;
-  wire [3:0] _005_;
+  wire _005_;
   wire [3:0] _006_;
-  wire _007_;
+  wire [3:0] _007_;
   wire _008_;
   wire _009_;
   wire _010_;
@@ -85,8 +85,8 @@ module nvint4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
   wire element0_0_enable_terms;
   wire element0_0_enable_tree;
   wire element0_0_entering;
-  reg element0_0_first;
   wire [31:0] element0_0_result;
+  wire element0_0_taking;
   wire [31:0] element0_1_result;
   wire [31:0] element0_2_result;
   wire [31:0] element0_3_result;
@@ -295,6 +295,7 @@ module nvint4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
   reg factors_b7_scales_2_zero;
   reg [3:0] factors_b7_scales_3_exponent;
   reg factors_b7_scales_3_zero;
+  reg factors_first;
   reg factors_last;
   reg factors_valid;
   reg normal_last;
@@ -352,23 +353,24 @@ module nvint4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
   reg tree_first;
   reg tree_last;
   reg tree_valid;
-  assign _002_ = ~ addend_held;
-  assign _003_ = advance & enter;
-  assign _001_ = _003_ & terms_first;
-  assign addend__ready = _002_ | _001_;
   assign element0_0_enable_addend = addend__ready & addend__valid;
+  assign _001_ = ~ addend_held;
+  assign _002_ = advance & enter;
+  assign _003_ = _002_ & terms_first;
+  assign addend__ready = _001_ | _003_;
   assign element0_0_enable_terms = step__ready & factors_valid;
-  assign _017_ = enter & terms_last;
-  assign _018_ = step__ready & step__valid;
+  assign element0_0_taking = element0_0_entering & _004_;
+  assign _018_ = enter & terms_last;
+  assign _019_ = step__ready & step__valid;
   assign element0_0_enable_tree = step__ready & decoded_valid;
   assign element0_0_enable_factors = step__ready & tree_valid;
   always @(posedge clk)
-    terms_first <= _008_;
+    terms_first <= _004_;
   assign _000_ = ~ result__valid;
   assign advance = _000_ | result__ready;
   assign _013_ = ~ terms_first;
-  assign _019_ = _013_ | addend_held;
-  assign there = terms_valid & _019_;
+  assign _017_ = _013_ | addend_held;
+  assign there = terms_valid & _017_;
   assign _020_ = | bubbles;
   assign _021_ = there | _020_;
   assign _022_ = | { normal_last, total_last, addends_last, aligned_last };
@@ -377,12 +379,12 @@ module nvint4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
   assign _024_ = ~ terms_valid;
   assign _025_ = _024_ | enter;
   assign step__ready = advance & _025_;
-  assign _004_ = bubbles == 3'h4;
-  assign _005_ = bubbles + 1'h1;
-  assign _006_ = _004_ ? 4'h0 : _005_;
-  assign _009_ = ~ _008_;
+  assign _005_ = bubbles == 3'h4;
+  assign _006_ = bubbles + 1'h1;
+  assign _007_ = _005_ ? 4'h0 : _006_;
+  assign _009_ = ~ _004_;
   assign _010_ = _009_ | addend_coming;
-  assign _011_ = _007_ & _010_;
+  assign _011_ = _008_ & _010_;
   assign _012_ = | bubbles_later;
   assign _014_ = ~ _012_;
   assign _015_ = _011_ & _014_;
@@ -566,21 +568,21 @@ module nvint4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
   always @(posedge clk)
     if (element0_0_enable_tree) tree_b0_scales <= decoded_b0[291:256];
   always @(posedge clk)
-    if (_018_) decoded_b7 <= b7_operand;
+    if (_019_) decoded_b7 <= b7_operand;
   always @(posedge clk)
-    if (_018_) decoded_b6 <= b6_operand;
+    if (_019_) decoded_b6 <= b6_operand;
   always @(posedge clk)
-    if (_018_) decoded_b5 <= b5_operand;
+    if (_019_) decoded_b5 <= b5_operand;
   always @(posedge clk)
-    if (_018_) decoded_b4 <= b4_operand;
+    if (_019_) decoded_b4 <= b4_operand;
   always @(posedge clk)
-    if (_018_) decoded_b3 <= b3_operand;
+    if (_019_) decoded_b3 <= b3_operand;
   always @(posedge clk)
-    if (_018_) decoded_b2 <= b2_operand;
+    if (_019_) decoded_b2 <= b2_operand;
   always @(posedge clk)
-    if (_018_) decoded_b1 <= b1_operand;
+    if (_019_) decoded_b1 <= b1_operand;
   always @(posedge clk)
-    if (_018_) decoded_b0 <= b0_operand;
+    if (_019_) decoded_b0 <= b0_operand;
   always @(posedge clk)
     if (element0_0_enable_factors) factors_a7_scales_3_zero <= tree_a7_scales[35];
   always @(posedge clk)
@@ -758,21 +760,21 @@ module nvint4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
   always @(posedge clk)
     if (element0_0_enable_tree) tree_a0_scales <= decoded_a0[291:256];
   always @(posedge clk)
-    if (_018_) decoded_a7 <= a7_operand;
+    if (_019_) decoded_a7 <= a7_operand;
   always @(posedge clk)
-    if (_018_) decoded_a6 <= a6_operand;
+    if (_019_) decoded_a6 <= a6_operand;
   always @(posedge clk)
-    if (_018_) decoded_a5 <= a5_operand;
+    if (_019_) decoded_a5 <= a5_operand;
   always @(posedge clk)
-    if (_018_) decoded_a4 <= a4_operand;
+    if (_019_) decoded_a4 <= a4_operand;
   always @(posedge clk)
-    if (_018_) decoded_a3 <= a3_operand;
+    if (_019_) decoded_a3 <= a3_operand;
   always @(posedge clk)
-    if (_018_) decoded_a2 <= a2_operand;
+    if (_019_) decoded_a2 <= a2_operand;
   always @(posedge clk)
-    if (_018_) decoded_a1 <= a1_operand;
+    if (_019_) decoded_a1 <= a1_operand;
   always @(posedge clk)
-    if (_018_) decoded_a0 <= a0_operand;
+    if (_019_) decoded_a0 <= a0_operand;
   always @(posedge clk)
     if (rst) result__valid <= 1'h0;
     else if (advance) result__valid <= normal_last;
@@ -796,14 +798,14 @@ module nvint4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     else if (element0_0_enable_result) addends_last <= aligned_last;
   always @(posedge clk)
     if (rst) aligned_last <= 1'h0;
-    else if (element0_0_enable_result) aligned_last <= _017_;
+    else if (element0_0_enable_result) aligned_last <= _018_;
   always @(posedge clk)
     if (step__ready) terms_last <= factors_last;
   always @(posedge clk)
     if (rst) terms_valid <= 1'h0;
-    else terms_valid <= _007_;
+    else terms_valid <= _008_;
   always @(posedge clk)
-    if (step__ready) element0_0_first <= tree_first;
+    if (step__ready) factors_first <= tree_first;
   always @(posedge clk)
     if (step__ready) factors_last <= tree_last;
   always @(posedge clk)
@@ -823,9 +825,9 @@ module nvint4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
   always @(posedge clk)
     if (rst) decoded_valid <= 1'h0;
     else if (step__ready) decoded_valid <= step__valid;
-  assign _008_ = step__ready ? element0_0_first : terms_first;
-  assign _007_ = step__ready ? factors_valid : terms_valid;
-  assign _026_ = enter ? bubbles : _006_[2:0];
+  assign _004_ = step__ready ? factors_first : terms_first;
+  assign _008_ = step__ready ? factors_valid : terms_valid;
+  assign _026_ = enter ? bubbles : _007_[2:0];
   assign bubbles_later = element0_0_enable_result ? _026_ : bubbles;
   nvint4_blackwell_operand_decoder a0 (
     .codes(step__payload[255:0]),
@@ -918,8 +920,8 @@ module nvint4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element0_0_result)
+    .result(element0_0_result),
+    .taking(element0_0_taking)
   );
   nvint4_blackwell_element element0_1 (
     .a({ factors_a0_nan, factors_a0_scales_3_zero, factors_a0_scales_3_exponent, tree_a0_scales[30:27], factors_a0_scales_2_zero, factors_a0_scales_2_exponent, tree_a0_scales[21:18], factors_a0_scales_1_zero, factors_a0_scales_1_exponent, tree_a0_scales[12:9], factors_a0_scales_0_zero, factors_a0_scales_0_exponent, tree_a0_scales[3:0], decoded_a0[255:0] }),
@@ -932,8 +934,8 @@ module nvint4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element0_1_result)
+    .result(element0_1_result),
+    .taking(element0_0_taking)
   );
   nvint4_blackwell_element element0_2 (
     .a({ factors_a0_nan, factors_a0_scales_3_zero, factors_a0_scales_3_exponent, tree_a0_scales[30:27], factors_a0_scales_2_zero, factors_a0_scales_2_exponent, tree_a0_scales[21:18], factors_a0_scales_1_zero, factors_a0_scales_1_exponent, tree_a0_scales[12:9], factors_a0_scales_0_zero, factors_a0_scales_0_exponent, tree_a0_scales[3:0], decoded_a0[255:0] }),
@@ -946,8 +948,8 @@ module nvint4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element0_2_result)
+    .result(element0_2_result),
+    .taking(element0_0_taking)
   );
   nvint4_blackwell_element element0_3 (
     .a({ factors_a0_nan, factors_a0_scales_3_zero, factors_a0_scales_3_exponent, tree_a0_scales[30:27], factors_a0_scales_2_zero, factors_a0_scales_2_exponent, tree_a0_scales[21:18], factors_a0_scales_1_zero, factors_a0_scales_1_exponent, tree_a0_scales[12:9], factors_a0_scales_0_zero, factors_a0_scales_0_exponent, tree_a0_scales[3:0], decoded_a0[255:0] }),
@@ -960,8 +962,8 @@ module nvint4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element0_3_result)
+    .result(element0_3_result),
+    .taking(element0_0_taking)
   );
   nvint4_blackwell_element element0_4 (
     .a({ factors_a0_nan, factors_a0_scales_3_zero, factors_a0_scales_3_exponent, tree_a0_scales[30:27], factors_a0_scales_2_zero, factors_a0_scales_2_exponent, tree_a0_scales[21:18], factors_a0_scales_1_zero, factors_a0_scales_1_exponent, tree_a0_scales[12:9], factors_a0_scales_0_zero, factors_a0_scales_0_exponent, tree_a0_scales[3:0], decoded_a0[255:0] }),
@@ -974,8 +976,8 @@ module nvint4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element0_4_result)
+    .result(element0_4_result),
+    .taking(element0_0_taking)
   );
   nvint4_blackwell_element element0_5 (
     .a({ factors_a0_nan, factors_a0_scales_3_zero, factors_a0_scales_3_exponent, tree_a0_scales[30:27], factors_a0_scales_2_zero, factors_a0_scales_2_exponent, tree_a0_scales[21:18], factors_a0_scales_1_zero, factors_a0_scales_1_exponent, tree_a0_scales[12:9], factors_a0_scales_0_zero, factors_a0_scales_0_exponent, tree_a0_scales[3:0], decoded_a0[255:0] }),
@@ -988,8 +990,8 @@ module nvint4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element0_5_result)
+    .result(element0_5_result),
+    .taking(element0_0_taking)
   );
   nvint4_blackwell_element element0_6 (
     .a({ factors_a0_nan, factors_a0_scales_3_zero, factors_a0_scales_3_exponent, tree_a0_scales[30:27], factors_a0_scales_2_zero, factors_a0_scales_2_exponent, tree_a0_scales[21:18], factors_a0_scales_1_zero, factors_a0_scales_1_exponent, tree_a0_scales[12:9], factors_a0_scales_0_zero, factors_a0_scales_0_exponent, tree_a0_scales[3:0], decoded_a0[255:0] }),
@@ -1002,8 +1004,8 @@ module nvint4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element0_6_result)
+    .result(element0_6_result),
+    .taking(element0_0_taking)
   );
   nvint4_blackwell_element element0_7 (
     .a({ factors_a0_nan, factors_a0_scales_3_zero, factors_a0_scales_3_exponent, tree_a0_scales[30:27], factors_a0_scales_2_zero, factors_a0_scales_2_exponent, tree_a0_scales[21:18], factors_a0_scales_1_zero, factors_a0_scales_1_exponent, tree_a0_scales[12:9], factors_a0_scales_0_zero, factors_a0_scales_0_exponent, tree_a0_scales[3:0], decoded_a0[255:0] }),
@@ -1016,8 +1018,8 @@ module nvint4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element0_7_result)
+    .result(element0_7_result),
+    .taking(element0_0_taking)
   );
   nvint4_blackwell_element element1_0 (
     .a({ factors_a1_nan, factors_a1_scales_3_zero, factors_a1_scales_3_exponent, tree_a1_scales[30:27], factors_a1_scales_2_zero, factors_a1_scales_2_exponent, tree_a1_scales[21:18], factors_a1_scales_1_zero, factors_a1_scales_1_exponent, tree_a1_scales[12:9], factors_a1_scales_0_zero, factors_a1_scales_0_exponent, tree_a1_scales[3:0], decoded_a1[255:0] }),
@@ -1030,8 +1032,8 @@ module nvint4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element1_0_result)
+    .result(element1_0_result),
+    .taking(element0_0_taking)
   );
   nvint4_blackwell_element element1_1 (
     .a({ factors_a1_nan, factors_a1_scales_3_zero, factors_a1_scales_3_exponent, tree_a1_scales[30:27], factors_a1_scales_2_zero, factors_a1_scales_2_exponent, tree_a1_scales[21:18], factors_a1_scales_1_zero, factors_a1_scales_1_exponent, tree_a1_scales[12:9], factors_a1_scales_0_zero, factors_a1_scales_0_exponent, tree_a1_scales[3:0], decoded_a1[255:0] }),
@@ -1044,8 +1046,8 @@ module nvint4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element1_1_result)
+    .result(element1_1_result),
+    .taking(element0_0_taking)
   );
   nvint4_blackwell_element element1_2 (
     .a({ factors_a1_nan, factors_a1_scales_3_zero, factors_a1_scales_3_exponent, tree_a1_scales[30:27], factors_a1_scales_2_zero, factors_a1_scales_2_exponent, tree_a1_scales[21:18], factors_a1_scales_1_zero, factors_a1_scales_1_exponent, tree_a1_scales[12:9], factors_a1_scales_0_zero, factors_a1_scales_0_exponent, tree_a1_scales[3:0], decoded_a1[255:0] }),
@@ -1058,8 +1060,8 @@ module nvint4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element1_2_result)
+    .result(element1_2_result),
+    .taking(element0_0_taking)
   );
   nvint4_blackwell_element element1_3 (
     .a({ factors_a1_nan, factors_a1_scales_3_zero, factors_a1_scales_3_exponent, tree_a1_scales[30:27], factors_a1_scales_2_zero, factors_a1_scales_2_exponent, tree_a1_scales[21:18], factors_a1_scales_1_zero, factors_a1_scales_1_exponent, tree_a1_scales[12:9], factors_a1_scales_0_zero, factors_a1_scales_0_exponent, tree_a1_scales[3:0], decoded_a1[255:0] }),
@@ -1072,8 +1074,8 @@ module nvint4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element1_3_result)
+    .result(element1_3_result),
+    .taking(element0_0_taking)
   );
   nvint4_blackwell_element element1_4 (
     .a({ factors_a1_nan, factors_a1_scales_3_zero, factors_a1_scales_3_exponent, tree_a1_scales[30:27], factors_a1_scales_2_zero, factors_a1_scales_2_exponent, tree_a1_scales[21:18], factors_a1_scales_1_zero, factors_a1_scales_1_exponent, tree_a1_scales[12:9], factors_a1_scales_0_zero, factors_a1_scales_0_exponent, tree_a1_scales[3:0], decoded_a1[255:0] }),
@@ -1086,8 +1088,8 @@ module nvint4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element1_4_result)
+    .result(element1_4_result),
+    .taking(element0_0_taking)
   );
   nvint4_blackwell_element element1_5 (
     .a({ factors_a1_nan, factors_a1_scales_3_zero, factors_a1_scales_3_exponent, tree_a1_scales[30:27], factors_a1_scales_2_zero, factors_a1_scales_2_exponent, tree_a1_scales[21:18], factors_a1_scales_1_zero, factors_a1_scales_1_exponent, tree_a1_scales[12:9], factors_a1_scales_0_zero, factors_a1_scales_0_exponent, tree_a1_scales[3:0], decoded_a1[255:0] }),
@@ -1100,8 +1102,8 @@ module nvint4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element1_5_result)
+    .result(element1_5_result),
+    .taking(element0_0_taking)
   );
   nvint4_blackwell_element element1_6 (
     .a({ factors_a1_nan, factors_a1_scales_3_zero, factors_a1_scales_3_exponent, tree_a1_scales[30:27], factors_a1_scales_2_zero, factors_a1_scales_2_exponent, tree_a1_scales[21:18], factors_a1_scales_1_zero, factors_a1_scales_1_exponent, tree_a1_scales[12:9], factors_a1_scales_0_zero, factors_a1_scales_0_exponent, tree_a1_scales[3:0], decoded_a1[255:0] }),
@@ -1114,8 +1116,8 @@ module nvint4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element1_6_result)
+    .result(element1_6_result),
+    .taking(element0_0_taking)
   );
   nvint4_blackwell_element element1_7 (
     .a({ factors_a1_nan, factors_a1_scales_3_zero, factors_a1_scales_3_exponent, tree_a1_scales[30:27], factors_a1_scales_2_zero, factors_a1_scales_2_exponent, tree_a1_scales[21:18], factors_a1_scales_1_zero, factors_a1_scales_1_exponent, tree_a1_scales[12:9], factors_a1_scales_0_zero, factors_a1_scales_0_exponent, tree_a1_scales[3:0], decoded_a1[255:0] }),
@@ -1128,8 +1130,8 @@ module nvint4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element1_7_result)
+    .result(element1_7_result),
+    .taking(element0_0_taking)
   );
   nvint4_blackwell_element element2_0 (
     .a({ factors_a2_nan, factors_a2_scales_3_zero, factors_a2_scales_3_exponent, tree_a2_scales[30:27], factors_a2_scales_2_zero, factors_a2_scales_2_exponent, tree_a2_scales[21:18], factors_a2_scales_1_zero, factors_a2_scales_1_exponent, tree_a2_scales[12:9], factors_a2_scales_0_zero, factors_a2_scales_0_exponent, tree_a2_scales[3:0], decoded_a2[255:0] }),
@@ -1142,8 +1144,8 @@ module nvint4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element2_0_result)
+    .result(element2_0_result),
+    .taking(element0_0_taking)
   );
   nvint4_blackwell_element element2_1 (
     .a({ factors_a2_nan, factors_a2_scales_3_zero, factors_a2_scales_3_exponent, tree_a2_scales[30:27], factors_a2_scales_2_zero, factors_a2_scales_2_exponent, tree_a2_scales[21:18], factors_a2_scales_1_zero, factors_a2_scales_1_exponent, tree_a2_scales[12:9], factors_a2_scales_0_zero, factors_a2_scales_0_exponent, tree_a2_scales[3:0], decoded_a2[255:0] }),
@@ -1156,8 +1158,8 @@ module nvint4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element2_1_result)
+    .result(element2_1_result),
+    .taking(element0_0_taking)
   );
   nvint4_blackwell_element element2_2 (
     .a({ factors_a2_nan, factors_a2_scales_3_zero, factors_a2_scales_3_exponent, tree_a2_scales[30:27], factors_a2_scales_2_zero, factors_a2_scales_2_exponent, tree_a2_scales[21:18], factors_a2_scales_1_zero, factors_a2_scales_1_exponent, tree_a2_scales[12:9], factors_a2_scales_0_zero, factors_a2_scales_0_exponent, tree_a2_scales[3:0], decoded_a2[255:0] }),
@@ -1170,8 +1172,8 @@ module nvint4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element2_2_result)
+    .result(element2_2_result),
+    .taking(element0_0_taking)
   );
   nvint4_blackwell_element element2_3 (
     .a({ factors_a2_nan, factors_a2_scales_3_zero, factors_a2_scales_3_exponent, tree_a2_scales[30:27], factors_a2_scales_2_zero, factors_a2_scales_2_exponent, tree_a2_scales[21:18], factors_a2_scales_1_zero, factors_a2_scales_1_exponent, tree_a2_scales[12:9], factors_a2_scales_0_zero, factors_a2_scales_0_exponent, tree_a2_scales[3:0], decoded_a2[255:0] }),
@@ -1184,8 +1186,8 @@ module nvint4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element2_3_result)
+    .result(element2_3_result),
+    .taking(element0_0_taking)
   );
   nvint4_blackwell_element element2_4 (
     .a({ factors_a2_nan, factors_a2_scales_3_zero, factors_a2_scales_3_exponent, tree_a2_scales[30:27], factors_a2_scales_2_zero, factors_a2_scales_2_exponent, tree_a2_scales[21:18], factors_a2_scales_1_zero, factors_a2_scales_1_exponent, tree_a2_scales[12:9], factors_a2_scales_0_zero, factors_a2_scales_0_exponent, tree_a2_scales[3:0], decoded_a2[255:0] }),
@@ -1198,8 +1200,8 @@ module nvint4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element2_4_result)
+    .result(element2_4_result),
+    .taking(element0_0_taking)
   );
   nvint4_blackwell_element element2_5 (
     .a({ factors_a2_nan, factors_a2_scales_3_zero, factors_a2_scales_3_exponent, tree_a2_scales[30:27], factors_a2_scales_2_zero, factors_a2_scales_2_exponent, tree_a2_scales[21:18], factors_a2_scales_1_zero, factors_a2_scales_1_exponent, tree_a2_scales[12:9], factors_a2_scales_0_zero, factors_a2_scales_0_exponent, tree_a2_scales[3:0], decoded_a2[255:0] }),
@@ -1212,8 +1214,8 @@ module nvint4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element2_5_result)
+    .result(element2_5_result),
+    .taking(element0_0_taking)
   );
   nvint4_blackwell_element element2_6 (
     .a({ factors_a2_nan, factors_a2_scales_3_zero, factors_a2_scales_3_exponent, tree_a2_scales[30:27], factors_a2_scales_2_zero, factors_a2_scales_2_exponent, tree_a2_scales[21:18], factors_a2_scales_1_zero, factors_a2_scales_1_exponent, tree_a2_scales[12:9], factors_a2_scales_0_zero, factors_a2_scales_0_exponent, tree_a2_scales[3:0], decoded_a2[255:0] }),
@@ -1226,8 +1228,8 @@ module nvint4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element2_6_result)
+    .result(element2_6_result),
+    .taking(element0_0_taking)
   );
   nvint4_blackwell_element element2_7 (
     .a({ factors_a2_nan, factors_a2_scales_3_zero, factors_a2_scales_3_exponent, tree_a2_scales[30:27], factors_a2_scales_2_zero, factors_a2_scales_2_exponent, tree_a2_scales[21:18], factors_a2_scales_1_zero, factors_a2_scales_1_exponent, tree_a2_scales[12:9], factors_a2_scales_0_zero, factors_a2_scales_0_exponent, tree_a2_scales[3:0], decoded_a2[255:0] }),
@@ -1240,8 +1242,8 @@ module nvint4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element2_7_result)
+    .result(element2_7_result),
+    .taking(element0_0_taking)
   );
   nvint4_blackwell_element element3_0 (
     .a({ factors_a3_nan, factors_a3_scales_3_zero, factors_a3_scales_3_exponent, tree_a3_scales[30:27], factors_a3_scales_2_zero, factors_a3_scales_2_exponent, tree_a3_scales[21:18], factors_a3_scales_1_zero, factors_a3_scales_1_exponent, tree_a3_scales[12:9], factors_a3_scales_0_zero, factors_a3_scales_0_exponent, tree_a3_scales[3:0], decoded_a3[255:0] }),
@@ -1254,8 +1256,8 @@ module nvint4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element3_0_result)
+    .result(element3_0_result),
+    .taking(element0_0_taking)
   );
   nvint4_blackwell_element element3_1 (
     .a({ factors_a3_nan, factors_a3_scales_3_zero, factors_a3_scales_3_exponent, tree_a3_scales[30:27], factors_a3_scales_2_zero, factors_a3_scales_2_exponent, tree_a3_scales[21:18], factors_a3_scales_1_zero, factors_a3_scales_1_exponent, tree_a3_scales[12:9], factors_a3_scales_0_zero, factors_a3_scales_0_exponent, tree_a3_scales[3:0], decoded_a3[255:0] }),
@@ -1268,8 +1270,8 @@ module nvint4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element3_1_result)
+    .result(element3_1_result),
+    .taking(element0_0_taking)
   );
   nvint4_blackwell_element element3_2 (
     .a({ factors_a3_nan, factors_a3_scales_3_zero, factors_a3_scales_3_exponent, tree_a3_scales[30:27], factors_a3_scales_2_zero, factors_a3_scales_2_exponent, tree_a3_scales[21:18], factors_a3_scales_1_zero, factors_a3_scales_1_exponent, tree_a3_scales[12:9], factors_a3_scales_0_zero, factors_a3_scales_0_exponent, tree_a3_scales[3:0], decoded_a3[255:0] }),
@@ -1282,8 +1284,8 @@ module nvint4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element3_2_result)
+    .result(element3_2_result),
+    .taking(element0_0_taking)
   );
   nvint4_blackwell_element element3_3 (
     .a({ factors_a3_nan, factors_a3_scales_3_zero, factors_a3_scales_3_exponent, tree_a3_scales[30:27], factors_a3_scales_2_zero, factors_a3_scales_2_exponent, tree_a3_scales[21:18], factors_a3_scales_1_zero, factors_a3_scales_1_exponent, tree_a3_scales[12:9], factors_a3_scales_0_zero, factors_a3_scales_0_exponent, tree_a3_scales[3:0], decoded_a3[255:0] }),
@@ -1296,8 +1298,8 @@ module nvint4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element3_3_result)
+    .result(element3_3_result),
+    .taking(element0_0_taking)
   );
   nvint4_blackwell_element element3_4 (
     .a({ factors_a3_nan, factors_a3_scales_3_zero, factors_a3_scales_3_exponent, tree_a3_scales[30:27], factors_a3_scales_2_zero, factors_a3_scales_2_exponent, tree_a3_scales[21:18], factors_a3_scales_1_zero, factors_a3_scales_1_exponent, tree_a3_scales[12:9], factors_a3_scales_0_zero, factors_a3_scales_0_exponent, tree_a3_scales[3:0], decoded_a3[255:0] }),
@@ -1310,8 +1312,8 @@ module nvint4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element3_4_result)
+    .result(element3_4_result),
+    .taking(element0_0_taking)
   );
   nvint4_blackwell_element element3_5 (
     .a({ factors_a3_nan, factors_a3_scales_3_zero, factors_a3_scales_3_exponent, tree_a3_scales[30:27], factors_a3_scales_2_zero, factors_a3_scales_2_exponent, tree_a3_scales[21:18], factors_a3_scales_1_zero, factors_a3_scales_1_exponent, tree_a3_scales[12:9], factors_a3_scales_0_zero, factors_a3_scales_0_exponent, tree_a3_scales[3:0], decoded_a3[255:0] }),
@@ -1324,8 +1326,8 @@ module nvint4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element3_5_result)
+    .result(element3_5_result),
+    .taking(element0_0_taking)
   );
   nvint4_blackwell_element element3_6 (
     .a({ factors_a3_nan, factors_a3_scales_3_zero, factors_a3_scales_3_exponent, tree_a3_scales[30:27], factors_a3_scales_2_zero, factors_a3_scales_2_exponent, tree_a3_scales[21:18], factors_a3_scales_1_zero, factors_a3_scales_1_exponent, tree_a3_scales[12:9], factors_a3_scales_0_zero, factors_a3_scales_0_exponent, tree_a3_scales[3:0], decoded_a3[255:0] }),
@@ -1338,8 +1340,8 @@ module nvint4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element3_6_result)
+    .result(element3_6_result),
+    .taking(element0_0_taking)
   );
   nvint4_blackwell_element element3_7 (
     .a({ factors_a3_nan, factors_a3_scales_3_zero, factors_a3_scales_3_exponent, tree_a3_scales[30:27], factors_a3_scales_2_zero, factors_a3_scales_2_exponent, tree_a3_scales[21:18], factors_a3_scales_1_zero, factors_a3_scales_1_exponent, tree_a3_scales[12:9], factors_a3_scales_0_zero, factors_a3_scales_0_exponent, tree_a3_scales[3:0], decoded_a3[255:0] }),
@@ -1352,8 +1354,8 @@ module nvint4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element3_7_result)
+    .result(element3_7_result),
+    .taking(element0_0_taking)
   );
   nvint4_blackwell_element element4_0 (
     .a({ factors_a4_nan, factors_a4_scales_3_zero, factors_a4_scales_3_exponent, tree_a4_scales[30:27], factors_a4_scales_2_zero, factors_a4_scales_2_exponent, tree_a4_scales[21:18], factors_a4_scales_1_zero, factors_a4_scales_1_exponent, tree_a4_scales[12:9], factors_a4_scales_0_zero, factors_a4_scales_0_exponent, tree_a4_scales[3:0], decoded_a4[255:0] }),
@@ -1366,8 +1368,8 @@ module nvint4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element4_0_result)
+    .result(element4_0_result),
+    .taking(element0_0_taking)
   );
   nvint4_blackwell_element element4_1 (
     .a({ factors_a4_nan, factors_a4_scales_3_zero, factors_a4_scales_3_exponent, tree_a4_scales[30:27], factors_a4_scales_2_zero, factors_a4_scales_2_exponent, tree_a4_scales[21:18], factors_a4_scales_1_zero, factors_a4_scales_1_exponent, tree_a4_scales[12:9], factors_a4_scales_0_zero, factors_a4_scales_0_exponent, tree_a4_scales[3:0], decoded_a4[255:0] }),
@@ -1380,8 +1382,8 @@ module nvint4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element4_1_result)
+    .result(element4_1_result),
+    .taking(element0_0_taking)
   );
   nvint4_blackwell_element element4_2 (
     .a({ factors_a4_nan, factors_a4_scales_3_zero, factors_a4_scales_3_exponent, tree_a4_scales[30:27], factors_a4_scales_2_zero, factors_a4_scales_2_exponent, tree_a4_scales[21:18], factors_a4_scales_1_zero, factors_a4_scales_1_exponent, tree_a4_scales[12:9], factors_a4_scales_0_zero, factors_a4_scales_0_exponent, tree_a4_scales[3:0], decoded_a4[255:0] }),
@@ -1394,8 +1396,8 @@ module nvint4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element4_2_result)
+    .result(element4_2_result),
+    .taking(element0_0_taking)
   );
   nvint4_blackwell_element element4_3 (
     .a({ factors_a4_nan, factors_a4_scales_3_zero, factors_a4_scales_3_exponent, tree_a4_scales[30:27], factors_a4_scales_2_zero, factors_a4_scales_2_exponent, tree_a4_scales[21:18], factors_a4_scales_1_zero, factors_a4_scales_1_exponent, tree_a4_scales[12:9], factors_a4_scales_0_zero, factors_a4_scales_0_exponent, tree_a4_scales[3:0], decoded_a4[255:0] }),
@@ -1408,8 +1410,8 @@ module nvint4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element4_3_result)
+    .result(element4_3_result),
+    .taking(element0_0_taking)
   );
   nvint4_blackwell_element element4_4 (
     .a({ factors_a4_nan, factors_a4_scales_3_zero, factors_a4_scales_3_exponent, tree_a4_scales[30:27], factors_a4_scales_2_zero, factors_a4_scales_2_exponent, tree_a4_scales[21:18], factors_a4_scales_1_zero, factors_a4_scales_1_exponent, tree_a4_scales[12:9], factors_a4_scales_0_zero, factors_a4_scales_0_exponent, tree_a4_scales[3:0], decoded_a4[255:0] }),
@@ -1422,8 +1424,8 @@ module nvint4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element4_4_result)
+    .result(element4_4_result),
+    .taking(element0_0_taking)
   );
   nvint4_blackwell_element element4_5 (
     .a({ factors_a4_nan, factors_a4_scales_3_zero, factors_a4_scales_3_exponent, tree_a4_scales[30:27], factors_a4_scales_2_zero, factors_a4_scales_2_exponent, tree_a4_scales[21:18], factors_a4_scales_1_zero, factors_a4_scales_1_exponent, tree_a4_scales[12:9], factors_a4_scales_0_zero, factors_a4_scales_0_exponent, tree_a4_scales[3:0], decoded_a4[255:0] }),
@@ -1436,8 +1438,8 @@ module nvint4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element4_5_result)
+    .result(element4_5_result),
+    .taking(element0_0_taking)
   );
   nvint4_blackwell_element element4_6 (
     .a({ factors_a4_nan, factors_a4_scales_3_zero, factors_a4_scales_3_exponent, tree_a4_scales[30:27], factors_a4_scales_2_zero, factors_a4_scales_2_exponent, tree_a4_scales[21:18], factors_a4_scales_1_zero, factors_a4_scales_1_exponent, tree_a4_scales[12:9], factors_a4_scales_0_zero, factors_a4_scales_0_exponent, tree_a4_scales[3:0], decoded_a4[255:0] }),
@@ -1450,8 +1452,8 @@ module nvint4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element4_6_result)
+    .result(element4_6_result),
+    .taking(element0_0_taking)
   );
   nvint4_blackwell_element element4_7 (
     .a({ factors_a4_nan, factors_a4_scales_3_zero, factors_a4_scales_3_exponent, tree_a4_scales[30:27], factors_a4_scales_2_zero, factors_a4_scales_2_exponent, tree_a4_scales[21:18], factors_a4_scales_1_zero, factors_a4_scales_1_exponent, tree_a4_scales[12:9], factors_a4_scales_0_zero, factors_a4_scales_0_exponent, tree_a4_scales[3:0], decoded_a4[255:0] }),
@@ -1464,8 +1466,8 @@ module nvint4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element4_7_result)
+    .result(element4_7_result),
+    .taking(element0_0_taking)
   );
   nvint4_blackwell_element element5_0 (
     .a({ factors_a5_nan, factors_a5_scales_3_zero, factors_a5_scales_3_exponent, tree_a5_scales[30:27], factors_a5_scales_2_zero, factors_a5_scales_2_exponent, tree_a5_scales[21:18], factors_a5_scales_1_zero, factors_a5_scales_1_exponent, tree_a5_scales[12:9], factors_a5_scales_0_zero, factors_a5_scales_0_exponent, tree_a5_scales[3:0], decoded_a5[255:0] }),
@@ -1478,8 +1480,8 @@ module nvint4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element5_0_result)
+    .result(element5_0_result),
+    .taking(element0_0_taking)
   );
   nvint4_blackwell_element element5_1 (
     .a({ factors_a5_nan, factors_a5_scales_3_zero, factors_a5_scales_3_exponent, tree_a5_scales[30:27], factors_a5_scales_2_zero, factors_a5_scales_2_exponent, tree_a5_scales[21:18], factors_a5_scales_1_zero, factors_a5_scales_1_exponent, tree_a5_scales[12:9], factors_a5_scales_0_zero, factors_a5_scales_0_exponent, tree_a5_scales[3:0], decoded_a5[255:0] }),
@@ -1492,8 +1494,8 @@ module nvint4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element5_1_result)
+    .result(element5_1_result),
+    .taking(element0_0_taking)
   );
   nvint4_blackwell_element element5_2 (
     .a({ factors_a5_nan, factors_a5_scales_3_zero, factors_a5_scales_3_exponent, tree_a5_scales[30:27], factors_a5_scales_2_zero, factors_a5_scales_2_exponent, tree_a5_scales[21:18], factors_a5_scales_1_zero, factors_a5_scales_1_exponent, tree_a5_scales[12:9], factors_a5_scales_0_zero, factors_a5_scales_0_exponent, tree_a5_scales[3:0], decoded_a5[255:0] }),
@@ -1506,8 +1508,8 @@ module nvint4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element5_2_result)
+    .result(element5_2_result),
+    .taking(element0_0_taking)
   );
   nvint4_blackwell_element element5_3 (
     .a({ factors_a5_nan, factors_a5_scales_3_zero, factors_a5_scales_3_exponent, tree_a5_scales[30:27], factors_a5_scales_2_zero, factors_a5_scales_2_exponent, tree_a5_scales[21:18], factors_a5_scales_1_zero, factors_a5_scales_1_exponent, tree_a5_scales[12:9], factors_a5_scales_0_zero, factors_a5_scales_0_exponent, tree_a5_scales[3:0], decoded_a5[255:0] }),
@@ -1520,8 +1522,8 @@ module nvint4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element5_3_result)
+    .result(element5_3_result),
+    .taking(element0_0_taking)
   );
   nvint4_blackwell_element element5_4 (
     .a({ factors_a5_nan, factors_a5_scales_3_zero, factors_a5_scales_3_exponent, tree_a5_scales[30:27], factors_a5_scales_2_zero, factors_a5_scales_2_exponent, tree_a5_scales[21:18], factors_a5_scales_1_zero, factors_a5_scales_1_exponent, tree_a5_scales[12:9], factors_a5_scales_0_zero, factors_a5_scales_0_exponent, tree_a5_scales[3:0], decoded_a5[255:0] }),
@@ -1534,8 +1536,8 @@ module nvint4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element5_4_result)
+    .result(element5_4_result),
+    .taking(element0_0_taking)
   );
   nvint4_blackwell_element element5_5 (
     .a({ factors_a5_nan, factors_a5_scales_3_zero, factors_a5_scales_3_exponent, tree_a5_scales[30:27], factors_a5_scales_2_zero, factors_a5_scales_2_exponent, tree_a5_scales[21:18], factors_a5_scales_1_zero, factors_a5_scales_1_exponent, tree_a5_scales[12:9], factors_a5_scales_0_zero, factors_a5_scales_0_exponent, tree_a5_scales[3:0], decoded_a5[255:0] }),
@@ -1548,8 +1550,8 @@ module nvint4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element5_5_result)
+    .result(element5_5_result),
+    .taking(element0_0_taking)
   );
   nvint4_blackwell_element element5_6 (
     .a({ factors_a5_nan, factors_a5_scales_3_zero, factors_a5_scales_3_exponent, tree_a5_scales[30:27], factors_a5_scales_2_zero, factors_a5_scales_2_exponent, tree_a5_scales[21:18], factors_a5_scales_1_zero, factors_a5_scales_1_exponent, tree_a5_scales[12:9], factors_a5_scales_0_zero, factors_a5_scales_0_exponent, tree_a5_scales[3:0], decoded_a5[255:0] }),
@@ -1562,8 +1564,8 @@ module nvint4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element5_6_result)
+    .result(element5_6_result),
+    .taking(element0_0_taking)
   );
   nvint4_blackwell_element element5_7 (
     .a({ factors_a5_nan, factors_a5_scales_3_zero, factors_a5_scales_3_exponent, tree_a5_scales[30:27], factors_a5_scales_2_zero, factors_a5_scales_2_exponent, tree_a5_scales[21:18], factors_a5_scales_1_zero, factors_a5_scales_1_exponent, tree_a5_scales[12:9], factors_a5_scales_0_zero, factors_a5_scales_0_exponent, tree_a5_scales[3:0], decoded_a5[255:0] }),
@@ -1576,8 +1578,8 @@ module nvint4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element5_7_result)
+    .result(element5_7_result),
+    .taking(element0_0_taking)
   );
   nvint4_blackwell_element element6_0 (
     .a({ factors_a6_nan, factors_a6_scales_3_zero, factors_a6_scales_3_exponent, tree_a6_scales[30:27], factors_a6_scales_2_zero, factors_a6_scales_2_exponent, tree_a6_scales[21:18], factors_a6_scales_1_zero, factors_a6_scales_1_exponent, tree_a6_scales[12:9], factors_a6_scales_0_zero, factors_a6_scales_0_exponent, tree_a6_scales[3:0], decoded_a6[255:0] }),
@@ -1590,8 +1592,8 @@ module nvint4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element6_0_result)
+    .result(element6_0_result),
+    .taking(element0_0_taking)
   );
   nvint4_blackwell_element element6_1 (
     .a({ factors_a6_nan, factors_a6_scales_3_zero, factors_a6_scales_3_exponent, tree_a6_scales[30:27], factors_a6_scales_2_zero, factors_a6_scales_2_exponent, tree_a6_scales[21:18], factors_a6_scales_1_zero, factors_a6_scales_1_exponent, tree_a6_scales[12:9], factors_a6_scales_0_zero, factors_a6_scales_0_exponent, tree_a6_scales[3:0], decoded_a6[255:0] }),
@@ -1604,8 +1606,8 @@ module nvint4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element6_1_result)
+    .result(element6_1_result),
+    .taking(element0_0_taking)
   );
   nvint4_blackwell_element element6_2 (
     .a({ factors_a6_nan, factors_a6_scales_3_zero, factors_a6_scales_3_exponent, tree_a6_scales[30:27], factors_a6_scales_2_zero, factors_a6_scales_2_exponent, tree_a6_scales[21:18], factors_a6_scales_1_zero, factors_a6_scales_1_exponent, tree_a6_scales[12:9], factors_a6_scales_0_zero, factors_a6_scales_0_exponent, tree_a6_scales[3:0], decoded_a6[255:0] }),
@@ -1618,8 +1620,8 @@ module nvint4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element6_2_result)
+    .result(element6_2_result),
+    .taking(element0_0_taking)
   );
   nvint4_blackwell_element element6_3 (
     .a({ factors_a6_nan, factors_a6_scales_3_zero, factors_a6_scales_3_exponent, tree_a6_scales[30:27], factors_a6_scales_2_zero, factors_a6_scales_2_exponent, tree_a6_scales[21:18], factors_a6_scales_1_zero, factors_a6_scales_1_exponent, tree_a6_scales[12:9], factors_a6_scales_0_zero, factors_a6_scales_0_exponent, tree_a6_scales[3:0], decoded_a6[255:0] }),
@@ -1632,8 +1634,8 @@ module nvint4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element6_3_result)
+    .result(element6_3_result),
+    .taking(element0_0_taking)
   );
   nvint4_blackwell_element element6_4 (
     .a({ factors_a6_nan, factors_a6_scales_3_zero, factors_a6_scales_3_exponent, tree_a6_scales[30:27], factors_a6_scales_2_zero, factors_a6_scales_2_exponent, tree_a6_scales[21:18], factors_a6_scales_1_zero, factors_a6_scales_1_exponent, tree_a6_scales[12:9], factors_a6_scales_0_zero, factors_a6_scales_0_exponent, tree_a6_scales[3:0], decoded_a6[255:0] }),
@@ -1646,8 +1648,8 @@ module nvint4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element6_4_result)
+    .result(element6_4_result),
+    .taking(element0_0_taking)
   );
   nvint4_blackwell_element element6_5 (
     .a({ factors_a6_nan, factors_a6_scales_3_zero, factors_a6_scales_3_exponent, tree_a6_scales[30:27], factors_a6_scales_2_zero, factors_a6_scales_2_exponent, tree_a6_scales[21:18], factors_a6_scales_1_zero, factors_a6_scales_1_exponent, tree_a6_scales[12:9], factors_a6_scales_0_zero, factors_a6_scales_0_exponent, tree_a6_scales[3:0], decoded_a6[255:0] }),
@@ -1660,8 +1662,8 @@ module nvint4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element6_5_result)
+    .result(element6_5_result),
+    .taking(element0_0_taking)
   );
   nvint4_blackwell_element element6_6 (
     .a({ factors_a6_nan, factors_a6_scales_3_zero, factors_a6_scales_3_exponent, tree_a6_scales[30:27], factors_a6_scales_2_zero, factors_a6_scales_2_exponent, tree_a6_scales[21:18], factors_a6_scales_1_zero, factors_a6_scales_1_exponent, tree_a6_scales[12:9], factors_a6_scales_0_zero, factors_a6_scales_0_exponent, tree_a6_scales[3:0], decoded_a6[255:0] }),
@@ -1674,8 +1676,8 @@ module nvint4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element6_6_result)
+    .result(element6_6_result),
+    .taking(element0_0_taking)
   );
   nvint4_blackwell_element element6_7 (
     .a({ factors_a6_nan, factors_a6_scales_3_zero, factors_a6_scales_3_exponent, tree_a6_scales[30:27], factors_a6_scales_2_zero, factors_a6_scales_2_exponent, tree_a6_scales[21:18], factors_a6_scales_1_zero, factors_a6_scales_1_exponent, tree_a6_scales[12:9], factors_a6_scales_0_zero, factors_a6_scales_0_exponent, tree_a6_scales[3:0], decoded_a6[255:0] }),
@@ -1688,8 +1690,8 @@ module nvint4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element6_7_result)
+    .result(element6_7_result),
+    .taking(element0_0_taking)
   );
   nvint4_blackwell_element element7_0 (
     .a({ factors_a7_nan, factors_a7_scales_3_zero, factors_a7_scales_3_exponent, tree_a7_scales[30:27], factors_a7_scales_2_zero, factors_a7_scales_2_exponent, tree_a7_scales[21:18], factors_a7_scales_1_zero, factors_a7_scales_1_exponent, tree_a7_scales[12:9], factors_a7_scales_0_zero, factors_a7_scales_0_exponent, tree_a7_scales[3:0], decoded_a7[255:0] }),
@@ -1702,8 +1704,8 @@ module nvint4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element7_0_result)
+    .result(element7_0_result),
+    .taking(element0_0_taking)
   );
   nvint4_blackwell_element element7_1 (
     .a({ factors_a7_nan, factors_a7_scales_3_zero, factors_a7_scales_3_exponent, tree_a7_scales[30:27], factors_a7_scales_2_zero, factors_a7_scales_2_exponent, tree_a7_scales[21:18], factors_a7_scales_1_zero, factors_a7_scales_1_exponent, tree_a7_scales[12:9], factors_a7_scales_0_zero, factors_a7_scales_0_exponent, tree_a7_scales[3:0], decoded_a7[255:0] }),
@@ -1716,8 +1718,8 @@ module nvint4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element7_1_result)
+    .result(element7_1_result),
+    .taking(element0_0_taking)
   );
   nvint4_blackwell_element element7_2 (
     .a({ factors_a7_nan, factors_a7_scales_3_zero, factors_a7_scales_3_exponent, tree_a7_scales[30:27], factors_a7_scales_2_zero, factors_a7_scales_2_exponent, tree_a7_scales[21:18], factors_a7_scales_1_zero, factors_a7_scales_1_exponent, tree_a7_scales[12:9], factors_a7_scales_0_zero, factors_a7_scales_0_exponent, tree_a7_scales[3:0], decoded_a7[255:0] }),
@@ -1730,8 +1732,8 @@ module nvint4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element7_2_result)
+    .result(element7_2_result),
+    .taking(element0_0_taking)
   );
   nvint4_blackwell_element element7_3 (
     .a({ factors_a7_nan, factors_a7_scales_3_zero, factors_a7_scales_3_exponent, tree_a7_scales[30:27], factors_a7_scales_2_zero, factors_a7_scales_2_exponent, tree_a7_scales[21:18], factors_a7_scales_1_zero, factors_a7_scales_1_exponent, tree_a7_scales[12:9], factors_a7_scales_0_zero, factors_a7_scales_0_exponent, tree_a7_scales[3:0], decoded_a7[255:0] }),
@@ -1744,8 +1746,8 @@ module nvint4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element7_3_result)
+    .result(element7_3_result),
+    .taking(element0_0_taking)
   );
   nvint4_blackwell_element element7_4 (
     .a({ factors_a7_nan, factors_a7_scales_3_zero, factors_a7_scales_3_exponent, tree_a7_scales[30:27], factors_a7_scales_2_zero, factors_a7_scales_2_exponent, tree_a7_scales[21:18], factors_a7_scales_1_zero, factors_a7_scales_1_exponent, tree_a7_scales[12:9], factors_a7_scales_0_zero, factors_a7_scales_0_exponent, tree_a7_scales[3:0], decoded_a7[255:0] }),
@@ -1758,8 +1760,8 @@ module nvint4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element7_4_result)
+    .result(element7_4_result),
+    .taking(element0_0_taking)
   );
   nvint4_blackwell_element element7_5 (
     .a({ factors_a7_nan, factors_a7_scales_3_zero, factors_a7_scales_3_exponent, tree_a7_scales[30:27], factors_a7_scales_2_zero, factors_a7_scales_2_exponent, tree_a7_scales[21:18], factors_a7_scales_1_zero, factors_a7_scales_1_exponent, tree_a7_scales[12:9], factors_a7_scales_0_zero, factors_a7_scales_0_exponent, tree_a7_scales[3:0], decoded_a7[255:0] }),
@@ -1772,8 +1774,8 @@ module nvint4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element7_5_result)
+    .result(element7_5_result),
+    .taking(element0_0_taking)
   );
   nvint4_blackwell_element element7_6 (
     .a({ factors_a7_nan, factors_a7_scales_3_zero, factors_a7_scales_3_exponent, tree_a7_scales[30:27], factors_a7_scales_2_zero, factors_a7_scales_2_exponent, tree_a7_scales[21:18], factors_a7_scales_1_zero, factors_a7_scales_1_exponent, tree_a7_scales[12:9], factors_a7_scales_0_zero, factors_a7_scales_0_exponent, tree_a7_scales[3:0], decoded_a7[255:0] }),
@@ -1786,8 +1788,8 @@ module nvint4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element7_6_result)
+    .result(element7_6_result),
+    .taking(element0_0_taking)
   );
   nvint4_blackwell_element element7_7 (
     .a({ factors_a7_nan, factors_a7_scales_3_zero, factors_a7_scales_3_exponent, tree_a7_scales[30:27], factors_a7_scales_2_zero, factors_a7_scales_2_exponent, tree_a7_scales[21:18], factors_a7_scales_1_zero, factors_a7_scales_1_exponent, tree_a7_scales[12:9], factors_a7_scales_0_zero, factors_a7_scales_0_exponent, tree_a7_scales[3:0], decoded_a7[255:0] }),
@@ -1800,8 +1802,8 @@ module nvint4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element7_7_result)
+    .result(element7_7_result),
+    .taking(element0_0_taking)
   );
   assign result__payload = { element7_7_result, element7_6_result, element7_5_result, element7_4_result, element7_3_result, element7_2_result, element7_1_result, element7_0_result, element6_7_result, element6_6_result, element6_5_result, element6_4_result, element6_3_result, element6_2_result, element6_1_result, element6_0_result, element5_7_result, element5_6_result, element5_5_result, element5_4_result, element5_3_result, element5_2_result, element5_1_result, element5_0_result, element4_7_result, element4_6_result, element4_5_result, element4_4_result, element4_3_result, element4_2_result, element4_1_result, element4_0_result, element3_7_result, element3_6_result, element3_5_result, element3_4_result, element3_3_result, element3_2_result, element3_1_result, element3_0_result, element2_7_result, element2_6_result, element2_5_result, element2_4_result, element2_3_result, element2_2_result, element2_1_result, element2_0_result, element1_7_result, element1_6_result, element1_5_result, element1_4_result, element1_3_result, element1_2_result, element1_1_result, element1_0_result, element0_7_result, element0_6_result, element0_5_result, element0_4_result, element0_3_result, element0_2_result, element0_1_result, element0_0_result };
 endmodule
@@ -2709,8 +2711,7 @@ module nvint4_blackwell_dot_product(clk, a, b, enable_tree, sum);
   assign _129_[4:0] = negative;
 endmodule
 
-module nvint4_blackwell_element(clk, a, b, c, enable_addend, enable_factors, enable_result, enable_terms, enable_tree, entering, first, result);
-  wire _0_;
+module nvint4_blackwell_element(clk, a, b, c, enable_addend, enable_factors, enable_result, enable_terms, enable_tree, entering, taking, result);
   input [292:0] a;
   wire [292:0] a;
   wire [31:0] accumulate_c;
@@ -2752,24 +2753,23 @@ module nvint4_blackwell_element(clk, a, b, c, enable_addend, enable_factors, ena
   input entering;
   wire entering;
   wire [19:0] exponents_distances;
-  input first;
-  wire first;
   output [31:0] result;
   reg [31:0] result;
-  reg terms_first;
+  reg takes;
+  input taking;
+  wire taking;
+  always @(posedge clk)
+    takes <= taking;
   always @(posedge clk)
     accumulate_enter <= entering;
   assign computed_nan = a[292] | b[292];
-  assign _0_ = terms_first & accumulate_enter;
-  assign accumulate_c = _0_ ? addend : result;
+  assign accumulate_c = takes ? addend : result;
+  always @(posedge clk)
+    if (enable_terms) accumulate_terms <= { computed_nan, computed_active, computed_exponent, exponents_distances[19:15], computed_terms_3_magnitude, computed_terms_3_sign, exponents_distances[14:10], computed_terms_2_magnitude, computed_terms_2_sign, exponents_distances[9:5], computed_terms_1_magnitude, computed_terms_1_sign, exponents_distances[4:0], computed_terms_0_magnitude, computed_terms_0_sign };
   always @(posedge clk)
     if (enable_result) result <= accumulate_d;
   always @(posedge clk)
     if (enable_addend) addend <= c;
-  always @(posedge clk)
-    if (enable_terms) terms_first <= first;
-  always @(posedge clk)
-    if (enable_terms) accumulate_terms <= { computed_nan, computed_active, computed_exponent, exponents_distances[19:15], computed_terms_3_magnitude, computed_terms_3_sign, exponents_distances[14:10], computed_terms_2_magnitude, computed_terms_2_sign, exponents_distances[9:5], computed_terms_1_magnitude, computed_terms_1_sign, exponents_distances[4:0], computed_terms_0_magnitude, computed_terms_0_sign };
   nvint4_blackwell_accumulate accumulate (
     .c(accumulate_c),
     .clk(clk),

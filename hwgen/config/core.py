@@ -279,6 +279,11 @@ class TensorCoreConfig:
         return sum(register not in behind for register in self.pipeline)
 
     @property
+    def foresees(self) -> bool:
+        """Whether it is known a cycle ahead which steps enter the accumulation loop."""
+        return self.interleave > 1 and self.entrance > 0
+
+    @property
     def exact(self) -> bool:
         """Whether the accumulator is exact; it then has a register besides that of the result."""
         return self.numerics == "exact"

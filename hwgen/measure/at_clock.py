@@ -21,9 +21,10 @@ from hwgen.measure.conditions import check_pair
 from hwgen.measure.figures import Figure
 from hwgen.measure.flow import Flow
 from hwgen.measure.overhead import Overhead, conditions_of, figures_of
+from hwgen.measure.reach import select_for_cores
 from hwgen.measure.requests import OverheadRequest, Physical
 from hwgen.measure.runs import BUILT, Run, measured
-from hwgen.measure.selection import Aim, Chosen, Selected, select
+from hwgen.measure.selection import Aim, Chosen, Selected
 from hwgen.report import schema
 from hwgen.stats import FEWEST, Estimate
 from sim.steps import check_hold
@@ -162,7 +163,7 @@ def measure_at_clock(
     among = list(recipes or usable(library))
     clock_ns = stated_ns = request.clock_ns or usual(library)
     aim = Aim(clock_ns, physical, stimulus)
-    selected = request.selected or select(configs, among, aim, flow, request.lanes)
+    selected = request.selected or select_for_cores(configs, among, aim, flow, request.lanes)
 
     found: dict[str, list[Run]] = {name: [] for name in configs}
     figures: list[Figure] = []

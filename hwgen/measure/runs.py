@@ -23,6 +23,7 @@ from hwgen.measure.built import PURPOSES, build, energies, spent
 from hwgen.measure.examined import Examined, as_built, examine
 from hwgen.measure.flow import DESIGNS, Design, Flow
 from hwgen.measure.overhead import formats_fed
+from hwgen.measure.reach import WITHIN
 from hwgen.measure.selection import Aim, Chosen, Selected
 from hwgen.power.consumption import Consumption
 from hwgen.rtl.hierarchy import Block
@@ -37,8 +38,6 @@ BUILT: dict[str, type[Block]] = {"lane array": LaneArray, "core": TensorCore}
 _TRIES = 3
 # Of the area of the middle run: a core that takes so much more is worth a try.
 _DEAR = 0.03
-# A core that misses the clock by more than this share of it is out of reach of another recipe.
-_WITHIN = 0.1
 
 _Key = tuple[str, int]
 _Choices = dict[str, Chosen]
@@ -133,7 +132,7 @@ def _wanting(run: Run, clock_ns: float, middle: float, recipes: Sequence[Recipe]
     found = {}
     for purpose in PURPOSES:
         missed = -run.records[purpose, "core"].slack_ns
-        if not run.records[purpose, "core"].met and missed <= _WITHIN * clock_ns:
+        if not run.records[purpose, "core"].met and missed <= WITHIN * clock_ns:
             found[purpose] = [how for how in recipes if how.fast]
         elif purpose == "area" and missed <= 0 and _area(run) > (1 + _DEAR) * middle:
             found[purpose] = list(recipes)

@@ -39,7 +39,7 @@ from hwgen.rtl.hierarchy import Block
 from hwgen.rtl.lane_array import LaneArray
 from hwgen.rtl.tensor_core import TensorCore
 
-__all__ = ["PILOTS", "Aim", "Chosen", "Score", "Selected", "select"]
+__all__ = ["PILOTS", "Aim", "Chosen", "Score", "Selected", "scored", "select"]
 
 PILOTS = (1001, 1002, 1003)
 """Perturbations of the netlists that the search looks at."""
@@ -152,9 +152,11 @@ class Selected:
         return {module: chosen[module] for module in modules}
 
 
-def _scored(design: Design, modules: Mapping[str, area.Body], purpose: str, aim: Aim, library: Library) -> Score:
-    """Build a core and look at it."""
-    built = build(design, modules, aim.clock_ns, purpose, aim.physical, library, aim.stimulus, _ROUNDS)
+def scored(
+    design: Design, modules: Mapping[str, area.Body], purpose: str, aim: Aim, library: Library, rounds: int = _ROUNDS
+) -> Score:
+    """Build a core and look at it; ``rounds`` as for `hwgen.closure.close.close`."""
+    built = build(design, modules, aim.clock_ns, purpose, aim.physical, library, aim.stimulus, rounds)
     record, alone = built.record, dict[str, float]()
     for path, part in built.timing.path_by_block.items():
         module = path.rsplit("/", 1)[-1]
@@ -174,8 +176,9 @@ def select(
     aim: Aim,
     flow: Flow,
     lanes: Sequence[str] = (),
+    purposes: Sequence[str] = PURPOSES,
 ) -> Selected:
-    """Choose lanes and a recipe for each module of each configuration, for each of `hwgen.measure.built.PURPOSES`.
+    """Choose lanes and a recipe for each module of each configuration, for each purpose.
 
     Parameters
     ----------
@@ -189,6 +192,8 @@ def select(
         Library and conditions of all syntheses.
     lanes
         Of `hwgen.config.DOTS`, to choose from besides those that a configuration has.
+    purposes
+        Of `hwgen.measure.built.PURPOSES`, in their order.
     """
     variants = {
         name: [replace(config, dot=dot) for dot in dict.fromkeys((config.dot, *lanes))]
@@ -200,8 +205,8 @@ def select(
     if len(search.recipes) == 1 and all(len(each) == 1 for each in variants.values()):
         chosen = {name: alike[own[name]][0] for name in configs}
         return Selected(
-            {(name, purpose): each[0] for name, each in variants.items() for purpose in PURPOSES},
-            {(name, purpose): chosen[name] for name in configs for purpose in PURPOSES},
+            {(name, purpose): each[0] for name, each in variants.items() for purpose in purposes},
+            {(name, purpose): chosen[name] for name in configs for purpose in purposes},
             0,
         )
     search.build(alike, "area", "recipes alike")
@@ -212,7 +217,7 @@ def select(
     begun: dict[str, Chosen] = {}
     found: dict[tuple[str, str], TensorCoreConfig] = {}
     chosen_by: dict[tuple[str, str], Chosen] = {}
-    for purpose in PURPOSES:
+    for purpose in purposes:
         taken = search.lanes(variants, purpose, first)
         keys = {name: _variant(config) for name, config in taken.items()}
         start = {key: begun.get(key, first[key]) for key in keys.values()}
@@ -280,7 +285,7 @@ class _Search:
             (design, design.chosen(self.bodies, chosen, draw), purpose, self.aim, self.flow.library)
             for design, chosen, draw in new.values()
         ]
-        for (key, draw), score in zip(new, list(self.flow.each(_scored, tasks, what)), strict=True):
+        for (key, draw), score in zip(new, list(self.flow.each(scored, tasks, what)), strict=True):
             self.scores.setdefault(key, {})[draw] = score
 
     def lanes(

@@ -95,6 +95,7 @@ class Pipeline:
     """
 
     def __init__(self, config: TensorCoreConfig) -> None:
+        self.config = config
         self.registers = [name for name in config.pipeline if name not in LOOP_REGISTERS]
         self.loads: dict[str, Value] = {}
         self.enables: dict[str, Value] = {}
@@ -102,10 +103,10 @@ class Pipeline:
     def advance(self, m: Module, accept: Value, step: Step) -> Step:
         """Take a step through the registers, by one where ``accept`` is set; returns it behind them.
 
-        But ``sides`` goes to the decoders only, which stand behind ``operands``. The elements have a register ``terms``
-        of ``first`` themselves, since they read it where the loop begins; that of the core is for its control.
+        But ``sides`` goes to the decoders only, which stand behind ``operands``. Where the elements read ``first``,
+        they have a register ``terms`` of it themselves; that of the core is for its control.
         """
-        self.enables["first"] = step.first
+        first = step.first
         for register in self.registers:
             self.loads[register] = load = accept & step.valid
             if register == "operands":
@@ -120,7 +121,9 @@ class Pipeline:
                 self.enables[f"enable_{register}"] = load
             step = step.delayed(m, accept, register)
             if register != "terms":
-                self.enables["first"] = step.first
+                first = step.first
+        if not self.config.foresees:
+            self.enables["first"] = first
         return step
 
 
@@ -192,8 +195,8 @@ class Ring:
     without a step: bubbles, which change no slot, carry the result out and then bring the slots back to their
     places. A step that comes meanwhile has to wait, at most T - 1 cycles. A first step without C has not come yet.
 
-    Whether a step enters is known a cycle ahead, where a register stands before the loop: ``entering`` then has the
-    whole cycle for its way to the elements, each of which has a register of its own for it.
+    Whether a step enters, and takes C, is known a cycle ahead, where a register stands before the loop: ``entering``
+    and ``taking`` then have the whole cycle for their way to the elements, each of which has registers for them.
 
     Parameters
     ----------
@@ -232,7 +235,7 @@ class Ring:
             with m.If(~enter):
                 m.d.comb += later.eq(Mux(bubbles == turns - 1, 0, bubbles + 1))
         m.d.sync += bubbles.eq(later)
-        if step.before is None:
+        if not self.config.foresees:
             m.d.comb += enter.eq(there & ~turned)
             self.enables = {"enter": enter}
         else:
@@ -241,7 +244,7 @@ class Ring:
             provided = addend.provides(first, addend.coming)
             m.d.comb += entering.eq(valid & provided & ~later.any() & ~ResetSignal())
             m.d.sync += enter.eq(entering)
-            self.enables = {"entering": entering}
+            self.enables = {"entering": entering, "taking": entering & first}
         self.rotate, self.leaving = rotate, leaving
 
 

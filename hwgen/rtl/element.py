@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.hdl import Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
 from hwgen.config import ELEMENT_REGISTERS, TensorCoreConfig
@@ -24,7 +24,7 @@ class Element(Block):
 
         lanes  --> [dot product] x G --> (sums) --> [scale product] x G --+
         scales --> [term exponents] --------------------------------------+--> (terms) --> [accumulate] --> (result)
-        first -----------------------------------------------------------------> (terms) --> [mux] --^        |
+        first, or taking ------------------------------------------------------> (terms) --> [mux] --^        |
         c --> addend --------------------------------------------------------------------------^  ^-----------+
 
         [dot product] holds (tree), [scale product] (factors), [accumulate] holds (aligned), (total) and (normal).
@@ -55,7 +55,7 @@ class Element(Block):
     c : In(32)
         FP32 addend of a tile, before its register.
     first : In(1)
-        The step takes C, not the result before it; goes with ``nan``.
+        The step takes C, not the result before it; goes with ``nan``. Not where there is ``taking``.
     enable_addend : In(1)
         Load ``c``, for the next first step that enters the loop.
     enable_tree, enable_sums, enable_factors, enable_terms : In(1)
@@ -64,8 +64,8 @@ class Element(Block):
         Of `ExactAccumulate`; only with exact numerics, and each only where that has it.
     enter : In(1)
         A step enters the loop; else its slot goes round as it is. Only where T > 1 and no register is before the loop.
-    entering : In(1)
-        The same, a cycle ahead. Only where T > 1 and a register is before the loop.
+    entering, taking : In(1)
+        A step enters the loop in the next cycle, and it takes C. Only where T > 1 and a register is before the loop.
     enable_result : In(1)
         Load the result register and the others of the loop; for the step that is in the ``terms`` register
         (or at the inputs); with exact numerics for the one whose result is to come.
@@ -84,7 +84,6 @@ class Element(Block):
             "a": In(operand_layout(config, "a")),
             "b": In(operand_layout(config, "b")),
             "c": In(32),
-            "first": In(1),
             "enable_addend": In(1),
             "enable_result": In(1),
             "result": Out(32),
@@ -94,8 +93,10 @@ class Element(Block):
                 members[f"enable_{register}"] = In(1)
         if config.exact:
             members |= {name: In(1) for name in exact_controls(config)}
-        if config.interleave > 1:
-            members["entering" if config.entrance else "enter"] = In(1)
+        if config.foresees:
+            members |= {"entering": In(1), "taking": In(1)}
+        else:
+            members |= {"first": In(1), **({"enter": In(1)} if config.interleave > 1 else {})}
         super().__init__(config, members)
 
     def elaborate(self, platform: object) -> Module:
@@ -148,38 +149,44 @@ class Element(Block):
                 if how.word_width(side):
                     m.d.comb += getattr(dot, f"{side}_word").eq(operand.words[group])
 
-        terms, first = computed, self.first
+        terms = computed
         if "terms" in config.pipeline:
             terms = Signal(terms_layout(config), reset_less=True)
-            first = Signal(name="terms_first", reset_less=True)
             with m.If(self.enable_terms):
-                m.d.sync += [terms.eq(computed), first.eq(self.first)]
+                m.d.sync += terms.eq(computed)
         addend = Signal(32, reset_less=True)
         with m.If(self.enable_addend):
             m.d.sync += addend.eq(self.c)
 
         accumulate = add_child(m, platform, "accumulate", ExactAccumulate if config.exact else Accumulate, config)
         result = Signal(FP32, reset_less=True)
-        before: Value = addend
+        takes, enters = self._entrance(m)
         if config.exact:
-            m.d.comb += accumulate.first.eq(first)
+            m.d.comb += accumulate.first.eq(takes)
             for name in exact_controls(config):
                 m.d.comb += getattr(accumulate, name).eq(getattr(self, name))
         elif config.interleave > 1:
-            enter = Signal(name="enters", reset_less=True)
-            if config.entrance:
-                m.d.sync += enter.eq(self.entering)
-            else:
-                m.d.comb += enter.eq(self.enter)
-            m.d.comb += [accumulate.enter.eq(enter), accumulate.enable.eq(self.enable_result)]
-            before = Mux(first & enter, addend, result)
-        else:
-            before = Mux(first, addend, result)
+            m.d.comb += [accumulate.enter.eq(enters), accumulate.enable.eq(self.enable_result)]
         m.d.comb += [
             accumulate.terms.eq(terms),
-            accumulate.c.eq(before),
+            accumulate.c.eq(addend if config.exact else Mux(takes, addend, result)),
             self.result.eq(result),
         ]
         with m.If(self.enable_result):
             m.d.sync += result.eq(accumulate.d)
         return m
+
+    def _entrance(self, m: Module) -> tuple[Value, Value]:
+        """Whether the step before the loop takes C, and whether it enters."""
+        takes = Signal(name="takes", reset_less=True)
+        if self.config.foresees:
+            enters = Signal(name="enters", reset_less=True)
+            m.d.sync += [takes.eq(self.taking), enters.eq(self.entering)]
+            return takes, enters
+        if "terms" in self.config.pipeline:
+            with m.If(self.enable_terms):
+                m.d.sync += takes.eq(self.first)
+            return takes, Const(1)
+        if self.config.interleave > 1:
+            return self.first & self.enter, self.enter
+        return self.first, Const(1)

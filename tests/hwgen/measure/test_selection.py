@@ -39,7 +39,7 @@ class Adding(Flow):
         return {job.identity: {"of": (job.module, job.recipe.name), "draw": job.variant} for job in found}
 
     def each(self, function: object, tasks: Sequence[tuple[Any, ...]], what: str) -> Iterator[Any]:
-        return (selection._scored(*task) for task in tasks)
+        return (selection.scored(*task) for task in tasks)
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def searched(
         found: Score = scored(choice, purpose)
         return dataclasses.replace(found, cost=found.cost + noise(draw, choice))
 
-    monkeypatch.setattr(selection, "_scored", score)
+    monkeypatch.setattr(selection, "scored", score)
     configs = {"nvfp4-small": NAMED["nvfp4-small"]}
     return select(configs, AMONG, Aim(CLOCK, Physical(), Stimulus()), flow, lanes), seen
 

@@ -358,6 +358,14 @@ class Late(control.Ring):
         self.enables["entering"] = valid & addend.provides(first)
 
 
+class Greedy(control.Ring):
+    """A loop whose elements take C with a step that does not enter yet."""
+
+    def advance(self, m, step, addend):
+        super().advance(m, step, addend)
+        self.enables["taking"] = step.coming(self.accept)[1]
+
+
 class Blind(control.Ring):
     """A loop that thinks of C as it was when it says what comes."""
 
@@ -388,6 +396,7 @@ class Careless(control.Addend):
         ("Ring", Planted, ("total",)),
         ("Ring", Late, ("terms", "total")),
         ("Ring", Blind, ("terms", "total")),
+        ("Ring", Greedy, ("terms", "total")),
         ("Addend", Hasty, ("terms",)),
         ("Addend", Careless, ("terms",)),
         ("Addend", Careless, ()),

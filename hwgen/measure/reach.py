@@ -1,0 +1,99 @@
+"""Lanes and recipes with which whole cores meet a clock, not only cores of one element.
+
+`hwgen.measure.selection` searches with cores of one row and one column. In an array operands have longer ways, and what
+they take is missing elsewhere on the path. So whole cores of the search's choice are built once. For what misses the
+clock the search runs again, for a clock that is shorter by what was missed. Both configurations, and both purposes,
+are helped alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from hwgen.closure.close import ROUNDS
+from hwgen.config import TensorCoreConfig
+from hwgen.mapping.yosys import Recipe
+from hwgen.measure.flow import Flow
+from hwgen.measure.selection import PILOTS, Aim, Score, Selected, scored, select
+from hwgen.rtl.tensor_core import TensorCore
+
+__all__ = ["WITHIN", "select_for_cores"]
+
+WITHIN = 0.1
+"""Share of the clock period: what a core misses it by beyond that is out of reach of other recipes."""
+
+_AGAIN = 3
+_DRAWS = PILOTS[:2]
+
+_Key = tuple[str, str]
+
+
+def select_for_cores(
+    configs: Mapping[str, TensorCoreConfig], recipes: Sequence[Recipe], aim: Aim, flow: Flow, lanes: Sequence[str] = ()
+) -> Selected:
+    """As `hwgen.measure.selection.select`, with shorter clocks for the search where whole cores miss theirs."""
+    selected = select(configs, recipes, aim, flow, lanes)
+    if not selected.builds:
+        return selected
+    reached = _whole(selected, selected.chosen, aim, flow)
+    builds = selected.builds + len(_DRAWS) * len(reached)
+    earlier = dict.fromkeys(reached, 0.0)
+    for _ in range(_AGAIN):
+        late = [key for key, score in reached.items() if score.late_ns > 0]
+        for key in late:
+            earlier[key] += reached[key].late_ns
+        late = [key for key in late if earlier[key] <= WITHIN * aim.clock_ns]
+        others = {key: _again(configs, recipes, aim, flow, lanes, key, earlier[key]) for key in late}
+        builds += sum(other.builds for other in others.values())
+        for key, other in others.items():
+            if other.chosen[key] == selected.chosen[key] and other.configs[key] == selected.configs[key]:
+                continue
+            score = _whole(other, [key], aim, flow)[key]
+            builds += len(_DRAWS)
+            if score.better(reached[key]):
+                reached[key] = score
+                selected = replace(
+                    selected,
+                    configs={**selected.configs, key: other.configs[key]},
+                    chosen={**selected.chosen, key: other.chosen[key]},
+                )
+    return replace(selected, builds=builds)
+
+
+def _again(
+    configs: Mapping[str, TensorCoreConfig],
+    recipes: Sequence[Recipe],
+    aim: Aim,
+    flow: Flow,
+    lanes: Sequence[str],
+    key: _Key,
+    earlier: float,
+) -> Selected:
+    """Search again for one configuration and purpose; ``earlier`` is what the clock is shorter by, ns."""
+    name, purpose = key
+    shorter = replace(aim, clock_ns=aim.clock_ns - earlier)
+    return select({name: configs[name]}, recipes, shorter, flow, lanes, (purpose,))
+
+
+def _whole(selected: Selected, keys: Iterable[_Key], aim: Aim, flow: Flow) -> dict[_Key, Score]:
+    """How whole cores do by what was selected: the latest of some draws, at their mean cost."""
+    drawn = [(key, selected.designs(*key)[TensorCore], draw) for key in keys for draw in _DRAWS]
+    chosen = {key: selected.of(design, key[1]) for key, design, _ in drawn}
+    jobs = {
+        job.identity: job
+        for key, design, draw in drawn
+        for job in design.plan({module: [how] for module, how in chosen[key].items()}, [draw])
+    }
+    bodies = flow.synthesise(jobs.values(), "mapping, whole cores")
+    tasks = [
+        (design, design.chosen(bodies, chosen[key], draw), key[1], aim, flow.library, ROUNDS)
+        for key, design, draw in drawn
+    ]
+    found: dict[_Key, list[Score]] = {}
+    for (key, _, _), score in zip(drawn, flow.each(scored, tasks, "whole cores"), strict=True):
+        found.setdefault(key, []).append(score)
+    return {
+        key: replace(Score.mean(scores), late_ns=max(score.late_ns for score in scores))
+        for key, scores in found.items()
+    }

@@ -1,0 +1,134 @@
+"""Searches again for what whole cores miss, with cores that are built by adding up."""
+
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import pytest
+
+from hwgen.cells import libraries, reader
+from hwgen.config import NAMED
+from hwgen.mapping.area import Body, Identity, Job
+from hwgen.mapping.yosys import RECIPES
+from hwgen.measure import reach, selection
+from hwgen.measure.flow import Design, Flow
+from hwgen.measure.reach import select_for_cores
+from hwgen.measure.requests import Physical
+from hwgen.measure.selection import PILOTS, Aim, Score, Selected
+from hwgen.measure.stimulus import Stimulus
+
+CELLS = reader.load(libraries.path("generic7"))
+CLOCK = 2.0
+AMONG = [RECIPES[name] for name in ("area", "prefix", "speed")]
+DELAY = {"area": 1.95, "prefix": 1.85, "speed": 1.6}
+COST = {"area": 100.0, "prefix": 110.0, "speed": 120.0}
+CONFIGS = {name: NAMED[name] for name in ("nvfp4-small", "mixfp4-small")}
+
+Delay = Callable[[Design, str, dict[str, str], int], float]
+
+
+class Adding(Flow):
+    """Nothing is mapped or built: a module is its name and its recipe's."""
+
+    def synthesise(self, jobs: Iterable[Job], what: str) -> dict[Identity, Body]:
+        found = list(jobs)
+        assert {job.variant for job in found} <= set(PILOTS)  # no measured run has that perturbation
+        return {job.identity: {"of": (job.module, job.recipe.name), "draw": job.variant} for job in found}
+
+    def each(self, function: object, tasks: Sequence[tuple[Any, ...]], what: str) -> Iterator[Any]:
+        return (selection.scored(*task) for task in tasks)
+
+
+def searched(monkeypatch: pytest.MonkeyPatch, delay: Delay) -> tuple[Selected, list[tuple[str, int, float]]]:
+    """The search; also the name, the rows and the clock of everything built.
+
+    ``delay(design, purpose, recipes by module, draw)`` is the path's length in ns.
+    """
+    seen = []
+
+    def scored(design: Design, modules: dict[str, Any], purpose: str, aim: Aim, *_: object) -> Score:
+        choice = dict(body["of"] for body in modules.values())
+        (draw,) = {body["draw"] for body in modules.values()}
+        seen.append((design.config.name, design.config.rows, aim.clock_ns))
+        late = max(delay(design, purpose, choice, draw) - aim.clock_ns, 0.0)
+        return Score(late if late > 1e-9 else 0.0, sum(COST[how] for how in choice.values()))
+
+    monkeypatch.setattr(selection, "scored", scored)
+    monkeypatch.setattr("hwgen.mapping.area.own_area", lambda body, library: 10.0)
+    return select_for_cores(CONFIGS, AMONG, Aim(CLOCK, Physical(), Stimulus()), Adding(CELLS)), seen
+
+
+def dot_product(found: Selected) -> dict[tuple[str, str], str]:
+    """Recipe of the dot product by name and purpose."""
+    return {key: chosen["dot_product"].name for key, chosen in found.chosen.items()}
+
+
+def test_what_the_array_takes_is_missing_on_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An element alone meets the clock by the smallest recipe, the whole core of one format by a faster one only."""
+
+    def delay(design: Design, purpose: str, choice: dict[str, str], draw: int) -> float:
+        ways = 0.12 if design.config.name == "mixfp4-small" and design.config.rows > 1 else 0.0
+        return DELAY[choice["dot_product"]] + ways
+
+    found, seen = searched(monkeypatch, delay)
+    assert dot_product(found) == {
+        **{("nvfp4-small", purpose): "area" for purpose in ("area", "energy")},
+        **{("mixfp4-small", purpose): "prefix" for purpose in ("area", "energy")},
+    }
+    assert {module for module, how in found.chosen["mixfp4-small", "area"].items() if how.name != "area"} == {
+        "dot_product"
+    }
+    assert found.builds == len(seen)
+    # What meets the clock is not searched again, and whole cores are built for the clock itself.
+    assert {clock for name, _, clock in seen if name == "nvfp4-small"} == {CLOCK}
+    assert {clock for _, rows, clock in seen if rows > 1} == {CLOCK}
+    assert min(clock for _, _, clock in seen) == pytest.approx(CLOCK - 0.07)
+
+
+def test_the_slowest_draw_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    def delay(design: Design, purpose: str, choice: dict[str, str], draw: int) -> float:
+        return DELAY[choice["dot_product"]] + 0.12 * (design.config.rows > 1 and draw == PILOTS[1])
+
+    assert set(dot_product(searched(monkeypatch, delay)[0]).values()) == {"prefix"}
+
+
+def test_each_purpose_is_helped_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    def delay(design: Design, purpose: str, choice: dict[str, str], draw: int) -> float:
+        return DELAY[choice["dot_product"]] + 0.12 * (design.config.rows > 1 and purpose == "energy")
+
+    found = dot_product(searched(monkeypatch, delay)[0])
+    assert {how for (_, purpose), how in found.items() if purpose == "area"} == {"area"}
+    assert {how for (_, purpose), how in found.items() if purpose == "energy"} == {"prefix"}
+
+
+def test_another_search_goes_further_where_one_is_not_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a faster recipe takes on its way takes longer too."""
+    ways = {"area": 0.15, "prefix": 0.23, "speed": 0.35}
+
+    def delay(design: Design, purpose: str, choice: dict[str, str], draw: int) -> float:
+        how = choice["dot_product"]
+        return DELAY[how] + (ways[how] if design.config.rows > 1 else 0.0)
+
+    found, seen = searched(monkeypatch, delay)
+    assert set(dot_product(found).values()) == {"speed"}
+    assert found.builds == len(seen)
+
+
+def test_what_is_out_of_reach_keeps_the_first_choice(monkeypatch: pytest.MonkeyPatch) -> None:
+    def delay(design: Design, purpose: str, choice: dict[str, str], draw: int) -> float:
+        return DELAY[choice["dot_product"]] + 0.5 * (design.config.rows > 1)
+
+    found, seen = searched(monkeypatch, delay)
+    assert set(dot_product(found).values()) == {"area"}
+    assert {clock for _, _, clock in seen} == {CLOCK}
+
+
+def test_one_recipe_needs_no_whole_core() -> None:
+    config = dataclasses.replace(NAMED["nvfp4-small"], rows=2)
+    aim = Aim(CLOCK, Physical(), Stimulus())
+    assert select_for_cores({config.name: config}, AMONG[:1], aim, Adding(CELLS)).builds == 0
+
+
+def test_the_whole_core_is_built_as_runs_are() -> None:
+    """By all rounds of closing, not by the few that the search makes do with."""
+    assert reach.ROUNDS > selection._ROUNDS
