@@ -23,8 +23,9 @@ __all__ = ["command"]
     "--format",
     "formats",
     type=Names("sim.golden:FORMATS"),
+    metavar="NAME",
     multiple=True,
-    help="Format; repeat it for several.  [default: all]",
+    help="Format; repeat it for several. A wrong name lists those there are.  [default: all]",
 )
 @click.option("--file", type=FILE, help="A matrix of yours (rows x K), from a .npy or .safetensors file, instead.")
 @click.option("--name", help="Tensor of the --file file.")
@@ -32,9 +33,21 @@ __all__ = ["command"]
 @click.option(
     "--model", type=click.Choice(["minilm"]), help="Measure on a trained model, too (extra 'workloads', 2 minutes)."
 )
+@click.option(
+    "--weights",
+    type=Names("sim.golden:FORMATS"),
+    metavar="NAME",
+    help="Format of the weights of --model in every row.  [default: that of the row]",
+)
 @json_option
 def command(
-    formats: tuple[str, ...], file: Path | None, name: str | None, seed: int | None, model: str | None, as_json: bool
+    formats: tuple[str, ...],
+    file: Path | None,
+    name: str | None,
+    seed: int | None,
+    model: str | None,
+    weights: str | None,
+    as_json: bool,
 ) -> None:
     """Print what each format loses: signal-to-quantisation-noise ratios in dB, for every rule of quantisation.
 
@@ -45,6 +58,8 @@ def command(
         raise InputError(f"--name {name!r}: is a tensor of a file; give that with --file")
     if file is not None and seed is not None:
         raise InputError("--seed and --file: with a file nothing is drawn; leave one of them out")
+    if weights is not None and model is None:
+        raise InputError(f"--weights {weights}: is of a model; give that with --model")
 
     from sim import accuracy, tensors
 
@@ -57,7 +72,9 @@ def command(
     choices = [choice for choice in accuracy.CHOICES if not formats or choice[0] in formats]
     with progress() as update:
         trained = accuracy.minilm_model() if model else None
-        rows = accuracy.table(choices, inputs, trained, lambda done, total: update("formats", done, total))
+        rows = accuracy.table(
+            choices, inputs, trained, lambda done, total: update("formats", done, total), weights=weights
+        )
     if as_json:
         conditions = {
             "drawn": None if file else {"shape": accuracy.SHAPE, "seed": accuracy.SEED if seed is None else seed},

@@ -29,6 +29,8 @@ class Row:
         SQNR in dB by the name of a tensor.
     model
         Errors on a trained model, if they were asked for.
+    weights
+        Name of the format that the model's weights have, where it is another one.
     """
 
     format: str
@@ -36,6 +38,7 @@ class Row:
     bits: float
     decibels: Mapping[str, float]
     model: ModelErrors | None
+    weights: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """The figures, ready for JSON: SQNR in dB, null where a tensor has no error or no energy."""
@@ -49,6 +52,7 @@ class Row:
                 "standard_error": _number(self.model.standard_error),
             }
             found["model"] = {
+                "weights_format": self.weights or self.format,
                 **{f"{name}_sqnr_db": {"mean": each.mean, "worst": each.worst} for name, each in noises.items()},
                 "embedding_similarity": similarity,
             }
@@ -65,6 +69,8 @@ def table(
     inputs: Mapping[str, tensors.Tensor],
     model: Model | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
+    *,
+    weights: str | None = None,
 ) -> list[Row]:
     """Return a row for each format and rule.
 
@@ -78,19 +84,21 @@ def table(
         A trained model to measure on as well.
     progress
         Called with the rows done and those there are.
+    weights
+        Name of another format that the model's weights have in all rows, see `Model.errors`.
 
     Raises
     ------
     InputError
-        As `energies`.
+        As `energies`, or as `Model.errors`.
     """
     rows = []
     progress(0, len(choices))
     for form, rule in choices:
         record = golden.block_format(form)
         decibels = {name: energies(x, record, rule).decibels for name, x in inputs.items()}
-        errors = None if model is None else model.errors(record, rule)
-        rows.append(Row(record.name, rule, record.width + 8 / record.block, decibels, errors))
+        errors = None if model is None else model.errors(record, rule, weights)
+        rows.append(Row(record.name, rule, record.width + 8 / record.block, decibels, errors, weights))
         progress(len(rows), len(choices))
     return rows
 

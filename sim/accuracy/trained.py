@@ -118,19 +118,29 @@ class Model:
         """Weights of all linear layers by name, (outputs, inputs)."""
         return {name: self._encoder.weight(name) for name in self._encoder.linear}
 
-    def errors(self, form: str | golden.BlockFormat, rule: str | None = None) -> ModelErrors:
-        """Return what a format loses, of weights and activations by the same rule.
+    def errors(
+        self, form: str | golden.BlockFormat, rule: str | None = None, weights: str | golden.BlockFormat | None = None
+    ) -> ModelErrors:
+        """Return what a format loses.
+
+        Parameters
+        ----------
+        form, rule : str
+            Format of weights and activations, and the rule that both are quantised by.
+        weights : str or BlockFormat, optional
+            Format of the weights, where it is another one; its rule is its default.
 
         Raises
         ------
         InputError
-            Unknown format, or a rule that it has not.
+            Unknown format, or a rule that it has not, or formats that no step takes together.
         """
-        weights, activations = (
-            Noise({name: energies(x, form, rule) for name, x in tensors.items()})
-            for tensors in (self.weights, self.activations)
+        product = quantised(form, rule, weights)
+        return ModelErrors(
+            _noise(self.weights, *_of_weights(form, rule, weights)),
+            _noise(self.activations, form, rule),
+            self.similarities(product),
         )
-        return ModelErrors(weights, activations, self.similarities(quantised(form, rule)))
 
     def similarities(self, product: Product) -> npt.NDArray[np.float64]:
         """Return the cosine similarity of each embedding to that in FP32 if linear layers multiply by `product`."""
@@ -138,15 +148,41 @@ class Model:
         return np.sum(one * other, axis=1) / np.linalg.norm(one, axis=1) / np.linalg.norm(other, axis=1)
 
 
-def quantised(form: str | golden.BlockFormat, rule: str | None = None) -> Product:
+def quantised(
+    form: str | golden.BlockFormat, rule: str | None = None, weights: str | golden.BlockFormat | None = None
+) -> Product:
     """Return a product that quantises both operands and computes as the tensor core does, see `golden.gemm`.
 
-    A step adds `DEPTH` products, or one sum of the format's where that has more.
+    A step adds `DEPTH` products, or one sum of the format's where that has more. Formats are as in `Model.errors`.
+
+    Raises
+    ------
+    InputError
+        Unknown format, or formats that no step takes together.
     """
-    groups = max(1, DEPTH // golden.block_format(form).lanes)
+    first, second = (golden.block_format(each) for each in (form, weights or form))
+    if (first.block, first.lanes) != (second.block, second.lanes):
+        blocks = " and ".join(f"{each.name} {each.block} in sums of {each.lanes}" for each in (first, second))
+        raise golden.InputError(f"activations and weights must have blocks that a step takes together; got {blocks}")
+    groups = max(1, DEPTH // first.lanes)
+    ways = (form, rule), _of_weights(form, rule, weights)
 
     def product(name: str, x: Matrix, w: Matrix) -> Matrix:
-        a, b = (golden.quantize(golden.padded(each, form), form, rule=rule) for each in (x, w))
+        a, b = (
+            golden.quantize(golden.padded(operand, each), each, rule=by)
+            for operand, (each, by) in zip((x, w), ways, strict=True)
+        )
         return golden.gemm(a, b, blocks_per_step=groups)
 
     return product
+
+
+def _of_weights(
+    form: str | golden.BlockFormat, rule: str | None, weights: str | golden.BlockFormat | None
+) -> tuple[str | golden.BlockFormat, str | None]:
+    """Format and rule of the weights."""
+    return (form, rule) if weights is None else (weights, None)
+
+
+def _noise(tensors: Mapping[str, Matrix], form: str | golden.BlockFormat, rule: str | None) -> Noise:
+    return Noise({name: energies(x, form, rule) for name, x in tensors.items()})

@@ -23,7 +23,7 @@ def test_a_file_of_ones_own(run, tmp_path):
 class Half:
     """A model that loses half of everything in any format."""
 
-    def errors(self, form, rule):
+    def errors(self, form, rule, weights):
         noise = accuracy.Noise({"layer": accuracy.Energies(2.0, 1.0)})
         return accuracy.ModelErrors(noise, noise, np.array([0.75, 0.25]))
 
@@ -50,6 +50,7 @@ def test_refused(refused, tmp_path, monkeypatch):
     assert "zeros.npy: holds nothing but zeros" in refused("error", "--file", "zeros.npy")
     assert "none.npy: no such file" in refused("error", "--file", "none.npy")
     assert "numbers are too large" in refused("error", "--file", "huge.npy", "--format", "mxfp4")
+    assert "give that with --model" in refused("error", "--weights", "nvfp4")
     assert "'nvfp5' is not one of" in refused("error", "--format", "nvfp5")
     assert "--seed" in refused("error", "--seed", "-1")
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)

@@ -48,6 +48,28 @@ def test_errors(model):
     assert math.isnan(accuracy.ModelErrors(found.weights, found.activations, found.similarities[:1]).standard_error)
 
 
+def test_weights_of_another_format(model):
+    found = model.errors("nvfp4", "four-over-six", "nvint4")
+    four_over_six, nvint4 = model.errors("nvfp4", "four-over-six"), model.errors("nvint4")
+    assert found.activations == four_over_six.activations
+    assert found.weights == nvint4.weights != four_over_six.weights
+    seen = []
+
+    def product(name, x, w):
+        a, b = (
+            golden.quantize(golden.padded(x), "nvfp4", rule="four-over-six"),
+            golden.quantize(golden.padded(w), "nvint4"),
+        )
+        seen.append(name)
+        return golden.gemm(a, b)
+
+    np.testing.assert_array_equal(found.similarities, model.similarities(product))
+    assert len(seen) == 12
+    for other, sums in (("mxfp4", 32), ("mxfp4-2x16", 16)):
+        with pytest.raises(golden.InputError, match=f"got nvfp4 16 in sums of 16 and {other} 32 in sums of {sums}"):
+            model.errors("nvfp4", weights=other)
+
+
 @pytest.mark.parametrize(("form", "rule"), [("nvfp4", None), ("mxfp4", "ceil"), ("if4", None)])
 def test_a_product_is_the_golden_models(form, rule):
     """Of independent numbers, the relative noise of a product is the sum of those of its operands."""
