@@ -12,7 +12,7 @@ from hwgen.cli import options
 from hwgen.cli.study import Settings, reported
 from hwgen.cli.types import DIRECTORY, PERIOD_NS, SEED, Late, constant
 from hwgen.errors import InputError
-from hwgen.measure.requests import PLACERS, WIRES, OverheadRequest, Physical
+from hwgen.measure.requests import OverheadRequest
 
 if TYPE_CHECKING:
     from hwgen.config import TensorCoreConfig
@@ -28,11 +28,7 @@ LANES = ("merged-binary", "signed")
 
 @click.command("compare")
 @options.measurement(None, OverheadRequest.runs)
-@click.option(
-    "--recipe",
-    cls=Late,
-    late=lambda: f"One of: {', '.join(constant('hwgen.mapping.yosys:RECIPES'))}.  [default: the best for each module]",
-)
+@options.recipe
 @click.option(
     "--clock",
     type=PERIOD_NS,
@@ -49,18 +45,8 @@ LANES = ("merged-binary", "signed")
     help="Take netlists as they are mapped, of the least area: nothing is placed or sized. The clock then is what both"
     " designs meet, with 5 % to spare, or --clock, for which faster recipes are taken.",
 )
-@click.option(
-    "--wires",
-    type=click.Choice(WIRES),
-    show_default=WIRES[0],
-    help="Where wires come from: a placement of every netlist, or the number of a net's loads.",
-)
-@click.option(
-    "--placer",
-    type=click.Choice(PLACERS),
-    show_default=Physical.placer,
-    help="What places netlists; coloquinte comes with the extra 'place'.",
-)
+@options.wires
+@options.placer
 @click.option(
     "--lanes",
     multiple=True,
@@ -116,7 +102,7 @@ def command(
 
     pair = options.pair(size, baseline, candidate, clock_gating)
     recipes = None if recipe is None else [yosys.recipe(recipe)]
-    physical = None if as_mapped else _physical(wires, placer)
+    physical = None if as_mapped else options.physical(wires, placer)
     options_of_built = {
         f"--wires {wires}": wires,
         f"--placer {placer}": placer,
@@ -188,11 +174,3 @@ def _lanes(asked: tuple[str, ...], pair: tuple[TensorCoreConfig, TensorCoreConfi
         for config in pair:
             replace(config, dot=name)
     return asked or tuple(name for name in LANES if not any(DOTS[name].supports(config.a, config.b) for config in pair))
-
-
-def _physical(wires: str | None, placer: str | None) -> Physical:
-    """How netlists are built."""
-    found = Physical(wires or Physical.wires, placer or Physical.placer)
-    if placer is not None and not found.placed:
-        raise InputError(f"--placer {placer}: has no meaning with --wires {wires}, where nothing is placed")
-    return found
