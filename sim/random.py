@@ -13,7 +13,7 @@ from hwgen.formats import BlockFormat, ScaleFormat
 from sim import golden
 from sim.steps import Steps
 
-__all__ = ["decoded", "extreme_scales", "negated", "random_chains", "random_steps", "set_what_runs_need"]
+__all__ = ["decoded", "extreme_scales", "negated", "random_chains", "random_steps", "set_what_runs_need", "zeros"]
 
 
 def decoded(form: BlockFormat, codes: NDArray[np.uint8], scales: NDArray[np.uint8]) -> NDArray[np.float64]:
@@ -30,12 +30,18 @@ def decoded(form: BlockFormat, codes: NDArray[np.uint8], scales: NDArray[np.uint
     return table[np.repeat(scales, form.size, axis=-1), codes]
 
 
+def zeros(form: BlockFormat, codes: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Codes of zero in the place of others: those of -0 for negative ones, where it is a zero."""
+    negative = 1 << form.code_width - 1
+    return codes & np.uint8(0 if any(element.values[negative] for element in form.elements) else negative)
+
+
 def _random_codes(
     config: TensorCoreConfig, form: BlockFormat, shape: tuple[int, ...], rng: np.random.Generator
 ) -> NDArray[np.uint8]:
     """Block by block: any codes, mostly zeros, equal codes, or two halves that cancel."""
     codes = rng.integers(0, 1 << form.code_width, (*shape, config.groups, form.size), np.uint8)
-    sparse = np.where(rng.random(codes.shape) < 0.15, codes, codes & 1 << form.code_width - 1)
+    sparse = np.where(rng.random(codes.shape) < 0.15, codes, zeros(form, codes))
     equal = np.broadcast_to(codes[..., :1], codes.shape)
     half = codes[..., : form.size // 2]
     cancelling = np.concatenate([half, negated(form)[half]], axis=-1)

@@ -7,13 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import combinations
 
 from hwgen.formats import E1M2, E2M1, BlockFormat
 
-__all__ = ["DOTS", "JOINED", "PLACES", "Dot", "can_collide", "joined_places"]
+__all__ = ["DOTS", "FIVES", "PLACES", "TENS", "Dot", "can_collide", "joined_places"]
 
-MAGNITUDE_BITS = 4
-"""Widest magnitude that the lanes of `merged` and `signed` are drawn for."""
+SHORTEST_JOINED = 4
+"""Bits of a magnitude from which on partial products share places."""
+
+MAGNITUDE_BITS = {"merged": 5, "signed": 4}
+"""Widest magnitude that the lanes of a micro-architecture are drawn for."""
 
 SIGNIFICAND_TABLES = ((E2M1,), (E2M1, E1M2))
 """Elements for which `significand` has a split into significand and shift; three bits need no shift."""
@@ -23,14 +27,21 @@ PLACES: tuple[tuple[tuple[tuple[int, int], ...], ...], ...] = (
     (((1, 0),), ((0, 1),)),
     (((2, 0), (0, 2)), ((1, 1),)),
     (((3, 0), (1, 2)), ((2, 1), (0, 3))),
-    (((2, 2),), ((3, 1), (1, 3))),
-    (((3, 2),), ((2, 3),)),
-    (((3, 3),),),
+    (((2, 2), (4, 0), (0, 4)), ((3, 1), (1, 3))),
+    (((3, 2), (4, 1), (1, 4)), ((2, 3),)),
+    (((3, 3), (4, 2), (2, 4)),),
+    (((4, 3), (3, 4)),),
+    (((4, 4),),),
 )
 """Partial products (bit of A, bit of B) of `merged` by place; those in one pair of brackets share a place by OR."""
 
 JOINED = tuple(group for place in PLACES for group in place if len(group) > 1)
 """The groups of `PLACES` that share one."""
+
+FIVES = ((2, 0), (0, 2))
+"""The group that can be made up for where both are one: of two numbers with bits 0 and 2, such as 5 and 7."""
+TENS = ((3, 1), (1, 3))
+"""Another one: of two numbers with bits 1 and 3, such as 10, if no such number has bit 2."""
 
 
 def can_collide(a: BlockFormat, b: BlockFormat, first: tuple[int, int], second: tuple[int, int]) -> bool:
@@ -40,6 +51,11 @@ def can_collide(a: BlockFormat, b: BlockFormat, first: tuple[int, int], second: 
         return any(magnitude >> one & magnitude >> other & 1 for magnitude in form.magnitudes)
 
     return both(a, first[0], second[0]) and both(b, first[1], second[1])
+
+
+def tens_have_room(a: BlockFormat, b: BlockFormat) -> bool:
+    """Whether bits 2 of both are never set beside all of `TENS`: what makes up for those takes their place."""
+    return not all(any(magnitude & 0b1110 == 0b1110 for magnitude in form.magnitudes) for form in (a, b))
 
 
 def joined_places(form: BlockFormat) -> tuple[tuple[int, ...], ...]:
@@ -53,24 +69,30 @@ def joined_places(form: BlockFormat) -> tuple[tuple[int, ...], ...]:
     return tuple(rows)
 
 
-def _too_wide(a: BlockFormat, b: BlockFormat) -> str | None:
+def _too_wide(a: BlockFormat, b: BlockFormat, dot: str) -> str | None:
     for side, form in (("a", a), ("b", b)):
-        if (bits := form.largest.bit_length()) > MAGNITUDE_BITS:
-            return f"{side} = {form.name!r} has magnitudes of {bits} bits, its lanes take {MAGNITUDE_BITS}"
+        if (bits := form.largest.bit_length()) > MAGNITUDE_BITS[dot]:
+            return f"{side} = {form.name!r} has magnitudes of {bits} bits, its lanes take {MAGNITUDE_BITS[dot]}"
     return None
 
 
+def _signed(a: BlockFormat, b: BlockFormat) -> str | None:
+    return _too_wide(a, b, "signed")
+
+
 def _merged(a: BlockFormat, b: BlockFormat) -> str | None:
-    if reason := _too_wide(a, b):
+    if reason := _too_wide(a, b, "merged"):
         return reason
-    for first, second in JOINED[1:]:
-        if can_collide(a, b, first, second):
+    for group in JOINED:
+        if group == FIVES or (group == TENS and tens_have_room(a, b)):
+            continue
+        if any(can_collide(a, b, first, second) for first, second in combinations(group, 2)):
             return f"partial products of {a.name} x {b.name} that it joins can both be one"
     return None
 
 
 def _merged_binary(a: BlockFormat, b: BlockFormat) -> str | None:
-    if max(form.largest.bit_length() for form in (a, b)) < MAGNITUDE_BITS:
+    if max(form.largest.bit_length() for form in (a, b)) < SHORTEST_JOINED:
         return f"no partial products of {a.name} x {b.name} share a place; use 'binary'"
     return _merged(a, b)
 
@@ -117,7 +139,7 @@ DOTS: dict[str, Dot] = {
     for dot in (
         Dot("merged", "magnitudes whose partial products share places", _merged),
         Dot("merged-binary", "the products of merged, added in a binary tree", _merged_binary),
-        Dot("signed", "rows of a two's-complement operand, chosen by the other's bits", _too_wide),
+        Dot("signed", "rows of a two's-complement operand, chosen by the other's bits", _signed),
         Dot("significand", "significands multiplied, the product shifted", _significand),
         Dot("binary", "significands multiplied, the product shifted, added in a binary tree", _significand),
         Dot("multiplier", "plain multiplication of integers", _any),

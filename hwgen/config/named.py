@@ -6,7 +6,20 @@ import difflib
 
 from hwgen.config.core import TensorCoreConfig
 from hwgen.errors import InputError
-from hwgen.formats import FP4_UE5M3_B16, FP4_UE5M3_B32, IF4, MIXFP4, MSFP12, MXFP4, MXFP4_2X16, NVFP4, NVINT4, Formats
+from hwgen.formats import (
+    FP4_UE5M3_B16,
+    FP4_UE5M3_B32,
+    IF4,
+    MIXFP4,
+    MSFP12,
+    MXFP4,
+    MXFP4_2X16,
+    NVFP4,
+    NVINT4,
+    RAZER_ACTIVATIONS,
+    RAZER_WEIGHTS,
+    Formats,
+)
 
 __all__ = ["NAMED", "named"]
 
@@ -22,7 +35,9 @@ _KINDS: dict[str, Formats] = {
     "mixfp4-weights": (NVFP4, MIXFP4),
     "nvint4": (NVINT4, NVINT4),
 }
-_OTHERS: dict[str, Formats] = {form.name: (form, form) for form in (FP4_UE5M3_B16, FP4_UE5M3_B32, IF4)}
+_OTHERS: dict[str, Formats] = {form.name: (form, form) for form in (FP4_UE5M3_B16, FP4_UE5M3_B32, IF4)} | {
+    "razer": (RAZER_ACTIVATIONS, RAZER_WEIGHTS)
+}
 _E8M0: dict[str, Formats] = {form.name: (form, form) for form in (MXFP4, MXFP4_2X16, MSFP12)}
 
 
@@ -45,7 +60,8 @@ NAMED: dict[str, TensorCoreConfig] = {
 }
 """Named configurations; ``blackwell`` has the rate of one Blackwell tensor core, 4096 MAC per cycle.
 
-In ``mixfp4-weights-*`` only operand B, the weights, is MixFP4; A is NVFP4.
+In ``mixfp4-weights-*`` only operand B, the weights, is MixFP4; A is NVFP4. In ``razer-small`` A has RaZeR's format of
+activations and B that of weights.
 
 Their registers, their lanes and their clock gates are those with which NVFP4 is best at 1 GHz on a 7 nm library
 (docs/decisions/0013-pipelines-for-a-clock.md). The accumulation loop holds as many tiles as it has cycles, by turns.

@@ -96,7 +96,7 @@ class BlockFormat:
 
         if self.factors and not self.scale.mantissa_bits:
             raise InputError(
-                f"block format {self.name}: factors = {self.factors}: scale {self.scale.name} has no significand for them"
+                f"block format {self.name}: factors = {self.factors}: scale {self.scale.name} has no significand"
             )
 
     @cached_property

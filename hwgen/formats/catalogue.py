@@ -12,6 +12,7 @@ __all__ = [
     "BLOCK_FORMATS",
     "E1M2",
     "E2M1",
+    "E3M3",
     "E8M0",
     "FP4_UE5M3_B16",
     "FP4_UE5M3_B32",
@@ -23,6 +24,8 @@ __all__ = [
     "MXFP4_2X16",
     "NVFP4",
     "NVINT4",
+    "RAZER_ACTIVATIONS",
+    "RAZER_WEIGHTS",
     "S1P2",
     "UE4M3",
     "UE5M3",
@@ -49,6 +52,13 @@ S1P2 = ElementFormat(
     "arXiv 2602.11287: sign, one bit before the point and two behind it; no hidden bit",
 )
 
+
+def _with_special(special: float) -> ElementFormat:
+    """E2M1 with a number in the place of -0."""
+    values = (*E2M1.values[:8], float(special), *E2M1.values[9:])
+    return ElementFormat(f"E2M1{special:+g}", values, f"arXiv 2501.04052: code 8 is {special:+g}")
+
+
 UE4M3 = ScaleFormat(
     "UE4M3",
     exponent_bits=4,
@@ -73,6 +83,14 @@ E8M0 = ScaleFormat(
     nan=0xFF,
     source="OCP Microscaling Formats (MX) Specification v1.0",
     subnormals=False,
+)
+E3M3 = ScaleFormat(
+    "E3M3",
+    exponent_bits=3,
+    mantissa_bits=3,
+    bias=3,
+    nan=0x3F,
+    source="arXiv 2501.04052: six bits, 2^-5 to 28; bias and NaN follow from that range, the paper does not name them",
 )
 
 NVFP4 = BlockFormat("nvfp4", (E2M1,), UE4M3, size=16, full_scale=448 * 6, source="NVIDIA, NVFP4")
@@ -127,8 +145,28 @@ IF4 = BlockFormat(
     source="arXiv 2603.28765; codes as in mit-han-lab/fouroversix",
     factors=(7, 6),
 )
+RAZER_ACTIVATIONS = BlockFormat(
+    "razer-activations",
+    (_with_special(5), _with_special(-5)),
+    UE4M3,
+    size=16,
+    full_scale=448 * 6,
+    source="arXiv 2501.04052, abdelfattah-lab/NVFP4-RaZeR: the sign bit of the scale is that of the special value",
+)
+RAZER_WEIGHTS = BlockFormat(
+    "razer-weights",
+    (_with_special(5), _with_special(-5), _with_special(8), _with_special(-8)),
+    E3M3,
+    size=16,
+    full_scale=28 * 6,
+    source="arXiv 2501.04052, abdelfattah-lab/NVFP4-RaZeR; which bits select the special value is ours",
+)
 
 BLOCK_FORMATS: dict[str, BlockFormat] = {
-    form.name: form for form in (NVFP4, MIXFP4, NVINT4, FP4_UE5M3_B16, FP4_UE5M3_B32, MXFP4, MXFP4_2X16, MSFP12, IF4)
+    form.name: form
+    for form in (
+        *(NVFP4, MIXFP4, NVINT4, FP4_UE5M3_B16, FP4_UE5M3_B32, MXFP4, MXFP4_2X16, MSFP12, IF4),
+        *(RAZER_ACTIVATIONS, RAZER_WEIGHTS),
+    )
 }
 """Block formats by name."""

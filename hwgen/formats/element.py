@@ -27,7 +27,8 @@ class ElementFormat:
     name
         Name in the literature.
     values
-        Value of every code, 2^width of them. A code that no encoder writes has the value that decoders give it.
+        Value of every code, 2^width of them. A code that no encoder writes has the value that decoders give it. The
+        top bit of a code is its sign; but the code with no other bit, -0 of sign-magnitude, may have any value.
     source
         Where the table is defined.
 
@@ -65,7 +66,7 @@ class ElementFormat:
             raise InputError(f"element format {self.name}: all values are 0")
         half = len(self.values) // 2
         for code, value in enumerate(self.values):
-            if value and (value < 0) != (code >= half):
+            if value and code != half and (value < 0) != (code > half):
                 raise InputError(
                     f"element format {self.name}: code {code:#x} is {value:g}; the top bit of a code must be its sign"
                 )
@@ -94,6 +95,11 @@ class ElementFormat:
         """The integer h of every code, see Notes."""
         unit = Fraction(2) ** (self.fold - 1)
         return tuple(int(Fraction(value) / unit) for value in self.values)
+
+    @property
+    def signed_by_top_bit(self) -> bool:
+        """Whether the top bit of every code that is not zero is its sign."""
+        return self.values[len(self.values) // 2] <= 0
 
     @cached_property
     def magnitudes(self) -> frozenset[int]:

@@ -42,6 +42,8 @@ class BlockFormat:
         Parts of a block whose products a step adds up exactly, each for itself. They have the scale of the block.
     factors : tuple of int
         As above, positive, one for each of the elements; none if all count alike.
+    nonzero : bool
+        Whether `quantize` takes the smallest scale above zero where the nearest one is zero.
     trial : tuple of int
         The order in which `quantize` tries the elements; of those with equal errors it takes the first. Indices into
         `elements`; if there are none, from the last to the first.
@@ -63,6 +65,7 @@ class BlockFormat:
     sums: int = 1
     factors: tuple[int, ...] = ()
     trial: tuple[int, ...] = ()
+    nonzero: bool = False
 
     def __post_init__(self) -> None:
         count = len(self.elements)

@@ -12,6 +12,10 @@ mxfp4          E2M1           32  E8M0                                         n
 mxfp4-2x16     E2M1           32  E8M0                                         none
 msfp12         S1P2           16  E8M0                                         none
 if4            E2M1, INT4     16  UE4M3 in bits 6..0, bit 7 selects the latter max / 2688
+razer-         E2M1 +5,       16  UE4M3 in bits 6..0, bit 7 selects the latter max / 2688
+activations    E2M1 -5
+razer-weights  E2M1 +5 -5     16  E3M3 in bits 5..0, bits 7..6 select          max / 168
+               +8 -8
 =============  ==========  =====  ===========================================  ============
 
 2688 is 448 * 6 and 3136 is 448 * 7: the largest block scale times the largest element.
@@ -23,7 +27,9 @@ Of a block of MXFP4 a step makes one sum of 32, or two of 16 that are aligned ea
 MMA-Sim (arXiv 2511.10909) has for Blackwell's ``kind::mxf4``. MSFP12, Darvish Rouhani et al., NeurIPS 2020, as others
 cite it: block floating point, an exponent of 8 bits for 16 numbers of sign and 3 bits. We have not read how that paper
 codes the exponent and how it rounds: the code of E8M0, and the rules of MXFP4, are this model's. IF4, arXiv 2603.28765
-and its code (mit-han-lab/fouroversix): INT4 elements count 6/7, so that both kinds reach 6 under one scale.
+and its code (mit-han-lab/fouroversix): INT4 elements count 6/7, so that both kinds reach 6 under one scale. RaZeR,
+arXiv 2501.04052 and its code (abdelfattah-lab/NVFP4-RaZeR): E2M1 with a special value in the place of -0, which the
+block chooses. That bit 7 is the sign of activations' special value, and which bits select that of weights, is ours.
 """
 
 from __future__ import annotations
@@ -33,7 +39,9 @@ from typing import Any
 from .block import BlockFormat
 from .checks import InputError
 from .element import E1M2, E2M1, INT4, S1P2
-from .scale import E8M0, UE4M3, UE5M3
+from .element import RAZER_ACTIVATIONS as ACTIVATIONS
+from .element import RAZER_WEIGHTS as WEIGHTS
+from .scale import E3M3, E8M0, UE4M3, UE5M3
 
 NVFP4 = BlockFormat("nvfp4", (E2M1,), UE4M3, 448 * 6)
 MIXFP4 = BlockFormat("mixfp4", (E2M1, E1M2), UE4M3, 448 * 6, tag_bit=7)
@@ -44,8 +52,13 @@ MXFP4 = BlockFormat("mxfp4", (E2M1,), E8M0, None, block=32)
 MXFP4_2X16 = BlockFormat("mxfp4-2x16", (E2M1,), E8M0, None, block=32, sums=2)
 MSFP12 = BlockFormat("msfp12", (S1P2,), E8M0, None)
 IF4 = BlockFormat("if4", (E2M1, INT4), UE4M3, 448 * 6, tag_bit=7, factors=(7, 6), trial=(0, 1))
+RAZER_ACTIVATIONS = BlockFormat("razer-activations", ACTIVATIONS, UE4M3, 448 * 6, tag_bit=7, nonzero=True)
+RAZER_WEIGHTS = BlockFormat("razer-weights", WEIGHTS, E3M3, 28 * 6, tag_bit=6, trial=(0, 1, 2, 3), nonzero=True)
 
-_ALL = (NVFP4, MIXFP4, NVINT4, FP4_UE5M3_B16, FP4_UE5M3_B32, MXFP4, MXFP4_2X16, MSFP12, IF4)
+_ALL = (
+    *(NVFP4, MIXFP4, NVINT4, FP4_UE5M3_B16, FP4_UE5M3_B32, MXFP4, MXFP4_2X16, MSFP12, IF4),
+    *(RAZER_ACTIVATIONS, RAZER_WEIGHTS),
+)
 CATALOGUE = {form.name: form for form in _ALL}
 """Block formats by name."""
 FORMATS = tuple(CATALOGUE)

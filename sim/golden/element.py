@@ -32,18 +32,23 @@ class ElementFormat:
         are read all the same. So a code that has no meaning is one that reads as zero.
     fold : int
         As above.
+    preference : tuple of int
+        The codes that are produced; of two neighbours equally near to a number the one that comes first here is taken.
+        If there are none, the even one is.
 
     Raises
     ------
     InputError
-        On construction: width or length of the table are not as above, a value is no multiple of 2^(fold - 1), or two
-        neighbouring values have codes that are both odd or both even, so that a tie has no even code to go to.
+        On construction: width or length of the table are not as above, a value is no multiple of 2^(fold - 1),
+        `preference` has other codes than those that are produced, or there is none and two neighbouring values have
+        codes that are both odd or both even, so that a tie has no even code to go to.
     """
 
     name: str
     width: int
     values: tuple[float, ...]
     fold: int = 0
+    preference: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if self.width not in WIDTHS:
@@ -55,6 +60,10 @@ class ElementFormat:
             if not (value * 2.0 ** (1 - self.fold)).is_integer():
                 raise InputError(f"{self.name}: the value of code {code}, {value}, is no multiple of 2^{self.fold - 1}")
         codes = self._sorted
+        if self.preference:
+            if sorted(self.preference) != sorted(codes):
+                raise InputError(f"{self.name}: preference must have codes {sorted(codes)}; got {self.preference}")
+            return
         for below, above in pairwise(codes):
             if (below ^ above) & 1 == 0:
                 parity = "odd" if below & 1 else "even"
@@ -90,11 +99,14 @@ class ElementFormat:
         values = self.table[list(codes)]
         bounds = (values[1:] + values[:-1]) / 2
         goes_up = np.array(codes[1:]) & 1 == 0
+        if self.preference:
+            rank = np.array([self.preference.index(code) for code in codes])
+            goes_up = rank[1:] < rank[:-1]
         bounds[goes_up] = np.nextafter(bounds[goes_up], -np.inf)
         return _constant(bounds), np.array(codes, np.uint8)
 
     def encode(self, x: Array) -> Array:
-        """Return the codes (uint8) nearest to `x` (float64, no NaN): ties to the even code, saturating."""
+        """Return the codes (uint8) nearest to `x` (float64, no NaN): ties as above, saturating."""
         bounds, codes = self._nearest
         return codes[np.searchsorted(bounds, x, side="left")]
 
@@ -119,3 +131,15 @@ INT4 = ElementFormat(
     "INT4", 4, tuple(float(i) for i in (0, 1, 2, 3, 4, 5, 6, 7, 0, -7, -6, -5, -4, -3, -2, -1)), fold=1
 )
 """Two's complement, symmetric: code 8, which would be -8, has no meaning. NVINT4 (arXiv 2510.25602)."""
+
+
+def _razer(special: float, lower: bool) -> ElementFormat:
+    """E2M1 whose code 8 is a special value; a tie goes to the lower number, or to that value and less magnitude."""
+    values = (*E2M1.values[:8], special, *E2M1.values[9:])
+    codes = sorted(range(16), key=lambda code: values[code] if lower else (code != 8, abs(values[code])))
+    return ElementFormat(f"E2M1{special:+g}", 4, values, preference=tuple(codes))
+
+
+RAZER_ACTIVATIONS = tuple(_razer(special, lower=False) for special in (5.0, -5.0))
+RAZER_WEIGHTS = tuple(_razer(special, lower=True) for special in (5.0, -5.0, 8.0, -8.0))
+"""RaZeR (arXiv 2501.04052) and its code (abdelfattah-lab/NVFP4-RaZeR): a number in the place of -0."""

@@ -350,6 +350,8 @@ def _candidate(
     """Return blocks with scales that make the largest number of each ``top``."""
     element = form.elements[index]
     scales = rules.scale_codes(form.scale, top, peaks, tensor_scale, rule)
+    if form.nonzero and form.scale.zero is not None:
+        scales = np.maximum(scales, np.uint8(form.scale.zero + 1))
     unit = form.scale.table[scales] * tensor_scale
     divisor = np.where(unit > 0, unit, np.inf)  # a scale of zero makes every code zero
     numbers = blocks / divisor[:, None]

@@ -110,5 +110,7 @@ UE4M3 = ScaleFormat("UE4M3", exponent_bits=4, mantissa_bits=3, bias=7, nan=0x7F)
 """OCP 8-bit Floating Point Specification (OFP8) v1.0, E4M3 without its sign."""
 UE5M3 = ScaleFormat("UE5M3", exponent_bits=5, mantissa_bits=3, bias=15, nan=0xFF)
 """arXiv 2601.19026: E4M3's sign bit becomes the highest exponent bit. Codes as in AMD-AGI/ALTO, ue5m3_ops.py."""
+E3M3 = ScaleFormat("E3M3", exponent_bits=3, mantissa_bits=3, bias=3, nan=0x3F)
+"""RaZeR's weights, arXiv 2501.04052: 2^-5 to 28. Bias and NaN follow from that range; the paper names neither."""
 E8M0 = ScaleFormat("E8M0", exponent_bits=8, mantissa_bits=0, bias=127, subnormals=False, nan=0xFF)
 """OCP Microscaling Formats (MX) Specification v1.0: powers of two, no zero, no infinity."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hwgen.config import TensorCoreConfig
 from hwgen.formats import BlockFormat, ScaleFormat
 from sim.engines import Pattern, Patterns
-from sim.random import decoded, negated, random_steps, set_what_runs_need
+from sim.random import decoded, negated, random_steps, set_what_runs_need, zeros
 from sim.steps import Steps
 from sim.verify.goals import DEEPEST_CHAIN
 
@@ -300,7 +300,7 @@ def _empty_blocks(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
     form, half = config.a, config.a.size // 2
     shape = (len(at), config.rows, config.groups)
     codes = steps.a_codes[at].reshape(*shape, form.size)
-    zero = codes & 1 << form.code_width - 1
+    zero = zeros(form, codes)
     cancelling = np.concatenate([codes[..., :half], negated(form)[codes[..., :half]]], axis=-1)
     kind = rng.choice(3, (*shape, 1), p=[0.5, 0.25, 0.25])
     steps.a_codes[at] = np.choose(kind, [codes, zero, cancelling]).reshape(*shape[:2], config.depth)
@@ -347,7 +347,7 @@ def _small(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
     for form, codes in ((steps.config.a, steps.a_codes), (steps.config.b, steps.b_codes)):
         lane = np.arange(depth) == rng.integers(0, depth, (len(single), 1, 1))
         few = np.array([1, negated(form)[1], 2], np.uint8)
-        codes[single] = np.where(lane, rng.choice(few, codes[single].shape), codes[single] & 1 << form.code_width - 1)
+        codes[single] = np.where(lane, rng.choice(few, codes[single].shape), zeros(form, codes[single]))
     # The same lane, so that the products are not zero.
     lane = rng.integers(0, depth, len(single))
     one = np.array([1, negated(steps.config.a)[1]], np.uint8)

@@ -179,6 +179,7 @@ def test_formats_set_the_range_of_the_fraction_bits():
         ("mxfp4-2x16", "mxfp4-2x16", 23, 39),
         ("msfp12", "msfp12", 23, 42),
         ("if4", "if4", 23, 39),
+        ("razer-activations", "razer-weights", 23, 38),
     ):
         for value in (low, high):
             assert TensorCoreConfig(**{**GOOD, "a": a, "b": b, "fraction_bits": value}).fraction_bits == value
@@ -240,8 +241,8 @@ def test_named_configurations():
     }
     others = {"fp4-ue5m3-b16", "fp4-ue5m3-b32", "mxfp4", "mxfp4-2x16", "msfp12", "if4"}
     names = {f"{kind}-{size}" for kind in kinds for size in ("small", "blackwell")}
-    assert set(NAMED) == names | {f"{form}-small" for form in others}
-    kinds |= {form: (form, form) for form in others}
+    assert set(NAMED) == names | {f"{form}-small" for form in others | {"razer"}}
+    kinds |= {form: (form, form) for form in others} | {"razer": ("razer-activations", "razer-weights")}
     for name, config in NAMED.items():
         assert named(name) is resolve(name) is config
         assert config.name == name

@@ -181,7 +181,7 @@ class ScaleDecoder(OfOneSide):
             # One more than max(field, 1) - 1 is max(field, 1).
             clamped = Cat(exponent[0] | ~normal, exponent[1:])
             above_lowest = Mux(lookup(selector, form.extra_folds, 1), clamped, above_lowest)
-        elif form.tagged:
+        elif any(form.extra_folds):
             above_lowest = above_lowest + lookup(selector, form.extra_folds, max(form.extra_folds).bit_length())
         if form.significand_bits:
             significand: Value = Cat(mantissa, normal)

@@ -92,15 +92,21 @@ def magnitude_of(form: BlockFormat, code: Value, tag: Value | None) -> Value:
     return Cat(c0 & ~upper, Mux(upper, c0 & ~c1, c1), c2 & ~(upper & c1 & ~c0), upper & c1)
 
 
-def is_negative(code: Value) -> Value:
-    """Whether a code is negative: its top bit, which may also be set where the magnitude is zero."""
-    return code[-1]
+def is_negative(form: BlockFormat, code: Value, tag: Value | None) -> Value:
+    """Whether a code is negative: its top bit, which may also be set where the magnitude is zero.
+
+    But for formats whose -0 is a positive number: there it is what the tables say.
+    """
+    if all(element.signed_by_top_bit for element in form.elements):
+        return code[-1]
+    table = [int(h < 0) for element in form.elements for h in element.integers]
+    return lookup(code if tag is None else Cat(code, tag), table, 1)
 
 
 def signed_integer(form: BlockFormat, code: Value, tag: Value | None) -> Value:
     """The integer h of a code, two's complement, one bit more than its magnitude."""
     absolute = magnitude_of(form, code, tag)
-    return Mux(is_negative(code), -absolute, absolute)
+    return Mux(is_negative(form, code, tag), -absolute, absolute)
 
 
 def transposed(lanes: Any, field: str, width: int) -> list[Value]:

@@ -10,7 +10,7 @@ from typing import Any
 from amaranth.hdl import Cat, Module, Signal, Value, ValueLike
 from amaranth.lib import data
 
-from hwgen.config.dots import JOINED, PLACES, can_collide
+from hwgen.config.dots import FIVES, PLACES, TENS, can_collide
 from hwgen.formats import E1M2, E2M1
 from hwgen.rtl.arithmetic.carry_save import Register, add_columns, full_adders, half_adders
 from hwgen.rtl.arithmetic.truth_table import lookup
@@ -58,8 +58,16 @@ class Merged(Lanes):
     Of all micro-architectures this has the smallest lane array on every library tried, and the smallest difference
     between NVFP4 and MixFP4.
 
+    RaZeR adds the magnitude 10 to E2M1, with bits 1 and 3: two such numbers make ``a3 b1`` and ``a1 b3`` one each. What
+    is missing then is one at place 4. There ``a2 b2`` is zero, since 10 has no bit 2: ``ten_a ten_b`` is joined to it,
+    and no adder is needed. RaZeR's weights have 16, too. Bit 4 is never set beside another one, so its products are
+    joined to others as well::
+
+        place   8      7              6                       5                       4
+              a4 b4  a4 b3 | a3 b4  a4 b2 | a2 b4 | a3 b3   a4 b1 | a1 b4 | a3 b2   a4 b0 | a0 b4 | a2 b2 | ten_a ten_b
+
     Fields of a lane: ``magnitude``, ``sign``, and, where such a product makes up for a collision, ``five``: bits 0 and
-    2 of the magnitude are both set.
+    2 of the magnitude are both set; or ``ten``: bits 1 and 3 are.
     """
 
     def _width(self, side: str) -> int:
@@ -72,49 +80,61 @@ class Merged(Lanes):
 
     @property
     def _corrected(self) -> bool:
-        return self._joins and can_collide(self.config.a, self.config.b, *JOINED[0])
+        return "five" in self._corrections
+
+    @property
+    def _corrections(self) -> dict[str, tuple[int, int]]:
+        """Fields that make up for collisions, and the two bits of a magnitude that they stand for."""
+        kinds = (("five", FIVES, (2, 0)), ("ten", TENS, (3, 1)))
+        a, b = self.config.formats
+        return {name: bits for name, group, bits in kinds if self._joins and can_collide(a, b, *group)}
 
     def layout(self, side: str) -> data.StructLayout:
         """See `Lanes`."""
         fields = {"magnitude": self._width(side), "sign": 1}
-        return data.StructLayout(fields | ({"five": 1} if self._corrected else {}))
+        return data.StructLayout(fields | dict.fromkeys(self._corrections, 1))
 
     def stored_layout(self, side: str) -> data.StructLayout:
-        """See `Lanes`; ``five`` is one gate."""
+        """See `Lanes`; ``five`` and ``ten`` are one gate each."""
         return data.StructLayout({"magnitude": self._width(side), "sign": 1})
 
     def restored(self, side: str, stored: Any) -> Mapping[str, ValueLike]:
         """See `Lanes`."""
         fields = {"magnitude": stored.magnitude, "sign": stored.sign}
-        return fields | ({"five": stored.magnitude[2] & stored.magnitude[0]} if self._corrected else {})
+        bits = self._corrections
+        return fields | {name: stored.magnitude[high] & stored.magnitude[low] for name, (high, low) in bits.items()}
 
     def decode(self, side: str, code: Value, tag: Value | None) -> Mapping[str, ValueLike]:
         """See `Lanes`."""
         form = self.config.form(side)
-        fields = {"magnitude": magnitude_of(form, code, tag), "sign": is_negative(code)}
-        if self._corrected:
-            if form.elements == (E2M1, E1M2):
+        fields = {"magnitude": magnitude_of(form, code, tag), "sign": is_negative(form, code, tag)}
+        for name, (high, low) in self._corrections.items():
+            if form.elements == (E2M1, E1M2) and name == "five":
                 assert tag is not None
-                fields["five"] = tag & code[2] & code[0]
+                fields[name] = tag & code[2] & code[0]
             else:
-                table = [abs(h) & 5 == 5 for element in form.elements for h in element.integers]
-                fields["five"] = lookup(code if tag is None else Cat(code, tag), table, 1)
+                table = [abs(h) >> high & abs(h) >> low & 1 for element in form.elements for h in element.integers]
+                fields[name] = lookup(code if tag is None else Cat(code, tag), table, 1)
         return fields
 
-    def _columns(self, a: list[Value], b: list[Value]) -> list[list[Value]]:
-        """Partial products of all lanes, by place."""
-        columns = []
+    def _columns(self, lanes_a: Any, lanes_b: Any) -> list[list[Value]]:
+        """Partial products of all lanes, by place; what makes up for the collision of two tens is among them."""
+        a, b = (transposed(x, "magnitude", self._width(side)) for side, x in (("a", lanes_a), ("b", lanes_b)))
+        columns: list[list[Value]] = []
         for groups in PLACES[: len(a) + len(b) - 1]:
             products = [[a[i] & b[j] for i, j in group if i < len(a) and j < len(b)] for group in groups]
             if self._joins:
                 columns.append([reduce(or_, group) for group in products if group])
             else:
                 columns.append([product for group in products for product in group])
+        if "ten" in self._corrections:
+            tens = [Cat(*(lane.ten for lane in side)) for side in (lanes_a, lanes_b)]
+            columns[4][0] |= tens[0] & tens[1]
         return columns
 
     def total(self, m: Module, a: Any, b: Any, words: Mapping[str, Value], register: Register | None) -> Value:
         """See `Lanes`."""
-        columns = self._columns(*(transposed(x, "magnitude", self._width(side)) for side, x in (("a", a), ("b", b))))
+        columns = self._columns(a, b)
         if self._corrected:
             fives = [Cat(*(lane.five for lane in side)) for side in (a, b)]
             columns[2].insert(0, fives[0] & fives[1])
@@ -131,6 +151,9 @@ class Merged(Lanes):
                     continue
             columns[place] = [total]
             columns[place + 1].append(carry)
+        if self.config.a.largest * self.config.b.largest < 1 << len(columns):
+            # No product has two ones in the last place.
+            columns[-1] = [reduce(or_, columns[-1])]
 
         signs = Signal(len(a))
         m.d.comb += signs.eq(Cat(*(x.sign ^ y.sign for x, y in zip(a, b, strict=True))))

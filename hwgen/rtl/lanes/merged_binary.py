@@ -9,7 +9,6 @@ from amaranth.hdl import Cat, Module, Value
 
 from hwgen.rtl.arithmetic.carry_save import Register, full_adders, half_adders
 from hwgen.rtl.lanes.binary import add_signed_in_pairs
-from hwgen.rtl.lanes.interface import transposed
 from hwgen.rtl.lanes.merged import Merged
 
 __all__ = ["MergedBinary"]
@@ -39,7 +38,7 @@ class MergedBinary(Merged):
 
     def total(self, m: Module, a: Any, b: Any, words: Mapping[str, Value], register: Register | None) -> Value:
         """See `Lanes`."""
-        columns = self._columns(*(transposed(x, "magnitude", self._width(side)) for side, x in (("a", a), ("b", b))))
+        columns = self._columns(a, b)
         products: list[Value] = []
         carry: list[Value] = []
         fives = sevens = None
@@ -63,5 +62,6 @@ class MergedBinary(Merged):
                     carry = [upper]
             products.append(total & ~sevens if sevens is not None and place == 3 else total)
         products += carry
+        products = products[: (self.config.a.largest * self.config.b.largest).bit_length()]
         magnitudes: list[Value] = [Cat(*(bits[lane] for bits in products)) for lane in range(len(a))]
         return add_signed_in_pairs(m, magnitudes, [x.sign ^ y.sign for x, y in zip(a, b, strict=True)], register)

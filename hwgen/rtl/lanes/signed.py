@@ -45,7 +45,7 @@ class Signed(Lanes):
     def decode(self, side: str, code: Value, tag: Value | None) -> Mapping[str, ValueLike]:
         """See `Lanes`."""
         if side == "a":
-            return {"magnitude": magnitude_of(self.config.a, code, tag), "sign": is_negative(code)}
+            return {"magnitude": magnitude_of(self.config.a, code, tag), "sign": is_negative(self.config.a, code, tag)}
         return {"value": signed_integer(self.config.b, code, tag)}
 
     def word_width(self, side: str) -> int:

@@ -71,7 +71,7 @@ class Significand(Lanes):
         """See `Lanes`."""
         form = self.config.form(side)
         if form.elements not in SIGNIFICAND_TABLES:
-            return {"significand": magnitude_of(form, code, tag), "sign": is_negative(code)}
+            return {"significand": magnitude_of(form, code, tag), "sign": is_negative(form, code, tag)}
         c0, c1, c2, sign = code
         if tag is None:
             return {"significand": Cat(c0, c2 | c1), "shift": Cat(c2 & ~c1, c2 & c1), "sign": sign}

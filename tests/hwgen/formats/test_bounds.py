@@ -20,6 +20,8 @@ PAIRS = [
     ("msfp12", "msfp12"),
     ("if4", "if4"),
     ("if4", "nvint4"),
+    ("razer-activations", "razer-activations"),
+    ("razer-activations", "razer-weights"),
 ]
 pairs = pytest.mark.parametrize(("a", "b"), PAIRS)
 

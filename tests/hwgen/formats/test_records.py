@@ -43,7 +43,7 @@ def test_codes_of_any_width(width):
         ((0, "1", 0, -1), "code 0x1 is '1'; must be a number"),
         ((1, 2, -1, -2), "code 0 is 1"),
         ((0, 0, 0, 0), "all values are 0"),
-        ((0, 1, 2, -1), "code 0x2 is 2; the top bit of a code must be its sign"),
+        ((0, 1, 2, 3, 4, -1, 2, -3), "code 0x6 is 2; the top bit of a code must be its sign"),
         ((0, -1, 0, -2), "code 0x1 is -1; the top bit of a code must be its sign"),
     ],
 )
@@ -90,7 +90,7 @@ WIDE = ScaleFormat("UE5M3", exponent_bits=5, mantissa_bits=3, bias=15, nan=0xFF,
         ({"size": 3}, "size = 3: a block must fill whole bytes"),
         ({"factors": (7, 6)}, "factors = (7, 6): must be positive, one for each element"),
         ({"factors": (0,)}, "factors = (0,)"),
-        ({"factors": (1,), "scale": E8M0}, "factors = (1,): scale E8M0 has no significand for them"),
+        ({"factors": (1,), "scale": E8M0}, "factors = (1,): scale E8M0 has no significand"),
         ({"sums": 3}, "sums = 3: must divide the block of 16"),
         ({"sums": 0}, "sums = 0"),
     ],
@@ -100,6 +100,14 @@ def test_parts_that_are_no_block_format(fields, words):
         dataclasses.replace(BLOCK_FORMATS["nvfp4"], **fields)
     assert "block format nvfp4: " in str(caught.value)
     assert words in str(caught.value)
+
+
+def test_a_number_in_the_place_of_minus_zero():
+    values = (0, 1, 2, 3, 2.5, -1, -2, -3)
+    positive, negative = ElementFormat("", values, ""), ElementFormat("", (*values[:4], -2.5, *values[5:]), "")
+    assert (positive.integers[4], positive.signed_by_top_bit) == (5, False)
+    assert (negative.integers[4], negative.signed_by_top_bit) == (-5, True)
+    assert E2M1.signed_by_top_bit
 
 
 def test_factors():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hwgen.config import DOTS, TensorCoreConfig
-from hwgen.config.dots import supported
+from hwgen.config.dots import PLACES, TENS, supported
 from hwgen.errors import InputError
 from hwgen.formats import BLOCK_FORMATS, UE4M3, BlockFormat, ElementFormat
 from hwgen.rtl.dot import DotProduct
@@ -137,6 +137,31 @@ def test_a_product_of_fives_is_all_that_mixfp4_adds(a, b, wanted):
     assert colliding == wanted
     assert ("five" in dict(lanes(FORMS[f"{a}-{b}-merged"]).layout("a"))) == bool(wanted)
     assert DOTS["merged"].supports(BLOCK_FORMATS[a], BLOCK_FORMATS[b]) is None
+
+
+@pytest.mark.parametrize("b", ["razer-activations", "razer-weights"])
+def test_a_product_of_tens_is_all_that_razer_adds(b):
+    """Where partial products that share a place collide, and that none does beside what makes up for it."""
+    forms = BLOCK_FORMATS["razer-activations"], BLOCK_FORMATS[b]
+    for x, y in itertools.product(*(form.magnitudes for form in forms)):
+        for place in PLACES:
+            ones = [sum(x >> i & y >> j & 1 for i, j in group) for group in place]
+            missing = place[1:] == (TENS,) and x == y == 10
+            assert max(ones) == 1 + missing or max(ones) == 0
+            assert not (missing and ones[0])
+    config = TensorCoreConfig("x", *forms, 1, 1, 1)
+    assert [name for name, _ in lanes(config).layout("b")] == ["magnitude", "sign", "ten"]
+    assert [name for name, _ in lanes(config).stored_layout("b")] == ["magnitude", "sign"]
+
+
+def test_tens_beside_a_bit_2_are_refused():
+    """14 x 14 has three ones where two are added."""
+    values = (0, 1, 2, 4, 10, 14, 0, 0)
+    form = BlockFormat(
+        "wide", (ElementFormat("T", (*values, *(-v for v in values)), ""),), UE4M3, 16, full_scale=1.0, source=""
+    )
+    with pytest.raises(InputError, match="dot = 'merged': partial products of wide x wide that it joins"):
+        TensorCoreConfig("x", form, form, 1, 1, 1)
 
 
 def test_formats_that_merged_cannot_add_are_refused():

@@ -271,9 +271,11 @@ class Sums:
                 assert not any(shares), "another sum is not taken by weight"
 
 
+PAIRS = (("nvfp4", "nvfp4"), ("mixfp4", "mixfp4"), ("nvfp4", "mixfp4"), ("nvint4", "nvint4"))
+RAZER = ("razer-activations", "razer-weights")
 FORMS = {
     f"{a}-{b}-{dot}": TensorCoreConfig("x", a, b, 1, 1, 1, dot)
-    for a, b in (("nvfp4", "nvfp4"), ("mixfp4", "mixfp4"), ("nvfp4", "mixfp4"), ("nvint4", "nvint4"))
+    for a, b in (*PAIRS, RAZER)
     for dot in ("merged", "merged-binary", "signed", "binary")
     if dot in supported(BLOCK_FORMATS[a], BLOCK_FORMATS[b])
 }

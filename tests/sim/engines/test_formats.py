@@ -33,10 +33,18 @@ def test_random_steps(form, groups, more, compiled):
             assert kind.sum() > 30  # subnormal and infinite results
 
 
-@pytest.mark.parametrize(("a", "b"), [("if4", "if4")])
-def test_every_pair_of_codes_alone_in_every_lane(a, b, compiled):
+@pytest.mark.parametrize(
+    ("a", "b", "dot"),
+    [
+        ("if4", "if4", "merged"),
+        ("razer-activations", "razer-weights", "merged"),
+        ("razer-activations", "razer-weights", "merged-binary"),
+        ("razer-weights", "razer-weights", "merged"),
+    ],
+)
+def test_every_pair_of_codes_alone_in_every_lane(a, b, dot, compiled):
     """With every pair of selectors; scales are 1, all other codes zero."""
-    config = TensorCoreConfig("formats", a, b, 4, 4, 1, pipeline=("tree",))
+    config = TensorCoreConfig("formats", a, b, 4, 4, 1, dot, pipeline=("tree",))
     ones = [form.scale.bias << form.scale.mantissa_bits for form in config.formats]
     tags = [range(len(form.elements)) for form in config.formats]
     fours = np.arange(16, dtype=np.uint8).reshape(4, 4)

@@ -31,6 +31,11 @@ S1P2 = [signed(code, Fraction(code & 7, 4)) for code in range(16)]
 INT4 = [Fraction(0 if code == 8 else code - 16 if code > 8 else code) for code in range(16)]
 
 
+def razer(special: int) -> list[Fraction]:
+    """E2M1 with a special value in the place of -0."""
+    return [*E2M1[:8], Fraction(special), *E2M1[9:]]
+
+
 class Form(NamedTuple):
     """A block format; its selector stands directly above the scale."""
 
@@ -56,6 +61,8 @@ FORMATS = {
     "msfp12": Form([(S1P2, -1)], 8, 0, 127, 0xFF, subnormals=False),
     # A core has 7/8 of every number.
     "if4": Form([([v * 7 / 8 for v in E2M1], 0), ([v * 6 / 8 for v in INT4], 1)]),
+    "razer-activations": Form([(razer(v), 0) for v in (5, -5)]),
+    "razer-weights": Form([(razer(v), 0) for v in (5, -5, 8, -8)], 3, 3, 3, 0x3F),
     "four": Form([([value * 2**fold for value in E2M1], fold) for fold in range(4)], 3, 3, 3, None),
 }
 """Formats by name: those of the catalogue, and one of four elements, E2M1 times 1, 2, 4 and 8."""

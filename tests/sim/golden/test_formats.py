@@ -213,6 +213,16 @@ def test_scales_of_other_kinds(scale, theirs, smallest, largest):
         assert value == scale.table[code]
 
 
+def test_ties_go_where_the_preference_says():
+    values = (0.0, 1.0, 3.0, 4.0)
+    up, down, ends = (ElementFormat("x", 2, values, 1, order) for order in ((3, 2, 1, 0), (0, 1, 2, 3), (3, 0, 2, 1)))
+    ties = np.array([0.5, 2.0, 3.5])
+    assert [element.encode(ties).tolist() for element in (up, down, ends)] == [[1, 2, 3], [0, 1, 2], [0, 2, 3]]
+    for element in (up, down, ends):
+        assert element.encode(np.nextafter(ties, 9)).tolist() == [1, 2, 3]
+        assert element.encode(np.nextafter(ties, -9)).tolist() == [0, 1, 2]
+
+
 @pytest.mark.parametrize("bit", [5, 6, 7])
 def test_the_tag_may_be_any_bit_above_the_scale(bit):
     """MixFP4 with a scale of five bits: both kinds of elements come back, whatever bit tells them apart."""
@@ -236,6 +246,10 @@ def test_the_tag_may_be_any_bit_above_the_scale(bit):
             r"x: the value of code 1, 0.25, is no multiple of 2\^-1",
         ),
         (lambda: ElementFormat("x", 2, (0.0, 2.0, 1.0, 3.0)), "x: codes 0 and 2 are neighbours and both even"),
+        (
+            lambda: ElementFormat("x", 2, (0.0, 2.0, 1.0, 3.0), preference=(0, 1, 2)),
+            r"x: preference must have codes \[0, 1, 2, 3\]; got \(0, 1, 2\)",
+        ),
         (lambda: ScaleFormat("x", 5, 4, 7), r"x: must have an exponent and at most 8 bits; got 5 \+ 4"),
         (lambda: ScaleFormat("x", 0, 4, 7), "x: must have an exponent"),
         (lambda: ScaleFormat("x", 4, 3, 7, nan=0x7E), "x: nan must be None or the last code, 127; got 126"),
@@ -271,11 +285,12 @@ def test_records_that_mean_nothing_are_refused(make, message):
 
 def test_the_catalogue():
     names = "nvfp4 mixfp4 nvint4 fp4-ue5m3-b16 fp4-ue5m3-b32 mxfp4 mxfp4-2x16 msfp12 if4"
+    names += " razer-activations razer-weights"
     assert list(golden.FORMATS) == names.split()
     for name, form in golden.CATALOGUE.items():
         assert form.name == name
         assert golden.block_format(name) is golden.block_format(form) is form
         # The largest element under the largest scales is the largest magnitude of a tensor.
         largest = form.scale.largest * form.elements[0].largest
-        assert form.tensor_divisor == (largest if form.scale is UE4M3 else None)
+        assert form.tensor_divisor == (largest if form.scale.width < 8 else None)
     assert INT4.integers == (0, 1, 2, 3, 4, 5, 6, 7, 0, -7, -6, -5, -4, -3, -2, -1)

@@ -7,7 +7,7 @@ import rational
 from sim import golden
 from sim.golden import parts
 
-PAIRS = [("msfp12", "msfp12"), ("if4", "if4"), ("if4", "nvint4")]
+PAIRS = [("msfp12", "msfp12"), ("if4", "if4"), ("if4", "nvint4"), ("razer-activations", "razer-weights")]
 
 
 def draw(forms, rng, groups):

@@ -9,7 +9,8 @@ from hwgen.rtl.decode.operand import ElementDecoder
 from hwgen.rtl.lanes import lanes
 from sim import golden
 
-PAIRS = [("msfp12", "msfp12"), ("if4", "if4")]
+RAZER = ("razer-activations", "razer-weights")
+PAIRS = [("msfp12", "msfp12"), ("if4", "if4"), RAZER, (RAZER[0], RAZER[0])]
 CASES = [(a, b, dot) for a, b in PAIRS for dot in supported(BLOCK_FORMATS[a], BLOCK_FORMATS[b])]
 
 
@@ -30,3 +31,6 @@ def test_every_code(a, b, dot, side, evaluate):
         assert (-magnitude if lane.sign else magnitude) == wanted
         if "five" in layout.members:
             assert lane.five == (abs(wanted) in (5, 7))
+        assert ("ten" in layout.members) == (dot.startswith("merged") and "razer" in a)
+        if "ten" in layout.members:
+            assert lane.ten == (abs(wanted) == 10)

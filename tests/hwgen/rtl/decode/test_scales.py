@@ -7,7 +7,7 @@ from hwgen.rtl.decode.operand import ScaleDecoder, scale_layout
 from sim.golden import block_format, parts
 
 
-@pytest.mark.parametrize("form", ["fp4-ue5m3-b16", "mxfp4", "msfp12", "if4"])
+@pytest.mark.parametrize("form", ["fp4-ue5m3-b16", "mxfp4", "msfp12", "if4", "razer-activations", "razer-weights"])
 def test_every_byte(form, evaluate):
     """Significands have their factors, exponents their folds."""
     config = TensorCoreConfig("x", form, form, 1, 1, 1, pipeline=())

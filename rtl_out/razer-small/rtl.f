@@ -1,0 +1,1 @@
+../razer-small.v

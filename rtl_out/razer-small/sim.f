@@ -1,0 +1,2 @@
+../razer-small.v
+razer_small_tb.sv

@@ -1,0 +1,120 @@
+"""Signal-to-quantisation-noise ratio (SQNR) of a block format.
+
+The signal is the sum of the squares of all numbers of a tensor. The noise is the sum of the squares of what
+quantisation changes. SQNR is 10 log10(signal / noise), in dB; arXiv 2510.25602 calls it QSNR.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from sim import golden, tensors
+from sim.golden import rules
+from sim.tensors import Tensor
+
+KINDS = tensors.KINDS
+"""Kinds of tensors that can be drawn, see `sim.tensors.generate`."""
+
+SHAPE = (512, 4096)
+"""Rows and K of a drawn tensor: two million numbers, K that of the layers of an 8-billion-parameter model."""
+
+SEED = 0
+"""Seed of a drawn tensor."""
+
+CHOICES = tuple((form.name, rule) for form in golden.CATALOGUE.values() for rule in rules.rules(form))
+"""All formats of the golden model with all their rules, (format, rule); the first rule of each is its default."""
+
+
+@dataclass(frozen=True)
+class Energies:
+    """Energies of numbers and of what quantisation changes. Those of several tensors add up.
+
+    Parameters
+    ----------
+    signal
+        Sum of the squares of the numbers.
+    noise
+        Sum of the squares of the errors.
+    """
+
+    signal: float
+    noise: float
+
+    def __add__(self, other: Energies) -> Energies:
+        return Energies(self.signal + other.signal, self.noise + other.noise)
+
+    @property
+    def decibels(self) -> float:
+        """SQNR in dB; infinite without noise, and NaN without signal."""
+        if not self.signal:
+            return math.nan
+        return 10 * math.log10(self.signal / self.noise) if self.noise else math.inf
+
+
+def energies(x: Tensor, form: str | golden.BlockFormat, rule: str | None = None) -> Energies:
+    """Return the energies of a matrix and of its error.
+
+    Parameters
+    ----------
+    x : array, (rows, K)
+        Blocks run along K. The last block of a row is filled with zeros, see `golden.padded`.
+    form : str or BlockFormat
+        Format, such as one of `golden.FORMATS`.
+    rule : str, optional
+        Rule of quantisation, see `golden.quantize`; the default is that of the format.
+
+    Raises
+    ------
+    InputError
+        As `golden.quantize`, or a block is beyond the range of the format, so that its scale is NaN.
+    """
+    quantized = golden.quantize(golden.padded(x, form), form, rule=rule)
+    columns = np.shape(x)[1]
+    wide = np.asarray(x, np.float64)
+    # float64, so that the rounding of a result to float32 is no part of the error.
+    values = quantized.form.table[np.repeat(quantized.scales, quantized.form.block, axis=1), quantized.codes]
+    values *= quantized.core_scale
+    noise = float(np.square(values[:, :columns] - wide).sum())
+    if math.isnan(noise):
+        raise golden.InputError(f"x has a block whose scale is NaN in {quantized.format}: its numbers are too large")
+    return Energies(float(np.square(wide).sum()), noise)
+
+
+def signal_to_noise(
+    form: str | golden.BlockFormat,
+    kind: str,
+    *,
+    rule: str | None = None,
+    shape: tuple[int, int] = SHAPE,
+    seed: int = SEED,
+) -> float:
+    """Return the SQNR of a format in dB, on a tensor that is drawn.
+
+    Equal arguments give equal figures. Six seeds differ by 0.03 dB for gaussian numbers, by 0.2 dB for heavy-tailed
+    ones, and by 1.4 dB for outlier channels, of which a tensor has only 32. Then all formats move together.
+
+    Parameters
+    ----------
+    form : str or BlockFormat
+        Format, such as one of `golden.FORMATS`.
+    kind : str
+        One of `KINDS`. ``gaussian``: standard normal. ``heavy-tailed``: Student's t with 3 degrees of freedom.
+        ``outlier-channels``: standard normal with one in 128 of the K channels scaled up by 8 to 64, as in the
+        activations of large language models (arXiv 2208.07339). `sim.tensors.generate` draws them.
+    rule : str, optional
+        Rule of quantisation, such as "four-over-six" for NVFP4, and "floor" or "ceil" for MXFP4. The default is that
+        of the format.
+    shape : (int, int)
+        Rows and K. A larger tensor has a larger maximum, from which a tensor scale follows.
+    seed : int
+        Seed of the tensor.
+
+    Raises
+    ------
+    InputError
+        Unknown format or kind, or a rule that the format has not.
+    """
+    return energies(tensors.generate(kind, shape, seed), form, rule).decibels
