@@ -61,8 +61,9 @@ class Settings:
         """The library, and the name of the report; where that goes is checked first."""
         if self.stem is not None:
             check_files(self.out, self.stem)
-        assert not isinstance(request, FormatsRequest) or self.stem  # that command has a name for its report
-        stem = self.stem or default_stem(request, self.cells)
+            return self.cells, self.stem
+        assert not isinstance(request, FormatsRequest)  # that command has a name for its report
+        stem = default_stem(request, self.cells)
         check_files(self.out, stem)
         return self.cells, stem
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import cycle
 from typing import Any
 
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -15,11 +16,14 @@ from hwgen.report.schema import FormatRow, FormatsReport
 __all__ = ["formats_png", "points"]
 
 _OTHER = "#cccccc"
+_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7")
 _EDGE: dict[str, Any] = {"edgecolor": "white", "linewidth": 0.6}
 
 
-def points(report: FormatsReport, metric: str, kind: str) -> dict[str, tuple[float, float]]:
-    """Cost of the core and dB by name, of all rows that meet the clock; rules have points of their own.
+def points(report: FormatsReport, metric: str, kind: str) -> dict[int, dict[str, tuple[float, float]]]:
+    """Cost of the core and dB, of all rows that meet the clock, by products of an output in a cycle and by name.
+
+    Products are told apart since they decide on the cost of one, whatever the format. Rules have points of their own.
 
     Parameters
     ----------
@@ -30,15 +34,16 @@ def points(report: FormatsReport, metric: str, kind: str) -> dict[str, tuple[flo
     kind
         Of tensor.
     """
-    found = {}
+    found: dict[int, dict[str, tuple[float, float]]] = {}
     for row in report.results:
         cost = row.find("core", metric)
-        if cost is None or not row.met:
+        if cost is None or row.products is None or not row.met:
             continue
-        rules = row.decibels(kind)
-        for rule, ratio in rules.items():
-            found[row.row if len(rules) == 1 else f"{row.row}, {rule}"] = (cost.mean, ratio)
-    return found
+        for place, (rule, ratio) in enumerate(row.decibels(kind).items()):
+            # The default rule comes first.
+            name = f"{row.row}, {rule}" if place else row.row
+            found.setdefault(row.products, {})[name] = (cost.mean, ratio)
+    return dict(sorted(found.items()))
 
 
 def _bars(axis: Any, rows: list[FormatRow]) -> None:
@@ -65,18 +70,21 @@ def _bars(axis: Any, rows: list[FormatRow]) -> None:
     )
 
 
-def _scatter(axis: Any, found: dict[str, tuple[float, float]], words: str, kind: str) -> None:
-    """Error against cost; what is on the front is filled and joined by a staircase."""
-    best = front(found)
-    for name, (cost, ratio) in found.items():
-        on = name in best
-        axis.plot(cost, ratio, "o", color="#0072b2" if on else "#999999", fillstyle="full" if on else "none")
-        axis.annotate(plain(name), (cost, ratio), xytext=(4, 3), textcoords="offset points", fontsize=7)
-    axis.step([found[name][0] for name in best], [found[name][1] for name in best], where="post", color="#0072b2")
+def _scatter(axis: Any, found: dict[int, dict[str, tuple[float, float]]], words: str, kind: str) -> None:
+    """Error against cost; what is on a front is filled, and joined by a staircase."""
+    for colour, (products, each) in zip(cycle(_COLOURS), found.items(), strict=False):
+        best = front(each)
+        for name, (cost, ratio) in each.items():
+            axis.plot(cost, ratio, "o", color=colour, fillstyle="full" if name in best else "none", markersize=5)
+            axis.annotate(plain(name), (cost, ratio), xytext=(4, 3), textcoords="offset points", fontsize=7)
+        ends = ([each[name][place] for name in best] for place in (0, 1))
+        axis.step(*ends, where="post", color=colour, linewidth=1.2, label=f"{products} products")
     axis.set_xlabel(words)
     axis.set_ylabel(f"signal over noise, {kind} tensors, dB")
     axis.margins(0.16)
     axis.spines[["top", "right"]].set_visible(False)
+    if found:
+        axis.legend(frameon=False, fontsize=8, loc="lower right")
 
 
 def formats_png(report: FormatsReport) -> bytes:
@@ -106,8 +114,8 @@ def formats_png(report: FormatsReport) -> bytes:
                 _scatter(axis, points(report, metric, kind), words, kind)
     conditions = report.conditions
     canvas.suptitle(
-        f"block formats: {plain(conditions.flow.library.name)}, {conditions.clock_ns:g} ns; filled: no other row is"
-        " both cheaper and better",
+        f"block formats: {plain(conditions.flow.library.name)}, {conditions.clock_ns:g} ns; filled: no other row with"
+        " as many products is both cheaper and better",
         fontsize=11,
     )
     return png(canvas)
