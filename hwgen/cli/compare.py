@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
-LANES = ("merged-binary", "signed")
+LANES = ("merged-stored", "merged-binary", "signed")
 """Lanes that are tried besides those of the configurations."""
 
 
@@ -177,7 +177,7 @@ def _exported(request: OverheadRequest, report: OverheadReport, flow: Flow, dire
 
 
 def _lanes(asked: tuple[str, ...], pair: tuple[TensorCoreConfig, TensorCoreConfig]) -> tuple[str, ...]:
-    """Lanes to choose from besides those of the configurations; by default those that can multiply both formats."""
+    """Lanes to choose from besides those of the configurations; by default those that can multiply one's formats."""
     from hwgen.config import DOTS
 
     if asked == ("none",):
@@ -187,7 +187,7 @@ def _lanes(asked: tuple[str, ...], pair: tuple[TensorCoreConfig, TensorCoreConfi
             raise InputError(f"--lanes {name}: must be one of {', '.join(DOTS)}, or none alone")
         for config in pair:
             replace(config, dot=name)
-    return asked or tuple(name for name in LANES if not any(DOTS[name].supports(config.a, config.b) for config in pair))
+    return asked or tuple(name for name in LANES if any(not DOTS[name].supports(*config.formats) for config in pair))
 
 
 def _physical(wires: str | None, placer: str | None) -> Physical:
