@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
-LANES = ("merged-binary", "signed")
-"""Lanes that are tried besides those of the configurations."""
-
 
 @click.command("compare")
 @options.measurement(None, OverheadRequest.runs)
@@ -53,7 +50,7 @@ LANES = ("merged-binary", "signed")
     cls=Late,
     late=lambda: (
         "Lanes to choose from besides those of the configurations, for each purpose; repeat it for several, of "
-        f"{', '.join(constant('hwgen.config:DOTS'))}, or none.  [default: {', '.join(LANES)}]"
+        f"{', '.join(constant('hwgen.config:DOTS'))}, or none.  [default: {', '.join(options.LANES)}]"
     ),
 )
 @click.option(
@@ -163,7 +160,7 @@ def _exported(request: OverheadRequest, report: OverheadReport, flow: Flow, dire
 
 
 def _lanes(asked: tuple[str, ...], pair: tuple[TensorCoreConfig, TensorCoreConfig]) -> tuple[str, ...]:
-    """Lanes to choose from besides those of the configurations; by default those that can multiply both formats."""
+    """Lanes to choose from besides those of the configurations; by default those that can multiply one's formats."""
     from hwgen.config import DOTS
 
     if asked == ("none",):
@@ -173,4 +170,6 @@ def _lanes(asked: tuple[str, ...], pair: tuple[TensorCoreConfig, TensorCoreConfi
             raise InputError(f"--lanes {name}: must be one of {', '.join(DOTS)}, or none alone")
         for config in pair:
             replace(config, dot=name)
-    return asked or tuple(name for name in LANES if not any(DOTS[name].supports(config.a, config.b) for config in pair))
+    return asked or tuple(
+        name for name in options.LANES if any(not DOTS[name].supports(*config.formats) for config in pair)
+    )

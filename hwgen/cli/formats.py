@@ -18,9 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
-LANES = ("merged-binary", "signed")
-"""Lanes that are tried besides those of the configurations."""
-
 
 @click.command("formats")
 @click.option(
@@ -54,7 +51,7 @@ LANES = ("merged-binary", "signed")
     late=lambda: (
         "Lanes to choose from besides those of the configurations, for each row those that can multiply its formats;"
         f" repeat it for several, of {', '.join(constant('hwgen.config:DOTS'))}, or none."
-        f"  [default: {', '.join(LANES)}]"
+        f"  [default: {', '.join(options.LANES)}]"
     ),
 )
 @click.option(
@@ -117,4 +114,4 @@ def _lanes(asked: tuple[str, ...]) -> tuple[str, ...]:
     for name in asked:
         if name not in DOTS:
             raise InputError(f"--lanes {name}: must be one of {', '.join(DOTS)}, or none alone")
-    return asked or LANES
+    return asked or options.LANES

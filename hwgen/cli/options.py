@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sim.engines import Engine
 
 __all__ = [
+    "LANES",
     "REPORTS",
     "check_waves",
     "config",
@@ -41,6 +42,9 @@ __all__ = [
 ]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+LANES = ("merged-stored", "merged-binary", "signed")
+"""Lanes that are tried besides those of the configurations."""
 
 REPORTS = Path("reports")
 """Where reports are written to and looked for by default."""

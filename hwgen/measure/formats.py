@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from hwgen.config import DOTS, TensorCoreConfig
+from hwgen.config import TensorCoreConfig
 from hwgen.errors import InputError
 from hwgen.formats import BlockFormat
 from hwgen.mapping import area
@@ -76,7 +76,7 @@ class _Study:
     def begun(self, config: TensorCoreConfig) -> _Built:
         """A configuration with its lanes and recipes; no run yet."""
         check_hold(config, self.request.stimulus.hold)
-        lanes = tuple(name for name in self.request.lanes if DOTS[name].supports(config.a, config.b) is None)
+        lanes = self.request.lanes
         kept = Cache(self.flow.cache)
         key = fingerprint(self.flow.library, "search", config, self.recipes, self.aim, lanes)
         if (known := kept.get(key)) is not None:

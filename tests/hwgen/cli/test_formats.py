@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hwgen.cli.formats import LANES
+from hwgen.cli.options import LANES
 from hwgen.measure import formats as module
 from hwgen.measure.requests import FormatsRequest, Physical
 from hwgen.measure.rows import BASELINE, known
