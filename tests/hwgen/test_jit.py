@@ -99,10 +99,10 @@ def test_what_is_kept_is_looked_up_and_written_by_one_process_at_a_time(tmp_path
         def __init__(self, path):
             held.append(path)
 
-        def __enter__(self):
+        def acquire(self):
             held.append("in")
 
-        def __exit__(self, *_):
+        def release(self):
             held.append("out")
 
     monkeypatch.setattr(jit, "FileLock", Lock)
@@ -114,3 +114,19 @@ def test_what_is_kept_is_looked_up_and_written_by_one_process_at_a_time(tmp_path
     assert path.startswith(str(tmp_path))
     assert turns == ["in", "out"] * (len(turns) // 2)
     assert len(turns) >= 4
+
+
+@pytest.mark.parametrize("fault", [OSError, NotImplementedError])
+def test_where_files_cannot_be_locked_results_are_kept_all_the_same(tmp_path, monkeypatch, fault):
+    class Lock:
+        def __init__(self, path):
+            pass
+
+        def acquire(self):
+            raise fault
+
+    monkeypatch.setattr(jit, "FileLock", Lock)
+    (tmp_path / f"open_{fault.__name__.lower()}.py").write_text(MANY)
+    monkeypatch.syspath_prepend(tmp_path)
+    assert importlib.import_module(f"open_{fault.__name__.lower()}").twice(3) == 6
+    assert list((tmp_path / "__pycache__").glob("open_*.nbc"))
