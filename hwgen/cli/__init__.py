@@ -37,6 +37,7 @@ COMMANDS = {
         "cost",
         "error",
         "explore",
+        "formats",
         "place",
         "power",
         "replay",
