@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from functools import cache
+from functools import cache, wraps
 from pathlib import Path
 from typing import Any
 
 import numba
+from filelock import FileLock
 
 __all__ = ["compiled", "inlined"]
 
@@ -27,7 +28,27 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     if not hasattr(kept, "_source_stamp"):  # a numba that keeps its stamps elsewhere: then nothing is kept on disk
         return numba.njit(nogil=True)(function)
     kept._source_stamp = tuple(stamp for package in sorted(_packages(function, set())) for stamp in _stamp(package))
+    # Processes that compile side by side could take one name for two results: one at a time looks, or keeps.
+    lock = FileLock(f"{kept._index_path}.lock")
+    kept.load, kept.save = _locked(lock, kept.load), _locked(lock, kept.save)
     return dispatcher
+
+
+def _locked(lock: FileLock, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that runs in one process at a time."""
+
+    @wraps(function)
+    def alone(*values: Any) -> Any:
+        try:
+            lock.acquire()
+        except (OSError, NotImplementedError):  # no locks here: that two processes meet is rare
+            return function(*values)
+        try:
+            return function(*values)
+        finally:
+            lock.release()
+
+    return alone
 
 
 def inlined(function: Callable[..., Any]) -> Callable[..., Any]:

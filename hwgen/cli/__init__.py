@@ -36,6 +36,7 @@ COMMANDS = {
         "configs",
         "cost",
         "explore",
+        "formats",
         "place",
         "power",
         "replay",

@@ -12,7 +12,7 @@ from hwgen.cli import options
 from hwgen.cli.study import Settings, reported
 from hwgen.cli.types import DIRECTORY, PERIOD_NS, SEED, Late, constant
 from hwgen.errors import InputError
-from hwgen.measure.requests import PLACERS, WIRES, OverheadRequest, Physical
+from hwgen.measure.requests import OverheadRequest
 
 if TYPE_CHECKING:
     from hwgen.config import TensorCoreConfig
@@ -22,17 +22,10 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
-LANES = ("merged-binary", "signed")
-"""Lanes that are tried besides those of the configurations."""
-
 
 @click.command("compare")
 @options.measurement(None, OverheadRequest.runs)
-@click.option(
-    "--recipe",
-    cls=Late,
-    late=lambda: f"One of: {', '.join(constant('hwgen.mapping.yosys:RECIPES'))}.  [default: the best for each module]",
-)
+@options.recipe
 @click.option(
     "--clock",
     type=PERIOD_NS,
@@ -49,25 +42,15 @@ LANES = ("merged-binary", "signed")
     help="Take netlists as they are mapped, of the least area: nothing is placed or sized. The clock then is what both"
     " designs meet, with 5 % to spare, or --clock, for which faster recipes are taken.",
 )
-@click.option(
-    "--wires",
-    type=click.Choice(WIRES),
-    show_default=WIRES[0],
-    help="Where wires come from: a placement of every netlist, or the number of a net's loads.",
-)
-@click.option(
-    "--placer",
-    type=click.Choice(PLACERS),
-    show_default=Physical.placer,
-    help="What places netlists; coloquinte comes with the extra 'place'.",
-)
+@options.wires
+@options.placer
 @click.option(
     "--lanes",
     multiple=True,
     cls=Late,
     late=lambda: (
         "Lanes to choose from besides those of the configurations, for each purpose; repeat it for several, of "
-        f"{', '.join(constant('hwgen.config:DOTS'))}, or none.  [default: {', '.join(LANES)}]"
+        f"{', '.join(constant('hwgen.config:DOTS'))}, or none.  [default: {', '.join(options.LANES)}]"
     ),
 )
 @click.option(
@@ -116,7 +99,7 @@ def command(
 
     pair = options.pair(size, baseline, candidate, clock_gating)
     recipes = None if recipe is None else [yosys.recipe(recipe)]
-    physical = None if as_mapped else _physical(wires, placer)
+    physical = None if as_mapped else options.physical(wires, placer)
     options_of_built = {
         f"--wires {wires}": wires,
         f"--placer {placer}": placer,
@@ -177,7 +160,7 @@ def _exported(request: OverheadRequest, report: OverheadReport, flow: Flow, dire
 
 
 def _lanes(asked: tuple[str, ...], pair: tuple[TensorCoreConfig, TensorCoreConfig]) -> tuple[str, ...]:
-    """Lanes to choose from besides those of the configurations; by default those that can multiply both formats."""
+    """Lanes to choose from besides those of the configurations; by default those that can multiply one's formats."""
     from hwgen.config import DOTS
 
     if asked == ("none",):
@@ -187,12 +170,6 @@ def _lanes(asked: tuple[str, ...], pair: tuple[TensorCoreConfig, TensorCoreConfi
             raise InputError(f"--lanes {name}: must be one of {', '.join(DOTS)}, or none alone")
         for config in pair:
             replace(config, dot=name)
-    return asked or tuple(name for name in LANES if not any(DOTS[name].supports(config.a, config.b) for config in pair))
-
-
-def _physical(wires: str | None, placer: str | None) -> Physical:
-    """How netlists are built."""
-    found = Physical(wires or Physical.wires, placer or Physical.placer)
-    if placer is not None and not found.placed:
-        raise InputError(f"--placer {placer}: has no meaning with --wires {wires}, where nothing is placed")
-    return found
+    return asked or tuple(
+        name for name in options.LANES if any(not DOTS[name].supports(*config.formats) for config in pair)
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -13,12 +13,14 @@ import click
 from hwgen.cli.types import DIRECTORY, FILE, JOBS, SECONDS, Late, Names, constant
 from hwgen.errors import InputError, ToolError
 from hwgen.files import check_file, place_for
+from hwgen.measure.requests import PLACERS, WIRES, Physical
 
 if TYPE_CHECKING:
     from hwgen.config import TensorCoreConfig
     from sim.engines import Engine
 
 __all__ = [
+    "LANES",
     "REPORTS",
     "check_waves",
     "config",
@@ -29,12 +31,20 @@ __all__ = [
     "kind",
     "made_engine",
     "measurement",
+    "measuring",
     "out",
     "pair",
+    "physical",
+    "placer",
+    "recipe",
     "vcd",
+    "wires",
 ]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+LANES = ("merged-stored", "merged-binary", "signed")
+"""Lanes that are tried besides those of the configurations."""
 
 REPORTS = Path("reports")
 """Where reports are written to and looked for by default."""
@@ -56,6 +66,35 @@ jobs = click.option("--jobs", type=JOBS, default=-1, help="Processes at once.  [
 kind = click.option(
     "--tensors", "kind", type=Names("sim.tensors:KINDS"), default="gaussian", show_default=True, help="To draw."
 )
+
+
+recipe = click.option(
+    "--recipe",
+    cls=Late,
+    late=lambda: f"One of: {', '.join(constant('hwgen.mapping.yosys:RECIPES'))}.  [default: the best for each module]",
+)
+
+wires = click.option(
+    "--wires",
+    type=click.Choice(WIRES),
+    show_default=WIRES[0],
+    help="Where wires come from: a placement of every netlist, or the number of a net's loads.",
+)
+
+placer = click.option(
+    "--placer",
+    type=click.Choice(PLACERS),
+    show_default=Physical.placer,
+    help="What places netlists; coloquinte comes with the extra 'place'.",
+)
+
+
+def physical(wires: str | None, placer: str | None) -> Physical:
+    """How netlists are built, from what `wires` and `placer` give."""
+    found = Physical(wires or Physical.wires, placer or Physical.placer)
+    if placer is not None and not found.placed:
+        raise InputError(f"--placer {placer}: has no meaning with --wires {wires}, where nothing is placed")
+    return found
 
 
 def config(default: str) -> Callable[[Command], Command]:
@@ -139,7 +178,7 @@ def measurement(stem: str | None, runs: int) -> Callable[[Command], Command]:
 
     ``stem`` is the default name of the report; None is that of `hwgen.cli.study.default_stem`.
     """
-    options = (
+    designs = (
         click.option(
             "--config",
             "size",
@@ -152,6 +191,17 @@ def measurement(stem: str | None, runs: int) -> Callable[[Command], Command]:
             default=None,
             help="Set clock_gating in both configurations, or take it out; as they have it by default.",
         ),
+    )
+
+    def decorate(command: Command) -> Command:
+        return _with(measuring(stem, runs)(command), designs)
+
+    return decorate
+
+
+def measuring(stem: str | None, runs: int) -> Callable[[Command], Command]:
+    """Options of every command that synthesises designs and writes a report; ``stem`` as for `measurement`."""
+    options = (
         click.option("--library", help="generic7 or generic130.  [default: generic7]"),
         click.option(
             "--liberty",
@@ -188,8 +238,13 @@ def measurement(stem: str | None, runs: int) -> Callable[[Command], Command]:
     )
 
     def decorate(command: Command) -> Command:
-        for option in reversed(options):
-            command = option(command)
-        return command
+        return _with(command, options)
 
     return decorate
+
+
+def _with(command: Command, options: Iterable[Callable[[Command], Command]]) -> Command:
+    """A command with options, in their order."""
+    for option in reversed(tuple(options)):
+        command = option(command)
+    return command

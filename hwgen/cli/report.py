@@ -71,9 +71,10 @@ def _checked(paths: list[Path], within: float) -> None:
 def _another_library(report: Report) -> Iterator[str]:
     """A sentence where a default library has changed since the measurement."""
     from hwgen.cells import libraries, reader
-    from hwgen.report.schema import ExplorationReport, OverheadReport, PowerReport
+    from hwgen.report.schema import ExplorationReport, FormatsReport, OverheadReport, PowerReport
 
-    if not isinstance(report, OverheadReport | ExplorationReport | PowerReport):  # only names its library
+    measured = OverheadReport | ExplorationReport | PowerReport | FormatsReport
+    if not isinstance(report, measured):  # only names its library
         return
     library = report.conditions.flow.library
     if library.name in libraries.names() and library.sha256 != reader.load(libraries.path(library.name)).digest:

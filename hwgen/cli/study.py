@@ -16,12 +16,15 @@ import click
 from hwgen.cli.output import print_table, progress
 from hwgen.errors import InputError
 from hwgen.files import cache_directory, check_file, write_all
+from hwgen.measure.requests import FormatsRequest
 
 if TYPE_CHECKING:
     from hwgen.cells.library import Library
     from hwgen.measure.flow import Flow
     from hwgen.measure.requests import ExploreRequest, OverheadRequest, PowerRequest
     from hwgen.report.schema import Report
+
+    Pair = OverheadRequest | ExploreRequest | PowerRequest
 
 __all__ = ["Settings", "check_files", "default_stem", "reported", "written"]
 
@@ -54,16 +57,18 @@ class Settings:
         paths = list(self.liberty) or [libraries.path(self.library or libraries.names()[0])]
         return reader.load(paths).without(self.dont_use)
 
-    def prepared(self, request: OverheadRequest | ExploreRequest | PowerRequest) -> tuple[Library, str]:
+    def prepared(self, request: Pair | FormatsRequest) -> tuple[Library, str]:
         """The library, and the name of the report; where that goes is checked first."""
         if self.stem is not None:
             check_files(self.out, self.stem)
-        stem = self.stem or default_stem(request, self.cells)
+            return self.cells, self.stem
+        assert not isinstance(request, FormatsRequest)  # that command has a name for its report
+        stem = default_stem(request, self.cells)
         check_files(self.out, stem)
         return self.cells, stem
 
 
-def default_stem(request: OverheadRequest | ExploreRequest | PowerRequest, library: Library) -> str:
+def default_stem(request: Pair, library: Library) -> str:
     """Name of a report that says what is compared, so that no other report is written over."""
     gated = "-gated" if request.baseline.clock_gating and request.candidate.clock_gating else ""
     text = f"{request.candidate.name}-over-{request.baseline.name}-{library.name}{gated}"
@@ -79,7 +84,7 @@ def check_files(out: Path, stem: str) -> None:
 
 
 def reported(
-    request: OverheadRequest | ExploreRequest | PowerRequest,
+    request: Pair | FormatsRequest,
     document: Callable[[Flow], Report],
     settings: Settings,
     more: Callable[[Any, Flow], Mapping[str | Path, bytes]] = lambda report, flow: {},

@@ -210,7 +210,8 @@ def repair(
 ) -> int:
     """Resize cells on the latest path, each time the one that helps most for its cost.
 
-    It ends where all ends are in time, or where nothing helps the latest.
+    An end that nothing helps is left, and the next one is looked at: the latest may be late for what is no path at all,
+    where copies of a cell are one node. It ends where all others are in time.
 
     Parameters
     ----------
@@ -219,7 +220,7 @@ def repair(
     period : float
         ns.
     moves : int
-        The most of them.
+        The most that are looked for.
     kept : StateArrays
         Room for a copy of the state.
 
@@ -230,15 +231,21 @@ def repair(
     """
     queued = np.zeros(len(state.kind), np.bool_)
     path, slots = np.empty(_LONGEST_PATH, np.int64), np.empty(_LONGEST_PATH, np.int64)
-    made = 0
-    while made < moves:
-        worst = np.argmax(state.end) if len(state.end) else -1
-        if worst < 0 or state.end[worst] <= period:
+    left = np.zeros(len(state.end), np.bool_)
+    made = tried = 0
+    while tried < moves:
+        tried += 1
+        worst = -1
+        for end in range(len(state.end)):
+            if state.end[end] > period and not left[end] and (worst < 0 or state.end[end] > state.end[worst]):
+                worst = end
+        if worst < 0:
             break
         length = _trace(graph, kinds, state, worst, path, slots)
         node, kind = _best_move(graph, kinds, state, bounds, cost, period, path[:length], slots[:length], queued, kept)
         if node < 0:
-            break
+            left[worst] = True
+            continue
         swap(graph, kinds, state, node, kind)
         update(graph, kinds, state, node, queued, 0.0)
         made += 1
@@ -270,7 +277,7 @@ def recover(
     cost: np.ndarray,
     period: float,
 ) -> int:
-    """Make cells cheaper where no end becomes late, or later than the latest is; required times are up to date.
+    """Make cells cheaper where no end becomes late, or all together later than they are; required times are up to date.
 
     Returns
     -------
@@ -284,8 +291,7 @@ def recover(
         first, old = bounds[node, 0], state.kind[node]
         for kind in range(first, bounds[node, 1]):
             saving[node] = max(saving[node], cost[node, old - first] - cost[node, kind - first])
-    latest, _ = _violation(state, period)
-    allowed = max(latest, period)
+    latest, total = _violation(state, period)
     made = 0
     for node in np.argsort(-saving):
         if saving[node] <= 0:
@@ -304,8 +310,12 @@ def recover(
         before = overloaded_before(graph, kinds, state, node)
         swap(graph, kinds, state, node, best)
         # Ends that it does not reach are not later than they were.
-        _, latest = update(graph, kinds, state, node, queued, 0.0)
-        if latest > allowed + 1e-12 or overloaded_before(graph, kinds, state, node) > before:
+        _, reached = update(graph, kinds, state, node, queued, 0.0)
+        later = reached > max(latest, period) + 1e-12
+        if total > 0.0 and not later:
+            _, now = _violation(state, period)
+            later = now > total + 1e-12
+        if later or overloaded_before(graph, kinds, state, node) > before:
             swap(graph, kinds, state, node, old)
             update(graph, kinds, state, node, queued, 0.0)
         else:

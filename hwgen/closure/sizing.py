@@ -28,7 +28,7 @@ _SHARPNESS = 16.0
 # Of the period: relaxation keeps slews below this. Where many drivers meet, it hears of none but the latest and would
 # make all others too weak.
 _SLEW = 0.15
-_MOVES = 60
+_MOVES = 600
 _PASSES = 4
 
 
@@ -115,7 +115,7 @@ def size(compiled: Compiled, period: float, cost: np.ndarray, iterations: int = 
     compiled.reload()
     repair(graph, kinds, state, ranges, cost, period, _MOVES, StateArrays(*(values.copy() for values in state)))
     for _ in range(_PASSES):
-        kernels.backward(graph, kinds, state, max(period, compiled.delay))
+        kernels.backward(graph, kinds, state, period)
         if not recover(graph, kinds, state, ranges, cost, period):
             break
     compiled.reload()

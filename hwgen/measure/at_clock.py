@@ -29,9 +29,10 @@ from hwgen.report import schema
 from hwgen.stats import FEWEST, Estimate
 from sim.steps import check_hold
 
-__all__ = ["measure_at_clock", "met_clock"]
+__all__ = ["STEP", "closings", "measure_at_clock", "met_clock", "physical_record"]
 
-_STEP = 2
+STEP = 2
+"""Runs that are added at once where intervals are too wide."""
 
 
 def met_clock(records: Mapping[str, Sequence[Closure]], clock_ns: float, library: str, required: bool = False) -> float:
@@ -67,7 +68,7 @@ def met_clock(records: Mapping[str, Sequence[Closure]], clock_ns: float, library
     return best
 
 
-def _closing(selected: Selected, name: str, runs: Sequence[Run]) -> dict[str, dict[str, schema.Closing]]:
+def closings(selected: Selected, name: str, runs: Sequence[Run]) -> dict[str, dict[str, schema.Closing]]:
     """How the netlists of one configuration met the clock, by purpose and scope."""
     found: dict[str, dict[str, schema.Closing]] = {}
     for purpose in PURPOSES:
@@ -90,7 +91,8 @@ def _closing(selected: Selected, name: str, runs: Sequence[Run]) -> dict[str, di
     return found
 
 
-def _physical(physical: Physical, library: Library) -> schema.Physical:
+def physical_record(physical: Physical, library: Library) -> schema.Physical:
+    """Where wires come from, as an entry of a report."""
     if not physical.placed:
         return schema.Physical(physical.wires, None, None, None, None, None, None)
     technology = technology_of(library)
@@ -169,7 +171,7 @@ def measure_at_clock(
     figures: list[Figure] = []
     while True:
         done = len(found[baseline.name])
-        batch = range(done, min(request.runs, done + (_STEP if done else FEWEST)))
+        batch = range(done, min(request.runs, done + (STEP if done else FEWEST)))
         for name, runs in measured(batch, configs, baseline, selected, aim, among, vectors, flow, found).items():
             found[name].extend(runs)
         records = {
@@ -187,8 +189,8 @@ def measure_at_clock(
     }
     conditions = replace(
         conditions_of(configs, among, chosen, examined, stimulus, stated_ns, flow),
-        physical=_physical(physical, library),
+        physical=physical_record(physical, library),
         lanes=request.lanes,
-        closing={name: _closing(selected, name, found[name]) for name in configs},
+        closing={name: closings(selected, name, found[name]) for name in configs},
     )
     return Overhead(baseline, candidate, figures, conditions)

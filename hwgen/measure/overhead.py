@@ -26,7 +26,7 @@ from hwgen.report import schema
 from hwgen.rtl.hierarchy import Block
 from sim.steps import check_hold
 
-__all__ = ["RUNS", "Overhead", "conditions_of", "figures_of", "formats_fed", "measure"]
+__all__ = ["RUNS", "Overhead", "conditions_of", "figures_of", "formats_fed", "measure", "of_scope"]
 
 RUNS = OverheadRequest.runs
 """Syntheses of each module by default."""
@@ -87,14 +87,14 @@ def figures_of(
     baseline, candidate = configs.values()
     rates = {"lane array": baseline.bounds.lanes, "element": baseline.depth, "core": baseline.macs_per_step}
     measured = {
-        (name, scope): _measured(config, baseline.formats, examined[name], scope, rate)
+        (name, scope): of_scope(config, baseline.formats, examined[name], scope, rate)
         for name, config in configs.items()
         for scope, rate in rates.items()
     }
     return compare(baseline.name, candidate.name, measured, clock_ns)
 
 
-def _measured(config: TensorCoreConfig, same: Formats, runs: Sequence[Examined], scope: str, macs: int) -> Measured:
+def of_scope(config: TensorCoreConfig, same: Formats, runs: Sequence[Examined], scope: str, macs: int) -> Measured:
     """What the runs of a configuration say of one scope; ``same`` are the formats of the baseline's operands."""
     return Measured(
         areas={block: [run.areas[scope][block] for run in runs] for block in runs[0].areas[scope]},

@@ -13,7 +13,16 @@ if TYPE_CHECKING:  # the command line shows the defaults, and what these import 
     from hwgen.measure.selection import Selected
     from hwgen.measure.stimulus import Stimulus
 
-__all__ = ["PLACERS", "WIRES", "ExploreRequest", "OverheadRequest", "Physical", "PowerRequest"]
+__all__ = [
+    "PLACERS",
+    "WIRES",
+    "ExploreRequest",
+    "FormatsRequest",
+    "OverheadRequest",
+    "Physical",
+    "PowerRequest",
+    "Row",
+]
 
 WIRES = ("placed", "fanout")
 """Where the wires of a netlist come from: its placement, or the number of its loads."""
@@ -134,3 +143,60 @@ class PowerRequest:
     stimulus: Stimulus
     clock_ns: float | None = None
     runs: int = 48
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of the table of formats.
+
+    Parameters
+    ----------
+    name
+        Its name in the table.
+    config
+        The core that is measured; None where there is none.
+    reason
+        Why there is none.
+    """
+
+    name: str
+    config: TensorCoreConfig | None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class FormatsRequest:
+    """What many formats cost over one, see `hwgen.measure.formats.measure_formats`.
+
+    Parameters
+    ----------
+    baseline
+        The core that all others are compared with. Where a row has more products for an output in a cycle, it has more
+        blocks in a step.
+    rows
+        Rows of the table.
+    stimulus
+        Operands at work.
+    recipe
+        Name of the recipe of all modules; the best for each module by default.
+    clock_ns
+        Clock period that every core is built for, ns; that of `hwgen.measure.clock.usual` by default.
+    physical
+        Where the wires of netlists come from.
+    lanes
+        Lanes to choose from besides those of the configurations, for each row those that can multiply its formats.
+    runs
+        Syntheses of each module, at most.
+    half_width
+        Runs of a row are added until the intervals of area and power of its core are this narrow, a fraction.
+    """
+
+    baseline: TensorCoreConfig
+    rows: tuple[Row, ...]
+    stimulus: Stimulus
+    recipe: str | None = None
+    clock_ns: float | None = None
+    physical: Physical = Physical()
+    lanes: tuple[str, ...] = ()
+    runs: int = 16
+    half_width: float = 0.005

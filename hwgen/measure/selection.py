@@ -25,7 +25,7 @@ from typing import TypeVar
 import numpy as np
 
 from hwgen.cells.library import Library
-from hwgen.config import TensorCoreConfig
+from hwgen.config import DOTS, TensorCoreConfig
 from hwgen.errors import InputError
 from hwgen.mapping import area
 from hwgen.mapping.yosys import Recipe, distinct
@@ -191,12 +191,17 @@ def select(
     flow
         Library and conditions of all syntheses.
     lanes
-        Of `hwgen.config.DOTS`, to choose from besides those that a configuration has.
+        Of `hwgen.config.DOTS`, to choose from besides those that a configuration has, as far as they can multiply its
+        formats.
     purposes
         Of `hwgen.measure.built.PURPOSES`, in their order.
     """
     variants = {
-        name: [replace(config, dot=dot) for dot in dict.fromkeys((config.dot, *lanes))]
+        name: [
+            replace(config, dot=dot)
+            for dot in dict.fromkeys((config.dot, *lanes))
+            if DOTS[dot].supports(*config.formats) is None
+        ]
         for name, config in configs.items()
     }
     search = _Search([config for each in variants.values() for config in each], distinct(recipes), aim, flow)

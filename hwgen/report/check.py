@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from hwgen.report.form import counted
+from hwgen.report.markdown.formats import note
 from hwgen.report.schema import (
     SCOPES,
     CostReport,
     Design,
     ExplorationReport,
     FlowConditions,
+    FormatsReport,
     OverheadReport,
     PowerReport,
     Report,
@@ -41,6 +43,8 @@ def findings(report: Report, within: float = WITHIN) -> list[str]:
         return list(_exploration(report, within))
     if isinstance(report, CostReport):
         return list(_few(report.conditions.measured.runs))
+    if isinstance(report, FormatsReport):
+        return list(_formats(report, within))
     return []
 
 
@@ -78,6 +82,19 @@ def _exploration(report: ExplorationReport, within: float) -> Iterator[str]:
     means = report.means
     for what, mean in (("area", means.area), ("energy", means.energy), ("clock period", means.critical_path)):
         yield from _wide(f"{what}, mean over the range", mean, within)
+
+
+def _formats(report: FormatsReport, within: float) -> Iterator[str]:
+    clock_ns = report.conditions.clock_ns
+    yield from _few(min((row.runs for row in report.results if row.runs), default=FEWEST))
+    for row in report.results:
+        if words := note(row, clock_ns):
+            yield f"{row.row}: {words}"
+        for metric in ("area", "total power"):
+            found = row.find("core", metric)
+            if found is not None:
+                yield from _wide(f"{row.row}: {metric} of the core", found.overhead, within)
+    yield from _ungated(report.designs, report.conditions.flow)
 
 
 _UNKNOWN = "whether every run meets the clock was not recorded: measure anew"

@@ -9,9 +9,10 @@ from typing import Any
 
 from hwgen.errors import InputError
 from hwgen.report import schema
-from hwgen.report.markdown import cost, explore, overhead, power
+from hwgen.report.markdown import cost, explore, formats, overhead, power
 from hwgen.report.plots import cost as cost_plots
 from hwgen.report.plots import explore as explore_plots
+from hwgen.report.plots import formats as formats_plots
 from hwgen.report.plots import overhead as overhead_plots
 from hwgen.report.plots import power as power_plots
 from hwgen.report.plots.layout import placement_png
@@ -61,6 +62,7 @@ FORMS: dict[str, Form] = {
     schema.ExplorationReport.kind: Form(explore.markdown, explore.csv, explore.summary, explore_plots.explore_png),
     schema.PowerReport.kind: Form(power.markdown, power.csv, power.summary, power_plots.power_png),
     schema.CostReport.kind: Form(cost.markdown, cost.csv, cost.summary, cost_plots.cost_png),
+    schema.FormatsReport.kind: Form(formats.markdown, formats.csv, formats.summary, formats_plots.formats_png),
 }
 """By kind of report."""
 

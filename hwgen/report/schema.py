@@ -45,6 +45,11 @@ __all__ = [
     "ExplorationReport",
     "Figure",
     "FlowConditions",
+    "FormatError",
+    "FormatFigure",
+    "FormatRow",
+    "FormatsConditions",
+    "FormatsReport",
     "Gemm",
     "GemmCost",
     "Library",
@@ -55,6 +60,7 @@ __all__ = [
     "MemoryEnergy",
     "Netlists",
     "Operand",
+    "OperandFormat",
     "Operands",
     "Optimum",
     "OverheadConditions",
@@ -1187,8 +1193,236 @@ class CostReport(Report):
     sensitivity: tuple[Sensitivity, ...]
 
 
+@dataclass(frozen=True)
+class OperandFormat:
+    """The block format of an operand, and what it takes to store.
+
+    Parameters
+    ----------
+    name
+        Its name.
+    elements
+        Element formats that a block may take.
+    element_bits
+        Bits of an element.
+    scale
+        Format of the block scale.
+    scale_bits
+        Bits that are stored with a block: scale, selector of the elements, and what is left of the byte.
+    selector_bits
+        Bits of these that choose among the elements.
+    block
+        Elements that share a scale.
+    bits_per_element
+        Bits of an element, and its share of what is stored with the block. The tensor scale is not counted.
+    tensor_scale
+        Whether there is an FP32 scale of the whole tensor, applied outside of the core.
+    source
+        Where the format is defined.
+    """
+
+    name: str
+    elements: tuple[str, ...]
+    element_bits: int
+    scale: str
+    scale_bits: int
+    selector_bits: int
+    block: int
+    bits_per_element: float
+    tensor_scale: bool
+    source: str
+
+
+@dataclass(frozen=True)
+class FormatFigure:
+    """One measured quantity of a row.
+
+    Parameters
+    ----------
+    scope
+        `lane array`, `element` or `core`.
+    metric
+        `area`, `area per MAC` (over the products in a cycle), `critical path`, `maximum clock`, `total power`,
+        `energy per MAC`, or `energy per MAC, no glitches`.
+    unit
+        `um2`, `ns`, `MHz`, `mW` or `fJ`.
+    values
+        Of each run.
+    overhead
+        (row - baseline) / baseline, run by run, for as many products; null for the baseline itself.
+    """
+
+    scope: str
+    metric: str
+    unit: str
+    values: tuple[float, ...]
+    overhead: Estimate | None
+
+    @property
+    def mean(self) -> float:
+        """Mean over the runs."""
+        return sum(self.values) / len(self.values)
+
+
+@dataclass(frozen=True)
+class FormatError:
+    """What a quantiser loses.
+
+    Parameters
+    ----------
+    format
+        Name of the format.
+    rule
+        How the scale of a block is found.
+    default
+        Whether the operands of the simulations are quantised so.
+    decibels
+        Signal-to-quantisation-noise ratio in dB, by kind of tensor.
+    """
+
+    format: str
+    rule: str
+    default: bool
+    decibels: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class FormatRow:
+    """A row of the table of formats.
+
+    Parameters
+    ----------
+    row
+        Its name.
+    design
+        Name of its configuration; null where there is none.
+    baseline
+        Name of the configuration that it is compared with; null for a baseline, and where nothing was measured.
+    not_measured
+        Why there are no figures; null where there are.
+    unlike
+        In what it differs from the baseline besides its formats and its registers; empty in nothing.
+    a, b
+        Formats of the operands; null where there is no configuration.
+    products
+        Products that each output adds up in a cycle.
+    summed
+        Products that make one exact sum before they are scaled, aligned and truncated.
+    slowest_ns
+        The longest critical path of any run of the core, ns; null where nothing was measured.
+    held_by
+        Block that most of it lies in.
+    met
+        Whether every run of the core meets the clock; null where nothing was measured.
+    figures
+        What was measured.
+    blocks_um2
+        um2 of the core by block, mean over the runs; the blocks add up to the area.
+    closing
+        How netlists met the clock, by purpose (`area`, `energy`) and scope (`lane array`, `core`).
+    stimulus
+        Operands of the simulations; null where nothing was measured.
+    checked
+        What each run was compared on; null where nothing was measured.
+    errors
+        What the quantisers of its formats lose.
+    """
+
+    row: str
+    design: str | None
+    baseline: str | None
+    not_measured: str | None
+    unlike: tuple[str, ...]
+    a: OperandFormat | None
+    b: OperandFormat | None
+    products: int | None
+    summed: int | None
+    slowest_ns: float | None
+    held_by: str | None
+    met: bool | None
+    figures: tuple[FormatFigure, ...]
+    blocks_um2: Mapping[str, float]
+    closing: Mapping[str, Mapping[str, Closing]]
+    stimulus: Stimulus | None
+    checked: Checked | None
+    errors: tuple[FormatError, ...]
+
+    @property
+    def runs(self) -> int:
+        """Perturbed syntheses of each module."""
+        return len(self.figures[0].values) if self.figures else 0
+
+    def find(self, scope: str, metric: str) -> FormatFigure | None:
+        """The figure with the given scope and metric, if there is one."""
+        for entry in self.figures:
+            if (entry.scope, entry.metric) == (scope, metric):
+                return entry
+        return None
+
+    def decibels(self, kind: str) -> dict[str, float]:
+        """Signal-to-quantisation-noise ratio of the operands in dB, by rule; noise is the mean of both operands'.
+
+        Operands of two formats are quantised by the default rule of each.
+        """
+        found = [each for each in self.errors if kind in each.decibels]
+        if len({each.format for each in found}) < 2:
+            return {each.rule: each.decibels[kind] for each in found}
+        default = [each for each in found if each.default]
+        noise = sum(10 ** (-each.decibels[kind] / 10) for each in default) / len(default)
+        return {" and ".join(dict.fromkeys(each.rule for each in default)): -10 * math.log10(noise)}
+
+
+@dataclass(frozen=True)
+class FormatsConditions:
+    """What the figures of the table of formats hold for.
+
+    Parameters
+    ----------
+    flow
+        Library, recipes, timing and tools.
+    clock_ns
+        Clock period that every core was built for, and at which power is stated, ns.
+    physical
+        Where wires come from.
+    lanes
+        Lanes that were tried besides those of the configurations, for each row those that can multiply its formats.
+    runs
+        Perturbed syntheses of each module, at most.
+    half_width
+        Runs of a row were added until the intervals of area and power of its core were this narrow, a fraction.
+    """
+
+    flow: FlowConditions
+    clock_ns: float
+    physical: Physical
+    lanes: tuple[str, ...]
+    runs: int
+    half_width: float
+
+
+@dataclass(frozen=True)
+class FormatsReport(Report):
+    """Many formats under one flow.
+
+    Parameters
+    ----------
+    designs
+        The configurations of all rows that have one, the first of them the baseline.
+    conditions
+        What the figures hold for.
+    results
+        The rows.
+    """
+
+    kind = "formats"
+    command = "hwgen formats"
+
+    conditions: FormatsConditions
+    results: tuple[FormatRow, ...]
+
+
 REPORTS: dict[str, type[Report]] = {
-    each.kind: each for each in (OverheadReport, ExplorationReport, PowerReport, CostReport)
+    each.kind: each for each in (OverheadReport, ExplorationReport, PowerReport, CostReport, FormatsReport)
 }
 """Kinds of reports."""
 

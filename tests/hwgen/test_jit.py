@@ -1,8 +1,10 @@
 """What numba keeps is made anew when a module beside it changes."""
 
+import importlib
 import os
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -58,3 +60,73 @@ def test_what_did_not_change_is_kept(ask, tmp_path):
 def test_without_numbas_stamps_functions_are_compiled_all_the_same(monkeypatch):
     monkeypatch.setattr(jit.numba, "njit", lambda **options: lambda function: function)
     assert jit.compiled(len)([1, 2]) == 2
+
+
+MANY = """
+from hwgen.jit import compiled
+
+@compiled
+def twice(x):
+    return x + x
+"""
+RACE = """
+import sys, time
+import many
+values = [1, 1.0, 1j, True, (1, 2.0)][:4]
+turn = int(sys.argv[1])
+time.sleep(max(0.0, float(sys.argv[2]) - time.time()))
+for value in values[turn:] + values[:turn]:
+    assert many.twice(value) == value + value, value
+"""
+
+
+def test_processes_that_compile_side_by_side_keep_each_result_under_a_name_of_its_own(tmp_path):
+    (tmp_path / "many.py").write_text(MANY)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+    begin = str(time.time() + 3)
+    commands = [[sys.executable, "-c", RACE, str(turn), begin] for turn in range(4)]
+    racers = [subprocess.Popen(command, env=environment) for command in commands]
+    assert [racer.wait(timeout=300) for racer in racers] == [0] * 4
+    kept = list((tmp_path / "__pycache__").glob("many.twice-*.nbc"))
+    assert len(kept) == 4
+
+
+def test_what_is_kept_is_looked_up_and_written_by_one_process_at_a_time(tmp_path, monkeypatch):
+    """The lock is held in every call, and let go where one fails."""
+    held = []
+
+    class Lock:
+        def __init__(self, path):
+            held.append(path)
+
+        def acquire(self):
+            held.append("in")
+
+        def release(self):
+            held.append("out")
+
+    monkeypatch.setattr(jit, "FileLock", Lock)
+    (tmp_path / "locked.py").write_text(MANY)
+    monkeypatch.syspath_prepend(tmp_path)
+    twice = importlib.import_module("locked").twice
+    assert twice(3) == 6
+    path, *turns = held
+    assert path.startswith(str(tmp_path))
+    assert turns == ["in", "out"] * (len(turns) // 2)
+    assert len(turns) >= 4
+
+
+@pytest.mark.parametrize("fault", [OSError, NotImplementedError])
+def test_where_files_cannot_be_locked_results_are_kept_all_the_same(tmp_path, monkeypatch, fault):
+    class Lock:
+        def __init__(self, path):
+            pass
+
+        def acquire(self):
+            raise fault
+
+    monkeypatch.setattr(jit, "FileLock", Lock)
+    (tmp_path / f"open_{fault.__name__.lower()}.py").write_text(MANY)
+    monkeypatch.syspath_prepend(tmp_path)
+    assert importlib.import_module(f"open_{fault.__name__.lower()}").twice(3) == 6
+    assert list((tmp_path / "__pycache__").glob("open_*.nbc"))

@@ -12,6 +12,7 @@ from hwgen.rtl.lanes.e2m2 import E2M2
 from hwgen.rtl.lanes.interface import Lanes
 from hwgen.rtl.lanes.merged import Merged
 from hwgen.rtl.lanes.merged_binary import MergedBinary
+from hwgen.rtl.lanes.merged_stored import MergedStored
 from hwgen.rtl.lanes.multiplier import Multiplier
 from hwgen.rtl.lanes.signed import Signed
 from hwgen.rtl.lanes.significand import Significand
@@ -20,6 +21,7 @@ __all__ = ["LANES", "Lanes", "lanes"]
 
 LANES: dict[str, type[Lanes]] = {
     "merged": Merged,
+    "merged-stored": MergedStored,
     "merged-binary": MergedBinary,
     "signed": Signed,
     "significand": Significand,

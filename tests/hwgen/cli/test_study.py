@@ -10,7 +10,8 @@ from hwgen.cli.options import pair
 from hwgen.cli.study import default_stem
 from hwgen.config import named
 from hwgen.measure.conditions import fingerprint
-from hwgen.measure.requests import ExploreRequest, OverheadRequest, Physical, PowerRequest
+from hwgen.measure.requests import ExploreRequest, FormatsRequest, OverheadRequest, Physical, PowerRequest
+from hwgen.measure.rows import rows_of
 from hwgen.measure.stimulus import Stimulus
 from hwgen.power.opensta_script import FILES
 from hwgen.report import schema
@@ -51,8 +52,12 @@ def test_a_library_is_named_once(refused) -> None:
             },
         ),
         (PowerRequest(*PAIR, Stimulus()), {"stimulus": Stimulus(layer="x"), "clock_ns": 2.0, "runs": 2}),
+        (
+            FormatsRequest(PAIR[0], rows_of(["mixfp4"]), Stimulus()),
+            {"rows": rows_of(["if4"]), "physical": Physical("fanout"), "lanes": ("signed",), "half_width": 0.01},
+        ),
     ],
-    ids=["overhead", "explore", "power"],
+    ids=["overhead", "explore", "power", "formats"],
 )
 def test_another_question_is_another_key(request_, changes: dict) -> None:
     """Every field of a request is in the key of its cached report."""

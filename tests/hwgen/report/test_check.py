@@ -98,3 +98,20 @@ def test_other_kinds() -> None:
     measured = replace(cost.conditions.measured, runs=2)
     (sentence,) = findings(replace(cost, conditions=replace(cost.conditions, measured=measured)))
     assert sentence.startswith("2 runs of")
+
+
+def test_rows_of_the_table_of_formats(formats_report: schema.FormatsReport) -> None:
+    """Those without figures, those that are late, and those that are not known well enough."""
+    sentences = findings(formats_report)
+    assert sentences == [
+        "late: misses 1 ns: takes 1.04 ns, held by dot products; fraction_bits = 30, not 35",
+        "later: not measured: no configuration later-small",
+    ]
+    wide = findings(formats_report, 0.001)
+    assert len(wide) == 2 + 2 * 3  # area and power of the rows that are compared
+    assert any(each.startswith("cheap: total power of the core: the overhead of +2.00 % is known") for each in wide)
+    few = tuple(
+        replace(row, figures=tuple(replace(each, values=each.values[:2]) for each in row.figures))
+        for row in formats_report.results
+    )
+    assert findings(replace(formats_report, results=few))[0].startswith("2 runs of each module")

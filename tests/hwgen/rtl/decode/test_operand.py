@@ -8,6 +8,7 @@ from amaranth.hdl import Shape
 
 from hwgen.config import DOTS, TensorCoreConfig
 from hwgen.config.dots import supported
+from hwgen.errors import InputError
 from hwgen.formats import BLOCK_FORMATS, ElementFormat
 from hwgen.rtl.decode.operand import (
     ElementDecoder,
@@ -21,6 +22,7 @@ from hwgen.rtl.decode.operand import (
     scale_layout,
 )
 from hwgen.rtl.lanes import lanes
+from hwgen.rtl.tensor_core import TensorCore
 from hwgen.verilog import design
 from sim import golden
 
@@ -186,6 +188,26 @@ def test_a_stored_operand_is_completed(name, side, groups, evaluate):
     assert [outputs["operand"] for outputs in evaluate(StoredOperand(stored, side), held)] == expected
 
 
+@pytest.mark.parametrize("side", ["a", "b"])
+def test_registers_may_hold_all_that_lanes_take(side, evaluate):
+    """The same rows as `merged` takes, and nothing behind the registers."""
+    plain = dataclasses.replace(FORMS["mixfp4-mixfp4-merged"], pipeline=("decoded",))
+    whole = dataclasses.replace(plain, dot="merged-stored")
+    assert decoded_layout(whole, side) == operand_layout(whole, side) == operand_layout(plain, side)
+    stimuli = [{"codes": code * (16**16 // 15), "scales": scale} for code in range(16) for scale in (0x38, 0xB8)]
+    held = [{"stored": outputs["operand"]} for outputs in evaluate(OperandDecoder(plain, side), stimuli)]
+    expected = [outputs["operand"] for outputs in evaluate(StoredOperand(plain, side), held)]
+    assert [outputs["operand"] for outputs in evaluate(OperandDecoder(whole, side), stimuli)] == expected
+    modules = design(TensorCore, dataclasses.replace(whole, rows=1, columns=1), "core")
+    assert "stored_operand" not in str(modules.instances)
+
+
+@pytest.mark.parametrize("pair", [("nvfp4", "nvfp4"), ("nvfp4", "mixfp4"), ("nvint4", "nvint4")])
+def test_there_must_be_something_more_to_hold(pair):
+    with pytest.raises(InputError, match=f"dot = 'merged-stored': no products of {pair[0]} x {pair[1]} collide"):
+        TensorCoreConfig("x", *pair, 1, 1, 1, dot="merged-stored")
+
+
 def test_only_fields_that_follow_from_others_are_left_out():
     for name, config in FORMS.items():
         stored = dataclasses.replace(config, pipeline=("decoded",))
@@ -193,7 +215,7 @@ def test_only_fields_that_follow_from_others_are_left_out():
             assert decoded_layout(config, side) == operand_layout(config, side)
             fewer = operand_layout(stored, side).size - decoded_layout(stored, side).size
             both = {"mixfp4", "nvint4"} >= {config.a.name, config.b.name} and "mixfp4" in (config.a.name, config.b.name)
-            assert fewer == (16 if both and "merged" in config.dot else 0), name
+            assert fewer == (16 if both and config.dot in ("merged", "merged-binary") else 0), name
 
 
 # Element decoders, proven equivalent to the golden model's tables

@@ -1,0 +1,117 @@
+"""``hwgen formats``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from hwgen.cli import options
+from hwgen.cli.study import Settings, reported
+from hwgen.cli.types import PERIOD_NS, POINTS, SEED, Late, constant
+from hwgen.errors import InputError
+from hwgen.measure.requests import FormatsRequest
+
+if TYPE_CHECKING:
+    from hwgen.measure.flow import Flow
+    from hwgen.report.schema import Report
+
+__all__ = ["command"]
+
+
+@click.command("formats")
+@click.option(
+    "--rows",
+    "names",
+    cls=Late,
+    late=lambda: (
+        "Rows, with commas, of: "
+        + ", ".join(constant("hwgen.measure.rows:known")())
+        + ". FORMAT-2x16 has two blocks of 16 in a step.  [default: all of these]"
+    ),
+)
+@options.measuring("formats", FormatsRequest.runs)
+@options.recipe
+@click.option(
+    "--clock",
+    type=PERIOD_NS,
+    cls=Late,
+    late=lambda: (
+        "Clock period in ns that every core is built for.  [default: "
+        + ", ".join(f"{name} {period:g}" for name, period in constant("hwgen.measure.clock:USUAL").items())
+        + "]"
+    ),
+)
+@options.wires
+@options.placer
+@click.option(
+    "--lanes",
+    multiple=True,
+    cls=Late,
+    late=lambda: (
+        "Lanes to choose from besides those of the configurations, for each row those that can multiply its formats;"
+        f" repeat it for several, of {', '.join(constant('hwgen.config:DOTS'))}, or none."
+        f"  [default: {', '.join(options.LANES)}]"
+    ),
+)
+@click.option(
+    "--within",
+    type=POINTS,
+    default=100 * FormatsRequest.half_width,
+    show_default=True,
+    help="Add runs until area and power of a core are known to so many percentage points.",
+)
+@options.kind
+@click.option("--seed", type=SEED, default=1, show_default=True, help="Seed of the tensors.")
+def command(
+    names: str | None,
+    recipe: str | None,
+    clock: float | None,
+    wires: str | None,
+    placer: str | None,
+    lanes: tuple[str, ...],
+    within: float,
+    kind: str,
+    seed: int,
+    runs: int,
+    **settings: Any,
+) -> None:
+    """Build a core for every block format at one clock: what it costs over NVFP4, and what it loses.
+
+    A measurement that was killed goes on where it was. Writes NAME.md, .csv, .json and .png to the reports directory.
+    """
+    from hwgen.mapping import yosys
+    from hwgen.measure.formats import measure_formats
+    from hwgen.measure.rows import BASELINE, rows_of
+    from hwgen.measure.stimulus import Stimulus
+
+    rows = rows_of([] if names is None else [name.strip() for name in names.split(",")])
+    recipes = None if recipe is None else [yosys.recipe(recipe)]
+    request = FormatsRequest(
+        BASELINE,
+        rows,
+        Stimulus(tensors=kind, seed=seed),
+        recipe,
+        clock,
+        options.physical(wires, placer),
+        _lanes(lanes),
+        runs,
+        within / 100,
+    )
+
+    def document(flow: Flow) -> Report:
+        return measure_formats(request, flow, recipes)
+
+    reported(request, document, Settings(**settings))
+
+
+def _lanes(asked: tuple[str, ...]) -> tuple[str, ...]:
+    """Lanes to choose from besides those of the configurations."""
+    from hwgen.config import DOTS
+
+    if asked == ("none",):
+        return ()
+    for name in asked:
+        if name not in DOTS:
+            raise InputError(f"--lanes {name}: must be one of {', '.join(DOTS)}, or none alone")
+    return asked or options.LANES

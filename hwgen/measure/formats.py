@@ -1,0 +1,367 @@
+"""The table of formats: what each costs at one clock over a baseline, and what it loses.
+
+Rows are independent of one another. Each is searched and built as `hwgen.measure.at_clock` does it. The baseline is
+built once for every number of products that rows add up in a cycle. Run k of a row is paired with its run k: both have
+the same perturbation and the same tensors.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from hwgen.config import TensorCoreConfig
+from hwgen.errors import InputError
+from hwgen.formats import BlockFormat
+from hwgen.mapping import area
+from hwgen.mapping.cache import Cache
+from hwgen.mapping.yosys import Recipe, usable
+from hwgen.measure.at_clock import STEP, closings, physical_record
+from hwgen.measure.built import PURPOSES
+from hwgen.measure.checks import VECTORS
+from hwgen.measure.clock import usual
+from hwgen.measure.conditions import fingerprint, flow_conditions
+from hwgen.measure.flow import Flow
+from hwgen.measure.kept import KeptFlow
+from hwgen.measure.overhead import of_scope
+from hwgen.measure.reach import select_for_cores
+from hwgen.measure.requests import FormatsRequest, Row
+from hwgen.measure.rows import row_name, with_products
+from hwgen.measure.runs import Run, measured
+from hwgen.measure.selection import Aim, Selected
+from hwgen.report import schema
+from hwgen.stats import FEWEST, Estimate, paired
+from sim import accuracy
+from sim.steps import check_hold
+
+__all__ = ["errors_of", "measure_formats"]
+
+_ALIKE = ("fraction_bits", "rounding", "numerics", "empty_blocks", "clock_gating")
+"""Fields besides the shape in which rows should be like the baseline."""
+
+_Values = dict[tuple[str, str], tuple[str, list[float]]]
+"""Unit, and values of the runs, by scope and metric."""
+
+
+@dataclass
+class _Built:
+    """One configuration: what was found for it, and its runs so far."""
+
+    config: TensorCoreConfig
+    selected: Selected
+    runs: list[Run] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class _Study:
+    """What all rows have in common."""
+
+    request: FormatsRequest
+    flow: Flow
+    recipes: Sequence[Recipe]
+    aim: Aim
+    vectors: int
+    baselines: dict[int, _Built] = field(default_factory=dict)
+    """By products for an output in a cycle."""
+
+    def flow_of(self, config: TensorCoreConfig) -> Flow:
+        """The flow, whose progress names the row."""
+        tell, name = self.flow.progress, row_name(config)
+        return replace(self.flow, progress=lambda what, done, total: tell(f"{name}: {what}", done, total))
+
+    def begun(self, config: TensorCoreConfig) -> _Built:
+        """A configuration with its lanes and recipes; no run yet."""
+        check_hold(config, self.request.stimulus.hold)
+        lanes = self.request.lanes
+        kept = Cache(self.flow.cache)
+        key = fingerprint(self.flow.library, "search", config, self.recipes, self.aim, lanes)
+        if (known := kept.get(key)) is not None:
+            return _Built(config, _selected(known, config, self.recipes))
+        selected = select_for_cores({config.name: config}, self.recipes, self.aim, self.flow_of(config), lanes)
+        kept.put(
+            key,
+            {
+                purpose: {
+                    "lanes": selected.configs[config.name, purpose].dot,
+                    "recipes": {module: how.name for module, how in selected.chosen[config.name, purpose].items()},
+                }
+                for purpose in PURPOSES
+            },
+        )
+        return _Built(config, selected)
+
+    def extend(self, built: _Built) -> None:
+        """Build some more runs."""
+        config, done = built.config, len(built.runs)
+        batch = range(done, min(self.request.runs, done + (STEP if done else FEWEST)))
+        # Each row works on operands of its own formats alone.
+        found = measured(
+            batch,
+            {config.name: config},
+            config,
+            built.selected,
+            self.aim,
+            self.recipes,
+            self.vectors,
+            self.flow_of(config),
+            {config.name: built.runs},
+        )
+        built.runs.extend(found[config.name])
+
+    def baseline(self, products: int, runs: int) -> _Built:
+        """The baseline with so many products for an output in a cycle, and at least so many runs."""
+        if products not in self.baselines:
+            config = with_products(self.request.baseline, products)
+            if config is None:
+                size = self.request.baseline.a.size
+                raise InputError(
+                    f"{products} products for an output in a cycle are no number of blocks of {size} that"
+                    f" {self.request.baseline.name} could take in a step"
+                )
+            self.baselines[products] = self.begun(config)
+        built = self.baselines[products]
+        while len(built.runs) < runs:
+            self.extend(built)
+        return built
+
+    def row(self, config: TensorCoreConfig) -> _Built:
+        """A row's runs: as many as narrow intervals take."""
+        baseline = self.baseline(config.depth, min(FEWEST, self.request.runs))
+        if config == baseline.config:
+            return baseline
+        built = self.begun(config)
+        while True:
+            self.extend(built)
+            done = len(built.runs)
+            of = self.baseline(config.depth, done)
+            if done == self.request.runs or self._narrow(built, of):
+                return built
+
+    def _narrow(self, built: _Built, of: _Built) -> bool:
+        found = _figures(built, of, self.aim.clock_ns)
+        wanted = [each for each in found if (each.scope, each.metric) in (("core", "area"), ("core", "total power"))]
+        return all(_half(each.overhead) <= self.request.half_width for each in wanted)
+
+
+def measure_formats(
+    request: FormatsRequest, flow: Flow, recipes: Sequence[Recipe] | None = None, *, vectors: int = VECTORS
+) -> schema.FormatsReport:
+    """Build a core for every row at one clock, simulate the netlists, and compare each with the baseline.
+
+    Parameters
+    ----------
+    request
+        The rows, and how to measure them.
+    flow
+        Library and conditions of all syntheses. Its cache keeps every core that is built: a measurement that was
+        killed goes on where it was.
+    recipes
+        Recipes to choose from; all that suit the library by default.
+    vectors
+        Results of every netlist that are compared with the golden model, at least.
+
+    Raises
+    ------
+    InputError
+        The library lacks cells that synthesis needs, or the baseline itself cannot be measured.
+    ToolError
+        A tool failed, or a netlist does not compute what the golden model says.
+    """
+    library = flow.library
+    library.check_for_synthesis(sequential=True)
+    among = list(recipes or usable(library))
+    aim = Aim(request.clock_ns or usual(library), request.physical, request.stimulus)
+    kept = KeptFlow(library, flow.cache, flow.workers, flow.time_limit, flow.progress)
+    study = _Study(request, kept, among, aim, vectors)
+    # The baseline comes first. If it cannot be measured, nothing can.
+    study.baseline(request.baseline.depth, min(FEWEST, request.runs))
+    found: dict[str, _Built | str] = {}
+    for row in request.rows:
+        found[row.name] = _measured_row(study, row)
+    configs = {config.name: config for config in _configs(study, found)}
+    named = {row_name(built.config) for built in study.baselines.values()}
+    # Baselines are rows, be they asked for or not.
+    rows = [
+        *(_record(study, Row(row_name(each.config), each.config), each) for each in study.baselines.values()),
+        *(_record(study, row, found[row.name]) for row in request.rows if row.name not in named),
+    ]
+    return schema.FormatsReport(
+        designs=tuple(schema.Design(config.as_dict()) for config in configs.values()),
+        conditions=schema.FormatsConditions(
+            flow=flow_conditions(library, among),
+            clock_ns=aim.clock_ns,
+            physical=physical_record(request.physical, library),
+            lanes=request.lanes,
+            runs=request.runs,
+            half_width=request.half_width,
+        ),
+        results=tuple(rows),
+    )
+
+
+def errors_of(forms: Sequence[BlockFormat]) -> tuple[schema.FormatError, ...]:
+    """What all quantisers of some formats lose, see `sim.accuracy`."""
+    found = []
+    for name in dict.fromkeys(form.name for form in forms):
+        rules = [rule for form, rule in accuracy.CHOICES if form == name]
+        for rule in rules:
+            ratios = {kind: accuracy.signal_to_noise(name, kind, rule=rule) for kind in accuracy.KINDS}
+            finite = {kind: ratio for kind, ratio in ratios.items() if math.isfinite(ratio)}
+            found.append(schema.FormatError(name, rule, rule == rules[0], finite))
+    return tuple(found)
+
+
+def _measured_row(study: _Study, row: Row) -> _Built | str:
+    """The runs of a row, or why there are none."""
+    config, baseline = row.config, study.request.baseline
+    if config is None:
+        return row.reason
+    for shape in ("rows", "columns"):
+        if getattr(config, shape) != getattr(baseline, shape):
+            return f"has {getattr(config, shape)} {shape}, and {baseline.name} has {getattr(baseline, shape)}"
+    try:
+        return study.row(config)
+    except InputError as error:
+        return str(error)
+
+
+def _configs(study: _Study, found: Mapping[str, _Built | str]) -> list[TensorCoreConfig]:
+    """Configurations of all rows that have one, baselines first."""
+    asked = [row.config for row in study.request.rows if row.config is not None]
+    return [*(built.config for built in study.baselines.values()), *asked]
+
+
+def _selected(known: Mapping[str, Mapping[str, Any]], config: TensorCoreConfig, recipes: Sequence[Recipe]) -> Selected:
+    """What a search found, as it was kept."""
+    by_name = {how.name: how for how in recipes}
+    return Selected(
+        {(config.name, purpose): replace(config, dot=each["lanes"]) for purpose, each in known.items()},
+        {
+            (config.name, purpose): {module: by_name[how] for module, how in each["recipes"].items()}
+            for purpose, each in known.items()
+        },
+        0,
+    )
+
+
+def _half(estimate: Estimate | None) -> float:
+    """Half-width of an interval; infinite where there is none."""
+    if estimate is None or estimate.low is None or estimate.high is None:
+        return math.inf
+    return (estimate.high - estimate.low) / 2
+
+
+def _values(built: _Built, clock_ns: float) -> _Values:
+    """What the runs of a configuration say, by scope and metric."""
+    config, runs = built.config, [run.examined for run in built.runs]
+    rates = {"lane array": config.bounds.lanes, "element": config.depth, "core": config.macs_per_step}
+    found: _Values = {}
+    for scope, macs in rates.items():
+        seen = of_scope(config, config.formats, runs, scope, macs)
+        areas = seen.total_area
+        found[scope, "area"] = "um2", areas
+        found[scope, "area per MAC"] = "um2", [each / macs for each in areas]
+        if seen.delays:
+            found[scope, "critical path"] = "ns", list(seen.delays)
+            found[scope, "maximum clock"] = "MHz", [1e3 / delay for delay in seen.delays]
+        powers = seen.power(clock_ns)
+        found[scope, "total power"] = "mW", powers[schema.TOTAL, "total power", "mW"]
+        found[scope, "energy per MAC"] = "fJ", powers[schema.TOTAL, "energy per MAC", "fJ"]
+        quiet = powers[schema.TOTAL, "total power, no glitches", "mW"]
+        found[scope, "energy per MAC, no glitches"] = "fJ", [each * 1e3 * clock_ns / macs for each in quiet]
+    return found
+
+
+def _figures(built: _Built, of: _Built | None, clock_ns: float) -> list[schema.FormatFigure]:
+    """Figures of a row, paired with the runs of its baseline, if it has one."""
+    own = _values(built, clock_ns)
+    theirs = _values(of, clock_ns) if of is not None else {}
+    # A lane array has the products of a block, which may be more than those of the baseline's.
+    alike = of is None or of.config.bounds.lanes == built.config.bounds.lanes
+    figures = []
+    for (scope, metric), (unit, values) in own.items():
+        overhead = None
+        if (scope, metric) in theirs and (alike or scope != "lane array" or "per MAC" in metric):
+            baseline = theirs[scope, metric][1][: len(values)]
+            overhead = paired(baseline, values)
+        figures.append(schema.FormatFigure(scope, metric, unit, tuple(map(float, values)), overhead))
+    return figures
+
+
+def _stored(form: BlockFormat) -> schema.OperandFormat:
+    """What a format takes to store."""
+    return schema.OperandFormat(
+        name=form.name,
+        elements=tuple(element.name for element in form.elements),
+        element_bits=form.code_width,
+        scale=form.scale.name,
+        scale_bits=form.stored_scale_width,
+        selector_bits=form.selector_bits,
+        block=form.size,
+        bits_per_element=form.code_width + form.stored_scale_width / form.size,
+        tensor_scale=form.full_scale is not None,
+        source=form.source,
+    )
+
+
+def _unlike(config: TensorCoreConfig, baseline: TensorCoreConfig) -> tuple[str, ...]:
+    """In what a row differs from the baseline, in words."""
+    return tuple(
+        f"{name} = {getattr(config, name)}, not {getattr(baseline, name)}"
+        for name in _ALIKE
+        if getattr(config, name) != getattr(baseline, name)
+    )
+
+
+def _record(study: _Study, row: Row, found: _Built | str) -> schema.FormatRow:
+    """A row as an entry of the report."""
+    config = row.config
+    record = schema.FormatRow(
+        row=row.name,
+        design=None if config is None else config.name,
+        baseline=None,
+        not_measured=found if isinstance(found, str) else None,
+        unlike=() if config is None else _unlike(config, study.request.baseline),
+        a=None if config is None else _stored(config.a),
+        b=None if config is None else _stored(config.b),
+        products=None if config is None else config.depth,
+        summed=None if config is None else config.bounds.lanes,
+        slowest_ns=None,
+        held_by=None,
+        met=None,
+        figures=(),
+        blocks_um2={},
+        closing={},
+        stimulus=None,
+        checked=None,
+        errors=() if config is None else errors_of(config.formats),
+    )
+    return record if isinstance(found, str) else _with_figures(study, record, found)
+
+
+def _with_figures(study: _Study, record: schema.FormatRow, found: _Built) -> schema.FormatRow:
+    """The entry of a row that was measured."""
+    baseline = study.baselines[found.config.depth]
+    of = None if found is baseline else baseline
+    closures = [run.records[purpose, "core"] for run in found.runs for purpose in PURPOSES]
+    slowest = max(closures, key=lambda closure: closure.delay_ns)
+    areas = [run.examined.areas["core"] for run in found.runs]
+    checked = [run.examined.checked for run in found.runs]
+    return replace(
+        record,
+        baseline=None if of is None else of.config.name,
+        slowest_ns=float(slowest.delay_ns),
+        held_by=area.block_of(slowest.block),
+        met=all(closure.met for closure in closures),
+        figures=tuple(_figures(found, of, study.aim.clock_ns)),
+        blocks_um2={block: float(np.mean([each[block] for each in areas])) for block in areas[0]},
+        closing=closings(found.selected, found.config.name, found.runs),
+        stimulus=study.request.stimulus.record(found.config),
+        checked=schema.Checked(
+            results=min(each.results for each in checked), lane_sums=min(each.lane_sums for each in checked)
+        ),
+    )

@@ -1,0 +1,88 @@
+"""Rows of the table of formats, by name.
+
+A row is a format with a named core, ``FORMAT-small``. ``FORMAT-2x16`` is the same format with two of its blocks of 16
+in a step: so many more products are added up at once. Any number of blocks that a core takes will do.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+
+from hwgen.config import NAMED, TensorCoreConfig
+from hwgen.errors import InputError
+from hwgen.formats import BLOCK_FORMATS
+from hwgen.measure.requests import Row
+
+__all__ = ["BASELINE", "known", "row_name", "rows_of", "with_products"]
+
+SIZE = "small"
+
+BASELINE = NAMED[f"nvfp4-{SIZE}"]
+"""What all rows are compared with."""
+
+_BLOCKS = re.compile(r"(?P<name>.+)-(?P<groups>[2-8])x(?P<size>\d+)")
+
+
+def known() -> tuple[str, ...]:
+    """Names of the rows that have a core, in the order of the named configurations."""
+    end = f"-{SIZE}"
+    return tuple(name.removesuffix(end) for name in NAMED if name.endswith(end))
+
+
+def row_name(config: TensorCoreConfig) -> str:
+    """Name of the row that a core is measured for."""
+    return config.name.removesuffix(f"-{SIZE}")
+
+
+def with_products(config: TensorCoreConfig, products: int) -> TensorCoreConfig | None:
+    """A core with so many products for an output in a step; None if that is no number of blocks that it can take.
+
+    Parameters
+    ----------
+    config
+        The core with one block in a step.
+    products
+        How many are asked for.
+    """
+    groups, rest = divmod(products, config.a.size)
+    if rest or not 1 <= groups <= 8:
+        return None
+    if groups == config.groups:
+        return config
+    return replace(config, name=f"{row_name(config)}-{groups}x{config.a.size}-{SIZE}", groups=groups)
+
+
+def rows_of(names: Iterable[str] = ()) -> tuple[Row, ...]:
+    """Rows by name; all that have a core where none is named.
+
+    A format of the catalogue without a core has a row that says so.
+
+    Raises
+    ------
+    InputError
+        There is no such row, or one is named twice.
+    """
+    found: dict[str, Row] = {}
+    for name in tuple(names) or known():
+        if name in found:
+            raise InputError(f"--rows: {name!r} is given twice")
+        found[name] = _row(name)
+    return tuple(found.values())
+
+
+def _row(name: str) -> Row:
+    if (config := NAMED.get(f"{name}-{SIZE}")) is not None:
+        return Row(name, config)
+    if (parts := _BLOCKS.fullmatch(name)) is not None:
+        config = NAMED.get(f"{parts['name']}-{SIZE}")
+        size, groups = int(parts["size"]), int(parts["groups"])
+        if config is not None and config.a.size == size:
+            return Row(name, with_products(config, groups * size))
+    if name in BLOCK_FORMATS:
+        return Row(name, None, f"no configuration {name}-{SIZE}")
+    near = difflib.get_close_matches(name, (*known(), *BLOCK_FORMATS), n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    raise InputError(f"--rows: unknown row {name!r}: known are {', '.join(known())}{hint}")

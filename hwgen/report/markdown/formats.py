@@ -1,0 +1,314 @@
+"""The table of formats as CSV and Markdown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from hwgen.report.form import counted, flow_lines, number, percent, table
+from hwgen.report.markdown.overhead import bounds
+from hwgen.report.schema import SCOPES, FormatRow, FormatsReport, OperandFormat
+
+__all__ = ["csv", "kinds", "markdown", "note", "summary"]
+
+_COMPARED = ("area per MAC", "energy per MAC")
+
+
+def kinds(report: FormatsReport) -> list[str]:
+    """Kinds of tensors that errors are known of."""
+    return list(dict.fromkeys(kind for row in report.results for each in row.errors for kind in each.decibels))
+
+
+def note(row: FormatRow, clock_ns: float) -> str:
+    """What is to be said of a row: why it was not measured, or what it misses the clock by."""
+    said = list(row.unlike)
+    if row.not_measured is not None:
+        said.insert(0, f"not measured: {row.not_measured}")
+    elif not row.met and row.slowest_ns is not None:
+        said.insert(0, f"misses {clock_ns:g} ns: takes {row.slowest_ns:.4g} ns, held by {row.held_by}")
+    return "; ".join(said)
+
+
+def _operands(row: FormatRow) -> list[OperandFormat]:
+    """Formats of the operands, each once."""
+    return list(dict.fromkeys(each for each in (row.a, row.b) if each is not None))
+
+
+def _bits(row: FormatRow) -> str:
+    return " and ".join(f"{each.bits_per_element:.4g}" for each in _operands(row))
+
+
+def _added(row: FormatRow) -> str:
+    """How products are added up: 2 x 16 are two exact sums of 16, aligned and added to C."""
+    if row.products is None or row.summed is None:
+        return ""
+    return f"{row.products // row.summed} x {row.summed}"
+
+
+def _mean(row: FormatRow, scope: str, metric: str) -> str:
+    found = row.find(scope, metric)
+    return "" if found is None else number(found.mean)
+
+
+def _over(row: FormatRow, scope: str, metric: str) -> str:
+    found = row.find(scope, metric)
+    if found is None:
+        return ""
+    return "baseline" if row.baseline is None else percent(found.overhead)
+
+
+def _noise(row: FormatRow, kind: str) -> str:
+    """DB of a kind of tensor, by the default rule."""
+    found = list(row.decibels(kind).values())
+    return f"{found[0]:.2f}" if found else ""
+
+
+def csv(report: FormatsReport) -> str:
+    """All figures, a row each; errors too. A row that was not measured has one line, with the reason."""
+    lines = []
+    for row in report.results:
+        a, b = row.a, row.b
+        common: dict[str, Any] = {
+            "library": report.conditions.flow.library.name,
+            "row": row.row,
+            "design": row.design,
+            "baseline": row.baseline,
+            "products": row.products,
+            "summed": row.summed,
+            "bits_per_element_of_a": None if a is None else a.bits_per_element,
+            "bits_per_element_of_b": None if b is None else b.bits_per_element,
+            "clock_met": row.met,
+            "note": note(row, report.conditions.clock_ns),
+        }
+        found = [
+            {
+                "scope": each.scope,
+                "metric": each.metric,
+                "unit": each.unit,
+                "runs": row.runs,
+                "value": each.mean,
+                **bounds("overhead", each.overhead),
+            }
+            for each in row.figures
+        ]
+        found += [
+            {"scope": each.format, "metric": f"signal to noise, {kind}, {each.rule}", "unit": "dB", "value": ratio}
+            for each in row.errors
+            for kind, ratio in each.decibels.items()
+        ]
+        lines += [{**common, **each} for each in found or [{}]]
+    header = ["library", "row", "design", "baseline", "products", "summed"]
+    header += ["bits_per_element_of_a", "bits_per_element_of_b", "clock_met", "note"]
+    header += ["scope", "metric", "unit", "runs", "value", *(f"overhead_{end}" for end in ("value", "low", "high"))]
+    found_lines = pd.DataFrame(lines, columns=header)
+    whole = dict.fromkeys(("products", "summed", "runs"), "Int64")
+    return found_lines.astype(whole).to_csv(index=False, float_format="%.9g", lineterminator="\n")
+
+
+def summary(report: FormatsReport) -> tuple[list[str], list[list[str]]]:
+    """Header and rows: each format, its core against the baseline, and its error."""
+    known = kinds(report)
+    rows = [
+        [
+            row.row,
+            _bits(row),
+            _added(row),
+            _over(row, "core", "area"),
+            _over(row, "core", "energy per MAC"),
+            _mean(row, "element", "area"),
+            _mean(row, "core", "area per MAC"),
+            _mean(row, "core", "energy per MAC"),
+            "" if row.slowest_ns is None else f"{row.slowest_ns:.4g}" + ("" if row.met else " (missed)"),
+            *(_noise(row, kind) for kind in known),
+        ]
+        for row in report.results
+    ]
+    header = ["row", "bits", "products", "core, area", "core, energy", "element, um2", "um2/MAC", "fJ/MAC", "ns"]
+    return [*header, *(f"{kind}, dB" for kind in known)], rows
+
+
+def _fairness(report: FormatsReport) -> list[str]:
+    """What all rows have in common, and what is left out."""
+    conditions = report.conditions
+    design = report.designs[0]
+    wires = "placed wires" if conditions.physical.wires == "placed" else "wires by fanout"
+    lanes = f" and {', '.join(conditions.lanes)} as far as they can multiply the format" if conditions.lanes else ""
+    return [
+        f"Library {conditions.flow.library.name}, clock {conditions.clock_ns:g} ns"
+        f" ({1000 / conditions.clock_ns:.4g} MHz), {wires}. A MAC is a multiply-accumulate.",
+        "",
+        "What all rows have in common:",
+        "",
+        f"- *Shape.* {design.settings['rows']} x {design.settings['columns']} outputs. A row is compared with a"
+        " baseline that adds up as many products for each output in a cycle.",
+        "- *Accumulator.* FP32, the same fraction bits, the same rounding. A row that differs says so.",
+        "- *Clock and effort.* Every core is built for the same clock. Every row has the same search for lanes (its own"
+        f"{lanes}) and recipes, once for least area and once for least energy. Areas and paths are of the former,"
+        " energies of the latter.",
+        "- *Runs.* Run k of a row and of its baseline have the same perturbation, and tensors of the same numbers, each"
+        " quantised to the row's own format. An overhead is the ratio of the means over these pairs, with its 95 %"
+        " interval.",
+        "- *Outside.* The hardware of encoders, and of the tensor scale, is in no row.",
+        "",
+        "*Products*: how many each output adds up in a cycle. 2 x 16 are two exact sums of 16 products. Each is scaled"
+        " and aligned for itself, and both are added to C in one step. Fewer and longer sums need less hardware a"
+        " product, whatever the format. *Bits* are those of an element and its share of the block's scale. *ns* is the"
+        " longest path of the slowest run. *dB*: signal over quantisation noise, by the rule of the simulated operands;"
+        " with two formats the noise is the mean of both.",
+    ]
+
+
+def _notes(report: FormatsReport) -> list[str]:
+    """Rows of which something is to be said."""
+    said = [(row.row, note(row, report.conditions.clock_ns)) for row in report.results]
+    lines = [f"- {name}: {words}." for name, words in said if words]
+    return ["", *lines] if lines else []
+
+
+def _scopes(report: FormatsReport) -> list[str]:
+    lines = []
+    for metric in _COMPARED:
+        rows = [
+            [row.row, *(f(row, scope, metric) for scope in SCOPES for f in (_mean, _over))]
+            for row in report.results
+            if row.figures
+        ]
+        unit = "um2" if metric == "area per MAC" else "fJ"
+        header = ["row", *(each for scope in SCOPES for each in (f"{scope}, {unit}", "over the baseline"))]
+        lines += ["", f"## {metric.capitalize()}, by scope".replace("mac", "MAC"), ""]
+        if metric == "area per MAC":
+            lines += ["A lane array has the products of one exact sum, and no registers.", ""]
+        lines += table(header, rows, 6)
+    return lines
+
+
+def _blocks(report: FormatsReport) -> list[str]:
+    measured = [row for row in report.results if row.blocks_um2]
+    blocks = list(dict.fromkeys(block for row in measured for block in row.blocks_um2))
+    rows = [
+        [
+            row.row,
+            *(number(row.blocks_um2.get(block, 0.0)) for block in blocks),
+            number(sum(row.blocks_um2.values())),
+        ]
+        for row in measured
+    ]
+    return ["", "## Core area by block, um2", "", *table(["row", *blocks, "total"], rows, len(blocks) + 1)]
+
+
+def _errors(report: FormatsReport) -> list[str]:
+    known = kinds(report)
+    if not known:
+        return []
+    found = {(each.format, each.rule): each for row in report.results for each in row.errors}
+    rows = [
+        [
+            name,
+            rule + (" (default)" if each.default else ""),
+            *(f"{each.decibels[kind]:.2f}" if kind in each.decibels else "" for kind in known),
+        ]
+        for (name, rule), each in found.items()
+    ]
+    return [
+        "",
+        "## Signal over quantisation noise, dB",
+        "",
+        "A rule says how the scale of a block follows from its numbers. It costs nothing in a core.",
+        "",
+        *table(["format", "rule", *known], rows, len(known)),
+    ]
+
+
+def _storage(report: FormatsReport) -> list[str]:
+    found = {each.name: each for row in report.results for each in _operands(row)}
+    rows = [
+        [
+            each.name,
+            f"{each.element_bits}: {' or '.join(each.elements)}",
+            f"{each.scale_bits}: {each.scale}",
+            f"{each.selector_bits} of these" if each.selector_bits else "none",
+            str(each.block),
+            f"{each.bits_per_element:.4g}",
+            "FP32, outside the core" if each.tensor_scale else "none",
+            each.source,
+        ]
+        for each in found.values()
+    ]
+    header = ["format", "bits of an element", "bits of a scale", "selector bits", "block", "bits an element"]
+    return ["", "## What is stored", "", *table([*header, "tensor scale", "source"], rows, 0)]
+
+
+def _closings(report: FormatsReport) -> list[str]:
+    rows = [
+        [
+            *(row.row, scope, f"least {purpose}", f"`{found.lanes}`"),
+            *(f"{found.clock_ns - found.slack_ns:.4g}", f"{found.slack_ns:+.3f}", found.block),
+            *(f"{found.resized:,.0f}", f"{found.buffers:,.0f}", str(found.changed or 0)),
+            ", ".join(f"{module} {how}" for module, how in found.recipes.items()),
+        ]
+        for row in report.results
+        for purpose, scopes in row.closing.items()
+        for scope, found in scopes.items()
+    ]
+    header = ["row", "scope", "built for", "lanes", "slowest, ns", "slack, ns", "path in", "cells resized", "buffers"]
+    return ["", "## How the clock was met", "", *table([*header, "other recipe, runs", "recipes"], rows, 0)]
+
+
+def _conditions(report: FormatsReport) -> list[str]:
+    conditions, physical = report.conditions, report.conditions.physical
+    lines = flow_lines(conditions.flow, report.designs)
+    if physical.utilisation is not None:
+        lines.append(
+            f"- Wires: every netlist is placed ({physical.placer} placer, {100 * physical.utilisation:.0f} % of the"
+            f" rows filled); {physical.capacitance_ff_per_um:.4g} fF and"
+            f" {1e3 * (physical.resistance_kohm_per_um or 0):.3g} ohm per um ({physical.source})."
+        )
+    lines.append(
+        f"- Runs: added until the intervals of area and power of a row's core are within"
+        f" {100 * conditions.half_width:.2g} points, at most {conditions.runs}. "
+        + ", ".join(f"{row.row} {row.runs}" for row in report.results if row.runs)
+        + "."
+    )
+    fed = {
+        (each.tensors, each.layer, each.seed, each.depth): row.row
+        for row in report.results
+        if (each := row.stimulus) is not None
+    }
+    for (tensors, _, seed, depth), _name in fed.items():
+        who = ", ".join(row.row for row in report.results if row.stimulus is not None and row.stimulus.depth == depth)
+        lines.append(f"- Operands of {who}: {tensors} tensors (seed {seed}, others in every run), K = {depth}.")
+    least = [row.checked for row in report.results if row.checked is not None]
+    if least:
+        results, sums = min(each.results for each in least), min(each.lane_sums for each in least)
+        lines.append(
+            f"- Checks: every netlist gave the golden model's bits: {counted(results, 'result')} and"
+            f" {counted(sums, 'lane sum')} at least in each run."
+        )
+    return lines
+
+
+def markdown(report: FormatsReport, picture: str) -> str:
+    """The report for readers; ``picture`` is the file name of the plot beside it."""
+    header, rows = summary(report)
+    lines = [
+        "# What block formats cost",
+        "",
+        *_fairness(report),
+        "",
+        *table(header, rows, len(header) - 1),
+        *_notes(report),
+        "",
+        f"![Core area by block, and error against area and energy](<{picture}>)",
+        *_scopes(report),
+        *_blocks(report),
+        *_errors(report),
+        *_storage(report),
+        *_closings(report),
+        "",
+        "## Conditions",
+        "",
+        *_conditions(report),
+        "",
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,55 @@
+"""``hwgen formats``: from the command line to the files."""
+
+from pathlib import Path
+
+import pytest
+
+from hwgen.cli.options import LANES
+from hwgen.measure import formats as module
+from hwgen.measure.requests import FormatsRequest, Physical
+from hwgen.measure.rows import BASELINE, known
+from hwgen.measure.stimulus import Stimulus
+from hwgen.report import schema
+
+REPORTS = Path(__file__).parents[3] / "reports"
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[FormatsRequest]:
+    """What the command asks for; it gets a report without rows."""
+    found: list[FormatsRequest] = []
+    source = schema.load(REPORTS / "overhead.json")
+    assert isinstance(source, schema.OverheadReport)
+    assert source.conditions.physical is not None
+    conditions = schema.FormatsConditions(source.conditions.flow, 1.0, source.conditions.physical, (), 16, 0.005)
+
+    def measure(request: FormatsRequest, *_: object) -> schema.FormatsReport:
+        found.append(request)
+        return schema.FormatsReport(source.designs[:1], conditions, ())
+
+    monkeypatch.setattr(module, "measure_formats", measure)
+    return found
+
+
+def test_all_rows_are_measured_where_none_is_named(run, asked: list[FormatsRequest], tmp_path: Path) -> None:
+    status, _, err = run("formats", "--no-cache")
+    assert status == 0, err
+    (request,) = asked
+    assert [row.name for row in request.rows] == list(known())
+    assert (request.baseline, request.lanes, request.physical) == (BASELINE, LANES, Physical())
+    assert (request.runs, request.half_width, request.clock_ns) == (16, 0.005, None)
+    names = {path.name for path in (tmp_path / "reports").iterdir()}
+    assert names == {f"formats.{end}" for end in ("json", "md", "csv", "png")}
+
+
+def test_every_option_is_in_what_is_asked_for(run, asked: list[FormatsRequest], tmp_path: Path) -> None:
+    options = ("--rows", "nvfp4, mixfp4-2x16", "--clock", "1.5", "--wires", "fanout", "--lanes", "none", "--seed", "3")
+    more = ("--tensors", "outlier-channels", "--runs", "7", "--within", "2", "--recipe", "speed", "--name", "own")
+    status, out, err = run("formats", "--no-cache", "--json", "--out", "there", *options, *more)
+    assert status == 0, err
+    (request,) = asked
+    assert [row.name for row in request.rows] == ["nvfp4", "mixfp4-2x16"]
+    assert request.stimulus == Stimulus(tensors="outlier-channels", seed=3)
+    assert (request.recipe, request.clock_ns, request.physical) == ("speed", 1.5, Physical("fanout"))
+    assert (request.lanes, request.runs, request.half_width) == ((), 7, 0.02)
+    assert (tmp_path / "there" / "own.json").read_text() == out

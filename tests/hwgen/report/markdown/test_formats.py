@@ -1,0 +1,98 @@
+"""The table of formats as Markdown, CSV and for the terminal."""
+
+import dataclasses
+import io
+import json
+from pathlib import Path
+
+import pandas as pd
+
+from hwgen.report import schema
+from hwgen.report.kinds import rendered, rendered_anew
+from hwgen.report.markdown.formats import csv, markdown, note, summary
+
+
+def test_a_report_is_rendered_anew_from_its_json(formats_report: schema.FormatsReport, tmp_path: Path) -> None:
+    path = tmp_path / "formats.json"
+    path.write_text(schema.as_text(formats_report))
+    assert schema.load(path) == formats_report
+    found = rendered_anew(path)
+    assert found == rendered(formats_report, tmp_path, "formats")
+    assert {each.name for each in found} == {"formats.md", "formats.csv", "formats.png"}
+
+
+def test_no_row_is_missing(formats_report: schema.FormatsReport) -> None:
+    """Those without figures say why."""
+    names = [row.row for row in formats_report.results]
+    header, rows = summary(formats_report)
+    assert [row[0] for row in rows] == names
+    assert {len(row) for row in rows} == {len(header)}
+    text = markdown(formats_report, "formats.png")
+    for name in names:
+        assert f"\n| {name} |" in text
+    assert "\n- later: not measured: no configuration later-small.\n" in text
+    late = "misses 1 ns: takes 1.04 ns, held by dot products; fraction_bits = 30, not 35"
+    assert f"\n- late: {late}.\n" in text
+    assert [note(row, 1.0) for row in formats_report.results] == ["", "", "", "", late, text.split("later: ")[1][:42]]
+
+
+def test_the_table_says_what_a_row_costs_and_loses(formats_report: schema.FormatsReport) -> None:
+    header, rows = summary(formats_report)
+    found = {row[0]: dict(zip(header, row, strict=True)) for row in rows}
+    assert found["cheap"] == {
+        "row": "cheap",
+        "bits": "4.5",
+        "products": "1 x 16",
+        "core, area": "+2.00 % [+1.80, +2.20]",
+        "core, energy": "+2.00 % [+1.80, +2.20]",
+        "element, um2": "3584",
+        "um2/MAC": "28",
+        "fJ/MAC": "95",
+        "ns": "0.99",
+        "gaussian, dB": "18.00",
+        "heavy-tailed, dB": "17.00",
+    }
+    assert found["nvfp4"]["core, area"] == "baseline"
+    assert found["nvfp4-2x16"]["products"] == "2 x 16"
+    assert found["late"]["ns"] == "1.04 (missed)"
+
+
+def test_fairness_stands_above_the_table(formats_report: schema.FormatsReport) -> None:
+    text = markdown(formats_report, "formats.png")
+    head = text[: text.index("| row |")]
+    for words in ("as many products for each output", "same fraction bits", "same clock", "placed wires"):
+        assert words in head
+    assert "merged-binary, signed as far as they can multiply" in head
+    assert "The hardware of encoders, and of the tensor scale, is in no row." in head
+    assert "| nvfp4 | four-over-six | 21.00 | 20.00 |" in text
+    assert "- Operands of nvfp4, cheap, beaten, late: gaussian tensors (seed 1, others in every run), K = 512." in text
+    assert "- Operands of nvfp4-2x16: gaussian tensors (seed 1, others in every run), K = 1024." in text
+
+
+def test_blocks_add_up_in_every_row(formats_report: schema.FormatsReport) -> None:
+    text = markdown(formats_report, "formats.png")
+    assert "| cheap | 5376 | 1792 | 7168 |" in text
+
+
+def test_without_errors_there_is_no_table_of_them(formats_report: schema.FormatsReport) -> None:
+    rows = tuple(dataclasses.replace(row, errors=()) for row in formats_report.results)
+    report = dataclasses.replace(formats_report, results=rows)
+    assert "quantisation noise, dB" not in markdown(report, "formats.png")
+    assert len(summary(report)[0]) == len(summary(formats_report)[0]) - 2
+
+
+def test_csv_has_every_figure(formats_report: schema.FormatsReport) -> None:
+    found = pd.read_csv(io.StringIO(csv(formats_report)))
+    assert list(found["row"].unique()) == [row.row for row in formats_report.results]
+    figures = sum(len(row.figures) for row in formats_report.results)
+    errors = sum(len(each.decibels) for row in formats_report.results for each in row.errors)
+    assert len(found) == figures + errors + 1
+    (one,) = found[
+        (found["row"] == "cheap") & (found["scope"] == "core") & (found["metric"] == "area per MAC")
+    ].to_dict("records")
+    assert (one["value"], one["runs"], one["overhead_low"], one["clock_met"]) == (28.0, 6, 0.018, True)
+    (lacking,) = found[found["row"] == "later"].to_dict("records")
+    assert lacking["note"] == "not measured: no configuration later-small"
+    # Whole numbers have no point.
+    assert ",16,16,4.5,4.5," in csv(formats_report)
+    assert json.loads(schema.as_text(formats_report))["kind"] == "formats"
