@@ -24,7 +24,7 @@ class Row:
     rule
         Name of the rule.
     bits
-        Bits that an element takes, its share of the scale byte included and that of the tensor scale left out.
+        Bits that an element takes as it is stored, its share of the scale byte included, of the tensor scale left out.
     decibels
         SQNR in dB by the name of a tensor.
     model
@@ -98,9 +98,13 @@ def table(
         record = golden.block_format(form)
         decibels = {name: energies(x, record, rule).decibels for name, x in inputs.items()}
         errors = None if model is None else model.errors(record, rule, weights)
-        rows.append(Row(record.name, rule, record.width + 8 / record.block, decibels, errors, weights))
+        rows.append(Row(record.name, rule, _bits(record), decibels, errors, weights))
         progress(len(rows), len(choices))
     return rows
+
+
+def _bits(form: golden.BlockFormat) -> float:
+    return form.width + 8 * form.scale_bytes / form.block
 
 
 def _number(value: float) -> float | None:

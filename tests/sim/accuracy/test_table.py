@@ -33,6 +33,8 @@ def test_rows_are_what_their_parts_say(small):
         [("mxfp4", "ceil"), ("nvfp4", "four-over-six")], inputs, model, lambda *each: seen.append(each)
     )
     assert seen == [(0, 2), (1, 2), (2, 2)]
+    (dialect,) = accuracy.table([("blockdialect", "floor")], {})
+    assert dialect.bits == 4.5  # 9 bits of a block of 32, in two bytes
     for row, bits in zip(rows, (4.25, 4.5), strict=True):
         assert row.bits == bits
         assert row.decibels["mine"] == accuracy.energies(inputs["mine"], row.format, row.rule).decibels
