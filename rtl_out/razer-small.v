@@ -5,13 +5,13 @@ module razer_small(clk, rst, addend__payload, addend__valid, result__ready, step
   wire _000_;
   wire _001_;
   wire _002_;
-  wire [2:0] _003_;
-  wire [2:0] _004_;
+  wire _003_;
+  wire _004_;
   wire _005_;
   wire _006_;
   wire _007_;
-  wire _008_;
-  wire _009_;
+  wire [2:0] _008_;
+  wire [2:0] _009_;
   wire _010_;
   wire _011_;
   wire _012_;
@@ -76,8 +76,8 @@ module razer_small(clk, rst, addend__payload, addend__valid, result__ready, step
   wire element0_0_enable_terms;
   wire element0_0_enable_tree;
   wire element0_0_entering;
-  reg element0_0_first;
   wire [31:0] element0_0_result;
+  wire element0_0_taking;
   wire [31:0] element0_1_result;
   wire [31:0] element0_2_result;
   wire [31:0] element0_3_result;
@@ -118,6 +118,7 @@ module razer_small(clk, rst, addend__payload, addend__valid, result__ready, step
   reg factors_b3_nan;
   reg [2:0] factors_b3_scales_0_exponent;
   reg factors_b3_scales_0_zero;
+  reg factors_first;
   reg factors_last;
   reg factors_valid;
   reg normal_last;
@@ -161,41 +162,42 @@ module razer_small(clk, rst, addend__payload, addend__valid, result__ready, step
   reg tree_valid;
   assign _000_ = ~ result__valid;
   assign advance = _000_ | result__ready;
-  assign _011_ = ~ terms_first;
-  assign _018_ = _011_ | addend_held;
-  assign there = terms_valid & _018_;
-  assign _019_ = | bubbles;
-  assign _020_ = there | _019_;
-  assign _021_ = | { normal_last, total_last, aligned_last };
-  assign _022_ = _020_ | _021_;
-  assign element0_0_enable_result = advance & _022_;
-  assign _023_ = ~ terms_valid;
-  assign _024_ = _023_ | enter;
-  assign step__ready = advance & _024_;
-  assign _001_ = bubbles == 2'h3;
-  assign _003_ = bubbles + 1'h1;
-  assign _004_ = _001_ ? 3'h0 : _003_;
-  assign _007_ = ~ _006_;
-  assign _008_ = _007_ | addend_coming;
-  assign _009_ = _005_ & _008_;
-  assign _010_ = | bubbles_later;
-  assign _012_ = ~ _010_;
-  assign _013_ = _009_ & _012_;
-  assign _014_ = ~ rst;
-  assign element0_0_entering = _013_ & _014_;
+  assign _015_ = ~ terms_first;
+  assign _019_ = _015_ | addend_held;
+  assign there = terms_valid & _019_;
+  assign _020_ = | bubbles;
+  assign _021_ = there | _020_;
+  assign _022_ = | { normal_last, total_last, aligned_last };
+  assign _023_ = _021_ | _022_;
+  assign element0_0_enable_result = advance & _023_;
+  assign _024_ = ~ terms_valid;
+  assign _025_ = _024_ | enter;
+  assign step__ready = advance & _025_;
+  assign _005_ = bubbles == 2'h3;
+  assign _008_ = bubbles + 1'h1;
+  assign _009_ = _005_ ? 3'h0 : _008_;
+  assign _011_ = ~ _004_;
+  assign _012_ = _011_ | addend_coming;
+  assign _013_ = _010_ & _012_;
+  assign _014_ = | bubbles_later;
+  assign _016_ = ~ _014_;
+  assign _017_ = _013_ & _016_;
+  assign _018_ = ~ rst;
+  assign element0_0_entering = _017_ & _018_;
   assign addend_coming = addend__ready ? addend__valid : addend_held;
-  assign _015_ = ~ addend_held;
-  assign _016_ = advance & enter;
-  assign _017_ = _016_ & terms_first;
-  assign addend__ready = _015_ | _017_;
+  assign _001_ = ~ addend_held;
+  assign _002_ = advance & enter;
+  assign _003_ = _002_ & terms_first;
+  assign addend__ready = _001_ | _003_;
   assign element0_0_enable_addend = addend__ready & addend__valid;
   assign element0_0_enable_terms = step__ready & factors_valid;
-  assign _025_ = enter & terms_last;
-  assign _002_ = step__ready & step__valid;
+  assign element0_0_taking = element0_0_entering & _004_;
+  assign _006_ = enter & terms_last;
+  assign _007_ = step__ready & step__valid;
   assign element0_0_enable_tree = step__ready & decoded_valid;
   assign element0_0_enable_factors = step__ready & tree_valid;
   always @(posedge clk)
-    terms_first <= _006_;
+    terms_first <= _004_;
   always @(posedge clk)
     if (element0_0_enable_factors) factors_b3_scales_0_zero <= tree_b3_scales[7];
   always @(posedge clk)
@@ -237,13 +239,13 @@ module razer_small(clk, rst, addend__payload, addend__valid, result__ready, step
   always @(posedge clk)
     if (element0_0_enable_tree) tree_b0_scales <= decoded_b0_whole_operand[119:112];
   always @(posedge clk)
-    if (_002_) decoded_b3 <= b3_operand;
+    if (_007_) decoded_b3 <= b3_operand;
   always @(posedge clk)
-    if (_002_) decoded_b2 <= b2_operand;
+    if (_007_) decoded_b2 <= b2_operand;
   always @(posedge clk)
-    if (_002_) decoded_b1 <= b1_operand;
+    if (_007_) decoded_b1 <= b1_operand;
   always @(posedge clk)
-    if (_002_) decoded_b0 <= b0_operand;
+    if (_007_) decoded_b0 <= b0_operand;
   always @(posedge clk)
     if (element0_0_enable_factors) factors_a3_scales_0_zero <= tree_a3_scales[8];
   always @(posedge clk)
@@ -285,13 +287,13 @@ module razer_small(clk, rst, addend__payload, addend__valid, result__ready, step
   always @(posedge clk)
     if (element0_0_enable_tree) tree_a0_scales <= decoded_a0_whole_operand[104:96];
   always @(posedge clk)
-    if (_002_) decoded_a3 <= a3_operand;
+    if (_007_) decoded_a3 <= a3_operand;
   always @(posedge clk)
-    if (_002_) decoded_a2 <= a2_operand;
+    if (_007_) decoded_a2 <= a2_operand;
   always @(posedge clk)
-    if (_002_) decoded_a1 <= a1_operand;
+    if (_007_) decoded_a1 <= a1_operand;
   always @(posedge clk)
-    if (_002_) decoded_a0 <= a0_operand;
+    if (_007_) decoded_a0 <= a0_operand;
   always @(posedge clk)
     if (rst) result__valid <= 1'h0;
     else if (advance) result__valid <= normal_last;
@@ -312,14 +314,14 @@ module razer_small(clk, rst, addend__payload, addend__valid, result__ready, step
     else if (element0_0_enable_result) total_last <= aligned_last;
   always @(posedge clk)
     if (rst) aligned_last <= 1'h0;
-    else if (element0_0_enable_result) aligned_last <= _025_;
+    else if (element0_0_enable_result) aligned_last <= _006_;
   always @(posedge clk)
     if (step__ready) terms_last <= factors_last;
   always @(posedge clk)
     if (rst) terms_valid <= 1'h0;
-    else terms_valid <= _005_;
+    else terms_valid <= _010_;
   always @(posedge clk)
-    if (step__ready) element0_0_first <= tree_first;
+    if (step__ready) factors_first <= tree_first;
   always @(posedge clk)
     if (step__ready) factors_last <= tree_last;
   always @(posedge clk)
@@ -339,9 +341,9 @@ module razer_small(clk, rst, addend__payload, addend__valid, result__ready, step
   always @(posedge clk)
     if (rst) decoded_valid <= 1'h0;
     else if (step__ready) decoded_valid <= step__valid;
-  assign _006_ = step__ready ? element0_0_first : terms_first;
-  assign _005_ = step__ready ? factors_valid : terms_valid;
-  assign _026_ = enter ? bubbles : _004_[1:0];
+  assign _004_ = step__ready ? factors_first : terms_first;
+  assign _010_ = step__ready ? factors_valid : terms_valid;
+  assign _026_ = enter ? bubbles : _009_[1:0];
   assign bubbles_later = element0_0_enable_result ? _026_ : bubbles;
   razer_small_operand_decoder a0 (
     .codes(step__payload[63:0]),
@@ -426,8 +428,8 @@ module razer_small(clk, rst, addend__payload, addend__valid, result__ready, step
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element0_0_result)
+    .result(element0_0_result),
+    .taking(element0_0_taking)
   );
   razer_small_element element0_1 (
     .a({ factors_a0_nan, factors_a0_scales_0_zero, factors_a0_scales_0_exponent, tree_a0_scales[3:0], decoded_a0_whole_operand[95:0] }),
@@ -440,8 +442,8 @@ module razer_small(clk, rst, addend__payload, addend__valid, result__ready, step
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element0_1_result)
+    .result(element0_1_result),
+    .taking(element0_0_taking)
   );
   razer_small_element element0_2 (
     .a({ factors_a0_nan, factors_a0_scales_0_zero, factors_a0_scales_0_exponent, tree_a0_scales[3:0], decoded_a0_whole_operand[95:0] }),
@@ -454,8 +456,8 @@ module razer_small(clk, rst, addend__payload, addend__valid, result__ready, step
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element0_2_result)
+    .result(element0_2_result),
+    .taking(element0_0_taking)
   );
   razer_small_element element0_3 (
     .a({ factors_a0_nan, factors_a0_scales_0_zero, factors_a0_scales_0_exponent, tree_a0_scales[3:0], decoded_a0_whole_operand[95:0] }),
@@ -468,8 +470,8 @@ module razer_small(clk, rst, addend__payload, addend__valid, result__ready, step
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element0_3_result)
+    .result(element0_3_result),
+    .taking(element0_0_taking)
   );
   razer_small_element element1_0 (
     .a({ factors_a1_nan, factors_a1_scales_0_zero, factors_a1_scales_0_exponent, tree_a1_scales[3:0], decoded_a1_whole_operand[95:0] }),
@@ -482,8 +484,8 @@ module razer_small(clk, rst, addend__payload, addend__valid, result__ready, step
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element1_0_result)
+    .result(element1_0_result),
+    .taking(element0_0_taking)
   );
   razer_small_element element1_1 (
     .a({ factors_a1_nan, factors_a1_scales_0_zero, factors_a1_scales_0_exponent, tree_a1_scales[3:0], decoded_a1_whole_operand[95:0] }),
@@ -496,8 +498,8 @@ module razer_small(clk, rst, addend__payload, addend__valid, result__ready, step
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element1_1_result)
+    .result(element1_1_result),
+    .taking(element0_0_taking)
   );
   razer_small_element element1_2 (
     .a({ factors_a1_nan, factors_a1_scales_0_zero, factors_a1_scales_0_exponent, tree_a1_scales[3:0], decoded_a1_whole_operand[95:0] }),
@@ -510,8 +512,8 @@ module razer_small(clk, rst, addend__payload, addend__valid, result__ready, step
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element1_2_result)
+    .result(element1_2_result),
+    .taking(element0_0_taking)
   );
   razer_small_element element1_3 (
     .a({ factors_a1_nan, factors_a1_scales_0_zero, factors_a1_scales_0_exponent, tree_a1_scales[3:0], decoded_a1_whole_operand[95:0] }),
@@ -524,8 +526,8 @@ module razer_small(clk, rst, addend__payload, addend__valid, result__ready, step
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element1_3_result)
+    .result(element1_3_result),
+    .taking(element0_0_taking)
   );
   razer_small_element element2_0 (
     .a({ factors_a2_nan, factors_a2_scales_0_zero, factors_a2_scales_0_exponent, tree_a2_scales[3:0], decoded_a2_whole_operand[95:0] }),
@@ -538,8 +540,8 @@ module razer_small(clk, rst, addend__payload, addend__valid, result__ready, step
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element2_0_result)
+    .result(element2_0_result),
+    .taking(element0_0_taking)
   );
   razer_small_element element2_1 (
     .a({ factors_a2_nan, factors_a2_scales_0_zero, factors_a2_scales_0_exponent, tree_a2_scales[3:0], decoded_a2_whole_operand[95:0] }),
@@ -552,8 +554,8 @@ module razer_small(clk, rst, addend__payload, addend__valid, result__ready, step
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element2_1_result)
+    .result(element2_1_result),
+    .taking(element0_0_taking)
   );
   razer_small_element element2_2 (
     .a({ factors_a2_nan, factors_a2_scales_0_zero, factors_a2_scales_0_exponent, tree_a2_scales[3:0], decoded_a2_whole_operand[95:0] }),
@@ -566,8 +568,8 @@ module razer_small(clk, rst, addend__payload, addend__valid, result__ready, step
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element2_2_result)
+    .result(element2_2_result),
+    .taking(element0_0_taking)
   );
   razer_small_element element2_3 (
     .a({ factors_a2_nan, factors_a2_scales_0_zero, factors_a2_scales_0_exponent, tree_a2_scales[3:0], decoded_a2_whole_operand[95:0] }),
@@ -580,8 +582,8 @@ module razer_small(clk, rst, addend__payload, addend__valid, result__ready, step
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element2_3_result)
+    .result(element2_3_result),
+    .taking(element0_0_taking)
   );
   razer_small_element element3_0 (
     .a({ factors_a3_nan, factors_a3_scales_0_zero, factors_a3_scales_0_exponent, tree_a3_scales[3:0], decoded_a3_whole_operand[95:0] }),
@@ -594,8 +596,8 @@ module razer_small(clk, rst, addend__payload, addend__valid, result__ready, step
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element3_0_result)
+    .result(element3_0_result),
+    .taking(element0_0_taking)
   );
   razer_small_element element3_1 (
     .a({ factors_a3_nan, factors_a3_scales_0_zero, factors_a3_scales_0_exponent, tree_a3_scales[3:0], decoded_a3_whole_operand[95:0] }),
@@ -608,8 +610,8 @@ module razer_small(clk, rst, addend__payload, addend__valid, result__ready, step
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element3_1_result)
+    .result(element3_1_result),
+    .taking(element0_0_taking)
   );
   razer_small_element element3_2 (
     .a({ factors_a3_nan, factors_a3_scales_0_zero, factors_a3_scales_0_exponent, tree_a3_scales[3:0], decoded_a3_whole_operand[95:0] }),
@@ -622,8 +624,8 @@ module razer_small(clk, rst, addend__payload, addend__valid, result__ready, step
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element3_2_result)
+    .result(element3_2_result),
+    .taking(element0_0_taking)
   );
   razer_small_element element3_3 (
     .a({ factors_a3_nan, factors_a3_scales_0_zero, factors_a3_scales_0_exponent, tree_a3_scales[3:0], decoded_a3_whole_operand[95:0] }),
@@ -636,8 +638,8 @@ module razer_small(clk, rst, addend__payload, addend__valid, result__ready, step
     .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
-    .first(element0_0_first),
-    .result(element3_3_result)
+    .result(element3_3_result),
+    .taking(element0_0_taking)
   );
   assign result__payload = { element3_3_result, element3_2_result, element3_1_result, element3_0_result, element2_3_result, element2_2_result, element2_1_result, element2_0_result, element1_3_result, element1_2_result, element1_1_result, element1_0_result, element0_3_result, element0_2_result, element0_1_result, element0_0_result };
 endmodule
@@ -1400,8 +1402,7 @@ module razer_small_dot_product(clk, a, b, enable_tree, sum);
   assign _121_[12:0] = sum;
 endmodule
 
-module razer_small_element(clk, a, b, c, enable_addend, enable_factors, enable_result, enable_terms, enable_tree, entering, first, result);
-  wire _0_;
+module razer_small_element(clk, a, b, c, enable_addend, enable_factors, enable_result, enable_terms, enable_tree, entering, taking, result);
   input [105:0] a;
   wire [105:0] a;
   wire [31:0] accumulate_c;
@@ -1433,24 +1434,23 @@ module razer_small_element(clk, a, b, c, enable_addend, enable_factors, enable_r
   wire enable_tree;
   input entering;
   wire entering;
-  input first;
-  wire first;
   output [31:0] result;
   reg [31:0] result;
-  reg terms_first;
+  reg takes;
+  input taking;
+  wire taking;
+  always @(posedge clk)
+    takes <= taking;
   always @(posedge clk)
     accumulate_enter <= entering;
   assign computed_nan = a[105] | b[120];
-  assign _0_ = terms_first & accumulate_enter;
-  assign accumulate_c = _0_ ? addend : result;
+  assign accumulate_c = takes ? addend : result;
+  always @(posedge clk)
+    if (enable_terms) accumulate_terms <= { computed_nan, computed_active, computed_exponent, computed_terms_0_magnitude, computed_terms_0_sign };
   always @(posedge clk)
     if (enable_result) result <= accumulate_d;
   always @(posedge clk)
     if (enable_addend) addend <= c;
-  always @(posedge clk)
-    if (enable_terms) terms_first <= first;
-  always @(posedge clk)
-    if (enable_terms) accumulate_terms <= { computed_nan, computed_active, computed_exponent, computed_terms_0_magnitude, computed_terms_0_sign };
   razer_small_accumulate accumulate (
     .c(accumulate_c),
     .clk(clk),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,16 @@ from hwgen.formats import BlockFormat, ScaleFormat
 from sim import golden
 from sim.steps import Steps
 
-__all__ = ["decoded", "extreme_scales", "negated", "random_chains", "random_steps", "set_what_runs_need", "zeros"]
+__all__ = [
+    "decoded",
+    "extreme_scales",
+    "negated",
+    "random_chains",
+    "random_steps",
+    "scale_type",
+    "set_what_runs_need",
+    "zeros",
+]
 
 
 def decoded(form: BlockFormat, codes: NDArray[np.uint8], scales: NDArray[np.uint8]) -> NDArray[np.float64]:
@@ -62,7 +72,7 @@ def _random_scales(
     zeros = np.where(rng.random(size) < 0.6, 0, scales).astype(np.uint8)
     scales = np.choose(rng.choice(4, (shape[0], 1, 1), p=[0.35, 0.35, 0.15, 0.15]), [scales, near, extreme, zeros])
     scales[(scales > scale.highest) & (rng.random(size) < 0.7)] = scale.highest
-    above = np.arange(0, 1 << form.stored_scale_width, codes, dtype=np.uint8)
+    above = np.arange(0, 1 << form.stored_scale_width, codes).astype(scale_type(form))
     return scales | rng.choice(above, size)
 
 
@@ -71,6 +81,11 @@ def extreme_scales(scale: ScaleFormat) -> list[int]:
     binade = 1 << scale.mantissa_bits
     top = scale.highest_binade
     return [1, binade - 1, binade, top - binade, top - 1, scale.highest]
+
+
+def scale_type(form: BlockFormat) -> np.dtype[Any]:
+    """Type of an array of a format's stored scales."""
+    return np.dtype(f"u{form.scale_bytes}")
 
 
 @cache

@@ -31,9 +31,9 @@ class Steps:
     config
         The core.
     a_codes, a_scales
-        uint8, (S, M, 16 G) and (S, M, G).
+        uint8, (S, M, 16 G) and (S, M, G); uint16 for scales of two bytes.
     b_codes, b_scales
-        uint8, (S, N, 16 G) and (S, N, G).
+        uint8, (S, N, 16 G) and (S, N, G); uint16 for scales of two bytes.
     c
         FP32 as uint32 bit patterns, (S, M, N); counts where ``first`` is set, see `addends`.
     first, last
@@ -72,7 +72,9 @@ class Steps:
             return np.empty((0, -(-step_layout(self.config).size // 8)), np.uint8)
         flags = (self.first | self.last.astype(np.uint8) << 1)[:, None]
         sides = ((self.config.a, self.a_codes, self.a_scales), (self.config.b, self.b_codes, self.b_scales))
-        fields = [x.reshape(count, -1) for form, codes, scales in sides for x in (_stored(form, codes), scales)]
+        fields = [
+            x.reshape(count, -1) for form, codes, scales in sides for x in (_stored(form, codes), _octets(form, scales))
+        ]
         return np.concatenate([*fields, flags], axis=1)
 
     def bits(self) -> NDArray[np.uint8]:
@@ -126,6 +128,11 @@ def _stored(form: BlockFormat, codes: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Codes side by side, the first ones lowest: (..., K) to (..., bytes)."""
     bits = np.unpackbits(codes[..., None], axis=-1, count=form.code_width, bitorder="little")
     return np.packbits(bits.reshape(*codes.shape[:-1], -1), axis=-1, bitorder="little")
+
+
+def _octets(form: BlockFormat, scales: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Stored scales as bytes, the lower one first."""
+    return np.ascontiguousarray(scales, f"<u{form.scale_bytes}").view(np.uint8)
 
 
 @dataclass(frozen=True)

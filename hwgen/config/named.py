@@ -7,6 +7,7 @@ import difflib
 from hwgen.config.core import TensorCoreConfig
 from hwgen.errors import InputError
 from hwgen.formats import (
+    BLOCKDIALECT,
     FP4_UE5M3_B16,
     FP4_UE5M3_B32,
     IF4,
@@ -39,14 +40,21 @@ _OTHERS: dict[str, Formats] = {form.name: (form, form) for form in (FP4_UE5M3_B1
     "razer": (RAZER_ACTIVATIONS, RAZER_WEIGHTS)
 }
 _E8M0: dict[str, Formats] = {form.name: (form, form) for form in (MXFP4, MXFP4_2X16, MSFP12)}
+_WIDE: dict[str, Formats] = {"blockdialect": (BLOCKDIALECT, BLOCKDIALECT)}  # magnitudes that merged cannot join
 
 
 def _sized(
-    kinds: dict[str, Formats], size: str, rows: int, columns: int, groups: int, pipeline: tuple[str, ...]
+    kinds: dict[str, Formats],
+    size: str,
+    rows: int,
+    columns: int,
+    groups: int,
+    pipeline: tuple[str, ...],
+    dot: str = "merged",
 ) -> dict[str, TensorCoreConfig]:
     return {
         f"{kind}-{size}": TensorCoreConfig(
-            f"{kind}-{size}", a, b, rows, columns, groups, pipeline=pipeline, clock_gating=True
+            f"{kind}-{size}", a, b, rows, columns, groups, dot, pipeline=pipeline, clock_gating=True
         )
         for kind, (a, b) in kinds.items()
     }
@@ -57,6 +65,7 @@ NAMED: dict[str, TensorCoreConfig] = {
     **_sized(_KINDS, "blackwell", rows=8, columns=8, groups=4, pipeline=_BLACKWELL),
     **_sized(_OTHERS, "small", rows=4, columns=4, groups=1, pipeline=_SMALL),
     **_sized(_E8M0, "small", rows=4, columns=4, groups=1, pipeline=_PLAIN),
+    **_sized(_WIDE, "small", rows=4, columns=4, groups=1, pipeline=_PLAIN, dot="signed"),
 }
 """Named configurations; ``blackwell`` has the rate of one Blackwell tensor core, 4096 MAC per cycle.
 

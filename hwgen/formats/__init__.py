@@ -4,9 +4,11 @@ from hwgen.formats.block import BlockFormat, Formats
 from hwgen.formats.bounds import Bounds
 from hwgen.formats.catalogue import (
     BLOCK_FORMATS,
+    BLOCKDIALECT,
     E1M2,
     E2M1,
     E3M3,
+    E5M0,
     E8M0,
     FP4_UE5M3_B16,
     FP4_UE5M3_B32,
@@ -28,10 +30,12 @@ from hwgen.formats.element import ElementFormat
 from hwgen.formats.scale import ScaleFormat
 
 __all__ = [
+    "BLOCKDIALECT",
     "BLOCK_FORMATS",
     "E1M2",
     "E2M1",
     "E3M3",
+    "E5M0",
     "E8M0",
     "FP4_UE5M3_B16",
     "FP4_UE5M3_B32",

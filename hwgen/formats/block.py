@@ -44,6 +44,8 @@ class BlockFormat:
     sums
         Sums that the products of a block make: 1, or as many parts of the block, which are aligned and truncated each
         for itself. What is stored does not depend on it.
+    scale_bytes
+        Bytes of a stored scale and its selector, 1 or 2. Elsewhere the scale byte is all of them.
     factors
         What the elements count, by selector, in proportion: (7, 6) says that those of the second kind count 6/7. None
         if all count alike. Hardware multiplies the significand of the scale by the factor, see Notes.
@@ -68,6 +70,7 @@ class BlockFormat:
     source: str
     sums: int = 1
     factors: tuple[int, ...] = ()
+    scale_bytes: int = 1
 
     def __post_init__(self) -> None:
         if not self.elements or len(self.elements) & len(self.elements) - 1:
@@ -80,10 +83,13 @@ class BlockFormat:
                     f"block format {self.name}: elements {one.name} and {other.name} have codes of {one.width} and"
                     f" {other.width} bits; they must be equal"
                 )
-        if self.scale_width > _BYTE:
+        if self.scale_bytes not in (1, 2):
+            raise InputError(f"block format {self.name}: scale_bytes = {self.scale_bytes}: must be 1 or 2")
+        if self.scale_width > self.stored_scale_width:
+            stored = "byte" if self.scale_bytes == 1 else "two bytes"
             raise InputError(
                 f"block format {self.name}: a selector of {self.selector_bits} bits has no place beside scale"
-                f" {self.scale.name}, which takes {self.scale.width} bits of its byte"
+                f" {self.scale.name}, which takes {self.scale.width} bits of its {stored}"
             )
         if self.size < 1 or self.size * self.code_width % _BYTE:
             raise InputError(f"block format {self.name}: size = {self.size}: a block must fill whole bytes")
@@ -126,8 +132,8 @@ class BlockFormat:
 
     @property
     def stored_scale_width(self) -> int:
-        """Bits of a scale as it is stored: a byte."""
-        return _BYTE
+        """Bits of a scale as it is stored."""
+        return self.scale_bytes * _BYTE
 
     @property
     def stored_bytes(self) -> int:

@@ -9,10 +9,12 @@ from hwgen.formats.element import ElementFormat
 from hwgen.formats.scale import ScaleFormat
 
 __all__ = [
+    "BLOCKDIALECT",
     "BLOCK_FORMATS",
     "E1M2",
     "E2M1",
     "E3M3",
+    "E5M0",
     "E8M0",
     "FP4_UE5M3_B16",
     "FP4_UE5M3_B32",
@@ -59,6 +61,31 @@ def _with_special(special: float) -> ElementFormat:
     return ElementFormat(f"E2M1{special:+g}", values, f"arXiv 2501.04052: code 8 is {special:+g}")
 
 
+def _dialect(index: int, *half_units: int) -> ElementFormat:
+    """A dialect, by its magnitudes in half-units."""
+    return ElementFormat(f"D{index}", _sign_magnitude(*(h / 2 for h in half_units)), "arXiv 2501.01144")
+
+
+DIALECTS = (
+    _dialect(0, 0, 1, 2, 3, 4, 6, 11, 15),
+    _dialect(1, 0, 1, 2, 3, 4, 6, 9, 15),
+    _dialect(2, 0, 1, 2, 3, 4, 6, 11, 14),
+    _dialect(3, 0, 1, 2, 3, 4, 6, 9, 14),
+    _dialect(4, 0, 1, 2, 3, 4, 6, 10, 13),
+    _dialect(5, 0, 1, 2, 3, 4, 6, 8, 13),
+    _dialect(6, 0, 1, 2, 3, 4, 6, 10, 12),
+    _dialect(7, 0, 1, 2, 3, 4, 6, 8, 12),
+    _dialect(8, 0, 1, 2, 3, 4, 6, 9, 11),
+    _dialect(9, 0, 1, 2, 3, 4, 6, 7, 11),
+    _dialect(10, 0, 1, 2, 3, 4, 6, 9, 10),
+    _dialect(11, 0, 1, 2, 3, 4, 6, 7, 10),
+    _dialect(12, 0, 1, 2, 3, 4, 6, 8, 9),
+    _dialect(13, 0, 1, 2, 3, 4, 6, 7, 9),
+    _dialect(14, 0, 1, 2, 3, 4, 6, 7, 8),
+    _dialect(15, 0, 1, 2, 3, 4, 5, 6, 8),
+)
+"""The elements of BlockDialect, by number; D7 is E2M1."""
+
 UE4M3 = ScaleFormat(
     "UE4M3",
     exponent_bits=4,
@@ -91,6 +118,15 @@ E3M3 = ScaleFormat(
     bias=3,
     nan=0x3F,
     source="arXiv 2501.04052: six bits, 2^-5 to 28; bias and NaN follow from that range, the paper does not name them",
+)
+E5M0 = ScaleFormat(
+    "E5M0",
+    exponent_bits=5,
+    mantissa_bits=0,
+    bias=15,
+    nan=None,
+    source="arXiv 2501.01144: the exponent field of FP16; that all codes are powers of two is ours",
+    subnormals=False,
 )
 
 NVFP4 = BlockFormat("nvfp4", (E2M1,), UE4M3, size=16, full_scale=448 * 6, source="NVIDIA, NVFP4")
@@ -161,12 +197,21 @@ RAZER_WEIGHTS = BlockFormat(
     full_scale=28 * 6,
     source="arXiv 2501.04052, abdelfattah-lab/NVFP4-RaZeR; which bits select the special value is ours",
 )
+BLOCKDIALECT = BlockFormat(
+    "blockdialect",
+    DIALECTS,
+    E5M0,
+    size=32,
+    full_scale=None,
+    source="arXiv 2501.01144: 9 bits of scale and dialect for a block; that they are two bytes, scale first, is ours",
+    scale_bytes=2,
+)
 
 BLOCK_FORMATS: dict[str, BlockFormat] = {
     form.name: form
     for form in (
         *(NVFP4, MIXFP4, NVINT4, FP4_UE5M3_B16, FP4_UE5M3_B32, MXFP4, MXFP4_2X16, MSFP12, IF4),
-        *(RAZER_ACTIVATIONS, RAZER_WEIGHTS),
+        *(RAZER_ACTIVATIONS, RAZER_WEIGHTS, BLOCKDIALECT),
     )
 }
 """Block formats by name."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import or_
+
 from amaranth.hdl import Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
@@ -107,8 +110,10 @@ class Element(Block):
         m.d.comb += [
             exponents.a.eq(self.a.scales),
             exponents.b.eq(self.b.scales),
-            computed.nan.eq(self.a.nan | self.b.nan),
         ]
+        nans = [getattr(self, side).nan for side in "ab" if config.form(side).scale.nan is not None]
+        if nans:
+            m.d.comb += computed.nan.eq(reduce(or_, nans))
         if not config.exact:
             m.d.comb += computed.exponent.eq(exponents.exponent)
             if may_rest(config):

@@ -206,19 +206,26 @@ class TensorCore(Block):
         """A decoded row whose scales are a register behind its lanes."""
         behind = Signal(operand_layout(self.config, side), name=name)
         scales = Signal.like(behind.scales, name=f"{name}_scales", reset_less=True)
-        nan = Signal(name=f"{name}_nan", reset_less=True)
         with m.If(enable):
-            m.d.sync += [scales.eq(operand.scales), nan.eq(operand.nan)]
-        m.d.comb += [behind.eq(operand), behind.scales.eq(scales), behind.nan.eq(nan)]
+            m.d.sync += scales.eq(operand.scales)
+        m.d.comb += [behind.eq(operand), behind.scales.eq(scales)]
+        self._nan_behind(m, enable, operand, behind, side, name)
         return behind
+
+    def _nan_behind(self, m: Module, enable: Value, operand: Any, behind: Any, side: str, name: str) -> None:
+        """Whether a scale of the row is NaN, a register behind; where it may be."""
+        if self.config.form(side).scale.nan is None:
+            return
+        nan = Signal(name=f"{name}_nan", reset_less=True)
+        m.d.comb += behind.nan.eq(nan)
+        with m.If(enable):
+            m.d.sync += nan.eq(operand.nan)
 
     def _exponents_behind(self, m: Module, enable: Value, operand: Any, side: str, name: str) -> data.View:
         """A decoded row whose scales, but for their significands, are a register behind its significands."""
         behind = Signal(operand_layout(self.config, side), name=name)
-        nan = Signal(name=f"{name}_nan", reset_less=True)
-        m.d.comb += [behind.eq(operand), behind.nan.eq(nan)]
-        with m.If(enable):
-            m.d.sync += nan.eq(operand.nan)
+        m.d.comb += behind.eq(operand)
+        self._nan_behind(m, enable, operand, behind, side, name)
         for group, scale in enumerate(operand.scales):
             for field in [name for name, _ in scale.shape() if name != "significand"]:
                 value = getattr(scale, field)

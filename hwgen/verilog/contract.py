@@ -35,12 +35,13 @@ def _code_words(form: BlockFormat) -> str:
         words = f"sign-magnitude code, bit {form.code_width - 1} the sign: {kinds}"
     else:
         words = "code: " + " or ".join(_element_words(element, range(count)) for element in form.elements)
-    return f"{words}; {_selector_place(form)} of the block's scale selects" if form.tagged else words
+    return words + "; " + _selector_place(form, " of the block's scale") if form.tagged else words
 
 
-def _selector_place(form: BlockFormat) -> str:
+def _selector_place(form: BlockFormat, whose: str = "") -> str:
+    """Which bits of a scale select."""
     low, high = form.scale.width, form.scale_width - 1
-    return f"bit {low}" if low == high else f"bits {high}..{low}"
+    return f"bit {low}{whose} selects" if low == high else f"bits {high}..{low}{whose} select"
 
 
 def _scale_words(form: BlockFormat) -> str:
@@ -51,8 +52,8 @@ def _scale_words(form: BlockFormat) -> str:
     words = f"block scale: bits {scale.width - 1}..0 {scale.name} (bias {scale.bias}, {subnormals}{nan})"
     if form.tagged:
         kinds = ", ".join(f"{tag} = {element.name}" for tag, element in enumerate(form.elements))
-        words = f"{words}; {_selector_place(form)} selects the element format, {kinds}"
-        return f"{words}; {_weight_words(form)}" if form.factors else words
+        words = f"{words}; {_selector_place(form)} the element format, {kinds}"
+        words = f"{words}; {_weight_words(form)}" if form.factors else words
     if form.scale_width < form.stored_scale_width:
         low, high = form.scale_width, form.stored_scale_width - 1
         return f"{words}; " + (f"bit {low} is ignored" if low == high else f"bits {high}..{low} are ignored")

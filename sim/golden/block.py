@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from .checks import Array, InputError, Tensor, check_bytes, check_codes
+from .checks import Array, InputError, Tensor, check_codes, check_scales
 from .element import ElementFormat
 from .scale import ScaleFormat
 
@@ -44,6 +45,9 @@ class BlockFormat:
         As above, positive, one for each of the elements; none if all count alike.
     nonzero : bool
         Whether `quantize` takes the smallest scale above zero where the nearest one is zero.
+    scale_bytes : int
+        Bytes of a scale and its selector as they are stored, 1 or 2. Where others say the scale byte, it is all of
+        them.
     trial : tuple of int
         The order in which `quantize` tries the elements; of those with equal errors it takes the first. Indices into
         `elements`; if there are none, from the last to the first.
@@ -66,6 +70,7 @@ class BlockFormat:
     factors: tuple[int, ...] = ()
     trial: tuple[int, ...] = ()
     nonzero: bool = False
+    scale_bytes: int = 1
 
     def __post_init__(self) -> None:
         count = len(self.elements)
@@ -74,10 +79,13 @@ class BlockFormat:
             wanted = "one element format" if self.tag_bit is None else "2, 4, 8 ... element formats of equal width"
             found = ", ".join(f"{element.name} of {element.width} bits" for element in self.elements) or "none"
             raise InputError(f"{self.name}: must have {wanted}; got {found}")
-        if self.tag_bit is not None and not self.scale.width <= self.tag_bit <= 8 - self.selector_bits:
+        if self.scale_bytes not in (1, 2):
+            raise InputError(f"{self.name}: scale_bytes must be 1 or 2; got {self.scale_bytes}")
+        stored = 8 * self.scale_bytes
+        if self.tag_bit is not None and not self.scale.width <= self.tag_bit <= stored - self.selector_bits:
             raise InputError(
                 f"{self.name}: tag_bit = {self.tag_bit}: a selector of {self.selector_bits} bits must be above the"
-                f" {self.scale.width} bits of the scale and within the byte"
+                f" {self.scale.width} bits of the scale and within the {'byte' if stored == 8 else 'two bytes'}"
             )
         if self.block < 1 or self.block * self.width % 8:
             raise InputError(
@@ -138,8 +146,18 @@ class BlockFormat:
         """`trial`, or what stands in for it."""
         return self.trial or tuple(reversed(range(len(self.elements))))
 
+    @property
+    def scale_type(self) -> np.dtype[Any]:
+        """Type of an array of scale bytes: uint8, or uint16 of two bytes each."""
+        return np.dtype(f"u{self.scale_bytes}")
+
+    @property
+    def all_scales(self) -> Array:
+        """Every scale byte there may be."""
+        return np.arange(1 << 8 * self.scale_bytes).astype(self.scale_type)
+
     def selected(self, scales: Array) -> Array:
-        """Return the index into `elements` (uint8) that scale bytes select."""
+        """Return the index into `elements` that scale bytes select."""
         return scales >> (self.tag_bit or 0) & len(self.elements) - 1
 
     def scale_codes(self, scales: Array) -> Array:
@@ -148,11 +166,13 @@ class BlockFormat:
 
     @cached_property
     def table(self) -> Array:
-        """Element times block scale by scale byte and code, float64 (256, 2^width); NaN where the scale is NaN.
+        """Element times block scale by scale byte and code, float64 (256, 2^width), of two bytes (65536, 2^width).
+
+        NaN where the scale is NaN.
 
         As a core has them, its factors included, see above.
         """
-        scales = np.arange(256, dtype=np.uint8)
+        scales = self.all_scales
         elements = np.array([element.table for element in self.elements])
         selected = self.selected(scales)
         table = elements[selected] * (self.scale.table[self.scale_codes(scales)] * self.weights[selected])[:, None]
@@ -161,7 +181,7 @@ class BlockFormat:
 
     def check(self, codes: Tensor, scales: Tensor, names: tuple[str, str]) -> tuple[Array, Array]:
         """Return codes (rows, K) and scales (rows, K / block) as arrays once types, range and shapes agree."""
-        checked, bytes_ = check_codes(codes, names[0], self.width), check_bytes(scales, names[1])
+        checked, bytes_ = check_codes(codes, names[0], self.width), check_scales(scales, names[1], self.scale_bytes)
         if checked.ndim != 2 or 0 in checked.shape or checked.shape[1] % self.block:
             raise InputError(
                 f"{names[0]} must be (rows, K), K a positive multiple of {self.block}; got {checked.shape}"

@@ -16,6 +16,7 @@ razer-         E2M1 +5,       16  UE4M3 in bits 6..0, bit 7 selects the latter m
 activations    E2M1 -5
 razer-weights  E2M1 +5 -5     16  E3M3 in bits 5..0, bits 7..6 select          max / 168
                +8 -8
+blockdialect   D0 .. D15      32  E5M0 in bits 4..0, bits 8..5 select          none
 =============  ==========  =====  ===========================================  ============
 
 2688 is 448 * 6 and 3136 is 448 * 7: the largest block scale times the largest element.
@@ -30,6 +31,8 @@ codes the exponent and how it rounds: the code of E8M0, and the rules of MXFP4, 
 and its code (mit-han-lab/fouroversix): INT4 elements count 6/7, so that both kinds reach 6 under one scale. RaZeR,
 arXiv 2501.04052 and its code (abdelfattah-lab/NVFP4-RaZeR): E2M1 with a special value in the place of -0, which the
 block chooses. That bit 7 is the sign of activations' special value, and which bits select that of weights, is ours.
+BlockDialect, arXiv 2501.01144: a block of 32 has one of sixteen tables, its scale and selector 9 bits, stored in two
+bytes here. The order of both in them is ours.
 """
 
 from __future__ import annotations
@@ -38,10 +41,10 @@ from typing import Any
 
 from .block import BlockFormat
 from .checks import InputError
-from .element import E1M2, E2M1, INT4, S1P2
+from .element import DIALECTS, E1M2, E2M1, INT4, S1P2
 from .element import RAZER_ACTIVATIONS as ACTIVATIONS
 from .element import RAZER_WEIGHTS as WEIGHTS
-from .scale import E3M3, E8M0, UE4M3, UE5M3
+from .scale import E3M3, E5M0, E8M0, UE4M3, UE5M3
 
 NVFP4 = BlockFormat("nvfp4", (E2M1,), UE4M3, 448 * 6)
 MIXFP4 = BlockFormat("mixfp4", (E2M1, E1M2), UE4M3, 448 * 6, tag_bit=7)
@@ -54,10 +57,13 @@ MSFP12 = BlockFormat("msfp12", (S1P2,), E8M0, None)
 IF4 = BlockFormat("if4", (E2M1, INT4), UE4M3, 448 * 6, tag_bit=7, factors=(7, 6), trial=(0, 1))
 RAZER_ACTIVATIONS = BlockFormat("razer-activations", ACTIVATIONS, UE4M3, 448 * 6, tag_bit=7, nonzero=True)
 RAZER_WEIGHTS = BlockFormat("razer-weights", WEIGHTS, E3M3, 28 * 6, tag_bit=6, trial=(0, 1, 2, 3), nonzero=True)
+BLOCKDIALECT = BlockFormat(
+    "blockdialect", DIALECTS, E5M0, None, tag_bit=5, block=32, trial=tuple(range(16)), scale_bytes=2
+)
 
 _ALL = (
     *(NVFP4, MIXFP4, NVINT4, FP4_UE5M3_B16, FP4_UE5M3_B32, MXFP4, MXFP4_2X16, MSFP12, IF4),
-    *(RAZER_ACTIVATIONS, RAZER_WEIGHTS),
+    *(RAZER_ACTIVATIONS, RAZER_WEIGHTS, BLOCKDIALECT),
 )
 CATALOGUE = {form.name: form for form in _ALL}
 """Block formats by name."""

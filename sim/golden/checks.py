@@ -82,6 +82,14 @@ def check_bytes(array: Tensor, name: str) -> Array:
     return checked
 
 
+def check_scales(scales: Tensor, name: str, octets: int) -> Array:
+    """Return `scales` as an array once it is known to be unsigned integers of so many bytes."""
+    checked = as_array(scales, name)
+    if checked.dtype.kind != "u" or checked.dtype.itemsize != octets:
+        raise InputError(f"{name} must be uint{8 * octets}; got {checked.dtype}")
+    return checked
+
+
 def check_codes(codes: Tensor, name: str, width: int = 4) -> Array:
     """Return `codes` as an array once it is known to be uint8 and to fit `width` bits."""
     checked = check_bytes(codes, name)

@@ -140,6 +140,20 @@ def _razer(special: float, lower: bool) -> ElementFormat:
     return ElementFormat(f"E2M1{special:+g}", 4, values, preference=tuple(codes))
 
 
+def _dialect(index: int, *half_units: int) -> ElementFormat:
+    """A dialect, by its magnitudes in halves."""
+    return ElementFormat(f"D{index}", 4, _sign_magnitude([h / 2 for h in half_units]))
+
+
 RAZER_ACTIVATIONS = tuple(_razer(special, lower=False) for special in (5.0, -5.0))
 RAZER_WEIGHTS = tuple(_razer(special, lower=True) for special in (5.0, -5.0, 8.0, -8.0))
 """RaZeR (arXiv 2501.04052) and its code (abdelfattah-lab/NVFP4-RaZeR): a number in the place of -0."""
+_LARGE = (
+    *((11, 15), (9, 15), (11, 14), (9, 14), (10, 13), (8, 13), (10, 12), (8, 12)),
+    *((9, 11), (7, 11), (9, 10), (7, 10), (8, 9), (7, 9), (7, 8)),
+)
+DIALECTS = (
+    *(_dialect(index, 0, 1, 2, 3, 4, 6, *large) for index, large in enumerate(_LARGE)),
+    _dialect(15, 0, 1, 2, 3, 4, 5, 6, 8),
+)
+"""BlockDialect (arXiv 2501.01144): sixteen tables. D7 is E2M1."""

@@ -94,7 +94,7 @@ class _Tables(NamedTuple):
 
 @lru_cache(maxsize=64)
 def _tables(form: BlockFormat) -> _Tables:
-    scales = np.arange(256, dtype=np.uint8)
+    scales = form.all_scales
     codes = form.scale_codes(scales)
     values = form.scale.table[codes]
     folds = np.array([element.fold for element in form.elements])[form.selected(scales)]
@@ -183,7 +183,8 @@ def step(
     a_codes, b_codes : array or tensor of uint8, (..., M, block G) and (..., N, block G)
         Element codes, with 4 bits 0 to 15. Leading dimensions, which all arguments share, count the steps of a stack.
     a_scales, b_scales : array or tensor of uint8, (..., M, G) and (..., N, G)
-        Block scales. Any byte is valid; bits without a meaning in a format are ignored.
+        Block scales; uint16 in formats whose scales take two bytes. Any byte is valid; bits without a meaning in a
+        format are ignored.
     c : array or tensor of float32, (..., M, N)
         Any bit pattern is valid.
     a, b : str or BlockFormat

@@ -37,8 +37,8 @@ class QuantizedTensor:
     codes : numpy.ndarray of uint8, (rows, K)
         Element codes, 0 to 15 if they have 4 bits, one per byte; `packed` has them as they are stored.
     scales : numpy.ndarray of uint8, (rows, K / block)
-        Block scales. In NVFP4, MixFP4 and NVINT4: UE4M3 in bits 6..0; in bit 7 the tag of MixFP4 (0 E2M1, 1 E1M2), zero
-        in formats without tag.
+        Block scales; uint16 where the format stores two bytes. In NVFP4, MixFP4 and NVINT4: UE4M3 in bits 6..0; in
+        bit 7 the tag of MixFP4 (0 E2M1, 1 E1M2), zero in formats without tag.
     tensor_scale : numpy.float32
         Positive and finite. Applied outside the tensor core.
     format : str
@@ -67,7 +67,7 @@ class QuantizedTensor:
         object.__setattr__(self, "scales", scales)
         if not isinstance(self.tensor_scale, np.float32) or not 0 < self.tensor_scale < np.inf:
             raise InputError(f"tensor_scale must be a positive finite numpy.float32; got {self.tensor_scale!r}")
-        unused = scales & (0xFF ^ form.meaningful)
+        unused = scales & ((1 << 8 * form.scale_bytes) - 1 ^ form.meaningful)
         if unused.any():
             where = first_true(unused > 0)
             bit = int(unused[tuple(where)]).bit_length() - 1
@@ -109,7 +109,7 @@ class QuantizedTensor:
         ----------
         packed : array or tensor of uint8, (rows, width K / 8)
             Codes side by side, see `packed`.
-        scales : array or tensor of uint8 or float8_e4m3fn, (rows, K / block)
+        scales : array or tensor of uint8, uint16 or float8_e4m3fn, (rows, K / block)
             Block scales in the order of the rows; a layout that some kernel wants must be undone first.
         tensor_scale : float
             What the products of code and block scale are multiplied by, a number that float32 holds. Some
@@ -244,7 +244,7 @@ def quantize(
         scale = _tensor_scale(max(float(tensor.max()), -float(tensor.min())), divisor)
     rows, k = tensor.shape
     codes = np.empty((rows, k), np.uint8)
-    scales = np.empty((rows, k // form.block), np.uint8)
+    scales = np.empty((rows, k // form.block), form.scale_type)
     step = max(1, _CHUNK // k)
     for start in range(0, rows, step):
         part = slice(start, start + step)
@@ -349,9 +349,9 @@ def _candidate(
 ) -> _Candidate:
     """Return blocks with scales that make the largest number of each ``top``."""
     element = form.elements[index]
-    scales = rules.scale_codes(form.scale, top, peaks, tensor_scale, rule)
+    scales = rules.scale_codes(form.scale, top, peaks, tensor_scale, rule).astype(form.scale_type)
     if form.nonzero and form.scale.zero is not None:
-        scales = np.maximum(scales, np.uint8(form.scale.zero + 1))
+        scales = np.maximum(scales, form.scale_type.type(form.scale.zero + 1))
     unit = form.scale.table[scales] * tensor_scale
     divisor = np.where(unit > 0, unit, np.inf)  # a scale of zero makes every code zero
     numbers = blocks / divisor[:, None]

@@ -8,7 +8,7 @@ rule              scale of a block, with b its largest magnitude    for
                   error, of equal ones the former                   which is max|x| / (256 * 6)
 ``floor``         2^(floor(log2 b) - floor(log2 top)); below the    scales that are powers of two
                   smallest scale that, above the largest NaN
-``ceil``          2^ceil(log2(b / top)), within the scales there    scales that are powers of two
+``ceil``          2^ceil(log2(b / top)), within the scales there    such scales and elements of one kind
                   are
 ================  ================================================  =========================================
 
@@ -22,7 +22,8 @@ the largest scale of a tensor at 256, not at 448. What is stored is NVFP4; hardw
 ``floor`` is that of the OCP Microscaling Formats (MX) Specification v1.0, which leaves open how elements are
 rounded. The largest of a block comes to lie from 4 to 8 on the grid of E2M1, so it may saturate. ``ceil`` is NVIDIA's,
 arXiv 2510.25602: it comes to lie above 3 and up to 6, and nothing saturates. With the elements of MSFP12 ``floor`` is
-the exponent of the largest number of a block, as in block floating point.
+the exponent of the largest number of a block, as in block floating point. BlockDialect has ``floor``, too: the tops of
+all its kinds of elements are from 4 to 7.5.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ _LARGEST_SCALE = 256.0
 def rules(form: BlockFormat) -> tuple[str, ...]:
     """Return the rules by which a format can be quantised; the first is the default."""
     if not form.scale.mantissa_bits:
-        return ("floor", "ceil")
+        return ("floor",) if len(form.elements) > 1 else ("floor", "ceil")
     if form.elements == (E2M1,) and form.scale == UE4M3 and form.tensor_divisor is not None:
         return ("nearest", "four-over-six")
     return ("nearest",)

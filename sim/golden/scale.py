@@ -112,5 +112,7 @@ UE5M3 = ScaleFormat("UE5M3", exponent_bits=5, mantissa_bits=3, bias=15, nan=0xFF
 """arXiv 2601.19026: E4M3's sign bit becomes the highest exponent bit. Codes as in AMD-AGI/ALTO, ue5m3_ops.py."""
 E3M3 = ScaleFormat("E3M3", exponent_bits=3, mantissa_bits=3, bias=3, nan=0x3F)
 """RaZeR's weights, arXiv 2501.04052: 2^-5 to 28. Bias and NaN follow from that range; the paper names neither."""
+E5M0 = ScaleFormat("E5M0", exponent_bits=5, mantissa_bits=0, bias=15, subnormals=False)
+"""BlockDialect, arXiv 2501.01144: the exponent of an FP16 number, all codes powers of two."""
 E8M0 = ScaleFormat("E8M0", exponent_bits=8, mantissa_bits=0, bias=127, subnormals=False, nan=0xFF)
 """OCP Microscaling Formats (MX) Specification v1.0: powers of two, no zero, no infinity."""

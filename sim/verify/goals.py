@@ -143,8 +143,9 @@ def goals(config: TensorCoreConfig) -> dict[str, Goals]:
     add("kinds of scales", groups, *kinds.items(), reachable=reachable, reason=reason)
 
     # C by where it comes from, and by the scales that it meets.
+    results = _results() & ~_lost(config)
     reachable = np.ones((2, len(CLASSES), 3), np.bool_)
-    reachable[1] = _results()[:, None]
+    reachable[1] = results[:, None]
     if all(form.scale.nan is None for form in forms.values()):
         reachable[:, :, 2] = False
     if not any(form.scale.subnormals for form in forms.values()):
@@ -162,7 +163,7 @@ def goals(config: TensorCoreConfig) -> dict[str, Goals]:
         reachable = reachable.copy()
         reachable[1] = False
         found["C"] = Goals("C", found["C"].axes, reachable, "an exact accumulator holds no C: it meets the sum once")
-    add("results", ("", CLASSES), reachable=_results(), reason=found["C"].reason if not config.exact else _NO_RESULT)
+    add("results", ("", CLASSES), reachable=results, reason=found["C"].reason if not config.exact else _NO_RESULT)
 
     if config.exact:
         _exact(config, add, sums, signs, operation)
@@ -193,6 +194,13 @@ def _results() -> NDArray[np.bool_]:
     """Kinds of FP32 numbers that are results."""
     never = ("-0", "-quiet NaN", "+signalling NaN", "-signalling NaN")
     return np.array([kind not in never for kind in CLASSES])
+
+
+def _lost(config: TensorCoreConfig) -> NDArray[np.bool_]:
+    """Kinds of FP32 numbers that no step keeps: subnormal ones, where a block always is far above them."""
+    kept = config.exact or config.wide or config.excludes_empty
+    kept = kept or any(form.scale.subnormals for form in config.formats)
+    return np.array([kind.endswith("subnormal") and not kept for kind in CLASSES])
 
 
 def _rounded(config: TensorCoreConfig, add: Callable[..., None], groups: _Axis, signs: _Axis, operation: _Axis) -> None:

@@ -17,6 +17,7 @@ from hwgen.errors import InputError, ToolError
 from hwgen.files import write_bytes
 from sim import npz
 from sim.engines import Engine, Pattern, Patterns
+from sim.random import scale_type
 from sim.steps import Steps, check_depth
 from sim.verify.stimulus import Stimulus
 
@@ -267,11 +268,13 @@ def _check(path: Path, config: TensorCoreConfig, arrays: dict[str, NDArray[Any]]
         "last": count,
         **{name: arrays[name].shape[:1] for name in _PATTERNS},
     }
-    types = dict.fromkeys(shapes, np.uint8) | {"c": np.uint32} | dict.fromkeys(("first", "last", *_PATTERNS), np.bool_)
+    types: dict[str, np.dtype[Any]] = dict.fromkeys(shapes, np.dtype(np.uint8)) | {"c": np.dtype(np.uint32)}
+    types |= dict.fromkeys(("first", "last", *_PATTERNS), np.dtype(np.bool_))
+    types |= {f"{side}_scales": scale_type(config.form(side)) for side in "ab"}
     for name, shape in shapes.items():
         array = arrays[name]
         if array.dtype != types[name] or array.shape != shape or 0 in shape or not shape:
-            kind = np.dtype(types[name]).name
+            kind = types[name].name
             raise InputError(
                 f"vectors {str(path)!r}: {name} is {array.dtype} {array.shape}; must be {kind} {shape or '(count,)'}"
             )

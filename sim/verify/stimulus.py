@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hwgen.config import TensorCoreConfig
 from hwgen.formats import BlockFormat, ScaleFormat
 from sim.engines import Pattern, Patterns
-from sim.random import decoded, negated, random_steps, set_what_runs_need, zeros
+from sim.random import decoded, negated, random_steps, scale_type, set_what_runs_need, zeros
 from sim.steps import Steps
 from sim.verify.goals import DEEPEST_CHAIN
 
@@ -121,7 +121,7 @@ def _saturated(config: TensorCoreConfig) -> Steps:
         tag, code = _place_of_largest([element.values for element in form.elements])
         codes.append(np.full((count, rows, config.depth), code, np.uint8))
         byte = tag << form.scale.width | form.scale.highest
-        scales.append(np.full((count, rows, config.groups), byte, np.uint8))
+        scales.append(np.full((count, rows, config.groups), byte, scale_type(form)))
     if config.rows > 1 or config.columns > 1:
         side, form = (0, config.a) if config.rows > 1 else (1, config.b)
         codes[side][:, 1::2] = negated(form)[codes[side][:, 1::2]]
@@ -149,10 +149,11 @@ def _tagged(form: BlockFormat, scales: NDArray[np.uint8], rng: np.random.Generat
     """Put a selector above scales at random; where none is read, now and then any bits."""
     above = form.stored_scale_width - form.scale.width
     share = 0.5 if form.tagged else 0.3
-    chosen = (rng.random(scales.shape) < share).astype(np.uint8)
+    kind = scale_type(form)
+    chosen = (rng.random(scales.shape) < share).astype(kind)
     if above > 1:
-        chosen *= rng.integers(1, 1 << above, scales.shape, np.uint8)
-    return scales & np.uint8((1 << form.scale.width) - 1) | chosen << np.uint8(form.scale.width)
+        chosen *= rng.integers(1, 1 << above, scales.shape, kind)
+    return scales & kind.type((1 << form.scale.width) - 1) | chosen << kind.type(form.scale.width)
 
 
 def _set_scales(

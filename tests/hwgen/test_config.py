@@ -239,7 +239,7 @@ def test_named_configurations():
         "mixfp4-weights": ("nvfp4", "mixfp4"),
         "nvint4": ("nvint4", "nvint4"),
     }
-    others = {"fp4-ue5m3-b16", "fp4-ue5m3-b32", "mxfp4", "mxfp4-2x16", "msfp12", "if4"}
+    others = {"fp4-ue5m3-b16", "fp4-ue5m3-b32", "mxfp4", "mxfp4-2x16", "msfp12", "if4", "blockdialect"}
     names = {f"{kind}-{size}" for kind in kinds for size in ("small", "blackwell")}
     assert set(NAMED) == names | {f"{form}-small" for form in others | {"razer"}}
     kinds |= {form: (form, form) for form in others} | {"razer": ("razer-activations", "razer-weights")}

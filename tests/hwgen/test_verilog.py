@@ -18,6 +18,7 @@ from hwgen.config import NAMED, PIPELINE_REGISTERS, REGISTERS, TensorCoreConfig
 from hwgen.errors import InputError, ToolError
 from hwgen.package import contents
 from hwgen.package.lint import waivers
+from hwgen.rtl.decode.operand import decoded_as, decoded_layout, operand_layout
 from hwgen.rtl.dot import DotProduct
 from hwgen.rtl.tensor_core import addend_layout, result_layout, step_layout
 
@@ -147,14 +148,15 @@ def test_number_of_instances(config, generated):
     modules = load(generated[config.name])["modules"]
     totals = {name.removeprefix(f"{config.identifier}_"): entry["total"] for name, entry in modules.items()}
     elements = config.rows * config.columns
-    alike = config.a == config.b
+    alike = decoded_as(config, "b") == "a"
     decoders = {"": config.rows + config.columns} if alike else {"": config.rows, "_b": config.columns}
+    completed = decoded_layout(config, "a") != operand_layout(config, "a")
     assert totals == {
         config.identifier: 1,
         **{f"operand_decoder{side}": rows for side, rows in decoders.items()},
         **{f"scale_decoder{side}": rows * config.groups for side, rows in decoders.items()},
         **{f"element_decoder{side}": rows * config.depth for side, rows in decoders.items()},
-        **({"stored_operand": config.rows + config.columns} if config.a.tagged else {}),
+        **({f"stored_operand{side}": rows for side, rows in decoders.items()} if completed else {}),
         "element": elements,
         "term_exponents": elements,
         "dot_product": elements * config.sums,
@@ -312,7 +314,8 @@ def test_manifest_says_what_it_is(config, generated):
     assert TensorCoreConfig(**manifest["configuration"]) == config
     assert manifest["file"] == generated[config.name][0].name
     assert manifest["top"] == config.identifier
-    assert (manifest["latency"], manifest["interleave"]) == ((8, 4) if config.groups == 1 else (9, 5)) or config.wide
+    powers = "factors" not in config.pipeline  # scales without a significand
+    assert (manifest["latency"], manifest["interleave"]) == ((8, 4) if config.groups == 1 else (9, 5)) or powers
     assert manifest["numerics"]["fraction_bits"] == config.fraction_bits
     assert f"2^(emax - {config.fraction_bits})" in " ".join(manifest["numerics"]["contract"])
 

@@ -9,7 +9,7 @@ from hwgen.config import TensorCoreConfig
 from hwgen.rtl.accumulate.fixed_point import StepSum, step_width, sum_width
 from hwgen.rtl.accumulate.round_sum import RoundSum
 from hwgen.rtl.accumulate.stepwise import FP32
-from hwgen.rtl.accumulate.terms import terms_layout
+from hwgen.rtl.accumulate.terms import term_nan, terms_layout
 from hwgen.rtl.arithmetic.carry_save import add_words
 from hwgen.rtl.hierarchy import Block, add_child
 
@@ -96,13 +96,13 @@ class ExactAccumulate(Block):
         config = self.config
         step = add_child(m, platform, "step", StepSum, config)
         m.d.comb += step.terms.eq(self.terms.terms)
-        word, nan, first = step.sum, self.terms.nan, self.first
+        word, nan, first = step.sum, term_nan(config, self.terms), self.first
 
         if "aligned" in config.pipeline:
             word = Signal(signed(step_width(config)), name="aligned_sum", reset_less=True)
-            nan, first = (Signal(name=f"aligned_{name}", reset_less=True) for name in ("nan", "first"))
+            came, (nan, first) = nan, (Signal(name=f"aligned_{name}", reset_less=True) for name in ("nan", "first"))
             with m.If(self.enable_aligned):
-                m.d.sync += [word.eq(step.sum), nan.eq(self.terms.nan), first.eq(self.first)]
+                m.d.sync += [word.eq(step.sum), nan.eq(came), first.eq(self.first)]
 
         width = sum_width(config)
         total = Signal(signed(width), name="sum", reset_less=True)

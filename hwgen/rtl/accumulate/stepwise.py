@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out
 
 from hwgen.config import TensorCoreConfig
 from hwgen.rtl.accumulate.aligned_sum import AlignedSum, Windows
-from hwgen.rtl.accumulate.terms import may_rest, terms_layout
+from hwgen.rtl.accumulate.terms import may_rest, term_nan, terms_layout
 from hwgen.rtl.arithmetic.shifters import normalise, normalise_by, saturated, shift_right
 from hwgen.rtl.arithmetic.window import Window
 from hwgen.rtl.hierarchy import Block, add_child
@@ -121,6 +121,7 @@ class Bypassed:
 
     def __init__(self, m: Module, block: Accumulate) -> None:
         self.c, self.terms, self.active = block.c, block.terms, _active(block)
+        self.config = block.config
         self.nan: Value | None = None
 
     def exponent(self, normal: Normal, carry: Value) -> Value:
@@ -145,7 +146,7 @@ class Bypassed:
         zero = Signal()
         m.d.comb += zero.eq(~rounded.bits.any())
         special = c.exponent.all()
-        with m.If(terms.nan | (special & c.fraction.any())):
+        with m.If(term_nan(self.config, terms) | (special & c.fraction.any())):
             m.d.comb += d.eq(_NAN)
         with m.Elif(special | ~self.active):
             c_zero = ~(c.exponent.any() | c.fraction.any())
@@ -173,7 +174,7 @@ class Carried:
         special = c.exponent.all()
         replaced = Signal(FP32, name="replaced")
         m.d.comb += [
-            nan.eq((terms.nan & enter) | (special & c.fraction.any())),
+            nan.eq((term_nan(block.config, terms) & enter) | (special & c.fraction.any())),
             alone.eq(nan | special | ~(_active(block) & enter)),
             replaced.fraction.eq(c.fraction | nan.replicate(23)),
             replaced.exponent.eq(c.exponent | nan.replicate(8)),
@@ -217,7 +218,7 @@ class Unbounded:
         nan, alone = Signal(name="nan"), Signal(name="alone")
         special = c.exponent.all()
         m.d.comb += [
-            nan.eq((terms.nan & enter) | (special & c.fraction.any())),
+            nan.eq((term_nan(block.config, terms) & enter) | (special & c.fraction.any())),
             alone.eq(special | ~(_active(block) & enter)),
         ]
         self.c, self.alone = c, alone

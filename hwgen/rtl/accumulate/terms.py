@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from functools import reduce
 from operator import or_
+from typing import Any
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed, unsigned
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed, unsigned
 from amaranth.lib import data
 from amaranth.lib.wiring import In, Member, Out
 
@@ -20,6 +21,7 @@ __all__ = [
     "TermExponents",
     "TermPlaces",
     "may_rest",
+    "term_nan",
     "term_width",
     "terms_layout",
 ]
@@ -35,14 +37,16 @@ def terms_layout(config: TensorCoreConfig) -> data.StructLayout:
 
     ``terms[g]``: sign and magnitude of T_g and its ``distance`` below the largest term exponent;
     ``exponent``: that largest exponent, offset so that the lowest is 0; ``active``: at least one block takes part in
-    it, see `TermExponents`, only where there may be none; ``nan``: some scale is NaN.
+    it, see `TermExponents`, only where there may be none; ``nan``: some scale is NaN,
+    only where scales may be.
 
     With exact numerics nothing depends on the largest exponent: ``terms[g]`` has sign, magnitude and ``place``, its
     own exponent with the same offset, and there is ``nan``.
     """
+    nan = {"nan": 1} if any(form.scale.nan is not None for form in config.formats) else {}
     if config.exact:
         term = data.StructLayout({"sign": 1, "magnitude": term_width(config), "place": config.bounds.exponent_bits})
-        return data.StructLayout({"terms": data.ArrayLayout(term, config.sums), "nan": 1})
+        return data.StructLayout({"terms": data.ArrayLayout(term, config.sums), **nan})
     fields: dict[str, object] = {"sign": 1, "magnitude": term_width(config)}
     if config.groups > 1:
         fields["distance"] = config.bounds.exponent_bits
@@ -51,7 +55,7 @@ def terms_layout(config: TensorCoreConfig) -> data.StructLayout:
             "terms": data.ArrayLayout(data.StructLayout(fields), config.sums),
             "exponent": config.bounds.exponent_bits,
             **({"active": 1} if may_rest(config) else {}),
-            "nan": 1,
+            **nan,
         }
     )
 
@@ -59,6 +63,11 @@ def terms_layout(config: TensorCoreConfig) -> data.StructLayout:
 def may_rest(config: TensorCoreConfig) -> bool:
     """Whether there are steps in which no block takes part in the largest exponent, so that C is the result."""
     return config.excludes_empty or any(form.scale.subnormals for form in config.formats)
+
+
+def term_nan(config: TensorCoreConfig, terms: Any) -> Value:
+    """Whether some scale is NaN; never, where none may be."""
+    return terms.nan if "nan" in dict(terms_layout(config)) else Const(0)
 
 
 def _scales_of_both(config: TensorCoreConfig) -> dict[str, Member]:

@@ -71,7 +71,8 @@ def operand_layout(config: TensorCoreConfig, side: str) -> data.StructLayout:
     """Layout of one decoded row of a step.
 
     ``lanes[g][i]`` is element i of block g, ``scales[g]`` its scale, ``words[s]`` what else the micro-architecture of
-    the dot product wants of block sum s, if anything; ``nan`` is set when any scale of the row is NaN.
+    the dot product wants of block sum s, if anything; ``nan`` is set when any scale of the row is NaN,
+    where its scales have one.
     """
     return _row_layout(config, side, lanes(config).layout(side))
 
@@ -80,8 +81,9 @@ def _row_layout(config: TensorCoreConfig, side: str, lane: data.StructLayout) ->
     fields: dict[str, object] = {
         "lanes": data.ArrayLayout(data.ArrayLayout(lane, config.form(side).size), config.groups),
         "scales": data.ArrayLayout(scale_layout(config.form(side)), config.groups),
-        "nan": 1,
     }
+    if config.form(side).scale.nan is not None:
+        fields["nan"] = 1
     if width := lanes(config).word_width(side):
         fields["words"] = data.ArrayLayout(unsigned(width), config.sums)
     return data.StructLayout(fields)
@@ -154,7 +156,7 @@ class ScaleDecoder(OfOneSide):
     scale : Out(scale_layout(form))
         Decoded scale. The exponent holds the fold of the element format, which the contract's ``E_g`` counts.
     nan : Out(1)
-        The scale is NaN.
+        The scale is NaN; only where scales may be.
     latency : int
         0, combinational.
 
@@ -168,7 +170,10 @@ class ScaleDecoder(OfOneSide):
 
     def __init__(self, config: TensorCoreConfig, side: str) -> None:
         form = config.form(side)
-        super().__init__(config, side, {"code": In(form.scale_width), "scale": Out(scale_layout(form)), "nan": Out(1)})
+        members = {"code": In(form.scale_width), "scale": Out(scale_layout(form))}
+        if form.scale.nan is not None:
+            members["nan"] = Out(1)
+        super().__init__(config, side, members)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -191,7 +196,8 @@ class ScaleDecoder(OfOneSide):
         m.d.comb += self.scale.exponent.eq(above_lowest)
         if scale.subnormals:
             m.d.comb += self.scale.zero.eq(~number.any())
-        m.d.comb += self.nan.eq(number.all() if scale.nan is not None else 0)
+        if scale.nan is not None:
+            m.d.comb += self.nan.eq(number.all())
         return m
 
 
@@ -236,7 +242,8 @@ class OperandDecoder(OfOneSide):
             tag = self.scales[group][form.scale.width :] if form.tagged else None
             scale = add_child(m, platform, f"scale{group}", ScaleDecoder, config, self.side)
             m.d.comb += [scale.code.eq(self.scales[group]), self.operand.scales[group].eq(scale.scale)]
-            nans.append(scale.nan)
+            if form.scale.nan is not None:
+                nans.append(scale.nan)
             decoded = []
             for index in range(form.size):
                 element = add_child(m, platform, f"element{group}_{index}", ElementDecoder, config, self.side)
@@ -252,7 +259,8 @@ class OperandDecoder(OfOneSide):
                 for part in range(form.sums):
                     own = decoded[part * form.lanes : (part + 1) * form.lanes]
                     m.d.comb += self.operand.words[group * form.sums + part].eq(how.word(m, self.side, own, tag))
-        m.d.comb += self.operand.nan.eq(Cat(*nans).any())
+        if nans:
+            m.d.comb += self.operand.nan.eq(Cat(*nans).any())
         return m
 
 

@@ -31,7 +31,7 @@ class Side(NamedTuple):
     """
 
     codes: NDArray[np.uint8]
-    scales: NDArray[np.uint8]
+    scales: NDArray[np.uint16]
     lanes: int
     sums: int
     first: int
@@ -92,7 +92,7 @@ def side(form: BlockFormat, codes: NDArray[np.uint8], scales: NDArray[np.uint8])
     significands *= np.array(form.weights)[selector]
     return Side(
         codes,
-        scales,
+        scales.astype(np.uint16),
         form.lanes,
         form.sums,
         int(scale.subnormals),

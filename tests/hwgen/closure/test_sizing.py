@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hwgen.closure.classes import classes
-from hwgen.closure.greedy import repair
+from hwgen.closure.greedy import _trace, recover, repair
 from hwgen.closure.relaxation import bearable, multiply
 from hwgen.closure.sizing import area_cost, bounds, multipliers, size
 from hwgen.netlist.graph import CellGroup, Netlist
@@ -120,6 +120,51 @@ def test_repair_leaves_the_times_of_what_it_chose(mac, real):
     compiled.reload()
     for values, anew in zip(found, (state.load, state.arrival, state.slew, state.end), strict=True):
         np.testing.assert_allclose(values, anew, rtol=1e-9, atol=1e-12)
+
+
+def late(state, period):
+    """What all ends are late by, together."""
+    return float(np.maximum(state.end - period, 0.0).sum())
+
+
+def test_repair_goes_on_where_nothing_helps_the_latest(mac, real):
+    """The cells before the latest end have no other size: the other late ends are helped all the same."""
+    compiled, _ = sized(mac, real, 10 * analyse(mac).delay)
+    graph, kinds, state, period = compiled.graph, compiled.kinds.arrays, compiled.state, 0.3 * compiled.delay
+    latest = int(np.argmax(state.end))
+    ranges, cost = bounds(compiled), area_cost(compiled)
+    path, slots = np.empty((2, len(state.kind)), np.int64)
+    behind = path[: _trace(graph, kinds, state, latest, path, slots)].tolist()
+    # A cost by place in what is left of the family: of the one size.
+    for node in behind:
+        place = state.kind[node] - ranges[node, 0]
+        cost[node, 0] = cost[node, place]
+        ranges[node] = state.kind[node], state.kind[node] + 1
+    before, worst = late(state, period), float(state.end[latest])
+    kept = StateArrays(*(values.copy() for values in state))
+    assert repair(graph, kinds, state, ranges, cost, period, 40, kept) > 0
+    assert late(state, period) < before
+    assert state.end.max() <= worst + 1e-12
+
+
+def test_nothing_is_taken_from_what_is_late(mac, real):
+    """At a clock out of reach cells become cheaper, and what is late is not later, together or at its worst."""
+    compiled, _ = sized(mac, real, 0.5 * analyse(mac).delay)
+    graph, kinds, state = compiled.graph, compiled.kinds.arrays, compiled.state
+    period, ranges, cost = 0.9 * compiled.delay, bounds(compiled), area_cost(compiled)
+    # Something to take: every cell that may be larger is.
+    state.kind[:] = np.minimum(state.kind + 1, ranges[:, 1] - 1)
+    compiled.reload()
+    before, worst = late(state, period), compiled.delay
+    area = sum(cost[node, kind - ranges[node, 0]] for node, kind in enumerate(state.kind))
+    kernels.backward(graph, kinds, state, period)
+    assert before > 0
+    assert recover(graph, kinds, state, ranges, cost, period) > 0
+    assert late(state, period) <= before + 1e-12
+    compiled.reload()
+    assert late(state, period) <= before + 1e-9
+    assert compiled.delay <= worst + 1e-9
+    assert sum(cost[node, kind - ranges[node, 0]] for node, kind in enumerate(state.kind)) < area
 
 
 def test_sizes_bear_their_loads(mac, real):

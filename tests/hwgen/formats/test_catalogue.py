@@ -42,7 +42,8 @@ def test_blocks(form):
     other = golden.block_format(form.name)
     assert (form.size, form.full_scale, form.factors) == (other.block, other.tensor_divisor, other.factors)
     assert (1 << form.scale_width) - 1 == other.meaningful
-    scales = np.arange(256, dtype=np.uint8)
+    assert form.stored_scale_width == 8 * other.scale_bytes
+    scales = other.all_scales
     selected = scales >> form.scale.width & (1 << form.selector_bits) - 1
     np.testing.assert_array_equal(selected, other.selected(scales))
 

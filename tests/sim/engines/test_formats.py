@@ -19,6 +19,7 @@ from sim.steps import Steps
         ("mxfp4", 3, {"pipeline": (), "rounding": "nearest_even"}),
         ("msfp12", 2, {"pipeline": ("decoded", "tree", "terms"), "rounding": "nearest_even"}),
         ("if4", 2, {"pipeline": ("decoded", "tree", "factors", "terms")}),
+        ("blockdialect", 2, {"pipeline": ("decoded", "tree", "terms", "total"), "dot": "signed"}),
         ("mxfp4-2x16", 2, {"pipeline": ("sums", "addends"), "empty_blocks": "excluded", "dot": "signed"}),
     ],
 )
@@ -55,6 +56,26 @@ def test_every_pair_of_codes_alone_in_every_lane(a, b, dot, compiled):
         codes[0, index, :, lane], codes[1, index, :, lane] = fours[left], fours[right]
         for side, form in enumerate(config.formats):
             scales[side, index] = selectors[side] << form.scale.width | ones[side]
+    everything = np.ones(len(cases), bool)
+    zeros = np.zeros((len(cases), 4, 4), np.uint32)
+    steps = Steps(config, codes[0], scales[0], codes[1], scales[1], zeros, everything, everything)
+    np.testing.assert_array_equal(compiled(config).run(steps).results, steps.expected())
+
+
+def test_every_product_of_blockdialect_in_every_lane(compiled):
+    """All pairs of its numbers, each from some dialect, under scales of 1; all other codes are zero."""
+    config = TensorCoreConfig("formats", "blockdialect", "blockdialect", 4, 4, 1, "signed", pipeline=("tree",))
+    form = config.a
+    found = {h: (tag, code) for tag, each in enumerate(form.elements) for code, h in enumerate(each.integers)}
+    assert set(found) == set(range(-15, 16))
+    places = np.array([found[h] for h in sorted(found)] + [found[15]])  # 32 of them
+    cases = list(itertools.product(range(config.depth), range(8), range(8)))
+    codes = np.zeros((2, len(cases), 4, config.depth), np.uint8)
+    scales = np.zeros((2, len(cases), 4, 1), np.uint16)
+    for index, (lane, *fours) in enumerate(cases):
+        for side, four in enumerate(fours):
+            tags, chosen = places[4 * four : 4 * four + 4].T
+            codes[side, index, :, lane], scales[side, index, :, 0] = chosen, tags << form.scale.width | form.scale.bias
     everything = np.ones(len(cases), bool)
     zeros = np.zeros((len(cases), 4, 4), np.uint32)
     steps = Steps(config, codes[0], scales[0], codes[1], scales[1], zeros, everything, everything)

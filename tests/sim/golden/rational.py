@@ -36,6 +36,19 @@ def razer(special: int) -> list[Fraction]:
     return [*E2M1[:8], Fraction(special), *E2M1[9:]]
 
 
+def dialect(*upper: int) -> list[Fraction]:
+    """Values of a dialect by its last magnitudes, in halves; those before are 0, 1, 2 ..."""
+    first = (0, 1, 2, 3, 4, 6)[: 8 - len(upper)]
+    return [signed(code, Fraction((*first, *upper)[code & 7], 2)) for code in range(16)]
+
+
+DIALECTS = [
+    *(dialect(top - low, top) for top, low in ((15, 4), (15, 6), (14, 3), (14, 5), (13, 3), (13, 5), (12, 2), (12, 4))),
+    *(dialect(top - low, top) for top, low in ((11, 2), (11, 4), (10, 1), (10, 3), (9, 1), (9, 2), (8, 1))),
+    dialect(5, 6, 8),
+]
+
+
 class Form(NamedTuple):
     """A block format; its selector stands directly above the scale."""
 
@@ -63,6 +76,7 @@ FORMATS = {
     "if4": Form([([v * 7 / 8 for v in E2M1], 0), ([v * 6 / 8 for v in INT4], 1)]),
     "razer-activations": Form([(razer(v), 0) for v in (5, -5)]),
     "razer-weights": Form([(razer(v), 0) for v in (5, -5, 8, -8)], 3, 3, 3, 0x3F),
+    "blockdialect": Form([(table, 0) for table in DIALECTS], 5, 0, 15, None, block=32, subnormals=False),
     "four": Form([([value * 2**fold for value in E2M1], fold) for fold in range(4)], 3, 3, 3, None),
 }
 """Formats by name: those of the catalogue, and one of four elements, E2M1 times 1, 2, 4 and 8."""

@@ -262,6 +262,11 @@ def test_the_tag_may_be_any_bit_above_the_scale(bit):
         (lambda: golden.BlockFormat("x", (E2M1, E1M2), UE4M3, 1.0, tag_bit=6), "x: tag_bit = 6: a selector of 1 bits"),
         (lambda: golden.BlockFormat("x", (E2M1,) * 3, UE4M3, 1.0, tag_bit=7), "x: must have 2, 4, 8 ... element"),
         (lambda: golden.BlockFormat("x", (E2M1,) * 4, UE4M3, 1.0, tag_bit=7), "tag_bit = 7: a selector of 2 bits .* 7"),
+        (
+            lambda: golden.BlockFormat("x", (E2M1, E1M2), UE4M3, 1.0, tag_bit=16, scale_bytes=2),
+            "tag_bit = 16: a selector of 1 bits .* within the two bytes",
+        ),
+        (lambda: golden.BlockFormat("x", (E2M1,), UE4M3, 1.0, scale_bytes=3), "scale_bytes must be 1 or 2; got 3"),
         (lambda: golden.BlockFormat("x", (E2M1,), UE4M3, 1.0, tag_bit=7), "x: must have 2, 4, 8 ... element"),
         (
             lambda: golden.BlockFormat("x", (E2M1,), UE4M3, 1.0, block=0),
@@ -285,12 +290,12 @@ def test_records_that_mean_nothing_are_refused(make, message):
 
 def test_the_catalogue():
     names = "nvfp4 mixfp4 nvint4 fp4-ue5m3-b16 fp4-ue5m3-b32 mxfp4 mxfp4-2x16 msfp12 if4"
-    names += " razer-activations razer-weights"
+    names += " razer-activations razer-weights blockdialect"
     assert list(golden.FORMATS) == names.split()
     for name, form in golden.CATALOGUE.items():
         assert form.name == name
         assert golden.block_format(name) is golden.block_format(form) is form
         # The largest element under the largest scales is the largest magnitude of a tensor.
         largest = form.scale.largest * form.elements[0].largest
-        assert form.tensor_divisor == (largest if form.scale.width < 8 else None)
+        assert form.tensor_divisor == (largest if form.scale.mantissa_bits and form.scale.width < 8 else None)
     assert INT4.integers == (0, 1, 2, 3, 4, 5, 6, 7, 0, -7, -6, -5, -4, -3, -2, -1)

@@ -7,7 +7,13 @@ import rational
 from sim import golden
 from sim.golden import parts
 
-PAIRS = [("msfp12", "msfp12"), ("if4", "if4"), ("if4", "nvint4"), ("razer-activations", "razer-weights")]
+PAIRS = [
+    ("msfp12", "msfp12"),
+    ("if4", "if4"),
+    ("if4", "nvint4"),
+    ("razer-activations", "razer-weights"),
+    ("blockdialect", "blockdialect"),
+]
 
 
 def draw(forms, rng, groups):
@@ -18,9 +24,9 @@ def draw(forms, rng, groups):
         drawn[rng.random((2, groups)) < 0.15] = 0
         codes.append(drawn.reshape(2, -1))
         middle = 119 if form.scale.width == 8 else rng.integers(0, 1 << form.scale.width)
-        near = np.clip(middle + rng.integers(-12, 13, (2, groups)), 0, form.scale.nan)
-        above = rng.integers(0, 256, (2, groups)) & ~((1 << form.scale.width) - 1)
-        scales.append((near | above).astype(np.uint8))
+        near = np.clip(middle + rng.integers(-12, 13, (2, groups)), 0, (1 << form.scale.width) - 1)
+        above = rng.choice(form.all_scales, (2, groups)) >> form.scale.width << form.scale.width
+        scales.append((near | above).astype(form.scale_type))
     values = [
         np.nan_to_num(golden.block_format(name).table)[np.repeat(s, x.shape[1] // groups, axis=1), x]
         for name, s, x in zip(forms, scales, codes, strict=True)

@@ -10,7 +10,7 @@ from hwgen.rtl.lanes import lanes
 from sim import golden
 
 RAZER = ("razer-activations", "razer-weights")
-PAIRS = [("msfp12", "msfp12"), ("if4", "if4"), RAZER, (RAZER[0], RAZER[0])]
+PAIRS = [("msfp12", "msfp12"), ("if4", "if4"), RAZER, (RAZER[0], RAZER[0]), ("blockdialect", "blockdialect")]
 CASES = [(a, b, dot) for a, b in PAIRS for dot in supported(BLOCK_FORMATS[a], BLOCK_FORMATS[b])]
 
 

@@ -7,10 +7,12 @@ from hwgen.rtl.decode.operand import ScaleDecoder, scale_layout
 from sim.golden import block_format, parts
 
 
-@pytest.mark.parametrize("form", ["fp4-ue5m3-b16", "mxfp4", "msfp12", "if4", "razer-activations", "razer-weights"])
+@pytest.mark.parametrize(
+    "form", ["fp4-ue5m3-b16", "mxfp4", "msfp12", "if4", "razer-activations", "razer-weights", "blockdialect"]
+)
 def test_every_byte(form, evaluate):
     """Significands have their factors, exponents their folds."""
-    config = TensorCoreConfig("x", form, form, 1, 1, 1, pipeline=())
+    config = TensorCoreConfig("x", form, form, 1, 1, 1, "multiplier", pipeline=())
     layout, golden = scale_layout(config.a), block_format(form)
     assert ("zero" in layout.members) == ("significand" in layout.members) == golden.scale.subnormals
     stimuli = [{"code": byte} for byte in range(golden.meaningful + 1)]

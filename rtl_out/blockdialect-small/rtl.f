@@ -1,0 +1,1 @@
+../blockdialect-small.v

@@ -1,0 +1,2 @@
+../blockdialect-small.v
+blockdialect_small_tb.sv
