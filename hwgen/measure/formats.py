@@ -304,9 +304,11 @@ def _stored(form: BlockFormat) -> schema.OperandFormat:
         element_bits=form.code_width,
         scale=form.scale.name,
         scale_bits=form.stored_scale_width,
+        read_bits=form.scale_width,
         selector_bits=form.selector_bits,
         block=form.size,
         bits_per_element=form.code_width + form.stored_scale_width / form.size,
+        packed_bits_per_element=form.code_width + form.scale_width / form.size,
         tensor_scale=form.full_scale is not None,
         source=form.source,
     )
