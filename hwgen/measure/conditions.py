@@ -62,7 +62,7 @@ def _code() -> bytes:
     return digest.digest()
 
 
-def fingerprint(library: Library, *given: Any) -> str:
+def fingerprint(library: Library, *given: Any, code: bytes | None = None) -> str:
     """Digest of everything that decides the result of a measurement, the code of hwgen itself included.
 
     Parameters
@@ -71,8 +71,10 @@ def fingerprint(library: Library, *given: Any) -> str:
         Its cells.
     given
         What else it is given, in a form whose ``repr`` tells all.
+    code
+        Digest of the code that decides, see `hwgen.measure.code`; all of hwgen's by default.
     """
-    digest = hashlib.sha256(_code())
+    digest = hashlib.sha256(_code() if code is None else code)
     digest.update(f"{(library.digest, library.name, library.unused, library.avoided, given)!r} {_tools()!r}".encode())
     return digest.hexdigest()
 

@@ -20,13 +20,14 @@ from hwgen.formats import BlockFormat
 from hwgen.mapping import area
 from hwgen.mapping.cache import Cache
 from hwgen.mapping.yosys import Recipe, usable
+from hwgen.measure import code
 from hwgen.measure.at_clock import STEP, closings, physical_record
 from hwgen.measure.built import PURPOSES
 from hwgen.measure.checks import VECTORS
 from hwgen.measure.clock import usual
 from hwgen.measure.conditions import fingerprint, flow_conditions
 from hwgen.measure.flow import Flow
-from hwgen.measure.kept import KeptFlow
+from hwgen.measure.kept import BUILDING, KeptFlow
 from hwgen.measure.overhead import of_scope
 from hwgen.measure.reach import select_for_cores
 from hwgen.measure.requests import FormatsRequest, Row
@@ -35,7 +36,7 @@ from hwgen.measure.runs import Run, measured
 from hwgen.measure.selection import Aim, Selected
 from hwgen.report import schema
 from hwgen.stats import FEWEST, Estimate, paired
-from sim import accuracy
+from sim import accuracy, golden
 from sim.steps import check_hold
 
 __all__ = ["errors_of", "measure_formats"]
@@ -76,12 +77,15 @@ class _Study:
     def begun(self, config: TensorCoreConfig) -> _Built:
         """A configuration with its lanes and recipes; no run yet."""
         check_hold(config, self.request.stimulus.hold)
-        lanes = self.request.lanes
         kept = Cache(self.flow.cache)
-        key = fingerprint(self.flow.library, "search", config, self.recipes, self.aim, lanes)
+        operands = [golden.block_format(form.name) for form in config.formats]
+        given = (config, operands, self.recipes, self.aim, self.request.lanes)
+        key = fingerprint(self.flow.library, "search", *given, code=code.digest(BUILDING))
         if (known := kept.get(key)) is not None:
             return _Built(config, _selected(known, config, self.recipes))
-        selected = select_for_cores({config.name: config}, self.recipes, self.aim, self.flow_of(config), lanes)
+        selected = select_for_cores(
+            {config.name: config}, self.recipes, self.aim, self.flow_of(config), self.request.lanes
+        )
         kept.put(
             key,
             {
@@ -300,9 +304,11 @@ def _stored(form: BlockFormat) -> schema.OperandFormat:
         element_bits=form.code_width,
         scale=form.scale.name,
         scale_bits=form.stored_scale_width,
+        read_bits=form.scale_width,
         selector_bits=form.selector_bits,
         block=form.size,
         bits_per_element=form.code_width + form.stored_scale_width / form.size,
+        packed_bits_per_element=form.code_width + form.scale_width / form.size,
         tensor_scale=form.full_scale is not None,
         source=form.source,
     )

@@ -1,8 +1,8 @@
 """A flow that keeps every core that it builds, so that a measurement that was killed goes on where it was.
 
 What a core comes out as is kept beside the syntheses, under a key of all that it depends on: the mapped modules
-themselves, library, clock, wires, operands, and the code of hwgen. So nothing is ever taken for the answer to another
-question.
+themselves, library, clock, wires, operands, and the code of hwgen behind it. So nothing is ever taken for the answer to
+another question.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from hwgen.cells.library import Library
 from hwgen.closure.close import Closure
 from hwgen.formats import BlockFormat, Formats
 from hwgen.mapping.cache import Cache
+from hwgen.measure import code
 from hwgen.measure.conditions import fingerprint
 from hwgen.measure.examined import Examined
 from hwgen.measure.flow import Design, Flow
@@ -24,8 +25,12 @@ from hwgen.measure.runs import Run
 from hwgen.measure.selection import Score
 from hwgen.power.consumption import Consumption
 from hwgen.report import schema
+from sim import golden
 
-__all__ = ["KeptFlow"]
+__all__ = ["BUILDING", "KeptFlow"]
+
+BUILDING = "hwgen.measure.runs"
+"""The module behind which all code is that searches, builds and examines."""
 
 
 @dataclass(frozen=True)
@@ -54,13 +59,19 @@ def _key(library: Library, function: Callable[..., Any], task: tuple[Any, ...]) 
     digest = hashlib.sha256()
     for part in _told(task):
         digest.update(f"{len(part)} {part} ".encode())
-    return fingerprint(library, "build", function.__module__, function.__qualname__, digest.hexdigest())
+    module = function.__module__
+    return fingerprint(
+        library,
+        "build",
+        *(module, function.__qualname__, digest.hexdigest()),
+        code=code.digest(BUILDING) if module in code.behind(BUILDING) else None,
+    )
 
 
 def _told(value: Any) -> Iterator[str]:
     """All that there is to say of an argument, as texts."""
     if isinstance(value, Design):
-        yield repr(value.key)
+        yield repr((value.key, *(golden.block_format(form.name) for form in value.config.formats)))
     elif isinstance(value, Library):
         yield value.digest
     elif isinstance(value, Mapping):

@@ -1208,13 +1208,17 @@ class OperandFormat:
     scale
         Format of the block scale.
     scale_bits
-        Bits that are stored with a block: scale, selector of the elements, and what is left of the byte.
+        Bits that are stored with a block, in whole bytes: scale, selector of the elements, and what is left.
+    read_bits
+        Bits of these that are read: scale and selector.
     selector_bits
         Bits of these that choose among the elements.
     block
         Elements that share a scale.
     bits_per_element
         Bits of an element, and its share of what is stored with the block. The tensor scale is not counted.
+    packed_bits_per_element
+        The same with nothing stored but what is read.
     tensor_scale
         Whether there is an FP32 scale of the whole tensor, applied outside of the core.
     source
@@ -1226,9 +1230,11 @@ class OperandFormat:
     element_bits: int
     scale: str
     scale_bits: int
+    read_bits: int
     selector_bits: int
     block: int
     bits_per_element: float
+    packed_bits_per_element: float
     tensor_scale: bool
     source: str
 

@@ -226,17 +226,25 @@ def _storage(report: FormatsReport) -> list[str]:
         [
             each.name,
             f"{each.element_bits}: {' or '.join(each.elements)}",
-            f"{each.scale_bits}: {each.scale}",
-            f"{each.selector_bits} of these" if each.selector_bits else "none",
+            f"{each.scale_bits}, of which {each.read_bits} are read: {each.scale}"
+            + (f", selector of {each.selector_bits}" if each.selector_bits else ""),
             str(each.block),
             f"{each.bits_per_element:.4g}",
+            f"{each.packed_bits_per_element:.4g}",
             "FP32, outside the core" if each.tensor_scale else "none",
             each.source,
         ]
         for each in found.values()
     ]
-    header = ["format", "bits of an element", "bits of a scale", "selector bits", "block", "bits an element"]
-    return ["", "## What is stored", "", *table([*header, "tensor scale", "source"], rows, 0)]
+    header = ["format", "bits of an element", "bits with a block", "block", "bits an element", "packed"]
+    return [
+        "",
+        "## What is stored",
+        "",
+        "Scales are stored in whole bytes. *Packed*: bits an element, if nothing were stored but what is read.",
+        "",
+        *table([*header, "tensor scale", "source"], rows, 0),
+    ]
 
 
 def _closings(report: FormatsReport) -> list[str]:

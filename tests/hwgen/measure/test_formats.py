@@ -269,8 +269,11 @@ def test_what_is_stored_and_lost(bench: Bench) -> None:
     rows = by_name(table(request(*rows_of(["mixfp4", "mxfp4", "mixfp4-weights"]), runs=1)))
     stored = rows["mixfp4"].b
     assert stored is not None
-    assert (stored.elements, stored.selector_bits, stored.scale_bits) == (("E2M1", "E1M2"), 1, 8)
-    assert (stored.bits_per_element, stored.tensor_scale) == (4.5, True)
+    assert stored.elements == ("E2M1", "E1M2")
+    assert (stored.selector_bits, stored.read_bits, stored.scale_bits) == (1, 8, 8)
+    assert (stored.bits_per_element, stored.packed_bits_per_element, stored.tensor_scale) == (4.5, 4.5, True)
+    assert rows["nvfp4"].a is not None
+    assert rows["nvfp4"].a.packed_bits_per_element == 4 + 7 / 16
     assert rows["mxfp4"].a is not None
     assert (rows["mxfp4"].a.bits_per_element, rows["mxfp4"].a.tensor_scale) == (4.25, False)
     assert [(each.format, each.rule, each.default) for each in rows["mixfp4-weights"].errors] == [

@@ -12,7 +12,9 @@ REPORTS = Path(__file__).parents[3] / "reports"
 
 
 def stored(name: str, bits: float = 4.5) -> schema.OperandFormat:
-    return schema.OperandFormat(name, ("E2M1",), 4, "UE4M3", 8, 0, 16, bits, True, f"source of {name}")
+    return schema.OperandFormat(
+        name, ("E2M1",), 4, "UE4M3", 8, 7, 0, 16, bits, bits - 1 / 16, True, f"source of {name}"
+    )
 
 
 def lost(name: str, gaussian: float, rule: str = "nearest", default: bool = True) -> schema.FormatError:

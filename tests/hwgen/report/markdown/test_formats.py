@@ -72,6 +72,8 @@ def test_fairness_stands_above_the_table(formats_report: schema.FormatsReport) -
 def test_blocks_add_up_in_every_row(formats_report: schema.FormatsReport) -> None:
     text = markdown(formats_report, "formats.png")
     assert "| cheap | 5376 | 1792 | 7168 |" in text
+    stored = "| cheap | 4: E2M1 | 8, of which 7 are read: UE4M3 | 16 | 4.5 | 4.438 | FP32, outside the core |"
+    assert f"{stored} source of cheap |" in text
 
 
 def test_without_errors_there_is_no_table_of_them(formats_report: schema.FormatsReport) -> None:
