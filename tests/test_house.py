@@ -80,6 +80,7 @@ ELSEWHERE = {
     "hwgen.timing.kernels": "hwgen/timing/test_compiled.py",
     "hwgen.timing.kinds": "hwgen/timing/test_compiled.py",
     "hwgen.verilog": "hwgen/test_verilog.py",
+    "sim.accuracy.sentences": "sim/accuracy/test_trained.py",
     "sim.engines": "sim/engines/test_streams.py",
     "sim.golden": "sim/golden/test_formats.py",
     "sim.mutate": "sim/mutate/test_mutants.py",

@@ -35,6 +35,7 @@ COMMANDS = {
         "compare",
         "configs",
         "cost",
+        "error",
         "explore",
         "formats",
         "place",

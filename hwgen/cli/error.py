@@ -1,0 +1,100 @@
+"""``hwgen error``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from hwgen.cli.options import json_option
+from hwgen.cli.output import print_json, print_table, progress
+from hwgen.cli.types import FILE, SEED, Names
+from hwgen.errors import InputError
+
+if TYPE_CHECKING:
+    from sim.accuracy import Row
+
+__all__ = ["command"]
+
+
+@click.command("error")
+@click.option(
+    "--format",
+    "formats",
+    type=Names("sim.golden:FORMATS"),
+    metavar="NAME",
+    multiple=True,
+    help="Format; repeat it for several. A wrong name lists those there are.  [default: all]",
+)
+@click.option("--file", type=FILE, help="A matrix of yours (rows x K), from a .npy or .safetensors file, instead.")
+@click.option("--name", help="Tensor of the --file file.")
+@click.option("--seed", type=SEED, help="Seed of the tensors that are drawn.  [default: 0]")
+@click.option(
+    "--model", type=click.Choice(["minilm"]), help="Measure on a trained model, too (extra 'workloads', 2 minutes)."
+)
+@click.option(
+    "--weights",
+    type=Names("sim.golden:FORMATS"),
+    metavar="NAME",
+    help="Format of the weights of --model in every row.  [default: that of the row]",
+)
+@json_option
+def command(
+    formats: tuple[str, ...],
+    file: Path | None,
+    name: str | None,
+    seed: int | None,
+    model: str | None,
+    weights: str | None,
+    as_json: bool,
+) -> None:
+    """Print what each format loses: signal-to-quantisation-noise ratios in dB, for every rule of quantisation.
+
+    Tensors are drawn: gaussian, heavy-tailed, and with outlier channels. With --model also the weights and activations
+    of all-MiniLM-L6-v2, and the similarity of its embeddings to those in FP32. See docs/accuracy.md.
+    """
+    if file is None and name is not None:
+        raise InputError(f"--name {name!r}: is a tensor of a file; give that with --file")
+    if file is not None and seed is not None:
+        raise InputError("--seed and --file: with a file nothing is drawn; leave one of them out")
+    if weights is not None and model is None:
+        raise InputError(f"--weights {weights}: is of a model; give that with --model")
+
+    from sim import accuracy, tensors
+
+    if file is None:
+        inputs = accuracy.drawn(seed=accuracy.SEED if seed is None else seed)
+    else:
+        inputs = {"file": tensors.load(file, name)}
+        if not inputs["file"].any():
+            raise InputError(f"{file}: holds nothing but zeros, so there is no signal")
+    choices = [choice for choice in accuracy.CHOICES if not formats or choice[0] in formats]
+    with progress() as update:
+        trained = accuracy.minilm_model() if model else None
+        rows = accuracy.table(
+            choices, inputs, trained, lambda done, total: update("formats", done, total), weights=weights
+        )
+    if as_json:
+        conditions = {
+            "drawn": None if file else {"shape": accuracy.SHAPE, "seed": accuracy.SEED if seed is None else seed},
+            "file": str(file) if file else None,
+            "model": model,
+            "sentences": len(accuracy.SENTENCES) if model else None,
+        }
+        print_json({**conditions, "rows": [row.as_dict() for row in rows]})
+    else:
+        _print(rows, list(inputs))
+
+
+def _print(rows: list[Row], inputs: list[str]) -> None:
+    header = ["format", "rule", "bits", *inputs]
+    cells = [[row.format, row.rule, f"{row.bits:g}", *(f"{row.decibels[name]:.2f}" for name in inputs)] for row in rows]
+    if any(row.model for row in rows):
+        header += ["weights", "worst", "activations", "worst", "similarity", "worst"]
+    for row, line in zip(rows, cells, strict=True):
+        if row.model is not None:
+            noises = (row.model.weights, row.model.activations)
+            line += [f"{number:.2f}" for noise in noises for number in (noise.mean, noise.worst)]
+            line += [f"{row.model.similarity:.4f}", f"{row.model.worst_similarity:.4f}"]
+    print_table(header, cells)

@@ -1,0 +1,151 @@
+"""A BERT-like sentence encoder, forward, in numpy.
+
+Sentences are packed: their tokens stand one after the other, without padding. A linear layer is then one matrix product
+over all tokens of all sentences. Attention stays within a sentence::
+
+    tokens -> embeddings of words, places and types, added up -> layer norm
+      -> in each layer: query, key, value -> attention -> dense -> added -> layer norm
+                        -> intermediate, GELU -> output -> added -> layer norm
+      -> mean over the tokens of a sentence -> length 1
+
+Sources: Devlin et al., "BERT" (arXiv 1810.04805); Reimers and Gurevych, "Sentence-BERT" (arXiv 1908.10084) for the
+mean over tokens. The model is all-MiniLM-L6-v2 (sentence-transformers; Apache-2.0), 6 layers of 384 channels, 12 heads.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import safetensors.numpy
+from scipy.special import erf
+
+from sim import tensors
+from sim.golden import InputError
+
+from .wordpiece import WordPiece
+
+Matrix = npt.NDArray[np.float32]
+
+Product = Callable[[str, Matrix, Matrix], Matrix]
+"""Matrix product of a linear layer, X W^T: called with the name of W, X (tokens, K) and W (outputs, K)."""
+
+
+def plain(name: str, x: Matrix, w: Matrix) -> Matrix:
+    """Return X W^T in FP32; the order of summation is that of numpy's BLAS."""
+    return x @ w.T
+
+
+class Encoder:
+    """The encoder.
+
+    Parameters
+    ----------
+    weights : mapping of str to array of float32
+        Tensors by name, as in a checkpoint of BERT. Linear layers are (outputs, inputs).
+    wordpiece : WordPiece
+        What divides text.
+    heads : int
+        Heads of attention; they share the channels evenly.
+    epsilon : float
+        What is added to the variance in a layer norm.
+
+    Attributes
+    ----------
+    linear : tuple of str
+        Names of the weights of all linear layers that an embedding depends on, in the order they are used in.
+    """
+
+    def __init__(
+        self, weights: Mapping[str, Matrix], wordpiece: WordPiece, heads: int = 12, epsilon: float = 1e-12
+    ) -> None:
+        self._weights, self._wordpiece, self._heads, self._epsilon = weights, wordpiece, heads, epsilon
+        depth = 1 + max(int(name.split(".")[2]) for name in weights if name.startswith("encoder.layer."))
+        self._layers = [f"encoder.layer.{index}." for index in range(depth)]
+        inner = (*(f"attention.self.{part}" for part in ("query", "key", "value")), "attention.output.dense")
+        self.linear = tuple(
+            f"{layer}{part}.weight" for layer in self._layers for part in (*inner, "intermediate.dense", "output.dense")
+        )
+
+    def weight(self, name: str) -> Matrix:
+        """Return the weight matrix of a linear layer, (outputs, inputs)."""
+        return self._weights[name]
+
+    def embed(self, sentences: Sequence[str], product: Product = plain) -> Matrix:
+        """Return the embeddings of sentences, each of length 1.
+
+        Parameters
+        ----------
+        sentences : sequence of str
+            One or more.
+        product : callable, optional
+            What multiplies in the linear layers; FP32 by default. Biases are added to what it returns. The two products
+            of attention, that of queries and keys and that with values, have no weights, and are in FP32.
+
+        Returns
+        -------
+        numpy.ndarray of float32, (sentences, channels)
+
+        Raises
+        ------
+        InputError
+            There are no sentences.
+        """
+        if not sentences:
+            raise InputError("there must be a sentence or more; got none")
+        numbers = [self._wordpiece.numbers(sentence) for sentence in sentences]
+        ends = np.cumsum([len(each) for each in numbers])
+        parts = [slice(end - len(each), end) for end, each in zip(ends, numbers, strict=True)]
+        x = self._embedded(numbers)
+        for layer in self._layers:
+            x = self._layer(layer, x, parts, product)
+        means = np.array([x[part].mean(axis=0) for part in parts])
+        return means / np.linalg.norm(means, axis=1, keepdims=True)
+
+    def _embedded(self, numbers: list[list[int]]) -> Matrix:
+        words, places, types = (
+            self._weights[f"embeddings.{kind}_embeddings.weight"] for kind in ("word", "position", "token_type")
+        )
+        x = words[np.concatenate(numbers)] + np.concatenate([places[: len(each)] for each in numbers]) + types[0]
+        return self._norm("embeddings.LayerNorm", x)
+
+    def _layer(self, layer: str, x: Matrix, parts: list[slice], product: Product) -> Matrix:
+        def linear(name: str, into: Matrix) -> Matrix:
+            weight = f"{layer}{name}.weight"
+            return product(weight, into, self._weights[weight]) + self._weights[f"{layer}{name}.bias"]
+
+        query, key, value = (linear(f"attention.self.{part}", x) for part in ("query", "key", "value"))
+        seen = np.concatenate([self._attention(query[part], key[part], value[part]) for part in parts])
+        x = self._norm(f"{layer}attention.output.LayerNorm", x + linear("attention.output.dense", seen))
+        inner = linear("intermediate.dense", x)
+        inner *= (1 + erf(inner * np.float32(0.5**0.5))) / 2  # GELU, exact
+        return self._norm(f"{layer}output.LayerNorm", x + linear("output.dense", inner))
+
+    def _attention(self, query: Matrix, key: Matrix, value: Matrix) -> Matrix:
+        q, k, v = (each.reshape(len(each), self._heads, -1).swapaxes(0, 1) for each in (query, key, value))
+        scores = q @ k.swapaxes(1, 2) / np.float32(q.shape[-1] ** 0.5)
+        shares = np.exp(scores - scores.max(axis=-1, keepdims=True))
+        shares /= shares.sum(axis=-1, keepdims=True)
+        return (shares @ v).swapaxes(0, 1).reshape(query.shape)
+
+    def _norm(self, name: str, x: Matrix) -> Matrix:
+        centred = x - x.mean(axis=-1, keepdims=True)
+        deviation = np.sqrt(np.square(centred).mean(axis=-1, keepdims=True) + np.float32(self._epsilon))
+        return centred / deviation * self._weights[f"{name}.weight"] + self._weights[f"{name}.bias"]
+
+
+def minilm() -> Encoder:
+    """Return all-MiniLM-L6-v2.
+
+    Raises
+    ------
+    InputError
+        The optional package that carries the model is not installed.
+    """
+    weights = safetensors.numpy.load_file(tensors.minilm_file())
+    config = json.loads(tensors.minilm_file("config.json").read_text(encoding="utf-8"))
+    pieces = tensors.minilm_file("vocab.txt").read_text(encoding="utf-8").rstrip("\n").split("\n")
+    wordpiece = WordPiece(pieces, config["max_position_embeddings"])
+    return Encoder(weights, wordpiece, config["num_attention_heads"], config["layer_norm_eps"])

@@ -1,0 +1,111 @@
+"""The table of errors: a row for each format and rule, as `hwgen error` prints it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sim import golden, tensors
+
+from .noise import KINDS, SEED, SHAPE, energies
+from .trained import Model, ModelErrors
+
+
+@dataclass(frozen=True)
+class Row:
+    """Errors of a format under a rule.
+
+    Parameters
+    ----------
+    format
+        Name of the format.
+    rule
+        Name of the rule.
+    bits
+        Bits that an element takes as it is stored, its share of the scale byte included, of the tensor scale left out.
+    decibels
+        SQNR in dB by the name of a tensor.
+    model
+        Errors on a trained model, if they were asked for.
+    weights
+        Name of the format that the model's weights have, where it is another one.
+    """
+
+    format: str
+    rule: str
+    bits: float
+    decibels: Mapping[str, float]
+    model: ModelErrors | None
+    weights: str | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """The figures, ready for JSON: SQNR in dB, null where a tensor has no error or no energy."""
+        found: dict[str, Any] = {"format": self.format, "rule": self.rule, "bits_per_element": self.bits}
+        found["sqnr_db"] = {name: _number(each) for name, each in self.decibels.items()}
+        if self.model is not None:
+            noises = {"weights": self.model.weights, "activations": self.model.activations}
+            similarity = {
+                "mean": self.model.similarity,
+                "worst": self.model.worst_similarity,
+                "standard_error": _number(self.model.standard_error),
+            }
+            found["model"] = {
+                "weights_format": self.weights or self.format,
+                **{f"{name}_sqnr_db": {"mean": each.mean, "worst": each.worst} for name, each in noises.items()},
+                "embedding_similarity": similarity,
+            }
+        return found
+
+
+def drawn(shape: tuple[int, int] = SHAPE, seed: int = SEED) -> dict[str, tensors.Tensor]:
+    """Return a tensor of each of `KINDS`, (rows, K), by the name of its kind."""
+    return {kind: tensors.generate(kind, shape, seed) for kind in KINDS}
+
+
+def table(
+    choices: Sequence[tuple[str, str]],
+    inputs: Mapping[str, tensors.Tensor],
+    model: Model | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+    *,
+    weights: str | None = None,
+) -> list[Row]:
+    """Return a row for each format and rule.
+
+    Parameters
+    ----------
+    choices
+        Names of formats with names of rules, such as `CHOICES`.
+    inputs
+        Tensors by name, (rows, K), such as `drawn` gives.
+    model
+        A trained model to measure on as well.
+    progress
+        Called with the rows done and those there are.
+    weights
+        Name of another format that the model's weights have in all rows, see `Model.errors`.
+
+    Raises
+    ------
+    InputError
+        As `energies`, or as `Model.errors`.
+    """
+    rows = []
+    progress(0, len(choices))
+    for form, rule in choices:
+        record = golden.block_format(form)
+        decibels = {name: energies(x, record, rule).decibels for name, x in inputs.items()}
+        errors = None if model is None else model.errors(record, rule, weights)
+        rows.append(Row(record.name, rule, _bits(record), decibels, errors, weights))
+        progress(len(rows), len(choices))
+    return rows
+
+
+def _bits(form: golden.BlockFormat) -> float:
+    return form.width + 8 * form.scale_bytes / form.block
+
+
+def _number(value: float) -> float | None:
+    return value if math.isfinite(value) else None

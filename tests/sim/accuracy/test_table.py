@@ -1,0 +1,93 @@
+"""The table of errors, and docs/accuracy.md, which states it."""
+
+import doctest
+import json
+import math
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sim import accuracy, golden, tensors
+from sim.golden import rules
+
+PAGE = Path(__file__).parents[3] / "docs" / "accuracy.md"
+
+
+def stated(columns):
+    """Figures of the page's table with so many columns of them, by format and rule."""
+    found = {}
+    for line in PAGE.read_text(encoding="utf-8").splitlines():
+        match = re.fullmatch(r"\| `([\w-]+)` \| `([\w-]+)` ((?:\| [\d.]+ )+)\|", line)
+        if match and match[3].count("|") == columns:
+            found[match[1], match[2]] = [float(cell) for cell in match[3].split("|")[1:]]
+    return found
+
+
+def test_rows_are_what_their_parts_say(small):
+    model = accuracy.Model(small, ["one two", "three four"])
+    inputs = {"mine": tensors.generate("gaussian", (3, 40), 1), "zero": np.zeros((2, 32)), "exact": np.ones((2, 32))}
+    seen = []
+    rows = accuracy.table(
+        [("mxfp4", "ceil"), ("nvfp4", "four-over-six")], inputs, model, lambda *each: seen.append(each)
+    )
+    assert seen == [(0, 2), (1, 2), (2, 2)]
+    (dialect,) = accuracy.table([("blockdialect", "floor")], {})
+    assert dialect.bits == 4.5  # 9 bits of a block of 32, in two bytes
+    for row, bits in zip(rows, (4.25, 4.5), strict=True):
+        assert row.bits == bits
+        assert row.decibels["mine"] == accuracy.energies(inputs["mine"], row.format, row.rule).decibels
+        np.testing.assert_array_equal(row.model.similarities, model.errors(row.format, row.rule).similarities)
+        found = json.loads(json.dumps(row.as_dict(), allow_nan=False))
+        assert found["sqnr_db"]["mine"] == row.decibels["mine"]
+        assert found["sqnr_db"]["zero"] is None
+        assert found["model"]["weights_sqnr_db"] == {"mean": row.model.weights.mean, "worst": row.model.weights.worst}
+        assert found["model"]["embedding_similarity"]["worst"] == min(row.model.similarities)
+    assert math.isinf(rows[0].decibels["exact"])
+    assert rows[0].as_dict()["sqnr_db"]["exact"] is None
+    (row,) = accuracy.table([("nvfp4", "nearest")], {}, model, weights="mixfp4")
+    np.testing.assert_array_equal(row.model.similarities, model.errors("nvfp4", None, "mixfp4").similarities)
+    assert row.as_dict()["model"]["weights_format"] == "mixfp4"
+    assert "model" not in accuracy.table([("nvfp4", "nearest")], inputs)[0].as_dict()
+
+
+def test_the_page_prints_what_it_says():
+    failed, tried = doctest.testfile(str(PAGE), module_relative=False, encoding="utf-8")
+    assert tried >= 5
+    assert failed == 0
+
+
+def test_the_page_states_the_figures_of_drawn_tensors():
+    figures = stated(4)
+    assert {*figures} <= {*accuracy.CHOICES}
+    drawn = accuracy.drawn()
+    assert tuple(drawn) == accuracy.KINDS
+    assert len(figures) >= 15
+    for row in accuracy.table(list(figures), drawn):
+        assert figures[row.format, row.rule][0] == row.bits
+        for number, kind in zip(figures[row.format, row.rule][1:], accuracy.KINDS, strict=True):
+            assert row.decibels[kind] == pytest.approx(number, abs=0.0051)
+
+
+def test_the_page_states_the_figures_of_the_trained_model(trained):
+    figures = stated(7)
+    assert {*figures} == {*stated(4)}
+    for choice in (("nvfp4", "nearest"), ("mxfp4", "floor")):
+        found = trained.errors(*choice)
+        weights, activations = found.weights, found.activations
+        decibels = (weights.mean, weights.worst, activations.mean, activations.worst)
+        assert decibels == pytest.approx(figures[choice][:4], abs=0.011)
+        # Sums in FP32 may differ in order from machine to machine.
+        assert found.similarity == pytest.approx(figures[choice][4], abs=0.001)
+        assert found.worst_similarity == pytest.approx(figures[choice][5], abs=0.01)
+        assert found.standard_error == pytest.approx(figures[choice][6], abs=0.0005)
+
+
+def test_the_page_has_the_tensor_scale_of_every_quantiser():
+    text = PAGE.read_text(encoding="utf-8")
+    lines = re.findall(r"^\| `([\w-]+)`, `([\w-]+)` \| (none|max / \d+) \|", text, re.M)
+    assert {(form, rule) for form, rule, _ in lines} == {each for each in stated(4) if each[0] != "mxfp4-2x16"}
+    for form, rule, scale in lines:
+        divisor = rules.tensor_divisor(golden.CATALOGUE[form], rule)
+        assert scale == ("none" if divisor is None else f"max / {divisor:g}")
