@@ -143,9 +143,9 @@ def _fairness(report: FormatsReport) -> list[str]:
         f"- *Shape.* {design.settings['rows']} x {design.settings['columns']} outputs. A row is compared with a"
         " baseline that adds up as many products for each output in a cycle.",
         "- *Accumulator.* FP32, the same fraction bits, the same rounding. A row that differs says so.",
-        "- *Clock and effort.* Every core is built for the same clock. Every row has the same search for lanes (its own"
-        f"{lanes}) and recipes, once for least area and once for least energy. Areas and paths are of the former,"
-        " energies of the latter.",
+        "- *Clock and effort.* Every core is built for the same clock, with the registers of its configuration. Every"
+        f" row has the same search for lanes (its own{lanes}) and recipes, once for least area and once for least"
+        " energy. Areas and paths are of the former, energies of the latter.",
         "- *Runs.* Run k of a row and of its baseline have the same perturbation, and tensors of the same numbers, each"
         " quantised to the row's own format. An overhead is the ratio of the means over these pairs, with its 95 %"
         " interval.",
@@ -263,9 +263,19 @@ def _closings(report: FormatsReport) -> list[str]:
     return ["", "## How the clock was met", "", *table([*header, "other recipe, runs", "recipes"], rows, 0)]
 
 
+def _registers(report: FormatsReport) -> str:
+    """Where the registers of each row stand, as a list item."""
+    pipelines = {design.name: ", ".join(design.settings["pipeline"]) for design in report.designs}
+    found: dict[str, list[str]] = {}
+    for row in report.results:
+        if row.design is not None:
+            found.setdefault(pipelines[row.design], []).append(row.row)
+    return "- Registers: " + "; ".join(f"{registers} in {', '.join(names)}" for registers, names in found.items()) + "."
+
+
 def _conditions(report: FormatsReport) -> list[str]:
     conditions, physical = report.conditions, report.conditions.physical
-    lines = flow_lines(conditions.flow, report.designs)
+    lines = [*flow_lines(conditions.flow, report.designs), _registers(report)]
     if physical.utilisation is not None:
         lines.append(
             f"- Wires: every netlist is placed ({physical.placer} placer, {100 * physical.utilisation:.0f} % of the"

@@ -69,6 +69,14 @@ def test_fairness_stands_above_the_table(formats_report: schema.FormatsReport) -
     assert "- Operands of nvfp4-2x16: gaussian tensors (seed 1, others in every run), K = 1024." in text
 
 
+def test_registers_are_said_of_every_row(formats_report: schema.FormatsReport) -> None:
+    first = schema.Design({**formats_report.designs[0].settings, "pipeline": ["decoded", "total"]})
+    report = dataclasses.replace(formats_report, designs=(first, *formats_report.designs[1:]))
+    text = markdown(report, "formats.png")
+    others = ", ".join(formats_report.designs[1].settings["pipeline"])
+    assert f"- Registers: decoded, total in nvfp4; {others} in nvfp4-2x16, cheap, beaten, late.\n" in text
+
+
 def test_blocks_add_up_in_every_row(formats_report: schema.FormatsReport) -> None:
     text = markdown(formats_report, "formats.png")
     assert "| cheap | 5376 | 1792 | 7168 |" in text
