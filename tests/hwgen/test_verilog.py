@@ -95,7 +95,8 @@ def test_nothing_else_is_committed(generated):
 
 
 def test_committed_vectors_are_small():
-    assert sum(path.stat().st_size for path in RTL_OUT.glob("*/*.hex")) < 420_000
+    sizes = [path.stat().st_size for path in RTL_OUT.glob("*/*.hex")]
+    assert sum(sizes) < 32_000 * len(NAMED)
 
 
 # Text
@@ -449,7 +450,7 @@ def test_only_nvfp4_ignores_the_tag(generated, side):
     for name, config in NAMED.items():
         meaning = fields_of(load(generated[name]), "step__payload")[f"{side}.scales"]["meaning"]
         assert ("bit 7 is ignored" in meaning) == (config.form(side).scale_width == 7)
-        assert ("bit 7 selects" in meaning) == config.form(side).tagged
+        assert bool(re.search(r"bits? \S+ selects? the element format", meaning)) == config.form(side).tagged
 
 
 # Files that cannot be written

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from hwgen.cells import libraries, reader
+from hwgen.cli.options import LANES
 from hwgen.config import NAMED, named
 from hwgen.errors import InputError
 from hwgen.mapping.yosys import RECIPES
@@ -22,7 +23,7 @@ REPORTS = Path(__file__).parents[3] / "reports"
 REPORT = REPORTS / "overhead.json"
 CELLS = reader.load(libraries.path("generic7"))
 PAIR = named("nvfp4-small"), named("mixfp4-small")
-ASKED = OverheadRequest(*PAIR, Stimulus(), physical=Physical(), lanes=("merged-binary", "signed"))
+ASKED = OverheadRequest(*PAIR, Stimulus(), physical=Physical(), lanes=LANES)
 
 
 def report() -> schema.OverheadReport:

@@ -119,10 +119,10 @@ class Planted(control.Ring):
 
     def advance(self, m, step, addend):
         super().advance(m, step, addend)
-        ((name, enter),) = self.enables.items()
+        name, enter = next((name, enable) for name, enable in self.enables.items() if name in ("enter", "entering"))
         valid = step.valid if name == "enter" else step.coming(self.accept)[0]
         enter, self.rotate = self.fault(m, self.moving, valid, enter, self.rotate)
-        self.enables = {name: enter}
+        self.enables[name] = enter
 
 
 FAULTS = {
