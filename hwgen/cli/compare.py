@@ -163,11 +163,10 @@ def _lanes(asked: tuple[str, ...], pair: tuple[TensorCoreConfig, TensorCoreConfi
     """Lanes to choose from besides those of the configurations; by default those that can multiply one's formats."""
     from hwgen.config import DOTS
 
+    options.check_lanes(asked)
     if asked == ("none",):
         return ()
     for name in asked:
-        if name not in DOTS:
-            raise InputError(f"--lanes {name}: must be one of {', '.join(DOTS)}, or none alone")
         for config in pair:
             replace(config, dot=name)
     return asked or tuple(

@@ -9,7 +9,6 @@ import click
 from hwgen.cli import options
 from hwgen.cli.study import Settings, reported
 from hwgen.cli.types import PERIOD_NS, POINTS, SEED, Late, constant
-from hwgen.errors import InputError
 from hwgen.measure.requests import FormatsRequest
 
 if TYPE_CHECKING:
@@ -107,11 +106,5 @@ def command(
 
 def _lanes(asked: tuple[str, ...]) -> tuple[str, ...]:
     """Lanes to choose from besides those of the configurations."""
-    from hwgen.config import DOTS
-
-    if asked == ("none",):
-        return ()
-    for name in asked:
-        if name not in DOTS:
-            raise InputError(f"--lanes {name}: must be one of {', '.join(DOTS)}, or none alone")
-    return asked or options.LANES
+    options.check_lanes(asked)
+    return () if asked == ("none",) else asked or options.LANES

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = [
     "LANES",
     "REPORTS",
+    "check_lanes",
     "check_waves",
     "config",
     "engine",
@@ -95,6 +96,15 @@ def physical(wires: str | None, placer: str | None) -> Physical:
     if placer is not None and not found.placed:
         raise InputError(f"--placer {placer}: has no meaning with --wires {wires}, where nothing is placed")
     return found
+
+
+def check_lanes(asked: tuple[str, ...]) -> None:
+    """Refuse what is no name of lanes, and `none` beside others."""
+    from hwgen.config import DOTS
+
+    for name in asked:
+        if name not in DOTS and asked != ("none",):
+            raise InputError(f"--lanes {name}: must be one of {', '.join(DOTS)}, or none alone")
 
 
 def config(default: str) -> Callable[[Command], Command]:
