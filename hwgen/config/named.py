@@ -17,6 +17,9 @@ from hwgen.formats import (
     MSFP12,
     MXFP4,
     MXFP4_2X16,
+    MXFP6_E2M3,
+    MXFP6_E3M2,
+    MXINT8,
     NVFP4,
     NVINT4,
     RAZER_ACTIVATIONS,
@@ -45,6 +48,7 @@ _OTHERS: dict[str, Formats] = {form.name: (form, form) for form in (FP4_UE5M3_B1
 }
 _E8M0: dict[str, Formats] = {form.name: (form, form) for form in (MXFP4, MXFP4_2X16, MSFP12)}
 _WIDE: dict[str, Formats] = {"blockdialect": (BLOCKDIALECT, BLOCKDIALECT)}  # magnitudes that merged cannot join
+_LONG: dict[str, Formats] = {form.name: (form, form) for form in (MXINT8, MXFP6_E2M3, MXFP6_E3M2)}
 
 
 def _sized(
@@ -70,6 +74,7 @@ NAMED: dict[str, TensorCoreConfig] = {
     **_sized(_OTHERS, "small", rows=4, columns=4, groups=1, pipeline=_SMALL),
     **_sized(_E8M0, "small", rows=4, columns=4, groups=1, pipeline=_PLAIN),
     **_sized(_WIDE, "small", rows=4, columns=4, groups=1, pipeline=_PLAIN, dot="signed"),
+    **_sized(_LONG, "small", rows=4, columns=4, groups=1, pipeline=_PLAIN, dot="shifted"),
 }
 """Named configurations; ``blackwell`` has the rate of one Blackwell tensor core, 4096 MAC per cycle.
 
@@ -96,17 +101,17 @@ def named(name: str) -> TensorCoreConfig:
     return NAMED[name]
 
 
-def like_small(a: BlockFormat, b: BlockFormat) -> dict[str, Any]:
+def like_small(a: BlockFormat, b: BlockFormat, groups: int = 1) -> dict[str, Any]:
     """Fields of a core of the shape and the registers of ``small``, for formats of a user's own.
 
     The lanes are the first of ``merged``, ``signed`` and ``multiplier`` that can multiply the formats. There are as
     many fraction bits as by default, or the nearest number that the formats allow.
     """
-    found: dict[str, Any] = {"rows": 4, "columns": 4, "groups": 1, "clock_gating": True}
+    found: dict[str, Any] = {"rows": 4, "columns": 4, "groups": groups, "clock_gating": True}
     found["pipeline"] = _SMALL if a.significand_bits or b.significand_bits else _PLAIN
     if a.size == b.size and a.sums == b.sums:  # a core of others is refused
         found["dot"] = next(dot for dot in ("merged", "signed", "multiplier") if not DOTS[dot].supports(a, b))
         bounds = Bounds(a, b)
         wanted = max(TensorCoreConfig.fraction_bits, bounds.least_fraction_bits)
-        found["fraction_bits"] = min(wanted, bounds.most_fraction_bits)
+        found["fraction_bits"] = min(wanted, bounds.most_fraction_bits(groups))
     return found

@@ -71,7 +71,11 @@ def _table(path: Path) -> dict[str, Any]:
         if isinstance(name := table[side], str):
             table[side] = _known(path, side, name, known)
     if all(isinstance(table[side], BlockFormat) for side in "ab"):
-        table = {**like_small(table["a"], table["b"]), **table}
+        groups = table.get("groups")
+        others = like_small(table["a"], table["b"], groups if isinstance(groups, int) and 1 <= groups <= 8 else 1)
+        if table.get("numerics") == "exact":
+            del others["fraction_bits"]
+        table = {**others, **table}
     return table
 
 

@@ -42,7 +42,8 @@ TABLES = ("elements", "scales", "formats")
 LARGEST_BLOCK = 128
 """Most elements of a block: what eight blocks of 16 are, the longest step of the baseline."""
 
-_ELEMENT = ("values", "integer", "exponent_bits", "mantissa_bits", "bias", "unit", "preference", "source")
+_ELEMENT = ("values", "integer", "exponent_bits", "mantissa_bits", "bias", "unit", "point", "source")
+_QUANTISED = ("preference", "silent")
 _SCALE = ("exponent_bits", "mantissa_bits", "bias", "nan", "subnormals", "source")
 _FORMAT = (
     *("elements", "scale", "block", "full_scale", "sums", "factors", "scale_bytes", "selector_bit", "source"),
@@ -78,7 +79,7 @@ def formats_of(table: Mapping[str, Any], text: str) -> dict[str, BlockFormat]:
     tables["elements"].refuse(elements)
     tables["scales"].refuse(scales)
     tables["formats"].refuse(BLOCK_FORMATS)
-    elements |= {name: _element(name, each) for name, each in tables["elements"].inner(_ELEMENT)}
+    elements |= {name: _element(name, each) for name, each in tables["elements"].inner(_ELEMENT + _QUANTISED)}
     scales |= {name: _scale(name, each) for name, each in tables["scales"].inner(_SCALE)}
     return {name: _block(name, each, elements, scales, text) for name, each in tables["formats"].inner(_FORMAT)}
 
@@ -175,8 +176,9 @@ def _element(name: str, table: _Table) -> ElementFormat:
         values = _minifloat(table)
     if (only := {"mantissa_bits", "bias"} & table.content.keys()) and kinds != ["exponent_bits"]:
         raise InputError(f"{table.place}.{min(only)}: has no meaning with {kinds[0]}; leave it out")
+    rest = table.text("source"), table.whole("point", range(1, 25), 1)
     try:
-        element = ElementFormat(name, tuple(float(value) * unit for value in values), table.text("source"))
+        element = ElementFormat(name, tuple(float(value) * unit for value in values), *rest)
     except (InputError, OverflowError) as error:
         raise InputError(f"{table.place}: {error}") from None
     if abs(element.fold) > _POWERS or max(map(abs, element.values)) >= 2.0**_POWERS:

@@ -91,17 +91,19 @@ def _element(name: str, row: _Row) -> ElementFormat:
         numbers = row["values"]
     values = tuple(float(number) * unit for number in numbers)
     width = len(values).bit_length() - 1
-    return ElementFormat(name, width, values, _fold(values), tuple(row.get("preference", ())))
+    point = row.get("point", 1)
+    used = {key: tuple(row.get(key, ())) for key in ("preference", "silent")}
+    return ElementFormat(name, width, values, _unit(values) + point, point=point, **used)
 
 
-def _fold(values: tuple[float, ...]) -> int:
-    """Return the fold with which the integers of values share no factor of two."""
+def _unit(values: tuple[float, ...]) -> int:
+    """Return the power of two in units of which the integers of values share no factor of two."""
     whole = next(power for power in count() if all((value * 2.0**power).is_integer() for value in values))
     integers = [int(value * 2.0**whole) for value in values]
     if not any(integers):
         raise ValueError("all values are zero")
     twos = next(power for power in count() if any(integer >> power & 1 for integer in integers))
-    return 1 + twos - whole
+    return twos - whole
 
 
 def _scale(name: str, row: _Row) -> ScaleFormat:
