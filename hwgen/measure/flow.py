@@ -88,7 +88,7 @@ class Design:
     @cached_property
     def source(self) -> area.Source:
         """What synthesis needs. It rides along where a design goes to another process."""
-        return _source(self.config, self.kind)
+        return _source(self)
 
     @property
     def key(self) -> tuple[TensorCoreConfig, str]:
@@ -116,7 +116,7 @@ class Design:
 
 # Elaboration takes seconds, and designs are made anew wherever they are needed.
 @lru_cache(maxsize=64)
-def _source(config: TensorCoreConfig, kind: type[Block]) -> area.Source:
-    top = kind.module_name
-    modules = design(kind, config, top)
-    return area.Source(verilog(modules), top, modules.instances, kind is LaneArray, config.clock_gating)
+def _source(made: Design) -> area.Source:
+    config, top = made.config, made.kind.module_name
+    modules = design(made.kind, config, top)
+    return area.Source(verilog(modules), top, modules.instances, made.kind is LaneArray, config.clock_gating)
