@@ -19,6 +19,7 @@ from hwgen.formats import (
     MXFP4_2X16,
     MXFP6_E2M3,
     MXFP6_E3M2,
+    MXFP8_E4M3,
     MXINT8,
     NVFP4,
     NVINT4,
@@ -49,6 +50,7 @@ _OTHERS: dict[str, Formats] = {form.name: (form, form) for form in (FP4_UE5M3_B1
 _E8M0: dict[str, Formats] = {form.name: (form, form) for form in (MXFP4, MXFP4_2X16, MSFP12)}
 _WIDE: dict[str, Formats] = {"blockdialect": (BLOCKDIALECT, BLOCKDIALECT)}  # magnitudes that merged cannot join
 _LONG: dict[str, Formats] = {form.name: (form, form) for form in (MXINT8, MXFP6_E2M3, MXFP6_E3M2)}
+_LONG |= {"w4a8": (MXFP8_E4M3, MXFP4)}
 
 
 def _sized(
@@ -79,7 +81,7 @@ NAMED: dict[str, TensorCoreConfig] = {
 """Named configurations; ``blackwell`` has the rate of one Blackwell tensor core, 4096 MAC per cycle.
 
 In ``mixfp4-weights-*`` only operand B, the weights, is MixFP4; A is NVFP4. In ``razer-small`` A has RaZeR's format of
-activations and B that of weights.
+activations and B that of weights. In ``w4a8-small`` A, the activations, has E4M3 elements and B is MXFP4.
 
 Their registers, their lanes and their clock gates are those with which NVFP4 is best at 1 GHz on a 7 nm library
 (docs/decisions/0013-pipelines-for-a-clock.md). The accumulation loop holds as many tiles as it has cycles, by turns.

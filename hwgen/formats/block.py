@@ -154,6 +154,11 @@ class BlockFormat:
         """Bytes of a stored block: codes and scale byte."""
         return (self.size * self.code_width + self.stored_scale_width) // _BYTE
 
+    @property
+    def may_be_nan(self) -> bool:
+        """Whether a scale or an element can be NaN."""
+        return self.scale.nan is not None or any(element.nans for element in self.elements)
+
     @cached_property
     def largest(self) -> int:
         """Largest abs(h) of all elements."""

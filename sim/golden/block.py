@@ -177,7 +177,7 @@ class BlockFormat:
     def table(self) -> Array:
         """Element times block scale by scale byte and code, float64 (256, 2^width), of two bytes (65536, 2^width).
 
-        NaN where the scale is NaN.
+        NaN where the scale is NaN, or the element.
 
         As a core has them, its factors included, see above.
         """
