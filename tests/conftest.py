@@ -1,3 +1,4 @@
+import gc
 import os
 
 import pytest
@@ -8,6 +9,10 @@ from xdist.scheduler import LoadScopeScheduling
 settings.register_profile("mutants", phases=[Phase.explicit, Phase.generate], derandomize=True, database=None)
 if "HWGEN_MAPPED" in os.environ:
     settings.load_profile("mutants")
+
+# Netlists and elaborated designs are many objects that stay: to look through all of them again and again for cyclic
+# garbage takes a third of an elaboration.
+gc.set_threshold(100_000, 20, 20)
 
 
 # What takes long comes first, so that no worker is left alone with it at the end; the longest before all others.
@@ -51,6 +56,11 @@ class FixturesMadeOnce(LoadScopeScheduling):
         waiting = min(self.workqueue, key=lambda scope: LONGEST.index(scope) if scope in LONGEST else len(LONGEST))
         self.workqueue.move_to_end(waiting, last=False)
         super()._assign_work_unit(node)
+
+
+def pytest_collection_finish() -> None:
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)
