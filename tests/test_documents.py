@@ -65,7 +65,7 @@ def test_the_datapath_page_states_what_follows_from_the_formats():
             f"{bounds.sum_width}",
             f"{bounds.term_width}",
             f"{bounds.lowest_exponent} to {bounds.highest_exponent}",
-            f"{bounds.least_fraction_bits} to {bounds.most_fraction_bits}",
+            f"{bounds.least_fraction_bits} to {bounds.most_fraction_bits()}",
         ]
 
 

@@ -45,6 +45,7 @@ REGISTERS = {
 }
 """Pipeline registers that have a meaning, by numerics."""
 
+DEFAULT_FRACTION_BITS = 35
 LARGEST_DEPTHS = range(1 << 12, (1 << 24) + 1)  # the shortest is 32 steps of 8 groups
 DEFAULT_LARGEST_DEPTH = 1 << 16
 
@@ -67,7 +68,7 @@ class TensorCoreConfig:
         Micro-architecture of the dot product, one of `hwgen.config.DOTS` that can multiply these formats.
     fraction_bits
         Bits kept below the largest exponent of a step (Blackwell: 35, arXiv 2511.10909). The formats set the range,
-        see `hwgen.formats.Bounds`: 23 to 39 for MixFP4.
+        see `hwgen.formats.Bounds`: 23 to 39 for MixFP4. Long elements allow 35 with few groups only.
     rounding
         Rounding of a step's sum to FP32: ``toward_zero`` (Blackwell) or ``nearest_even``.
     empty_blocks
@@ -107,7 +108,7 @@ class TensorCoreConfig:
     columns: int
     groups: int
     dot: str = "merged"
-    fraction_bits: int = 35
+    fraction_bits: int = DEFAULT_FRACTION_BITS
     rounding: str = "toward_zero"
     leading_zeros: str = "counted"
     pipeline: tuple[str, ...] = DEFAULT_PIPELINE
@@ -197,7 +198,12 @@ class TensorCoreConfig:
     def _check_steps(self, pair: str) -> None:
         """Refuse formats that the accumulator which rounds every step has no hardware for."""
         bounds = self.bounds
-        allowed = range(bounds.least_fraction_bits, bounds.most_fraction_bits + 1)
+        # What eight blocks allow; and up to Blackwell's number, where so many blocks as there are do.
+        most = max(
+            bounds.most_fraction_bits(),
+            min(bounds.most_fraction_bits(self.groups), DEFAULT_FRACTION_BITS),
+        )
+        allowed = range(bounds.least_fraction_bits, most + 1)
         if bounds.term_width <= bounds.term_fraction:
             raise InputError(
                 f"{pair}: terms of {bounds.term_width} bits, {bounds.term_fraction} of them of the fraction, do not fit"
@@ -205,7 +211,7 @@ class TensorCoreConfig:
             )
         if not allowed:
             raise InputError(
-                f"{pair}: a step of eight blocks has longer sums than the golden model adds without error;"
+                f"{pair}: a step of {self.groups} blocks has longer sums than the golden model adds without error;"
                 " use narrower elements"
             )
         try:

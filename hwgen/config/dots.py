@@ -19,6 +19,9 @@ SHORTEST_JOINED = 4
 MAGNITUDE_BITS = {"merged": 5, "signed": 4}
 """Widest magnitude that the lanes of a micro-architecture are drawn for."""
 
+LONGEST_SIGNIFICAND = 8
+"""Most bits of a significand that `shifted` multiplies."""
+
 SIGNIFICAND_TABLES = ((E2M1,), (E2M1, E1M2))
 """Elements for which `significand` has a split into significand and shift; three bits need no shift."""
 
@@ -118,6 +121,17 @@ def _significand(a: BlockFormat, b: BlockFormat) -> str | None:
     return None
 
 
+def _shifted(a: BlockFormat, b: BlockFormat) -> str | None:
+    for side, form in (("a", a), ("b", b)):
+        if form.tagged:
+            return f"{side} = {form.name!r} has several kinds of elements; its lanes take one"
+        if (bits := form.elements[0].significand_bits) > LONGEST_SIGNIFICAND:
+            return f"{side} = {form.name!r} has significands of {bits} bits, its lanes take {LONGEST_SIGNIFICAND}"
+    if max(form.largest.bit_length() for form in (a, b)) <= MAGNITUDE_BITS["merged"]:
+        return f"{a.name} x {b.name} have no long magnitudes; use 'binary' or 'merged'"
+    return None
+
+
 def _e2m2(a: BlockFormat, b: BlockFormat) -> str | None:
     for side, form in (("a", a), ("b", b)):
         if form.elements != (E2M1, E1M2):
@@ -153,6 +167,7 @@ DOTS: dict[str, Dot] = {
         Dot("signed", "rows of a two's-complement operand, chosen by the other's bits", _signed),
         Dot("significand", "significands multiplied, the product shifted", _significand),
         Dot("binary", "significands multiplied, the product shifted, added in a binary tree", _significand),
+        Dot("shifted", "significands of long numbers multiplied, the product shifted by a binary number", _shifted),
         Dot("multiplier", "plain multiplication of integers", _any),
         Dot("e2m2", "the literal internal format of the MixFP4 paper", _e2m2),
     )

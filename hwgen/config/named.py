@@ -15,6 +15,9 @@ from hwgen.formats import (
     MSFP12,
     MXFP4,
     MXFP4_2X16,
+    MXFP6_E2M3,
+    MXFP6_E3M2,
+    MXINT8,
     NVFP4,
     NVINT4,
     RAZER_ACTIVATIONS,
@@ -41,6 +44,7 @@ _OTHERS: dict[str, Formats] = {form.name: (form, form) for form in (FP4_UE5M3_B1
 }
 _E8M0: dict[str, Formats] = {form.name: (form, form) for form in (MXFP4, MXFP4_2X16, MSFP12)}
 _WIDE: dict[str, Formats] = {"blockdialect": (BLOCKDIALECT, BLOCKDIALECT)}  # magnitudes that merged cannot join
+_LONG: dict[str, Formats] = {form.name: (form, form) for form in (MXINT8, MXFP6_E2M3, MXFP6_E3M2)}
 
 
 def _sized(
@@ -66,6 +70,7 @@ NAMED: dict[str, TensorCoreConfig] = {
     **_sized(_OTHERS, "small", rows=4, columns=4, groups=1, pipeline=_SMALL),
     **_sized(_E8M0, "small", rows=4, columns=4, groups=1, pipeline=_PLAIN),
     **_sized(_WIDE, "small", rows=4, columns=4, groups=1, pipeline=_PLAIN, dot="signed"),
+    **_sized(_LONG, "small", rows=4, columns=4, groups=1, pipeline=_PLAIN, dot="shifted"),
 }
 """Named configurations; ``blackwell`` has the rate of one Blackwell tensor core, 4096 MAC per cycle.
 

@@ -83,6 +83,11 @@ class BlockFormat:
                     f"block format {self.name}: elements {one.name} and {other.name} have codes of {one.width} and"
                     f" {other.width} bits; they must be equal"
                 )
+            if one.point != other.point:
+                raise InputError(
+                    f"block format {self.name}: elements {one.name} and {other.name} have {one.point} and"
+                    f" {other.point} bits behind the point; they must be equal"
+                )
         if self.scale_bytes not in (1, 2):
             raise InputError(f"block format {self.name}: scale_bytes = {self.scale_bytes}: must be 1 or 2")
         if self.scale_width > self.stored_scale_width:
@@ -124,6 +129,11 @@ class BlockFormat:
     def code_width(self) -> int:
         """Bits of an element code."""
         return self.elements[0].width
+
+    @property
+    def point(self) -> int:
+        """Bits behind the point of the elements' integers."""
+        return self.elements[0].point
 
     @property
     def scale_width(self) -> int:

@@ -64,8 +64,8 @@ class Bounds:
 
     @property
     def term_fraction(self) -> int:
-        """A term's value is T * 2^(E - term_fraction): two half-units, and the fractions of both significands."""
-        return 2 + self.a.fraction_bits + self.b.fraction_bits
+        """A term's value is T * 2^(E - term_fraction): what is behind the points of elements and of significands."""
+        return sum(form.point + form.fraction_bits for form in (self.a, self.b))
 
     @property
     def lowest_exponent(self) -> int:
@@ -107,13 +107,12 @@ class Bounds:
         """Fewest fraction bits of a step: what has the largest exponent is not cut, be it C's significand or a term."""
         return max(_FRACTION, self.term_fraction)
 
-    @property
-    def most_fraction_bits(self) -> int:
-        """Most fraction bits of a step of eight groups whose sum the golden model adds without error.
+    def most_fraction_bits(self, groups: int = _MOST_GROUPS) -> int:
+        """Most fraction bits of a step of so many groups whose sum the golden model adds without error.
 
         In units of the last place kept, terms are below largest_term * 2^(F - term_fraction) and C below 2^(F + 1).
         """
-        bits, terms = self.term_fraction, _MOST_GROUPS * self.a.sums * self.largest_term
+        bits, terms = self.term_fraction, groups * self.a.sums * self.largest_term
         while (terms << bits + 1 - self.term_fraction) + (1 << bits + 2) <= 1 << _DOUBLE:
             bits += 1
         return bits

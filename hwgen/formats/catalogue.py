@@ -13,6 +13,8 @@ __all__ = [
     "BLOCK_FORMATS",
     "E1M2",
     "E2M1",
+    "E2M3",
+    "E3M2",
     "E3M3",
     "E5M0",
     "E8M0",
@@ -20,10 +22,14 @@ __all__ = [
     "FP4_UE5M3_B32",
     "IF4",
     "INT4",
+    "INT8",
     "MIXFP4",
     "MSFP12",
     "MXFP4",
     "MXFP4_2X16",
+    "MXFP6_E2M3",
+    "MXFP6_E3M2",
+    "MXINT8",
     "NVFP4",
     "NVINT4",
     "RAZER_ACTIVATIONS",
@@ -85,6 +91,28 @@ DIALECTS = (
     _dialect(15, 0, 1, 2, 3, 4, 5, 6, 8),
 )
 """The elements of BlockDialect, by number; D7 is E2M1."""
+
+
+def _minifloat(exponent_bits: int, mantissa_bits: int, bias: int) -> tuple[float, ...]:
+    """Values of all codes of sign, exponent and mantissa, with subnormals, all of them numbers."""
+    fields = [divmod(code, 1 << mantissa_bits) for code in range(1 << exponent_bits + mantissa_bits)]
+    return _sign_magnitude(
+        *(
+            (mantissa + (1 << mantissa_bits) * (exponent > 0)) * 2.0 ** (max(exponent, 1) - bias - mantissa_bits)
+            for exponent, mantissa in fields
+        )
+    )
+
+
+_OCP = "OCP Microscaling Formats (MX) Specification v1.0"
+E2M3 = ElementFormat("E2M3", _minifloat(2, 3, bias=1), f"{_OCP}, 5.3.2", point=3)
+E3M2 = ElementFormat("E3M2", _minifloat(3, 2, bias=3), f"{_OCP}, 5.3.2", point=4)
+INT8 = ElementFormat(
+    "INT8",
+    tuple((code - 256 * (code > 127)) / 64 for code in range(256)),
+    f"{_OCP}, 5.3.4: two's complement in 64ths; no encoder writes code 128, which is -2",
+    point=6,
+)
 
 UE4M3 = ScaleFormat(
     "UE4M3",
@@ -172,6 +200,9 @@ MSFP12 = BlockFormat(
     source="Darvish Rouhani et al., NeurIPS 2020, as others cite it: 16 numbers with a shared exponent of 8 bits, sign"
     " and 3 bits each; that the exponent is coded as E8M0, NaN included, is ours",
 )
+MXFP6_E2M3 = BlockFormat("mxfp6-e2m3", (E2M3,), E8M0, size=32, full_scale=None, source=MXFP4.source)
+MXFP6_E3M2 = BlockFormat("mxfp6-e3m2", (E3M2,), E8M0, size=32, full_scale=None, source=MXFP4.source)
+MXINT8 = BlockFormat("mxint8", (INT8,), E8M0, size=32, full_scale=None, source=MXFP4.source)
 IF4 = BlockFormat(
     "if4",
     (E2M1, INT4),
@@ -211,7 +242,7 @@ BLOCK_FORMATS: dict[str, BlockFormat] = {
     form.name: form
     for form in (
         *(NVFP4, MIXFP4, NVINT4, FP4_UE5M3_B16, FP4_UE5M3_B32, MXFP4, MXFP4_2X16, MSFP12, IF4),
-        *(RAZER_ACTIVATIONS, RAZER_WEIGHTS, BLOCKDIALECT),
+        *(RAZER_ACTIVATIONS, RAZER_WEIGHTS, BLOCKDIALECT, MXINT8, MXFP6_E2M3, MXFP6_E3M2),
     )
 }
 """Block formats by name."""

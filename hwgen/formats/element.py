@@ -31,6 +31,9 @@ class ElementFormat:
         top bit of a code is its sign; but the code with no other bit, -0 of sign-magnitude, may have any value.
     source
         Where the table is defined.
+    point
+        Bits behind the point of the integers that hardware multiplies, see Notes. It says what the exponent of a block
+        counts: those of MX have the exponent of the scale alone.
 
     Raises
     ------
@@ -40,14 +43,17 @@ class ElementFormat:
     Notes
     -----
     Hardware multiplies integers. Let 2^u be the largest power of two of which all values are multiples. Then the
-    integer h of a code is its value over 2^u, and ``fold`` is u + 1: value = h * 2^(fold - 1). For E2M1 h counts
-    half-units and the fold is 0. The power of two travels in the exponent of the block, where it costs no width in the
-    lanes ("folded").
+    integer h of a code is its value over 2^u, and ``fold`` is u + point: value = h * 2^(fold - point). For E2M1 h
+    counts half-units and the fold is 0. The power of two travels in the exponent of the block, where it costs no width
+    in the lanes ("folded").
+
+    An integer is also a *significand*, shifted to the left. Significands have as many bits as the longest that is odd.
     """
 
     name: str
     values: tuple[float, ...]
     source: str
+    point: int = 1
 
     def __post_init__(self) -> None:
         if len(self.values) not in [1 << width for width in WIDTHS]:
@@ -88,13 +94,28 @@ class ElementFormat:
         values = [Fraction(value) for value in self.values]
         denominator = max(value.denominator for value in values)
         common = math.gcd(*(int(value * denominator) for value in values))
-        return (common & -common).bit_length() - denominator.bit_length() + 1
+        return (common & -common).bit_length() - denominator.bit_length() + self.point
 
     @cached_property
     def integers(self) -> tuple[int, ...]:
         """The integer h of every code, see Notes."""
-        unit = Fraction(2) ** (self.fold - 1)
+        unit = Fraction(2) ** (self.fold - self.point)
         return tuple(int(Fraction(value) / unit) for value in self.values)
+
+    @cached_property
+    def significand_bits(self) -> int:
+        """Bits of a significand."""
+        return max((h // (h & -h)).bit_length() for h in self.magnitudes if h)
+
+    @cached_property
+    def shifts(self) -> tuple[int, ...]:
+        """How far the significand of every code is shifted; its integer is significand << shift."""
+        return tuple(max(abs(h).bit_length() - self.significand_bits, 0) for h in self.integers)
+
+    @property
+    def significands(self) -> tuple[int, ...]:
+        """The significand of every code, without its sign."""
+        return tuple(abs(h) >> shift for h, shift in zip(self.integers, self.shifts, strict=True))
 
     @property
     def signed_by_top_bit(self) -> bool:

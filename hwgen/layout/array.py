@@ -10,7 +10,8 @@ middle. What the neighbours mean to the nets of the element:
 - What an element has to itself, its addend and its result, comes from the edge of the die.
 
 All cells outside of elements, which are decoders, registers, control and buffers, are placed then: around the array,
-and in what its elements leave of their rows.
+and in what its elements leave of their rows. In a wide array their room is in the middle instead, between the left half
+of the elements and the right one, or the upper and the lower one. What drives a row then has half as far to its end.
 """
 
 from __future__ import annotations
@@ -29,6 +30,9 @@ from hwgen.layout.technology import Technology
 from hwgen.netlist.graph import Instance, Netlist
 
 __all__ = ["Array", "Grid", "around", "array_of", "element_problem", "gaps", "grid_of"]
+
+_WIDE = 4
+"""Elements side by side whose rows are short enough to be driven from an end."""
 
 _OUTWARD = 0.5
 _EMPTIER = 0.95
@@ -142,9 +146,11 @@ class Grid:
 
 
 def grid_of(array: Array, width: np.ndarray, technology: Technology, utilisation: float) -> Grid:
-    """Room for the elements in the middle of the die, the first row of the array on top.
+    """Room for the elements, the first row of the array on top.
 
-    Elements are a little emptier than the die, so that cells from outside find room among theirs.
+    They stand in the middle of the die. Those of a wide array stand at its sides, half of them at either, and leave the
+    middle to the other cells. Elements are a little emptier than the die, so that cells from outside find room among
+    theirs.
 
     Parameters
     ----------
@@ -167,13 +173,11 @@ def grid_of(array: Array, width: np.ndarray, technology: Technology, utilisation
     side = math.sqrt(covered)
     wide = max(int(side * across / array.columns), math.ceil(width.max() / die.site - 1e-6))
     high = int(own / wide)
-    left, spare = (across - wide * array.columns) // 2, n_rows - high * array.rows
-    if left < 0 or spare < 0 or wide * high * die.site < cells:
+    if across < wide * array.columns or n_rows < high * array.rows or wide * high * die.site < cells:
         raise InputError(
             f"an array of {array.rows} by {array.columns} elements of {cells / die.site:.0f} sites does not fit its"
             f" die of {n_rows} rows of {across} sites; expected a lower utilisation, or a flat placement"
         )
-    low = spare // 2 + high * np.arange(array.rows)
     element = Rows(
         die.height,
         die.site,
@@ -184,12 +188,19 @@ def grid_of(array: Array, width: np.ndarray, technology: Technology, utilisation
     )
     return Grid(
         element,
-        np.tile((left + np.arange(array.columns) * wide) * die.site, array.rows),
-        np.repeat(low[::-1] * die.height, array.columns),
+        np.tile(_begins(array.columns, wide, across) * die.site, array.rows),
+        np.repeat(_begins(array.rows, high, n_rows)[::-1] * die.height, array.columns),
         np.tile(2 * np.arange(array.columns) > array.columns - 1, array.rows),
         np.repeat(2 * np.arange(array.rows) > array.rows - 1, array.columns),
         die,
     )
+
+
+def _begins(count: int, size: int, room: int) -> np.ndarray:
+    """Where elements side by side begin, shape (count,), in the unit of their size and of the room they have."""
+    place, spare = np.arange(count), room - count * size
+    before = np.where(2 * place > count - 1, spare, 0) if count > _WIDE else spare // 2
+    return before + size * place
 
 
 def gaps(die: Rows, x: np.ndarray, y: np.ndarray, width: np.ndarray, least: float) -> Rows:

@@ -87,6 +87,8 @@ def closings(selected: Selected, name: str, runs: Sequence[Run]) -> dict[str, di
                 resized=float(np.mean([record.resized for record in records])),
                 buffers=float(np.mean([record.buffers for record in records])),
                 changed=sum((purpose, scope) in run.changed for run in runs),
+                overloaded=max(record.overloaded for record in records),
+                missing=tuple(sorted({cell for record in records for cell in record.missing})),
             )
     return found
 

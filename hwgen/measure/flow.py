@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -87,10 +87,8 @@ class Design:
 
     @cached_property
     def source(self) -> area.Source:
-        """What synthesis needs."""
-        top = self.kind.module_name
-        modules = design(self.kind, self.config, top)
-        return area.Source(verilog(modules), top, modules.instances, self.kind is LaneArray, self.config.clock_gating)
+        """What synthesis needs. It rides along where a design goes to another process."""
+        return _source(self)
 
     @property
     def key(self) -> tuple[TensorCoreConfig, str]:
@@ -114,3 +112,11 @@ class Design:
     ) -> dict[str, area.Body]:
         """As `chosen`, with buffer trees."""
         return area.buffered(self.chosen(bodies, recipes, run), self.source, library)
+
+
+# Elaboration takes seconds, and designs are made anew wherever they are needed.
+@lru_cache(maxsize=64)
+def _source(made: Design) -> area.Source:
+    config, top = made.config, made.kind.module_name
+    modules = design(made.kind, config, top)
+    return area.Source(verilog(modules), top, modules.instances, made.kind is LaneArray, config.clock_gating)

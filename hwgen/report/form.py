@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from hwgen.report.schema import Design, FlowConditions, Operands, Stimulus
+from hwgen.report.schema import Closing, Design, FlowConditions, Operands, Stimulus
 from hwgen.stats import Estimate
 
-__all__ = ["counted", "flow_lines", "hold_words", "number", "operand_words", "percent", "recipe_lines", "table"]
+__all__ = [
+    "counted",
+    "flow_lines",
+    "hold_words",
+    "lacking",
+    "number",
+    "operand_words",
+    "percent",
+    "recipe_lines",
+    "table",
+]
 
 
 def number(value: float) -> str:
@@ -56,6 +66,26 @@ def recipe_lines(chosen: Mapping[str, Mapping[str, str]]) -> list[str]:
         f"- Recipes of {name}: " + ", ".join(f"{module} {how}" for module, how in found.items()) + "."
         for name, found in chosen.items()
     ]
+
+
+def lacking(closings: Iterable[Closing]) -> list[str]:
+    """What the library lacked for the netlists of a report, as paragraphs of Markdown; none where it lacked nothing."""
+    found = list(closings)
+    overloaded = max((each.overloaded or 0 for each in found), default=0)
+    missing = sorted({cell for each in found for cell in each.missing or ()})
+    lines = []
+    if overloaded:
+        what = counted(overloaded, "output drives", "outputs drive")
+        lines += [
+            "",
+            f"In the worst netlist {what} more than the library lets them, for want of a buffer that could help.",
+        ]
+    if missing:
+        lines += [
+            "",
+            f"On critical paths, the library has in one size only: {', '.join(f'`{cell}`' for cell in missing)}.",
+        ]
+    return lines
 
 
 def hold_words(stimulus: Stimulus) -> str:

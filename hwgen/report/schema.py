@@ -377,6 +377,11 @@ class Closing:
     changed
         Runs in which the module that held the path took another recipe than those above, since the netlist missed the
         clock, or took much more area than the others. Null in a report from before that was done.
+    overloaded
+        Outputs that drive more than the library lets them, in the worst run. Null in a report from before that was
+        counted here.
+    missing
+        Cells on the critical path of a run that the library has in one size only. Null likewise.
     """
 
     lanes: str
@@ -387,6 +392,8 @@ class Closing:
     resized: float
     buffers: float
     changed: int | None
+    overloaded: int | None
+    missing: tuple[str, ...] | None
 
 
 @dataclass(frozen=True)

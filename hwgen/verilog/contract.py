@@ -178,6 +178,12 @@ def _significand_words(config: TensorCoreConfig) -> str:
     return f"({words[0]} for A; {words[1]} for B)"
 
 
+def _unit_words(config: TensorCoreConfig) -> str:
+    """Unit of the elements' integers."""
+    units = ["half-units" if form.point == 1 else f"units of 2^-{form.point}" for form in config.formats]
+    return units[0] if units[0] == units[1] else f"{units[0]} for A, {units[1]} for B"
+
+
 def _fold_words(config: TensorCoreConfig) -> str:
     """What the folds of the elements add to the exponent of a block."""
     sums, notes = "", []
@@ -210,7 +216,7 @@ def numerics(config: TensorCoreConfig) -> dict[str, Any]:
         parts = f"{config.sums} parts g, {config.a.sums} of a block, which have its scale"
     blocks = [
         f"for every output (m, n) and each of the {parts}:"
-        f" S_g = the exact sum over {bounds.lanes} lanes of hA * hB, with h the element in half-units"
+        f" S_g = the exact sum over {bounds.lanes} lanes of hA * hB, with h the element in {_unit_words(config)}"
         + (f" ({without[2:]})" if without else ""),
         _term_words(config),
         f"E_g = expA + expB{_fold_words(config)}, with exp the exponent of the block scale,"

@@ -75,7 +75,7 @@ class BlockFormat:
     def __post_init__(self) -> None:
         count = len(self.elements)
         fits = count == 1 if self.tag_bit is None else count > 1 and not count & count - 1
-        if not fits or len({element.width for element in self.elements}) != 1:
+        if not fits or len({(element.width, element.point) for element in self.elements}) != 1:
             wanted = "one element format" if self.tag_bit is None else "2, 4, 8 ... element formats of equal width"
             found = ", ".join(f"{element.name} of {element.width} bits" for element in self.elements) or "none"
             raise InputError(f"{self.name}: must have {wanted}; got {found}")
@@ -100,6 +100,11 @@ class BlockFormat:
 
     def __hash__(self) -> int:
         return hash(self.name)  # formats are keys of caches, and their tables are long
+
+    @property
+    def point(self) -> int:
+        """Bits behind the point of the elements' integers."""
+        return self.elements[0].point
 
     @property
     def width(self) -> int:

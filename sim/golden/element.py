@@ -18,8 +18,8 @@ WIDTHS = range(2, 9)
 class ElementFormat:
     """What the codes of an element mean.
 
-    Hardware computes with integers h, value = h * 2^(fold - 1), and carries the fold in the exponent of the block.
-    With a fold of 0 the integers count halves of 1.
+    Hardware computes with integers h, value = h * 2^(fold - point), and carries the fold in the exponent of the block.
+    With a fold of 0, and a point of 1, the integers count halves of 1.
 
     Parameters
     ----------
@@ -32,14 +32,19 @@ class ElementFormat:
         are read all the same. So a code that has no meaning is one that reads as zero.
     fold : int
         As above.
+    point : int
+        As above. Where an element's point is the exponent of its smallest value, negated, its fold is 0.
     preference : tuple of int
         The codes that are produced; of two neighbours equally near to a number the one that comes first here is taken.
         If there are none, the even one is.
 
+    silent : tuple of int
+        More codes that are read but never produced.
+
     Raises
     ------
     InputError
-        On construction: width or length of the table are not as above, a value is no multiple of 2^(fold - 1),
+        On construction: width or length of the table are not as above, a value is no multiple of 2^(fold - point),
         `preference` has other codes than those that are produced, or there is none and two neighbouring values have
         codes that are both odd or both even, so that a tie has no even code to go to.
     """
@@ -49,6 +54,8 @@ class ElementFormat:
     values: tuple[float, ...]
     fold: int = 0
     preference: tuple[int, ...] = ()
+    point: int = 1
+    silent: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if self.width not in WIDTHS:
@@ -57,8 +64,9 @@ class ElementFormat:
             wanted = 1 << self.width
             raise InputError(f"{self.name}: a code of {self.width} bits has {wanted} values; got {len(self.values)}")
         for code, value in enumerate(self.values):
-            if not (value * 2.0 ** (1 - self.fold)).is_integer():
-                raise InputError(f"{self.name}: the value of code {code}, {value}, is no multiple of 2^{self.fold - 1}")
+            if not (value * 2.0 ** (self.point - self.fold)).is_integer():
+                unit = f"2^{self.fold - self.point}"
+                raise InputError(f"{self.name}: the value of code {code}, {value}, is no multiple of {unit}")
         codes = self._sorted
         if self.preference:
             if sorted(self.preference) != sorted(codes):
@@ -72,12 +80,12 @@ class ElementFormat:
     @cached_property
     def integers(self) -> tuple[int, ...]:
         """The integer h of every code."""
-        return tuple(int(value * 2.0 ** (1 - self.fold)) for value in self.values)
+        return tuple(int(value * 2.0 ** (self.point - self.fold)) for value in self.values)
 
     @property
     def largest(self) -> float:
-        """Largest magnitude."""
-        return max(map(abs, self.values))
+        """Largest magnitude that is produced."""
+        return max(abs(self.values[code]) for code in self._sorted)
 
     @cached_property
     def table(self) -> Array:
@@ -89,7 +97,8 @@ class ElementFormat:
         """The codes that are produced, in the order of their values."""
         lowest: dict[float, int] = {}
         for code, value in enumerate(self.values):
-            lowest.setdefault(value, code)  # -0.0 and 0.0 are one key
+            if code not in self.silent:
+                lowest.setdefault(value, code)  # -0.0 and 0.0 are one key
         return tuple(lowest[value] for value in sorted(lowest))
 
     @cached_property
@@ -131,6 +140,21 @@ INT4 = ElementFormat(
     "INT4", 4, tuple(float(i) for i in (0, 1, 2, 3, 4, 5, 6, 7, 0, -7, -6, -5, -4, -3, -2, -1)), fold=1
 )
 """Two's complement, symmetric: code 8, which would be -8, has no meaning. NVINT4 (arXiv 2510.25602)."""
+
+
+def _signed_binades(binades: list[int], steps: int, unit: float) -> tuple[float, ...]:
+    """Sign and magnitude: numbers from 0 in the first binade of so many steps, each as wide as said, in a unit."""
+    magnitudes = [float(step) for step in range(steps)]
+    for width in binades:
+        magnitudes += [(steps + step) * float(width) for step in range(steps)]
+    return _sign_magnitude([magnitude * unit for magnitude in magnitudes])
+
+
+E2M3 = ElementFormat("E2M3", 6, _signed_binades([1, 2, 4], 8, 1 / 8), point=3)
+E3M2 = ElementFormat("E3M2", 6, _signed_binades([1, 2, 4, 8, 16, 32, 64], 4, 1 / 16), point=4)
+"""OCP Microscaling Formats (MX) Specification v1.0, FP6: neither infinity nor NaN. In eighths and in sixteenths."""
+INT8 = ElementFormat("INT8", 8, tuple(float(i) / 64 for i in (*range(128), *range(-128, 0))), point=6, silent=(128,))
+"""The same specification: two's complement in 64ths. Code 128 is -2, which makes a format asymmetric: not produced."""
 
 
 def _razer(special: float, lower: bool) -> ElementFormat:

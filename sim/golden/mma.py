@@ -1,9 +1,9 @@
 """What a tensor core step, and a GEMM made of such steps, must compute: bit for bit.
 
 One step multiplies an M x 16G tile of A by an N x 16G tile of B, both K-major, and adds C. For every output,
-with h an element in half-units (value = h * 2^(fold - 1)), sig the significand of a block scale in eighths (0 to
-15; of E8M0 1), exp its exponent (UE4M3: -6 to 8, UE5M3: -14 to 16, E8M0: -127 to 127) and fold that of the block's
-elements::
+with h an element in half-units (value = h * 2^(fold - 1); other units are below), sig the significand of a block scale
+in eighths (0 to 15; of E8M0 1), exp its exponent (UE4M3: -6 to 8, UE5M3: -14 to 16, E8M0: -127 to 127) and fold that
+of the block's elements::
 
     S_g = sum over 16 lanes of hA * hB
     T_g = S_g * sigA * sigB
@@ -19,11 +19,14 @@ E2M1        0 1 2 3 4 6 8 12     0
 E1M2, INT4  0 1 2 3 4 5 6 7      1
 ==========  ===================  =====
 
-A block is 16 lanes but where the format says otherwise, and its value T_g * 2^(E_g - u), with u two and the mantissa
-bits of both scales. A format may multiply the significand of a scale by a factor, in which IF4's kinds of elements
-differ: 7 and 6, in eighths, so u has three more bits for each such operand (see `BlockFormat`). A format may also add
-up a block in parts, which are groups with one scale then. A NaN scale or a NaN C gives 0x7FFFFFFF; otherwise an
-infinite C passes through.
+Longer elements have integers with more bits behind the point, value = h * 2^(fold - point), and a fold of 0: E2M3 in
+eighths (point 3), E3M2 in sixteenths (point 4), INT8 in 64ths (point 6). So E_g has no share of the elements in it.
+
+A block is 16 lanes but where the format says otherwise, and its value T_g * 2^(E_g - u), with u both points and the
+mantissa bits of both scales. A format may multiply the significand of a scale by a factor, in which IF4's kinds of
+elements differ: 7 and 6, in eighths, so u has three more bits for each such operand (see `BlockFormat`). A format may
+also add up a block in parts, which are groups with one scale then. A NaN scale or a NaN C gives 0x7FFFFFFF; otherwise
+an infinite C passes through.
 
 With E8M0 scales sums have exponents far beyond those of FP32. Then 2^128 and above is infinite, whatever the rounding,
 and results below 2^-126 are subnormal: they are rounded to a multiple of 2^-149. C = 0 has exponent -126, so terms are
@@ -138,7 +141,7 @@ def _pair(a: BlockFormat, b: BlockFormat) -> _Pair:
         raise InputError(f"a adds up blocks in {a.sums} sums and b in {b.sums}; they must be equal")
     unit, largest, lowest, top = 0, a.lanes, 0, float(a.lanes)
     for form in (a, b):
-        unit += 1 + form.scale.mantissa_bits + form.factor_bits
+        unit += form.point + form.scale.mantissa_bits + form.factor_bits
         kinds = zip(form.elements, form.factors or (1,) * len(form.elements), strict=True)
         largest *= max(abs(h) * factor for element, factor in kinds for h in element.integers)
         largest *= (2 << form.scale.mantissa_bits) - 1

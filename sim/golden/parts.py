@@ -46,7 +46,7 @@ def scale(byte: int, form: str | BlockFormat = "mixfp4") -> Scale:
 
 
 def half_units(codes: Iterable[int], byte: int, form: str | BlockFormat = "mixfp4") -> list[int]:
-    """Return the integers h of the elements of a block with this scale byte: value = h * 2^(fold - 1)."""
+    """Return the integers h of the elements of a block with this scale byte: value = h * 2^(fold - point)."""
     form = block_format(form)
     integers = form.elements[_selected(byte, form)].integers
     return [integers[code] for code in codes]
@@ -74,8 +74,8 @@ def exponent(a: Scale, b: Scale) -> int:
 
 
 def unit(a: str | BlockFormat = "mixfp4", b: str | BlockFormat = "mixfp4") -> int:
-    """Return the u of value = T_g * 2^(E_g - u): 8 with UE4M3 scales, 3 more for IF4."""
-    return sum(1 + form.scale.mantissa_bits + form.factor_bits for form in map(block_format, (a, b)))
+    """Return the u of value = T_g * 2^(E_g - u): 8 with UE4M3 scales, 3 more for IF4, 2 for MXFP4."""
+    return sum(form.point + form.scale.mantissa_bits + form.factor_bits for form in map(block_format, (a, b)))
 
 
 def fields(c: int) -> tuple[int, int]:

@@ -21,6 +21,12 @@ __all__ = ["Stimulus", "deepest", "draw"]
 _DIRECTED = 0.25
 """Share of the steps that are made for a purpose."""
 
+_SHORT_CODES = 8
+"""Bits of two codes, all pairs of which other steps have often enough."""
+
+_OF_PAIRS = 0.7
+"""Share of the steps without a purpose that pairs of longer codes take."""
+
 _SIGNIFICAND = 24
 """Bits of an FP32 significand."""
 
@@ -85,9 +91,17 @@ def draw(config: TensorCoreConfig, count: int, rng: np.random.Generator, deep: b
     steps = random_steps(config, count, rng)
     powers = config.wide and not any(form.scale.mantissa_bits for form in config.formats)
     longer = config.bounds.term_width > _SIGNIFICAND
-    purposes = (*_PURPOSES, *([_ends] if powers else []), *([_longest] if longer else []))
+    lopsided = any(_most_negative(form) is not None for form in config.formats)
+    purposes = (
+        *_PURPOSES,
+        *([_ends] if powers else []),
+        *([_longest] if longer else []),
+        *([_lopsided] if lopsided else []),
+    )
     purpose = rng.choice(len(purposes), count)
     purpose[rng.random(count) >= _DIRECTED] = -1
+    if sum(form.code_width for form in config.formats) > _SHORT_CODES:
+        _pairs(steps, np.flatnonzero((purpose < 0) & (rng.random(count) < _OF_PAIRS)), rng)
     for number, make in enumerate(purposes):
         make(steps, np.flatnonzero(purpose == number), rng)
     # What every run needs, whatever was drawn.
@@ -401,6 +415,43 @@ def _alone(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
     bits = rng.integers(0, 1 << 32, steps.c[at].shape, np.uint32)
     kept = rng.choice(np.array([0x80000000, 0x807FFFFF, 0x80400000], np.uint32), bits.shape)
     steps.c[at] = bits & kept | np.clip(exponents + 126, 1, 254).astype(np.uint32) << np.uint32(23)
+    steps.first[at] = True
+
+
+def _most_negative(form: BlockFormat) -> int | None:
+    """The code of the largest magnitude, if it is negative and has no positive counterpart."""
+    _, code = _place_of_largest([[abs(h) for h in element.integers] for element in form.elements])
+    return None if any(element.integers[code] >= 0 for element in form.elements) else code
+
+
+def _pairs(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
+    """Any codes under scales near 1, all of which the result shows."""
+    for form, codes, scales in (
+        (steps.config.a, steps.a_codes, steps.a_scales),
+        (steps.config.b, steps.b_codes, steps.b_scales),
+    ):
+        codes[at] = rng.integers(0, 1 << form.code_width, codes[at].shape, np.uint8)
+        near = _one(form.scale) + (rng.integers(-3, 4, scales[at].shape) << form.scale.mantissa_bits)
+        scales[at] = _tagged(form, near.astype(scale_type(form)), rng)
+    steps.c[at] = 0
+    steps.first[at] = True
+
+
+def _lopsided(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
+    """Of elements with one negative number more than positive ones: the largest sums, and a large C of their sign."""
+    negative = rng.random((len(at), steps.config.rows, 1)) < 0.5
+    for form, codes, scales in (
+        (steps.config.a, steps.a_codes, steps.a_scales),
+        (steps.config.b, steps.b_codes, steps.b_scales),
+    ):
+        positive = _place_of_largest([element.integers for element in form.elements])[1]
+        lowest = _most_negative(form)
+        codes[at] = positive if lowest is None else lowest
+        if codes is steps.a_codes:
+            codes[at] = np.where(negative, codes[at], positive)
+        scales[at] = _tagged(form, np.full(scales[at].shape, _one(form.scale), scale_type(form)), rng)
+    sums = _sums(steps, at)
+    steps.c[at] = np.copysign(np.float32(2 - 2**-23), sums).astype(np.float32).view(np.uint32)
     steps.first[at] = True
 
 

@@ -180,11 +180,15 @@ def test_formats_set_the_range_of_the_fraction_bits():
         ("msfp12", "msfp12", 23, 42),
         ("if4", "if4", 23, 39),
         ("razer-activations", "razer-weights", 23, 38),
+        ("mxint8", "mxint8", 23, 42),
+        ("mxfp6-e2m3", "mxfp6-e2m3", 23, 39),
+        ("mxfp6-e3m2", "mxfp6-e3m2", 23, 35),
     ):
         for value in (low, high):
-            assert TensorCoreConfig(**{**GOOD, "a": a, "b": b, "fraction_bits": value}).fraction_bits == value
+            fields = {"a": a, "b": b, "fraction_bits": value, "dot": "multiplier"}
+            assert TensorCoreConfig(**{**GOOD, **fields}).fraction_bits == value
         for value in (low - 1, high + 1):
-            refused(f"fraction_bits = {value}", str(low), str(high), a=a, b=b, fraction_bits=value)
+            refused(f"fraction_bits = {value}", str(low), str(high), a=a, b=b, fraction_bits=value, dot="multiplier")
         assert golden.max_fraction_bits(8, a, b) >= high
 
 
@@ -240,6 +244,7 @@ def test_named_configurations():
         "nvint4": ("nvint4", "nvint4"),
     }
     others = {"fp4-ue5m3-b16", "fp4-ue5m3-b32", "mxfp4", "mxfp4-2x16", "msfp12", "if4", "blockdialect"}
+    others |= {"mxint8", "mxfp6-e2m3", "mxfp6-e3m2"}
     names = {f"{kind}-{size}" for kind in kinds for size in ("small", "blackwell")}
     assert set(NAMED) == names | {f"{form}-small" for form in others | {"razer"}}
     kinds |= {form: (form, form) for form in others} | {"razer": ("razer-activations", "razer-weights")}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from hwgen.report.form import counted, flow_lines, number, percent, table
+from hwgen.report.form import counted, flow_lines, lacking, number, percent, table
 from hwgen.report.markdown.overhead import bounds
 from hwgen.report.schema import SCOPES, FormatRow, FormatsReport, OperandFormat
 
@@ -260,7 +260,9 @@ def _closings(report: FormatsReport) -> list[str]:
         for scope, found in scopes.items()
     ]
     header = ["row", "scope", "built for", "lanes", "slowest, ns", "slack, ns", "path in", "cells resized", "buffers"]
-    return ["", "## How the clock was met", "", *table([*header, "other recipe, runs", "recipes"], rows, 0)]
+    found = (each for row in report.results for scopes in row.closing.values() for each in scopes.values())
+    shown = table([*header, "other recipe, runs", "recipes"], rows, 0)
+    return ["", "## How the clock was met", "", *shown, *lacking(found)]
 
 
 def _registers(report: FormatsReport) -> str:

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import pandas as pd
 
-from hwgen.report.form import counted, flow_lines, hold_words, number, operand_words, percent, recipe_lines, table
+from hwgen.report.form import (
+    counted,
+    flow_lines,
+    hold_words,
+    lacking,
+    number,
+    operand_words,
+    percent,
+    recipe_lines,
+    table,
+)
 from hwgen.report.schema import SCOPES, TOTAL, OverheadReport
 from hwgen.stats import Estimate
 
@@ -112,6 +122,7 @@ def _closings(report: OverheadReport) -> list[str]:
         " until the module on the path took another recipe.",
         "",
         *table(header, rows, 0),
+        *lacking(found for purposes in closing.values() for scopes in purposes.values() for found in scopes.values()),
     ]
 
 

@@ -15,12 +15,16 @@ __all__ = ["overhead_png"]
 
 _METRICS = (("area", "area"), ("dynamic power", "dynamic power"))
 _OTHER = "#cccccc"
+_LABELLED = 0.04
+"""Share of an axis from which on a bar is thick enough for its number."""
+
 _EDGE: dict[str, Any] = {"edgecolor": "white", "linewidth": 0.6}
 
 
 def _attribution(axis: Any, report: OverheadReport, shown: dict[str, Any]) -> None:
-    """What each block adds to the overhead of area, scope by scope, stacked to the total with its interval."""
+    """What each block adds to the overhead of area, stacked to the total with its interval, of scopes with blocks."""
     places: list[str] = []
+    labels: list[tuple[float, float, float]] = []
     for scope in SCOPES:
         overhead = report.find(scope, "area").overhead
         assert overhead is not None  # every area has one
@@ -29,28 +33,41 @@ def _attribution(axis: Any, report: OverheadReport, shown: dict[str, Any]) -> No
             for block, entry in report.blocks(scope, "area").items()
             if entry.contribution
         }
+        if not found:
+            continue
         ends = [0.0, 0.0]
-        for block, value in (found or {"lane array": overhead.value}).items():
+        for block, value in found.items():
             side = int(value < 0)
             height = 100 * value
             bar = axis.bar(len(places), height, 0.6, bottom=ends[side], color=BLOCKS.get(block, _OTHER), **_EDGE)
             shown.setdefault(block, bar[0])
-            if abs(height) >= 0.3:
-                axis.text(len(places), ends[side] + height / 2, f"{height:+.1f}", ha="center", va="center", fontsize=8)
+            labels.append((len(places), ends[side] + height / 2, height))
             ends[side] += height
         value = 100 * overhead.value
         if bars := reach(overhead):
             axis.errorbar(len(places) + 0.36, value, yerr=bars, fmt=".", color="black", capsize=3, linewidth=1)
         # Beyond the bars, on the side where their sum is.
-        end, edge = (ends[0] + 0.2, "bottom") if value >= 0 else (ends[1] - 0.2, "top")
-        axis.text(len(places), end, f"{value:+.2f} %", ha="center", va=edge, fontweight="bold")
+        end, offset = (ends[0], 3) if value >= 0 else (ends[1], -3)
+        axis.annotate(
+            f"{value:+.2f} %",
+            (len(places), end),
+            (0, offset),
+            textcoords="offset points",
+            ha="center",
+            va="bottom" if value >= 0 else "top",
+            fontweight="bold",
+        )
         places.append(scope)
+    axis.margins(y=0.12)
+    low, high = axis.get_ylim()
+    for x, y, height in labels:
+        if abs(height) >= _LABELLED * (high - low):
+            axis.text(x, y, f"{height:+.1f}", ha="center", va="center", fontsize=8)
     axis.axhline(0, color="black", linewidth=0.8)
     axis.set_xticks(range(len(places)), places, fontsize=8)
     axis.set_ylabel("% of the baseline's area")
     axis.set_title("where the extra area sits")
     axis.spines[["top", "right"]].set_visible(False)
-    axis.margins(y=0.12)
 
 
 def overhead_png(report: OverheadReport) -> bytes:

@@ -14,6 +14,7 @@ from hwgen.rtl.lanes.merged import Merged
 from hwgen.rtl.lanes.merged_binary import MergedBinary
 from hwgen.rtl.lanes.merged_stored import MergedStored
 from hwgen.rtl.lanes.multiplier import Multiplier
+from hwgen.rtl.lanes.shifted import Shifted
 from hwgen.rtl.lanes.signed import Signed
 from hwgen.rtl.lanes.significand import Significand
 
@@ -26,6 +27,7 @@ LANES: dict[str, type[Lanes]] = {
     "signed": Signed,
     "significand": Significand,
     "binary": Binary,
+    "shifted": Shifted,
     "multiplier": Multiplier,
     "e2m2": E2M2,
 }

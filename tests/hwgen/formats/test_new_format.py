@@ -132,7 +132,7 @@ def test_other_formats(form, dot, numerics, known):
     mine, theirs = form
     known(theirs)
     bounds = Bounds(mine, mine)
-    bits = {"fraction_bits": min(max(35, bounds.least_fraction_bits), bounds.most_fraction_bits)}
+    bits = {"fraction_bits": min(max(35, bounds.least_fraction_bits), bounds.most_fraction_bits())}
     other = {} if numerics == "exact" else bits
     config = TensorCoreConfig("other", mine, mine, 1, 1, 2, dot=dot, numerics=numerics, pipeline=("sums",), **other)
     check(config, 40)

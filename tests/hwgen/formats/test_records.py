@@ -5,7 +5,33 @@ import dataclasses
 import pytest
 
 from hwgen.errors import InputError
-from hwgen.formats import BLOCK_FORMATS, E1M2, E2M1, E8M0, INT4, S1P2, UE4M3, BlockFormat, ElementFormat, ScaleFormat
+from hwgen.formats import (
+    BLOCK_FORMATS,
+    E1M2,
+    E2M1,
+    E2M3,
+    E3M2,
+    E8M0,
+    INT4,
+    INT8,
+    S1P2,
+    UE4M3,
+    BlockFormat,
+    ElementFormat,
+    ScaleFormat,
+)
+
+
+@pytest.mark.parametrize(
+    ("element", "bits", "longest"), [(E2M1, 2, 2), (E2M3, 4, 2), (E3M2, 3, 6), (INT8, 7, 1), (E1M2, 3, 0)]
+)
+def test_integers_are_short_significands_that_are_shifted(element, bits, longest):
+    """Those of minifloats have a hidden bit; 128 is what INT8 is shifted for."""
+    assert (element.significand_bits, max(element.shifts)) == (bits, longest)
+    for h, significand, shift in zip(element.integers, element.significands, element.shifts, strict=True):
+        assert significand << shift == abs(h)
+        assert significand < 1 << bits
+        assert shift == 0 or significand >= 1 << bits - 1
 
 
 def sign_magnitude(*magnitudes):
@@ -19,6 +45,8 @@ def test_integers_are_the_values_over_their_largest_common_power_of_two():
     assert S1P2.integers == E1M2.integers
     assert [element.fold for element in (E2M1, E1M2, INT4, S1P2)] == [0, 1, 1, -1]
     assert [element.largest for element in (E2M1, E1M2, INT4, S1P2)] == [12, 7, 7, 7]
+    assert [element.fold for element in (E2M3, E3M2, INT8)] == [0, 0, 0]
+    assert [element.largest for element in (E2M3, E3M2, INT8)] == [60, 448, 128]
     scaled = ElementFormat("", tuple(value * 0.375 for value in E2M1.values), "")
     assert (scaled.fold, scaled.largest) == (-3, 36)
     assert ElementFormat("", (0.0, 24.0, -0.0, -8.0), "").integers == (0, 3, 0, -1)

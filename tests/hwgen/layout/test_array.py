@@ -15,8 +15,11 @@ PLAIN = Technology("plain", 2.0, 0.25, 0.2, 0.01, "none")
 SIZE = 5
 
 
-def body(make, rows, columns):
-    """An array of ``rows`` by ``columns`` elements: a and b enter along rows and columns, c goes to one alone."""
+def body(make, rows, columns, spare=0):
+    """An array of ``rows`` by ``columns`` elements: a and b enter along rows and columns, c goes to one alone.
+
+    Outside of the elements are the buffers of the rows, and ``spare`` inverters.
+    """
     element = {f"n{i}": ("NAND2", {"A": 2 if i % 2 else 3, "B": 10 + i, "Y": 11 + i}) for i in range(SIZE)}
     element["in"] = ("INV", {"A": 4, "Y": 10})
     leaf = make({"a": ("input", [2]), "b": ("input", [3]), "c": ("input", [4]), "y": ("output", [10 + SIZE])}, element)
@@ -26,6 +29,8 @@ def body(make, rows, columns):
     ports["y"] = ("output", list(range(200, 200 + rows * columns)))
     for row in range(rows):
         cells[f"buffer{row}"] = ("INV", {"A": 2 + row, "Y": 50 + row})
+    for number in range(spare):
+        cells[f"spare{number}"] = ("INV", {"A": 2, "Y": 300 + number})
     for row in range(rows):
         for column in range(columns):
             number = row * columns + column
@@ -80,6 +85,19 @@ def test_grid(netlist):
     assert (grid.x + wide <= grid.die.die[0] + 1e-9).all()
     assert (grid.y >= 0).all()
     assert (grid.y + high <= grid.die.die[1] + 1e-9).all()
+
+
+def test_a_wide_array_has_the_room_in_its_middle(make, tiny):
+    wide = link(body(make, 1, 6, spare=24), "t", tiny)
+    grid = grid_of(array_of(wide), widths(wide, PLAIN), PLAIN, 0.5)
+    across, steps = grid.element.die[0], np.diff(grid.x)
+    assert grid.x[0] == 0
+    assert grid.x[-1] + across == pytest.approx(grid.die.die[0])
+    assert steps[[0, 1, 3, 4]] == pytest.approx(across)
+    assert steps[2] == pytest.approx(grid.die.die[0] - 5 * across)
+    assert steps[2] > 1.2 * across
+    # One row: its room is above and below.
+    assert grid.y[0] == pytest.approx((grid.die.die[1] - grid.element.die[1]) / 2, abs=PLAIN.row_height)
 
 
 def test_gaps():

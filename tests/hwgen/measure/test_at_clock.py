@@ -74,6 +74,8 @@ def test_every_core_meets_the_clock_and_says_how(built: Overhead) -> None:
             lanes = "merged-binary" if (name, purpose) == ("mixfp4-fast", "energy") else "merged"
             assert {found.lanes for found in closing.values()} == {lanes}
             assert closing["core"].resized > 100
+            assert closing["core"].overloaded == 0
+            assert set(closing["core"].missing or ()) <= set(CELLS.cells)
             assert set(closing["core"].recipes) >= {"element", "accumulate", "tensor_core"}
         path = find(built, "core", "critical path").runs[name]
         assert CLOCK - conditions.closing[name]["area"]["core"].slack_ns == pytest.approx(max(path))

@@ -36,7 +36,8 @@ TOGGLES = 0.3
 
 
 def closing(clock):
-    return schema.Closing(CONFIG.dot, dict.fromkeys(area.counts(DESIGN.source), "speed"), clock, 0.0, "", 0.0, 0.0, 0)
+    recipes = dict.fromkeys(area.counts(DESIGN.source), "speed")
+    return schema.Closing(CONFIG.dot, recipes, clock, 0.0, "", 0.0, 0.0, 0, 0, ())
 
 
 @pytest.fixture(scope="module")

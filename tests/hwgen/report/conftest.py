@@ -35,7 +35,7 @@ def measured(name: str, area: float, energy: float, error: float, products: int 
             ("energy per MAC", "fJ", scale * energy),
         )
     ]
-    closing = schema.Closing("merged", {"dot_product": "speed"}, 1.0, 0.01, "dot products", 4.0, 2.0, 0)
+    closing = schema.Closing("merged", {"dot_product": "speed"}, 1.0, 0.01, "dot products", 4.0, 2.0, 0, 0, ())
     found = {
         "row": name,
         "design": f"{name}-small",

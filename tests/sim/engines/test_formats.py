@@ -20,6 +20,10 @@ from sim.steps import Steps
         ("msfp12", 2, {"pipeline": ("decoded", "tree", "terms"), "rounding": "nearest_even"}),
         ("if4", 2, {"pipeline": ("decoded", "tree", "factors", "terms")}),
         ("blockdialect", 2, {"pipeline": ("decoded", "tree", "terms", "total"), "dot": "signed"}),
+        ("mxint8", 1, {"pipeline": ("decoded", "tree", "terms", "total"), "dot": "shifted"}),
+        ("mxint8", 2, {"pipeline": ("sums",), "dot": "multiplier", "rounding": "nearest_even"}),
+        ("mxfp6-e2m3", 2, {"pipeline": ("tree", "normal"), "dot": "shifted", "empty_blocks": "excluded"}),
+        ("mxfp6-e3m2", 1, {"pipeline": ("decoded", "tree"), "dot": "shifted", "fraction_bits": 23}),
         ("mxfp4-2x16", 2, {"pipeline": ("sums", "addends"), "empty_blocks": "excluded", "dot": "signed"}),
     ],
 )
@@ -59,6 +63,32 @@ def test_every_pair_of_codes_alone_in_every_lane(a, b, dot, compiled):
     everything = np.ones(len(cases), bool)
     zeros = np.zeros((len(cases), 4, 4), np.uint32)
     steps = Steps(config, codes[0], scales[0], codes[1], scales[1], zeros, everything, everything)
+    np.testing.assert_array_equal(compiled(config).run(steps).results, steps.expected())
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "dot"),
+    [
+        ("mxint8", "mxint8", "shifted"),
+        ("mxfp6-e2m3", "mxfp6-e2m3", "shifted"),
+        ("mxfp6-e3m2", "mxfp6-e3m2", "shifted"),
+        ("mxfp6-e3m2", "mxfp4", "shifted"),
+    ],
+)
+def test_every_pair_of_long_codes_in_every_lane(a, b, dot, compiled):
+    """Every lane has all of them, each in an order of its own; scales are 1. No sum can hide a wrong product twice."""
+    config = TensorCoreConfig("formats", a, b, 4, 4, 1, dot, pipeline=("tree",))
+    fours = [np.arange(1 << form.code_width, dtype=np.uint8).reshape(-1, 4) for form in config.formats]
+    count = len(fours[0]) * len(fours[1])
+    rng = np.random.default_rng(3)
+    orders = np.stack([rng.permutation(count) for _ in range(config.depth)], axis=1)
+    a_codes = fours[0][orders // len(fours[1])].swapaxes(1, 2)
+    b_codes = fours[1][orders % len(fours[1])].swapaxes(1, 2)
+    scales = [np.full((count, 4, 1), form.scale.bias, np.uint8) for form in config.formats]
+    everything = np.ones(count, bool)
+    steps = Steps(
+        config, a_codes, scales[0], b_codes, scales[1], np.zeros((count, 4, 4), np.uint32), everything, everything
+    )
     np.testing.assert_array_equal(compiled(config).run(steps).results, steps.expected())
 
 

@@ -31,6 +31,18 @@ S1P2 = [signed(code, Fraction(code & 7, 4)) for code in range(16)]
 INT4 = [Fraction(0 if code == 8 else code - 16 if code > 8 else code) for code in range(16)]
 
 
+def long_code(code: int, exponent_bits: int, mantissa_bits: int, bias: int) -> Fraction:
+    """Value of a code of sign, exponent and mantissa."""
+    width = exponent_bits + mantissa_bits
+    magnitude = minifloat(code & (1 << width) - 1, exponent_bits, mantissa_bits, bias)
+    return -magnitude if code >> width else magnitude
+
+
+E2M3 = [long_code(code, 2, 3, 1) for code in range(64)]
+E3M2 = [long_code(code, 3, 2, 3) for code in range(64)]
+INT8 = [Fraction(code - 256 if code > 127 else code, 64) for code in range(256)]
+
+
 def razer(special: int) -> list[Fraction]:
     """E2M1 with a special value in the place of -0."""
     return [*E2M1[:8], Fraction(special), *E2M1[9:]]
@@ -77,6 +89,9 @@ FORMATS = {
     "razer-activations": Form([(razer(v), 0) for v in (5, -5)]),
     "razer-weights": Form([(razer(v), 0) for v in (5, -5, 8, -8)], 3, 3, 3, 0x3F),
     "blockdialect": Form([(table, 0) for table in DIALECTS], 5, 0, 15, None, block=32, subnormals=False),
+    "mxint8": Form([(INT8, 0)], 8, 0, 127, 0xFF, block=32, subnormals=False),
+    "mxfp6-e2m3": Form([(E2M3, 0)], 8, 0, 127, 0xFF, block=32, subnormals=False),
+    "mxfp6-e3m2": Form([(E3M2, 0)], 8, 0, 127, 0xFF, block=32, subnormals=False),
     "four": Form([([value * 2**fold for value in E2M1], fold) for fold in range(4)], 3, 3, 3, None),
 }
 """Formats by name: those of the catalogue, and one of four elements, E2M1 times 1, 2, 4 and 8."""

@@ -13,6 +13,9 @@ PAIRS = [
     ("if4", "nvint4"),
     ("razer-activations", "razer-weights"),
     ("blockdialect", "blockdialect"),
+    ("mxint8", "mxint8"),
+    ("mxfp6-e2m3", "mxfp6-e3m2"),
+    ("mxfp6-e3m2", "mxfp4"),
 ]
 
 

@@ -35,7 +35,9 @@ def test_netlists_built_for_a_clock_have_their_figures_and_how_they_met_it(overh
     closing = {
         name: {
             purpose: {
-                "core": schema.Closing("signed", {"element": "speed"}, 1.0, spare, "scale products", 1234.0, 5.0, 2)
+                "core": schema.Closing(
+                    "signed", {"element": "speed"}, 1.0, spare, "scale products", 1234.0, 5.0, 2, 3, ("FA_X1",)
+                )
             }
             for purpose in ("area", "energy")
         }
@@ -59,6 +61,8 @@ def test_netlists_built_for_a_clock_have_their_figures_and_how_they_met_it(overh
     )
     row = "| mixfp4-single | core | least energy | `signed` | 1 | 1.25 | -0.250 | scale products | 1,234 | 5 | 2 |"
     assert f"{row} element speed |" in text
+    assert "In the worst netlist 3 outputs drive more than the library lets them" in text
+    assert "the library has in one size only: `FA_X1`." in text
     assert "## What both take" not in tables.markdown(report, "x.png")
 
 

@@ -11,6 +11,7 @@ from sim import golden
 
 RAZER = ("razer-activations", "razer-weights")
 PAIRS = [("msfp12", "msfp12"), ("if4", "if4"), RAZER, (RAZER[0], RAZER[0]), ("blockdialect", "blockdialect")]
+PAIRS += [(form, form) for form in ("mxint8", "mxfp6-e2m3", "mxfp6-e3m2")]
 CASES = [(a, b, dot) for a, b in PAIRS for dot in supported(BLOCK_FORMATS[a], BLOCK_FORMATS[b])]
 
 
@@ -20,7 +21,8 @@ def test_every_code(a, b, dot, side, evaluate):
     config = TensorCoreConfig("x", a, b, 1, 1, 1, dot=dot, pipeline=())
     layout, form = lanes(config).layout(side), config.form(side)
     tables = [element.integers for element in golden.block_format(form.name).elements]
-    stimuli = [{"code": code} | ({"tag": tag} if tag else {}) for tag in range(len(tables)) for code in range(16)]
+    codes = range(1 << form.code_width)
+    stimuli = [{"code": code} | ({"tag": tag} if tag else {}) for tag in range(len(tables)) for code in codes]
     for inputs, outputs in zip(stimuli, evaluate(ElementDecoder(config, side), stimuli), strict=True):
         wanted = tables[inputs.get("tag", 0)][inputs["code"]]
         lane = layout.from_bits(outputs["lane"])
@@ -28,6 +30,8 @@ def test_every_code(a, b, dot, side, evaluate):
             assert lane.value % (1 << form.largest.bit_length() + 1) == wanted % (1 << form.largest.bit_length() + 1)
             continue
         magnitude = lane.magnitude if "magnitude" in layout.members else lane.significand
+        if "shift" in layout.members:
+            magnitude <<= lane.shift
         assert (-magnitude if lane.sign else magnitude) == wanted
         if "five" in layout.members:
             assert lane.five == (abs(wanted) in (5, 7))

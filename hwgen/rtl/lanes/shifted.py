@@ -1,0 +1,84 @@
+"""Product of long significands, shifted by a binary number."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from amaranth.hdl import Module, Mux, Signal, Value, ValueLike
+from amaranth.lib import data
+
+from hwgen.rtl.arithmetic.carry_save import Register, multiply
+from hwgen.rtl.arithmetic.truth_table import lookup
+from hwgen.rtl.lanes.binary import add_signed_in_pairs
+from hwgen.rtl.lanes.interface import Lanes, is_negative
+
+__all__ = ["Shifted"]
+
+
+class Shifted(Lanes):
+    """Floating-point multiplication of elements with a long range: significands multiplied, the product shifted.
+
+    ::
+
+        a.significand --[x]--> [<< sum of shifts] --> [invert if negative] --> [32 -> 16 -> ... -> 1 words] --> S
+        b.significand --^              ^
+        a.shift + b.shift -------------+
+
+    The integers of such elements are long and have few bits that matter: E3M2 has magnitudes of 9 bits and significands
+    of 3. Integers such as INT8 are all significand, and nothing is shifted.
+
+    Fields of a lane: ``sign``, ``significand``, and ``shift`` where there is one: abs(h) = significand << shift.
+    """
+
+    def layout(self, side: str) -> data.StructLayout:
+        """See `Lanes`."""
+        (element,) = self.config.form(side).elements
+        longest = max(element.shifts).bit_length()
+        shift = {"shift": longest} if longest else {}
+        return data.StructLayout({"significand": element.significand_bits, **shift, "sign": 1})
+
+    def decode(self, side: str, code: Value, tag: Value | None) -> Mapping[str, ValueLike]:
+        """See `Lanes`."""
+        form = self.config.form(side)
+        (element,) = form.elements
+        fields: dict[str, ValueLike] = {
+            "significand": lookup(code, element.significands, element.significand_bits),
+            "sign": is_negative(form, code, tag),
+        }
+        if longest := max(element.shifts).bit_length():
+            fields["shift"] = lookup(code, element.shifts, longest)
+        return fields
+
+    def total(self, m: Module, a: Any, b: Any, words: Mapping[str, Value], register: Register | None) -> Value:
+        """See `Lanes`."""
+        sides = [side for side in "ab" if "shift" in dict(self.layout(side))]
+        width = (self.config.a.largest * self.config.b.largest).bit_length()
+        magnitudes: list[Value] = []
+        for index, (x, y) in enumerate(zip(a, b, strict=True)):
+            wide, narrow = (x, y) if len(x.significand) >= len(y.significand) else (y, x)
+            value: Value = multiply(
+                m,
+                wide.significand,
+                narrow.significand,
+                width=len(wide.significand) + len(narrow.significand),
+                name=f"product{index}",
+            )
+            if sides:
+                value = self._shifted(
+                    m, value, [lane.shift for lane, side in ((x, "a"), (y, "b")) if side in sides], width, index
+                )
+            magnitudes.append(value[:width])
+        return add_signed_in_pairs(m, magnitudes, [x.sign ^ y.sign for x, y in zip(a, b, strict=True)], register)
+
+    def _shifted(self, m: Module, value: Value, shifts: list[Value], width: int, index: int) -> Value:
+        """The product of a lane, shifted; small shifts first, while it is short."""
+        most = sum(max(self.config.form(side).elements[0].shifts) for side in "ab")
+        count = Signal(most.bit_length(), name=f"shift{index}")
+        m.d.comb += count.eq(sum(shifts[1:], start=shifts[0]))
+        for place, bit in enumerate(count):
+            step = 1 << place
+            longer = Signal(min(len(value) + step, width), name=f"shifted{index}_{step}")
+            m.d.comb += longer.eq(Mux(bit, value << step, value))
+            value = longer
+        return value

@@ -1,0 +1,1 @@
+../mxfp6-e2m3-small.v

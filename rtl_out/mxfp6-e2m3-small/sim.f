@@ -1,0 +1,2 @@
+../mxfp6-e2m3-small.v
+mxfp6_e2m3_small_tb.sv

@@ -1,0 +1,1 @@
+../mxfp6-e3m2-small.v

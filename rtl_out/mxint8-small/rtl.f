@@ -1,0 +1,1 @@
+../mxint8-small.v

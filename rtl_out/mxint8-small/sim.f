@@ -1,0 +1,2 @@
+../mxint8-small.v
+mxint8_small_tb.sv

@@ -1,0 +1,67 @@
+"""The longer elements of MX, FP6 and INT8: the rules floor and ceil, and what they store, in exact arithmetic."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import rational
+
+from sim import golden
+
+TOPS = {"mxint8": Fraction(127, 64), "mxfp6-e2m3": Fraction(15, 2), "mxfp6-e3m2": Fraction(28)}
+EXPONENTS = {"mxint8": 0, "mxfp6-e2m3": 2, "mxfp6-e3m2": 4}
+"""What the specification subtracts from the exponent of the largest number."""
+
+
+def blocks(top, rng):
+    """Blocks of 32 whose largest numbers are powers of two, the top times those, and their neighbours, and others."""
+    tops = np.array([1.0, float(top), float(top) * 1.01, 1.99, 1.5, 1.25])[np.arange(60) % 6]
+    tops *= 2.0 ** rng.integers(-100, 100, 60)
+    tops = np.where(rng.random(60) < 0.5, tops, np.nextafter(tops, np.where(rng.random(60) < 0.5, 0, np.inf)))
+    x = rng.uniform(-1, 1, (60, 32)) * tops[:, None] * 2.0 ** rng.integers(-6, 1, (60, 32))
+    x[:, 3] = tops * 0.375  # often a tie
+    x[np.arange(60), rng.integers(0, 32, 60)] = tops * rng.choice([1, -1], 60)
+    return x
+
+
+@pytest.mark.parametrize("rule", ["floor", "ceil"])
+@pytest.mark.parametrize("form", TOPS)
+def test_rules_against_their_definitions(form, rule):
+    x = blocks(TOPS[form], np.random.default_rng(1))
+    q = golden.quantize(x, form, rule=rule)
+    assert (q.tensor_scale, q.scales.dtype) == (1, np.uint8)
+    table = rational.FORMATS[form].elements[0][0]
+    lowest = {value: code for code, value in reversed(list(enumerate(table))) if abs(value) <= TOPS[form]}
+    values = sorted(lowest)
+    low = Fraction(2) ** EXPONENTS[form]
+    for row, scale, codes in zip(x.tolist(), q.scales[:, 0].tolist(), q.codes.tolist(), strict=True):
+        unit = Fraction(2) ** (scale - 127)
+        largest = Fraction(max(map(abs, row))) / unit
+        assert low <= largest < 2 * low if rule == "floor" else TOPS[form] / 2 < largest <= TOPS[form]
+        for number, code in list(zip(row, codes, strict=True))[::3]:
+            exact = Fraction(number) / unit
+            assert code == min((lowest[v] for v in values), key=lambda c, v=exact: (abs(table[c] - v), c % 2))
+
+
+@pytest.mark.parametrize("form", TOPS)
+def test_storage_and_values(form):
+    element = golden.block_format(form).elements[0]
+    produced = [v for v in sorted(set(element.values)) if abs(v) <= TOPS[form]]
+    x = np.zeros((len(produced), 32))
+    x[:, 0], x[:, 1] = produced, float(TOPS[form])  # the latter sets the scale, to 1
+    q = golden.quantize(x, form)
+    assert set(q.scales.ravel().tolist()) == {127}
+    np.testing.assert_array_equal(golden.dequantize(q), x)
+    assert q.packed.shape == (len(produced), 4 * element.width)
+    again = golden.QuantizedTensor.from_packed(q.packed, q.scales, 1.0, form)
+    np.testing.assert_array_equal(again.codes, q.codes)
+    np.testing.assert_array_equal(golden.gemm(q, q, blocks_per_step=1), (x @ x.T).astype(np.float32))
+
+
+def test_the_lowest_code_of_int8_is_read_and_not_produced():
+    q = golden.quantize(np.full((1, 32), -2.0) * np.append(np.ones(31), -127 / 128), "mxint8", rule="floor")
+    assert 128 not in golden.quantize(-np.linspace(0, 1.999, 64).reshape(2, 32), "mxint8").codes
+    assert (q.scales[0, 0], q.codes[0, 0]) == (128, 256 - 64)
+    lowest = golden.QuantizedTensor(np.full((1, 32), 128, np.uint8), q.scales * 0 + 127, np.float32(1), "mxint8")
+    assert golden.dequantize(lowest).tolist() == [[-2.0] * 32]
+    assert golden.gemm(lowest, lowest)[0, 0] == 128
