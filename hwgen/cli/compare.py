@@ -92,7 +92,8 @@ def command(
     Every netlist is placed, sized and buffered: once for least area, which areas are of, and once for least energy,
     which power is of.
 
-    Writes NAME.md, .csv, .json and .png to the reports directory, and NAME-placement.png: the placed cores.
+    A measurement that was killed goes on where it was. Writes NAME.md, .csv, .json and .png to the reports directory,
+    and NAME-placement.png: the placed cores.
     """
     from hwgen.mapping import yosys
     from hwgen.measure.stimulus import Stimulus

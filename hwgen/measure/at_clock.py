@@ -20,6 +20,7 @@ from hwgen.measure.clock import rounded_up, usual
 from hwgen.measure.conditions import check_pair
 from hwgen.measure.figures import Figure
 from hwgen.measure.flow import Flow
+from hwgen.measure.kept import KeptFlow
 from hwgen.measure.overhead import Overhead, conditions_of, figures_of
 from hwgen.measure.reach import select_for_cores
 from hwgen.measure.requests import OverheadRequest, Physical
@@ -143,7 +144,8 @@ def measure_at_clock(
         What to compare, and how. A clock that it asks for must be met by every core. Without one, cores are built for
         that of `hwgen.measure.clock.usual`; where one misses it, power is stated at the next that all meet.
     flow
-        Library and conditions of all syntheses.
+        Library and conditions of all syntheses. Its cache keeps every core that is built: a measurement that was
+        killed goes on where it was.
     recipes
         Recipes to choose from; all that suit the library by default.
     vectors
@@ -159,7 +161,7 @@ def measure_at_clock(
     baseline, candidate, stimulus = request.baseline, request.candidate, request.stimulus
     physical = request.physical or Physical()
     check_pair(baseline, candidate)
-    library = flow.library
+    flow, library = KeptFlow.of(flow), flow.library
     library.check_for_synthesis(sequential=True)
     configs = {config.name: config for config in (baseline, candidate)}
     for config in configs.values():

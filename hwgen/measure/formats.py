@@ -179,8 +179,7 @@ def measure_formats(
     library.check_for_synthesis(sequential=True)
     among = list(recipes or usable(library))
     aim = Aim(request.clock_ns or usual(library), request.physical, request.stimulus)
-    kept = KeptFlow(library, flow.cache, flow.workers, flow.time_limit, flow.progress)
-    study = _Study(request, kept, among, aim, vectors)
+    study = _Study(request, KeptFlow.of(flow), among, aim, vectors)
     # The baseline comes first. If it cannot be measured, nothing can.
     study.baseline(request.baseline.depth, min(FEWEST, request.runs))
     found: dict[str, _Built | str] = {}

@@ -37,6 +37,11 @@ BUILDING = "hwgen.measure.runs"
 class KeptFlow(Flow):
     """A `Flow` whose builds are kept in its cache: scores of the search, and runs. Other tasks are as in a flow."""
 
+    @classmethod
+    def of(cls, flow: Flow) -> KeptFlow:
+        """The same flow, keeping its builds."""
+        return cls(**vars(flow))
+
     def each(self, function: Callable[..., Any], tasks: Sequence[tuple[Any, ...]], what: str) -> Iterator[Any]:
         """As `Flow.each`; what was built before is read, not built."""
         kept = Cache(self.cache)

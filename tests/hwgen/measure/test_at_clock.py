@@ -3,6 +3,7 @@
 import dataclasses
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -40,8 +41,8 @@ def pair() -> list[TensorCoreConfig]:
 
 
 @pytest.fixture(scope="module")
-def built(cache: Path) -> Overhead:
-    """With other lanes for each purpose."""
+def selected() -> Selected:
+    """Other lanes for each purpose."""
     lanes = {("mixfp4-fast", "energy"): "merged-binary"}
     configs = {
         (config.name, purpose): dataclasses.replace(config, dot=lanes.get((config.name, purpose), "merged"))
@@ -49,7 +50,15 @@ def built(cache: Path) -> Overhead:
         for purpose in PURPOSES
     }
     recipes = {key: dict.fromkeys(BLOCKS, RECIPES["speed"]) for key in configs}
-    selected = Selected(configs, recipes, 0)
+    return Selected(configs, recipes, 0)
+
+
+@pytest.fixture(scope="module")
+def built(cache: Path, selected: Selected) -> Overhead:
+    return measured(cache, selected)
+
+
+def measured(cache: Path, selected: Selected) -> Overhead:
     request = OverheadRequest(
         *pair(), STIMULUS, clock_ns=CLOCK, physical=Physical(), lanes=("merged-binary",), runs=1, selected=selected
     )
@@ -59,6 +68,16 @@ def built(cache: Path) -> Overhead:
 def find(overhead: Overhead, scope: str, metric: str, block: str = "total") -> Figure:
     (found,) = [f for f in overhead.figures if (f.scope, f.metric, f.block) == (scope, metric, block)]
     return found
+
+
+def test_what_was_built_before_a_kill_is_not_built_again(
+    built: Overhead, cache: Path, selected: Selected, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def build(self: Flow, function: Any, tasks: Any, what: str) -> Any:
+        raise AssertionError(what)
+
+    monkeypatch.setattr(Flow, "each", build)
+    assert measured(cache, selected).report() == built.report()
 
 
 def test_every_core_meets_the_clock_and_says_how(built: Overhead) -> None:
