@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 
 from hwgen.config import TensorCoreConfig
 from hwgen.formats import BlockFormat, ScaleFormat
-from sim import golden
+from sim.counterpart import counterpart
 from sim.steps import Steps
 
 __all__ = [
     "decoded",
     "extreme_scales",
     "negated",
+    "numbers",
     "random_chains",
     "random_steps",
     "scale_type",
@@ -36,7 +37,7 @@ def decoded(form: BlockFormat, codes: NDArray[np.uint8], scales: NDArray[np.uint
     codes, scales
         uint8, (..., K) and (..., K / size).
     """
-    table = np.nan_to_num(golden.block_format(form.name).table)
+    table = np.nan_to_num(counterpart(form).table)
     return table[np.repeat(scales, form.size, axis=-1), codes]
 
 
@@ -56,7 +57,19 @@ def _random_codes(
     half = codes[..., : form.size // 2]
     cancelling = np.concatenate([half, negated(form)[half]], axis=-1)
     kind = rng.choice(4, (*shape, config.groups, 1), p=[0.55, 0.15, 0.15, 0.15])
-    return np.choose(kind, [codes, sparse, equal, cancelling]).reshape(*shape, config.depth)
+    chosen = np.choose(kind, [codes, sparse, equal, cancelling]).reshape(*shape, config.depth)
+    return numbers(form, chosen, rng, share=0.02)
+
+
+def numbers(form: BlockFormat, codes: NDArray[np.uint8], rng: np.random.Generator, share: float) -> NDArray[np.uint8]:
+    """Codes with those of the largest number of their sign in the place of NaN, but in a share of the rows."""
+    nans = sorted({code for element in form.elements for code in element.nans})
+    if not nans:
+        return codes
+    kept = rng.random((*codes.shape[:-1], 1)) < share
+    for code in nans:
+        codes = np.where((codes == code) & ~kept, np.uint8(code - 1), codes)
+    return codes
 
 
 def _random_scales(
@@ -94,7 +107,12 @@ def negated(form: BlockFormat) -> NDArray[np.uint8]:
     codes = range(1 << form.code_width)
     found = []
     for code in codes:
-        others = [o for o in codes if all(e.values[o] == -e.values[code] for e in form.elements)] or [code]
+        others = [
+            other
+            for other in codes
+            if all(e.values[other] == -e.values[code] and (other in e.nans) == (code in e.nans) for e in form.elements)
+        ]
+        others = others or [code]
         found.append(others[0] if code else others[-1])  # of two zeros the other one
     table = np.array(found, np.uint8)
     table.flags.writeable = False  # every caller has the same one

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import difflib
+from typing import Any
 
 from hwgen.config.core import TensorCoreConfig
+from hwgen.config.dots import DOTS
 from hwgen.errors import InputError
 from hwgen.formats import (
     BLOCKDIALECT,
@@ -17,15 +19,18 @@ from hwgen.formats import (
     MXFP4_2X16,
     MXFP6_E2M3,
     MXFP6_E3M2,
+    MXFP8_E4M3,
     MXINT8,
     NVFP4,
     NVINT4,
     RAZER_ACTIVATIONS,
     RAZER_WEIGHTS,
+    BlockFormat,
+    Bounds,
     Formats,
 )
 
-__all__ = ["NAMED", "named"]
+__all__ = ["NAMED", "like_small", "named"]
 
 
 _SMALL = ("decoded", "tree", "factors", "terms", "aligned", "total", "normal")
@@ -45,6 +50,7 @@ _OTHERS: dict[str, Formats] = {form.name: (form, form) for form in (FP4_UE5M3_B1
 _E8M0: dict[str, Formats] = {form.name: (form, form) for form in (MXFP4, MXFP4_2X16, MSFP12)}
 _WIDE: dict[str, Formats] = {"blockdialect": (BLOCKDIALECT, BLOCKDIALECT)}  # magnitudes that merged cannot join
 _LONG: dict[str, Formats] = {form.name: (form, form) for form in (MXINT8, MXFP6_E2M3, MXFP6_E3M2)}
+_LONG |= {"w4a8": (MXFP8_E4M3, MXFP4)}
 
 
 def _sized(
@@ -75,7 +81,7 @@ NAMED: dict[str, TensorCoreConfig] = {
 """Named configurations; ``blackwell`` has the rate of one Blackwell tensor core, 4096 MAC per cycle.
 
 In ``mixfp4-weights-*`` only operand B, the weights, is MixFP4; A is NVFP4. In ``razer-small`` A has RaZeR's format of
-activations and B that of weights.
+activations and B that of weights. In ``w4a8-small`` A, the activations, has E4M3 elements and B is MXFP4.
 
 Their registers, their lanes and their clock gates are those with which NVFP4 is best at 1 GHz on a 7 nm library
 (docs/decisions/0013-pipelines-for-a-clock.md). The accumulation loop holds as many tiles as it has cycles, by turns.
@@ -95,3 +101,19 @@ def named(name: str) -> TensorCoreConfig:
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise InputError(f"unknown configuration {name!r}: known are {', '.join(NAMED)}, or a TOML file{hint}")
     return NAMED[name]
+
+
+def like_small(a: BlockFormat, b: BlockFormat, groups: int = 1) -> dict[str, Any]:
+    """Fields of a core of the shape and the registers of ``small``, for formats of a user's own.
+
+    The lanes are the first of ``merged``, ``signed`` and ``multiplier`` that can multiply the formats. There are as
+    many fraction bits as by default, or the nearest number that the formats allow.
+    """
+    found: dict[str, Any] = {"rows": 4, "columns": 4, "groups": groups, "clock_gating": True}
+    found["pipeline"] = _SMALL if a.significand_bits or b.significand_bits else _PLAIN
+    if a.size == b.size and a.sums == b.sums:  # a core of others is refused
+        found["dot"] = next(dot for dot in ("merged", "signed", "multiplier") if not DOTS[dot].supports(a, b))
+        bounds = Bounds(a, b)
+        wanted = max(TensorCoreConfig.fraction_bits, bounds.least_fraction_bits)
+        found["fraction_bits"] = min(wanted, bounds.most_fraction_bits(groups))
+    return found

@@ -49,6 +49,9 @@ class BlockFormat:
     factors
         What the elements count, by selector, in proportion: (7, 6) says that those of the second kind count 6/7. None
         if all count alike. Hardware multiplies the significand of the scale by the factor, see Notes.
+    definition
+        Text of the file that describes the format, for those of a user's own, see `hwgen.formats.read`. The golden
+        model reads it from there. Empty for those of the catalogue.
 
     Raises
     ------
@@ -71,6 +74,7 @@ class BlockFormat:
     sums: int = 1
     factors: tuple[int, ...] = ()
     scale_bytes: int = 1
+    definition: str = ""
 
     def __post_init__(self) -> None:
         if not self.elements or len(self.elements) & len(self.elements) - 1:
@@ -149,6 +153,11 @@ class BlockFormat:
     def stored_bytes(self) -> int:
         """Bytes of a stored block: codes and scale byte."""
         return (self.size * self.code_width + self.stored_scale_width) // _BYTE
+
+    @property
+    def may_be_nan(self) -> bool:
+        """Whether a scale or an element can be NaN."""
+        return self.scale.nan is not None or any(element.nans for element in self.elements)
 
     @cached_property
     def largest(self) -> int:

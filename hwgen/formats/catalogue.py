@@ -16,6 +16,7 @@ __all__ = [
     "E2M3",
     "E3M2",
     "E3M3",
+    "E4M3",
     "E5M0",
     "E8M0",
     "FP4_UE5M3_B16",
@@ -29,6 +30,7 @@ __all__ = [
     "MXFP4_2X16",
     "MXFP6_E2M3",
     "MXFP6_E3M2",
+    "MXFP8_E4M3",
     "MXINT8",
     "NVFP4",
     "NVINT4",
@@ -104,9 +106,21 @@ def _minifloat(exponent_bits: int, mantissa_bits: int, bias: int) -> tuple[float
     )
 
 
+def _without(values: tuple[float, ...], codes: tuple[int, ...]) -> tuple[float, ...]:
+    """A table with zeros in the place of some codes."""
+    return tuple(0.0 if code in codes else value for code, value in enumerate(values))
+
+
 _OCP = "OCP Microscaling Formats (MX) Specification v1.0"
 E2M3 = ElementFormat("E2M3", _minifloat(2, 3, bias=1), f"{_OCP}, 5.3.2", point=3)
 E3M2 = ElementFormat("E3M2", _minifloat(3, 2, bias=3), f"{_OCP}, 5.3.2", point=4)
+E4M3 = ElementFormat(
+    "E4M3",
+    _without(_minifloat(4, 3, bias=7), (0x7F, 0xFF)),
+    "OCP 8-bit Floating Point Specification (OFP8) v1.0, section 5: no infinity, NaN where all other bits are ones",
+    point=9,
+    nans=(0x7F, 0xFF),
+)
 INT8 = ElementFormat(
     "INT8",
     tuple((code - 256 * (code > 127)) / 64 for code in range(256)),
@@ -203,6 +217,7 @@ MSFP12 = BlockFormat(
 MXFP6_E2M3 = BlockFormat("mxfp6-e2m3", (E2M3,), E8M0, size=32, full_scale=None, source=MXFP4.source)
 MXFP6_E3M2 = BlockFormat("mxfp6-e3m2", (E3M2,), E8M0, size=32, full_scale=None, source=MXFP4.source)
 MXINT8 = BlockFormat("mxint8", (INT8,), E8M0, size=32, full_scale=None, source=MXFP4.source)
+MXFP8_E4M3 = BlockFormat("mxfp8-e4m3", (E4M3,), E8M0, size=32, full_scale=None, source=MXFP4.source)
 IF4 = BlockFormat(
     "if4",
     (E2M1, INT4),
@@ -242,7 +257,7 @@ BLOCK_FORMATS: dict[str, BlockFormat] = {
     form.name: form
     for form in (
         *(NVFP4, MIXFP4, NVINT4, FP4_UE5M3_B16, FP4_UE5M3_B32, MXFP4, MXFP4_2X16, MSFP12, IF4),
-        *(RAZER_ACTIVATIONS, RAZER_WEIGHTS, BLOCKDIALECT, MXINT8, MXFP6_E2M3, MXFP6_E3M2),
+        *(RAZER_ACTIVATIONS, RAZER_WEIGHTS, BLOCKDIALECT, MXINT8, MXFP6_E2M3, MXFP6_E3M2, MXFP8_E4M3),
     )
 }
 """Block formats by name."""

@@ -34,6 +34,8 @@ class ElementFormat:
     point
         Bits behind the point of the integers that hardware multiplies, see Notes. It says what the exponent of a block
         counts: those of MX have the exponent of the scale alone.
+    nans
+        Codes that are NaN. Their values are given as 0, which is what lanes multiply; the result is NaN all the same.
 
     Raises
     ------
@@ -54,6 +56,7 @@ class ElementFormat:
     values: tuple[float, ...]
     source: str
     point: int = 1
+    nans: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if len(self.values) not in [1 << width for width in WIDTHS]:
@@ -68,6 +71,9 @@ class ElementFormat:
                 raise InputError(f"element format {self.name}: code {code:#x} is {value:g}; no lane takes such values")
         if self.values[0] != 0:
             raise InputError(f"element format {self.name}: code 0 is {self.values[0]:g}; padding needs it to be 0")
+        for code in self.nans:
+            if code not in range(1, len(self.values)) or self.values[code]:
+                raise InputError(f"element format {self.name}: nans = {self.nans}: {code:#x} must be a code of value 0")
         if not any(self.values):
             raise InputError(f"element format {self.name}: all values are 0")
         half = len(self.values) // 2

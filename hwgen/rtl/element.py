@@ -111,7 +111,7 @@ class Element(Block):
             exponents.a.eq(self.a.scales),
             exponents.b.eq(self.b.scales),
         ]
-        nans = [getattr(self, side).nan for side in "ab" if config.form(side).scale.nan is not None]
+        nans = [getattr(self, side).nan for side in "ab" if config.form(side).may_be_nan]
         if nans:
             m.d.comb += computed.nan.eq(reduce(or_, nans))
         if not config.exact:

@@ -214,7 +214,7 @@ class TensorCore(Block):
 
     def _nan_behind(self, m: Module, enable: Value, operand: Any, behind: Any, side: str, name: str) -> None:
         """Whether a scale of the row is NaN, a register behind; where it may be."""
-        if self.config.form(side).scale.nan is None:
+        if not self.config.form(side).may_be_nan:
             return
         nan = Signal(name=f"{name}_nan", reset_less=True)
         m.d.comb += behind.nan.eq(nan)

@@ -30,11 +30,14 @@ def _sign_magnitude(element: ElementFormat) -> bool:
 def _code_words(form: BlockFormat) -> str:
     """What a code means."""
     count = 1 << form.code_width
+    nans = [element for element in form.elements if element.nans]
     if all(map(_sign_magnitude, form.elements)):
         kinds = " or ".join(_element_words(element, range(count // 2)) for element in form.elements)
         words = f"sign-magnitude code, bit {form.code_width - 1} the sign: {kinds}"
     else:
         words = "code: " + " or ".join(_element_words(element, range(count)) for element in form.elements)
+    for element in nans:
+        words += "; " + " and ".join(f"0x{code:02X}" for code in element.nans) + " are NaN, not the number given"
     return words + "; " + _selector_place(form, " of the block's scale") if form.tagged else words
 
 

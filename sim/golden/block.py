@@ -51,6 +51,9 @@ class BlockFormat:
     trial : tuple of int
         The order in which `quantize` tries the elements; of those with equal errors it takes the first. Indices into
         `elements`; if there are none, from the last to the first.
+    rule : str
+        The rule by which `quantize` finds scales by default, one of those that `golden.rules` has for such a format;
+        if it is empty, the first of them.
 
     Raises
     ------
@@ -71,6 +74,7 @@ class BlockFormat:
     trial: tuple[int, ...] = ()
     nonzero: bool = False
     scale_bytes: int = 1
+    rule: str = ""
 
     def __post_init__(self) -> None:
         count = len(self.elements)
@@ -173,7 +177,7 @@ class BlockFormat:
     def table(self) -> Array:
         """Element times block scale by scale byte and code, float64 (256, 2^width), of two bytes (65536, 2^width).
 
-        NaN where the scale is NaN.
+        NaN where the scale is NaN, or the element.
 
         As a core has them, its factors included, see above.
         """

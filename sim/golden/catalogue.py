@@ -20,6 +20,7 @@ blockdialect   D0 .. D15      32  E5M0 in bits 4..0, bits 8..5 select          n
 mxint8         INT8           32  E8M0                                         none
 mxfp6-e2m3     E2M3           32  E8M0                                         none
 mxfp6-e3m2     E3M2           32  E8M0                                         none
+mxfp8-e4m3     E4M3           32  E8M0                                         none
 =============  ==========  =====  ===========================================  ============
 
 2688 is 448 * 6 and 3136 is 448 * 7: the largest block scale times the largest element.
@@ -35,7 +36,7 @@ and its code (mit-han-lab/fouroversix): INT4 elements count 6/7, so that both ki
 arXiv 2501.04052 and its code (abdelfattah-lab/NVFP4-RaZeR): E2M1 with a special value in the place of -0, which the
 block chooses. That bit 7 is the sign of activations' special value, and which bits select that of weights, is ours.
 BlockDialect, arXiv 2501.01144: a block of 32 has one of sixteen tables, its scale and selector 9 bits, stored in two
-bytes here. The order of both in them is ours. MXINT8 and both MXFP6, the specification of MXFP4.
+bytes here. The order of both in them is ours. MXINT8, MXFP6 and MXFP8, the specification of MXFP4.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ from typing import Any
 
 from .block import BlockFormat
 from .checks import InputError
-from .element import DIALECTS, E1M2, E2M1, E2M3, E3M2, INT4, INT8, S1P2
+from .element import DIALECTS, E1M2, E2M1, E2M3, E3M2, E4M3, INT4, INT8, S1P2
 from .element import RAZER_ACTIVATIONS as ACTIVATIONS
 from .element import RAZER_WEIGHTS as WEIGHTS
 from .scale import E3M3, E5M0, E8M0, UE4M3, UE5M3
@@ -66,10 +67,11 @@ BLOCKDIALECT = BlockFormat(
 MXINT8 = BlockFormat("mxint8", (INT8,), E8M0, None, block=32)
 MXFP6_E2M3 = BlockFormat("mxfp6-e2m3", (E2M3,), E8M0, None, block=32)
 MXFP6_E3M2 = BlockFormat("mxfp6-e3m2", (E3M2,), E8M0, None, block=32)
+MXFP8_E4M3 = BlockFormat("mxfp8-e4m3", (E4M3,), E8M0, None, block=32)
 
 _ALL = (
     *(NVFP4, MIXFP4, NVINT4, FP4_UE5M3_B16, FP4_UE5M3_B32, MXFP4, MXFP4_2X16, MSFP12, IF4),
-    *(RAZER_ACTIVATIONS, RAZER_WEIGHTS, BLOCKDIALECT, MXINT8, MXFP6_E2M3, MXFP6_E3M2),
+    *(RAZER_ACTIVATIONS, RAZER_WEIGHTS, BLOCKDIALECT, MXINT8, MXFP6_E2M3, MXFP6_E3M2, MXFP8_E4M3),
 )
 CATALOGUE = {form.name: form for form in _ALL}
 """Block formats by name."""

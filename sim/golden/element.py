@@ -41,6 +41,9 @@ class ElementFormat:
     silent : tuple of int
         More codes that are read but never produced.
 
+    nans : tuple of int
+        Codes that are NaN. Their values are given as 0.
+
     Raises
     ------
     InputError
@@ -56,6 +59,7 @@ class ElementFormat:
     preference: tuple[int, ...] = ()
     point: int = 1
     silent: tuple[int, ...] = ()
+    nans: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if self.width not in WIDTHS:
@@ -75,7 +79,10 @@ class ElementFormat:
         for below, above in pairwise(codes):
             if (below ^ above) & 1 == 0:
                 parity = "odd" if below & 1 else "even"
-                raise InputError(f"{self.name}: codes {below} and {above} are neighbours and both {parity}")
+                raise InputError(
+                    f"{self.name}: codes {below} and {above} are neighbours and both {parity}; preference must say"
+                    " where a tie goes"
+                )
 
     @cached_property
     def integers(self) -> tuple[int, ...]:
@@ -89,15 +96,15 @@ class ElementFormat:
 
     @cached_property
     def table(self) -> Array:
-        """The values, float64 (2^width,)."""
-        return _constant(self.values)
+        """The values, float64 (2^width,), NaN among them."""
+        return _constant([np.nan if code in self.nans else value for code, value in enumerate(self.values)])
 
     @cached_property
     def _sorted(self) -> tuple[int, ...]:
         """The codes that are produced, in the order of their values."""
         lowest: dict[float, int] = {}
         for code, value in enumerate(self.values):
-            if code not in self.silent:
+            if code not in self.silent and code not in self.nans:
                 lowest.setdefault(value, code)  # -0.0 and 0.0 are one key
         return tuple(lowest[value] for value in sorted(lowest))
 
@@ -150,6 +157,10 @@ def _signed_binades(binades: list[int], steps: int, unit: float) -> tuple[float,
     return _sign_magnitude([magnitude * unit for magnitude in magnitudes])
 
 
+_E4M3 = list(_signed_binades([1 << binade for binade in range(15)], 8, 2.0**-9))
+_E4M3[0x7F] = _E4M3[0xFF] = 0.0
+E4M3 = ElementFormat("E4M3", 8, tuple(_E4M3), point=9, nans=(0x7F, 0xFF))
+"""OCP 8-bit Floating Point Specification (OFP8) v1.0: no infinity, and NaN where all bits but the sign are ones."""
 E2M3 = ElementFormat("E2M3", 6, _signed_binades([1, 2, 4], 8, 1 / 8), point=3)
 E3M2 = ElementFormat("E3M2", 6, _signed_binades([1, 2, 4, 8, 16, 32, 64], 4, 1 / 16), point=4)
 """OCP Microscaling Formats (MX) Specification v1.0, FP6: neither infinity nor NaN. In eighths and in sixteenths."""

@@ -20,13 +20,14 @@ E1M2, INT4  0 1 2 3 4 5 6 7      1
 ==========  ===================  =====
 
 Longer elements have integers with more bits behind the point, value = h * 2^(fold - point), and a fold of 0: E2M3 in
-eighths (point 3), E3M2 in sixteenths (point 4), INT8 in 64ths (point 6). So E_g has no share of the elements in it.
+eighths (point 3), E3M2 in sixteenths (point 4), INT8 in 64ths (point 6), E4M3 in units of 2^-9. So E_g has no
+share of the elements in it.
 
 A block is 16 lanes but where the format says otherwise, and its value T_g * 2^(E_g - u), with u both points and the
 mantissa bits of both scales. A format may multiply the significand of a scale by a factor, in which IF4's kinds of
 elements differ: 7 and 6, in eighths, so u has three more bits for each such operand (see `BlockFormat`). A format may
-also add up a block in parts, which are groups with one scale then. A NaN scale or a NaN C gives 0x7FFFFFFF; otherwise
-an infinite C passes through.
+also add up a block in parts, which are groups with one scale then. A NaN scale, a NaN C, or a NaN among the elements of
+a row gives 0x7FFFFFFF, whatever that element is multiplied by; otherwise an infinite C passes through.
 
 With E8M0 scales sums have exponents far beyond those of FP32. Then 2^128 and above is infinite, whatever the rounding,
 and results below 2^-126 are subnormal: they are rounded to a multiple of 2^-149. C = 0 has exponent -126, so terms are
@@ -93,6 +94,8 @@ class _Tables(NamedTuple):
     """exp + fold where the block can have a non-zero sum, otherwise too large to ask for truncation; int16."""
     nans: Array
     """Whether the scale is NaN."""
+    element_nans: Array | None
+    """Whether the element is, at the same index as `products`; None if none can be."""
 
 
 @lru_cache(maxsize=64)
@@ -104,7 +107,8 @@ def _tables(form: BlockFormat) -> _Tables:
     numbers = np.nan_to_num(values, nan=0.0) * form.weights[form.selected(scales)]
     exponents = [form.scale.exponent(int(c)) if v else _NO_PART for c, v in zip(codes, numbers, strict=True)]
     raised = (np.array(exponents) + folds).astype(np.int16)
-    elements = np.array([element.table for element in form.elements])[form.selected(scales)]
+    tables = np.array([element.table for element in form.elements])[form.selected(scales)]
+    elements, nans = np.nan_to_num(tables, nan=0.0), np.isnan(tables)
     return _Tables(
         form.name,
         form.width,
@@ -115,6 +119,7 @@ def _tables(form: BlockFormat) -> _Tables:
         raised,
         np.where(numbers > 0, raised, np.int16(_NEVER_CUT)),
         np.isnan(values),
+        nans.ravel() if nans.any() else None,
     )
 
 
@@ -233,8 +238,8 @@ def step(
     groups = a_bytes.shape[-1]
     way = _way(pair, groups, fraction_bits, rounding, empty_blocks)
     compute = _blackwell if a_stack.ndim == 2 else _stack
-    d = compute(_Stored(a_stack, a_bytes, left), _Stored(b_stack, b_bytes, right), _finite(start), way)
-    return _special(d, left.nans[a_bytes], right.nans[b_bytes], start)
+    stored = _Stored(a_stack, a_bytes, left), _Stored(b_stack, b_bytes, right)
+    return _special(compute(*stored, _finite(start), way), *stored, start)
 
 
 def accumulate(
@@ -275,8 +280,7 @@ def accumulate(
     start = np.zeros(shape, np.float32) if c is None else _check_c(c, shape)
     left, right = (_Stored(q.codes, np.repeat(q.scales, sums, axis=1), _tables(q.form)) for q in (qa, qb))
     compute = _exact if exact else _blackwell
-    d = compute(left, right, _finite(start), way)
-    return _special(d, left.tables.nans[qa.scales], right.tables.nans[qb.scales], start)
+    return _special(compute(left, right, _finite(start), way), left, right, start)
 
 
 def gemm(
@@ -377,6 +381,14 @@ class _Stored(NamedTuple):
         """Return a table of `_Tables`, by scale byte and code, for every element: (..., rows, blocks, block)."""
         blocks = self.codes.reshape(*self.scales.shape, self.tables.block)
         return table.take(self.scales.astype(np.intp)[..., None] << self.tables.width | blocks)
+
+    @property
+    def nan_rows(self) -> Array:
+        """Whether a scale or an element of a row is NaN, (..., rows)."""
+        found = np.asarray(self.tables.nans[self.scales].any(axis=-1))
+        if self.tables.element_nans is not None:
+            found = found | np.asarray(self.look_up(self.tables.element_nans).any(axis=(-2, -1)))
+        return found
 
 
 class _Operand(NamedTuple):
@@ -634,13 +646,13 @@ def _finite(c: Array) -> Array:
     return np.where(np.isfinite(c), c, np.float32(0)) + np.float32(0)
 
 
-def _special(d: Array, a_nans: Array, b_nans: Array, c: Array) -> Array:
-    """Overwrite what is not finite: a NaN scale or NaN C wins over an infinite C."""
+def _special(d: Array, a: _Stored, b: _Stored, c: Array) -> Array:
+    """Overwrite what is not finite: a NaN scale, element or C wins over an infinite C."""
     np.copyto(d, c, where=np.isinf(c))
     bits = d.view(np.uint32)
     bits[np.isnan(c)] = _NAN
-    bits[a_nans.any(axis=-1)] = _NAN
-    bits.swapaxes(-1, -2)[b_nans.any(axis=-1)] = _NAN
+    bits[a.nan_rows] = _NAN
+    bits.swapaxes(-1, -2)[b.nan_rows] = _NAN
     return d
 
 

@@ -119,10 +119,17 @@ def rounded(integer: int, power: int, rounding: str = "toward_zero") -> int:
     return sign | min((leading - MIN_EXPONENT << 23) + units, INFINITY)
 
 
-def special(scales: Iterable[Scale], c: int) -> int | None:
-    """Return the result, FP32 bits, where a NaN scale, NaN C or infinite C gives it; otherwise None."""
+def nan_among(codes: Sequence[int], scales: Sequence[int], form: str | BlockFormat) -> bool:
+    """Return whether an element of a row is NaN."""
+    form = block_format(form)
+    blocks = (form.elements[_selected(byte, form)] for byte in scales for _ in range(form.block))
+    return any(code in element.nans for code, element in zip(codes, blocks, strict=True))
+
+
+def special(scales: Iterable[Scale], c: int, nan: bool = False) -> int | None:
+    """Return the result, FP32 bits, where a NaN scale or element, NaN C or infinite C gives it; otherwise None."""
     field, mantissa = c >> 23 & 0xFF, c & 0x7FFFFF
-    if any(s.nan for s in scales) or (field == 0xFF and mantissa):
+    if nan or any(s.nan for s in scales) or (field == 0xFF and mantissa):
         return NAN
     return c if field == 0xFF else None
 
@@ -183,7 +190,8 @@ def step(
     a, b, fraction_bits, rounding, empty_blocks
         As in `golden.step`.
     """
-    result = special([*(scale(x, a) for x in a_scales), *(scale(x, b) for x in b_scales)], c)
+    nan = nan_among(a_codes, a_scales, a) or nan_among(b_codes, b_scales, b)
+    result = special([*(scale(x, a) for x in a_scales), *(scale(x, b) for x in b_scales)], c, nan)
     if result is not None:
         return result
     groups = terms(a_codes, a_scales, b_codes, b_scales, a, b)
@@ -205,7 +213,8 @@ def exact(
     b: str | BlockFormat = "mixfp4",
 ) -> int:
     """Return one output of a GEMM with exact numerics, FP32 bits: all terms and C, rounded once to nearest even."""
-    result = special([*(scale(x, a) for x in a_scales), *(scale(x, b) for x in b_scales)], c)
+    nan = nan_among(a_codes, a_scales, a) or nan_among(b_codes, b_scales, b)
+    result = special([*(scale(x, a) for x in a_scales), *(scale(x, b) for x in b_scales)], c, nan)
     if result is not None:
         return result
     groups = terms(a_codes, a_scales, b_codes, b_scales, a, b)

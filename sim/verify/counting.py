@@ -78,6 +78,7 @@ def count(wanted: dict[str, Goals], steps: Steps, trace: Trace, run: Run, offer:
         *bins("scale exponents", axes=3),
         *bins("exponents of blocks"),
         *bins("scale exponent differences", "scale significands", "kinds of scales"),
+        *bins("NaN elements of A", "NaN elements of B"),
     )
     results = ResultBins(*bins("results", "rounding", "24 ones and a one behind"))
     ends = bins("places cancelled", "zeros")

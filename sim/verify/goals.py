@@ -115,7 +115,15 @@ def goals(config: TensorCoreConfig) -> dict[str, Goals]:
     # Operands, where they are seen. Every byte and every code is free, so every bin is reachable.
     lanes = ("lane", _numbers(range(config.depth)))
     codes = [(side, _numbers(range(1 << form.code_width))) for side, form in forms.items()]
-    add("code pairs", lanes, *tags, *codes)
+    nans = [np.array([[c in e.nans for c in range(1 << f.code_width)] for e in f.elements]) for f in forms.values()]
+    numbers = ~(nans[0][:, None, :, None] | nans[1][None, :, None, :])
+    shape = (config.depth, *numbers.shape)
+    reason = "" if numbers.all() else "a NaN is not seen in a number"
+    add("code pairs", lanes, *tags, *codes, reachable=np.broadcast_to(numbers, shape).copy(), reason=reason)
+    for (side, _), which, code in zip(forms.items(), nans, codes, strict=True):
+        if which.any():
+            reachable = np.broadcast_to(which.any(axis=0), (config.depth, which.shape[1])).copy()
+            add(f"NaN elements of {side}", lanes, code, reachable=reachable, reason="all other codes are numbers")
     add("tag pairs", groups, *tags)
     for (side, form), tag in zip(forms.items(), tags, strict=True):
         usable = tuple(f"0x{byte:02x}" for byte in range(int(form.scale.subnormals), form.scale.highest + 1))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hwgen.config import TensorCoreConfig
 from hwgen.formats import BlockFormat, ScaleFormat
 from sim.engines import Pattern, Patterns
-from sim.random import decoded, negated, random_steps, scale_type, set_what_runs_need, zeros
+from sim.random import decoded, negated, numbers, random_steps, scale_type, set_what_runs_need, zeros
 from sim.steps import Steps
 from sim.verify.goals import DEEPEST_CHAIN
 
@@ -430,7 +430,8 @@ def _pairs(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
         (steps.config.a, steps.a_codes, steps.a_scales),
         (steps.config.b, steps.b_codes, steps.b_scales),
     ):
-        codes[at] = rng.integers(0, 1 << form.code_width, codes[at].shape, np.uint8)
+        drawn = rng.integers(0, 1 << form.code_width, codes[at].shape, np.uint8)
+        codes[at] = numbers(form, drawn, rng, share=0.0)
         near = _one(form.scale) + (rng.integers(-3, 4, scales[at].shape) << form.scale.mantissa_bits)
         scales[at] = _tagged(form, near.astype(scale_type(form)), rng)
     steps.c[at] = 0

@@ -183,12 +183,13 @@ def test_formats_set_the_range_of_the_fraction_bits():
         ("mxint8", "mxint8", 23, 42),
         ("mxfp6-e2m3", "mxfp6-e2m3", 23, 39),
         ("mxfp6-e3m2", "mxfp6-e3m2", 23, 35),
+        ("mxfp8-e4m3", "mxfp4", 23, 33),
     ):
         for value in (low, high):
-            fields = {"a": a, "b": b, "fraction_bits": value, "dot": "multiplier"}
+            fields = {"a": a, "b": b, "fraction_bits": value, "dot": "multiplier", "groups": 8}
             assert TensorCoreConfig(**{**GOOD, **fields}).fraction_bits == value
         for value in (low - 1, high + 1):
-            refused(f"fraction_bits = {value}", str(low), str(high), a=a, b=b, fraction_bits=value, dot="multiplier")
+            refused(f"fraction_bits = {value}", str(low), str(high), **{**fields, "fraction_bits": value})
         assert golden.max_fraction_bits(8, a, b) >= high
 
 
@@ -232,6 +233,13 @@ def test_the_name_of_another_format_is_refused():
     refused("a = 'nvfp4'", "another format of the catalogue", a=other)
 
 
+def test_few_blocks_allow_more_fraction_bits_up_to_35():
+    long = {"a": "mxfp8-e4m3", "b": "mxfp4", "dot": "shifted"}
+    assert TensorCoreConfig(**{**GOOD, **long, "groups": 1}).fraction_bits == 35
+    for groups, bits, most in ((1, 36, 35), (2, 36, 35), (4, 35, 34), (8, 34, 33)):
+        refused(f"fraction_bits = {bits}", "from 23", f"to {most}", **long, groups=groups, fraction_bits=bits)
+
+
 def test_every_micro_architecture_has_a_name():
     assert list(LANES) == list(DOTS)
 
@@ -246,8 +254,9 @@ def test_named_configurations():
     others = {"fp4-ue5m3-b16", "fp4-ue5m3-b32", "mxfp4", "mxfp4-2x16", "msfp12", "if4", "blockdialect"}
     others |= {"mxint8", "mxfp6-e2m3", "mxfp6-e3m2"}
     names = {f"{kind}-{size}" for kind in kinds for size in ("small", "blackwell")}
-    assert set(NAMED) == names | {f"{form}-small" for form in others | {"razer"}}
-    kinds |= {form: (form, form) for form in others} | {"razer": ("razer-activations", "razer-weights")}
+    mixed = {"razer": ("razer-activations", "razer-weights"), "w4a8": ("mxfp8-e4m3", "mxfp4")}
+    assert set(NAMED) == names | {f"{form}-small" for form in others | set(mixed)}
+    kinds |= {form: (form, form) for form in others} | mixed
     for name, config in NAMED.items():
         assert named(name) is resolve(name) is config
         assert config.name == name

@@ -71,8 +71,8 @@ def operand_layout(config: TensorCoreConfig, side: str) -> data.StructLayout:
     """Layout of one decoded row of a step.
 
     ``lanes[g][i]`` is element i of block g, ``scales[g]`` its scale, ``words[s]`` what else the micro-architecture of
-    the dot product wants of block sum s, if anything; ``nan`` is set when any scale of the row is NaN,
-    where its scales have one.
+    the dot product wants of block sum s, if anything; ``nan`` is set when any scale or element of the
+    row is NaN, where one may be.
     """
     return _row_layout(config, side, lanes(config).layout(side))
 
@@ -82,7 +82,7 @@ def _row_layout(config: TensorCoreConfig, side: str, lane: data.StructLayout) ->
         "lanes": data.ArrayLayout(data.ArrayLayout(lane, config.form(side).size), config.groups),
         "scales": data.ArrayLayout(scale_layout(config.form(side)), config.groups),
     }
-    if config.form(side).scale.nan is not None:
+    if config.form(side).may_be_nan:
         fields["nan"] = 1
     if width := lanes(config).word_width(side):
         fields["words"] = data.ArrayLayout(unsigned(width), config.sums)
@@ -119,6 +119,8 @@ class ElementDecoder(OfOneSide):
         Element format of the block, E1M2 is 1; only where a selector chooses it.
     lane : Out(lanes(config).layout(side)) or Out(lanes(config).stored_layout(side))
         Decoded number, see the micro-architecture in `hwgen.rtl.lanes`; the latter where a register is behind it.
+    nan : Out(1)
+        The element is NaN; only where elements may be.
     latency : int
         0, combinational.
     """
@@ -130,11 +132,17 @@ class ElementDecoder(OfOneSide):
         members = {"code": In(form.code_width), "lane": Out(_lane_layout(config, side))}
         if form.tagged:
             members["tag"] = In(form.selector_bits)
+        self.nans = [int(code in element.nans) for element in form.elements for code in range(1 << form.code_width)]
+        if any(self.nans):
+            members["nan"] = Out(1)
         super().__init__(config, side, members)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         decoded = lanes(self.config).decode(self.side, self.code, self.tag if self.form.tagged else None)
+        if any(self.nans):
+            inputs = Cat(self.code, self.tag) if self.form.tagged else self.code
+            m.d.comb += self.nan.eq(lookup(inputs, self.nans, 1))
         m.d.comb += [self.lane[name].eq(decoded[name]) for name, _ in _lane_layout(self.config, self.side)]
         return m
 
@@ -248,6 +256,8 @@ class OperandDecoder(OfOneSide):
             for index in range(form.size):
                 element = add_child(m, platform, f"element{group}_{index}", ElementDecoder, config, self.side)
                 decoded.append(element.lane)
+                if any(kind.nans for kind in form.elements):
+                    nans.append(element.nan)
                 m.d.comb += [
                     element.code.eq(self.codes[group][index]),
                     self.operand.lanes[group][index].eq(element.lane),

@@ -27,7 +27,7 @@ class Side(NamedTuple):
     of a scale: ``selector``; ``exponent`` with the fold; ``place``, the exponent without it, from the lowest one;
     ``significand`` in units of the last place, factors included; ``multiplier``, which one that is of all there are;
     ``code``, without the bits above; ``kind`` as in the goals; ``zero``;
-    ``nan``.
+    ``nan``. ``nan_codes`` has which elements are NaN, as ``integers`` does.
     """
 
     codes: NDArray[np.uint8]
@@ -46,6 +46,7 @@ class Side(NamedTuple):
     kind: _Array
     zero: NDArray[np.bool_]
     nan: NDArray[np.bool_]
+    nan_codes: NDArray[np.bool_]
 
 
 class Stimulus(NamedTuple):
@@ -70,10 +71,12 @@ class OperandBins(NamedTuple):
     differences: _Array
     significands: _Array
     kinds: _Array
+    nans_a: _Array
+    nans_b: _Array
 
 
 class Met(NamedTuple):
-    """What is special about the blocks of one output: a NaN or a zero among the scales, products that cancel."""
+    """What is special about the blocks of one output: a NaN, a zero among the scales, products that cancel."""
 
     nan: bool
     zero: bool
@@ -107,6 +110,7 @@ def side(form: BlockFormat, codes: NDArray[np.uint8], scales: NDArray[np.uint8])
         np.select([zero, code == (-1 if scale.nan is None else scale.nan)], [1, 2]) + 3 * (stored != code),
         zero,
         code == (-1 if scale.nan is None else scale.nan),
+        np.array([[code in element.nans for code in range(1 << form.code_width)] for element in form.elements]),
     )
 
 
@@ -121,6 +125,21 @@ def block_sum(a: Side, b: Side, step: int, m: int, n: int, g: int) -> tuple[int,
         total += product
         some = some or product != 0
     return total, some
+
+
+@compiled
+def _nan_elements(operand: Side, step: int, row: int, g: int, bins: _Array) -> bool:  # pragma: no cover
+    """Whether an element of a block sum is NaN; counts those."""
+    if not bins.shape[0]:
+        return False
+    nan = operand.nan_codes[operand.selector[operand.scales[step, row, g // operand.sums]]]
+    found = False
+    for lane in range(operand.lanes * g, operand.lanes * (g + 1)):
+        code = operand.codes[step, row, lane]
+        if nan[code]:
+            bins[lane, code] += 1
+            found = True
+    return found
 
 
 @compiled
@@ -139,6 +158,8 @@ def gather(  # pragma: no cover
         nan = nan or a.nan[x] or b.nan[y]
         zero = zero or a.zero[x] or b.zero[y]
         total, some = block_sum(a, b, step, m, n, g)
+        nan = _nan_elements(a, step, m, g, bins.nans_a) or nan
+        nan = _nan_elements(b, step, n, g, bins.nans_b) or nan
         usable = not (a.nan[x] or b.nan[y] or a.zero[x] or b.zero[y])
         empty[g] = (2 if some else 1) if usable and total == 0 else 0
         some_cancel = some_cancel or (some and total == 0)

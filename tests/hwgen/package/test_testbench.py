@@ -43,7 +43,7 @@ def passed(run, steps):
         ("mixfp4-small", 64),
         ("mixfp4-weights-small", 24),
         ("nvint4-small", 24),
-        *((f"{name}-small", 16) for name in ("msfp12", "if4", "razer", "blockdialect", "mxint8", "mxfp6-e3m2")),
+        *((f"{name}-small", 16) for name in ("msfp12", "if4", "razer", "blockdialect", "mxint8", "mxfp6-e3m2", "w4a8")),
         ("mixfp4-blackwell", 2),
     ],
 )

@@ -72,7 +72,7 @@ def test_every_pair_of_codes_alone_in_every_lane(a, b, dot, compiled):
         ("mxint8", "mxint8", "shifted"),
         ("mxfp6-e2m3", "mxfp6-e2m3", "shifted"),
         ("mxfp6-e3m2", "mxfp6-e3m2", "shifted"),
-        ("mxfp6-e3m2", "mxfp4", "shifted"),
+        ("mxfp8-e4m3", "mxfp4", "shifted"),
     ],
 )
 def test_every_pair_of_long_codes_in_every_lane(a, b, dot, compiled):
@@ -110,6 +110,20 @@ def test_every_product_of_blockdialect_in_every_lane(compiled):
     zeros = np.zeros((len(cases), 4, 4), np.uint32)
     steps = Steps(config, codes[0], scales[0], codes[1], scales[1], zeros, everything, everything)
     np.testing.assert_array_equal(compiled(config).run(steps).results, steps.expected())
+
+
+def test_elements_that_are_nan(compiled):
+    """W4A8: every code of A that is NaN, in every lane, beside zeros and infinities; and random chains."""
+    config = TensorCoreConfig(
+        "formats", "mxfp8-e4m3", "mxfp4", 4, 4, 1, "shifted", pipeline=("decoded", "tree", "terms")
+    )
+    steps = random_chains(config, 3000, np.random.default_rng(5), first=0.6)
+    at = np.arange(256)
+    steps.a_codes[at] = 0
+    steps.a_codes[at, at // 2 % 4, at // 8] = np.where(at % 2, 0x7F, 0xFF)
+    wanted = steps.expected()
+    assert 0.1 < (wanted == 0x7FFFFFFF).mean() < 0.4
+    np.testing.assert_array_equal(compiled(config).run(steps).results, wanted)
 
 
 def test_scales_of_two_kinds(compiled):

@@ -40,6 +40,7 @@ def long_code(code: int, exponent_bits: int, mantissa_bits: int, bias: int) -> F
 
 E2M3 = [long_code(code, 2, 3, 1) for code in range(64)]
 E3M2 = [long_code(code, 3, 2, 3) for code in range(64)]
+E4M3 = [None if code % 128 == 127 else long_code(code, 4, 3, 7) for code in range(256)]
 INT8 = [Fraction(code - 256 if code > 127 else code, 64) for code in range(256)]
 
 
@@ -65,7 +66,7 @@ class Form(NamedTuple):
     """A block format; its selector stands directly above the scale."""
 
     elements: list[tuple[list[Fraction], int]]
-    """Values by code and fold, by selector."""
+    """Values by code and fold, by selector; None is NaN."""
     exponent_bits: int = 4
     mantissa_bits: int = 3
     bias: int = 7
@@ -92,6 +93,7 @@ FORMATS = {
     "mxint8": Form([(INT8, 0)], 8, 0, 127, 0xFF, block=32, subnormals=False),
     "mxfp6-e2m3": Form([(E2M3, 0)], 8, 0, 127, 0xFF, block=32, subnormals=False),
     "mxfp6-e3m2": Form([(E3M2, 0)], 8, 0, 127, 0xFF, block=32, subnormals=False),
+    "mxfp8-e4m3": Form([(E4M3, 0)], 8, 0, 127, 0xFF, block=32, subnormals=False),
     "four": Form([([value * 2**fold for value in E2M1], fold) for fold in range(4)], 3, 3, 3, None),
 }
 """Formats by name: those of the catalogue, and one of four elements, E2M1 times 1, 2, 4 and 8."""
@@ -169,6 +171,8 @@ def terms(
             return None
         (left, fold_a), (right, fold_b) = element(forms[0], byte_a), element(forms[1], byte_b)
         lanes = range(block * group, block * group + block)
+        if any(left[a[k]] is None or right[b[k]] is None for k in lanes):
+            return None
         total = sum((left[a[k]] * right[b[k]] for k in lanes), Fraction(0))
         exponent = exponent_of(forms[0], byte_a) + exponent_of(forms[1], byte_b) + fold_a + fold_b
         found.append((total * scale_a * scale_b, exponent, total == 0))

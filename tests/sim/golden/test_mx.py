@@ -8,8 +8,13 @@ import rational
 
 from sim import golden
 
-TOPS = {"mxint8": Fraction(127, 64), "mxfp6-e2m3": Fraction(15, 2), "mxfp6-e3m2": Fraction(28)}
-EXPONENTS = {"mxint8": 0, "mxfp6-e2m3": 2, "mxfp6-e3m2": 4}
+TOPS = {
+    "mxint8": Fraction(127, 64),
+    "mxfp6-e2m3": Fraction(15, 2),
+    "mxfp6-e3m2": Fraction(28),
+    "mxfp8-e4m3": Fraction(448),
+}
+EXPONENTS = {"mxint8": 0, "mxfp6-e2m3": 2, "mxfp6-e3m2": 4, "mxfp8-e4m3": 8}
 """What the specification subtracts from the exponent of the largest number."""
 
 
@@ -31,7 +36,8 @@ def test_rules_against_their_definitions(form, rule):
     q = golden.quantize(x, form, rule=rule)
     assert (q.tensor_scale, q.scales.dtype) == (1, np.uint8)
     table = rational.FORMATS[form].elements[0][0]
-    lowest = {value: code for code, value in reversed(list(enumerate(table))) if abs(value) <= TOPS[form]}
+    known = [(value, code) for code, value in enumerate(table) if value is not None and abs(value) <= TOPS[form]]
+    lowest = dict(reversed(known))
     values = sorted(lowest)
     low = Fraction(2) ** EXPONENTS[form]
     for row, scale, codes in zip(x.tolist(), q.scales[:, 0].tolist(), q.codes.tolist(), strict=True):
@@ -55,7 +61,27 @@ def test_storage_and_values(form):
     assert q.packed.shape == (len(produced), 4 * element.width)
     again = golden.QuantizedTensor.from_packed(q.packed, q.scales, 1.0, form)
     np.testing.assert_array_equal(again.codes, q.codes)
-    np.testing.assert_array_equal(golden.gemm(q, q, blocks_per_step=1), (x @ x.T).astype(np.float32))
+    four = golden.quantize(np.ones((2, 32)) * 3, "mxfp4")
+    if form == "mxfp8-e4m3":
+        np.testing.assert_array_equal(golden.gemm(q, four, blocks_per_step=1), 3 * x.sum(axis=1)[:, None] * np.ones(2))
+    else:
+        np.testing.assert_array_equal(golden.gemm(q, q, blocks_per_step=1), (x @ x.T).astype(np.float32))
+
+
+def test_a_nan_among_the_elements_is_in_all_results_of_its_row():
+    """Beside zeros, too, and beside an infinite C."""
+    codes = np.zeros((3, 64), np.uint8)
+    codes[1, 40] = 0x7F
+    codes[2, 3] = 0xFF
+    a = golden.QuantizedTensor(codes, np.full((3, 2), 127, np.uint8), np.float32(1), "mxfp8-e4m3")
+    b = golden.QuantizedTensor(np.zeros((2, 64), np.uint8), np.full((2, 2), 127, np.uint8), np.float32(1), "mxfp4")
+    for c in (np.inf, 1):
+        d = golden.gemm(a, b, np.full((3, 2), c, np.float32), blocks_per_step=1)
+        assert (d.view(np.uint32)[1:] == 0x7FFFFFFF).all()
+        assert not np.isnan(d[0]).any()
+    assert np.isnan(golden.dequantize(a)[1, 40])
+    assert np.isnan(golden.dequantize(a)[2, 3])
+    assert not (golden.quantize(np.full((1, 32), 1e30), "mxfp8-e4m3").codes & 0x7F == 0x7F).any()
 
 
 def test_the_lowest_code_of_int8_is_read_and_not_produced():

@@ -11,7 +11,7 @@ from sim import golden
 
 RAZER = ("razer-activations", "razer-weights")
 PAIRS = [("msfp12", "msfp12"), ("if4", "if4"), RAZER, (RAZER[0], RAZER[0]), ("blockdialect", "blockdialect")]
-PAIRS += [(form, form) for form in ("mxint8", "mxfp6-e2m3", "mxfp6-e3m2")]
+PAIRS += [(form, form) for form in ("mxint8", "mxfp6-e2m3", "mxfp6-e3m2")] + [("mxfp8-e4m3", "mxfp4")]
 CASES = [(a, b, dot) for a, b in PAIRS for dot in supported(BLOCK_FORMATS[a], BLOCK_FORMATS[b])]
 
 
@@ -20,12 +20,14 @@ CASES = [(a, b, dot) for a, b in PAIRS for dot in supported(BLOCK_FORMATS[a], BL
 def test_every_code(a, b, dot, side, evaluate):
     config = TensorCoreConfig("x", a, b, 1, 1, 1, dot=dot, pipeline=())
     layout, form = lanes(config).layout(side), config.form(side)
-    tables = [element.integers for element in golden.block_format(form.name).elements]
+    elements = golden.block_format(form.name).elements
+    tables = [element.integers for element in elements]
     codes = range(1 << form.code_width)
     stimuli = [{"code": code} | ({"tag": tag} if tag else {}) for tag in range(len(tables)) for code in codes]
     for inputs, outputs in zip(stimuli, evaluate(ElementDecoder(config, side), stimuli), strict=True):
         wanted = tables[inputs.get("tag", 0)][inputs["code"]]
         lane = layout.from_bits(outputs["lane"])
+        assert outputs.get("nan", 0) == (inputs["code"] in elements[inputs.get("tag", 0)].nans)
         if "value" in layout.members:
             assert lane.value % (1 << form.largest.bit_length() + 1) == wanted % (1 << form.largest.bit_length() + 1)
             continue
