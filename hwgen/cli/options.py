@@ -236,7 +236,9 @@ def measuring(stem: str | None, runs: int) -> Callable[[Command], Command]:
             cls=Late,
             late=lambda: f"Seconds per synthesis.  [default: {constant('hwgen.mapping.yosys:TIME_LIMIT'):g}]",
         ),
-        click.option("--backend", help="joblib back end, such as threading or dask.  [default: this machine]"),
+        click.option(
+            "--backend", help="joblib back end, such as threading; or dask (extra 'cluster').  [default: this machine]"
+        ),
         out(REPORTS),
         click.option(
             "--name",
