@@ -13,6 +13,8 @@ from hwgen.formats.scale import ScaleFormat
 __all__ = ["BlockFormat", "Formats"]
 
 _BYTE = 8
+LONGEST_WINDOW = 32
+"""Most bits behind the point of products that a block sum keeps."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,11 @@ class BlockFormat:
         What the elements count, by selector, in proportion: (7, 6) says that those of the second kind count 6/7. None
         if all count alike. Hardware multiplies the significand of the scale by the factor, see Notes.
 
+    window
+        Bits behind the point of a product that are kept, by the largest exponent of a product in its block that is not
+        zero, where both operands have such a limit. A product is truncated toward zero, on its magnitude. None if
+        products of any other format are added exactly.
+
     Raises
     ------
     InputError
@@ -71,6 +78,7 @@ class BlockFormat:
     sums: int = 1
     factors: tuple[int, ...] = ()
     scale_bytes: int = 1
+    window: int | None = None
 
     def __post_init__(self) -> None:
         if not self.elements or len(self.elements) & len(self.elements) - 1:
@@ -104,6 +112,17 @@ class BlockFormat:
             raise InputError(
                 f"block format {self.name}: factors = {self.factors}: must be positive, one for each element"
             )
+
+        if self.window is not None:
+            if self.tagged or self.sums > 1:
+                raise InputError(
+                    f"block format {self.name}: window = {self.window}: takes one kind of elements, in one sum"
+                )
+            if not 2 * self.elements[0].mantissa_bits <= self.window <= LONGEST_WINDOW:
+                raise InputError(
+                    f"block format {self.name}: window = {self.window}: must keep the bits of a whole"
+                    f" product, and be {LONGEST_WINDOW} at most"
+                )
 
         if self.factors and not self.scale.mantissa_bits:
             raise InputError(

@@ -52,6 +52,11 @@ class BlockFormat:
         The order in which `quantize` tries the elements; of those with equal errors it takes the first. Indices into
         `elements`; if there are none, from the last to the first.
 
+    window : int or None
+        Where both operands have one: the F of 2^(r - F), of which a product is made a multiple before it is added,
+        truncated toward zero on its magnitude. r is the largest exponent of a product in the block that is not zero;
+        that of a product is the sum of those of its elements. None if products with any format are added exactly.
+
     Raises
     ------
     InputError
@@ -71,6 +76,7 @@ class BlockFormat:
     trial: tuple[int, ...] = ()
     nonzero: bool = False
     scale_bytes: int = 1
+    window: int | None = None
 
     def __post_init__(self) -> None:
         count = len(self.elements)
@@ -95,6 +101,8 @@ class BlockFormat:
             raise InputError(f"{self.name}: sums must divide the block of {self.block}; got {self.sums}")
         if self.factors and (len(self.factors) != count or min(self.factors) < 1):
             raise InputError(f"{self.name}: factors must be positive, one for each element; got {self.factors}")
+        if self.window is not None and (count > 1 or self.elements[0].normal is None or self.sums > 1):
+            raise InputError(f"{self.name}: a window takes floating-point elements of one kind, in one sum")
         if self.trial and sorted(self.trial) != list(range(count)):
             raise InputError(f"{self.name}: trial must have the index of every element once; got {self.trial}")
 
