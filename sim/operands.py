@@ -32,6 +32,9 @@ from sim.tensors import Tensor
 
 __all__ = ["Numbers", "Operand", "Packed", "from_file", "packed"]
 
+Form = str | golden.BlockFormat
+"""A block format: the golden model's record, or its name."""
+
 _PARTS = ("codes", "scales", "tensor_scale")
 _SUFFIXES = (tuple(f".{part}" for part in _PARTS), ("", "_scale", "_scale_2"))
 
@@ -48,7 +51,7 @@ class Operand(Protocol):
     @property
     def rows(self) -> int: ...
 
-    def depth(self, form: str) -> int:
+    def depth(self, form: Form) -> int:
         """K, read in the block format ``form``.
 
         Raises
@@ -58,7 +61,7 @@ class Operand(Protocol):
         """
         ...
 
-    def quantized(self, form: str) -> golden.QuantizedTensor:
+    def quantized(self, form: Form) -> golden.QuantizedTensor:
         """What a core takes whose operand has the block format ``form``, K up to the next whole block.
 
         Raises
@@ -92,11 +95,11 @@ class Numbers:
         """Rows."""
         return int(self.tensor.shape[0])
 
-    def depth(self, form: str) -> int:
+    def depth(self, form: Form) -> int:
         """K, whatever the format."""
         return int(self.tensor.shape[1])
 
-    def quantized(self, form: str) -> golden.QuantizedTensor:
+    def quantized(self, form: Form) -> golden.QuantizedTensor:
         """Quantise it, with zeros up to a whole block."""
         if self.tensor.size == 0:
             raise InputError(f"{self.origin}: is empty, {self.tensor.shape}; must have rows and columns")
@@ -135,22 +138,21 @@ class Packed:
         """Rows."""
         return self.codes.shape[0]
 
-    def depth(self, form: str) -> int:
+    def depth(self, form: Form) -> int:
         """K, as the format packs codes."""
         return self._blocks(form) * golden.block_format(form).block
 
-    def _blocks(self, form: str) -> int:
+    def _blocks(self, form: Form) -> int:
         """Blocks of a row."""
         record = golden.block_format(form)
         blocks, rest = divmod(self.codes.shape[1], record.block_bytes)
         if rest:
-            wanted = (
-                f"whole blocks of {form}, {record.block_bytes} bytes for {record.block} codes of {record.width} bits"
-            )
+            size = f"{record.block_bytes} bytes for {record.block} codes of {record.width} bits"
+            wanted = f"whole blocks of {record.name}, {size}"
             raise _wrong(self.origin, self.names[0], self.codes, wanted)
         return blocks
 
-    def quantized(self, form: str) -> golden.QuantizedTensor:
+    def quantized(self, form: Form) -> golden.QuantizedTensor:
         """The same codes and scales."""
         shape = self.rows, self._blocks(form)
         if self.scales.shape != shape:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hwgen.config import TensorCoreConfig
 from hwgen.formats import BlockFormat, ScaleFormat
-from sim import golden
+from sim.counterpart import counterpart
 from sim.steps import Steps
 
 __all__ = [
@@ -37,7 +37,7 @@ def decoded(form: BlockFormat, codes: NDArray[np.uint8], scales: NDArray[np.uint
     codes, scales
         uint8, (..., K) and (..., K / size).
     """
-    table = np.nan_to_num(golden.block_format(form.name).table)
+    table = np.nan_to_num(counterpart(form).table)
     return table[np.repeat(scales, form.size, axis=-1), codes]
 
 

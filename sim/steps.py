@@ -14,6 +14,7 @@ from hwgen.errors import InputError
 from hwgen.formats import BlockFormat
 from hwgen.rtl.tensor_core import addend_layout, step_layout
 from sim import golden
+from sim.counterpart import counterpart
 
 __all__ = ["Steps", "Trace", "check_depth", "check_hold", "gather", "schedule", "schedule_held"]
 
@@ -181,8 +182,8 @@ def _rounded(steps: Steps) -> Trace:
             steps.b_codes[now],
             steps.b_scales[now],
             c[now].view(np.float32),
-            a=config.a.name,
-            b=config.b.name,
+            a=counterpart(config.a),
+            b=counterpart(config.b),
             fraction_bits=config.fraction_bits,
             rounding=config.rounding,
             empty_blocks=config.empty_blocks,
@@ -212,11 +213,11 @@ def _exact(steps: Steps) -> NDArray[np.uint32]:
                     codes[part].swapaxes(1, 2).reshape(len(part) * codes.shape[1], -1),
                     (blocks[part] & form.meaningful).swapaxes(1, 2).reshape(len(part) * codes.shape[1], -1),
                     np.float32(1),
-                    form.name,
+                    form,  # type: ignore[arg-type]
                 )
                 for codes, blocks, form in (
-                    (steps.a_codes, steps.a_scales, golden.block_format(config.a.name)),
-                    (steps.b_codes, steps.b_scales, golden.block_format(config.b.name)),
+                    (steps.a_codes, steps.a_scales, counterpart(config.a)),
+                    (steps.b_codes, steps.b_scales, counterpart(config.b)),
                 )
             )
             c = np.zeros((len(part), config.rows, len(part), config.columns), np.uint32)

@@ -1,3 +1,4 @@
+import gc
 import os
 
 import pytest
@@ -9,17 +10,21 @@ settings.register_profile("mutants", phases=[Phase.explicit, Phase.generate], de
 if "HWGEN_MAPPED" in os.environ:
     settings.load_profile("mutants")
 
+# Netlists and elaborated designs are many objects that stay: to look through all of them again and again for cyclic
+# garbage takes a third of an elaboration.
+gc.set_threshold(100_000, 20, 20)
+
 
 # What takes long comes first, so that no worker is left alone with it at the end; the longest before all others.
 LONGEST = (
     "a measurement",
+    "tests/hwgen/measure/test_at_clock.py",
     "tests/hwgen/measure/test_explore.py",
     "tests/sim/engines/test_random.py",
     "tests/sim/engines/test_corners.py",
     "tests/sim/engines/test_exact.py",
     "tests/hwgen/test_verilog.py",
     "tests/hwgen/measure/test_placement.py",
-    "tests/hwgen/measure/test_at_clock.py",
     "tests/hwgen/rtl/test_stream_proof.py",
     "tests/hwgen/rtl/accumulate/test_stepwise_proof.py",
     "tests/hwgen/rtl/test_dot_proof.py",
@@ -31,7 +36,13 @@ LONGEST = (
     "tests/hwgen/test_cli.py",
     "tests/hwgen/rtl/decode/test_operand.py",
     "tests/hwgen/measure/test_power.py",
+    "tests/hwgen/measure/test_kept.py",
     "tests/hwgen/measure/test_clock.py",
+    "tests/sim/engines/test_formats.py",
+    "tests/sim/engines/test_streams.py",
+    "tests/hwgen/rtl/accumulate/test_round_sum.py",
+    "tests/hwgen/rtl/accumulate/test_stepwise.py",
+    "tests/hwgen/measure/test_export.py",
     "tests/robustness/test_kill.py",
     "tests/robustness/test_fuzz.py",
     "tests/hwgen/layout/test_layout.py",
@@ -51,6 +62,11 @@ class FixturesMadeOnce(LoadScopeScheduling):
         waiting = min(self.workqueue, key=lambda scope: LONGEST.index(scope) if scope in LONGEST else len(LONGEST))
         self.workqueue.move_to_end(waiting, last=False)
         super()._assign_work_unit(node)
+
+
+def pytest_collection_finish() -> None:
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -15,7 +15,7 @@ FLOORS = (
     {"hwgen.errors", "hwgen.jit", "sim.golden", "sim.npz"},
     {"hwgen.files", "hwgen.formats", "hwgen.stats", "sim.tensors"},
     {"hwgen.cells", "hwgen.config", "sim.accuracy", "sim.operands"},
-    {"hwgen.cost", "hwgen.netlist", "hwgen.rtl"},
+    {"hwgen.cost", "hwgen.netlist", "hwgen.rtl", "sim.counterpart"},
     {"hwgen.mapping", "hwgen.timing", "hwgen.verilog", "sim.steps"},
     {"hwgen.layout", "hwgen.power", "sim.engines", "sim.random"},
     {"hwgen.closure", "sim.gemm", "sim.verify"},

@@ -88,17 +88,17 @@ def command(
     What a core costs comes from a report of 'hwgen compare'. Writes NAME.md, .csv, .json and .png to the
     reports directory.
     """
-    from hwgen.config import resolve
     from hwgen.cost import export, workloads
     from hwgen.measure import core_costs, cost
     from hwgen.measure.conditions import check_pair
     from hwgen.report.shipped import shipped
+    from sim.counterpart import resolved
 
     if model is not None and gemm_list is not None:
         raise InputError("give one of --model and --gemms, not both")
     if model is None and gemm_list is None:
         raise InputError(f"give --model, one of {', '.join(workloads.models())}, or --gemms with a list of your own")
-    configs = [resolve(each) for each in ([name] if baseline is None else [baseline, name])]
+    configs = [resolved(each) for each in ([name] if baseline is None else [baseline, name])]
     if len(configs) == 2:
         check_pair(*configs)
     check_files(out, stem)

@@ -167,7 +167,8 @@ def pair(
     size: str | None, baseline: str | None, candidate: str | None, clock_gating: bool | None = None
 ) -> tuple[TensorCoreConfig, TensorCoreConfig]:
     """The two configurations that `measurement`'s options name."""
-    from hwgen.config import resolve, resolve_pair
+    from hwgen.config import resolve_pair
+    from sim.counterpart import resolved
 
     if clock_gating is not None:
         first, second = pair(size, baseline, candidate)
@@ -176,7 +177,7 @@ def pair(
     if size is not None and (baseline is not None or candidate is not None):
         raise InputError("--config names both designs: leave --baseline and --candidate out")
     if baseline is not None and candidate is not None:
-        return resolve(baseline), resolve(candidate)
+        return resolved(baseline), resolved(candidate)
     for given, other in ((baseline, "--candidate"), (candidate, "--baseline")):
         if given is not None:
             raise InputError(f"{given!r} alone: name what it is compared with, with {other}")

@@ -54,12 +54,12 @@ def command(
 
     The core is synthesised once, for least area.
     """
-    from hwgen.config import resolve
     from hwgen.layout.lef import read_lef
     from hwgen.measure.flow import Flow
     from hwgen.measure.placement import drawn, figures, placed
+    from sim.counterpart import resolved
 
-    chosen = resolve(name)
+    chosen = resolved(name)
     if picture is not None:
         check_file(picture)
     shapes = read_lef(lef) if lef else None

@@ -68,12 +68,12 @@ def command(
         _alone(context)
         context.invoke(replaying.command, vectors=vectors, engine=engine, vcd=vcd, as_json=as_json)
         return
-    from hwgen.config import resolve
+    from sim.counterpart import resolved
     from sim.gemm import Traffic, run_gemm, saved
 
     _check_save(save)
     check_waves(vcd, engine)
-    core_config = resolve(name)
+    core_config = resolved(name)
     a, b, depth = _operands(core_config, seed, **operands)
     with progress() as update, made_engine(core_config, engine, vcd) as core:
         run = run_gemm(
@@ -132,6 +132,7 @@ def _operands(
 ) -> tuple[QuantizedTensor, QuantizedTensor, int]:
     """A and B as the core takes them, and K as it was given."""
     from sim import tensors
+    from sim.counterpart import counterpart
     from sim.operands import Numbers
 
     if (layer is None) != (model is None):
@@ -141,7 +142,7 @@ def _operands(
     a = _from_file(a_file, a_name, m, "a")
     b: Operand | None = Numbers("B", tensors.minilm(layer)) if layer else _from_file(b_file, b_name, n, "b")
     sides = (("A", a, core.a), ("B", b, core.b))
-    known = {f"{letter} has K =": each.depth(form.name) for letter, each, form in sides if each is not None}
+    known = {f"{letter} has K =": each.depth(counterpart(form)) for letter, each, form in sides if each is not None}
     known |= {} if k is None else {"--k is": k}
     if len(set(known.values())) > 1:
         found = ", ".join(f"{what} {depth}" for what, depth in known.items())
@@ -149,7 +150,8 @@ def _operands(
     depth = next(iter(known.values()), 64)
     a = a or Numbers("A", tensors.generate(kind, (m or 16, depth), seed))
     b = b or Numbers("B", tensors.generate(kind, (n or 16, depth), seed + 1))
-    return _ruled(a, a_rule, "a").quantized(core.a.name), _ruled(b, b_rule, "b").quantized(core.b.name), depth
+    left, right = _ruled(a, a_rule, "a"), _ruled(b, b_rule, "b")
+    return left.quantized(counterpart(core.a)), right.quantized(counterpart(core.b)), depth
 
 
 def _ruled(operand: Operand, rule: str | None, letter: str) -> Operand:

@@ -38,10 +38,10 @@ def command(
     Ends at the first bit that differs, with status 1 and a file of as few steps as will show it, for
     'hwgen replay'.
     """
-    from hwgen.config import resolve
     from sim import verify
+    from sim.counterpart import resolved
 
-    core_config = resolve(name)
+    core_config = resolved(name)
     path = out / f"verify-{core_config.name}-{seed}.npz"
     check_file(path)
     with progress() as update, made_engine(core_config, engine) as core:

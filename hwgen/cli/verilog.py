@@ -39,11 +39,12 @@ def command(
     With it go manifest, testbench and vectors, file lists, constraints, and files for FuseSoC and
     OpenROAD-flow-scripts; see docs/downstream.md.
     """
-    from hwgen.config import NAMED, resolve
+    from hwgen.config import NAMED
     from hwgen.package import contents
     from hwgen.package.layout import Layout
+    from sim.counterpart import resolved
 
-    chosen = [resolve(name) for name in configurations or NAMED]
+    chosen = [resolved(name) for name in configurations or NAMED]
     names = [config.name for config in chosen]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise InputError(f"configuration {twice[0]!r} is given twice, and both would be written to the same file")

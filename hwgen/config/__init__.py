@@ -12,7 +12,7 @@ from hwgen.config.core import (
 )
 from hwgen.config.dots import DOTS
 from hwgen.config.named import NAMED, named
-from hwgen.config.read import resolve, resolve_pair
+from hwgen.config.read import from_dict, is_path, resolve, resolve_pair
 
 __all__ = [
     "DEFAULT_PIPELINE",
@@ -25,6 +25,8 @@ __all__ = [
     "PIPELINE_REGISTERS",
     "REGISTERS",
     "TensorCoreConfig",
+    "from_dict",
+    "is_path",
     "named",
     "resolve",
     "resolve_pair",

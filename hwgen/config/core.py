@@ -15,6 +15,7 @@ from hwgen.formats import BLOCK_FORMATS, BlockFormat, Bounds, Formats
 
 __all__ = [
     "DEFAULT_PIPELINE",
+    "DESCRIBED",
     "ELEMENT_REGISTERS",
     "EMPTY_BLOCKS",
     "FIELDS",
@@ -44,6 +45,9 @@ REGISTERS = {
     "exact": tuple(register for register in PIPELINE_REGISTERS if register != "addends"),
 }
 """Pipeline registers that have a meaning, by numerics."""
+
+DESCRIBED = "described"
+"""Key of `TensorCoreConfig.as_dict` that has, by name, the texts of the files that describe a user's formats."""
 
 DEFAULT_FRACTION_BITS = 35
 LARGEST_DEPTHS = range(1 << 12, (1 << 24) + 1)  # the shortest is 32 steps of 8 groups
@@ -317,14 +321,19 @@ class TensorCoreConfig:
         return 1 if self.exact else 1 + sum(register in LOOP_REGISTERS for register in self.pipeline)
 
     def as_dict(self) -> dict[str, Any]:
-        """The fields that have a meaning, ready for JSON or TOML; some only where they are not the default."""
+        """The fields that have a meaning, ready for JSON; some only where they are not the default.
+
+        With formats of a user's own there is also `DESCRIBED`, see `hwgen.config.from_dict`.
+        """
         fields = {name: getattr(self, name) for name in FIELDS}
         fields |= {"a": self.a.name, "b": self.b.name, "pipeline": list(self.pipeline)}
         unsaid = MEANINGLESS[self.numerics] + (() if self.exact else ("numerics",))
         unsaid += () if self.anticipated else ("leading_zeros",)
         unsaid += () if self.excludes_empty else ("empty_blocks",)
         unsaid += () if self.clock_gating else ("clock_gating",)
-        return {name: value for name, value in fields.items() if name not in unsaid}
+        described = {form.name: form.definition for form in self.formats if form.definition}
+        said = {name: value for name, value in fields.items() if name not in unsaid}
+        return {**said, DESCRIBED: described} if described else said
 
 
 FIELDS = {field.name: field for field in dataclasses.fields(TensorCoreConfig)}

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import difflib
+from typing import Any
 
 from hwgen.config.core import TensorCoreConfig
+from hwgen.config.dots import DOTS
 from hwgen.errors import InputError
 from hwgen.formats import (
     BLOCKDIALECT,
@@ -23,10 +25,12 @@ from hwgen.formats import (
     NVINT4,
     RAZER_ACTIVATIONS,
     RAZER_WEIGHTS,
+    BlockFormat,
+    Bounds,
     Formats,
 )
 
-__all__ = ["NAMED", "named"]
+__all__ = ["NAMED", "like_small", "named"]
 
 
 _SMALL = ("decoded", "tree", "factors", "terms", "aligned", "total", "normal")
@@ -99,3 +103,19 @@ def named(name: str) -> TensorCoreConfig:
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise InputError(f"unknown configuration {name!r}: known are {', '.join(NAMED)}, or a TOML file{hint}")
     return NAMED[name]
+
+
+def like_small(a: BlockFormat, b: BlockFormat, groups: int = 1) -> dict[str, Any]:
+    """Fields of a core of the shape and the registers of ``small``, for formats of a user's own.
+
+    The lanes are the first of ``merged``, ``signed`` and ``multiplier`` that can multiply the formats. There are as
+    many fraction bits as by default, or the nearest number that the formats allow.
+    """
+    found: dict[str, Any] = {"rows": 4, "columns": 4, "groups": groups, "clock_gating": True}
+    found["pipeline"] = _SMALL if a.significand_bits or b.significand_bits else _PLAIN
+    if a.size == b.size and a.sums == b.sums:  # a core of others is refused
+        found["dot"] = next(dot for dot in ("merged", "signed", "multiplier") if not DOTS[dot].supports(a, b))
+        bounds = Bounds(a, b)
+        wanted = max(TensorCoreConfig.fraction_bits, bounds.least_fraction_bits)
+        found["fraction_bits"] = min(wanted, bounds.most_fraction_bits(groups))
+    return found

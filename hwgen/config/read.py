@@ -9,28 +9,46 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from hwgen.config.core import FIELDS, MEANINGLESS, TensorCoreConfig
-from hwgen.config.named import NAMED, named
+from hwgen.config.core import DESCRIBED, FIELDS, MEANINGLESS, TensorCoreConfig
+from hwgen.config.named import NAMED, like_small, named
 from hwgen.errors import InputError
-from hwgen.formats import MIXFP4, NVFP4
+from hwgen.formats import BLOCK_FORMATS, MIXFP4, NVFP4, BlockFormat
+from hwgen.formats.read import TABLES, formats_of
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
 
-__all__ = ["resolve", "resolve_pair"]
+__all__ = ["from_dict", "is_path", "resolve", "resolve_pair"]
+
+
+def _toml(text: bytes) -> dict[str, Any]:
+    """The content of TOML."""
+    try:
+        return tomllib.loads(text.decode("utf-8"))
+    except (ValueError, RecursionError) as error:  # ValueError: also of an integer with thousands of digits
+        raise InputError(f"not valid TOML: {' '.join(str(error).split())}") from None
+
+
+def _described(text: bytes) -> tuple[dict[str, Any], dict[str, BlockFormat]]:
+    """The content of a file, and the formats that it describes, by name."""
+    table = _toml(text)
+    described = formats_of(table, text.decode("utf-8"))
+    return {key: value for key, value in table.items() if key not in TABLES}, described
 
 
 def _table(path: Path) -> dict[str, Any]:
-    """A file's content, every key of which is a field; ``name`` defaults to the file's stem."""
+    """A file's content, every key of which is a field; ``name`` defaults to the file's stem.
+
+    Formats that the file describes are put in the place of their names. With some, what is not said is as in ``small``.
+    """
     try:
-        table = tomllib.loads(path.read_bytes().decode("utf-8"))
+        table, described = _described(path.read_bytes())
     except OSError as error:
         raise InputError(f"configuration file {str(path)!r}: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:  # ValueError: also of an integer with thousands of digits
-        reason = " ".join(str(error).split())
-        raise InputError(f"configuration file {str(path)!r}: not valid TOML: {reason}") from None
+    except InputError as error:
+        raise InputError(f"configuration file {str(path)!r}: {error}") from None
     if old := [key for key in ("format", "tags") if key in table]:
         raise InputError(f"configuration file {str(path)!r}: key {old[0]!r} is gone; {_instead(table)}")
     for key in table:
@@ -38,7 +56,54 @@ def _table(path: Path) -> dict[str, Any]:
             near = difflib.get_close_matches(key, FIELDS, n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(FIELDS)}"
             raise InputError(f"configuration file {str(path)!r}: unknown key {key!r}; {hint}")
-    return {"name": path.stem, **table}
+    table = {"name": path.stem, **table}
+    if not described:
+        return table
+    if len(described) == 1:
+        table = {**dict.fromkeys("ab", next(iter(described))), **table}
+    known = BLOCK_FORMATS | described
+    for side in "ab":
+        if side not in table:
+            raise InputError(
+                f"configuration file {str(path)!r}: key {side!r} is missing; of formats {', '.join(described)} say"
+                " which one A and which one B has"
+            )
+        if isinstance(name := table[side], str):
+            table[side] = _known(path, side, name, known)
+    if all(isinstance(table[side], BlockFormat) for side in "ab"):
+        groups = table.get("groups")
+        others = like_small(table["a"], table["b"], groups if isinstance(groups, int) and 1 <= groups <= 8 else 1)
+        if table.get("numerics") == "exact":
+            del others["fraction_bits"]
+        table = {**others, **table}
+    return table
+
+
+def _known(path: Path, side: str, name: str, known: dict[str, BlockFormat]) -> BlockFormat:
+    """The format of an operand."""
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"
+        raise InputError(f"configuration file {str(path)!r}: {side} = {name!r}: is no format; {hint}")
+    return known[name]
+
+
+def from_dict(fields: dict[str, Any]) -> TensorCoreConfig:
+    """The configuration that `TensorCoreConfig.as_dict` gave.
+
+    Raises
+    ------
+    InputError
+        There is no such configuration.
+    """
+    texts = fields.get(DESCRIBED, {})
+    if not isinstance(texts, dict) or not all(isinstance(text, str) for text in texts.values()):
+        raise InputError(f"{DESCRIBED} = {texts!r}: must be texts by name")
+    described: dict[str, BlockFormat] = {}
+    for text in dict.fromkeys(texts.values()):
+        described |= _described(text.encode())[1]
+    rest = {name: value for name, value in fields.items() if name != DESCRIBED}
+    return TensorCoreConfig(**{**rest, **{side: described.get(rest[side], rest[side]) for side in "ab"}})
 
 
 def _instead(table: dict[str, Any]) -> str:
@@ -72,7 +137,8 @@ def resolve(name_or_path: str) -> TensorCoreConfig:
     """Return a named configuration, or read one from a TOML file.
 
     The file holds the fields of `TensorCoreConfig` at its top level; ``name`` defaults to the
-    file's stem.
+    file's stem. It may describe formats of its own, see `hwgen.formats.read`. Then it needs no other field: A and B
+    have the format, and the core is like ``small``.
 
     Parameters
     ----------
@@ -85,12 +151,13 @@ def resolve(name_or_path: str) -> TensorCoreConfig:
     InputError
         No such name, unreadable file, unknown or missing key, or a value out of range.
     """
-    if _is_path(name_or_path):
+    if is_path(name_or_path):
         return _load(Path(name_or_path))
     return named(name_or_path)
 
 
-def _is_path(name_or_path: str) -> bool:
+def is_path(name_or_path: str) -> bool:
+    """Whether it is a path of a file, see `resolve`."""
     return name_or_path.endswith(".toml") or "/" in name_or_path or "\\" in name_or_path
 
 
@@ -114,7 +181,7 @@ def resolve_pair(size_or_path: str) -> tuple[TensorCoreConfig, TensorCoreConfig]
             f"configuration {size_or_path!r}: is one design, and two are wanted: give a size, such as"
             f" {size_or_path.rpartition('-')[2]!r}, or --baseline and --candidate"
         )
-    if not _is_path(size_or_path):
+    if not is_path(size_or_path):
         return named(f"nvfp4-{size_or_path}"), named(f"mixfp4-{size_or_path}")
     path = Path(size_or_path)
     table = _table(path)

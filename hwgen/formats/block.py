@@ -51,7 +51,9 @@ class BlockFormat:
     factors
         What the elements count, by selector, in proportion: (7, 6) says that those of the second kind count 6/7. None
         if all count alike. Hardware multiplies the significand of the scale by the factor, see Notes.
-
+    definition
+        Text of the file that describes the format, for those of a user's own, see `hwgen.formats.read`. The golden
+        model reads it from there. Empty for those of the catalogue.
     window
         Bits behind the point of a product that are kept, by the largest exponent of a product in its block that is not
         zero, where both operands have such a limit. A product is truncated toward zero, on its magnitude. None if
@@ -79,6 +81,7 @@ class BlockFormat:
     factors: tuple[int, ...] = ()
     scale_bytes: int = 1
     window: int | None = None
+    definition: str = ""
 
     def __post_init__(self) -> None:
         if not self.elements or len(self.elements) & len(self.elements) - 1:

@@ -14,7 +14,7 @@ from hwgen.config import TensorCoreConfig
 from hwgen.errors import ToolError
 from hwgen.netlist.graph import Netlist
 from hwgen.power.activity import respond
-from sim import golden
+from sim.counterpart import counterpart
 from sim.random import random_steps
 from sim.steps import Steps
 
@@ -102,7 +102,7 @@ def lane_inputs(config: TensorCoreConfig, streams: Sequence[Steps]) -> tuple[dic
         if form.tagged:
             tag_bits = np.unpackbits(tags[..., None], axis=-1, bitorder="little")
             stimulus[f"{side}_tag"] = tag_bits[..., : form.selector_bits]
-        integers = np.array([element.integers for element in golden.block_format(form.name).elements])
+        integers = np.array([element.integers for element in counterpart(form).elements])
         factors.append(integers[tags[..., None], codes])
     return stimulus, (factors[0] * factors[1]).sum(axis=-1)
 

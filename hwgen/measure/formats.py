@@ -36,7 +36,9 @@ from hwgen.measure.runs import Run, measured
 from hwgen.measure.selection import Aim, Selected
 from hwgen.report import schema
 from hwgen.stats import FEWEST, Estimate, paired
-from sim import accuracy, golden
+from sim import accuracy
+from sim.counterpart import counterpart
+from sim.golden.rules import rules
 from sim.steps import check_hold
 
 __all__ = ["errors_of", "measure_formats"]
@@ -78,7 +80,7 @@ class _Study:
         """A configuration with its lanes and recipes; no run yet."""
         check_hold(config, self.request.stimulus.hold)
         kept = Cache(self.flow.cache)
-        operands = [golden.block_format(form.name) for form in config.formats]
+        operands = [counterpart(form) for form in config.formats]
         given = (config, operands, self.recipes, self.aim, self.request.lanes)
         key = fingerprint(self.flow.library, "search", *given, code=code.digest(BUILDING))
         if (known := kept.get(key)) is not None:
@@ -209,12 +211,12 @@ def measure_formats(
 def errors_of(forms: Sequence[BlockFormat]) -> tuple[schema.FormatError, ...]:
     """What all quantisers of some formats lose, see `sim.accuracy`."""
     found = []
-    for name in dict.fromkeys(form.name for form in forms):
-        rules = [rule for form, rule in accuracy.CHOICES if form == name]
-        for rule in rules:
-            ratios = {kind: accuracy.signal_to_noise(name, kind, rule=rule) for kind in accuracy.KINDS}
+    for form in map(counterpart, dict.fromkeys(forms)):
+        default, *others = rules(form)
+        for rule in (default, *others):
+            ratios = {kind: accuracy.signal_to_noise(form, kind, rule=rule) for kind in accuracy.KINDS}
             finite = {kind: ratio for kind, ratio in ratios.items() if math.isfinite(ratio)}
-            found.append(schema.FormatError(name, rule, rule == rules[0], finite))
+            found.append(schema.FormatError(form.name, rule, rule == default, finite))
     return tuple(found)
 
 

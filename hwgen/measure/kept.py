@@ -25,7 +25,7 @@ from hwgen.measure.runs import Run
 from hwgen.measure.selection import Score
 from hwgen.power.consumption import Consumption
 from hwgen.report import schema
-from sim import golden
+from sim.counterpart import counterpart
 
 __all__ = ["BUILDING", "KeptFlow"]
 
@@ -76,7 +76,7 @@ def _key(library: Library, function: Callable[..., Any], task: tuple[Any, ...]) 
 def _told(value: Any) -> Iterator[str]:
     """All that there is to say of an argument, as texts."""
     if isinstance(value, Design):
-        yield repr((value.key, *(golden.block_format(form.name) for form in value.config.formats)))
+        yield repr((value.key, *(counterpart(form) for form in value.config.formats)))
     elif isinstance(value, Library):
         yield value.digest
     elif isinstance(value, Mapping):

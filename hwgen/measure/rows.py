@@ -1,7 +1,8 @@
 """Rows of the table of formats, by name.
 
 A row is a format with a named core, ``FORMAT-small``. ``FORMAT-2x16`` is the same format with two of its blocks of 16
-in a step: so many more products are added up at once. Any number of blocks that a core takes will do.
+in a step: so many more products are added up at once. Any number of blocks that a core takes will do. A path of a TOML
+file is the core that it holds, which may have formats of a user's own.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
-from hwgen.config import NAMED, TensorCoreConfig
+from hwgen.config import NAMED, TensorCoreConfig, is_path
 from hwgen.errors import InputError
 from hwgen.formats import BLOCK_FORMATS
 from hwgen.measure.requests import Row
+from sim.counterpart import resolved
 
 __all__ = ["BASELINE", "known", "row_name", "rows_of", "with_products"]
 
@@ -56,24 +58,27 @@ def with_products(config: TensorCoreConfig, products: int) -> TensorCoreConfig |
 
 
 def rows_of(names: Iterable[str] = ()) -> tuple[Row, ...]:
-    """Rows by name; all that have a core where none is named.
+    """Rows by name, or by path of a file; all that have a core where none is named.
 
     A format of the catalogue without a core has a row that says so.
 
     Raises
     ------
     InputError
-        There is no such row, or one is named twice.
+        There is no such row, or one is named twice; or a file holds no core, or one of a name that is taken.
     """
     found: dict[str, Row] = {}
     for name in tuple(names) or known():
-        if name in found:
-            raise InputError(f"--rows: {name!r} is given twice")
-        found[name] = _row(name)
+        row = _row(name)
+        if row.name in found:
+            raise InputError(f"--rows: {row.name!r} is given twice")
+        found[row.name] = row
     return tuple(found.values())
 
 
 def _row(name: str) -> Row:
+    if is_path(name):
+        return _row_of_file(name)
     if (config := NAMED.get(f"{name}-{SIZE}")) is not None:
         return Row(name, config)
     if (parts := _BLOCKS.fullmatch(name)) is not None:
@@ -86,3 +91,12 @@ def _row(name: str) -> Row:
     near = difflib.get_close_matches(name, (*known(), *BLOCK_FORMATS), n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
     raise InputError(f"--rows: unknown row {name!r}: known are {', '.join(known())}{hint}")
+
+
+def _row_of_file(path: str) -> Row:
+    config = resolved(path)
+    name = row_name(config)
+    parts = _BLOCKS.fullmatch(name)
+    if name in known() or (parts is not None and parts["name"] in known()):
+        raise InputError(f"--rows: {path!r}: name = {config.name!r}: hwgen has a row {name!r}; choose another name")
+    return Row(name, config)

@@ -13,6 +13,7 @@ from hwgen.config import TensorCoreConfig
 from hwgen.formats import E1M2, BlockFormat, Formats
 from hwgen.report import schema
 from sim import golden, tensors
+from sim.counterpart import counterpart
 from sim.steps import Steps, schedule, schedule_held
 from sim.tensors import Tensor
 
@@ -136,9 +137,9 @@ class Stimulus:
 
     def _quantized(self, tensor: Tensor, form: BlockFormat, seed: int) -> golden.QuantizedTensor:
         if self.e1m2 is None or E1M2 not in form.elements:
-            return golden.quantize(tensor, form.name)
+            return golden.quantize(tensor, counterpart(form))
         shape = (tensor.shape[0], tensor.shape[1] // form.size)
-        return golden.quantize(tensor, form.name, e1m2=np.random.default_rng(seed).random(shape) < self.e1m2)
+        return golden.quantize(tensor, counterpart(form), e1m2=np.random.default_rng(seed).random(shape) < self.e1m2)
 
 
 @lru_cache(maxsize=8)
@@ -149,7 +150,8 @@ def _steps(stimulus: Stimulus, config: TensorCoreConfig, formats: Formats) -> tu
 
 def _top(tensor: golden.QuantizedTensor, rows: int) -> golden.QuantizedTensor:
     """The first rows of a tensor, with the scale of all."""
-    return golden.QuantizedTensor(tensor.codes[:rows], tensor.scales[:rows], tensor.tensor_scale, tensor.format)
+    parts = tensor.codes[:rows], tensor.scales[:rows], tensor.tensor_scale
+    return golden.QuantizedTensor(*parts, tensor.form)  # type: ignore[arg-type]
 
 
 def operands_of(formats: Formats, streams: Sequence[Steps]) -> schema.Operands:

@@ -9,6 +9,7 @@ import numpy as np
 from hwgen.config import TensorCoreConfig
 from hwgen.rtl.tensor_core import addend_layout, result_layout, step_layout
 from sim import golden, tensors
+from sim.counterpart import counterpart
 from sim.random import random_steps
 from sim.steps import Steps, schedule
 
@@ -46,7 +47,7 @@ def _gemm(config: TensorCoreConfig, tiles: int, rng: np.random.Generator) -> Ste
     seeds = rng.integers(1 << 31, size=3).tolist()
     shapes = ((config.rows, depth), (config.columns * tiles, depth))
     a, b = (
-        golden.quantize(tensors.generate("gaussian", shape, seed), config.form(side).name)
+        golden.quantize(tensors.generate("gaussian", shape, seed), counterpart(config.form(side)))
         for shape, seed, side in zip(shapes, seeds, "ab", strict=False)
     )
     c = np.float32(1000) * tensors.generate("gaussian", (config.rows, config.columns * tiles), seeds[2])

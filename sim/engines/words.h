@@ -1,7 +1,5 @@
-// Values of any width, and the cells of Yosys' library on them, for what translate.py writes.
-//
-// A value of up to 64 bits is one word, and what fits in one word is told apart early: that leaves the compiler less
-// to unroll.
+// Values of any width, and the cells of Yosys' library on them, for what translate.py writes. It calls a cell where an
+// operand or the result is wider than a word, and writes out all others.
 
 #include <cstddef>
 #include <cstdint>
@@ -17,7 +15,7 @@ constexpr uint64_t ones(size_t bits) {
 // Bits above the width are zero, always.
 template <size_t Bits>
 struct value {
-    static constexpr size_t bits = Bits, words = (Bits + 63) / 64;
+    static constexpr size_t words = (Bits + 63) / 64;
     uint64_t data[words];
 
     INLINE explicit operator bool() const {
@@ -29,76 +27,16 @@ struct value {
 
 using bit = value<1>;
 
-template <size_t Low, size_t Width, size_t From>
-INLINE value<Width> slice(const value<From> &from) {
-    static_assert(Low + Width <= From, "bits that are not there");
-    value<Width> result;
-    constexpr size_t base = Low / 64, shift = Low % 64;
-    if constexpr (Width <= 64) {
-        result.data[0] = from.data[base] >> shift;
-        if constexpr (shift + Width > 64) result.data[0] |= from.data[base + 1] << (64 - shift);
-    } else {
-        for (size_t i = 0; i < result.words; i++) {
-            result.data[i] = from.data[base + i] >> shift;
-            if (shift && base + i + 1 < from.words) result.data[i] |= from.data[base + i + 1] << (64 - shift);
-        }
-    }
-    result.data[result.words - 1] &= ones(Width);
-    return result;
-}
-
-template <size_t Low, size_t To, size_t Width>
-INLINE void place(value<To> &to, const value<Width> &part) {
-    constexpr size_t base = Low / 64, shift = Low % 64;
-    for (size_t i = 0; i < part.words; i++) {
-        to.data[base + i] |= part.data[i] << shift;
-        if (shift && base + i + 1 < to.words) to.data[base + i + 1] |= part.data[i] >> (64 - shift);
-    }
-}
-
-template <size_t To>
-INLINE void place_all(value<To> &) {}
-
-template <size_t To, size_t Width, typename... Rest>
-INLINE void place_all(value<To> &to, const value<Width> &part, const Rest &...rest) {
-    place<(size_t(0) + ... + Rest::bits)>(to, part);
-    place_all(to, rest...);
-}
-
-// Side by side, the highest first.
-template <typename... Parts>
-INLINE auto join(const Parts &...parts) {
-    value<(Parts::bits + ...)> result{};
-    place_all(result, parts...);
-    return result;
-}
-
 // Widens, by zeros or by the sign, or narrows.
 template <size_t To, size_t From>
 INLINE value<To> resize(const value<From> &from, bool is_signed) {
     value<To> result;
-    if constexpr (To <= 64 && From <= 64) {
-        const int unused = 64 - From;
-        result.data[0] = is_signed ? uint64_t(int64_t(from.data[0] << unused) >> unused) : from.data[0];
-        result.data[0] &= ones(To);
-        return result;
-    }
     const bool negative = is_signed && from.data[from.words - 1] >> ((From - 1) % 64) & 1;
     const uint64_t fill = negative ? ~uint64_t(0) : 0;
     for (size_t i = 0; i < result.words; i++) result.data[i] = i < from.words ? from.data[i] : fill;
     if (From < To && From % 64) result.data[from.words - 1] |= fill << (From % 64);
     result.data[result.words - 1] &= ones(To);
     return result;
-}
-
-template <size_t Count>
-INLINE value<Count> repeat(const bit &one) {
-    return resize<Count>(one, true);
-}
-
-template <size_t Bits>
-INLINE value<Bits> choose(const bit &select, const value<Bits> &one, const value<Bits> &zero) {
-    return select ? one : zero;
 }
 
 // Bitwise and arithmetic cells take their operands at the width of the result.

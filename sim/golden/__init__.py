@@ -24,6 +24,7 @@ from .codes import (
     pack,
     unpack,
 )
+from .described import formats_from
 from .element import ElementFormat
 from .mma import CONTRACT, EMPTY_BLOCKS, NUMERICS, ROUNDINGS, accumulate, gemm, max_fraction_bits, step
 from .quantize import BLOCK, QuantizedTensor, dequantize, padded, quantize
@@ -55,6 +56,7 @@ __all__ = [
     "encode_e2m1",
     "encode_int4",
     "encode_ue4m3",
+    "formats_from",
     "gemm",
     "max_fraction_bits",
     "pack",

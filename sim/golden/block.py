@@ -51,7 +51,9 @@ class BlockFormat:
     trial : tuple of int
         The order in which `quantize` tries the elements; of those with equal errors it takes the first. Indices into
         `elements`; if there are none, from the last to the first.
-
+    rule : str
+        The rule by which `quantize` finds scales by default, one of those that `golden.rules` has for such a format;
+        if it is empty, the first of them.
     window : int or None
         Where both operands have one: the F of 2^(r - F), of which a product is made a multiple before it is added,
         truncated toward zero on its magnitude. r is the largest exponent of a product in the block that is not zero;
@@ -77,6 +79,7 @@ class BlockFormat:
     nonzero: bool = False
     scale_bytes: int = 1
     window: int | None = None
+    rule: str = ""
 
     def __post_init__(self) -> None:
         count = len(self.elements)

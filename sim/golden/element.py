@@ -84,7 +84,10 @@ class ElementFormat:
         for below, above in pairwise(codes):
             if (below ^ above) & 1 == 0:
                 parity = "odd" if below & 1 else "even"
-                raise InputError(f"{self.name}: codes {below} and {above} are neighbours and both {parity}")
+                raise InputError(
+                    f"{self.name}: codes {below} and {above} are neighbours and both {parity}; preference must say"
+                    " where a tie goes"
+                )
 
     @cached_property
     def integers(self) -> tuple[int, ...]:

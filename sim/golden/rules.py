@@ -46,6 +46,10 @@ _LARGEST_SCALE = 256.0
 
 def rules(form: BlockFormat) -> tuple[str, ...]:
     """Return the rules by which a format can be quantised; the first is the default."""
+    return tuple(sorted(_possible(form), key=lambda rule: rule != form.rule))  # the others keep their order
+
+
+def _possible(form: BlockFormat) -> tuple[str, ...]:
     if not form.scale.mantissa_bits:
         return ("floor",) if len(form.elements) > 1 else ("floor", "ceil")
     if form.elements == (E2M1,) and form.scale == UE4M3 and form.tensor_divisor is not None:

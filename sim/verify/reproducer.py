@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hwgen.config import TensorCoreConfig
+from hwgen.config import TensorCoreConfig, from_dict
 from hwgen.errors import InputError, ToolError
 from hwgen.files import write_bytes
 from sim import npz
@@ -243,7 +243,7 @@ def load(path: Path) -> Stimulus:
         if missing := [name for name in names if name not in held]:
             raise ValueError(f"array {missing[0]!r} is missing")
         found = {name: held[name] for name in names}
-        config = TensorCoreConfig(**about["configuration"])
+        config = from_dict(about["configuration"])
     except OSError as error:
         raise InputError(f"vectors {str(path)!r}: {error.strerror}") from None
     except (ValueError, TypeError, KeyError) as error:

@@ -107,7 +107,9 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> Bench:
     monkeypatch.setattr(module, "select_for_cores", found.select)
     monkeypatch.setattr(module, "measured", found.measured)
     monkeypatch.setattr(module, "closings", lambda *_: {})
-    monkeypatch.setattr(module.accuracy, "signal_to_noise", lambda form, kind, rule: len(form) + len(kind) + len(rule))
+    monkeypatch.setattr(
+        module.accuracy, "signal_to_noise", lambda form, kind, rule: len(form.name) + len(kind) + len(rule)
+    )
     return found
 
 

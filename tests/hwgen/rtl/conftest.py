@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pyosys
 import pytest
-from amaranth.hdl import Module, Signal, Value
+from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.sim import Simulator
 
 
@@ -33,8 +33,12 @@ class Evaluation:
         ports = {name: Value.cast(getattr(self.block, name)) for name in members}
         outputs = [name for name, member in members.items() if member.flow.name == "Out"]
         for inputs in [*self.stimuli, *([{}] * self.block.latency)]:
+            # All at once: the simulator settles after every assignment.
+            together, shift = 0, 0
             for name, value in inputs.items():
-                ctx.set(ports[name], value)
+                together |= (value & (1 << len(ports[name])) - 1) << shift
+                shift += len(ports[name])
+            ctx.set(Cat(ports[name] for name in inputs), together)
             self.results.append({name: ctx.get(ports[name]) for name in outputs})
             if self.block.latency:
                 await ctx.tick()

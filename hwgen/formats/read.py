@@ -1,0 +1,272 @@
+"""Formats of a user's own, from the tables of a TOML file.
+
+::
+
+    [elements.T3]                   # or, instead of values: integer = 4, or exponent_bits, mantissa_bits and bias
+    values = [0, 1, 2, 4, 0, -1, -2, -4]
+
+    [scales.UE3M4]
+    exponent_bits = 3
+    mantissa_bits = 4
+    bias = 3
+
+    [formats.mine]
+    elements = ["T3"]               # tables of the file, or names of the catalogue; several have a selector
+    scale = "UE3M4"
+    block = 16
+    full_scale = 124                # left out where the format has no tensor scale
+
+The golden model reads the same text by code of its own, `sim.golden.described`. What only a quantiser needs is checked
+there. docs/how-to/add-a-format.md has all keys.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from hwgen.errors import InputError
+from hwgen.formats.block import BlockFormat
+from hwgen.formats.catalogue import BLOCK_FORMATS
+from hwgen.formats.element import WIDTHS, ElementFormat
+from hwgen.formats.scale import ScaleFormat
+
+__all__ = ["LARGEST_BLOCK", "TABLES", "formats_of"]
+
+TABLES = ("elements", "scales", "formats")
+"""Keys of a file that describe formats."""
+
+LARGEST_BLOCK = 128
+"""Most elements of a block: what eight blocks of 16 are, the longest step of the baseline."""
+
+_ELEMENT = ("values", "integer", "exponent_bits", "mantissa_bits", "bias", "unit", "point", "source")
+_QUANTISED = ("preference", "silent")
+_SCALE = ("exponent_bits", "mantissa_bits", "bias", "nan", "subnormals", "source")
+_FORMAT = (
+    *("elements", "scale", "block", "full_scale", "sums", "factors", "scale_bytes", "selector_bit", "source"),
+    *("rule", "trial", "nonzero"),  # for the quantiser
+)
+_POWERS = 48
+"""Powers of two that elements may span; the accumulator is made for what scales span."""
+_FP32 = range(-149, 128)
+"""Powers of two that FP32 holds."""
+_NAME = re.compile(r"[a-z][a-z0-9-]{0,39}")
+
+T = TypeVar("T")
+
+
+def formats_of(table: Mapping[str, Any], text: str) -> dict[str, BlockFormat]:
+    """The formats that a file describes, by name.
+
+    Parameters
+    ----------
+    table
+        Content of the file. Keys other than `TABLES` are not looked at.
+    text
+        The file itself, from which the golden model reads the formats.
+
+    Raises
+    ------
+    InputError
+        A table describes no format that a core can have. The message names the field.
+    """
+    tables = {key: _Table(key, _mapping(key, table.get(key, {}))) for key in TABLES}
+    elements = {element.name: element for form in BLOCK_FORMATS.values() for element in form.elements}
+    scales = {form.scale.name: form.scale for form in BLOCK_FORMATS.values()}
+    tables["elements"].refuse(elements)
+    tables["scales"].refuse(scales)
+    tables["formats"].refuse(BLOCK_FORMATS)
+    elements |= {name: _element(name, each) for name, each in tables["elements"].inner(_ELEMENT + _QUANTISED)}
+    scales |= {name: _scale(name, each) for name, each in tables["scales"].inner(_SCALE)}
+    return {name: _block(name, each, elements, scales, text) for name, each in tables["formats"].inner(_FORMAT)}
+
+
+@dataclass(frozen=True)
+class _Table:
+    """A table of the file, and where it stands."""
+
+    place: str
+    content: Mapping[str, Any]
+
+    def refuse(self, taken: Collection[str]) -> None:
+        """Refuse names that the catalogue has."""
+        for name in self.content:
+            if name in taken:
+                raise InputError(f"{self.place}.{name}: hwgen has one of that name; choose another")
+
+    def inner(self, known: tuple[str, ...]) -> list[tuple[str, _Table]]:
+        """Tables in it, which may have the known keys."""
+        found = []
+        for name, content in self.content.items():
+            table = _Table(f"{self.place}.{name}", _mapping(f"{self.place}.{name}", content))
+            for key in table.content:
+                if key not in known:
+                    near = difflib.get_close_matches(key, known, n=1)
+                    hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"
+                    raise InputError(f"{table.place}: unknown key {key!r}; {hint}")
+            found.append((name, table))
+        return found
+
+    def refused(self, key: str, what: str) -> InputError:
+        """That a value is not what it must be."""
+        return InputError(f"{self.place}.{key} = {self.content.get(key)!r}: {what}")
+
+    def whole(self, key: str, allowed: range, default: int | None = None) -> int:
+        """A whole number; one that has no default must be there."""
+        value = self.content.get(key, default)
+        if value is None:
+            raise InputError(f"{self.place}: key {key!r} is missing")
+        if not isinstance(value, int) or isinstance(value, bool) or value not in allowed:
+            raise self.refused(key, f"must be a whole number from {allowed[0]} to {allowed[-1]}")
+        return value
+
+    def positive(self, key: str) -> float | None:
+        """A finite number above 0, if there is one."""
+        value = self.content.get(key)
+        if value is None:
+            return None
+        if not _is_number(value) or not 0 < value < float("inf"):
+            raise self.refused(key, "must be a finite number above 0")
+        return float(value)
+
+    def text(self, key: str) -> str:
+        """A text; empty if there is none."""
+        value = self.content.get(key, "")
+        if not isinstance(value, str):
+            raise self.refused(key, "must be a text")
+        return value
+
+    def named(self, key: str, value: object, known: Mapping[str, T]) -> T:
+        """What a name stands for."""
+        if not isinstance(value, str) or value not in known:
+            near = difflib.get_close_matches(value, known, n=1) if isinstance(value, str) else []
+            hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"
+            raise InputError(f"{self.place}.{key}: {value!r} is no name of {key}; {hint}")
+        return known[value]
+
+
+def _mapping(place: str, value: object) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise InputError(f"{place} = {value!r}: must be a table")
+    return value
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _element(name: str, table: _Table) -> ElementFormat:
+    kinds = [key for key in ("values", "integer", "exponent_bits") if key in table.content]
+    if len(kinds) != 1:
+        found = " and ".join(kinds) or "none of them"
+        raise InputError(f"{table.place}: must have values, or integer, or exponent_bits; has {found}")
+    unit = table.positive("unit") or 1.0
+    if kinds == ["values"]:
+        values = table.content["values"]
+        if not isinstance(values, list) or not all(map(_is_number, values)):
+            raise table.refused("values", "must be a list of numbers, one for each code")
+    elif kinds == ["integer"]:
+        half = 1 << table.whole("integer", WIDTHS) - 1
+        # Symmetric: the code of the number without a counterpart reads as 0.
+        values = [*range(half), 0, *range(1 - half, 0)]
+    else:
+        values = _minifloat(table)
+    if (only := {"mantissa_bits", "bias"} & table.content.keys()) and kinds != ["exponent_bits"]:
+        raise InputError(f"{table.place}.{min(only)}: has no meaning with {kinds[0]}; leave it out")
+    rest = table.text("source"), table.whole("point", range(1, 25), 1)
+    try:
+        element = ElementFormat(name, tuple(float(value) * unit for value in values), *rest)
+    except (InputError, OverflowError) as error:
+        raise InputError(f"{table.place}: {error}") from None
+    if abs(element.fold) > _POWERS or max(map(abs, element.values)) >= 2.0**_POWERS:
+        raise InputError(f"{table.place}: values must be from 2^-{_POWERS} to 2^{_POWERS}; leave the rest to the scale")
+    first: dict[float, int] = {}
+    for code, value in enumerate(element.values):
+        if value and first.setdefault(value, code) != code:
+            raise InputError(
+                f"{table.place}: codes {first[value]} and {code} are both {value:g}; a number other than 0 has one code"
+            )
+    return element
+
+
+def _minifloat(table: _Table) -> list[float]:
+    """Values of sign, exponent and mantissa, with subnormals; every code is a number."""
+    exponent_bits = table.whole("exponent_bits", range(1, 7))
+    mantissa_bits = table.whole("mantissa_bits", range(0, 7))
+    if (width := 1 + exponent_bits + mantissa_bits) not in WIDTHS:
+        raise InputError(f"{table.place}: has codes of {width} bits; they have {WIDTHS[0]} to {WIDTHS[-1]}")
+    bias = table.whole("bias", range(-64, 65), (1 << exponent_bits - 1) - 1)
+    magnitudes = []
+    for code in range(1 << width - 1):
+        field, mantissa = divmod(code, 1 << mantissa_bits)
+        significand = mantissa + (1 << mantissa_bits if field else 0)
+        magnitudes.append(significand * 2.0 ** (max(field, 1) - bias - mantissa_bits))
+    return [*magnitudes, *(-magnitude for magnitude in magnitudes)]
+
+
+def _scale(name: str, table: _Table) -> ScaleFormat:
+    subnormals = table.content.get("subnormals", True)
+    if not isinstance(subnormals, bool):
+        raise table.refused("subnormals", "must be true or false")
+    bits = range(0, 9)
+    nan = table.whole("nan", range(256)) if "nan" in table.content else None
+    fields = (table.whole("exponent_bits", bits), table.whole("mantissa_bits", bits))
+    bias, source = table.whole("bias", range(-256, 257)), table.text("source")
+    try:
+        scale = ScaleFormat(name, *fields, bias, nan, source, subnormals)
+    except InputError as error:
+        raise InputError(f"{table.place}: {error}") from None
+    lowest, highest = scale.exponents[0] - scale.mantissa_bits, scale.exponents[-1]
+    if lowest not in _FP32 or highest not in _FP32:
+        raise table.refused("bias", f"scales from 2^{lowest} to 2^{highest} are beyond FP32")
+    return scale
+
+
+def _block(
+    name: str,
+    table: _Table,
+    elements: Mapping[str, ElementFormat],
+    scales: Mapping[str, ScaleFormat],
+    text: str,
+) -> BlockFormat:
+    if not _NAME.fullmatch(name):
+        raise InputError(
+            f"{table.place}: a format's name starts with a small letter and holds small letters, digits and '-'"
+            " (at most 40)"
+        )
+    names = table.content.get("elements")
+    if not isinstance(names, list) or not names:
+        raise table.refused("elements", "must be a list of names")
+    chosen = tuple(table.named("elements", each, elements) for each in names)
+    for index, element in enumerate(chosen):
+        for other in chosen[:index]:
+            if element.values == other.values:
+                raise table.refused(
+                    "elements", f"{other.name} and {element.name} are the same, so that the selector is ambiguous"
+                )
+    scale = table.named("scale", table.content.get("scale"), scales)
+    if (bit := table.content.get("selector_bit", scale.width)) != scale.width or isinstance(bit, bool):
+        raise table.refused(
+            "selector_bit", f"must be {scale.width}: hardware reads the selector directly above scale {scale.name}"
+        )
+    if "selector_bit" in table.content and len(chosen) == 1:
+        raise table.refused("selector_bit", "there is one kind of elements, and nothing to select; leave it out")
+    factors = table.content.get("factors", [])
+    if not isinstance(factors, list) or not all(isinstance(each, int) and 1 <= each <= 255 for each in factors):
+        raise table.refused("factors", "must be a list of whole numbers from 1 to 255")
+    fields: dict[str, Any] = {
+        "size": table.whole("block", range(1, LARGEST_BLOCK + 1)),
+        "full_scale": table.positive("full_scale"),
+        "source": table.text("source"),
+        "sums": table.whole("sums", range(1, LARGEST_BLOCK + 1), 1),
+        "factors": tuple(factors),
+        "scale_bytes": table.whole("scale_bytes", range(1, 3), 1),
+        "definition": text,
+    }
+    try:
+        return BlockFormat(name, chosen, scale, **fields)
+    except InputError as error:
+        raise InputError(f"{table.place}: {error}") from None

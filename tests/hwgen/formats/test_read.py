@@ -1,0 +1,244 @@
+"""Formats of a user's own: the worked example of docs/how-to/add-a-format.md, and files that describe none."""
+
+import json
+import pickle
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hwgen.config import TensorCoreConfig, from_dict, resolve
+from hwgen.errors import InputError
+from hwgen.formats import E2M1, INT4, UE4M3
+from hwgen.formats.read import formats_of
+from hwgen.measure.rows import rows_of
+from sim import golden
+from sim.counterpart import counterpart, resolved
+from sim.engines import AmaranthEngine
+from sim.random import random_steps
+
+PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "add-a-format.md"
+(EXAMPLE,) = re.findall(r"```toml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> str:
+    path = tmp_path / "mine.toml"
+    path.write_text("rows = 1\ncolumns = 1\n" + EXAMPLE)
+    return str(path)
+
+
+def test_the_worked_example(mine: str) -> None:
+    config = resolved(mine)
+    assert config.a is config.b
+    assert [element.values[:8] for element in config.a.elements] == [
+        (0, 0.5, 1, 2, 4, 8, 16, 32),
+        (0, 4, 8, 12, 16, 20, 24, 28),
+    ]
+    assert config.a.full_scale == config.a.scale.largest * 32
+    steps = random_steps(config, 60, np.random.default_rng(0))
+    np.testing.assert_array_equal(AmaranthEngine(config).run(steps).results, steps.expected())
+
+
+def test_both_descriptions_say_the_same(mine: str) -> None:
+    form = resolve(mine).a
+    other = counterpart(form)
+    assert [each.integers for each in form.elements] == [each.integers for each in other.elements]
+    assert [each.fold for each in form.elements] == [each.fold for each in other.elements] == [0, 3]
+    assert [form.scale.value(code) for code in range(63)] == other.scale.table[:-1].tolist()
+    assert (form.size, form.full_scale, form.scale_width) == (other.block, other.tensor_divisor, 7)
+    assert ((1 << form.scale_width) - 1, other.tag_bit) == (other.meaningful, form.scale.width)
+
+
+def test_both_kinds_of_blocks_are_taken(mine: str) -> None:
+    form = counterpart(resolve(mine).a)
+    powers, integers = [32.0, 16, 8, 4, 2, 1, 0.5, 0] * 2, [28.0, 24, 20, 16, 12, 8, 4, 0] * 2
+    q = golden.quantize(np.array([powers, integers]), form, tensor_scale=1.0)
+    assert form.selected(q.scales).ravel().tolist() == [0, 1]
+    np.testing.assert_array_equal(golden.dequantize(q), [powers, integers])
+
+
+def test_other_processes_and_later_ones_know_the_format(mine: str) -> None:
+    config = resolve(mine)
+    Path(mine).unlink()
+    golden.formats_from.cache_clear()
+    there = pickle.loads(pickle.dumps(config))
+    assert (there, counterpart(there.b)) == (config, counterpart(config.b))
+    told = json.loads(json.dumps(config.as_dict()))
+    assert (told["a"], told["described"]) == ("mine", {"mine": config.a.definition})
+    assert from_dict(told) == config
+    with pytest.raises(InputError, match="must be texts by name"):
+        from_dict({**told, "described": ["mine"]})
+
+
+def test_what_is_not_said_is_as_in_small(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(EXAMPLE)
+    config = resolved(str(path))
+    assert (config.name, config.rows, config.columns, config.groups, config.clock_gating) == ("mine", 4, 4, 1, True)
+    assert "factors" in config.pipeline
+    path.write_text('[formats.plain]\nelements = ["INT4"]\nscale = "E8M0"\nblock = 8\n')
+    assert "factors" not in resolved(str(path)).pipeline
+    assert resolved(str(path)).dot == "merged"
+    # Magnitudes of seven bits take other lanes.
+    path.write_text('[elements.I8]\ninteger = 8\n[formats.plain]\nelements = ["I8"]\nscale = "UE4M3"\nblock = 64\n')
+    config = resolved(str(path))
+    assert (config.dot, config.fraction_bits) == ("multiplier", config.bounds.most_fraction_bits(1))
+    assert config.fraction_bits < 35
+
+
+def test_one_operand_may_have_a_format_of_the_catalogue(tmp_path: Path) -> None:
+    path = tmp_path / "w.toml"
+    path.write_text('a = "nvfp4"\nb = "mine"\nrows = 2\n' + EXAMPLE)
+    config = resolved(str(path))
+    assert (config.a.name, config.b.name, config.rows, config.columns) == ("nvfp4", "mine", 2, 4)
+    assert from_dict(config.as_dict()) == config
+
+
+def test_shorthands_are_those_of_the_catalogue() -> None:
+    table = {
+        "elements": {
+            "F": {"exponent_bits": 2, "mantissa_bits": 1, "bias": 1},
+            "I": {"integer": 4},
+            "W": {"exponent_bits": 3, "mantissa_bits": 2},
+        },
+        "scales": {"S": {"exponent_bits": 4, "mantissa_bits": 3, "bias": 7, "nan": 127}},
+        "formats": {
+            "first": {"elements": ["F", "I"], "scale": "S", "block": 16},
+            "wide": {"elements": ["W"], "scale": "E8M0", "block": 4},
+        },
+    }
+    found = formats_of(table, "text")
+    first, wide = found["first"], found["wide"]
+    assert [element.values for element in first.elements] == [E2M1.values, INT4.values]
+    assert [first.scale.value(code) for code in range(127)] == [UE4M3.value(code) for code in range(127)]
+    # OCP Microscaling Formats (MX) Specification v1.0: E3M2 reaches 28, its smallest number is 1/16.
+    assert (wide.elements[0].values[1], wide.elements[0].values[31], wide.elements[0].largest) == (1 / 16, 28, 448)
+    assert (first.full_scale, first.definition) == (None, "text")
+
+
+def test_a_file_is_a_row(mine: str) -> None:
+    (row,) = rows_of([mine])
+    assert row.name == "mine"
+    assert isinstance(row.config, TensorCoreConfig)
+    for name in ("nvfp4", "nvfp4-small", "nvfp4-2x16"):
+        Path(mine).write_text(f'name = "{name}"\n{EXAMPLE}')
+        with pytest.raises(InputError, match=r"mine.toml': name = .*: hwgen has a row 'nvfp4.*'; choose another name"):
+            rows_of([mine])
+    Path(mine).write_text(EXAMPLE)
+    with pytest.raises(InputError, match="'mine' is given twice"):
+        rows_of([mine, mine])
+
+
+def described(**changed: Any) -> str:
+    """A file of plain elements, with other lines in the places of some."""
+    element = changed.pop("element", "values = [0, 1, 2, 3, 0, -1, -2, -3]")
+    scale = {"exponent_bits": 4, "mantissa_bits": 3, "bias": 7, **changed.pop("scale", {})}
+    form = {"elements": ["T"], "scale": "S", "block": 16, **changed.pop("form", {})}
+    name = changed.pop("name", "mine")
+    lines = [changed.pop("top", ""), "[elements.T]", element, changed.pop("more", ""), "[scales.S]"]
+    lines += [f"{key} = {json.dumps(value)}" for key, value in scale.items() if value is not None]
+    lines += [f"[formats.{name}]"]
+    lines += [f"{key} = {json.dumps(value)}" for key, value in form.items() if value is not None]
+    assert not changed
+    return "\n".join(lines) + "\n"
+
+
+BAD: list[tuple[dict[str, Any], str]] = [
+    ({"element": "values = [0, 1, 2]"}, "elements.T: .*has 3 values"),
+    ({"element": "values = 3"}, "elements.T.values = 3: must be a list"),
+    ({"element": 'values = [0, "1", 0, -1]'}, "elements.T.values = .*must be a list of numbers"),
+    ({"element": "values = [0, nan, 0, -1]"}, "elements.T: .*code 0x1 is nan"),
+    ({"element": "values = [0, inf, 0, -1]"}, "elements.T: .*code 0x1 is inf"),
+    ({"element": "values = [0, 1, 2, 2, 0, -1, -2, -3]"}, "elements.T: codes 2 and 3 are both 2; .* one code"),
+    ({"element": "values = [0, 1, 0, -1e40]"}, "elements.T: .*values of .* bits in units of the smallest"),
+    (
+        {"element": "values = [0, 1152921504606846976, 0, 0]"},
+        r"elements.T: values must be from 2\^-48",
+    ),
+    ({"element": "values = [1, 2, -1, -2]"}, "elements.T: .*code 0 is 1; padding needs it to be 0"),
+    ({"element": "values = [0, -1, 0, 1]"}, "elements.T: .*the top bit of a code must be its sign"),
+    ({"element": "integer = 9"}, "elements.T.integer = 9: must be a whole number from 2 to 8"),
+    ({"element": "integer = 4\nbias = 3"}, "elements.T.bias: has no meaning with integer"),
+    ({"element": "integer = 4\nunit = 0"}, "elements.T.unit = 0: must be a finite number above 0"),
+    ({"element": "integer = 4\nvalues = [0, 1, 0, -1]"}, "elements.T: must have values, or integer, .*values and int"),
+    ({"element": ""}, "elements.T: must have values, or integer, or exponent_bits; has none"),
+    ({"element": "exponent_bits = 5\nmantissa_bits = 5"}, "elements.T: has codes of 11 bits"),
+    ({"element": "exponent_bits = 4"}, "elements.T: key 'mantissa_bits' is missing"),
+    ({"element": "integer = 4\nsource = 3"}, "elements.T.source = 3: must be a text"),
+    ({"element": "valuez = [0, 1, 0, -1]"}, "elements.T: unknown key 'valuez'; did you mean 'values'"),
+    ({"more": "[elements.E2M1]\ninteger = 4"}, "elements.E2M1: hwgen has one of that name; choose another"),
+    ({"scale": {"nan": 5}}, "scales.S: .*nan = 0x5: must be the highest code, 0x7f"),
+    ({"scale": {"exponent_bits": 7}}, "scales.S: .*exponent_bits = 7, mantissa_bits = 3"),
+    ({"scale": {"mantissa_bits": 0}}, "scales.S: .*mantissa_bits = 0: at least 2 and 1"),
+    ({"scale": {"bias": None}}, "scales.S: key 'bias' is missing"),
+    ({"scale": {"bias": 200}}, r"scales.S.bias = 200: scales from 2\^-202 to 2\^-185 are beyond FP32"),
+    ({"scale": {"subnormals": 1}}, "scales.S.subnormals = 1: must be true or false"),
+    ({"scale": {"zero": True}}, "scales.S: unknown key 'zero'; known are exponent_bits"),
+    ({"more": "[scales.E8M0]\nbias = 3"}, "scales.E8M0: hwgen has one of that name"),
+    ({"name": "nvfp4"}, "formats.nvfp4: hwgen has one of that name; choose another"),
+    ({"name": "Mine"}, "formats.Mine: a format's name starts with a small letter"),
+    ({"form": {"elements": ["T", "T"]}}, r"formats.mine.elements = \['T', 'T'\]: T and T are the same, .* ambiguous"),
+    ({"form": {"elements": ["T", "T", "T"]}}, "the selector is ambiguous"),
+    ({"form": {"elements": ["E2M1", "INT4", "E1M2"]}}, "formats.mine: .*3 elements: a selector chooses among 1, 2, 4"),
+    ({"form": {"elements": ["T", "INT4"]}}, "formats.mine: .*elements T and INT4 have codes of 3 and 4 bits"),
+    ({"form": {"elements": ["E2M1", "INT4"], "scale": "E8M0"}}, "a selector of 1 bits has no place beside scale E8M0"),
+    ({"form": {"elements": ["E2M1", "INT4"], "selector_bit": 5}}, "formats.mine.selector_bit = 5: must be 7: hardware"),
+    ({"form": {"selector_bit": 7}}, "formats.mine.selector_bit = 7: there is one kind of elements"),
+    ({"form": {"elements": "T"}}, "formats.mine.elements = 'T': must be a list of names"),
+    ({"form": {"elements": ["INT44"]}}, "formats.mine.elements: 'INT44' is no name of elements; did you mean 'INT4'"),
+    ({"form": {"scale": "UE4M4"}}, "formats.mine.scale: 'UE4M4' is no name of scale; did you mean 'UE4M3'"),
+    ({"form": {"scale": None}}, "formats.mine.scale: None is no name of scale; known are"),
+    ({"form": {"block": 3}}, "formats.mine: .*size = 3: a block must fill whole bytes"),
+    ({"form": {"block": 256}}, "formats.mine.block = 256: must be a whole number from 1 to 128"),
+    ({"form": {"block": True}}, "formats.mine.block = True: must be a whole number"),
+    ({"form": {"block": None}}, "formats.mine: key 'block' is missing"),
+    ({"form": {"sums": 3}}, "formats.mine: .*sums = 3: must divide the block of 16"),
+    ({"form": {"full_scale": -1}}, "formats.mine.full_scale = -1: must be a finite number above 0"),
+    ({"form": {"factors": [7.5]}}, r"formats.mine.factors = \[7.5\]: must be a list of whole numbers"),
+    ({"form": {"scale_bytes": 3}}, "formats.mine.scale_bytes = 3: must be a whole number from 1 to 2"),
+    ({"form": {"blocks": 16}}, "formats.mine: unknown key 'blocks'; did you mean 'block'"),
+    ({"top": "formats = 3", "name": "x"}, "not valid TOML"),
+    ({"top": "row = 3"}, "unknown key 'row'; did you mean 'rows'"),
+    ({"top": 'a = "mine"\nb = "nvfp5"'}, "b = 'nvfp5': is no format; did you mean 'nvfp4'"),
+    ({"top": 'b = "mxfp4"'}, "a = 'mine', b = 'mxfp4': have blocks of 16 and 32"),
+    (
+        {"element": "exponent_bits = 4\nmantissa_bits = 3", "form": {"block": 128}},
+        "a step of 1 blocks has longer sums",
+    ),
+    # What the quantiser needs, the golden model says.
+    ({"form": {"rule": "floor"}}, "formats.mine: rule must be one of 'nearest' for mine; got 'floor'"),
+    ({"form": {"nonzero": 1}}, "formats.mine: nonzero = 1: must be true or false"),
+    ({"form": {"nonzero": True}, "scale": {"subnormals": False}}, "formats.mine: nonzero: .* scale S has no zero"),
+    ({"form": {"trial": [1]}}, "formats.mine: mine: trial must have the index of every element once"),
+    ({"element": "integer = 4\npreference = [1]"}, "elements.T: T: preference must have codes"),
+    (
+        {"element": "values = [0, 2, 1, 3, 0, -2, -1, -3]"},
+        "elements.T: T: codes 7 and 5 are neighbours and both odd; preference",
+    ),
+]
+
+
+@pytest.mark.parametrize(("changed", "message"), BAD, ids=[message[:50] for _, message in BAD])
+def test_what_describes_no_format(changed: dict[str, Any], message: str, tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(described(**changed))
+    with pytest.raises(InputError) as caught:
+        resolved(str(path))
+    assert str(caught.value).startswith(f"configuration file {str(path)!r}: ")
+    assert re.search(message, str(caught.value)), str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_formats_that_are_no_tables(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    for text, message in (
+        ("formats = 3", "formats = 3: must be a table"),
+        ("[formats]\nmine = 3", "formats.mine = 3: must be a table"),
+        (f"{described()}[formats.other]\nelements = ['T']\nscale = 'S'\nblock = 8", "of formats mine, other say which"),
+    ):
+        path.write_text(text)
+        with pytest.raises(InputError, match=message):
+            resolved(str(path))
