@@ -27,6 +27,9 @@ _SHORT_CODES = 8
 _OF_PAIRS = 0.7
 """Share of the steps without a purpose that pairs of longer codes take."""
 
+_OF_CUT_PAIRS = 0.9
+"""The same where small products are cut beside large ones, so that not every step shows all pairs."""
+
 _SIGNIFICAND = 24
 """Bits of an FP32 significand."""
 
@@ -102,7 +105,8 @@ def draw(config: TensorCoreConfig, count: int, rng: np.random.Generator, deep: b
     purpose = rng.choice(len(purposes), count)
     purpose[rng.random(count) >= _DIRECTED] = -1
     if sum(form.code_width for form in config.formats) > _SHORT_CODES:
-        _pairs(steps, np.flatnonzero((purpose < 0) & (rng.random(count) < _OF_PAIRS)), rng)
+        share = _OF_PAIRS if config.bounds.window is None else _OF_CUT_PAIRS
+        _pairs(steps, np.flatnonzero((purpose < 0) & (rng.random(count) < share)), rng)
     for number, make in enumerate(purposes):
         make(steps, np.flatnonzero(purpose == number), rng)
     # What every run needs, whatever was drawn.
@@ -434,10 +438,10 @@ def _pairs(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
         drawn = rng.integers(0, 1 << form.code_width, codes[at].shape, np.uint8)
         codes[at] = numbers(form, drawn, rng, share=0.0)
         if steps.config.bounds.window is not None:
-            # Numbers of a step up to one exponent, half of the time: small ones are cut beside large ones.
+            # Numbers of a step up to one exponent, now and then: small ones are cut beside large ones.
             bits = form.elements[0].mantissa_bits
             binades = max(form.elements[0].shifts) + 2
-            most = np.maximum(rng.integers(1, binades, len(at)), (rng.random(len(at)) < 0.5) * (binades - 1))
+            most = np.maximum(rng.integers(1, binades + 1, len(at)), (rng.random(len(at)) < 0.6) * binades)
             half = 1 << form.code_width - 1
             small = codes[at] % np.minimum(most << bits, half - 1)[:, None, None]
             codes[at] = codes[at] & half | small.astype(np.uint8)

@@ -143,6 +143,6 @@ def _count_tile(  # pragma: no cover
         if a.zero[x] or b.zero[y] or place < lowest:
             continue
         count_seen(a, b, step, m, n, g, 0, 0, operands)
-        total, _ = block_sum(a, b, step, m, n, g)
+        total, _ = block_sum(a, b, step, m, n, g, 0)  # exact sums have no window
         if total != 0:
             bins.places[g, place, int(total < 0)] += 1
