@@ -1,6 +1,6 @@
 """The committed reports: up to date with the default libraries, and good for what the documentation says of them."""
 
-from dataclasses import astuple
+from dataclasses import astuple, fields
 from pathlib import Path
 
 import pytest
@@ -12,8 +12,8 @@ from hwgen.measure.rows import rows_of
 from hwgen.report import schema
 from hwgen.report.form import percent
 from hwgen.report.kinds import FORMS
-from hwgen.report.schema import SCOPES, CostReport, ExplorationReport, Figure, OverheadReport
-from hwgen.stats import FEWEST
+from hwgen.report.schema import SCOPES, CostReport, ExplorationReport, Figure, FormatsReport, OverheadReport
+from hwgen.stats import FEWEST, Estimate
 
 REPORTS = Path(__file__).parents[1] / "reports"
 PHASES = ("prefill", "decode")
@@ -157,6 +157,57 @@ def test_the_readme_gives_a_range_over_conditions() -> None:
             assert (f"{low} to {high} %" if low != high else f"{low} %") in text, (names, metric, low, high)
     clocks = [each.overhead.value for each in _explored().results if each.metric == "area" and each.overhead]
     assert f"{100 * min(clocks):+.1f} to {100 * max(clocks):+.1f} %" in text
+
+
+PUBLISHED = (
+    ("MXFP4 / NVFP4", "mxfp4", "core", False),
+    ("MXFP4 per 16 / NVFP4", "mxfp4-2x16", "core", False),
+    ("MXINT4 per 16 / NVFP4", "msfp12", "core", False),
+    ("NVFP4 / MXFP4", "mxfp4", "element", True),
+    ("NVINT4 / NVFP4", "nvint4", "core", False),
+    ("IF4 / NVFP4", "if4", "element", False),
+    ("MixFP4 / NVFP4", "mixfp4", "core", False),
+)
+"""Rows of the table of published ratios: name, our row, scope, and whether the published ratio is the inverse."""
+
+
+def _ratios(report: FormatsReport | None, name: str, scope: str, inverse: bool) -> list[str]:
+    """Our cells of such a row: ratios of area and of energy for each product."""
+    cells = []
+    for metric in ("area per MAC", "energy per MAC"):
+        rows = [row for row in report.results if row.row == name] if report is not None else []
+        figure = rows[0].find(scope, metric) if rows else None
+        if figure is None or figure.overhead is None:
+            cells.append("not measured")
+        else:
+            ratio = 1 + figure.overhead.value
+            cells.append(f"{1 / ratio if inverse else ratio:.3f}")
+    return cells
+
+
+def test_our_ratios_beside_published_ones_are_those_of_the_report() -> None:
+    path = REPORTS / "formats.json"
+    report = schema.load(path) if path.exists() else None
+    assert report is None or isinstance(report, FormatsReport)
+    text = (REPORTS.parent / "docs" / "formats.md").read_text(encoding="utf-8")
+    table = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")]
+    found = {cells[0]: cells[-3:] for cells in table}
+    for label, name, scope, inverse in PUBLISHED:
+        assert found[label] == [scope, *_ratios(report, name, scope, inverse)], label
+
+
+def test_ratios_are_of_the_row_over_its_baseline() -> None:
+    figures = tuple(
+        schema.FormatFigure(scope, metric, "", (1.0,), Estimate(over, None, None))
+        for scope, metric, over in (("core", "area per MAC", -0.2), ("element", "energy per MAC", 0.25))
+    )
+    none = dict.fromkeys(field.name for field in fields(schema.FormatRow))
+    row = schema.FormatRow(**{**none, "row": "mxfp4", "figures": figures})
+    report = FormatsReport((), None, (row,))
+    assert _ratios(report, "mxfp4", "core", False) == ["0.800", "not measured"]
+    assert _ratios(report, "mxfp4", "core", True) == ["1.250", "not measured"]
+    assert _ratios(report, "mxfp4", "element", True) == ["not measured", "0.800"]
+    assert _ratios(report, "nvint4", "core", False) == _ratios(None, "mxfp4", "core", False) == ["not measured"] * 2
 
 
 @pytest.mark.parametrize("phase", PHASES)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hwgen.cli.options import REPORTS
+from hwgen.cli.options import REPORTS, out
+from hwgen.cli.study import check_files
 from hwgen.cli.types import FILE, POINTS
 from hwgen.errors import InputError
 from hwgen.files import write_all
@@ -22,9 +23,19 @@ __all__ = ["command"]
 @click.command("report")
 @click.argument("files", metavar="[REPORT.json]...", type=FILE, nargs=-1)
 @click.option("--check", is_flag=True, help="Say what makes their results unstable instead; write nothing.")
+@click.option(
+    "--beside",
+    "stem",
+    metavar="NAME",
+    help="Show reports of 'hwgen formats', one for each library, side by side instead: NAME.md and NAME.png.",
+)
+@out(REPORTS, "Directory of --beside.")
 @click.option("--within", type=POINTS, default=0.5, show_default=True, help="Half-width to ask for, percentage points.")
-def command(files: tuple[Path, ...], check: bool, within: float) -> None:
+def command(files: tuple[Path, ...], check: bool, stem: str | None, out: Path, within: float) -> None:
     """Render tables and plots anew from reports (of all in the reports directory by default)."""
+    if stem is not None:
+        _beside(files, check, stem, out)
+        return
     chosen = list(files) or _reports()
     if check:
         _checked(chosen, within / 100)
@@ -36,6 +47,32 @@ def command(files: tuple[Path, ...], check: bool, within: float) -> None:
         write_all(written)
         for each in written:
             click.echo(each)
+
+
+def _beside(paths: tuple[Path, ...], check: bool, stem: str, out: Path) -> None:
+    """Write tables of formats side by side."""
+    from hwgen.report import schema
+    from hwgen.report.markdown.beside import markdown
+    from hwgen.report.plots.beside import beside_png
+
+    if check:
+        raise InputError("--beside and --check: give one of them")
+    if len(paths) < 2:
+        raise InputError("--beside: takes two reports of 'hwgen formats' or more")
+    check_files(out, stem)
+    reports = []
+    for path in paths:
+        report = schema.load(path)
+        if not isinstance(report, schema.FormatsReport):
+            raise InputError(f"report {str(path)!r}: is of {report.command!r}; --beside takes those of 'hwgen formats'")
+        reports.append(report)
+    written = {
+        out / f"{stem}.md": markdown(reports, f"{stem}.png").encode(),
+        out / f"{stem}.png": beside_png(reports),
+    }
+    write_all(written)
+    for each in written:
+        click.echo(each)
 
 
 def _reports() -> list[Path]:
