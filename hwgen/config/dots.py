@@ -181,6 +181,7 @@ DOTS: dict[str, Dot] = {
     for dot in (
         Dot("merged", "magnitudes whose partial products share places", _whole(_merged)),
         Dot("merged-stored", "merged, with all that the lanes take in the decoders' registers", _whole(_merged_stored)),
+        Dot("merged-timed", "merged-stored for a fast clock: a tree that adds what is there", _whole(_merged)),
         Dot("merged-binary", "the products of merged, added in a binary tree", _whole(_merged_binary)),
         Dot("signed", "rows of a two's-complement operand, chosen by the other's bits", _whole(_signed)),
         Dot("significand", "significands multiplied, the product shifted", _whole(_significand)),

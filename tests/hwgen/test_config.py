@@ -128,7 +128,20 @@ def test_good_names(name):
     [
         ("a", ("nvfp4", "mixfp4", "nvint4")),
         ("b", ("nvfp4", "mixfp4", "nvint4")),
-        ("dot", ("merged", "merged-stored", "merged-binary", "signed", "significand", "binary", "multiplier", "e2m2")),
+        (
+            "dot",
+            (
+                "merged",
+                "merged-stored",
+                "merged-timed",
+                "merged-binary",
+                "signed",
+                "significand",
+                "binary",
+                "multiplier",
+                "e2m2",
+            ),
+        ),
         ("rounding", ("toward_zero", "nearest_even")),
         ("numerics", ("blackwell", "exact")),
     ],

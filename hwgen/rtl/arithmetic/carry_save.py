@@ -39,6 +39,8 @@ def add_columns(
     width: int,
     constant: int = 0,
     register: Register | None = None,
+    height: int = 2,
+    levels: Mapping[int, Iterable[float]] | None = None,
     name: str,
 ) -> Signal:
     """Sum single bits by weight, modulo ``2 ** width``.
@@ -57,7 +59,12 @@ def add_columns(
     constant
         Added too.
     register
-        Holds the last two words, if given.
+        Holds the bits of all columns, if given.
+    height
+        The most bits that a column has where the register stands: 2 is right before the final adder.
+    levels
+        When each of ``columns`` is there, in levels of full adders. Each level adds what is there, the earliest first.
+        Without it all bits count as equally early, and sums of the level before are added first.
     name
         Name of the result, and the beginning of the names on the way to it.
 
@@ -66,28 +73,35 @@ def add_columns(
     Signal
         The sum, ``width`` bits. Combinational but for the register.
     """
-    heap: list[list[Value]] = [list(columns.get(place, ())) for place in range(width)]
-    for place, bits in enumerate(heap):
+    heap: list[list[tuple[float, Value]]] = []
+    for place in range(width):
+        bits = list(columns.get(place, ()))
+        heap.append(list(zip([0.0] * len(bits) if levels is None else levels.get(place, ()), bits, strict=True)))
         if constant >> place & 1:
-            bits.append(Const(1, 1))
+            heap[place].append((0.0, Const(1, 1)))
     level = 0
-    while max(map(len, heap)) > 2:
+    while True:
+        if register is not None and max(map(len, heap)) <= height:
+            held = _columns_behind([[bit for _, bit in bits] for bits in heap], register)
+            heap, register = [[(0.0, bit) for bit in bits] for bits in held], None
+        if max(map(len, heap)) <= 2:
+            break
         level += 1
-        following: list[list[Value]] = [[] for _ in range(width)]
-        for row in range(max(map(len, heap)) // 3):
-            places = [place for place in range(width) if len(heap[place]) >= 3 * (row + 1)]
-            words = [Cat(*(heap[place][3 * row + index] for place in places)) for index in range(3)]
+        ready = [sorted((each for each in bits if each[0] < level), key=lambda each: each[0]) for bits in heap]
+        following = [[each for each in bits if each[0] >= level] for bits in heap]
+        after = 0 if levels is None else level
+        for row in range(max(map(len, ready)) // 3):
+            places = [place for place in range(width) if len(ready[place]) >= 3 * (row + 1)]
+            words = [Cat(*(ready[place][3 * row + index][1] for place in places)) for index in range(3)]
             sums, carries = full_adders(m, words[0], words[1], words[2], name=f"{name}_{level}_{row}")
             for index, place in enumerate(places):
-                following[place].append(sums[index])
+                following[place].append((after, sums[index]))
                 if place + 1 < width:
-                    following[place + 1].append(carries[index])
-        for place, bits in enumerate(heap):
+                    following[place + 1].append((after, carries[index]))
+        for place, bits in enumerate(ready):
             following[place] += bits[len(bits) // 3 * 3 :]
         heap = following
-    if register is not None:
-        heap = _columns_behind(heap, register)
-    rows = [Cat(*(bits[row] if row < len(bits) else Const(0, 1) for bits in heap)) for row in range(2)]
+    rows = [Cat(*(bits[row][1] if row < len(bits) else Const(0, 1) for bits in heap)) for row in range(2)]
     total = Signal(width, name=name)
     m.d.comb += total.eq(rows[0] + rows[1])
     return total

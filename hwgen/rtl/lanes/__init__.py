@@ -13,6 +13,7 @@ from hwgen.rtl.lanes.interface import Lanes
 from hwgen.rtl.lanes.merged import Merged
 from hwgen.rtl.lanes.merged_binary import MergedBinary
 from hwgen.rtl.lanes.merged_stored import MergedStored
+from hwgen.rtl.lanes.merged_timed import MergedTimed
 from hwgen.rtl.lanes.multiplier import Multiplier
 from hwgen.rtl.lanes.shifted import Shifted
 from hwgen.rtl.lanes.signed import Signed
@@ -24,6 +25,7 @@ __all__ = ["LANES", "Lanes", "lanes"]
 LANES: dict[str, type[Lanes]] = {
     "merged": Merged,
     "merged-stored": MergedStored,
+    "merged-timed": MergedTimed,
     "merged-binary": MergedBinary,
     "signed": Signed,
     "significand": Significand,

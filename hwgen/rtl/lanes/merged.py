@@ -18,6 +18,10 @@ from hwgen.rtl.lanes.interface import Lanes, is_negative, magnitude_of, transpos
 
 __all__ = ["Merged"]
 
+# Levels of full adders: from one place of a chain to the next, and until the negative lanes are counted.
+_CARRY = 0.5
+_COUNTED = 2.0
+
 
 def _signed_digits(value: int) -> list[tuple[int, int]]:
     """Places and signs of the fewest powers of two that sum to ``value`` (canonical signed digits)."""
@@ -69,6 +73,10 @@ class Merged(Lanes):
     Fields of a lane: ``magnitude``, ``sign``, and, where such a product makes up for a collision, ``five``: bits 0 and
     2 of the magnitude are both set; or ``ten``: bits 1 and 3 are.
     """
+
+    # How the tree adds, see `add_columns`.
+    _height = 2
+    _timed = False
 
     def _width(self, side: str) -> int:
         return self.config.form(side).largest.bit_length()
@@ -158,12 +166,14 @@ class Merged(Lanes):
         signs = Signal(len(a))
         m.d.comb += signs.eq(Cat(*(x.sign ^ y.sign for x, y in zip(a, b, strict=True))))
         heap: dict[int, list[Value]] = {}
+        levels: dict[int, list[float]] = {}
         weight = 0
         for place, bits in enumerate(columns):
             for index, bit in enumerate(bits):
                 inverted = Signal(len(a), name=f"word{place}_{index}")
                 m.d.comb += inverted.eq(bit ^ signs)
                 heap.setdefault(place, []).extend(inverted)
+                levels.setdefault(place, []).extend([max(place - 2, 0) * _CARRY] * len(a))
                 weight += 1 << place
 
         negative = add_columns(m, {0: list(signs)}, width=len(a).bit_length(), name="negative")
@@ -172,6 +182,16 @@ class Merged(Lanes):
             for index, bit in enumerate(negative):
                 # -x is ~x - 1.
                 heap.setdefault(place + index, []).append(bit if digit > 0 else ~bit)
+                levels.setdefault(place + index, []).append(_COUNTED + index * _CARRY)
                 constant -= 0 if digit > 0 else 1 << place + index
-        total = add_columns(m, heap, width=self.sum_width, constant=constant, register=register, name="total")
+        total = add_columns(
+            m,
+            heap,
+            width=self.sum_width,
+            constant=constant,
+            register=register,
+            height=self._height,
+            levels=levels if self._timed else None,
+            name="total",
+        )
         return total.as_signed()

@@ -80,10 +80,15 @@ endmodule
 class Columns(Elaboratable):
     """`add_columns` on its own, each full adder a cell.
 
-    ``moved`` of the bits of the first column come one place too high.
+    ``moved`` of the bits of the first column come one place too high. ``late``: bits are there at all sorts of levels.
     """
 
-    def __init__(self, counts, width, constant, moved=0):
+    def __init__(self, counts, width, constant, moved=0, late=False):
+        self.levels = None
+        if late:
+            self.levels = {
+                place: [(3 * place + 7 * index) % 11 / 2 for index in range(count)] for place, count in counts.items()
+            }
         self.columns = {place: Signal(count, name=f"column{place}") for place, count in counts.items()}
         self.constant, self.moved = constant, moved
         self.total = Signal(width, name="total")
@@ -102,7 +107,9 @@ class Columns(Elaboratable):
         for _ in range(self.moved):
             columns[1].append(columns[0].pop())
         with mock.patch.object(carry_save, "full_adders", self.full_adders):
-            total = carry_save.add_columns(m, columns, width=len(self.total), constant=self.constant, name="added")
+            total = carry_save.add_columns(
+                m, columns, width=len(self.total), constant=self.constant, levels=self.levels, name="added"
+            )
         m.d.comb += self.total.eq(total)
         return m
 
@@ -201,7 +208,7 @@ def opaque_pairs(m, words, ones, *, register=None, name):
     return opaque(m, columns, width=max(map(len, words)) + levels, constant=constant, name=name)
 
 
-def opaque(m, columns, *, width, constant=0, register=None, name):
+def opaque(m, columns, *, width, constant=0, register=None, height=2, levels=None, name):
     """`add_columns` as a cell."""
     assert register is None
     total = Signal(width)
@@ -276,7 +283,7 @@ RAZER = ("razer-activations", "razer-weights")
 FORMS = {
     f"{a}-{b}-{dot}": TensorCoreConfig("x", a, b, 1, 1, 1, dot)
     for a, b in (*PAIRS, RAZER)
-    for dot in ("merged", "merged-binary", "signed", "binary")
+    for dot in ("merged", "merged-timed", "merged-binary", "signed", "binary")
     if dot in supported(BLOCK_FORMATS[a], BLOCK_FORMATS[b])
 }
 
@@ -287,7 +294,7 @@ def test_lanes_are_added_one_by_one(config, prover):
     found.check()
     for columns, total, constant in found.sums if "binary" not in config.dot else ():
         counts = {place: len(bits) for place, bits in columns.items()}
-        assert adds_by_weight(Columns(counts, len(total), constant), prover)
+        assert adds_by_weight(Columns(counts, len(total), constant, late=config.dot == "merged-timed"), prover)
 
 
 def test_planted_errors_are_refused(prover):

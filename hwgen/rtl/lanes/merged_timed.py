@@ -1,0 +1,25 @@
+"""Half-unit integers whose partial products share places, added as they come."""
+
+from __future__ import annotations
+
+from hwgen.rtl.lanes.merged_stored import MergedStored
+
+__all__ = ["MergedTimed"]
+
+
+class MergedTimed(MergedStored):
+    """The lanes of `MergedStored`, for a fast clock: each level of the tree adds the bits that are there already.
+
+    The chain of adders has the low places of a product first, and the number of negative lanes comes last. The tree of
+    `Merged` does not ask. So it waits for late bits in its first levels. It has fewer levels, but its way is longer.
+    The full adders are as many.
+
+    The register ``tree`` stands where no place has more than three bits: one level of full adders before that of
+    `Merged`. In an array the lanes are behind long wires, and what follows the register has time to spare. It holds a
+    few bits more.
+
+    Fields of a lane are those of `MergedStored`.
+    """
+
+    _height = 3
+    _timed = True
