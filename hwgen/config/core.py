@@ -182,6 +182,8 @@ class TensorCoreConfig:
             raise InputError(f"{pair}: have blocks of {a.size} and {b.size}; a step needs equal blocks")
         if a.sums != b.sums:
             raise InputError(f"{pair}: add up blocks in {a.sums} and {b.sums} sums; a step needs equal sums")
+        if None not in (a.window, b.window) and a.window != b.window:
+            raise InputError(f"{pair}: have windows of {a.window} and {b.window} bits; a step needs equal ones")
         if reason := DOTS[self.dot].supports(a, b):
             raise InputError(f"dot = {self.dot!r}: {reason}")
         if self.exact:

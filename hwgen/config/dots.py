@@ -132,6 +132,24 @@ def _shifted(a: BlockFormat, b: BlockFormat) -> str | None:
     return None
 
 
+def _windowed(a: BlockFormat, b: BlockFormat) -> str | None:
+    for side, form in (("a", a), ("b", b)):
+        if form.window is None:
+            return f"{side} = {form.name!r} has no window that products are cut to"
+    return None
+
+
+def _whole(supports: Callable[[BlockFormat, BlockFormat], str | None]) -> Callable[..., str | None]:
+    """A check that also refuses pairs whose products are cut to a window."""
+
+    def checked(a: BlockFormat, b: BlockFormat) -> str | None:
+        if _windowed(a, b) is None:
+            return f"products of {a.name} x {b.name} are cut to a window; use 'windowed'"
+        return supports(a, b)
+
+    return checked
+
+
 def _e2m2(a: BlockFormat, b: BlockFormat) -> str | None:
     for side, form in (("a", a), ("b", b)):
         if form.elements != (E2M1, E1M2):
@@ -161,16 +179,17 @@ class Dot:
 DOTS: dict[str, Dot] = {
     dot.name: dot
     for dot in (
-        Dot("merged", "magnitudes whose partial products share places", _merged),
-        Dot("merged-stored", "merged, with all that the lanes take in the decoders' registers", _merged_stored),
-        Dot("merged-timed", "merged-stored for a fast clock: a tree that adds what is there", _merged),
-        Dot("merged-binary", "the products of merged, added in a binary tree", _merged_binary),
-        Dot("signed", "rows of a two's-complement operand, chosen by the other's bits", _signed),
-        Dot("significand", "significands multiplied, the product shifted", _significand),
-        Dot("binary", "significands multiplied, the product shifted, added in a binary tree", _significand),
-        Dot("shifted", "significands of long numbers multiplied, the product shifted by a binary number", _shifted),
-        Dot("multiplier", "plain multiplication of integers", _any),
-        Dot("e2m2", "the literal internal format of the MixFP4 paper", _e2m2),
+        Dot("merged", "magnitudes whose partial products share places", _whole(_merged)),
+        Dot("merged-stored", "merged, with all that the lanes take in the decoders' registers", _whole(_merged_stored)),
+        Dot("merged-timed", "merged-stored for a fast clock: a tree that adds what is there", _whole(_merged)),
+        Dot("merged-binary", "the products of merged, added in a binary tree", _whole(_merged_binary)),
+        Dot("signed", "rows of a two's-complement operand, chosen by the other's bits", _whole(_signed)),
+        Dot("significand", "significands multiplied, the product shifted", _whole(_significand)),
+        Dot("binary", "significands multiplied, the product shifted, added in a binary tree", _whole(_significand)),
+        Dot("shifted", "significands of long numbers multiplied, the product shifted", _whole(_shifted)),
+        Dot("windowed", "products aligned to the largest of their exponents, and cut", _windowed),
+        Dot("multiplier", "plain multiplication of integers", _whole(_any)),
+        Dot("e2m2", "the literal internal format of the MixFP4 paper", _whole(_e2m2)),
     )
 }
 """Micro-architectures by name."""

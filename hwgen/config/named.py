@@ -51,6 +51,7 @@ _E8M0: dict[str, Formats] = {form.name: (form, form) for form in (MXFP4, MXFP4_2
 _WIDE: dict[str, Formats] = {"blockdialect": (BLOCKDIALECT, BLOCKDIALECT)}  # magnitudes that merged cannot join
 _LONG: dict[str, Formats] = {form.name: (form, form) for form in (MXINT8, MXFP6_E2M3, MXFP6_E3M2)}
 _LONG |= {"w4a8": (MXFP8_E4M3, MXFP4)}
+_WINDOWED: dict[str, Formats] = {form.name: (form, form) for form in (MXFP8_E4M3,)}
 
 
 def _sized(
@@ -77,6 +78,7 @@ NAMED: dict[str, TensorCoreConfig] = {
     **_sized(_E8M0, "small", rows=4, columns=4, groups=1, pipeline=_PLAIN),
     **_sized(_WIDE, "small", rows=4, columns=4, groups=1, pipeline=_PLAIN, dot="signed"),
     **_sized(_LONG, "small", rows=4, columns=4, groups=1, pipeline=_PLAIN, dot="shifted"),
+    **_sized(_WINDOWED, "small", rows=4, columns=4, groups=1, pipeline=_PLAIN, dot="windowed"),
 }
 """Named configurations; ``blackwell`` has the rate of one Blackwell tensor core, 4096 MAC per cycle.
 

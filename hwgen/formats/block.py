@@ -13,6 +13,8 @@ from hwgen.formats.scale import ScaleFormat
 __all__ = ["BlockFormat", "Formats"]
 
 _BYTE = 8
+LONGEST_WINDOW = 32
+"""Most bits behind the point of products that a block sum keeps."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,10 @@ class BlockFormat:
     definition
         Text of the file that describes the format, for those of a user's own, see `hwgen.formats.read`. The golden
         model reads it from there. Empty for those of the catalogue.
+    window
+        Bits behind the point of a product that are kept, by the largest exponent of a product in its block that is not
+        zero, where both operands have such a limit. A product is truncated toward zero, on its magnitude. None if
+        products of any other format are added exactly.
 
     Raises
     ------
@@ -74,6 +80,7 @@ class BlockFormat:
     sums: int = 1
     factors: tuple[int, ...] = ()
     scale_bytes: int = 1
+    window: int | None = None
     definition: str = ""
 
     def __post_init__(self) -> None:
@@ -108,6 +115,17 @@ class BlockFormat:
             raise InputError(
                 f"block format {self.name}: factors = {self.factors}: must be positive, one for each element"
             )
+
+        if self.window is not None:
+            if self.tagged or self.sums > 1:
+                raise InputError(
+                    f"block format {self.name}: window = {self.window}: takes one kind of elements, in one sum"
+                )
+            if not 2 * self.elements[0].mantissa_bits <= self.window <= LONGEST_WINDOW:
+                raise InputError(
+                    f"block format {self.name}: window = {self.window}: must keep the bits of a whole"
+                    f" product, and be {LONGEST_WINDOW} at most"
+                )
 
         if self.factors and not self.scale.mantissa_bits:
             raise InputError(

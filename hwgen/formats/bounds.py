@@ -41,9 +41,35 @@ class Bounds:
         """Products in a block sum."""
         return self.a.lanes
 
+    @property
+    def window(self) -> int | None:
+        """Bits behind the point of products that are kept, by the largest exponent of a block; None if all are."""
+        return None if self.b.window is None else self.a.window
+
+    @property
+    def window_shift(self) -> int:
+        """How far a product of significands is shifted to the left in its window, where it has the largest exponent."""
+        assert self.window is not None
+        return self.window - sum(form.elements[0].mantissa_bits for form in (self.a, self.b))
+
+    @property
+    def product_span(self) -> int:
+        """Largest less lowest exponent of a product, where products are cut to a window; else 0."""
+        return 0 if self.window is None else sum(max(form.elements[0].shifts) for form in (self.a, self.b))
+
+    @property
+    def _product_exponent(self) -> int:
+        """Lowest exponent of a product that its block has a share of."""
+        if self.window is None:
+            return 0
+        return sum(form.elements[0].lowest_exponent - form.elements[0].fold for form in (self.a, self.b))
+
     @cached_property
     def largest_sum(self) -> int:
         """Largest magnitude of a block sum S: all lanes have the largest product."""
+        if self.window is not None:
+            largest = [max(form.elements[0].significands) for form in (self.a, self.b)]
+            return self.lanes * largest[0] * largest[1] << self.window_shift
         return self.lanes * self.a.largest * self.b.largest
 
     @property
@@ -55,6 +81,8 @@ class Bounds:
     def largest_term(self) -> int:
         """Largest magnitude of a term, T = S * sigA * sigB, the factors of the elements among the significands."""
         largest = self.lanes * self.a.largest_weighted * self.b.largest_weighted
+        if self.window is not None:
+            largest = self.largest_sum
         return largest * self.a.scale.largest_significand * self.b.scale.largest_significand
 
     @property
@@ -65,17 +93,19 @@ class Bounds:
     @property
     def term_fraction(self) -> int:
         """A term's value is T * 2^(E - term_fraction): what is behind the points of elements and of significands."""
+        if self.window is not None:
+            return self.window + self.a.fraction_bits + self.b.fraction_bits
         return sum(form.point + form.fraction_bits for form in (self.a, self.b))
 
     @property
     def lowest_exponent(self) -> int:
         """Lowest exponent E of a term: both scales subnormal, both folds the lowest."""
-        return self.a.lowest_exponent + self.b.lowest_exponent
+        return self.a.lowest_exponent + self.b.lowest_exponent + self._product_exponent
 
     @property
     def highest_exponent(self) -> int:
         """Highest exponent E of a term."""
-        return self.a.highest_exponent + self.b.highest_exponent
+        return self.a.highest_exponent + self.b.highest_exponent + self._product_exponent + self.product_span
 
     @property
     def exponent_offset(self) -> int:
@@ -177,7 +207,7 @@ class Bounds:
     @property
     def exact_in_double(self) -> bool:
         """Whether the golden model holds every block sum without error, in units of the smallest term."""
-        return self.largest_exact_block <= 1 << _DOUBLE
+        return self.window is None and self.largest_exact_block <= 1 << _DOUBLE
 
     def exact_fits(self, blocks: int) -> bool:
         """Whether the rounding of exact sums of that many blocks is right: neither subnormal nor beyond FP32.

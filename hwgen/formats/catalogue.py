@@ -217,7 +217,16 @@ MSFP12 = BlockFormat(
 MXFP6_E2M3 = BlockFormat("mxfp6-e2m3", (E2M3,), E8M0, size=32, full_scale=None, source=MXFP4.source)
 MXFP6_E3M2 = BlockFormat("mxfp6-e3m2", (E3M2,), E8M0, size=32, full_scale=None, source=MXFP4.source)
 MXINT8 = BlockFormat("mxint8", (INT8,), E8M0, size=32, full_scale=None, source=MXFP4.source)
-MXFP8_E4M3 = BlockFormat("mxfp8-e4m3", (E4M3,), E8M0, size=32, full_scale=None, source=MXFP4.source)
+MXFP8_E4M3 = BlockFormat(
+    "mxfp8-e4m3",
+    (E4M3,),
+    E8M0,
+    size=32,
+    full_scale=None,
+    source=f"{MXFP4.source}; 25 bits below the largest product are what arXiv 2511.10909 found in kind::mxf8f6f4, where"
+    " C has a say in them, too",
+    window=25,
+)
 IF4 = BlockFormat(
     "if4",
     (E2M1, INT4),

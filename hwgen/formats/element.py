@@ -119,6 +119,16 @@ class ElementFormat:
         return tuple(max(abs(h).bit_length() - self.significand_bits, 0) for h in self.integers)
 
     @property
+    def mantissa_bits(self) -> int:
+        """Bits of a significand behind its first one."""
+        return self.significand_bits - 1
+
+    @property
+    def lowest_exponent(self) -> int:
+        """Exponent of a significand that is not shifted; value = significand * 2^(exponent - mantissa_bits)."""
+        return self.fold - self.point + self.mantissa_bits
+
+    @property
     def significands(self) -> tuple[int, ...]:
         """The significand of every code, without its sign."""
         return tuple(abs(h) >> shift for h, shift in zip(self.integers, self.shifts, strict=True))

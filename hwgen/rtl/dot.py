@@ -11,6 +11,7 @@ from amaranth.lib.wiring import In, Out
 from hwgen.config import TensorCoreConfig
 from hwgen.rtl.hierarchy import Block
 from hwgen.rtl.lanes import lanes
+from hwgen.rtl.lanes.windowed import Windowed
 
 __all__ = ["DotProduct"]
 
@@ -36,6 +37,9 @@ class DotProduct(Block):
         Load the ``tree`` register; only where the pipeline has it.
     sum : Out(signed)
         S of the contract: sum of hA * hB, folds not applied; 13 bits for NVFP4.
+    exponent : Out
+        Largest exponent of a product that is not zero, above the lowest there is; only where products are cut to a
+        window. It is as late as the sum.
     latency : int
         1 with the register; 0, combinational, without.
     """
@@ -51,11 +55,18 @@ class DotProduct(Block):
         self.latency = int(self.registers)
         if self.registers:
             members["enable_tree"] = In(1)
+        if config.bounds.window is not None:
+            members["exponent"] = Out(config.bounds.product_span.bit_length())
         super().__init__(config, members | {"sum": Out(signed(how.sum_width))})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         words = {side: getattr(self, f"{side}_word") for side in self.sides}
         register = partial(self.held, m, "tree", "enable_tree") if self.registers else None
-        m.d.comb += self.sum.eq(lanes(self.config).total(m, self.a, self.b, words, register))
+        how = lanes(self.config)
+        if isinstance(how, Windowed):
+            total, exponent = how.total_and_exponent(m, self.a, self.b, register)
+            m.d.comb += [self.sum.eq(total), self.exponent.eq(exponent)]
+        else:
+            m.d.comb += self.sum.eq(how.total(m, self.a, self.b, words, register))
         return m

@@ -129,6 +129,8 @@ class Element(Block):
                 total = Signal.like(total, name=f"sums{group}", reset_less=True)
                 with m.If(self.enable_sums):
                     m.d.sync += total.eq(dot.sum)
+            if config.bounds.window is not None:
+                m.d.comb += exponents.products[group].eq(self._behind_the_sum(m, dot.exponent, group))
             for register, block in (("tree", dot), ("factors", scale)):
                 if register in config.pipeline:
                     enable = f"enable_{register}"
@@ -180,6 +182,16 @@ class Element(Block):
         with m.If(self.enable_result):
             m.d.sync += result.eq(accumulate.d)
         return m
+
+    def _behind_the_sum(self, m: Module, exponent: Value, group: int) -> Value:
+        """The exponent of a block's products, as late as what the scale product makes of its sum."""
+        for register in ("sums", "factors"):
+            if register in self.config.pipeline:
+                held = Signal(len(exponent), name=f"{register}_exponent{group}", reset_less=True)
+                with m.If(getattr(self, f"enable_{register}")):
+                    m.d.sync += held.eq(exponent)
+                exponent = held
+        return exponent
 
     def _entrance(self, m: Module) -> tuple[Value, Value]:
         """Whether the step before the loop takes C, and whether it enters."""

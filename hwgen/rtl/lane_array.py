@@ -41,6 +41,8 @@ class LaneArray(Block):
         Element formats of the blocks, where a selector chooses them.
     sum : Out(signed)
         S of the contract.
+    exponent : Out
+        See `DotProduct`; only where that has it.
     latency : int
         0, combinational.
     """
@@ -55,6 +57,8 @@ class LaneArray(Block):
         }
         members["sum"] = Out(signed(lanes(config).sum_width))
         members |= {f"{side}_tag": In(form.selector_bits) for side, form in forms.items() if form.tagged}
+        if config.bounds.window is not None:
+            members["exponent"] = Out(config.bounds.product_span.bit_length())
         super().__init__(config, members)
 
     def elaborate(self, platform: object) -> Module:
@@ -73,4 +77,6 @@ class LaneArray(Block):
             if how.word_width(side):
                 m.d.comb += getattr(dot, f"{side}_word").eq(how.word(m, side, block, tag))
         m.d.comb += self.sum.eq(dot.sum)
+        if config.bounds.window is not None:
+            m.d.comb += self.exponent.eq(dot.exponent)
         return m

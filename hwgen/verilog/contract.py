@@ -187,6 +187,25 @@ def _unit_words(config: TensorCoreConfig) -> str:
     return units[0] if units[0] == units[1] else f"{units[0]} for A, {units[1]} for B"
 
 
+def _window_words(config: TensorCoreConfig) -> str:
+    """How products are cut before they are added."""
+    bounds = config.bounds
+    lowest = [form.elements[0].lowest_exponent for form in config.formats]
+    least = f"{lowest[0]}" if lowest[0] == lowest[1] else f"{lowest[0]} for A, {lowest[1]} for B"
+    return (
+        f" r_k = the exponent of the product of lane k, the sum of those of its elements, each at least {least};"
+        f" r_g = the largest r_k of products that are not zero, {sum(lowest)} without any; S_g = the sum over"
+        f" {bounds.lanes} lanes of the products, each truncated toward zero, on its magnitude, to a multiple of"
+        f" 2^(r_g - {bounds.window}), in that unit"
+    )
+
+
+def _nan_words(config: TensorCoreConfig) -> str:
+    """What makes a result NaN beside C."""
+    elements = any(element.nans for form in config.formats for element in form.elements)
+    return "any NaN scale or element" if elements else "any NaN scale"
+
+
 def _fold_words(config: TensorCoreConfig) -> str:
     """What the folds of the elements add to the exponent of a block."""
     sums, notes = "", []
@@ -217,12 +236,14 @@ def numerics(config: TensorCoreConfig) -> dict[str, Any]:
     parts = f"{config.groups} blocks g"
     if config.a.sums > 1:
         parts = f"{config.sums} parts g, {config.a.sums} of a block, which have its scale"
+    raised = "" if bounds.window is None else " + r_g"
+    exact = f" S_g = the exact sum over {bounds.lanes} lanes of hA * hB, with h the element in {_unit_words(config)}"
     blocks = [
         f"for every output (m, n) and each of the {parts}:"
-        f" S_g = the exact sum over {bounds.lanes} lanes of hA * hB, with h the element in {_unit_words(config)}"
+        + (_window_words(config) if bounds.window is not None else exact)
         + (f" ({without[2:]})" if without else ""),
         _term_words(config),
-        f"E_g = expA + expB{_fold_words(config)}, with exp the exponent of the block scale,"
+        f"E_g = expA + expB{_fold_words(config)}{raised}, with exp the exponent of the block scale,"
         f" at least {min(config.a.scale.exponents[0], config.b.scale.exponents[0])};"
         f" {zero}the value of the block is T_g * 2^(E_g - {bounds.term_fraction})",
     ]
@@ -234,8 +255,8 @@ def numerics(config: TensorCoreConfig) -> dict[str, Any]:
                 *blocks,
                 "D is the FP32 number of C and the values of all blocks of all steps since first, added exactly and"
                 " rounded once to nearest, ties to even; an exact zero is +0, subnormals are kept",
-                "any NaN scale since first in row m of A or row n of B, or a NaN C, gives 0x7FFFFFFF; otherwise an"
-                " infinite C is the result",
+                f"{_nan_words(config)} since first in row m of A or row n of B, or a NaN C, gives 0x7FFFFFFF;"
+                " otherwise an infinite C is the result",
             ],
         }
     none = "every" if config.wide else "an exact"
@@ -253,7 +274,7 @@ def numerics(config: TensorCoreConfig) -> dict[str, Any]:
             f" 2^(emax - {config.fraction_bits}); the truncated terms are added exactly",
             f"D is the FP32 number of that sum, rounded {rounding}; {none} zero is +0, subnormals are kept,"
             " 2^128 and above is infinite",
-            "any NaN scale in row m of A or row n of B, or a NaN C, gives 0x7FFFFFFF; otherwise an infinite C"
+            f"{_nan_words(config)} in row m of A or row n of B, or a NaN C, gives 0x7FFFFFFF; otherwise an infinite C"
             " is the result",
         ],
     }

@@ -54,6 +54,10 @@ class BlockFormat:
     rule : str
         The rule by which `quantize` finds scales by default, one of those that `golden.rules` has for such a format;
         if it is empty, the first of them.
+    window : int or None
+        Where both operands have one: the F of 2^(r - F), of which a product is made a multiple before it is added,
+        truncated toward zero on its magnitude. r is the largest exponent of a product in the block that is not zero;
+        that of a product is the sum of those of its elements. None if products with any format are added exactly.
 
     Raises
     ------
@@ -74,6 +78,7 @@ class BlockFormat:
     trial: tuple[int, ...] = ()
     nonzero: bool = False
     scale_bytes: int = 1
+    window: int | None = None
     rule: str = ""
 
     def __post_init__(self) -> None:
@@ -99,6 +104,8 @@ class BlockFormat:
             raise InputError(f"{self.name}: sums must divide the block of {self.block}; got {self.sums}")
         if self.factors and (len(self.factors) != count or min(self.factors) < 1):
             raise InputError(f"{self.name}: factors must be positive, one for each element; got {self.factors}")
+        if self.window is not None and (count > 1 or self.elements[0].normal is None or self.sums > 1):
+            raise InputError(f"{self.name}: a window takes floating-point elements of one kind, in one sum")
         if self.trial and sorted(self.trial) != list(range(count)):
             raise InputError(f"{self.name}: trial must have the index of every element once; got {self.trial}")
 

@@ -67,7 +67,7 @@ BLOCKDIALECT = BlockFormat(
 MXINT8 = BlockFormat("mxint8", (INT8,), E8M0, None, block=32)
 MXFP6_E2M3 = BlockFormat("mxfp6-e2m3", (E2M3,), E8M0, None, block=32)
 MXFP6_E3M2 = BlockFormat("mxfp6-e3m2", (E3M2,), E8M0, None, block=32)
-MXFP8_E4M3 = BlockFormat("mxfp8-e4m3", (E4M3,), E8M0, None, block=32)
+MXFP8_E4M3 = BlockFormat("mxfp8-e4m3", (E4M3,), E8M0, None, block=32, window=25)
 
 _ALL = (
     *(NVFP4, MIXFP4, NVINT4, FP4_UE5M3_B16, FP4_UE5M3_B32, MXFP4, MXFP4_2X16, MSFP12, IF4),

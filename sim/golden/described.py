@@ -92,8 +92,8 @@ def _element(name: str, row: _Row) -> ElementFormat:
     values = tuple(float(number) * unit for number in numbers)
     width = len(values).bit_length() - 1
     point = row.get("point", 1)
-    used = {key: tuple(row.get(key, ())) for key in ("preference", "silent")}
-    return ElementFormat(name, width, values, _unit(values) + point, point=point, **used)
+    preference, silent = (tuple(row.get(key, ())) for key in ("preference", "silent"))
+    return ElementFormat(name, width, values, _unit(values) + point, point=point, preference=preference, silent=silent)
 
 
 def _unit(values: tuple[float, ...]) -> int:

@@ -44,6 +44,10 @@ class ElementFormat:
     nans : tuple of int
         Codes that are NaN. Their values are given as 0.
 
+    normal : int or None
+        Exponent of the smallest normal number of a floating-point element; None for others. Smaller numbers have that
+        exponent, too, and so does zero.
+
     Raises
     ------
     InputError
@@ -60,6 +64,7 @@ class ElementFormat:
     point: int = 1
     silent: tuple[int, ...] = ()
     nans: tuple[int, ...] = ()
+    normal: int | None = None
 
     def __post_init__(self) -> None:
         if self.width not in WIDTHS:
@@ -88,6 +93,19 @@ class ElementFormat:
     def integers(self) -> tuple[int, ...]:
         """The integer h of every code."""
         return tuple(int(value * 2.0 ** (self.point - self.fold)) for value in self.values)
+
+    @property
+    def mantissa_bits(self) -> int:
+        """Bits behind the point of a floating-point element of exponent 0."""
+        assert self.normal is not None
+        return self.point - self.fold + self.normal
+
+    @cached_property
+    def exponents(self) -> Array:
+        """Exponents of floating-point elements by code, int16; subnormal numbers and zero have the lowest."""
+        assert self.normal is not None
+        own = np.frexp(self.values)[1].astype(np.int16) - np.int16(1)
+        return np.where(np.array(self.values) == 0, self.normal, np.maximum(own, self.normal)).astype(np.int16)
 
     @property
     def largest(self) -> float:
@@ -159,7 +177,7 @@ def _signed_binades(binades: list[int], steps: int, unit: float) -> tuple[float,
 
 _E4M3 = list(_signed_binades([1 << binade for binade in range(15)], 8, 2.0**-9))
 _E4M3[0x7F] = _E4M3[0xFF] = 0.0
-E4M3 = ElementFormat("E4M3", 8, tuple(_E4M3), point=9, nans=(0x7F, 0xFF))
+E4M3 = ElementFormat("E4M3", 8, tuple(_E4M3), point=9, nans=(0x7F, 0xFF), normal=-6)
 """OCP 8-bit Floating Point Specification (OFP8) v1.0: no infinity, and NaN where all bits but the sign are ones."""
 E2M3 = ElementFormat("E2M3", 6, _signed_binades([1, 2, 4], 8, 1 / 8), point=3)
 E3M2 = ElementFormat("E3M2", 6, _signed_binades([1, 2, 4, 8, 16, 32, 64], 4, 1 / 16), point=4)

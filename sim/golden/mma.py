@@ -26,7 +26,18 @@ share of the elements in it.
 A block is 16 lanes but where the format says otherwise, and its value T_g * 2^(E_g - u), with u both points and the
 mantissa bits of both scales. A format may multiply the significand of a scale by a factor, in which IF4's kinds of
 elements differ: 7 and 6, in eighths, so u has three more bits for each such operand (see `BlockFormat`). A format may
-also add up a block in parts, which are groups with one scale then. A NaN scale, a NaN C, or a NaN among the elements of
+also add up a block in parts, which are groups with one scale then. Where both formats
+have a window F_w, products are cut before they are added. With r_k the exponent of product k, the sum of those of its
+elements (E4M3: -6 to 8 each, subnormals -6)::
+
+    r   = max(r_k of products that are not zero), the lowest there is if there are none
+    S_g = sum over 32 lanes of the products, each truncated toward zero to a multiple of 2^(r - F_w), in that unit
+    E_g = expA + expB + r                             value = T_g * 2^(E_g - F_w)
+
+So C has no say in what a product loses. In Blackwell's ``kind::mxf8f6f4`` it has: there the products of a step and C
+are cut in one window of 25 bits (arXiv 2511.10909).
+
+A NaN scale, a NaN C, or a NaN among the elements of
 a row gives 0x7FFFFFFF, whatever that element is multiplied by; otherwise an infinite C passes through.
 
 With E8M0 scales sums have exponents far beyond those of FP32. Then 2^128 and above is infinite, whatever the rounding,
@@ -86,6 +97,8 @@ class _Tables(NamedTuple):
     """Element value times block scale and factor, float64, at index 2^width * scale byte + code; 0 under NaN scales."""
     elements: Array
     """Element value alone, at the same index."""
+    element_exponents: Array
+    """Exponents of elements, int16, at the same index; empty without a window."""
     scales: Array
     """Block scale times factor, float64; 0 for NaN."""
     exponents: Array
@@ -115,6 +128,7 @@ def _tables(form: BlockFormat) -> _Tables:
         form.lanes,
         (elements * numbers[:, None]).ravel(),
         elements.ravel(),
+        np.tile(form.elements[0].exponents, len(scales)) if form.window is not None else _NOTHING.ravel(),
         numbers,
         raised,
         np.where(numbers > 0, raised, np.int16(_NEVER_CUT)),
@@ -134,6 +148,10 @@ class _Pair(NamedTuple):
     """Lowest E_g of a T_g that is not zero."""
     top: float
     """Largest |T_g| * 2^(E_g - unit)."""
+    window: int | None
+    """The F_w that products are cut by; None if they are not."""
+    lowest_product: int
+    """Lowest exponent of a product, where they are."""
     wide: bool
     """Whether sums with terms in them may be subnormal, or infinite."""
 
@@ -152,7 +170,22 @@ def _pair(a: BlockFormat, b: BlockFormat) -> _Pair:
         largest *= (2 << form.scale.mantissa_bits) - 1
         lowest += int(_tables(form).floors.min())
         top *= float(np.abs(_tables(form).products).max())
-    pair = _Pair(unit, largest, lowest, top, False)
+    window, lowest_product = None if b.window is None else a.window, 0
+    if window is not None:
+        if b.window != window:
+            raise InputError(f"a has a window of {a.window} bits and b of {b.window}; they must be equal")
+        unit, largest = window, a.lanes
+        for form in (a, b):
+            element = form.elements[0]
+            bits = element.mantissa_bits
+            exponents = element.exponents.astype(float)
+            largest *= int((np.abs(np.array(element.values)) * 2.0 ** (bits - exponents)).max())
+            largest *= (2 << form.scale.mantissa_bits) - 1
+            unit += form.scale.mantissa_bits
+            lowest_product += int(exponents.min())
+        lowest += lowest_product
+        largest <<= window - sum(form.elements[0].mantissa_bits for form in (a, b))
+    pair = _Pair(unit, largest, lowest, top, window, lowest_product, False)
     bits = _max_fraction_bits(pair, 1)
     if bits < 1:
         raise InputError(f"a = {a.name!r} with b = {b.name!r}: their products are beyond what this model adds exactly")
@@ -274,6 +307,10 @@ def accumulate(
         raise InputError(f"blocks_per_step must be at least 1; got {groups}")
     pair = _pair(qa.form, qb.form)
     exact = numerics == "exact"
+    if exact and pair.window is not None:
+        raise InputError(
+            f"numerics 'exact': products of {qa.format} and {qb.format} are cut to a window; use 'blackwell'"
+        )
     sums = qa.form.sums
     way = _way(pair, groups * sums, 1 if exact else fraction_bits, rounding, empty_blocks)
     shape = (qa.shape[0], qb.shape[0])
@@ -402,15 +439,23 @@ class _Operand(NamedTuple):
     """Element alone, float64 (steps, rows, 16 G). Where empty blocks are included nothing needs it: it is empty."""
     scales: Array
     """Block scales, float64 (G, steps, rows); empty as `elements` is."""
+    own: Array
+    """Exponents of the elements, int16 (steps, rows, 16 G); empty without a window."""
 
     def part(self, rows: slice) -> _Operand:
         return _Operand(
-            self.values[:, rows], self.exponents[:, :, rows], self.elements[:, rows], self.scales[:, :, rows]
+            self.values[:, rows],
+            self.exponents[:, :, rows],
+            self.elements[:, rows],
+            self.scales[:, :, rows],
+            self.own[:, rows],
         )
 
     def step(self, index: int) -> _Operand:
         one = slice(index, index + 1)
-        return _Operand(self.values[one], self.exponents[:, one], self.elements[one], self.scales[:, one])
+        return _Operand(
+            self.values[one], self.exponents[:, one], self.elements[one], self.scales[:, one], self.own[one]
+        )
 
 
 def _operand(stored: _Stored, way: _Way, cut: bool) -> _Operand:
@@ -424,8 +469,10 @@ def _operand(stored: _Stored, way: _Way, cut: bool) -> _Operand:
     exponents = by_step(tables.exponents[scales]).transpose(by_group)
     if cut:  # for many tiles
         exponents = np.ascontiguousarray(exponents)
-    elements = alone = _NOTHING
-    if way.excluded:
+    elements = alone = own = _NOTHING
+    if way.pair.window is not None:
+        own = by_step(stored.look_up(tables.element_exponents).reshape(codes.shape))
+    if way.excluded or way.pair.window is not None:
         elements = by_step(stored.look_up(tables.elements).reshape(codes.shape))
         alone = by_step(tables.scales[scales]).transpose(by_group)
     return _Operand(
@@ -433,6 +480,7 @@ def _operand(stored: _Stored, way: _Way, cut: bool) -> _Operand:
         exponents,
         elements,
         alone,
+        own,
     )
 
 
@@ -470,6 +518,12 @@ def _steps(a: _Operand, b: _Operand, c: Array, floor: int, way: _Way) -> Array:
     """Chain all steps of one tile. `floor` is no larger than any E_g of a term that is not zero."""
     # Terms that need no truncation are all multiples of one last place with a sum below 2^53 of it, so a
     # float64 dot product over the whole step is exact in any order of summation.
+    if way.pair.window is not None:
+        for index in range(len(a.values)):
+            c_exponent = _exponent(c)
+            top, total = (x[0] for x in _windowed(a.step(index), b.step(index), c_exponent, way))
+            c = _rounded(total, c, c_exponent, top, way)
+        return c
     sums = a.values @ b.values.transpose(0, 2, 1)
     for index, top in enumerate(_tops(a, b)):
         c_exponent = _exponent(c)
@@ -503,7 +557,9 @@ def _stack(a: _Stored, b: _Stored, c: Array, way: _Way) -> Array:
         left = _operand(_Stored(codes, scales, a.tables), way, cut=False)
         right = _operand(_Stored(right_codes, right_scales, b.tables), way, cut=False)
         c_exponent = _exponent(addend)
-        if way.excluded:
+        if way.pair.window is not None:
+            top, total = _windowed(left, right, c_exponent, way)
+        elif way.excluded:
             top, total = _without_empty(left, right, c_exponent, way)
         else:
             top = np.maximum(_tops(left, right), c_exponent)
@@ -571,6 +627,29 @@ def _without_empty(a: _Operand, b: _Operand, c_exponent: Array, way: _Way) -> tu
         sums = a.elements[..., lanes] @ b.elements[..., lanes].swapaxes(-1, -2)
         exponents = a.exponents[group][:, :, None] + b.exponents[group][:, None, :]
         top = np.maximum(top, np.where(sums != 0, exponents, np.int16(_MIN_EXPONENT)))
+        terms.append(sums * a.scales[group][:, :, None] * b.scales[group][:, None, :])
+    total = np.zeros(top.shape)
+    for term in terms:
+        total += _truncate(term, top, way.fraction_bits)
+    return top, total
+
+
+def _windowed(a: _Operand, b: _Operand, c_exponent: Array, way: _Way) -> tuple[Array, Array]:
+    """Return emax and the sum of the truncated groups of products that are cut to a window, (steps, M, N) each."""
+    assert way.pair.window is not None
+    top = np.broadcast_to(c_exponent, (len(a.values), *c_exponent.shape[-2:]))
+    block = a.elements.shape[-1] // way.groups
+    terms = []
+    for group in range(way.groups):
+        lanes = slice(group * block, (group + 1) * block)
+        products = a.elements[:, :, None, lanes] * b.elements[:, None, :, lanes]
+        own = a.own[:, :, None, lanes] + b.own[:, None, :, lanes]
+        largest = np.where(products != 0, own, np.int16(-(1 << 12))).max(axis=-1)
+        largest = np.where(largest == -(1 << 12), way.pair.lowest_product, largest)
+        sums = _truncate(products, largest[..., None], way.pair.window).sum(axis=-1)
+        exponents = a.exponents[group][:, :, None] + b.exponents[group][:, None, :] + largest
+        said = exponents if not way.excluded else np.where(sums != 0, exponents, np.int16(_MIN_EXPONENT))
+        top = np.maximum(top, said)
         terms.append(sums * a.scales[group][:, :, None] * b.scales[group][:, None, :])
     total = np.zeros(top.shape)
     for term in terms:

@@ -61,6 +61,21 @@ def block_sum(a: Iterable[int], b: Iterable[int]) -> int:
     return sum(x * y for x, y in zip(a, b, strict=True))
 
 
+def windowed_sum(a_codes: Iterable[int], b_codes: Iterable[int], a: BlockFormat, b: BlockFormat) -> tuple[int, int]:
+    """Return S_g of products that are cut to a window, and r, the largest exponent of a product."""
+    (left,), (right,) = a.elements, b.elements
+    bits = left.mantissa_bits + right.mantissa_bits
+    assert a.window is not None
+    lowest = int(min(left.exponents)) + int(min(right.exponents))
+    found, largest = [], lowest
+    for x, y in zip(a_codes, b_codes, strict=True):
+        product, exponent = left.integers[x] * right.integers[y], int(left.exponents[x]) + int(right.exponents[y])
+        # Both integers have the lowest exponent's unit; what is above it is the shift of a significand.
+        found.append((product >> exponent - lowest if product > 0 else -(-product >> exponent - lowest), exponent))
+        largest = max(largest, exponent) if product else largest
+    return sum(aligned(product, exponent - bits, largest, a.window) for product, exponent in found), largest
+
+
 def scaled_term(total: int, a: Scale, b: Scale) -> int:
     """Return T_g = S_g * sigA * sigB; its value is T_g * 2^(E_g - 8) with UE4M3 scales."""
     return total * a.significand * b.significand
@@ -74,7 +89,10 @@ def exponent(a: Scale, b: Scale) -> int:
 
 
 def unit(a: str | BlockFormat = "mixfp4", b: str | BlockFormat = "mixfp4") -> int:
-    """Return the u of value = T_g * 2^(E_g - u): 8 with UE4M3 scales, 3 more for IF4, 2 for MXFP4."""
+    """Return the u of value = T_g * 2^(E_g - u): 8 with UE4M3 scales, 3 more for IF4, 2 for MXFP4, 25 for MXFP8."""
+    left, right = map(block_format, (a, b))
+    if left.window is not None and right.window is not None:
+        return left.window + left.scale.mantissa_bits + right.scale.mantissa_bits
     return sum(form.point + form.scale.mantissa_bits + form.factor_bits for form in map(block_format, (a, b)))
 
 
@@ -154,13 +172,17 @@ def terms(
     b: str | BlockFormat = "mixfp4",
 ) -> list[Term]:
     """Return the groups of one output; those with a NaN scale mean nothing."""
-    form, found = block_format(a), []
+    form, other, found = block_format(a), block_format(b), []
+    windowed = None not in (form.window, other.window)
     pairs = [pair for pair in zip(a_scales, b_scales, strict=True) for _ in range(form.sums)]
     for group, (left, right) in enumerate(pairs):
         lanes = slice(form.lanes * group, form.lanes * (group + 1))
-        total = block_sum(half_units(a_codes[lanes], left, a), half_units(b_codes[lanes], right, b))
         pair = scale(left, a), scale(right, b)
-        found.append(Term(total, scaled_term(total, *pair), exponent(*pair)))
+        if windowed:
+            total, raised = windowed_sum(a_codes[lanes], b_codes[lanes], form, other)
+        else:
+            total, raised = block_sum(half_units(a_codes[lanes], left, a), half_units(b_codes[lanes], right, b)), 0
+        found.append(Term(total, scaled_term(total, *pair), exponent(*pair) + raised))
     return found
 
 

@@ -58,7 +58,11 @@ def count(wanted: dict[str, Goals], steps: Steps, trace: Trace, run: Run, offer:
         The golden model computes something else than the integers of the counters.
     """
     config, counts = steps.config, empty(wanted)
-    sides = (side(config.a, steps.a_codes, steps.a_scales), side(config.b, steps.b_codes, steps.b_scales))
+    shift = None if config.bounds.window is None else config.bounds.window_shift
+    sides = (
+        side(config.a, steps.a_codes, steps.a_scales, shift),
+        side(config.b, steps.b_codes, steps.b_scales, shift),
+    )
     stimulus = Stimulus(*sides, steps.c if config.exact else trace.c, steps.first, steps.last)
     numerics = Numerics(
         config.fraction_bits,

@@ -27,6 +27,9 @@ _SHORT_CODES = 8
 _OF_PAIRS = 0.7
 """Share of the steps without a purpose that pairs of longer codes take."""
 
+_OF_CUT_PAIRS = 0.9
+"""The same where small products are cut beside large ones, so that not every step shows all pairs."""
+
 _SIGNIFICAND = 24
 """Bits of an FP32 significand."""
 
@@ -97,11 +100,13 @@ def draw(config: TensorCoreConfig, count: int, rng: np.random.Generator, deep: b
         *([_ends] if powers else []),
         *([_longest] if longer else []),
         *([_lopsided] if lopsided else []),
+        *([_at_the_edge] if config.bounds.window is not None else []),
     )
     purpose = rng.choice(len(purposes), count)
     purpose[rng.random(count) >= _DIRECTED] = -1
     if sum(form.code_width for form in config.formats) > _SHORT_CODES:
-        _pairs(steps, np.flatnonzero((purpose < 0) & (rng.random(count) < _OF_PAIRS)), rng)
+        share = _OF_PAIRS if config.bounds.window is None else _OF_CUT_PAIRS
+        _pairs(steps, np.flatnonzero((purpose < 0) & (rng.random(count) < share)), rng)
     for number, make in enumerate(purposes):
         make(steps, np.flatnonzero(purpose == number), rng)
     # What every run needs, whatever was drawn.
@@ -432,6 +437,14 @@ def _pairs(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
     ):
         drawn = rng.integers(0, 1 << form.code_width, codes[at].shape, np.uint8)
         codes[at] = numbers(form, drawn, rng, share=0.0)
+        if steps.config.bounds.window is not None:
+            # Numbers of a step up to one exponent, now and then: small ones are cut beside large ones.
+            bits = form.elements[0].mantissa_bits
+            binades = max(form.elements[0].shifts) + 2
+            most = np.maximum(rng.integers(1, binades + 1, len(at)), (rng.random(len(at)) < 0.6) * binades)
+            half = 1 << form.code_width - 1
+            small = codes[at] % np.minimum(most << bits, half - 1)[:, None, None]
+            codes[at] = codes[at] & half | small.astype(np.uint8)
         near = _one(form.scale) + (rng.integers(-3, 4, scales[at].shape) << form.scale.mantissa_bits)
         scales[at] = _tagged(form, near.astype(scale_type(form)), rng)
     steps.c[at] = 0
@@ -453,6 +466,24 @@ def _lopsided(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
         scales[at] = _tagged(form, np.full(scales[at].shape, _one(form.scale), scale_type(form)), rng)
     sums = _sums(steps, at)
     steps.c[at] = np.copysign(np.float32(2 - 2**-23), sums).astype(np.float32).view(np.uint32)
+    steps.first[at] = True
+
+
+def _at_the_edge(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
+    """Large products and some that just keep all their bits in the window; C is the nearest to the negative sum."""
+    config, few = steps.config, 8
+    bounds = config.bounds
+    limit = bounds.product_span - bounds.window_shift  # of the exponents of a product, above the lowest
+    for form, codes, scales, share in (
+        (config.a, steps.a_codes, steps.a_scales, limit // 2),
+        (config.b, steps.b_codes, steps.b_scales, limit - limit // 2),
+    ):
+        (element,) = form.elements
+        codes[at] = _place_of_largest([element.integers])[1]
+        fitting = [code for code, shift in enumerate(element.shifts) if shift == share and code not in element.nans]
+        codes[at, :, :few] = rng.choice(np.array(fitting, np.uint8), codes[at, :, :few].shape)
+        scales[at] = _tagged(form, np.full(scales[at].shape, _one(form.scale), scale_type(form)), rng)
+    steps.c[at] = _negative(_sums(steps, at))
     steps.first[at] = True
 
 

@@ -253,6 +253,17 @@ def test_few_blocks_allow_more_fraction_bits_up_to_35():
         refused(f"fraction_bits = {bits}", "from 23", f"to {most}", **long, groups=groups, fraction_bits=bits)
 
 
+def test_products_that_are_cut_have_lanes_of_their_own():
+    form = BLOCK_FORMATS["mxfp8-e4m3"]
+    other = dataclasses.replace(form, name="other", window=24)
+    for fields, words in (
+        ({"a": form, "b": form, "dot": "shifted"}, "products of mxfp8-e4m3 x mxfp8-e4m3 are cut to a window"),
+        ({"a": form, "b": "mxfp4", "dot": "windowed"}, "b = 'mxfp4' has no window"),
+        ({"a": form, "b": other, "dot": "windowed"}, "have windows of 25 and 24 bits"),
+    ):
+        refused(words, **{**fields, "groups": 1})
+
+
 def test_every_micro_architecture_has_a_name():
     assert list(LANES) == list(DOTS)
 
@@ -265,7 +276,7 @@ def test_named_configurations():
         "nvint4": ("nvint4", "nvint4"),
     }
     others = {"fp4-ue5m3-b16", "fp4-ue5m3-b32", "mxfp4", "mxfp4-2x16", "msfp12", "if4", "blockdialect"}
-    others |= {"mxint8", "mxfp6-e2m3", "mxfp6-e3m2"}
+    others |= {"mxint8", "mxfp6-e2m3", "mxfp6-e3m2", "mxfp8-e4m3"}
     names = {f"{kind}-{size}" for kind in kinds for size in ("small", "blackwell")}
     mixed = {"razer": ("razer-activations", "razer-weights"), "w4a8": ("mxfp8-e4m3", "mxfp4")}
     assert set(NAMED) == names | {f"{form}-small" for form in others | set(mixed)}

@@ -198,6 +198,8 @@ class TermExponents(Block):
         Decoded block scales of the row of A and the row of B.
     empty : In(sums)
         Block sums that are zero; only where such blocks take no part.
+    products : In(ArrayLayout(unsigned, G))
+        Largest exponents of the blocks' products; only where those are cut to a window.
     exponent : Out(exponent_bits)
         max E_g, offset so that the lowest is 0, over the groups that take part. If there are none it is 0 or, with one
         group, of no meaning: that group's term is zero, and C alone is the result.
@@ -219,6 +221,9 @@ class TermExponents(Block):
             members["active"] = Out(1)
         if config.groups > 1:
             members["distances"] = Out(data.ArrayLayout(bits, config.groups))
+        if config.bounds.window is not None:
+            width = config.bounds.product_span.bit_length()
+            members["products"] = In(data.ArrayLayout(unsigned(width), config.groups))
         if config.excludes_empty:
             members["empty"] = In(config.sums)
         super().__init__(config, members)
@@ -233,6 +238,8 @@ class TermExponents(Block):
             exponent = Signal(bits, name=f"exponent{group}")
             zero = self._zero(group)
             own = a.exponent + b.exponent
+            if self.config.bounds.window is not None:
+                own += self.products[group]
             if self.config.groups > 1 and zero is not None:
                 own &= nonzero.replicate(bits)
             m.d.comb += [*([] if zero is None else [nonzero.eq(~zero)]), exponent.eq(own)]

@@ -18,6 +18,7 @@ from hwgen.rtl.lanes.multiplier import Multiplier
 from hwgen.rtl.lanes.shifted import Shifted
 from hwgen.rtl.lanes.signed import Signed
 from hwgen.rtl.lanes.significand import Significand
+from hwgen.rtl.lanes.windowed import Windowed
 
 __all__ = ["LANES", "Lanes", "lanes"]
 
@@ -30,6 +31,7 @@ LANES: dict[str, type[Lanes]] = {
     "significand": Significand,
     "binary": Binary,
     "shifted": Shifted,
+    "windowed": Windowed,
     "multiplier": Multiplier,
     "e2m2": E2M2,
 }

@@ -68,8 +68,9 @@ def count_rounded(  # pragma: no cover
                 for g in range(groups):
                     place = numerics.fraction - numerics.term_fraction - (found.top - work.exponents[g])
                     x, y = a.scales[step, m, g // a.sums], b.scales[step, n, g // b.sums]
-                    if place >= last and not a.zero[x] and not b.zero[y]:
-                        count_seen(a, b, step, m, n, g, LAST_PLACE + numerics.term_fraction, operands)
+                    if place + max(a.up, 0) >= last and not a.zero[x] and not b.zero[y]:
+                        lowest = LAST_PLACE + numerics.term_fraction
+                        count_seen(a, b, step, m, n, g, lowest, place - last, operands)
 
 
 @compiled
@@ -141,7 +142,7 @@ def _count_tile(  # pragma: no cover
         place = a.exponent[x] + b.exponent[y] - numerics.lowest
         if a.zero[x] or b.zero[y] or place < lowest:
             continue
-        count_seen(a, b, step, m, n, g, 0, operands)
-        total, _ = block_sum(a, b, step, m, n, g)
+        count_seen(a, b, step, m, n, g, 0, 0, operands)
+        total, _ = block_sum(a, b, step, m, n, g, 0)  # exact sums have no window
         if total != 0:
             bins.places[g, place, int(total < 0)] += 1

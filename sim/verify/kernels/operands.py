@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hwgen.formats import BlockFormat
+from hwgen.formats import BlockFormat, ElementFormat
 from hwgen.jit import compiled
 
 __all__ = ["Met", "OperandBins", "Side", "Stimulus", "block_sum", "count_seen", "gather", "side"]
@@ -28,6 +28,8 @@ class Side(NamedTuple):
     ``significand`` in units of the last place, factors included; ``multiplier``, which one that is of all there are;
     ``code``, without the bits above; ``kind`` as in the goals; ``zero``;
     ``nan``. ``nan_codes`` has which elements are NaN, as ``integers`` does.
+    Where products are cut to a window, ``integers`` are significands with a sign and ``shifts`` their exponents above
+    ``lowest``; a product with the largest exponent is shifted by ``up`` places to the left. Else ``up`` is -1.
     """
 
     codes: NDArray[np.uint8]
@@ -47,6 +49,9 @@ class Side(NamedTuple):
     zero: NDArray[np.bool_]
     nan: NDArray[np.bool_]
     nan_codes: NDArray[np.bool_]
+    shifts: _Array
+    lowest: int
+    up: int
 
 
 class Stimulus(NamedTuple):
@@ -83,8 +88,10 @@ class Met(NamedTuple):
     cancel: bool
 
 
-def side(form: BlockFormat, codes: NDArray[np.uint8], scales: NDArray[np.uint8]) -> Side:
-    """An operand with the tables of its format."""
+def side(
+    form: BlockFormat, codes: NDArray[np.uint8], scales: NDArray[np.uint8], window_shift: int | None = None
+) -> Side:
+    """An operand with the tables of its format; ``window_shift`` is `Bounds.window_shift`, where there is a window."""
     scale = form.scale
     stored = np.arange(1 << form.stored_scale_width)
     code = stored & (1 << scale.width) - 1
@@ -100,7 +107,7 @@ def side(form: BlockFormat, codes: NDArray[np.uint8], scales: NDArray[np.uint8])
         form.sums,
         int(scale.subnormals),
         len(scale.exponents),
-        np.array([element.integers for element in form.elements], np.int64),
+        np.array([_numbers(element, window_shift is not None) for element in form.elements], np.int64),
         selector,
         np.where(zero, _ZERO_EXPONENT, exponents) + np.array(form.folds)[selector],
         exponents - scale.exponents[0],
@@ -111,19 +118,50 @@ def side(form: BlockFormat, codes: NDArray[np.uint8], scales: NDArray[np.uint8])
         zero,
         code == (-1 if scale.nan is None else scale.nan),
         np.array([[code in element.nans for code in range(1 << form.code_width)] for element in form.elements]),
+        np.array([element.shifts for element in form.elements], np.int64),
+        0 if window_shift is None else form.elements[0].lowest_exponent - form.elements[0].fold,
+        -1 if window_shift is None else window_shift,
     )
 
 
+def _numbers(element: ElementFormat, cut: bool) -> list[int]:
+    """The integers of an element; or its significands, with their signs."""
+    if not cut:
+        return list(element.integers)
+    return [s if h > 0 else -s for s, h in zip(element.significands, element.integers, strict=True)]
+
+
 @compiled
-def block_sum(a: Side, b: Side, step: int, m: int, n: int, g: int) -> tuple[int, bool]:  # pragma: no cover
-    """S_g of block sum g, and whether a product in it is not zero."""
+def largest_exponent(a: Side, b: Side, step: int, m: int, n: int, g: int) -> int:  # pragma: no cover
+    """Largest exponent of a product of block sum g that is not zero, above the lowest; 0 where none is cut."""
+    if a.up < 0:
+        return 0
+    of_a, of_b = a.selector[a.scales[step, m, g // a.sums]], b.selector[b.scales[step, n, g // b.sums]]
+    largest = 0
+    for i in range(a.lanes * g, a.lanes * (g + 1)):
+        x, y = a.codes[step, m, i], b.codes[step, n, i]
+        if a.integers[of_a, x] and b.integers[of_b, y]:
+            largest = max(largest, a.shifts[of_a, x] + b.shifts[of_b, y])
+    return largest
+
+
+@compiled
+def block_sum(
+    a: Side, b: Side, step: int, m: int, n: int, g: int, largest: int
+) -> tuple[int, bool]:  # pragma: no cover
+    """S_g of block sum g, and whether a product in it is not zero; ``largest`` as above."""
+    selected_a, selected_b = a.selector[a.scales[step, m, g // a.sums]], b.selector[b.scales[step, n, g // b.sums]]
     of_a = a.integers[a.selector[a.scales[step, m, g // a.sums]]]
     of_b = b.integers[b.selector[b.scales[step, n, g // b.sums]]]
     total, some = 0, False
     for i in range(a.lanes * g, a.lanes * (g + 1)):
         product = of_a[a.codes[step, m, i]] * of_b[b.codes[step, n, i]]
-        total += product
         some = some or product != 0
+        if a.up >= 0:
+            distance = largest - a.shifts[selected_a, a.codes[step, m, i]] - b.shifts[selected_b, b.codes[step, n, i]]
+            cut = (abs(product) << a.up) >> min(max(distance, 0), 63)
+            product = cut if product > 0 else -cut
+        total += product
     return total, some
 
 
@@ -157,26 +195,36 @@ def gather(  # pragma: no cover
             bins.kinds[g // a.sums, a.kind[x], b.kind[y]] += 1
         nan = nan or a.nan[x] or b.nan[y]
         zero = zero or a.zero[x] or b.zero[y]
-        total, some = block_sum(a, b, step, m, n, g)
+        largest = largest_exponent(a, b, step, m, n, g)
+        total, some = block_sum(a, b, step, m, n, g, largest)
         nan = _nan_elements(a, step, m, g, bins.nans_a) or nan
         nan = _nan_elements(b, step, n, g, bins.nans_b) or nan
         usable = not (a.nan[x] or b.nan[y] or a.zero[x] or b.zero[y])
         empty[g] = (2 if some else 1) if usable and total == 0 else 0
         some_cancel = some_cancel or (some and total == 0)
         terms[g] = total * a.significand[x] * b.significand[y]
-        exponents[g] = a.exponent[x] + b.exponent[y]
+        exponents[g] = a.exponent[x] + b.exponent[y] + a.lowest + b.lowest + largest
     return Met(nan, zero, some_cancel)
 
 
 @compiled
 def count_seen(  # pragma: no cover
-    a: Side, b: Side, step: int, m: int, n: int, g: int, lowest: int, bins: OperandBins
+    a: Side, b: Side, step: int, m: int, n: int, g: int, lowest: int, spare: int, bins: OperandBins
 ) -> None:
-    """Count a block sum that is seen, and the scales of its block."""
+    """Count a block sum that is seen, and the scales of its block.
+
+    ``spare`` is how many places above the last one of the result a unit of the sum stands. It may be negative where
+    products are cut to a window: a product with a large exponent stands higher.
+    """
     block = g // a.sums
     x, y = a.scales[step, m, block], b.scales[step, n, block]
     of_a, of_b = a.selector[x], b.selector[y]
+    largest = largest_exponent(a, b, step, m, n, g)
     for lane in range(a.lanes * g, a.lanes * (g + 1)):
+        if a.up >= 0:
+            distance = largest - a.shifts[of_a, a.codes[step, m, lane]] - b.shifts[of_b, b.codes[step, n, lane]]
+            if distance > a.up + min(spare, 0):
+                continue
         bins.pairs[lane, of_a, of_b, a.codes[step, m, lane], b.codes[step, n, lane]] += 1
     bins.selectors[block, of_a, of_b] += 1
     bins.scales_a[block, of_a, a.code[x] - a.first] += 1
@@ -184,7 +232,8 @@ def count_seen(  # pragma: no cover
     if bins.exponents.shape[0]:
         bins.exponents[block, a.place[x], b.place[y]] += 1
     if bins.powers.shape[0]:
-        bins.powers[block, min(max(a.exponent[x] + b.exponent[y] - lowest, 0), bins.powers.shape[1] - 1)] += 1
+        power = a.exponent[x] + b.exponent[y] + a.lowest + b.lowest + largest - lowest
+        bins.powers[block, min(max(power, 0), bins.powers.shape[1] - 1)] += 1
     # The least difference is that of A's lowest exponent and B's highest.
     bins.differences[block, a.place[x] - b.place[y] + b.places - 1] += 1
     bins.significands[block, a.multiplier[x], b.multiplier[y]] += 1

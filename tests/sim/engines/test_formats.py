@@ -112,6 +112,25 @@ def test_every_product_of_blockdialect_in_every_lane(compiled):
     np.testing.assert_array_equal(compiled(config).run(steps).results, steps.expected())
 
 
+def test_products_that_are_cut_to_a_window(compiled):
+    """Random chains; before them every pair of codes alone, by turns in all lanes, NaN among them."""
+    form = "mxfp8-e4m3"
+    config = TensorCoreConfig("formats", form, form, 4, 4, 1, "windowed", pipeline=("decoded", "tree", "terms"))
+    steps = random_chains(config, 6000, np.random.default_rng(6), first=0.6)
+    case = np.arange(4096)
+    fours = np.arange(256, dtype=np.uint8).reshape(64, 4)
+    for codes, scales, chosen in (
+        (steps.a_codes, steps.a_scales, fours[case // 64]),
+        (steps.b_codes, steps.b_scales, fours[case % 64]),
+    ):
+        codes[case] = 0
+        codes[case, :, (case + case // 64) % 32] = chosen
+        scales[case] = 127
+    steps.c[case] = 0
+    steps.first[case] = steps.last[case] = True
+    np.testing.assert_array_equal(compiled(config).run(steps).results, steps.expected())
+
+
 def test_elements_that_are_nan(compiled):
     """W4A8: every code of A that is NaN, in every lane, beside zeros and infinities; and random chains."""
     config = TensorCoreConfig(

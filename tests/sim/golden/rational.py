@@ -74,6 +74,8 @@ class Form(NamedTuple):
     block: int = 16
     sums: int = 1
     subnormals: bool = True
+    window: tuple[int, int] | None = None
+    """Bits kept of a product, and the exponent of the smallest normal element."""
 
 
 FORMATS = {
@@ -93,7 +95,7 @@ FORMATS = {
     "mxint8": Form([(INT8, 0)], 8, 0, 127, 0xFF, block=32, subnormals=False),
     "mxfp6-e2m3": Form([(E2M3, 0)], 8, 0, 127, 0xFF, block=32, subnormals=False),
     "mxfp6-e3m2": Form([(E3M2, 0)], 8, 0, 127, 0xFF, block=32, subnormals=False),
-    "mxfp8-e4m3": Form([(E4M3, 0)], 8, 0, 127, 0xFF, block=32, subnormals=False),
+    "mxfp8-e4m3": Form([(E4M3, 0)], 8, 0, 127, 0xFF, block=32, subnormals=False, window=(25, -6)),
     "four": Form([([value * 2**fold for value in E2M1], fold) for fold in range(4)], 3, 3, 3, None),
 }
 """Formats by name: those of the catalogue, and one of four elements, E2M1 times 1, 2, 4 and 8."""
@@ -145,6 +147,14 @@ def float_bits(value: Fraction, rounding: str) -> int:
     return sign | min(biased_minus_hidden + int(units), 0x7F800000)  # a carry moves into the exponent
 
 
+def floor_log2(value: Fraction, lowest: int) -> int:
+    """Exponent of a number, at least the lowest one."""
+    exponent = lowest
+    while value and abs(value) >= Fraction(2) ** (exponent + 1):
+        exponent += 1
+    return exponent
+
+
 def c_value(bits: int) -> tuple[Fraction, int]:
     """Value and exponent of a finite C."""
     exponent, mantissa = bits >> 23 & 255, bits & 0x7FFFFF
@@ -173,8 +183,17 @@ def terms(
         lanes = range(block * group, block * group + block)
         if any(left[a[k]] is None or right[b[k]] is None for k in lanes):
             return None
-        total = sum((left[a[k]] * right[b[k]] for k in lanes), Fraction(0))
         exponent = exponent_of(forms[0], byte_a) + exponent_of(forms[1], byte_b) + fold_a + fold_b
+        products = [left[a[k]] * right[b[k]] for k in lanes]
+        windows = [FORMATS[form].window for form in forms]
+        if None not in windows:
+            bits, lowest = windows[0][0], [window[1] for window in windows]
+            own = [floor_log2(left[a[k]], lowest[0]) + floor_log2(right[b[k]], lowest[1]) for k in lanes]
+            largest = max((r for r, product in zip(own, products, strict=True) if product), default=sum(lowest))
+            quantum = Fraction(2) ** (largest - bits)
+            products = [(abs(p) // quantum * quantum) * (1 if p > 0 else -1) for p in products]
+            exponent += largest
+        total = sum(products, Fraction(0))
         found.append((total * scale_a * scale_b, exponent, total == 0))
     return found
 

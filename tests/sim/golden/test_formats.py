@@ -284,6 +284,7 @@ def test_the_tag_may_be_any_bit_above_the_scale(bit):
         ),
         (lambda: golden.BlockFormat("x", (E2M1,), UE4M3, 1.0, factors=(0,)), "x: factors must be positive"),
         (lambda: golden.BlockFormat("x", (E2M1,), UE4M3, 1.0, trial=(1,)), "x: trial must have the index of every"),
+        (lambda: golden.BlockFormat("x", (E2M1,), UE4M3, 1.0, window=25), "x: a window takes floating-point elements"),
         (lambda: golden.BlockFormat("x", (E2M1,), UE4M3, 1.0, sums=3), "x: sums must divide the block of 16; got 3"),
     ],
 )

@@ -63,6 +63,9 @@ def test_storage_and_values(form):
     np.testing.assert_array_equal(again.codes, q.codes)
     four = golden.quantize(np.ones((2, 32)) * 3, "mxfp4")
     if form == "mxfp8-e4m3":
+        assert golden.gemm(q, q, blocks_per_step=1)[-1, -1] == 2 * 448**2
+        with pytest.raises(golden.InputError, match="numerics 'exact': products of mxfp8-e4m3 and mxfp8-e4m3 are cut"):
+            golden.gemm(q, q, numerics="exact")
         np.testing.assert_array_equal(golden.gemm(q, four, blocks_per_step=1), 3 * x.sum(axis=1)[:, None] * np.ones(2))
     else:
         np.testing.assert_array_equal(golden.gemm(q, q, blocks_per_step=1), (x @ x.T).astype(np.float32))

@@ -17,6 +17,7 @@ PAIRS = [
     ("mxfp6-e2m3", "mxfp6-e3m2"),
     ("mxfp6-e3m2", "mxfp4"),
     ("mxfp8-e4m3", "mxfp4"),
+    ("mxfp8-e4m3", "mxfp8-e4m3"),
 ]
 
 

@@ -11,7 +11,10 @@ from sim import golden
 
 RAZER = ("razer-activations", "razer-weights")
 PAIRS = [("msfp12", "msfp12"), ("if4", "if4"), RAZER, (RAZER[0], RAZER[0]), ("blockdialect", "blockdialect")]
-PAIRS += [(form, form) for form in ("mxint8", "mxfp6-e2m3", "mxfp6-e3m2")] + [("mxfp8-e4m3", "mxfp4")]
+PAIRS += [(form, form) for form in ("mxint8", "mxfp6-e2m3", "mxfp6-e3m2")] + [
+    ("mxfp8-e4m3", "mxfp4"),
+    ("mxfp8-e4m3",) * 2,
+]
 CASES = [(a, b, dot) for a, b in PAIRS for dot in supported(BLOCK_FORMATS[a], BLOCK_FORMATS[b])]
 
 
@@ -35,6 +38,8 @@ def test_every_code(a, b, dot, side, evaluate):
         if "shift" in layout.members:
             magnitude <<= lane.shift
         assert (-magnitude if lane.sign else magnitude) == wanted
+        if "live" in layout.members:
+            assert lane.live == (wanted != 0)
         if "five" in layout.members:
             assert lane.five == (abs(wanted) in (5, 7))
         assert ("ten" in layout.members) == (dot.startswith("merged") and "razer" in a)

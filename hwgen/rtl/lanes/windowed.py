@@ -1,0 +1,96 @@
+"""Products that are aligned to the largest of their exponents."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from amaranth.hdl import Module, Mux, Signal, Value, ValueLike
+from amaranth.lib import data
+
+from hwgen.rtl.arithmetic.carry_save import Register, multiply
+from hwgen.rtl.arithmetic.shifters import saturated, shift_right
+from hwgen.rtl.arithmetic.truth_table import lookup
+from hwgen.rtl.arithmetic.window import Window
+from hwgen.rtl.lanes.binary import add_signed_in_pairs
+from hwgen.rtl.lanes.interface import Lanes, is_negative
+
+__all__ = ["Windowed"]
+
+
+class Windowed(Lanes):
+    """Floating-point products of a wide range: shifted to the right, by how far each is below the largest.
+
+    ::
+
+        a.significand --[x]--------------------------> [>> distance] --> [invert if negative] --> [binary tree] --> S
+        b.significand --^                                   ^
+        a.shift --[+]--> exponent --> [max of all lanes] --[-]
+        b.shift --^                          +-----------------------------------------------------------> exponent
+
+    A product of zero has no say in the largest exponent. Its own is set to the lowest one.
+
+    Fields of a lane: ``sign``, ``significand``, ``shift``, the exponent above the lowest one, and ``live``: the element
+    is not zero.
+    """
+
+    def layout(self, side: str) -> data.StructLayout:
+        """See `Lanes`."""
+        (element,) = self.config.form(side).elements
+        fields = {"significand": element.significand_bits, "shift": max(element.shifts).bit_length()}
+        return data.StructLayout({**fields, "live": 1, "sign": 1})
+
+    def decode(self, side: str, code: Value, tag: Value | None) -> Mapping[str, ValueLike]:
+        """See `Lanes`."""
+        form = self.config.form(side)
+        (element,) = form.elements
+        return {
+            "significand": lookup(code, element.significands, element.significand_bits),
+            "shift": lookup(code, element.shifts, max(element.shifts).bit_length()),
+            "live": lookup(code, [int(h != 0) for h in element.integers], 1),
+            "sign": is_negative(form, code, tag),
+        }
+
+    def total(self, m: Module, a: Any, b: Any, words: Mapping[str, Value], register: Register | None) -> Value:
+        """See `Lanes`."""
+        return self.total_and_exponent(m, a, b, register)[0]
+
+    def total_and_exponent(self, m: Module, a: Any, b: Any, register: Register | None) -> tuple[Value, Value]:
+        """Sum S, in units of the window's last place, and the largest exponent of its products above the lowest."""
+        bounds = self.config.bounds
+        products, exponents = [], []
+        for index, (x, y) in enumerate(zip(a, b, strict=True)):
+            width = len(x.significand) + len(y.significand)
+            products.append(multiply(m, x.significand, y.significand, width=width, name=f"product{index}"))
+            exponent = Signal(bounds.product_span.bit_length(), name=f"exponent{index}")
+            m.d.comb += exponent.eq((x.shift + y.shift) & (x.live & y.live).replicate(len(exponent)))
+            exponents.append(exponent)
+        largest = self._largest(m, exponents)
+
+        own = Window(len(products[0]), 0)
+        into = own.down_to(-bounds.window_shift)
+        magnitudes: list[Value] = []
+        for index, (product, exponent) in enumerate(zip(products, exponents, strict=True)):
+            distance = Signal.like(largest, name=f"distance{index}")
+            m.d.comb += distance.eq(largest - exponent)
+            count = saturated(m, distance, into, name=f"saturated{index}")
+            word = Signal(into.width, name=f"aligned{index}")
+            m.d.comb += word.eq(shift_right(m, product, count, own=own, into=into, name=f"aligned{index}"))
+            magnitudes.append(word)
+        total = add_signed_in_pairs(m, magnitudes, [x.sign ^ y.sign for x, y in zip(a, b, strict=True)], register)
+        exponent = largest if register is None else register({"exponent": largest})["exponent"]
+        return total[: self.sum_width].as_signed(), exponent
+
+    @staticmethod
+    def _largest(m: Module, exponents: list[Signal]) -> Signal:
+        """The largest of some numbers, of a binary tree of comparisons."""
+        level = 0
+        while len(exponents) > 1:
+            level += 1
+            following = []
+            for index, (x, y) in enumerate(zip(exponents[::2], exponents[1::2], strict=False)):
+                larger = Signal.like(x, name=f"larger{level}_{index}")
+                m.d.comb += larger.eq(Mux(x > y, x, y))
+                following.append(larger)
+            exponents = following + exponents[len(exponents) & ~1 :]
+        return exponents[0]

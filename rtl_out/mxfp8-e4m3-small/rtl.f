@@ -1,0 +1,1 @@
+../mxfp8-e4m3-small.v
