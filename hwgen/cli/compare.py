@@ -10,7 +10,7 @@ import click
 
 from hwgen.cli import options
 from hwgen.cli.study import Settings, reported
-from hwgen.cli.types import DIRECTORY, PERIOD_NS, SEED, Late, constant
+from hwgen.cli.types import DIRECTORY, SEED
 from hwgen.errors import InputError
 from hwgen.measure.requests import OverheadRequest
 
@@ -26,16 +26,7 @@ __all__ = ["command"]
 @click.command("compare")
 @options.measurement(None, OverheadRequest.runs)
 @options.recipe
-@click.option(
-    "--clock",
-    type=PERIOD_NS,
-    cls=Late,
-    late=lambda: (
-        "Clock period in ns that every netlist is built for, and must meet.  [default: "
-        + ", ".join(f"{name} {period:g}" for name, period in constant("hwgen.measure.clock:USUAL").items())
-        + "]"
-    ),
-)
+@options.clock("netlist is built for, and must meet")
 @click.option(
     "--as-mapped",
     is_flag=True,
@@ -44,15 +35,7 @@ __all__ = ["command"]
 )
 @options.wires
 @options.placer
-@click.option(
-    "--lanes",
-    multiple=True,
-    cls=Late,
-    late=lambda: (
-        "Lanes to choose from besides those of the configurations, for each purpose; repeat it for several, of "
-        f"{', '.join(constant('hwgen.config:DOTS'))}, or none.  [default: {', '.join(options.LANES)}]"
-    ),
-)
+@options.lanes("for each purpose")
 @click.option(
     "--search",
     is_flag=True,

@@ -8,7 +8,7 @@ import click
 
 from hwgen.cli import options
 from hwgen.cli.study import Settings, reported
-from hwgen.cli.types import PERIOD_NS, POINTS, SEED, Late, constant
+from hwgen.cli.types import POINTS, SEED, Late, constant
 from hwgen.measure.requests import FormatsRequest
 
 if TYPE_CHECKING:
@@ -26,33 +26,16 @@ __all__ = ["command"]
     late=lambda: (
         "Rows, with commas, of: "
         + ", ".join(constant("hwgen.measure.rows:known")())
-        + ". FORMAT-2x16 has two blocks of 16 in a step.  [default: all of these]"
+        + ". FORMAT-2x16 has two blocks of 16 in a step. Or a TOML file of a format of your own."
+        + "  [default: all of these]"
     ),
 )
 @options.measuring("formats", FormatsRequest.runs)
 @options.recipe
-@click.option(
-    "--clock",
-    type=PERIOD_NS,
-    cls=Late,
-    late=lambda: (
-        "Clock period in ns that every core is built for.  [default: "
-        + ", ".join(f"{name} {period:g}" for name, period in constant("hwgen.measure.clock:USUAL").items())
-        + "]"
-    ),
-)
+@options.clock("core is built for")
 @options.wires
 @options.placer
-@click.option(
-    "--lanes",
-    multiple=True,
-    cls=Late,
-    late=lambda: (
-        "Lanes to choose from besides those of the configurations, for each row those that can multiply its formats;"
-        f" repeat it for several, of {', '.join(constant('hwgen.config:DOTS'))}, or none."
-        f"  [default: {', '.join(options.LANES)}]"
-    ),
-)
+@options.lanes("for each row those that can multiply its formats")
 @click.option(
     "--within",
     type=POINTS,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from hwgen.cli.types import DIRECTORY, FILE, JOBS, SECONDS, Late, Names, constant
+from hwgen.cli.types import DIRECTORY, FILE, JOBS, PERIOD_NS, SECONDS, Late, Names, constant
 from hwgen.errors import InputError, ToolError
 from hwgen.files import check_file, place_for
 from hwgen.measure.requests import PLACERS, WIRES, Physical
@@ -24,12 +24,14 @@ __all__ = [
     "REPORTS",
     "check_lanes",
     "check_waves",
+    "clock",
     "config",
     "engine",
     "hold",
     "jobs",
     "json_option",
     "kind",
+    "lanes",
     "made_engine",
     "measurement",
     "measuring",
@@ -88,6 +90,33 @@ placer = click.option(
     show_default=Physical.placer,
     help="What places netlists; coloquinte comes with the extra 'place'.",
 )
+
+
+def clock(use: str) -> Callable[[Command], Command]:
+    """The clock period that every core is built for; ``use`` goes on behind "every"."""
+    return click.option(
+        "--clock",
+        type=PERIOD_NS,
+        cls=Late,
+        late=lambda: (
+            f"Clock period in ns that every {use}.  [default: "
+            + ", ".join(f"{name} {period:g}" for name, period in constant("hwgen.measure.clock:USUAL").items())
+            + "]"
+        ),
+    )
+
+
+def lanes(which: str) -> Callable[[Command], Command]:
+    """Lanes to choose from; ``which`` says for what, or which of them."""
+    return click.option(
+        "--lanes",
+        multiple=True,
+        cls=Late,
+        late=lambda: (
+            f"Lanes to choose from besides those of the configurations, {which}; repeat it for several, of "
+            f"{', '.join(constant('hwgen.config:DOTS'))}, or none.  [default: {', '.join(LANES)}]"
+        ),
+    )
 
 
 def physical(wires: str | None, placer: str | None) -> Physical:
@@ -236,7 +265,9 @@ def measuring(stem: str | None, runs: int) -> Callable[[Command], Command]:
             cls=Late,
             late=lambda: f"Seconds per synthesis.  [default: {constant('hwgen.mapping.yosys:TIME_LIMIT'):g}]",
         ),
-        click.option("--backend", help="joblib back end, such as threading or dask.  [default: this machine]"),
+        click.option(
+            "--backend", help="joblib back end, such as threading; or dask (extra 'cluster').  [default: this machine]"
+        ),
         out(REPORTS),
         click.option(
             "--name",

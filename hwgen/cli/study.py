@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -159,9 +160,12 @@ def _backend(name: str | None) -> Iterator[None]:
     known = sorted({"loky", "threading", "sequential", *parallel.EXTERNAL_BACKENDS})
     if name not in known:
         raise InputError(f"--backend {name!r}: joblib knows {', '.join(known)}")
-    try:
-        chosen = parallel_config(name)
-    except (ImportError, ValueError) as error:
-        raise InputError(f"--backend {name!r}: {' '.join(str(error).split())}") from None
-    with chosen:
+    with ExitStack() as stack:
+        try:
+            if name == "dask":
+                # Of the cluster that Dask is set up for, or of one on this machine.
+                stack.enter_context(import_module("distributed").Client())
+            stack.enter_context(parallel_config(name))
+        except (ImportError, OSError, ValueError) as error:
+            raise InputError(f"--backend {name!r}: {' '.join(str(error).split())}") from None
         yield

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -30,7 +30,7 @@ from hwgen.report import schema
 from hwgen.stats import FEWEST, Estimate
 from sim.steps import check_hold
 
-__all__ = ["STEP", "closings", "measure_at_clock", "met_clock", "physical_record"]
+__all__ = ["closings", "measure_at_clock", "met_clock", "narrow", "next_runs", "physical_record"]
 
 STEP = 2
 """Runs that are added at once where intervals are too wide."""
@@ -110,8 +110,21 @@ def physical_record(physical: Physical, library: Library) -> schema.Physical:
     )
 
 
-def _narrow(figures: Sequence[Figure], within: float) -> bool:
-    """Whether the intervals of area and power of the core are known well enough."""
+def next_runs(done: int, most: int) -> range:
+    """Numbers of the runs to make next: first as many as an interval takes, then a few at once."""
+    return range(done, min(most, done + (STEP if done else FEWEST)))
+
+
+def narrow(figures: Iterable[Figure | schema.FormatFigure], within: float) -> bool:
+    """Whether the intervals of area and power of the core are known well enough.
+
+    Parameters
+    ----------
+    figures
+        Figures of whole scopes, not of their blocks.
+    within
+        Half-width to reach, a fraction.
+    """
 
     def half(estimate: Estimate | None) -> float:
         if estimate is None or estimate.low is None or estimate.high is None:
@@ -119,11 +132,7 @@ def _narrow(figures: Sequence[Figure], within: float) -> bool:
         return (estimate.high - estimate.low) / 2
 
     wanted = {("core", "area"), ("core", "total power")}
-    return all(
-        half(figure.overhead) <= within
-        for figure in figures
-        if (figure.scope, figure.metric) in wanted and figure.block == schema.TOTAL
-    )
+    return all(half(figure.overhead) <= within for figure in figures if (figure.scope, figure.metric) in wanted)
 
 
 def measure_at_clock(
@@ -175,7 +184,7 @@ def measure_at_clock(
     figures: list[Figure] = []
     while True:
         done = len(found[baseline.name])
-        batch = range(done, min(request.runs, done + (STEP if done else FEWEST)))
+        batch = next_runs(done, request.runs)
         for name, runs in measured(batch, configs, baseline, selected, aim, among, vectors, flow, found).items():
             found[name].extend(runs)
         records = {
@@ -184,7 +193,8 @@ def measure_at_clock(
         stated_ns = met_clock(records, clock_ns, library.name, required=request.clock_ns is not None)
         examined = {name: [run.examined for run in runs] for name, runs in found.items()}
         figures = figures_of(configs, examined, stated_ns)
-        if batch.stop == request.runs or _narrow(figures, request.half_width):
+        whole = (figure for figure in figures if figure.block == schema.TOTAL)
+        if batch.stop == request.runs or narrow(whole, request.half_width):
             break
     chosen: dict[Owner, Chosen] = {
         (name, kind): selected.of(design, "area")

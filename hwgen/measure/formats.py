@@ -21,7 +21,7 @@ from hwgen.mapping import area
 from hwgen.mapping.cache import Cache
 from hwgen.mapping.yosys import Recipe, usable
 from hwgen.measure import code
-from hwgen.measure.at_clock import STEP, closings, physical_record
+from hwgen.measure.at_clock import closings, narrow, next_runs, physical_record
 from hwgen.measure.built import PURPOSES
 from hwgen.measure.checks import VECTORS
 from hwgen.measure.clock import usual
@@ -35,7 +35,7 @@ from hwgen.measure.rows import row_name, with_products
 from hwgen.measure.runs import Run, measured
 from hwgen.measure.selection import Aim, Selected
 from hwgen.report import schema
-from hwgen.stats import FEWEST, Estimate, paired
+from hwgen.stats import FEWEST, paired
 from sim import accuracy
 from sim.counterpart import counterpart
 from sim.golden.rules import rules
@@ -102,8 +102,8 @@ class _Study:
 
     def extend(self, built: _Built) -> None:
         """Build some more runs."""
-        config, done = built.config, len(built.runs)
-        batch = range(done, min(self.request.runs, done + (STEP if done else FEWEST)))
+        config = built.config
+        batch = next_runs(len(built.runs), self.request.runs)
         # Each row works on operands of its own formats alone.
         found = measured(
             batch,
@@ -144,13 +144,9 @@ class _Study:
             self.extend(built)
             done = len(built.runs)
             of = self.baseline(config.depth, done)
-            if done == self.request.runs or self._narrow(built, of):
+            figures = _figures(built, of, self.aim.clock_ns)
+            if done == self.request.runs or narrow(figures, self.request.half_width):
                 return built
-
-    def _narrow(self, built: _Built, of: _Built) -> bool:
-        found = _figures(built, of, self.aim.clock_ns)
-        wanted = [each for each in found if (each.scope, each.metric) in (("core", "area"), ("core", "total power"))]
-        return all(_half(each.overhead) <= self.request.half_width for each in wanted)
 
 
 def measure_formats(
@@ -251,13 +247,6 @@ def _selected(known: Mapping[str, Mapping[str, Any]], config: TensorCoreConfig, 
         },
         0,
     )
-
-
-def _half(estimate: Estimate | None) -> float:
-    """Half-width of an interval; infinite where there is none."""
-    if estimate is None or estimate.low is None or estimate.high is None:
-        return math.inf
-    return (estimate.high - estimate.low) / 2
 
 
 def _values(built: _Built, clock_ns: float) -> _Values:
