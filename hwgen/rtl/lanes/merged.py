@@ -91,6 +91,11 @@ class Merged(Lanes):
         return "five" in self._corrections
 
     @property
+    def _chained(self) -> int:
+        """The first place with three bits, or that with a half adder before it."""
+        return 2 if self._corrected or not self._joins else 1
+
+    @property
     def _corrections(self) -> dict[str, tuple[int, int]]:
         """Fields that make up for collisions, and the two bits of a magnitude that they stand for."""
         kinds = (("five", FIVES, (2, 0)), ("ten", TENS, (3, 1)))
@@ -146,9 +151,8 @@ class Merged(Lanes):
         if self._corrected:
             fives = [Cat(*(lane.five for lane in side)) for side in (a, b)]
             columns[2].insert(0, fives[0] & fives[1])
-        chain = 2 if self._corrected or not self._joins else 1
-        # From the first place with three bits, or a half adder before it, a chain of full adders leaves one bit each.
-        for place in range(chain, len(columns) - 1):
+        # A chain of full adders leaves one bit each.
+        for place in range(self._chained, len(columns) - 1):
             name = f"product{place}"
             match columns[place]:
                 case [x, y]:
@@ -173,7 +177,7 @@ class Merged(Lanes):
                 inverted = Signal(len(a), name=f"word{place}_{index}")
                 m.d.comb += inverted.eq(bit ^ signs)
                 heap.setdefault(place, []).extend(inverted)
-                levels.setdefault(place, []).extend([max(place - 2, 0) * _CARRY] * len(a))
+                levels.setdefault(place, []).extend([max(place - self._chained, 0) * _CARRY] * len(a))
                 weight += 1 << place
 
         negative = add_columns(m, {0: list(signs)}, width=len(a).bit_length(), name="negative")
