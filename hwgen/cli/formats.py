@@ -68,6 +68,7 @@ def command(
     from hwgen.measure.stimulus import Stimulus
 
     rows = rows_of([] if names is None else [name.strip() for name in names.split(",")])
+    options.check_formats(row.config for row in rows if row.config is not None)
     recipes = None if recipe is None else [yosys.recipe(recipe)]
     request = FormatsRequest(
         BASELINE,

@@ -17,11 +17,13 @@ from hwgen.measure.requests import PLACERS, WIRES, Physical
 
 if TYPE_CHECKING:
     from hwgen.config import TensorCoreConfig
+    from hwgen.formats import BlockFormat
     from sim.engines import Engine
 
 __all__ = [
     "LANES",
     "REPORTS",
+    "check_formats",
     "check_lanes",
     "check_waves",
     "clock",
@@ -136,6 +138,18 @@ def check_lanes(asked: tuple[str, ...]) -> None:
             raise InputError(f"--lanes {name}: must be one of {', '.join(DOTS)}, or none alone")
 
 
+def check_formats(configs: Iterable[TensorCoreConfig]) -> None:
+    """Refuse formats of one name that two files describe, each in its own text: figures go by names of formats."""
+    known: dict[str, BlockFormat] = {}
+    for each in configs:
+        for form in each.formats:
+            if known.setdefault(form.name, form) != form:
+                raise InputError(
+                    f"format {form.name!r} of {each.name!r}: another file describes one of that name; rename it in one"
+                    " of them"
+                )
+
+
 def config(default: str) -> Callable[[Command], Command]:
     """The configuration that a command is about."""
     return click.option(
@@ -206,7 +220,9 @@ def pair(
     if size is not None and (baseline is not None or candidate is not None):
         raise InputError("--config names both designs: leave --baseline and --candidate out")
     if baseline is not None and candidate is not None:
-        return resolved(baseline), resolved(candidate)
+        found = resolved(baseline), resolved(candidate)
+        check_formats(found)
+        return found
     for given, other in ((baseline, "--candidate"), (candidate, "--baseline")):
         if given is not None:
             raise InputError(f"{given!r} alone: name what it is compared with, with {other}")

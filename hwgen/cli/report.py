@@ -59,7 +59,9 @@ def _beside(paths: tuple[Path, ...], check: bool, stem: str, out: Path) -> None:
         raise InputError("--beside and --check: give one of them")
     if len(paths) < 2:
         raise InputError("--beside: takes two reports of 'hwgen formats' or more")
-    check_files(out, stem)
+    check_files(out, stem, "--beside")
+    if (out / f"{stem}.json").exists():
+        raise InputError(f"--beside {stem!r}: is the name of a report in {str(out)!r}, whose pages it would write over")
     reports = []
     for path in paths:
         report = schema.load(path)

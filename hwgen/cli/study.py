@@ -76,10 +76,10 @@ def default_stem(request: Pair, library: Library) -> str:
     return re.sub(r"[^\w.+-]+", "-", text)[:_LONGEST]
 
 
-def check_files(out: Path, stem: str) -> None:
-    """Check where a report goes, before any long work."""
+def check_files(out: Path, stem: str, option: str = "--name") -> None:
+    """Check where a report goes, before any long work; ``option`` gave the stem."""
     if Path(stem).name != stem or stem in ("", ".", "..") or len(os.fsencode(stem)) > _LONGEST:
-        raise InputError(f"--name {stem!r}: must be a plain file name of at most {_LONGEST} bytes")
+        raise InputError(f"{option} {stem!r}: must be a plain file name of at most {_LONGEST} bytes")
     for suffix in _SUFFIXES:
         check_file(out / f"{stem}{suffix}")
 

@@ -108,13 +108,14 @@ def named(name: str) -> TensorCoreConfig:
 def like_small(a: BlockFormat, b: BlockFormat, groups: int = 1) -> dict[str, Any]:
     """Fields of a core of the shape and the registers of ``small``, for formats of a user's own.
 
-    The lanes are the first of ``merged``, ``signed`` and ``multiplier`` that can multiply the formats. There are as
-    many fraction bits as by default, or the nearest number that the formats allow.
+    The lanes are the first of ``merged``, ``signed``, ``multiplier`` and ``windowed`` that can multiply the formats.
+    There are as many fraction bits as by default, or the nearest number that the formats allow.
     """
     found: dict[str, Any] = {"rows": 4, "columns": 4, "groups": groups, "clock_gating": True}
     found["pipeline"] = _SMALL if a.significand_bits or b.significand_bits else _PLAIN
     if a.size == b.size and a.sums == b.sums:  # a core of others is refused
-        found["dot"] = next(dot for dot in ("merged", "signed", "multiplier") if not DOTS[dot].supports(a, b))
+        lanes = ("merged", "signed", "multiplier", "windowed")
+        found["dot"] = next(dot for dot in lanes if not DOTS[dot].supports(a, b))
         bounds = Bounds(a, b)
         wanted = max(TensorCoreConfig.fraction_bits, bounds.least_fraction_bits)
         found["fraction_bits"] = min(wanted, bounds.most_fraction_bits(groups))

@@ -74,7 +74,7 @@ def _table(path: Path) -> dict[str, Any]:
         groups = table.get("groups")
         others = like_small(table["a"], table["b"], groups if isinstance(groups, int) and 1 <= groups <= 8 else 1)
         if table.get("numerics") == "exact":
-            del others["fraction_bits"]
+            others.pop("fraction_bits", None)
         table = {**others, **table}
     return table
 
@@ -186,6 +186,11 @@ def resolve_pair(size_or_path: str) -> tuple[TensorCoreConfig, TensorCoreConfig]
     path = Path(size_or_path)
     table = _table(path)
     for key in ("a", "b"):
+        if isinstance(form := table.get(key), BlockFormat) and form.definition:
+            raise InputError(
+                f"configuration file {str(path)!r}: describes format {form.name!r}; give a file without one, or give"
+                " this one by --baseline or --candidate"
+            )
         if key in table:
             raise InputError(f"configuration file {str(path)!r}: stands for both formats here; leave {key!r} out")
     if not isinstance(table["name"], str):

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import sys
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -54,6 +55,7 @@ _POWERS = 48
 _FP32 = range(-149, 128)
 """Powers of two that FP32 holds."""
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,39}")
+_NAME_OF_PART = re.compile(r"[A-Za-z][A-Za-z0-9_.+-]{0,39}")
 
 T = TypeVar("T")
 
@@ -76,9 +78,11 @@ def formats_of(table: Mapping[str, Any], text: str) -> dict[str, BlockFormat]:
     tables = {key: _Table(key, _mapping(key, table.get(key, {}))) for key in TABLES}
     elements = {element.name: element for form in BLOCK_FORMATS.values() for element in form.elements}
     scales = {form.scale.name: form.scale for form in BLOCK_FORMATS.values()}
-    tables["elements"].refuse(elements)
-    tables["scales"].refuse(scales)
-    tables["formats"].refuse(BLOCK_FORMATS)
+    for key, taken in (("elements", elements), ("scales", scales)):
+        words = "a name starts with a letter and holds letters, digits, '_', '.', '+' and '-'"
+        tables[key].refuse(taken, _NAME_OF_PART, words)
+    words = "a format's name starts with a small letter and holds small letters, digits and '-'"
+    tables["formats"].refuse(BLOCK_FORMATS, _NAME, words)
     elements |= {name: _element(name, each) for name, each in tables["elements"].inner(_ELEMENT + _QUANTISED)}
     scales |= {name: _scale(name, each) for name, each in tables["scales"].inner(_SCALE)}
     return {name: _block(name, each, elements, scales, text) for name, each in tables["formats"].inner(_FORMAT)}
@@ -91,9 +95,11 @@ class _Table:
     place: str
     content: Mapping[str, Any]
 
-    def refuse(self, taken: Collection[str]) -> None:
-        """Refuse names that the catalogue has."""
+    def refuse(self, taken: Collection[str], allowed: re.Pattern[str], words: str) -> None:
+        """Refuse names that the catalogue has, and what no name may be; Verilog, reports and errors show names."""
         for name in self.content:
+            if not allowed.fullmatch(name):
+                raise InputError(f"{self.place}.{name!r}: {words} (at most 40)")
             if name in taken:
                 raise InputError(f"{self.place}.{name}: hwgen has one of that name; choose another")
 
@@ -128,7 +134,7 @@ class _Table:
         value = self.content.get(key)
         if value is None:
             return None
-        if not _is_number(value) or not 0 < value < float("inf"):
+        if not _is_number(value) or not 0 < value <= sys.float_info.max:
             raise self.refused(key, "must be a finite number above 0")
         return float(value)
 
@@ -168,6 +174,8 @@ def _element(name: str, table: _Table) -> ElementFormat:
         values = table.content["values"]
         if not isinstance(values, list) or not all(map(_is_number, values)):
             raise table.refused("values", "must be a list of numbers, one for each code")
+        if any(abs(value) > sys.float_info.max for value in values if isinstance(value, int)):
+            raise InputError(f"{table.place}.values: has a number beyond float64")
     elif kinds == ["integer"]:
         half = 1 << table.whole("integer", WIDTHS) - 1
         # Symmetric: the code of the number without a counterpart reads as 0.
@@ -179,7 +187,7 @@ def _element(name: str, table: _Table) -> ElementFormat:
     rest = table.text("source"), table.whole("point", range(1, 25), 1)
     try:
         element = ElementFormat(name, tuple(float(value) * unit for value in values), *rest)
-    except (InputError, OverflowError) as error:
+    except InputError as error:
         raise InputError(f"{table.place}: {error}") from None
     if abs(element.fold) > _POWERS or max(map(abs, element.values)) >= 2.0**_POWERS:
         raise InputError(f"{table.place}: values must be from 2^-{_POWERS} to 2^{_POWERS}; leave the rest to the scale")
@@ -232,11 +240,6 @@ def _block(
     scales: Mapping[str, ScaleFormat],
     text: str,
 ) -> BlockFormat:
-    if not _NAME.fullmatch(name):
-        raise InputError(
-            f"{table.place}: a format's name starts with a small letter and holds small letters, digits and '-'"
-            " (at most 40)"
-        )
     names = table.content.get("elements")
     if not isinstance(names, list) or not names:
         raise table.refused("elements", "must be a list of names")
@@ -248,14 +251,14 @@ def _block(
                     "elements", f"{other.name} and {element.name} are the same, so that the selector is ambiguous"
                 )
     scale = table.named("scale", table.content.get("scale"), scales)
-    if (bit := table.content.get("selector_bit", scale.width)) != scale.width or isinstance(bit, bool):
+    if (bit := table.content.get("selector_bit", scale.width)) != scale.width or not isinstance(bit, int):
         raise table.refused(
             "selector_bit", f"must be {scale.width}: hardware reads the selector directly above scale {scale.name}"
         )
     if "selector_bit" in table.content and len(chosen) == 1:
         raise table.refused("selector_bit", "there is one kind of elements, and nothing to select; leave it out")
     factors = table.content.get("factors", [])
-    if not isinstance(factors, list) or not all(isinstance(each, int) and 1 <= each <= 255 for each in factors):
+    if not isinstance(factors, list) or not all(type(each) is int and 1 <= each <= 255 for each in factors):
         raise table.refused("factors", "must be a list of whole numbers from 1 to 255")
     fields: dict[str, Any] = {
         "size": table.whole("block", range(1, LARGEST_BLOCK + 1)),
@@ -267,6 +270,15 @@ def _block(
         "definition": text,
     }
     try:
-        return BlockFormat(name, chosen, scale, **fields)
+        form = BlockFormat(name, chosen, scale, **fields)
     except InputError as error:
         raise InputError(f"{table.place}: {error}") from None
+    if form.full_scale is not None:
+        weighed = zip(chosen, form.factors or [1] * len(chosen), strict=True)
+        count = form.factors[0] if form.factors else 1
+        magnitudes = [abs(value) * factor / count for each, factor in weighed for value in each.values if value]
+        least, most = min(magnitudes) * (scale.value(0) or scale.value(1)), max(magnitudes) * scale.largest
+        if not least <= form.full_scale <= most:
+            what = f"must be from {least:g} to {most:g}, the smallest and the largest number of the format"
+            raise table.refused("full_scale", what)
+    return form

@@ -76,6 +76,14 @@ def _made(place: str, make: Any) -> Any:
         raise InputError(f"{place}: {' '.join(str(error).split())}") from None
 
 
+def _listed(row: _Row, key: str) -> tuple[int, ...]:
+    """Return a list of whole numbers; an empty one if there is none."""
+    found = row.get(key, [])
+    if not isinstance(found, list) or not all(type(each) is int for each in found):
+        raise InputError(f"{key} = {found!r}: must be a list of whole numbers")
+    return tuple(found)
+
+
 def _element(name: str, row: _Row) -> ElementFormat:
     unit = row.get("unit", 1)
     if "integer" in row:
@@ -92,7 +100,7 @@ def _element(name: str, row: _Row) -> ElementFormat:
     values = tuple(float(number) * unit for number in numbers)
     width = len(values).bit_length() - 1
     point = row.get("point", 1)
-    preference, silent = (tuple(row.get(key, ())) for key in ("preference", "silent"))
+    preference, silent = (_listed(row, key) for key in ("preference", "silent"))
     return ElementFormat(name, width, values, _unit(values) + point, point=point, preference=preference, silent=silent)
 
 
@@ -127,8 +135,8 @@ def _block(name: str, row: _Row, elements: dict[str, ElementFormat], scales: dic
         tag_bit=row.get("selector_bit", scale.width) if len(chosen) > 1 else None,
         block=row["block"],
         sums=row.get("sums", 1),
-        factors=tuple(row.get("factors", ())),
-        trial=tuple(row.get("trial", ())),
+        factors=_listed(row, "factors"),
+        trial=_listed(row, "trial"),
         nonzero=nonzero,
         scale_bytes=row.get("scale_bytes", 1),
         rule=row.get("rule", ""),

@@ -52,6 +52,7 @@ class ElementFormat:
     ------
     InputError
         On construction: width or length of the table are not as above, a value is no multiple of 2^(fold - point),
+        `silent` has what is no code, or all numbers but zero, or zero,
         `preference` has other codes than those that are produced, or there is none and two neighbouring values have
         codes that are both odd or both even, so that a tie has no even code to go to.
     """
@@ -76,7 +77,13 @@ class ElementFormat:
             if not (value * 2.0 ** (self.point - self.fold)).is_integer():
                 unit = f"2^{self.fold - self.point}"
                 raise InputError(f"{self.name}: the value of code {code}, {value}, is no multiple of {unit}")
+        for code in self.silent:
+            if type(code) is not int or code not in range(len(self.values)):
+                raise InputError(f"{self.name}: silent = {self.silent}: must be codes, 0 to {len(self.values) - 1}")
         codes = self._sorted
+        left = {self.values[code] for code in codes}
+        if self.silent and (0 not in left or len(left) < 2):
+            raise InputError(f"{self.name}: silent = {self.silent}: must leave zero, and a number besides")
         if self.preference:
             if sorted(self.preference) != sorted(codes):
                 raise InputError(f"{self.name}: preference must have codes {sorted(codes)}; got {self.preference}")

@@ -407,6 +407,12 @@ def test_a_design_is_no_pair():
         resolve_pair("mixfp4-small")
 
 
+def test_a_file_of_a_format_is_no_pair(written):
+    path = written('[formats.mine]\nelements = ["E2M1"]\nscale = "UE4M3"\nblock = 16\n')
+    with pytest.raises(InputError, match=r"describes format 'mine'; .*by --baseline or --candidate$"):
+        resolve_pair(str(path))
+
+
 def test_pair_of_a_file(written):
     fields = {"rows": 2, "columns": 3, "groups": 1, "numerics": "exact"}
     nvfp4, mixfp4 = resolve_pair(str(written(table(**fields))))

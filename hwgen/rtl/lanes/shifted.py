@@ -26,7 +26,7 @@ class Shifted(Lanes):
         a.shift + b.shift -------------+
 
     The integers of such elements are long and have few bits that matter: E3M2 has magnitudes of 9 bits and significands
-    of 3. Integers such as INT8 are all significand, and nothing is shifted.
+    of 3. INT8 has significands of 7. Of its numbers -128 alone is shifted: 64 by one.
 
     Fields of a lane: ``sign``, ``significand``, and ``shift`` where there is one: abs(h) = significand << shift.
     """

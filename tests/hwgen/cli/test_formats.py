@@ -42,6 +42,20 @@ def test_all_rows_are_measured_where_none_is_named(run, asked: list[FormatsReque
     assert names == {f"formats.{end}" for end in ("json", "md", "csv", "png")}
 
 
+def test_two_files_with_formats_of_one_name_are_refused(run, asked: list[FormatsRequest], tmp_path: Path) -> None:
+    for stem, block in (("one", 16), ("two", 32)):
+        text = f'[formats.mine]\nelements = ["E2M1"]\nscale = "UE4M3"\nblock = {block}\n'
+        (tmp_path / f"{stem}.toml").write_text(text)
+    for command in (
+        ("formats", "--rows", "one.toml,two.toml"),
+        ("compare", "--baseline", "one.toml", "--candidate", "two.toml"),
+    ):
+        status, _, err = run(*command, "--no-cache")
+        assert (status, err.count("\n")) == (2, 1)
+        assert "format 'mine' of 'two': another file describes one of that name; rename it" in err
+    assert not asked
+
+
 def test_every_option_is_in_what_is_asked_for(run, asked: list[FormatsRequest], tmp_path: Path) -> None:
     options = ("--rows", "nvfp4, mixfp4-2x16", "--clock", "1.5", "--wires", "fanout", "--lanes", "none", "--seed", "3")
     more = ("--tensors", "outlier-channels", "--runs", "7", "--within", "2", "--recipe", "speed", "--name", "own")

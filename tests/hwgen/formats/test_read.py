@@ -97,6 +97,22 @@ def test_one_operand_may_have_a_format_of_the_catalogue(tmp_path: Path) -> None:
     assert from_dict(config.as_dict()) == config
 
 
+def test_products_that_are_cut_have_their_lanes_beside_another_format(tmp_path: Path) -> None:
+    path = tmp_path / "w.toml"
+    path.write_text('a = "mxfp8-e4m3"\nb = "mxfp8-e4m3"\n' + EXAMPLE)
+    assert resolved(str(path)).dot == "windowed"
+
+
+def test_what_elements_count_is_in_the_largest_number(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    form = {"elements": ["E2M1", "INT4"], "factors": [1, 2], "full_scale": 7 * 2 * 480}
+    path.write_text(described(form=form))
+    assert resolved(str(path)).a.full_scale == 6720
+    path.write_text(described(form={**form, "factors": [2, 1]}))
+    with pytest.raises(InputError, match="full_scale = 6720: must be from"):
+        resolved(str(path))
+
+
 def test_shorthands_are_those_of_the_catalogue() -> None:
     table = {
         "elements": {
@@ -169,6 +185,14 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"element": "exponent_bits = 4"}, "elements.T: key 'mantissa_bits' is missing"),
     ({"element": "integer = 4\nsource = 3"}, "elements.T.source = 3: must be a text"),
     ({"element": "valuez = [0, 1, 0, -1]"}, "elements.T: unknown key 'valuez'; did you mean 'values'"),
+    (
+        {"more": '[elements."T\\n*/"]\ninteger = 4'},
+        r"elements.'T\\n\*/': a name starts with a letter and holds letters, digits",
+    ),
+    ({"more": '[scales."a|b"]\nbias = 3'}, r"scales.'a\|b': a name starts with a letter"),
+    ({"name": '"mi\\nne"'}, r"formats.'mi\\nne': a format's name starts with a small letter"),
+    ({"element": f"values = [0, 1{'0' * 400}, 0, -1]"}, "elements.T.values: has a number beyond float64"),
+    ({"element": f"integer = 4\nunit = 1{'0' * 400}"}, "elements.T.unit = 1000.*: must be a finite number above 0"),
     ({"more": "[elements.E2M1]\ninteger = 4"}, "elements.E2M1: hwgen has one of that name; choose another"),
     ({"scale": {"nan": 5}}, "scales.S: .*nan = 0x5: must be the highest code, 0x7f"),
     ({"scale": {"exponent_bits": 7}}, "scales.S: .*exponent_bits = 7, mantissa_bits = 3"),
@@ -179,13 +203,14 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"scale": {"zero": True}}, "scales.S: unknown key 'zero'; known are exponent_bits"),
     ({"more": "[scales.E8M0]\nbias = 3"}, "scales.E8M0: hwgen has one of that name"),
     ({"name": "nvfp4"}, "formats.nvfp4: hwgen has one of that name; choose another"),
-    ({"name": "Mine"}, "formats.Mine: a format's name starts with a small letter"),
+    ({"name": "Mine"}, "formats.'Mine': a format's name starts with a small letter"),
     ({"form": {"elements": ["T", "T"]}}, r"formats.mine.elements = \['T', 'T'\]: T and T are the same, .* ambiguous"),
     ({"form": {"elements": ["T", "T", "T"]}}, "the selector is ambiguous"),
     ({"form": {"elements": ["E2M1", "INT4", "E1M2"]}}, "formats.mine: .*3 elements: a selector chooses among 1, 2, 4"),
     ({"form": {"elements": ["T", "INT4"]}}, "formats.mine: .*elements T and INT4 have codes of 3 and 4 bits"),
     ({"form": {"elements": ["E2M1", "INT4"], "scale": "E8M0"}}, "a selector of 1 bits has no place beside scale E8M0"),
     ({"form": {"elements": ["E2M1", "INT4"], "selector_bit": 5}}, "formats.mine.selector_bit = 5: must be 7: hardware"),
+    ({"form": {"elements": ["E2M1", "INT4"], "selector_bit": 7.0}}, "formats.mine.selector_bit = 7.0: must be 7"),
     ({"form": {"selector_bit": 7}}, "formats.mine.selector_bit = 7: there is one kind of elements"),
     ({"form": {"elements": "T"}}, "formats.mine.elements = 'T': must be a list of names"),
     ({"form": {"elements": ["INT44"]}}, "formats.mine.elements: 'INT44' is no name of elements; did you mean 'INT4'"),
@@ -197,12 +222,17 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"form": {"block": None}}, "formats.mine: key 'block' is missing"),
     ({"form": {"sums": 3}}, "formats.mine: .*sums = 3: must divide the block of 16"),
     ({"form": {"full_scale": -1}}, "formats.mine.full_scale = -1: must be a finite number above 0"),
+    ({"form": {"full_scale": 10**400}}, "formats.mine.full_scale = 1000.*: must be a finite number above 0"),
+    ({"form": {"full_scale": 1e300}}, "formats.mine.full_scale = 1e.300: must be from 0.00195312 to 1440, the small"),
+    ({"form": {"full_scale": 1e-9}}, "formats.mine.full_scale = 1e-09: must be from 0.00195312 to 1440, the smallest"),
+    ({"form": {"factors": [True]}}, r"formats.mine.factors = \[True\]: must be a list of whole numbers"),
     ({"form": {"factors": [7.5]}}, r"formats.mine.factors = \[7.5\]: must be a list of whole numbers"),
     ({"form": {"scale_bytes": 3}}, "formats.mine.scale_bytes = 3: must be a whole number from 1 to 2"),
     ({"form": {"blocks": 16}}, "formats.mine: unknown key 'blocks'; did you mean 'block'"),
     ({"top": "formats = 3", "name": "x"}, "not valid TOML"),
     ({"top": "row = 3"}, "unknown key 'row'; did you mean 'rows'"),
     ({"top": 'a = "mine"\nb = "nvfp5"'}, "b = 'nvfp5': is no format; did you mean 'nvfp4'"),
+    ({"top": 'b = "mxfp4"\nnumerics = "exact"'}, "a = 'mine', b = 'mxfp4': have blocks of 16 and 32"),
     ({"top": 'b = "mxfp4"'}, "a = 'mine', b = 'mxfp4': have blocks of 16 and 32"),
     (
         {"element": "exponent_bits = 4\nmantissa_bits = 3", "form": {"block": 128}},
@@ -213,6 +243,12 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"form": {"nonzero": 1}}, "formats.mine: nonzero = 1: must be true or false"),
     ({"form": {"nonzero": True}, "scale": {"subnormals": False}}, "formats.mine: nonzero: .* scale S has no zero"),
     ({"form": {"trial": [1]}}, "formats.mine: mine: trial must have the index of every element once"),
+    ({"form": {"trial": 3}}, "formats.mine: trial = 3: must be a list of whole numbers"),
+    ({"element": "integer = 4\npreference = 5"}, "elements.T: preference = 5: must be a list of whole numbers"),
+    ({"element": 'integer = 4\nsilent = ["a"]'}, r"elements.T: silent = \['a'\]: must be a list of whole numbers"),
+    ({"element": "integer = 4\nsilent = [16]"}, r"elements.T: T: silent = \(16,\): must be codes, 0 to 15"),
+    ({"element": "integer = 2\nsilent = [1, 3]"}, r"elements.T: T: silent = \(1, 3\): must leave zero, and a number"),
+    ({"element": "integer = 2\nsilent = [0, 2]"}, r"elements.T: T: silent = \(0, 2\): must leave zero, and a number"),
     ({"element": "integer = 4\npreference = [1]"}, "elements.T: T: preference must have codes"),
     (
         {"element": "values = [0, 2, 1, 3, 0, -2, -1, -3]"},

@@ -76,7 +76,8 @@ def test_from_the_command_line(formats_report: schema.FormatsReport, tmp_path: P
         ([paths[0], *out], "--beside: takes two reports"),
         ([*paths, *out, "--check"], "--beside and --check"),
         ([paths[0], paths[0], *out], "two reports are of"),
-        ([*paths, "--beside", "../up"], "must be a plain file name"),
+        ([*paths, "--beside", "../up"], "--beside '../up': must be a plain file name"),
+        ([*paths, "--beside", "a", "--out", str(tmp_path)], "--beside 'a': is the name of a report"),
     ):
         failed = CliRunner().invoke(command, arguments)
         assert isinstance(failed.exception, InputError)
