@@ -1467,6 +1467,8 @@ def _hints(record: type) -> dict[str, Any]:
     return {field.name: hints[field.name] for field in dataclasses.fields(record)}
 
 
+_LATER = {Closing: ("overloaded", "missing")}
+"""Keys that reports of this version were first written without: there they are null."""
 _PLAIN = {str: "text", bool: "true or false", int: "an integer", float: "a number"}
 
 
@@ -1505,9 +1507,9 @@ def _read(form: Any, value: Any, place: str) -> Any:
         return Design(value)
     hints = _hints(form)
     for key in hints:
-        if key not in value:
+        if key not in value and key not in _LATER.get(form, ()):
             raise InputError(f"{place}: {key!r} is missing")
-    return form(**{key: _read(hint, value[key], f"{place}.{key}") for key, hint in hints.items()})
+    return form(**{key: _read(hint, value.get(key), f"{place}.{key}") for key, hint in hints.items()})
 
 
 def is_report(content: Any) -> bool:

@@ -78,6 +78,19 @@ def test_what_is_wrong_in_a_report_is_named(value: object, keys: tuple, message:
         schema.from_json(_set(_small(), value, *keys))
 
 
+def test_a_report_from_before_some_keys_is_read() -> None:
+    content = _small()
+    for purposes in content["conditions"]["closing"].values():
+        for scopes in purposes.values():
+            for closing in scopes.values():
+                del closing["overloaded"], closing["missing"]
+    report = schema.from_json(content)
+    assert isinstance(report, schema.OverheadReport)
+    assert report.conditions.closing is not None
+    found = [each for a in report.conditions.closing.values() for b in a.values() for each in b.values()]
+    assert {(each.overloaded, each.missing) for each in found} == {(None, None)}
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
