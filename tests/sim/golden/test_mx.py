@@ -1,6 +1,7 @@
 """The longer elements of MX, FP6 and INT8: the rules floor and ceil, and what they store, in exact arithmetic."""
 
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -94,3 +95,12 @@ def test_the_lowest_code_of_int8_is_read_and_not_produced():
     lowest = golden.QuantizedTensor(np.full((1, 32), 128, np.uint8), q.scales * 0 + 127, np.float32(1), "mxint8")
     assert golden.dequantize(lowest).tolist() == [[-2.0] * 32]
     assert golden.gemm(lowest, lowest)[0, 0] == 128
+
+
+def test_steps_of_w4a8_that_the_page_allows():
+    page = (Path(__file__).parents[3] / "docs" / "golden.md").read_text(encoding="utf-8")
+    assert "Three blocks in a step are the most with F = 35." in " ".join(page.split())
+    a, b = (golden.quantize(np.ones((1, 384)), form) for form in ("mxfp8-e4m3", "mxfp4"))
+    assert golden.gemm(a, b, blocks_per_step=3).tolist() == [[384.0]]
+    with pytest.raises(golden.InputError, match="fraction_bits must be 1 to 34 for 4 blocks per step; got 35"):
+        golden.gemm(a, b, blocks_per_step=4)
