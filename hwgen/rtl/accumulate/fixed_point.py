@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
+from amaranth.hdl import Cat, Const, Module, Value, signed
 from amaranth.lib.wiring import In, Out
 
 from hwgen.config import TensorCoreConfig
 from hwgen.rtl.accumulate.terms import terms_layout
 from hwgen.rtl.arithmetic.carry_save import add_words
+from hwgen.rtl.arithmetic.shifters import shift_left
 from hwgen.rtl.hierarchy import Block
 
-__all__ = ["StepSum", "block_width", "shift_left", "step_width", "sum_width"]
+__all__ = ["StepSum", "block_width", "step_width", "sum_width"]
 
 
 def block_width(config: TensorCoreConfig) -> int:
@@ -27,16 +28,6 @@ def sum_width(config: TensorCoreConfig) -> int:
     """Width of the signed sum of a GEMM of ``config.largest_depth`` elements along K, which cannot make it overflow."""
     assert config.largest_steps is not None
     return (config.largest_steps * config.sums * config.bounds.largest_exact_block).bit_length() + 1
-
-
-def shift_left(m: Module, value: Value, distance: Value, *, width: int, name: str) -> Value:
-    """``value << distance``, cut to ``width``; small shifts first, while the word is narrow."""
-    for stage, select in enumerate(distance):
-        step = 1 << stage
-        shifted = Signal(min(len(value) + step, width), name=f"{name}_by{step}")
-        m.d.comb += shifted.eq(Mux(select, value << step, value))
-        value = shifted
-    return value
 
 
 class StepSum(Block):

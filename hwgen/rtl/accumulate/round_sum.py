@@ -6,9 +6,10 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib.wiring import In, Out
 
 from hwgen.config import TensorCoreConfig
-from hwgen.rtl.accumulate.fixed_point import shift_left, sum_width
+from hwgen.rtl.accumulate.fixed_point import sum_width
 from hwgen.rtl.accumulate.stepwise import FP32
 from hwgen.rtl.arithmetic.carry_save import add_words
+from hwgen.rtl.arithmetic.shifters import shift_left
 from hwgen.rtl.hierarchy import Block
 
 __all__ = ["RoundSum"]

@@ -6,7 +6,17 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from hwgen.rtl.arithmetic.window import Window
 
-__all__ = ["normalise", "normalise_by", "saturated", "shift_right"]
+__all__ = ["normalise", "normalise_by", "saturated", "shift_left", "shift_right"]
+
+
+def shift_left(m: Module, value: Value, distance: Value, *, width: int, name: str) -> Value:
+    """``value << distance``, cut to ``width``; small shifts first, while the word is narrow."""
+    for stage, select in enumerate(distance):
+        step = 1 << stage
+        shifted = Signal(min(len(value) + step, width), name=f"{name}_by{step}")
+        m.d.comb += shifted.eq(Mux(select, value << step, value))
+        value = shifted
+    return value
 
 
 def shift_right(m: Module, value: Value, distance: Value, *, own: Window, into: Window, name: str) -> Value:

@@ -8,8 +8,8 @@ from typing import Any
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from hwgen.rtl.arithmetic.binary_tree import add_in_pairs
-from hwgen.rtl.arithmetic.carry_save import Register, multiply
-from hwgen.rtl.lanes.significand import Significand
+from hwgen.rtl.arithmetic.carry_save import Register
+from hwgen.rtl.lanes.significand import Significand, significand_product
 
 __all__ = ["Binary", "add_signed_in_pairs"]
 
@@ -59,14 +59,7 @@ class Binary(Significand):
         width = (self.config.a.largest * self.config.b.largest).bit_length()
         magnitudes: list[Value] = []
         for index, (x, y) in enumerate(zip(a, b, strict=True)):
-            wide, narrow = (x, y) if len(x.significand) >= len(y.significand) else (y, x)
-            value: Value = multiply(
-                m,
-                wide.significand,
-                narrow.significand,
-                width=len(wide.significand) + len(narrow.significand),
-                name=f"product{index}",
-            )
+            value: Value = significand_product(m, x, y, name=f"product{index}")
             shifts = [lane.shift for side, lane in (("a", x), ("b", y)) if "shift" in dict(self.layout(side))]
             if [len(shift) for shift in shifts] == [1, 1]:
                 shifts = [Cat(shifts[0] ^ shifts[1], shifts[0] & shifts[1])]

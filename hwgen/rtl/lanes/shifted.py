@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from amaranth.hdl import Module, Mux, Signal, Value, ValueLike
+from amaranth.hdl import Module, Signal, Value, ValueLike
 from amaranth.lib import data
 
-from hwgen.rtl.arithmetic.carry_save import Register, multiply
+from hwgen.rtl.arithmetic.carry_save import Register
+from hwgen.rtl.arithmetic.shifters import shift_left
 from hwgen.rtl.arithmetic.truth_table import lookup
 from hwgen.rtl.lanes.binary import add_signed_in_pairs
 from hwgen.rtl.lanes.interface import Lanes, is_negative
+from hwgen.rtl.lanes.significand import significand_product
 
 __all__ = ["Shifted"]
 
@@ -56,14 +58,7 @@ class Shifted(Lanes):
         width = (self.config.a.largest * self.config.b.largest).bit_length()
         magnitudes: list[Value] = []
         for index, (x, y) in enumerate(zip(a, b, strict=True)):
-            wide, narrow = (x, y) if len(x.significand) >= len(y.significand) else (y, x)
-            value: Value = multiply(
-                m,
-                wide.significand,
-                narrow.significand,
-                width=len(wide.significand) + len(narrow.significand),
-                name=f"product{index}",
-            )
+            value: Value = significand_product(m, x, y, name=f"product{index}")
             if sides:
                 value = self._shifted(
                     m, value, [lane.shift for lane, side in ((x, "a"), (y, "b")) if side in sides], width, index
@@ -72,13 +67,8 @@ class Shifted(Lanes):
         return add_signed_in_pairs(m, magnitudes, [x.sign ^ y.sign for x, y in zip(a, b, strict=True)], register)
 
     def _shifted(self, m: Module, value: Value, shifts: list[Value], width: int, index: int) -> Value:
-        """The product of a lane, shifted; small shifts first, while it is short."""
+        """The product of a lane, shifted."""
         most = sum(max(self.config.form(side).elements[0].shifts) for side in "ab")
         count = Signal(most.bit_length(), name=f"shift{index}")
         m.d.comb += count.eq(sum(shifts[1:], start=shifts[0]))
-        for place, bit in enumerate(count):
-            step = 1 << place
-            longer = Signal(min(len(value) + step, width), name=f"shifted{index}_{step}")
-            m.d.comb += longer.eq(Mux(bit, value << step, value))
-            value = longer
-        return value
+        return shift_left(m, value, count, width=width, name=f"shifted{index}")

@@ -13,7 +13,14 @@ from hwgen.formats import E1M2, E2M1
 from hwgen.rtl.arithmetic.carry_save import Register, add_words, multiply
 from hwgen.rtl.lanes.interface import Lanes, is_negative, magnitude_of
 
-__all__ = ["Significand", "add_products"]
+__all__ = ["Significand", "add_products", "significand_product"]
+
+
+def significand_product(m: Module, x: Any, y: Any, *, name: str) -> Signal:
+    """Product of the significands of two decoded lanes; the shorter one chooses the rows."""
+    wide, narrow = (x, y) if len(x.significand) >= len(y.significand) else (y, x)
+    width = len(wide.significand) + len(narrow.significand)
+    return multiply(m, wide.significand, narrow.significand, width=width, name=name)
 
 
 def add_products(m: Module, magnitudes: list[Signal], signs: list[Value], register: Register | None) -> Value:
@@ -84,9 +91,7 @@ class Significand(Lanes):
         shifts = {side: "shift" in dict(self.layout(side)) for side in "ab"}
         magnitudes = []
         for index, (x, y) in enumerate(zip(a, b, strict=True)):
-            wide, narrow = (x, y) if len(x.significand) >= len(y.significand) else (y, x)
-            width = len(wide.significand) + len(narrow.significand)
-            value = multiply(m, wide.significand, narrow.significand, width=width, name=f"product{index}")
+            value: Value = significand_product(m, x, y, name=f"product{index}")
             for name, lane in (("a", x), ("b", y)):
                 if not shifts[name]:
                     continue

@@ -8,12 +8,13 @@ from typing import Any
 from amaranth.hdl import Module, Mux, Signal, Value, ValueLike
 from amaranth.lib import data
 
-from hwgen.rtl.arithmetic.carry_save import Register, multiply
+from hwgen.rtl.arithmetic.carry_save import Register
 from hwgen.rtl.arithmetic.shifters import saturated, shift_right
 from hwgen.rtl.arithmetic.truth_table import lookup
 from hwgen.rtl.arithmetic.window import Window
 from hwgen.rtl.lanes.binary import add_signed_in_pairs
 from hwgen.rtl.lanes.interface import Lanes, is_negative
+from hwgen.rtl.lanes.significand import significand_product
 
 __all__ = ["Windowed"]
 
@@ -60,8 +61,7 @@ class Windowed(Lanes):
         bounds = self.config.bounds
         products, exponents = [], []
         for index, (x, y) in enumerate(zip(a, b, strict=True)):
-            width = len(x.significand) + len(y.significand)
-            products.append(multiply(m, x.significand, y.significand, width=width, name=f"product{index}"))
+            products.append(significand_product(m, x, y, name=f"product{index}"))
             exponent = Signal(bounds.product_span.bit_length(), name=f"exponent{index}")
             m.d.comb += exponent.eq((x.shift + y.shift) & (x.live & y.live).replicate(len(exponent)))
             exponents.append(exponent)

@@ -151,8 +151,7 @@ def block_sum(
 ) -> tuple[int, bool]:  # pragma: no cover
     """S_g of block sum g, and whether a product in it is not zero; ``largest`` as above."""
     selected_a, selected_b = a.selector[a.scales[step, m, g // a.sums]], b.selector[b.scales[step, n, g // b.sums]]
-    of_a = a.integers[a.selector[a.scales[step, m, g // a.sums]]]
-    of_b = b.integers[b.selector[b.scales[step, n, g // b.sums]]]
+    of_a, of_b = a.integers[selected_a], b.integers[selected_b]
     total, some = 0, False
     for i in range(a.lanes * g, a.lanes * (g + 1)):
         product = of_a[a.codes[step, m, i]] * of_b[b.codes[step, n, i]]

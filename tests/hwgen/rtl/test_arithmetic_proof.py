@@ -8,9 +8,8 @@ from amaranth.hdl import Elaboratable, Module, Signal
 
 from hwgen.config import TensorCoreConfig
 from hwgen.config.core import EMPTY_BLOCKS
-from hwgen.rtl.accumulate.fixed_point import shift_left
 from hwgen.rtl.accumulate.terms import ScaleProduct, TermExponents
-from hwgen.rtl.arithmetic.shifters import normalise, shift_right
+from hwgen.rtl.arithmetic.shifters import normalise, shift_left, shift_right
 from hwgen.rtl.arithmetic.window import Window
 from hwgen.rtl.decode.operand import ScaleDecoder
 from hwgen.rtl.hierarchy import Block
