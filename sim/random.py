@@ -77,6 +77,8 @@ def _random_scales(
 ) -> NDArray[np.uint8]:
     """Step by step: any byte, all near one another, extremes, or many zeros; bits above at random, NaN rarely."""
     size = (*shape, config.groups)
+    if not form.scale_bytes:
+        return np.zeros(size, np.uint8)
     scale, codes = form.scale, 1 << form.scale.width
     scales = rng.integers(0, codes, size, np.uint8)
     near = rng.integers(0, scale.highest + 1, (shape[0], 1, 1)) + rng.integers(-12, 13, size)
@@ -97,8 +99,8 @@ def extreme_scales(scale: ScaleFormat) -> list[int]:
 
 
 def scale_type(form: BlockFormat) -> np.dtype[Any]:
-    """Type of an array of a format's stored scales."""
-    return np.dtype(f"u{form.scale_bytes}")
+    """Type of an array of a format's stored scales; where blocks have none, of the zeros in their place."""
+    return np.dtype(f"u{form.scale_bytes or 1}")
 
 
 @cache

@@ -132,7 +132,9 @@ def _stored(form: BlockFormat, codes: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 def _octets(form: BlockFormat, scales: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Stored scales as bytes, the lower one first."""
+    """Stored scales as bytes, the lower one first; none where blocks have no scale."""
+    if not form.scale_bytes:
+        return scales[..., :0]
     return np.ascontiguousarray(scales, f"<u{form.scale_bytes}").view(np.uint8)
 
 

@@ -67,6 +67,8 @@ def joined_places(form: BlockFormat) -> tuple[tuple[int, ...], ...]:
     bits = range(form.largest.bit_length())
     for low in (0, 1):
         pair = tuple(bit for bit in (low, low + 2) if bit in bits)
+        if not pair:
+            continue
         meet = any(all(magnitude >> bit & 1 for bit in pair) for magnitude in form.magnitudes)
         rows += [pair] if len(pair) < 2 or not meet else [(bit,) for bit in pair]
     return tuple(rows)

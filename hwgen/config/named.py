@@ -13,6 +13,8 @@ from hwgen.formats import (
     FP4_UE5M3_B16,
     FP4_UE5M3_B32,
     IF4,
+    INTEGERS_4,
+    INTEGERS_8,
     MIXFP4,
     MSFP12,
     MXFP4,
@@ -25,6 +27,7 @@ from hwgen.formats import (
     NVINT4,
     RAZER_ACTIVATIONS,
     RAZER_WEIGHTS,
+    TERNARIES,
     BlockFormat,
     Bounds,
     Formats,
@@ -48,9 +51,15 @@ _OTHERS: dict[str, Formats] = {form.name: (form, form) for form in (FP4_UE5M3_B1
     "razer": (RAZER_ACTIVATIONS, RAZER_WEIGHTS)
 }
 _E8M0: dict[str, Formats] = {form.name: (form, form) for form in (MXFP4, MXFP4_2X16, MSFP12)}
+_INT4: dict[str, Formats] = {"int4": (INTEGERS_4, INTEGERS_4)}
 _WIDE: dict[str, Formats] = {"blockdialect": (BLOCKDIALECT, BLOCKDIALECT)}  # magnitudes that merged cannot join
 _LONG: dict[str, Formats] = {form.name: (form, form) for form in (MXINT8, MXFP6_E2M3, MXFP6_E3M2)}
 _LONG |= {"w4a8": (MXFP8_E4M3, MXFP4)}
+_INTEGERS: dict[str, Formats] = {
+    "int8": (INTEGERS_8, INTEGERS_8),
+    "w4a8-int": (INTEGERS_8, INTEGERS_4),
+    "ternary": (INTEGERS_8, TERNARIES),
+}
 _WINDOWED: dict[str, Formats] = {form.name: (form, form) for form in (MXFP8_E4M3,)}
 
 
@@ -78,12 +87,15 @@ NAMED: dict[str, TensorCoreConfig] = {
     **_sized(_E8M0, "small", rows=4, columns=4, groups=1, pipeline=_PLAIN),
     **_sized(_WIDE, "small", rows=4, columns=4, groups=1, pipeline=_PLAIN, dot="signed"),
     **_sized(_LONG, "small", rows=4, columns=4, groups=1, pipeline=_PLAIN, dot="shifted"),
+    **_sized(_INT4, "small", rows=4, columns=4, groups=1, pipeline=_PLAIN),
+    **_sized(_INTEGERS, "small", rows=4, columns=4, groups=1, pipeline=_PLAIN, dot="shifted"),
     **_sized(_WINDOWED, "small", rows=4, columns=4, groups=1, pipeline=_PLAIN, dot="windowed"),
 }
 """Named configurations; ``blackwell`` has the rate of one Blackwell tensor core, 4096 MAC per cycle.
 
 In ``mixfp4-weights-*`` only operand B, the weights, is MixFP4; A is NVFP4. In ``razer-small`` A has RaZeR's format of
-activations and B that of weights. In ``w4a8-small`` A, the activations, has E4M3 elements and B is MXFP4.
+activations and B that of weights. In ``w4a8-small`` A, the activations, has E4M3 elements and B is MXFP4. In
+``w4a8-int-small`` and ``ternary-small`` A has integers of 8 bits.
 
 Their registers, their lanes and their clock gates are those with which NVFP4 is best at 1 GHz on a 7 nm library
 (docs/decisions/0013-pipelines-for-a-clock.md). The accumulation loop holds as many tiles as it has cycles, by turns.

@@ -47,7 +47,8 @@ class BlockFormat:
         Sums that the products of a block make: 1, or as many parts of the block, which are aligned and truncated each
         for itself. What is stored does not depend on it.
     scale_bytes
-        Bytes of a stored scale and its selector, 1 or 2. Elsewhere the scale byte is all of them.
+        Bytes of a stored scale and its selector, 1 or 2; 0 where blocks have no scale. Elsewhere the scale byte is all
+        of them.
     factors
         What the elements count, by selector, in proportion: (7, 6) says that those of the second kind count 6/7. None
         if all count alike. Hardware multiplies the significand of the scale by the factor, see Notes.
@@ -99,8 +100,10 @@ class BlockFormat:
                     f"block format {self.name}: elements {one.name} and {other.name} have {one.point} and"
                     f" {other.point} bits behind the point; they must be equal"
                 )
-        if self.scale_bytes not in (1, 2):
-            raise InputError(f"block format {self.name}: scale_bytes = {self.scale_bytes}: must be 1 or 2")
+        if self.scale_bytes not in (0, 1, 2) or (not self.scale_bytes and self.scale.width):
+            raise InputError(
+                f"block format {self.name}: scale_bytes = {self.scale_bytes}: must be 1 or 2, or 0 without a scale"
+            )
         if self.scale_width > self.stored_scale_width:
             stored = "byte" if self.scale_bytes == 1 else "two bytes"
             raise InputError(

@@ -21,9 +21,12 @@ __all__ = [
     "E8M0",
     "FP4_UE5M3_B16",
     "FP4_UE5M3_B32",
+    "I8",
     "IF4",
     "INT4",
     "INT8",
+    "INTEGERS_4",
+    "INTEGERS_8",
     "MIXFP4",
     "MSFP12",
     "MXFP4",
@@ -32,11 +35,14 @@ __all__ = [
     "MXFP6_E3M2",
     "MXFP8_E4M3",
     "MXINT8",
+    "NONE",
     "NVFP4",
     "NVINT4",
     "RAZER_ACTIVATIONS",
     "RAZER_WEIGHTS",
     "S1P2",
+    "TERNARIES",
+    "TERNARY",
     "UE4M3",
     "UE5M3",
 ]
@@ -128,6 +134,25 @@ INT8 = ElementFormat(
     point=6,
 )
 
+I8 = ElementFormat(
+    "I8",
+    tuple(float(code - 256 * (code > 127)) for code in range(256)),
+    "two's complement of 8 bits; no encoder writes code 128, which is -128",
+    point=6,
+)
+TERNARY = ElementFormat(
+    "ternary", (0, 1, 0, -1), "arXiv 2402.17764; that they are coded as two's complement, code 2 reading as 0, is ours"
+)
+
+NONE = ScaleFormat(
+    "none",
+    exponent_bits=0,
+    mantissa_bits=0,
+    bias=0,
+    nan=None,
+    source="no scale: that of a group, a row or a token is applied outside the core",
+    subnormals=False,
+)
 UE4M3 = ScaleFormat(
     "UE4M3",
     exponent_bits=4,
@@ -227,6 +252,17 @@ MXFP8_E4M3 = BlockFormat(
     " C has a say in them, too",
     window=25,
 )
+INTEGERS_8 = BlockFormat("int8", (I8,), NONE, size=16, full_scale=127, source=NONE.source, scale_bytes=0)
+INTEGERS_4 = BlockFormat("int4", (INT4,), NONE, size=16, full_scale=7, source=NONE.source, scale_bytes=0)
+TERNARIES = BlockFormat(
+    "ternary",
+    (TERNARY,),
+    NONE,
+    size=16,
+    full_scale=1,
+    source="arXiv 2402.17764, BitNet b1.58, the weights; their tensor scale is the mean of |X|",
+    scale_bytes=0,
+)
 IF4 = BlockFormat(
     "if4",
     (E2M1, INT4),
@@ -267,6 +303,7 @@ BLOCK_FORMATS: dict[str, BlockFormat] = {
     for form in (
         *(NVFP4, MIXFP4, NVINT4, FP4_UE5M3_B16, FP4_UE5M3_B32, MXFP4, MXFP4_2X16, MSFP12, IF4),
         *(RAZER_ACTIVATIONS, RAZER_WEIGHTS, BLOCKDIALECT, MXINT8, MXFP6_E2M3, MXFP6_E3M2, MXFP8_E4M3),
+        *(INTEGERS_8, INTEGERS_4, TERNARIES),
     )
 }
 """Block formats by name."""

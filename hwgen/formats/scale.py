@@ -15,7 +15,7 @@ class ScaleFormat:
 
     The value of a code is significand * 2^(exponent - mantissa_bits), see `significand` and `exponent`. With
     subnormals, which have exponent field 0, code 0 is zero. Without them there is no zero. Without mantissa bits, too,
-    all scales are powers of two, and there is no significand to multiply by.
+    all scales are powers of two, and there is no significand to multiply by. Without any bits the scale is always 1.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class ScaleFormat:
 
     def __post_init__(self) -> None:
         least = int(self.subnormals)
-        if self.exponent_bits < 2 or self.mantissa_bits < least or self.width > 8:
+        if self.width and (self.exponent_bits < 2 or self.mantissa_bits < least or self.width > 8):
             raise InputError(
                 f"scale format {self.name}: exponent_bits = {self.exponent_bits}, mantissa_bits = {self.mantissa_bits}:"
                 f" at least 2 and {least}, and 8 together at most"

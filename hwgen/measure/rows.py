@@ -18,9 +18,17 @@ from hwgen.formats import BLOCK_FORMATS
 from hwgen.measure.requests import Row
 from sim.counterpart import resolved
 
-__all__ = ["BASELINE", "known", "row_name", "rows_of", "with_products"]
+__all__ = ["BASELINE", "NOT_BUILT", "known", "row_name", "rows_of", "with_products"]
 
 SIZE = "small"
+
+NOT_BUILT = {
+    "bipolar": "arXiv 2409.17870 computes bit by bit, in several cycles; every core here finishes a product in one",
+    "int4-fp16": "weights of 4 bits times FP16 have elements of 16 bits; lanes here take codes of 8 at most",
+    "l-mul": "arXiv 2410.00907 adds floating-point codes, so every product is inexact; lanes here give exact integers",
+    "opt1": "arXiv 2503.06342 is an accumulator of integers, not a format: it holds two words that it never adds up",
+}
+"""Rows of the literature that no core here computes as they are defined, by name, and why."""
 
 BASELINE = NAMED[f"nvfp4-{SIZE}"]
 """What all rows are compared with."""
@@ -58,7 +66,7 @@ def with_products(config: TensorCoreConfig, products: int) -> TensorCoreConfig |
 
 
 def rows_of(names: Iterable[str] = ()) -> tuple[Row, ...]:
-    """Rows by name, or by path of a file; all that have a core where none is named.
+    """Rows by name, or by path of a file; where none is named all that have a core, and `NOT_BUILT`.
 
     A format of the catalogue without a core has a row that says so.
 
@@ -68,7 +76,7 @@ def rows_of(names: Iterable[str] = ()) -> tuple[Row, ...]:
         There is no such row, or one is named twice; or a file holds no core, or one of a name that is taken.
     """
     found: dict[str, Row] = {}
-    for name in tuple(names) or known():
+    for name in tuple(names) or (*known(), *NOT_BUILT):
         row = _row(name)
         if row.name in found:
             raise InputError(f"--rows: {row.name!r} is given twice")
@@ -86,9 +94,11 @@ def _row(name: str) -> Row:
         size, groups = int(parts["size"]), int(parts["groups"])
         if config is not None and config.a.size == size:
             return Row(name, with_products(config, groups * size))
+    if name in NOT_BUILT:
+        return Row(name, None, NOT_BUILT[name])
     if name in BLOCK_FORMATS:
         return Row(name, None, f"no configuration {name}-{SIZE}")
-    near = difflib.get_close_matches(name, (*known(), *BLOCK_FORMATS), n=1)
+    near = difflib.get_close_matches(name, (*known(), *NOT_BUILT, *BLOCK_FORMATS), n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
     raise InputError(f"--rows: unknown row {name!r}: known are {', '.join(known())}{hint}")
 
@@ -97,6 +107,6 @@ def _row_of_file(path: str) -> Row:
     config = resolved(path)
     name = row_name(config)
     parts = _BLOCKS.fullmatch(name)
-    if name in known() or (parts is not None and parts["name"] in known()):
+    if name in (*known(), *NOT_BUILT) or (parts is not None and parts["name"] in known()):
         raise InputError(f"--rows: {path!r}: name = {config.name!r}: hwgen has a row {name!r}; choose another name")
     return Row(name, config)

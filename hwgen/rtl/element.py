@@ -105,17 +105,18 @@ class Element(Block):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         config, how = self.config, lanes(self.config)
-        exponents = add_child(m, platform, "exponents", TermPlaces if config.exact else TermExponents, config)
         computed = Signal(terms_layout(config))
-        m.d.comb += [
-            exponents.a.eq(self.a.scales),
-            exponents.b.eq(self.b.scales),
-        ]
+        aligns = bool(config.bounds.exponent_bits)  # else all terms have one exponent
+        if aligns or (may_rest(config) and not config.exact):
+            exponents = add_child(m, platform, "exponents", TermPlaces if config.exact else TermExponents, config)
+        if aligns:
+            m.d.comb += [exponents.a.eq(self.a.scales), exponents.b.eq(self.b.scales)]
         nans = [getattr(self, side).nan for side in "ab" if config.form(side).may_be_nan]
         if nans:
             m.d.comb += computed.nan.eq(reduce(or_, nans))
         if not config.exact:
-            m.d.comb += computed.exponent.eq(exponents.exponent)
+            if aligns:
+                m.d.comb += computed.exponent.eq(exponents.exponent)
             if may_rest(config):
                 m.d.comb += computed.active.eq(exponents.active)
         parts, size = config.a.sums, config.a.lanes
@@ -148,9 +149,9 @@ class Element(Block):
             m.d.comb += [term.sign.eq(scale.sign), term.magnitude.eq(scale.magnitude)]
             if config.excludes_empty:
                 m.d.comb += exponents.empty[group].eq(scale.empty)
-            if config.exact:
+            if aligns and config.exact:
                 m.d.comb += term.place.eq(exponents.places[owner])
-            elif config.groups > 1:
+            elif aligns and config.groups > 1:
                 m.d.comb += term.distance.eq(exponents.distances[owner])
             for side, operand in (("a", self.a), ("b", self.b)):
                 if how.word_width(side):

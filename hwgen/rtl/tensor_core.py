@@ -20,20 +20,18 @@ __all__ = ["TensorCore", "addend_layout", "result_layout", "step_layout"]
 
 def _rows_layout(config: TensorCoreConfig, side: str, scale_width: int) -> data.StructLayout:
     rows = config.rows if side == "a" else config.columns
-    return data.StructLayout(
-        {
-            "codes": data.ArrayLayout(codes_layout(config, side), rows),
-            "scales": data.ArrayLayout(data.ArrayLayout(unsigned(scale_width), config.groups), rows),
-        }
-    )
+    fields = {"codes": data.ArrayLayout(codes_layout(config, side), rows)}
+    if scale_width:
+        fields["scales"] = data.ArrayLayout(data.ArrayLayout(unsigned(scale_width), config.groups), rows)
+    return data.StructLayout(fields)
 
 
 @cache
 def step_layout(config: TensorCoreConfig) -> data.StructLayout:
     """Layout of one step as it enters the core.
 
-    ``a.codes[m][g][i]`` is element i of block g of row m of A and ``a.scales[m][g]`` its block scale; ``b`` likewise
-    with N rows; ``first`` takes the next C, ``last`` sends the result out.
+    ``a.codes[m][g][i]`` is element i of block g of row m of A and ``a.scales[m][g]`` its block scale, if it has one;
+    ``b`` likewise with N rows; ``first`` takes the next C, ``last`` sends the result out.
     """
     return data.StructLayout(
         {
@@ -159,7 +157,7 @@ class TensorCore(Block):
         sent = getattr(self.step.payload, side)
         read = Signal(_rows_layout(self.config, side, self.config.form(side).scale_width), name=side)
         m.d.comb += read.codes.eq(sent.codes)
-        for row, scales in enumerate(sent.scales):
+        for row, scales in enumerate(sent.scales if self.config.form(side).scale_width else ()):
             m.d.comb += [read.scales[row][group].eq(scale) for group, scale in enumerate(scales)]
         return read
 
@@ -170,7 +168,9 @@ class TensorCore(Block):
             add_child(m, platform, f"{side}{row}", OperandDecoder, self.config, alike) for row in range(len(rows.codes))
         ]
         for row, edge in enumerate(edges):
-            m.d.comb += [edge.codes.eq(rows.codes[row]), edge.scales.eq(rows.scales[row])]
+            m.d.comb += edge.codes.eq(rows.codes[row])
+            if self.config.form(side).scale_width:
+                m.d.comb += edge.scales.eq(rows.scales[row])
         decoded = [edge.operand for edge in edges]
         if "decoded" in loads:
             decoded = [

@@ -50,6 +50,8 @@ def _selector_place(form: BlockFormat, whose: str = "") -> str:
 def _scale_words(form: BlockFormat) -> str:
     """What a scale byte means."""
     scale = form.scale
+    if not form.scale_width:
+        return "none"
     nan = "" if scale.nan is None else f", 0x{scale.nan:02X} is NaN"
     subnormals = "subnormals" if scale.subnormals else "no zero"
     words = f"block scale: bits {scale.width - 1}..0 {scale.name} (bias {scale.bias}, {subnormals}{nan})"
@@ -153,7 +155,8 @@ def _term_words(config: TensorCoreConfig) -> str:
     """How a term follows from its block sum."""
     sides = [side for side in "ab" if config.form(side).significand_bits]
     if not sides:
-        return "T_g = S_g, since all block scales are powers of two"
+        scaled = any(form.scale.width for form in config.formats)
+        return f"T_g = S_g, since {'all block scales are powers of two' if scaled else 'there are no block scales'}"
     factors = " * ".join(f"sig{side.upper()}" for side in sides)
     if len(sides) == 1:
         form = config.form(sides[0])
@@ -201,9 +204,28 @@ def _window_words(config: TensorCoreConfig) -> str:
 
 
 def _nan_words(config: TensorCoreConfig) -> str:
-    """What makes a result NaN beside C."""
+    """What makes a result NaN."""
+    if not any(form.may_be_nan for form in config.formats):
+        return "a NaN C"
     elements = any(element.nans for form in config.formats for element in form.elements)
-    return "any NaN scale or element" if elements else "any NaN scale"
+    since = " since first" if config.exact else ""
+    return f"any NaN scale{' or element' if elements else ''}{since} in row m of A or row n of B, or a NaN C,"
+
+
+def _exponent_words(config: TensorCoreConfig) -> str:
+    """The exponent of a block."""
+    bounds = config.bounds
+    if not bounds.exponent_span:
+        return f"E_g = {bounds.lowest_exponent}"
+    zero = "a scale of zero has exponent -126; "
+    if not any(form.scale.subnormals for form in config.formats):
+        zero = ""
+    elif not bounds.zero_is_lowest(config.fraction_bits):
+        zero = "a block with a scale of zero takes no part in emax; "
+    raised = "" if bounds.window is None else " + r_g"
+    lowest = min(form.scale.exponents[0] for form in config.formats)
+    words = f"E_g = expA + expB{_fold_words(config)}{raised}, with exp the exponent of the block scale"
+    return f"{words}, at least {lowest}; {zero}".rstrip("; ")
 
 
 def _fold_words(config: TensorCoreConfig) -> str:
@@ -228,24 +250,16 @@ def numerics(config: TensorCoreConfig) -> dict[str, Any]:
     elements = dict.fromkeys(element for form in (config.a, config.b) for element in form.elements)
     folded = [element for element in elements if element.fold]
     without = "".join(f"; {element.name} without its factor {2**element.fold}" for element in folded)
-    zero = "a scale of zero has exponent -126; "
-    if not any(form.scale.subnormals for form in config.formats):
-        zero = ""
-    elif not bounds.zero_is_lowest(config.fraction_bits):
-        zero = "a block with a scale of zero takes no part in emax; "
     parts = f"{config.groups} blocks g"
     if config.a.sums > 1:
         parts = f"{config.sums} parts g, {config.a.sums} of a block, which have its scale"
-    raised = "" if bounds.window is None else " + r_g"
     exact = f" S_g = the exact sum over {bounds.lanes} lanes of hA * hB, with h the element in {_unit_words(config)}"
     blocks = [
         f"for every output (m, n) and each of the {parts}:"
         + (_window_words(config) if bounds.window is not None else exact)
         + (f" ({without[2:]})" if without else ""),
         _term_words(config),
-        f"E_g = expA + expB{_fold_words(config)}{raised}, with exp the exponent of the block scale,"
-        f" at least {min(config.a.scale.exponents[0], config.b.scale.exponents[0])};"
-        f" {zero}the value of the block is T_g * 2^(E_g - {bounds.term_fraction})",
+        f"{_exponent_words(config)}; the value of the block is T_g * 2^(E_g - {bounds.term_fraction})",
     ]
     if config.exact:
         return {
@@ -255,8 +269,7 @@ def numerics(config: TensorCoreConfig) -> dict[str, Any]:
                 *blocks,
                 "D is the FP32 number of C and the values of all blocks of all steps since first, added exactly and"
                 " rounded once to nearest, ties to even; an exact zero is +0, subnormals are kept",
-                f"{_nan_words(config)} since first in row m of A or row n of B, or a NaN C, gives 0x7FFFFFFF;"
-                " otherwise an infinite C is the result",
+                f"{_nan_words(config)} gives 0x7FFFFFFF; otherwise an infinite C is the result",
             ],
         }
     none = "every" if config.wide else "an exact"
@@ -274,7 +287,6 @@ def numerics(config: TensorCoreConfig) -> dict[str, Any]:
             f" 2^(emax - {config.fraction_bits}); the truncated terms are added exactly",
             f"D is the FP32 number of that sum, rounded {rounding}; {none} zero is +0, subnormals are kept,"
             " 2^128 and above is infinite",
-            f"{_nan_words(config)} in row m of A or row n of B, or a NaN C, gives 0x7FFFFFFF; otherwise an infinite C"
-            " is the result",
+            f"{_nan_words(config)} gives 0x7FFFFFFF; otherwise an infinite C is the result",
         ],
     }

@@ -47,7 +47,7 @@ class BlockFormat:
         Whether `quantize` takes the smallest scale above zero where the nearest one is zero.
     scale_bytes : int
         Bytes of a scale and its selector as they are stored, 1 or 2. Where others say the scale byte, it is all of
-        them.
+        them. 0 where blocks have no scale; arrays of scales then hold zeros.
     trial : tuple of int
         The order in which `quantize` tries the elements; of those with equal errors it takes the first. Indices into
         `elements`; if there are none, from the last to the first.
@@ -88,8 +88,10 @@ class BlockFormat:
             wanted = "one element format" if self.tag_bit is None else "2, 4, 8 ... element formats of equal width"
             found = ", ".join(f"{element.name} of {element.width} bits" for element in self.elements) or "none"
             raise InputError(f"{self.name}: must have {wanted}; got {found}")
-        if self.scale_bytes not in (1, 2):
-            raise InputError(f"{self.name}: scale_bytes must be 1 or 2; got {self.scale_bytes}")
+        if self.scale_bytes not in (1, 2) and (self.scale_bytes or self.scale.width):
+            raise InputError(
+                f"{self.name}: scale_bytes must be 1 or 2, or 0 where there is no scale; got {self.scale_bytes}"
+            )
         stored = 8 * self.scale_bytes
         if self.tag_bit is not None and not self.scale.width <= self.tag_bit <= stored - self.selector_bits:
             raise InputError(
@@ -165,12 +167,12 @@ class BlockFormat:
     @property
     def scale_type(self) -> np.dtype[Any]:
         """Type of an array of scale bytes: uint8, or uint16 of two bytes each."""
-        return np.dtype(f"u{self.scale_bytes}")
+        return np.dtype(f"u{self.scale_bytes or 1}")
 
     @property
     def all_scales(self) -> Array:
         """Every scale byte there may be."""
-        return np.arange(1 << 8 * self.scale_bytes).astype(self.scale_type)
+        return np.arange(1 << 8 * self.scale_type.itemsize).astype(self.scale_type)
 
     def selected(self, scales: Array) -> Array:
         """Return the index into `elements` that scale bytes select."""
@@ -197,7 +199,8 @@ class BlockFormat:
 
     def check(self, codes: Tensor, scales: Tensor, names: tuple[str, str]) -> tuple[Array, Array]:
         """Return codes (rows, K) and scales (rows, K / block) as arrays once types, range and shapes agree."""
-        checked, bytes_ = check_codes(codes, names[0], self.width), check_scales(scales, names[1], self.scale_bytes)
+        checked = check_codes(codes, names[0], self.width)
+        bytes_ = check_scales(scales, names[1], self.scale_type.itemsize)
         if checked.ndim != 2 or 0 in checked.shape or checked.shape[1] % self.block:
             raise InputError(
                 f"{names[0]} must be (rows, K), K a positive multiple of {self.block}; got {checked.shape}"

@@ -191,6 +191,10 @@ E3M2 = ElementFormat("E3M2", 6, _signed_binades([1, 2, 4, 8, 16, 32, 64], 4, 1 /
 """OCP Microscaling Formats (MX) Specification v1.0, FP6: neither infinity nor NaN. In eighths and in sixteenths."""
 INT8 = ElementFormat("INT8", 8, tuple(float(i) / 64 for i in (*range(128), *range(-128, 0))), point=6, silent=(128,))
 """The same specification: two's complement in 64ths. Code 128 is -2, which makes a format asymmetric: not produced."""
+I8 = ElementFormat("I8", 8, tuple(64 * value for value in INT8.values), fold=6, point=6, silent=(128,))
+"""Two's complement as it is, -128 to 127; -128 is not produced."""
+TERNARY = ElementFormat("ternary", 2, (0.0, 1.0, 0.0, -1.0), fold=1)
+"""Two's complement of two bits without -2, whose code has no meaning. BitNet b1.58 (arXiv 2402.17764)."""
 
 
 def _razer(special: float, lower: bool) -> ElementFormat:

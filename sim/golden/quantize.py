@@ -67,7 +67,7 @@ class QuantizedTensor:
         object.__setattr__(self, "scales", scales)
         if not isinstance(self.tensor_scale, np.float32) or not 0 < self.tensor_scale < np.inf:
             raise InputError(f"tensor_scale must be a positive finite numpy.float32; got {self.tensor_scale!r}")
-        unused = scales & ((1 << 8 * form.scale_bytes) - 1 ^ form.meaningful)
+        unused = scales & ((1 << 8 * form.scale_type.itemsize) - 1 ^ form.meaningful)
         if unused.any():
             where = first_true(unused > 0)
             bit = int(unused[tuple(where)]).bit_length() - 1
@@ -204,7 +204,8 @@ def quantize(
     rule : str, optional
         How the scale of a block follows from its numbers, one of `RULES` that the format has, see `golden.rules`. The
         above is "nearest", the default but for MXFP4. "four-over-six" is for NVFP4: the divisor is 1536, and each block
-        is tried with a top of 6 and of 4. MXFP4 has "floor", the default, and "ceil".
+        is tried with a top of 6 and of 4. MXFP4 has "floor", the default, and "ceil". Formats without block scales have
+        "unscaled", which has a tensor scale alone; ternary numbers "absmean", by default, by their mean magnitude.
 
     Returns
     -------
@@ -241,7 +242,7 @@ def quantize(
     elif (divisor := rules.tensor_divisor(form, chosen_rule)) is None:
         scale = np.float32(1)
     else:
-        scale = _tensor_scale(max(float(tensor.max()), -float(tensor.min())), divisor)
+        scale = _tensor_scale(rules.reference(tensor, chosen_rule), divisor)
     rows, k = tensor.shape
     codes = np.empty((rows, k), np.uint8)
     scales = np.empty((rows, k // form.block), form.scale_type)

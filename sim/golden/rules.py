@@ -10,6 +10,8 @@ rule              scale of a block, with b its largest magnitude    for
                   smallest scale that, above the largest NaN
 ``ceil``          2^ceil(log2(b / top)), within the scales there    such scales and elements of one kind
                   are
+``unscaled``      none                                              formats without block scales
+``absmean``       none, and the tensor scale is the mean of |x|     such formats with elements -1, 0 and 1
 ================  ================================================  =========================================
 
 All of it in units of the tensor scale. A cast is to nearest, ties to the even code, saturating. Elements are rounded to
@@ -24,6 +26,8 @@ rounded. The largest of a block comes to lie from 4 to 8 on the grid of E2M1, so
 arXiv 2510.25602: it comes to lie above 3 and up to 6, and nothing saturates. With the elements of MSFP12 ``floor`` is
 the exponent of the largest number of a block, as in block floating point. BlockDialect has ``floor``, too: the tops of
 all its kinds of elements are from 4 to 7.5.
+
+``absmean`` is that of BitNet b1.58, arXiv 2402.17764, for weights: numbers beyond the mean magnitude saturate.
 """
 
 from __future__ import annotations
@@ -34,10 +38,10 @@ import numpy as np
 
 from .block import BlockFormat
 from .checks import Array, InputError
-from .element import E2M1
+from .element import E2M1, TERNARY
 from .scale import UE4M3, ScaleFormat
 
-RULES = ("nearest", "four-over-six", "floor", "ceil")
+RULES = ("nearest", "four-over-six", "floor", "ceil", "unscaled", "absmean")
 """Names of the rules."""
 
 _LARGEST_SCALE = 256.0
@@ -50,6 +54,8 @@ def rules(form: BlockFormat) -> tuple[str, ...]:
 
 
 def _possible(form: BlockFormat) -> tuple[str, ...]:
+    if not form.scale.width:
+        return ("absmean", "unscaled") if form.elements == (TERNARY,) else ("unscaled",)
     if not form.scale.mantissa_bits:
         return ("floor",) if len(form.elements) > 1 else ("floor", "ceil")
     if form.elements == (E2M1,) and form.scale == UE4M3 and form.tensor_divisor is not None:
@@ -73,8 +79,15 @@ def checked(form: BlockFormat, rule: Any) -> str:
     return str(rule)
 
 
+def reference(tensor: Array, rule: str) -> float:
+    """Return what the tensor scale of a tensor is proportional to: its largest magnitude, or the mean of all."""
+    if rule == "absmean":
+        return float(np.abs(tensor.astype(np.float64)).mean())
+    return max(float(tensor.max()), -float(tensor.min()))
+
+
 def tensor_divisor(form: BlockFormat, rule: str) -> float | None:
-    """Return what max|x| is divided by for the tensor scale; None if there is none."""
+    """Return what the `reference` is divided by for the tensor scale; None if there is none."""
     return _LARGEST_SCALE * E2M1.largest if rule == "four-over-six" else form.tensor_divisor
 
 
@@ -105,6 +118,8 @@ def scale_codes(scale: ScaleFormat, top: float, peaks: Array, tensor_scale: floa
     rule : str
         One of `rules`.
     """
+    if not scale.width:
+        return np.zeros(len(peaks), np.uint8)
     if rule not in ("floor", "ceil"):
         return scale.encode(peaks / (top * tensor_scale))
     # frexp has the significand from 1/2 to 1, so that log2 is from exponent - 1 to exponent.

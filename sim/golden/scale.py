@@ -15,7 +15,7 @@ class ScaleFormat:
     """An unsigned floating-point format of at most 8 bits: exponent field above, mantissa field below.
 
     A code with exponent field e and mantissa field m is (2^M + m) * 2^(e - bias - M), M the bits of the mantissa;
-    with subnormals, e = 0 is m * 2^(1 - bias - M).
+    with subnormals, e = 0 is m * 2^(1 - bias - M). Without any bits the only value is 2^-bias.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class ScaleFormat:
     nan: int | None = None
 
     def __post_init__(self) -> None:
-        if not (self.exponent_bits > 0 <= self.mantissa_bits and self.width <= 8):
+        if self.width and not (self.exponent_bits > 0 <= self.mantissa_bits and self.width <= 8):
             raise InputError(
                 f"{self.name}: must have an exponent and at most 8 bits;"
                 f" got {self.exponent_bits} + {self.mantissa_bits}"
@@ -114,5 +114,7 @@ E3M3 = ScaleFormat("E3M3", exponent_bits=3, mantissa_bits=3, bias=3, nan=0x3F)
 """RaZeR's weights, arXiv 2501.04052: 2^-5 to 28. Bias and NaN follow from that range; the paper names neither."""
 E5M0 = ScaleFormat("E5M0", exponent_bits=5, mantissa_bits=0, bias=15, subnormals=False)
 """BlockDialect, arXiv 2501.01144: the exponent of an FP16 number, all codes powers of two."""
+NONE = ScaleFormat("none", exponent_bits=0, mantissa_bits=0, bias=0, subnormals=False)
+"""No scale: always 1."""
 E8M0 = ScaleFormat("E8M0", exponent_bits=8, mantissa_bits=0, bias=127, subnormals=False, nan=0xFF)
 """OCP Microscaling Formats (MX) Specification v1.0: powers of two, no zero, no infinity."""

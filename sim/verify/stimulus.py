@@ -166,6 +166,8 @@ _Index = NDArray[np.intp]
 
 def _tagged(form: BlockFormat, scales: NDArray[np.uint8], rng: np.random.Generator) -> NDArray[np.uint8]:
     """Put a selector above scales at random; where none is read, now and then any bits."""
+    if not form.scale_bytes:
+        return np.zeros_like(scales)
     above = form.stored_scale_width - form.scale.width
     share = 0.5 if form.tagged else 0.3
     kind = scale_type(form)
@@ -182,7 +184,8 @@ def _set_scales(
     choose: Callable[[ScaleFormat, tuple[int, ...]], NDArray[np.uint8]],
 ) -> None:
     for form, scales in ((steps.config.a, steps.a_scales), (steps.config.b, steps.b_scales)):
-        scales[at] = _tagged(form, choose(form.scale, scales[at].shape), rng)
+        if form.scale_bytes:
+            scales[at] = _tagged(form, choose(form.scale, scales[at].shape), rng)
 
 
 def _usable(scale: ScaleFormat, shape: tuple[int, ...], rng: np.random.Generator) -> NDArray[np.uint8]:
@@ -191,7 +194,9 @@ def _usable(scale: ScaleFormat, shape: tuple[int, ...], rng: np.random.Generator
 
 
 def _low(scale: ScaleFormat) -> list[int]:
-    """The lowest scales: subnormal ones. Of powers of two, some around the middle of all."""
+    """The lowest scales: subnormal ones. Of powers of two, some around the middle of all. Of no scales, their zeros."""
+    if not scale.width:
+        return [0, 0]
     if scale.subnormals:
         return [1, 1, 1, *range(1, 1 << scale.mantissa_bits)]
     return list(range(_one(scale) - 12, _one(scale) - 6))
@@ -199,6 +204,8 @@ def _low(scale: ScaleFormat) -> list[int]:
 
 def _high(scale: ScaleFormat) -> tuple[int, int]:
     """First and last of the highest scales, two binades. Of powers of two, some above those of `_low`."""
+    if not scale.width:
+        return 0, 0
     if scale.subnormals:
         return scale.highest + 1 - (2 << scale.mantissa_bits), scale.highest
     return _one(scale) + 2, _one(scale) + 7
@@ -332,7 +339,8 @@ def _empty_blocks(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
         return rng.integers(1, 1 + scale.highest // 4, shape, np.uint8)
 
     _set_scales(steps, at, rng, choose)
-    large = rng.integers(1 + form.scale.highest // 2, 1 + form.scale.highest, shape, np.uint8)
+    highest = form.scale.highest
+    large = rng.integers(min(1 + highest // 2, highest), 1 + highest, shape, np.uint8)
     steps.a_scales[at] = np.where(kind[..., 0] > 0, _tagged(form, large, rng), steps.a_scales[at])
     exponents = np.frexp(_sums(steps, at))[1] + rng.integers(-30, 20, steps.c[at].shape)
     signs_and_fractions = rng.integers(0, 1 << 32, steps.c[at].shape, np.uint32) & np.uint32(0x807FFFFF)

@@ -197,6 +197,8 @@ def test_formats_set_the_range_of_the_fraction_bits():
         ("mxfp6-e2m3", "mxfp6-e2m3", 23, 39),
         ("mxfp6-e3m2", "mxfp6-e3m2", 23, 35),
         ("mxfp8-e4m3", "mxfp4", 23, 33),
+        ("int8", "int8", 23, 43),
+        ("int4", "int4", 23, 42),
     ):
         for value in (low, high):
             fields = {"a": a, "b": b, "fraction_bits": value, "dot": "multiplier", "groups": 8}
@@ -276,9 +278,10 @@ def test_named_configurations():
         "nvint4": ("nvint4", "nvint4"),
     }
     others = {"fp4-ue5m3-b16", "fp4-ue5m3-b32", "mxfp4", "mxfp4-2x16", "msfp12", "if4", "blockdialect"}
-    others |= {"mxint8", "mxfp6-e2m3", "mxfp6-e3m2", "mxfp8-e4m3"}
+    others |= {"mxint8", "mxfp6-e2m3", "mxfp6-e3m2", "mxfp8-e4m3", "int8", "int4"}
     names = {f"{kind}-{size}" for kind in kinds for size in ("small", "blackwell")}
     mixed = {"razer": ("razer-activations", "razer-weights"), "w4a8": ("mxfp8-e4m3", "mxfp4")}
+    mixed |= {"w4a8-int": ("int8", "int4"), "ternary": ("int8", "ternary")}
     assert set(NAMED) == names | {f"{form}-small" for form in others | set(mixed)}
     kinds |= {form: (form, form) for form in others} | mixed
     for name, config in NAMED.items():

@@ -184,6 +184,8 @@ class ScaleProduct(Block):
 class TermExponents(Block):
     """Exponents of the terms of one step: the largest, and every term's distance below it.
 
+    Only where there are several, or a block may take no part; without the former there is ``active`` alone.
+
     Blocks with a zero scale take no part; nor do those whose sums are zero, where ``config.empty_blocks`` says so. That
     is known when the scale products begin, which take longer than all there is here: the sums may come last.
 
@@ -216,10 +218,10 @@ class TermExponents(Block):
 
     def __init__(self, config: TensorCoreConfig) -> None:
         bits = config.bounds.exponent_bits
-        members = {**_scales_of_both(config), "exponent": Out(bits)}
+        members = {**_scales_of_both(config), "exponent": Out(bits)} if bits else {}
         if may_rest(config):
             members["active"] = Out(1)
-        if config.groups > 1:
+        if bits and config.groups > 1:
             members["distances"] = Out(data.ArrayLayout(bits, config.groups))
         if config.bounds.window is not None:
             width = config.bounds.product_span.bit_length()
@@ -233,20 +235,26 @@ class TermExponents(Block):
         bits = self.config.bounds.exponent_bits
         exponents, live = [], []
         for group in range(self.config.groups):
-            a, b = self.a[group], self.b[group]
             nonzero = Signal(name=f"nonzero{group}")
-            exponent = Signal(bits, name=f"exponent{group}")
             zero = self._zero(group)
+            live.append(nonzero)
+            if zero is not None:
+                m.d.comb += nonzero.eq(~zero)
+            if not bits:
+                continue
+            a, b = self.a[group], self.b[group]
+            exponent = Signal(bits, name=f"exponent{group}")
             own = a.exponent + b.exponent
             if self.config.bounds.window is not None:
                 own += self.products[group]
             if self.config.groups > 1 and zero is not None:
                 own &= nonzero.replicate(bits)
-            m.d.comb += [*([] if zero is None else [nonzero.eq(~zero)]), exponent.eq(own)]
+            m.d.comb += exponent.eq(own)
             exponents.append(exponent)
-            live.append(nonzero)
         if may_rest(self.config):
             m.d.comb += self.active.eq(Cat(*live).any())
+        if not bits:
+            return m
         largest = exponents
         while len(largest) > 1:
             pairs = zip(largest[::2], largest[1::2], strict=False)
@@ -264,8 +272,8 @@ class TermExponents(Block):
 
     def _zero(self, group: int) -> Value | None:
         """Whether a group takes no part; None if all do."""
-        sides = (("a", self.a[group]), ("b", self.b[group]))
-        found: list[Value] = [scale.zero for side, scale in sides if self.config.form(side).scale.subnormals]
+        sides = [side for side in "ab" if self.config.form(side).scale.subnormals]
+        found: list[Value] = [getattr(self, side)[group].zero for side in sides]
         if self.config.excludes_empty:
             sums = self.config.a.sums
             empty = self.empty[group * sums : (group + 1) * sums]

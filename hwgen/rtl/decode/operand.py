@@ -41,7 +41,7 @@ def scale_layout(form: BlockFormat) -> data.StructLayout:
     ``significand`` is in units of its last place (UE4M3: eighths, 0..15), times the factor of the block's element
     format, if it has one; ``exponent`` is the scale's plus the fold of
     the block's element format, offset so that it starts at 0 (0..15 at most); ``zero`` marks a scale of zero. Powers of
-    two have no significand. What has no subnormals has no zero.
+    two have no significand. What has no subnormals has no zero. Of blocks without a scale nothing is left.
     """
     exponents = form.highest_exponent - form.lowest_exponent
     fields = {"significand": form.significand_bits} if form.significand_bits else {}
@@ -224,7 +224,7 @@ class OperandDecoder(OfOneSide):
     codes : In(codes_layout(config, side))
         Codes, element i of block g at ``codes[g][i]``.
     scales : In(ArrayLayout(scale_width, G))
-        Scale bytes without the bits that are not read.
+        Scale bytes without the bits that are not read; not where blocks have no scale.
     operand : Out(decoded_layout(config, side))
         Decoded row.
     latency : int
@@ -234,12 +234,9 @@ class OperandDecoder(OfOneSide):
     plain_name = "operand_decoder"
 
     def __init__(self, config: TensorCoreConfig, side: str) -> None:
-        scales = data.ArrayLayout(unsigned(config.form(side).scale_width), config.groups)
-        members = {
-            "codes": In(codes_layout(config, side)),
-            "scales": In(scales),
-            "operand": Out(decoded_layout(config, side)),
-        }
+        members = {"codes": In(codes_layout(config, side)), "operand": Out(decoded_layout(config, side))}
+        if width := config.form(side).scale_width:
+            members["scales"] = In(data.ArrayLayout(unsigned(width), config.groups))
         super().__init__(config, side, members)
 
     def elaborate(self, platform: object) -> Module:
@@ -248,10 +245,11 @@ class OperandDecoder(OfOneSide):
         nans = []
         for group in range(config.groups):
             tag = self.scales[group][form.scale.width :] if form.tagged else None
-            scale = add_child(m, platform, f"scale{group}", ScaleDecoder, config, self.side)
-            m.d.comb += [scale.code.eq(self.scales[group]), self.operand.scales[group].eq(scale.scale)]
-            if form.scale.nan is not None:
-                nans.append(scale.nan)
+            if form.scale_width:
+                scale = add_child(m, platform, f"scale{group}", ScaleDecoder, config, self.side)
+                m.d.comb += [scale.code.eq(self.scales[group]), self.operand.scales[group].eq(scale.scale)]
+                if form.scale.nan is not None:
+                    nans.append(scale.nan)
             decoded = []
             for index in range(form.size):
                 element = add_child(m, platform, f"element{group}_{index}", ElementDecoder, config, self.side)

@@ -29,6 +29,9 @@ PAIRS = [
     ("mxfp6-e3m2", "mxfp6-e3m2"),
     ("mxfp6-e3m2", "mxfp4"),
     ("mxfp8-e4m3", "mxfp4"),
+    ("int8", "int8"),
+    ("int8", "int4"),
+    ("int8", "ternary"),
 ]
 pairs = pytest.mark.parametrize(("a", "b"), PAIRS)
 

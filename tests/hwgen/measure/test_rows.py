@@ -4,14 +4,24 @@ import pytest
 
 from hwgen.config import NAMED
 from hwgen.errors import InputError
+from hwgen.formats import BLOCK_FORMATS
 from hwgen.measure import rows as module
 from hwgen.measure.requests import Row
-from hwgen.measure.rows import BASELINE, known, row_name, rows_of, with_products
+from hwgen.measure.rows import BASELINE, NOT_BUILT, known, row_name, rows_of, with_products
 
 
 def test_every_small_core_has_a_row() -> None:
     assert {f"{name}-small" for name in known()} == {name for name in NAMED if name.endswith("-small")}
-    assert rows_of() == tuple(Row(name, NAMED[f"{name}-small"]) for name in known())
+    cores = tuple(Row(name, NAMED[f"{name}-small"]) for name in known())
+    assert rows_of()[: len(cores)] == cores
+    assert [row.name for row in rows_of()[len(cores) :]] == list(NOT_BUILT)
+
+
+def test_rows_that_no_core_computes_say_why() -> None:
+    (row,) = rows_of(["l-mul"])
+    assert row.config is None
+    assert "every product is inexact" in row.reason
+    assert not set(NOT_BUILT) & {*known(), *BLOCK_FORMATS}
 
 
 def test_more_blocks_of_a_format_are_a_row_of_their_own() -> None:

@@ -96,6 +96,9 @@ FORMATS = {
     "mxfp6-e2m3": Form([(E2M3, 0)], 8, 0, 127, 0xFF, block=32, subnormals=False),
     "mxfp6-e3m2": Form([(E3M2, 0)], 8, 0, 127, 0xFF, block=32, subnormals=False),
     "mxfp8-e4m3": Form([(E4M3, 0)], 8, 0, 127, 0xFF, block=32, subnormals=False, window=(25, -6)),
+    "int8": Form([([v * 64 for v in INT8], 6)], 0, 0, 0, None, subnormals=False),
+    "int4": Form([(INT4, 1)], 0, 0, 0, None, subnormals=False),
+    "ternary": Form([([Fraction(0), Fraction(1), Fraction(0), Fraction(-1)], 1)], 0, 0, 0, None, subnormals=False),
     "four": Form([([value * 2**fold for value in E2M1], fold) for fold in range(4)], 3, 3, 3, None),
 }
 """Formats by name: those of the catalogue, and one of four elements, E2M1 times 1, 2, 4 and 8."""

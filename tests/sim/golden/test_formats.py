@@ -297,12 +297,13 @@ def test_records_that_mean_nothing_are_refused(make, message):
 def test_the_catalogue():
     names = "nvfp4 mixfp4 nvint4 fp4-ue5m3-b16 fp4-ue5m3-b32 mxfp4 mxfp4-2x16 msfp12 if4"
     names += " razer-activations razer-weights blockdialect mxint8 mxfp6-e2m3 mxfp6-e3m2"
-    names += " mxfp8-e4m3"
+    names += " mxfp8-e4m3 int8 int4 ternary"
     assert list(golden.FORMATS) == names.split()
     for name, form in golden.CATALOGUE.items():
         assert form.name == name
         assert golden.block_format(name) is golden.block_format(form) is form
         # The largest element under the largest scales is the largest magnitude of a tensor.
         largest = form.scale.largest * form.elements[0].largest
-        assert form.tensor_divisor == (largest if form.scale.mantissa_bits and form.scale.width < 8 else None)
+        divided = not form.scale.width or (form.scale.mantissa_bits and form.scale.width < 8)
+        assert form.tensor_divisor == (largest if divided else None)
     assert INT4.integers == (0, 1, 2, 3, 4, 5, 6, 7, 0, -7, -6, -5, -4, -3, -2, -1)

@@ -18,6 +18,9 @@ PAIRS = [
     ("mxfp6-e3m2", "mxfp4"),
     ("mxfp8-e4m3", "mxfp4"),
     ("mxfp8-e4m3", "mxfp8-e4m3"),
+    ("int8", "int4"),
+    ("int8", "ternary"),
+    ("int4", "nvint4"),
 ]
 
 
@@ -33,6 +36,8 @@ def draw(forms, rng, groups):
         codes.append(drawn.reshape(2, -1))
         middle = 119 if form.scale.width == 8 else rng.integers(0, 1 << form.scale.width)
         near = np.clip(middle + rng.integers(-12, 13, (2, groups)), 0, (1 << form.scale.width) - 1)
+        if not form.scale.width:
+            near *= 0
         above = rng.choice(form.all_scales, (2, groups)) >> form.scale.width << form.scale.width
         scales.append((near | above).astype(form.scale_type))
     values = [

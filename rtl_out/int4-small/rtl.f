@@ -1,0 +1,1 @@
+../int4-small.v

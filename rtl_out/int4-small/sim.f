@@ -1,0 +1,2 @@
+../int4-small.v
+int4_small_tb.sv

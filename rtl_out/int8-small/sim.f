@@ -1,0 +1,2 @@
+../int8-small.v
+int8_small_tb.sv

@@ -1,0 +1,1 @@
+../ternary-small.v

@@ -1,0 +1,2 @@
+../ternary-small.v
+ternary_small_tb.sv

@@ -1,0 +1,1 @@
+../w4a8-int-small.v
