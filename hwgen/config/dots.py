@@ -140,11 +140,14 @@ def _windowed(a: BlockFormat, b: BlockFormat) -> str | None:
 
 
 def _whole(supports: Callable[[BlockFormat, BlockFormat], str | None]) -> Callable[..., str | None]:
-    """A check that also refuses pairs whose products are cut to a window."""
+    """A check that also refuses pairs whose products are cut to a window, and infinite elements."""
 
     def checked(a: BlockFormat, b: BlockFormat) -> str | None:
         if _windowed(a, b) is None:
             return f"products of {a.name} x {b.name} are cut to a window; use 'windowed'"
+        for side, form in (("a", a), ("b", b)):
+            if form.may_be_infinite:
+                return f"{side} = {form.name!r} has infinite elements; only 'windowed' has wires for them"
         return supports(a, b)
 
     return checked

@@ -20,6 +20,7 @@ from hwgen.formats import (
     MXFP6_E2M3,
     MXFP6_E3M2,
     MXFP8_E4M3,
+    MXFP8_E5M2,
     MXINT8,
     NVFP4,
     NVINT4,
@@ -51,7 +52,7 @@ _E8M0: dict[str, Formats] = {form.name: (form, form) for form in (MXFP4, MXFP4_2
 _WIDE: dict[str, Formats] = {"blockdialect": (BLOCKDIALECT, BLOCKDIALECT)}  # magnitudes that merged cannot join
 _LONG: dict[str, Formats] = {form.name: (form, form) for form in (MXINT8, MXFP6_E2M3, MXFP6_E3M2)}
 _LONG |= {"w4a8": (MXFP8_E4M3, MXFP4)}
-_WINDOWED: dict[str, Formats] = {form.name: (form, form) for form in (MXFP8_E4M3,)}
+_WINDOWED: dict[str, Formats] = {form.name: (form, form) for form in (MXFP8_E4M3, MXFP8_E5M2)}
 
 
 def _sized(

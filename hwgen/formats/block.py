@@ -127,6 +127,11 @@ class BlockFormat:
                     f" product, and be {LONGEST_WINDOW} at most"
                 )
 
+        if self.may_be_infinite and self.scale.subnormals:
+            raise InputError(
+                f"block format {self.name}: elements may be infinite; they take a scale without zero, and"
+                f" {self.scale.name} has one"
+            )
         if self.factors and not self.scale.mantissa_bits:
             raise InputError(
                 f"block format {self.name}: factors = {self.factors}: scale {self.scale.name} has no significand"
@@ -176,6 +181,11 @@ class BlockFormat:
     def may_be_nan(self) -> bool:
         """Whether a scale or an element can be NaN."""
         return self.scale.nan is not None or any(element.nans for element in self.elements)
+
+    @property
+    def may_be_infinite(self) -> bool:
+        """Whether an element can be infinite."""
+        return any(element.infinities for element in self.elements)
 
     @cached_property
     def largest(self) -> int:

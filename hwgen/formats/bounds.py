@@ -47,6 +47,11 @@ class Bounds:
         return None if self.b.window is None else self.a.window
 
     @property
+    def may_be_infinite(self) -> bool:
+        """Whether a product can be infinite."""
+        return self.a.may_be_infinite or self.b.may_be_infinite
+
+    @property
     def window_shift(self) -> int:
         """How far a product of significands is shifted to the left in its window, where it has the largest exponent."""
         assert self.window is not None

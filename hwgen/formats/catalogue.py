@@ -18,6 +18,7 @@ __all__ = [
     "E3M3",
     "E4M3",
     "E5M0",
+    "E5M2",
     "E8M0",
     "FP4_UE5M3_B16",
     "FP4_UE5M3_B32",
@@ -31,6 +32,7 @@ __all__ = [
     "MXFP6_E2M3",
     "MXFP6_E3M2",
     "MXFP8_E4M3",
+    "MXFP8_E5M2",
     "MXINT8",
     "NVFP4",
     "NVINT4",
@@ -120,6 +122,14 @@ E4M3 = ElementFormat(
     "OCP 8-bit Floating Point Specification (OFP8) v1.0, section 5: no infinity, NaN where all other bits are ones",
     point=9,
     nans=(0x7F, 0xFF),
+)
+E5M2 = ElementFormat(
+    "E5M2",
+    _without(_minifloat(5, 2, bias=15), (*range(0x7C, 0x80), *range(0xFC, 0x100))),
+    "OCP 8-bit Floating Point Specification (OFP8) v1.0, section 5: infinity and NaN as in IEEE 754",
+    point=16,
+    nans=(0x7D, 0x7E, 0x7F, 0xFD, 0xFE, 0xFF),
+    infinities=(0x7C, 0xFC),
 )
 INT8 = ElementFormat(
     "INT8",
@@ -227,6 +237,7 @@ MXFP8_E4M3 = BlockFormat(
     " C has a say in them, too",
     window=25,
 )
+MXFP8_E5M2 = replace(MXFP8_E4M3, name="mxfp8-e5m2", elements=(E5M2,))
 IF4 = BlockFormat(
     "if4",
     (E2M1, INT4),
@@ -266,7 +277,7 @@ BLOCK_FORMATS: dict[str, BlockFormat] = {
     form.name: form
     for form in (
         *(NVFP4, MIXFP4, NVINT4, FP4_UE5M3_B16, FP4_UE5M3_B32, MXFP4, MXFP4_2X16, MSFP12, IF4),
-        *(RAZER_ACTIVATIONS, RAZER_WEIGHTS, BLOCKDIALECT, MXINT8, MXFP6_E2M3, MXFP6_E3M2, MXFP8_E4M3),
+        *(RAZER_ACTIVATIONS, RAZER_WEIGHTS, BLOCKDIALECT, MXINT8, MXFP6_E2M3, MXFP6_E3M2, MXFP8_E4M3, MXFP8_E5M2),
     )
 }
 """Block formats by name."""

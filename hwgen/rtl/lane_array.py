@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out
 
 from hwgen.config import TensorCoreConfig
 from hwgen.rtl.decode.operand import ElementDecoder, decoded_as
-from hwgen.rtl.dot import DotProduct
+from hwgen.rtl.dot import DotProduct, beside
 from hwgen.rtl.hierarchy import Block, add_child
 from hwgen.rtl.lanes import lanes
 
@@ -41,8 +41,8 @@ class LaneArray(Block):
         Element formats of the blocks, where a selector chooses them.
     sum : Out(signed)
         S of the contract.
-    exponent : Out
-        See `DotProduct`; only where that has it.
+    exponent, positive, negative : Out
+        See `hwgen.rtl.dot.beside`; each only where that has it.
     latency : int
         0, combinational.
     """
@@ -57,8 +57,7 @@ class LaneArray(Block):
         }
         members["sum"] = Out(signed(lanes(config).sum_width))
         members |= {f"{side}_tag": In(form.selector_bits) for side, form in forms.items() if form.tagged}
-        if config.bounds.window is not None:
-            members["exponent"] = Out(config.bounds.product_span.bit_length())
+        members |= {name: Out(width) for name, width in beside(config).items()}
         super().__init__(config, members)
 
     def elaborate(self, platform: object) -> Module:
@@ -77,6 +76,5 @@ class LaneArray(Block):
             if how.word_width(side):
                 m.d.comb += getattr(dot, f"{side}_word").eq(how.word(m, side, block, tag))
         m.d.comb += self.sum.eq(dot.sum)
-        if config.bounds.window is not None:
-            m.d.comb += self.exponent.eq(dot.exponent)
+        m.d.comb += [getattr(self, name).eq(getattr(dot, name)) for name in beside(config)]
         return m

@@ -64,7 +64,7 @@ class BlockFormat:
     InputError
         On construction: elements of unequal width, or not as many as the selector chooses from, or a selector that is
         not above the scale, or codes of a block that do not fill whole bytes, or parts that are not equal, or factors
-        or an order that do not fit the elements.
+        or an order that do not fit the elements, or elements that may be infinite under a scale that may be zero.
     """
 
     name: str
@@ -106,6 +106,8 @@ class BlockFormat:
             raise InputError(f"{self.name}: factors must be positive, one for each element; got {self.factors}")
         if self.window is not None and (count > 1 or self.elements[0].normal is None or self.sums > 1):
             raise InputError(f"{self.name}: a window takes floating-point elements of one kind, in one sum")
+        if any(element.infinities for element in self.elements) and self.scale.zero is not None:
+            raise InputError(f"{self.name}: infinite elements take a scale without zero; {self.scale.name} has one")
         if self.trial and sorted(self.trial) != list(range(count)):
             raise InputError(f"{self.name}: trial must have the index of every element once; got {self.trial}")
 
@@ -184,7 +186,7 @@ class BlockFormat:
     def table(self) -> Array:
         """Element times block scale by scale byte and code, float64 (256, 2^width), of two bytes (65536, 2^width).
 
-        NaN where the scale is NaN, or the element.
+        NaN where the scale is NaN, or the element; infinite where the element is.
 
         As a core has them, its factors included, see above.
         """

@@ -21,6 +21,7 @@ mxint8         INT8           32  E8M0                                         n
 mxfp6-e2m3     E2M3           32  E8M0                                         none
 mxfp6-e3m2     E3M2           32  E8M0                                         none
 mxfp8-e4m3     E4M3           32  E8M0                                         none
+mxfp8-e5m2     E5M2           32  E8M0                                         none
 =============  ==========  =====  ===========================================  ============
 
 2688 is 448 * 6 and 3136 is 448 * 7: the largest block scale times the largest element.
@@ -45,7 +46,7 @@ from typing import Any
 
 from .block import BlockFormat
 from .checks import InputError
-from .element import DIALECTS, E1M2, E2M1, E2M3, E3M2, E4M3, INT4, INT8, S1P2
+from .element import DIALECTS, E1M2, E2M1, E2M3, E3M2, E4M3, E5M2, INT4, INT8, S1P2
 from .element import RAZER_ACTIVATIONS as ACTIVATIONS
 from .element import RAZER_WEIGHTS as WEIGHTS
 from .scale import E3M3, E5M0, E8M0, UE4M3, UE5M3
@@ -68,10 +69,11 @@ MXINT8 = BlockFormat("mxint8", (INT8,), E8M0, None, block=32)
 MXFP6_E2M3 = BlockFormat("mxfp6-e2m3", (E2M3,), E8M0, None, block=32)
 MXFP6_E3M2 = BlockFormat("mxfp6-e3m2", (E3M2,), E8M0, None, block=32)
 MXFP8_E4M3 = BlockFormat("mxfp8-e4m3", (E4M3,), E8M0, None, block=32, window=25)
+MXFP8_E5M2 = BlockFormat("mxfp8-e5m2", (E5M2,), E8M0, None, block=32, window=25)
 
 _ALL = (
     *(NVFP4, MIXFP4, NVINT4, FP4_UE5M3_B16, FP4_UE5M3_B32, MXFP4, MXFP4_2X16, MSFP12, IF4),
-    *(RAZER_ACTIVATIONS, RAZER_WEIGHTS, BLOCKDIALECT, MXINT8, MXFP6_E2M3, MXFP6_E3M2, MXFP8_E4M3),
+    *(RAZER_ACTIVATIONS, RAZER_WEIGHTS, BLOCKDIALECT, MXINT8, MXFP6_E2M3, MXFP6_E3M2, MXFP8_E4M3, MXFP8_E5M2),
 )
 CATALOGUE = {form.name: form for form in _ALL}
 """Block formats by name."""

@@ -30,6 +30,9 @@ _OF_PAIRS = 0.7
 _OF_CUT_PAIRS = 0.9
 """The same where small products are cut beside large ones, so that not every step shows all pairs."""
 
+_FEWEST_BINADES = 4
+"""Binades that numbers of such steps have at least, where elements have more than the window has bits."""
+
 _SIGNIFICAND = 24
 """Bits of an FP32 significand."""
 
@@ -101,6 +104,7 @@ def draw(config: TensorCoreConfig, count: int, rng: np.random.Generator, deep: b
         *([_longest] if longer else []),
         *([_lopsided] if lopsided else []),
         *([_at_the_edge] if config.bounds.window is not None else []),
+        *([_infinities] if config.bounds.may_be_infinite else []),
     )
     purpose = rng.choice(len(purposes), count)
     purpose[rng.random(count) >= _DIRECTED] = -1
@@ -441,7 +445,8 @@ def _pairs(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
             # Numbers of a step up to one exponent, now and then: small ones are cut beside large ones.
             bits = form.elements[0].mantissa_bits
             binades = max(form.elements[0].shifts) + 2
-            most = np.maximum(rng.integers(1, binades + 1, len(at)), (rng.random(len(at)) < 0.6) * binades)
+            fewest = _FEWEST_BINADES if binades > steps.config.bounds.window else 1
+            most = np.maximum(rng.integers(fewest, binades + 1, len(at)), (rng.random(len(at)) < 0.6) * binades)
             half = 1 << form.code_width - 1
             small = codes[at] % np.minimum(most << bits, half - 1)[:, None, None]
             codes[at] = codes[at] & half | small.astype(np.uint8)
@@ -480,11 +485,40 @@ def _at_the_edge(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
     ):
         (element,) = form.elements
         codes[at] = _place_of_largest([element.integers])[1]
-        fitting = [code for code, shift in enumerate(element.shifts) if shift == share and code not in element.nans]
+        others = element.nans + element.infinities
+        fitting = [code for code, shift in enumerate(element.shifts) if shift == share and code not in others]
         codes[at, :, :few] = rng.choice(np.array(fitting, np.uint8), codes[at, :, :few].shape)
         scales[at] = _tagged(form, np.full(scales[at].shape, _one(form.scale), scale_type(form)), rng)
     steps.c[at] = _negative(_sums(steps, at))
     steps.first[at] = True
+
+
+def _infinities(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
+    """Numbers and zeros with a few infinities, or with one lane that is often infinite; and what follows behind it.
+
+    C is of every kind by half.
+    """
+    behind = at[at + steps.config.interleave < len(steps)] + steps.config.interleave
+    both = np.concatenate([at, behind])
+    lane = np.arange(steps.config.depth) == rng.integers(0, steps.config.depth, (len(both), 1, 1))
+    alone = rng.random((len(both), 1, 1)) < 0.5
+    for form, codes, scales in (
+        (steps.config.a, steps.a_codes, steps.a_scales),
+        (steps.config.b, steps.b_codes, steps.b_scales),
+    ):
+        drawn = numbers(form, rng.integers(0, 1 << form.code_width, codes[both].shape, np.uint8), rng, share=0.0)
+        drawn = np.where(rng.random(drawn.shape) < 0.2, zeros(form, drawn), drawn)
+        if form.may_be_infinite:
+            share = np.where(alone, 0.5 * lane, 0.5 / steps.config.depth)
+            infinite = np.array(form.elements[0].infinities, np.uint8)
+            drawn = np.where(rng.random(drawn.shape) < share, rng.choice(infinite, drawn.shape), drawn)
+        codes[both] = drawn
+        near = _one(form.scale) + (rng.integers(-3, 4, scales[both].shape) << form.scale.mantissa_bits)
+        scales[both] = _tagged(form, near.astype(scale_type(form)), rng)
+    special = at[rng.random(len(at)) < 0.5]
+    steps.c[special] = rng.choice(_SPECIAL_C, steps.c[special].shape)
+    steps.first[at] = True
+    steps.first[behind] = False
 
 
 def _ends(steps: Steps, at: _Index, rng: np.random.Generator) -> None:

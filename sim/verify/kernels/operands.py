@@ -10,7 +10,19 @@ from numpy.typing import NDArray
 from hwgen.formats import BlockFormat, ElementFormat
 from hwgen.jit import compiled
 
-__all__ = ["Met", "OperandBins", "Side", "Stimulus", "block_sum", "count_seen", "gather", "side"]
+__all__ = [
+    "Infinite",
+    "Met",
+    "OperandBins",
+    "Side",
+    "Stimulus",
+    "block_sum",
+    "count_infinite",
+    "count_seen",
+    "gather",
+    "infinite_products",
+    "side",
+]
 
 _Array = NDArray[np.int64]
 _ZERO_EXPONENT = -(1 << 12)
@@ -30,6 +42,8 @@ class Side(NamedTuple):
     ``nan``. ``nan_codes`` has which elements are NaN, as ``integers`` does.
     Where products are cut to a window, ``integers`` are significands with a sign and ``shifts`` their exponents above
     ``lowest``; a product with the largest exponent is shifted by ``up`` places to the left. Else ``up`` is -1.
+    ``signs`` has by selector and code which of `sim.verify.goals.OPERANDS` an element is; it is empty where no element
+    of either operand may be infinite.
     """
 
     codes: NDArray[np.uint8]
@@ -52,6 +66,7 @@ class Side(NamedTuple):
     shifts: _Array
     lowest: int
     up: int
+    signs: _Array
 
 
 class Stimulus(NamedTuple):
@@ -78,6 +93,22 @@ class OperandBins(NamedTuple):
     kinds: _Array
     nans_a: _Array
     nans_b: _Array
+    infinite: _Array
+    infinities: _Array
+
+
+class Infinite(NamedTuple):
+    """The infinite products of an output: their number, the last one's lane, their signs, and whether one is of zero.
+
+    ``together`` is that a block has both signs.
+    """
+
+    number: int
+    lane: int
+    positive: bool
+    negative: bool
+    of_zero: bool
+    together: bool
 
 
 class Met(NamedTuple):
@@ -89,9 +120,17 @@ class Met(NamedTuple):
 
 
 def side(
-    form: BlockFormat, codes: NDArray[np.uint8], scales: NDArray[np.uint8], window_shift: int | None = None
+    form: BlockFormat,
+    codes: NDArray[np.uint8],
+    scales: NDArray[np.uint8],
+    window_shift: int | None = None,
+    infinite: bool = False,
 ) -> Side:
-    """An operand with the tables of its format; ``window_shift`` is `Bounds.window_shift`, where there is a window."""
+    """An operand with the tables of its format.
+
+    ``window_shift`` is `Bounds.window_shift`, where there is a window; ``infinite`` whether elements of either operand
+    may be that.
+    """
     scale = form.scale
     stored = np.arange(1 << form.stored_scale_width)
     code = stored & (1 << scale.width) - 1
@@ -100,6 +139,7 @@ def side(
     zero = (code == 0) & scale.subnormals
     significands = np.array([scale.significand(byte) for byte in code.tolist()], np.int64)
     significands *= np.array(form.weights)[selector]
+    integers = np.array([_numbers(element, window_shift is not None) for element in form.elements], np.int64)
     return Side(
         codes,
         scales.astype(np.uint16),
@@ -107,7 +147,7 @@ def side(
         form.sums,
         int(scale.subnormals),
         len(scale.exponents),
-        np.array([_numbers(element, window_shift is not None) for element in form.elements], np.int64),
+        integers,
         selector,
         np.where(zero, _ZERO_EXPONENT, exponents) + np.array(form.folds)[selector],
         exponents - scale.exponents[0],
@@ -121,7 +161,15 @@ def side(
         np.array([element.shifts for element in form.elements], np.int64),
         0 if window_shift is None else form.elements[0].lowest_exponent - form.elements[0].fold,
         -1 if window_shift is None else window_shift,
+        np.array([_signs(element) for element in form.elements if infinite], np.int64).reshape(-1, len(integers)),
     )
+
+
+def _signs(element: ElementFormat) -> list[int]:
+    """Which of `sim.verify.goals.OPERANDS` each code is; NaN, which decides by itself, counts as zero."""
+    half = len(element.values) // 2
+    found = [int(h > 0) + 2 * int(h < 0) for h in element.integers]
+    return [3 + (code >= half) if code in element.infinities else sign for code, sign in enumerate(found)]
 
 
 def _numbers(element: ElementFormat, cut: bool) -> list[int]:
@@ -204,6 +252,49 @@ def gather(  # pragma: no cover
         terms[g] = total * a.significand[x] * b.significand[y]
         exponents[g] = a.exponent[x] + b.exponent[y] + a.lowest + b.lowest + largest
     return Met(nan, zero, some_cancel)
+
+
+@compiled
+def infinite_products(a: Side, b: Side, step: int, m: int, n: int) -> Infinite:  # pragma: no cover
+    """The infinite products of an output."""
+    count = lane = 0
+    positive = negative = of_zero = together = False
+    if not a.signs.shape[0]:
+        return Infinite(count, lane, positive, negative, of_zero, together)
+    for g in range(a.scales.shape[2] * a.sums):
+        of_a, of_b = a.selector[a.scales[step, m, g // a.sums]], b.selector[b.scales[step, n, g // b.sums]]
+        plus = minus = False
+        for i in range(a.lanes * g, a.lanes * (g + 1)):
+            x, y = a.signs[of_a, a.codes[step, m, i]], b.signs[of_b, b.codes[step, n, i]]
+            if x < 3 and y < 3:
+                continue
+            count, lane = count + 1, i
+            zero = x == 0 or y == 0
+            of_zero = of_zero or zero
+            plus = plus or zero or x % 2 == y % 2
+            minus = minus or zero or x % 2 != y % 2
+        together = together or (plus and minus)
+        positive, negative = positive or plus, negative or minus
+    return Infinite(count, lane, positive, negative, of_zero, together)
+
+
+@compiled
+def count_infinite(  # pragma: no cover
+    a: Side, b: Side, step: int, m: int, n: int, found: Infinite, origin: int, c: int, bins: OperandBins
+) -> None:
+    """Count the infinite products of an output without NaN; ``c`` is 0 for a number, 1 and 2 for infinities, 3 for NaN.
+
+    A product alone beside numbers is seen in the result.
+    """
+    kind = 4 if found.of_zero else 2 if found.together else 3 if found.positive and found.negative else 0
+    if kind == 0 and found.negative:
+        kind = 1
+    bins.infinities[origin, kind, c] += 1
+    if found.number == 1 and c == 0:
+        g = found.lane // a.lanes
+        of_a, of_b = a.selector[a.scales[step, m, g // a.sums]], b.selector[b.scales[step, n, g // b.sums]]
+        x, y = a.signs[of_a, a.codes[step, m, found.lane]], b.signs[of_b, b.codes[step, n, found.lane]]
+        bins.infinite[found.lane, x, y] += 1
 
 
 @compiled

@@ -14,6 +14,7 @@ PAIRS = [("msfp12", "msfp12"), ("if4", "if4"), RAZER, (RAZER[0], RAZER[0]), ("bl
 PAIRS += [(form, form) for form in ("mxint8", "mxfp6-e2m3", "mxfp6-e3m2")] + [
     ("mxfp8-e4m3", "mxfp4"),
     ("mxfp8-e4m3",) * 2,
+    ("mxfp8-e4m3", "mxfp8-e5m2"),
 ]
 CASES = [(a, b, dot) for a, b in PAIRS for dot in supported(BLOCK_FORMATS[a], BLOCK_FORMATS[b])]
 
@@ -39,7 +40,11 @@ def test_every_code(a, b, dot, side, evaluate):
             magnitude <<= lane.shift
         assert (-magnitude if lane.sign else magnitude) == wanted
         if "live" in layout.members:
-            assert lane.live == (wanted != 0)
+            infinite = inputs["code"] in elements[0].infinities
+            assert lane.live == (wanted != 0 or infinite)
+            assert ("infinite" in layout.members) == bool(elements[0].infinities)
+            assert not infinite or lane.infinite
+            assert infinite or "infinite" not in layout.members or not lane.infinite
         if "five" in layout.members:
             assert lane.five == (abs(wanted) in (5, 7))
         assert ("ten" in layout.members) == (dot.startswith("merged") and "razer" in a)
