@@ -38,6 +38,10 @@ def _code_words(form: BlockFormat) -> str:
         words = "code: " + " or ".join(_element_words(element, range(count)) for element in form.elements)
     for element in nans:
         words += "; " + " and ".join(f"0x{code:02X}" for code in element.nans) + " are NaN, not the number given"
+    for element in form.elements:
+        if element.infinities:
+            codes = " and ".join(f"0x{code:02X}" for code in element.infinities)
+            words += f"; {codes} are infinity of their sign, not the number given"
     return words + "; " + _selector_place(form, " of the block's scale") if form.tagged else words
 
 
@@ -206,6 +210,16 @@ def _nan_words(config: TensorCoreConfig) -> str:
     return "any NaN scale or element" if elements else "any NaN scale"
 
 
+def _infinite_words(config: TensorCoreConfig) -> str:
+    """What infinity makes of a result."""
+    if not config.bounds.may_be_infinite:
+        return "otherwise an infinite C is the result"
+    return (
+        "so does infinity times zero, and infinities of both signs among the products of the step and C; otherwise an"
+        " infinite product or C is the result"
+    )
+
+
 def _fold_words(config: TensorCoreConfig) -> str:
     """What the folds of the elements add to the exponent of a block."""
     sums, notes = "", []
@@ -274,7 +288,7 @@ def numerics(config: TensorCoreConfig) -> dict[str, Any]:
             f" 2^(emax - {config.fraction_bits}); the truncated terms are added exactly",
             f"D is the FP32 number of that sum, rounded {rounding}; {none} zero is +0, subnormals are kept,"
             " 2^128 and above is infinite",
-            f"{_nan_words(config)} in row m of A or row n of B, or a NaN C, gives 0x7FFFFFFF; otherwise an infinite C"
-            " is the result",
+            f"{_nan_words(config)} in row m of A or row n of B, or a NaN C, gives 0x7FFFFFFF;"
+            f" {_infinite_words(config)}",
         ],
     }

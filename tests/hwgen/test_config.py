@@ -264,6 +264,17 @@ def test_products_that_are_cut_have_lanes_of_their_own():
         refused(words, **{**fields, "groups": 1})
 
 
+def test_infinite_elements_have_lanes_and_an_accumulator_of_their_own():
+    form, scale = BLOCK_FORMATS["mxfp8-e5m2"], dataclasses.replace(UE4M3, name="near", subnormals=False, nan=None)
+    near = dataclasses.replace(form, name="near", scale=scale)
+    for fields, words in (
+        ({"a": form, "b": "mxfp4", "dot": "shifted"}, "a = 'mxfp8-e5m2' has infinite elements; only 'windowed' has"),
+        ({"a": "mxfp4", "b": form, "dot": "multiplier"}, "b = 'mxfp8-e5m2' has infinite elements"),
+        ({"a": near, "b": near, "dot": "windowed"}, "elements may be infinite, and the accumulator of such scales"),
+    ):
+        refused(words, **{**fields, "groups": 1, "fraction_bits": 35})
+
+
 def test_every_micro_architecture_has_a_name():
     assert list(LANES) == list(DOTS)
 
@@ -276,7 +287,7 @@ def test_named_configurations():
         "nvint4": ("nvint4", "nvint4"),
     }
     others = {"fp4-ue5m3-b16", "fp4-ue5m3-b32", "mxfp4", "mxfp4-2x16", "msfp12", "if4", "blockdialect"}
-    others |= {"mxint8", "mxfp6-e2m3", "mxfp6-e3m2", "mxfp8-e4m3"}
+    others |= {"mxint8", "mxfp6-e2m3", "mxfp6-e3m2", "mxfp8-e4m3", "mxfp8-e5m2"}
     names = {f"{kind}-{size}" for kind in kinds for size in ("small", "blackwell")}
     mixed = {"razer": ("razer-activations", "razer-weights"), "w4a8": ("mxfp8-e4m3", "mxfp4")}
     assert set(NAMED) == names | {f"{form}-small" for form in others | set(mixed)}

@@ -161,7 +161,9 @@ def side(
         np.array([element.shifts for element in form.elements], np.int64),
         0 if window_shift is None else form.elements[0].lowest_exponent - form.elements[0].fold,
         -1 if window_shift is None else window_shift,
-        np.array([_signs(element) for element in form.elements if infinite], np.int64).reshape(-1, len(integers)),
+        np.array([_signs(element) for element in form.elements if infinite], np.int64).reshape(
+            -1, 1 << form.code_width
+        ),
     )
 
 

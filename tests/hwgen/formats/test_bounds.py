@@ -29,6 +29,7 @@ PAIRS = [
     ("mxfp6-e3m2", "mxfp6-e3m2"),
     ("mxfp6-e3m2", "mxfp4"),
     ("mxfp8-e4m3", "mxfp4"),
+    ("mxfp8-e5m2", "mxfp4"),
 ]
 pairs = pytest.mark.parametrize(("a", "b"), PAIRS)
 
@@ -89,10 +90,11 @@ def test_the_value_of_a_term(a, b):
         assert values * Fraction(2) ** bounds.exact_unit == int(values * Fraction(2) ** bounds.exact_unit)
 
 
-def test_products_that_are_cut_to_a_window():
-    """E4M3 x E4M3, from the values and exponents of the golden model."""
-    form = BLOCK_FORMATS["mxfp8-e4m3"]
-    bounds, element = Bounds(form, form), golden.block_format("mxfp8-e4m3").elements[0]
+@pytest.mark.parametrize("name", ["mxfp8-e4m3", "mxfp8-e5m2"])
+def test_products_that_are_cut_to_a_window(name):
+    """E4M3 x E4M3 and E5M2 x E5M2, from the values and exponents of the golden model."""
+    form = BLOCK_FORMATS[name]
+    bounds, element = Bounds(form, form), golden.block_format(name).elements[0]
     exponents = element.exponents.tolist()
     significands = [abs(v) / 2.0**e for v, e in zip(element.values, exponents, strict=True)]
     assert (bounds.window, bounds.term_fraction) == (25, 25)
@@ -101,7 +103,8 @@ def test_products_that_are_cut_to_a_window():
     assert bounds.highest_exponent == 2 * max(exponents) + 254
     assert bounds.product_span == 2 * (max(exponents) - min(exponents))
     most = bounds.most_fraction_bits(1)
-    assert golden.max_fraction_bits(1, "mxfp8-e4m3", "mxfp8-e4m3") in (most, most + 1)
+    assert golden.max_fraction_bits(1, name, name) in (most, most + 1)
+    assert bounds.may_be_infinite == bool(element.infinities)
     assert not bounds.exact_in_double
     assert Bounds(form, BLOCK_FORMATS["mxfp4"]).window is None
 

@@ -23,7 +23,7 @@ def test_elements(form):
     for mine, wanted in zip(form.elements, other.elements, strict=True):
         assert mine.values == wanted.values
         assert (mine.width, mine.integers, mine.fold) == (wanted.width, wanted.integers, wanted.fold)
-        assert (mine.point, mine.nans) == (wanted.point, wanted.nans)
+        assert (mine.point, mine.nans, mine.infinities) == (wanted.point, wanted.nans, wanted.infinities)
 
 
 @forms

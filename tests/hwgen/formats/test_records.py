@@ -11,6 +11,7 @@ from hwgen.formats import (
     E2M1,
     E2M3,
     E3M2,
+    E5M2,
     E8M0,
     INT4,
     INT8,
@@ -85,6 +86,21 @@ def test_tables_that_are_no_element_format(values, words):
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
+        ({"infinities": (1,)}, "infinities = (1,): 0x1 must be a code of value 0"),
+        ({"infinities": (0,)}, "infinities = (0,): 0x0 must be a code of value 0"),
+        ({"nans": (256,)}, "nans = (256,): 0x100 must be a code of value 0"),
+        ({"infinities": (0x7C, 0x7D)}, "infinities = (124, 125): 0x7d is NaN"),
+    ],
+)
+def test_codes_that_are_neither_nan_nor_infinite(fields, words):
+    with pytest.raises(InputError) as caught:
+        dataclasses.replace(E5M2, **fields)
+    assert f"element format E5M2: {words}" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
         ({"exponent_bits": 6}, "exponent_bits = 6, mantissa_bits = 3"),
         ({"exponent_bits": 1}, "exponent_bits = 1"),
         ({"mantissa_bits": 0}, "mantissa_bits = 0: at least 2 and 1"),
@@ -123,6 +139,7 @@ WIDE = ScaleFormat("UE5M3", exponent_bits=5, mantissa_bits=3, bias=15, nan=0xFF,
         ({"window": 1}, "window = 1: must keep the bits of a whole product, and be 32 at most"),
         ({"window": 25, "sums": 2}, "window = 25: takes one kind of elements, in one sum"),
         ({"elements": (E2M1,) * 16, "scale": WIDE}, "a selector of 4 bits has no place beside scale UE5M3"),
+        ({"elements": (E5M2,), "size": 32}, "elements may be infinite; they take a scale without zero, and UE4M3 has"),
         ({"sums": 3}, "sums = 3: must divide the block of 16"),
         ({"sums": 0}, "sums = 0"),
     ],
