@@ -23,7 +23,16 @@ from numpy.typing import NDArray
 from hwgen.config import TensorCoreConfig
 from hwgen.formats import BlockFormat, Bounds
 
-__all__ = ["CLASSES", "DEEPEST_CHAIN", "LARGEST_CANCELLATION", "Goals", "exponent_span", "goals", "largest_sum"]
+__all__ = [
+    "CLASSES",
+    "DEEPEST_CHAIN",
+    "LARGEST_CANCELLATION",
+    "LOWEST_BIT",
+    "Goals",
+    "exponent_span",
+    "goals",
+    "largest_sum",
+]
 
 CLASSES = (
     *("+0", "-0", "+subnormal", "-subnormal", "+normal", "-normal", "+largest", "-largest"),
@@ -114,8 +123,11 @@ def goals(config: TensorCoreConfig) -> dict[str, Goals]:
 
     # Operands, where they are seen. Every byte and every code is free, so every bin is reachable.
     lanes = ("lane", _numbers(range(config.depth)))
-    codes = [(side, _numbers(range(1 << form.code_width))) for side, form in forms.items()]
-    nans = [np.array([[c in e.nans for c in range(1 << f.code_width)] for e in f.elements]) for f in forms.values()]
+    codes = [(side, _code_labels(form)) for side, form in forms.items()]
+    nans = [
+        np.array([[c % (1 << f.code_width) in e.nans for c in range(len(labels))] for e in f.elements])
+        for f, (_, labels) in zip(forms.values(), codes, strict=True)
+    ]
     numbers = ~(nans[0][:, None, :, None] | nans[1][None, :, None, :])
     shape = (config.depth, *numbers.shape)
     reason = "" if numbers.all() else "a NaN is not seen in a number"
@@ -132,7 +144,13 @@ def goals(config: TensorCoreConfig) -> dict[str, Goals]:
     if config.wide:
         # Below, a block is below the last place of any number; above, it is seen only where its sum is zero.
         powers = range(LOWEST_BIT + config.bounds.term_fraction, HIGHEST_EXPONENT)
-        add("exponents of blocks", groups, ("", _numbers(powers, "more")))
+        exponents = range(config.bounds.lowest_exponent, config.bounds.highest_exponent + 1)
+        there = np.array([power in exponents for power in (*powers, max(HIGHEST_EXPONENT, exponents[-1]))])
+        add(
+            *("exponents of blocks", groups, ("", _numbers(powers, "more"))),
+            reachable=np.broadcast_to(there, (config.groups, len(there))).copy(),
+            reason="" if there.all() else "no two scales have that exponent",
+        )
     else:
         add("scale exponents", groups, *((side, _numbers(scale.exponents)) for side, scale in scales.items()))
     lowest, highest = ([scale.exponents[end] for scale in scales.values()] for end in (0, -1))
@@ -184,6 +202,15 @@ def goals(config: TensorCoreConfig) -> dict[str, Goals]:
     add("24 ones and a one behind", signs)
     _streams(config, add)
     return found
+
+
+def _code_labels(form: BlockFormat) -> tuple[str, ...]:
+    """Codes of an element; where sub-groups are shifted, each with the bits of its own, the longest lowest."""
+    codes = range(1 << form.code_width)
+    if not form.shifts:
+        return _numbers(codes)
+    bits = len(form.shifts)
+    return tuple(f"{code} with bits {shift:0{bits}b}" for shift in range(1 << bits) for code in codes)
 
 
 def _kinds(form: BlockFormat) -> tuple[str, ...]:
