@@ -100,7 +100,7 @@ class BlockFormat:
         if self.tag_bit is not None and not self.scale.width <= self.tag_bit <= stored - self.selector_bits:
             raise InputError(
                 f"{self.name}: tag_bit = {self.tag_bit}: a selector of {self.selector_bits} bits must be above the"
-                f" {self.scale.width} bits of the scale and within the {'byte' if stored == 8 else 'two bytes'}"
+                f" {self.scale.width} bits of the scale and within the {stored} that are stored"
             )
         if self.block < 1 or self.block * self.width % 8:
             raise InputError(
