@@ -37,8 +37,7 @@ def decoded(form: BlockFormat, codes: NDArray[np.uint8], scales: NDArray[np.uint
     codes, scales
         uint8, (..., K) and (..., K / size).
     """
-    table = np.nan_to_num(counterpart(form).table, posinf=0, neginf=0)
-    return table[np.repeat(scales, form.size, axis=-1), codes]
+    return np.nan_to_num(counterpart(form).values(codes, scales), copy=False, posinf=0, neginf=0)
 
 
 def zeros(form: BlockFormat, codes: NDArray[np.uint8]) -> NDArray[np.uint8]:
@@ -89,8 +88,10 @@ def _random_scales(
     zeros = np.where(rng.random(size) < 0.6, 0, scales).astype(np.uint8)
     scales = np.choose(rng.choice(4, (shape[0], 1, 1), p=[0.35, 0.35, 0.15, 0.15]), [scales, near, extreme, zeros])
     scales[(scales > scale.highest) & (rng.random(size) < 0.7)] = scale.highest
-    above = np.arange(0, 1 << form.stored_scale_width, codes).astype(scale_type(form))
-    return scales | rng.choice(above, size)
+    above = rng.integers(0, 1 << form.stored_scale_width - scale.width, size).astype(scale_type(form))
+    if form.shifts:
+        above[rng.random(size) < 0.3] = 0  # equal shifts, for products to cancel
+    return scales | above << scale_type(form).type(scale.width)
 
 
 def extreme_scales(scale: ScaleFormat) -> list[int]:

@@ -12,6 +12,7 @@ from hwgen.formats import (
     BLOCKDIALECT,
     FP4_UE5M3_B16,
     FP4_UE5M3_B32,
+    HIF4,
     IF4,
     MIXFP4,
     MSFP12,
@@ -53,6 +54,7 @@ _WIDE: dict[str, Formats] = {"blockdialect": (BLOCKDIALECT, BLOCKDIALECT)}  # ma
 _LONG: dict[str, Formats] = {form.name: (form, form) for form in (MXINT8, MXFP6_E2M3, MXFP6_E3M2)}
 _LONG |= {"w4a8": (MXFP8_E4M3, MXFP4)}
 _WINDOWED: dict[str, Formats] = {form.name: (form, form) for form in (MXFP8_E4M3, MXFP8_E5M2)}
+_NESTED: dict[str, Formats] = {HIF4.name: (HIF4, HIF4)}
 
 
 def _sized(
@@ -80,6 +82,7 @@ NAMED: dict[str, TensorCoreConfig] = {
     **_sized(_WIDE, "small", rows=4, columns=4, groups=1, pipeline=_PLAIN, dot="signed"),
     **_sized(_LONG, "small", rows=4, columns=4, groups=1, pipeline=_PLAIN, dot="shifted"),
     **_sized(_WINDOWED, "small", rows=4, columns=4, groups=1, pipeline=_PLAIN, dot="windowed"),
+    **_sized(_NESTED, "small", rows=4, columns=4, groups=1, pipeline=_SMALL, dot="nested"),
 }
 """Named configurations; ``blackwell`` has the rate of one Blackwell tensor core, 4096 MAC per cycle.
 

@@ -205,7 +205,8 @@ class Bounds:
             # The largest code need not have the largest significand: the highest one may be NaN.
             top = scale.significand(scale.highest) << scale.exponents[-1] - scale.exponents[0]
             elements = zip(form.elements, form.weights, form.extra_folds, strict=True)
-            return top * max(element.largest * factor << extra for element, factor, extra in elements)
+            largest = max(element.largest * factor << extra for element, factor, extra in elements)
+            return top * largest << len(form.shifts)
 
         return self.lanes * largest(self.a) * largest(self.b)
 

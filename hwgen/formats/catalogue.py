@@ -19,9 +19,11 @@ __all__ = [
     "E4M3",
     "E5M0",
     "E5M2",
+    "E6M2",
     "E8M0",
     "FP4_UE5M3_B16",
     "FP4_UE5M3_B32",
+    "HIF4",
     "IF4",
     "INT4",
     "INT8",
@@ -163,6 +165,15 @@ E8M0 = ScaleFormat(
     source="OCP Microscaling Formats (MX) Specification v1.0",
     subnormals=False,
 )
+E6M2 = ScaleFormat(
+    "E6M2",
+    exponent_bits=6,
+    mantissa_bits=2,
+    bias=48,
+    nan=0xFF,
+    source="arXiv 2602.11287: 2^-48 to 1.5 * 2^15, neither subnormals nor zero",
+    subnormals=False,
+)
 E3M3 = ScaleFormat(
     "E3M3",
     exponent_bits=3,
@@ -273,11 +284,25 @@ BLOCKDIALECT = BlockFormat(
     scale_bytes=2,
 )
 
+HIF4 = BlockFormat(
+    "hif4",
+    (S1P2,),
+    E6M2,
+    size=64,
+    full_scale=None,
+    source="arXiv 2602.11287: a bit each for 8 and for 4 elements; that scale and bits are one word, scale lowest, and"
+    " that a step makes four sums of a block, is ours",
+    sums=4,
+    scale_bytes=4,
+    shifts=(8, 4),
+)
+
 BLOCK_FORMATS: dict[str, BlockFormat] = {
     form.name: form
     for form in (
         *(NVFP4, MIXFP4, NVINT4, FP4_UE5M3_B16, FP4_UE5M3_B32, MXFP4, MXFP4_2X16, MSFP12, IF4),
-        *(RAZER_ACTIVATIONS, RAZER_WEIGHTS, BLOCKDIALECT, MXINT8, MXFP6_E2M3, MXFP6_E3M2, MXFP8_E4M3, MXFP8_E5M2),
+        *(RAZER_ACTIVATIONS, RAZER_WEIGHTS, BLOCKDIALECT, MXINT8, MXFP6_E2M3, MXFP6_E3M2, MXFP8_E4M3),
+        *(MXFP8_E5M2, HIF4),
     )
 }
 """Block formats by name."""

@@ -61,6 +61,14 @@ def _scale_words(form: BlockFormat) -> str:
         kinds = ", ".join(f"{tag} = {element.name}" for tag, element in enumerate(form.elements))
         words = f"{words}; {_selector_place(form)} the element format, {kinds}"
         words = f"{words}; {_weight_words(form)}" if form.factors else words
+    place = form.scale.width
+    for length in form.shifts:
+        count = form.size // length
+        words += (
+            f"; bits {place + count - 1}..{place} double sub-groups of {length}, bit {place} + j elements"
+            f" {length} j to {length} j + {length - 1} of the block"
+        )
+        place += count
     if form.scale_width < form.stored_scale_width:
         low, high = form.scale_width, form.stored_scale_width - 1
         return f"{words}; " + (f"bit {low} is ignored" if low == high else f"bits {high}..{low} are ignored")
@@ -252,6 +260,8 @@ def numerics(config: TensorCoreConfig) -> dict[str, Any]:
         parts = f"{config.sums} parts g, {config.a.sums} of a block, which have its scale"
     raised = "" if bounds.window is None else " + r_g"
     exact = f" S_g = the exact sum over {bounds.lanes} lanes of hA * hB, with h the element in {_unit_words(config)}"
+    if any(form.shifts for form in config.formats):
+        exact += ", doubled for each of its sub-groups whose bit is set"
     blocks = [
         f"for every output (m, n) and each of the {parts}:"
         + (_window_words(config) if bounds.window is not None else exact)

@@ -22,6 +22,7 @@ mxfp6-e2m3     E2M3           32  E8M0                                         n
 mxfp6-e3m2     E3M2           32  E8M0                                         none
 mxfp8-e4m3     E4M3           32  E8M0                                         none
 mxfp8-e5m2     E5M2           32  E8M0                                         none
+hif4           S1P2           64  E6M2 in bits 7..0, bits 31..8 are shifts     none
 =============  ==========  =====  ===========================================  ============
 
 2688 is 448 * 6 and 3136 is 448 * 7: the largest block scale times the largest element.
@@ -38,6 +39,9 @@ arXiv 2501.04052 and its code (abdelfattah-lab/NVFP4-RaZeR): E2M1 with a special
 block chooses. That bit 7 is the sign of activations' special value, and which bits select that of weights, is ours.
 BlockDialect, arXiv 2501.01144: a block of 32 has one of sixteen tables, its scale and selector 9 bits, stored in two
 bytes here. The order of both in them is ours. MXINT8, MXFP6 and MXFP8, the specification of MXFP4.
+HiF4, arXiv 2602.11287 and its code (global-computing-consortium/HiFloat4): in a block of 64 each sub-group of 8, and
+each of 4, has a bit that doubles it. That these 24 bits stand above the scale in a word of 32, and that a step makes
+four sums of 16, is ours.
 """
 
 from __future__ import annotations
@@ -49,7 +53,7 @@ from .checks import InputError
 from .element import DIALECTS, E1M2, E2M1, E2M3, E3M2, E4M3, E5M2, INT4, INT8, S1P2
 from .element import RAZER_ACTIVATIONS as ACTIVATIONS
 from .element import RAZER_WEIGHTS as WEIGHTS
-from .scale import E3M3, E5M0, E8M0, UE4M3, UE5M3
+from .scale import E3M3, E5M0, E6M2, E8M0, UE4M3, UE5M3
 
 NVFP4 = BlockFormat("nvfp4", (E2M1,), UE4M3, 448 * 6)
 MIXFP4 = BlockFormat("mixfp4", (E2M1, E1M2), UE4M3, 448 * 6, tag_bit=7)
@@ -70,10 +74,12 @@ MXFP6_E2M3 = BlockFormat("mxfp6-e2m3", (E2M3,), E8M0, None, block=32)
 MXFP6_E3M2 = BlockFormat("mxfp6-e3m2", (E3M2,), E8M0, None, block=32)
 MXFP8_E4M3 = BlockFormat("mxfp8-e4m3", (E4M3,), E8M0, None, block=32, window=25)
 MXFP8_E5M2 = BlockFormat("mxfp8-e5m2", (E5M2,), E8M0, None, block=32, window=25)
+HIF4 = BlockFormat("hif4", (S1P2,), E6M2, None, block=64, sums=4, scale_bytes=4, shifts=(8, 4))
 
 _ALL = (
     *(NVFP4, MIXFP4, NVINT4, FP4_UE5M3_B16, FP4_UE5M3_B32, MXFP4, MXFP4_2X16, MSFP12, IF4),
-    *(RAZER_ACTIVATIONS, RAZER_WEIGHTS, BLOCKDIALECT, MXINT8, MXFP6_E2M3, MXFP6_E3M2, MXFP8_E4M3, MXFP8_E5M2),
+    *(RAZER_ACTIVATIONS, RAZER_WEIGHTS, BLOCKDIALECT, MXINT8, MXFP6_E2M3, MXFP6_E3M2, MXFP8_E4M3),
+    *(MXFP8_E5M2, HIF4),
 )
 CATALOGUE = {form.name: form for form in _ALL}
 """Block formats by name."""

@@ -26,9 +26,10 @@ eighths (point 3), E3M2 in sixteenths (point 4), INT8 in 64ths (point 6), E4M3 i
 A block is 16 lanes but where the format says otherwise, and its value T_g * 2^(E_g - u), with u both points and the
 mantissa bits of both scales. A format may multiply the significand of a scale by a factor, in which IF4's kinds of
 elements differ: 7 and 6, in eighths, so u has three more bits for each such operand (see `BlockFormat`). A format may
-also add up a block in parts, which are groups with one scale then. Where both formats
-have a window F_w, products are cut before they are added. With r_k the exponent of product k, the sum of those of its
-elements (E4M3: -6 to 8 each, subnormals -6; E5M2: -14 to 15, subnormals -14)::
+also add up a block in parts, which are groups with one scale then. Where sub-groups are shifted (HiF4), the integer of
+an element is h * 2^s, s the number of its sub-groups whose bit is set. Where both formats have a window F_w, products
+are cut before they are added. With r_k the exponent of product k, the sum of those of its elements (E4M3: -6 to 8 each,
+subnormals -6; E5M2: -14 to 15, subnormals -14)::
 
     r   = max(r_k of products that are not zero), the lowest there is if there are none
     S_g = sum over 32 lanes of the products, each truncated toward zero to a multiple of 2^(r - F_w), in that unit
@@ -93,11 +94,14 @@ class _Tables(NamedTuple):
     name: str
     """Name of the format."""
     width: int
-    """Bits of an element code."""
+    """Bits of an element code, its shift among them."""
     block: int
     """Elements of a group: a block, or one of its sums."""
     products: Array
-    """Element value times block scale and factor, float64, at index 2^width * scale byte + code; 0 under NaN scales."""
+    """Element value times block scale and factor, float64, at index 2^width * scale byte + code; 0 under NaN scales.
+
+    Codes and scale bytes are those that `BlockFormat.spread` returns.
+    """
     elements: Array
     """Element value alone, at the same index."""
     element_exponents: Array
@@ -125,12 +129,12 @@ def _tables(form: BlockFormat) -> _Tables:
     numbers = np.nan_to_num(values, nan=0.0) * form.weights[form.selected(scales)]
     exponents = [form.scale.exponent(int(c)) if v else _NO_PART for c, v in zip(codes, numbers, strict=True)]
     raised = (np.array(exponents) + folds).astype(np.int16)
-    tables = np.array([element.table for element in form.elements])[form.selected(scales)]
+    tables = form.element_tables[form.selected(scales)]
     elements, nans = np.where(np.isfinite(tables), tables, 0.0), np.isnan(tables)
     infinities = np.where(np.isinf(tables), np.sign(tables), 0.0)
     return _Tables(
         form.name,
-        form.width,
+        form.spread_width,
         form.lanes,
         (elements * numbers[:, None]).ravel(),
         elements.ravel(),
@@ -175,7 +179,7 @@ def _pair(a: BlockFormat, b: BlockFormat) -> _Pair:
     for form in (a, b):
         unit += form.point + form.scale.mantissa_bits + form.factor_bits
         kinds = zip(form.elements, form.factors or (1,) * len(form.elements), strict=True)
-        largest *= max(abs(h) * factor for element, factor in kinds for h in element.integers)
+        largest *= max(abs(h) * factor for element, factor in kinds for h in element.integers) << len(form.shifts)
         largest *= (2 << form.scale.mantissa_bits) - 1
         lowest += int(_tables(form).floors.min())
         top *= float(np.abs(_tables(form).products).max())
@@ -266,7 +270,7 @@ def step(
     But with scales such as E8M0, products are far below the last place of the largest FP32 number, so only an infinite
     C gives infinity.
     """
-    left, right = _tables(a_form := block_format(a, "a")), _tables(b_form := block_format(b, "b"))
+    a_form, b_form = block_format(a, "a"), block_format(b, "b")
     pair = _pair(a_form, b_form)
     a_stack, a_bytes = _check_stack(a_form, a_codes, a_scales, ("a_codes", "a_scales"))
     b_stack, b_bytes = _check_stack(b_form, b_codes, b_scales, ("b_codes", "b_scales"))
@@ -277,11 +281,10 @@ def step(
             f"a_codes is a stack of {a_stack.shape[:-2]} and b_codes of {b_stack.shape[:-2]}; they must be equal"
         )
     start = _check_c(c, (*a_stack.shape[:-1], b_stack.shape[-2]))
-    a_bytes, b_bytes = (np.repeat(x, a_form.sums, axis=-1) for x in (a_bytes, b_bytes))
-    groups = a_bytes.shape[-1]
+    stored = _stored(a_form, a_stack, a_bytes), _stored(b_form, b_stack, b_bytes)
+    groups = stored[0].scales.shape[-1]
     way = _way(pair, groups, fraction_bits, rounding, empty_blocks)
     compute = _blackwell if a_stack.ndim == 2 else _stack
-    stored = _Stored(a_stack, a_bytes, left), _Stored(b_stack, b_bytes, right)
     return _special(compute(*stored, _computed(start, pair), way), *stored, start, pair)
 
 
@@ -327,7 +330,7 @@ def accumulate(
     way = _way(pair, groups * sums, 1 if exact else fraction_bits, rounding, empty_blocks)
     shape = (qa.shape[0], qb.shape[0])
     start = np.zeros(shape, np.float32) if c is None else _check_c(c, shape)
-    left, right = (_Stored(q.codes, np.repeat(q.scales, sums, axis=1), _tables(q.form)) for q in (qa, qb))
+    left, right = (_stored(q.form, q.codes, q.scales) for q in (qa, qb))
     compute = _exact if exact else _blackwell
     return _special(compute(left, right, _computed(start, pair), way), left, right, start, pair)
 
@@ -413,12 +416,12 @@ def _max_fraction_bits(pair: _Pair, groups: int) -> int:
 
 
 class _Stored(NamedTuple):
-    """One operand as it is stored."""
+    """One operand as it is stored, but for the bits of shifts, which stand above the codes."""
 
     codes: Array
     """uint8 (..., rows, K)."""
     scales: Array
-    """uint8 (..., rows, blocks)."""
+    """uint8 (..., rows, groups)."""
     tables: _Tables
 
     def along(self, blocks: slice) -> _Stored:
@@ -438,6 +441,11 @@ class _Stored(NamedTuple):
         if self.tables.element_nans is not None:
             found = found | np.asarray(self.look_up(self.tables.element_nans).any(axis=(-2, -1)))
         return found
+
+
+def _stored(form: BlockFormat, codes: Array, scales: Array) -> _Stored:
+    spread, alone = form.spread(codes, scales)
+    return _Stored(spread, np.repeat(alone, form.sums, axis=-1), _tables(form))
 
 
 class _Operand(NamedTuple):

@@ -46,11 +46,24 @@ def scale(byte: int, form: str | BlockFormat = "mixfp4") -> Scale:
     return Scale(form.scale.significand(code) * factor, form.scale.exponent(code), fold, False)
 
 
-def half_units(codes: Iterable[int], byte: int, form: str | BlockFormat = "mixfp4") -> list[int]:
-    """Return the integers h of the elements of a block with this scale byte: value = h * 2^(fold - point)."""
+def half_units(codes: Iterable[int], byte: int, form: str | BlockFormat = "mixfp4", first: int = 0) -> list[int]:
+    """Return the integers h of elements of a block with this scale byte: value = h * 2^(fold - point).
+
+    They are consecutive elements of the block from number ``first`` on.
+    """
     form = block_format(form)
     integers = form.elements[_selected(byte, form)].integers
-    return [integers[code] for code in codes]
+    return [integers[code] << shift(lane, byte, form) for lane, code in enumerate(codes, first)]
+
+
+def shift(lane: int, byte: int, form: str | BlockFormat) -> int:
+    """Return how many of the sub-groups of an element, by its number in the block, have their bit set."""
+    form = block_format(form)
+    count, lowest = 0, form.scale.width
+    for length in form.shifts:
+        count += byte >> lowest + lane // length & 1
+        lowest += form.block // length
+    return count
 
 
 def _selected(byte: int, form: BlockFormat) -> int:
@@ -213,7 +226,9 @@ def terms(
         if windowed:
             total, raised = windowed_sum(a_codes[lanes], b_codes[lanes], form, other)
         else:
-            total, raised = block_sum(half_units(a_codes[lanes], left, a), half_units(b_codes[lanes], right, b)), 0
+            first = form.lanes * (group % form.sums)
+            numbers = half_units(a_codes[lanes], left, a, first), half_units(b_codes[lanes], right, b, first)
+            total, raised = block_sum(*numbers), 0
         found.append(Term(total, scaled_term(total, *pair), exponent(*pair) + raised))
     return found
 

@@ -10,6 +10,7 @@ rule              scale of a block, with b its largest magnitude    for
                   smallest scale that, above the largest NaN
 ``ceil``          2^ceil(log2(b / top)), within the scales there    such scales and elements of one kind
                   are
+``reciprocal``    cast(bf16(b * bf16(1 / top))), see `levels`       formats with shifts of sub-groups
 ================  ================================================  =========================================
 
 All of it in units of the tensor scale. A cast is to nearest, ties to the even code, saturating. Elements are rounded to
@@ -24,6 +25,9 @@ rounded. The largest of a block comes to lie from 4 to 8 on the grid of E2M1, so
 arXiv 2510.25602: it comes to lie above 3 and up to 6, and nothing saturates. With the elements of MSFP12 ``floor`` is
 the exponent of the largest number of a block, as in block floating point. BlockDialect has ``floor``, too: the tops of
 all its kinds of elements are from 4 to 7.5.
+
+``reciprocal`` is HiF4's, arXiv 2602.11287. No number is divided: all are multiplied by the reciprocal of the scale in
+BF16, and ties of elements go away from zero.
 """
 
 from __future__ import annotations
@@ -37,7 +41,7 @@ from .checks import Array, InputError
 from .element import E2M1
 from .scale import UE4M3, ScaleFormat
 
-RULES = ("nearest", "four-over-six", "floor", "ceil")
+RULES = ("nearest", "four-over-six", "floor", "ceil", "reciprocal")
 """Names of the rules."""
 
 _LARGEST_SCALE = 256.0
@@ -50,6 +54,8 @@ def rules(form: BlockFormat) -> tuple[str, ...]:
 
 
 def _possible(form: BlockFormat) -> tuple[str, ...]:
+    if form.shifts:
+        return ("reciprocal",)
     if not form.scale.mantissa_bits:
         return ("floor",) if len(form.elements) > 1 else ("floor", "ceil")
     if form.elements == (E2M1,) and form.scale == UE4M3 and form.tensor_divisor is not None:

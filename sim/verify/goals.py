@@ -27,6 +27,7 @@ __all__ = [
     "CLASSES",
     "DEEPEST_CHAIN",
     "LARGEST_CANCELLATION",
+    "LOWEST_BIT",
     "OPERANDS",
     "Goals",
     "exponent_span",
@@ -126,7 +127,7 @@ def goals(config: TensorCoreConfig) -> dict[str, Goals]:
 
     # Operands, where they are seen. Every byte and every code is free, so every bin is reachable.
     lanes = ("lane", _numbers(range(config.depth)))
-    codes = [(side, _numbers(range(1 << form.code_width))) for side, form in forms.items()]
+    codes = [(side, _code_labels(form)) for side, form in forms.items()]
     nans = [_members(form, "nans") for form in forms.values()]
     others = [_members(form, "infinities") | which for form, which in zip(forms.values(), nans, strict=True)]
     numbers = ~(others[0][:, None, :, None] | others[1][None, :, None, :])
@@ -148,7 +149,13 @@ def goals(config: TensorCoreConfig) -> dict[str, Goals]:
     if config.wide:
         # Below, a block is below the last place of any number; above, it is seen only where its sum is zero.
         powers = range(LOWEST_BIT + config.bounds.term_fraction, HIGHEST_EXPONENT)
-        add("exponents of blocks", groups, ("", _numbers(powers, "more")))
+        exponents = range(config.bounds.lowest_exponent, config.bounds.highest_exponent + 1)
+        there = np.array([power in exponents for power in (*powers, max(HIGHEST_EXPONENT, exponents[-1]))])
+        add(
+            *("exponents of blocks", groups, ("", _numbers(powers, "more"))),
+            reachable=np.broadcast_to(there, (config.groups, len(there))).copy(),
+            reason="" if there.all() else "no two scales have that exponent",
+        )
     else:
         add("scale exponents", groups, *((side, _numbers(scale.exponents)) for side, scale in scales.items()))
     lowest, highest = ([scale.exponents[end] for scale in scales.values()] for end in (0, -1))
@@ -204,7 +211,8 @@ def goals(config: TensorCoreConfig) -> dict[str, Goals]:
 
 def _members(form: BlockFormat, field: str) -> NDArray[np.bool_]:
     """Which codes of a format are among its ``nans``, or its ``infinities``, by selector and code."""
-    return np.array([[code in getattr(each, field) for code in range(1 << form.code_width)] for each in form.elements])
+    codes = [*range(1 << form.code_width)] * (1 << len(form.shifts))
+    return np.array([[code in getattr(each, field) for code in codes] for each in form.elements])
 
 
 def _infinite(config: TensorCoreConfig, add: Callable[..., None], lanes: _Axis) -> None:
@@ -235,6 +243,15 @@ def _infinite(config: TensorCoreConfig, add: Callable[..., None], lanes: _Axis) 
         reachable=reachable,
         reason="" if config.groups > 1 else "there is one block",
     )
+
+
+def _code_labels(form: BlockFormat) -> tuple[str, ...]:
+    """Codes of an element; where sub-groups are shifted, each with the bits of its own, the longest lowest."""
+    codes = range(1 << form.code_width)
+    if not form.shifts:
+        return _numbers(codes)
+    bits = len(form.shifts)
+    return tuple(f"{code} with bits {shift:0{bits}b}" for shift in range(1 << bits) for code in codes)
 
 
 def _kinds(form: BlockFormat) -> tuple[str, ...]:

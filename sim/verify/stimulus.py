@@ -14,7 +14,7 @@ from hwgen.formats import BlockFormat, ScaleFormat
 from sim.engines import Pattern, Patterns
 from sim.random import decoded, negated, numbers, random_steps, scale_type, set_what_runs_need, zeros
 from sim.steps import Steps
-from sim.verify.goals import DEEPEST_CHAIN
+from sim.verify.goals import DEEPEST_CHAIN, LOWEST_BIT
 
 __all__ = ["Stimulus", "deepest", "draw"]
 
@@ -132,6 +132,11 @@ def _place_of_largest(tables: Sequence[Sequence[float]]) -> tuple[int, int]:
     )
 
 
+def _above(form: BlockFormat, tag: int) -> int:
+    """Bits above a scale that select an element format; where sub-groups are shifted, those that shift all of them."""
+    return (1 << form.shift_bits) - 1 if form.shifts else tag
+
+
 def _saturated(config: TensorCoreConfig) -> Steps:
     """The deepest tile, of the largest products, so that an exact accumulator comes as far as it can.
 
@@ -143,7 +148,7 @@ def _saturated(config: TensorCoreConfig) -> Steps:
         # The element format with the largest value, its folds included.
         tag, code = _place_of_largest([element.values for element in form.elements])
         codes.append(np.full((count, rows, config.depth), code, np.uint8))
-        byte = tag << form.scale.width | form.scale.highest
+        byte = _above(form, tag) << form.scale.width | form.scale.highest
         scales.append(np.full((count, rows, config.groups), byte, scale_type(form)))
     if config.rows > 1 or config.columns > 1:
         side, form = (0, config.a) if config.rows > 1 else (1, config.b)
@@ -169,9 +174,9 @@ _Index = NDArray[np.intp]
 
 
 def _tagged(form: BlockFormat, scales: NDArray[np.uint8], rng: np.random.Generator) -> NDArray[np.uint8]:
-    """Put a selector above scales at random; where none is read, now and then any bits."""
+    """Put a selector or shifts above scales at random; where neither is read, now and then any bits."""
     above = form.stored_scale_width - form.scale.width
-    share = 0.5 if form.tagged else 0.3
+    share = 0.5 if form.tagged or form.shifts else 0.3
     kind = scale_type(form)
     chosen = (rng.random(scales.shape) < share).astype(kind)
     if above > 1:
@@ -247,7 +252,9 @@ def _special_chains(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
     steps.a_scales[at] = 0
     if not config.a.scale.subnormals:
         steps.a_codes[at] = 0  # no scale is zero, so the codes are
-    steps.b_scales[at] = _one(config.b.scale)
+    # Where no scale is zero, a block of zeros may still cut a small C.
+    cuts = not config.a.scale.subnormals and config.a.lowest_exponent - config.fraction_bits > LOWEST_BIT
+    steps.b_scales[at] = 0 if cuts else _one(config.b.scale)
     steps.first[at] = True
     steps.c[at] = rng.choice(_SPECIAL_C, steps.c[at].shape)
     behind = at + turns
@@ -403,7 +410,7 @@ def _largest(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
     _set_scales(steps, at, rng, choose)
     plain = at[rng.random(len(at)) < 0.7]
     for form, tag, scales in ((config.a, tags[0], steps.a_scales), (config.b, tags[1], steps.b_scales)):
-        scales[plain] = scales[plain] & (1 << form.scale.width) - 1 | tag << form.scale.width
+        scales[plain] = scales[plain] & (1 << form.scale.width) - 1 | _above(form, tag) << form.scale.width
     steps.c[at] = rng.choice(
         np.array([0, 0x3F800000, 0xBF800000, 0x4E7FFFFF, 0xCE7FFFFF], np.uint32), steps.c[at].shape
     )

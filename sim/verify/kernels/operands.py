@@ -35,11 +35,13 @@ class Side(NamedTuple):
     ``codes`` (S, rows, K) and ``scales`` (S, rows, G) are as the core gets them. A block makes ``sums`` block sums of
     ``lanes`` products each; ``first`` is the lowest code of a scale that is not zero, and scales have ``places``
     exponents.
-    ``integers`` has the elements in half-units, without fold, by selector and code. All other tables are by the byte
-    of a scale: ``selector``; ``exponent`` with the fold; ``place``, the exponent without it, from the lowest one;
-    ``significand`` in units of the last place, factors included; ``multiplier``, which one that is of all there are;
-    ``code``, without the bits above; ``kind`` as in the goals; ``zero``;
-    ``nan``. ``nan_codes`` has which elements are NaN, as ``integers`` does.
+    ``integers`` has the elements in half-units, without fold, by selector and code. Where sub-groups are shifted, the
+    bits of an element's own stand above its code, and the byte of a scale has one bit more, set if any of its bits
+    above is.
+    All other tables are by the byte of a scale: ``selector``; ``exponent`` with the fold; ``place``, the exponent
+    without it, from the lowest one; ``significand`` in units of the last place, factors included; ``multiplier``, which
+    one that is of all there are; ``code``, without the bits above; ``kind`` as in the goals; ``zero``; ``nan``.
+    ``nan_codes`` has which elements are NaN, as ``integers`` does.
     Where products are cut to a window, ``integers`` are significands with a sign and ``shifts`` their exponents above
     ``lowest``; a product with the largest exponent is shifted by ``up`` places to the left. Else ``up`` is -1.
     ``signs`` has by selector and code which of `sim.verify.goals.OPERANDS` an element is; it is empty where no element
@@ -132,14 +134,15 @@ def side(
     may be that.
     """
     scale = form.scale
-    stored = np.arange(1 << form.stored_scale_width)
+    codes, scales, above = _with_shifts(form, codes, scales)
+    stored = np.arange(1 << scale.width + above)
     code = stored & (1 << scale.width) - 1
     selector = stored >> scale.width & (1 << form.selector_bits) - 1
     exponents = np.array([scale.exponent(byte) for byte in code.tolist()])
     zero = (code == 0) & scale.subnormals
     significands = np.array([scale.significand(byte) for byte in code.tolist()], np.int64)
     significands *= np.array(form.weights)[selector]
-    integers = np.array([_numbers(element, window_shift is not None) for element in form.elements], np.int64)
+    codes_of = [*range(1 << form.code_width)] * (1 << len(form.shifts))
     return Side(
         codes,
         scales.astype(np.uint16),
@@ -147,7 +150,7 @@ def side(
         form.sums,
         int(scale.subnormals),
         len(scale.exponents),
-        integers,
+        _integers(form, window_shift is not None),
         selector,
         np.where(zero, _ZERO_EXPONENT, exponents) + np.array(form.folds)[selector],
         exponents - scale.exponents[0],
@@ -157,8 +160,8 @@ def side(
         np.select([zero, code == (-1 if scale.nan is None else scale.nan)], [1, 2]) + 3 * (stored != code),
         zero,
         code == (-1 if scale.nan is None else scale.nan),
-        np.array([[code in element.nans for code in range(1 << form.code_width)] for element in form.elements]),
-        np.array([element.shifts for element in form.elements], np.int64),
+        np.array([[code in element.nans for code in codes_of] for element in form.elements]),
+        np.array([[element.shifts[code] for code in codes_of] for element in form.elements], np.int64),
         0 if window_shift is None else form.elements[0].lowest_exponent - form.elements[0].fold,
         -1 if window_shift is None else window_shift,
         np.array([_signs(element) for element in form.elements if infinite], np.int64).reshape(
@@ -174,10 +177,32 @@ def _signs(element: ElementFormat) -> list[int]:
     return [3 + (code >= half) if code in element.infinities else sign for code, sign in enumerate(found)]
 
 
-def _numbers(element: ElementFormat, cut: bool) -> list[int]:
-    """The integers of an element; or its significands, with their signs."""
-    if not cut:
-        return list(element.integers)
+def _with_shifts(
+    form: BlockFormat, codes: NDArray[np.uint8], scales: NDArray[np.uint8]
+) -> tuple[NDArray[np.uint8], NDArray[np.uint8], int]:
+    """Codes with the bits of their sub-groups above, scales, and the bits that these have above the scale itself."""
+    if not form.shifts:
+        return codes, scales, form.stored_scale_width - form.scale.width
+    place = form.scale.width
+    for level, length in enumerate(form.shifts):
+        bits = np.stack([scales >> place + index & 1 for index in range(form.size // length)], axis=-1)
+        spread = np.repeat(bits, length, axis=-1).reshape(codes.shape).astype(np.uint8)
+        codes = codes | spread << np.uint8(form.code_width + level)
+        place += bits.shape[-1]
+    alone, some = scales & (1 << form.scale.width) - 1, scales >> form.scale.width != 0
+    return codes, alone | some.astype(scales.dtype) << form.scale.width, 1
+
+
+def _integers(form: BlockFormat, cut: bool) -> _Array:
+    """Integers by selector and code, or by shifts and code in one; where products are cut, significands with a sign."""
+    if cut:
+        return np.array([_significands(element) for element in form.elements], np.int64)
+    tables = np.array(form.integers, np.int64)
+    return tables.reshape(1, -1) if form.shifts else tables
+
+
+def _significands(element: ElementFormat) -> list[int]:
+    """The significands of an element, with their signs."""
     return [s if h > 0 else -s for s, h in zip(element.significands, element.integers, strict=True)]
 
 

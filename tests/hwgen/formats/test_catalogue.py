@@ -44,6 +44,7 @@ def test_blocks(form):
     assert (form.size, form.full_scale, form.factors) == (other.block, other.tensor_divisor, other.factors)
     assert (1 << form.scale_width) - 1 == other.meaningful
     assert form.stored_scale_width == 8 * other.scale_bytes
+    assert (form.shifts, form.shift_bits) == (other.shifts, other.shift_bits)
     scales = other.all_scales
     selected = scales >> form.scale.width & (1 << form.selector_bits) - 1
     np.testing.assert_array_equal(selected, other.selected(scales))

@@ -92,6 +92,31 @@ def test_every_pair_of_long_codes_in_every_lane(a, b, dot, compiled):
     np.testing.assert_array_equal(compiled(config).run(steps).results, steps.expected())
 
 
+@pytest.mark.parametrize(
+    ("groups", "dot", "more"),
+    [
+        (1, "nested", {"pipeline": ("decoded", "tree", "factors", "terms", "aligned", "total", "normal")}),
+        (2, "nested", {"pipeline": ("sums",), "empty_blocks": "excluded", "rounding": "nearest_even"}),
+        (1, "multiplier", {"pipeline": ("decoded", "tree")}),
+    ],
+)
+def test_sub_groups_that_are_shifted(groups, dot, more, compiled):
+    """Random chains with any bits; before them every pair of codes in every lane, with equal bits of all sub-groups."""
+    config = TensorCoreConfig("formats", "hif4", "hif4", 4, 4, groups, dot, **more)
+    steps = random_chains(config, 6000, np.random.default_rng(groups), first=0.6)
+    form, fours = config.a, np.arange(16, dtype=np.uint8).reshape(-1, 4)
+    rng = np.random.default_rng(7)
+    for case, (left, right) in enumerate(itertools.product(range(4), repeat=2)):
+        part = slice(16 * case, 16 * case + 16)
+        orders = np.stack([rng.permutation(16) for _ in range(config.depth)], axis=1)
+        steps.a_codes[part], steps.b_codes[part] = fours[orders // 4].swapaxes(1, 2), fours[orders % 4].swapaxes(1, 2)
+        for scales, bits in ((steps.a_scales, left), (steps.b_scales, right)):
+            word = form.scale.bias << form.scale.mantissa_bits
+            scales[part] = word | 0xFF00 * (bits & 1) | 0xFFFF0000 * (bits >> 1)
+        steps.first[part], steps.last[part], steps.c[part] = True, True, 0
+    np.testing.assert_array_equal(compiled(config).run(steps).results, steps.expected())
+
+
 def test_every_product_of_blockdialect_in_every_lane(compiled):
     """All pairs of its numbers, each from some dialect, under scales of 1; all other codes are zero."""
     config = TensorCoreConfig("formats", "blockdialect", "blockdialect", 4, 4, 1, "signed", pipeline=("tree",))

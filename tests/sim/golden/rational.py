@@ -82,6 +82,8 @@ class Form(NamedTuple):
     subnormals: bool = True
     window: tuple[int, int] | None = None
     """Bits kept of a product, and the exponent of the smallest normal element."""
+    shifts: tuple[int, ...] = ()
+    """Lengths of sub-groups with a bit each that doubles them, above the scale."""
 
 
 FORMATS = {
@@ -103,6 +105,7 @@ FORMATS = {
     "mxfp6-e3m2": Form([(E3M2, 0)], 8, 0, 127, 0xFF, block=32, subnormals=False),
     "mxfp8-e4m3": Form([(E4M3, 0)], 8, 0, 127, 0xFF, block=32, subnormals=False, window=(25, -6)),
     "mxfp8-e5m2": Form([(E5M2, 0)], 8, 0, 127, 0xFF, block=32, subnormals=False, window=(25, -14)),
+    "hif4": Form([(S1P2, -1)], 6, 2, 48, 0xFF, block=64, sums=4, subnormals=False, shifts=(8, 4)),
     "four": Form([([value * 2**fold for value in E2M1], fold) for fold in range(4)], 3, 3, 3, None),
 }
 """Formats by name: those of the catalogue, and one of four elements, E2M1 times 1, 2, 4 and 8."""
@@ -118,6 +121,16 @@ def fields(form: str, byte: int) -> tuple[int, int]:
 def element(form: str, byte: int) -> tuple[list[Fraction], int]:
     """Values by code and fold of the elements of a block, which its scale byte selects."""
     return FORMATS[form].elements[fields(form, byte)[1]]
+
+
+def factor_of(form: str, byte: int, place: int) -> int:
+    """How often an element counts, by its place in the block."""
+    known, factor = FORMATS[form], 1
+    lowest = known.exponent_bits + known.mantissa_bits
+    for length in known.shifts:
+        factor *= 2 if byte & 2 ** (lowest + place // length) else 1
+        lowest += known.block // length
+    return factor
 
 
 def scale_of(form: str, byte: int) -> Fraction | None:
@@ -199,7 +212,9 @@ def terms(
         if infinite:
             continue
         exponent = exponent_of(forms[0], byte_a) + exponent_of(forms[1], byte_b) + fold_a + fold_b
-        products = [left[a[k]] * right[b[k]] for k in lanes]
+        places = [k % known.block for k in lanes]
+        factors = [factor_of(forms[0], byte_a, place) * factor_of(forms[1], byte_b, place) for place in places]
+        products = [left[a[k]] * right[b[k]] * factor for k, factor in zip(lanes, factors, strict=True)]
         windows = [FORMATS[form].window for form in forms]
         if None not in windows:
             bits, lowest = windows[0][0], [window[1] for window in windows]

@@ -15,6 +15,7 @@ PAIRS += [(form, form) for form in ("mxint8", "mxfp6-e2m3", "mxfp6-e3m2")] + [
     ("mxfp8-e4m3", "mxfp4"),
     ("mxfp8-e4m3",) * 2,
     ("mxfp8-e4m3", "mxfp8-e5m2"),
+    ("hif4",) * 2,
 ]
 CASES = [(a, b, dot) for a, b in PAIRS for dot in supported(BLOCK_FORMATS[a], BLOCK_FORMATS[b])]
 
@@ -26,12 +27,16 @@ def test_every_code(a, b, dot, side, evaluate):
     layout, form = lanes(config).layout(side), config.form(side)
     elements = golden.block_format(form.name).elements
     tables = [element.integers for element in elements]
+    if dot == "multiplier":
+        # By the bits of the element's sub-groups.
+        tables = [[h << (tag & 1) + (tag >> 1) for h in tables[0]] for tag in range(4)] if form.shifts else tables
     codes = range(1 << form.code_width)
     stimuli = [{"code": code} | ({"tag": tag} if tag else {}) for tag in range(len(tables)) for code in codes]
     for inputs, outputs in zip(stimuli, evaluate(ElementDecoder(config, side), stimuli), strict=True):
         wanted = tables[inputs.get("tag", 0)][inputs["code"]]
         lane = layout.from_bits(outputs["lane"])
-        assert outputs.get("nan", 0) == (inputs["code"] in elements[inputs.get("tag", 0)].nans)
+        nans = elements[inputs.get("tag", 0) if form.tagged else 0].nans
+        assert outputs.get("nan", 0) == (inputs["code"] in nans)
         if "value" in layout.members:
             assert lane.value % (1 << form.largest.bit_length() + 1) == wanted % (1 << form.largest.bit_length() + 1)
             continue
