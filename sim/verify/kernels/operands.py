@@ -286,9 +286,8 @@ def infinite_products(a: Side, b: Side, step: int, m: int, n: int) -> Infinite: 
     """The infinite products of an output."""
     count = lane = 0
     positive = negative = of_zero = together = False
-    if not a.signs.shape[0]:
-        return Infinite(count, lane, positive, negative, of_zero, together)
-    for g in range(a.scales.shape[2] * a.sums):
+    groups = a.scales.shape[2] * a.sums if a.signs.shape[0] else 0
+    for g in range(groups):
         of_a, of_b = a.selector[a.scales[step, m, g // a.sums]], b.selector[b.scales[step, n, g // b.sums]]
         plus = minus = False
         for i in range(a.lanes * g, a.lanes * (g + 1)):
