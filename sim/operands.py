@@ -248,8 +248,9 @@ def _packed(origin: str, name: str | None, found: Mapping[str, NDArray[Any]]) ->
         raise _wrong(origin, names[0], codes, "uint8 (rows, bytes of codes)")
     if scales.dtype.name == "float8_e4m3fn" or scales.dtype == np.dtype("V1"):  # numpy stores the former as the latter
         scales = scales.view(np.uint8)
-    if scales.dtype not in (np.uint8, np.uint16):
-        raise _wrong(origin, names[1], scales, f"uint8, uint16 or float8_e4m3fn, one for each block of {names[0]!r}")
+    if scales.dtype not in (np.uint8, np.uint16, np.uint32):
+        wanted = f"uint8, uint16, uint32 or float8_e4m3fn, one for each block of {names[0]!r}"
+        raise _wrong(origin, names[1], scales, wanted)
     if tensor_scale.size != 1 or tensor_scale.dtype.kind != "f":
         raise _wrong(origin, names[2], tensor_scale, "one number of type float32")
     number = float(tensor_scale.reshape(()))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.config import TensorCoreConfig
-from hwgen.formats import BlockFormat, ScaleFormat
+from hwgen.formats import BlockFormat, ElementFormat, ScaleFormat
 from sim.counterpart import counterpart
 from sim.steps import Steps
 
@@ -28,7 +28,7 @@ __all__ = [
 
 
 def decoded(form: BlockFormat, codes: NDArray[np.uint8], scales: NDArray[np.uint8]) -> NDArray[np.float64]:
-    """Values of stored numbers, element times block scale, by the golden model; 0 where the scale is NaN.
+    """Values of stored numbers, element times block scale, by the golden model; 0 where it is NaN or infinite.
 
     Parameters
     ----------
@@ -37,8 +37,7 @@ def decoded(form: BlockFormat, codes: NDArray[np.uint8], scales: NDArray[np.uint
     codes, scales
         uint8, (..., K) and (..., K / size).
     """
-    table = np.nan_to_num(counterpart(form).table)
-    return table[np.repeat(scales, form.size, axis=-1), codes]
+    return np.nan_to_num(counterpart(form).values(codes, scales), copy=False, posinf=0, neginf=0)
 
 
 def zeros(form: BlockFormat, codes: NDArray[np.uint8]) -> NDArray[np.uint8]:
@@ -62,14 +61,18 @@ def _random_codes(
 
 
 def numbers(form: BlockFormat, codes: NDArray[np.uint8], rng: np.random.Generator, share: float) -> NDArray[np.uint8]:
-    """Codes with those of the largest number of their sign in the place of NaN, but in a share of the rows."""
-    nans = sorted({code for element in form.elements for code in element.nans})
-    if not nans:
+    """Codes with those of the largest number of their sign in the place of NaN and infinity.
+
+    But in a share of the rows all are left.
+    """
+    others = {code for element in form.elements for code in element.nans + element.infinities}
+    if not others:
         return codes
+    table = np.arange(1 << form.code_width, dtype=np.uint8)
+    for code in sorted(others):
+        table[code] = table[code - 1]
     kept = rng.random((*codes.shape[:-1], 1)) < share
-    for code in nans:
-        codes = np.where((codes == code) & ~kept, np.uint8(code - 1), codes)
-    return codes
+    return np.where(kept, codes, table[codes])
 
 
 def _random_scales(
@@ -87,8 +90,10 @@ def _random_scales(
     zeros = np.where(rng.random(size) < 0.6, 0, scales).astype(np.uint8)
     scales = np.choose(rng.choice(4, (shape[0], 1, 1), p=[0.35, 0.35, 0.15, 0.15]), [scales, near, extreme, zeros])
     scales[(scales > scale.highest) & (rng.random(size) < 0.7)] = scale.highest
-    above = np.arange(0, 1 << form.stored_scale_width, codes).astype(scale_type(form))
-    return scales | rng.choice(above, size)
+    above = rng.integers(0, 1 << form.stored_scale_width - scale.width, size).astype(scale_type(form))
+    if form.shifts:
+        above[rng.random(size) < 0.3] = 0  # equal shifts, for products to cancel
+    return scales | above << scale_type(form).type(scale.width)
 
 
 def extreme_scales(scale: ScaleFormat) -> list[int]:
@@ -109,16 +114,21 @@ def negated(form: BlockFormat) -> NDArray[np.uint8]:
     codes = range(1 << form.code_width)
     found = []
     for code in codes:
-        others = [
-            other
-            for other in codes
-            if all(e.values[other] == -e.values[code] and (other in e.nans) == (code in e.nans) for e in form.elements)
-        ]
+        others = [other for other in codes if all(_are_opposite(element, code, other) for element in form.elements)]
         others = others or [code]
         found.append(others[0] if code else others[-1])  # of two zeros the other one
     table = np.array(found, np.uint8)
     table.flags.writeable = False  # every caller has the same one
     return table
+
+
+def _are_opposite(element: ElementFormat, code: int, other: int) -> bool:
+    """Whether two codes are a number or infinity and its negative; or both NaN."""
+    if code in element.nans or other in element.nans:
+        return code in element.nans and other in element.nans
+    if code in element.infinities or other in element.infinities:
+        return {code, other} <= {*element.infinities} and code != other
+    return element.values[other] == -element.values[code]
 
 
 _SPECIAL_C = np.array(

@@ -32,9 +32,9 @@ class Steps:
     config
         The core.
     a_codes, a_scales
-        uint8, (S, M, 16 G) and (S, M, G); uint16 for scales of two bytes.
+        uint8, (S, M, 16 G) and (S, M, G); uint16 or uint32 for scales of two or four bytes.
     b_codes, b_scales
-        uint8, (S, N, 16 G) and (S, N, G); uint16 for scales of two bytes.
+        uint8, (S, N, 16 G) and (S, N, G); uint16 or uint32 for scales of two or four bytes.
     c
         FP32 as uint32 bit patterns, (S, M, N); counts where ``first`` is set, see `addends`.
     first, last

@@ -19,6 +19,9 @@ SHORTEST_JOINED = 4
 MAGNITUDE_BITS = {"merged": 5, "signed": 4}
 """Widest magnitude that the lanes of a micro-architecture are drawn for."""
 
+LONGEST_NESTED = 4
+"""Widest magnitude, before shifts, that `nested` multiplies."""
+
 LONGEST_SIGNIFICAND = 8
 """Most bits of a significand that `shifted` multiplies."""
 
@@ -127,6 +130,8 @@ def _shifted(a: BlockFormat, b: BlockFormat) -> str | None:
     for side, form in (("a", a), ("b", b)):
         if form.tagged:
             return f"{side} = {form.name!r} has several kinds of elements; its lanes take one"
+        if form.shifts:
+            return f"{side} = {form.name!r} has sub-groups that are shifted; use 'nested' or 'multiplier'"
         if (bits := form.elements[0].significand_bits) > LONGEST_SIGNIFICAND:
             return f"{side} = {form.name!r} has significands of {bits} bits, its lanes take {LONGEST_SIGNIFICAND}"
     if max(form.largest.bit_length() for form in (a, b)) <= MAGNITUDE_BITS["merged"]:
@@ -142,14 +147,26 @@ def _windowed(a: BlockFormat, b: BlockFormat) -> str | None:
 
 
 def _whole(supports: Callable[[BlockFormat, BlockFormat], str | None]) -> Callable[..., str | None]:
-    """A check that also refuses pairs whose products are cut to a window."""
+    """A check that also refuses pairs whose products are cut to a window, and infinite elements."""
 
     def checked(a: BlockFormat, b: BlockFormat) -> str | None:
         if _windowed(a, b) is None:
             return f"products of {a.name} x {b.name} are cut to a window; use 'windowed'"
+        for side, form in (("a", a), ("b", b)):
+            if form.may_be_infinite:
+                return f"{side} = {form.name!r} has infinite elements; only 'windowed' has wires for them"
         return supports(a, b)
 
     return checked
+
+
+def _nested(a: BlockFormat, b: BlockFormat) -> str | None:
+    if not a.shifts or a.shifts != b.shifts:
+        return f"{a.name} x {b.name} have no common sub-groups that are shifted"
+    for side, form in (("a", a), ("b", b)):
+        if (bits := form.elements[0].largest.bit_length()) > LONGEST_NESTED:
+            return f"{side} = {form.name!r} has magnitudes of {bits} bits, its lanes take {LONGEST_NESTED}"
+    return None
 
 
 def _e2m2(a: BlockFormat, b: BlockFormat) -> str | None:
@@ -190,6 +207,7 @@ DOTS: dict[str, Dot] = {
         Dot("binary", "significands multiplied, the product shifted, added in a binary tree", _whole(_significand)),
         Dot("shifted", "significands of long numbers multiplied, the product shifted", _whole(_shifted)),
         Dot("windowed", "products aligned to the largest of their exponents, and cut", _windowed),
+        Dot("nested", "products of sub-groups added, and shifted together", _whole(_nested)),
         Dot("multiplier", "plain multiplication of integers", _whole(_any)),
         Dot("e2m2", "the literal internal format of the MixFP4 paper", _whole(_e2m2)),
     )

@@ -12,6 +12,7 @@ from hwgen.formats import (
     BLOCKDIALECT,
     FP4_UE5M3_B16,
     FP4_UE5M3_B32,
+    HIF4,
     IF4,
     INTEGERS_4,
     INTEGERS_8,
@@ -22,6 +23,7 @@ from hwgen.formats import (
     MXFP6_E2M3,
     MXFP6_E3M2,
     MXFP8_E4M3,
+    MXFP8_E5M2,
     MXINT8,
     NVFP4,
     NVINT4,
@@ -60,7 +62,8 @@ _INTEGERS: dict[str, Formats] = {
     "w4a8-int": (INTEGERS_8, INTEGERS_4),
     "ternary": (INTEGERS_8, TERNARIES),
 }
-_WINDOWED: dict[str, Formats] = {form.name: (form, form) for form in (MXFP8_E4M3,)}
+_WINDOWED: dict[str, Formats] = {form.name: (form, form) for form in (MXFP8_E4M3, MXFP8_E5M2)}
+_NESTED: dict[str, Formats] = {HIF4.name: (HIF4, HIF4)}
 
 
 def _sized(
@@ -90,6 +93,7 @@ NAMED: dict[str, TensorCoreConfig] = {
     **_sized(_INT4, "small", rows=4, columns=4, groups=1, pipeline=_PLAIN),
     **_sized(_INTEGERS, "small", rows=4, columns=4, groups=1, pipeline=_PLAIN, dot="shifted"),
     **_sized(_WINDOWED, "small", rows=4, columns=4, groups=1, pipeline=_PLAIN, dot="windowed"),
+    **_sized(_NESTED, "small", rows=4, columns=4, groups=1, pipeline=_SMALL, dot="nested"),
 }
 """Named configurations; ``blackwell`` has the rate of one Blackwell tensor core, 4096 MAC per cycle.
 

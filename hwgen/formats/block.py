@@ -23,7 +23,7 @@ class BlockFormat:
 
     ::
 
-        block:  code 0 | code 1 | ... | code size-1     scale byte:  [ not read | selector | scale ]
+        block:  code 0 | code 1 | ... | code size-1     scale byte:  [ not read | selector or shifts | scale ]
 
     Parameters
     ----------
@@ -47,8 +47,8 @@ class BlockFormat:
         Sums that the products of a block make: 1, or as many parts of the block, which are aligned and truncated each
         for itself. What is stored does not depend on it.
     scale_bytes
-        Bytes of a stored scale and its selector, 1 or 2; 0 where blocks have no scale. Elsewhere the scale byte is all
-        of them.
+        Bytes of a stored scale and its selector or shifts, 1, 2 or 4; 0 where blocks have no scale. Elsewhere the scale
+        byte is all of them.
     factors
         What the elements count, by selector, in proportion: (7, 6) says that those of the second kind count 6/7. None
         if all count alike. Hardware multiplies the significand of the scale by the factor, see Notes.
@@ -59,6 +59,10 @@ class BlockFormat:
         Bits behind the point of a product that are kept, by the largest exponent of a product in its block that is not
         zero, where both operands have such a limit. A product is truncated toward zero, on its magnitude. None if
         products of any other format are added exactly.
+    shifts
+        Lengths of sub-groups, the longest first. Each sub-group has a bit, and its elements count twice as much where
+        it is set; an element has a sub-group of each length. The bits stand directly above the scale, those of the
+        longest first, and of one length in the order of the elements.
 
     Raises
     ------
@@ -83,6 +87,7 @@ class BlockFormat:
     scale_bytes: int = 1
     window: int | None = None
     definition: str = ""
+    shifts: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.elements or len(self.elements) & len(self.elements) - 1:
@@ -100,14 +105,21 @@ class BlockFormat:
                     f"block format {self.name}: elements {one.name} and {other.name} have {one.point} and"
                     f" {other.point} bits behind the point; they must be equal"
                 )
-        if self.scale_bytes not in (0, 1, 2) or (not self.scale_bytes and self.scale.width):
+        if self.scale_bytes not in (1, 2, 4) and (self.scale_bytes or self.scale.width):
             raise InputError(
-                f"block format {self.name}: scale_bytes = {self.scale_bytes}: must be 1 or 2, or 0 without a scale"
+                f"block format {self.name}: scale_bytes = {self.scale_bytes}: must be 1, 2 or 4, or 0 without a scale"
             )
+        if self.shifts:
+            self._check_shifts()
         if self.scale_width > self.stored_scale_width:
-            stored = "byte" if self.scale_bytes == 1 else "two bytes"
+            stored = {1: "byte", 2: "two bytes", 4: "four bytes"}[self.scale_bytes]
+            what = (
+                f"shifts of {self.shift_bits} bits have"
+                if self.shifts
+                else f"a selector of {self.selector_bits} bits has"
+            )
             raise InputError(
-                f"block format {self.name}: a selector of {self.selector_bits} bits has no place beside scale"
+                f"block format {self.name}: {what} no place beside scale"
                 f" {self.scale.name}, which takes {self.scale.width} bits of its {stored}"
             )
         if self.size < 1 or self.size * self.code_width % _BYTE:
@@ -130,10 +142,25 @@ class BlockFormat:
                     f" product, and be {LONGEST_WINDOW} at most"
                 )
 
+        if self.may_be_infinite and self.scale.subnormals:
+            raise InputError(
+                f"block format {self.name}: elements may be infinite; they take a scale without zero, and"
+                f" {self.scale.name} has one"
+            )
         if self.factors and not self.scale.mantissa_bits:
             raise InputError(
                 f"block format {self.name}: factors = {self.factors}: scale {self.scale.name} has no significand"
             )
+
+    def _check_shifts(self) -> None:
+        """Refuse sub-groups that do not nest in the sums of a block, and what has no meaning beside them."""
+        place = f"block format {self.name}: shifts = {self.shifts}:"
+        if self.tagged or self.factors or self.window is not None:
+            raise InputError(f"{place} take elements of one kind, without factors and without a window")
+        # A sum of the block may be a sub-group itself.
+        lengths = (2 * self.lanes, *self.shifts)
+        if min(lengths) < 1 or any(outer <= inner or outer % inner for outer, inner in pairwise(lengths)):
+            raise InputError(f"{place} must divide one another and the {self.lanes} products of a sum, longest first")
 
     @cached_property
     def selector_bits(self) -> int:
@@ -162,8 +189,13 @@ class BlockFormat:
 
     @property
     def scale_width(self) -> int:
-        """Bits of the scale byte that the hardware reads: scale and selector."""
-        return self.scale.width + self.selector_bits
+        """Bits of the scale byte that the hardware reads: scale and selector, or shifts."""
+        return self.scale.width + self.selector_bits + self.shift_bits
+
+    @property
+    def shift_bits(self) -> int:
+        """Bits of the shifts of all sub-groups of a block."""
+        return sum(self.size // length for length in self.shifts)
 
     @property
     def stored_scale_width(self) -> int:
@@ -180,15 +212,28 @@ class BlockFormat:
         """Whether a scale or an element can be NaN."""
         return self.scale.nan is not None or any(element.nans for element in self.elements)
 
+    @property
+    def may_be_infinite(self) -> bool:
+        """Whether an element can be infinite."""
+        return any(element.infinities for element in self.elements)
+
+    @cached_property
+    def integers(self) -> tuple[tuple[int, ...], ...]:
+        """The integer h of every code: by selector, or by the bits of the element's sub-groups, longest lowest."""
+        tables = tuple(element.integers for element in self.elements)
+        if not self.shifts:
+            return tables
+        return tuple(tuple(h << bits.bit_count() for h in tables[0]) for bits in range(1 << len(self.shifts)))
+
     @cached_property
     def largest(self) -> int:
         """Largest abs(h) of all elements."""
-        return max(element.largest for element in self.elements)
+        return max(abs(h) for table in self.integers for h in table)
 
     @cached_property
     def magnitudes(self) -> frozenset[int]:
         """All abs(h) of all elements."""
-        return frozenset[int]().union(*(element.magnitudes for element in self.elements))
+        return frozenset(abs(h) for table in self.integers for h in table)
 
     @property
     def weights(self) -> tuple[int, ...]:
@@ -219,7 +264,8 @@ class BlockFormat:
     @cached_property
     def largest_weighted(self) -> int:
         """Largest abs(h) times factor."""
-        return max(element.largest * factor for element, factor in zip(self.elements, self.weights, strict=True))
+        kinds = zip(self.elements, self.weights, strict=True)
+        return max(element.largest * factor for element, factor in kinds) << len(self.shifts)
 
     @cached_property
     def folds(self) -> tuple[int, ...]:

@@ -47,6 +47,11 @@ class Bounds:
         return None if self.b.window is None else self.a.window
 
     @property
+    def may_be_infinite(self) -> bool:
+        """Whether a product can be infinite."""
+        return self.a.may_be_infinite or self.b.may_be_infinite
+
+    @property
     def window_shift(self) -> int:
         """How far a product of significands is shifted to the left in its window, where it has the largest exponent."""
         assert self.window is not None
@@ -200,7 +205,8 @@ class Bounds:
             # The largest code need not have the largest significand: the highest one may be NaN.
             top = scale.significand(scale.highest) << scale.exponents[-1] - scale.exponents[0]
             elements = zip(form.elements, form.weights, form.extra_folds, strict=True)
-            return top * max(element.largest * factor << extra for element, factor, extra in elements)
+            largest = max(element.largest * factor << extra for element, factor, extra in elements)
+            return top * largest << len(form.shifts)
 
         return self.lanes * largest(self.a) * largest(self.b)
 

@@ -18,9 +18,12 @@ __all__ = [
     "E3M3",
     "E4M3",
     "E5M0",
+    "E5M2",
+    "E6M2",
     "E8M0",
     "FP4_UE5M3_B16",
     "FP4_UE5M3_B32",
+    "HIF4",
     "I8",
     "IF4",
     "INT4",
@@ -34,6 +37,7 @@ __all__ = [
     "MXFP6_E2M3",
     "MXFP6_E3M2",
     "MXFP8_E4M3",
+    "MXFP8_E5M2",
     "MXINT8",
     "NONE",
     "NVFP4",
@@ -127,6 +131,14 @@ E4M3 = ElementFormat(
     point=9,
     nans=(0x7F, 0xFF),
 )
+E5M2 = ElementFormat(
+    "E5M2",
+    _without(_minifloat(5, 2, bias=15), (*range(0x7C, 0x80), *range(0xFC, 0x100))),
+    "OCP 8-bit Floating Point Specification (OFP8) v1.0, section 5: infinity and NaN as in IEEE 754",
+    point=16,
+    nans=(0x7D, 0x7E, 0x7F, 0xFD, 0xFE, 0xFF),
+    infinities=(0x7C, 0xFC),
+)
 INT8 = ElementFormat(
     "INT8",
     tuple((code - 256 * (code > 127)) / 64 for code in range(256)),
@@ -176,6 +188,15 @@ E8M0 = ScaleFormat(
     bias=127,
     nan=0xFF,
     source="OCP Microscaling Formats (MX) Specification v1.0",
+    subnormals=False,
+)
+E6M2 = ScaleFormat(
+    "E6M2",
+    exponent_bits=6,
+    mantissa_bits=2,
+    bias=48,
+    nan=0xFF,
+    source="arXiv 2602.11287: 2^-48 to 1.5 * 2^15, neither subnormals nor zero",
     subnormals=False,
 )
 E3M3 = ScaleFormat(
@@ -252,6 +273,7 @@ MXFP8_E4M3 = BlockFormat(
     " C has a say in them, too",
     window=25,
 )
+MXFP8_E5M2 = replace(MXFP8_E4M3, name="mxfp8-e5m2", elements=(E5M2,))
 INTEGERS_8 = BlockFormat("int8", (I8,), NONE, size=16, full_scale=127, source=NONE.source, scale_bytes=0)
 INTEGERS_4 = BlockFormat("int4", (INT4,), NONE, size=16, full_scale=7, source=NONE.source, scale_bytes=0)
 TERNARIES = BlockFormat(
@@ -298,11 +320,25 @@ BLOCKDIALECT = BlockFormat(
     scale_bytes=2,
 )
 
+HIF4 = BlockFormat(
+    "hif4",
+    (S1P2,),
+    E6M2,
+    size=64,
+    full_scale=None,
+    source="arXiv 2602.11287: a bit each for 8 and for 4 elements; that scale and bits are one word, scale lowest, and"
+    " that a step makes four sums of a block, is ours",
+    sums=4,
+    scale_bytes=4,
+    shifts=(8, 4),
+)
+
 BLOCK_FORMATS: dict[str, BlockFormat] = {
     form.name: form
     for form in (
         *(NVFP4, MIXFP4, NVINT4, FP4_UE5M3_B16, FP4_UE5M3_B32, MXFP4, MXFP4_2X16, MSFP12, IF4),
         *(RAZER_ACTIVATIONS, RAZER_WEIGHTS, BLOCKDIALECT, MXINT8, MXFP6_E2M3, MXFP6_E3M2, MXFP8_E4M3),
+        *(MXFP8_E5M2, HIF4),
         *(INTEGERS_8, INTEGERS_4, TERNARIES),
     )
 }

@@ -14,8 +14,8 @@ __all__ = ["WIDTHS", "ElementFormat"]
 WIDTHS = range(2, 9)
 """Widths of a code in bits."""
 
-LONGEST = 24
-"""Most bits of an integer that a lane multiplies."""
+LONGEST = 32
+"""Most bits of an integer."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,9 @@ class ElementFormat:
         counts: those of MX have the exponent of the scale alone.
     nans
         Codes that are NaN. Their values are given as 0, which is what lanes multiply; the result is NaN all the same.
+    infinities
+        Codes that are infinite, of the sign that their top bit is. Their values are given as 0, too; wires of their own
+        say what they are.
 
     Raises
     ------
@@ -57,6 +60,7 @@ class ElementFormat:
     source: str
     point: int = 1
     nans: tuple[int, ...] = ()
+    infinities: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if len(self.values) not in [1 << width for width in WIDTHS]:
@@ -71,9 +75,15 @@ class ElementFormat:
                 raise InputError(f"element format {self.name}: code {code:#x} is {value:g}; no lane takes such values")
         if self.values[0] != 0:
             raise InputError(f"element format {self.name}: code 0 is {self.values[0]:g}; padding needs it to be 0")
-        for code in self.nans:
-            if code not in range(1, len(self.values)) or self.values[code]:
-                raise InputError(f"element format {self.name}: nans = {self.nans}: {code:#x} must be a code of value 0")
+        for field in ("nans", "infinities"):
+            for code in getattr(self, field):
+                if code not in range(1, len(self.values)) or self.values[code]:
+                    raise InputError(
+                        f"element format {self.name}: {field} = {getattr(self, field)}: {code:#x} must be a code of"
+                        " value 0"
+                    )
+        if both := set(self.nans) & set(self.infinities):
+            raise InputError(f"element format {self.name}: infinities = {self.infinities}: {min(both):#x} is NaN")
         if not any(self.values):
             raise InputError(f"element format {self.name}: all values are 0")
         half = len(self.values) // 2
@@ -85,7 +95,7 @@ class ElementFormat:
 
         if (bits := self.largest.bit_length()) > LONGEST:
             raise InputError(
-                f"element format {self.name}: values of {bits} bits in units of the smallest; a lane takes {LONGEST}"
+                f"element format {self.name}: values of {bits} bits in units of the smallest; the most are {LONGEST}"
             )
 
     @cached_property

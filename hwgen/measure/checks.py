@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from hwgen.config import TensorCoreConfig
 from hwgen.errors import ToolError
+from hwgen.formats import BlockFormat
 from hwgen.netlist.graph import Netlist
 from hwgen.power.activity import respond
 from sim.counterpart import counterpart
@@ -88,23 +90,35 @@ def _compare_core(
 
 
 def lane_inputs(config: TensorCoreConfig, streams: Sequence[Steps]) -> tuple[dict[str, NDArray[np.uint8]], Any]:
-    """Stimulus of a lane array's netlist, the blocks of the first rows of every step; and their sums."""
+    """Stimulus of a lane array's netlist, the block sums of the first rows of every step; and what they are."""
     stimulus: dict[str, NDArray[np.uint8]] = {}
     factors = []
     for side in "ab":
         form = config.form(side)
-        # (blocks, streams, lanes) and (blocks, streams): the first row's blocks, in the order of the steps.
+        # (blocks, streams, size) and (blocks, streams): the first row's blocks, in the order of the steps.
         codes = np.stack([getattr(steps, f"{side}_codes")[:, 0].reshape(-1, form.size) for steps in streams], 1)
         scales = np.stack([getattr(steps, f"{side}_scales")[:, 0].reshape(-1) for steps in streams], 1)
         tags = (scales >> form.scale.width & (1 << form.selector_bits) - 1).astype(np.uint8)
         spread = np.unpackbits(codes[..., None], axis=-1, bitorder="little")[..., : form.code_width]
-        stimulus[f"{side}_codes"] = spread.reshape(*codes.shape[:2], -1)
+        stimulus[f"{side}_codes"] = _by_sum(form, spread)
         if form.tagged:
-            tag_bits = np.unpackbits(tags[..., None], axis=-1, bitorder="little")
-            stimulus[f"{side}_tag"] = tag_bits[..., : form.selector_bits]
-        integers = np.array([element.integers for element in counterpart(form).elements])
-        factors.append(integers[tags[..., None], codes])
+            tag_bits = np.unpackbits(tags[..., None], axis=-1, bitorder="little")[..., : form.selector_bits]
+            stimulus[f"{side}_tag"] = np.repeat(tag_bits, form.sums, axis=0)
+        elif form.shifts:
+            ends = np.cumsum([form.scale.width, *(form.size // length for length in form.shifts)])
+            bits = [scales[..., None] >> np.arange(*pair, dtype=scales.dtype) & 1 for pair in pairwise(ends)]
+            stimulus[f"{side}_tag"] = np.concatenate([_by_sum(form, each.astype(np.uint8)) for each in bits], axis=-1)
+        record = counterpart(form)
+        integers = np.array([element.integers for element in record.elements])
+        raised = record.spread(codes, scales[..., None])[0] >> record.width
+        factors.append(_by_sum(form, integers[tags[..., None], codes] << raised))
     return stimulus, (factors[0] * factors[1]).sum(axis=-1)
+
+
+def _by_sum(form: BlockFormat, values: NDArray[Any]) -> NDArray[Any]:
+    """Values of whole blocks, (blocks, streams, ...), by the sums that blocks make: (sums, streams, values of one)."""
+    blocks, streams = values.shape[:2]
+    return values.reshape(blocks, streams, form.sums, -1).swapaxes(1, 2).reshape(blocks * form.sums, streams, -1)
 
 
 def _compare_lanes(

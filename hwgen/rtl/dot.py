@@ -13,7 +13,22 @@ from hwgen.rtl.hierarchy import Block
 from hwgen.rtl.lanes import lanes
 from hwgen.rtl.lanes.windowed import Windowed
 
-__all__ = ["DotProduct"]
+__all__ = ["DotProduct", "beside"]
+
+
+def beside(config: TensorCoreConfig) -> dict[str, int]:
+    """Names and widths of what a dot product says beside its sum, as late as that.
+
+    ``exponent``: the largest of a product that is not zero, above the lowest there is; only where products are cut to
+    a window. ``positive`` and ``negative``: the sum is infinite, of that sign, and NaN where both are set; only where
+    elements may be infinite.
+    """
+    found = {}
+    if config.bounds.window is not None:
+        found["exponent"] = config.bounds.product_span.bit_length()
+    if config.bounds.may_be_infinite:
+        found |= {"positive": 1, "negative": 1}
+    return found
 
 
 class DotProduct(Block):
@@ -37,9 +52,8 @@ class DotProduct(Block):
         Load the ``tree`` register; only where the pipeline has it.
     sum : Out(signed)
         S of the contract: sum of hA * hB, folds not applied; 13 bits for NVFP4.
-    exponent : Out
-        Largest exponent of a product that is not zero, above the lowest there is; only where products are cut to a
-        window. It is as late as the sum.
+    exponent, positive, negative : Out
+        See `beside`; each only where that has it.
     latency : int
         1 with the register; 0, combinational, without.
     """
@@ -55,8 +69,7 @@ class DotProduct(Block):
         self.latency = int(self.registers)
         if self.registers:
             members["enable_tree"] = In(1)
-        if config.bounds.window is not None:
-            members["exponent"] = Out(config.bounds.product_span.bit_length())
+        members |= {name: Out(width) for name, width in beside(config).items()}
         super().__init__(config, members | {"sum": Out(signed(how.sum_width))})
 
     def elaborate(self, platform: object) -> Module:
@@ -65,8 +78,8 @@ class DotProduct(Block):
         register = partial(self.held, m, "tree", "enable_tree") if self.registers else None
         how = lanes(self.config)
         if isinstance(how, Windowed):
-            total, exponent = how.total_and_exponent(m, self.a, self.b, register)
-            m.d.comb += [self.sum.eq(total), self.exponent.eq(exponent)]
+            total, more = how.total_and_more(m, self.a, self.b, register)
+            m.d.comb += [self.sum.eq(total), *(getattr(self, name).eq(value) for name, value in more.items())]
         else:
             m.d.comb += self.sum.eq(how.total(m, self.a, self.b, words, register))
         return m

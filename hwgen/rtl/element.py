@@ -13,7 +13,7 @@ from hwgen.rtl.accumulate.exact import ExactAccumulate, exact_controls
 from hwgen.rtl.accumulate.stepwise import FP32, Accumulate
 from hwgen.rtl.accumulate.terms import ScaleProduct, TermExponents, TermPlaces, may_rest, terms_layout
 from hwgen.rtl.decode.operand import operand_layout
-from hwgen.rtl.dot import DotProduct
+from hwgen.rtl.dot import DotProduct, beside
 from hwgen.rtl.hierarchy import Block, add_child
 from hwgen.rtl.lanes import lanes
 
@@ -112,7 +112,8 @@ class Element(Block):
         if aligns:
             m.d.comb += [exponents.a.eq(self.a.scales), exponents.b.eq(self.b.scales)]
         nans = [getattr(self, side).nan for side in "ab" if config.form(side).may_be_nan]
-        if nans:
+        infinite: dict[str, list[Value]] = {"positive": [], "negative": []}
+        if nans and not config.bounds.may_be_infinite:
             m.d.comb += computed.nan.eq(reduce(or_, nans))
         if not config.exact:
             if aligns:
@@ -131,7 +132,9 @@ class Element(Block):
                 with m.If(self.enable_sums):
                     m.d.sync += total.eq(dot.sum)
             if config.bounds.window is not None:
-                m.d.comb += exponents.products[group].eq(self._behind_the_sum(m, dot.exponent, group))
+                m.d.comb += exponents.products[group].eq(self._behind_the_sum(m, dot, "exponent", group))
+            for name in [name for name in infinite if name in beside(config)]:
+                infinite[name].append(self._behind_the_sum(m, dot, name, group))
             for register, block in (("tree", dot), ("factors", scale)):
                 if register in config.pipeline:
                     enable = f"enable_{register}"
@@ -156,6 +159,10 @@ class Element(Block):
             for side, operand in (("a", self.a), ("b", self.b)):
                 if how.word_width(side):
                     m.d.comb += getattr(dot, f"{side}_word").eq(operand.words[group])
+
+        if config.bounds.may_be_infinite:
+            for name, found in infinite.items():
+                m.d.comb += getattr(computed, name).eq(reduce(or_, [*found, *nans]))
 
         terms = computed
         if "terms" in config.pipeline:
@@ -184,15 +191,16 @@ class Element(Block):
             m.d.sync += result.eq(accumulate.d)
         return m
 
-    def _behind_the_sum(self, m: Module, exponent: Value, group: int) -> Value:
-        """The exponent of a block's products, as late as what the scale product makes of its sum."""
+    def _behind_the_sum(self, m: Module, dot: DotProduct, name: str, group: int) -> Value:
+        """What a dot product says beside its sum, as late as what the scale product makes of that."""
+        value: Value = getattr(dot, name)
         for register in ("sums", "factors"):
             if register in self.config.pipeline:
-                held = Signal(len(exponent), name=f"{register}_exponent{group}", reset_less=True)
+                held = Signal(len(value), name=f"{register}_{name}{group}", reset_less=True)
                 with m.If(getattr(self, f"enable_{register}")):
-                    m.d.sync += held.eq(exponent)
-                exponent = held
-        return exponent
+                    m.d.sync += held.eq(value)
+                value = held
+        return value
 
     def _entrance(self, m: Module) -> tuple[Value, Value]:
         """Whether the step before the loop takes C, and whether it enters."""

@@ -9,8 +9,8 @@ from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
 from hwgen.config import TensorCoreConfig
-from hwgen.rtl.decode.operand import ElementDecoder, decoded_as
-from hwgen.rtl.dot import DotProduct
+from hwgen.rtl.decode.operand import ElementDecoder, decoded_as, element_tag, sum_tag_bits, tag_bits
+from hwgen.rtl.dot import DotProduct, beside
 from hwgen.rtl.hierarchy import Block, add_child
 from hwgen.rtl.lanes import lanes
 
@@ -37,12 +37,12 @@ class LaneArray(Block):
     ----------
     a_codes, b_codes : In(ArrayLayout(code_width, lanes))
         Codes of one block sum each.
-    a_tag, b_tag : In(selector_bits)
-        Element formats of the blocks, where a selector chooses them.
+    a_tag, b_tag : In(sum_tag_bits(form))
+        Element formats of the blocks, where a selector chooses them; or the bits of all sub-groups.
     sum : Out(signed)
         S of the contract.
-    exponent : Out
-        See `DotProduct`; only where that has it.
+    exponent, positive, negative : Out
+        See `hwgen.rtl.dot.beside`; each only where that has it.
     latency : int
         0, combinational.
     """
@@ -56,9 +56,8 @@ class LaneArray(Block):
             f"{side}_codes": In(data.ArrayLayout(unsigned(form.code_width), form.lanes)) for side, form in forms.items()
         }
         members["sum"] = Out(signed(lanes(config).sum_width))
-        members |= {f"{side}_tag": In(form.selector_bits) for side, form in forms.items() if form.tagged}
-        if config.bounds.window is not None:
-            members["exponent"] = Out(config.bounds.product_span.bit_length())
+        members |= {f"{side}_tag": In(bits) for side, form in forms.items() if (bits := sum_tag_bits(form))}
+        members |= {name: Out(width) for name, width in beside(config).items()}
         super().__init__(config, members)
 
     def elaborate(self, platform: object) -> Module:
@@ -67,16 +66,15 @@ class LaneArray(Block):
         dot = add_child(m, platform, "dot", DotProduct, config)
         for side, codes in (("a", self.a_codes), ("b", self.b_codes)):
             form = config.form(side)
-            tag = getattr(self, f"{side}_tag") if form.tagged else None
+            tag = getattr(self, f"{side}_tag") if sum_tag_bits(form) else None
             block = getattr(dot, side)
             for index in range(form.lanes):
                 element = add_child(m, platform, f"{side}{index}", ElementDecoder, config, decoded_as(config, side))
                 m.d.comb += [element.code.eq(codes[index]), block[index].eq(element.lane)]
-                if tag is not None:
-                    m.d.comb += element.tag.eq(tag)
+                if tag is not None and tag_bits(config, side):
+                    m.d.comb += element.tag.eq(element_tag(form, tag, index))
             if how.word_width(side):
                 m.d.comb += getattr(dot, f"{side}_word").eq(how.word(m, side, block, tag))
         m.d.comb += self.sum.eq(dot.sum)
-        if config.bounds.window is not None:
-            m.d.comb += self.exponent.eq(dot.exponent)
+        m.d.comb += [getattr(self, name).eq(getattr(dot, name)) for name in beside(config)]
         return m

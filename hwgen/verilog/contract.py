@@ -38,6 +38,10 @@ def _code_words(form: BlockFormat) -> str:
         words = "code: " + " or ".join(_element_words(element, range(count)) for element in form.elements)
     for element in nans:
         words += "; " + " and ".join(f"0x{code:02X}" for code in element.nans) + " are NaN, not the number given"
+    for element in form.elements:
+        if element.infinities:
+            codes = " and ".join(f"0x{code:02X}" for code in element.infinities)
+            words += f"; {codes} are infinity of their sign, not the number given"
     return words + "; " + _selector_place(form, " of the block's scale") if form.tagged else words
 
 
@@ -59,6 +63,14 @@ def _scale_words(form: BlockFormat) -> str:
         kinds = ", ".join(f"{tag} = {element.name}" for tag, element in enumerate(form.elements))
         words = f"{words}; {_selector_place(form)} the element format, {kinds}"
         words = f"{words}; {_weight_words(form)}" if form.factors else words
+    place = form.scale.width
+    for length in form.shifts:
+        count = form.size // length
+        words += (
+            f"; bits {place + count - 1}..{place} double sub-groups of {length}, bit {place} + j elements"
+            f" {length} j to {length} j + {length - 1} of the block"
+        )
+        place += count
     if form.scale_width < form.stored_scale_width:
         low, high = form.scale_width, form.stored_scale_width - 1
         return f"{words}; " + (f"bit {low} is ignored" if low == high else f"bits {high}..{low} are ignored")
@@ -228,6 +240,16 @@ def _exponent_words(config: TensorCoreConfig) -> str:
     return f"{words}, at least {lowest}; {zero}".rstrip("; ")
 
 
+def _infinite_words(config: TensorCoreConfig) -> str:
+    """What infinity makes of a result."""
+    if not config.bounds.may_be_infinite:
+        return "otherwise an infinite C is the result"
+    return (
+        "so does infinity times zero, and infinities of both signs among the products of the step and C; otherwise an"
+        " infinite product or C is the result"
+    )
+
+
 def _fold_words(config: TensorCoreConfig) -> str:
     """What the folds of the elements add to the exponent of a block."""
     sums, notes = "", []
@@ -254,6 +276,8 @@ def numerics(config: TensorCoreConfig) -> dict[str, Any]:
     if config.a.sums > 1:
         parts = f"{config.sums} parts g, {config.a.sums} of a block, which have its scale"
     exact = f" S_g = the exact sum over {bounds.lanes} lanes of hA * hB, with h the element in {_unit_words(config)}"
+    if any(form.shifts for form in config.formats):
+        exact += ", doubled for each of its sub-groups whose bit is set"
     blocks = [
         f"for every output (m, n) and each of the {parts}:"
         + (_window_words(config) if bounds.window is not None else exact)
@@ -287,6 +311,6 @@ def numerics(config: TensorCoreConfig) -> dict[str, Any]:
             f" 2^(emax - {config.fraction_bits}); the truncated terms are added exactly",
             f"D is the FP32 number of that sum, rounded {rounding}; {none} zero is +0, subnormals are kept,"
             " 2^128 and above is infinite",
-            f"{_nan_words(config)} gives 0x7FFFFFFF; otherwise an infinite C is the result",
+            f"{_nan_words(config)} gives 0x7FFFFFFF; {_infinite_words(config)}",
         ],
     }

@@ -75,7 +75,7 @@ def energies(x: Tensor, form: str | golden.BlockFormat, rule: str | None = None)
     columns = np.shape(x)[1]
     wide = np.asarray(x, np.float64)
     # float64, so that the rounding of a result to float32 is no part of the error.
-    values = quantized.form.table[np.repeat(quantized.scales, quantized.form.block, axis=1), quantized.codes]
+    values = quantized.form.values(quantized.codes, quantized.scales)
     values *= quantized.core_scale
     noise = float(np.square(values[:, :columns] - wide).sum())
     if math.isnan(noise):

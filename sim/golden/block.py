@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,7 @@ class BlockFormat:
     nonzero : bool
         Whether `quantize` takes the smallest scale above zero where the nearest one is zero.
     scale_bytes : int
-        Bytes of a scale and its selector as they are stored, 1 or 2. Where others say the scale byte, it is all of
+        Bytes of a scale and its selector as they are stored, 1, 2 or 4. Where others say the scale byte, it is all of
         them. 0 where blocks have no scale; arrays of scales then hold zeros.
     trial : tuple of int
         The order in which `quantize` tries the elements; of those with equal errors it takes the first. Indices into
@@ -58,13 +59,18 @@ class BlockFormat:
         Where both operands have one: the F of 2^(r - F), of which a product is made a multiple before it is added,
         truncated toward zero on its magnitude. r is the largest exponent of a product in the block that is not zero;
         that of a product is the sum of those of its elements. None if products with any format are added exactly.
+    shifts : tuple of int
+        Lengths of sub-groups of a block, the longest first. Each sub-group has a bit, and where it is set its elements
+        count twice as much; an element has a sub-group of each length. The bits stand directly above the scale, those
+        of the longest first, and of one length in the order of the elements.
 
     Raises
     ------
     InputError
         On construction: elements of unequal width, or not as many as the selector chooses from, or a selector that is
         not above the scale, or codes of a block that do not fill whole bytes, or parts that are not equal, or factors
-        or an order that do not fit the elements.
+        or an order that do not fit the elements, or sub-groups that do not nest, or elements that may be infinite under
+        a scale that may be zero.
     """
 
     name: str
@@ -80,6 +86,7 @@ class BlockFormat:
     scale_bytes: int = 1
     window: int | None = None
     rule: str = ""
+    shifts: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         count = len(self.elements)
@@ -88,15 +95,15 @@ class BlockFormat:
             wanted = "one element format" if self.tag_bit is None else "2, 4, 8 ... element formats of equal width"
             found = ", ".join(f"{element.name} of {element.width} bits" for element in self.elements) or "none"
             raise InputError(f"{self.name}: must have {wanted}; got {found}")
-        if self.scale_bytes not in (1, 2) and (self.scale_bytes or self.scale.width):
+        if self.scale_bytes not in (1, 2, 4) and (self.scale_bytes or self.scale.width):
             raise InputError(
-                f"{self.name}: scale_bytes must be 1 or 2, or 0 where there is no scale; got {self.scale_bytes}"
+                f"{self.name}: scale_bytes must be 1, 2 or 4, or 0 where there is no scale; got {self.scale_bytes}"
             )
         stored = 8 * self.scale_bytes
         if self.tag_bit is not None and not self.scale.width <= self.tag_bit <= stored - self.selector_bits:
             raise InputError(
                 f"{self.name}: tag_bit = {self.tag_bit}: a selector of {self.selector_bits} bits must be above the"
-                f" {self.scale.width} bits of the scale and within the {'byte' if stored == 8 else 'two bytes'}"
+                f" {self.scale.width} bits of the scale and within the {stored} that are stored"
             )
         if self.block < 1 or self.block * self.width % 8:
             raise InputError(
@@ -108,8 +115,26 @@ class BlockFormat:
             raise InputError(f"{self.name}: factors must be positive, one for each element; got {self.factors}")
         if self.window is not None and (count > 1 or self.elements[0].normal is None or self.sums > 1):
             raise InputError(f"{self.name}: a window takes floating-point elements of one kind, in one sum")
+        if any(element.infinities for element in self.elements) and self.scale.zero is not None:
+            raise InputError(f"{self.name}: infinite elements take a scale without zero; {self.scale.name} has one")
+        if self.shifts:
+            self._check_shifts()
         if self.trial and sorted(self.trial) != list(range(count)):
             raise InputError(f"{self.name}: trial must have the index of every element once; got {self.trial}")
+
+    def _check_shifts(self) -> None:
+        (element, *others), place = self.elements, f"{self.name}: shifts = {self.shifts}:"
+        if others or self.factors or self.window is not None:
+            raise InputError(f"{place} take elements of one kind, without factors and without a window")
+        if not all(outer > inner and outer % inner == 0 for outer, inner in pairwise((2 * self.lanes, *self.shifts))):
+            raise InputError(f"{place} must divide one another and the {self.lanes} products of a sum, longest first")
+        if self.scale.width + self.shift_bits > 8 * self.scale_bytes:
+            raise InputError(
+                f"{place} {self.shift_bits} bits have no room above the {self.scale.width} bits of the scale; got"
+                f" scale_bytes = {self.scale_bytes}"
+            )
+        if set(element.integers) != set(range(-max(element.integers), max(element.integers) + 1)):
+            raise InputError(f"{place} take elements that are all whole numbers of a unit up to the largest")
 
     def __hash__(self) -> int:
         return hash(self.name)  # formats are keys of caches, and their tables are long
@@ -142,7 +167,18 @@ class BlockFormat:
     @property
     def meaningful(self) -> int:
         """Mask of the bits of a scale byte that have a meaning."""
-        return (1 << self.scale.width) - 1 | len(self.elements) - 1 << (self.tag_bit or 0)
+        selector = len(self.elements) - 1 << (self.tag_bit or 0)
+        return (1 << self.scale.width + self.shift_bits) - 1 | selector
+
+    @property
+    def shift_bits(self) -> int:
+        """Bits of all sub-groups of a block."""
+        return sum(self.block // length for length in self.shifts)
+
+    @property
+    def spread_width(self) -> int:
+        """Bits of a code with its shift above it, see `spread`."""
+        return self.width + len(self.shifts).bit_length()
 
     @property
     def factor_bits(self) -> int:
@@ -166,12 +202,14 @@ class BlockFormat:
 
     @property
     def scale_type(self) -> np.dtype[Any]:
-        """Type of an array of scale bytes: uint8, or uint16 of two bytes each."""
+        """Type of an array of scale bytes: uint8, or uint16 of two bytes each, or uint32 of four."""
         return np.dtype(f"u{self.scale_bytes or 1}")
 
     @property
     def all_scales(self) -> Array:
-        """Every scale byte there may be."""
+        """Every scale byte there may be; of formats with `shifts` every scale, as `spread` returns them."""
+        if self.shifts:
+            return np.arange(1 << self.scale.width).astype(np.uint8)
         return np.arange(1 << 8 * self.scale_type.itemsize).astype(self.scale_type)
 
     def selected(self, scales: Array) -> Array:
@@ -182,20 +220,57 @@ class BlockFormat:
         """Return the codes of the scale format in scale bytes."""
         return scales & ((1 << self.scale.width) - 1)
 
+    def spread(self, codes: Array, scales: Array) -> tuple[Array, Array]:
+        """Return codes with the shift of each above it, and scales without those bits.
+
+        Parameters
+        ----------
+        codes, scales : numpy.ndarray, (..., K) and (..., K / block)
+            As they are stored. Without `shifts` they are returned as they are.
+
+        Returns
+        -------
+        codes : numpy.ndarray of uint8, (..., K)
+            Code and 2^width times the number of set bits among those of the element's sub-groups.
+        scales : numpy.ndarray of uint8, (..., K / block)
+        """
+        if not self.shifts:
+            return codes, scales
+        counts = np.zeros((*scales.shape, self.block), np.uint8)
+        place = self.scale.width
+        for length in self.shifts:
+            bits = scales[..., None] >> np.arange(place, place + self.block // length, dtype=scales.dtype) & 1
+            counts += np.repeat(bits.astype(np.uint8), length, axis=-1)
+            place += self.block // length
+        return codes | counts.reshape(codes.shape) << self.width, self.scale_codes(scales).astype(np.uint8)
+
+    @cached_property
+    def element_tables(self) -> Array:
+        """Values of the elements by index into `elements` and by code as `spread` returns it, float64."""
+        shifted = [2.0**count for count in range(len(self.shifts) + 1)]
+        never = [0.0] * ((1 << self.spread_width - self.width) - len(shifted))
+        return np.array([np.concatenate([e.table * power for power in shifted + never]) for e in self.elements])
+
     @cached_property
     def table(self) -> Array:
         """Element times block scale by scale byte and code, float64 (256, 2^width), of two bytes (65536, 2^width).
 
-        NaN where the scale is NaN, or the element.
+        NaN where the scale is NaN, or the element; infinite where the element is. By what `spread` returns where the
+        format has `shifts`.
 
         As a core has them, its factors included, see above.
         """
         scales = self.all_scales
-        elements = np.array([element.table for element in self.elements])
+        elements = self.element_tables
         selected = self.selected(scales)
         table = elements[selected] * (self.scale.table[self.scale_codes(scales)] * self.weights[selected])[:, None]
         table.flags.writeable = False
         return table
+
+    def values(self, codes: Array, scales: Array) -> Array:
+        """Return element times block scale, float64 (..., K), of stored codes (..., K) and scales (..., K / block)."""
+        spread, alone = self.spread(codes, scales)
+        return np.asarray(self.table[np.repeat(alone, self.block, axis=-1), spread])
 
     def check(self, codes: Tensor, scales: Tensor, names: tuple[str, str]) -> tuple[Array, Array]:
         """Return codes (rows, K) and scales (rows, K / block) as arrays once types, range and shapes agree."""

@@ -21,6 +21,8 @@ mxint8         INT8           32  E8M0                                         n
 mxfp6-e2m3     E2M3           32  E8M0                                         none
 mxfp6-e3m2     E3M2           32  E8M0                                         none
 mxfp8-e4m3     E4M3           32  E8M0                                         none
+mxfp8-e5m2     E5M2           32  E8M0                                         none
+hif4           S1P2           64  E6M2 in bits 7..0, bits 31..8 are shifts     none
 int8           I8             16  none                                         max / 127
 int4           INT4           16  none                                         max / 7
 ternary        ternary        16  none                                         mean
@@ -39,9 +41,12 @@ and its code (mit-han-lab/fouroversix): INT4 elements count 6/7, so that both ki
 arXiv 2501.04052 and its code (abdelfattah-lab/NVFP4-RaZeR): E2M1 with a special value in the place of -0, which the
 block chooses. That bit 7 is the sign of activations' special value, and which bits select that of weights, is ours.
 BlockDialect, arXiv 2501.01144: a block of 32 has one of sixteen tables, its scale and selector 9 bits, stored in two
-bytes here. The order of both in them is ours. MXINT8, MXFP6 and MXFP8, the specification of MXFP4. int8, int4 and
-ternary are integers as they are: scales of groups, of rows or of tokens are applied outside. Their blocks are what a
-step adds up exactly. The tensor scale of ternary weights is that of BitNet b1.58, arXiv 2402.17764.
+bytes here. The order of both in them is ours. MXINT8, MXFP6 and MXFP8, the specification of MXFP4.
+HiF4, arXiv 2602.11287 and its code (global-computing-consortium/HiFloat4): in a block of 64 each sub-group of 8, and
+each of 4, has a bit that doubles it. That these 24 bits stand above the scale in a word of 32, and that a step makes
+four sums of 16, is ours. int8, int4 and ternary are integers as they are: scales of groups, of rows or of tokens are
+applied outside. Their blocks are what a step adds up exactly. The tensor scale of ternary weights is that of BitNet
+b1.58, arXiv 2402.17764.
 """
 
 from __future__ import annotations
@@ -50,10 +55,10 @@ from typing import Any
 
 from .block import BlockFormat
 from .checks import InputError
-from .element import DIALECTS, E1M2, E2M1, E2M3, E3M2, E4M3, I8, INT4, INT8, S1P2, TERNARY
+from .element import DIALECTS, E1M2, E2M1, E2M3, E3M2, E4M3, E5M2, I8, INT4, INT8, S1P2, TERNARY
 from .element import RAZER_ACTIVATIONS as ACTIVATIONS
 from .element import RAZER_WEIGHTS as WEIGHTS
-from .scale import E3M3, E5M0, E8M0, NONE, UE4M3, UE5M3
+from .scale import E3M3, E5M0, E6M2, E8M0, NONE, UE4M3, UE5M3
 
 NVFP4 = BlockFormat("nvfp4", (E2M1,), UE4M3, 448 * 6)
 MIXFP4 = BlockFormat("mixfp4", (E2M1, E1M2), UE4M3, 448 * 6, tag_bit=7)
@@ -73,6 +78,8 @@ MXINT8 = BlockFormat("mxint8", (INT8,), E8M0, None, block=32)
 MXFP6_E2M3 = BlockFormat("mxfp6-e2m3", (E2M3,), E8M0, None, block=32)
 MXFP6_E3M2 = BlockFormat("mxfp6-e3m2", (E3M2,), E8M0, None, block=32)
 MXFP8_E4M3 = BlockFormat("mxfp8-e4m3", (E4M3,), E8M0, None, block=32, window=25)
+MXFP8_E5M2 = BlockFormat("mxfp8-e5m2", (E5M2,), E8M0, None, block=32, window=25)
+HIF4 = BlockFormat("hif4", (S1P2,), E6M2, None, block=64, sums=4, scale_bytes=4, shifts=(8, 4))
 INTEGERS_8 = BlockFormat("int8", (I8,), NONE, 127, scale_bytes=0)
 INTEGERS_4 = BlockFormat("int4", (INT4,), NONE, 7, scale_bytes=0)
 TERNARIES = BlockFormat("ternary", (TERNARY,), NONE, 1, scale_bytes=0)
@@ -80,6 +87,7 @@ TERNARIES = BlockFormat("ternary", (TERNARY,), NONE, 1, scale_bytes=0)
 _ALL = (
     *(NVFP4, MIXFP4, NVINT4, FP4_UE5M3_B16, FP4_UE5M3_B32, MXFP4, MXFP4_2X16, MSFP12, IF4),
     *(RAZER_ACTIVATIONS, RAZER_WEIGHTS, BLOCKDIALECT, MXINT8, MXFP6_E2M3, MXFP6_E3M2, MXFP8_E4M3),
+    *(MXFP8_E5M2, HIF4),
     *(INTEGERS_8, INTEGERS_4, TERNARIES),
 )
 CATALOGUE = {form.name: form for form in _ALL}

@@ -44,6 +44,10 @@ class ElementFormat:
     nans : tuple of int
         Codes that are NaN. Their values are given as 0.
 
+    infinities : tuple of int
+        Codes that are infinite, negative where the top bit is set. Their values are given as 0. None is ever produced:
+        numbers saturate.
+
     normal : int or None
         Exponent of the smallest normal number of a floating-point element; None for others. Smaller numbers have that
         exponent, too, and so does zero.
@@ -52,7 +56,7 @@ class ElementFormat:
     ------
     InputError
         On construction: width or length of the table are not as above, a value is no multiple of 2^(fold - point),
-        `silent` has what is no code, or all numbers but zero, or zero,
+        a NaN or infinite code has a value, `silent` has what is no code, or all numbers but zero, or zero,
         `preference` has other codes than those that are produced, or there is none and two neighbouring values have
         codes that are both odd or both even, so that a tie has no even code to go to.
     """
@@ -66,6 +70,7 @@ class ElementFormat:
     silent: tuple[int, ...] = ()
     nans: tuple[int, ...] = ()
     normal: int | None = None
+    infinities: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if self.width not in WIDTHS:
@@ -80,6 +85,9 @@ class ElementFormat:
         for code in self.silent:
             if type(code) is not int or code not in range(len(self.values)):
                 raise InputError(f"{self.name}: silent = {self.silent}: must be codes, 0 to {len(self.values) - 1}")
+        for code in (*self.nans, *self.infinities):
+            if self.values[code] != 0 or (self.nans + self.infinities).count(code) > 1:
+                raise InputError(f"{self.name}: code {code} is NaN or infinite; its value must be 0, and it named once")
         codes = self._sorted
         left = {self.values[code] for code in codes}
         if self.silent and (0 not in left or len(left) < 2):
@@ -121,15 +129,19 @@ class ElementFormat:
 
     @cached_property
     def table(self) -> Array:
-        """The values, float64 (2^width,), NaN among them."""
-        return _constant([np.nan if code in self.nans else value for code, value in enumerate(self.values)])
+        """The values, float64 (2^width,), NaN and infinity among them."""
+        table = np.array(self.values, np.float64)
+        table[list(self.nans)] = np.nan
+        for code in self.infinities:
+            table[code] = -np.inf if code >> self.width - 1 else np.inf
+        return _constant(table)
 
     @cached_property
     def _sorted(self) -> tuple[int, ...]:
         """The codes that are produced, in the order of their values."""
         lowest: dict[float, int] = {}
         for code, value in enumerate(self.values):
-            if code not in self.silent and code not in self.nans:
+            if code not in self.silent + self.nans + self.infinities:
                 lowest.setdefault(value, code)  # -0.0 and 0.0 are one key
         return tuple(lowest[value] for value in sorted(lowest))
 
@@ -186,6 +198,19 @@ _E4M3 = list(_signed_binades([1 << binade for binade in range(15)], 8, 2.0**-9))
 _E4M3[0x7F] = _E4M3[0xFF] = 0.0
 E4M3 = ElementFormat("E4M3", 8, tuple(_E4M3), point=9, nans=(0x7F, 0xFF), normal=-6)
 """OCP 8-bit Floating Point Specification (OFP8) v1.0: no infinity, and NaN where all bits but the sign are ones."""
+_E5M2 = list(_signed_binades([1 << binade for binade in range(31)], 4, 2.0**-16))
+for _special in (0x7C, 0x7D, 0x7E, 0x7F):
+    _E5M2[_special] = _E5M2[_special + 0x80] = 0.0
+E5M2 = ElementFormat(
+    "E5M2",
+    8,
+    tuple(_E5M2),
+    point=16,
+    nans=(0x7D, 0x7E, 0x7F, 0xFD, 0xFE, 0xFF),
+    normal=-14,
+    infinities=(0x7C, 0xFC),
+)
+"""The same specification: as in IEEE 754 the highest exponent has infinity, and NaN where the mantissa is not zero."""
 E2M3 = ElementFormat("E2M3", 6, _signed_binades([1, 2, 4], 8, 1 / 8), point=3)
 E3M2 = ElementFormat("E3M2", 6, _signed_binades([1, 2, 4, 8, 16, 32, 64], 4, 1 / 16), point=4)
 """OCP Microscaling Formats (MX) Specification v1.0, FP6: neither infinity nor NaN. In eighths and in sixteenths."""

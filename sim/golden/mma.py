@@ -20,15 +20,16 @@ E1M2, INT4  0 1 2 3 4 5 6 7      1
 ==========  ===================  =====
 
 Longer elements have integers with more bits behind the point, value = h * 2^(fold - point), and a fold of 0: E2M3 in
-eighths (point 3), E3M2 in sixteenths (point 4), INT8 in 64ths (point 6), E4M3 in units of 2^-9. So E_g has no
-share of the elements in it.
+eighths (point 3), E3M2 in sixteenths (point 4), INT8 in 64ths (point 6), E4M3 in units of 2^-9, E5M2 in units of
+2^-16. So E_g has no share of the elements in it.
 
 A block is 16 lanes but where the format says otherwise, and its value T_g * 2^(E_g - u), with u both points and the
 mantissa bits of both scales. A format may multiply the significand of a scale by a factor, in which IF4's kinds of
 elements differ: 7 and 6, in eighths, so u has three more bits for each such operand (see `BlockFormat`). A format may
-also add up a block in parts, which are groups with one scale then. Where both formats
-have a window F_w, products are cut before they are added. With r_k the exponent of product k, the sum of those of its
-elements (E4M3: -6 to 8 each, subnormals -6)::
+also add up a block in parts, which are groups with one scale then. Where sub-groups are shifted (HiF4), the integer of
+an element is h * 2^s, s the number of its sub-groups whose bit is set. Where both formats have a window F_w, products
+are cut before they are added. With r_k the exponent of product k, the sum of those of its elements (E4M3: -6 to 8 each,
+subnormals -6; E5M2: -14 to 15, subnormals -14)::
 
     r   = max(r_k of products that are not zero), the lowest there is if there are none
     S_g = sum over 32 lanes of the products, each truncated toward zero to a multiple of 2^(r - F_w), in that unit
@@ -38,7 +39,10 @@ So C has no say in what a product loses. In Blackwell's ``kind::mxf8f6f4`` it ha
 are cut in one window of 25 bits (arXiv 2511.10909).
 
 A NaN scale, a NaN C, or a NaN among the elements of
-a row gives 0x7FFFFFFF, whatever that element is multiplied by; otherwise an infinite C passes through.
+a row gives 0x7FFFFFFF, whatever that element is multiplied by; otherwise an infinite C passes through. Elements may be
+infinite, too (E5M2). Infinity times zero gives 0x7FFFFFFF, and so do infinities of both signs among the products of a
+step and C, in whichever lanes and groups they are. Otherwise an infinite product gives infinity of its sign. The next
+step of a GEMM takes that as its C, as it takes a sum that was beyond FP32.
 
 With E8M0 scales sums have exponents far beyond those of FP32. Then 2^128 and above is infinite, whatever the rounding,
 and results below 2^-126 are subnormal: they are rounded to a multiple of 2^-149. C = 0 has exponent -126, so terms are
@@ -90,11 +94,14 @@ class _Tables(NamedTuple):
     name: str
     """Name of the format."""
     width: int
-    """Bits of an element code."""
+    """Bits of an element code, its shift among them."""
     block: int
     """Elements of a group: a block, or one of its sums."""
     products: Array
-    """Element value times block scale and factor, float64, at index 2^width * scale byte + code; 0 under NaN scales."""
+    """Element value times block scale and factor, float64, at index 2^width * scale byte + code; 0 under NaN scales.
+
+    Codes and scale bytes are those that `BlockFormat.spread` returns.
+    """
     elements: Array
     """Element value alone, at the same index."""
     element_exponents: Array
@@ -109,6 +116,8 @@ class _Tables(NamedTuple):
     """Whether the scale is NaN."""
     element_nans: Array | None
     """Whether the element is, at the same index as `products`; None if none can be."""
+    infinities: Array | None
+    """Sign of an infinite element, 0 of others, float64 at the same index; None if none can be."""
 
 
 @lru_cache(maxsize=64)
@@ -120,11 +129,12 @@ def _tables(form: BlockFormat) -> _Tables:
     numbers = np.nan_to_num(values, nan=0.0) * form.weights[form.selected(scales)]
     exponents = [form.scale.exponent(int(c)) if v else _NO_PART for c, v in zip(codes, numbers, strict=True)]
     raised = (np.array(exponents) + folds).astype(np.int16)
-    tables = np.array([element.table for element in form.elements])[form.selected(scales)]
-    elements, nans = np.nan_to_num(tables, nan=0.0), np.isnan(tables)
+    tables = form.element_tables[form.selected(scales)]
+    elements, nans = np.where(np.isfinite(tables), tables, 0.0), np.isnan(tables)
+    infinities = np.where(np.isinf(tables), np.sign(tables), 0.0)
     return _Tables(
         form.name,
-        form.width,
+        form.spread_width,
         form.lanes,
         (elements * numbers[:, None]).ravel(),
         elements.ravel(),
@@ -134,6 +144,7 @@ def _tables(form: BlockFormat) -> _Tables:
         np.where(numbers > 0, raised, np.int16(_NEVER_CUT)),
         np.isnan(values),
         nans.ravel() if nans.any() else None,
+        infinities.ravel() if infinities.any() else None,
     )
 
 
@@ -154,6 +165,8 @@ class _Pair(NamedTuple):
     """Lowest exponent of a product, where they are."""
     wide: bool
     """Whether sums with terms in them may be subnormal, or infinite."""
+    infinite: bool
+    """Whether elements may be infinite."""
 
 
 @lru_cache(maxsize=256)
@@ -166,7 +179,7 @@ def _pair(a: BlockFormat, b: BlockFormat) -> _Pair:
     for form in (a, b):
         unit += form.point + form.scale.mantissa_bits + form.factor_bits
         kinds = zip(form.elements, form.factors or (1,) * len(form.elements), strict=True)
-        largest *= max(abs(h) * factor for element, factor in kinds for h in element.integers)
+        largest *= max(abs(h) * factor for element, factor in kinds for h in element.integers) << len(form.shifts)
         largest *= (2 << form.scale.mantissa_bits) - 1
         lowest += int(_tables(form).floors.min())
         top *= float(np.abs(_tables(form).products).max())
@@ -185,7 +198,8 @@ def _pair(a: BlockFormat, b: BlockFormat) -> _Pair:
             lowest_product += int(exponents.min())
         lowest += lowest_product
         largest <<= window - sum(form.elements[0].mantissa_bits for form in (a, b))
-    pair = _Pair(unit, largest, lowest, top, window, lowest_product, False)
+    infinite = any(_tables(form).infinities is not None for form in (a, b))
+    pair = _Pair(unit, largest, lowest, top, window, lowest_product, False, infinite)
     bits = _max_fraction_bits(pair, 1)
     if bits < 1:
         raise InputError(f"a = {a.name!r} with b = {b.name!r}: their products are beyond what this model adds exactly")
@@ -256,7 +270,7 @@ def step(
     But with scales such as E8M0, products are far below the last place of the largest FP32 number, so only an infinite
     C gives infinity.
     """
-    left, right = _tables(a_form := block_format(a, "a")), _tables(b_form := block_format(b, "b"))
+    a_form, b_form = block_format(a, "a"), block_format(b, "b")
     pair = _pair(a_form, b_form)
     a_stack, a_bytes = _check_stack(a_form, a_codes, a_scales, ("a_codes", "a_scales"))
     b_stack, b_bytes = _check_stack(b_form, b_codes, b_scales, ("b_codes", "b_scales"))
@@ -267,12 +281,11 @@ def step(
             f"a_codes is a stack of {a_stack.shape[:-2]} and b_codes of {b_stack.shape[:-2]}; they must be equal"
         )
     start = _check_c(c, (*a_stack.shape[:-1], b_stack.shape[-2]))
-    a_bytes, b_bytes = (np.repeat(x, a_form.sums, axis=-1) for x in (a_bytes, b_bytes))
-    groups = a_bytes.shape[-1]
+    stored = _stored(a_form, a_stack, a_bytes), _stored(b_form, b_stack, b_bytes)
+    groups = stored[0].scales.shape[-1]
     way = _way(pair, groups, fraction_bits, rounding, empty_blocks)
     compute = _blackwell if a_stack.ndim == 2 else _stack
-    stored = _Stored(a_stack, a_bytes, left), _Stored(b_stack, b_bytes, right)
-    return _special(compute(*stored, _finite(start), way), *stored, start)
+    return _special(compute(*stored, _computed(start, pair), way), *stored, start, pair)
 
 
 def accumulate(
@@ -311,13 +324,15 @@ def accumulate(
         raise InputError(
             f"numerics 'exact': products of {qa.format} and {qb.format} are cut to a window; use 'blackwell'"
         )
+    if exact and pair.infinite:
+        raise InputError(f"numerics 'exact': elements of {qa.format} or {qb.format} may be infinite; use 'blackwell'")
     sums = qa.form.sums
     way = _way(pair, groups * sums, 1 if exact else fraction_bits, rounding, empty_blocks)
     shape = (qa.shape[0], qb.shape[0])
     start = np.zeros(shape, np.float32) if c is None else _check_c(c, shape)
-    left, right = (_Stored(q.codes, np.repeat(q.scales, sums, axis=1), _tables(q.form)) for q in (qa, qb))
+    left, right = (_stored(q.form, q.codes, q.scales) for q in (qa, qb))
     compute = _exact if exact else _blackwell
-    return _special(compute(left, right, _finite(start), way), left, right, start)
+    return _special(compute(left, right, _computed(start, pair), way), left, right, start, pair)
 
 
 def gemm(
@@ -401,12 +416,12 @@ def _max_fraction_bits(pair: _Pair, groups: int) -> int:
 
 
 class _Stored(NamedTuple):
-    """One operand as it is stored."""
+    """One operand as it is stored, but for the bits of shifts, which stand above the codes."""
 
     codes: Array
     """uint8 (..., rows, K)."""
     scales: Array
-    """uint8 (..., rows, blocks)."""
+    """uint8 (..., rows, groups)."""
     tables: _Tables
 
     def along(self, blocks: slice) -> _Stored:
@@ -428,6 +443,11 @@ class _Stored(NamedTuple):
         return found
 
 
+def _stored(form: BlockFormat, codes: Array, scales: Array) -> _Stored:
+    spread, alone = form.spread(codes, scales)
+    return _Stored(spread, np.repeat(alone, form.sums, axis=-1), _tables(form))
+
+
 class _Operand(NamedTuple):
     """One operand, decoded for a number of steps."""
 
@@ -441,6 +461,10 @@ class _Operand(NamedTuple):
     """Block scales, float64 (G, steps, rows); empty as `elements` is."""
     own: Array
     """Exponents of the elements, int16 (steps, rows, 16 G); empty without a window."""
+    infinities: Array
+    """Signs of infinite elements, 0 of others, float64 (steps, rows, 16 G); empty where no element may be."""
+    signs: Array
+    """Signs of all elements, of the same shape."""
 
     def part(self, rows: slice) -> _Operand:
         return _Operand(
@@ -449,12 +473,20 @@ class _Operand(NamedTuple):
             self.elements[:, rows],
             self.scales[:, :, rows],
             self.own[:, rows],
+            self.infinities[:, rows],
+            self.signs[:, rows],
         )
 
     def step(self, index: int) -> _Operand:
         one = slice(index, index + 1)
         return _Operand(
-            self.values[one], self.exponents[:, one], self.elements[one], self.scales[:, one], self.own[one]
+            self.values[one],
+            self.exponents[:, one],
+            self.elements[one],
+            self.scales[:, one],
+            self.own[one],
+            self.infinities[one],
+            self.signs[one],
         )
 
 
@@ -469,23 +501,31 @@ def _operand(stored: _Stored, way: _Way, cut: bool) -> _Operand:
     exponents = by_step(tables.exponents[scales]).transpose(by_group)
     if cut:  # for many tiles
         exponents = np.ascontiguousarray(exponents)
-    elements = alone = own = _NOTHING
+    elements = alone = own = infinities = signs = _NOTHING
     if way.pair.window is not None:
         own = by_step(stored.look_up(tables.element_exponents).reshape(codes.shape))
     if way.excluded or way.pair.window is not None:
         elements = by_step(stored.look_up(tables.elements).reshape(codes.shape))
         alone = by_step(tables.scales[scales]).transpose(by_group)
+    if way.pair.infinite:
+        signs = np.sign(by_step(stored.look_up(tables.elements).reshape(codes.shape)))
+        infinities = np.zeros_like(signs)
+        if tables.infinities is not None:
+            infinities = by_step(stored.look_up(tables.infinities).reshape(codes.shape))
+        signs = signs + infinities
     return _Operand(
         by_step(stored.look_up(tables.products).reshape(codes.shape)),
         exponents,
         elements,
         alone,
         own,
+        infinities,
+        signs,
     )
 
 
 def _blackwell(a: _Stored, b: _Stored, c: Array, way: _Way) -> Array:
-    """Chain the steps of a GEMM. `c` is finite and holds no -0, and so do all results."""
+    """Chain the steps of a GEMM. `c` holds no -0, and so do all results; finite unless elements may not be."""
     m, n = c.shape
     rows = min(m, 64)
     cols = min(n, max(1, _TILE // rows))
@@ -522,7 +562,7 @@ def _steps(a: _Operand, b: _Operand, c: Array, floor: int, way: _Way) -> Array:
         for index in range(len(a.values)):
             c_exponent = _exponent(c)
             top, total = (x[0] for x in _windowed(a.step(index), b.step(index), c_exponent, way))
-            c = _rounded(total, c, c_exponent, top, way)
+            c = _or_infinite(_rounded(total, c, c_exponent, top, way), c, a.step(index), b.step(index), way)
         return c
     sums = a.values @ b.values.transpose(0, 2, 1)
     for index, top in enumerate(_tops(a, b)):
@@ -535,7 +575,7 @@ def _steps(a: _Operand, b: _Operand, c: Array, floor: int, way: _Way) -> Array:
             top, total = (x[0] for x in _without_empty(a.step(index), b.step(index), c_exponent, way))
         elif truncates:
             total = _truncated_groups(a.values[index], b.values[index], top, way)
-        c = _rounded(total, c, c_exponent, top, way)
+        c = _or_infinite(_rounded(total, c, c_exponent, top, way), c, a.step(index), b.step(index), way)
     return c
 
 
@@ -564,8 +604,25 @@ def _stack(a: _Stored, b: _Stored, c: Array, way: _Way) -> Array:
         else:
             top = np.maximum(_tops(left, right), c_exponent)
             total = _truncated_groups(left.values, right.values, top, way)
-        out[...] = _rounded(total, addend, c_exponent, top, way)
+        out[...] = _or_infinite(_rounded(total, addend, c_exponent, top, way), addend, left, right, way)
     return d
+
+
+def _or_infinite(d: Array, c: Array, a: _Operand, b: _Operand, way: _Way) -> Array:
+    """Return steps of finite products `d`, (..., M, N), with NaN and infinity where infinite products say so."""
+    if not way.pair.infinite or not (a.infinities.any() or b.infinities.any()):
+        return d
+    right, right_signs = (x.swapaxes(-1, -2) for x in (b.infinities, b.signs))
+    # Of the infinite products of an output: how many there are, and how many more are positive than negative.
+    count, excess = np.zeros(1), np.zeros(1)
+    for x, y in ((a.infinities, right_signs), (a.signs - a.infinities, right)):
+        count, excess = count + np.abs(x) @ np.abs(y), excess + x @ y
+    by_zero = np.abs(a.infinities) @ (right_signs == 0) + (a.signs == 0) @ np.abs(right)
+    shape = d.shape
+    positive, negative, no_number = (x.reshape(shape) > 0 for x in (count + excess, count - excess, by_zero))
+    no_number |= (positive | (c == np.inf)) & (negative | (c == -np.inf)) | np.isnan(c)
+    d = np.where(positive, np.float32(np.inf), np.where(negative, np.float32(-np.inf), d))
+    return np.where(no_number, np.float32(np.nan), d)
 
 
 def _rounded(total: Array, c: Array, c_exponent: Array, top: Array, way: _Way) -> Array:
@@ -720,16 +777,20 @@ def _two_sum(a: Array, b: Array) -> tuple[Array, Array]:
     return total, (a - (total - part)) + (b - part)
 
 
-def _finite(c: Array) -> Array:
-    """Return `c` with +0 in place of NaN, infinity and -0."""
-    return np.where(np.isfinite(c), c, np.float32(0)) + np.float32(0)
+def _computed(c: Array, pair: _Pair) -> Array:
+    """Return `c` with +0 in place of -0 and NaN, and of infinity unless infinite products may meet it."""
+    kept = ~np.isnan(c) if pair.infinite else np.isfinite(c)
+    return np.where(kept, c, np.float32(0)) + np.float32(0)
 
 
-def _special(d: Array, a: _Stored, b: _Stored, c: Array) -> Array:
+def _special(d: Array, a: _Stored, b: _Stored, c: Array, pair: _Pair) -> Array:
     """Overwrite what is not finite: a NaN scale, element or C wins over an infinite C."""
-    np.copyto(d, c, where=np.isinf(c))
+    if not pair.infinite:
+        np.copyto(d, c, where=np.isinf(c))
     bits = d.view(np.uint32)
     bits[np.isnan(c)] = _NAN
+    if pair.infinite:
+        bits[np.isnan(d)] = _NAN
     bits[a.nan_rows] = _NAN
     bits.swapaxes(-1, -2)[b.nan_rows] = _NAN
     return d

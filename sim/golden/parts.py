@@ -9,6 +9,7 @@ A number that a format describes is a pair (integer, exponent); what unit the ex
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from math import inf
 from typing import NamedTuple
 
 from .block import BlockFormat
@@ -45,11 +46,24 @@ def scale(byte: int, form: str | BlockFormat = "mixfp4") -> Scale:
     return Scale(form.scale.significand(code) * factor, form.scale.exponent(code), fold, False)
 
 
-def half_units(codes: Iterable[int], byte: int, form: str | BlockFormat = "mixfp4") -> list[int]:
-    """Return the integers h of the elements of a block with this scale byte: value = h * 2^(fold - point)."""
+def half_units(codes: Iterable[int], byte: int, form: str | BlockFormat = "mixfp4", first: int = 0) -> list[int]:
+    """Return the integers h of elements of a block with this scale byte: value = h * 2^(fold - point).
+
+    They are consecutive elements of the block from number ``first`` on.
+    """
     form = block_format(form)
     integers = form.elements[_selected(byte, form)].integers
-    return [integers[code] for code in codes]
+    return [integers[code] << shift(lane, byte, form) for lane, code in enumerate(codes, first)]
+
+
+def shift(lane: int, byte: int, form: str | BlockFormat) -> int:
+    """Return how many of the sub-groups of an element, by its number in the block, have their bit set."""
+    form = block_format(form)
+    count, lowest = 0, form.scale.width
+    for length in form.shifts:
+        count += byte >> lowest + lane // length & 1
+        lowest += form.block // length
+    return count
 
 
 def _selected(byte: int, form: BlockFormat) -> int:
@@ -144,12 +158,43 @@ def nan_among(codes: Sequence[int], scales: Sequence[int], form: str | BlockForm
     return any(code in element.nans for code, element in zip(codes, blocks, strict=True))
 
 
-def special(scales: Iterable[Scale], c: int, nan: bool = False) -> int | None:
-    """Return the result, FP32 bits, where a NaN scale or element, NaN C or infinite C gives it; otherwise None."""
+def infinities(
+    a_codes: Sequence[int],
+    a_scales: Sequence[int],
+    b_codes: Sequence[int],
+    b_scales: Sequence[int],
+    a: str | BlockFormat,
+    b: str | BlockFormat,
+) -> frozenset[int]:
+    """Return the signs of the infinite products of two rows, 1 and -1; both for infinity times zero."""
+    left, right = ([*_values(*row)] for row in ((a_codes, a_scales, a), (b_codes, b_scales, b)))
+    found: set[int] = set()
+    for x, y in zip(left, right, strict=True):
+        if inf in (abs(x), abs(y)):
+            found |= {1, -1} if 0 in (x, y) else {1 if (x > 0) == (y > 0) else -1}
+    return frozenset(found)
+
+
+def _values(codes: Sequence[int], scales: Sequence[int], form: str | BlockFormat) -> Iterable[float]:
+    """Yield the elements of a row, infinity among them."""
+    form = block_format(form)
+    for index, code in enumerate(codes):
+        yield form.elements[_selected(scales[index // form.block], form)].table[code]
+
+
+def special(scales: Iterable[Scale], c: int, nan: bool = False, infinite: frozenset[int] = frozenset()) -> int | None:
+    """Return the result, FP32 bits, where what is no number gives it; otherwise None.
+
+    That is a NaN scale or element, NaN C, infinite C, and infinite products, of which the signs are given.
+    """
     field, mantissa = c >> 23 & 0xFF, c & 0x7FFFFF
     if nan or any(s.nan for s in scales) or (field == 0xFF and mantissa):
         return NAN
-    return c if field == 0xFF else None
+    if field == 0xFF:
+        infinite = infinite | {-1 if c >> 31 else 1}
+    if len(infinite) == 2:
+        return NAN
+    return INFINITY | (-1 in infinite) << 31 if infinite else None
 
 
 class Term(NamedTuple):
@@ -181,7 +226,9 @@ def terms(
         if windowed:
             total, raised = windowed_sum(a_codes[lanes], b_codes[lanes], form, other)
         else:
-            total, raised = block_sum(half_units(a_codes[lanes], left, a), half_units(b_codes[lanes], right, b)), 0
+            first = form.lanes * (group % form.sums)
+            numbers = half_units(a_codes[lanes], left, a, first), half_units(b_codes[lanes], right, b, first)
+            total, raised = block_sum(*numbers), 0
         found.append(Term(total, scaled_term(total, *pair), exponent(*pair) + raised))
     return found
 
@@ -213,7 +260,8 @@ def step(
         As in `golden.step`.
     """
     nan = nan_among(a_codes, a_scales, a) or nan_among(b_codes, b_scales, b)
-    result = special([*(scale(x, a) for x in a_scales), *(scale(x, b) for x in b_scales)], c, nan)
+    infinite = infinities(a_codes, a_scales, b_codes, b_scales, a, b)
+    result = special([*(scale(x, a) for x in a_scales), *(scale(x, b) for x in b_scales)], c, nan, infinite)
     if result is not None:
         return result
     groups = terms(a_codes, a_scales, b_codes, b_scales, a, b)

@@ -21,6 +21,7 @@ from .block import BlockFormat
 from .catalogue import block_format
 from .checks import Array, InputError, Tensor, as_array, check_numbers, first_true
 from .codes import pack, unpack
+from .levels import by_reciprocal
 
 BLOCK = 16
 """Elements that share one block scale, in most formats of the catalogue."""
@@ -37,8 +38,8 @@ class QuantizedTensor:
     codes : numpy.ndarray of uint8, (rows, K)
         Element codes, 0 to 15 if they have 4 bits, one per byte; `packed` has them as they are stored.
     scales : numpy.ndarray of uint8, (rows, K / block)
-        Block scales; uint16 where the format stores two bytes. In NVFP4, MixFP4 and NVINT4: UE4M3 in bits 6..0; in
-        bit 7 the tag of MixFP4 (0 E2M1, 1 E1M2), zero in formats without tag.
+        Block scales; uint16 or uint32 where the format stores two or four bytes. In NVFP4, MixFP4 and NVINT4: UE4M3 in
+        bits 6..0; in bit 7 the tag of MixFP4 (0 E2M1, 1 E1M2), zero in formats without tag.
     tensor_scale : numpy.float32
         Positive and finite. Applied outside the tensor core.
     format : str
@@ -109,7 +110,7 @@ class QuantizedTensor:
         ----------
         packed : array or tensor of uint8, (rows, width K / 8)
             Codes side by side, see `packed`.
-        scales : array or tensor of uint8, uint16 or float8_e4m3fn, (rows, K / block)
+        scales : array or tensor of uint8, uint16, uint32 or float8_e4m3fn, (rows, K / block)
             Block scales in the order of the rows; a layout that some kernel wants must be undone first.
         tensor_scale : float
             What the products of code and block scale are multiplied by, a number that float32 holds. Some
@@ -204,8 +205,9 @@ def quantize(
     rule : str, optional
         How the scale of a block follows from its numbers, one of `RULES` that the format has, see `golden.rules`. The
         above is "nearest", the default but for MXFP4. "four-over-six" is for NVFP4: the divisor is 1536, and each block
-        is tried with a top of 6 and of 4. MXFP4 has "floor", the default, and "ceil". Formats without block scales have
-        "unscaled", which has a tensor scale alone; ternary numbers "absmean", by default, by their mean magnitude.
+        is tried with a top of 6 and of 4. MXFP4 has "floor", the default, and "ceil". HiF4 has "reciprocal". Formats
+        without block scales have "unscaled", which has a tensor scale alone; ternary numbers "absmean", by default, by
+        their mean magnitude.
 
     Returns
     -------
@@ -271,7 +273,7 @@ def dequantize(q: QuantizedTensor) -> npt.NDArray[np.float32]:
     """
     if not isinstance(q, QuantizedTensor):
         raise InputError(f"q must be a QuantizedTensor, as quantize returns; got {type(q).__name__}")
-    values = q.form.table[np.repeat(q.scales, q.form.block, axis=1), q.codes]
+    values = q.form.values(q.codes, q.scales)
     values *= np.float64(q.tensor_scale)
     values /= q.form.gain
     with np.errstate(over="ignore", under="ignore"):
@@ -308,6 +310,8 @@ def _quantize_blocks(
     """Return scales (n,) and codes (n, block) of float64 blocks (n, block)."""
     peaks = np.abs(blocks).max(axis=1)
     with np.errstate(under="ignore", over="ignore"):
+        if form.shifts:
+            return by_reciprocal(blocks / tensor_scale, form)
         first, *others = ((index, _best(blocks, peaks, tensor_scale, form, index, rule)) for index in form.order)
     index, (scales, codes, error) = first
     scales = scales | index << (form.tag_bit or 0)

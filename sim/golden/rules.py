@@ -10,6 +10,7 @@ rule              scale of a block, with b its largest magnitude    for
                   smallest scale that, above the largest NaN
 ``ceil``          2^ceil(log2(b / top)), within the scales there    such scales and elements of one kind
                   are
+``reciprocal``    cast(bf16(b * bf16(1 / top))), see `levels`       formats with shifts of sub-groups
 ``unscaled``      none                                              formats without block scales
 ``absmean``       none, and the tensor scale is the mean of |x|     such formats with elements -1, 0 and 1
 ================  ================================================  =========================================
@@ -27,6 +28,9 @@ arXiv 2510.25602: it comes to lie above 3 and up to 6, and nothing saturates. Wi
 the exponent of the largest number of a block, as in block floating point. BlockDialect has ``floor``, too: the tops of
 all its kinds of elements are from 4 to 7.5.
 
+``reciprocal`` is HiF4's, arXiv 2602.11287. No number is divided: all are multiplied by the reciprocal of the scale in
+BF16, and ties of elements go away from zero.
+
 ``absmean`` is that of BitNet b1.58, arXiv 2402.17764, for weights: numbers beyond the mean magnitude saturate.
 """
 
@@ -41,7 +45,7 @@ from .checks import Array, InputError
 from .element import E2M1, TERNARY
 from .scale import UE4M3, ScaleFormat
 
-RULES = ("nearest", "four-over-six", "floor", "ceil", "unscaled", "absmean")
+RULES = ("nearest", "four-over-six", "floor", "ceil", "reciprocal", "unscaled", "absmean")
 """Names of the rules."""
 
 _LARGEST_SCALE = 256.0
@@ -54,6 +58,8 @@ def rules(form: BlockFormat) -> tuple[str, ...]:
 
 
 def _possible(form: BlockFormat) -> tuple[str, ...]:
+    if form.shifts:
+        return ("reciprocal",)
     if not form.scale.width:
         return ("absmean", "unscaled") if form.elements == (TERNARY,) else ("unscaled",)
     if not form.scale.mantissa_bits:

@@ -114,6 +114,8 @@ E3M3 = ScaleFormat("E3M3", exponent_bits=3, mantissa_bits=3, bias=3, nan=0x3F)
 """RaZeR's weights, arXiv 2501.04052: 2^-5 to 28. Bias and NaN follow from that range; the paper names neither."""
 E5M0 = ScaleFormat("E5M0", exponent_bits=5, mantissa_bits=0, bias=15, subnormals=False)
 """BlockDialect, arXiv 2501.01144: the exponent of an FP16 number, all codes powers of two."""
+E6M2 = ScaleFormat("E6M2", exponent_bits=6, mantissa_bits=2, bias=48, subnormals=False, nan=0xFF)
+"""HiF4, arXiv 2602.11287: 2^-48 to 1.5 * 2^15, no zero."""
 NONE = ScaleFormat("none", exponent_bits=0, mantissa_bits=0, bias=0, subnormals=False)
 """No scale: always 1."""
 E8M0 = ScaleFormat("E8M0", exponent_bits=8, mantissa_bits=0, bias=127, subnormals=False, nan=0xFF)

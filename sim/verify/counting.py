@@ -60,8 +60,8 @@ def count(wanted: dict[str, Goals], steps: Steps, trace: Trace, run: Run, offer:
     config, counts = steps.config, empty(wanted)
     shift = None if config.bounds.window is None else config.bounds.window_shift
     sides = (
-        side(config.a, steps.a_codes, steps.a_scales, shift),
-        side(config.b, steps.b_codes, steps.b_scales, shift),
+        side(config.a, steps.a_codes, steps.a_scales, shift, config.bounds.may_be_infinite),
+        side(config.b, steps.b_codes, steps.b_scales, shift, config.bounds.may_be_infinite),
     )
     stimulus = Stimulus(*sides, steps.c if config.exact else trace.c, steps.first, steps.last)
     numerics = Numerics(
@@ -83,6 +83,7 @@ def count(wanted: dict[str, Goals], steps: Steps, trace: Trace, run: Run, offer:
         *bins("exponents of blocks"),
         *bins("scale exponent differences", "scale significands", "kinds of scales"),
         *bins("NaN elements of A", "NaN elements of B"),
+        *bins("infinite products", "infinities of a step", axes=3),
     )
     results = ResultBins(*bins("results", "rounding", "24 ones and a one behind"))
     ends = bins("places cancelled", "zeros")

@@ -23,13 +23,26 @@ from numpy.typing import NDArray
 from hwgen.config import TensorCoreConfig
 from hwgen.formats import BlockFormat, Bounds
 
-__all__ = ["CLASSES", "DEEPEST_CHAIN", "LARGEST_CANCELLATION", "Goals", "exponent_span", "goals", "largest_sum"]
+__all__ = [
+    "CLASSES",
+    "DEEPEST_CHAIN",
+    "LARGEST_CANCELLATION",
+    "LOWEST_BIT",
+    "OPERANDS",
+    "Goals",
+    "exponent_span",
+    "goals",
+    "largest_sum",
+]
 
 CLASSES = (
     *("+0", "-0", "+subnormal", "-subnormal", "+normal", "-normal", "+largest", "-largest"),
     *("+Inf", "-Inf", "+quiet NaN", "-quiet NaN", "+signalling NaN", "-signalling NaN"),
 )
 """Kinds of FP32 numbers; "largest" is the largest finite one."""
+
+OPERANDS = ("zero", "positive", "negative", "+Inf", "-Inf")
+"""Kinds of elements that a product with infinity tells apart."""
 
 LARGEST_CANCELLATION = 24
 """Most leading places that one block sum of up to 24 bits and C can lose by cancelling, see `goals`."""
@@ -114,16 +127,20 @@ def goals(config: TensorCoreConfig) -> dict[str, Goals]:
 
     # Operands, where they are seen. Every byte and every code is free, so every bin is reachable.
     lanes = ("lane", _numbers(range(config.depth)))
-    codes = [(side, _numbers(range(1 << form.code_width))) for side, form in forms.items()]
-    nans = [np.array([[c in e.nans for c in range(1 << f.code_width)] for e in f.elements]) for f in forms.values()]
-    numbers = ~(nans[0][:, None, :, None] | nans[1][None, :, None, :])
+    codes = [(side, _code_labels(form)) for side, form in forms.items()]
+    nans = [_members(form, "nans") for form in forms.values()]
+    others = [_members(form, "infinities") | which for form, which in zip(forms.values(), nans, strict=True)]
+    numbers = ~(others[0][:, None, :, None] | others[1][None, :, None, :])
     shape = (config.depth, *numbers.shape)
     reason = "" if numbers.all() else "a NaN is not seen in a number"
+    reason += " and neither is infinity" if config.bounds.may_be_infinite else ""
     add("code pairs", lanes, *tags, *codes, reachable=np.broadcast_to(numbers, shape).copy(), reason=reason)
     for (side, _), which, code in zip(forms.items(), nans, codes, strict=True):
         if which.any():
             reachable = np.broadcast_to(which.any(axis=0), (config.depth, which.shape[1])).copy()
             add(f"NaN elements of {side}", lanes, code, reachable=reachable, reason="all other codes are numbers")
+    if config.bounds.may_be_infinite:
+        _infinite(config, add, lanes)
     add("tag pairs", groups, *tags)
     for (side, form), tag in zip(forms.items(), tags, strict=True):
         usable = tuple(f"0x{byte:02x}" for byte in range(int(form.scale.subnormals), form.scale.highest + 1))
@@ -132,7 +149,13 @@ def goals(config: TensorCoreConfig) -> dict[str, Goals]:
     if config.wide:
         # Below, a block is below the last place of any number; above, it is seen only where its sum is zero.
         powers = range(LOWEST_BIT + config.bounds.term_fraction, HIGHEST_EXPONENT)
-        add("exponents of blocks", groups, ("", _numbers(powers, "more")))
+        exponents = range(config.bounds.lowest_exponent, config.bounds.highest_exponent + 1)
+        there = np.array([power in exponents for power in (*powers, max(HIGHEST_EXPONENT, exponents[-1]))])
+        add(
+            *("exponents of blocks", groups, ("", _numbers(powers, "more"))),
+            reachable=np.broadcast_to(there, (config.groups, len(there))).copy(),
+            reason="" if there.all() else "no two scales have that exponent",
+        )
     else:
         add("scale exponents", groups, *((side, _numbers(scale.exponents)) for side, scale in scales.items()))
     lowest, highest = ([scale.exponents[end] for scale in scales.values()] for end in (0, -1))
@@ -184,6 +207,51 @@ def goals(config: TensorCoreConfig) -> dict[str, Goals]:
     add("24 ones and a one behind", signs)
     _streams(config, add)
     return found
+
+
+def _members(form: BlockFormat, field: str) -> NDArray[np.bool_]:
+    """Which codes of a format are among its ``nans``, or its ``infinities``, by selector and code."""
+    codes = [*range(1 << form.code_width)] * (1 << len(form.shifts))
+    return np.array([[code in getattr(each, field) for code in codes] for each in form.elements])
+
+
+def _infinite(config: TensorCoreConfig, add: Callable[..., None], lanes: _Axis) -> None:
+    """Goals of infinite products: each alone, in every lane; and what several of them and C make together."""
+    infinite = np.array([kind.endswith("Inf") for kind in OPERANDS])
+    of_a, of_b = (infinite & form.may_be_infinite for form in config.formats)
+    numbers = ~infinite
+    reachable = (of_a[:, None] & (numbers | of_b)) | ((numbers | of_a)[:, None] & of_b)
+    shape = (config.depth, *reachable.shape)
+    reason = "a product of numbers is a number"
+    if not all(form.may_be_infinite for form in config.formats):
+        reason += ", and only one operand may be infinite"
+    add(
+        "infinite products",
+        lanes,
+        *((side, OPERANDS) for side in "AB"),
+        reachable=np.broadcast_to(reachable, shape).copy(),
+        reason=reason,
+    )
+    made = ("+Inf", "-Inf", "both, in one block", "both, of two blocks", "infinity times zero")
+    reachable = np.ones((2, len(made), 4), np.bool_)
+    reachable[:, 3] = config.groups > 1
+    add(
+        "infinities of a step",
+        ("C from", ("the payload", "the accumulator")),
+        ("products:", made),
+        ("C:", ("a number", "+Inf", "-Inf", "NaN")),
+        reachable=reachable,
+        reason="" if config.groups > 1 else "there is one block",
+    )
+
+
+def _code_labels(form: BlockFormat) -> tuple[str, ...]:
+    """Codes of an element; where sub-groups are shifted, each with the bits of its own, the longest lowest."""
+    codes = range(1 << form.code_width)
+    if not form.shifts:
+        return _numbers(codes)
+    bits = len(form.shifts)
+    return tuple(f"{code} with bits {shift:0{bits}b}" for shift in range(1 << bits) for code in codes)
 
 
 def _kinds(form: BlockFormat) -> tuple[str, ...]:

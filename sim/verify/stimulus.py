@@ -14,7 +14,7 @@ from hwgen.formats import BlockFormat, ScaleFormat
 from sim.engines import Pattern, Patterns
 from sim.random import decoded, negated, numbers, random_steps, scale_type, set_what_runs_need, zeros
 from sim.steps import Steps
-from sim.verify.goals import DEEPEST_CHAIN
+from sim.verify.goals import DEEPEST_CHAIN, LOWEST_BIT
 
 __all__ = ["Stimulus", "deepest", "draw"]
 
@@ -29,6 +29,9 @@ _OF_PAIRS = 0.7
 
 _OF_CUT_PAIRS = 0.9
 """The same where small products are cut beside large ones, so that not every step shows all pairs."""
+
+_FEWEST_BINADES = 4
+"""Binades that numbers of such steps have at least, where elements have more than the window has bits."""
 
 _SIGNIFICAND = 24
 """Bits of an FP32 significand."""
@@ -101,6 +104,7 @@ def draw(config: TensorCoreConfig, count: int, rng: np.random.Generator, deep: b
         *([_longest] if longer else []),
         *([_lopsided] if lopsided else []),
         *([_at_the_edge] if config.bounds.window is not None else []),
+        *([_infinities] if config.bounds.may_be_infinite else []),
     )
     purpose = rng.choice(len(purposes), count)
     purpose[rng.random(count) >= _DIRECTED] = -1
@@ -128,6 +132,11 @@ def _place_of_largest(tables: Sequence[Sequence[float]]) -> tuple[int, int]:
     )
 
 
+def _above(form: BlockFormat, tag: int) -> int:
+    """Bits above a scale that select an element format; where sub-groups are shifted, those that shift all of them."""
+    return (1 << form.shift_bits) - 1 if form.shifts else tag
+
+
 def _saturated(config: TensorCoreConfig) -> Steps:
     """The deepest tile, of the largest products, so that an exact accumulator comes as far as it can.
 
@@ -139,7 +148,7 @@ def _saturated(config: TensorCoreConfig) -> Steps:
         # The element format with the largest value, its folds included.
         tag, code = _place_of_largest([element.values for element in form.elements])
         codes.append(np.full((count, rows, config.depth), code, np.uint8))
-        byte = tag << form.scale.width | form.scale.highest
+        byte = _above(form, tag) << form.scale.width | form.scale.highest
         scales.append(np.full((count, rows, config.groups), byte, scale_type(form)))
     if config.rows > 1 or config.columns > 1:
         side, form = (0, config.a) if config.rows > 1 else (1, config.b)
@@ -165,11 +174,11 @@ _Index = NDArray[np.intp]
 
 
 def _tagged(form: BlockFormat, scales: NDArray[np.uint8], rng: np.random.Generator) -> NDArray[np.uint8]:
-    """Put a selector above scales at random; where none is read, now and then any bits."""
+    """Put a selector or shifts above scales at random; where neither is read, now and then any bits."""
     if not form.scale_bytes:
         return np.zeros_like(scales)
     above = form.stored_scale_width - form.scale.width
-    share = 0.5 if form.tagged else 0.3
+    share = 0.5 if form.tagged or form.shifts else 0.3
     kind = scale_type(form)
     chosen = (rng.random(scales.shape) < share).astype(kind)
     if above > 1:
@@ -250,7 +259,9 @@ def _special_chains(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
     steps.a_scales[at] = 0
     if not config.a.scale.subnormals:
         steps.a_codes[at] = 0  # no scale is zero, so the codes are
-    steps.b_scales[at] = _one(config.b.scale)
+    # Where no scale is zero, a block of zeros may still cut a small C.
+    cuts = not config.a.scale.subnormals and config.a.lowest_exponent - config.fraction_bits > LOWEST_BIT
+    steps.b_scales[at] = 0 if cuts else _one(config.b.scale)
     steps.first[at] = True
     steps.c[at] = rng.choice(_SPECIAL_C, steps.c[at].shape)
     behind = at + turns
@@ -407,7 +418,7 @@ def _largest(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
     _set_scales(steps, at, rng, choose)
     plain = at[rng.random(len(at)) < 0.7]
     for form, tag, scales in ((config.a, tags[0], steps.a_scales), (config.b, tags[1], steps.b_scales)):
-        scales[plain] = scales[plain] & (1 << form.scale.width) - 1 | tag << form.scale.width
+        scales[plain] = scales[plain] & (1 << form.scale.width) - 1 | _above(form, tag) << form.scale.width
     steps.c[at] = rng.choice(
         np.array([0, 0x3F800000, 0xBF800000, 0x4E7FFFFF, 0xCE7FFFFF], np.uint32), steps.c[at].shape
     )
@@ -449,7 +460,8 @@ def _pairs(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
             # Numbers of a step up to one exponent, now and then: small ones are cut beside large ones.
             bits = form.elements[0].mantissa_bits
             binades = max(form.elements[0].shifts) + 2
-            most = np.maximum(rng.integers(1, binades + 1, len(at)), (rng.random(len(at)) < 0.6) * binades)
+            fewest = _FEWEST_BINADES if binades > steps.config.bounds.window else 1
+            most = np.maximum(rng.integers(fewest, binades + 1, len(at)), (rng.random(len(at)) < 0.6) * binades)
             half = 1 << form.code_width - 1
             small = codes[at] % np.minimum(most << bits, half - 1)[:, None, None]
             codes[at] = codes[at] & half | small.astype(np.uint8)
@@ -488,11 +500,40 @@ def _at_the_edge(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
     ):
         (element,) = form.elements
         codes[at] = _place_of_largest([element.integers])[1]
-        fitting = [code for code, shift in enumerate(element.shifts) if shift == share and code not in element.nans]
+        others = element.nans + element.infinities
+        fitting = [code for code, shift in enumerate(element.shifts) if shift == share and code not in others]
         codes[at, :, :few] = rng.choice(np.array(fitting, np.uint8), codes[at, :, :few].shape)
         scales[at] = _tagged(form, np.full(scales[at].shape, _one(form.scale), scale_type(form)), rng)
     steps.c[at] = _negative(_sums(steps, at))
     steps.first[at] = True
+
+
+def _infinities(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
+    """Numbers and zeros with a few infinities, or with one lane that is often infinite; and what follows behind it.
+
+    C is of every kind by half.
+    """
+    behind = at[at + steps.config.interleave < len(steps)] + steps.config.interleave
+    both = np.concatenate([at, behind])
+    lane = np.arange(steps.config.depth) == rng.integers(0, steps.config.depth, (len(both), 1, 1))
+    alone = rng.random((len(both), 1, 1)) < 0.5
+    for form, codes, scales in (
+        (steps.config.a, steps.a_codes, steps.a_scales),
+        (steps.config.b, steps.b_codes, steps.b_scales),
+    ):
+        drawn = numbers(form, rng.integers(0, 1 << form.code_width, codes[both].shape, np.uint8), rng, share=0.0)
+        drawn = np.where(rng.random(drawn.shape) < 0.2, zeros(form, drawn), drawn)
+        if form.may_be_infinite:
+            share = np.where(alone, 0.5 * lane, 0.5 / steps.config.depth)
+            infinite = np.array(form.elements[0].infinities, np.uint8)
+            drawn = np.where(rng.random(drawn.shape) < share, rng.choice(infinite, drawn.shape), drawn)
+        codes[both] = drawn
+        near = _one(form.scale) + (rng.integers(-3, 4, scales[both].shape) << form.scale.mantissa_bits)
+        scales[both] = _tagged(form, near.astype(scale_type(form)), rng)
+    special = at[rng.random(len(at)) < 0.5]
+    steps.c[special] = rng.choice(_SPECIAL_C, steps.c[special].shape)
+    steps.first[at] = True
+    steps.first[behind] = False
 
 
 def _ends(steps: Steps, at: _Index, rng: np.random.Generator) -> None:

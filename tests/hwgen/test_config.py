@@ -197,6 +197,7 @@ def test_formats_set_the_range_of_the_fraction_bits():
         ("mxfp6-e2m3", "mxfp6-e2m3", 23, 39),
         ("mxfp6-e3m2", "mxfp6-e3m2", 23, 35),
         ("mxfp8-e4m3", "mxfp4", 23, 33),
+        ("hif4", "hif4", 23, 34),
         ("int8", "int8", 23, 43),
         ("int4", "int4", 23, 42),
     ):
@@ -266,6 +267,35 @@ def test_products_that_are_cut_have_lanes_of_their_own():
         refused(words, **{**fields, "groups": 1})
 
 
+def test_infinite_elements_have_lanes_and_an_accumulator_of_their_own():
+    form, scale = BLOCK_FORMATS["mxfp8-e5m2"], dataclasses.replace(UE4M3, name="near", subnormals=False, nan=None)
+    near = dataclasses.replace(form, name="near", scale=scale)
+    for fields, words in (
+        ({"a": form, "b": "mxfp4", "dot": "shifted"}, "a = 'mxfp8-e5m2' has infinite elements; only 'windowed' has"),
+        ({"a": "mxfp4", "b": form, "dot": "multiplier"}, "b = 'mxfp8-e5m2' has infinite elements"),
+        ({"a": near, "b": near, "dot": "windowed"}, "elements may be infinite, and the accumulator of such scales"),
+    ):
+        refused(words, **{**fields, "groups": 1, "fraction_bits": 35})
+
+
+def test_sub_groups_that_are_shifted_have_lanes_of_their_own():
+    form = BLOCK_FORMATS["hif4"]
+    scale = dataclasses.replace(form.scale, name="other")
+    other = dataclasses.replace(form, name="other", shifts=(4,), scale=scale)
+    plain = dataclasses.replace(form, name="plain", elements=BLOCK_FORMATS["mxfp6-e3m2"].elements, shifts=())
+    wide = dataclasses.replace(form, name="wide", elements=plain.elements)
+    for fields, words in (
+        ({"a": form, "b": other, "dot": "nested"}, "dot = 'nested': hif4 x other have no common sub-groups"),
+        ({"a": "nvfp4", "b": "nvfp4", "dot": "nested"}, "dot = 'nested': nvfp4 x nvfp4 have no common sub-groups"),
+        ({"a": wide, "b": wide, "dot": "nested"}, "a = 'wide' has magnitudes of 9 bits, its lanes take 4"),
+        ({"a": plain, "b": form, "dot": "shifted"}, "b = 'hif4' has sub-groups that are shifted"),
+        ({"a": form, "b": form, "dot": "merged"}, "partial products of hif4 x hif4 that it joins"),
+        ({"a": form, "b": form, "dot": "signed"}, "a = 'hif4' has magnitudes of 5 bits"),
+        ({"a": form, "b": form, "dot": "binary"}, "a = 'hif4' has no split into a short significand"),
+    ):
+        refused(words, **{**fields, "groups": 1})
+
+
 def test_every_micro_architecture_has_a_name():
     assert list(LANES) == list(DOTS)
 
@@ -278,7 +308,7 @@ def test_named_configurations():
         "nvint4": ("nvint4", "nvint4"),
     }
     others = {"fp4-ue5m3-b16", "fp4-ue5m3-b32", "mxfp4", "mxfp4-2x16", "msfp12", "if4", "blockdialect"}
-    others |= {"mxint8", "mxfp6-e2m3", "mxfp6-e3m2", "mxfp8-e4m3", "int8", "int4"}
+    others |= {"mxint8", "mxfp6-e2m3", "mxfp6-e3m2", "mxfp8-e4m3", "mxfp8-e5m2", "hif4", "int8", "int4"}
     names = {f"{kind}-{size}" for kind in kinds for size in ("small", "blackwell")}
     mixed = {"razer": ("razer-activations", "razer-weights"), "w4a8": ("mxfp8-e4m3", "mxfp4")}
     mixed |= {"w4a8-int": ("int8", "int4"), "ternary": ("int8", "ternary")}

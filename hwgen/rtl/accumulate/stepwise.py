@@ -209,7 +209,8 @@ class Unbounded:
     """Where sums may be subnormal, or beyond FP32: C takes the way of the sum, registers or not, and NaN goes along.
 
     C is normalised no further than its exponent allows, as is every sum. So a subnormal C comes out as it went in, and
-    an infinite one has the exponent 255. Attributes as of `Bypassed`.
+    an infinite one has the exponent 255. Where products may be infinite, an infinite C takes the place of C then, or
+    NaN where the two have unlike signs. Attributes as of `Bypassed`.
     """
 
     def __init__(self, m: Module, block: Accumulate) -> None:
@@ -223,6 +224,22 @@ class Unbounded:
         ]
         self.c, self.alone = c, alone
         self.nan: Value | None = nan
+        if block.config.bounds.may_be_infinite:
+            self._meet_infinities(m, terms, enter)
+
+    def _meet_infinities(self, m: Module, terms: Any, enter: Value) -> None:
+        """Put the infinity that a product is in the place of C."""
+        c, replaced = self.c, Signal(FP32, name="replaced")
+        infinite, unlike = Signal(name="infinite"), Signal(name="unlike")
+        m.d.comb += [
+            infinite.eq((terms.positive | terms.negative) & enter),
+            unlike.eq(Mux(c.sign, terms.positive, terms.negative) & enter & c.exponent.all()),
+            replaced.fraction.eq(c.fraction),
+            replaced.exponent.eq(c.exponent | infinite.replicate(8)),
+            replaced.sign.eq(Mux(infinite, terms.negative, c.sign)),
+        ]
+        assert self.nan is not None
+        self.c, self.alone, self.nan = replaced, self.alone | infinite, self.nan | unlike
 
     def exponent(self, normal: Normal, carry: Value) -> Value:
         """The result's exponent: that of subnormal numbers is 0, and 1 once a carry makes them normal."""

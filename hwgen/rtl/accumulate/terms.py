@@ -38,12 +38,15 @@ def terms_layout(config: TensorCoreConfig) -> data.StructLayout:
     ``terms[g]``: sign and magnitude of T_g and its ``distance`` below the largest term exponent;
     ``exponent``: that largest exponent, offset so that the lowest is 0; ``active``: at least one block takes part in
     it, see `TermExponents`, only where there may be none; ``nan``: some scale or element is
-    NaN, only where one may be.
+    NaN, only where one may be. Where elements may be infinite, ``positive`` and ``negative`` in its place: some product
+    is infinite, of that sign. NaN is both.
 
     With exact numerics nothing depends on the largest exponent: ``terms[g]`` has sign, magnitude and ``place``, its
     own exponent with the same offset, and there is ``nan``.
     """
     nan = {"nan": 1} if any(form.may_be_nan for form in config.formats) else {}
+    if config.bounds.may_be_infinite:
+        nan = {"positive": 1, "negative": 1}
     if config.exact:
         term = data.StructLayout({"sign": 1, "magnitude": term_width(config), "place": config.bounds.exponent_bits})
         return data.StructLayout({"terms": data.ArrayLayout(term, config.sums), **nan})
@@ -66,7 +69,9 @@ def may_rest(config: TensorCoreConfig) -> bool:
 
 
 def term_nan(config: TensorCoreConfig, terms: Any) -> Value:
-    """Whether some scale or element is NaN; never, where none may be."""
+    """Whether some scale or element is NaN, or some infinite product; never, where none may be."""
+    if config.bounds.may_be_infinite:
+        return terms.positive & terms.negative
     return terms.nan if "nan" in dict(terms_layout(config)) else Const(0)
 
 

@@ -24,8 +24,12 @@ __all__ = [
     "codes_layout",
     "decoded_as",
     "decoded_layout",
+    "element_tag",
     "operand_layout",
     "scale_layout",
+    "sum_tag",
+    "sum_tag_bits",
+    "tag_bits",
 ]
 
 
@@ -54,6 +58,40 @@ def scale_layout(form: BlockFormat) -> data.StructLayout:
 def decoded_as(config: TensorCoreConfig, side: str) -> str:
     """The side whose decoders operand ``side`` has: ``a`` for both where they are decoded alike."""
     return "a" if lanes(config).symmetric and config.a == config.b else side
+
+
+def tag_bits(config: TensorCoreConfig, side: str) -> int:
+    """Bits that come with a code: the selector, or the bits of its sub-groups; 0 is none."""
+    form = config.form(side)
+    return 0 if lanes(config).shifts_sums else form.selector_bits or len(form.shifts)
+
+
+def sum_tag_bits(form: BlockFormat) -> int:
+    """Bits that come with the codes of a block sum: the selector, or the bits of its sub-groups; 0 is none."""
+    return form.selector_bits or form.shift_bits // form.sums
+
+
+def sum_tag(form: BlockFormat, above: Value, part: int) -> Value | None:
+    """Those bits, of the bits ``above`` the scale of a block; of sub-groups the longest lowest."""
+    if not form.shifts:
+        return above if form.tagged else None
+    found, place = [], 0
+    for length in form.shifts:
+        count = form.lanes // length
+        found.append(above[place + part * count : place + (part + 1) * count])
+        place += form.size // length
+    return Cat(*found)
+
+
+def element_tag(form: BlockFormat, tag: Value, index: int) -> Value:
+    """Bits that come with element ``index`` of a block sum, of those of the sum; of sub-groups the longest lowest."""
+    if not form.shifts:
+        return tag
+    found, place = [], 0
+    for length in form.shifts:
+        found.append(tag[place + index // length])
+        place += form.lanes // length
+    return Cat(*found)
 
 
 def _lane_layout(config: TensorCoreConfig, side: str) -> data.StructLayout:
@@ -115,8 +153,8 @@ class ElementDecoder(OfOneSide):
     ----------
     code : In(code_width)
         Element code.
-    tag : In(selector_bits)
-        Element format of the block, E1M2 is 1; only where a selector chooses it.
+    tag : In(tag_bits(config, side))
+        Element format of the block, E1M2 is 1; or the bits of the element's sub-groups. Only where there is either.
     lane : Out(lanes(config).layout(side)) or Out(lanes(config).stored_layout(side))
         Decoded number, see the micro-architecture in `hwgen.rtl.lanes`; the latter where a register is behind it.
     nan : Out(1)
@@ -130,8 +168,8 @@ class ElementDecoder(OfOneSide):
     def __init__(self, config: TensorCoreConfig, side: str) -> None:
         form = config.form(side)
         members = {"code": In(form.code_width), "lane": Out(_lane_layout(config, side))}
-        if form.tagged:
-            members["tag"] = In(form.selector_bits)
+        if bits := tag_bits(config, side):
+            members["tag"] = In(bits)
         self.nans = [int(code in element.nans) for element in form.elements for code in range(1 << form.code_width)]
         if any(self.nans):
             members["nan"] = Out(1)
@@ -139,7 +177,8 @@ class ElementDecoder(OfOneSide):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        decoded = lanes(self.config).decode(self.side, self.code, self.tag if self.form.tagged else None)
+        tag = self.tag if tag_bits(self.config, self.side) else None
+        decoded = lanes(self.config).decode(self.side, self.code, tag)
         if any(self.nans):
             inputs = Cat(self.code, self.tag) if self.form.tagged else self.code
             m.d.comb += self.nan.eq(lookup(inputs, self.nans, 1))
@@ -148,7 +187,7 @@ class ElementDecoder(OfOneSide):
 
 
 class ScaleDecoder(OfOneSide):
-    """Decoder of one block scale: an unsigned minifloat, the selector of the element format above it.
+    """Decoder of one block scale: an unsigned minifloat, the selector of the element format above it, or shifts.
 
     Parameters
     ----------
@@ -159,8 +198,8 @@ class ScaleDecoder(OfOneSide):
 
     Attributes
     ----------
-    code : In(scale_width)
-        Scale and selector; the bits of the scale byte that are not read are missing.
+    code : In(scale.width + selector_bits)
+        Scale and selector; the bits of the scale byte that are not read are missing, and so are shifts.
     scale : Out(scale_layout(form))
         Decoded scale. The exponent holds the fold of the element format, which the contract's ``E_g`` counts.
     nan : Out(1)
@@ -178,7 +217,7 @@ class ScaleDecoder(OfOneSide):
 
     def __init__(self, config: TensorCoreConfig, side: str) -> None:
         form = config.form(side)
-        members = {"code": In(form.scale_width), "scale": Out(scale_layout(form))}
+        members = {"code": In(form.scale.width + form.selector_bits), "scale": Out(scale_layout(form))}
         if form.scale.nan is not None:
             members["nan"] = Out(1)
         super().__init__(config, side, members)
@@ -244,10 +283,13 @@ class OperandDecoder(OfOneSide):
         config, form, how = self.config, self.form, lanes(self.config)
         nans = []
         for group in range(config.groups):
-            tag = self.scales[group][form.scale.width :] if form.tagged else None
+            tags = [sum_tag(form, self.scales[group][form.scale.width :], part) for part in range(form.sums)]
             if form.scale_width:
                 scale = add_child(m, platform, f"scale{group}", ScaleDecoder, config, self.side)
-                m.d.comb += [scale.code.eq(self.scales[group]), self.operand.scales[group].eq(scale.scale)]
+                m.d.comb += [
+                    scale.code.eq(self.scales[group][: len(scale.code)]),
+                    self.operand.scales[group].eq(scale.scale),
+                ]
                 if form.scale.nan is not None:
                     nans.append(scale.nan)
             decoded = []
@@ -260,13 +302,15 @@ class OperandDecoder(OfOneSide):
                     element.code.eq(self.codes[group][index]),
                     self.operand.lanes[group][index].eq(element.lane),
                 ]
-                if tag is not None:
-                    m.d.comb += element.tag.eq(tag)
+                if tag_bits(config, self.side):
+                    tag = tags[index // form.lanes]
+                    assert tag is not None
+                    m.d.comb += element.tag.eq(element_tag(form, tag, index % form.lanes))
             if how.word_width(self.side):
                 # Not from the output's own lanes: a wire that hangs on itself is a loop to simulators.
                 for part in range(form.sums):
                     own = decoded[part * form.lanes : (part + 1) * form.lanes]
-                    m.d.comb += self.operand.words[group * form.sums + part].eq(how.word(m, self.side, own, tag))
+                    m.d.comb += self.operand.words[group * form.sums + part].eq(how.word(m, self.side, own, tags[part]))
         if nans:
             m.d.comb += self.operand.nan.eq(Cat(*nans).any())
         return m

@@ -15,6 +15,7 @@ from hwgen.rtl.lanes.merged_binary import MergedBinary
 from hwgen.rtl.lanes.merged_stored import MergedStored
 from hwgen.rtl.lanes.merged_timed import MergedTimed
 from hwgen.rtl.lanes.multiplier import Multiplier
+from hwgen.rtl.lanes.nested import Nested
 from hwgen.rtl.lanes.shifted import Shifted
 from hwgen.rtl.lanes.signed import Signed
 from hwgen.rtl.lanes.significand import Significand
@@ -32,6 +33,7 @@ LANES: dict[str, type[Lanes]] = {
     "binary": Binary,
     "shifted": Shifted,
     "windowed": Windowed,
+    "nested": Nested,
     "multiplier": Multiplier,
     "e2m2": E2M2,
 }

@@ -14,15 +14,17 @@ from hwgen.rtl.lanes.significand import Significand, significand_product
 __all__ = ["Binary", "add_signed_in_pairs"]
 
 
-def add_signed_in_pairs(m: Module, magnitudes: list[Value], signs: list[Value], register: Register | None) -> Value:
+def add_signed_in_pairs(
+    m: Module, magnitudes: list[Value], signs: list[Value], register: Register | None, of: str = ""
+) -> Value:
     """Signed sum of the products of all lanes, given as magnitudes of one width and signs, in a binary tree.
 
     Negative products are inverted, and inverted signs stand above them, as in `significand.add_products`. The carry of
     a negation is the carry in of an adder. There is one adder less than words: without a constant among these, the
-    last product is negated by itself.
+    last product is negated by itself. ``of`` ends the names on the way, where a module adds several times.
     """
     lanes, width = len(magnitudes), len(magnitudes[0])
-    negative = Signal(lanes, name="negative")
+    negative = Signal(lanes, name=f"negative{of}")
     m.d.comb += negative.eq(Cat(*signs))
     words: list[Value] = [
         Cat(magnitude ^ sign.replicate(width), ~sign) for magnitude, sign in zip(magnitudes, negative, strict=True)
@@ -33,10 +35,10 @@ def add_signed_in_pairs(m: Module, magnitudes: list[Value], signs: list[Value], 
         words.append(Const(missing << width))
     else:
         ones.pop()
-        last = Signal(width + 1, name="last")
+        last = Signal(width + 1, name=f"last{of}")
         m.d.comb += last.eq(Mux(negative[-1], -magnitudes[-1], magnitudes[-1]))
         words[-1] = Cat(last[:-1], ~last[-1])
-    total = add_in_pairs(m, words, ones, register=register, name="total")
+    total = add_in_pairs(m, words, ones, register=register, name=f"total{of}")
     return Cat(total[: width + log], ~total[width + log]).as_signed()
 
 

@@ -35,9 +35,12 @@ class Lanes(ABC):
     ----------
     symmetric : bool
         Operands A and B are decoded alike, if they have one format.
+    shifts_sums : bool
+        Shifts of sub-groups are left to the sums; decoders of elements know nothing of them.
     """
 
     symmetric = True
+    shifts_sums = False
 
     def __init__(self, config: TensorCoreConfig) -> None:
         self.config = config
@@ -56,14 +59,20 @@ class Lanes(ABC):
 
     @abstractmethod
     def decode(self, side: str, code: Value, tag: Value | None) -> Mapping[str, ValueLike]:
-        """Fields of `layout` for a code; ``tag`` selects the element format, None where there is one only."""
+        """Fields of `layout` for a code.
+
+        ``tag`` selects the element format, or has the bits of the element's sub-groups; None where there is neither.
+        """
 
     def word_width(self, side: str) -> int:
         """Bits of the value that the decoders hand over per block, beside its lanes; 0 is none."""
         return 0
 
     def word(self, m: Module, side: str, lanes: Any, tag: Value | None) -> Value:
-        """Value per block, of all its decoded lanes."""
+        """Value per block sum, of all its decoded lanes.
+
+        ``tag`` selects the element format, or has the bits of all sub-groups, see `hwgen.rtl.decode.operand.sum_tag`.
+        """
         raise NotImplementedError
 
     @abstractmethod
@@ -84,8 +93,8 @@ def magnitude_of(form: BlockFormat, code: Value, tag: Value | None) -> Value:
 
     For E2M1 and for E1M2 beside it the gates are drawn by hand; the tests prove them equal to the tables.
     """
-    if form.elements not in ((E2M1,), (E2M1, E1M2)):
-        table = [abs(h) for element in form.elements for h in element.integers]
+    if form.shifts or form.elements not in ((E2M1,), (E2M1, E1M2)):
+        table = [abs(h) for integers in form.integers for h in integers]
         return lookup(code if tag is None else Cat(code, tag), table, form.largest.bit_length())
     c0, c1, c2 = code[0], code[1], code[2]
     upper = c2 if tag is None else c2 & ~tag
@@ -99,7 +108,7 @@ def is_negative(form: BlockFormat, code: Value, tag: Value | None) -> Value:
     """
     if all(element.signed_by_top_bit for element in form.elements):
         return code[-1]
-    table = [int(h < 0) for element in form.elements for h in element.integers]
+    table = [int(h < 0) for integers in form.integers for h in integers]
     return lookup(code if tag is None else Cat(code, tag), table, 1)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from amaranth.hdl import Module, Mux, Signal, Value, ValueLike
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, ValueLike
 from amaranth.lib import data
 
 from hwgen.rtl.arithmetic.carry_save import Register
@@ -31,33 +31,43 @@ class Windowed(Lanes):
 
     A product of zero has no say in the largest exponent. Its own is set to the lowest one.
 
-    Fields of a lane: ``sign``, ``significand``, ``shift``, the exponent above the lowest one, and ``live``: the element
-    is not zero.
+    Where elements may be infinite, two wires tell what the sum is instead: +Inf and -Inf. NaN is both::
+
+        a.infinite --[or]--> product is infinite --[and]--> [or of all lanes] --> positive, negative
+        b.infinite --^           its sign, or both signs beside a zero --^
+
+    Fields of a lane: ``sign``, ``significand``, ``shift``, the exponent above the lowest one, ``live``: the element
+    is not zero; and ``infinite`` where it may be that.
     """
 
     def layout(self, side: str) -> data.StructLayout:
         """See `Lanes`."""
         (element,) = self.config.form(side).elements
         fields = {"significand": element.significand_bits, "shift": max(element.shifts).bit_length()}
-        return data.StructLayout({**fields, "live": 1, "sign": 1})
+        infinite = {"infinite": 1} if element.infinities else {}
+        return data.StructLayout({**fields, "live": 1, "sign": 1, **infinite})
 
     def decode(self, side: str, code: Value, tag: Value | None) -> Mapping[str, ValueLike]:
         """See `Lanes`."""
         form = self.config.form(side)
         (element,) = form.elements
-        return {
+        infinite = [int(code in element.infinities) for code in range(len(element.values))]
+        fields: dict[str, ValueLike] = {
             "significand": lookup(code, element.significands, element.significand_bits),
             "shift": lookup(code, element.shifts, max(element.shifts).bit_length()),
-            "live": lookup(code, [int(h != 0) for h in element.integers], 1),
+            "live": lookup(code, [int(h != 0) | inf for h, inf in zip(element.integers, infinite, strict=True)], 1),
             "sign": is_negative(form, code, tag),
         }
+        if element.infinities:
+            fields["infinite"] = lookup(code, infinite, 1)
+        return fields
 
     def total(self, m: Module, a: Any, b: Any, words: Mapping[str, Value], register: Register | None) -> Value:
         """See `Lanes`."""
-        return self.total_and_exponent(m, a, b, register)[0]
+        return self.total_and_more(m, a, b, register)[0]
 
-    def total_and_exponent(self, m: Module, a: Any, b: Any, register: Register | None) -> tuple[Value, Value]:
-        """Sum S, in units of the window's last place, and the largest exponent of its products above the lowest."""
+    def total_and_more(self, m: Module, a: Any, b: Any, register: Register | None) -> tuple[Value, dict[str, Value]]:
+        """Sum S, in units of the window's last place, and what else `hwgen.rtl.dot.beside` has, by name."""
         bounds = self.config.bounds
         products, exponents = [], []
         for index, (x, y) in enumerate(zip(a, b, strict=True)):
@@ -78,8 +88,24 @@ class Windowed(Lanes):
             m.d.comb += word.eq(shift_right(m, product, count, own=own, into=into, name=f"aligned{index}"))
             magnitudes.append(word)
         total = add_signed_in_pairs(m, magnitudes, [x.sign ^ y.sign for x, y in zip(a, b, strict=True)], register)
-        exponent = largest if register is None else register({"exponent": largest})["exponent"]
-        return total[: self.sum_width].as_signed(), exponent
+        more: dict[str, Value] = {"exponent": largest}
+        if bounds.may_be_infinite:
+            more |= self._infinities(m, a, b)
+        return total[: self.sum_width].as_signed(), more if register is None else register(more)
+
+    def _infinities(self, m: Module, a: Any, b: Any) -> dict[str, Value]:
+        """Whether some product is positive infinity, and whether some is negative; infinity times zero is both."""
+        sides = [side for side in "ab" if self.config.form(side).may_be_infinite]
+        positive, negative = (Signal(self.config.bounds.lanes, name=name) for name in ("positives", "negatives"))
+        for index, (x, y) in enumerate(zip(a, b, strict=True)):
+            lane = {"a": x, "b": y}
+            infinite = Cat(*(lane[side].infinite for side in sides)).any()
+            sign, both = x.sign ^ y.sign, x.live & y.live
+            m.d.comb += [
+                positive[index].eq(infinite & ~(sign & both)),
+                negative[index].eq(infinite & ~(~sign & both)),
+            ]
+        return {"positive": positive.any(), "negative": negative.any()}
 
     @staticmethod
     def _largest(m: Module, exponents: list[Signal]) -> Signal:

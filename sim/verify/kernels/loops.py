@@ -7,12 +7,22 @@ from numpy.typing import NDArray
 
 from hwgen.jit import compiled
 from sim.verify.kernels.alignment import ExactBins, Numerics, StepBins, Work, add_exact, align, count_step, count_sum
-from sim.verify.kernels.operands import OperandBins, Stimulus, block_sum, count_seen, gather
+from sim.verify.kernels.operands import (
+    OperandBins,
+    Stimulus,
+    block_sum,
+    count_infinite,
+    count_seen,
+    gather,
+    infinite_products,
+)
 from sim.verify.kernels.rounding import (
     FIRST_INFINITE,
     FIRST_NAN,
+    INFINITY,
     LAST_PLACE,
     NAN,
+    NEGATIVE_INFINITY,
     ResultBins,
     bit_length,
     fields,
@@ -51,8 +61,18 @@ def count_rounded(  # pragma: no cover
                 bits = int(stimulus.c[step, m, n])
                 c_kind = kind(bits)
                 bins.addends[0 if stimulus.first[step] else 1, c_kind, 2 if met.nan else 1 if met.zero else 0] += 1
-                if met.nan or c_kind >= FIRST_INFINITE:
-                    d[step, m, n] = NAN if met.nan or c_kind >= FIRST_NAN else bits
+                infinite = infinite_products(a, b, step, m, n)
+                if infinite.number and not met.nan:
+                    origin, kind_of_c = (
+                        0 if stimulus.first[step] else 1,
+                        max(min(c_kind, FIRST_NAN) - FIRST_INFINITE + 1, 0),
+                    )
+                    count_infinite(a, b, step, m, n, infinite, origin, kind_of_c, operands)
+                if met.nan or c_kind >= FIRST_INFINITE or infinite.number:
+                    positive = infinite.positive or bits == INFINITY
+                    negative = infinite.negative or bits == NEGATIVE_INFINITY
+                    nan = met.nan or c_kind >= FIRST_NAN or (positive and negative)
+                    d[step, m, n] = NAN if nan else INFINITY if positive else NEGATIVE_INFINITY
                     results.classes[kind(int(d[step, m, n]))] += 1
                     continue
                 c = fields(bits)

@@ -10,7 +10,19 @@ from numpy.typing import NDArray
 from hwgen.formats import BlockFormat, ElementFormat
 from hwgen.jit import compiled
 
-__all__ = ["Met", "OperandBins", "Side", "Stimulus", "block_sum", "count_seen", "gather", "side"]
+__all__ = [
+    "Infinite",
+    "Met",
+    "OperandBins",
+    "Side",
+    "Stimulus",
+    "block_sum",
+    "count_infinite",
+    "count_seen",
+    "gather",
+    "infinite_products",
+    "side",
+]
 
 _Array = NDArray[np.int64]
 _ZERO_EXPONENT = -(1 << 12)
@@ -23,13 +35,17 @@ class Side(NamedTuple):
     ``codes`` (S, rows, K) and ``scales`` (S, rows, G) are as the core gets them. A block makes ``sums`` block sums of
     ``lanes`` products each; ``first`` is the lowest code of a scale that is not zero, and scales have ``places``
     exponents.
-    ``integers`` has the elements in half-units, without fold, by selector and code. All other tables are by the byte
-    of a scale: ``selector``; ``exponent`` with the fold; ``place``, the exponent without it, from the lowest one;
-    ``significand`` in units of the last place, factors included; ``multiplier``, which one that is of all there are;
-    ``code``, without the bits above; ``kind`` as in the goals; ``zero``;
-    ``nan``. ``nan_codes`` has which elements are NaN, as ``integers`` does.
+    ``integers`` has the elements in half-units, without fold, by selector and code. Where sub-groups are shifted, the
+    bits of an element's own stand above its code, and the byte of a scale has one bit more, set if any of its bits
+    above is.
+    All other tables are by the byte of a scale: ``selector``; ``exponent`` with the fold; ``place``, the exponent
+    without it, from the lowest one; ``significand`` in units of the last place, factors included; ``multiplier``, which
+    one that is of all there are; ``code``, without the bits above; ``kind`` as in the goals; ``zero``; ``nan``.
+    ``nan_codes`` has which elements are NaN, as ``integers`` does.
     Where products are cut to a window, ``integers`` are significands with a sign and ``shifts`` their exponents above
     ``lowest``; a product with the largest exponent is shifted by ``up`` places to the left. Else ``up`` is -1.
+    ``signs`` has by selector and code which of `sim.verify.goals.OPERANDS` an element is; it is empty where no element
+    of either operand may be infinite.
     """
 
     codes: NDArray[np.uint8]
@@ -52,6 +68,7 @@ class Side(NamedTuple):
     shifts: _Array
     lowest: int
     up: int
+    signs: _Array
 
 
 class Stimulus(NamedTuple):
@@ -78,6 +95,22 @@ class OperandBins(NamedTuple):
     kinds: _Array
     nans_a: _Array
     nans_b: _Array
+    infinite: _Array
+    infinities: _Array
+
+
+class Infinite(NamedTuple):
+    """The infinite products of an output: their number, the last one's lane, their signs, and whether one is of zero.
+
+    ``together`` is that a block has both signs.
+    """
+
+    number: int
+    lane: int
+    positive: bool
+    negative: bool
+    of_zero: bool
+    together: bool
 
 
 class Met(NamedTuple):
@@ -89,17 +122,27 @@ class Met(NamedTuple):
 
 
 def side(
-    form: BlockFormat, codes: NDArray[np.uint8], scales: NDArray[np.uint8], window_shift: int | None = None
+    form: BlockFormat,
+    codes: NDArray[np.uint8],
+    scales: NDArray[np.uint8],
+    window_shift: int | None = None,
+    infinite: bool = False,
 ) -> Side:
-    """An operand with the tables of its format; ``window_shift`` is `Bounds.window_shift`, where there is a window."""
+    """An operand with the tables of its format.
+
+    ``window_shift`` is `Bounds.window_shift`, where there is a window; ``infinite`` whether elements of either operand
+    may be that.
+    """
     scale = form.scale
-    stored = np.arange(1 << form.stored_scale_width)
+    codes, scales, above = _with_shifts(form, codes, scales)
+    stored = np.arange(1 << scale.width + above)
     code = stored & (1 << scale.width) - 1
     selector = stored >> scale.width & (1 << form.selector_bits) - 1
     exponents = np.array([scale.exponent(byte) for byte in code.tolist()])
     zero = (code == 0) & scale.subnormals
     significands = np.array([scale.significand(byte) for byte in code.tolist()], np.int64)
     significands *= np.array(form.weights)[selector]
+    codes_of = [*range(1 << form.code_width)] * (1 << len(form.shifts))
     return Side(
         codes,
         scales.astype(np.uint16),
@@ -107,7 +150,7 @@ def side(
         form.sums,
         int(scale.subnormals),
         len(scale.exponents),
-        np.array([_numbers(element, window_shift is not None) for element in form.elements], np.int64),
+        _integers(form, window_shift is not None),
         selector,
         np.where(zero, _ZERO_EXPONENT, exponents) + np.array(form.folds)[selector],
         exponents - scale.exponents[0],
@@ -117,17 +160,49 @@ def side(
         np.select([zero, code == (-1 if scale.nan is None else scale.nan)], [1, 2]) + 3 * (stored != code),
         zero,
         code == (-1 if scale.nan is None else scale.nan),
-        np.array([[code in element.nans for code in range(1 << form.code_width)] for element in form.elements]),
-        np.array([element.shifts for element in form.elements], np.int64),
+        np.array([[code in element.nans for code in codes_of] for element in form.elements]),
+        np.array([[element.shifts[code] for code in codes_of] for element in form.elements], np.int64),
         0 if window_shift is None else form.elements[0].lowest_exponent - form.elements[0].fold,
         -1 if window_shift is None else window_shift,
+        np.array([_signs(element) for element in form.elements if infinite], np.int64).reshape(
+            -1, 1 << form.code_width
+        ),
     )
 
 
-def _numbers(element: ElementFormat, cut: bool) -> list[int]:
-    """The integers of an element; or its significands, with their signs."""
-    if not cut:
-        return list(element.integers)
+def _signs(element: ElementFormat) -> list[int]:
+    """Which of `sim.verify.goals.OPERANDS` each code is; NaN, which decides by itself, counts as zero."""
+    half = len(element.values) // 2
+    found = [int(h > 0) + 2 * int(h < 0) for h in element.integers]
+    return [3 + (code >= half) if code in element.infinities else sign for code, sign in enumerate(found)]
+
+
+def _with_shifts(
+    form: BlockFormat, codes: NDArray[np.uint8], scales: NDArray[np.uint8]
+) -> tuple[NDArray[np.uint8], NDArray[np.uint8], int]:
+    """Codes with the bits of their sub-groups above, scales, and the bits that these have above the scale itself."""
+    if not form.shifts:
+        return codes, scales, form.stored_scale_width - form.scale.width
+    place = form.scale.width
+    for level, length in enumerate(form.shifts):
+        bits = np.stack([scales >> place + index & 1 for index in range(form.size // length)], axis=-1)
+        spread = np.repeat(bits, length, axis=-1).reshape(codes.shape).astype(np.uint8)
+        codes = codes | spread << np.uint8(form.code_width + level)
+        place += bits.shape[-1]
+    alone, some = scales & (1 << form.scale.width) - 1, scales >> form.scale.width != 0
+    return codes, alone | some.astype(scales.dtype) << form.scale.width, 1
+
+
+def _integers(form: BlockFormat, cut: bool) -> _Array:
+    """Integers by selector and code, or by shifts and code in one; where products are cut, significands with a sign."""
+    if cut:
+        return np.array([_significands(element) for element in form.elements], np.int64)
+    tables = np.array(form.integers, np.int64)
+    return tables.reshape(1, -1) if form.shifts else tables
+
+
+def _significands(element: ElementFormat) -> list[int]:
+    """The significands of an element, with their signs."""
     return [s if h > 0 else -s for s, h in zip(element.significands, element.integers, strict=True)]
 
 
@@ -204,6 +279,48 @@ def gather(  # pragma: no cover
         terms[g] = total * a.significand[x] * b.significand[y]
         exponents[g] = a.exponent[x] + b.exponent[y] + a.lowest + b.lowest + largest
     return Met(nan, zero, some_cancel)
+
+
+@compiled
+def infinite_products(a: Side, b: Side, step: int, m: int, n: int) -> Infinite:  # pragma: no cover
+    """The infinite products of an output."""
+    count = lane = 0
+    positive = negative = of_zero = together = False
+    groups = a.scales.shape[2] * a.sums if a.signs.shape[0] else 0
+    for g in range(groups):
+        of_a, of_b = a.selector[a.scales[step, m, g // a.sums]], b.selector[b.scales[step, n, g // b.sums]]
+        plus = minus = False
+        for i in range(a.lanes * g, a.lanes * (g + 1)):
+            x, y = a.signs[of_a, a.codes[step, m, i]], b.signs[of_b, b.codes[step, n, i]]
+            if x < 3 and y < 3:
+                continue
+            count, lane = count + 1, i
+            zero = x == 0 or y == 0
+            of_zero = of_zero or zero
+            plus = plus or zero or x % 2 == y % 2
+            minus = minus or zero or x % 2 != y % 2
+        together = together or (plus and minus)
+        positive, negative = positive or plus, negative or minus
+    return Infinite(count, lane, positive, negative, of_zero, together)
+
+
+@compiled
+def count_infinite(  # pragma: no cover
+    a: Side, b: Side, step: int, m: int, n: int, found: Infinite, origin: int, c: int, bins: OperandBins
+) -> None:
+    """Count the infinite products of an output without NaN; ``c`` is 0 for a number, 1 and 2 for infinities, 3 for NaN.
+
+    A product alone beside numbers is seen in the result.
+    """
+    kind = 4 if found.of_zero else 2 if found.together else 3 if found.positive and found.negative else 0
+    if kind == 0 and found.negative:
+        kind = 1
+    bins.infinities[origin, kind, c] += 1
+    if found.number == 1 and c == 0:
+        g = found.lane // a.lanes
+        of_a, of_b = a.selector[a.scales[step, m, g // a.sums]], b.selector[b.scales[step, n, g // b.sums]]
+        x, y = a.signs[of_a, a.codes[step, m, found.lane]], b.signs[of_b, b.codes[step, n, found.lane]]
+        bins.infinite[found.lane, x, y] += 1
 
 
 @compiled

@@ -12,8 +12,10 @@ from hwgen.jit import compiled
 __all__ = [
     "FIRST_INFINITE",
     "FIRST_NAN",
+    "INFINITY",
     "LAST_PLACE",
     "NAN",
+    "NEGATIVE_INFINITY",
     "Fp32",
     "ResultBins",
     "bit_length",
@@ -26,7 +28,7 @@ NAN = 0x7FFFFFFF
 """The one NaN of results."""
 LAST_PLACE = -149
 """Exponent of the last place of subnormal numbers."""
-_INFINITY = 0x7F800000
+INFINITY, NEGATIVE_INFINITY = 0x7F800000, 0xFF800000
 FIRST_INFINITE, FIRST_NAN = 8, 10
 """Where these kinds begin in `sim.verify.goals.CLASSES`."""
 
@@ -101,7 +103,7 @@ def rounded(number: int, rest: bool, unit: int, nearest: bool, bins: ResultBins)
                 significand += 1
         # A significand without the hidden bit is subnormal; a carry out of one with it raises the exponent.
         bits = significand + ((unit + drop - LAST_PLACE) << 23 if significand >> 23 else 0)
-        bits = min(bits, _INFINITY)
+        bits = min(bits, INFINITY)
         if bits != 0:
             bits |= int(negative) << 31
     bins.classes[kind(bits)] += 1

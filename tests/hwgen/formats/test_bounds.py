@@ -29,6 +29,8 @@ PAIRS = [
     ("mxfp6-e3m2", "mxfp6-e3m2"),
     ("mxfp6-e3m2", "mxfp4"),
     ("mxfp8-e4m3", "mxfp4"),
+    ("mxfp8-e5m2", "mxfp4"),
+    ("hif4", "hif4"),
     ("int8", "int8"),
     ("int8", "int4"),
     ("int8", "ternary"),
@@ -51,7 +53,8 @@ def usable(form):
 
 @cache
 def largest(form, tag):
-    return max(abs(h) for h in golden.block_format(form).elements[tag].integers)
+    record = golden.block_format(form)
+    return max(abs(h) for h in record.elements[tag].integers) << len(record.shifts)
 
 
 @pairs
@@ -92,10 +95,11 @@ def test_the_value_of_a_term(a, b):
         assert values * Fraction(2) ** bounds.exact_unit == int(values * Fraction(2) ** bounds.exact_unit)
 
 
-def test_products_that_are_cut_to_a_window():
-    """E4M3 x E4M3, from the values and exponents of the golden model."""
-    form = BLOCK_FORMATS["mxfp8-e4m3"]
-    bounds, element = Bounds(form, form), golden.block_format("mxfp8-e4m3").elements[0]
+@pytest.mark.parametrize("name", ["mxfp8-e4m3", "mxfp8-e5m2"])
+def test_products_that_are_cut_to_a_window(name):
+    """E4M3 x E4M3 and E5M2 x E5M2, from the values and exponents of the golden model."""
+    form = BLOCK_FORMATS[name]
+    bounds, element = Bounds(form, form), golden.block_format(name).elements[0]
     exponents = element.exponents.tolist()
     significands = [abs(v) / 2.0**e for v, e in zip(element.values, exponents, strict=True)]
     assert (bounds.window, bounds.term_fraction) == (25, 25)
@@ -104,7 +108,8 @@ def test_products_that_are_cut_to_a_window():
     assert bounds.highest_exponent == 2 * max(exponents) + 254
     assert bounds.product_span == 2 * (max(exponents) - min(exponents))
     most = bounds.most_fraction_bits(1)
-    assert golden.max_fraction_bits(1, "mxfp8-e4m3", "mxfp8-e4m3") in (most, most + 1)
+    assert golden.max_fraction_bits(1, name, name) in (most, most + 1)
+    assert bounds.may_be_infinite == bool(element.infinities)
     assert not bounds.exact_in_double
     assert Bounds(form, BLOCK_FORMATS["mxfp4"]).window is None
 
@@ -131,8 +136,9 @@ def test_allowed_fraction_bits(a, b):
         assert golden.max_fraction_bits(groups, a, b) in (own, own + 1)
     for bits in range(bounds.least_fraction_bits, most + 1):
         powers = sum(form.scale.largest > 2**100 for form in forms)
-        assert bounds.wide(bits) == (powers > 0)
-        assert bounds.subnormal_results(bits) == (powers > 0)
+        # Two of the smallest scales of HiF4, in quarters of quarters: 2^-98.
+        assert bounds.subnormal_results(bits) == (powers > 0 or (a == "hif4" and bits > 28))
+        assert bounds.wide(bits) == (powers > 0 or a == "hif4")
         assert bounds.can_overflow(bits) == (powers > 0)
     assert bounds.subnormal_results(127 + bounds.lowest_exponent)
     # The largest term just reaches a sum with the highest exponent.

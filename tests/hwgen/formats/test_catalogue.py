@@ -23,7 +23,7 @@ def test_elements(form):
     for mine, wanted in zip(form.elements, other.elements, strict=True):
         assert mine.values == wanted.values
         assert (mine.width, mine.integers, mine.fold) == (wanted.width, wanted.integers, wanted.fold)
-        assert (mine.point, mine.nans) == (wanted.point, wanted.nans)
+        assert (mine.point, mine.nans, mine.infinities) == (wanted.point, wanted.nans, wanted.infinities)
 
 
 @forms
@@ -44,6 +44,7 @@ def test_blocks(form):
     assert (form.size, form.full_scale, form.factors) == (other.block, other.tensor_divisor, other.factors)
     assert (1 << form.scale_width) - 1 == other.meaningful
     assert form.stored_scale_width == 8 * other.scale_bytes
+    assert (form.shifts, form.shift_bits) == (other.shifts, other.shift_bits)
     scales = other.all_scales
     selected = scales >> form.scale.width & (1 << form.selector_bits) - 1
     np.testing.assert_array_equal(selected, other.selected(scales))

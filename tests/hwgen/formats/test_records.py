@@ -11,6 +11,7 @@ from hwgen.formats import (
     E2M1,
     E2M3,
     E3M2,
+    E5M2,
     E8M0,
     INT4,
     INT8,
@@ -85,6 +86,21 @@ def test_tables_that_are_no_element_format(values, words):
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
+        ({"infinities": (1,)}, "infinities = (1,): 0x1 must be a code of value 0"),
+        ({"infinities": (0,)}, "infinities = (0,): 0x0 must be a code of value 0"),
+        ({"nans": (256,)}, "nans = (256,): 0x100 must be a code of value 0"),
+        ({"infinities": (0x7C, 0x7D)}, "infinities = (124, 125): 0x7d is NaN"),
+    ],
+)
+def test_codes_that_are_neither_nan_nor_infinite(fields, words):
+    with pytest.raises(InputError) as caught:
+        dataclasses.replace(E5M2, **fields)
+    assert f"element format E5M2: {words}" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
         ({"exponent_bits": 6}, "exponent_bits = 6, mantissa_bits = 3"),
         ({"exponent_bits": 1}, "exponent_bits = 1"),
         ({"mantissa_bits": 0}, "mantissa_bits = 0: at least 2 and 1"),
@@ -119,10 +135,19 @@ WIDE = ScaleFormat("UE5M3", exponent_bits=5, mantissa_bits=3, bias=15, nan=0xFF,
         ({"factors": (7, 6)}, "factors = (7, 6): must be positive, one for each element"),
         ({"factors": (0,)}, "factors = (0,)"),
         ({"factors": (1,), "scale": E8M0}, "factors = (1,): scale E8M0 has no significand"),
-        ({"scale_bytes": 3}, "scale_bytes = 3: must be 1 or 2"),
+        ({"scale_bytes": 3}, "scale_bytes = 3: must be 1, 2 or 4"),
+        ({"shifts": (4, 8)}, "shifts = (4, 8): must divide one another and the 16 products of a sum, longest first"),
+        ({"shifts": (8, 8)}, "shifts = (8, 8): must divide one another"),
+        ({"shifts": (8, 3)}, "shifts = (8, 3): must divide one another"),
+        ({"shifts": (8, 0)}, "shifts = (8, 0): must divide one another"),
+        ({"shifts": (16,), "sums": 2}, "shifts = (16,): must divide one another and the 8 products of a sum"),
+        ({"shifts": (8,), "elements": (E2M1, E1M2)}, "shifts = (8,): take elements of one kind, without factors"),
+        ({"shifts": (8,), "factors": (2,)}, "shifts = (8,): take elements of one kind"),
+        ({"shifts": (8, 4), "scale_bytes": 1}, "shifts of 6 bits have no place beside scale UE4M3"),
         ({"window": 1}, "window = 1: must keep the bits of a whole product, and be 32 at most"),
         ({"window": 25, "sums": 2}, "window = 25: takes one kind of elements, in one sum"),
         ({"elements": (E2M1,) * 16, "scale": WIDE}, "a selector of 4 bits has no place beside scale UE5M3"),
+        ({"elements": (E5M2,), "size": 32}, "elements may be infinite; they take a scale without zero, and UE4M3 has"),
         ({"sums": 3}, "sums = 3: must divide the block of 16"),
         ({"sums": 0}, "sums = 0"),
     ],
@@ -150,6 +175,15 @@ def test_factors():
     nvfp4, mxfp4 = BLOCK_FORMATS["nvfp4"], BLOCK_FORMATS["mxfp4"]
     assert (nvfp4.significands, nvfp4.significand_bits, nvfp4.weights) == (tuple(range(1, 16)), 4, (1,))
     assert (mxfp4.significands, mxfp4.significand_bits) == ((1,), 0)
+
+
+def test_sub_groups_that_are_shifted():
+    hif4 = BLOCK_FORMATS["hif4"]
+    assert (hif4.shift_bits, hif4.scale_width, hif4.stored_bytes, hif4.lanes) == (24, 32, 36, 16)
+    assert [max(table) for table in hif4.integers] == [7, 14, 14, 28]
+    assert hif4.magnitudes == {m << s for m in range(8) for s in range(3)}
+    pairs = dataclasses.replace(BLOCK_FORMATS["nvfp4"], name="pairs", shifts=(2,), scale_bytes=2)
+    assert (pairs.shift_bits, pairs.scale_width, pairs.largest, pairs.largest_weighted) == (8, 15, 24, 24)
 
 
 def test_a_selector_of_two_bits():

@@ -100,6 +100,31 @@ def test_every_pair_of_long_codes_in_every_lane(a, b, dot, compiled):
     np.testing.assert_array_equal(compiled(config).run(steps).results, steps.expected())
 
 
+@pytest.mark.parametrize(
+    ("groups", "dot", "more"),
+    [
+        (1, "nested", {"pipeline": ("decoded", "tree", "factors", "terms", "aligned", "total", "normal")}),
+        (2, "nested", {"pipeline": ("sums",), "empty_blocks": "excluded", "rounding": "nearest_even"}),
+        (1, "multiplier", {"pipeline": ("decoded", "tree")}),
+    ],
+)
+def test_sub_groups_that_are_shifted(groups, dot, more, compiled):
+    """Random chains with any bits; before them every pair of codes in every lane, with equal bits of all sub-groups."""
+    config = TensorCoreConfig("formats", "hif4", "hif4", 4, 4, groups, dot, **more)
+    steps = random_chains(config, 6000, np.random.default_rng(groups), first=0.6)
+    form, fours = config.a, np.arange(16, dtype=np.uint8).reshape(-1, 4)
+    rng = np.random.default_rng(7)
+    for case, (left, right) in enumerate(itertools.product(range(4), repeat=2)):
+        part = slice(16 * case, 16 * case + 16)
+        orders = np.stack([rng.permutation(16) for _ in range(config.depth)], axis=1)
+        steps.a_codes[part], steps.b_codes[part] = fours[orders // 4].swapaxes(1, 2), fours[orders % 4].swapaxes(1, 2)
+        for scales, bits in ((steps.a_scales, left), (steps.b_scales, right)):
+            word = form.scale.bias << form.scale.mantissa_bits
+            scales[part] = word | 0xFF00 * (bits & 1) | 0xFFFF0000 * (bits >> 1)
+        steps.first[part], steps.last[part], steps.c[part] = True, True, 0
+    np.testing.assert_array_equal(compiled(config).run(steps).results, steps.expected())
+
+
 def test_every_product_of_blockdialect_in_every_lane(compiled):
     """All pairs of its numbers, each from some dialect, under scales of 1; all other codes are zero."""
     config = TensorCoreConfig("formats", "blockdialect", "blockdialect", 4, 4, 1, "signed", pipeline=("tree",))
@@ -120,10 +145,17 @@ def test_every_product_of_blockdialect_in_every_lane(compiled):
     np.testing.assert_array_equal(compiled(config).run(steps).results, steps.expected())
 
 
-def test_products_that_are_cut_to_a_window(compiled):
-    """Random chains; before them every pair of codes alone, by turns in all lanes, NaN among them."""
-    form = "mxfp8-e4m3"
-    config = TensorCoreConfig("formats", form, form, 4, 4, 1, "windowed", pipeline=("decoded", "tree", "terms"))
+@pytest.mark.parametrize(
+    ("a", "b", "pipeline"),
+    [
+        ("mxfp8-e4m3", "mxfp8-e4m3", ("decoded", "tree", "terms")),
+        ("mxfp8-e5m2", "mxfp8-e5m2", ("decoded", "tree", "terms", "aligned", "total")),
+        ("mxfp8-e4m3", "mxfp8-e5m2", ("sums", "factors")),
+    ],
+)
+def test_products_that_are_cut_to_a_window(a, b, pipeline, compiled):
+    """Random chains; before them every pair of codes alone, by turns in all lanes, NaN and infinity among them."""
+    config = TensorCoreConfig("formats", a, b, 4, 4, 1, "windowed", pipeline=pipeline)
     steps = random_chains(config, 6000, np.random.default_rng(6), first=0.6)
     case = np.arange(4096)
     fours = np.arange(256, dtype=np.uint8).reshape(64, 4)
@@ -137,6 +169,28 @@ def test_products_that_are_cut_to_a_window(compiled):
     steps.c[case] = 0
     steps.first[case] = steps.last[case] = True
     np.testing.assert_array_equal(compiled(config).run(steps).results, steps.expected())
+
+
+@pytest.mark.parametrize(("groups", "rounding"), [(1, "toward_zero"), (2, "nearest_even")])
+def test_infinite_elements(groups, rounding, compiled):
+    """Chains of numbers and a few infinities; C is often infinite, and sums are beyond FP32 now and then."""
+    form = "mxfp8-e5m2"
+    config = TensorCoreConfig(
+        "formats", form, form, 4, 4, groups, "windowed", rounding=rounding, pipeline=("tree", "terms", "total")
+    )
+    rng = np.random.default_rng(7)
+    steps = random_chains(config, 3000, rng, first=0.4)
+    for codes, scales in ((steps.a_codes, steps.a_scales), (steps.b_codes, steps.b_scales)):
+        codes[codes & 0x7F >= 0x7C] = 0x42
+        rare = rng.random(codes.shape) < rng.choice([0, 1 / 256, 1 / 64], (len(codes), 1, 1))
+        codes[rare] = rng.choice(np.array([0x7C, 0xFC], np.uint8), rare.sum())
+        scales[...] = rng.choice(np.array([100, 127, 170, 171, 175, 254], np.uint8), scales.shape)
+    steps.c[rng.random(steps.c.shape) < 0.2] = 0x7F800000
+    steps.c[rng.random(steps.c.shape) < 0.2] = 0xFF800000
+    wanted = steps.expected()
+    kinds = (wanted == 0x7F800000, wanted == 0xFF800000, wanted == 0x7FFFFFFF, wanted & 0x7F800000 != 0x7F800000)
+    assert min(kind.mean() for kind in kinds) > 0.05
+    np.testing.assert_array_equal(compiled(config).run(steps).results, wanted)
 
 
 def test_elements_that_are_nan(compiled):

@@ -3,8 +3,10 @@
 `frozen.py` makes the frozen steps with it, and the tests compare the golden model with it.
 """
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -41,6 +43,10 @@ def long_code(code: int, exponent_bits: int, mantissa_bits: int, bias: int) -> F
 E2M3 = [long_code(code, 2, 3, 1) for code in range(64)]
 E3M2 = [long_code(code, 3, 2, 3) for code in range(64)]
 E4M3 = [None if code % 128 == 127 else long_code(code, 4, 3, 7) for code in range(256)]
+E5M2 = [
+    long_code(code, 5, 2, 15) if code % 128 < 0x7C else None if code % 4 else (-1) ** (code >> 7) * math.inf
+    for code in range(256)
+]
 INT8 = [Fraction(code - 256 if code > 127 else code, 64) for code in range(256)]
 
 
@@ -66,7 +72,7 @@ class Form(NamedTuple):
     """A block format; its selector stands directly above the scale."""
 
     elements: list[tuple[list[Fraction], int]]
-    """Values by code and fold, by selector; None is NaN."""
+    """Values by code and fold, by selector; None is NaN, and infinity is a float."""
     exponent_bits: int = 4
     mantissa_bits: int = 3
     bias: int = 7
@@ -76,6 +82,8 @@ class Form(NamedTuple):
     subnormals: bool = True
     window: tuple[int, int] | None = None
     """Bits kept of a product, and the exponent of the smallest normal element."""
+    shifts: tuple[int, ...] = ()
+    """Lengths of sub-groups with a bit each that doubles them, above the scale."""
 
 
 FORMATS = {
@@ -96,6 +104,8 @@ FORMATS = {
     "mxfp6-e2m3": Form([(E2M3, 0)], 8, 0, 127, 0xFF, block=32, subnormals=False),
     "mxfp6-e3m2": Form([(E3M2, 0)], 8, 0, 127, 0xFF, block=32, subnormals=False),
     "mxfp8-e4m3": Form([(E4M3, 0)], 8, 0, 127, 0xFF, block=32, subnormals=False, window=(25, -6)),
+    "mxfp8-e5m2": Form([(E5M2, 0)], 8, 0, 127, 0xFF, block=32, subnormals=False, window=(25, -14)),
+    "hif4": Form([(S1P2, -1)], 6, 2, 48, 0xFF, block=64, sums=4, subnormals=False, shifts=(8, 4)),
     "int8": Form([([v * 64 for v in INT8], 6)], 0, 0, 0, None, subnormals=False),
     "int4": Form([(INT4, 1)], 0, 0, 0, None, subnormals=False),
     "ternary": Form([([Fraction(0), Fraction(1), Fraction(0), Fraction(-1)], 1)], 0, 0, 0, None, subnormals=False),
@@ -114,6 +124,16 @@ def fields(form: str, byte: int) -> tuple[int, int]:
 def element(form: str, byte: int) -> tuple[list[Fraction], int]:
     """Values by code and fold of the elements of a block, which its scale byte selects."""
     return FORMATS[form].elements[fields(form, byte)[1]]
+
+
+def factor_of(form: str, byte: int, place: int) -> int:
+    """How often an element counts, by its place in the block."""
+    known, factor = FORMATS[form], 1
+    lowest = known.exponent_bits + known.mantissa_bits
+    for length in known.shifts:
+        factor *= 2 if byte & 2 ** (lowest + place // length) else 1
+        lowest += known.block // length
+    return factor
 
 
 def scale_of(form: str, byte: int) -> Fraction | None:
@@ -150,6 +170,7 @@ def float_bits(value: Fraction, rounding: str) -> int:
     return sign | min(biased_minus_hidden + int(units), 0x7F800000)  # a carry moves into the exponent
 
 
+@cache
 def floor_log2(value: Fraction, lowest: int) -> int:
     """Exponent of a number, at least the lowest one."""
     exponent = lowest
@@ -173,9 +194,12 @@ Term = tuple[Fraction, int, bool]
 
 def terms(
     a: Sequence[int], a_scales: Sequence[int], b: Sequence[int], b_scales: Sequence[int], forms: tuple[str, str]
-) -> list[Term] | None:
-    """Groups of one output; None for a NaN scale."""
-    found, known = [], FORMATS[forms[0]]
+) -> list[Term] | float | None:
+    """Groups of one output; None for a NaN scale or element, and where infinity meets zero or its negative.
+
+    The infinity that a product is, where one is.
+    """
+    found, known, infinite = [], FORMATS[forms[0]], 0.0
     block = known.block // known.sums
     pairs = [pair for pair in zip(a_scales, b_scales, strict=True) for _ in range(known.sums)]
     for group, (byte_a, byte_b) in enumerate(pairs):
@@ -186,8 +210,14 @@ def terms(
         lanes = range(block * group, block * group + block)
         if any(left[a[k]] is None or right[b[k]] is None for k in lanes):
             return None
+        factors = [(float(left[a[k]]), float(right[b[k]])) for k in lanes]  # infinity times zero is NaN, too
+        infinite += sum(product for product in (x * y for x, y in factors) if not math.isfinite(product))
+        if infinite:
+            continue
         exponent = exponent_of(forms[0], byte_a) + exponent_of(forms[1], byte_b) + fold_a + fold_b
-        products = [left[a[k]] * right[b[k]] for k in lanes]
+        places = [k % known.block for k in lanes]
+        factors = [factor_of(forms[0], byte_a, place) * factor_of(forms[1], byte_b, place) for place in places]
+        products = [left[a[k]] * right[b[k]] * factor for k, factor in zip(lanes, factors, strict=True)]
         windows = [FORMATS[form].window for form in forms]
         if None not in windows:
             bits, lowest = windows[0][0], [window[1] for window in windows]
@@ -198,19 +228,24 @@ def terms(
             exponent += largest
         total = sum(products, Fraction(0))
         found.append((total * scale_a * scale_b, exponent, total == 0))
-    return found
+    if math.isnan(infinite):
+        return None
+    return infinite or found
 
 
-def special(groups: list[Term] | None, c: int) -> int | None:
+def special(groups: list[Term] | float | None, c: int) -> int | None:
     """What is not computed: NaN and infinity."""
     exponent, mantissa = c >> 23 & 255, c & 0x7FFFFF
     if groups is None or (exponent == 255 and mantissa):
         return NAN
+    if isinstance(groups, float):
+        of_products = 0x7F800000 if groups > 0 else 0xFF800000
+        return NAN if exponent == 255 and c != of_products else of_products
     return c if exponent == 255 else None
 
 
 def step_output(
-    groups: list[Term] | None,
+    groups: list[Term] | float | None,
     c: int,
     fraction_bits: int = 35,
     rounding: str = "toward_zero",
@@ -219,7 +254,7 @@ def step_output(
     """One output of a step: FP32 bits."""
     if (found := special(groups, c)) is not None:
         return found
-    assert groups is not None
+    assert isinstance(groups, list)
     value, exponent = c_value(c)
     emax = max([exponent] + [e for _, e, empty in groups if empty_blocks == "included" or not empty])
     unit = Fraction(2) ** (emax - fraction_bits)
@@ -230,11 +265,11 @@ def step_output(
     return float_bits(total, rounding)
 
 
-def exact_output(groups: list[Term] | None, c: int) -> int:
+def exact_output(groups: list[Term] | float | None, c: int) -> int:
     """One output of a GEMM that is rounded once."""
     if (found := special(groups, c)) is not None:
         return found
-    assert groups is not None
+    assert isinstance(groups, list)
     return float_bits(c_value(c)[0] + sum(v for v, _, _ in groups), "nearest_even")
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sim import golden
-from sim.golden.element import E1M2, E2M1, E2M3, E3M2, E4M3, INT4, ElementFormat
+from sim.golden.element import E1M2, E2M1, E2M3, E3M2, E4M3, E5M2, INT4, S1P2, ElementFormat
 from sim.golden.scale import UE4M3, ScaleFormat
 
 NIBBLES = np.arange(16, dtype=np.uint8)
@@ -176,6 +176,7 @@ def minifloats(exponent_bits, mantissa_bits, bias):
         (E2M3, ml_dtypes.float6_e2m3fn),
         (E3M2, ml_dtypes.float6_e3m2fn),
         (E4M3, ml_dtypes.float8_e4m3fn),
+        (E5M2, ml_dtypes.float8_e5m2),
         (ElementFormat("INT2", 2, (0.0, 1.0, -2.0, -1.0), fold=1), ml_dtypes.int2),
         (ElementFormat("INT8", 8, tuple(np.arange(256).astype(np.int8).astype(float).tolist()), fold=1), np.int8),
     ],
@@ -186,7 +187,8 @@ def test_elements_of_other_widths(element, theirs):
     values = codes.view(theirs).astype(np.float64)
     np.testing.assert_array_equal(element.table, values)
     assert [*np.flatnonzero(np.isnan(values))] == [*element.nans]
-    values = np.nan_to_num(values)
+    assert [*np.flatnonzero(np.isinf(values))] == [*element.infinities]
+    values = np.where(np.isfinite(values), values, 0)
     np.testing.assert_array_equal(np.array(element.integers) * 2.0 ** (element.fold - element.point), values)
     assert element.largest == np.abs(values).max()
     x = probes(np.unique(np.abs(values)))
@@ -241,6 +243,11 @@ def test_the_tag_may_be_any_bit_above_the_scale(bit):
     assert golden.gemm(q, q, numerics="exact")[0, 0] == np.float32((x @ x.T)[0, 0])
 
 
+def shifted(elements=(S1P2,), shifts=(8, 4), scale_bytes=2, **more):
+    """A format with shifts; the arguments make it one that means nothing."""
+    return golden.BlockFormat("x", elements, UE4M3, 1.0, shifts=shifts, scale_bytes=scale_bytes, **more)
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -269,9 +276,16 @@ def test_the_tag_may_be_any_bit_above_the_scale(bit):
         (lambda: golden.BlockFormat("x", (E2M1,) * 4, UE4M3, 1.0, tag_bit=7), "tag_bit = 7: a selector of 2 bits .* 7"),
         (
             lambda: golden.BlockFormat("x", (E2M1, E1M2), UE4M3, 1.0, tag_bit=16, scale_bytes=2),
-            "tag_bit = 16: a selector of 1 bits .* within the two bytes",
+            "tag_bit = 16: a selector of 1 bits .* within the 16 that are stored",
         ),
-        (lambda: golden.BlockFormat("x", (E2M1,), UE4M3, 1.0, scale_bytes=3), "scale_bytes must be 1 or 2; got 3"),
+        (lambda: golden.BlockFormat("x", (E2M1,), UE4M3, 1.0, scale_bytes=3), "scale_bytes must be 1, 2 or 4; got 3"),
+        (lambda: shifted(elements=(E2M1,)), r"x: shifts = \(8, 4\): take elements that are all whole numbers"),
+        (lambda: shifted(elements=(S1P2, S1P2), tag_bit=8), r"x: shifts = \(8, 4\): take elements of one kind"),
+        (lambda: shifted(factors=(2,)), r"x: shifts = \(8, 4\): take elements of one kind"),
+        (lambda: shifted(shifts=(4, 8)), r"x: shifts = \(4, 8\): must divide one another and the 16 products of a sum"),
+        (lambda: shifted(shifts=(8, 8)), r"x: shifts = \(8, 8\): must divide one another"),
+        (lambda: shifted(shifts=(32,)), r"x: shifts = \(32,\): must divide one another"),
+        (lambda: shifted(scale_bytes=1), r"x: shifts = \(8, 4\): 6 bits have no room above the 7 bits of the scale"),
         (lambda: golden.BlockFormat("x", (E2M1,), UE4M3, 1.0, tag_bit=7), "x: must have 2, 4, 8 ... element"),
         (
             lambda: golden.BlockFormat("x", (E2M1,), UE4M3, 1.0, block=0),
@@ -284,6 +298,15 @@ def test_the_tag_may_be_any_bit_above_the_scale(bit):
         ),
         (lambda: golden.BlockFormat("x", (E2M1,), UE4M3, 1.0, factors=(0,)), "x: factors must be positive"),
         (lambda: golden.BlockFormat("x", (E2M1,), UE4M3, 1.0, trial=(1,)), "x: trial must have the index of every"),
+        (lambda: golden.BlockFormat("x", (E5M2,), UE4M3, 1.0), "x: infinite elements take a scale without zero; UE4M3"),
+        (
+            lambda: ElementFormat("x", 2, (0.0, 1.0, 0.0, -1.0), 1, infinities=(1, 2)),
+            "x: code 1 is NaN or infinite; its value must be 0",
+        ),
+        (
+            lambda: ElementFormat("x", 2, (0.0, 0.0, 0.0, -1.0), 1, infinities=(1, 2), nans=(1,)),
+            "x: code 1 is NaN or infinite; its value must be 0, and it named once",
+        ),
         (lambda: golden.BlockFormat("x", (E2M1,), UE4M3, 1.0, window=25), "x: a window takes floating-point elements"),
         (lambda: golden.BlockFormat("x", (E2M1,), UE4M3, 1.0, sums=3), "x: sums must divide the block of 16; got 3"),
     ],
@@ -297,7 +320,7 @@ def test_records_that_mean_nothing_are_refused(make, message):
 def test_the_catalogue():
     names = "nvfp4 mixfp4 nvint4 fp4-ue5m3-b16 fp4-ue5m3-b32 mxfp4 mxfp4-2x16 msfp12 if4"
     names += " razer-activations razer-weights blockdialect mxint8 mxfp6-e2m3 mxfp6-e3m2"
-    names += " mxfp8-e4m3 int8 int4 ternary"
+    names += " mxfp8-e4m3 mxfp8-e5m2 hif4 int8 int4 ternary"
     assert list(golden.FORMATS) == names.split()
     for name, form in golden.CATALOGUE.items():
         assert form.name == name

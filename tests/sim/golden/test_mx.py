@@ -14,8 +14,9 @@ TOPS = {
     "mxfp6-e2m3": Fraction(15, 2),
     "mxfp6-e3m2": Fraction(28),
     "mxfp8-e4m3": Fraction(448),
+    "mxfp8-e5m2": Fraction(57344),
 }
-EXPONENTS = {"mxint8": 0, "mxfp6-e2m3": 2, "mxfp6-e3m2": 4, "mxfp8-e4m3": 8}
+EXPONENTS = {"mxint8": 0, "mxfp6-e2m3": 2, "mxfp6-e3m2": 4, "mxfp8-e4m3": 8, "mxfp8-e5m2": 15}
 """What the specification subtracts from the exponent of the largest number."""
 
 
@@ -63,11 +64,12 @@ def test_storage_and_values(form):
     again = golden.QuantizedTensor.from_packed(q.packed, q.scales, 1.0, form)
     np.testing.assert_array_equal(again.codes, q.codes)
     four = golden.quantize(np.ones((2, 32)) * 3, "mxfp4")
-    if form == "mxfp8-e4m3":
-        assert golden.gemm(q, q, blocks_per_step=1)[-1, -1] == 2 * 448**2
-        with pytest.raises(golden.InputError, match="numerics 'exact': products of mxfp8-e4m3 and mxfp8-e4m3 are cut"):
+    if "mxfp8" in form:
+        assert golden.gemm(q, q, blocks_per_step=1)[-1, -1] == 2 * TOPS[form] ** 2
+        with pytest.raises(golden.InputError, match=f"numerics 'exact': products of {form} and {form} are cut"):
             golden.gemm(q, q, numerics="exact")
-        np.testing.assert_array_equal(golden.gemm(q, four, blocks_per_step=1), 3 * x.sum(axis=1)[:, None] * np.ones(2))
+        products = golden.gemm(q, four, blocks_per_step=1, fraction_bits=29, rounding="nearest_even")
+        np.testing.assert_array_equal(products, (3 * x.sum(axis=1)[:, None] * np.ones(2)).astype(np.float32))
     else:
         np.testing.assert_array_equal(golden.gemm(q, q, blocks_per_step=1), (x @ x.T).astype(np.float32))
 
@@ -86,6 +88,63 @@ def test_a_nan_among_the_elements_is_in_all_results_of_its_row():
     assert np.isnan(golden.dequantize(a)[1, 40])
     assert np.isnan(golden.dequantize(a)[2, 3])
     assert not (golden.quantize(np.full((1, 32), 1e30), "mxfp8-e4m3").codes & 0x7F == 0x7F).any()
+
+
+def tensor(codes, scale=127, form="mxfp8-e5m2"):
+    """Some codes of one row, under one scale; zeros up to whole blocks."""
+    row = np.zeros((1, -(-len(codes) // 32) * 32), np.uint8)
+    row[0, : len(codes)] = codes
+    return golden.QuantizedTensor(row, np.full((1, row.shape[1] // 32), scale, np.uint8), np.float32(1), form)
+
+
+INFINITE = {
+    # codes of A, codes of B, C, result; 0x3C is 1
+    "Inf x 1": ([0x7C], [0x3C], 0, np.inf),
+    "Inf x -1": ([0x7C], [0xBC], 0, -np.inf),
+    "-Inf x Inf": ([0xFC], [0x7C], 1, -np.inf),
+    "Inf x 0": ([0x7C], [0x00], 0, np.nan),
+    "0 x -Inf": ([0x80], [0xFC], 0, np.nan),
+    "1 x -Inf, small C": ([0x3C], [0xFC], 7, -np.inf),
+    "Inf x subnormal": ([0x7C], [0x81], 0, -np.inf),
+    "Inf - Inf in two lanes": ([0x7C, 0x3C], [0x3C, 0xFC], 0, np.nan),
+    "Inf - Inf in two blocks": ([0x7C] + [0] * 63 + [0x7C], [0x3C] + [0] * 63 + [0xBC], 0, np.nan),
+    "Inf + Inf in two blocks": ([0x7C] + [0] * 63 + [0x7C], [0x3C] + [0] * 63 + [0x3C], 0, np.inf),
+    "Inf, C infinite, too": ([0x7C], [0x3C], np.inf, np.inf),
+    "Inf, C is -Inf": ([0x7C], [0x3C], -np.inf, np.nan),
+    "Inf, C is NaN": ([0x7C], [0x3C], np.nan, np.nan),
+    "Inf beside NaN": ([0x7C, 0x7D], [0x3C, 0x00], 0, np.nan),
+    "largest numbers": ([0x7B], [0x7B], 0, 57344.0**2),
+}
+
+
+@pytest.mark.parametrize("groups", [1, 2, 4])
+@pytest.mark.parametrize("name", INFINITE)
+def test_infinite_elements(name, groups):
+    """In one step, and in as many as there are blocks."""
+    a, b, c, result = INFINITE[name]
+    for left, right in ((a, b), (b, a)):
+        d = golden.gemm(tensor(left), tensor(right), np.full((1, 1), c, np.float32), blocks_per_step=groups)
+        np.testing.assert_array_equal(d, np.full((1, 1), result, np.float32))
+        assert not np.isnan(d) or d.view(np.uint32) == 0x7FFFFFFF
+
+
+def test_an_infinite_sum_meets_an_infinite_product_in_the_next_step():
+    """A sum beyond FP32 is infinite; so is what comes behind it, and NaN where the signs differ."""
+    a, b = tensor([0x7B] + [0] * 31 + [0x7C], 254), tensor([0x7B] + [0] * 31 + [0xBC], 254)
+    assert np.isnan(golden.gemm(a, b, blocks_per_step=1)[0, 0])
+    assert golden.gemm(a, b, blocks_per_step=2)[0, 0] == -np.inf  # the sum does not count beside it
+    assert golden.gemm(a, a, blocks_per_step=1)[0, 0] == np.inf
+    with pytest.raises(golden.InputError, match="numerics 'exact': elements of mxfp8-e5m2 or mxfp4 may be infinite"):
+        golden.gemm(a, tensor([2] * 33, form="mxfp4"), numerics="exact", blocks_per_step=1)
+
+
+def test_infinity_is_read_and_not_produced():
+    stored = tensor([0x7C, 0xFC, 0x7D], 100)
+    np.testing.assert_array_equal(golden.dequantize(stored)[0, :3], [np.inf, -np.inf, np.nan])
+    x = np.array([[1e30, -1e30, 57344, 65536, -65535, 61440] + [0] * 26])
+    for rule in ("floor", "ceil"):
+        assert (golden.quantize(x, "mxfp8-e5m2", rule=rule).codes & 0x7F < 0x7C).all()
+    assert golden.quantize(np.full((1, 32), -65535.0), "mxfp8-e5m2", rule="floor").codes[0, 0] == 0xFB
 
 
 def test_the_lowest_code_of_int8_is_read_and_not_produced():

@@ -14,6 +14,8 @@ PAIRS = [("msfp12", "msfp12"), ("if4", "if4"), RAZER, (RAZER[0], RAZER[0]), ("bl
 PAIRS += [(form, form) for form in ("mxint8", "mxfp6-e2m3", "mxfp6-e3m2")] + [
     ("mxfp8-e4m3", "mxfp4"),
     ("mxfp8-e4m3",) * 2,
+    ("mxfp8-e4m3", "mxfp8-e5m2"),
+    ("hif4",) * 2,
 ]
 CASES = [(a, b, dot) for a, b in PAIRS for dot in supported(BLOCK_FORMATS[a], BLOCK_FORMATS[b])]
 
@@ -25,12 +27,16 @@ def test_every_code(a, b, dot, side, evaluate):
     layout, form = lanes(config).layout(side), config.form(side)
     elements = golden.block_format(form.name).elements
     tables = [element.integers for element in elements]
+    if dot == "multiplier":
+        # By the bits of the element's sub-groups.
+        tables = [[h << (tag & 1) + (tag >> 1) for h in tables[0]] for tag in range(4)] if form.shifts else tables
     codes = range(1 << form.code_width)
     stimuli = [{"code": code} | ({"tag": tag} if tag else {}) for tag in range(len(tables)) for code in codes]
     for inputs, outputs in zip(stimuli, evaluate(ElementDecoder(config, side), stimuli), strict=True):
         wanted = tables[inputs.get("tag", 0)][inputs["code"]]
         lane = layout.from_bits(outputs["lane"])
-        assert outputs.get("nan", 0) == (inputs["code"] in elements[inputs.get("tag", 0)].nans)
+        nans = elements[inputs.get("tag", 0) if form.tagged else 0].nans
+        assert outputs.get("nan", 0) == (inputs["code"] in nans)
         if "value" in layout.members:
             assert lane.value % (1 << form.largest.bit_length() + 1) == wanted % (1 << form.largest.bit_length() + 1)
             continue
@@ -39,7 +45,11 @@ def test_every_code(a, b, dot, side, evaluate):
             magnitude <<= lane.shift
         assert (-magnitude if lane.sign else magnitude) == wanted
         if "live" in layout.members:
-            assert lane.live == (wanted != 0)
+            infinite = inputs["code"] in elements[0].infinities
+            assert lane.live == (wanted != 0 or infinite)
+            assert ("infinite" in layout.members) == bool(elements[0].infinities)
+            assert not infinite or lane.infinite
+            assert infinite or "infinite" not in layout.members or not lane.infinite
         if "five" in layout.members:
             assert lane.five == (abs(wanted) in (5, 7))
         assert ("ten" in layout.members) == (dot.startswith("merged") and "razer" in a)

@@ -1,0 +1,1 @@
+../hif4-small.v

@@ -1,0 +1,2 @@
+../hif4-small.v
+hif4_small_tb.sv

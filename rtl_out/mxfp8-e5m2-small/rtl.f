@@ -1,0 +1,1 @@
+../mxfp8-e5m2-small.v
