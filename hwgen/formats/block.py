@@ -105,23 +105,7 @@ class BlockFormat:
                     f"block format {self.name}: elements {one.name} and {other.name} have {one.point} and"
                     f" {other.point} bits behind the point; they must be equal"
                 )
-        if self.scale_bytes not in (1, 2, 4) and (self.scale_bytes or self.scale.width):
-            raise InputError(
-                f"block format {self.name}: scale_bytes = {self.scale_bytes}: must be 1, 2 or 4, or 0 without a scale"
-            )
-        if self.shifts:
-            self._check_shifts()
-        if self.scale_width > self.stored_scale_width:
-            stored = {1: "byte", 2: "two bytes", 4: "four bytes"}[self.scale_bytes]
-            what = (
-                f"shifts of {self.shift_bits} bits have"
-                if self.shifts
-                else f"a selector of {self.selector_bits} bits has"
-            )
-            raise InputError(
-                f"block format {self.name}: {what} no place beside scale"
-                f" {self.scale.name}, which takes {self.scale.width} bits of its {stored}"
-            )
+        self._check_stored()
         if self.size < 1 or self.size * self.code_width % _BYTE:
             raise InputError(f"block format {self.name}: size = {self.size}: a block must fill whole bytes")
         if self.sums < 1 or self.size % self.sums:
@@ -150,6 +134,26 @@ class BlockFormat:
         if self.factors and not self.scale.mantissa_bits:
             raise InputError(
                 f"block format {self.name}: factors = {self.factors}: scale {self.scale.name} has no significand"
+            )
+
+    def _check_stored(self) -> None:
+        """Refuse a scale, a selector or shifts that have no place in what is stored with a block."""
+        if self.scale_bytes not in (1, 2, 4) and (self.scale_bytes or self.scale.width):
+            raise InputError(
+                f"block format {self.name}: scale_bytes = {self.scale_bytes}: must be 1, 2 or 4, or 0 without a scale"
+            )
+        if self.shifts:
+            self._check_shifts()
+        if self.scale_width > self.stored_scale_width:
+            stored = {0: "0 bytes", 1: "byte", 2: "two bytes", 4: "four bytes"}[self.scale_bytes]
+            what = (
+                f"shifts of {self.shift_bits} bits have"
+                if self.shifts
+                else f"a selector of {self.selector_bits} bits has"
+            )
+            raise InputError(
+                f"block format {self.name}: {what} no place beside scale"
+                f" {self.scale.name}, which takes {self.scale.width} bits of its {stored}"
             )
 
     def _check_shifts(self) -> None:

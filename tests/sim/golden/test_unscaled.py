@@ -46,5 +46,5 @@ def test_a_scale_where_there_is_none_is_refused():
     for form, rule in (("int8", "absmean"), ("ternary", "floor"), ("nvfp4", "unscaled")):
         with pytest.raises(golden.InputError, match="rule must be one of"):
             golden.quantize(np.ones((1, 16)), form, rule=rule)
-    with pytest.raises(golden.InputError, match="scale_bytes must be 1 or 2, or 0 where there is no scale; got 0"):
+    with pytest.raises(golden.InputError, match="scale_bytes must be 1, 2 or 4, or 0 where there is no scale; got 0"):
         golden.BlockFormat("x", golden.CATALOGUE["nvfp4"].elements, golden.CATALOGUE["nvfp4"].scale, 1.0, scale_bytes=0)
