@@ -115,7 +115,7 @@ def test_sums_as_long_as_they_get(tables, groups, zeros, known):
 @pytest.mark.parametrize(
     ("form", "dot"),
     [
-        (both("ternary", [(0, 1, 0, -1)]), "merged"),
+        (both("tern", [(0, 1, 0, -1)]), "merged"),
         (both("sixth", [signed(*range(32))]), "multiplier"),
         (both("seventh", [(*range(64), *range(-64, 0))]), "multiplier"),
         (both("fine", [signed(0, 1, 2, 3)], exponent_bits=3, mantissa_bits=4, bias=3), "signed"),
@@ -140,7 +140,7 @@ def test_other_formats(form, dot, numerics, known):
 
 def test_two_formats_at_once(known):
     """A and B have codes and scales of their own widths."""
-    narrow, wide = both("ternary", [(0, 1, 0, -1)]), both("fine", [signed(*range(8))], exponent_bits=3, bias=3)
+    narrow, wide = both("tern", [(0, 1, 0, -1)]), both("fine", [signed(*range(8))], exponent_bits=3, bias=3)
     known(narrow[1], wide[1])
     check(TensorCoreConfig("mixed", narrow[0], wide[0], 1, 2, 2, pipeline=("decoded",)), 40)
 

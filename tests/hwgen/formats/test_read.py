@@ -83,7 +83,7 @@ def test_what_is_not_said_is_as_in_small(tmp_path: Path) -> None:
     assert "factors" not in resolved(str(path)).pipeline
     assert resolved(str(path)).dot == "merged"
     # Magnitudes of seven bits take other lanes.
-    path.write_text('[elements.I8]\ninteger = 8\n[formats.plain]\nelements = ["I8"]\nscale = "UE4M3"\nblock = 64\n')
+    path.write_text('[elements.Q8]\ninteger = 8\n[formats.plain]\nelements = ["Q8"]\nscale = "UE4M3"\nblock = 64\n')
     config = resolved(str(path))
     assert (config.dot, config.fraction_bits) == ("multiplier", config.bounds.most_fraction_bits(1))
     assert config.fraction_bits < 35
