@@ -2,20 +2,22 @@
 
 `hwgen.measure.selection` searches with cores of one row and one column. In an array operands have longer ways, and what
 they take is missing elsewhere on the path. So whole cores of the search's choice are built once. For what misses the
-clock the search runs again, for a clock that is shorter by what was missed. Both configurations, and both purposes,
-are helped alike.
+clock the search runs again, for a clock that is shorter by what was missed. Where most of the path is in the dot
+product, it first leaves out the lanes that were late: a core of one element may find them smaller, and no recipe makes
+up for them. Both configurations, and both purposes, are helped alike.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from hwgen.closure.close import ROUNDS
 from hwgen.config import TensorCoreConfig
 from hwgen.mapping.yosys import Recipe
 from hwgen.measure.flow import Flow
-from hwgen.measure.selection import PILOTS, Aim, Score, Selected, scored, select
+from hwgen.measure.selection import OF_LANES, PILOTS, Aim, Score, Selected, lanes_for, scored, select
 from hwgen.rtl.tensor_core import TensorCore
 
 __all__ = ["WITHIN", "select_for_cores"]
@@ -39,18 +41,26 @@ def select_for_cores(
     reached = _whole(selected, selected.chosen, aim, flow)
     builds = selected.builds + len(_DRAWS) * len(reached)
     earlier = dict.fromkeys(reached, 0.0)
+    late_lanes: dict[_Key, set[str]] = {key: set() for key in reached}
     for _ in range(_AGAIN):
         late = [key for key, score in reached.items() if score.late_ns > 0]
         for key in late:
             earlier[key] += reached[key].late_ns
         late = [key for key in late if earlier[key] <= WITHIN * aim.clock_ns]
-        others = {key: _again(configs, recipes, aim, flow, lanes, key, earlier[key]) for key in late}
-        builds += sum(other.builds for other in others.values())
-        for key, other in others.items():
+        found = {}
+        for key in late:
+            late_lanes[key].add(selected.configs[key].dot)
+            others = set(lanes_for(configs[key[0]], lanes)) - late_lanes[key]
+            left_out = late_lanes[key] if others and _longest(reached[key]) == OF_LANES else set()
+            found[key] = _again(configs, recipes, aim, flow, lanes, key, earlier[key], left_out)
+        builds += sum(other.builds for other in found.values())
+        for key, other in found.items():
             if other.chosen[key] == selected.chosen[key] and other.configs[key] == selected.configs[key]:
                 continue
             score = _whole(other, [key], aim, flow)[key]
             builds += len(_DRAWS)
+            if score.late_ns:
+                late_lanes[key].add(other.configs[key].dot)
             if score.better(reached[key]):
                 reached[key] = score
                 selected = replace(
@@ -69,11 +79,21 @@ def _again(
     lanes: Sequence[str],
     key: _Key,
     earlier: float,
+    left_out: AbstractSet[str],
 ) -> Selected:
-    """Search again for one configuration and purpose; ``earlier`` is what the clock is shorter by, ns."""
+    """Search again for one configuration and purpose.
+
+    The clock is shorter by ``earlier`` ns, and the lanes of ``left_out`` have no part in it.
+    """
     name, purpose = key
     shorter = replace(aim, clock_ns=aim.clock_ns - earlier)
-    return select({name: configs[name]}, recipes, shorter, flow, lanes, (purpose,))
+    first, *others = [dot for dot in lanes_for(configs[name], lanes) if dot not in left_out]
+    return select({name: replace(configs[name], dot=first)}, recipes, shorter, flow, others, (purpose,))
+
+
+def _longest(score: Score) -> str:
+    """The module with the largest part of the longest path."""
+    return max(score.alone_ns, key=lambda module: score.alone_ns[module], default="")
 
 
 def _whole(selected: Selected, keys: Iterable[_Key], aim: Aim, flow: Flow) -> dict[_Key, Score]:

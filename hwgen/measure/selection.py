@@ -39,7 +39,7 @@ from hwgen.rtl.hierarchy import Block
 from hwgen.rtl.lane_array import LaneArray
 from hwgen.rtl.tensor_core import TensorCore
 
-__all__ = ["PILOTS", "Aim", "Chosen", "Score", "Selected", "scored", "select"]
+__all__ = ["OF_LANES", "PILOTS", "Aim", "Chosen", "Score", "Selected", "lanes_for", "scored", "select"]
 
 PILOTS = (1001, 1002, 1003)
 """Perturbations of the netlists that the search looks at."""
@@ -55,8 +55,8 @@ _LARGER = 0.02
 _ROUNDS = 2
 # What one draw finds worse by more than this share, of the cost or of the clock, is not looked at again.
 _APART = 0.02
-# What says most of a lane array, which is one flat module.
-_OF_LANES = "dot_product"
+OF_LANES = "dot_product"
+"""The module that lanes make. It says most of a lane array, too, which is one flat module."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ class Selected:
         """
         chosen = self.chosen[design.config.name, purpose]
         if design.kind is LaneArray:
-            return {LaneArray.module_name: chosen[_OF_LANES]}
+            return {LaneArray.module_name: chosen[OF_LANES]}
         modules = area.counts(design.source)
         if unknown := ", ".join(module for module in modules if module not in chosen):
             raise InputError(f"{design.config.name}: no recipe was found for {unknown}; search anew, with --search")
@@ -197,12 +197,7 @@ def select(
         Of `hwgen.measure.built.PURPOSES`, in their order.
     """
     variants = {
-        name: [
-            replace(config, dot=dot)
-            for dot in dict.fromkeys((config.dot, *lanes))
-            if DOTS[dot].supports(*config.formats) is None
-        ]
-        for name, config in configs.items()
+        name: [replace(config, dot=dot) for dot in lanes_for(config, lanes)] for name, config in configs.items()
     }
     search = _Search([config for each in variants.values() for config in each], distinct(recipes), aim, flow)
     own = {name: _variant(each[0]) for name, each in variants.items()}
@@ -233,6 +228,11 @@ def select(
         found.update({(name, purpose): taken[name] for name in configs})
         chosen_by.update({(name, purpose): begun[keys[name]] for name in configs})
     return Selected(found, chosen_by, sum(map(len, search.scores.values())))
+
+
+def lanes_for(config: TensorCoreConfig, lanes: Sequence[str]) -> list[str]:
+    """The lanes of a configuration, and those of ``lanes`` that can multiply its formats."""
+    return [dot for dot in dict.fromkeys((config.dot, *lanes)) if DOTS[dot].supports(*config.formats) is None]
 
 
 def _variant(config: TensorCoreConfig) -> str:
@@ -353,7 +353,7 @@ class _Search:
         return [
             other
             for group, how, other in tried
-            if not self.hopeless(own, how, [module for module in group if name == own or module != _OF_LANES])
+            if not self.hopeless(own, how, [module for module in group if name == own or module != OF_LANES])
             and (
                 purpose == "energy"
                 or self.score(name, purpose, chosen).late_ns

@@ -22,6 +22,8 @@ CLOCK = 2.0
 AMONG = [RECIPES[name] for name in ("area", "prefix", "speed")]
 DELAY = {"area": 1.95, "prefix": 1.85, "speed": 1.6}
 COST = {"area": 100.0, "prefix": 110.0, "speed": 120.0}
+LARGER = {"signed": 1.4, "merged-timed": 1.2}
+"""What lanes take more than `merged`."""
 CONFIGS = {name: NAMED[name] for name in ("nvfp4-small", "mixfp4-small")}
 
 Delay = Callable[[Design, str, dict[str, str], int], float]
@@ -39,10 +41,12 @@ class Adding(Flow):
         return (selection.scored(*task) for task in tasks)
 
 
-def searched(monkeypatch: pytest.MonkeyPatch, delay: Delay) -> tuple[Selected, list[tuple[str, int, float]]]:
+def searched(
+    monkeypatch: pytest.MonkeyPatch, delay: Delay, lanes: Sequence[str] = (), held_by: str = "dot_product"
+) -> tuple[Selected, list[tuple[str, int, float]]]:
     """The search; also the name, the rows and the clock of everything built.
 
-    ``delay(design, purpose, recipes by module, draw)`` is the path's length in ns.
+    ``delay(design, purpose, recipes by module, draw)`` is the path's length in ns, most of it in ``held_by``.
     """
     seen = []
 
@@ -51,11 +55,12 @@ def searched(monkeypatch: pytest.MonkeyPatch, delay: Delay) -> tuple[Selected, l
         (draw,) = {body["draw"] for body in modules.values()}
         seen.append((design.config.name, design.config.rows, aim.clock_ns))
         late = max(delay(design, purpose, choice, draw) - aim.clock_ns, 0.0)
-        return Score(late if late > 1e-9 else 0.0, sum(COST[how] for how in choice.values()))
+        cost = sum(COST[how] for how in choice.values()) * LARGER.get(design.config.dot, 1.0)
+        return Score(late if late > 1e-9 else 0.0, cost, {"element": 0.1, held_by: CLOCK - 0.1})
 
     monkeypatch.setattr(selection, "scored", scored)
     monkeypatch.setattr("hwgen.mapping.area.own_area", lambda body, library: 10.0)
-    return select_for_cores(CONFIGS, AMONG, Aim(CLOCK, Physical(), Stimulus()), Adding(CELLS)), seen
+    return select_for_cores(CONFIGS, AMONG, Aim(CLOCK, Physical(), Stimulus()), Adding(CELLS), lanes), seen
 
 
 def dot_product(found: Selected) -> dict[tuple[str, str], str]:
@@ -111,6 +116,31 @@ def test_another_search_goes_further_where_one_is_not_enough(monkeypatch: pytest
 
     found, seen = searched(monkeypatch, delay)
     assert set(dot_product(found).values()) == {"speed"}
+    assert found.builds == len(seen)
+
+
+LANES = ("signed", "merged-timed")
+
+
+def test_lanes_that_are_late_in_an_array_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A core of one element finds them smaller; then a core with the next smallest, of all recipes, is built."""
+
+    def delay(design: Design, purpose: str, choice: dict[str, str], draw: int) -> float:
+        return 2.05 if design.config.rows > 1 and design.config.dot == "merged" else 1.0
+
+    found, _ = searched(monkeypatch, delay, LANES)
+    assert {config.dot for config in found.configs.values()} == {"merged-timed"}
+    # Where another block holds the path, other lanes would not help.
+    found, _ = searched(monkeypatch, delay, LANES, held_by="term_exponents")
+    assert {config.dot for config in found.configs.values()} == {"merged"}
+
+
+def test_several_lanes_may_be_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    def delay(design: Design, purpose: str, choice: dict[str, str], draw: int) -> float:
+        return 2.05 if design.config.rows > 1 and design.config.dot != "signed" else 1.0
+
+    found, seen = searched(monkeypatch, delay, LANES)
+    assert {config.dot for config in found.configs.values()} == {"signed"}
     assert found.builds == len(seen)
 
 
