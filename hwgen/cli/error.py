@@ -9,11 +9,13 @@ import click
 
 from hwgen.cli.options import json_option
 from hwgen.cli.output import print_json, print_table, progress
-from hwgen.cli.types import FILE, SEED, Names
+from hwgen.cli.types import FILE, SEED, Names, NamesOrFiles
+from hwgen.config import is_path
 from hwgen.errors import InputError
 
 if TYPE_CHECKING:
     from sim.accuracy import Row
+    from sim.golden import BlockFormat
 
 __all__ = ["command"]
 
@@ -22,10 +24,11 @@ __all__ = ["command"]
 @click.option(
     "--format",
     "formats",
-    type=Names("sim.golden:FORMATS"),
+    type=NamesOrFiles("sim.golden:FORMATS"),
     metavar="NAME",
     multiple=True,
-    help="Format; repeat it for several. A wrong name lists those there are.  [default: all]",
+    help="Format, or a TOML file of formats of your own; repeat it for several. A wrong name lists those there are."
+    "  [default: all]",
 )
 @click.option("--file", type=FILE, help="A matrix of yours (rows x K), from a .npy or .safetensors file, instead.")
 @click.option("--name", help="Tensor of the --file file.")
@@ -61,7 +64,9 @@ def command(
     if weights is not None and model is None:
         raise InputError(f"--weights {weights}: is of a model; give that with --model")
 
-    from sim import accuracy, tensors
+    from sim import accuracy, golden, tensors
+    from sim.counterpart import counterpart, resolved
+    from sim.golden.rules import rules
 
     if file is None:
         inputs = accuracy.drawn(seed=accuracy.SEED if seed is None else seed)
@@ -69,7 +74,11 @@ def command(
         inputs = {"file": tensors.load(file, name)}
         if not inputs["file"].any():
             raise InputError(f"{file}: holds nothing but zeros, so there is no signal")
-    choices = [choice for choice in accuracy.CHOICES if not formats or choice[0] in formats]
+    choices: list[tuple[BlockFormat, str]] = [
+        (golden.CATALOGUE[form], rule) for form, rule in accuracy.CHOICES if not formats or form in formats
+    ]
+    own = {form.name: counterpart(form) for path in filter(is_path, formats) for form in resolved(path).formats}
+    choices += [(form, rule) for form in own.values() if form.name not in golden.CATALOGUE for rule in rules(form)]
     with progress() as update:
         trained = accuracy.minilm_model() if model else None
         rows = accuracy.table(

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from hwgen.config import is_path
 from hwgen.errors import InputError
 from hwgen.files import check_directory
 
@@ -156,6 +157,13 @@ class Names(click.Choice):  # type: ignore[type-arg,unused-ignore]
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         # A line that is being completed is read too, defaults and all.
         return value if ctx is not None and ctx.resilient_parsing else super().convert(value, param, ctx)
+
+
+class NamesOrFiles(Names):
+    """One of such names, or the path of a TOML file."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return value if is_path(value) else super().convert(value, param, ctx)
 
 
 class Late(click.Option):

@@ -65,7 +65,7 @@ def drawn(shape: tuple[int, int] = SHAPE, seed: int = SEED) -> dict[str, tensors
 
 
 def table(
-    choices: Sequence[tuple[str, str]],
+    choices: Sequence[tuple[str | golden.BlockFormat, str]],
     inputs: Mapping[str, tensors.Tensor],
     model: Model | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
@@ -77,7 +77,7 @@ def table(
     Parameters
     ----------
     choices
-        Names of formats with names of rules, such as `CHOICES`.
+        Formats, or their names, with names of rules, such as `CHOICES`.
     inputs
         Tensors by name, (rows, K), such as `drawn` gives.
     model

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.config import TensorCoreConfig
-from hwgen.formats import BlockFormat, ScaleFormat
+from hwgen.formats import BlockFormat, Bounds, ScaleFormat
 from sim.engines import Pattern, Patterns
 from sim.random import decoded, negated, numbers, random_steps, scale_type, set_what_runs_need, zeros
 from sim.steps import Steps
@@ -30,8 +30,10 @@ _OF_PAIRS = 0.7
 _OF_CUT_PAIRS = 0.9
 """The same where small products are cut beside large ones, so that not every step shows all pairs."""
 
-_FEWEST_BINADES = 4
-"""Binades that numbers of such steps have at least, where elements have more than the window has bits."""
+_FEW = 2
+"""Exponents that numbers of such steps have, where elements have more of them than the window has bits."""
+_WHOLE = 0.1
+"""Share of steps where they have all of them."""
 
 _SIGNIFICAND = 24
 """Bits of an FP32 significand."""
@@ -457,18 +459,31 @@ def _pairs(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
         drawn = rng.integers(0, 1 << form.code_width, codes[at].shape, np.uint8)
         codes[at] = numbers(form, drawn, rng, share=0.0)
         if steps.config.bounds.window is not None:
-            # Numbers of a step up to one exponent, now and then: small ones are cut beside large ones.
-            bits = form.elements[0].mantissa_bits
-            binades = max(form.elements[0].shifts) + 2
-            fewest = _FEWEST_BINADES if binades > steps.config.bounds.window else 1
-            most = np.maximum(rng.integers(fewest, binades + 1, len(at)), (rng.random(len(at)) < 0.6) * binades)
-            half = 1 << form.code_width - 1
-            small = codes[at] % np.minimum(most << bits, half - 1)[:, None, None]
-            codes[at] = codes[at] & half | small.astype(np.uint8)
+            codes[at] = _of_some_binades(form, codes[at], steps.config.bounds, rng)
         near = _one(form.scale) + (rng.integers(-3, 4, scales[at].shape) << form.scale.mantissa_bits)
         scales[at] = _tagged(form, near.astype(scale_type(form)), rng)
     steps.c[at] = 0
     steps.first[at] = True
+
+
+def _of_some_binades(
+    form: BlockFormat, codes: NDArray[np.uint8], bounds: Bounds, rng: np.random.Generator
+) -> NDArray[np.uint8]:
+    """Codes of numbers whose exponents lie together in a step, now and then: small ones are cut beside large ones."""
+    (element,), half, count = form.elements, 1 << form.code_width - 1, len(codes)
+    bits, binades = element.mantissa_bits, max(element.shifts) + 2
+    assert bounds.window is not None
+    if binades <= bounds.window:
+        most = np.maximum(rng.integers(1, binades + 1, count), (rng.random(count) < 0.6) * binades)
+        small = codes % np.minimum(most << bits, half - 1)[:, None, None]
+        return codes & half | small.astype(np.uint8)
+    # Results show every product then, and each exponent is as likely as another.
+    first = rng.integers(1 - _FEW, binades, count)
+    low = np.maximum(first, 0) << bits
+    finite = half - len({code % half for code in (*element.nans, *element.infinities)})
+    among = np.minimum(first + _FEW << bits, finite) - low
+    some = low[:, None, None] + (codes % half) % among[:, None, None]
+    return np.where(rng.random((count, 1, 1)) < _WHOLE, codes, codes & half | some.astype(np.uint8))
 
 
 def _lopsided(steps: Steps, at: _Index, rng: np.random.Generator) -> None:

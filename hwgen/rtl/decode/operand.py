@@ -283,8 +283,10 @@ class OperandDecoder(OfOneSide):
         config, form, how = self.config, self.form, lanes(self.config)
         nans = []
         for group in range(config.groups):
-            tags = [sum_tag(form, self.scales[group][form.scale.width :], part) for part in range(form.sums)]
+            tags: list[Value | None] = [None] * form.sums
             if form.scale_width:
+                above = self.scales[group][form.scale.width :]
+                tags = [sum_tag(form, above, part) for part in range(form.sums)]
                 scale = add_child(m, platform, f"scale{group}", ScaleDecoder, config, self.side)
                 m.d.comb += [
                     scale.code.eq(self.scales[group][: len(scale.code)]),

@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 
-from sim import accuracy
+from sim import accuracy, golden
 
 
 def test_a_file_of_ones_own(run, tmp_path):
@@ -18,6 +18,31 @@ def test_a_file_of_ones_own(run, tmp_path):
     found = [tuple(cell.strip() for cell in line) for line in lines]
     choices = [("mixfp4", "nearest", "4.5"), ("mxfp4", "floor", "4.25"), ("mxfp4", "ceil", "4.25")]
     assert found == [(*row, f"{accuracy.energies(x, *row[:2]).decibels:.2f}") for row in choices]
+
+
+OWN = """
+[elements.Q3]
+integer = 3
+[formats.mine]
+elements = ["Q3"]
+scale = "UE4M3"
+block = 16
+"""
+
+
+def test_formats_of_ones_own(run, refused, tmp_path):
+    x = np.random.default_rng(1).standard_normal((5, 32)).astype(np.float32)
+    np.save(tmp_path / "x.npy", x)
+    (tmp_path / "mine.toml").write_text(OWN)
+    status, out, err = run("error", "--file", "x.npy", "--format", "mine.toml", "--format", "nvfp4", "--json")
+    assert (status, err) == (0, "")
+    mine = golden.formats_from(OWN)["mine"]
+    rows = accuracy.table([("nvfp4", "nearest"), ("nvfp4", "four-over-six"), (mine, "nearest")], {"file": x})
+    assert json.loads(out)["rows"] == [row.as_dict() for row in rows]
+    assert rows[-1].bits == 3.5
+    (tmp_path / "bad.toml").write_text(OWN.replace("integer = 3", "integer = 1"))
+    assert "bad.toml': elements.Q3.integer" in refused("error", "--format", "bad.toml")
+    assert "none.toml" in refused("error", "--format", "none.toml")
 
 
 class Half:
