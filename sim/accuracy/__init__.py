@@ -12,6 +12,7 @@
 It is the error that stands beside the cost of a format. All numbers are quantised by `sim.golden`.
 """
 
+from .additive import AdditiveError, additive_error, additive_products
 from .encoder import Encoder, minilm
 from .noise import CHOICES, KINDS, SEED, SHAPE, Energies, energies, signal_to_noise
 from .sentences import SENTENCES
@@ -25,6 +26,7 @@ __all__ = [
     "SEED",
     "SENTENCES",
     "SHAPE",
+    "AdditiveError",
     "Encoder",
     "Energies",
     "Model",
@@ -32,6 +34,8 @@ __all__ = [
     "Noise",
     "Row",
     "WordPiece",
+    "additive_error",
+    "additive_products",
     "drawn",
     "energies",
     "minilm",
