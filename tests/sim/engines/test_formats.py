@@ -27,7 +27,6 @@ from sim.steps import Steps
         ("mxfp4-2x16", 2, {"pipeline": ("sums", "addends"), "empty_blocks": "excluded", "dot": "signed"}),
         ("int8", 1, {"pipeline": ("decoded", "tree", "factors", "terms", "aligned"), "dot": "shifted"}),
         ("int8", 2, {"pipeline": ("terms",), "dot": "multiplier", "empty_blocks": "excluded"}),
-        ("int4", 3, {"pipeline": ("sums", "total"), "rounding": "nearest_even"}),
         ("int8", 2, {"pipeline": ("decoded", "terms", "total"), "dot": "shifted", "numerics": "exact"}),
         ("ternary", 1, {"pipeline": ("tree",), "dot": "signed", "numerics": "exact", "largest_depth": 4096}),
     ],
@@ -79,7 +78,6 @@ def test_every_pair_of_codes_alone_in_every_lane(a, b, dot, compiled):
         ("mxfp6-e3m2", "mxfp6-e3m2", "shifted"),
         ("mxfp8-e4m3", "mxfp4", "shifted"),
         ("int8", "int8", "shifted"),
-        ("int8", "int4", "shifted"),
         ("int8", "ternary", "shifted"),
     ],
 )
