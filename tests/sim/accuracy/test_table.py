@@ -92,8 +92,8 @@ def test_the_page_states_the_figures_of_the_trained_model(trained):
 
 def test_the_page_has_the_tensor_scale_of_every_quantiser():
     text = PAGE.read_text(encoding="utf-8")
-    lines = re.findall(r"^\| `([\w-]+)`, `([\w-]+)` \| (none|max / \d+) \|", text, re.M)
+    lines = re.findall(r"^\| `([\w-]+)`, `([\w-]+)` \| (none|mean|max / \d+) \|", text, re.M)
     assert {(form, rule) for form, rule, _ in lines} == {each for each in stated(4) if each[0] != "mxfp4-2x16"}
     for form, rule, scale in lines:
         divisor = rules.tensor_divisor(golden.CATALOGUE[form], rule)
-        assert scale == ("none" if divisor is None else f"max / {divisor:g}")
+        assert scale == ("none" if divisor is None else "mean" if rule == "absmean" else f"max / {divisor:g}")
