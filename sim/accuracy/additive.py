@@ -14,10 +14,12 @@ import numpy.typing as npt
 
 from sim.golden.element import E4M3
 
+from .noise import Energies
+
 __all__ = ["AdditiveError", "additive_error", "additive_products"]
 
 _BIAS = 7
-_MANTISSA = 3
+_MANTISSA = E4M3.mantissa_bits
 _OFFSET = 1
 """2^-l in units of the last place of a mantissa of 3 bits: l is 3 up to there."""
 
@@ -80,7 +82,5 @@ def additive_error(seed: int = 0, count: int = 1 << 20) -> AdditiveError:
     codes = E4M3.encode(drawn / scale)
     wanted = E4M3.table[codes[0]] * E4M3.table[codes[1]]
     noise = np.square(additive_products(codes[0], codes[1]) - wanted).sum()
-    decibels = 10 * np.log10(np.square(wanted).sum() / noise)
-    return AdditiveError(
-        float(np.abs(relative).mean()), float(np.abs(relative).max()), float(relative.mean()), float(decibels)
-    )
+    errors, energies = np.abs(relative), Energies(float(np.square(wanted).sum()), float(noise))
+    return AdditiveError(float(errors.mean()), float(errors.max()), float(relative.mean()), energies.decibels)

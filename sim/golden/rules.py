@@ -124,8 +124,6 @@ def scale_codes(scale: ScaleFormat, top: float, peaks: Array, tensor_scale: floa
     rule : str
         One of `rules`.
     """
-    if not scale.width:
-        return np.zeros(len(peaks), np.uint8)
     if rule not in ("floor", "ceil"):
         return scale.encode(peaks / (top * tensor_scale))
     # frexp has the significand from 1/2 to 1, so that log2 is from exponent - 1 to exponent.
