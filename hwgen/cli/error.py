@@ -10,7 +10,6 @@ import click
 from hwgen.cli.options import json_option
 from hwgen.cli.output import print_json, print_table, progress
 from hwgen.cli.types import FILE, SEED, Names, NamesOrFiles
-from hwgen.config import is_path
 from hwgen.errors import InputError
 
 if TYPE_CHECKING:
@@ -64,6 +63,7 @@ def command(
     if weights is not None and model is None:
         raise InputError(f"--weights {weights}: is of a model; give that with --model")
 
+    from hwgen.config import is_path
     from sim import accuracy, golden, tensors
     from sim.counterpart import counterpart, resolved
     from sim.golden.rules import rules

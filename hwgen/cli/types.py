@@ -10,7 +10,6 @@ from typing import Any
 
 import click
 
-from hwgen.config import is_path
 from hwgen.errors import InputError
 from hwgen.files import check_directory
 
@@ -163,6 +162,7 @@ class NamesOrFiles(Names):
     """One of such names, or the path of a TOML file."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        is_path = constant("hwgen.config:is_path")
         return value if is_path(value) else super().convert(value, param, ctx)
 
 
