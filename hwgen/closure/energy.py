@@ -9,7 +9,6 @@ import numpy as np
 from hwgen.cells.cell import Cell, InternalPower
 from hwgen.closure.sizing import no_cost
 from hwgen.netlist.graph import CellGroup, Netlist
-from hwgen.power.activity import Activity
 from hwgen.timing.analysis import Timing
 from hwgen.timing.compiled import Compiled
 
@@ -17,7 +16,7 @@ __all__ = ["energy_cost"]
 
 
 def energy_cost(
-    activity: Callable[[Netlist, Timing], Activity], clock_ns: float
+    toggles: Callable[[Netlist, Timing], np.ndarray], clock_ns: float
 ) -> Callable[[Netlist, Timing, Compiled], np.ndarray]:
     """Energy in fJ per cycle as the cost of sizes, see `hwgen.closure.sizing.size`.
 
@@ -26,15 +25,15 @@ def energy_cost(
 
     Parameters
     ----------
-    activity
-        Activity of a netlist, which may have the glitches of its timing. Sizing puts in buffers, so that nets have no
-        lasting numbers.
+    toggles
+        Transitions of each net of a netlist in a cycle, which may have the glitches of its timing. Sizing puts in
+        buffers, so that nets have no lasting numbers.
     clock_ns
         Clock period, for leakage.
     """
 
     def cost(netlist: Netlist, timing: Timing, compiled: Compiled) -> np.ndarray:
-        toggles = activity(netlist, timing).toggles
+        seen = toggles(netlist, timing)
         families, family = compiled.kinds.bounds, compiled.kinds.family
         nodes = len(compiled.copies)
         found = no_cost(compiled)
@@ -42,7 +41,7 @@ def energy_cost(
             node = compiled.node_of[group.cells]
             own = family[compiled.kinds.number[group.cell.name]]
             for place, cell in enumerate(compiled.kinds.cells[families[own] : families[own + 1]]):
-                each = _energy(cell, group, netlist, timing, toggles) + cell.leakage * 1e-3 * clock_ns
+                each = _energy(cell, group, netlist, timing, seen) + cell.leakage * 1e-3 * clock_ns
                 found[:, place] += np.bincount(node, each, minlength=nodes)
         return found
 

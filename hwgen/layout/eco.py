@@ -21,6 +21,7 @@ from hwgen.layout.legal import NoRoomError, legalise
 from hwgen.layout.pins import Pins, pins_of, widths
 from hwgen.layout.problem import Problem
 from hwgen.netlist.graph import Netlist
+from hwgen.netlist.revision import cells_before
 
 __all__ = ["adapted"]
 
@@ -89,7 +90,7 @@ def _begun(
     layout: Layout, netlist: Netlist, width: np.ndarray, pins: Pins, places: Mapping[str, tuple[float, float]]
 ) -> _Places:
     """Lower left corners to begin with: the old ones, about the same centres."""
-    before = _before(layout.netlist, netlist)
+    before = cells_before(layout.netlist, netlist)
     kept = before >= 0
     told = {cell: places[name] for cell, name in enumerate(netlist.names.instances()[0][2]) if name in places}
     new, centres = np.array(list(told), dtype=np.int64), np.array(list(told.values())).reshape(-1, 2)
@@ -124,26 +125,6 @@ def _amid(place: np.ndarray, known: np.ndarray, pins: Pins, port: np.ndarray) ->
         place = np.where(moved, amid, place)
         settled = np.where(cell >= 0, (known | moved)[cell], True)
     return place
-
-
-def _before(old: Netlist, new: Netlist) -> np.ndarray:
-    """For each cell of a netlist its number in the one before, -1 if it is new; shape (n_cells,)."""
-    found = np.full(new.n_cells, -1, dtype=np.int64)
-    places = {instance.path: number for number, instance in enumerate(old.instances)}
-    old_names, new_names = old.names.instances(), new.names.instances()
-    kept: dict[tuple[str, str], np.ndarray] = {}
-    for number, instance in enumerate(new.instances):
-        place = places.get(instance.path)
-        if place is None:
-            continue
-        modules = instance.module, old.instances[place].module
-        if modules not in kept:
-            own = {name: i for i, name in enumerate(old_names[place][2])}
-            kept[modules] = np.array([own.get(name, -1) for name in new_names[number][2]], dtype=np.int64)
-        local = kept[modules]
-        own_cells = slice(instance.first, instance.first + instance.own)
-        found[own_cells] = np.where(local >= 0, local + old.instances[place].first, -1)
-    return found
 
 
 def _moved(problem: Problem, x: np.ndarray, y: np.ndarray) -> _Places:

@@ -78,42 +78,37 @@ def _pair(distance, inverse):
 
 
 @compiled
-def _ends(at, n, low, high, inverse, slopes):
-    """Slopes of the smooth length of a net of n pins at ``at``, into ``slopes``."""
+def _ends(at, n, low, high, inverse, up, down, slopes):
+    """Slopes of the smooth length of a net of n pins at ``at``, into ``slopes``; ``up`` and ``down`` are room."""
     up_sum = up_moment = down_sum = down_moment = 0.0
     for i in range(n):
         from_high, from_low = (at[i] - high) * inverse, (low - at[i]) * inverse
-        if from_high > -_FAR:
-            e = np.exp(from_high)
-            up_sum += e
-            up_moment += e * from_high
-        if from_low > -_FAR:
-            e = np.exp(from_low)
-            down_sum += e
-            down_moment += e * from_low
+        up[i] = np.exp(from_high) if from_high > -_FAR else 0.0
+        up_sum += up[i]
+        up_moment += up[i] * from_high
+        down[i] = np.exp(from_low) if from_low > -_FAR else 0.0
+        down_sum += down[i]
+        down_moment += down[i] * from_low
+    up_mean, down_mean = up_moment / up_sum, down_moment / down_sum
     for i in range(n):
         from_high, from_low = (at[i] - high) * inverse, (low - at[i]) * inverse
-        slope = 0.0
-        if from_high > -_FAR:
-            slope += np.exp(from_high) * (1.0 + from_high - up_moment / up_sum) / up_sum
-        if from_low > -_FAR:
-            slope -= np.exp(from_low) * (1.0 + from_low - down_moment / down_sum) / down_sum
-        slopes[i] = slope
+        slope = up[i] * (1.0 + from_high - up_mean) / up_sum
+        slopes[i] = slope - down[i] * (1.0 + from_low - down_mean) / down_sum
 
 
 @compiled
 def _pull(place, net_start, pin_cell, pin_at, along, gamma, gradient):
-    """Add the gradient of the smooth wirelength along one axis; returns the true one."""
+    """Add the gradient of the smooth wirelength along one axis; returns the true one. Nets have two pins or more."""
     total = 0.0
     inverse = 1.0 / gamma
-    at, slopes = np.empty(4096), np.empty(4096)
+    at, up, down, slopes = np.empty(4096), np.empty(4096), np.empty(4096), np.empty(4096)
     for net in range(len(net_start) - 1):
         first, weight = net_start[net], along[net]
         n = net_start[net + 1] - first
-        if n < 2 or weight == 0.0:
+        if weight == 0.0:
             continue
         if n > len(at):
-            at, slopes = np.empty(n), np.empty(n)
+            at, up, down, slopes = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
         low, high = 1e30, -1e30
         for i in range(n):
             cell = pin_cell[first + i]
@@ -125,7 +120,7 @@ def _pull(place, net_start, pin_cell, pin_at, along, gamma, gradient):
             slopes[0] = slope if at[0] > at[1] else -slope
             slopes[1] = -slopes[0]
         else:
-            _ends(at, n, low, high, inverse, slopes)
+            _ends(at, n, low, high, inverse, up, down, slopes)
         for i in range(n):
             cell = pin_cell[first + i]
             if cell >= 0:
@@ -211,6 +206,13 @@ class _Descent:
         bins = 1 << int(np.clip(np.round(np.log2(np.sqrt(places))), 4, 9))
         self.bin_x, self.bin_y = rows.die[0] / bins, rows.die[1] / bins
         self.field = _Field(bins, (self.bin_x, self.bin_y), _obstacles(problem, bins, density), density)
+        # Nets with one pin pull at nothing; around an array, most are such.
+        size = np.diff(problem.net_start)
+        pulls = size > 1
+        on_net = np.repeat(pulls, size)
+        self.net_start = np.concatenate([[0], np.cumsum(size[pulls])])
+        self.pin_cell, self.along = problem.pin_cell[on_net], np.ascontiguousarray(problem.along[pulls].T)
+        self.pin_at = problem.pin_x[on_net], problem.pin_y[on_net]
         pins = np.bincount(problem.pin_cell[problem.pin_cell >= 0], minlength=self.n).astype(float)
         self.pins = pins
         self.at = np.empty((2, self.n))
@@ -240,12 +242,10 @@ class _Descent:
 
     def pull(self, at: np.ndarray) -> np.ndarray:
         """Gradient of the wirelength; sets `length`."""
-        problem = self.problem
         gradient = np.zeros((2, self.n))
         self.length = 0.0
-        for axis, pin in enumerate((problem.pin_x, problem.pin_y)):
-            along = np.ascontiguousarray(problem.along[:, axis])
-            self.length += _pull(at[axis], problem.net_start, problem.pin_cell, pin, along, self.gamma, gradient[axis])
+        for axis, (pin, along) in enumerate(zip(self.pin_at, self.along, strict=True)):
+            self.length += _pull(at[axis], self.net_start, self.pin_cell, pin, along, self.gamma, gradient[axis])
         return gradient
 
     def push(self, at: np.ndarray) -> np.ndarray:

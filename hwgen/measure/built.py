@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 
 from hwgen.cells.library import Library
 from hwgen.closure.close import ROUNDS, Closed, close
 from hwgen.closure.energy import energy_cost
 from hwgen.layout import lay_out, technology_of
 from hwgen.mapping import area
-from hwgen.measure.energy import core_activities, core_energy, lane_activities, lane_energy
+from hwgen.measure.energy import AtWork, core_energy, lane_energy
 from hwgen.measure.flow import Design
 from hwgen.measure.requests import Physical
 from hwgen.measure.stimulus import Stimulus
-from hwgen.netlist.graph import Netlist
 from hwgen.netlist.link import link
-from hwgen.power.activity import Activity
 from hwgen.power.consumption import Consumption
 from hwgen.power.glitch import Gates
 from hwgen.rtl.tensor_core import TensorCore
-from hwgen.timing.analysis import Timing
 
 __all__ = ["PURPOSES", "build", "energies", "spent"]
 
@@ -73,14 +69,14 @@ def build(
             placer=physical.placer,
             arrangement="array" if core else "flat",
         )
-    activity = partial(_activity, design=design, stimulus=stimulus)
+    at_work = AtWork(design.config, stimulus, core)
     return close(
         buffered,
         top,
         library,
         clock_ns,
         layout=layout,
-        cost=energy_cost(activity, clock_ns) if purpose == "energy" else None,
+        cost=energy_cost(at_work, clock_ns) if purpose == "energy" else None,
         rounds=rounds,
         begun=begun,
     )
@@ -96,9 +92,3 @@ def spent(design: Design, found: Mapping[tuple[str, str], Consumption], clock_ns
     """FJ per cycle of the energies of a design, glitches and leakage included."""
     whole = found["core" if design.kind is TensorCore else "lane array", "timed"]
     return whole.total_fj + 1e-3 * clock_ns * sum(whole.leakage_nw.values())
-
-
-def _activity(netlist: Netlist, timing: Timing, design: Design, stimulus: Stimulus) -> Activity:
-    """Activity of a core or a lane array at work, with glitches."""
-    found = core_activities if design.kind is TensorCore else lane_activities
-    return found(Gates(netlist, timing), design.config, design.config.formats, stimulus)[1]

@@ -14,6 +14,7 @@ from hwgen.measure.checks import core_inputs, lane_inputs, lead
 from hwgen.measure.stimulus import Stimulus
 from hwgen.netlist.graph import Netlist
 from hwgen.power.activity import Activity, simulate
+from hwgen.power.carried import carried
 from hwgen.power.clock_tree import clock_tree
 from hwgen.power.consumption import DYNAMIC, Consumption
 from hwgen.power.estimate import consumption, entering_fj
@@ -22,10 +23,11 @@ from hwgen.report.schema import ENTERING
 from hwgen.timing.analysis import Timing
 
 __all__ = [
+    "AtWork",
     "core_activities",
     "core_activity",
     "core_energy",
-    "lane_activities",
+    "lane_activity",
     "lane_energy",
     "of_activity",
     "single_block",
@@ -60,8 +62,13 @@ def of_activity(netlist: Netlist, timing: Timing, activity: Activity, elements: 
     return found
 
 
-def core_activity(gates: Gates, config: TensorCoreConfig, operands: Formats, stimulus: Stimulus) -> Activity:
-    """Activity of a core without delays, with the values of ``gates.sources``; parameters as of `core_energy`."""
+def core_activity(
+    gates: Gates, config: TensorCoreConfig, operands: Formats, stimulus: Stimulus, states: bool = True
+) -> Activity:
+    """Activity of a core without delays, with the values of ``gates.sources``; parameters as of `core_energy`.
+
+    Those of its cells are counted if ``states`` asks for it.
+    """
     stimulus = stimulus.fitted(config.macs_per_step)
     given = core_inputs(config, stimulus.steps(config, operands))
     warmup = lead(config) + config.latency
@@ -80,7 +87,7 @@ def core_activity(gates: Gates, config: TensorCoreConfig, operands: Formats, sti
             given["step__valid"][half:] = 0
         # The last steps may still need their C.
         given["addend__valid"][half + config.entrance :] = 0
-    return simulate(gates.netlist, given, warmup=warmup, keep=gates.sources)
+    return simulate(gates.netlist, given, warmup=warmup, keep=gates.sources, states=states)
 
 
 def core_activities(
@@ -91,15 +98,47 @@ def core_activities(
     return settled, with_glitches(settled, gates, stimulus.fitted(config.macs_per_step).timed)
 
 
-def lane_activities(
-    gates: Gates, config: TensorCoreConfig, operands: Formats, stimulus: Stimulus
-) -> tuple[Activity, Activity]:
-    """As `core_activities`, of a lane array: a new block per cycle."""
+def lane_activity(
+    gates: Gates, config: TensorCoreConfig, operands: Formats, stimulus: Stimulus, states: bool = True
+) -> Activity:
+    """As `core_activity`, of a lane array: a new block per cycle."""
     single = single_block(config)
-    stimulus = stimulus.fitted(config.bounds.lanes)
-    given, _ = lane_inputs(single, stimulus.steps(single, operands))
-    settled = simulate(gates.netlist, given, keep=gates.sources)
-    return settled, with_glitches(settled, gates, stimulus.timed)
+    given, _ = lane_inputs(single, stimulus.fitted(config.bounds.lanes).steps(single, operands))
+    return simulate(gates.netlist, given, keep=gates.sources, states=states)
+
+
+class AtWork:
+    """Toggles of a design at work, glitches included, while it gets other sizes and buffers.
+
+    Its logic is simulated once; only the glitches follow from each timing anew.
+
+    Parameters
+    ----------
+    config
+        The configuration.
+    stimulus
+        The operands, of the formats of the configuration.
+    core
+        Whether the design is a core; else a lane array.
+    """
+
+    def __init__(self, config: TensorCoreConfig, stimulus: Stimulus, core: bool) -> None:
+        self._config, self._stimulus, self._core = config, stimulus, core
+        self._first: tuple[Netlist, Activity] | None = None
+
+    def __call__(self, netlist: Netlist, timing: Timing) -> np.ndarray:
+        """Transitions of each net in a cycle, shape (n_nets,)."""
+        config, gates = self._config, Gates(netlist, timing)
+        settled = None
+        if self._first is not None:
+            first, activity = self._first
+            settled = carried(activity, first, netlist)
+        if settled is None:
+            simulated = core_activity if self._core else lane_activity
+            settled = simulated(gates, config, config.formats, self._stimulus, states=False)
+            self._first = netlist, settled
+        macs = config.macs_per_step if self._core else config.bounds.lanes
+        return with_glitches(settled, gates, self._stimulus.fitted(macs).timed).toggles
 
 
 def core_energy(
@@ -142,7 +181,8 @@ def lane_energy(
     gates: Gates, config: TensorCoreConfig, operands: Formats, stimulus: Stimulus
 ) -> dict[tuple[str, str], Consumption]:
     """Energy of a lane array, a new block per cycle; as `core_energy`, the scope being ``lane array``."""
-    settled, timed = lane_activities(gates, config, operands, stimulus)
+    settled = lane_activity(gates, config, operands, stimulus)
+    timed = with_glitches(settled, gates, stimulus.fitted(config.bounds.lanes).timed)
     return {
         ("lane array", delays): of_activity(gates.netlist, gates.timing, seen)["whole"]
         for delays, seen in (("settled", settled), ("timed", timed))

@@ -38,8 +38,9 @@ class Activity:
     ones : numpy.ndarray
         Shape (n_nets,): probability of 1; 0.5 for the clock, a quarter of the toggles for a gated clock.
     states : list of (numpy.ndarray or None)
-        For each of the netlist's groups, shape (cells, 2**k): probability of each combination of the k
-        variables `hwgen.power.logic.state_names`, the first the lowest bit. None above `MAX_STATE_BITS` variables.
+        Empty where they were not counted. For each of the netlist's groups, shape (cells, 2**k): probability of each
+        combination of the k variables `hwgen.power.logic.state_names`, the first the lowest bit. None above
+        `MAX_STATE_BITS` variables.
     outputs : dict of str to numpy.ndarray
         Shape (cycles, streams, width), uint8: each output port in every cycle, least significant bit first.
     cycles, streams : int
@@ -66,7 +67,11 @@ class Activity:
 
 
 def simulate(
-    netlist: Netlist, stimulus: Mapping[str, Any], warmup: int = 0, keep: np.ndarray | None = None
+    netlist: Netlist,
+    stimulus: Mapping[str, Any],
+    warmup: int = 0,
+    keep: np.ndarray | None = None,
+    states: bool = True,
 ) -> Activity:
     """Simulate a netlist.
 
@@ -81,6 +86,8 @@ def simulate(
         Cycles at the beginning that count for `Activity.outputs` only.
     keep : numpy.ndarray, optional
         Nets for `Activity.kept`.
+    states : bool
+        Whether to count for `Activity.states` and `Activity.clocked`: toggles alone take less time.
 
     Returns
     -------
@@ -105,15 +112,7 @@ def simulate(
     n_nets = netlist.n_nets
     toggles = np.zeros(program.n_rows, dtype=np.int64)
     ones = np.zeros(program.n_rows, dtype=np.int64)
-    # A gated clock is one more variable, the lowest bit.
-    counted_rows = [
-        variables if clocks is None else np.concatenate([clocks[None], variables])
-        for variables, clocks in zip(program.variables, program.clocks, strict=True)
-    ]
-    subsets: list[np.ndarray | None] = [
-        np.zeros((rows.shape[1], (1 << len(rows)) - 1), dtype=np.int64) if len(variables) <= MAX_STATE_BITS else None
-        for rows, variables in zip(counted_rows, program.variables, strict=True)
-    ]
+    counted_states = _States(program) if states else None
     outputs: dict[str, np.ndarray] = {}
     previous: np.ndarray | None = None
     kept = [np.zeros((0, streams, 0 if keep is None else len(keep)), np.uint8)]
@@ -130,9 +129,8 @@ def simulate(
         if counted.shape[1] > words:
             toggles += _count(counted[:, words:] ^ counted[:, :-words])
         previous = counted[:, -words:].copy()
-        for total, rows in zip(subsets, counted_rows, strict=True):
-            if total is not None:
-                total += _count_subsets(counted, rows)
+        if counted_states is not None:
+            counted_states.add(counted)
     samples = (cycles - warmup) * streams
     transitions = cycles - warmup - 1
     mean_toggles = toggles[program.row] / max(transitions * streams, 1)
@@ -142,15 +140,54 @@ def simulate(
     if netlist.clock_net is not None:
         mean_toggles[netlist.clock_net], mean_ones[netlist.clock_net] = 2.0, 0.5
     assert len(mean_toggles) == n_nets
-    states: list[np.ndarray | None] = []
-    clocked: list[np.ndarray | None] = []
-    for counts, clocks in zip(subsets, program.clocks, strict=True):
-        found = None if counts is None else _distribution(counts, samples)
-        pulses = None if found is None or clocks is None else found[:, 1::2]
-        states.append(found if found is None or pulses is None else found[:, 0::2] + pulses)
-        clocked += [] if not len(netlist.gated_nets) else [pulses]
+    shares, clocked = ([], []) if counted_states is None else counted_states.shares(samples)
     seen = np.concatenate(kept)
-    return Activity(mean_toggles, mean_ones, states, outputs, cycles, streams, transitions, seen, clocked)
+    return Activity(
+        mean_toggles,
+        mean_ones,
+        shares,
+        outputs,
+        cycles,
+        streams,
+        transitions,
+        seen,
+        clocked if len(netlist.gated_nets) else [],
+    )
+
+
+class _States:
+    """Counts for `Activity.states` and `Activity.clocked`."""
+
+    def __init__(self, program: Program) -> None:
+        self._clocks = program.clocks
+        # A gated clock is one more variable, the lowest bit.
+        self._rows = [
+            variables if clocks is None else np.concatenate([clocks[None], variables])
+            for variables, clocks in zip(program.variables, program.clocks, strict=True)
+        ]
+        self._subsets: list[np.ndarray | None] = [
+            np.zeros((rows.shape[1], (1 << len(rows)) - 1), dtype=np.int64)
+            if len(variables) <= MAX_STATE_BITS
+            else None
+            for rows, variables in zip(self._rows, program.variables, strict=True)
+        ]
+
+    def add(self, history: np.ndarray) -> None:
+        """Count in values of all rows, shape (rows, words)."""
+        for total, rows in zip(self._subsets, self._rows, strict=True):
+            if total is not None:
+                total += _count_subsets(history, rows)
+
+    def shares(self, samples: int) -> tuple[list[np.ndarray | None], list[np.ndarray | None]]:
+        """Probabilities of the states, and of those with a pulse of a gated clock, for each group of cells."""
+        states: list[np.ndarray | None] = []
+        clocked: list[np.ndarray | None] = []
+        for counts, clocks in zip(self._subsets, self._clocks, strict=True):
+            found = None if counts is None else _distribution(counts, samples)
+            pulses = None if found is None or clocks is None else found[:, 1::2]
+            states.append(found if found is None or pulses is None else found[:, 0::2] + pulses)
+            clocked.append(pulses)
+        return states, clocked
 
 
 def respond(netlist: Netlist, stimulus: Mapping[str, Any]) -> dict[str, np.ndarray]:

@@ -68,6 +68,7 @@ SUITES: dict[str, Sequence[str]] = {
     "hwgen/cost/stream.py": (f"{_COST}/test_schedule.py", f"{_COST}/test_grid.py", f"{_COST}/test_exact.py"),
     "hwgen/cost/workloads.py": (f"{_COST}/test_workloads.py",),
     "hwgen/power/activity.py": (f"{_POWER}/test_activity.py",),
+    "hwgen/power/carried.py": (f"{_POWER}/test_carried.py",),
     "hwgen/power/clock_tree.py": (f"{_POWER}/test_clock_tree.py",),
     "hwgen/power/consumption.py": (f"{_POWER}/test_consumption.py",),
     "hwgen/power/estimate.py": (f"{_POWER}/test_estimate.py", f"{_POWER}/test_consumption.py"),

@@ -23,7 +23,7 @@ def test_the_cost_of_a_chain_is_what_it_consumes() -> None:
     netlist = link({"t": {"ports": ports, "cells": cells, "netnames": {}}}, "t", CELLS)
     given = {"a": (np.arange(64) % 2)[:, None, None].astype(np.uint8)}
     compiled = compile_timing(netlist, classes=classes(netlist).number, families=CELLS.families())
-    cost = energy_cost(lambda net, timing: simulate(net, given), CLOCK)(netlist, analyse(netlist), compiled)
+    cost = energy_cost(lambda net, timing: simulate(net, given).toggles, CLOCK)(netlist, analyse(netlist), compiled)
 
     family = CELLS.drives(CELLS.cells["INV_X1"])
     now = [cell.name for cell in family].index("INV_X1")
@@ -41,6 +41,6 @@ def test_what_never_toggles_costs_what_it_leaks() -> None:
     netlist = link({"t": {"ports": ports, "cells": cells, "netnames": {}}}, "t", CELLS)
     given = {"a": np.zeros((4, 1, 1), np.uint8)}
     compiled = compile_timing(netlist, classes=classes(netlist).number, families=CELLS.families())
-    cost = energy_cost(lambda net, timing: simulate(net, given), CLOCK)(netlist, analyse(netlist), compiled)
+    cost = energy_cost(lambda net, timing: simulate(net, given).toggles, CLOCK)(netlist, analyse(netlist), compiled)
     family = CELLS.drives(CELLS.cells["INV_X1"])
     assert cost[0, : len(family)].tolist() == pytest.approx([cell.leakage * 1e-3 * CLOCK for cell in family])

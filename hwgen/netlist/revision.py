@@ -1,0 +1,80 @@
+"""A netlist after a change, beside the one before it: cells have other sizes, and buffers were put in or taken out."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hwgen.netlist.graph import CellGroup, Netlist
+
+__all__ = ["cells_before", "nets_before"]
+
+
+def cells_before(old: Netlist, new: Netlist) -> np.ndarray:
+    """For each cell of a netlist its number in the one before, -1 if it is new; shape (n_cells,)."""
+    found = np.full(new.n_cells, -1, dtype=np.int64)
+    places = {instance.path: number for number, instance in enumerate(old.instances)}
+    old_names, new_names = old.names.instances(), new.names.instances()
+    kept: dict[tuple[str, str], np.ndarray] = {}
+    for number, instance in enumerate(new.instances):
+        place = places.get(instance.path)
+        if place is None:
+            continue
+        modules = instance.module, old.instances[place].module
+        if modules not in kept:
+            own = {name: i for i, name in enumerate(old_names[place][2])}
+            kept[modules] = np.array([own.get(name, -1) for name in new_names[number][2]], dtype=np.int64)
+        local = kept[modules]
+        own_cells = slice(instance.first, instance.first + instance.own)
+        found[own_cells] = np.where(local >= 0, local + old.instances[place].first, -1)
+    return found
+
+
+def nets_before(old: Netlist, new: Netlist) -> np.ndarray:
+    """For each net of a netlist the one before that has its value in every cycle, -1 where none is known.
+
+    It is the net that the same port or output drove; behind buffers, whose names mean nothing, it is the one before
+    them. The caller vouches for it that any other cell of the same name computes the same.
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape (n_nets,). Nets without a driver are 0, as the constant is.
+    """
+    found = np.where(new.driver == -2, 0, -1)
+    found[:2] = 0, 1
+    for name, port in new.ports.items():
+        before = old.ports.get(name)
+        if port.direction == "input" and before is not None and len(before.nets) == len(port.nets):
+            found[port.nets] = before.nets
+    place = cells_before(old, new)
+    buffers = []
+    for group in new.groups:
+        if _is_buffer(group):
+            buffers.append((group.inputs[:, 0], group.outputs[:, 0]))
+            continue
+        number = place[group.cells]
+        known = np.flatnonzero(number >= 0)
+        kind = old.cell_group[number[known]]
+        for one in np.unique(kind).tolist():
+            members = known[kind == one]
+            before_group = old.groups[one]
+            rows = old.cell_row[number[members]]
+            for column, pin in enumerate(group.cell.outputs):
+                if pin in before_group.cell.outputs:
+                    found[group.outputs[members, column]] = before_group.outputs[
+                        rows, before_group.cell.outputs.index(pin)
+                    ]
+    if buffers:
+        sources, driven = (np.concatenate(nets) for nets in zip(*buffers, strict=True))
+        while (ready := (found[driven] < 0) & (found[sources] >= 0)).any():
+            found[driven[ready]] = found[sources[ready]]
+    return found
+
+
+def _is_buffer(group: CellGroup) -> bool:
+    """Whether cells put out what they take in, within the cycle."""
+    cell = group.cell
+    if (len(cell.inputs), len(cell.outputs)) != (1, 1):
+        return False
+    truth = cell.truth(cell.outputs[0])
+    return truth is not None and truth.tolist() == [0, 1]
