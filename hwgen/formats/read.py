@@ -47,7 +47,7 @@ _ELEMENT = ("values", "integer", "exponent_bits", "mantissa_bits", "bias", "unit
 _QUANTISED = ("preference", "silent")
 _SCALE = ("exponent_bits", "mantissa_bits", "bias", "nan", "subnormals", "source")
 _FORMAT = (
-    *("elements", "scale", "block", "full_scale", "sums", "factors", "scale_bytes", "selector_bit", "source"),
+    *("elements", "scale", "block", "full_scale", "sums", "factors", "shifts", "scale_bytes", "selector_bit", "source"),
     *("rule", "trial", "nonzero"),  # for the quantiser
 )
 _POWERS = 48
@@ -128,6 +128,13 @@ class _Table:
         if not isinstance(value, int) or isinstance(value, bool) or value not in allowed:
             raise self.refused(key, f"must be a whole number from {allowed[0]} to {allowed[-1]}")
         return value
+
+    def several(self, key: str, allowed: range) -> tuple[int, ...]:
+        """Whole numbers, none by default."""
+        found = self.content.get(key, [])
+        if not isinstance(found, list) or not all(type(each) is int and each in allowed for each in found):
+            raise self.refused(key, f"must be a list of whole numbers from {allowed[0]} to {allowed[-1]}")
+        return tuple(found)
 
     def positive(self, key: str) -> float | None:
         """A finite number above 0, if there is one."""
@@ -257,16 +264,14 @@ def _block(
         )
     if "selector_bit" in table.content and len(chosen) == 1:
         raise table.refused("selector_bit", "there is one kind of elements, and nothing to select; leave it out")
-    factors = table.content.get("factors", [])
-    if not isinstance(factors, list) or not all(type(each) is int and 1 <= each <= 255 for each in factors):
-        raise table.refused("factors", "must be a list of whole numbers from 1 to 255")
     fields: dict[str, Any] = {
         "size": table.whole("block", range(1, LARGEST_BLOCK + 1)),
         "full_scale": table.positive("full_scale"),
         "source": table.text("source"),
         "sums": table.whole("sums", range(1, LARGEST_BLOCK + 1), 1),
-        "factors": tuple(factors),
-        "scale_bytes": table.whole("scale_bytes", range(1, 3), 1),
+        "factors": table.several("factors", range(1, 256)),
+        "shifts": table.several("shifts", range(1, LARGEST_BLOCK + 1)),
+        "scale_bytes": table.whole("scale_bytes", range(0, 5), 1),
         "definition": text,
     }
     try:

@@ -136,6 +136,7 @@ def _block(name: str, row: _Row, elements: dict[str, ElementFormat], scales: dic
         block=row["block"],
         sums=row.get("sums", 1),
         factors=_listed(row, "factors"),
+        shifts=_listed(row, "shifts"),
         trial=_listed(row, "trial"),
         nonzero=nonzero,
         scale_bytes=row.get("scale_bytes", 1),

@@ -6,10 +6,11 @@ set, n the lengths of sub-groups, bf16() and cast() to nearest, ties to even::
 
     scale = cast(bf16(clip(b * bf16(1 / top))))          clip: to the smallest and the largest scale
     r     = bf16(1 / scale)                              all below is multiplied by it, nothing is divided
-    bit of a sub-group of level i = 1, 2 .. n: 1 if its largest magnitude * r / 2^(outer bits) >= 2^(n - i + 1)
+    bit of a sub-group of level i = 1, 2 .. n: 1 if its largest magnitude * r / 2^(outer bits) >= p 2^(n - i)
     h     = min(largest h, floor(|x| * r / 2^(bits) / unit + 1/2))      unit: the value of h = 1
 
-In HiF4 top is 7, n is 2, a unit is 1/4, and h is from 0 to 7. Products are float64; those of FP32 numbers are exact.
+p is the power of two above the largest element. In HiF4 top is 7, n is 2, a unit is 1/4, h is from 0 to 7, and p is 2.
+Products are float64; those of FP32 numbers are exact.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def by_reciprocal(blocks: Array, form: BlockFormat) -> tuple[Array, Array]:
     codes : numpy.ndarray of uint8, (n, block)
     """
     (element,), scale, levels = form.elements, form.scale, len(form.shifts)
-    magnitudes = np.abs(blocks)
+    magnitudes, above = np.abs(blocks), 2.0 ** np.frexp(element.largest)[1]
     inverse = bf16(1 / (element.largest * 2.0**levels))
     wanted = np.clip(magnitudes.max(axis=1) * inverse, scale.smallest, scale.largest)
     codes_of_scales = scale.encode(bf16(wanted))
@@ -53,7 +54,7 @@ def by_reciprocal(blocks: Array, form: BlockFormat) -> tuple[Array, Array]:
     words, place = codes_of_scales.astype(form.scale_type), scale.width
     for level, length in enumerate(form.shifts):
         groups = magnitudes.reshape(len(blocks), -1, length)
-        bits = groups.max(axis=2) >= 2.0 ** (levels - level)
+        bits = groups.max(axis=2) >= above * 2.0 ** (levels - 1 - level)
         magnitudes = np.where(bits[..., None], groups / 2, groups).reshape(blocks.shape)
         places = np.arange(place, place + bits.shape[1], dtype=form.scale_type)
         words |= np.bitwise_or.reduce(bits.astype(form.scale_type) << places, axis=1)

@@ -135,6 +135,29 @@ def test_shorthands_are_those_of_the_catalogue() -> None:
     assert (first.full_scale, first.definition) == (None, "text")
 
 
+def test_sub_groups_with_shifts(tmp_path: Path) -> None:
+    """As in MX6 (arXiv 2302.08007): sign and four bits, a power of two for 16, and a bit for each 2 of them."""
+    path = tmp_path / "mx6.toml"
+    form = '[formats.mx6]\nelements = ["T"]\nscale = "E8M0"\nblock = 16\nshifts = [2]\nscale_bytes = 2\n'
+    path.write_text(f"rows = 1\ncolumns = 1\n[elements.T]\ninteger = 5\n{form}")
+    config = resolved(str(path))
+    other = counterpart(config.a)
+    assert (config.a.shifts, config.a.shift_bits, config.a.stored_bytes) == (other.shifts, other.shift_bits, 12)
+    steps = random_steps(config, 40, np.random.default_rng(3))
+    np.testing.assert_array_equal(AmaranthEngine(config).run(steps).results, steps.expected())
+    # One pair is large: its numbers are rounded to steps of 2, those of the others to steps of 1.
+    numbers = np.array([[27.0, 17.0, *[3.0, 5.0] * 7]])
+    q = golden.quantize(numbers, other)
+    np.testing.assert_array_equal(golden.dequantize(q), [[28.0, 18.0, *[3.0, 5.0] * 7]])
+
+
+def test_numbers_without_a_block_scale(tmp_path: Path) -> None:
+    path = tmp_path / "int4-32.toml"
+    path.write_text('[formats.int4-32]\nelements = ["INT4"]\nscale = "none"\nscale_bytes = 0\nblock = 32\n')
+    config = resolved(str(path))
+    assert (config.a.stored_bytes, counterpart(config.a).scale_bytes, config.a.lanes) == (16, 0, 32)
+
+
 def test_a_file_is_a_row(mine: str) -> None:
     (row,) = rows_of([mine])
     assert row.name == "mine"
@@ -227,7 +250,14 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"form": {"full_scale": 1e-9}}, "formats.mine.full_scale = 1e-09: must be from 0.00195312 to 1440, the smallest"),
     ({"form": {"factors": [True]}}, r"formats.mine.factors = \[True\]: must be a list of whole numbers"),
     ({"form": {"factors": [7.5]}}, r"formats.mine.factors = \[7.5\]: must be a list of whole numbers"),
-    ({"form": {"scale_bytes": 3}}, "formats.mine.scale_bytes = 3: must be a whole number from 1 to 2"),
+    ({"form": {"scale_bytes": 5}}, "formats.mine.scale_bytes = 5: must be a whole number from 0 to 4"),
+    ({"form": {"scale_bytes": 3}}, "formats.mine: .*scale_bytes = 3: must be 1, 2 or 4, or 0 without a scale"),
+    ({"form": {"scale_bytes": 0}}, "formats.mine: .*scale_bytes = 0: must be 1, 2 or 4, or 0 without a scale"),
+    ({"form": {"shifts": 2}}, "formats.mine.shifts = 2: must be a list of whole numbers from 1 to 128"),
+    ({"form": {"shifts": [0]}}, r"formats.mine.shifts = \[0\]: must be a list of whole numbers from 1 to 128"),
+    ({"form": {"shifts": [2]}}, "formats.mine: .*shifts of 8 bits have no place beside scale S"),
+    ({"form": {"shifts": [4, 8], "scale_bytes": 2}}, "formats.mine: .*must divide one another .*longest first"),
+    ({"form": {"elements": ["E2M1"], "shifts": [8], "scale_bytes": 2}}, "formats.mine: .*all whole numbers of a unit"),
     ({"form": {"blocks": 16}}, "formats.mine: unknown key 'blocks'; did you mean 'block'"),
     ({"top": "formats = 3", "name": "x"}, "not valid TOML"),
     ({"top": "row = 3"}, "unknown key 'row'; did you mean 'rows'"),
