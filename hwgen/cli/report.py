@@ -30,9 +30,17 @@ __all__ = ["command"]
     help="Show reports of 'hwgen formats', one for each library, side by side instead: NAME.md and NAME.png.",
 )
 @out(REPORTS, "Directory of --beside.")
-@click.option("--within", type=POINTS, default=0.5, show_default=True, help="Half-width to ask for, percentage points.")
-def command(files: tuple[Path, ...], check: bool, stem: str | None, out: Path, within: float) -> None:
+@click.option(
+    "--within", type=POINTS, default=0.5, show_default=True, help="Half-width that --check asks for, percentage points."
+)
+@click.pass_context
+def command(
+    context: click.Context, files: tuple[Path, ...], check: bool, stem: str | None, out: Path, within: float
+) -> None:
     """Render tables and plots anew from reports (of all in the reports directory by default)."""
+    for option, name, needed in (("out", "--beside", stem is not None), ("within", "--check", check)):
+        if not needed and context.get_parameter_source(option) is click.core.ParameterSource.COMMANDLINE:
+            raise InputError(f"--{option}: has a meaning with {name} alone; leave it out")
     if stem is not None:
         _beside(files, check, stem, out)
         return

@@ -1535,9 +1535,22 @@ def from_json(content: Any) -> Report:
     if known is None:
         raise InputError(f"kind {kind!r}; this hwgen knows {', '.join(REPORTS)}")
     try:
-        return typing.cast(Report, _read(known, content, "report"))
+        report = typing.cast(Report, _read(known, content, "report"))
+        if isinstance(report, FormatsReport):
+            _check_rows(report)
+        return report
     except InputError as error:
         raise InputError(f"damaged ({error}); write it anew") from None
+
+
+def _check_rows(report: FormatsReport) -> None:
+    """Refuse rows of designs that the report does not have."""
+    names = [design.name for design in report.designs]
+    for row in report.results:
+        if row.design is not None and names.count(row.design) != 1:
+            raise InputError(
+                f"report.results: row {row.row!r} is of design {row.design!r}, which is not one of designs"
+            )
 
 
 def load(path: Path) -> Report:

@@ -78,6 +78,14 @@ def test_what_is_wrong_in_a_report_is_named(value: object, keys: tuple, message:
         schema.from_json(_set(_small(), value, *keys))
 
 
+def test_a_row_of_a_design_that_is_not_there_is_named(formats_report: schema.FormatsReport) -> None:
+    content = json.loads(schema.as_text(formats_report))
+    row = next(row for row in content["results"] if row["design"] is not None)
+    row["design"] = "other"
+    with pytest.raises(InputError, match=rf"row '{row['row']}' is of design 'other', which is not one of designs"):
+        schema.from_json(content)
+
+
 def test_a_report_from_before_some_keys_is_read() -> None:
     content = _small()
     for purposes in content["conditions"]["closing"].values():
