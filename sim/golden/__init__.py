@@ -26,10 +26,12 @@ from .codes import (
 )
 from .described import formats_from
 from .element import ElementFormat
-from .mma import CONTRACT, EMPTY_BLOCKS, NUMERICS, ROUNDINGS, accumulate, gemm, max_fraction_bits, step
+from .fp32 import ROUNDINGS
+from .mma import CONTRACT, EMPTY_BLOCKS, NUMERICS, accumulate, gemm, max_fraction_bits, step
 from .quantize import BLOCK, QuantizedTensor, dequantize, padded, quantize
 from .rules import RULES
 from .scale import ScaleFormat
+from .unscaled import UNSCALED_ELEMENTS, max_unscaled_fraction_bits, unscaled_gemm, unscaled_step
 
 __all__ = [
     "BLOCK",
@@ -40,6 +42,7 @@ __all__ = [
     "NUMERICS",
     "ROUNDINGS",
     "RULES",
+    "UNSCALED_ELEMENTS",
     "BlockFormat",
     "ElementFormat",
     "InputError",
@@ -59,9 +62,12 @@ __all__ = [
     "formats_from",
     "gemm",
     "max_fraction_bits",
+    "max_unscaled_fraction_bits",
     "pack",
     "padded",
     "quantize",
     "step",
     "unpack",
+    "unscaled_gemm",
+    "unscaled_step",
 ]

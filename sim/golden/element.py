@@ -122,6 +122,15 @@ class ElementFormat:
         own = np.frexp(self.values)[1].astype(np.int16) - np.int16(1)
         return np.where(np.array(self.values) == 0, self.normal, np.maximum(own, self.normal)).astype(np.int16)
 
+    @cached_property
+    def significands(self) -> tuple[int, ...]:
+        """Signed significands of floating-point elements by code: value = significand * 2^(exponent - mantissa_bits).
+
+        NaN and infinity have 0.
+        """
+        numbers = zip(self.values, self.exponents.tolist(), strict=True)
+        return tuple(int(value * 2.0 ** (self.mantissa_bits - exponent)) for value, exponent in numbers)
+
     @property
     def largest(self) -> float:
         """Largest magnitude that is produced."""
@@ -174,7 +183,7 @@ def _sign_magnitude(magnitudes: list[float]) -> tuple[float, ...]:
     return tuple(magnitudes) + tuple(-magnitude for magnitude in magnitudes)
 
 
-E2M1 = ElementFormat("E2M1", 4, _sign_magnitude([0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0]))
+E2M1 = ElementFormat("E2M1", 4, _sign_magnitude([0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0]), normal=0)
 """OCP Microscaling Formats (MX) Specification v1.0."""
 E1M2 = ElementFormat("E1M2", 4, _sign_magnitude([float(i) for i in range(8)]), fold=1)
 """MixFP4 (arXiv 2605.31035), its factor of 2 included."""
@@ -211,8 +220,8 @@ E5M2 = ElementFormat(
     infinities=(0x7C, 0xFC),
 )
 """The same specification: as in IEEE 754 the highest exponent has infinity, and NaN where the mantissa is not zero."""
-E2M3 = ElementFormat("E2M3", 6, _signed_binades([1, 2, 4], 8, 1 / 8), point=3)
-E3M2 = ElementFormat("E3M2", 6, _signed_binades([1, 2, 4, 8, 16, 32, 64], 4, 1 / 16), point=4)
+E2M3 = ElementFormat("E2M3", 6, _signed_binades([1, 2, 4], 8, 1 / 8), point=3, normal=0)
+E3M2 = ElementFormat("E3M2", 6, _signed_binades([1, 2, 4, 8, 16, 32, 64], 4, 1 / 16), point=4, normal=-2)
 """OCP Microscaling Formats (MX) Specification v1.0, FP6: neither infinity nor NaN. In eighths and in sixteenths."""
 INT8 = ElementFormat("INT8", 8, tuple(float(i) / 64 for i in (*range(128), *range(-128, 0))), point=6, silent=(128,))
 """The same specification: two's complement in 64ths. Code 128 is -2, which makes a format asymmetric: not produced."""

@@ -58,9 +58,8 @@ bitwise validated, for NVFP4 on Blackwell (``kind::mxf4nvf4``, K = 64). The tag 
 
 from __future__ import annotations
 
-import operator
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -68,19 +67,26 @@ import numpy.typing as npt
 from .block import BlockFormat
 from .catalogue import block_format
 from .checks import Array, InputError, Tensor, as_array
+from .fp32 import (
+    MIN_EXPONENT,
+    NAN,
+    check_c,
+    check_integer,
+    check_rounding,
+    check_stacks,
+    exponents_of,
+    narrowed,
+    truncate,
+)
 from .quantize import QuantizedTensor
 
 CONTRACT = "mma-sim-2026-01"
 """Version of the contract: what MMA-Sim's model of January 2026 says of ``kind::mxf4nvf4``."""
 NUMERICS = ("blackwell", "exact")
 """Names of the accumulation modes of `gemm`."""
-ROUNDINGS = ("toward_zero", "nearest_even")
-"""Names of the final roundings of a step to FP32."""
 EMPTY_BLOCKS = ("included", "excluded")
 """What a block with S_g = 0 does: it takes part in emax with its E_g, as in `CONTRACT`; or it takes no part."""
 
-_NAN = np.uint32(0x7FFFFFFF)
-_MIN_EXPONENT = -126  # of FP32, and by convention of C = 0
 _NO_PART = -(1 << 12)  # exponent of a zero scale: with any other, and any fold, below that of every C
 _TILE = 1 << 15  # outputs per tile: the float64 working set stays in a core's L2 cache
 _OPERAND_CHUNK = 1 << 20  # operand elements decoded at a time, to bound memory
@@ -190,12 +196,10 @@ def _pair(a: BlockFormat, b: BlockFormat) -> _Pair:
         unit, largest = window, a.lanes
         for form in (a, b):
             element = form.elements[0]
-            bits = element.mantissa_bits
-            exponents = element.exponents.astype(float)
-            largest *= int((np.abs(np.array(element.values)) * 2.0 ** (bits - exponents)).max())
+            largest *= max(map(abs, element.significands))
             largest *= (2 << form.scale.mantissa_bits) - 1
             unit += form.scale.mantissa_bits
-            lowest_product += int(exponents.min())
+            lowest_product += int(element.exponents.min())
         lowest += lowest_product
         largest <<= window - sum(form.elements[0].mantissa_bits for form in (a, b))
     infinite = any(_tables(form).infinities is not None for form in (a, b))
@@ -204,7 +208,7 @@ def _pair(a: BlockFormat, b: BlockFormat) -> _Pair:
     if bits < 1:
         raise InputError(f"a = {a.name!r} with b = {b.name!r}: their products are beyond what this model adds exactly")
     # Else a sum with products in it is normal, and products vanish beside a C that could overflow.
-    return pair._replace(wide=lowest - bits < _MIN_EXPONENT or top > 2.0**74)
+    return pair._replace(wide=lowest - bits < MIN_EXPONENT or top > 2.0**74)
 
 
 class _Way(NamedTuple):
@@ -274,13 +278,8 @@ def step(
     pair = _pair(a_form, b_form)
     a_stack, a_bytes = _check_stack(a_form, a_codes, a_scales, ("a_codes", "a_scales"))
     b_stack, b_bytes = _check_stack(b_form, b_codes, b_scales, ("b_codes", "b_scales"))
-    if a_stack.shape[-1] != b_stack.shape[-1]:
-        raise InputError(f"a_codes has K = {a_stack.shape[-1]} and b_codes K = {b_stack.shape[-1]}; they must be equal")
-    if a_stack.shape[:-2] != b_stack.shape[:-2]:
-        raise InputError(
-            f"a_codes is a stack of {a_stack.shape[:-2]} and b_codes of {b_stack.shape[:-2]}; they must be equal"
-        )
-    start = _check_c(c, (*a_stack.shape[:-1], b_stack.shape[-2]))
+    check_stacks(a_stack, b_stack)
+    start = check_c(c, (*a_stack.shape[:-1], b_stack.shape[-2]))
     stored = _stored(a_form, a_stack, a_bytes), _stored(b_form, b_stack, b_bytes)
     groups = stored[0].scales.shape[-1]
     way = _way(pair, groups, fraction_bits, rounding, empty_blocks)
@@ -315,7 +314,7 @@ def accumulate(
         raise InputError(f"qa has K = {qa.shape[1]} and qb K = {qb.shape[1]}; they must be equal")
     if numerics not in NUMERICS:
         raise InputError(f"numerics must be one of {', '.join(map(repr, NUMERICS))}; got {numerics!r}")
-    groups = _integer(blocks_per_step, "blocks_per_step")
+    groups = check_integer(blocks_per_step, "blocks_per_step")
     if groups < 1:
         raise InputError(f"blocks_per_step must be at least 1; got {groups}")
     pair = _pair(qa.form, qb.form)
@@ -329,7 +328,7 @@ def accumulate(
     sums = qa.form.sums
     way = _way(pair, groups * sums, 1 if exact else fraction_bits, rounding, empty_blocks)
     shape = (qa.shape[0], qb.shape[0])
-    start = np.zeros(shape, np.float32) if c is None else _check_c(c, shape)
+    start = np.zeros(shape, np.float32) if c is None else check_c(c, shape)
     left, right = (_stored(q.form, q.codes, q.scales) for q in (qa, qb))
     compute = _exact if exact else _blackwell
     return _special(compute(left, right, _computed(start, pair), way), left, right, start, pair)
@@ -388,7 +387,7 @@ def gemm(
     )
     with np.errstate(over="ignore", under="ignore"):
         result = (d.astype(np.float64) * (qa.core_scale * qb.core_scale)).astype(np.float32)
-    result.view(np.uint32)[np.isnan(result)] = _NAN  # conversions need not keep a NaN's bits
+    result.view(np.uint32)[np.isnan(result)] = NAN  # conversions need not keep a NaN's bits
     return result
 
 
@@ -560,13 +559,13 @@ def _steps(a: _Operand, b: _Operand, c: Array, floor: int, way: _Way) -> Array:
     # float64 dot product over the whole step is exact in any order of summation.
     if way.pair.window is not None:
         for index in range(len(a.values)):
-            c_exponent = _exponent(c)
+            c_exponent = exponents_of(c)
             top, total = (x[0] for x in _windowed(a.step(index), b.step(index), c_exponent, way))
             c = _or_infinite(_rounded(total, c, c_exponent, top, way), c, a.step(index), b.step(index), way)
         return c
     sums = a.values @ b.values.transpose(0, 2, 1)
     for index, top in enumerate(_tops(a, b)):
-        c_exponent = _exponent(c)
+        c_exponent = exponents_of(c)
         np.maximum(top, c_exponent, out=top)
         total = sums[index]
         truncates = int(top.max()) - floor > way.fraction_bits - way.pair.unit
@@ -596,7 +595,7 @@ def _stack(a: _Stored, b: _Stored, c: Array, way: _Way) -> Array:
         codes, scales, right_codes, right_scales, addend, out = (x[start : start + batch] for x in flat)
         left = _operand(_Stored(codes, scales, a.tables), way, cut=False)
         right = _operand(_Stored(right_codes, right_scales, b.tables), way, cut=False)
-        c_exponent = _exponent(addend)
+        c_exponent = exponents_of(addend)
         if way.pair.window is not None:
             top, total = _windowed(left, right, c_exponent, way)
         elif way.excluded:
@@ -631,16 +630,13 @@ def _rounded(total: Array, c: Array, c_exponent: Array, top: Array, way: _Way) -
     cut = _cuts(top, c_exponent, way)
     if cut.any():
         # + 0.0 turns -0 into +0: a dot product may be -0, and -0 + -0 would remain -0.
-        addend[cut] = _truncate(addend[cut], top[cut], way.fraction_bits) + 0.0
+        addend[cut] = truncate(addend[cut], top[cut], way.fraction_bits) + 0.0
     total += addend
     if way.pair.wide:
         return _of_any_exponent(total, way.rounding)
     # FP32 subnormals need no care: a sum below 2^-126 is the (truncated) C alone, every other one is a
     # multiple of 2^(lowest - fraction_bits), which `_way` has checked.
-    if way.rounding == "toward_zero":
-        bits = total.view(np.int64)
-        bits &= -1 << 29  # the significand of FP32 is 29 bits shorter
-    return total.astype(np.float32)
+    return narrowed(total, way.rounding)
 
 
 def _of_any_exponent(total: Array, rounding: str) -> Array:
@@ -648,7 +644,7 @@ def _of_any_exponent(total: Array, rounding: str) -> Array:
     if rounding == "toward_zero":
         normal = (total.view(np.int64) & -1 << 29).view(np.float64)
         subnormal = np.trunc(total * 2.0**149) * 2.0**-149
-        total = np.where(np.abs(total) < 2.0**_MIN_EXPONENT, subnormal, normal)
+        total = np.where(np.abs(total) < 2.0**MIN_EXPONENT, subnormal, normal)
     with np.errstate(over="ignore", under="ignore"):
         return total.astype(np.float32) + np.float32(0)
 
@@ -658,19 +654,13 @@ def _cuts(top: Array, c_exponent: Array, way: _Way) -> Array:
     return top - c_exponent > way.fraction_bits - 23
 
 
-def _exponent(c: Array) -> Array:
-    """Return expC (int16) of finite float32 values."""
-    biased = (c.view(np.uint32) >> 23).astype(np.int16) & 0xFF
-    return np.maximum(biased, 1) - np.int16(127)
-
-
 def _truncated_groups(a: Array, b: Array, top: Array, way: _Way) -> Array:
     """Return the sum of the truncated groups of steps: values (..., M, 16 G) and (..., N, 16 G) to (..., M, N)."""
     total = np.zeros(top.shape)
     block = a.shape[-1] // way.groups
     for group in range(way.groups):
         lanes = slice(group * block, (group + 1) * block)
-        total += _truncate(a[..., lanes] @ b[..., lanes].swapaxes(-1, -2), top, way.fraction_bits)
+        total += truncate(a[..., lanes] @ b[..., lanes].swapaxes(-1, -2), top, way.fraction_bits)
     return total
 
 
@@ -683,11 +673,11 @@ def _without_empty(a: _Operand, b: _Operand, c_exponent: Array, way: _Way) -> tu
         lanes = slice(group * block, (group + 1) * block)
         sums = a.elements[..., lanes] @ b.elements[..., lanes].swapaxes(-1, -2)
         exponents = a.exponents[group][:, :, None] + b.exponents[group][:, None, :]
-        top = np.maximum(top, np.where(sums != 0, exponents, np.int16(_MIN_EXPONENT)))
+        top = np.maximum(top, np.where(sums != 0, exponents, np.int16(MIN_EXPONENT)))
         terms.append(sums * a.scales[group][:, :, None] * b.scales[group][:, None, :])
     total = np.zeros(top.shape)
     for term in terms:
-        total += _truncate(term, top, way.fraction_bits)
+        total += truncate(term, top, way.fraction_bits)
     return top, total
 
 
@@ -703,22 +693,15 @@ def _windowed(a: _Operand, b: _Operand, c_exponent: Array, way: _Way) -> tuple[A
         own = a.own[:, :, None, lanes] + b.own[:, None, :, lanes]
         largest = np.where(products != 0, own, np.int16(-(1 << 12))).max(axis=-1)
         largest = np.where(largest == -(1 << 12), way.pair.lowest_product, largest)
-        sums = _truncate(products, largest[..., None], way.pair.window).sum(axis=-1)
+        sums = truncate(products, largest[..., None], way.pair.window).sum(axis=-1)
         exponents = a.exponents[group][:, :, None] + b.exponents[group][:, None, :] + largest
-        said = exponents if not way.excluded else np.where(sums != 0, exponents, np.int16(_MIN_EXPONENT))
+        said = exponents if not way.excluded else np.where(sums != 0, exponents, np.int16(MIN_EXPONENT))
         top = np.maximum(top, said)
         terms.append(sums * a.scales[group][:, :, None] * b.scales[group][:, None, :])
     total = np.zeros(top.shape)
     for term in terms:
-        total += _truncate(term, top, way.fraction_bits)
+        total += truncate(term, top, way.fraction_bits)
     return top, total
-
-
-def _truncate(term: Array, top: Array, fraction_bits: int) -> Array:
-    """Truncate toward zero to multiples of 2^(top - fraction_bits)."""
-    shift = fraction_bits - top.astype(np.int64)
-    up, down = ((1023 + exponent << 52).view(np.float64) for exponent in (shift, -shift))
-    return np.trunc(term * up) * down
 
 
 _EXACT_FLUSH = 1 << 10  # int64 holds the sum of this many chunks, each at most 2^53
@@ -788,11 +771,11 @@ def _special(d: Array, a: _Stored, b: _Stored, c: Array, pair: _Pair) -> Array:
     if not pair.infinite:
         np.copyto(d, c, where=np.isinf(c))
     bits = d.view(np.uint32)
-    bits[np.isnan(c)] = _NAN
+    bits[np.isnan(c)] = NAN
     if pair.infinite:
-        bits[np.isnan(d)] = _NAN
-    bits[a.nan_rows] = _NAN
-    bits.swapaxes(-1, -2)[b.nan_rows] = _NAN
+        bits[np.isnan(d)] = NAN
+    bits[a.nan_rows] = NAN
+    bits.swapaxes(-1, -2)[b.nan_rows] = NAN
     return d
 
 
@@ -807,28 +790,11 @@ def _check_stack(form: BlockFormat, codes: Tensor, scales: Tensor, names: tuple[
     return stack, bytes_
 
 
-def _check_c(c: Tensor, shape: tuple[int, ...]) -> Array:
-    checked = as_array(c, "c")
-    if checked.dtype != np.float32:
-        raise InputError(f"c must be float32; got {checked.dtype}")
-    if checked.shape != shape:
-        raise InputError(f"c must be {shape}, rows of A by rows of B; got {checked.shape}")
-    return checked
-
-
 def _way(pair: _Pair, groups: int, fraction_bits: int, rounding: str, empty_blocks: str) -> _Way:
-    if rounding not in ROUNDINGS:
-        raise InputError(f"rounding must be one of {', '.join(map(repr, ROUNDINGS))}; got {rounding!r}")
+    check_rounding(rounding)
     if empty_blocks not in EMPTY_BLOCKS:
         raise InputError(f"empty_blocks must be one of {', '.join(map(repr, EMPTY_BLOCKS))}; got {empty_blocks!r}")
     largest = _max_fraction_bits(pair, groups)
-    if not 1 <= _integer(fraction_bits, "fraction_bits") <= largest:
+    if not 1 <= check_integer(fraction_bits, "fraction_bits") <= largest:
         raise InputError(f"fraction_bits must be 1 to {largest} for {groups} blocks per step; got {fraction_bits}")
     return _Way(pair, groups, fraction_bits, rounding, empty_blocks == "excluded")
-
-
-def _integer(value: Any, name: str) -> int:
-    try:
-        return operator.index(value)
-    except TypeError:
-        raise InputError(f"{name} must be an integer; got {value!r}") from None

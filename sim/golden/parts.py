@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from .block import BlockFormat
 from .catalogue import block_format
+from .unscaled import UNSCALED_ELEMENTS
 
 NAN = 0x7FFFFFFF
 """FP32 bits of every NaN that is put out."""
@@ -83,9 +84,9 @@ def windowed_sum(a_codes: Iterable[int], b_codes: Iterable[int], a: BlockFormat,
     lowest = int(min(left.exponents)) + int(min(right.exponents))
     found, largest = [], lowest
     for x, y in zip(a_codes, b_codes, strict=True):
-        product, exponent = left.integers[x] * right.integers[y], int(left.exponents[x]) + int(right.exponents[y])
-        # Both integers have the lowest exponent's unit; what is above it is the shift of a significand.
-        found.append((product >> exponent - lowest if product > 0 else -(-product >> exponent - lowest), exponent))
+        exponent = int(left.exponents[x]) + int(right.exponents[y])
+        product = left.significands[x] * right.significands[y]
+        found.append((product, exponent))
         largest = max(largest, exponent) if product else largest
     return sum(aligned(product, exponent - bits, largest, a.window) for product, exponent in found), largest
 
@@ -292,3 +293,73 @@ def exact(
     numbers = [(significand, c_exponent - 23), *((t.scaled, t.exponent - unit(a, b)) for t in groups)]
     lowest = min(power for integer, power in numbers)
     return rounded(sum(integer << power - lowest for integer, power in numbers), lowest, "nearest_even")
+
+
+class Factor(NamedTuple):
+    """An element without a block scale: value = significand * 2^(exponent - 3)."""
+
+    significand: int
+    """In eighths, -15 to 15; 0 of NaN and infinity, too."""
+    exponent: int
+    """The encoded one, r; of zero and subnormal numbers that of the smallest normal one."""
+    nan: bool
+    """Whether it is NaN."""
+    infinite: int
+    """Sign of infinity, 1 or -1; 0 of all others."""
+
+
+def factor(code: int, element: str = "e4m3") -> Factor:
+    """Return what a byte says in an element type of `golden.unscaled_step`. Bits above the type's are ignored."""
+    form = UNSCALED_ELEMENTS[element]
+    code &= (1 << form.width) - 1
+    significand = form.significands[code] << 3 - form.mantissa_bits
+    sign = -1 if code >> form.width - 1 else 1
+    return Factor(significand, int(form.exponents[code]), code in form.nans, sign if code in form.infinities else 0)
+
+
+def product(a: Factor, b: Factor) -> tuple[int, int]:
+    """Return a product of two numbers and its exponent r: value = product * 2^(r - 6)."""
+    return a.significand * b.significand, a.exponent + b.exponent
+
+
+def infinite_product(a: Factor, b: Factor) -> frozenset[int]:
+    """Return the sign of a product if it is infinite, both for infinity times zero, and none for a number."""
+    if not (a.infinite or b.infinite):
+        return frozenset()
+    signs = a.infinite or a.significand, b.infinite or b.significand
+    return frozenset({1, -1} if 0 in signs else {1 if (signs[0] > 0) == (signs[1] > 0) else -1})
+
+
+def unscaled_step(
+    a_codes: Sequence[int],
+    b_codes: Sequence[int],
+    c: int,
+    *,
+    a: str = "e4m3",
+    b: str = "e4m3",
+    fraction_bits: int = 25,
+    rounding: str = "toward_zero",
+) -> int:
+    """Return one output of a step without block scales, FP32 bits.
+
+    Parameters
+    ----------
+    a_codes, b_codes : sequence of int
+        K bytes each.
+    c : int
+        FP32 bits.
+    a, b, fraction_bits, rounding
+        As in `golden.unscaled_step`, but `fraction_bits` has no limit.
+    """
+    pairs = [(factor(x, a), factor(y, b)) for x, y in zip(a_codes, b_codes, strict=True)]
+    nan = any(x.nan or y.nan for x, y in pairs)
+    result = special((), c, nan, frozenset().union(*(infinite_product(x, y) for x, y in pairs)))
+    if result is not None:
+        return result
+    significand, c_exponent = fields(c)
+    products = [product(x, y) for x, y in pairs]
+    # Integer, exponent, and what its unit is below that; those of zero have no say.
+    terms = [(significand, c_exponent, 23), *((integer, r, 6) for integer, r in products)]
+    largest = max((r for integer, r, _ in terms if integer), default=0)
+    total = sum(aligned(integer, r - unit, largest, fraction_bits) for integer, r, unit in terms)
+    return rounded(total, largest - fraction_bits, rounding)

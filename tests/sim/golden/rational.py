@@ -233,7 +233,7 @@ def terms(
     return infinite or found
 
 
-def special(groups: list[Term] | float | None, c: int) -> int | None:
+def special(groups: Sequence[object] | float | None, c: int) -> int | None:
     """What is not computed: NaN and infinity."""
     exponent, mantissa = c >> 23 & 255, c & 0x7FFFFF
     if groups is None or (exponent == 255 and mantissa):
@@ -257,12 +257,45 @@ def step_output(
     assert isinstance(groups, list)
     value, exponent = c_value(c)
     emax = max([exponent] + [e for _, e, empty in groups if empty_blocks == "included" or not empty])
-    unit = Fraction(2) ** (emax - fraction_bits)
-    total = Fraction(0)
-    for term in (value, *(v for v, _, _ in groups)):
-        truncated = abs(term) // unit * unit
-        total += -truncated if term < 0 else truncated
-    return float_bits(total, rounding)
+    return float_bits(truncated_sum([value, *(v for v, _, _ in groups)], emax - fraction_bits), rounding)
+
+
+def truncated_sum(values: Sequence[Fraction], exponent: int) -> Fraction:
+    """Sum of values that are each truncated toward zero to a multiple of a power of two."""
+    unit = Fraction(2) ** exponent
+    return sum((abs(value) // unit * unit * (-1 if value < 0 else 1) for value in values), Fraction(0))
+
+
+UNSCALED = {"e4m3": (E4M3, -6), "e5m2": (E5M2, -14), "e2m3": (E2M3, 0), "e3m2": (E3M2, -2), "e2m1": (E2M1, 0)}
+"""Element types of steps without block scales: values by code, and the exponent of the smallest normal number."""
+
+Products = list[tuple[Fraction, int]] | float | None
+"""Products that are not zero, with their exponents; infinity where one is infinite; None for NaN."""
+
+
+def products(a: Sequence[int], b: Sequence[int], types: tuple[str, str]) -> Products:
+    """Products of one output of a step without block scales. Bits of a byte above those of the type are ignored."""
+    (left, lowest_a), (right, lowest_b) = (UNSCALED[name] for name in types)
+    pairs = [(left[x % len(left)], right[y % len(right)]) for x, y in zip(a, b, strict=True)]
+    if any(None in pair for pair in pairs):
+        return None
+    floats = [float(x) * float(y) for x, y in pairs]  # infinity times zero is NaN, too
+    infinite = sum(product for product in floats if not math.isfinite(product))
+    if infinite:
+        return None if math.isnan(infinite) else infinite
+    return [(x * y, floor_log2(x, lowest_a) + floor_log2(y, lowest_b)) for x, y in pairs if x * y]
+
+
+def unscaled_output(found: Products, c: int, fraction_bits: int = 25, rounding: str = "toward_zero") -> int:
+    """One output of a step without block scales: FP32 bits."""
+    if (known := special(found, c)) is not None:
+        return known
+    assert isinstance(found, list)
+    terms = [*found, *([c_value(c)] if c_value(c)[0] else [])]
+    if not terms:
+        return 0
+    largest = max(exponent for _, exponent in terms)
+    return float_bits(truncated_sum([value for value, _ in terms], largest - fraction_bits), rounding)
 
 
 def exact_output(groups: list[Term] | float | None, c: int) -> int:

@@ -310,7 +310,7 @@ def shifted(elements=(S1P2,), shifts=(8, 4), scale_bytes=2, **more):
             lambda: ElementFormat("x", 2, (0.0, 0.0, 0.0, -1.0), 1, infinities=(1, 2), nans=(1,)),
             "x: code 1 is NaN or infinite; its value must be 0, and it named once",
         ),
-        (lambda: golden.BlockFormat("x", (E2M1,), UE4M3, 1.0, window=25), "x: a window takes floating-point elements"),
+        (lambda: golden.BlockFormat("x", (E1M2,), UE4M3, 1.0, window=25), "x: a window takes floating-point elements"),
         (lambda: golden.BlockFormat("x", (E2M1,), UE4M3, 1.0, sums=3), "x: sums must divide the block of 16; got 3"),
     ],
 )

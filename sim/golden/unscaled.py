@@ -1,0 +1,302 @@
+"""Steps without block scales: each product is aligned by itself. This is the `fp8` mode of a multi-precision core.
+
+One step multiplies an M x K tile of A by an N x K tile of B, both K-major, and adds C. All elements of A have one type,
+and so have all of B. The two types may differ. sA and sB are significands of elements in eighths, rA and rB their
+exponents, with which value = s * 2^(r - 3). For every output::
+
+    p_k = sA * sB * 2^(r_k - 6)                       r_k = rA + rB; a product is not normalised
+    C   = sigC * 2^(expC - 23)                        expC >= -126
+    q   = max(r_k of products that are not zero, expC if C is not zero) - fraction_bits
+    D   = round(sum of all p_k and C, each truncated toward zero to a multiple of 2^q)
+
+====  ========  =========  ====  =========  =======================
+type  bits      s, at most bias  r          NaN, infinity
+====  ========  =========  ====  =========  =======================
+e4m3  7 to 0    15         7     -6 to 8    NaN 0x7F, 0xFF; no infinity
+e5m2  7 to 0    14         15    -14 to 15  infinity 0x7C, 0xFC; NaN above
+e2m3  5 to 0    15         1     0 to 2     none
+e3m2  5 to 0    14         3     -2 to 4    none
+e2m1  3 to 0    12         1     0 to 2     none
+====  ========  =========  ====  =========  =======================
+
+A code is one byte in every type. Shorter types have the low bits of it, and the bits above are ignored. Subnormal
+elements have the lowest r and s below 8.
+
+A product of zero takes no part, and neither does a C of zero. If no term is left the result is +0. So an exact zero is
++0, and a C of -0 with products of zero alone gives +0. Where all products are zero D is C, subnormals included, unless
+`fraction_bits` is below 23 and cuts it.
+
+A NaN element, a NaN C, infinity times zero, and infinities of both signs among the products of a step and C give
+0x7FFFFFFF. Otherwise an infinite product or C gives infinity of its sign. Finite operands never give infinity: products
+are below 2^32, and vanish beside a C that is near the end of FP32.
+
+K = 32, 25 fraction bits and rounding toward zero are those of Blackwell's ``kind::f8f6f4``. For E4M3 and E5M2 MMA-Sim
+(arXiv 2511.10909) and sf-tensor/tcgen05 say so independently. For E2M3, E3M2, E2M1 and unequal types sf-tensor/tcgen05
+is the only source. `parts` has the same in pieces, in Python's integers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from .checks import Array, InputError, Tensor, check_bytes
+from .element import E2M1, E2M3, E3M2, E4M3, E5M2, ElementFormat
+from .fp32 import (
+    MIN_EXPONENT,
+    NAN,
+    check_c,
+    check_integer,
+    check_rounding,
+    check_stacks,
+    exponents_of,
+    narrowed,
+    powers,
+)
+
+UNSCALED_ELEMENTS = {element.name.lower(): element for element in (E4M3, E5M2, E2M3, E3M2, E2M1)}
+"""Element types of operands without block scales, by name."""
+
+_ABSENT = np.int8(-64)  # exponent of an element that makes no term: with any other one, below those of all products
+_LOWEST = np.int8(-28)  # exponent of a product
+_TILE = 1 << 15  # outputs per tile: the working set stays in a core's L2 cache
+
+
+class _Way(NamedTuple):
+    """How steps are computed."""
+
+    a: ElementFormat
+    b: ElementFormat
+    k: int
+    """Products of a step."""
+    fraction_bits: int
+    rounding: str
+
+
+class _Operand(NamedTuple):
+    """One operand of a step: an array for each k, of a shape that broadcasts to the outputs."""
+
+    values: Array
+    """Elements, float64, NaN and infinity among them."""
+    exponents: Array
+    """Their exponents, int8; `_ABSENT` for zero, NaN and infinity."""
+
+
+def unscaled_step(
+    a_codes: Tensor,
+    b_codes: Tensor,
+    c: Tensor,
+    *,
+    a: str = "e4m3",
+    b: str = "e4m3",
+    fraction_bits: int = 25,
+    rounding: str = "toward_zero",
+) -> npt.NDArray[np.float32]:
+    """Compute one step without block scales, D = A B^T + C, or a stack of steps that know nothing of each other.
+
+    Parameters
+    ----------
+    a_codes, b_codes : array or tensor of uint8, (..., M, K) and (..., N, K)
+        Element codes, one in a byte. Any byte is valid: bits above those of the type are ignored. K is 32 on
+        Blackwell, and may be any positive number here. Leading dimensions, which all arguments share, count the steps
+        of a stack.
+    c : array or tensor of float32, (..., M, N)
+        Any bit pattern is valid.
+    a, b : {"e4m3", "e5m2", "e2m3", "e3m2", "e2m1"}
+        Element types of the operands.
+    fraction_bits : int
+        Terms are truncated to multiples of 2^(largest exponent - fraction_bits). From 1 to
+        `max_unscaled_fraction_bits`, which is 46 for K = 32.
+    rounding : {"toward_zero", "nearest_even"}
+        Rounding of the sum to FP32. The alignment of terms always truncates toward zero.
+
+    Returns
+    -------
+    numpy.ndarray of float32, (..., M, N)
+        In the units of C: scales of tensors are not applied.
+
+    Raises
+    ------
+    InputError
+        Wrong type, shape or range, or an unknown name.
+    """
+    left, right = _check_codes(a_codes, "a_codes"), _check_codes(b_codes, "b_codes")
+    check_stacks(left, right)
+    start = check_c(c, (*left.shape[:-1], right.shape[-2]))
+    return _chained(left, right, start, _way(a, b, left.shape[-1], fraction_bits, rounding))
+
+
+def unscaled_gemm(
+    a_codes: Tensor,
+    b_codes: Tensor,
+    c: Tensor | None = None,
+    k_per_step: int = 32,
+    *,
+    a: str = "e4m3",
+    b: str = "e4m3",
+    fraction_bits: int = 25,
+    rounding: str = "toward_zero",
+) -> npt.NDArray[np.float32]:
+    """Multiply two matrices of elements without block scales, D = A B^T + C: a chain of `unscaled_step`.
+
+    Parameters
+    ----------
+    a_codes, b_codes : array or tensor of uint8, (M, K) and (N, K)
+        As in `unscaled_step`. A stack of GEMMs has leading dimensions, which all arguments share.
+    c : array or tensor of float32, (M, N), optional
+        C of the first step. Zero if absent.
+    k_per_step : int
+        Products of one step. Step i takes C from step i - 1. The last one may have fewer, which is as if zeros filled
+        it up.
+    a, b, fraction_bits, rounding
+        As in `unscaled_step`.
+
+    Returns
+    -------
+    numpy.ndarray of float32, (M, N)
+        As in `unscaled_step`.
+
+    Raises
+    ------
+    InputError
+        Wrong type, shape or range, or an unknown name.
+    """
+    left, right = _check_codes(a_codes, "a_codes"), _check_codes(b_codes, "b_codes")
+    check_stacks(left, right)
+    shape = (*left.shape[:-1], right.shape[-2])
+    start = np.zeros(shape, np.float32) if c is None else check_c(c, shape)
+    return _chained(left, right, start, _way(a, b, _products(k_per_step, "k_per_step"), fraction_bits, rounding))
+
+
+def max_unscaled_fraction_bits(k: int, a: str = "e4m3", b: str = "e4m3") -> int:
+    """Return the largest `fraction_bits` that the model supports for steps of `k` products of two types.
+
+    Up to it, the sum of all truncated terms is an integer of at most 2^53 in units of 2^q, hence exact in float64.
+
+    Raises
+    ------
+    InputError
+        Unknown types, or `k` is not positive.
+    """
+    return _max_fraction_bits(_products(k, "k"), _element(a, "a"), _element(b, "b"))
+
+
+def _max_fraction_bits(k: int, a: ElementFormat, b: ElementFormat) -> int:
+    # With F fraction bits a product is at most sA * sB * 2^(F - 6) units of 2^q, and C below 2^(F + 1).
+    largest = k
+    for element in (a, b):
+        largest *= max(map(abs, element.significands)) << 3 - element.mantissa_bits
+    return ((1 << 53 + 6) // (largest + (1 << 1 + 6))).bit_length() - 1
+
+
+@lru_cache(maxsize=len(UNSCALED_ELEMENTS))
+def _tables(element: ElementFormat) -> tuple[Array, Array]:
+    """Return values (float64) and exponents (int8; `_ABSENT` for zero, NaN and infinity) by byte."""
+    codes = np.arange(256) & (1 << element.width) - 1
+    values = element.table[codes]
+    numbers = np.isfinite(values) & (values != 0)
+    return values, np.where(numbers, element.exponents[codes], _ABSENT).astype(np.int8)
+
+
+def _chained(a: Array, b: Array, c: Array, way: _Way) -> Array:
+    """Chain the steps of every GEMM of a stack, tile by tile."""
+    d = np.empty(c.shape, np.float32)
+    left, right, start, out = (x.reshape(-1, *x.shape[-2:]) for x in (a, b, c, d))
+    # Infinity times zero and infinities of both signs are NaN, which is what the contract says, too.
+    with np.errstate(invalid="ignore"):
+        for stack, rows, cols in _tiles(out.shape):
+            tile = start[stack, rows, cols]
+            for k in range(0, a.shape[-1], way.k):
+                one = slice(k, k + way.k)
+                tile = _step(_a(left[stack, rows, one], way), _b(right[stack, cols, one], way), tile, way)
+            out[stack, rows, cols] = tile
+    return d
+
+
+def _tiles(shape: tuple[int, ...]) -> Iterator[tuple[slice, slice, slice]]:
+    """Cut a stack of outputs, (steps, M, N), into parts of `_TILE` and fewer."""
+    count, m, n = shape
+    cols = min(n, max(_TILE // m, 512))
+    rows = min(m, _TILE // cols)
+    batch = max(1, _TILE // (rows * cols))
+    for stack in range(0, count, batch):
+        for i in range(0, m, rows):
+            for j in range(0, n, cols):
+                yield slice(stack, stack + batch), slice(i, i + rows), slice(j, j + cols)
+
+
+def _a(codes: Array, way: _Way) -> _Operand:
+    return _operand(np.moveaxis(codes, -1, 0)[..., :, None], way.a)
+
+
+def _b(codes: Array, way: _Way) -> _Operand:
+    return _operand(np.moveaxis(codes, -1, 0)[..., None, :], way.b)
+
+
+def _operand(codes: Array, element: ElementFormat) -> _Operand:
+    values, exponents = _tables(element)
+    along = np.ascontiguousarray(codes)
+    return _Operand(values[along], exponents[along])
+
+
+def _step(a: _Operand, b: _Operand, c: Array, way: _Way) -> Array:
+    """Compute steps: operands (K, steps, M, 1) and (K, steps, 1, N) and C (steps, M, N) to D."""
+    # Here a C of zero has an exponent, below those of all products: it says nothing. One that is no number says what
+    # is of no consequence.
+    up, down = powers(way.fraction_bits - np.maximum(_tops(a.exponents, b.exponents), exponents_of(c)))
+    # + 0.0 turns -0 into +0, which a sum of zeros of any sign then remains.
+    total = np.trunc(c.astype(np.float64) * up) + 0.0
+    product = np.empty_like(total)
+    for x, y in zip(a.values, b.values, strict=True):
+        np.multiply(x, y, out=product)
+        product *= up
+        np.trunc(product, out=product)
+        total += product
+    total *= down
+    # Sums below 2^-126 are C alone: with products they are multiples of 2^(_LOWEST - fraction_bits).
+    d = narrowed(total, way.rounding)
+    d.view(np.uint32)[np.isnan(d)] = NAN
+    return d
+
+
+def _tops(a: Array, b: Array) -> Array:
+    """Return the largest exponent of the products of every output that are not zero; without any, the lowest expC."""
+    top = a[0] + b[0]
+    exponent = np.empty_like(top)
+    for x, y in zip(a[1:], b[1:], strict=True):
+        np.add(x, y, out=exponent)
+        np.maximum(top, exponent, out=top)
+    return np.where(top < _LOWEST, np.int8(MIN_EXPONENT), top)
+
+
+def _check_codes(codes: Tensor, name: str) -> Array:
+    checked = check_bytes(codes, name)
+    if checked.ndim < 2 or 0 in checked.shape:
+        raise InputError(f"{name} must be (..., rows, K), all positive; got {checked.shape}")
+    return checked
+
+
+def _element(name: str, argument: str) -> ElementFormat:
+    if not isinstance(name, str) or name not in UNSCALED_ELEMENTS:
+        raise InputError(f"{argument} must be one of {', '.join(map(repr, UNSCALED_ELEMENTS))}; got {name!r}")
+    return UNSCALED_ELEMENTS[name]
+
+
+def _products(k: int, name: str) -> int:
+    count = check_integer(k, name)
+    if count < 1:
+        raise InputError(f"{name} must be at least 1; got {count}")
+    return count
+
+
+def _way(a: str, b: str, k: int, fraction_bits: int, rounding: str) -> _Way:
+    left, right = _element(a, "a"), _element(b, "b")
+    check_rounding(rounding)
+    largest = _max_fraction_bits(k, left, right)
+    if not 1 <= check_integer(fraction_bits, "fraction_bits") <= largest:
+        raise InputError(f"fraction_bits must be 1 to {largest} for {k} products per step; got {fraction_bits}")
+    return _Way(left, right, k, fraction_bits, rounding)
