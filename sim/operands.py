@@ -13,7 +13,8 @@ tensor scale        ``NAME.tensor_scale``      ``NAME_scale_2``
 Without a name, hwgen's are plain ``codes``, ``scales`` and ``tensor_scale``. Codes are bytes of codes side by side, the
 first ones lowest: of 4 bits uint8 (rows, K / 2), element 2i in the low nibble. Block scales are the bytes that the core
 reads, uint8 or float8_e4m3fn (rows, blocks). The tensor scale is one number that float32 holds, by which products are
-multiplied. No file says which block format it is in, so what depends on it is checked once a core is chosen.
+multiplied. An operand of a format without block scales has none. No file says which block format it is in, so what
+depends on it is checked once a core is chosen.
 """
 
 from __future__ import annotations
@@ -122,7 +123,7 @@ class Packed:
     codes
         uint8, (rows, bytes).
     scales
-        uint8, (rows, blocks).
+        uint8, (rows, blocks); None if there are none.
     tensor_scale
         What products are multiplied by.
     """
@@ -130,7 +131,7 @@ class Packed:
     origin: str
     names: tuple[str, str, str]
     codes: NDArray[np.uint8]
-    scales: NDArray[np.uint8]
+    scales: NDArray[np.uint8] | None
     tensor_scale: float
 
     @property
@@ -154,20 +155,30 @@ class Packed:
 
     def quantized(self, form: Form) -> golden.QuantizedTensor:
         """The same codes and scales."""
-        shape = self.rows, self._blocks(form)
-        if self.scales.shape != shape:
+        shape, scales = (self.rows, self._blocks(form)), self.scales
+        if not golden.block_format(form).scale_bytes:
+            if scales is not None and (scales.shape != shape or scales.any()):
+                raise InputError(
+                    f"{self.origin}: tensor {self.names[1]!r}: {golden.block_format(form).name} has no block scales;"
+                    " leave it out"
+                )
+            scales = np.zeros(shape, np.uint8)
+        if scales is None:
+            raise _missing(self.origin, self.names, self.names[1])
+        if scales.shape != shape:
             wanted = f"uint8 or float8_e4m3fn {shape}, one for each block of {self.names[0]!r}"
-            raise _wrong(self.origin, self.names[1], self.scales, wanted)
+            raise _wrong(self.origin, self.names[1], scales, wanted)
         try:
-            return golden.QuantizedTensor.from_packed(self.codes, self.scales, self.tensor_scale, form)
+            return golden.QuantizedTensor.from_packed(self.codes, scales, self.tensor_scale, form)
         except golden.InputError as error:
             raise InputError(f"{self.origin}: tensors {', '.join(map(repr, self.names))}: {error}") from None
 
 
 def packed(name: str, operand: golden.QuantizedTensor) -> dict[str, NDArray[Any]]:
     """The tensors of an operand by name, in hwgen's convention, as `from_file` reads them."""
-    parts = (operand.packed, operand.scales, np.asarray(operand.tensor_scale))
-    return {f"{name}.{part}": tensor for part, tensor in zip(_PARTS, parts, strict=True)}
+    scales = operand.scales if operand.form.scale_bytes else None
+    parts = (operand.packed, scales, np.asarray(operand.tensor_scale))
+    return {f"{name}.{part}": tensor for part, tensor in zip(_PARTS, parts, strict=True) if tensor is not None}
 
 
 def from_file(path: Path, name: str | None, letter: str) -> Operand:
@@ -241,22 +252,27 @@ def _packed(origin: str, name: str | None, found: Mapping[str, NDArray[Any]]) ->
     if names is None:
         wanted = " or ".join(repr(names[0]) for names in _conventions(name))
         raise InputError(f"{origin}: no tensor {wanted}; it has {tensors.listing(found)}")
-    if missing := [each for each in names if each not in found]:
-        raise InputError(f"{origin}: no tensor {missing[0]!r}, which belongs to {names[0]!r}")
-    codes, scales, tensor_scale = (found[each] for each in names)
+    if names[2] not in found:
+        raise _missing(origin, names, names[2])
+    codes, scales, tensor_scale = found[names[0]], found.get(names[1]), found[names[2]]
     if codes.dtype != np.uint8 or codes.ndim != 2 or 0 in codes.shape:
         raise _wrong(origin, names[0], codes, "uint8 (rows, bytes of codes)")
-    if scales.dtype.name == "float8_e4m3fn" or scales.dtype == np.dtype("V1"):  # numpy stores the former as the latter
-        scales = scales.view(np.uint8)
-    if scales.dtype not in (np.uint8, np.uint16, np.uint32):
-        wanted = f"uint8, uint16, uint32 or float8_e4m3fn, one for each block of {names[0]!r}"
-        raise _wrong(origin, names[1], scales, wanted)
+    if scales is not None:
+        if scales.dtype.name == "float8_e4m3fn" or scales.dtype == np.dtype("V1"):  # numpy stores one as the other
+            scales = scales.view(np.uint8)
+        if scales.dtype not in (np.uint8, np.uint16, np.uint32):
+            wanted = f"uint8, uint16, uint32 or float8_e4m3fn, one for each block of {names[0]!r}"
+            raise _wrong(origin, names[1], scales, wanted)
     if tensor_scale.size != 1 or tensor_scale.dtype.kind != "f":
         raise _wrong(origin, names[2], tensor_scale, "one number of type float32")
     number = float(tensor_scale.reshape(()))
     if not 0 < number < np.inf:
         raise InputError(f"{origin}: tensor {names[2]!r} is {number:g}; must be a positive finite number")
     return Packed(origin, names, codes, scales, number)
+
+
+def _missing(origin: str, names: tuple[str, str, str], name: str) -> InputError:
+    return InputError(f"{origin}: no tensor {name!r}, which belongs to {names[0]!r}")
 
 
 def _wrong(origin: str, name: str, found: NDArray[Any], wanted: str) -> InputError:

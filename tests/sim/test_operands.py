@@ -113,6 +113,19 @@ def test_an_error_names_the_tensor(tmp_path: Path, change: dict, message: str) -
         operands.from_file(tmp_path / "x.npz", "w", "A").quantized("mixfp4")
 
 
+def test_formats_without_block_scales_have_none_in_the_file(tmp_path: Path) -> None:
+    q = golden.quantize(np.random.default_rng(1).standard_normal((2, 48)), "int4")
+    stored = operands.packed("w", q)
+    assert sorted(stored) == ["w.codes", "w.tensor_scale"]
+    path = tmp_path / "x.npz"
+    for scales in ({}, {"w.scales": np.zeros((2, 3), np.uint8)}):
+        np.savez(path, **stored, **scales)
+        check(operands.from_file(path, "w", "A"), q, "int4")
+    np.savez(path, **stored, **{"w.scales": WHOLE["w.scales"]})
+    with pytest.raises(InputError, match=r"A from .*: tensor 'w.scales': int4 has no block scales; leave it out$"):
+        operands.from_file(path, "w", "A").quantized("int4")
+
+
 def test_tags_that_the_core_does_not_read_are_refused(tmp_path: Path) -> None:
     np.savez(tmp_path / "x.npz", **WHOLE)
     with pytest.raises(InputError, match=r"'w.scales', .*: scales\[\d, \d\] has bit 7 set"):
