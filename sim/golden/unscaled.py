@@ -9,15 +9,15 @@ exponents, with which value = s * 2^(r - 3). For every output::
     q   = max(r_k of products that are not zero, expC if C is not zero) - fraction_bits
     D   = round(sum of all p_k and C, each truncated toward zero to a multiple of 2^q)
 
-====  ========  =========  ====  =========  =======================
+====  ========  =========  ====  =========  =============================
 type  bits      s, at most bias  r          NaN, infinity
-====  ========  =========  ====  =========  =======================
+====  ========  =========  ====  =========  =============================
 e4m3  7 to 0    15         7     -6 to 8    NaN 0x7F, 0xFF; no infinity
 e5m2  7 to 0    14         15    -14 to 15  infinity 0x7C, 0xFC; NaN above
 e2m3  5 to 0    15         1     0 to 2     none
 e3m2  5 to 0    14         3     -2 to 4    none
 e2m1  3 to 0    12         1     0 to 2     none
-====  ========  =========  ====  =========  =======================
+====  ========  =========  ====  =========  =============================
 
 A code is one byte in every type. Shorter types have the low bits of it, and the bits above are ignored. Subnormal
 elements have the lowest r and s below 8.
@@ -32,7 +32,8 @@ are below 2^32, and vanish beside a C that is near the end of FP32.
 
 K = 32, 25 fraction bits and rounding toward zero are those of Blackwell's ``kind::f8f6f4``. For E4M3 and E5M2 MMA-Sim
 (arXiv 2511.10909) and sf-tensor/tcgen05 say so independently. For E2M3, E3M2, E2M1 and unequal types sf-tensor/tcgen05
-is the only source. docs/golden.md says what none of them has shown. `parts` has the same in pieces, in Python's integers.
+is the only source. docs/golden.md says what none of them has shown. `parts` has the same in pieces, in Python's
+integers.
 """
 
 from __future__ import annotations
