@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -70,6 +71,12 @@ def _attribution(axis: Any, report: OverheadReport, shown: dict[str, Any]) -> No
     axis.spines[["top", "right"]].set_visible(False)
 
 
+def _short(names: Sequence[str]) -> list[str]:
+    """Names for below the bars, in lines: without the ending that all have, such as a size."""
+    shared = all("-" in name for name in names) and len({name.rpartition("-")[2] for name in names}) == 1
+    return [(name.rpartition("-")[0] if shared else name).replace("-", "\n") for name in names]
+
+
 def overhead_png(report: OverheadReport) -> bytes:
     """Area and dynamic power by block, both designs side by side at every scope, and where the extra area sits.
 
@@ -91,9 +98,9 @@ def overhead_png(report: OverheadReport) -> bytes:
         for place, scope in enumerate(SCOPES):
             found, total = report.blocks(scope, metric), report.find(scope, metric)
             unit = total.values[names[0]]
-            for offset, name in enumerate(names):
+            for offset, (name, label) in enumerate(zip(names, _short(names), strict=True)):
                 x = 2.6 * place + offset
-                ticks.append((x, name))
+                ticks.append((x, label))
                 bottom = 0.0
                 for block, entry in (found or {"lane array": total}).items():
                     height = 100 * entry.values[name] / unit
@@ -107,7 +114,7 @@ def overhead_png(report: OverheadReport) -> bytes:
                 change = f"{100 * total.overhead.value:+.1f} %"
                 axis.text(2.6 * place + 1, above, change, ha="center", fontweight="bold")
             axis.text(2.6 * place + 0.5, -0.17, scope, ha="center", transform=axis.get_xaxis_transform())
-        axis.set_xticks([x for x, _ in ticks], [name.replace("-", "\n", 1) for _, name in ticks], fontsize=8)
+        axis.set_xticks([x for x, _ in ticks], [label for _, label in ticks], fontsize=8)
         axis.set_title(title)
         axis.spines[["top", "right"]].set_visible(False)
         axis.margins(y=0.12)
