@@ -12,6 +12,7 @@ import click
 from hwgen.config import TensorCoreConfig
 from hwgen.errors import InputError, ToolError
 from hwgen.files import check_directory, write_all
+from hwgen.formats import NVFP4, UE4M3
 from sim.mutate.campaign import STEPS
 from sim.mutate.report import Outcome, as_dict, tables
 from sim.mutate.run import CORES, mutate
@@ -20,8 +21,10 @@ from sim.steps import Steps
 _CORNERS = Path(__file__).parents[2] / "tests" / "sim" / "engines" / "test_corners.py"
 
 
-def _corners(config: TensorCoreConfig) -> Steps:
-    """Steps of the directed tests."""
+def _corners(config: TensorCoreConfig) -> Steps | None:
+    """Steps of the directed tests, which are of E4M3 scales for blocks of 16."""
+    if any((form.scale, form.size) != (UE4M3, NVFP4.size) for form in (config.a, config.b)):
+        return None
     tests = runpy.run_path(str(_CORNERS))
     steps: Steps = tests["steps_of"](config, list(tests["tiles_of"](config, list(tests["corners"](config)))))
     return steps

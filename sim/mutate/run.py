@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import numpy as np
 
-from hwgen.config import TensorCoreConfig
+from hwgen.config import NAMED, TensorCoreConfig
 from hwgen.errors import ToolError
 from hwgen.formats import MIXFP4, NVFP4, NVINT4
 from hwgen.rtl.tensor_core import TensorCore
@@ -43,8 +44,19 @@ CORES = (
         pipeline=("decoded", "tree", "factors", "terms", "aligned", "addends", "total", "normal"),
     ),
     TensorCoreConfig("nvfp4-binary", NVFP4, NVFP4, 1, 1, 1, "binary", pipeline=("decoded", "tree", "factors")),
+    TensorCoreConfig("mixfp4-timed", MIXFP4, MIXFP4, 1, 1, 2, "merged-timed", pipeline=("decoded", "tree", "factors")),
+    TensorCoreConfig("mixfp4-stored", MIXFP4, MIXFP4, 1, 1, 2, "merged-stored", pipeline=("decoded", "sums")),
+    *(
+        replace(NAMED[f"{name}-small"], name=f"{name}-{dot}", rows=1, columns=1, dot=dot)
+        for name, dot in (
+            *(("if4", "merged"), ("mxfp4", "merged"), ("blockdialect", "signed"), ("w4a8", "shifted")),
+            *(("mxfp8-e5m2", "windowed"), ("hif4", "nested"), ("int8", "multiplier")),
+        )
+    ),
 )
-"""Cores that have all formats, all numerics, six micro-architectures, all registers, and loops of 1, 4 and 5 cycles."""
+"""Cores that have all numerics, micro-architectures and registers, and loops of 1, 4 and 5 cycles. Their formats have
+scales with factors, powers of two, many kinds of elements, infinities, shifted sub-groups, and no scale.
+"""
 
 
 def sample(found: list[Mutant], count: int, seed: int) -> list[Mutant]:
@@ -66,7 +78,7 @@ def mutate(
     *,
     seed: int = 0,
     steps: int = STEPS,
-    corners: Callable[[TensorCoreConfig], Steps] | None = None,
+    corners: Callable[[TensorCoreConfig], Steps | None] | None = None,
 ) -> Iterator[Outcome]:
     """Plant mutants into one core, confront each with all situations, and prove those equivalent that survive.
 
@@ -81,7 +93,7 @@ def mutate(
     steps
         Random steps of the longest situation.
     corners
-        Gives the steps of the directed tests.
+        Gives the steps of the directed tests, if there are any for the core.
 
     Raises
     ------
