@@ -230,6 +230,14 @@ class Cell:
         assert self.sequential is not None
         return bool(self.sequential.clocked_on.truth([self.clock_pin])[1])
 
+    @property
+    def is_buffer(self) -> bool:
+        """Whether its one output is what its one input is, within the cycle."""
+        if (len(self.inputs), len(self.outputs)) != (1, 1):
+            return False
+        truth = self.truth(self.outputs[0])
+        return truth is not None and truth.tolist() == [0, 1]
+
     def truth(self, output: str) -> np.ndarray | None:
         """Truth table, shape (2**inputs,), of a combinational output; None if it has no plain function."""
         function = self.pins[output].function

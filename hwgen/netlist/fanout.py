@@ -32,10 +32,7 @@ def tree_buffer(library: Library) -> Cell | None:
     load = LIMIT * library.pin_capacitance
     best: tuple[float, Cell] | None = None
     for cell in library.cells.values():
-        if cell.dont_use or len(cell.inputs) != 1 or len(cell.outputs) != 1:
-            continue
-        truth = cell.truth(cell.outputs[0])
-        if truth is None or list(truth) != [False, True]:
+        if cell.dont_use or not cell.is_buffer:
             continue
         delays = [
             float(table(table.x[0], load))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hwgen.netlist.graph import CellGroup, Netlist
+from hwgen.netlist.graph import Netlist
 
 __all__ = ["cells_before", "nets_before"]
 
@@ -49,7 +49,7 @@ def nets_before(old: Netlist, new: Netlist) -> np.ndarray:
     place = cells_before(old, new)
     buffers = []
     for group in new.groups:
-        if _is_buffer(group):
+        if group.cell.is_buffer:
             buffers.append((group.inputs[:, 0], group.outputs[:, 0]))
             continue
         number = place[group.cells]
@@ -69,12 +69,3 @@ def nets_before(old: Netlist, new: Netlist) -> np.ndarray:
         while (ready := (found[driven] < 0) & (found[sources] >= 0)).any():
             found[driven[ready]] = found[sources[ready]]
     return found
-
-
-def _is_buffer(group: CellGroup) -> bool:
-    """Whether cells put out what they take in, within the cycle."""
-    cell = group.cell
-    if (len(cell.inputs), len(cell.outputs)) != (1, 1):
-        return False
-    truth = cell.truth(cell.outputs[0])
-    return truth is not None and truth.tolist() == [0, 1]
