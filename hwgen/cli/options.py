@@ -29,6 +29,7 @@ __all__ = [
     "clock",
     "config",
     "engine",
+    "given",
     "hold",
     "jobs",
     "json_option",
@@ -155,6 +156,11 @@ def config(default: str) -> Callable[[Command], Command]:
     return click.option(
         "--config", "name", default=default, show_default=True, help="Configuration: name or TOML file."
     )
+
+
+def given(context: click.Context, option: str) -> bool:
+    """Whether the command line has an option, by its parameter's name; not whether it has its default."""
+    return context.get_parameter_source(option) is click.core.ParameterSource.COMMANDLINE
 
 
 def out(default: Path, what: str = "Directory.") -> Callable[[Command], Command]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hwgen.cli.options import REPORTS, out
+from hwgen.cli.options import REPORTS, given, out
 from hwgen.cli.study import check_files
 from hwgen.cli.types import FILE, POINTS
 from hwgen.errors import InputError
@@ -39,7 +39,7 @@ def command(
 ) -> None:
     """Render tables and plots anew from reports (of all in the reports directory by default)."""
     for option, name, needed in (("out", "--beside", stem is not None), ("within", "--check", check)):
-        if not needed and context.get_parameter_source(option) is click.core.ParameterSource.COMMANDLINE:
+        if not needed and given(context, option):
             raise InputError(f"--{option}: has a meaning with {name} alone; leave it out")
     if stem is not None:
         _beside(files, check, stem, out)

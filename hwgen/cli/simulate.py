@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hwgen.cli import replay as replaying
-from hwgen.cli.options import check_waves, config, engine, json_option, kind, made_engine, vcd
+from hwgen.cli.options import check_waves, config, engine, given, json_option, kind, made_engine, vcd
 from hwgen.cli.output import print_json, print_table, progress
 from hwgen.cli.types import FILE, POSITIVE, SEED, SHARE
 from hwgen.errors import InputError, MismatchError
@@ -109,8 +109,7 @@ def _check_save(file: Path | None) -> None:
 def _alone(context: click.Context) -> None:
     """Check that nothing but the file says what to run."""
     for option in context.command.params:
-        given = context.get_parameter_source(str(option.name)) is click.core.ParameterSource.COMMANDLINE
-        if given and option.name not in ("vectors", "engine", "vcd", "as_json"):
+        if given(context, str(option.name)) and option.name not in ("vectors", "engine", "vcd", "as_json"):
             raise InputError(f"--replay brings its own stimulus: leave {option.opts[0]} out")
 
 
