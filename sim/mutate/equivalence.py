@@ -11,23 +11,18 @@ import tempfile
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
-import pyosys
-
 from hwgen.config import TensorCoreConfig
 from hwgen.errors import ToolError
 from hwgen.rtl.lane_array import LaneArray
 from hwgen.verilog import design
+from sim.mutate.control import same_control
 from sim.mutate.design import SELECT, SELECT_WIDTH, planted
 from sim.mutate.operators import Mutant
-from sim.mutate.relation import in_range, matters_with
+from sim.mutate.prover import ABC, run
+from sim.mutate.relation import anticipated, in_range, matters_with
 from sim.mutate.rtlil import lowered, ports
 
-__all__ = ["TIME_LIMIT", "equivalent", "proven"]
-
-TIME_LIMIT = 60
-"""Seconds of a tool for one proof; what is not proven by then is not proven."""
-
-_ABC = str(Path(pyosys.__file__).with_name("yosys-abc"))
+__all__ = ["equivalent", "proven"]
 
 _FLATTEN = r"""
 import json, sys
@@ -131,12 +126,13 @@ def _miter(
                 conditions.append("faultless_result__valid")
             differences.append(" & ".join(["ranges", *conditions, f"(faultless_{name} != faulty_{name})"]))
             compared.append(name if index is None else registers[index])
+    granted = [*in_range(config, module), *anticipated(config, registers)]
     lines = [
         f"module miter({', '.join([*header, f'output [{len(compared) - 1}:0] differ'])});",
         f"localparam [{max(len(deciding), 1) - 1}:0] CASE = `CASE;",
         *body,
         *(f"scope {side}({', '.join(connections)});" for side, connections in wires.items()),
-        f"wire ranges = {' & '.join(f'({term})' for term in in_range(config, module)) or 1};",
+        f"wire ranges = {' & '.join(f'({term})' for term in granted) or 1};",
         *(f"assign differ[{number}] = {difference};" for number, difference in enumerate(differences)),
         "endmodule",
         "",
@@ -144,20 +140,10 @@ def _miter(
     return "\n".join(lines), 1 << len(deciding), compared
 
 
-def _run(directory: Path, *command: str) -> str:
-    result = subprocess.run(
-        command, cwd=directory, capture_output=True, text=True, errors="replace", check=False, timeout=TIME_LIMIT
-    )
-    if result.returncode:
-        words = (result.stdout + result.stderr).strip().splitlines() or ["no output"]
-        raise ToolError(f"proof of equivalence failed: {words[-1].strip()}")
-    return result.stdout
-
-
 def _verdicts(directory: Path, case: int, questions: Sequence[str]) -> list[bool]:
     """For parts of a case's outputs, whether they are proven to be zero always."""
     each = "; ".join(f"restore; {part}; iprove" for part in questions)
-    answer = _run(directory, _ABC, "-c", f"read_aiger case{case}.aig; strash; backup; {each}")
+    answer = run(directory, ABC, "-c", f"read_aiger case{case}.aig; strash; backup; {each}")
     found = re.findall(r"^(UNSATISFIABLE|SATISFIABLE|UNDECIDED)\b", answer, re.M)
     if len(found) != len(questions):
         raise ToolError(f"proof of equivalence failed: ABC has {len(found)} answers to {len(questions)} questions")
@@ -199,14 +185,14 @@ def proven(config: TensorCoreConfig, texts: Mapping[str, str], mutant: Mutant, s
     with tempfile.TemporaryDirectory(prefix="hwgen-") as place, contextlib.suppress(subprocess.TimeoutExpired):
         directory = Path(place)
         (directory / "planted.il").write_text("\n".join(planted(texts, [mutant]).values()), encoding="utf-8")
-        _run(directory, sys.executable, "-c", _FLATTEN, scope)
+        run(directory, sys.executable, "-c", _FLATTEN, scope)
         text = (directory / "scope.il").read_text(encoding="utf-8")
         registers = json.loads((directory / "registers.json").read_text(encoding="utf-8"))
         free: set[str] = set()
         while True:
             miter, cases, compared = _miter(text, registers, config, scope, free)
             (directory / "miter.v").write_text(miter, encoding="utf-8")
-            _run(directory, sys.executable, "-c", _TO_AIGER, str(cases))
+            run(directory, sys.executable, "-c", _TO_AIGER, str(cases))
             found = (_not_zero(directory, case, len(compared)) for case in range(cases))
             differing = [compared[output] for output in next(filter(None, found), [])]
             if not differing:
@@ -223,15 +209,19 @@ def proven(config: TensorCoreConfig, texts: Mapping[str, str], mutant: Mutant, s
 def equivalent(config: TensorCoreConfig, texts: Mapping[str, str], mutant: Mutant) -> str | None:
     """The smallest module at whose borders a mutant is proven equivalent; None if there is none.
 
-    Above its own module that is the lane array for decoders and dot products, and the core, with a single element.
+    Above its own module that is the lane array for decoders and dot products, and the core, with a single element. A
+    mutant of the core itself is also compared with it over many cycles, see `sim.mutate.control`.
     """
     if proven(config, texts, mutant, mutant.module):
         return mutant.module
+    if mutant.module == "core":
+        with tempfile.TemporaryDirectory(prefix="hwgen-") as place, contextlib.suppress(subprocess.TimeoutExpired):
+            if same_control(texts, mutant, Path(place)):
+                return "core"
+        return None
     lane_array = lowered(design(LaneArray, config, "lane_array"), "lane_array")
     # Before a register decoders are others than in a lane array, which has none.
     same = lane_array.get(mutant.module) == texts[mutant.module]
     if same and proven(config, lane_array, mutant, "lane_array"):
         return "lane_array"
-    if mutant.module != "core" and proven(config, texts, mutant, "core"):
-        return "core"
-    return None
+    return "core" if proven(config, texts, mutant, "core") else None

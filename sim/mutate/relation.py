@@ -1,14 +1,15 @@
-"""What a proof may take for granted: which registers matter in which states, and the ranges of a block's inputs."""
+"""What a proof may take for granted: which registers matter, and the ranges of inputs and of what registers hold."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from hwgen.config import LOOP_REGISTERS, PIPELINE_REGISTERS, TensorCoreConfig
+from hwgen.rtl.accumulate.aligned_sum import Windows
 from hwgen.rtl.accumulate.terms import terms_layout
 
-__all__ = ["in_range", "matters_with"]
+__all__ = ["anticipated", "in_range", "matters_with"]
 
 _STAGE = re.compile(rf"({'|'.join(PIPELINE_REGISTERS)})_\w+")
 _EDGE = re.compile(r"element\d+_\d+_first")
@@ -97,3 +98,38 @@ def in_range(config: TensorCoreConfig, module: str) -> list[str]:
         conditions += [f"{distance} <= {exponent}" for distance in distances]
         conditions.append(" || ".join(f"({distance} == 0)" for distance in distances))
     return conditions
+
+
+def anticipated(config: TensorCoreConfig, registers: Sequence[str]) -> list[str]:
+    """Verilog condition that the registers of an accumulator keep: anticipated zeros are right, or one less.
+
+    ``tests/hwgen/rtl/accumulate/test_stepwise_proof.py`` proves it. Without such registers in sight there is none.
+
+    Parameters
+    ----------
+    config
+        The core.
+    registers
+        Names of all, see `matters_with`. The content of the n-th is ``faultless_state<n>``.
+    """
+    if not (config.anticipated and "total" in config.pipeline):
+        return []
+    width = Windows.of(config).sum.width
+
+    def held(name: str, bits: Sequence[int]) -> str | None:
+        """Bits of a register, which may be cut into single ones."""
+        if name in registers:
+            return " , ".join(f"faultless_state{registers.index(name)}[{bit}]" for bit in bits)
+        parts = [f"{name} [{bit}:{bit}]" for bit in bits]
+        if any(part not in registers for part in parts):
+            return None
+        return " , ".join(f"faultless_state{registers.index(part)}" for part in parts)
+
+    magnitude = held("total_sum", range(width - 1, -1, -1))
+    sign = held("total_sum", [width + 1])  # anticipation leaves a place between; the sign is inverted
+    zeros = held("total_zeros", range(width.bit_length() - 1, -1, -1))
+    if None in (magnitude, sign, zeros):
+        return []
+    ones = f"({{{magnitude}}} ^ {{{width}{{~{sign}}}}})"
+    leading = f"({ones} << {{{zeros}}} >> {width - 2}) != 0 && ({ones} >> ({width} - {{{zeros}}})) == 0"
+    return [f"{{{zeros}}} <= {width}", f"{ones} == 0 ? {sign} || {{{zeros}}} >= {width - 1} : {leading}"]

@@ -11,6 +11,7 @@ from hwgen.rtl.tensor_core import TensorCore
 from hwgen.verilog import design
 from sim.engines import available
 from sim.mutate.campaign import killer, situations
+from sim.mutate.control import same_control
 from sim.mutate.design import planted
 from sim.mutate.engine import MutantEngine
 from sim.mutate.equivalence import equivalent, proven
@@ -101,6 +102,45 @@ def test_a_decoder_before_a_register_is_not_that_of_the_lane_array():
     beyond = replace(fault, cell="$9999")
     with pytest.raises(AssertionError, match="no such cells"):
         planted(texts, [beyond])
+
+
+RING = TensorCoreConfig(
+    *("ring", "nvfp4", "nvfp4", 1, 1, 1),
+    rounding="nearest_even",
+    leading_zeros="anticipated",
+    pipeline=("operands", "aligned", "total", "normal"),
+)
+
+
+@pytest.fixture(scope="module")
+def ring():
+    """Modules of a core with a loop of four cycles, and all its mutants."""
+    modules = design(TensorCore, RING, "core")
+    texts = lowered(modules, "core")
+    return texts, mutants(texts, lowered(modules, "core", clean=True), 0)
+
+
+def test_control_may_tell_the_same_in_another_way(ring, tmp_path):
+    """What bubbles count does not matter while a step enters; the proof of one cycle cannot see that."""
+    texts, found = ring
+    counting = [m for m in found if m.module == "core" and "connect \\B { \\bubbles" in m.copy]
+    (exchanged,) = [m for m in counting if m.operator == "lanes"]
+    assert not proven(RING, texts, exchanged, "core")
+    assert same_control(texts, exchanged, tmp_path)
+    assert equivalent(RING, texts, exchanged) == "core"
+    faults = [m for m in found if m.module == "core" and "\\bubbles" in m.copy and m.operator == "constant"]
+    assert faults
+    for fault in faults:
+        assert not same_control(texts, fault, tmp_path)
+
+
+def test_anticipated_zeros_are_taken_for_granted(ring):
+    """A bit that fills the sum from below matters only where zeros are anticipated that no sum has."""
+    texts, found = ring
+    inverted = [m for m in found if m.module == "accumulate" and m.operator == "inversion" and "total_sum" in m.copy]
+    # The seven lowest bits that the largest shift fills in come between others of the same cell.
+    verdicts = [proven(RING, texts, mutant, "accumulate") for mutant in inverted[45:47]]
+    assert verdicts == [False, True]
 
 
 def test_tables_count_every_outcome(found):

@@ -194,9 +194,9 @@ class Parts:
 """
 
     def anticipated(self, value, zeros):
-        """Anticipated zeros are right or one less; the sum leaves them a place."""
+        """Anticipated zeros are right or one less, and no more than there are places; the sum leaves them a place."""
         alike = f"{value}[{self.width - 1}] == {value}[{self.width - 2}]"
-        return alike, f"({value} == 0 || {zeros} == zeros || {zeros} == zeros - 1)"
+        return alike, f"(({value} == 0 || {zeros} == zeros || {zeros} == zeros - 1) && {zeros} <= {self.width - 2})"
 
     def alignment(self):
         """Truncation at 2^(emax - fraction_bits)."""
