@@ -8,6 +8,7 @@ import click
 import pytest
 
 from hwgen.cli import cli
+from hwgen.config import NAMED
 from hwgen.formats import BLOCK_FORMATS, Bounds
 
 ROOT = Path(__file__).parents[1]
@@ -40,11 +41,22 @@ def test_a_command_takes_these_options(arguments, tmp_path, monkeypatch):
         command.make_context(name, list(rest), parent=context)
 
 
-def test_the_readme_shows_every_command():
+def test_a_page_shows_every_command():
     with click.Context(cli) as context:
         names = set(cli.list_commands(context)) - {"synth"}  # another name of `compare`, for the Makefile
-    text = "\n".join(blocks(ROOT / "README.md", ""))
+    text = "\n".join(blocks(ROOT / "docs" / "how-to" / "commands.md", ""))
     assert names <= set(re.findall(r"^hwgen (\w+)", text, re.M))
+
+
+def test_a_page_names_every_configuration():
+    text = (ROOT / "docs" / "reference" / "configuration.md").read_text(encoding="utf-8")
+    assert set(NAMED) == set(re.findall(r"`([\w-]+-(?:small|blackwell))`", text))
+
+
+def test_the_index_leads_to_every_page():
+    linked = set(re.findall(r"\]\(([\w./-]+)\)", (ROOT / "docs" / "index.md").read_text(encoding="utf-8")))
+    pages = {str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md")} - {"index.md"}
+    assert {page for page in pages if not page.startswith("decisions/")} <= linked
 
 
 def test_the_readmes_python_runs():
