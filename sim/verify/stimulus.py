@@ -399,7 +399,7 @@ def _small(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
 
 
 def _largest(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
-    """Block sums as large as they get, of either sign, with the largest significands."""
+    """Block sums as large as they get, of either sign, with the largest significands or any."""
     config = steps.config
     tags = []
     for form, codes in ((config.a, steps.a_codes), (config.b, steps.b_codes)):
@@ -414,8 +414,9 @@ def _largest(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
         binade = 1 << scale.mantissa_bits
         top = scale.highest_binade
         # The largest significand, twice, and the largest scale.
-        tops = np.array([top - 1, scale.highest, top - binade - 1], np.uint8)
-        return np.broadcast_to(rng.choice(tops, (shape[0], 1, 1)), shape)
+        tops = rng.choice(np.array([top - 1, scale.highest, top - binade - 1], np.uint8), (shape[0], 1, 1))
+        # Bits of the largest product of significands hide others, which a large sum meets with other scales.
+        return np.where(rng.random((shape[0], 1, 1)) < 0.5, tops, _usable(scale, shape, rng))
 
     _set_scales(steps, at, rng, choose)
     plain = at[rng.random(len(at)) < 0.7]
