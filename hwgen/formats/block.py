@@ -234,6 +234,11 @@ class BlockFormat:
         """Largest abs(h) of all elements."""
         return max(abs(h) for table in self.integers for h in table)
 
+    @property
+    def signed_width(self) -> int:
+        """Bits that every h takes in two's complement; of INT8 no more than its codes have."""
+        return 1 + max(max(h, ~h).bit_length() for table in self.integers for h in table)
+
     @cached_property
     def magnitudes(self) -> frozenset[int]:
         """All abs(h) of all elements."""

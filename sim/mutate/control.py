@@ -18,6 +18,12 @@ __all__ = ["same_control"]
 _STEERS = re.compile(r"(\w+_)?(valid|first|last)|addend_held|enter|bubbles")
 """Registers of the control, by name; all others of a core hold data."""
 
+_ENTERS = re.compile(r"block\d+_enter(ing)?")
+"""Inputs of elements by which a step enters the accumulation loop, now or in the next cycle."""
+
+_TURNS = "_enable_result"
+"""End of the name of an element's input by which the slots of the loop move on."""
+
 _CUT = r"""
 import json, re, sys
 from pyosys import libyosys as ys
@@ -80,9 +86,12 @@ for command in (
 def _miter(scope: str, steering: Sequence[int]) -> str:
     """Verilog that runs a core's control beside its mutant, with one and the same of everything else.
 
-    The first cycle is a reset, out of any state.
+    The first cycle is a reset, out of any state. As long as no step has entered the accumulation loop since then, it is
+    all the same whether its slots move on: nothing is in them.
     """
     header, body, differences = ["input clk"], [], []
+    entering = [port.name[1:] for port in ports(scope) if _ENTERS.fullmatch(port.name[1:])]
+    enters = " | ".join(f"faultless_{name}" for name in entering) or "1"
     for port in ports(scope):
         name, span = port.name[1:], f"[{port.width - 1}:0]"
         if name in (SELECT, "clk"):
@@ -102,7 +111,8 @@ def _miter(scope: str, steering: Sequence[int]) -> str:
             elif role and int(role[2]) in steering:
                 body.append(f"always @(posedge clk) {side}_register{role[2]} <= {side}_{name};")
         if not port.is_input and not (role and int(role[2]) in steering):
-            differences.append(f"(faultless_{name} != faulty_{name})")
+            matters = "(entered | enters) & " if name.endswith(_TURNS) else ""
+            differences.append(f"({matters}(faultless_{name} != faulty_{name}))")
     names = [port.name[1:] for port in ports(scope) if port.name[1:] not in (SELECT, "clk")]
     for number, side in enumerate(("faultless", "faulty")):
         connections = [f".{SELECT}({SELECT_WIDTH}'d{number})", *(f".{name}({side}_{name})" for name in names)]
@@ -114,6 +124,9 @@ def _miter(scope: str, steering: Sequence[int]) -> str:
         "reg started = 0;",
         "always @(posedge clk) started <= 1;",
         *body,
+        f"wire enters = {enters};",
+        "reg entered = 0;",
+        "always @(posedge clk) entered <= (entered | enters) & started & ~rst;",
         f"assign differ = {' | '.join(differences)};",
         "endmodule",
         "",
@@ -126,7 +139,8 @@ def same_control(texts: Mapping[str, str], mutant: Mutant, directory: Path) -> b
 
     Both run side by side from a reset on, each with registers of its own. All blocks and registers of data are cut out:
     what they hold is any sequence, the same on both sides. What they are given must be the same in every cycle. ABC's
-    property-directed reachability (``pdr``) proves that without a bound on the cycles.
+    property-directed reachability (``pdr``) proves that without a bound on the cycles. The first steps after a reset
+    begin tiles, as the contract of the streams says.
 
     Parameters
     ----------

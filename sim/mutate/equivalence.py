@@ -19,7 +19,7 @@ from sim.mutate.control import same_control
 from sim.mutate.design import SELECT, SELECT_WIDTH, planted
 from sim.mutate.operators import Mutant
 from sim.mutate.prover import ABC, run
-from sim.mutate.relation import anticipated, in_range, matters_with
+from sim.mutate.relation import anticipated, in_range, largest_held, matters_with, word
 from sim.mutate.rtlil import lowered, ports
 
 __all__ = ["equivalent", "proven"]
@@ -127,6 +127,12 @@ def _miter(
             differences.append(" & ".join(["ranges", *conditions, f"(faultless_{name} != faulty_{name})"]))
             compared.append(name if index is None else registers[index])
     granted = [*in_range(config, module), *anticipated(config, registers)]
+    for name, largest in largest_held(config, module).items():
+        held, following = (word(registers, name, f"faultless_{role}") for role in ("state", "next"))
+        if held and following:
+            granted.append(f"{held[0]} <= {largest}")
+            differences.append(f"ranges & !({following[0]} <= {largest})")
+            compared.append(f"range of {name}")
     lines = [
         f"module miter({', '.join([*header, f'output [{len(compared) - 1}:0] differ'])});",
         f"localparam [{max(len(deciding), 1) - 1}:0] CASE = `CASE;",

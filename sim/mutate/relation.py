@@ -9,7 +9,7 @@ from hwgen.config import LOOP_REGISTERS, PIPELINE_REGISTERS, TensorCoreConfig
 from hwgen.rtl.accumulate.aligned_sum import Windows
 from hwgen.rtl.accumulate.terms import terms_layout
 
-__all__ = ["anticipated", "in_range", "matters_with"]
+__all__ = ["anticipated", "in_range", "largest_held", "matters_with", "word"]
 
 _STAGE = re.compile(rf"({'|'.join(PIPELINE_REGISTERS)})_\w+")
 _EDGE = re.compile(r"element\d+_\d+_first")
@@ -100,6 +100,55 @@ def in_range(config: TensorCoreConfig, module: str) -> list[str]:
     return conditions
 
 
+def largest_held(config: TensorCoreConfig, module: str) -> dict[str, int]:
+    """The largest numbers that registers of a block hold, by name: a block sum, and an exponent as FP32 has it.
+
+    Where the inputs keep their ranges, see `in_range`, a cycle leads from such states to such states.
+
+    Parameters
+    ----------
+    config
+        The core.
+    module
+        Name of the block's module.
+    """
+    if module == "scale_product":
+        return {"factors_magnitude": config.bounds.largest_sum}
+    if module == "accumulate" and not config.exact:
+        largest = max(255, 127 + config.bounds.highest_exponent)
+        return {f"{register}_base": largest for register in ("aligned", "addends", "total")}
+    return {}
+
+
+def word(registers: Sequence[str], name: str, role: str) -> tuple[str, int] | None:
+    """Verilog of a register from its lowest bit on, and how many bits are there; None if there are none.
+
+    Parameters
+    ----------
+    registers
+        Names of all, see `matters_with`: the register may be there as a whole, which has the width 0, or cut.
+    name
+        Its name.
+    role
+        Beginning of the names of signals, to which the number of a register is added.
+    """
+    if name in registers:
+        return f"{role}{registers.index(name)}", 0
+    parts: dict[int, tuple[int, int]] = {}
+    for index, register in enumerate(registers):
+        base, _, span = register.partition(" ")
+        if base == name:
+            high, low = map(int, span.strip("[]").split(":"))
+            parts[low] = (high, index)
+    found: list[str] = []
+    bit = 0
+    while bit in parts:
+        high, index = parts[bit]
+        found.insert(0, f"{role}{index}")
+        bit = high + 1
+    return (f"{{{', '.join(found)}}}", bit) if found else None
+
+
 def anticipated(config: TensorCoreConfig, registers: Sequence[str]) -> list[str]:
     """Verilog condition that the registers of an accumulator keep: anticipated zeros are right, or one less.
 
@@ -116,20 +165,13 @@ def anticipated(config: TensorCoreConfig, registers: Sequence[str]) -> list[str]
         return []
     width = Windows.of(config).sum.width
 
-    def held(name: str, bits: Sequence[int]) -> str | None:
-        """Bits of a register, which may be cut into single ones."""
-        if name in registers:
-            return " , ".join(f"faultless_state{registers.index(name)}[{bit}]" for bit in bits)
-        parts = [f"{name} [{bit}:{bit}]" for bit in bits]
-        if any(part not in registers for part in parts):
-            return None
-        return " , ".join(f"faultless_state{registers.index(part)}" for part in parts)
-
-    magnitude = held("total_sum", range(width - 1, -1, -1))
-    sign = held("total_sum", [width + 1])  # anticipation leaves a place between; the sign is inverted
-    zeros = held("total_zeros", range(width.bit_length() - 1, -1, -1))
-    if None in (magnitude, sign, zeros):
+    role = "faultless_state"
+    magnitude, zeros = word(registers, "total_sum", role), word(registers, "total_zeros", role)
+    # Anticipation leaves a place below the sign, which is inverted. Nobody reads that place.
+    above = f"total_sum [{width + 1}:{width + 1}]"
+    if magnitude is None or magnitude[1] != width or zeros is None or above not in registers:
         return []
-    ones = f"({{{magnitude}}} ^ {{{width}{{~{sign}}}}})"
-    leading = f"({ones} << {{{zeros}}} >> {width - 2}) != 0 && ({ones} >> ({width} - {{{zeros}}})) == 0"
-    return [f"{{{zeros}}} <= {width}", f"{ones} == 0 ? {sign} || {{{zeros}}} >= {width - 1} : {leading}"]
+    sign = f"{role}{registers.index(above)}"
+    ones = f"({magnitude[0]} ^ {{{width}{{~{sign}}}}})"
+    leading = f"({ones} << {zeros[0]} >> {width - 2}) != 0 && ({ones} >> ({width} - {zeros[0]})) == 0"
+    return [f"{zeros[0]} <= {width}", f"{ones} == 0 ? {sign} || {zeros[0]} >= {width - 1} : {leading}"]

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from amaranth.hdl import Module, Value, ValueLike, signed
+from amaranth.hdl import Cat, Module, Value, ValueLike, signed
 from amaranth.lib import data
 
 from hwgen.rtl.arithmetic.carry_save import Register
-from hwgen.rtl.lanes.interface import Lanes, signed_integer
+from hwgen.rtl.arithmetic.truth_table import lookup
+from hwgen.rtl.lanes.interface import Lanes
 
 __all__ = ["Multiplier"]
 
@@ -25,11 +26,13 @@ class Multiplier(Lanes):
 
     def layout(self, side: str) -> data.StructLayout:
         """See `Lanes`."""
-        return data.StructLayout({"value": signed(self.config.form(side).largest.bit_length() + 1)})
+        return data.StructLayout({"value": signed(self.config.form(side).signed_width)})
 
     def decode(self, side: str, code: Value, tag: Value | None) -> Mapping[str, ValueLike]:
         """See `Lanes`."""
-        return {"value": signed_integer(self.config.form(side), code, tag)}
+        form = self.config.form(side)
+        table = [h & (1 << form.signed_width) - 1 for integers in form.integers for h in integers]
+        return {"value": lookup(code if tag is None else Cat(code, tag), table, form.signed_width)}
 
     def total(self, m: Module, a: Any, b: Any, words: Mapping[str, Value], register: Register | None) -> Value:
         """See `Lanes`."""
