@@ -19,7 +19,7 @@ _STEERS = re.compile(r"(\w+_)?(valid|first|last)|addend_held|enter|bubbles")
 """Registers of the control, by name; all others of a core hold data."""
 
 _ENTERS = re.compile(r"block\d+_enter(ing)?")
-"""Inputs of elements by which a step enters the accumulation loop, now or in the next cycle."""
+"""Inputs of elements by which a step enters the accumulation loop: in this cycle, or in the next one."""
 
 _TURNS = "_enable_result"
 """End of the name of an element's input by which the slots of the loop move on."""
@@ -92,6 +92,7 @@ def _miter(scope: str, steering: Sequence[int]) -> str:
     header, body, differences = ["input clk"], [], []
     entering = [port.name[1:] for port in ports(scope) if _ENTERS.fullmatch(port.name[1:])]
     enters = " | ".join(f"faultless_{name}" for name in entering) or "1"
+    now = " | ".join(f"faultless_{name}" for name in entering if not name.endswith("ing")) or "0"
     for port in ports(scope):
         name, span = port.name[1:], f"[{port.width - 1}:0]"
         if name in (SELECT, "clk"):
@@ -111,7 +112,7 @@ def _miter(scope: str, steering: Sequence[int]) -> str:
             elif role and int(role[2]) in steering:
                 body.append(f"always @(posedge clk) {side}_register{role[2]} <= {side}_{name};")
         if not port.is_input and not (role and int(role[2]) in steering):
-            matters = "(entered | enters) & " if name.endswith(_TURNS) else ""
+            matters = "(entered | now) & " if name.endswith(_TURNS) else ""
             differences.append(f"({matters}(faultless_{name} != faulty_{name}))")
     names = [port.name[1:] for port in ports(scope) if port.name[1:] not in (SELECT, "clk")]
     for number, side in enumerate(("faultless", "faulty")):
@@ -124,7 +125,7 @@ def _miter(scope: str, steering: Sequence[int]) -> str:
         "reg started = 0;",
         "always @(posedge clk) started <= 1;",
         *body,
-        f"wire enters = {enters};",
+        f"wire enters = {enters}, now = {now};",
         "reg entered = 0;",
         "always @(posedge clk) entered <= (entered | enters) & started & ~rst;",
         f"assign differ = {' | '.join(differences)};",
