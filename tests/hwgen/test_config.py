@@ -296,6 +296,33 @@ def test_sub_groups_that_are_shifted_have_lanes_of_their_own():
         refused(words, **{**fields, "groups": 1})
 
 
+def test_slots():
+    """What a slot demands, and what has no meaning without one."""
+    assert TensorCoreConfig(**GOOD).slot == "none"
+    assert not {"slot", "half_fraction_bits"} & set(TensorCoreConfig(**GOOD).as_dict())
+    config = TensorCoreConfig(**GOOD, slot="separate")
+    assert (config.as_dict()["slot"], config.as_dict()["half_fraction_bits"], config.slots) == ("separate", 25, 8)
+    refused("half_fraction_bits = 30", "no meaning without a slot", half_fraction_bits=30)
+    for field, value, words in (
+        ("slot", "both", ("slot = 'both'", "must be one of none, separate")),
+        ("numerics", "exact", ("slot = 'separate'", "needs numerics = 'blackwell'")),
+        ("half_fraction_bits", 22, ("half_fraction_bits = 22", "from 23 to 35")),
+        ("half_fraction_bits", 36, ("half_fraction_bits = 36", "from 23 to 35")),
+        ("half_fraction_bits", 25.0, ("half_fraction_bits = 25.0", "whole number")),
+    ):
+        refused(*words, **{"slot": "separate", field: value})
+    for form, dot, words in (
+        ("mxint8", "shifted", "blocks of 32 codes of 8 bits"),
+        ("mxfp4-2x16", "merged", "a = 'mxfp4-2x16' has blocks of 32 codes of 4 bits"),
+        ("razer-weights", "multiplier", "no lanes of plain integers of 4 bits"),
+    ):
+        refused("slot = 'separate'", words, a=form, b=form, dot=dot, groups=1, slot="separate")
+    far = biased(60)
+    refused("slot = 'separate'", "may be subnormal or infinite", a=far, b=far, slot="separate")
+    plain = dataclasses.replace(BLOCK_FORMATS["nvfp4"], name="plain", scale=BLOCK_FORMATS["mxfp4"].scale)
+    refused("slot = 'separate'", "scales without a zero", a=plain, b=plain, slot="separate")
+
+
 def test_every_micro_architecture_has_a_name():
     assert list(LANES) == list(DOTS)
 
