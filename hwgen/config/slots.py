@@ -11,10 +11,20 @@ __all__ = ["NO_SLOT", "SLOTS", "unfit"]
 
 NO_SLOT = "none"
 
-SLOTS: dict[str, tuple[str, ...] | None] = {NO_SLOT: None, "separate": None}
+_MERGED = ("merged", "merged-timed")
+
+SLOTS: dict[str, tuple[str, ...] | None] = {
+    NO_SLOT: None,
+    "separate": None,
+    "split": _MERGED,
+    "full": _MERGED,
+    "quadrants": ("significand",),
+}
 """Micro-architectures of the dot product that a slot goes with, by the name of the slot; None for all.
 
-``separate``: a multiplier of its own for each slot, beside any lanes.
+``separate``: a multiplier of its own for each slot, beside any lanes. ``split``: two lanes as they are, each multiplies
+by half of a significand. ``full``: one lane of two has all partial products. ``quadrants``: two textbook lanes, of
+2 x 2 bits each, are half of a multiplier of 4 x 4.
 """
 
 _CODE_WIDTH = 4

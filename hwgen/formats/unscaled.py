@@ -10,6 +10,7 @@ __all__ = [
     "HIGHEST_PRODUCT",
     "LOWEST",
     "LOWEST_PRODUCT",
+    "PRODUCT",
     "SIGNIFICAND",
     "TYPES",
     "TYPE_BITS",
@@ -26,6 +27,9 @@ CONTAINER = 8
 
 SIGNIFICAND = max(element.significand_bits for element in TYPES.values())
 """Bits of a significand. Shorter ones are shifted to the left, so that all types count eighths."""
+
+PRODUCT = 2 * SIGNIFICAND
+"""Bits of a product of significands."""
 
 
 def _highest(element: ElementFormat) -> int:

@@ -10,7 +10,7 @@ from amaranth.hdl import Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
 from hwgen.config import ELEMENT_REGISTERS, TensorCoreConfig
-from hwgen.formats.unscaled import LOWEST_PRODUCT
+from hwgen.formats.unscaled import LOWEST_PRODUCT, PRODUCT
 from hwgen.rtl.accumulate.exact import ExactAccumulate, exact_controls
 from hwgen.rtl.accumulate.products import ProductExponents
 from hwgen.rtl.accumulate.stepwise import FP32, Accumulate
@@ -27,7 +27,7 @@ from hwgen.rtl.decode.operand import operand_layout
 from hwgen.rtl.dot import DotProduct, beside
 from hwgen.rtl.hierarchy import Block, add_child
 from hwgen.rtl.lanes import lanes
-from hwgen.rtl.significand_products import PRODUCT, SignificandProducts
+from hwgen.rtl.significand_products import SignificandProducts
 
 __all__ = ["Element"]
 

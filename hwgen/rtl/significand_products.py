@@ -9,14 +9,11 @@ from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
 from hwgen.config import TensorCoreConfig
-from hwgen.formats.unscaled import SIGNIFICAND
+from hwgen.formats.unscaled import PRODUCT, SIGNIFICAND
 from hwgen.rtl.arithmetic.carry_save import full_adders, half_adders
 from hwgen.rtl.hierarchy import Block
 
-__all__ = ["PRODUCT", "SignificandProducts", "multiplied", "products_layout", "side_by_side"]
-
-PRODUCT = 2 * SIGNIFICAND
-"""Bits of a product of significands."""
+__all__ = ["SignificandProducts", "multiplied", "products_layout", "ripple", "side_by_side"]
 
 
 def products_layout(config: TensorCoreConfig) -> data.ArrayLayout:
@@ -45,6 +42,26 @@ def multiplied(m: Module, a: Sequence[Value], b: Sequence[Value], *, name: str) 
     for i, x in enumerate(a):
         for j, y in enumerate(b):
             columns[i + j].append(x & y)
+    return ripple(m, columns, name=name)
+
+
+def ripple(m: Module, columns: list[list[Value]], *, name: str) -> list[Value]:
+    """Add many heaps of bits, each by itself, from the lowest place up.
+
+    Parameters
+    ----------
+    m
+        Module that receives the logic.
+    columns
+        Bits by place, words with that bit of all heaps each; they are used up. No sum has a carry out of the last one.
+    name
+        Beginning of the names on the way.
+
+    Returns
+    -------
+    list of Value
+        Sums, one bit a place. Combinational.
+    """
     for place, bits in enumerate(columns):
         # Partial products first: carries come last.
         while len(bits) > 1:

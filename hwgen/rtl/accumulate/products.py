@@ -7,13 +7,12 @@ from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
 from hwgen.config import TensorCoreConfig
-from hwgen.formats.unscaled import HIGHEST_PRODUCT, LOWEST_PRODUCT, SIGNIFICAND
+from hwgen.formats.unscaled import HIGHEST_PRODUCT, LOWEST_PRODUCT, PRODUCT, SIGNIFICAND
 from hwgen.rtl.arithmetic.carry_save import two_words
 from hwgen.rtl.arithmetic.shifters import saturated, shift_right
 from hwgen.rtl.arithmetic.window import Window
 from hwgen.rtl.decode.unscaled import SLOT
 from hwgen.rtl.hierarchy import Block
-from hwgen.rtl.significand_products import PRODUCT
 
 __all__ = ["AlignedProducts", "ProductExponents", "ProductWindows", "product_layout"]
 
