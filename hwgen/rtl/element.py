@@ -226,17 +226,17 @@ class Element(Block):
         config, half = self.config, self.half_terms
         products = add_child(m, platform, "product_exponents", ProductExponents, config)
         m.d.comb += [products.a.eq(self.a.slots), products.b.eq(self.b.slots)]
-        _, lowest = emax_layout(config)
+        bits, lowest = emax_layout(config)
+        active, exponent = Signal(name="active"), Signal(bits, name="exponent")
+        of_products, of_terms = Signal(bits, name="of_products"), Signal(bits, name="of_terms")
         m.d.comb += [
+            of_products.eq(products.exponent + (LOWEST_PRODUCT - lowest)),
+            of_terms.eq(terms.exponent + (config.bounds.lowest_exponent - lowest)),
+            active.eq(terms.active | products.active),
+            exponent.eq(Mux(half, of_products, of_terms)),
             computed.half.eq(half),
-            computed.active.eq(terms.active | products.active),
-            computed.exponent.eq(
-                Mux(
-                    half,
-                    products.exponent + (LOWEST_PRODUCT - lowest),
-                    terms.exponent + (config.bounds.lowest_exponent - lowest),
-                )
-            ),
+            computed.active.eq(active),
+            computed.exponent.eq(exponent),
         ]
         for group in range(config.groups):
             for index in range(config.slots):

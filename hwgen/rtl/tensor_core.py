@@ -167,11 +167,14 @@ class TensorCore(Block):
         fields = dict(_rows_layout(self.config, side, self.config.form(side).scale_width))
         shapes = {name: field.shape for name, field in fields.items()}
         if self.config.slotted:
-            shapes |= {"half": 1, "type": TYPE_BITS}
+            shapes |= {"half": 1, "element_type": TYPE_BITS}
         read = Signal(data.StructLayout(shapes), name=side)
         m.d.comb += read.codes.eq(sent.codes)
         if self.config.slotted:
-            m.d.comb += [read.half.eq(self.step.payload.mode), read.type.eq(getattr(self.step.payload, f"{side}_type"))]
+            m.d.comb += [
+                read.half.eq(self.step.payload.mode),
+                read.element_type.eq(getattr(self.step.payload, f"{side}_type")),
+            ]
         for row, scales in enumerate(sent.scales if self.config.form(side).scale_width else ()):
             m.d.comb += [read.scales[row][group].eq(scale) for group, scale in enumerate(scales)]
         return read
@@ -187,7 +190,7 @@ class TensorCore(Block):
             if self.config.form(side).scale_width:
                 m.d.comb += edge.scales.eq(rows.scales[row])
             if self.config.slotted:
-                m.d.comb += [edge.half.eq(rows.half), edge.type.eq(rows.type)]
+                m.d.comb += [edge.half.eq(rows.half), edge.element_type.eq(rows.element_type)]
         decoded = [edge.operand for edge in edges]
         if "decoded" in loads:
             decoded = [

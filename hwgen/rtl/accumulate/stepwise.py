@@ -488,8 +488,10 @@ class Accumulate(Block):
             placed = Cat(block.ones[0].replicate(windows.below), block.words[0])
             words.append(Word(word.term | placed, word.subtract | block.ones[0]))
             products.append(Further(block.words[1], block.ones[1]))
-        cut = Cat(self._in_fp4(aligned.c[: windows.below]), aligned.c[windows.below :])
-        return aligned._replace(c=cut, words=tuple(words), products=tuple(products), half=half)
+        cut = Signal(windows.below, name="c_cut")  # without it a netlist has bits of C that nobody reads
+        m.d.comb += cut.eq(self._in_fp4(aligned.c[: windows.below]))
+        c = Cat(cut, aligned.c[windows.below :])
+        return aligned._replace(c=c, words=tuple(words), products=tuple(products), half=half)
 
     def _add(self, m: Module, platform: object, aligned: Aligned) -> Total:
         """Add all words, and anticipate the leading zeros of their sum if that is asked for."""

@@ -276,7 +276,7 @@ class OperandDecoder(OfOneSide):
     half : In(1)
         The step is at half the rate: ``codes`` has an element in each pair of codes, the first one lower, and scales
         are ignored. Only with a slot.
-    type : In(3)
+    element_type : In(3)
         Type of such elements, a code of `hwgen.formats.unscaled.TYPES`; a row of a reserved one is NaN. Not read in
         other steps. Only with a slot.
     operand : Out(decoded_layout(config, side))
@@ -292,7 +292,7 @@ class OperandDecoder(OfOneSide):
         if width := config.form(side).scale_width:
             members["scales"] = In(data.ArrayLayout(unsigned(width), config.groups))
         if config.slotted:
-            members |= {"half": In(1), "type": In(TYPE_BITS)}
+            members |= {"half": In(1), "element_type": In(TYPE_BITS)}
         super().__init__(config, side, members)
 
     def _of_fp4(self, value: Value) -> Value:
@@ -301,7 +301,7 @@ class OperandDecoder(OfOneSide):
 
     def _at_half_rate(self, m: Module, platform: object) -> tuple[list[list[Value]], list[Value]]:
         """Decode the elements of a step at half the rate: significands by group, and what makes the row NaN."""
-        kind, reserved = chosen_kind(self.type, self.half)
+        kind, reserved = chosen_kind(self.element_type, self.half)
         kinds, nans = Signal(len(kind), name="kinds"), [reserved]
         significands: list[list[Value]] = []
         m.d.comb += kinds.eq(kind)

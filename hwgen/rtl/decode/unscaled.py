@@ -28,7 +28,10 @@ SLOT = data.StructLayout({"exponent": _EXPONENT_BITS, "sign": 1, "zero": 1, "inf
 
 def chosen_kind(element_type: Value, enable: Value) -> tuple[Value, Value]:
     """One wire for each of `KINDS`, all 0 without ``enable``; and whether the type is a reserved code."""
-    kinds = [enable & (element_type == code) for code in TYPES]
+    kinds = []
+    for code in TYPES:
+        matches = (bit if code >> place & 1 else ~bit for place, bit in enumerate(element_type))
+        kinds.append(Cat(enable, *matches).all())
     return Cat(*kinds), enable & ~Cat(*kinds).any()
 
 

@@ -77,7 +77,7 @@ def test_decoders_put_significands_into_lanes(config, side, evaluate):
             "codes": int.from_bytes(row.tobytes(), "little"),
             "scales": int(rng.integers(1 << width)),
             "half": 1,
-            "type": code,
+            "element_type": code,
         }
         for code, row in rows
     ]
@@ -106,7 +106,7 @@ def test_steps_of_fp4_are_decoded_as_without_a_slot(config, side, evaluate):
     stimuli = [
         {"codes": int.from_bytes(rng.bytes(8), "little"), "scales": int(rng.integers(1 << width))} for _ in range(200)
     ]
-    codes = [stimulus | {"type": number % 8} for number, stimulus in enumerate(stimuli)]
+    codes = [stimulus | {"element_type": number % 8} for number, stimulus in enumerate(stimuli)]
     wanted, layout = operand_layout(plain, side), operand_layout(config, side)
     found = evaluate(OperandDecoder(config, decoded_as(config, side)), codes)
     for outputs, expected in zip(found, evaluate(OperandDecoder(plain, "a"), stimuli), strict=True):
@@ -124,7 +124,7 @@ def test_steps_of_fp4_are_decoded_as_without_a_slot(config, side, evaluate):
 
 @every
 def test_reserved_types_make_a_row_nan(config, evaluate):
-    stimuli = [{"type": code, "half": half} for half in (0, 1) for code in range(8)]
+    stimuli = [{"element_type": code, "half": half} for half in (0, 1) for code in range(8)]
     layout = operand_layout(config, "a")
     found = [layout.from_bits(outputs["operand"]).nan for outputs in evaluate(OperandDecoder(config, "a"), stimuli)]
     assert found == [0] * 8 + [int(code not in TYPES) for code in range(8)]
@@ -139,7 +139,7 @@ def test_scales_do_not_matter_at_half_rate_proven(config, side, prover):
     text = "\n".join(design(OperandDecoder, config, "top", own).texts.values())
     codes, scales = codes_layout(config, side).size, config.form(side).scale_width
     width = decoded_layout(config, own).size
-    ports = ".codes(codes), .half(half), .type(kind)"
+    ports = ".codes(codes), .half(half), .element_type(kind)"
     miter = f"""
 module miter(input [{codes - 1}:0] codes, input [{scales - 1}:0] one, other, input [2:0] kind, output wrong);
   wire half = 1'b1;
