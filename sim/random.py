@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 
 from hwgen.config import TensorCoreConfig
 from hwgen.formats import BlockFormat, ElementFormat, ScaleFormat
+from hwgen.formats.unscaled import TYPE_BITS, TYPES
+from sim import golden
 from sim.counterpart import counterpart
-from sim.steps import Steps
+from sim.steps import ELEMENT_TYPES, Steps, codes_of
 
 __all__ = [
     "decoded",
@@ -23,6 +25,7 @@ __all__ = [
     "random_steps",
     "scale_type",
     "set_what_runs_need",
+    "unscaled_values",
     "zeros",
 ]
 
@@ -156,13 +159,89 @@ def set_what_runs_need(config: TensorCoreConfig, first: NDArray[np.bool_], last:
         first[:: config.largest_steps] = True
 
 
+def _random_addends(sums: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.uint32]:
+    """C of every kind, often at a given distance from the exponents of the sums, or near their negative."""
+    shape = sums.shape
+    bits = rng.integers(0, 1 << 32, shape, np.uint32)
+    special = rng.choice(_SPECIAL_C, shape)
+    exponents = np.frexp(sums)[1] + rng.integers(-64, 56, shape)
+    # Few significant bits now and then, for ties.
+    short = rng.choice(np.array([0, 0x7FFFFF, 0x7FF000, 0x400000], np.uint32), shape)
+    aligned = (bits & (0x80000000 | short)) | np.clip(exponents + 126, 1, 254).astype(np.uint32) << 23
+    with np.errstate(over="ignore"):
+        negative = (-sums).astype(np.float32).view(np.uint32)
+    opposite = negative + rng.choice(np.array([0, 0, 1, 0xFFFFFFFF], np.uint32), shape)
+    kind = rng.choice(4, shape, p=[0.15, 0.2, 0.45, 0.2])
+    return np.choose(kind, [bits, special, aligned, opposite]).astype(np.uint32)
+
+
+def _random_elements(
+    types: NDArray[np.uint8], rows: int, config: TensorCoreConfig, rng: np.random.Generator
+) -> NDArray[np.uint8]:
+    """Bytes of rows at half the rate, step by step: any, near one another, mostly zeros, or two halves that cancel.
+
+    NaN and infinity are left in few rows only.
+    """
+    shape = (len(types), rows, config.groups * config.slots)
+    found = rng.integers(0, 256, shape, np.uint8)
+    near = (rng.integers(0, 256, (*shape[:2], 1)) + rng.integers(-6, 7, shape)).astype(np.uint8)
+    sparse = np.where(rng.random(shape) < 0.1, found, 0).astype(np.uint8)
+    half = found[..., : shape[-1] // 2]
+    top = np.zeros(1 << TYPE_BITS, np.uint8)
+    for code, element in TYPES.items():
+        top[code] = 1 << element.width - 1
+    negative = half ^ top[types][:, None, None]
+    cancelling = np.concatenate([half, negative], axis=-1)
+    found = np.choose(rng.choice(4, (*shape[:2], 1), p=[0.4, 0.25, 0.15, 0.2]), [found, near, sparse, cancelling])
+    kept = rng.random((*shape[:2], 1)) < 0.03
+    for code, element in TYPES.items():
+        others = np.isin(found, (*element.nans, *element.infinities)) & (types == code)[:, None, None] & ~kept
+        found[others] ^= 0x08
+    return found
+
+
+def _with_half_rate(steps: Steps, rng: np.random.Generator) -> Steps:
+    """Steps of which about a half are at half the rate, by turns and in runs; types change with every step."""
+    config, count = steps.config, len(steps)
+    half = rng.random(count) < np.repeat(rng.choice([0.5, 0.9, 0.1], count // 16 + 1), 16)[:count]
+    codes = np.array([*TYPES] * 8 + sorted({*range(1 << TYPE_BITS)} - {*TYPES}), np.uint8)
+    types = rng.choice(codes, (2, count))
+    values, found = [], []
+    for own, rows, fp4 in zip(types, (config.rows, config.columns), (steps.a_codes, steps.b_codes), strict=True):
+        elements = _random_elements(own, rows, config, rng)
+        values.append(unscaled_values(own, elements))
+        found.append(np.where(half[:, None, None], codes_of(elements), fp4))
+    sums = values[0] @ values[1].swapaxes(1, 2)
+    c = np.where(half[:, None, None], _random_addends(sums, rng), steps.c)
+    a_codes, b_codes = found
+    return replace(steps, a_codes=a_codes, b_codes=b_codes, c=c, half=half, a_types=types[0], b_types=types[1])
+
+
+def unscaled_values(types: NDArray[np.uint8], elements: NDArray[np.uint8]) -> NDArray[np.float64]:
+    """Values of elements at half the rate, by the golden model; 0 where it is NaN or infinite, or the type reserved.
+
+    Parameters
+    ----------
+    types
+        uint8, (S,): codes of their types.
+    elements
+        uint8, (S, rows, K): one in a byte.
+    """
+    values = np.zeros(elements.shape)
+    for name, code in ELEMENT_TYPES.items():
+        element = golden.UNSCALED_ELEMENTS[name]
+        own = types == code
+        values[own] = np.nan_to_num(element.table[elements[own] & (1 << element.width) - 1], posinf=0, neginf=0)
+    return values
+
+
 def random_steps(config: TensorCoreConfig, count: int, rng: np.random.Generator) -> Steps:
     """Draw steps that seek out the corners of the arithmetic.
 
     Scales of all kinds, NaN, zero and subnormal ones included; sums that cancel; C of every kind,
     often at a given distance from the exponents of the products, or near their negative sum; chains without
     ``first``, interleaved where the core does so; results in the midst of chains. In steps without
-    ``first``, which do not read it, C is drawn all the same.
+    ``first``, which do not read it, C is drawn all the same. With a slot about half of the steps are at half the rate.
 
     Parameters
     ----------
@@ -178,24 +257,14 @@ def random_steps(config: TensorCoreConfig, count: int, rng: np.random.Generator)
     a_scales = _random_scales(config, config.a, (count, config.rows), rng)
     b_scales = _random_scales(config, config.b, (count, config.columns), rng)
     sums = decoded(config.a, a_codes, a_scales) @ decoded(config.b, b_codes, b_scales).swapaxes(1, 2)
-    shape = sums.shape
-    bits = rng.integers(0, 1 << 32, shape, np.uint32)
-    special = rng.choice(_SPECIAL_C, shape)
-    exponents = np.frexp(sums)[1] + rng.integers(-64, 56, shape)
-    # Few significant bits now and then, for ties.
-    short = rng.choice(np.array([0, 0x7FFFFF, 0x7FF000, 0x400000], np.uint32), shape)
-    aligned = (bits & (0x80000000 | short)) | np.clip(exponents + 126, 1, 254).astype(np.uint32) << 23
-    with np.errstate(over="ignore"):
-        negative = (-sums).astype(np.float32).view(np.uint32)
-    opposite = negative + rng.choice(np.array([0, 0, 1, 0xFFFFFFFF], np.uint32), shape)
-    kind = rng.choice(4, shape, p=[0.15, 0.2, 0.45, 0.2])
-    c = np.choose(kind, [bits, special, aligned, opposite]).astype(np.uint32)
+    c = _random_addends(sums, rng)
 
     # Single steps and chains, by turns.
     first = rng.random(count) < np.repeat(rng.choice([0.95, 0.3], count // 32 + 1), 32)[:count]
     last = rng.random(count) < 0.8
     set_what_runs_need(config, first, last)
-    return Steps(config, a_codes, a_scales, b_codes, b_scales, c, first, last)
+    steps = Steps(config, a_codes, a_scales, b_codes, b_scales, c, first, last)
+    return _with_half_rate(steps, rng) if config.slotted else steps
 
 
 def random_chains(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from dataclasses import dataclass, field, replace
+from itertools import pairwise, product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +12,28 @@ from numpy.typing import NDArray
 from hwgen.config import TensorCoreConfig
 from hwgen.errors import InputError
 from hwgen.formats import BlockFormat
+from hwgen.formats.unscaled import TYPES
 from hwgen.rtl.tensor_core import addend_layout, step_layout
 from sim import golden
 from sim.counterpart import counterpart
 
-__all__ = ["Steps", "Trace", "check_depth", "check_hold", "gather", "schedule", "schedule_held"]
+__all__ = [
+    "ELEMENT_TYPES",
+    "Steps",
+    "Trace",
+    "check_depth",
+    "check_hold",
+    "codes_of",
+    "elements",
+    "gather",
+    "schedule",
+    "schedule_held",
+]
+
+ELEMENT_TYPES = {element.name.lower(): code for code, element in TYPES.items()}
+"""Codes of the types of a step at half the rate, by the golden model's names."""
+
+_NAN = np.uint32(0x7FFFFFFF)
 
 
 @dataclass(frozen=True)
@@ -39,6 +56,11 @@ class Steps:
         FP32 as uint32 bit patterns, (S, M, N); counts where ``first`` is set, see `addends`.
     first, last
         bool, (S,).
+    half
+        bool, (S,): steps at half the rate, where the core has a slot. A byte of them is two codes, the first one lower.
+        Without it all steps are of FP4.
+    a_types, b_types
+        uint8, (S,): types of the elements of such steps, see `hwgen.rtl.tensor_core.step_layout`.
     """
 
     config: TensorCoreConfig
@@ -49,6 +71,15 @@ class Steps:
     c: NDArray[np.uint32]
     first: NDArray[np.bool_]
     last: NDArray[np.bool_]
+    half: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
+    a_types: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))
+    b_types: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))
+
+    def __post_init__(self) -> None:
+        for name in ("half", "a_types", "b_types"):
+            if len(given := getattr(self, name)) != len(self):
+                assert not len(given), f"{name} of {len(given)} steps, not {len(self)}"
+                object.__setattr__(self, name, np.zeros(len(self), given.dtype))
 
     def __len__(self) -> int:
         return len(self.first)
@@ -63,6 +94,9 @@ class Steps:
             self.c[index],
             self.first[index],
             self.last[index],
+            self.half[index],
+            self.a_types[index],
+            self.b_types[index],
         )
 
     def packed(self) -> NDArray[np.uint8]:
@@ -72,11 +106,15 @@ class Steps:
         if count == 0:
             return np.empty((0, -(-step_layout(self.config).size // 8)), np.uint8)
         flags = (self.first | self.last.astype(np.uint8) << 1)[:, None]
+        if self.config.slotted:
+            fields = ((self.half, 2), (self.a_types, 3), (self.b_types, 6))
+            words = sum((each.astype("<u2") << shift for each, shift in fields), flags[:, 0].astype("<u2"))
+            flags = words[:, None].view(np.uint8)
         sides = ((self.config.a, self.a_codes, self.a_scales), (self.config.b, self.b_codes, self.b_scales))
-        fields = [
+        rows = [
             x.reshape(count, -1) for form, codes, scales in sides for x in (_stored(form, codes), _octets(form, scales))
         ]
-        return np.concatenate([*fields, flags], axis=1)
+        return np.concatenate([*rows, flags], axis=1)
 
     def bits(self) -> NDArray[np.uint8]:
         """Payload bits, (S, width of the payload), least significant first, in the order of `step_layout`."""
@@ -178,19 +216,62 @@ def _rounded(steps: Steps) -> Trace:
         now = order[start:stop]
         if start:
             c[now] = d[now - turns]
-        d[now] = golden.step(
-            steps.a_codes[now],
-            steps.a_scales[now],
-            steps.b_codes[now],
-            steps.b_scales[now],
-            c[now].view(np.float32),
-            a=counterpart(config.a),
-            b=counterpart(config.b),
-            fraction_bits=config.fraction_bits,
-            rounding=config.rounding,
-            empty_blocks=config.empty_blocks,
-        ).view(np.uint32)
+        d[now] = _step(steps[now], c[now])
     return Trace(c, d[steps.last])
+
+
+def _step(steps: Steps, c: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """Results of steps that know nothing of each other."""
+    if not steps.half.any():
+        return _step_of_fp4(steps, c)
+    d = np.empty_like(c)
+    for half, compute in ((False, _step_of_fp4), (True, _step_at_half_rate)):
+        if len(chosen := np.flatnonzero(steps.half == half)):
+            d[chosen] = compute(steps[chosen], c[chosen])
+    return d
+
+
+def _step_of_fp4(steps: Steps, c: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    config = steps.config
+    return golden.step(
+        steps.a_codes,
+        steps.a_scales,
+        steps.b_codes,
+        steps.b_scales,
+        c.view(np.float32),
+        a=counterpart(config.a),
+        b=counterpart(config.b),
+        fraction_bits=config.fraction_bits,
+        rounding=config.rounding,
+        empty_blocks=config.empty_blocks,
+    ).view(np.uint32)
+
+
+def _step_at_half_rate(steps: Steps, c: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    config, d = steps.config, np.full_like(c, _NAN)  # of reserved types all is NaN
+    for (a, code_a), (b, code_b) in product(ELEMENT_TYPES.items(), repeat=2):
+        if not len(chosen := np.flatnonzero((steps.a_types == code_a) & (steps.b_types == code_b))):
+            continue
+        d[chosen] = golden.unscaled_step(
+            elements(steps.a_codes[chosen]),
+            elements(steps.b_codes[chosen]),
+            c[chosen].view(np.float32),
+            a=a,
+            b=b,
+            fraction_bits=config.half_fraction_bits,
+            rounding=config.rounding,
+        ).view(np.uint32)
+    return d
+
+
+def elements(codes: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Bytes of steps at half the rate: (..., 16 G) codes of four bits to (..., 8 G)."""
+    return codes[..., ::2] | codes[..., 1::2] << np.uint8(4)
+
+
+def codes_of(bytes_: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """What `elements` makes such bytes of: (..., 8 G) to (..., 16 G)."""
+    return np.stack([bytes_ & 15, bytes_ >> np.uint8(4)], axis=-1).reshape(*bytes_.shape[:-1], -1)
 
 
 def _exact(steps: Steps) -> NDArray[np.uint32]:

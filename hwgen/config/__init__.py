@@ -13,6 +13,7 @@ from hwgen.config.core import (
 from hwgen.config.dots import DOTS
 from hwgen.config.named import NAMED, named
 from hwgen.config.read import from_dict, is_path, resolve, resolve_pair
+from hwgen.config.slots import SLOTS
 
 __all__ = [
     "DEFAULT_PIPELINE",
@@ -24,6 +25,7 @@ __all__ = [
     "NUMERICS",
     "PIPELINE_REGISTERS",
     "REGISTERS",
+    "SLOTS",
     "TensorCoreConfig",
     "from_dict",
     "is_path",

@@ -10,6 +10,7 @@ from typing import Any
 
 from hwgen.config.dots import DOTS
 from hwgen.config.reserved import RESERVED
+from hwgen.config.slots import NO_SLOT, SLOTS, unfit
 from hwgen.errors import InputError
 from hwgen.formats import BLOCK_FORMATS, BlockFormat, Bounds, Formats
 
@@ -50,6 +51,8 @@ DESCRIBED = "described"
 """Key of `TensorCoreConfig.as_dict` that has, by name, the texts of the files that describe a user's formats."""
 
 DEFAULT_FRACTION_BITS = 35
+DEFAULT_HALF_FRACTION_BITS = 25
+LEAST_HALF_FRACTION_BITS = 23  # with fewer, C would be cut where all products are zero
 LARGEST_DEPTHS = range(1 << 12, (1 << 24) + 1)  # the shortest is 32 steps of 8 groups
 DEFAULT_LARGEST_DEPTH = 1 << 16
 
@@ -98,6 +101,13 @@ class TensorCoreConfig:
     clock_gating
         Whether registers that share an enable get their clock through a gate when the core is mapped to a library,
         see `hwgen.mapping.yosys`. The RTL is the same either way.
+    slot
+        How the core multiplies FP8 and FP6 at half the rate of FP4, one of `hwgen.config.SLOTS`; ``none`` if it does
+        not. With a slot each step says which of both it is, and which types its elements have, see
+        `hwgen.rtl.tensor_core.step_layout`.
+    half_fraction_bits
+        Bits kept below the largest exponent of a step at half the rate (Blackwell: 25). From 23 to ``fraction_bits``.
+        Has no meaning without a slot.
 
     Raises
     ------
@@ -120,6 +130,8 @@ class TensorCoreConfig:
     largest_depth: int = DEFAULT_LARGEST_DEPTH
     empty_blocks: str = "included"
     clock_gating: bool = False
+    slot: str = NO_SLOT
+    half_fraction_bits: int = DEFAULT_HALF_FRACTION_BITS
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,63}", self.name):
@@ -135,6 +147,7 @@ class TensorCoreConfig:
         self._one_of("rounding", ROUNDINGS)
         self._one_of("leading_zeros", LEADING_ZEROS)
         self._one_of("empty_blocks", EMPTY_BLOCKS)
+        self._one_of("slot", tuple(SLOTS))
         if not isinstance(self.clock_gating, bool):
             raise InputError(f"clock_gating = {self.clock_gating!r}: must be true or false")
         self._within("rows", range(1, 65))
@@ -162,6 +175,7 @@ class TensorCoreConfig:
                     " leave it out"
                 )
         self._check_formats()
+        self._check_slot()
 
     def _as_record(self, side: str) -> None:
         """Put the record in the place of a format's name."""
@@ -235,6 +249,23 @@ class TensorCoreConfig:
                 " early; use 'counted'"
             )
 
+    def _check_slot(self) -> None:
+        """Refuse a slot that the rest does not allow, and its fraction bits without one."""
+        if not self.slotted:
+            if (bits := self.half_fraction_bits) != DEFAULT_HALF_FRACTION_BITS:
+                raise InputError(f"half_fraction_bits = {bits!r}: has no meaning without a slot; leave it out")
+            return
+        if self.exact:
+            raise InputError(f"slot = {self.slot!r}: needs numerics = 'blackwell', not {self.numerics!r}")
+        if reason := unfit(self.slot, self.dot, self.a, self.b):
+            raise InputError(f"slot = {self.slot!r}: {reason}")
+        if self.wide:
+            raise InputError(
+                f"slot = {self.slot!r}: results of a = {self.a.name!r}, b = {self.b.name!r} may be subnormal or"
+                " infinite, which its accumulator does not make"
+            )
+        self._within("half_fraction_bits", range(LEAST_HALF_FRACTION_BITS, self.fraction_bits + 1))
+
     def _one_of(self, field: str, allowed: tuple[str, ...]) -> None:
         value = getattr(self, field)
         if value not in allowed:
@@ -278,6 +309,16 @@ class TensorCoreConfig:
     def wide(self) -> bool:
         """Whether the accumulator that rounds every step takes sums of any exponent, see `Bounds.wide`."""
         return not self.exact and self.bounds.wide(self.fraction_bits)
+
+    @property
+    def slotted(self) -> bool:
+        """Whether steps are of FP4 or at half the rate, each as it says."""
+        return self.slot != NO_SLOT
+
+    @property
+    def slots(self) -> int:
+        """Products of a block at half the rate."""
+        return self.a.size // 2
 
     @property
     def macs_per_step(self) -> int:
@@ -336,6 +377,7 @@ class TensorCoreConfig:
         unsaid += () if self.anticipated else ("leading_zeros",)
         unsaid += () if self.excludes_empty else ("empty_blocks",)
         unsaid += () if self.clock_gating else ("clock_gating",)
+        unsaid += () if self.slotted else ("slot", "half_fraction_bits")
         described = {form.name: form.definition for form in self.formats if form.definition}
         said = {name: value for name, value in fields.items() if name not in unsaid}
         return {**said, DESCRIBED: described} if described else said

@@ -7,6 +7,7 @@ from typing import Any
 
 from hwgen.config.core import TensorCoreConfig
 from hwgen.config.dots import DOTS
+from hwgen.config.slots import NO_SLOT
 from hwgen.errors import InputError
 from hwgen.formats import (
     BLOCKDIALECT,
@@ -49,6 +50,7 @@ _KINDS: dict[str, Formats] = {
     "mixfp4-weights": (NVFP4, MIXFP4),
     "nvint4": (NVINT4, NVINT4),
 }
+_SLOTTED = {name: _KINDS[name] for name in ("nvfp4", "mixfp4")}
 _OTHERS: dict[str, Formats] = {form.name: (form, form) for form in (FP4_UE5M3_B16, FP4_UE5M3_B32, IF4)} | {
     "razer": (RAZER_ACTIVATIONS, RAZER_WEIGHTS)
 }
@@ -74,10 +76,11 @@ def _sized(
     groups: int,
     pipeline: tuple[str, ...],
     dot: str = "merged",
+    slot: str = NO_SLOT,
 ) -> dict[str, TensorCoreConfig]:
     return {
         f"{kind}-{size}": TensorCoreConfig(
-            f"{kind}-{size}", a, b, rows, columns, groups, dot, pipeline=pipeline, clock_gating=True
+            f"{kind}-{size}", a, b, rows, columns, groups, dot, pipeline=pipeline, clock_gating=True, slot=slot
         )
         for kind, (a, b) in kinds.items()
     }
@@ -86,6 +89,8 @@ def _sized(
 NAMED: dict[str, TensorCoreConfig] = {
     **_sized(_KINDS, "small", rows=4, columns=4, groups=1, pipeline=_SMALL),
     **_sized(_KINDS, "blackwell", rows=8, columns=8, groups=4, pipeline=_BLACKWELL),
+    **_sized(_SLOTTED, "multi-small", rows=4, columns=4, groups=1, pipeline=_SMALL, slot="full"),
+    **_sized(_SLOTTED, "multi-blackwell", rows=8, columns=8, groups=4, pipeline=_BLACKWELL, slot="full"),
     **_sized(_OTHERS, "small", rows=4, columns=4, groups=1, pipeline=_SMALL),
     **_sized(_E8M0, "small", rows=4, columns=4, groups=1, pipeline=_PLAIN),
     **_sized(_WIDE, "small", rows=4, columns=4, groups=1, pipeline=_PLAIN, dot="signed"),
@@ -99,7 +104,8 @@ NAMED: dict[str, TensorCoreConfig] = {
 
 In ``mixfp4-weights-*`` only operand B, the weights, is MixFP4; A is NVFP4. In ``razer-small`` A has RaZeR's format of
 activations and B that of weights. In ``w4a8-small`` A, the activations, has E4M3 elements and B is MXFP4. In
-``w4a8-int-small`` and ``ternary-small`` A has integers of 8 bits.
+``w4a8-int-small`` and ``ternary-small`` A has integers of 8 bits. Those called ``multi`` also multiply FP8 and FP6, at
+half the rate, as Blackwell does.
 
 Their registers, their lanes and their clock gates are those with which NVFP4 is best at 1 GHz on a 7 nm library
 (docs/decisions/0013-pipelines-for-a-clock.md). The accumulation loop holds as many tiles as it has cycles, by turns.

@@ -37,9 +37,9 @@ _BLOCKS = re.compile(r"(?P<name>.+)-(?P<groups>[2-8])x(?P<size>\d+)")
 
 
 def known() -> tuple[str, ...]:
-    """Names of the rows that have a core, in the order of the named configurations."""
+    """Names of the rows that have a core, in the order of the named configurations; slots are no formats."""
     end = f"-{SIZE}"
-    return tuple(name.removesuffix(end) for name in NAMED if name.endswith(end))
+    return tuple(name.removesuffix(end) for name, core in NAMED.items() if name.endswith(end) and not core.slotted)
 
 
 def row_name(config: TensorCoreConfig) -> str:

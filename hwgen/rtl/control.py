@@ -28,7 +28,8 @@ class Step(NamedTuple):
     """A step at one place of the core.
 
     ``valid``: there is one. ``last``: its result leaves. ``first``: it takes C. ``sides``: codes and scales of ``a``
-    and ``b``. ``before``: the step before the register that this one is behind, if there is one.
+    and ``b``. ``before``: the step before the register that this one is behind, if there is one. ``half``: it is at
+    half the rate; None without a slot.
     """
 
     valid: Value
@@ -36,6 +37,7 @@ class Step(NamedTuple):
     first: Value
     sides: dict[str, data.View]
     before: Step | None = None
+    half: Value | None = None
 
     def delayed(self, m: Module, accept: Value, name: str) -> Step:
         """The step behind a register; its sides stay where they are."""
@@ -43,7 +45,12 @@ class Step(NamedTuple):
         last, first = (Signal(name=f"{name}_{flag}", reset_less=True) for flag in ("last", "first"))
         with m.If(accept):
             m.d.sync += [valid.eq(self.valid), last.eq(self.last), first.eq(self.first)]
-        return Step(valid, last, first, self.sides, self._replace(before=None))
+        half = None
+        if self.half is not None:
+            half = Signal(name=f"{name}_half", reset_less=True)
+            with m.If(accept & self.valid):  # as operands do, which it gates
+                m.d.sync += half.eq(self.half)
+        return Step(valid, last, first, self.sides, self._replace(before=None), half)
 
     def coming(self, accept: Value) -> tuple[Value, Value]:
         """``valid`` and ``first`` of the next cycle; only behind a register."""
@@ -106,7 +113,7 @@ class Pipeline:
         But ``sides`` goes to the decoders only, which stand behind ``operands``. Where the elements read ``first``,
         they have a register ``terms`` of it themselves; that of the core is for its control.
         """
-        first = step.first
+        first, at_lanes, at_terms = step.first, step.half, step.half
         for register in self.registers:
             self.loads[register] = load = accept & step.valid
             if register == "operands":
@@ -121,7 +128,11 @@ class Pipeline:
                 self.enables[f"enable_{register}"] = load
             step = step.delayed(m, accept, register)
             if register != "terms":
-                first = step.first
+                first, at_terms = step.first, step.half
+            if register not in ELEMENT_REGISTERS:
+                at_lanes = step.half
+        if at_lanes is not None and at_terms is not None:
+            self.enables |= {"half": at_lanes, "half_terms": at_terms}
         if not self.config.foresees:
             self.enables["first"] = first
         return step

@@ -10,8 +10,9 @@ from amaranth.lib.wiring import In, Out
 
 from hwgen.config import TensorCoreConfig
 from hwgen.rtl.hierarchy import Block
-from hwgen.rtl.lanes import lanes
+from hwgen.rtl.lanes import Sharing, lanes
 from hwgen.rtl.lanes.windowed import Windowed
+from hwgen.rtl.significand_products import products_layout
 
 __all__ = ["DotProduct", "beside"]
 
@@ -54,6 +55,11 @@ class DotProduct(Block):
         S of the contract: sum of hA * hB, folds not applied; 13 bits for NVFP4.
     exponent, positive, negative : Out
         See `beside`; each only where that has it.
+    half : In(1)
+        The step is at half the rate: the products of significands are wanted, and the sum is 0. Only where slots share
+        the lanes.
+    products : Out(products_layout(config))
+        Products of significands, 0 in steps of FP4; likewise.
     latency : int
         1 with the register; 0, combinational, without.
     """
@@ -70,6 +76,8 @@ class DotProduct(Block):
         if self.registers:
             members["enable_tree"] = In(1)
         members |= {name: Out(width) for name, width in beside(config).items()}
+        if how.shared:
+            members |= {"half": In(1), "products": Out(products_layout(config))}
         super().__init__(config, members | {"sum": Out(signed(how.sum_width))})
 
     def elaborate(self, platform: object) -> Module:
@@ -80,6 +88,10 @@ class DotProduct(Block):
         if isinstance(how, Windowed):
             total, more = how.total_and_more(m, self.a, self.b, register)
             m.d.comb += [self.sum.eq(total), *(getattr(self, name).eq(value) for name, value in more.items())]
+        elif isinstance(how, Sharing):
+            total, products = how.total_and_products(m, self.a, self.b, words, self.half, register)
+            products = products if register is None else register({"products": products})["products"]
+            m.d.comb += [self.sum.eq(total), self.products.as_value().eq(products)]
         else:
             m.d.comb += self.sum.eq(how.total(m, self.a, self.b, words, register))
         return m

@@ -4,18 +4,30 @@ from __future__ import annotations
 
 from functools import reduce
 from operator import or_
+from typing import Any
 
 from amaranth.hdl import Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
 from hwgen.config import ELEMENT_REGISTERS, TensorCoreConfig
+from hwgen.formats.unscaled import LOWEST_PRODUCT, PRODUCT
 from hwgen.rtl.accumulate.exact import ExactAccumulate, exact_controls
+from hwgen.rtl.accumulate.products import ProductExponents
 from hwgen.rtl.accumulate.stepwise import FP32, Accumulate
-from hwgen.rtl.accumulate.terms import ScaleProduct, TermExponents, TermPlaces, may_rest, terms_layout
+from hwgen.rtl.accumulate.terms import (
+    ScaleProduct,
+    TermExponents,
+    TermPlaces,
+    emax_layout,
+    may_be_infinite,
+    may_rest,
+    terms_layout,
+)
 from hwgen.rtl.decode.operand import operand_layout
 from hwgen.rtl.dot import DotProduct, beside
 from hwgen.rtl.hierarchy import Block, add_child
 from hwgen.rtl.lanes import lanes
+from hwgen.rtl.significand_products import SignificandProducts
 
 __all__ = ["Element"]
 
@@ -31,6 +43,14 @@ class Element(Block):
         c --> addend --------------------------------------------------------------------------^  ^-----------+
 
         [dot product] holds (tree), [scale product] (factors), [accumulate] holds (aligned), (total) and (normal).
+
+    With a slot, the products of significands of a step at half the rate come from multipliers of their own, or from
+    those of the lanes::
+
+        significands --> [significand products] x G --> (sums) --> (factors) --+
+        slots ---------> [product exponents] ----------------------------------+--> (terms) --> [accumulate]
+
+    The other inputs of either way are zero then.
 
     With exact numerics the accumulator is not the result; it comes before, and nothing goes back::
 
@@ -59,6 +79,8 @@ class Element(Block):
         FP32 addend of a tile, before its register.
     first : In(1)
         The step takes C, not the result before it; goes with ``nan``. Not where there is ``taking``.
+    half, half_terms : In(1)
+        The step is at half the rate; the former goes with the lanes, the latter with the exponents. Only with a slot.
     enable_addend : In(1)
         Load ``c``, for the next first step that enters the loop.
     enable_tree, enable_sums, enable_factors, enable_terms : In(1)
@@ -100,6 +122,8 @@ class Element(Block):
             members |= {"entering": In(1), "taking": In(1)}
         else:
             members |= {"first": In(1), **({"enter": In(1)} if config.interleave > 1 else {})}
+        if config.slotted:
+            members |= {"half": In(1), "half_terms": In(1)}
         super().__init__(config, members)
 
     def elaborate(self, platform: object) -> Module:
@@ -113,12 +137,16 @@ class Element(Block):
             m.d.comb += [exponents.a.eq(self.a.scales), exponents.b.eq(self.b.scales)]
         nans = [getattr(self, side).nan for side in "ab" if config.form(side).may_be_nan]
         infinite: dict[str, list[Value]] = {"positive": [], "negative": []}
-        if nans and not config.bounds.may_be_infinite:
+        if nans and not may_be_infinite(config):
             m.d.comb += computed.nan.eq(reduce(or_, nans))
         if not config.exact:
-            if aligns:
+            if config.slotted:
+                found = self._products(m, platform, computed, exponents)
+                for name, value in found.items():
+                    infinite[name].append(value)
+            elif aligns:
                 m.d.comb += computed.exponent.eq(exponents.exponent)
-            if may_rest(config):
+            if may_rest(config) and not config.slotted:
                 m.d.comb += computed.active.eq(exponents.active)
         parts, size = config.a.sums, config.a.lanes
         for group in range(config.sums):
@@ -135,6 +163,8 @@ class Element(Block):
                 m.d.comb += exponents.products[group].eq(self._behind_the_sum(m, dot, "exponent", group))
             for name in [name for name in infinite if name in beside(config)]:
                 infinite[name].append(self._behind_the_sum(m, dot, name, group))
+            if config.slotted:
+                self._slots(m, platform, dot, computed, group)
             for register, block in (("tree", dot), ("factors", scale)):
                 if register in config.pipeline:
                     enable = f"enable_{register}"
@@ -160,9 +190,9 @@ class Element(Block):
                 if how.word_width(side):
                     m.d.comb += getattr(dot, f"{side}_word").eq(operand.words[group])
 
-        if config.bounds.may_be_infinite:
-            for name, found in infinite.items():
-                m.d.comb += getattr(computed, name).eq(reduce(or_, [*found, *nans]))
+        if may_be_infinite(config):
+            for name, signs in infinite.items():
+                m.d.comb += getattr(computed, name).eq(reduce(or_, [*signs, *nans]))
 
         terms = computed
         if "terms" in config.pipeline:
@@ -191,9 +221,51 @@ class Element(Block):
             m.d.sync += result.eq(accumulate.d)
         return m
 
-    def _behind_the_sum(self, m: Module, dot: DotProduct, name: str, group: int) -> Value:
+    def _products(self, m: Module, platform: object, computed: Any, terms: Any) -> dict[str, Value]:
+        """What products at half the rate have beside their magnitudes; returns whether one is infinite, by sign."""
+        config, half = self.config, self.half_terms
+        products = add_child(m, platform, "product_exponents", ProductExponents, config)
+        m.d.comb += [products.a.eq(self.a.slots), products.b.eq(self.b.slots)]
+        bits, lowest = emax_layout(config)
+        active, exponent = Signal(name="active"), Signal(bits, name="exponent")
+        of_products, of_terms = Signal(bits, name="of_products"), Signal(bits, name="of_terms")
+        m.d.comb += [
+            of_products.eq(products.exponent + (LOWEST_PRODUCT - lowest)),
+            of_terms.eq(terms.exponent + (config.bounds.lowest_exponent - lowest)),
+            active.eq(terms.active | products.active),
+            exponent.eq(Mux(half, of_products, of_terms)),
+            computed.half.eq(half),
+            computed.active.eq(active),
+            computed.exponent.eq(exponent),
+        ]
+        for group in range(config.groups):
+            for index in range(config.slots):
+                product = computed.products[group][index]
+                m.d.comb += [
+                    product.sign.eq(products.signs[group][index]),
+                    product.distance.eq(products.distances[group][index]),
+                ]
+        return {"positive": products.positive, "negative": products.negative}
+
+    def _slots(self, m: Module, platform: object, dot: Any, computed: Any, group: int) -> None:
+        """Magnitudes of the products of a block at half the rate."""
+        config = self.config
+        if lanes(config).shared:
+            m.d.comb += dot.half.eq(self.half)
+            multipliers = dot
+        else:
+            multipliers = add_child(m, platform, f"significands{group}", SignificandProducts, config)
+            for side in "ab":
+                m.d.comb += getattr(multipliers, side).eq(getattr(self, side).significands[group])
+            if "tree" in config.pipeline:
+                m.d.comb += multipliers.enable_tree.eq(self.enable_tree)
+        held = self._behind_the_sum(m, multipliers, "products", group)
+        for index in range(config.slots):
+            m.d.comb += computed.products[group][index].magnitude.eq(held.word_select(index, PRODUCT))
+
+    def _behind_the_sum(self, m: Module, dot: Any, name: str, group: int) -> Value:
         """What a dot product says beside its sum, as late as what the scale product makes of that."""
-        value: Value = getattr(dot, name)
+        value: Value = Value.cast(getattr(dot, name))
         for register in ("sums", "factors"):
             if register in self.config.pipeline:
                 held = Signal(len(value), name=f"{register}_{name}{group}", reset_less=True)

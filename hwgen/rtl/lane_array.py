@@ -9,6 +9,8 @@ from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
 from hwgen.config import TensorCoreConfig
+from hwgen.config.core import DEFAULT_HALF_FRACTION_BITS
+from hwgen.config.slots import NO_SLOT
 from hwgen.rtl.decode.operand import ElementDecoder, decoded_as, element_tag, sum_tag_bits, tag_bits
 from hwgen.rtl.dot import DotProduct, beside
 from hwgen.rtl.hierarchy import Block, add_child
@@ -31,7 +33,7 @@ class LaneArray(Block):
     Parameters
     ----------
     config
-        ``a``, ``b`` and ``dot`` select decoders and lanes; there are no registers, whatever the pipeline.
+        ``a``, ``b`` and ``dot`` select decoders and lanes; there are no registers, whatever the pipeline, and no slots.
 
     Attributes
     ----------
@@ -50,7 +52,7 @@ class LaneArray(Block):
     module_name = "lane_array"
 
     def __init__(self, config: TensorCoreConfig) -> None:
-        config = replace(config, pipeline=())
+        config = replace(config, pipeline=(), slot=NO_SLOT, half_fraction_bits=DEFAULT_HALF_FRACTION_BITS)
         forms = {side: config.form(side) for side in "ab"}
         members = {
             f"{side}_codes": In(data.ArrayLayout(unsigned(form.code_width), form.lanes)) for side, form in forms.items()

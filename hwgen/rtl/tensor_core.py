@@ -10,6 +10,7 @@ from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out
 
 from hwgen.config import TensorCoreConfig
+from hwgen.formats.unscaled import TYPE_BITS
 from hwgen.rtl import control
 from hwgen.rtl.decode.operand import OperandDecoder, StoredOperand, codes_layout, decoded_as, operand_layout
 from hwgen.rtl.element import Element
@@ -32,12 +33,19 @@ def step_layout(config: TensorCoreConfig) -> data.StructLayout:
 
     ``a.codes[m][g][i]`` is element i of block g of row m of A and ``a.scales[m][g]`` its block scale, if it has one;
     ``b`` likewise with N rows; ``first`` takes the next C, ``last`` sends the result out.
+
+    With a slot, ``mode`` is 1 in a step at half the rate. Its rows are 8 G elements without scales, in bytes: element
+    8 g + j of a row is in ``codes[m][g][2 j]``, its low half, and ``codes[m][g][2 j + 1]``. ``a_type`` and ``b_type``
+    are its types, codes of `hwgen.formats.unscaled.TYPES`. With a code that is none of these every D is NaN. Steps of
+    FP4 ignore both.
     """
+    further = {"mode": 1, "a_type": TYPE_BITS, "b_type": TYPE_BITS} if config.slotted else {}
     return data.StructLayout(
         {
             **{side: _rows_layout(config, side, config.form(side).stored_scale_width) for side in "ab"},
             "first": 1,
             "last": 1,
+            **further,
         }
     )
 
@@ -128,7 +136,8 @@ class TensorCore(Block):
             self.result.valid.eq(waiting),
         ]
         sides = {side: self._read(m, side) for side in "ab"}
-        step = control.Step(self.step.valid, payload.last, payload.first, sides)
+        half = payload.mode if config.slotted else None
+        step = control.Step(self.step.valid, payload.last, payload.first, sides, half=half)
         step = pipeline.advance(m, loop.accept, step)
         loop.advance(m, step, addend)
         ready, enable_addend = addend.advance(m, self.addend.valid, loop.takes)
@@ -155,8 +164,17 @@ class TensorCore(Block):
     def _read(self, m: Module, side: str) -> data.View:
         """Codes and scales of an operand: bit 7 of a scale goes no further where it is not read."""
         sent = getattr(self.step.payload, side)
-        read = Signal(_rows_layout(self.config, side, self.config.form(side).scale_width), name=side)
+        fields = dict(_rows_layout(self.config, side, self.config.form(side).scale_width))
+        shapes = {name: field.shape for name, field in fields.items()}
+        if self.config.slotted:
+            shapes |= {"half": 1, "element_type": TYPE_BITS}
+        read = Signal(data.StructLayout(shapes), name=side)
         m.d.comb += read.codes.eq(sent.codes)
+        if self.config.slotted:
+            m.d.comb += [
+                read.half.eq(self.step.payload.mode),
+                read.element_type.eq(getattr(self.step.payload, f"{side}_type")),
+            ]
         for row, scales in enumerate(sent.scales if self.config.form(side).scale_width else ()):
             m.d.comb += [read.scales[row][group].eq(scale) for group, scale in enumerate(scales)]
         return read
@@ -171,6 +189,8 @@ class TensorCore(Block):
             m.d.comb += edge.codes.eq(rows.codes[row])
             if self.config.form(side).scale_width:
                 m.d.comb += edge.scales.eq(rows.scales[row])
+            if self.config.slotted:
+                m.d.comb += [edge.half.eq(rows.half), edge.element_type.eq(rows.element_type)]
         decoded = [edge.operand for edge in edges]
         if "decoded" in loads:
             decoded = [
@@ -210,7 +230,17 @@ class TensorCore(Block):
             m.d.sync += scales.eq(operand.scales)
         m.d.comb += [behind.eq(operand), behind.scales.eq(scales)]
         self._nan_behind(m, enable, operand, behind, side, name)
+        self._slots_behind(m, enable, operand, behind, name)
         return behind
+
+    def _slots_behind(self, m: Module, enable: Value, operand: Any, behind: Any, name: str) -> None:
+        """What slots take of the row beside significands, a register behind; with a slot."""
+        if not self.config.slotted:
+            return
+        slots = Signal.like(behind.slots, name=f"{name}_slots", reset_less=True)
+        m.d.comb += behind.slots.eq(slots)
+        with m.If(enable):
+            m.d.sync += slots.eq(operand.slots)
 
     def _nan_behind(self, m: Module, enable: Value, operand: Any, behind: Any, side: str, name: str) -> None:
         """Whether a scale of the row is NaN, a register behind; where it may be."""
@@ -226,6 +256,7 @@ class TensorCore(Block):
         behind = Signal(operand_layout(self.config, side), name=name)
         m.d.comb += behind.eq(operand)
         self._nan_behind(m, enable, operand, behind, side, name)
+        self._slots_behind(m, enable, operand, behind, name)
         for group, scale in enumerate(operand.scales):
             for field in [name for name, _ in scale.shape() if name != "significand"]:
                 value = getattr(scale, field)

@@ -6,6 +6,7 @@ from typing import Any
 
 from hwgen.config import TensorCoreConfig
 from hwgen.formats import BlockFormat, ElementFormat
+from hwgen.formats.unscaled import TYPES
 
 __all__ = ["field_words", "numerics", "stream_rules", "title"]
 
@@ -96,6 +97,9 @@ def field_words(config: TensorCoreConfig) -> dict[str, tuple[tuple[str, ...], st
         first = f"1: begin a new sum with the next C; 0: go on with that of {before}, which last does not round"
     else:
         first = f"1: add the next C; 0: add the result of {before}"
+    if config.slotted:
+        code = {side: f"in steps of FP4: {words}; {_half_rate_codes(config)}" for side, words in code.items()}
+        scale = {side: f"{words}; ignored at half the rate" for side, words in scale.items()}
     return {
         "a.codes": (("m", "g", "i"), f"element i of block g of row m of A; {code['a']}"),
         "a.scales": (("m", "g"), f"scale of block g of row m of A; {scale['a']}"),
@@ -103,8 +107,30 @@ def field_words(config: TensorCoreConfig) -> dict[str, tuple[tuple[str, ...], st
         "b.scales": (("n", "g"), f"scale of block g of row n of B; {scale['b']}"),
         "first": ((), first),
         "last": ((), "1: send the result of this step; 0: keep it for the next step"),
+        **_half_rate_fields(config),
         "c": (("m", "n"), "FP32 addend of the tile"),
         "d": (("m", "n"), "FP32 result; NaN is 0x7FFFFFFF, an exact zero is +0"),
+    }
+
+
+def _half_rate_codes(config: TensorCoreConfig) -> str:
+    """Where elements of a step at half the rate are."""
+    return (
+        "in steps at half the rate: codes 2 j and 2 j + 1, the former lower, are the byte of element"
+        f" {config.slots} g + j of the row; of types of fewer bits it has the low ones, and those above are ignored"
+    )
+
+
+def _half_rate_fields(config: TensorCoreConfig) -> dict[str, tuple[tuple[str, ...], str]]:
+    """Fields that a step has with a slot."""
+    if not config.slotted:
+        return {}
+    types = ", ".join(f"{code} {element.name}" for code, element in TYPES.items())
+    words = f"at half the rate: {types}; with any other every D is NaN; ignored in steps of FP4"
+    return {
+        "mode": ((), "0: a step of FP4; 1: a step at half the rate, of FP8 and FP6"),
+        "a_type": ((), f"type of all elements of A {words}"),
+        "b_type": ((), f"type of all elements of B {words}"),
     }
 
 
@@ -303,6 +329,7 @@ def numerics(config: TensorCoreConfig) -> dict[str, Any]:
         "fraction_bits": config.fraction_bits,
         "rounding": config.rounding,
         **({"empty_blocks": config.empty_blocks} if config.excludes_empty else {}),
+        **({"half_rate": _half_rate(config, rounding)} if config.slotted else {}),
         "contract": [
             *blocks,
             "C = sigC * 2^(expC - 23), with expC at least -126; zero has -126",
@@ -312,5 +339,25 @@ def numerics(config: TensorCoreConfig) -> dict[str, Any]:
             f"D is the FP32 number of that sum, rounded {rounding}; {none} zero is +0, subnormals are kept,"
             " 2^128 and above is infinite",
             f"{_nan_words(config)} gives 0x7FFFFFFF; {_infinite_words(config)}",
+        ],
+    }
+
+
+def _half_rate(config: TensorCoreConfig, rounding: str) -> dict[str, Any]:
+    """What a step at half the rate computes."""
+    return {
+        "products": config.slots * config.groups,
+        "fraction_bits": config.half_fraction_bits,
+        "contract": [
+            "for every output (m, n) and each of the products k: p_k = the product of element k of row m of A and of"
+            " row n of B; r_k = the sum of the exponents of both elements, in subnormal ones that of the smallest"
+            " normal number",
+            "emax is the largest of the r_k of products that are not zero, and expC if C is not zero; if all products"
+            " are zero D is C, and +0 if that is -0",
+            f"every p_k and C are truncated toward zero, each on its magnitude, to a multiple of"
+            f" 2^(emax - {config.half_fraction_bits}); the truncated numbers are added exactly",
+            f"D is the FP32 number of that sum, rounded {rounding}; an exact zero is +0",
+            "a NaN element, a NaN C, a reserved type, infinity times zero, and infinities of both signs among the"
+            " products and C give 0x7FFFFFFF; otherwise an infinite product or C is the result",
         ],
     }

@@ -296,6 +296,39 @@ def test_sub_groups_that_are_shifted_have_lanes_of_their_own():
         refused(words, **{**fields, "groups": 1})
 
 
+def test_slots():
+    """What a slot demands, and what has no meaning without one."""
+    assert TensorCoreConfig(**GOOD).slot == "none"
+    assert not {"slot", "half_fraction_bits"} & set(TensorCoreConfig(**GOOD).as_dict())
+    config = TensorCoreConfig(**GOOD, slot="separate")
+    assert (config.as_dict()["slot"], config.as_dict()["half_fraction_bits"], config.slots) == ("separate", 25, 8)
+    refused("half_fraction_bits = 30", "no meaning without a slot", half_fraction_bits=30)
+    for field, value, words in (
+        ("slot", "both", ("slot = 'both'", "must be one of none, separate, split, full, quadrants")),
+        ("numerics", "exact", ("slot = 'separate'", "needs numerics = 'blackwell'")),
+        ("half_fraction_bits", 22, ("half_fraction_bits = 22", "from 23 to 35")),
+        ("half_fraction_bits", 36, ("half_fraction_bits = 36", "from 23 to 35")),
+        ("half_fraction_bits", 25.0, ("half_fraction_bits = 25.0", "whole number")),
+    ):
+        refused(*words, **{"slot": "separate", field: value})
+    for form, dot, words in (
+        ("mxint8", "shifted", "blocks of 32 codes of 8 bits"),
+        ("mxfp4-2x16", "merged", "a = 'mxfp4-2x16' has blocks of 32 codes of 4 bits"),
+        ("razer-weights", "multiplier", "no lanes of plain integers of 4 bits"),
+    ):
+        refused("slot = 'separate'", words, a=form, b=form, dot=dot, groups=1, slot="separate")
+    for slot, dot, words in (
+        ("full", "signed", "shares the lanes of dot = 'merged' or 'merged-timed', not of 'signed'"),
+        ("split", "merged-stored", "not of 'merged-stored'"),
+        ("quadrants", "merged", "shares the lanes of dot = 'significand', not of 'merged'"),
+    ):
+        refused(f"slot = {slot!r}", words, slot=slot, dot=dot)
+    far = biased(60)
+    refused("slot = 'separate'", "may be subnormal or infinite", a=far, b=far, slot="separate")
+    plain = dataclasses.replace(BLOCK_FORMATS["nvfp4"], name="plain", scale=BLOCK_FORMATS["mxfp4"].scale)
+    refused("slot = 'separate'", "scales without a zero", a=plain, b=plain, slot="separate")
+
+
 def test_every_micro_architecture_has_a_name():
     assert list(LANES) == list(DOTS)
 
@@ -310,6 +343,7 @@ def test_named_configurations():
     others = {"fp4-ue5m3-b16", "fp4-ue5m3-b32", "mxfp4", "mxfp4-2x16", "msfp12", "if4", "blockdialect"}
     others |= {"mxint8", "mxfp6-e2m3", "mxfp6-e3m2", "mxfp8-e4m3", "mxfp8-e5m2", "hif4", "int8", "int4"}
     names = {f"{kind}-{size}" for kind in kinds for size in ("small", "blackwell")}
+    names |= {f"{kind}-multi-{size}" for kind in ("nvfp4", "mixfp4") for size in ("small", "blackwell")}
     mixed = {"razer": ("razer-activations", "razer-weights"), "w4a8": ("mxfp8-e4m3", "mxfp4")}
     mixed |= {"w4a8-int": ("int8", "int4"), "ternary": ("int8", "ternary")}
     assert set(NAMED) == names | {f"{form}-small" for form in others | set(mixed)}
@@ -317,7 +351,8 @@ def test_named_configurations():
     for name, config in NAMED.items():
         assert named(name) is resolve(name) is config
         assert config.name == name
-        assert (config.a.name, config.b.name) == kinds[name.rpartition("-")[0]]
+        assert (config.a.name, config.b.name) == kinds[name.rpartition("-")[0].removesuffix("-multi")]
+        assert config.slotted == ("multi" in name)
         assert config.macs_per_step == (16 * config.a.size if "small" in name else 4096)
 
 
@@ -433,6 +468,7 @@ def test_file_that_cannot_be_read(tmp_path):
 
 def test_pair_of_a_size():
     assert resolve_pair("small") == (NAMED["nvfp4-small"], NAMED["mixfp4-small"])
+    assert resolve_pair("multi-small") == (NAMED["nvfp4-multi-small"], NAMED["mixfp4-multi-small"])
 
 
 def test_a_design_is_no_pair():

@@ -153,6 +153,12 @@ def test_number_of_instances(config, generated):
     decoders = {"": config.rows + config.columns} if alike else {"": config.rows, "_b": config.columns}
     completed = decoded_layout(config, "a") != operand_layout(config, "a")
     scaled = {side: rows for side, rows in decoders.items() if config.form("b" if side else "a").scale_width}
+    tree = config.sums > 1 or config.slotted
+    slots = {
+        "unscaled_decoder": (config.rows + config.columns) * config.groups * 8,
+        "product_exponents": elements,
+        "aligned_products": elements * config.groups,
+    }
     assert totals == {
         config.identifier: 1,
         **{f"operand_decoder{side}": rows for side, rows in decoders.items()},
@@ -164,7 +170,8 @@ def test_number_of_instances(config, generated):
         "dot_product": elements * config.sums,
         "scale_product": elements * config.sums,
         "accumulate": elements,
-        "aligned_sum" if config.sums > 1 and "addends" not in config.pipeline else "aligned_pair": elements,
+        "aligned_sum" if tree and "addends" not in config.pipeline else "aligned_pair": elements,
+        **(slots if config.slotted else {}),
     }
     if config.name == "mixfp4-blackwell":
         assert modules[config.identifier]["instances"]["mixfp4_blackwell_element"] == 64
@@ -265,7 +272,9 @@ def lint(path, config, directory, top=None):
     assert (result.stdout + result.stderr, result.returncode) == ("", 0)
 
 
-@pytest.mark.parametrize("name", ["nvfp4-small", "mixfp4-small", "mixfp4-weights-small", "mixfp4-blackwell"])
+@pytest.mark.parametrize(
+    "name", ["nvfp4-small", "mixfp4-small", "mixfp4-weights-small", "mixfp4-blackwell", "mixfp4-multi-small"]
+)
 def test_verilator_lint(name, tmp_path):
     lint(RTL_OUT / f"{name}.v", NAMED[name], tmp_path)
 
@@ -290,6 +299,9 @@ def test_verilator_lint_of_parts(tmp_path):
         {"numerics": "exact", "pipeline": REGISTERS["exact"]},
         {"dot": "merged-binary", "groups": 2, "pipeline": ("decoded", "tree", "factors", "terms", "addends")},
         {"a": "nvfp4", "b": "nvfp4", "groups": 1, "numerics": "exact", "largest_depth": 5000},
+        {"slot": "separate", "a": "nvint4", "b": "nvfp4", "groups": 2, "pipeline": ("decoded", "sums")},
+        {"slot": "split", "groups": 1, "pipeline": PIPELINE_REGISTERS},
+        {"slot": "quadrants", "dot": "significand", "groups": 1, "pipeline": ("terms", "total")},
     ],
 )
 def test_lint_of_other_configurations(changes, tmp_path):
@@ -420,8 +432,8 @@ def test_manifest_offsets_are_those_of_the_layouts(config, generated):
         **({"a.scales": (m, g)} if config.a.scale_bytes else {}),
         "b.codes": (n, g, config.b.size),
         **({"b.scales": (n, g)} if config.b.scale_bytes else {}),
-        "first": (),
-        "last": (),
+        **dict.fromkeys(("first", "last"), ()),
+        **dict.fromkeys(("mode", "a_type", "b_type") if config.slotted else (), ()),
     }
     steps, addends, results = (fields_of(manifest, f"{name}__payload") for name in ("step", "addend", "result"))
     assert {name: shape(field) for name, field in steps.items()} == expected

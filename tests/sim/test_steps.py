@@ -10,7 +10,7 @@ from hwgen.errors import InputError
 from hwgen.rtl.tensor_core import addend_layout, step_layout
 from sim import golden, tensors
 from sim.random import random_steps
-from sim.steps import Steps, gather, schedule, schedule_held
+from sim.steps import Steps, codes_of, elements, gather, schedule, schedule_held
 
 CONFIG = TensorCoreConfig("x", "mixfp4", "mixfp4", 3, 2, 2)
 
@@ -30,6 +30,26 @@ def test_payload_follows_the_layout():
             assert [[list(block) for block in row] for row in side.codes] == codes[index].reshape(-1, 2, 16).tolist()
             assert [list(row) for row in side.scales] == scales[index].tolist()
         assert (payload.first, payload.last) == (steps.first[index], steps.last[index])
+
+
+def test_payload_of_both_rates():
+    config = dataclasses.replace(CONFIG, slot="separate")
+    steps = drawn(20, config=config)
+    assert 0 < steps.half.sum() < 20
+    for index, word in enumerate(steps.words()):
+        payload = step_layout(config).from_bits(word)
+        assert [[list(block) for block in row] for row in payload.b.codes] == steps.b_codes[index].reshape(
+            -1, 2, 16
+        ).tolist()
+        assert (payload.first, payload.last) == (steps.first[index], steps.last[index])
+        flags = steps.half[index], steps.a_types[index], steps.b_types[index]
+        assert (payload.mode, payload.a_type, payload.b_type) == flags
+        # A byte of a row is two codes, the first one lower.
+        row = payload.a.codes[1].as_bits().to_bytes(16, "little")
+        assert row == elements(steps.a_codes[index, 1]).tobytes()
+    np.testing.assert_array_equal(codes_of(elements(steps.a_codes)), steps.a_codes)
+    assert steps.packed().shape[1] == -(-step_layout(config).size // 8)
+    np.testing.assert_array_equal(steps[3:9].half, steps.half[3:9])
 
 
 def test_addends_are_those_of_first_steps():

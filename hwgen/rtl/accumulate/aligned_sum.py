@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from amaranth.hdl import Cat, Const, Module, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
 from hwgen.config import TensorCoreConfig
+from hwgen.rtl.accumulate.products import ProductWindows
 from hwgen.rtl.arithmetic.carry_save import two_words
 from hwgen.rtl.arithmetic.leading_zeros import anticipate, leading_zeros
 from hwgen.rtl.arithmetic.window import Window
@@ -70,10 +71,14 @@ class AlignedSum(Block):
     The register in parentheses, where the pipeline has it. Terms come inverted where they are subtracted, and carry
     their inverted sign above them: two's complement without a word for each sign.
 
+    With a slot each block has one word more. In a step at half the rate it is one of the two that the products of a
+    block are, and the other one stands in the place of the term. Both are a sum with a fixed number added, which the
+    free bits above C take off, as they make up for inverted signs in other steps.
+
     Parameters
     ----------
     config
-        ``groups``, ``fraction_bits``, ``leading_zeros`` and ``pipeline``.
+        ``groups``, ``fraction_bits``, ``leading_zeros``, ``pipeline`` and ``slot``.
 
     Attributes
     ----------
@@ -83,6 +88,12 @@ class AlignedSum(Block):
         Magnitudes of the terms, inverted where ``subtract`` is set.
     subtract : In(G)
         The term's sign is not C's.
+    further : In(ArrayLayout(ProductWindows.words, G))
+        Second words of the products; only with a slot.
+    ones : In(G)
+        Of weight 1 in the lowest place of those words. Only with a slot.
+    half : In(1)
+        The step is at half the rate; only with a slot.
     enable : In(1)
         Load the register; only where there is one.
     sum : Out(Windows.sum.width + 1)
@@ -96,7 +107,8 @@ class AlignedSum(Block):
     def __init__(self, config: TensorCoreConfig) -> None:
         self.windows = windows = Windows.of(config)
         self.registers = "addends" in config.pipeline
-        self.module_name = "aligned_sum" if config.sums > 1 and not self.registers else "aligned_pair"
+        tree = config.sums > 1 or config.slotted
+        self.module_name = "aligned_sum" if tree and not self.registers else "aligned_pair"
         self.latency = int(self.registers)
         self.width = windows.sum.width + 1 + config.anticipated
         members = {
@@ -105,6 +117,9 @@ class AlignedSum(Block):
             "subtract": In(config.sums),
             "sum": Out(self.width),
         }
+        if config.slotted:
+            words = data.ArrayLayout(unsigned(ProductWindows(config).words), config.groups)
+            members |= {"further": In(words), "ones": In(config.groups), "half": In(1)}
         if self.registers:
             members["enable"] = In(1)
         if config.anticipated:
@@ -120,7 +135,10 @@ class AlignedSum(Block):
         missing = (1 << windows.growth + config.anticipated) - config.sums
         words: list[Value] = [Cat(self.c, Const(missing << (top - above_c), self.width - above_c))]
         words += [Cat(term, ~subtract) for term, subtract in zip(self.terms, self.subtract, strict=True)]
-        x, y = two_words(m, words, list(self.subtract), width=self.width, name="total")
+        ones = list(self.subtract)
+        if config.slotted:
+            words, ones = self._with_products(missing << (top - above_c))
+        x, y = two_words(m, words, ones, width=self.width, name="total")
         # The place below the last has a one in the first word.
         held = self.held(m, "addends", "enable", {"x": x[1:], "y": y})
         x, y = Cat(1, held["x"]), held["y"]
@@ -128,6 +146,18 @@ class AlignedSum(Block):
         if config.anticipated:
             m.d.comb += self.zeros.eq(self._anticipated(m, x, y))
         return m
+
+    def _with_products(self, missing: int) -> tuple[list[Value], list[Value]]:
+        """Words and single bits with a slot; above C there is ``missing`` in steps of FP4."""
+        above_c, products = self.windows.aligned_c.width, ProductWindows(self.config)
+        added = self.config.groups << products.below + products.offset
+        bits = self.width - above_c
+        above = Mux(self.half, Const((1 << self.width - 1) - added >> above_c, bits), Const(missing, bits))
+        words: list[Value] = [Cat(self.c, above)]
+        words += [Cat(term, ~(minus | self.half)) for term, minus in zip(self.terms, self.subtract, strict=True)]
+        # Ones all the way down carry a one of weight 1 to where it belongs.
+        words += [Cat(one.replicate(products.below), word) for word, one in zip(self.further, self.ones, strict=True)]
+        return words, [*self.subtract, *self.ones]
 
     def _anticipated(self, m: Module, x: Value, y: Value) -> Value:
         """Zeros above the leading one of the magnitude of x + y, or one less."""

@@ -10,7 +10,8 @@ from amaranth.lib.wiring import In, Out
 
 from hwgen.config import TensorCoreConfig
 from hwgen.rtl.accumulate.aligned_sum import AlignedSum, Windows
-from hwgen.rtl.accumulate.terms import may_rest, term_nan, terms_layout
+from hwgen.rtl.accumulate.products import AlignedProducts, ProductWindows
+from hwgen.rtl.accumulate.terms import emax_layout, may_be_infinite, may_rest, term_nan, terms_layout
 from hwgen.rtl.arithmetic.shifters import normalise, normalise_by, saturated, shift_right
 from hwgen.rtl.arithmetic.window import Window
 from hwgen.rtl.hierarchy import Block, add_child
@@ -42,11 +43,18 @@ class Word(NamedTuple):
     subtract: Value
 
 
+class Further(NamedTuple):
+    """Second word of a block's products, and what to add in its lowest place; see `AlignedProducts`."""
+
+    further: Value
+    one: Value
+
+
 class Aligned(NamedTuple):
     """Words of one step in one unit, 2^(emax - fraction_bits); all signs are relative to C's, which saves negating it.
 
     ``c`` is C's magnitude, ``base`` emax as FP32 has it, ``sign`` C's sign, ``nan`` whether the result is NaN, where
-    that goes along (`Unbounded`).
+    that goes along (`Unbounded`). ``products``, and whether the step is at half the rate, are there with a slot.
     """
 
     c: Value
@@ -54,6 +62,8 @@ class Aligned(NamedTuple):
     base: Value
     sign: Value
     nan: Value | None = None
+    products: tuple[Further, ...] = ()
+    half: Value | None = None
 
 
 class Total(NamedTuple):
@@ -110,6 +120,11 @@ def _active(block: Accumulate) -> Value:
     return active
 
 
+def _infinite(c: data.View, terms: Any) -> tuple[Value, Value]:
+    """Whether a product is infinite or NaN, and whether one has the other sign than an infinite C."""
+    return terms.positive | terms.negative, Mux(c.sign, terms.positive, terms.negative) & c.exponent.all()
+
+
 class Bypassed:
     """Without registers C is there all the time: NaN, infinity, and C where no block takes part, pass by the datapath.
 
@@ -146,8 +161,15 @@ class Bypassed:
         zero = Signal()
         m.d.comb += zero.eq(~rounded.bits.any())
         special = c.exponent.all()
-        with m.If(term_nan(self.config, terms) | (special & c.fraction.any())):
+        nan = term_nan(self.config, terms) | (special & c.fraction.any())
+        if may_be_infinite(self.config):
+            infinite, unlike = _infinite(c, terms)
+            nan |= unlike
+        with m.If(nan):
             m.d.comb += d.eq(_NAN)
+        if may_be_infinite(self.config):
+            with m.Elif(infinite):
+                m.d.comb += d.eq(Cat(Const(0, 23), Const(0xFF, 8), terms.negative))
         with m.Elif(special | ~self.active):
             c_zero = ~(c.exponent.any() | c.fraction.any())
             m.d.comb += d.eq(Cat(c.fraction, c.exponent, c.sign & ~c_zero))
@@ -173,12 +195,22 @@ class Carried:
         nan, alone = Signal(name="nan"), Signal(name="alone")
         special = c.exponent.all()
         replaced = Signal(FP32, name="replaced")
+        fraction, exponent, sign = c.fraction, c.exponent, c.sign & (c.exponent.any() | c.fraction.any())
+        found: Value = term_nan(block.config, terms)
+        if may_be_infinite(block.config):
+            infinite, unlike = _infinite(c, terms)
+            infinite &= enter
+            found |= unlike
+            special |= infinite
+            fraction &= ~infinite.replicate(23)
+            exponent |= infinite.replicate(8)
+            sign = Mux(infinite, terms.negative, sign)
         m.d.comb += [
-            nan.eq((term_nan(block.config, terms) & enter) | (special & c.fraction.any())),
+            nan.eq((found & enter) | (c.exponent.all() & c.fraction.any())),
             alone.eq(nan | special | ~(_active(block) & enter)),
-            replaced.fraction.eq(c.fraction | nan.replicate(23)),
-            replaced.exponent.eq(c.exponent | nan.replicate(8)),
-            replaced.sign.eq(c.sign & (c.exponent.any() | c.fraction.any()) & ~nan),
+            replaced.fraction.eq(fraction | nan.replicate(23)),
+            replaced.exponent.eq(exponent | nan.replicate(8)),
+            replaced.sign.eq(sign & ~nan),
         ]
         self.c, self.alone = replaced, alone
         self.nan: Value | None = None
@@ -367,7 +399,10 @@ class Accumulate(Block):
             special = Unbounded(m, self)
         elif self.registers:
             special = Carried(m, self)
-        aligned = self._behind(m, "aligned", self._align(m, exponents, special))
+        aligned, ahead = self._align(m, exponents, special)
+        if self.config.slotted:
+            aligned = self._with_products(m, platform, aligned, ahead)
+        aligned = self._behind(m, "aligned", aligned)
         total = self._behind(m, "total", self._add(m, platform, aligned))
         normal = self._behind(m, "normal", self._normalise(m, total))
         rounded = self._round(m, normal, special)
@@ -381,14 +416,14 @@ class Accumulate(Block):
         fields: list[Any] = []
         for value in stage:
             if isinstance(value, tuple):
-                fields.append(tuple(Word(next(values), next(values)) for _ in value))
+                fields.append(tuple(type(word)(*(next(values) for _ in word)) for word in value))
             else:
                 fields.append(None if value is None else next(values))
         return type(stage)(*fields)
 
     def _compare(self, m: Module) -> Exponents:
         """Subtract exponents."""
-        largest = self.terms.exponent + (_BIAS + self.config.bounds.lowest_exponent)
+        largest = self.terms.exponent + (_BIAS + emax_layout(self.config)[1])
         lead = Signal(self.bits + 1)  # for MixFP4 from -145 to 140
         c_leads = Signal()
         m.d.comb += [lead.eq(self._exponent_of(self.c) - largest), c_leads.eq(~lead[-1])]
@@ -400,8 +435,8 @@ class Accumulate(Block):
             return c.exponent
         return Cat(c.exponent[0] | ~c.exponent.any(), c.exponent[1:])
 
-    def _align(self, m: Module, exponents: Exponents, special: Special) -> Aligned:
-        """Shift C and all terms to the larger exponent."""
+    def _align(self, m: Module, exponents: Exponents, special: Special) -> tuple[Aligned, Value]:
+        """Shift C and all terms to the larger exponent; and how far C's is above that of the terms."""
         terms, c, lead, windows = self.terms, special.c, exponents.lead, self.windows
         c_leads = special.leads(exponents.c_leads)
         base, behind = Signal(self.bits), Signal(self.bits)
@@ -428,9 +463,35 @@ class Accumulate(Block):
                 m, term.magnitude, distance, own=windows.term, into=windows.aligned_term, name=f"term{group}"
             )
             subtract = Signal(name=f"subtract{group}")
-            m.d.comb += subtract.eq(term.sign ^ c.sign)
+            m.d.comb += subtract.eq(self._in_fp4(term.sign ^ c.sign))
             words.append(Word(shifted ^ subtract.replicate(len(shifted)), subtract))
-        return Aligned(magnitude, tuple(words), base, c.sign, special.nan)
+        return Aligned(magnitude, tuple(words), base, c.sign, special.nan), ahead
+
+    def _in_fp4(self, value: Value) -> Value:
+        """A value in steps of FP4, 0 in others."""
+        return value & ~self.terms.half.replicate(len(value)) if self.config.slotted else value
+
+    def _with_products(self, m: Module, platform: object, aligned: Aligned, ahead: Value) -> Aligned:
+        """Put words of products where those of terms are, which are zero at half the rate, and cut C as they are."""
+        config, windows, half = self.config, ProductWindows(self.config), self.terms.half
+        ahead = saturated(m, ahead & half.replicate(len(ahead)), windows.aligned, name="ahead_of_products")
+        words, products = [], []
+        for group, word in enumerate(aligned.words):
+            block = add_child(m, platform, f"products{group}", AlignedProducts, config)
+            m.d.comb += [
+                block.products.eq(self.terms.products[group]),
+                block.half.eq(half),
+                block.sign.eq(aligned.sign),
+                block.ahead.eq(ahead),
+            ]
+            # Ones all the way down carry a one of weight 1 to where it belongs.
+            placed = Cat(block.ones[0].replicate(windows.below), block.words[0])
+            words.append(Word(word.term | placed, word.subtract | block.ones[0]))
+            products.append(Further(block.words[1], block.ones[1]))
+        cut = Signal(windows.below, name="c_cut")  # without it a netlist has bits of C that nobody reads
+        m.d.comb += cut.eq(self._in_fp4(aligned.c[: windows.below]))
+        c = Cat(cut, aligned.c[windows.below :])
+        return aligned._replace(c=c, words=tuple(words), products=tuple(products), half=half)
 
     def _add(self, m: Module, platform: object, aligned: Aligned) -> Total:
         """Add all words, and anticipate the leading zeros of their sum if that is asked for."""
@@ -438,6 +499,10 @@ class Accumulate(Block):
         m.d.comb += block.c.eq(aligned.c)
         for index, word in enumerate(aligned.words):
             m.d.comb += [block.terms[index].eq(word.term), block.subtract[index].eq(word.subtract)]
+        for index, product in enumerate(aligned.products):
+            m.d.comb += [block.further[index].eq(product.further), block.ones[index].eq(product.one)]
+        if aligned.half is not None:
+            m.d.comb += block.half.eq(aligned.half)
         if "addends" in self.config.pipeline:
             m.d.comb += block.enable.eq(self.enable)
         nan = {} if aligned.nan is None else {"nan": aligned.nan}

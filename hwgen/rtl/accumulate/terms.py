@@ -11,6 +11,8 @@ from amaranth.lib import data
 from amaranth.lib.wiring import In, Member, Out
 
 from hwgen.config import TensorCoreConfig
+from hwgen.formats.unscaled import LOWEST_PRODUCT
+from hwgen.rtl.accumulate.products import EXPONENT_BITS, product_layout
 from hwgen.rtl.arithmetic.carry_save import multiply
 from hwgen.rtl.decode.operand import scale_layout
 from hwgen.rtl.hierarchy import Block
@@ -20,6 +22,8 @@ __all__ = [
     "ScaleProduct",
     "TermExponents",
     "TermPlaces",
+    "emax_layout",
+    "may_be_infinite",
     "may_rest",
     "term_nan",
     "term_width",
@@ -43,9 +47,13 @@ def terms_layout(config: TensorCoreConfig) -> data.StructLayout:
 
     With exact numerics nothing depends on the largest exponent: ``terms[g]`` has sign, magnitude and ``place``, its
     own exponent with the same offset, and there is ``nan``.
+
+    With a slot: ``half``, the step is at half the rate; ``products[g][j]``, its products, see
+    `hwgen.rtl.accumulate.products`; ``positive`` and ``negative``. ``exponent`` and ``active`` are those of the terms
+    or of the products. In steps of FP4 the products are zero, and in others the terms are.
     """
     nan = {"nan": 1} if any(form.may_be_nan for form in config.formats) else {}
-    if config.bounds.may_be_infinite:
+    if may_be_infinite(config):
         nan = {"positive": 1, "negative": 1}
     if config.exact:
         term = data.StructLayout({"sign": 1, "magnitude": term_width(config), "place": config.bounds.exponent_bits})
@@ -56,11 +64,34 @@ def terms_layout(config: TensorCoreConfig) -> data.StructLayout:
     return data.StructLayout(
         {
             "terms": data.ArrayLayout(data.StructLayout(fields), config.sums),
-            "exponent": config.bounds.exponent_bits,
+            "exponent": emax_layout(config)[0],
             **({"active": 1} if may_rest(config) else {}),
             **nan,
+            **_products(config),
         }
     )
+
+
+def _products(config: TensorCoreConfig) -> dict[str, object]:
+    if not config.slotted:
+        return {}
+    of_block = data.ArrayLayout(product_layout(config), config.slots)
+    return {"half": 1, "products": data.ArrayLayout(of_block, config.groups)}
+
+
+def emax_layout(config: TensorCoreConfig) -> tuple[int, int]:
+    """Bits of the largest exponent of a step, and the lowest exponent, which is its 0: terms', or products', too."""
+    bounds = config.bounds
+    if not config.slotted:
+        return bounds.exponent_bits, bounds.lowest_exponent
+    lowest = min(bounds.lowest_exponent, LOWEST_PRODUCT)
+    highest = max(bounds.highest_exponent, LOWEST_PRODUCT + (1 << EXPONENT_BITS) - 1)
+    return (highest - lowest).bit_length(), lowest
+
+
+def may_be_infinite(config: TensorCoreConfig) -> bool:
+    """Whether a product can be infinite."""
+    return config.bounds.may_be_infinite or config.slotted
 
 
 def may_rest(config: TensorCoreConfig) -> bool:
@@ -70,7 +101,7 @@ def may_rest(config: TensorCoreConfig) -> bool:
 
 def term_nan(config: TensorCoreConfig, terms: Any) -> Value:
     """Whether some scale or element is NaN, or some infinite product; never, where none may be."""
-    if config.bounds.may_be_infinite:
+    if may_be_infinite(config):
         return terms.positive & terms.negative
     return terms.nan if "nan" in dict(terms_layout(config)) else Const(0)
 

@@ -6,13 +6,15 @@ column shares what they hand over.
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Const, Module, Mux, Value, unsigned
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data
 from amaranth.lib.wiring import In, Member, Out
 
 from hwgen.config import TensorCoreConfig
 from hwgen.formats import BlockFormat
+from hwgen.formats.unscaled import CONTAINER, SIGNIFICAND, TYPE_BITS
 from hwgen.rtl.arithmetic.truth_table import lookup
+from hwgen.rtl.decode.unscaled import SLOT, UnscaledDecoder, chosen_kind
 from hwgen.rtl.hierarchy import Block, add_child
 from hwgen.rtl.lanes import lanes
 
@@ -111,6 +113,9 @@ def operand_layout(config: TensorCoreConfig, side: str) -> data.StructLayout:
     ``lanes[g][i]`` is element i of block g, ``scales[g]`` its scale, ``words[s]`` what else the micro-architecture of
     the dot product wants of block sum s, if anything; ``nan`` is set when any scale or element of the
     row is NaN, where one may be.
+
+    With a slot there is also ``slots[g][j]``, what element j of group g of a step at half the rate has beside its
+    significand. That is in ``significands[g][j]``, or in the lanes, where the slot shares them.
     """
     return _row_layout(config, side, lanes(config).layout(side))
 
@@ -124,6 +129,10 @@ def _row_layout(config: TensorCoreConfig, side: str, lane: data.StructLayout) ->
         fields["nan"] = 1
     if width := lanes(config).word_width(side):
         fields["words"] = data.ArrayLayout(unsigned(width), config.sums)
+    if config.slotted:
+        slots = {"slots": SLOT} if lanes(config).shared else {"slots": SLOT, "significands": unsigned(SIGNIFICAND)}
+        for name, shape in slots.items():
+            fields[name] = data.ArrayLayout(data.ArrayLayout(shape, config.slots), config.groups)
     return data.StructLayout(fields)
 
 
@@ -264,6 +273,12 @@ class OperandDecoder(OfOneSide):
         Codes, element i of block g at ``codes[g][i]``.
     scales : In(ArrayLayout(scale_width, G))
         Scale bytes without the bits that are not read; not where blocks have no scale.
+    half : In(1)
+        The step is at half the rate: ``codes`` has an element in each pair of codes, the first one lower, and scales
+        are ignored. Only with a slot.
+    element_type : In(3)
+        Type of such elements, a code of `hwgen.formats.unscaled.TYPES`; a row of a reserved one is NaN. Not read in
+        other steps. Only with a slot.
     operand : Out(decoded_layout(config, side))
         Decoded row.
     latency : int
@@ -276,20 +291,49 @@ class OperandDecoder(OfOneSide):
         members = {"codes": In(codes_layout(config, side)), "operand": Out(decoded_layout(config, side))}
         if width := config.form(side).scale_width:
             members["scales"] = In(data.ArrayLayout(unsigned(width), config.groups))
+        if config.slotted:
+            members |= {"half": In(1), "element_type": In(TYPE_BITS)}
         super().__init__(config, side, members)
+
+    def _of_fp4(self, value: Value) -> Value:
+        """A code or scale of a step of FP4; 0 in others, which keeps still what is made of it."""
+        return value & ~self.half.replicate(len(value)) if self.config.slotted else value
+
+    def _at_half_rate(self, m: Module, platform: object) -> tuple[list[list[Value]], list[Value]]:
+        """Decode the elements of a step at half the rate: significands by group, and what makes the row NaN."""
+        kind, reserved = chosen_kind(self.element_type, self.half)
+        kinds, nans = Signal(len(kind), name="kinds"), [reserved]
+        significands: list[list[Value]] = []
+        m.d.comb += kinds.eq(kind)
+        for group in range(self.config.groups):
+            significands.append([])
+            code = Value.cast(self.codes[group])
+            for index in range(self.config.slots):
+                element = add_child(m, platform, f"unscaled{group}_{index}", UnscaledDecoder, self.config)
+                m.d.comb += [
+                    element.code.eq(code.word_select(index, CONTAINER)),
+                    element.kind.eq(kinds),
+                    self.operand.slots[group][index].eq(element.slot),
+                ]
+                significands[-1].append(element.significand)
+                nans.append(element.nan)
+                if not lanes(self.config).shared:
+                    m.d.comb += self.operand.significands[group][index].eq(element.significand)
+        return significands, nans
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         config, form, how = self.config, self.form, lanes(self.config)
-        nans = []
+        significands, nans = self._at_half_rate(m, platform) if config.slotted else ([], [])
         for group in range(config.groups):
             tags: list[Value | None] = [None] * form.sums
             if form.scale_width:
-                above = self.scales[group][form.scale.width :]
+                code = self._of_fp4(self.scales[group])
+                above = code[form.scale.width :]
                 tags = [sum_tag(form, above, part) for part in range(form.sums)]
                 scale = add_child(m, platform, f"scale{group}", ScaleDecoder, config, self.side)
                 m.d.comb += [
-                    scale.code.eq(self.scales[group][: len(scale.code)]),
+                    scale.code.eq(code[: len(scale.code)]),
                     self.operand.scales[group].eq(scale.scale),
                 ]
                 if form.scale.nan is not None:
@@ -297,12 +341,17 @@ class OperandDecoder(OfOneSide):
             decoded = []
             for index in range(form.size):
                 element = add_child(m, platform, f"element{group}_{index}", ElementDecoder, config, self.side)
-                decoded.append(element.lane)
+                lane = element.lane
+                if how.shared:
+                    lane = Signal.like(element.lane, name=f"lane{group}_{index}")
+                    both = how.with_significand(self.side, index, element.lane, significands[group][index // 2])
+                    m.d.comb += [getattr(lane, name).eq(value) for name, value in both.items()]
+                decoded.append(lane)
                 if any(kind.nans for kind in form.elements):
                     nans.append(element.nan)
                 m.d.comb += [
-                    element.code.eq(self.codes[group][index]),
-                    self.operand.lanes[group][index].eq(element.lane),
+                    element.code.eq(self._of_fp4(self.codes[group][index])),
+                    self.operand.lanes[group][index].eq(lane),
                 ]
                 if tag_bits(config, self.side):
                     tag = tags[index // form.lanes]

@@ -16,12 +16,14 @@ from hwgen.rtl.lanes.merged_stored import MergedStored
 from hwgen.rtl.lanes.merged_timed import MergedTimed
 from hwgen.rtl.lanes.multiplier import Multiplier
 from hwgen.rtl.lanes.nested import Nested
+from hwgen.rtl.lanes.quadrants import Quadrants
+from hwgen.rtl.lanes.sharing import MergedFull, MergedSplit, MergedTimedFull, MergedTimedSplit, Sharing
 from hwgen.rtl.lanes.shifted import Shifted
 from hwgen.rtl.lanes.signed import Signed
 from hwgen.rtl.lanes.significand import Significand
 from hwgen.rtl.lanes.windowed import Windowed
 
-__all__ = ["LANES", "Lanes", "lanes"]
+__all__ = ["LANES", "SHARING", "Lanes", "Sharing", "lanes"]
 
 LANES: dict[str, type[Lanes]] = {
     "merged": Merged,
@@ -40,6 +42,16 @@ LANES: dict[str, type[Lanes]] = {
 """Micro-architectures by the name that configurations know them by."""
 
 
+SHARING: dict[tuple[str, str], type[Sharing]] = {
+    ("split", "merged"): MergedSplit,
+    ("split", "merged-timed"): MergedTimedSplit,
+    ("full", "merged"): MergedFull,
+    ("full", "merged-timed"): MergedTimedFull,
+    ("quadrants", "significand"): Quadrants,
+}
+"""Those that multiply significands of FP8, too, by the names of the slot and of the micro-architecture."""
+
+
 def lanes(config: TensorCoreConfig) -> Lanes:
     """Return the micro-architecture of a configuration."""
-    return LANES[config.dot](config)
+    return SHARING.get((config.slot, config.dot), LANES[config.dot])(config)

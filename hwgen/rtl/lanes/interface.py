@@ -37,10 +37,13 @@ class Lanes(ABC):
         Operands A and B are decoded alike, if they have one format.
     shifts_sums : bool
         Shifts of sub-groups are left to the sums; decoders of elements know nothing of them.
+    shared : bool
+        The lanes also multiply the significands of a slot, see `hwgen.rtl.lanes.sharing`.
     """
 
     symmetric = True
     shifts_sums = False
+    shared = False
 
     def __init__(self, config: TensorCoreConfig) -> None:
         self.config = config
@@ -63,6 +66,13 @@ class Lanes(ABC):
 
         ``tag`` selects the element format, or has the bits of the element's sub-groups; None where there is neither.
         """
+
+    def with_significand(self, side: str, index: int, lane: Any, significand: Value) -> Mapping[str, ValueLike]:
+        """Fields of lane ``index`` of a block, where slots share lanes: of one of FP4, or of a step at half the rate.
+
+        Either ``lane`` is zero, or ``significand``, that of element ``index // 2``.
+        """
+        raise NotImplementedError
 
     def word_width(self, side: str) -> int:
         """Bits of the value that the decoders hand over per block, beside its lanes; 0 is none."""

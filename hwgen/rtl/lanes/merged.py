@@ -91,7 +91,7 @@ class Merged(Lanes):
         return "five" in self._corrections
 
     @property
-    def _chained(self) -> int:
+    def _chained_from(self) -> int:
         """The first place with three bits, or that with a half adder before it."""
         return 2 if self._corrected or not self._joins else 1
 
@@ -147,12 +147,25 @@ class Merged(Lanes):
 
     def total(self, m: Module, a: Any, b: Any, words: Mapping[str, Value], register: Register | None) -> Value:
         """See `Lanes`."""
+        columns = self._chained(m, self._corrected_columns(a, b))
+        return self._added(m, [(columns, self._signs(m, a, b))], register)
+
+    def _corrected_columns(self, a: Any, b: Any) -> list[list[Value]]:
+        """Partial products of all lanes, by place, with all that makes up for collisions."""
         columns = self._columns(a, b)
         if self._corrected:
             fives = [Cat(*(lane.five for lane in side)) for side in (a, b)]
             columns[2].insert(0, fives[0] & fives[1])
-        # A chain of full adders leaves one bit each.
-        for place in range(self._chained, len(columns) - 1):
+        return columns
+
+    @property
+    def _one_at_the_top(self) -> bool:
+        """Whether no product has two ones in the last place."""
+        return self.config.a.largest * self.config.b.largest < 1 << sum(map(self._width, "ab")) - 1
+
+    def _chained(self, m: Module, columns: list[list[Value]]) -> list[list[Value]]:
+        """Products of all lanes, by place: a chain of full adders leaves one bit each."""
+        for place in range(self._chained_from, len(columns) - 1):
             name = f"product{place}"
             match columns[place]:
                 case [x, y]:
@@ -163,31 +176,41 @@ class Merged(Lanes):
                     continue
             columns[place] = [total]
             columns[place + 1].append(carry)
-        if self.config.a.largest * self.config.b.largest < 1 << len(columns):
-            # No product has two ones in the last place.
+        if self._one_at_the_top:
             columns[-1] = [reduce(or_, columns[-1])]
+        return columns
 
-        signs = Signal(len(a))
+    def _signs(self, m: Module, a: Any, b: Any, name: str = "signs") -> Signal:
+        """Signs of the products of lanes."""
+        signs = Signal(len(a), name=name)
         m.d.comb += signs.eq(Cat(*(x.sign ^ y.sign for x, y in zip(a, b, strict=True))))
+        return signs
+
+    def _added(self, m: Module, parts: list[tuple[list[list[Value]], Signal]], register: Register | None) -> Value:
+        """Sum of all products: for lanes that are alike their bits by place, and their signs."""
         heap: dict[int, list[Value]] = {}
         levels: dict[int, list[float]] = {}
-        weight = 0
-        for place, bits in enumerate(columns):
-            for index, bit in enumerate(bits):
-                inverted = Signal(len(a), name=f"word{place}_{index}")
-                m.d.comb += inverted.eq(bit ^ signs)
-                heap.setdefault(place, []).extend(inverted)
-                levels.setdefault(place, []).extend([max(place - self._chained, 0) * _CARRY] * len(a))
-                weight += 1 << place
+        weights = []
+        for part, (columns, signs) in enumerate(parts):
+            weight = 0
+            for place, bits in enumerate(columns):
+                for index, bit in enumerate(bits):
+                    inverted = Signal(len(signs), name=f"{'word' if part == 0 else f'part{part}_'}{place}_{index}")
+                    m.d.comb += inverted.eq(bit ^ signs)
+                    heap.setdefault(place, []).extend(inverted)
+                    late = [max(place - self._chained_from, 0) * _CARRY] * len(signs)
+                    levels.setdefault(place, []).extend(late)
+                    weight += 1 << place
+            weights.append(weight)
 
-        negative = add_columns(m, {0: list(signs)}, width=len(a).bit_length(), name="negative")
         constant = 0
-        for place, digit in _signed_digits(-weight):
-            for index, bit in enumerate(negative):
-                # -x is ~x - 1.
-                heap.setdefault(place + index, []).append(bit if digit > 0 else ~bit)
-                levels.setdefault(place + index, []).append(_COUNTED + index * _CARRY)
-                constant -= 0 if digit > 0 else 1 << place + index
+        for weight, negative in self._counted(m, weights, [signs for _, signs in parts]):
+            for place, digit in _signed_digits(-weight):
+                for index, bit in enumerate(negative):
+                    # -x is ~x - 1.
+                    heap.setdefault(place + index, []).append(bit if digit > 0 else ~bit)
+                    levels.setdefault(place + index, []).append(_COUNTED + index * _CARRY)
+                    constant -= 0 if digit > 0 else 1 << place + index
         total = add_columns(
             m,
             heap,
@@ -199,3 +222,18 @@ class Merged(Lanes):
             name="total",
         )
         return total.as_signed()
+
+    def _counted(self, m: Module, weights: list[int], signs: list[Signal]) -> list[tuple[int, Signal]]:
+        """Numbers of negative lanes, and the weight of each.
+
+        All lanes count with the weight of the first kind; those of another kind count once more, with the difference.
+        """
+        counts = []
+        for part, (weight, own) in enumerate(zip(weights, signs, strict=True)):
+            if part and weight != weights[0]:
+                name = f"negative{part}"
+                count = add_columns(m, {0: list(own)}, width=len(own).bit_length(), name=name)
+                counts.append((weight - weights[0], count))
+        every = [sign for own in signs for sign in own]
+        negative = add_columns(m, {0: every}, width=len(every).bit_length(), name="negative")
+        return [(weights[0], negative), *counts]

@@ -87,21 +87,24 @@ class Significand(Lanes):
 
     def total(self, m: Module, a: Any, b: Any, words: Mapping[str, Value], register: Register | None) -> Value:
         """See `Lanes`."""
-        largest = self.config.a.largest * self.config.b.largest
-        shifts = {side: "shift" in dict(self.layout(side)) for side in "ab"}
         magnitudes = []
         for index, (x, y) in enumerate(zip(a, b, strict=True)):
-            value: Value = significand_product(m, x, y, name=f"product{index}")
-            for name, lane in (("a", x), ("b", y)):
-                if not shifts[name]:
-                    continue
-                shift = lane.shift
-                if len(shift) == 2:  # one-hot: by 1, by 2
-                    moved = Mux(shift[1], value << 2, Mux(shift[0], value << 1, value))
-                else:
-                    moved = Mux(shift, value << 1, value)
-                shifted = Signal(min(len(moved), largest.bit_length()), name=f"shifted{index}_{name}")
-                m.d.comb += shifted.eq(moved)
-                value = shifted
-            magnitudes.append(value)
+            value = significand_product(m, x, y, name=f"product{index}")
+            magnitudes.append(self._moved(m, value, x, y, index))
         return add_products(m, magnitudes, [x.sign ^ y.sign for x, y in zip(a, b, strict=True)], register)
+
+    def _moved(self, m: Module, value: Signal, x: Any, y: Any, index: int) -> Signal:
+        """The product of the significands of lane ``index``, shifted by what both of its numbers say."""
+        largest = self.config.a.largest * self.config.b.largest
+        for side, lane in (("a", x), ("b", y)):
+            if "shift" not in dict(self.layout(side)):
+                continue
+            shift = lane.shift
+            if len(shift) == 2:  # one-hot: by 1, by 2
+                moved = Mux(shift[1], value << 2, Mux(shift[0], value << 1, value))
+            else:
+                moved = Mux(shift, value << 1, value)
+            shifted = Signal(min(len(moved), largest.bit_length()), name=f"shifted{index}_{side}")
+            m.d.comb += shifted.eq(moved)
+            value = shifted
+        return value

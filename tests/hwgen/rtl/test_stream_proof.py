@@ -14,11 +14,13 @@ from hwgen.config import LOOP_REGISTERS, NAMED, TensorCoreConfig
 from hwgen.rtl import control, element, tensor_core
 from hwgen.rtl.accumulate import exact
 from hwgen.rtl.accumulate.fixed_point import StepSum
+from hwgen.rtl.accumulate.products import ProductExponents
 from hwgen.rtl.accumulate.round_sum import RoundSum
 from hwgen.rtl.accumulate.stepwise import Accumulate
 from hwgen.rtl.accumulate.terms import ScaleProduct, TermExponents, TermPlaces
 from hwgen.rtl.decode.operand import OperandDecoder
 from hwgen.rtl.dot import DotProduct
+from hwgen.rtl.significand_products import SignificandProducts
 
 
 def step_value(before, lanes_tag, scales_tag):
@@ -33,6 +35,11 @@ class TagDecoder(OperandDecoder):
             self.operand.lanes[0][0].magnitude.eq(self.codes[0][0]),
             *(getattr(self.operand.scales[0], field).eq(self.scales[0]) for field in ("significand", "exponent")),
         ]
+        if self.config.slotted:
+            m.d.comb += [
+                self.operand.significands[0][0].eq(self.codes[0][0]),
+                self.operand.slots[0][0].exponent.eq(self.scales[0]),
+            ]
         return m
 
 
@@ -61,6 +68,21 @@ class TagExponents(TermExponents):
         return m
 
 
+class TagSignificands(SignificandProducts):
+    def elaborate(self, platform):
+        m = Module()
+        held = self.held(m, "tree", "enable_tree", {"tag": self.a[0][0] ^ self.b[0][0]})
+        m.d.comb += self.products[0].eq(held["tag"])
+        return m
+
+
+class TagProducts(ProductExponents):
+    def elaborate(self, platform):
+        m = Module()
+        m.d.comb += self.exponent.eq(self.a[0][0].exponent[0] ^ self.b[0][0].exponent[0])
+        return m
+
+
 class TagPlaces(TermPlaces):
     def elaborate(self, platform):
         m = Module()
@@ -72,7 +94,11 @@ class TagAccumulate(Accumulate):
     def elaborate(self, platform):
         m = Module()
         before = self.c.as_value()[:2]
-        value = step_value(before, self.terms.terms[0].magnitude[0] ^ self.terms.exponent[0], self.terms.exponent[0])
+        lanes_tag = self.terms.terms[0].magnitude[0] ^ self.terms.exponent[0]
+        if self.config.slotted:
+            half = self.terms.half
+            lanes_tag = half ^ Mux(half, self.terms.products[0][0].magnitude[0], lanes_tag)
+        value = step_value(before, lanes_tag, self.terms.exponent[0])
         held = {"tag": Mux(self.enter, value, before) if self.registers else value}
         for register in LOOP_REGISTERS:
             held = self.held(m, register, "enable", held)
@@ -104,6 +130,7 @@ def tags(monkeypatch):
     for module, name, kind in (
         *((element, "DotProduct", TagDot), (element, "ScaleProduct", TagScale)),
         *((element, "TermExponents", TagExponents), (element, "TermPlaces", TagPlaces)),
+        *((element, "SignificandProducts", TagSignificands), (element, "ProductExponents", TagProducts)),
         *((element, "Accumulate", TagAccumulate), (exact, "StepSum", TagStepSum), (exact, "RoundSum", TagRoundSum)),
     ):
         monkeypatch.setattr(module, name, kind)
@@ -157,6 +184,8 @@ class Observed(Elaboratable):
             payload.a.codes[0][0][0].eq(sent_tag[0]),
             payload.a.scales[0][0].eq(sent_tag[1]),
         ]
+        if config.slotted:  # the mode is one of the tags, and the accumulator takes it off the other one
+            m.d.comb += [payload.mode.eq(sent_tag[1]), payload.a.codes[0][0][0].eq(sent_tag[0] ^ sent_tag[1])]
         accepted, answered = Signal(), Signal()
         m.d.comb += [
             accepted.eq(valid & core.step.ready & ~reset),
@@ -312,8 +341,8 @@ def verdict(observed, prover, commands):
     return prover.abc(commands, text)
 
 
-def tiny(pipeline, numerics="blackwell"):
-    return TensorCoreConfig("tiny", "nvfp4", "nvfp4", 1, 1, 1, pipeline=pipeline, numerics=numerics)
+def tiny(pipeline, numerics="blackwell", slot="none"):
+    return TensorCoreConfig("tiny", "nvfp4", "nvfp4", 1, 1, 1, pipeline=pipeline, numerics=numerics, slot=slot)
 
 
 CORES = [
@@ -323,10 +352,12 @@ CORES = [
     *(tiny(("tree", "factors")), tiny(("factors", "terms"))),
     *(tiny(("total",)), tiny(("terms", "total")), tiny(("aligned", "total")), tiny(LOOP_REGISTERS)),
     *(tiny((), "exact"), tiny(("aligned",), "exact"), tiny(("factors",), "exact")),
+    # The mode goes with its step.
+    *(tiny(pipeline, slot="separate") for pipeline in (("decoded", "sums"), ("tree", "factors"), ("terms", "total"))),
 ]
 
 
-@pytest.mark.parametrize("config", CORES, ids=lambda config: "-".join((config.numerics, *config.pipeline)))
+@pytest.mark.parametrize("config", CORES, ids=lambda config: "-".join((config.numerics, config.slot, *config.pipeline)))
 @pytest.mark.usefixtures("tags")
 def test_stream_protocol(config, prover):
     """For any number of cycles, by property-directed reachability."""
@@ -407,4 +438,20 @@ class Careless(control.Addend):
 def test_planted_fault_is_found(name, kind, pipeline, prover, monkeypatch):
     monkeypatch.setattr(control, name, kind)
     found = verdict(Observed(tiny(pipeline)), prover, "bmc3 -F 12")
+    assert "was asserted in frame" in found, found
+
+
+class Early(control.Pipeline):
+    """Registers that the mode of a step does not wait in."""
+
+    def advance(self, m, accept, step):
+        step = super().advance(m, accept, step)
+        self.enables["half_terms"] = self.enables["half"]
+        return step
+
+
+@pytest.mark.usefixtures("tags")
+def test_a_mode_of_another_step_is_found(prover, monkeypatch):
+    monkeypatch.setattr(control, "Pipeline", Early)
+    found = verdict(Observed(tiny(("tree", "factors"), slot="separate")), prover, "bmc3 -F 12")
     assert "was asserted in frame" in found, found

@@ -1,0 +1,216 @@
+"""Products at half the rate: the exponents to align them by, and the words that they add up to."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Cat, Module, Signal, Value, unsigned
+from amaranth.lib import data
+from amaranth.lib.wiring import In, Out
+
+from hwgen.config import TensorCoreConfig
+from hwgen.formats.unscaled import HIGHEST_PRODUCT, LOWEST_PRODUCT, PRODUCT, SIGNIFICAND
+from hwgen.rtl.arithmetic.carry_save import two_words
+from hwgen.rtl.arithmetic.shifters import saturated, shift_right
+from hwgen.rtl.arithmetic.window import Window
+from hwgen.rtl.decode.unscaled import SLOT
+from hwgen.rtl.hierarchy import Block
+
+__all__ = ["AlignedProducts", "ProductExponents", "ProductWindows", "product_layout"]
+
+EXPONENT_BITS = (HIGHEST_PRODUCT + 2 - LOWEST_PRODUCT).bit_length()
+"""Bits of a product's exponent above the lowest one; those of infinity and NaN are two more than of numbers."""
+
+
+class ProductWindows:
+    """Where products at half the rate have their bits.
+
+    Attributes
+    ----------
+    product, aligned : Window
+        A product by its own exponent, and by the largest.
+    distance_bits : int
+        Bits of a distance between exponents, of which the largest shifts everything out.
+    words : int
+        Bits of the two words that the products of a block become.
+    offset : int
+        Logarithm of what those are above the products' sum, in the lowest place of ``aligned``.
+    below : int
+        Places of the FP4 terms' window below that.
+    """
+
+    def __init__(self, config: TensorCoreConfig) -> None:
+        self.product = Window(PRODUCT, -2 * (SIGNIFICAND - 1))
+        self.aligned = self.product.down_to(-config.half_fraction_bits)
+        self.distance_bits = self.aligned.emptying
+        growth = (config.slots - 1).bit_length()
+        self.words = self.aligned.width + growth + 1
+        self.offset = self.aligned.width + growth
+        self.below = config.fraction_bits - config.half_fraction_bits
+
+
+def product_layout(config: TensorCoreConfig) -> data.StructLayout:
+    """Layout of a product as the accumulation loop takes it; ``distance`` is that below the largest exponent."""
+    bits = ProductWindows(config).distance_bits
+    return data.StructLayout({"magnitude": PRODUCT, "sign": 1, "distance": bits})
+
+
+class ProductExponents(Block):
+    """Exponents of the products of one step at half the rate: the largest, and every product's distance below it.
+
+    Products of zero take no part in the largest. It is found from its highest bit down: a product whose bit is 0 is
+    out as soon as another one that is still in has a 1. That takes less than half the gates of a tree of comparators.
+
+    Parameters
+    ----------
+    config
+        ``groups``, and ``half_fraction_bits`` for the longest distance.
+
+    Attributes
+    ----------
+    a, b : In(ArrayLayout(ArrayLayout(SLOT, slots), G))
+        What the elements of the row of A and the row of B have beside their significands.
+    exponent : Out(6)
+        The largest exponent, offset so that the lowest is 0; 0 if all products are zero.
+    active : Out(1)
+        Some product is not zero.
+    distances : Out(ArrayLayout(ArrayLayout(distance_bits, slots), G))
+        The largest exponent less that of the product, or a distance that shifts out all of it. Of no meaning where the
+        product is zero.
+    signs : Out(ArrayLayout(slots, G))
+        Signs of the products.
+    positive, negative : Out(1)
+        Some product is infinite, of that sign; infinity times zero sets both.
+    latency : int
+        0, combinational.
+    """
+
+    module_name = "product_exponents"
+
+    def __init__(self, config: TensorCoreConfig) -> None:
+        self.windows = ProductWindows(config)
+        distances = data.ArrayLayout(unsigned(self.windows.distance_bits), config.slots)
+        members = {side: In(data.ArrayLayout(data.ArrayLayout(SLOT, config.slots), config.groups)) for side in "ab"}
+        members |= {
+            "exponent": Out(EXPONENT_BITS),
+            "active": Out(1),
+            "distances": Out(data.ArrayLayout(distances, config.groups)),
+            "signs": Out(data.ArrayLayout(unsigned(config.slots), config.groups)),
+            "positive": Out(1),
+            "negative": Out(1),
+        }
+        super().__init__(config, members)
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        exponents, live = [], []
+        infinite: dict[str, list[Value]] = {"positive": [], "negative": []}
+        for group in range(self.config.groups):
+            signs = []
+            for index in range(self.config.slots):
+                a, b = self.a[group][index], self.b[group][index]
+                exponent = Signal(EXPONENT_BITS, name=f"exponent{group}_{index}")
+                m.d.comb += exponent.eq(a.exponent + b.exponent)
+                exponents.append(exponent)
+                live.append(~(a.zero | b.zero))
+                sign = a.sign ^ b.sign
+                signs.append(sign)
+                wrong, either = (a.infinite & b.zero) | (a.zero & b.infinite), a.infinite | b.infinite
+                infinite["positive"].append(wrong | (either & ~sign))
+                infinite["negative"].append(wrong | (either & sign))
+            m.d.comb += self.signs[group].eq(Cat(*signs))
+        largest = self._largest(m, exponents, Cat(*live))
+        m.d.comb += [self.active.eq(Cat(*live).any()), self.exponent.eq(largest)]
+        m.d.comb += [getattr(self, name).eq(Cat(*found).any()) for name, found in infinite.items()]
+        for place, exponent in enumerate(exponents):
+            group, index = divmod(place, self.config.slots)
+            behind = Signal(EXPONENT_BITS, name=f"behind{group}_{index}")
+            m.d.comb += behind.eq(largest - exponent)
+            distance = saturated(m, behind, self.windows.aligned, name=f"distance{group}_{index}")
+            m.d.comb += self.distances[group][index].eq(distance)
+        return m
+
+    def _largest(self, m: Module, exponents: list[Signal], live: Value) -> Signal:
+        """The largest of the exponents that ``live`` marks; 0 if there are none."""
+        largest = Signal(EXPONENT_BITS, name="largest")
+        for place in reversed(range(EXPONENT_BITS)):
+            bits, ahead = Signal(len(exponents), name=f"bits{place}"), Signal(len(exponents), name=f"ahead{place}")
+            m.d.comb += [
+                bits.eq(Cat(*(exponent[place] for exponent in exponents))),
+                ahead.eq(live & bits),
+                largest[place].eq(ahead.any()),
+            ]
+            left = Signal(len(exponents), name=f"left{place}")
+            m.d.comb += left.eq(live & (bits | ~largest[place].replicate(len(exponents))))
+            live = left
+        return largest
+
+
+class AlignedProducts(Block):
+    """The products of one block, each shifted to the largest exponent and cut, as two words.
+
+    ::
+
+        magnitude --> [>> distance + C's lead] --> [^ sign] --> [carry-save tree] --> two words, two single bits
+
+    A product is negated by inversion, and carries its inverted sign above itself: two's complement with 2^width more.
+    The ones of the negations go where the rows of the tree have room, but for two. In steps of FP4 all outputs are 0,
+    and nothing moves.
+
+    Parameters
+    ----------
+    config
+        Gives the windows, see `ProductWindows`.
+
+    Attributes
+    ----------
+    products : In(ArrayLayout(product_layout(config), slots))
+        Products; zeros in steps of FP4.
+    half : In(1)
+        The step is at half the rate.
+    sign : In(1)
+        Sign of C: the words have signs relative to it.
+    ahead : In(distance_bits)
+        How far C's exponent is above the largest of the products; 0 in steps of FP4.
+    words : Out(ArrayLayout(words, 2))
+        Words that add up, with ``ones``, to the sum of the products plus 2^offset.
+    ones : Out(2)
+        Of weight 1 each.
+    latency : int
+        0, combinational.
+    """
+
+    module_name = "aligned_products"
+
+    def __init__(self, config: TensorCoreConfig) -> None:
+        self.windows = windows = ProductWindows(config)
+        super().__init__(
+            config,
+            {
+                "products": In(data.ArrayLayout(product_layout(config), config.slots)),
+                "half": In(1),
+                "sign": In(1),
+                "ahead": In(windows.distance_bits),
+                "words": Out(data.ArrayLayout(unsigned(windows.words), 2)),
+                "ones": Out(2),
+            },
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        windows = self.windows
+        words, subtracts = [], []
+        for index in range(self.config.slots):
+            product = self.products[index]
+            total = Signal(windows.distance_bits + 1, name=f"total{index}")
+            m.d.comb += total.eq(self.ahead + product.distance)
+            distance = saturated(m, total, windows.aligned, name=f"distance{index}")
+            shifted = shift_right(
+                m, product.magnitude, distance, own=windows.product, into=windows.aligned, name=f"product{index}"
+            )
+            differs, subtract = product.sign ^ self.sign, Signal(name=f"subtract{index}")
+            m.d.comb += subtract.eq(differs & self.half)
+            words.append(Cat(shifted ^ subtract.replicate(len(shifted)), ~differs & self.half))
+            subtracts.append(subtract)
+        x, y = two_words(m, words, subtracts[:-1], width=windows.words, name="tree")
+        # Below the lowest place: a one in the first word, the carry in in the other.
+        m.d.comb += [self.words[0].eq(x[1:]), self.words[1].eq(y[1:]), self.ones.eq(Cat(subtracts[-1], y[0]))]
+        return m

@@ -1,0 +1,1 @@
+../mixfp4-multi-small.v

@@ -1,0 +1,2 @@
+../nvfp4-multi-blackwell.v
+nvfp4_multi_blackwell_tb.sv

@@ -1,0 +1,2 @@
+../nvfp4-multi-small.v
+nvfp4_multi_small_tb.sv

@@ -1,0 +1,57 @@
+"""Decoders of elements without block scales: every code of every type against the golden model's tables."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from hwgen.config import TensorCoreConfig
+from hwgen.formats import unscaled
+from hwgen.rtl.decode.unscaled import KINDS, SLOT, UnscaledDecoder
+from sim import golden
+
+CONFIG = TensorCoreConfig("x", "nvfp4", "nvfp4", 1, 1, 1, slot="separate")
+CODES = {"e4m3": 0, "e5m2": 1, "e2m3": 3, "e3m2": 4, "e2m1": 5}
+"""Those of the instruction descriptor of ``tcgen05``."""
+
+
+def test_types_are_those_of_the_golden_model():
+    assert {element.name.lower(): code for code, element in unscaled.TYPES.items()} == CODES
+    assert set(CODES) == set(golden.UNSCALED_ELEMENTS)
+    exponents = [golden.UNSCALED_ELEMENTS[name].exponents for name in CODES]
+    finite = [golden.UNSCALED_ELEMENTS[name].table for name in CODES]
+    numbers = [e[np.isfinite(v) & (v != 0)] for e, v in zip(exponents, finite, strict=True)]
+    assert 2 * min(int(e.min()) for e in numbers) == unscaled.LOWEST_PRODUCT
+    assert 2 * max(int(e.max()) for e in numbers) == unscaled.HIGHEST_PRODUCT
+
+
+@pytest.mark.parametrize("name", CODES)
+def test_every_code(name, evaluate):
+    element = golden.UNSCALED_ELEMENTS[name]
+    kind = 1 << [kind.name.lower() for kind in KINDS].index(name)
+    stimuli = [{"code": code, "kind": kind} for code in range(256)]
+    for code, outputs in enumerate(evaluate(UnscaledDecoder(CONFIG), stimuli)):
+        slot, own = SLOT.from_bits(outputs["slot"]), code & (1 << element.width) - 1
+        value = element.table[own]
+        assert outputs["nan"] == np.isnan(value)
+        assert slot.infinite == np.isinf(value)
+        assert slot.zero == (value == 0)
+        if not np.isnan(value):
+            assert slot.sign == np.signbit(value) == own >> element.width - 1
+        if np.isfinite(value):
+            assert outputs["significand"] * 2.0 ** (slot.exponent + unscaled.LOWEST - 3) == abs(value)
+            assert slot.exponent + unscaled.LOWEST == element.exponents[own]
+
+
+def test_nothing_changes_in_steps_of_fp4(evaluate):
+    stimuli = [{"code": code, "kind": 0} for code in range(256)]
+    assert len({tuple(outputs.items()) for outputs in evaluate(UnscaledDecoder(CONFIG), stimuli)}) == 1
+    outputs = evaluate(UnscaledDecoder(CONFIG), stimuli[:1])[0]
+    slot = SLOT.from_bits(outputs["slot"])
+    assert (outputs["significand"], outputs["nan"], slot.sign, slot.zero, slot.infinite) == (0, 0, 0, 1, 0)
+
+
+def test_reserved_codes_are_those_without_a_type():
+    reserved = set(range(1 << unscaled.TYPE_BITS)) - set(unscaled.TYPES)
+    assert reserved == {2, 6, 7}
+    assert not any(code in reserved for code in itertools.chain(CODES.values()))

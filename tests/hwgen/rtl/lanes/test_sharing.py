@@ -1,0 +1,196 @@
+"""Lanes that slots share: what decoders put into them at half the rate, and the products that come out."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from hwgen.config import SLOTS, TensorCoreConfig
+from hwgen.formats.unscaled import TYPES
+from hwgen.rtl.decode.operand import OperandDecoder, codes_layout, decoded_as, decoded_layout, operand_layout
+from hwgen.rtl.decode.unscaled import KINDS, SLOT, UnscaledDecoder
+from hwgen.rtl.dot import DotProduct
+from hwgen.rtl.lanes import lanes
+from hwgen.verilog import design
+
+FORMATS = ("nvfp4", "mixfp4", "nvint4")
+CORES = {
+    f"{slot}-{dot}-{form}": TensorCoreConfig("x", form, form, 1, 1, 1, dot, slot=slot, pipeline=())
+    for slot, dots in SLOTS.items()
+    for dot in (dots or ())
+    for form in FORMATS
+}
+cores = pytest.mark.parametrize("config", CORES.values(), ids=CORES)
+BESIDE = [TensorCoreConfig("x", form, form, 1, 1, 1, slot="separate", pipeline=()) for form in FORMATS]
+every = pytest.mark.parametrize("config", [*CORES.values(), *BESIDE], ids=[*CORES, *FORMATS])
+
+
+def shares(slot, side, significand):
+    """What the two lanes of a slot get of a significand, from the documentation of the slots."""
+    if slot == "full":
+        return [significand, 0]
+    if slot == "quadrants":
+        return [significand & 0b0011, significand >> 2]
+    return [significand & 0b0011, significand & 0b1100] if side == "b" else [significand, significand]
+
+
+def in_lanes(config, side, significands):
+    """Lanes with the significands of a row, as the decoders make them."""
+    layout, found = lanes(config).layout(side), 0
+    name = "significand" if config.slot == "quadrants" else "magnitude"
+    for place, own in enumerate(own for significand in significands for own in shares(config.slot, side, significand)):
+        fields = {name: own} | ({"five": own & 5 == 5} if "five" in layout.members else {})
+        found |= layout.const(fields).as_value().value << layout.size * place
+    return found
+
+
+def without_five(lane):
+    """Fields of a lane; ``five`` is of no meaning where nothing collides."""
+    return {name: int(lane[name]) for name in lane.shape().members if name != "five"}
+
+
+@cores
+def test_every_pair_of_significands(config, evaluate):
+    """In two slots each; the sum of FP4 is zero."""
+    pairs = np.array(list(itertools.product(range(16), repeat=2)))
+    cases = [np.roll(pairs, place, axis=0)[start : start + 8] for place in (0, 3) for start in range(0, 256, 8)]
+    stimuli = [
+        {side: in_lanes(config, side, case[:, row].tolist()) for row, side in enumerate("ab")} | {"half": 1}
+        for case in cases
+    ]
+    for case, outputs in zip(cases, evaluate(DotProduct(config), stimuli), strict=True):
+        assert outputs["products"] == sum(int(a * b) << 8 * place for place, (a, b) in enumerate(case))
+        assert outputs["sum"] == 0
+    for outputs in evaluate(DotProduct(config), [stimulus | {"half": 0} for stimulus in stimuli]):
+        assert outputs["products"] == 0
+
+
+@cores
+@pytest.mark.parametrize("side", ["a", "b"])
+def test_decoders_put_significands_into_lanes(config, side, evaluate):
+    """Bytes of every type, all places, whatever the scale; what they decode to is tested elsewhere."""
+    rng = np.random.default_rng(0)
+    rows = [(code, rng.integers(0, 256, 8, np.uint8)) for code in TYPES for _ in range(40)]
+    width = config.form(side).scale_width
+    stimuli = [
+        {
+            "codes": int.from_bytes(row.tobytes(), "little"),
+            "scales": int(rng.integers(1 << width)),
+            "half": 1,
+            "element_type": code,
+        }
+        for code, row in rows
+    ]
+    kinds = {code: 1 << index for index, code in enumerate(TYPES)}
+    flat = [{"code": int(each), "kind": kinds[code]} for code, row in rows for each in row]
+    elements = iter(evaluate(UnscaledDecoder(config), flat))
+    layout = operand_layout(config, side)
+    for outputs in evaluate(OperandDecoder(config, decoded_as(config, side)), stimuli):
+        operand, own = layout.from_bits(outputs["operand"]), [next(elements) for _ in range(8)]
+        wanted = layout["lanes"].shape.elem_shape.from_bits(in_lanes(config, side, [e["significand"] for e in own]))
+        for lane, want in zip(operand.lanes[0], wanted, strict=True):
+            assert without_five(lane) == without_five(want)
+        assert [each.as_bits() for each in operand.slots[0]] == [element["slot"] for element in own]
+        assert operand.nan == any(element["nan"] for element in own)
+        scale = operand.scales[0]
+        assert (scale.significand, scale.exponent, scale.zero) == (0, 0, 1)
+
+
+@every
+@pytest.mark.parametrize("side", ["a", "b"])
+def test_steps_of_fp4_are_decoded_as_without_a_slot(config, side, evaluate):
+    """And whatever their types are said to be."""
+    plain = TensorCoreConfig("x", config.a, config.b, 1, 1, 1, config.dot, pipeline=())
+    rng = np.random.default_rng(1)
+    width = config.form(side).scale_width
+    stimuli = [
+        {"codes": int.from_bytes(rng.bytes(8), "little"), "scales": int(rng.integers(1 << width))} for _ in range(200)
+    ]
+    codes = [stimulus | {"element_type": number % 8} for number, stimulus in enumerate(stimuli)]
+    wanted, layout = operand_layout(plain, side), operand_layout(config, side)
+    found = evaluate(OperandDecoder(config, decoded_as(config, side)), codes)
+    for outputs, expected in zip(found, evaluate(OperandDecoder(plain, "a"), stimuli), strict=True):
+        own, want = layout.from_bits(outputs["operand"]), wanted.from_bits(expected["operand"])
+        for lane, other in zip(own.lanes[0], want.lanes[0], strict=True):
+            assert without_five(lane) == without_five(other)
+        assert own.scales[0].as_bits() == want.scales[0].as_bits()
+        assert own.nan == want.nan
+        assert all(
+            slot.as_bits() == SLOT.const({"zero": 1, "exponent": slot.exponent}).as_bits() for slot in own.slots[0]
+        )
+        assert all(not significand for significand in getattr(own, "significands", [[]])[0])
+    assert len({slot.exponent for slot in own.slots[0]}) == 1
+
+
+@every
+def test_reserved_types_make_a_row_nan(config, evaluate):
+    stimuli = [{"element_type": code, "half": half} for half in (0, 1) for code in range(8)]
+    layout = operand_layout(config, "a")
+    found = [layout.from_bits(outputs["operand"]).nan for outputs in evaluate(OperandDecoder(config, "a"), stimuli)]
+    assert found == [0] * 8 + [int(code not in TYPES) for code in range(8)]
+    assert len(KINDS) == len(TYPES)
+
+
+@every
+@pytest.mark.parametrize("side", ["a", "b"])
+def test_scales_do_not_matter_at_half_rate_proven(config, side, prover):
+    """So E1M2 cannot: whether a block has it is said beside its scale and nowhere else."""
+    own = decoded_as(config, side)
+    text = "\n".join(design(OperandDecoder, config, "top", own).texts.values())
+    codes, scales = codes_layout(config, side).size, config.form(side).scale_width
+    width = decoded_layout(config, own).size
+    ports = ".codes(codes), .half(half), .element_type(kind)"
+    miter = f"""
+module miter(input [{codes - 1}:0] codes, input [{scales - 1}:0] one, other, input [2:0] kind, output wrong);
+  wire half = 1'b1;
+  wire [{width - 1}:0] first, second;
+  top a({ports}, .scales(one), .operand(first));
+  top b({ports}, .scales(other), .operand(second));
+  assign wrong = first != second;
+endmodule
+"""
+    assert prover.proven(text, miter)
+    assert not prover.proven(text, miter.replace("1'b1", "1'b0"))
+
+
+@cores
+def test_products_proven(config, prover):
+    """For all significands at once: every slot multiplies, and nothing comes out of the sum of FP4."""
+    text = "\n".join(design(DotProduct, config, "top").texts.values())
+    layout = lanes(config).layout("a")
+    highest_first = sorted(layout.members, key=lambda name: layout[name].offset, reverse=True)
+    factor = "significand" if config.slot == "quadrants" else "magnitude"
+
+    def lane(bits):
+        found = {name: f"{layout[name].width}'d0" for name in highest_first} | {factor: f"{{{bits}}}"}
+        if "five" in found:
+            found["five"] = f"(({bits} & 4'd5) == 4'd5)"
+        return "{" + ", ".join(found[name] for name in highest_first) + "}"
+
+    blocks = {"a": [], "b": []}
+    for side, index in itertools.product("ab", range(8)):
+        word = f"{side}[{4 * index + 3}:{4 * index}]"
+        pair = [word, "4'd0"]
+        if config.slot == "quadrants":
+            extra = layout[factor].width - 2
+            low, high = f"{side}[{4 * index + 1}:{4 * index}]", f"{side}[{4 * index + 3}:{4 * index + 2}]"
+            pair = [f"{extra}'d0, {part}" if extra else part for part in (low, high)]
+        elif config.slot == "split":
+            pair = [f"({word} & 4'd3)", f"({word} & 4'd12)"] if side == "b" else [word, word]
+        blocks[side] += map(lane, pair)
+    wrong = " | ".join(
+        f"products[{8 * index + 7}:{8 * index}] != a[{4 * index + 3}:{4 * index}] * b[{4 * index + 3}:{4 * index}]"
+        for index in range(8)
+    )
+    width = lanes(config).sum_width
+    lanes_of = {side: "{" + ", ".join(reversed(block)) + "}" for side, block in blocks.items()}
+    miter = f"""
+module miter(input [31:0] a, b, output wrong);
+  wire [63:0] products;
+  wire [{width - 1}:0] sum;
+  top dot(.a({lanes_of["a"]}), .b({lanes_of["b"]}), .half(1'b1), .products(products), .sum(sum));
+  assign wrong = sum != 0 | {wrong};
+endmodule
+"""
+    assert prover.proven(text, miter)
+    assert not prover.proven(text, miter.replace("* b[7:4]", "* b[7:4] + (a[7:4] == 7 & b[7:4] == 5)"))
