@@ -97,9 +97,10 @@ def as_dict(outcomes: Sequence[Outcome], seed: int, steps: int) -> dict[str, obj
     return {
         "seed": seed,
         "steps": steps,
+        "cores": [config.as_dict() for config in dict.fromkeys(outcome.config for outcome in outcomes)],
         "mutants": [
             {
-                "core": outcome.config.as_dict(),
+                "core": outcome.config.name,
                 "module": outcome.mutant.module,
                 "cell": outcome.mutant.cell,
                 "operator": outcome.mutant.operator,
