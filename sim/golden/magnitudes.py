@@ -10,7 +10,7 @@ from abc import abstractmethod
 
 import numpy as np
 
-from .aligned import Candidate, Numbers
+from .aligned import Aligned, Candidate
 from .checks import Array
 from .selection import Selection
 
@@ -21,14 +21,14 @@ class ByMagnitude(Selection):
     Where it holds, MixFP4 takes E1M2 and Four-over-Six takes 4.
     """
 
-    possible = range(4, 13)
+    possible = range(4, 12)
 
     @abstractmethod
     def spread(self, magnitudes: Array, largest: Array) -> Array:
         """Return bool (n,) of magnitudes, int64 (16, n), and the largest of each block, (n,)."""
 
-    def second(self, numbers: Numbers, candidates: tuple[Candidate, Candidate]) -> Array:
-        magnitudes = numbers.against_peak(self.bits)
+    def second(self, aligned: Aligned, candidates: tuple[Candidate, Candidate]) -> Array:
+        magnitudes = (aligned.cut[0] >> aligned.bits - self.bits).astype(np.int64)
         spread = self.spread(magnitudes, magnitudes.max(axis=0))
         # Of E1M2 and E2M1 the second is the coarser at the top; of 6 and 4 it is the finer.
         finer = candidates[0].element.fold > 0

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import rules
-from .aligned import INFINITY, MAGNITUDE, Candidate, Numbers, TensorScale
+from .aligned import INFINITY, MAGNITUDE, Aligned, Candidate, TensorScale, fields
 from .block import BlockFormat
 from .catalogue import block_format
 from .checks import Array, InputError, Tensor, as_array
@@ -91,7 +91,7 @@ class Quantiser:
     tensor_scale_bits : int
         Bits of the significand of a tensor scale, 1 to 24: all below are zero. With 1 it is a power of two.
     reciprocal_bits : int, optional
-        Block scales are found by multiplication with a reciprocal of the tensor scale that has so many bits, 4 to 24,
+        Block scales are found by multiplication with a reciprocal of the tensor scale that has so many bits, 6 to 24,
         and the largest number of a block is cut to as many. The default is a division, which is exact.
 
     Raises
@@ -116,9 +116,9 @@ class Quantiser:
         self._check_selection()
         _check_bits(self.tensor_scale_bits, "tensor_scale_bits", range(1, _SIGNIFICAND + 1))
         if self.reciprocal_bits is not None:
-            _check_bits(self.reciprocal_bits, "reciprocal_bits", range(4, _SIGNIFICAND + 1))
-        if isinstance(self.selection, ByError) and self.selection.bits > self.tensor_scale_bits + 6:
-            most = self.tensor_scale_bits + 6
+            _check_bits(self.reciprocal_bits, "reciprocal_bits", range(6, _SIGNIFICAND + 1))
+        if isinstance(self.selection, ByError) and self.selection.bits > self.tensor_scale_bits + 8:
+            most = self.tensor_scale_bits + 8
             raise InputError(
                 f"{self.selection.name}: with tensor_scale_bits = {self.tensor_scale_bits} errors have {most} bits"
                 f" at most; got bits = {self.selection.bits}"
@@ -235,15 +235,14 @@ class Quantiser:
         invalid = bits.max(axis=0) >= INFINITY
         if invalid.any():
             bits[:, invalid] = 0
-        numbers = Numbers(bits)
-        found = [self._scales(numbers.peaks, kind.top, scale) for kind in self._kinds]
+        aligned = Aligned(bits, scale)
+        found = [self._scales(aligned.peaks, kind.top, scale) for kind in self._kinds]
         candidates = [
-            Candidate(numbers, kind.element, scales, scale)
-            for kind, (scales, _) in zip(self._kinds, found, strict=True)
+            Candidate(aligned, kind.element, scales) for kind, (scales, _) in zip(self._kinds, found, strict=True)
         ]
         codes, scales, saturated = candidates[0].codes, found[0][0] | self._kinds[0].tag, found[0][1]
         if self.selection is not None:
-            second = self.selection.second(numbers, (candidates[0], candidates[1]))
+            second = self.selection.second(aligned, (candidates[0], candidates[1]))
             codes = np.where(second, candidates[1].codes, codes)
             scales = np.where(second, found[1][0] | self._kinds[1].tag, scales)
             saturated = np.where(second, found[1][1], saturated)
@@ -253,9 +252,8 @@ class Quantiser:
 
     def _scales(self, peaks: Array, top: int, scale: TensorScale) -> tuple[Array, Array]:
         """Return codes of UE4M3 (n,), and where they saturate, of the largest magnitudes as integers (n,)."""
-        numbers = Numbers(peaks[None])
-        significands = numbers.significands[0].astype(np.int64)
-        exponents = numbers.exponents[0].astype(np.int64) - 150
+        significands, exponents = (each.astype(np.int64) for each in fields(peaks))
+        exponents -= 150
         if self.reciprocal_bits is None:
             return ue4m3(significands, top * scale.significand, exponents - scale.exponent + scale.bits - 1)
         significand, exponent = self._reciprocal(scale)

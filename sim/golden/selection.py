@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from .aligned import Candidate, Numbers
+from .aligned import Aligned, Candidate
 from .checks import Array, InputError
 from .fp32 import check_integer
 
@@ -23,7 +23,7 @@ class Selection(ABC):
     Parameters
     ----------
     bits : int
-        Bits of the numbers that it computes with: of errors 2 to 14, of magnitudes 4 to 12.
+        Bits of the numbers that it computes with: of errors 2 to 14, of magnitudes 4 to 11.
 
     Raises
     ------
@@ -46,7 +46,7 @@ class Selection(ABC):
             raise InputError(f"{self.name}: bits must be {first} to {last}; got {self.bits}")
 
     @abstractmethod
-    def second(self, numbers: Numbers, candidates: tuple[Candidate, Candidate]) -> Array:
+    def second(self, aligned: Aligned, candidates: tuple[Candidate, Candidate]) -> Array:
         """Return where the second candidate is taken, bool (n,)."""
 
 
@@ -61,10 +61,8 @@ class ByError(Selection):
     def measure(self, errors: Array) -> Array:
         """Return one number for each block, (n,), of errors of `bits` bits, (lanes, n)."""
 
-    def second(self, numbers: Numbers, candidates: tuple[Candidate, Candidate]) -> Array:
-        one, other = candidates
-        top = np.maximum(one.units, other.units)
-        first, second = (self.measure(each.errors(self.lanes, top, self.bits)) for each in (one, other))
+    def second(self, aligned: Aligned, candidates: tuple[Candidate, Candidate]) -> Array:
+        first, second = (self.measure(each.errors(self.lanes, self.bits)) for each in candidates)
         return np.asarray(second < first)
 
 
