@@ -107,7 +107,7 @@ def test_the_page_counts_as_it_says():
     text = PAGE.read_text(encoding="utf-8")
     found = {
         (name, int(bits or 0)): [int(cell) for cell in cells.split("|")[:-1]]
-        for name, bits, cells in re.findall(r"^\| `?(\w+|no choice: .*?)(?:\((\d)\)`)? \|((?: \d+ \|){5})$", text, re.M)
+        for name, bits, cells in re.findall(r"^\| `(\w+|no choice)(?:\((\d)\))?` \|((?: \d+ \|){5})$", text, re.M)
     }
     width = 8 + 10
     assert len(found) == 10
@@ -126,6 +126,29 @@ def test_the_page_counts_as_it_says():
                 tree += count * word
                 word += 1
             assert sums == candidates * tree
+
+
+def test_the_page_names_the_pareto_front():
+    text = PAGE.read_text(encoding="utf-8")
+    totals = {
+        name: int(total) for name, total in re.findall(r"^\| `([\w() ]+)` \|(?: \d+ \|){4} (\d+) \|$", text, re.M)
+    }
+    noise = {"no choice": math.inf}
+    for quantiser, label, figures, _ in rows()["rules"]:
+        decibels = float(figures[0].partition(",")[0])
+        if quantiser == "mixfp4" and label.endswith("all blocks"):
+            noise["no choice"] = min(noise["no choice"], decibels)
+        elif quantiser == "mixfp4":
+            rule, bits = re.fullmatch(r"([\w-]+), (\d) bits", label).groups()
+            noise[f"{rule.title().replace('-', '')}({bits})"] = decibels
+    assert set(totals) <= set(noise)
+    front, least = [], math.inf
+    for name in sorted(totals, key=totals.get):
+        if noise[name] < least:
+            front.append(name)
+            least = noise[name]
+    (sentence,) = re.findall(r"^The Pareto front of gaussian noise .*?: (.*?)\.$", text, re.M | re.S)
+    assert re.findall(r"`(.*?)`", sentence) == front
 
 
 def test_the_page_prints_what_it_says():
