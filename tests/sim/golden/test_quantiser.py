@@ -256,6 +256,14 @@ def test_numbers_that_are_none_have_a_defined_result():
         assert golden.Quantiser(fmt, rule).tensor_scale(x) == golden.Quantiser(fmt, rule).tensor_scale(x[4:])
 
 
+def test_every_bf16_number_that_is_none():
+    x = np.ones((1 << 16, 16), np.float32)
+    x[:, 9] = BF16
+    found = golden.Quantiser().quantize(x, 1.0)
+    np.testing.assert_array_equal(found.invalid.ravel(), ~np.isfinite(BF16))
+    assert found.invalid.sum() == 256
+
+
 @every
 def test_zeros_of_either_sign(fmt, rule):
     x = np.zeros((2, 32), np.float32)
