@@ -1,4 +1,4 @@
-"""Measure the speed of the golden model's GEMM on one core.
+"""Measure the speed of the golden model's GEMM, and of its hardware quantiser, on one core.
 
 Usage: python benchmarks/golden.py [--json FILE] [--size M N K] [--repeat R]
 """
@@ -64,6 +64,17 @@ def measure(m: int, n: int, k: int, repeat: int) -> list[dict[str, object]]:
     return rows
 
 
+def measure_quantisers(repeat: int) -> list[dict[str, object]]:
+    """Time the hardware quantiser of every format, `repeat` times each, and keep the fastest run."""
+    x = tensors.generate("gaussian", (512, 4096), 0)
+    rows: list[dict[str, object]] = []
+    for fmt, rule in golden.QUANTISERS:
+        unit = golden.Quantiser(fmt, rule)
+        seconds = fastest(partial(unit.quantize, x, unit.tensor_scale(x)), repeat)
+        rows.append({"format": fmt, "rule": rule, "seconds": seconds, "numbers_per_s": x.size / seconds})
+    return rows
+
+
 def main() -> None:
     """Print a table; with --json also write it to a file."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
@@ -77,8 +88,13 @@ def main() -> None:
         size = f"{row['m']} x {row['n']} x {row['k']}"
         speed = f"{row['seconds']:>9.3f} {row['mac_per_s']:>9.2e}"
         print(f"{row['format']:<17} {row['way']:<15} {size:>16} {speed}")
+    quantisers = measure_quantisers(options.repeat)
+    print(f"\n{'format':<17} {'rule of scales':<15} {'seconds':>9} {'numbers/s':>10}")
+    for row in quantisers:
+        print(f"{row['format']:<17} {row['rule']:<15} {row['seconds']:>9.3f} {row['numbers_per_s']:>10.2e}")
     if options.json:
-        document = {"python": platform.python_version(), "numpy": np.__version__, "results": rows}
+        versions = {"python": platform.python_version(), "numpy": np.__version__}
+        document = {**versions, "results": rows, "quantisers": quantisers}
         options.json.write_text(json.dumps(document, indent=2) + "\n")
 
 

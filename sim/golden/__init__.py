@@ -28,6 +28,20 @@ from .described import formats_from
 from .element import ElementFormat
 from .fp32 import ROUNDINGS
 from .mma import CONTRACT, EMPTY_BLOCKS, NUMERICS, accumulate, gemm, max_fraction_bits, step
+from .quantiser import (
+    QUANTISERS,
+    SELECTIONS,
+    AbsoluteError,
+    CrestFactor,
+    Gap,
+    HardwareResult,
+    LargestError,
+    Quantiser,
+    SampledError,
+    SecondLargest,
+    Selection,
+    SquaredError,
+)
 from .quantize import BLOCK, QuantizedTensor, dequantize, padded, quantize
 from .rules import RULES
 from .scale import ScaleFormat
@@ -40,14 +54,26 @@ __all__ = [
     "EMPTY_BLOCKS",
     "FORMATS",
     "NUMERICS",
+    "QUANTISERS",
     "ROUNDINGS",
     "RULES",
+    "SELECTIONS",
     "UNSCALED_ELEMENTS",
+    "AbsoluteError",
     "BlockFormat",
+    "CrestFactor",
     "ElementFormat",
+    "Gap",
+    "HardwareResult",
     "InputError",
+    "LargestError",
+    "Quantiser",
     "QuantizedTensor",
+    "SampledError",
     "ScaleFormat",
+    "SecondLargest",
+    "Selection",
+    "SquaredError",
     "accumulate",
     "block_format",
     "decode_e1m2",

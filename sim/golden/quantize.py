@@ -130,7 +130,7 @@ class QuantizedTensor:
         bytes_ = as_array(scales, "scales")
         if bytes_.dtype.name == "float8_e4m3fn":
             bytes_ = bytes_.view(np.uint8)
-        return cls(unpack(packed, block_format(fmt).width), bytes_, _given_scale(tensor_scale), fmt)  # type: ignore[arg-type]
+        return cls(unpack(packed, block_format(fmt).width), bytes_, given_scale(tensor_scale), fmt)  # type: ignore[arg-type]
 
 
 def padded(x: Tensor, fmt: str | BlockFormat = "nvfp4") -> Array:
@@ -240,7 +240,7 @@ def quantize(
             raise InputError(f"e1m2 must be an array of bool, {wanted}, one for each block")
 
     if tensor_scale is not None:
-        scale = _given_scale(tensor_scale)
+        scale = given_scale(tensor_scale)
     elif (divisor := rules.tensor_divisor(form, chosen_rule)) is None:
         scale = np.float32(1)
     else:
@@ -280,7 +280,8 @@ def dequantize(q: QuantizedTensor) -> npt.NDArray[np.float32]:
         return values.astype(np.float32)
 
 
-def _given_scale(tensor_scale: Tensor) -> np.float32:
+def given_scale(tensor_scale: Tensor) -> np.float32:
+    """Return a tensor scale as float32 once it is known to be one number, positive and finite, that float32 holds."""
     found = as_array(tensor_scale, "tensor_scale")
     if found.size != 1 or found.dtype.kind not in "fiu":
         raise InputError(f"tensor_scale must be one number; got {found.dtype} {found.shape}")
