@@ -22,9 +22,14 @@ _COLOURS = (
     *("#8c564b", "#17becf", "#9467bd"),
 )
 _REST = "#d9d9d9"
-_GROUPS = {"cores": CORE_PARTS, "buffer": ("buffer",), "DRAM": ("DRAM",)}
+_GROUPS = {
+    "cores": CORE_PARTS,
+    "quantiser": ("quantiser",),
+    "buffer": ("buffer", "buffer leakage"),
+    "DRAM": ("DRAM",),
+}
 _PARTS = [part for parts in _GROUPS.values() for part in parts]
-_GROUP_COLOURS = {"cores": "#332288", "buffer": "#88ccee", "DRAM": "#d9d9d9"}
+_GROUP_COLOURS = {"cores": "#332288", "quantiser": "#cc6677", "buffer": "#88ccee", "DRAM": "#d9d9d9"}
 _LABEL, _TITLE = 30, 80
 """The most characters of a name, and of the workload in the title."""
 _CUT = 1.25
@@ -90,7 +95,7 @@ class _Shown:
 
 def _joules(entries: Sequence[Gemm], name: str, parts: Sequence[str]) -> float:
     """What GEMMs take of parts of the energy on one design."""
-    return float(sum(entry.count * entry.values[name].joules[part] for entry in entries for part in parts))
+    return float(sum(entry.count * entry.values[name].joules.get(part, 0.0) for entry in entries for part in parts))
 
 
 def _short(name: str, suffix: str = "", most: int = _LABEL) -> str:
