@@ -141,6 +141,11 @@ def _machine(command: Any) -> Any:
 )
 @_machine
 @click.option("--timeloop", is_flag=True, help="Write NAME-CONFIG.ert.yaml, .art.yaml and .lib.yaml of each core, too.")
+@click.option(
+    "--accelforge",
+    is_flag=True,
+    help="Write NAME-CONFIG.hwcomponents.py and .accelforge.yaml of each core and its machine, too.",
+)
 @out(REPORTS)
 @click.option("--name", "stem", default="cost", show_default=True, help="Name of the report's files.")
 @json_option
@@ -155,6 +160,7 @@ def command(
     baseline: str | None,
     report_file: Path | None,
     timeloop: bool,
+    accelforge: bool,
     out: Path,
     stem: str,
     as_json: bool,
@@ -165,7 +171,7 @@ def command(
     What a core costs comes from a report of 'hwgen compare'. Writes NAME.md, .csv, .json and .png to the
     reports directory.
     """
-    from hwgen.cost import export, workloads
+    from hwgen.cost import workloads
     from hwgen.measure import core_costs, cost
     from hwgen.measure.conditions import check_pair
     from hwgen.report.shipped import shipped
@@ -197,8 +203,8 @@ def command(
     )
     exports = {
         out / f"{stem}-{core.config.name}.{suffix}": text.encode()
-        for core in (measured.cores.values() if timeloop else ())
-        for suffix, text in export.exported(core, built.clock_ns, measured.library).items()
+        for core in measured.cores.values()
+        for suffix, text in _exported(core, built, measured.library, timeloop, accelforge).items()
     }
     if report_file is None and measured.path.parent == shipped():
         names = " and ".join(measured.cores)
@@ -207,6 +213,21 @@ def command(
             err=True,
         )
     written(content, out, stem, as_json, exports)
+
+
+def _exported(core: Any, built: Any, library: str, timeloop: bool, accelforge: bool) -> dict[str, str]:
+    """Texts for other tools, by what follows the name of a file."""
+    from hwgen.cost import components, export
+
+    found = export.exported(core, built.clock_ns, library) if timeloop else {}
+    if not accelforge:
+        return found
+    return found | {
+        "hwcomponents.py": components.component_model(core, built.clock_ns, library),
+        "accelforge.yaml": components.architecture(
+            core, built.clock_ns, library, built.cores, built.memory, built.costs, built.buffer_mm2
+        ),
+    }
 
 
 def _built(

@@ -12,6 +12,7 @@ import numpy as np
 from hwgen import __version__
 from hwgen.cost import grid
 from hwgen.cost.grid import ORDERS, Arrangement, GridRun, Memory
+from hwgen.cost.machines import MACHINES
 from hwgen.cost.model import CORE_PARTS, CoreCost, EnergyCosts, Ratio, energy, overhead, throughput_per_area
 from hwgen.cost.results import ATTENTION, RESULTS, element_bytes, results_of
 from hwgen.cost.workloads import Workload
@@ -373,6 +374,7 @@ def document(
             energy_costs=schema.MemoryEnergy(machine.costs.buffer_pj_per_byte, machine.costs.dram_pj_per_byte),
             assumptions=schema.Assumptions(
                 machine=machine.preset,
+                machine_source=None if machine.preset is None else MACHINES[machine.preset].source,
                 results=machine.results,
                 attention=machine.attention if "scores" in workload.roles else None,
                 experts=workload.routing if workload.routed else None,

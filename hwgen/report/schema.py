@@ -1020,8 +1020,8 @@ class Assumptions:
 
     Parameters
     ----------
-    machine
-        The preset that the machine began with; null for one without.
+    machine, machine_source
+        The preset that the machine began with, and where it is from; null for one without.
     results
         How results leave the cores: `fp32`, `bf16` or `quantised`.
     attention
@@ -1035,6 +1035,7 @@ class Assumptions:
     """
 
     machine: str | None
+    machine_source: str | None
     results: str
     attention: str | None
     experts: str | None

@@ -192,8 +192,8 @@ def _assumed(conditions: CostConditions, assumed: Assumptions) -> list[str]:
     memory = conditions.memory
     flops = 2 * conditions.cores * conditions.macs_per_step / conditions.clock_ns * 1e9
     lines = [
-        f"- Machine: {f'began as {assumed.machine}; ' if assumed.machine else ''}{quantity(flops, 'FLOP/s')},"
-        f" {flops / memory.dram_bytes_per_second:.0f} FLOP per byte of DRAM.",
+        f"- Machine: {quantity(flops, 'FLOP/s')}, {flops / memory.dram_bytes_per_second:.0f} FLOP per byte of DRAM.",
+        *([f"- It began as {assumed.machine}: {assumed.machine_source}."] if assumed.machine else []),
         f"- Results: {_RESULTS[assumed.results]}.",
         *([f"- Attention: {_ATTENTION[assumed.attention]}."] if assumed.attention else []),
         *([f"- Experts: {_EXPERTS[assumed.experts]}."] if assumed.experts else []),
