@@ -124,7 +124,7 @@ def test_accelforge_reads_the_architecture(tmp_path):
     ]
     einsum = {"name": "gemm", "tensor_accesses": tensors, "renames": {"weight": "B", "input": "A", "output": "D"}}
     shape = {name: f"0 <= {name} < 512" for name in "mnk"}
-    content = {"iteration_space_shape": shape, "bits_per_value": {"All": 4.5}, "einsums": [einsum]}
+    content = {"iteration_space_shape": shape, "bits_per_value": {"All": 4}, "einsums": [einsum]}
     workload.write_text(yaml.safe_dump({"workload": content}))
     spec = accelforge.Spec.from_yaml(str(path), str(workload))
     nodes = {node.name: node for node in spec.calculate_component_costs(einsum_name="gemm").arch.nodes}
