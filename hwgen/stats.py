@@ -65,6 +65,18 @@ class Ratio:
             None if self.low is None else 1 / self.low,
         )
 
+    def beside(self, shared: float) -> Ratio:
+        """Of the sums with what both designs share; ``shared`` is that over the baseline's figure."""
+
+        def thinned(value: float) -> float:
+            return (value + shared) / (1 + shared)
+
+        return Ratio(
+            thinned(self.value),
+            None if self.low is None else thinned(self.low),
+            None if self.high is None else thinned(self.high),
+        )
+
     @property
     def overhead(self) -> Estimate:
         """What is above one."""

@@ -18,7 +18,17 @@ __all__ = ["command"]
 
 _MIB = Number("a number of MiB from 0.001 to below 1e12", lambda number: 0.001 <= number < 1e12)
 _GB_PER_SECOND = Number("a number of GB/s from 1e-06 to below 1e12", lambda number: 1e-6 <= number < 1e12)
+_BALANCE = Number("a number of FLOP per byte from 1e-06 to below 1e12", lambda number: 1e-6 <= number < 1e12)
 _ELEMENTS = Number("a number of elements from 1 to below 1e12", lambda number: 1 <= number < 1e12)
+
+
+_SEVEN_NM = ("generic7", "asap7")
+"""What the names of the libraries begin with that the default area of the buffer is for."""
+
+
+def _first(what: str, source: str) -> str:
+    """Help of an option whose choices another module has; the first is the default."""
+    return f"{what}.  [default: {constant(source)[0]}]"
 
 
 def _energy(what: str, source: str) -> dict[str, Any]:
@@ -26,18 +36,77 @@ def _energy(what: str, source: str) -> dict[str, Any]:
     return {"type": FROM_ZERO, "cls": Late, "late": lambda: f"{what}  [default: {constant(source):g}]"}
 
 
+class _QuantiserEnergy(click.ParamType):
+    """fJ of an element: one number for all designs, or NAME=FJ of each, separated by commas."""
+
+    name = "fJ"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float | dict[str, float]:
+        if "=" not in value:
+            return FROM_ZERO.convert(value, param, ctx)
+        found = {}
+        for part in value.split(","):
+            name, _, energy = part.partition("=")
+            if name.strip() in found:
+                raise InputError(f"--quantiser-energy {value!r}: {name.strip()} is there twice; must be there once")
+            found[name.strip()] = FROM_ZERO.convert(energy, param, ctx)
+        return found
+
+
+def _machines() -> str:
+    found = constant("hwgen.cost.machines:MACHINES")
+    return f"What the machine begins with: {', '.join(found)}; see docs/cost.md.  [default: {next(iter(found))}]"
+
+
 _MACHINE = (
-    click.option("--cores", type=click.IntRange(1, MOST_CORES), help="Arranged anew for each GEMM.  [default: 64]"),
+    click.option("--machine", "preset", type=Names("hwgen.cost.machines:MACHINES"), cls=Late, late=_machines),
+    click.option(
+        "--cores", type=click.IntRange(1, MOST_CORES), help="Arranged anew for each GEMM.  [default: the machine's]"
+    ),
     click.option("--grid", type=GRID, metavar="[Bx]PxQ", help="ROWSxCOLUMNS of cores instead, or BATCHxROWSxCOLUMNS."),
     click.option("--clock", type=PERIOD_NS, help="Clock period in ns.  [default: that of the report]"),
-    click.option("--buffer", "buffer_mib", type=_MIB, default=8, show_default=True, help="In MiB."),
-    click.option("--dram", "dram_gb", type=_GB_PER_SECOND, default=819.2, show_default=True, help="In GB/s."),
+    click.option("--buffer", "buffer_mib", type=_MIB, help="In MiB.  [default: the machine's]"),
+    click.option("--dram", "dram_gb", type=_GB_PER_SECOND, help="In GB/s.  [default: the machine's]"),
+    click.option("--balance", type=_BALANCE, help="FLOP per byte of DRAM instead.  [default: the machine's]"),
     click.option(
         "--operands", type=_ELEMENTS, help="FP4 elements a cycle of the buffer.  [default: all that cores take]"
     ),
     click.option("--single-buffered", is_flag=True, help="Nothing is loaded while cores work."),
-    click.option("--result-bytes", type=click.IntRange(1, 8), default=4, show_default=True, help="An output in DRAM."),
+    click.option(
+        "--results",
+        type=Names("hwgen.cost.results:RESULTS"),
+        cls=Late,
+        late=lambda: _first("How results leave the chip", "hwgen.cost.results:RESULTS"),
+    ),
+    click.option(
+        "--attention",
+        type=Names("hwgen.cost.results:ATTENTION"),
+        cls=Late,
+        late=lambda: _first("Whether scores stay on the chip", "hwgen.cost.results:ATTENTION"),
+    ),
+    click.option(
+        "--idle-cores",
+        type=Names("hwgen.report.schema:IDLE_CORES"),
+        cls=Late,
+        late=lambda: _first("Cores without an output", "hwgen.report.schema:IDLE_CORES"),
+    ),
+    click.option(
+        "--quantiser-energy",
+        type=_QuantiserEnergy(),
+        metavar="FJ",
+        help="fJ of an element quantised; NAME=FJ,NAME=FJ for each design.  [default: not included]",
+    ),
     click.option("--buffer-energy", **_energy("pJ per byte.", "hwgen.cost.model:SRAM_PJ_PER_BYTE")),
+    click.option(
+        "--buffer-area",
+        type=FROM_ZERO,
+        cls=Late,
+        late=lambda: (
+            f"mm2 per MiB.  [default: {constant('hwgen.cost.model:SRAM_MM2_PER_MIB'):.3g} with a 7 nm library, else not"
+            " included]"
+        ),
+    ),
+    click.option("--buffer-leakage", type=FROM_ZERO, help="mW per MiB.  [default: not included]"),
     click.option("--dram-energy", **_energy("pJ per byte.", "hwgen.cost.model:DRAM_PJ_PER_BYTE")),
 )
 """Options of the machine that the GEMMs run on."""
@@ -55,6 +124,13 @@ def _machine(command: Any) -> Any:
 @click.option("--phase", type=Names("hwgen.cost.workloads:PHASES"), default="decode", show_default=True)
 @click.option("--batch", type=POSITIVE, default=1, show_default=True, help="Sequences.")
 @click.option("--sequence", type=POSITIVE, default=2048, show_default=True, help="Tokens of each; in decode, attended.")
+@click.option(
+    "--experts",
+    "routing",
+    type=Names("hwgen.cost.workloads:ROUTING"),
+    cls=Late,
+    late=lambda: _first("How many experts share the tokens", "hwgen.cost.workloads:ROUTING"),
+)
 @config("mixfp4-blackwell")
 @click.option("--vs", "baseline", help="Configuration to compare with, of the same shape.")
 @click.option(
@@ -65,6 +141,11 @@ def _machine(command: Any) -> Any:
 )
 @_machine
 @click.option("--timeloop", is_flag=True, help="Write NAME-CONFIG.ert.yaml, .art.yaml and .lib.yaml of each core, too.")
+@click.option(
+    "--accelforge",
+    is_flag=True,
+    help="Write NAME-CONFIG.hwcomponents.py and .accelforge.yaml of each core and its machine, too.",
+)
 @out(REPORTS)
 @click.option("--name", "stem", default="cost", show_default=True, help="Name of the report's files.")
 @json_option
@@ -74,10 +155,12 @@ def command(
     phase: str,
     batch: int,
     sequence: int,
+    routing: str | None,
     name: str,
     baseline: str | None,
     report_file: Path | None,
     timeloop: bool,
+    accelforge: bool,
     out: Path,
     stem: str,
     as_json: bool,
@@ -88,7 +171,7 @@ def command(
     What a core costs comes from a report of 'hwgen compare'. Writes NAME.md, .csv, .json and .png to the
     reports directory.
     """
-    from hwgen.cost import export, workloads
+    from hwgen.cost import workloads
     from hwgen.measure import core_costs, cost
     from hwgen.measure.conditions import check_pair
     from hwgen.report.shipped import shipped
@@ -102,15 +185,26 @@ def command(
     if len(configs) == 2:
         check_pair(*configs)
     check_files(out, stem)
-    given = (phase, batch, sequence)
-    workload = workloads.load(gemm_list, *given) if gemm_list else workloads.model(model or "", *given)
+    routing = routing or workloads.ROUTING[0]
+    workload, rerouted = (
+        workloads.load(gemm_list, phase, batch, sequence, each)
+        if gemm_list
+        else workloads.model(model or "", phase, batch, sequence, each)
+        for each in (routing, *(other for other in workloads.ROUTING if other != routing))
+    )
     measured = core_costs.read(report_file, configs) if report_file else core_costs.find(configs, REPORTS)
     built = _built(measured, **machine)
-    content = cost.document(measured, built, workload, {"phase": phase, "batch": batch, "sequence": sequence})
+    content = cost.document(
+        measured,
+        built,
+        workload,
+        {"phase": phase, "batch": batch, "sequence": sequence},
+        rerouted if workload.routed else None,
+    )
     exports = {
         out / f"{stem}-{core.config.name}.{suffix}": text.encode()
-        for core in (measured.cores.values() if timeloop else ())
-        for suffix, text in export.exported(core, built.clock_ns, measured.library).items()
+        for core in measured.cores.values()
+        for suffix, text in _exported(core, built, measured.library, timeloop, accelforge).items()
     }
     if report_file is None and measured.path.parent == shipped():
         names = " and ".join(measured.cores)
@@ -121,38 +215,112 @@ def command(
     written(content, out, stem, as_json, exports)
 
 
+def _exported(core: Any, built: Any, library: str, timeloop: bool, accelforge: bool) -> dict[str, str]:
+    """Texts for other tools, by what follows the name of a file."""
+    from hwgen.cost import components, export
+
+    found = export.exported(core, built.clock_ns, library) if timeloop else {}
+    if not accelforge:
+        return found
+    return found | {
+        "hwcomponents.py": components.component_model(core, built.clock_ns, library),
+        "accelforge.yaml": components.architecture(
+            core, built.clock_ns, library, built.cores, built.memory, built.costs, built.buffer_mm2
+        ),
+    }
+
+
 def _built(
     measured: Any,
-    cores: int | None,
-    grid: tuple[int, int, int] | None,
+    preset: str | None,
     clock: float | None,
-    buffer_mib: float,
-    dram_gb: float,
-    operands: float | None,
-    single_buffered: bool,
-    result_bytes: int,
+    grid: tuple[int, int, int] | None,
+    results: str | None,
+    attention: str | None,
+    idle_cores: str | None,
+    quantiser_energy: float | dict[str, float] | None,
     buffer_energy: float | None,
+    buffer_area: float | None,
+    buffer_leakage: float | None,
     dram_energy: float | None,
+    **memory: Any,
 ) -> Any:
     """The machine (`hwgen.measure.cost.Machine`) that the options describe, with the measured cores."""
-    from hwgen.cost.grid import Memory
-    from hwgen.cost.model import DRAM_PJ_PER_BYTE, SRAM_PJ_PER_BYTE, EnergyCosts
+    from hwgen.cost.machines import MACHINES
+    from hwgen.cost.model import DRAM_PJ_PER_BYTE, SRAM_MM2_PER_MIB, SRAM_PJ_PER_BYTE, EnergyCosts
+    from hwgen.cost.results import ATTENTION, RESULTS
     from hwgen.measure import cost
     from hwgen.measure.clock import clock_period
+    from hwgen.report.schema import IDLE_CORES
 
-    if cores is not None and grid is not None:
-        raise InputError("--grid says how many cores there are: leave --cores out")
-    memory = Memory(
-        buffer_bytes=buffer_mib * (1 << 20),
-        dram_bytes_per_second=dram_gb * 1e9,
-        operands_per_cycle=math.inf if operands is None else operands,
-        double_buffered=not single_buffered,
-        result_bytes=result_bytes,
-    )
+    name = preset or next(iter(MACHINES))
+    longest = max(core.critical_path_ns for core in measured.cores.values())
+    clock_ns = measured.clock_ns if clock is None else clock_period(clock, longest, measured.library)
+    (macs,) = {core.config.macs_per_step for core in measured.cores.values()}
+    cores, fed_by = _fed(MACHINES[name], grid, 2e9 * macs / clock_ns, **memory)
     costs = EnergyCosts(
         SRAM_PJ_PER_BYTE if buffer_energy is None else buffer_energy,
         DRAM_PJ_PER_BYTE if dram_energy is None else dram_energy,
+        buffer_leakage,
+        _by_design(quantiser_energy, list(measured.cores)),
     )
-    longest = max(core.critical_path_ns for core in measured.cores.values())
-    clock_ns = measured.clock_ns if clock is None else clock_period(clock, longest, measured.library)
-    return cost.Machine(math.prod(grid) if grid else cores or 64, grid, memory, costs, clock_ns)
+    if buffer_area is None and measured.library.startswith(_SEVEN_NM):
+        buffer_area = SRAM_MM2_PER_MIB
+    return cost.Machine(
+        cores,
+        grid,
+        fed_by,
+        costs,
+        clock_ns,
+        results=results or RESULTS[0],
+        attention=attention or ATTENTION[0],
+        idle_gated=idle_cores in (None, IDLE_CORES[0]),
+        buffer_mm2_per_mib=buffer_area,
+        preset=name,
+    )
+
+
+def _fed(
+    begin: Any,
+    grid: tuple[int, int, int] | None,
+    core_flops: float,
+    cores: int | None,
+    buffer_mib: float | None,
+    dram_gb: float | None,
+    balance: float | None,
+    operands: float | None,
+    single_buffered: bool,
+) -> tuple[int, Any]:
+    """How many cores there are, and what feeds them (`hwgen.cost.grid.Memory`).
+
+    ``begin`` is the preset, ``core_flops`` are the FLOP/s of a core.
+    """
+    from hwgen.cost.grid import Memory
+
+    if cores is not None and grid is not None:
+        raise InputError("--grid says how many cores there are: leave --cores out")
+    if dram_gb is not None and balance is not None:
+        raise InputError("--balance says what bandwidth there is: leave --dram out")
+    number = math.prod(grid) if grid else cores or begin.cores
+    flops = number * core_flops
+    if dram_gb is None:
+        dram_gb = begin.dram_gb(flops) if balance is None else flops / balance * 1e-9
+    return number, Memory(
+        buffer_bytes=(begin.buffer_mib if buffer_mib is None else buffer_mib) * (1 << 20),
+        dram_bytes_per_second=dram_gb * 1e9,
+        operands_per_cycle=math.inf if operands is None else operands,
+        double_buffered=not single_buffered,
+    )
+
+
+def _by_design(energy: float | dict[str, float] | None, names: list[str]) -> dict[str, float]:
+    """fJ of an element by name of the design."""
+    if energy is None:
+        return {}
+    if not isinstance(energy, dict):
+        return dict.fromkeys(names, energy)
+    if set(energy) != set(names):
+        raise InputError(
+            f"--quantiser-energy: says {', '.join(energy)}; must say each of {', '.join(names)}, or one number for all"
+        )
+    return {name: energy[name] for name in names}

@@ -29,26 +29,34 @@ The memory is a model, and hwgen builds none of it either:
 
   A band is what one row (column) of tiles reads of A (B). As many bands are held as fit beside one band of the other
   operand; if none does, one is held and the other operand passes step by step.
+- Of fused attention (`hwgen.cost.results`) half of the space is for scores, a quarter for queries and keys, a quarter
+  for values. Scores are computed block by block of context, as many columns as fit in FP32. The GEMM of scores holds
+  bands of A, beside the FP32 partial results of their rows, or all of B. The other (order ``fused``) takes A from the
+  buffer, and reads B as often as the first its own. From one block to the next its partial results leave the cores,
+  and come back.
+- A pass of the quantiser reads and writes DRAM at full rate when the GEMM is done; it does not hold anything up.
 - Every product begins in an empty pipeline and an empty buffer; those of one batch follow without a break.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.config import TensorCoreConfig
 from hwgen.cost.gemms import Gemms, product
-from hwgen.cost.schedule import RESULT_BYTES, core_cycles, steps_per_tile
+from hwgen.cost.results import PARTIAL_BYTES, Results, plain
+from hwgen.cost.schedule import core_cycles, steps_per_tile
 from hwgen.errors import InputError
 from hwgen.formats import BlockFormat
 
 __all__ = ["ORDERS", "Arrangement", "GridRun", "Memory", "arrange", "fixed", "run"]
 
-ORDERS = ("hold A", "hold B", "stream")
+ORDERS = ("hold A", "hold B", "stream", "fused")
 """Orders of tiles, see above."""
 
 _Ints = NDArray[np.int64]
@@ -69,8 +77,6 @@ class Memory:
         FP4 elements, each with its share of a scale, that the buffer hands over in a cycle; may be infinite.
     double_buffered
         Whether loads and stores overlap with work.
-    result_bytes
-        Bytes of an output in DRAM; the cores give FP32.
 
     Raises
     ------
@@ -82,12 +88,16 @@ class Memory:
     dram_bytes_per_second: float = math.inf
     operands_per_cycle: float = math.inf
     double_buffered: bool = True
-    result_bytes: int = RESULT_BYTES
 
     def __post_init__(self) -> None:
-        for name in ("buffer_bytes", "dram_bytes_per_second", "operands_per_cycle", "result_bytes"):
+        for name in ("buffer_bytes", "dram_bytes_per_second", "operands_per_cycle"):
             if not getattr(self, name) >= 1:
                 raise InputError(f"{name} = {getattr(self, name):g}: must be at least 1")
+
+    @property
+    def usable_bytes(self) -> float:
+        """Bytes of the buffer for what is worked on; the rest is for what is loaded meanwhile."""
+        return self.buffer_bytes * (0.5 if self.double_buffered else 1)
 
 
 @dataclass(frozen=True)
@@ -129,11 +139,20 @@ class GridRun:
     core_cycles
         Cycles without DRAM.
     cycles
-        Cycles with it, float.
+        Cycles with it, a pass of the quantiser included, float.
     operand_bytes
         Bytes that the buffer hands over.
     dram_read_bytes, dram_write_bytes
-        Bytes from and to the DRAM; what is read is also written to the buffer.
+        Bytes from and to the DRAM, a pass of the quantiser included.
+    pass_bytes
+        Those of the pass alone, read and written.
+    buffer_bytes
+        Bytes read from the buffer or written to it: operands, what comes from DRAM for them, and of fused attention
+        scores and partial results.
+    quantised
+        Elements that are quantised.
+    busy
+        Cores that have an output to work on, as a share of all, mean over the steps.
     utilisation
         Multiply-accumulates asked for, as a share of what all cores could do in these cycles.
     dram_cycles
@@ -149,6 +168,10 @@ class GridRun:
     operand_bytes: _Ints
     dram_read_bytes: _Ints
     dram_write_bytes: _Ints
+    pass_bytes: _Ints
+    buffer_bytes: _Ints
+    quantised: _Ints
+    busy: _Floats
     utilisation: _Floats
     dram_cycles: _Floats = field(repr=False)
 
@@ -271,8 +294,8 @@ class _Order:
 
     fits: NDArray[np.bool_]
     groups: _Ints
-    size: _Ints
-    last_size: _Ints
+    size: _Ints | _Floats
+    last_size: _Ints | _Floats
     phases: _Ints
     part: _Floats
     first: _Floats
@@ -347,22 +370,62 @@ def _stream(usable: _Floats, turns: int, deep: _Ints, a: _Side, b: _Side) -> _Or
 
 
 def _orders(
-    config: TensorCoreConfig, gemms: Gemms, arrangement: Arrangement, tiling: _Tiling, memory: Memory
+    config: TensorCoreConfig,
+    gemms: Gemms,
+    arrangement: Arrangement,
+    tiling: _Tiling,
+    memory: Memory,
+    results: Results,
 ) -> tuple[_Order, ...]:
-    """Those of `ORDERS`; every GEMM has one that fits into the buffer."""
+    """Those of `ORDERS` that need no other GEMM; every GEMM has one that fits into the buffer."""
     a, b = _sides(config, gemms, arrangement, tiling)
-    usable = memory.buffer_bytes * (0.5 if memory.double_buffered else 1) / arrangement.batch
+    fused = results.partial > 0
+    after = results.scores >= 0
+    share = np.where(fused | after, 0.25, 1.0)
+    usable = memory.usable_bytes * share / arrangement.batch
+    rows, columns = arrangement.rows * config.rows, arrangement.columns * config.columns
+    a = replace(a, band_bytes=a.band_bytes + np.minimum(gemms.m, rows) * results.partial)
     turns, deep = config.interleave, tiling.deep
-    orders = (_hold(usable, turns, deep, a, b), _hold(usable, turns, deep, b, a), _stream(usable, turns, deep, a, b))
+    by_a, by_b = _hold(usable, turns, deep, a, b), _hold(usable, turns, deep, b, a)
+    neither = _stream(usable, turns, deep, a, b)
+    passing = np.minimum(b.band_bytes, turns * b.step_bytes)
+    # Attention cannot leave the partial results of all rows behind: rows are held, or the whole context is.
+    room = ~fused | (2 * usable >= turns * rows * columns * float(PARTIAL_BYTES))
+    orders = (
+        replace(by_a, fits=by_a.fits & room),
+        replace(by_b, fits=by_b.fits & room & (~fused | (by_b.groups == 1))),
+        replace(neither, fits=np.where(after, usable >= passing, neither.fits & ~fused)),
+    )
     fits = np.any([order.fits for order in orders], axis=0)
     if not fits.all():
-        step_bytes = turns * (a.step_bytes + b.step_bytes) * arrangement.batch
-        need = step_bytes[int(np.argmin(fits))] * (2 if memory.double_buffered else 1)
+        place = int(np.argmin(fits))
+        # Of fused scores: a band of A beside a band or a step of B, or a block of scores, whichever takes more.
+        held = max(float((a.band_bytes + passing)[place]), 0.5 * PARTIAL_BYTES * turns * float((rows * columns)[place]))
+        steps = float(passing[place] if after[place] else turns * (a.step_bytes + b.step_bytes)[place])
+        least = held if fused[place] else steps
+        need = least * arrangement.batch[place] / share[place] * (2 if memory.double_buffered else 1)
+        what = "fused attention" if share[place] < 1 else "one step of every core"
         raise InputError(
-            f"a buffer of {_bytes(memory.buffer_bytes)}: one step of every core needs {_bytes(need)}"
+            f"a buffer of {_bytes(memory.buffer_bytes)}: {what} needs {_bytes(need)}"
             f"{', double buffering counted' if memory.double_buffered else ''}"
         )
     return orders
+
+
+def _after_scores(deep: _Ints, tiles: _Ints, b: _Side, groups: _Ints) -> _Order:
+    """A is in the buffer, and B passes step by step for each of ``groups`` groups of rows of A."""
+    size = tiles / groups  # groups are those of the scores, whose tiles may be of another height
+    return _Order(
+        fits=np.ones(len(deep), np.bool_),
+        groups=groups,
+        size=size,
+        last_size=size,
+        phases=b.tiles * deep,
+        part=1 / deep,
+        first=np.zeros(len(deep)),
+        each=b.total_bytes / (b.tiles * deep),
+        reads=b.total_bytes * groups,
+    )
 
 
 def _bytes(number: float) -> str:
@@ -376,7 +439,7 @@ def _cycles(
     full = order.groups - 1  # and a last one, which may be shorter
     load = order.each / per_cycle
 
-    def group(size: _Ints) -> tuple[_Floats, _Floats, _Floats]:
+    def group(size: _Ints | _Floats) -> tuple[_Floats, _Floats, _Floats]:
         """Work and store of each phase, and the load of the first."""
         share = size * order.part
         return share * tile, share * stored / per_cycle, size * order.first / per_cycle + load
@@ -417,7 +480,45 @@ def _cycles(
     return np.where(full > 0, opens + several, last_open + single) + last_store
 
 
-def run(config: TensorCoreConfig, gemms: Gemms, arrangement: Arrangement, memory: Memory, clock_ns: float) -> GridRun:
+def _attention(
+    config: TensorCoreConfig,
+    gemms: Gemms,
+    arrangement: Arrangement,
+    tiling: _Tiling,
+    memory: Memory,
+    results: Results,
+    groups: _Ints,
+) -> tuple[NDArray[np.intp], _Order, _Ints]:
+    """Which GEMMs take scores from the buffer, in what order, and the bytes of partial results of all GEMMs.
+
+    ``groups`` are those of the GEMMs that hold A, one of others.
+    """
+    (after,) = np.nonzero(results.scores >= 0)
+    scores = results.scores[after]
+
+    def taken(record: Any, which: NDArray[np.intp]) -> Any:
+        return type(record)(*(getattr(record, each.name)[which] for each in fields(record)))
+
+    of = Gemms(*(getattr(gemms, name)[after] for name in ("m", "n", "k", "batch")))
+    _, b = _sides(config, of, taken(arrangement, after), taken(tiling, after))
+    order = _after_scores(tiling.deep[after], tiling.tiles_m[after], b, groups[scores])
+    # Columns of a block of scores.
+    room = 0.5 * memory.usable_bytes / arrangement.batch[scores]
+    width = np.floor(room / (arrangement.rows[scores] * config.rows * PARTIAL_BYTES))
+    blocks = np.ceil(gemms.n[scores] / width).astype(np.int64)
+    partial = np.zeros(len(gemms), np.int64)
+    partial[after] = product(blocks - 1, of.m, of.n, 2 * PARTIAL_BYTES, of.batch)
+    return after, order, partial
+
+
+def run(
+    config: TensorCoreConfig,
+    gemms: Gemms,
+    arrangement: Arrangement,
+    memory: Memory,
+    clock_ns: float,
+    results: Results | None = None,
+) -> GridRun:
     """Run GEMMs on a grid of cores.
 
     Parameters
@@ -432,28 +533,43 @@ def run(config: TensorCoreConfig, gemms: Gemms, arrangement: Arrangement, memory
         What feeds the cores.
     clock_ns
         Clock period.
+    results
+        What becomes of results; by default all go to DRAM as FP32.
 
     Raises
     ------
     InputError
         The buffer is too small for one step, or there is more than can be counted.
     """
+    results = plain(gemms) if results is None else results
     tiling = _tiling(config, gemms, arrangement, memory)
-    orders = _orders(config, gemms, arrangement, tiling, memory)
-    per_cycle = memory.dram_bytes_per_second * clock_ns * 1e-9 / arrangement.batch
-    outputs = product(gemms.m, gemms.n, memory.result_bytes)
+    orders = _orders(config, gemms, arrangement, tiling, memory, results)
+    rate = memory.dram_bytes_per_second * clock_ns * 1e-9
+    per_cycle = rate / arrangement.batch
     passes = tiling.tiles_m * tiling.tiles_n
     tile = (tiling.cycles - config.latency) / (passes * tiling.turns)
+    stored = results.written / passes
     times = np.array(
-        [_cycles(order, tile, outputs / passes, tiling.turns, per_cycle, memory.double_buffered) for order in orders]
+        [_cycles(order, tile, stored, tiling.turns, per_cycle, memory.double_buffered) for order in orders]
     )
     traffic = np.array([np.where(order.fits, order.reads, np.inf) for order in orders])
     least = traffic == traffic.min(axis=0)
     chosen = np.argmin(np.where(least, times, np.inf), axis=0)
     index = chosen, np.arange(len(gemms))
-    cycles = times[index] + config.latency
-    read = product(np.array([order.reads for order in orders])[index], gemms.batch)
-    written = product(outputs, gemms.batch)
+    cycles, reads = times[index], np.array([order.reads for order in orders])[index]
+    groups = np.array([order.groups for order in orders])[index]
+    after, order, partial = _attention(config, gemms, arrangement, tiling, memory, results, np.where(chosen, 1, groups))
+    if len(after):
+        chosen[after], reads[after] = ORDERS.index("fused"), order.reads
+        cycles[after] = _cycles(
+            order, tile[after], stored[after], tiling.turns[after], per_cycle[after], memory.double_buffered
+        )
+    fed = product(tiling.tiles, tiling.deep, tiling.fed_bytes)
+    loaded = product(reads, gemms.batch)
+    again, back = product(results.pass_read, gemms.batch), product(results.pass_written, gemms.batch)
+    read, written = loaded + again, product(results.written, gemms.batch) + back
+    cycles = cycles + config.latency + (again + back) / rate
+    outputs = _ceil(gemms.m, config.rows) * _ceil(gemms.n, config.columns) * gemms.batch
     return GridRun(
         arrangement=arrangement,
         order=chosen,
@@ -461,9 +577,13 @@ def run(config: TensorCoreConfig, gemms: Gemms, arrangement: Arrangement, memory
         steps=tiling.steps,
         core_cycles=tiling.cycles,
         cycles=cycles,
-        operand_bytes=product(tiling.tiles, tiling.deep, tiling.fed_bytes),
+        operand_bytes=fed,
         dram_read_bytes=read,
         dram_write_bytes=written,
+        pass_bytes=again + back,
+        buffer_bytes=fed + loaded + product(results.kept, gemms.batch) + partial,
+        quantised=product(results.quantised, gemms.batch),
+        busy=outputs / (tiling.tiles * arrangement.cores.astype(float)),
         utilisation=gemms.macs / (cycles * arrangement.cores * config.macs_per_step),
-        dram_cycles=(read + written) / (memory.dram_bytes_per_second * clock_ns * 1e-9),
+        dram_cycles=(read + written) / rate,
     )

@@ -1,28 +1,31 @@
 """Energy of GEMMs on a grid of cores, and what one design costs over another, with its interval.
 
-Energy has six parts. Those of the cores are counts times figures that were measured on netlists, with intervals; those
-of the memory are bytes times figures from the literature:
+Energy has eight parts. Those of the cores are counts times figures that were measured on netlists, with intervals;
+those of the memory and of the quantiser are counts times figures that are given:
 
-===============  =========================  ==============================
-part             count                      figure
-===============  =========================  ==============================
-``active``       steps of all cores         dynamic energy of a step
-``clock``        cycles without a step      clock pins
-``clock tree``   cycles without a step      estimated buffers of the tree
-``leakage``      seconds of all cores       leakage power
-``buffer``       bytes read and written     `EnergyCosts`
-``DRAM``         bytes read and written     `EnergyCosts`
-===============  =========================  ==============================
+==================  =========================  ==============================
+part                count                      figure
+==================  =========================  ==============================
+``active``          steps of all cores         dynamic energy of a step
+``clock``           cycles without a step      clock pins
+``clock tree``      cycles without a step      estimated buffers of the tree
+``leakage``         seconds of all cores       leakage power
+``quantiser``       elements                   energy of an element
+``buffer``          bytes read and written     `EnergyCosts`
+``buffer leakage``  seconds                    `EnergyCosts`
+``DRAM``            bytes read and written     `EnergyCosts`
+==================  =========================  ==============================
 
 A core without a step holds its operands, and its clock runs on: nothing else switches (the netlists simulated at rest
-say so, too). A step costs the same whatever it holds; padded rows and empty steps thus cost as much as full ones.
+say so, too). A step costs the same whatever it holds; padded rows and empty steps thus cost as much as full ones. A
+core without any output to work on is *idle*: its clock is off while the others step, or it steps like the others.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
@@ -38,6 +41,7 @@ __all__ = [
     "CORE_PARTS",
     "DRAM_PJ_PER_BYTE",
     "PARTS",
+    "SRAM_MM2_PER_MIB",
     "SRAM_PJ_PER_BYTE",
     "CoreCost",
     "EnergyCosts",
@@ -48,12 +52,15 @@ __all__ = [
 ]
 
 CORE_PARTS = ("active", "clock", "clock tree", "leakage")
-PARTS = (*CORE_PARTS, "buffer", "DRAM")
+PARTS = (*CORE_PARTS, "quantiser", "buffer", "buffer leakage", "DRAM")
 """Parts of the energy, see above."""
 
 SRAM_PJ_PER_BYTE = 14 / 8
 """pJ per byte of an SRAM of 1 MB at 7 nm, 14 pJ for 64 bits: Jouppi et al., Ten Lessons From Three Generations Shaped
 Google's TPUv4i, ISCA 2021, table 2."""
+
+SRAM_MM2_PER_MIB = 41 / 64
+"""mm2 of a MiB of SRAM at 7 nm, a whole die of 41 mm2 with 64 MB of cache: Wuu et al., 3D V-Cache, ISSCC 2022."""
 
 DRAM_PJ_PER_BYTE = 8 * 3.92
 """pJ per byte of HBM2, 3.92 pJ per bit: O'Connor et al., Fine-Grained DRAM, MICRO 2017."""
@@ -61,12 +68,16 @@ DRAM_PJ_PER_BYTE = 8 * 3.92
 
 @dataclass(frozen=True)
 class EnergyCosts:
-    """What a byte costs.
+    """What memory and quantiser cost.
 
     Parameters
     ----------
     buffer_pj_per_byte, dram_pj_per_byte
-        Read or written, in pJ; at least 0.
+        Of a byte read or written, in pJ; at least 0.
+    buffer_mw_per_mib
+        Leakage of the buffer, in mW per MiB; None leaves it out.
+    quantiser_fj
+        Of an element quantised, in fJ, by name of the design; a design that is not there has none.
 
     Raises
     ------
@@ -76,11 +87,15 @@ class EnergyCosts:
 
     buffer_pj_per_byte: float = SRAM_PJ_PER_BYTE
     dram_pj_per_byte: float = DRAM_PJ_PER_BYTE
+    buffer_mw_per_mib: float | None = None
+    quantiser_fj: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name in ("buffer_pj_per_byte", "dram_pj_per_byte"):
-            if not 0 <= getattr(self, name) < math.inf:
-                raise InputError(f"{name} = {getattr(self, name)}: must be a number of at least 0")
+        given = {name: getattr(self, name) for name in ("buffer_pj_per_byte", "dram_pj_per_byte", "buffer_mw_per_mib")}
+        given |= {f"quantiser_fj of {name}": value for name, value in self.quantiser_fj.items()}
+        for name, value in given.items():
+            if value is not None and not 0 <= value < math.inf:
+                raise InputError(f"{name} = {value}: must be a number of at least 0")
 
 
 @dataclass(frozen=True)
@@ -112,7 +127,14 @@ class CoreCost:
     leakage_mw: float
 
 
-def energy(run: GridRun, core: CoreCost, clock_ns: float, costs: EnergyCosts) -> dict[str, NDArray[Any]]:
+def energy(
+    run: GridRun,
+    core: CoreCost,
+    clock_ns: float,
+    costs: EnergyCosts,
+    buffer_bytes: float = 0,
+    idle_gated: bool = True,
+) -> dict[str, NDArray[Any]]:
     """Joules of each GEMM by part of `PARTS`, (L,) each.
 
     Parameters
@@ -124,18 +146,26 @@ def energy(run: GridRun, core: CoreCost, clock_ns: float, costs: EnergyCosts) ->
     clock_ns
         Clock period.
     costs
-        Of the memory.
+        Of the memory and the quantiser.
+    buffer_bytes
+        Capacity of the buffer, which leaks.
+    idle_gated
+        Whether the clock of a core without an output is off while the others step; otherwise it steps with them.
     """
     cores = run.arrangement.cores
-    worked = run.steps * cores
+    worked = run.steps * cores * (run.busy if idle_gated else 1)
     rested = (run.cycles - run.steps) * cores
+    seconds = run.cycles * clock_ns * 1e-9
     moved = run.dram_read_bytes + run.dram_write_bytes
+    leaking_mw = (costs.buffer_mw_per_mib or 0) * buffer_bytes / (1 << 20)
     return {
         "active": worked * core.active_fj * 1e-15,
         "clock": rested * core.clock_fj * 1e-15,
         "clock tree": rested * core.clock_tree_fj * 1e-15,
-        "leakage": run.cycles * cores * clock_ns * 1e-9 * core.leakage_mw * 1e-3,
-        "buffer": (run.operand_bytes + run.dram_read_bytes) * costs.buffer_pj_per_byte * 1e-12,
+        "leakage": seconds * cores * core.leakage_mw * 1e-3,
+        "quantiser": run.quantised * costs.quantiser_fj.get(core.config.name, 0) * 1e-15,
+        "buffer": run.buffer_bytes * costs.buffer_pj_per_byte * 1e-12,
+        "buffer leakage": seconds * leaking_mw * 1e-3,
         "DRAM": moved * costs.dram_pj_per_byte * 1e-12,
     }
 

@@ -11,11 +11,13 @@ A list is a TOML file::
     k = 128
     batch = "8 * sequences"                # independent products, 1 by default
     count = 32                             # layers that have this GEMM, 1 by default
+    role = "scores"                        # `scores`, `values` or `logits`; `linear` by default
+    operands = 128                         # columns of the result that a later GEMM reads, N by default
     why = "4 query heads share a key head" # optional
 
-or a CSV file whose first line names the columns: ``name, m, n, k`` are needed, ``batch, count, experts,
-experts_per_token, why`` are optional. Their order and case do not matter. A first line with semicolons or tabs and
-no comma says that these separate the columns. Every GEMM has a name of its own. Symbols are
+or a CSV file whose first line names the columns: ``name, m, n, k`` are needed, ``batch, count, role, operands, experts,
+experts_per_token, why`` are optional. Their order and case do not matter. A first line with semicolons or tabs and no
+comma says that these separate the columns. Every GEMM has a name of its own. Symbols are
 
 =============  ==========================================================================
 ``sequences``  sequences in the batch
@@ -24,9 +26,17 @@ no comma says that these separate the columns. Every GEMM has a name of its own.
 ``tokens``     ``sequences * queries``
 =============  ==========================================================================
 
+The role says what becomes of a result (`hwgen.cost.results`). Logits are not read by another GEMM. A GEMM of values
+reads the scores of the last entry before it that has this role, and has its M, batch and count, and its N as K.
+
 An entry with ``experts`` and ``experts_per_token`` is one of a mixture of experts: every one of the M tokens goes to
-``experts_per_token`` of them, evenly: no expert gets more than one token more than another, and those that get
-none do not compute.
+``experts_per_token`` of them. Those that get none do not compute. The others share the tokens evenly: none gets more
+than one token more than another. How many these are is the routing:
+
+============  ========================================================================================================
+``expected``  as many as get a token on average if every token chooses at random, E (1 - (1 - k / E)^M), rounded
+``even``      as many as can be, the smaller of E and k M
+============  ========================================================================================================
 """
 
 from __future__ import annotations
@@ -34,6 +44,7 @@ from __future__ import annotations
 import csv
 import difflib
 import io
+import math
 import re
 import sys
 from collections.abc import Mapping
@@ -53,15 +64,21 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["PHASES", "Workload", "load", "model", "models"]
+__all__ = ["PHASES", "ROLES", "ROUTING", "Workload", "load", "model", "models"]
 
 PHASES = ("prefill", "decode")
 """All tokens of the sequences at once, or one more of each."""
 
+ROLES = ("linear", "scores", "values", "logits")
+"""What a GEMM is to those after it."""
+
+ROUTING = ("expected", "even")
+"""How many experts share the tokens."""
+
 _SYMBOLS = ("sequences", "queries", "context", "tokens")
-_SIZES = ("m", "n", "k", "batch", "count", "experts", "experts_per_token")
+_SIZES = ("m", "n", "k", "batch", "count", "operands", "experts", "experts_per_token")
 _NEEDED = ("name", "m", "n", "k")
-_COLUMNS = ("name", *_SIZES, "why")
+_COLUMNS = ("name", *_SIZES, "role", "why")
 _SEPARATORS = (",", ";", "\t")
 _LARGEST_FILE = 16 << 20
 
@@ -86,6 +103,14 @@ class Workload:
         Why each has its shape.
     tokens
         Tokens that a pass works on; None where a list does not say.
+    roles
+        Of each, one of `ROLES`.
+    operands
+        Columns of each result that a later GEMM reads, int64, (L,).
+    routed
+        Whether it has experts.
+    routing
+        One of `ROUTING`.
     """
 
     title: str
@@ -95,6 +120,10 @@ class Workload:
     count: NDArray[np.int64]
     notes: tuple[str, ...]
     tokens: int | None
+    roles: tuple[str, ...]
+    operands: NDArray[np.int64]
+    routed: bool
+    routing: str
 
 
 def models() -> list[str]:
@@ -106,7 +135,7 @@ def _is_list(path: Any) -> bool:
     return str(path.name).endswith(".toml")
 
 
-def model(name: str, phase: str, sequences: int, length: int) -> Workload:
+def model(name: str, phase: str, sequences: int, length: int, routing: str = ROUTING[0]) -> Workload:
     """The GEMMs of a packaged model.
 
     Parameters
@@ -119,6 +148,8 @@ def model(name: str, phase: str, sequences: int, length: int) -> Workload:
         Sequences in the batch, at least 1.
     length
         Tokens of each, at least 1; in decode those that the next one attends to, itself included.
+    routing
+        One of `ROUTING`.
 
     Raises
     ------
@@ -131,10 +162,10 @@ def model(name: str, phase: str, sequences: int, length: int) -> Workload:
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise InputError(f"unknown model {name!r}: known are {', '.join(known)}, or a list of your own{hint}")
     text = files("hwgen.cost.models").joinpath(f"{name}.toml").read_text(encoding="utf-8")
-    return _workload(f"model {name}", tomllib.loads(text), phase, sequences, length, name)
+    return _workload(f"model {name}", tomllib.loads(text), phase, sequences, length, name, routing)
 
 
-def load(path: Path, phase: str, sequences: int, length: int) -> Workload:
+def load(path: Path, phase: str, sequences: int, length: int, routing: str = ROUTING[0]) -> Workload:
     """Read a list of GEMMs from a TOML or CSV file, by its suffix; other parameters as of `model`.
 
     Raises
@@ -159,7 +190,7 @@ def load(path: Path, phase: str, sequences: int, length: int) -> Workload:
     except (ValueError, RecursionError, csv.Error) as error:  # ValueError: also of an integer with thousands of digits
         kind = path.suffix[1:].upper()
         raise InputError(f"{label}: not valid {kind}: {' '.join(str(error).split())}") from None
-    return _workload(label, table, phase, sequences, length, path.stem)
+    return _workload(label, table, phase, sequences, length, path.stem, routing)
 
 
 def _separator(header: str) -> str:
@@ -199,7 +230,9 @@ def _table(label: str, text: str) -> dict[str, Any]:
     return {"gemm": entries}
 
 
-def _workload(label: str, table: Mapping[str, Any], phase: str, sequences: int, length: int, stem: str) -> Workload:
+def _workload(
+    label: str, table: Mapping[str, Any], phase: str, sequences: int, length: int, stem: str, routing: str
+) -> Workload:
     if phase not in PHASES:
         raise InputError(f"phase {phase!r}: must be one of {', '.join(PHASES)}")
     for name, value in (("batch", sequences), ("sequence", length)):
@@ -222,28 +255,22 @@ def _workload(label: str, table: Mapping[str, Any], phase: str, sequences: int, 
     notes: list[str] = []
     shapes: list[tuple[int, int, int, int]] = []
     counts: list[int] = []
-    symbolic = False
+    roles: list[str] = []
+    operands: list[int] = []
+    scores: Mapping[str, int] | None = None
+    symbolic = routed = False
     for number, entry in enumerate(entries, start=1):
-        name = entry.get("name")
-        if not isinstance(name, str) or not name.strip():
-            raise InputError(f"{label}: entry {number}: name = {name!r}: must be a text")
-        name = " ".join(name.split())
-        where = f"{label}: entry {number} ({name})"
-        if name in first:
-            raise InputError(f"{where}: entry {first[name]} has this name already; names must differ")
+        name, where = _named(label, number, entry, first)
         first[name] = number
-        for key in entry:
-            if key not in _COLUMNS:
-                near = difflib.get_close_matches(key, _COLUMNS, n=1)
-                hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(_COLUMNS)}"
-                raise InputError(f"{where}: unknown key {key!r}; {hint}")
-        for key in _NEEDED:
-            if key not in entry:
-                raise InputError(f"{where}: {key!r} is missing")
         size = {key: _product(where, key, entry[key], symbols) for key in _SIZES if key in entry}
         symbolic |= any(isinstance(entry.get(key), str) and re.search("[a-z]", entry[key]) for key in _SIZES)
         size = {"batch": 1, "count": 1, **size}
-        for suffix, m, products in _experts(where, size):
+        role = _role(where, entry.get("role", ROLES[0]), size, scores)
+        scores = size if role == "scores" else scores
+        routed |= "experts" in size
+        for suffix, m, products in _experts(where, size, routing):
+            roles.append(role)
+            operands.append(size.get("operands", size["n"]))
             names.append(name + suffix)
             notes.append(" ".join(str(entry.get("why", "")).split()))
             shapes.append((m, size["n"], size["k"], size["batch"] * products))
@@ -258,7 +285,48 @@ def _workload(label: str, table: Mapping[str, Any], phase: str, sequences: int, 
         count=np.array(counts, np.int64),
         notes=tuple(notes),
         tokens=symbols["tokens"] if symbolic else None,
+        roles=tuple(roles),
+        operands=np.array(operands, np.int64),
+        routed=routed,
+        routing=routing,
     )
+
+
+def _named(label: str, number: int, entry: Mapping[str, Any], first: Mapping[str, int]) -> tuple[str, str]:
+    """The name of an entry, and how messages call it; its keys are known and none that is needed is missing."""
+    name = entry.get("name")
+    if not isinstance(name, str) or not name.strip():
+        raise InputError(f"{label}: entry {number}: name = {name!r}: must be a text")
+    name = " ".join(name.split())
+    where = f"{label}: entry {number} ({name})"
+    if name in first:
+        raise InputError(f"{where}: entry {first[name]} has this name already; names must differ")
+    for key in entry:
+        if key not in _COLUMNS:
+            near = difflib.get_close_matches(key, _COLUMNS, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(_COLUMNS)}"
+            raise InputError(f"{where}: unknown key {key!r}; {hint}")
+    for key in _NEEDED:
+        if key not in entry:
+            raise InputError(f"{where}: {key!r} is missing")
+    return name, where
+
+
+def _role(where: str, role: object, size: Mapping[str, int], scores: Mapping[str, int] | None) -> str:
+    """One of `ROLES` that fits the entry's sizes and those of the scores before it."""
+    if role not in ROLES:
+        raise InputError(f"{where}: role = {role!r}: must be one of {', '.join(ROLES)}")
+    if size.get("operands", 1) > size["n"]:
+        raise InputError(f"{where}: operands = {size['operands']}: must be at most n = {size['n']}")
+    if role in ("scores", "values") and "experts" in size:
+        raise InputError(f"{where}: role = {role!r}: has no experts")
+    if role == "values":
+        if scores is None:
+            raise InputError(f"{where}: role = 'values': no entry before it has the role 'scores'")
+        for key, of in (("m", "m"), ("k", "n"), ("batch", "batch"), ("count", "count")):
+            if size[key] != scores[of]:
+                raise InputError(f"{where}: {key} = {size[key]}: its scores have {of} = {scores[of]}; must be the same")
+    return str(role)
 
 
 def _product(where: str, key: str, given: object, symbols: Mapping[str, int]) -> int:
@@ -283,7 +351,7 @@ def _product(where: str, key: str, given: object, symbols: Mapping[str, int]) ->
     return value
 
 
-def _experts(where: str, size: Mapping[str, int]) -> list[tuple[str, int, int]]:
+def _experts(where: str, size: Mapping[str, int], routing: str) -> list[tuple[str, int, int]]:
     """What a mixture of experts makes of one entry: suffix of its name, rows, and products."""
     keys = {"experts", "experts_per_token"} & size.keys()
     if not keys:
@@ -293,7 +361,10 @@ def _experts(where: str, size: Mapping[str, int]) -> list[tuple[str, int, int]]:
     experts, each = size["experts"], size["experts_per_token"]
     if each > experts:
         raise InputError(f"{where}: experts_per_token = {each}: must be at most experts = {experts}")
-    fewer, larger = divmod(size["m"] * each, experts)
-    split = [(fewer + 1, larger), (fewer, experts - larger)]
-    used = [(rows, products) for rows, products in split if rows and products]
-    return [(f" [{products} experts]", rows, products) for rows, products in used]
+    distinct = min(experts, size["m"] * each)
+    if routing == "expected" and each < experts:
+        # 1 - (1 - k / E)^M, exact also where k / E is small.
+        distinct = max(each, round(-experts * math.expm1(size["m"] * math.log1p(-each / experts))))
+    fewer, larger = divmod(size["m"] * each, distinct)
+    split = [(fewer + 1, larger), (fewer, distinct - larger)]
+    return [(f" [{products} experts]", rows, products) for rows, products in split if products]

@@ -12,7 +12,9 @@ import numpy as np
 from hwgen import __version__
 from hwgen.cost import grid
 from hwgen.cost.grid import ORDERS, Arrangement, GridRun, Memory
+from hwgen.cost.machines import MACHINES
 from hwgen.cost.model import CORE_PARTS, CoreCost, EnergyCosts, Ratio, energy, overhead, throughput_per_area
+from hwgen.cost.results import ATTENTION, RESULTS, element_bytes, results_of
 from hwgen.cost.workloads import Workload
 from hwgen.errors import InputError
 from hwgen.measure.core_costs import MeasuredCores
@@ -38,9 +40,17 @@ class Machine:
     memory
         What feeds them.
     costs
-        What a byte costs.
+        What memory and quantiser cost.
     clock_ns
         Clock period.
+    results, attention
+        What becomes of results, see `hwgen.cost.results`.
+    idle_gated
+        Whether the clock of cores without an output is off.
+    buffer_mm2_per_mib
+        Area of the buffer, in mm2 per MiB; None leaves it out.
+    preset
+        Name of the machine in `hwgen.cost.machines` that it began with; None where it is of no such machine.
     """
 
     cores: int
@@ -48,6 +58,18 @@ class Machine:
     memory: Memory
     costs: EnergyCosts
     clock_ns: float
+    results: str = RESULTS[0]
+    attention: str = ATTENTION[0]
+    idle_gated: bool = True
+    buffer_mm2_per_mib: float | None = None
+    preset: str | None = None
+
+    @property
+    def buffer_mm2(self) -> float | None:
+        """Area of the buffer; None where it is left out."""
+        if self.buffer_mm2_per_mib is None:
+            return None
+        return self.buffer_mm2_per_mib * self.memory.buffer_bytes / (1 << 20)
 
     def arranged(self, core: CoreCost, workload: Workload) -> Arrangement:
         """How the cores share each GEMM."""
@@ -75,8 +97,12 @@ class _Pass:
 
 
 def _pass(machine: Machine, core: CoreCost, workload: Workload) -> _Pass:
-    run = grid.run(core.config, workload.gemms, machine.arranged(core, workload), machine.memory, machine.clock_ns)
-    joules = energy(run, core, machine.clock_ns, machine.costs)
+    memory, clock_ns = machine.memory, machine.clock_ns
+    results = results_of(
+        core.config, workload.gemms, workload.roles, workload.operands, machine.results, machine.attention
+    )
+    run = grid.run(core.config, workload.gemms, machine.arranged(core, workload), memory, clock_ns, results)
+    joules = energy(run, core, clock_ns, machine.costs, memory.buffer_bytes, machine.idle_gated)
     return _Pass(run, joules, run.cycles * machine.clock_ns * 1e-9, workload.count)
 
 
@@ -103,7 +129,7 @@ def _figures(
     macs = float(workload.gemms.macs.astype(float) @ workload.count)
     peak = machine.cores / machine.clock_ns * 1e9
 
-    return [
+    found = [
         schema.CostFigure(f"time per {unit}", "s", {name: value / per for name, value in seconds.items()}, same),
         schema.CostFigure("throughput", f"{unit}/s", {name: per / value for name, value in seconds.items()}, faster),
         schema.CostFigure(
@@ -140,6 +166,36 @@ def _figures(
             per_area,
         ),
     ]
+    return found + _with_buffer(measured, machine, seconds, area, unit, per)
+
+
+def _with_buffer(
+    measured: MeasuredCores,
+    machine: Machine,
+    seconds: Mapping[str, float],
+    area: Mapping[str, float],
+    unit: str,
+    per: int,
+) -> list[schema.CostFigure]:
+    """Area of cores and buffer together; nothing where that of the buffer is left out."""
+    buffer = machine.buffer_mm2
+    if buffer is None:
+        return []
+    both = {name: value + buffer for name, value in area.items()}
+    change = per_area = None
+    if len(both) == 2:
+        ratio = measured.ratios["area"].beside(buffer / next(iter(area.values())))
+        one, other = seconds.values()
+        change, per_area = ratio.overhead, throughput_per_area((one, other), ratio)
+    return [
+        schema.CostFigure("area of cores and buffer", "mm2", both, change),
+        schema.CostFigure(
+            "throughput per area of cores and buffer",
+            f"{unit}/s/mm2",
+            {name: per / seconds[name] / both[name] for name in seconds},
+            per_area,
+        ),
+    ]
 
 
 def _gemms(passes: Mapping[str, _Pass], measured: MeasuredCores, workload: Workload) -> list[schema.Gemm]:
@@ -167,6 +223,10 @@ def _gemms(passes: Mapping[str, _Pass], measured: MeasuredCores, workload: Workl
                 operand_bytes=int(run.operand_bytes[place]),
                 dram_read_bytes=int(run.dram_read_bytes[place]),
                 dram_write_bytes=int(run.dram_write_bytes[place]),
+                pass_bytes=int(run.pass_bytes[place]),
+                buffer_bytes=int(run.buffer_bytes[place]),
+                quantised=int(run.quantised[place]),
+                busy=float(run.busy[place]),
                 joules={part: float(parts[place]) for part, parts in each.joules.items()},
             )
         found.append(
@@ -216,7 +276,52 @@ def _sensitivity(measured: MeasuredCores, machine: Machine, workload: Workload) 
     return found
 
 
-def document(measured: MeasuredCores, machine: Machine, workload: Workload, given: Mapping[str, Any]) -> CostReport:
+def _alternatives(
+    measured: MeasuredCores, machine: Machine, workload: Workload, rerouted: Workload | None
+) -> list[schema.Alternative]:
+    """Whole passes with one assumption changed, the one that is made first."""
+    varied: list[tuple[str, str, Machine, Workload]] = []
+
+    def others(names: Sequence[str], chosen: str) -> list[str]:
+        return [chosen, *(name for name in names if name != chosen)]
+
+    for name in others(RESULTS, machine.results):
+        varied.append((schema.RESULTS_OUT, name, replace(machine, results=name), workload))
+    if "scores" in workload.roles:
+        for name in others(ATTENTION, machine.attention):
+            varied.append((schema.ATTENTION, name, replace(machine, attention=name), workload))
+    if rerouted is not None:
+        for each in (workload, rerouted):
+            varied.append((schema.EXPERTS, each.routing, machine, each))
+    for name in others(schema.IDLE_CORES, schema.IDLE_CORES[0 if machine.idle_gated else 1]):
+        gated = name == schema.IDLE_CORES[0]
+        varied.append(("idle cores", name, replace(machine, idle_gated=gated), workload))
+    found = []
+    for what, choice, other, work in varied:
+        try:
+            passes = [_pass(other, core, work) for core in measured.cores.values()]
+        except InputError:
+            continue  # the buffer is too small for it
+        joules = [each.total_joules for each in passes]
+        found.append(
+            schema.Alternative(
+                varied=what,
+                choice=choice,
+                seconds=dict(zip(measured.cores, (each.total_seconds for each in passes), strict=True)),
+                joules=dict(zip(measured.cores, (sum(each.values()) for each in joules), strict=True)),
+                overhead=_energy_overhead(joules, measured.ratios),
+            )
+        )
+    return found
+
+
+def document(
+    measured: MeasuredCores,
+    machine: Machine,
+    workload: Workload,
+    given: Mapping[str, Any],
+    rerouted: Workload | None = None,
+) -> CostReport:
     """Everything about one workload.
 
     Parameters
@@ -229,6 +334,8 @@ def document(measured: MeasuredCores, machine: Machine, workload: Workload, give
         What they compute.
     given
         What the workload was made from: ``phase``, ``batch``, ``sequence``.
+    rerouted
+        The same workload with the other routing; None where it has no experts.
 
     Raises
     ------
@@ -238,6 +345,7 @@ def document(measured: MeasuredCores, machine: Machine, workload: Workload, give
     passes = {name: _pass(machine, core, workload) for name, core in measured.cores.items()}
     memory = machine.memory
     (macs_per_step,) = {core.config.macs_per_step for core in measured.cores.values()}
+    first = next(iter(measured.cores.values())).config
     return CostReport(
         designs=tuple(schema.Design(core.config.as_dict()) for core in measured.cores.values()),
         conditions=schema.CostConditions(
@@ -255,16 +363,28 @@ def document(measured: MeasuredCores, machine: Machine, workload: Workload, give
             macs_per_step=macs_per_step,
             arrangement=None if machine.shape is None else schema.Arrangement(*machine.shape),
             memory=schema.Memory(
-                buffer_bytes=memory.buffer_bytes,
+                buffer_bytes=float(memory.buffer_bytes),
                 dram_bytes_per_second=memory.dram_bytes_per_second,
                 operands_per_cycle=memory.operands_per_cycle if math.isfinite(memory.operands_per_cycle) else None,
                 double_buffered=memory.double_buffered,
-                result_bytes=memory.result_bytes,
+                result_bytes=float(element_bytes(first, machine.results)),
+                buffer_mm2_per_mib=machine.buffer_mm2_per_mib,
+                buffer_mw_per_mib=machine.costs.buffer_mw_per_mib,
             ),
             energy_costs=schema.MemoryEnergy(machine.costs.buffer_pj_per_byte, machine.costs.dram_pj_per_byte),
+            assumptions=schema.Assumptions(
+                machine=machine.preset,
+                machine_source=None if machine.preset is None else MACHINES[machine.preset].source,
+                results=machine.results,
+                attention=machine.attention if "scores" in workload.roles else None,
+                experts=workload.routing if workload.routed else None,
+                idle_cores=schema.IDLE_CORES[0 if machine.idle_gated else 1],
+                quantiser_fj=dict(machine.costs.quantiser_fj) or None,
+            ),
             tools=schema.CostTools(hwgen=__version__, numpy=np.__version__),
         ),
         totals=tuple(_figures(passes, measured, machine, workload)),
         results=tuple(_gemms(passes, measured, workload)),
         sensitivity=tuple(_sensitivity(measured, machine, workload)),
+        alternatives=tuple(_alternatives(measured, machine, workload, rerouted)),
     )

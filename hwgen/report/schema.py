@@ -22,17 +22,23 @@ from hwgen.errors import InputError
 from hwgen.stats import Estimate
 
 __all__ = [
+    "ATTENTION",
     "BANDWIDTH",
     "CORES",
     "CORE_PARTS",
     "ENTERING",
+    "EXPERTS",
     "IDLE",
+    "IDLE_CORES",
     "REPORTS",
+    "RESULTS_OUT",
     "SCHEMA",
     "SCHEMA_VERSION",
     "SCOPES",
     "TOTAL",
+    "Alternative",
     "Arrangement",
+    "Assumptions",
     "Checked",
     "Closing",
     "CostConditions",
@@ -101,8 +107,15 @@ IDLE = ", idle"
 BANDWIDTH, CORES = "DRAM bandwidth", "cores"
 """What the sensitivity of a cost is to."""
 
+RESULTS_OUT, ATTENTION, EXPERTS = "results", "attention", "experts"
+"""What else of a workload may be assumed otherwise; and `idle cores`, which are either of the following."""
+
+IDLE_CORES = ("gated", "stepping")
+"""Cores without an output to work on: their clock is off, or they step like the others."""
+
 CORE_PARTS = ("active", "clock", "clock tree", "leakage")
-"""Parts of the energy of a workload that the cores spend; the memory's are `buffer` and `DRAM`."""
+"""Parts of the energy of a workload that the cores spend; the others are `quantiser`, `buffer`, `buffer leakage` and
+`DRAM`."""
 
 ENTERING = "nets into the scope"
 """Block of the switching energy of nets that are driven from outside of a scope."""
@@ -971,14 +984,20 @@ class Memory:
     double_buffered
         Whether loads go on while cores work.
     result_bytes
-        Bytes of an output in DRAM.
+        Bytes of an output in DRAM, as the cores or the quantiser behind them write it.
+    buffer_mm2_per_mib
+        Area of the buffer, mm2 per MiB; null where it is left out.
+    buffer_mw_per_mib
+        Leakage of the buffer, mW per MiB; null where it is left out.
     """
 
     buffer_bytes: float
     dram_bytes_per_second: float
     operands_per_cycle: float | None
     double_buffered: bool
-    result_bytes: int
+    result_bytes: float
+    buffer_mm2_per_mib: float | None
+    buffer_mw_per_mib: float | None
 
 
 @dataclass(frozen=True)
@@ -993,6 +1012,35 @@ class MemoryEnergy:
 
     buffer_pj_per_byte: float
     dram_pj_per_byte: float
+
+
+@dataclass(frozen=True)
+class Assumptions:
+    """What is assumed about a workload and its machine, see [cost.md](cost.md).
+
+    Parameters
+    ----------
+    machine, machine_source
+        The preset that the machine began with, and where it is from; null for one without.
+    results
+        How results leave the cores: `fp32`, `bf16` or `quantised`.
+    attention
+        `fused`: scores stay in the buffer, or `unfused`; null for a workload without scores.
+    experts
+        How many experts share the tokens, `expected` or `even`; null for a workload without experts.
+    idle_cores
+        What cores without an output do: `gated` or `stepping`.
+    quantiser_fj
+        Energy of the quantiser for an element, fJ, by design; null where it is left out.
+    """
+
+    machine: str | None
+    machine_source: str | None
+    results: str
+    attention: str | None
+    experts: str | None
+    idle_cores: str
+    quantiser_fj: Mapping[str, float] | None
 
 
 @dataclass(frozen=True)
@@ -1031,6 +1079,9 @@ class CostConditions:
         What feeds them.
     energy_costs
         What a byte costs.
+    assumptions
+        What is assumed; null in a report from before they could be chosen: results left as FP32 and were not read
+        back, attention was not fused, experts were routed evenly, and idle cores stepped.
     tools
         Versions.
     """
@@ -1043,6 +1094,7 @@ class CostConditions:
     arrangement: Arrangement | None
     memory: Memory
     energy_costs: MemoryEnergy
+    assumptions: Assumptions | None
     tools: CostTools
 
 
@@ -1077,7 +1129,7 @@ class GemmCost:
     arrangement
         How the cores share it.
     order
-        What stays in the buffer: `hold A`, `hold B` or `stream`, see [cost.md](cost.md).
+        What stays in the buffer: `hold A`, `hold B`, `stream` or `fused`, see [cost.md](cost.md).
     bound
         What takes longest: `cores`, `buffer` or `DRAM`.
     period
@@ -1094,8 +1146,16 @@ class GemmCost:
         Bytes from the buffer to the cores.
     dram_read_bytes, dram_write_bytes
         Bytes from DRAM, and to it.
+    pass_bytes
+        Those of them that a pass of the quantiser of its own reads and writes.
+    buffer_bytes
+        Bytes read from the buffer and written to it.
+    quantised
+        Elements that are quantised.
+    busy
+        Cores that have an output to work on, as a share of all.
     joules
-        J by part: `active`, `clock`, `clock tree`, `leakage`, `buffer`, `DRAM`.
+        J by part: `active`, `clock`, `clock tree`, `leakage`, `quantiser`, `buffer`, `buffer leakage`, `DRAM`.
     """
 
     arrangement: Arrangement
@@ -1110,6 +1170,10 @@ class GemmCost:
     operand_bytes: int
     dram_read_bytes: int
     dram_write_bytes: int
+    pass_bytes: int | None
+    buffer_bytes: int | None
+    quantised: int | None
+    busy: float | None
     joules: Mapping[str, float]
 
 
@@ -1174,6 +1238,29 @@ class Sensitivity:
 
 
 @dataclass(frozen=True)
+class Alternative:
+    """A pass with one assumption made otherwise.
+
+    Parameters
+    ----------
+    varied
+        `results`, `attention`, `experts` or `idle cores`.
+    choice
+        What is assumed; the first entry of each is what the report assumes.
+    seconds, joules
+        Of the pass, by design.
+    overhead
+        (second - first) / first of the energy; null for a single design.
+    """
+
+    varied: str
+    choice: str
+    seconds: Mapping[str, float]
+    joules: Mapping[str, float]
+    overhead: Estimate | None
+
+
+@dataclass(frozen=True)
 class CostReport(Report):
     """A workload on one design or two.
 
@@ -1189,6 +1276,8 @@ class CostReport(Report):
         The GEMMs.
     sensitivity
         Whole passes with one condition varied.
+    alternatives
+        Whole passes with one assumption made otherwise; null in a report from before assumptions could be chosen.
     """
 
     kind = "cost"
@@ -1198,6 +1287,7 @@ class CostReport(Report):
     totals: tuple[CostFigure, ...]
     results: tuple[Gemm, ...]
     sensitivity: tuple[Sensitivity, ...]
+    alternatives: tuple[Alternative, ...] | None
 
 
 @dataclass(frozen=True)
@@ -1467,7 +1557,13 @@ def _hints(record: type) -> dict[str, Any]:
     return {field.name: hints[field.name] for field in dataclasses.fields(record)}
 
 
-_LATER = {Closing: ("overloaded", "missing")}
+_LATER: dict[type, tuple[str, ...]] = {
+    Closing: ("overloaded", "missing"),
+    Memory: ("buffer_mm2_per_mib", "buffer_mw_per_mib"),
+    CostConditions: ("assumptions",),
+    GemmCost: ("pass_bytes", "buffer_bytes", "quantised", "busy"),
+    CostReport: ("alternatives",),
+}
 """Keys that reports of this version were first written without: there they are null."""
 _PLAIN = {str: "text", bool: "true or false", int: "an integer", float: "a number"}
 

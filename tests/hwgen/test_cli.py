@@ -255,6 +255,66 @@ def test_cost_of_a_list_on_one_design(run, tmp_path: Path) -> None:
     assert found["conditions"]["arrangement"] == {"batch": 1, "rows": 2, "columns": 2}
 
 
+def test_cost_of_other_assumptions(run, tmp_path: Path) -> None:
+    """Every option reaches the report."""
+    report = tmp_path / "measured.json"
+    _measured("overhead-blackwell.json", report)
+    machine = ("--machine", "b200-class", "--buffer-leakage", 3, "--buffer-area", 0.5, "--idle-cores", "stepping")
+    results = ("--results", "bf16", "--attention", "unfused", "--experts", "even")
+    energies = ("--quantiser-energy", "mixfp4-blackwell=210, nvfp4-blackwell=100", "--accelforge")
+    model = ("cost", "--model", "qwen3-30b-a3b", "--vs", "nvfp4-blackwell", "--report", report, "--json")
+    status, out, err = run(*model, *machine, *results, *energies)
+    assert (status, err) == (0, "")
+    conditions = json.loads(out)["conditions"]
+    assumed = conditions["assumptions"]
+    assert assumed.pop("machine_source").startswith("NVIDIA B200")
+    assert assumed == {
+        "machine": "b200-class",
+        "results": "bf16",
+        "attention": "unfused",
+        "experts": "even",
+        "idle_cores": "stepping",
+        "quantiser_fj": {"nvfp4-blackwell": 100, "mixfp4-blackwell": 210},
+    }
+    memory = conditions["memory"]
+    assert (conditions["cores"], memory["buffer_bytes"]) == (592, 126 << 20)
+    assert (memory["buffer_mm2_per_mib"], memory["buffer_mw_per_mib"], memory["result_bytes"]) == (0.5, 3, 2)
+    flops = 2 * 592 * 4096 / (conditions["clock_ns"] * 1e-9)
+    assert flops / memory["dram_bytes_per_second"] == pytest.approx(1125)
+    names = {path.name for path in (tmp_path / "reports").iterdir()}
+    for design in ("nvfp4", "mixfp4"):
+        assert {f"cost-{design}-blackwell.{end}" for end in ("hwcomponents.py", "accelforge.yaml")} < names
+    for options, expected in (
+        (("--balance", 500), flops / 592 * 64 / 500),
+        (("--dram", 100), 1e11),
+        ((), 819.2e9),
+        (("--machine", "b200-class", "--dram", 100), 1e11),
+        (("--machine", "b200-class", "--balance", 500), flops / 500),
+    ):
+        status, out, err = run(*model, *options)
+        assert (status, err) == (0, "")
+        found = json.loads(out)["conditions"]
+        assert found["memory"]["dram_bytes_per_second"] == pytest.approx(expected)
+        assert found["assumptions"]["quantiser_fj"] is None
+    assert found["memory"]["buffer_mm2_per_mib"] == pytest.approx(41 / 64), "generic7 is of 7 nm"
+    status, out, _ = run(*model, "--quantiser-energy", 7)
+    assert set(json.loads(out)["conditions"]["assumptions"]["quantiser_fj"].values()) == {7}
+
+
+def test_the_default_area_of_a_buffer_is_for_a_library_of_its_node(run, tmp_path: Path) -> None:
+    report = tmp_path / "measured.json"
+    _measured("overhead.json", report)
+    content = json.loads(report.read_text())
+    content["conditions"]["flow"]["library"]["name"] = "sky130_fd_sc_hd"
+    report.write_text(json.dumps(content))
+    model = ("cost", "--model", "qwen3-8b", "--config", "nvfp4-small", "--report", report, "--json")
+    status, out, _ = run(*model)
+    assert status == 0
+    assert json.loads(out)["conditions"]["memory"]["buffer_mm2_per_mib"] is None
+    status, out, _ = run(*model, "--buffer-area", 9)
+    assert json.loads(out)["conditions"]["memory"]["buffer_mm2_per_mib"] == 9
+
+
 _MODEL = ("cost", "--model", "qwen3-8b")
 BAD = [
     (("cost",), "give --model, one of llama-3.1-70b"),
@@ -270,6 +330,15 @@ BAD = [
     ((*_MODEL, "--report", "small.json"), "'small.json': is on .*, not on mixfp4-blackwell"),
     ((*_MODEL, "--report", "measured.json", "--clock", "0.001"), "clock of 0.001 ns: the critical path is"),
     (("cost", "--model", "qwen3-8b", "--gemms", "x.csv"), "give one of --model and --gemms, not both"),
+    ((*_MODEL, "--report", "measured.json", "--dram", "9", "--balance", "9"), "--balance says what bandwidth there is"),
+    ((*_MODEL, "--report", "measured.json", "--quantiser-energy", "x=9"), "says x; must say each of mixfp4-blackwell"),
+    ((*_MODEL, "--quantiser-energy", "x=9,x=8"), "x is there twice; must be there once"),
+    ((*_MODEL, "--quantiser-energy", "x=nan"), "--quantiser-energy nan: must be a number from 0"),
+    ((*_MODEL, "--quantiser-energy", "x="), "--quantiser-energy '': must be a number from 0"),
+    ((*_MODEL, "--quantiser-energy", "-1"), "--quantiser-energy -1: must be a number from 0"),
+    ((*_MODEL, "--buffer-leakage", "-1"), "--buffer-leakage -1: must be a number from 0"),
+    ((*_MODEL, "--balance", "0"), "--balance 0: must be a number of FLOP per byte"),
+    ((*_MODEL, "--results", "fp8"), "fp8"),
     ((*_MODEL, "--buffer", "1e-9"), r"--buffer 1e-09: must be a number of MiB from 0\.001"),
     ((*_MODEL, "--dram", "1e-11"), r"--dram 1e-11: must be a number of GB/s from 1e-06"),
     ((*_MODEL, "--operands", "0.5"), "--operands 0.5: must be a number of elements from 1"),

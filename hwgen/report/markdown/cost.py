@@ -9,7 +9,7 @@ import pandas as pd
 
 from hwgen.report.form import counted, number, percent, table
 from hwgen.report.markdown.overhead import bounds
-from hwgen.report.schema import BANDWIDTH, CORE_PARTS, CORES, CostReport
+from hwgen.report.schema import BANDWIDTH, CORE_PARTS, CORES, Assumptions, CostConditions, CostReport
 
 __all__ = ["csv", "markdown", "quantity", "summary", "unit_of", "workload_of"]
 
@@ -74,7 +74,9 @@ def summary(report: CostReport) -> tuple[list[str], list[list[str]]]:
 
 
 def _share(parts: Mapping[str, float], of: float) -> list[str]:
-    return [f"{100 * sum(parts[part] for part in group) / of:.0f} %" for group in (CORE_PARTS, ("buffer",), ("DRAM",))]
+    groups = (CORE_PARTS, ("quantiser",), ("buffer", "buffer leakage"), ("DRAM",))
+    shares = [sum(parts.get(part, 0.0) for part in group) / of for group in groups]
+    return [f"{100 * share:.0f} %" for share in shares]
 
 
 def _cell(text: str) -> str:
@@ -109,7 +111,7 @@ def _layers(report: CostReport) -> list[str]:
             ]
         )
     header = ["GEMM", "layers x batch", "M x N x K", "cores", "order", "bound by", "cycles", "utilisation"]
-    header += ["of the time", "of the energy", "cores'", "buffer's", "DRAM's"]
+    header += ["of the time", "of the energy", "cores'", "quantiser's", "buffer's", "DRAM's"]
     header += ["overhead in energy"] if len(report.designs) > 1 else []
     return table(header, rows, len(header) - 1)
 
@@ -146,6 +148,80 @@ def unit_of(report: CostReport) -> tuple[str, int]:
     return ("token", tokens) if tokens else ("pass", 1)
 
 
+def _alternatives(report: CostReport) -> list[str]:
+    """Table of what the assumptions change; what the report assumes is in bold."""
+    names = report.names
+    unit, per = unit_of(report)
+    rows = []
+    first = ""
+    for entry in report.alternatives or ():
+        choice = entry.choice if entry.varied == first else f"**{entry.choice}**"
+        first = entry.varied
+        rows.append(
+            [
+                entry.varied,
+                choice,
+                quantity(entry.seconds[names[0]] / per, "s"),
+                quantity(entry.joules[names[0]] / per, "J"),
+                *([percent(entry.overhead)] if len(names) > 1 else []),
+            ]
+        )
+    header = ["assumption", "choice", f"time per {unit}", f"energy per {unit}"]
+    header += ["overhead in energy"] if len(names) > 1 else []
+    return table(header, rows, len(header) - 2)
+
+
+_RESULTS = {
+    "fp32": "leave the cores as FP32; a pass of the quantiser reads them from DRAM and writes operands there",
+    "bf16": "leave the cores as BF16; a pass of the quantiser reads them from DRAM and writes operands there",
+    "quantised": "are quantised behind the cores and leave as operands",
+}
+_ATTENTION = {
+    "fused": "fused, its scores stay in the buffer",
+    "unfused": "not fused, its scores go to DRAM and come back",
+}
+_EXPERTS = {
+    "expected": "as many as random routing reaches on average share the tokens evenly",
+    "even": "as many as can be share the tokens evenly",
+}
+_IDLE = {"gated": "have their clock off while others step", "stepping": "step like the others"}
+
+
+def _assumed(conditions: CostConditions, assumed: Assumptions) -> list[str]:
+    """What is assumed, and what is left out."""
+    memory = conditions.memory
+    flops = 2 * conditions.cores * conditions.macs_per_step / conditions.clock_ns * 1e9
+    lines = [
+        f"- Machine: {quantity(flops, 'FLOP/s')}, {flops / memory.dram_bytes_per_second:.0f} FLOP per byte of DRAM.",
+        *([f"- It began as {assumed.machine}: {assumed.machine_source}."] if assumed.machine else []),
+        f"- Results: {_RESULTS[assumed.results]}.",
+        *([f"- Attention: {_ATTENTION[assumed.attention]}."] if assumed.attention else []),
+        *([f"- Experts: {_EXPERTS[assumed.experts]}."] if assumed.experts else []),
+        f"- Cores without an output: {_IDLE[assumed.idle_cores]}.",
+    ]
+    energies = assumed.quantiser_fj
+    if energies is None:
+        lines.append("- Quantiser: its energy is not included; none was given.")
+    else:
+        said = " and ".join(f"{value:g} fJ ({name})" for name, value in energies.items())
+        same = len(energies) > 1 and len(set(energies.values())) == 1
+        lines.append(
+            f"- Quantiser: {said} for each element, as given, without an interval."
+            f"{' Both designs have the same, although a format with a choice takes more work.' if same else ''}"
+        )
+    area, leakage = memory.buffer_mm2_per_mib, memory.buffer_mw_per_mib
+    lines.append(
+        f"- Buffer: {'its area is not included' if area is None else f'{area:.4g} mm2 per MiB'};"
+        f" {'its leakage is not included' if leakage is None else f'it leaks {leakage:g} mW per MiB'}."
+    )
+    if conditions.clock_ns != conditions.measured.clock_ns:
+        lines.append(
+            f"- Clock: the cores were built for {conditions.measured.clock_ns:g} ns and run at"
+            f" {conditions.clock_ns:g} ns; cores built for this clock have another area and energy."
+        )
+    return lines
+
+
 def _conditions(report: CostReport) -> list[str]:
     conditions = report.conditions
     workload, measured, memory = conditions.workload, conditions.measured, conditions.memory
@@ -166,9 +242,10 @@ def _conditions(report: CostReport) -> list[str]:
         f"- Measured: area, step, clock and leakage of a core by {measured.report} on {measured.library},"
         f" {counted(measured.runs, 'run')} at {measured.clock_ns:g} ns.",
         f"- Memory: buffer of {memory.buffer_bytes / 2**20:g} MiB with {double}, {feed};"
-        f" DRAM {quantity(memory.dram_bytes_per_second, 'B/s')}; results of {memory.result_bytes} bytes.",
+        f" DRAM {quantity(memory.dram_bytes_per_second, 'B/s')}; results of {memory.result_bytes:g} bytes.",
         f"- Memory's energy: {costs.buffer_pj_per_byte:g} pJ per byte of the buffer,"
         f" {costs.dram_pj_per_byte:g} pJ per byte of DRAM; for the sources of the defaults see docs/cost.md.",
+        *(_assumed(conditions, conditions.assumptions) if conditions.assumptions else []),
         f"- Tools: hwgen {tools.hwgen}, numpy {tools.numpy}.",
     ]
     return lines
@@ -193,7 +270,7 @@ def markdown(report: CostReport, picture: str) -> str:
         *(
             [
                 "Overhead = (second - first) / first. Its 95 % interval is that of the syntheses behind the figures;"
-                " what the memory costs is an assumption without one.",
+                " what memory and quantiser cost is an assumption without one.",
                 "",
             ]
             if len(names) > 1
@@ -213,6 +290,9 @@ def markdown(report: CostReport, picture: str) -> str:
     for varied in (BANDWIDTH, CORES):
         lines += ["", f"## Sensitivity to {varied if varied == BANDWIDTH else 'the number of cores'}", ""]
         lines += _sensitivity(report, varied)
+    if report.alternatives:
+        lines += ["", "## What the assumptions change", "", *_alternatives(report), ""]
+        lines += ["In bold: what this report assumes. Each other row changes one assumption alone."]
     notes = [f"- {entry.gemm}: {entry.why}." for entry in report.results if entry.why]
     if notes:
         lines += ["", "## Why these shapes", "", *notes]

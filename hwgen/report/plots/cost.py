@@ -22,9 +22,14 @@ _COLOURS = (
     *("#8c564b", "#17becf", "#9467bd"),
 )
 _REST = "#d9d9d9"
-_GROUPS = {"cores": CORE_PARTS, "buffer": ("buffer",), "DRAM": ("DRAM",)}
+_GROUPS = {
+    "cores": CORE_PARTS,
+    "quantiser": ("quantiser",),
+    "buffer": ("buffer", "buffer leakage"),
+    "DRAM": ("DRAM",),
+}
 _PARTS = [part for parts in _GROUPS.values() for part in parts]
-_GROUP_COLOURS = {"cores": "#332288", "buffer": "#88ccee", "DRAM": "#d9d9d9"}
+_GROUP_COLOURS = {"cores": "#332288", "quantiser": "#cc6677", "buffer": "#88ccee", "DRAM": "#d9d9d9"}
 _LABEL, _TITLE = 30, 80
 """The most characters of a name, and of the workload in the title."""
 _CUT = 1.25
@@ -90,7 +95,7 @@ class _Shown:
 
 def _joules(entries: Sequence[Gemm], name: str, parts: Sequence[str]) -> float:
     """What GEMMs take of parts of the energy on one design."""
-    return float(sum(entry.count * entry.values[name].joules[part] for entry in entries for part in parts))
+    return float(sum(entry.count * entry.values[name].joules.get(part, 0.0) for entry in entries for part in parts))
 
 
 def _short(name: str, suffix: str = "", most: int = _LABEL) -> str:
@@ -187,6 +192,8 @@ def _energies(axis: Any, report: CostReport, shown: _Shown) -> None:
     height = 0.8 / len(shown.names)
     totals = [max(_joules(bar.entries, name, _PARTS) / per for name in shown.names) for bar in bars]
     limit = shown.limit(totals)
+    first = shown.names[0]
+    spent = {group for group, parts in _GROUPS.items() if any(_joules(bar.entries, first, parts) for bar in bars)}
     for place, (bar, total) in enumerate(zip(bars, totals, strict=True)):
         torn = limit is not None and bar is shown.rest
         scale = limit / total if torn and limit else 1.0
@@ -201,7 +208,7 @@ def _energies(axis: Any, report: CostReport, shown: _Shown) -> None:
                     0.92 * height,
                     left=scale * left,
                     color=_GROUP_COLOURS[group],
-                    label=group if place == number == 0 else None,
+                    label=group if place == number == 0 and group in spent else None,
                 )
                 left += value
             said = [name] if len(shown.names) > 1 and place == 0 else []
@@ -264,7 +271,7 @@ def _overheads(axis: Any, report: CostReport) -> None:
         axis.errorbar(value, place, xerr=reach(change), fmt="o", color="#0072b2", capsize=4, linewidth=1.2)
         axis.annotate(f"{value:+.2f} %", (value, place), (0, 8), textcoords="offset points", ha="center", fontsize=9)
     axis.axvline(0, color="black", linewidth=0.8)
-    axis.set_yticks(range(len(changes)), [metric.replace(" of the cores", "\nof the cores") for metric, _ in changes])
+    axis.set_yticks(range(len(changes)), [metric.replace(" of ", "\nof ", 1) for metric, _ in changes])
     axis.tick_params(axis="y", labelsize=8)
     axis.set_ylim(len(changes) - 0.5, -0.7)
     axis.set_xlabel("overhead, %")

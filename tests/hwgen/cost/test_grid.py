@@ -36,7 +36,7 @@ def simulated(config, shape, arrangement, memory):
     tile = (total - config.latency) / (tiles_m * tiles_n * products)
     usable = memory.buffer_bytes / (2 if memory.double_buffered else 1) / at_once
     rate = memory.dram_bytes_per_second * CLOCK_NS * 1e-9 / at_once
-    store = m * n * memory.result_bytes / (tiles_m * tiles_n)
+    store = m * n * 4 / (tiles_m * tiles_n)
     turns = config.interleave
     found = {}
     sides = {
@@ -88,7 +88,6 @@ memories = st.builds(
     dram_bytes_per_second=st.floats(1e8, 1e12),
     operands_per_cycle=st.one_of(st.just(math.inf), st.integers(30, 2000)),
     double_buffered=st.booleans(),
-    result_bytes=st.sampled_from([2, 4]),
 )
 
 
@@ -174,7 +173,7 @@ def test_more_of_anything_never_costs_time_or_traffic():
 def test_what_cannot_be_counted_is_named():
     gemms = Gemms([1, 1 << 30], [1, 1 << 30], [1, 1])
     with pytest.raises(InputError, match="GEMM 1: too large"):
-        run(PLAIN, gemms, fixed(gemms, 1, 1, 1), Memory(1 << 20, result_bytes=8), CLOCK_NS)
+        run(PLAIN, gemms, fixed(gemms, 1, 1, 1), Memory(1 << 20), CLOCK_NS)
     # Where only what nobody would choose cannot be counted, the best is found all the same.
     large = Gemms(1 << 23, 57344, 8192)
     chosen = arrange(PLAIN, large, 1 << 16, Memory(1 << 24))

@@ -23,7 +23,9 @@ def ran():
 
 
 def test_every_part_is_counted_by_hand(ran):
-    found = energy(ran, CORE, CLOCK_NS, EnergyCosts(3.0, 20.0))
+    costs = EnergyCosts(3.0, 20.0, 7.0, {CORE.config.name: 11.0, "another": 99.0})
+    ran = replace(ran, quantised=np.array([1000, 2000]))
+    found = energy(ran, CORE, CLOCK_NS, costs, 3 << 20)
     assert tuple(found) == PARTS
     # The first: one by two tiles of 16 x 16 outputs on four cores, ten steps each.
     assert ran.steps[0] == 20
@@ -36,6 +38,23 @@ def test_every_part_is_counted_by_hand(ran):
     read, written = (16 + 32) * 40 * 9, 16 * 32 * 4
     assert found["buffer"][0] == pytest.approx((operands + read) * 3e-12)
     assert found["DRAM"][0] == pytest.approx((read + written) * 20e-12)
+    assert found["buffer leakage"][0] == pytest.approx(ran.cycles[0] * 5e-9 * 3 * 7e-3)
+    assert found["quantiser"].tolist() == pytest.approx([1000 * 11e-15, 2000 * 11e-15])
+
+
+def test_what_is_not_given_costs_nothing(ran):
+    found = energy(ran, CORE, CLOCK_NS, EnergyCosts(), 1 << 20)
+    assert (found["quantiser"] == 0).all()
+    assert (found["buffer leakage"] == 0).all()
+
+
+def test_idle_cores_take_no_steps_and_no_clock(ran):
+    """The second: 3 x 500 outputs of two products on cores of 8 x 8 outputs, 63 of 64 bands' places are of padding."""
+    assert ran.busy.tolist() == pytest.approx([16 * 32 / 256 / 2, 63 / (32 * 4)])
+    gated, stepping = (energy(ran, CORE, CLOCK_NS, EnergyCosts(), idle_gated=each) for each in (True, False))
+    assert gated["active"].tolist() == pytest.approx((stepping["active"] * ran.busy).tolist())
+    for part in ("clock", "clock tree", "leakage", "DRAM"):
+        assert (gated[part] == stepping[part]).all()
 
 
 RATIOS = {
@@ -99,7 +118,7 @@ def test_without_intervals_there_is_none():
     baseline = dict.fromkeys(PARTS, 1.0)
     found = overhead(baseline, {part: 1.1 if part in CORE_PARTS else 1.0 for part in PARTS}, ratios)
     assert (found.low, found.high) == (None, None)
-    assert found.value == pytest.approx(0.4 / 6)
+    assert found.value == pytest.approx(0.4 / len(PARTS))
     assert Ratio(2.0).inverse == Ratio(0.5)
     assert Ratio.of(Estimate(0.25)) == Ratio(1.25)
     assert throughput_per_area((1.0, 1.0), Ratio(1.25)) == Estimate(pytest.approx(-0.2))
@@ -110,7 +129,16 @@ def test_throughput_per_area_turns_the_interval_round():
     assert (found.value, found.low, found.high) == pytest.approx((0.4 - 1, 0.25 - 1, 0.5 - 1))
 
 
+def test_what_both_share_thins_a_ratio():
+    assert Ratio(1.2, 1.1, 1.4).beside(3.0) == Ratio(pytest.approx(1.05), pytest.approx(1.025), pytest.approx(1.1))
+    assert Ratio(1.2).beside(1.0) == Ratio(pytest.approx(1.1))
+
+
 @pytest.mark.parametrize("value", [-1.0, math.nan, math.inf])
 def test_bad_costs_are_named(value):
     with pytest.raises(InputError, match="dram_pj_per_byte"):
         EnergyCosts(1.0, value)
+    with pytest.raises(InputError, match="buffer_mw_per_mib"):
+        EnergyCosts(buffer_mw_per_mib=value)
+    with pytest.raises(InputError, match="quantiser_fj of x"):
+        EnergyCosts(quantiser_fj={"x": value})

@@ -1,10 +1,12 @@
 import json
+import tempfile
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from hwgen.cost.workloads import PHASES, load, model, models
+from hwgen.cost.workloads import PHASES, ROUTING, load, model, models
 from hwgen.errors import InputError
 
 PARAMETERS = {
@@ -71,13 +73,54 @@ def test_attention():
 
 
 @pytest.mark.parametrize("tokens", [1, 3, 15, 16, 17, 100, 1000])
-def test_experts_share_the_tokens_evenly(tokens):
-    workload = model("qwen3-30b-a3b", "decode", tokens, 8)
+@pytest.mark.parametrize("routing", ROUTING)
+def test_experts_share_the_tokens_evenly(tokens, routing):
+    workload = model("qwen3-30b-a3b", "decode", tokens, 8, routing)
+    assert (workload.routed, workload.routing) == (True, routing)
     places = [place for place, name in enumerate(workload.names) if name.startswith("down")]
     rows, products = workload.gemms.m[places], workload.gemms.batch[places]
     assert int(rows @ products) == 8 * tokens
-    assert products.sum() == min(128, 8 * tokens)
     assert rows.max() - rows.min() <= 1
+    # Binomial: an expert is left out by every token with 120 / 128.
+    expected = 128 * (1 - Fraction(120, 128) ** tokens)
+    assert products.sum() == (min(128, 8 * tokens) if routing == "even" else round(expected))
+
+
+def test_expected_experts_are_those_of_random_routing():
+    """Tokens that choose 8 of 128 experts at random, drawn 400 times."""
+    rng = np.random.default_rng(1)
+    for tokens in (1, 4, 16, 64):
+        chosen = [len(np.unique([rng.permutation(128)[:8] for _ in range(tokens)])) for _ in range(400)]
+        workload = model("qwen3-30b-a3b", "decode", tokens, 8)
+        (distinct,) = {
+            int(sum(workload.gemms.batch[place] for place, name in enumerate(workload.names) if name.startswith(of)))
+            for of in ("down", "gate, up")
+        }
+        assert distinct == pytest.approx(np.mean(chosen), abs=0.5 + 4 * np.std(chosen) / 20)
+
+
+def test_all_experts_for_every_token_is_no_choice():
+    assert not model("qwen3-8b", "decode", 4, 8).routed
+    for routing in ROUTING:
+        text = "name,m,n,k,experts,experts_per_token\nx,3,4,5,2,2\n"
+        assert _own(text, routing=routing).gemms.batch.tolist() == [2]
+
+
+def _own(text: str, **more):
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory, "own.csv")
+        path.write_text(text)
+        return load(path, "decode", 1, 1, **more)
+
+
+def test_roles_and_operands():
+    workload = model("mixtral-8x7b", "prefill", 1, 64)
+    of = dict(zip(workload.names, zip(workload.roles, workload.operands.tolist(), strict=True), strict=True))
+    assert (of["scores"], of["values"], of["LM head"]) == (("scores", 64), ("values", 128), ("logits", 32000))
+    assert {of[name] for name in of if name.startswith("gate, up")} == {("linear", 14336)}
+    own = _own("name,m,n,k,role,operands\na,3,4,5,scores,\nb,3,9,4,values,7\n")
+    assert own.roles == ("scores", "values")
+    assert own.operands.tolist() == [4, 7]
 
 
 @pytest.mark.parametrize("name", PARAMETERS)
@@ -151,6 +194,16 @@ BAD = [
     ("x.toml", f"{GOOD}count = 4611686018427387903\nbatch = 2", r"too large; at most 2\^62"),
     ("x.toml", f"{GOOD}experts = 8", "experts and experts_per_token belong together"),
     ("x.toml", f"{GOOD}experts = 8\nexperts_per_token = 9", "experts_per_token = 9: must be at most experts = 8"),
+    ("x.toml", f'{GOOD}role = "score"', "role = 'score': must be one of linear, scores, values, logits"),
+    ("x.toml", f"{GOOD}role = 3", "role = 3: must be one of"),
+    ("x.toml", f"{GOOD}operands = 2", "operands = 2: must be at most n = 1"),
+    ("x.toml", f'{GOOD}role = "values"', "no entry before it has the role 'scores'"),
+    ("x.toml", f'{GOOD}role = "scores"\nexperts = 2\nexperts_per_token = 1', "role = 'scores': has no experts"),
+    (
+        "x.csv",
+        "name,m,n,k,role\nx,3,4,5,scores\ny,3,6,7,values\n",
+        r"entry 2 \(y\): k = 7: its scores have n = 4; must be the same",
+    ),
     ("x.csv", "", "column 'name' is missing"),
     ("x.csv", "name,m,n\nx,1,1\n", "column 'k' is missing"),
     ("x.csv", "name,m,n,k\nx,1,1,1,1\n", "line 2: has more than 4 columns"),

@@ -5,14 +5,17 @@ import csv
 import io
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from hwgen.config import NAMED, TensorCoreConfig
+from hwgen.cost.gemms import Gemms
 from hwgen.cost.grid import Memory
 from hwgen.cost.model import CORE_PARTS, PARTS, EnergyCosts
-from hwgen.cost.workloads import load, model
+from hwgen.cost.workloads import Workload, load, model
 from hwgen.errors import InputError
 from hwgen.measure import cost
 from hwgen.measure.core_costs import find, read
@@ -305,7 +308,7 @@ def test_lists_of_many_gemms_and_strange_names(report, tmp_path):
     assert total(content, "energy per pass").unit == "J"
     assert cost_plots.cost_png(content).startswith(b"\x89PNG")
     table = [line for line in cost_tables.markdown(content, "x.png").splitlines() if line.startswith("| $x$")]
-    assert [line.replace(r"\|", "").count(" | ") for line in table] == [13]
+    assert [line.replace(r"\|", "").count(" | ") for line in table] == [14]
 
 
 def lengths(axis):
@@ -342,6 +345,129 @@ def test_a_picture_of_thousands_of_gemms_can_be_read(report, tmp_path, shapes):
     for entry in content.results:
         joules[entry.m] += sum(sum(values.joules.values()) for values in entry.values.values())
     assert energies == pytest.approx(sorted(joules.values(), reverse=True)[:shown])
+
+
+def test_area_with_a_buffer_counts_both(report):
+    measured = read(report, PAIR)
+    workload = model("llama-3.1-8b", *GIVEN.values())
+    machine = replace(MACHINE, buffer_mm2_per_mib=0.5)
+    content = document(measured, machine, workload, GIVEN)
+    # 16 cores of 0.06 and 0.063 mm2 beside 4 MiB.
+    both = total(content, "area of cores and buffer")
+    assert list(both.values.values()) == pytest.approx([0.96 + 2, 1.008 + 2])
+    assert both.overhead.value == pytest.approx(3.008 / 2.96 - 1)
+    assert both.overhead.low == pytest.approx(0.04 * 0.96 / 2.96)
+    per_area = total(content, "throughput per area of cores and buffer")
+    assert per_area.overhead.value == pytest.approx(2.96 / 3.008 - 1)
+    rate = total(content, "throughput").values["mixfp4-blackwell"]
+    assert per_area.values["mixfp4-blackwell"] == pytest.approx(rate / 3.008)
+    assert "0.5 mm2 per MiB" in cost_tables.markdown(content, "x.png")
+    without = document(measured, MACHINE, workload, GIVEN)
+    assert all("buffer" not in entry.metric for entry in without.totals)
+    assert "its area is not included" in cost_tables.markdown(without, "x.png")
+
+
+def test_the_quantiser_is_as_given_or_said_to_be_missing(report):
+    measured = read(report, PAIR)
+    workload = model("llama-3.1-8b", *GIVEN.values())
+
+    def made(energies):
+        return document(measured, replace(MACHINE, costs=EnergyCosts(quantiser_fj=energies)), workload, GIVEN)
+
+    none, same, more = (made(each) for each in ({}, {c.name: 50.0 for c in PAIR}, {PAIR[0].name: 50, PAIR[1].name: 90}))
+    elements = {
+        design: sum(entry.count * entry.values[design].quantised for entry in none.results)
+        for design in ("nvfp4-blackwell", "mixfp4-blackwell")
+    }
+    # Per token and layer: Q, K, V; scores of 500 tokens in 32 heads; values; O; one of gate and up; down. No logits.
+    assert set(elements.values()) == {4 * 32 * (6144 + 32 * 500 + 4096 + 4096 + 14336 + 4096)}
+    for content, energies in ((same, (50, 50)), (more, (50, 90))):
+        for (design, number), fj in zip(elements.items(), energies, strict=True):
+            spent = sum(entry.count * entry.values[design].joules["quantiser"] for entry in content.results)
+            assert spent == pytest.approx(number * fj * 1e-15)
+    overheads = [total(each, "energy per token").overhead.value for each in (none, same, more)]
+    assert overheads[2] > overheads[0] > overheads[1], "an equal quantiser thins the overhead out"
+    texts = [cost_tables.markdown(each, "x.png") for each in (none, same, more)]
+    assert "Quantiser: its energy is not included; none was given." in texts[0]
+    assert "50 fJ (nvfp4-blackwell) and 50 fJ (mixfp4-blackwell)" in texts[1]
+    assert ["Both designs have the same" in text for text in texts] == [False, True, False]
+
+
+def test_alternatives_are_passes_of_their_own(report):
+    measured = read(report, PAIR)
+    given = {"phase": "decode", "batch": 16, "sequence": 500}
+    workloads = [model("qwen3-30b-a3b", *given.values(), routing) for routing in ("expected", "even")]
+    content = document(measured, MACHINE, workloads[0], given, workloads[1])
+    found = {(entry.varied, entry.choice): entry for entry in content.alternatives}
+    assert [choice for varied, choice in found if varied == "results"] == ["quantised", "bf16", "fp32"]
+    assert [choice for varied, choice in found if varied == "attention"] == ["fused", "unfused"]
+    assert [choice for varied, choice in found if varied == "experts"] == ["expected", "even"]
+    assert [choice for varied, choice in found if varied == "idle cores"] == ["gated", "stepping"]
+    for change in (
+        {"results": "bf16"},
+        {"results": "fp32"},
+        {"attention": "unfused"},
+        {"idle_gated": False},
+    ):
+        alone = document(measured, replace(MACHINE, **change), workloads[0], given, workloads[1])
+        (key,), (value,) = change.keys(), change.values()
+        entry = found["idle cores", "stepping"] if key == "idle_gated" else found[key, value]
+        for name in ("nvfp4-blackwell", "mixfp4-blackwell"):
+            assert entry.joules[name] == pytest.approx(16 * total(alone, "energy per token").values[name])
+            assert entry.seconds[name] == pytest.approx(16 * total(alone, "time per token").values[name])
+        assert entry.overhead == total(alone, "energy per token").overhead
+        # The first of each is what is assumed.
+        first = next(each for each in alone.alternatives if each.varied == entry.varied)
+        assert first.seconds == entry.seconds
+    even = document(measured, MACHINE, workloads[1], given, workloads[0])
+    assert found["experts", "even"].joules["nvfp4-blackwell"] == pytest.approx(
+        16 * total(even, "energy per token").values["nvfp4-blackwell"]
+    )
+    text = cost_tables.markdown(content, "x.png")
+    assert "| results | **quantised** |" in text
+    assert "| experts | even |" in text
+    # What a dense model without attention does not have is not varied.
+    assert {entry.varied for entry in _list_of_one(measured).alternatives} == {"results", "idle cores"}
+
+
+def _list_of_one(measured):
+    workload = Workload(
+        "one", "", ("x",), Gemms(8, 8, 64), np.ones(1, np.int64), ("",), None, ("linear",), np.array([8]), False, "even"
+    )
+    content = document(measured, MACHINE, workload, {"phase": "decode", "batch": 1, "sequence": 1})
+    assert content.conditions.assumptions.attention is content.conditions.assumptions.experts is None
+    return content
+
+
+def test_a_report_from_before_the_assumptions_is_read(content):
+    """Its keys are null, and it is rendered without them."""
+    old = schema.to_json(content)
+    del old["alternatives"], old["conditions"]["assumptions"]
+    for key in ("buffer_mm2_per_mib", "buffer_mw_per_mib"):
+        del old["conditions"]["memory"][key]
+    for entry in old["results"]:
+        for found in entry["values"].values():
+            for key in ("pass_bytes", "buffer_bytes", "quantised", "busy"):
+                del found[key]
+            for key in ("quantiser", "buffer leakage"):
+                del found["joules"][key]
+    report = schema.from_json(old)
+    text = cost_tables.markdown(report, "x.png")
+    assert "What the assumptions change" not in text
+    assert "| energy per token |" in text
+    assert cost_plots.cost_png(report).startswith(b"\x89PNG")
+    assert len(list(csv.DictReader(io.StringIO(cost_tables.csv(report))))) == 2 * len(report.results)
+
+
+def test_a_slower_clock_than_the_cores_were_built_for_is_said(report):
+    measured = read(report, PAIR)
+    workload = model("llama-3.1-8b", *GIVEN.values())
+    said = "the cores were built for 10 ns and run at 20 ns"
+    texts = [
+        cost_tables.markdown(document(measured, replace(MACHINE, clock_ns=clock), workload, GIVEN), "x.png")
+        for clock in (10.0, 20.0)
+    ]
+    assert [said in text for text in texts] == [False, True]
 
 
 @pytest.mark.parametrize(

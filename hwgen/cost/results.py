@@ -1,0 +1,130 @@
+"""What becomes of the results of GEMMs: how they leave the chip, what quantises them, and what stays on the chip.
+
+A later GEMM reads its operands in a block format, so that every result but logits passes a quantiser once:
+
+=============  ===================================================================================
+``quantised``  the quantiser stands between cores and DRAM: what is written is the operand format
+``bf16``       what is written is BF16; a pass reads it back, quantises, and writes the operand format
+``fp32``       the same with FP32
+=============  ===================================================================================
+
+With fused attention the scores of a block of context stay in the buffer: the values GEMM takes them from there.
+Without, they go to DRAM and come back as any other result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hwgen.config import TensorCoreConfig
+from hwgen.cost.gemms import Gemms, product
+
+__all__ = ["ATTENTION", "BYTES", "PARTIAL_BYTES", "RESULTS", "Results", "element_bytes", "plain", "results_of"]
+
+RESULTS = ("quantised", "bf16", "fp32")
+"""How results leave the cores."""
+
+ATTENTION = ("fused", "unfused")
+"""Whether scores stay on the chip."""
+
+BYTES = {"fp32": 4, "bf16": 2}
+"""Bytes of an element that is not quantised."""
+
+PARTIAL_BYTES = 4
+"""Bytes of a score before it is quantised, and of a partial result of attention: FP32, as they leave the core."""
+
+
+@dataclass(frozen=True)
+class Results:
+    """What becomes of the results of L GEMMs; int64, (L,) each, bytes and elements for each product of a batch.
+
+    Parameters
+    ----------
+    written
+        Bytes that the cores write to DRAM.
+    pass_read, pass_written
+        Bytes that a pass of the quantiser of its own reads from DRAM and writes there.
+    quantised
+        Elements that are quantised.
+    kept
+        Bytes of quantised results that stay in the buffer.
+    scores
+        Which GEMM's results in the buffer are this one's A; -1 where A comes from DRAM.
+    partial
+        Bytes for each row of a GEMM whose results stay that the GEMM they are for has on the way.
+    """
+
+    written: NDArray[np.int64]
+    pass_read: NDArray[np.int64]
+    pass_written: NDArray[np.int64]
+    quantised: NDArray[np.int64]
+    kept: NDArray[np.int64]
+    scores: NDArray[np.int64]
+    partial: NDArray[np.int64]
+
+
+def plain(gemms: Gemms, result_bytes: int = BYTES["fp32"]) -> Results:
+    """All results to DRAM, and no more of them."""
+    none = np.zeros(len(gemms), np.int64)
+    return Results(product(gemms.m, gemms.n, result_bytes), none, none, none, none, none - 1, none)
+
+
+def element_bytes(config: TensorCoreConfig, precision: str) -> float:
+    """Bytes of an element as cores write it to DRAM, one of `RESULTS`; quantised, its share of a block of A."""
+    return config.a.stored_bytes / config.a.size if precision == "quantised" else BYTES[precision]
+
+
+def results_of(
+    config: TensorCoreConfig,
+    gemms: Gemms,
+    roles: Sequence[str],
+    operands: NDArray[np.int64],
+    precision: str,
+    attention: str,
+) -> Results:
+    """What becomes of the results of a workload.
+
+    Parameters
+    ----------
+    config
+        A core; quantised results have the format of its A.
+    gemms
+        The GEMMs.
+    roles
+        Of each, see `hwgen.cost.workloads.ROLES`.
+    operands
+        Columns of each result that a later GEMM reads, int64, (L,).
+    precision
+        One of `RESULTS`. Logits are written as BF16 where the others are quantised.
+    attention
+        One of `ATTENTION`.
+    """
+    role = np.array(roles)
+    index = np.arange(len(gemms))
+    scores, partial = np.full(len(gemms), -1, np.int64), np.zeros(len(gemms), np.int64)
+    if attention == "fused":
+        last = np.maximum.accumulate(np.where(role == "scores", index, -1))
+        takes = role == "values"
+        scores[takes] = last[takes]
+        partial[scores[takes]] = gemms.n[takes] * PARTIAL_BYTES
+    stays = np.zeros(len(gemms), bool)
+    stays[scores[scores >= 0]] = True
+    on_chip = precision == "quantised"
+    logits = role == "logits"
+    blocks = -(-operands // config.a.size)
+    stored = product(gemms.m, blocks, config.a.stored_bytes)
+    raw = product(gemms.m, gemms.n, BYTES["bf16" if on_chip else precision])
+    passes = ~stays & ~logits & (not on_chip)
+    return Results(
+        written=np.where(stays, 0, np.where(~logits & on_chip, stored, raw)),
+        pass_read=np.where(passes, raw, 0),
+        pass_written=np.where(passes, stored, 0),
+        quantised=np.where(logits, 0, product(gemms.m, operands)),
+        kept=np.where(stays, stored, 0),
+        scores=scores,
+        partial=partial,
+    )
