@@ -5,7 +5,7 @@ column: the modules of an element are those of any array, and so are the operand
 perturbations that no measured run has, here called draws.
 
 1. Each recipe serves all modules alike. The best becomes the choice.
-2. With this choice lanes are compared, and the best are taken.
+2. With this choice lanes are compared, each with the recipe of its dot product that suits it, and the best are taken.
 3. One large module at a time takes another recipe, and so do all small ones together. What helps alone is a candidate,
    and so is all of it together. The best is the choice for least area.
 4. For least energy, steps 2 and 3 begin with the choices for least area.
@@ -55,6 +55,8 @@ _LARGER = 0.02
 _ROUNDS = 2
 # What one draw finds worse by more than this share, of the cost or of the clock, is not looked at again.
 _APART = 0.02
+# No recipe makes up for what lanes cost more than this share more than others.
+_FAR = 0.25
 OF_LANES = "dot_product"
 """The module that lanes make. It says most of a lane array, too, which is one flat module."""
 
@@ -218,9 +220,13 @@ def select(
     found: dict[tuple[str, str], TensorCoreConfig] = {}
     chosen_by: dict[tuple[str, str], Chosen] = {}
     for purpose in purposes:
-        taken = search.lanes(variants, purpose, first)
+        suited = search.suited(variants, purpose, first)
+        taken = search.lanes(variants, purpose, suited)
         keys = {name: _variant(config) for name, config in taken.items()}
         start = {key: begun.get(key, first[key]) for key in keys.values()}
+        # Where lanes are late, nothing else can be told better from worse.
+        late = [key for key in start if search.score(key, purpose, first[key]).late_ns]
+        start |= {key: {**start[key], OF_LANES: suited[key][OF_LANES]} for key in late if key not in begun}
         tried = {keys[name]: search.around(keys[name], purpose, start[keys[name]], own[name]) for name in configs}
         search.build({key: [start[key], *tried[key]] for key in start}, purpose, f"recipes, least {purpose}")
         last = {key: search.promising(key, purpose, start[key], tried[key]) for key in start}
@@ -293,12 +299,35 @@ class _Search:
         for (key, draw), score in zip(new, list(self.flow.each(scored, tasks, what)), strict=True):
             self.scores.setdefault(key, {})[draw] = score
 
+    def suited(
+        self, variants: Mapping[str, Sequence[TensorCoreConfig]], purpose: str, chosen: Mapping[str, Chosen]
+    ) -> dict[str, Chosen]:
+        """The choice for each variant, with the recipe of its dot product that suits it.
+
+        By the recipe that suits other lanes, lanes may be late, or spend on glitches what another recipe saves.
+        """
+        what = f"lanes, least {purpose}"
+        self.build({key: [each] for key, each in chosen.items()}, purpose, what)
+        tried: dict[str, list[Chosen]] = {}
+        for each in variants.values():
+            keys = [_variant(config) for config in each] if len(each) > 1 else []
+            least = min((self.score(key, purpose, chosen[key]).cost for key in keys), default=0.0)
+            for key in keys:
+                known, begun = self.score(key, purpose, chosen[key]), chosen[key][OF_LANES]
+                if known.late_ns or known.cost <= (1 + _FAR) * least:
+                    tried[key] = [{**chosen[key], OF_LANES: how} for how in self.recipes if how != begun]
+        self.map([(self.designs[key], other, PILOTS[0]) for key, each in tried.items() for other in each], what)
+        for key, others in tried.items():
+            if purpose == "area" and not self.score(key, purpose, chosen[key]).late_ns:
+                others[:] = [other for other in others if self.small(key, (OF_LANES,), other, chosen[key])]
+        self.build(tried, purpose, what)
+        return {key: self.best(key, purpose, [each, *tried.get(key, [])]) for key, each in chosen.items()}
+
     def lanes(
         self, variants: Mapping[str, Sequence[TensorCoreConfig]], purpose: str, chosen: Mapping[str, Chosen]
     ) -> dict[str, TensorCoreConfig]:
-        """Each configuration with the best of its lanes, by the choices for these."""
+        """Each configuration with the best of its lanes, by the choices for these, which were built."""
         what = f"lanes, least {purpose}"
-        self.build({key: [each] for key, each in chosen.items()}, purpose, what)
         near = {}
         for name, each in variants.items():
             scores = [self.score(_variant(config), purpose, chosen[_variant(config)]) for config in each]

@@ -155,9 +155,36 @@ def test_each_purpose_takes_its_lanes(flow: Adding, monkeypatch: pytest.MonkeyPa
         assert found.chosen["nvfp4-small", purpose]["dot_product"].name == how
         assert {design.config.dot for design in found.designs("nvfp4-small", purpose).values()} == {lanes[purpose]}
     assert found.builds == len(seen)
-    # Recipes are tried with the lanes taken alone, and lanes that are clearly worse are not looked at again.
+    # Other lanes are tried with each recipe of the dot product; those that are clearly worse are not looked at again.
     later = [choice["lanes"] for purpose, _, choice in seen if purpose == "energy"]
-    assert later.count("merged-binary") == later.count("merged") == 1
+    assert later.count("merged-binary") == later.count("merged") == len(AMONG)
+
+
+def test_lanes_are_compared_with_recipes_of_their_own(flow: Adding, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the recipe of the others, signed lanes are late, or spend more; by another one they are the best."""
+
+    def scored(choice: dict[str, str], purpose: str) -> Score:
+        if choice["lanes"] != "signed":
+            return Score(0.0, 1000.0 - 10.0 * (set(choice.values()) >= {"area"}))
+        suits = choice["dot_product"] == "prefix"
+        if purpose == "area":
+            return Score(0.0 if suits else 0.1, 900.0)
+        return Score(0.0, 900.0 if suits else 1100.0)
+
+    found, seen = searched(flow, monkeypatch, scored, lanes=["signed", "binary"])
+    for purpose in ("area", "energy"):
+        assert found.configs["nvfp4-small", purpose].dot == "signed"
+        assert found.chosen["nvfp4-small", purpose]["dot_product"].name == "prefix"
+    assert found.builds == len(seen)
+
+
+def test_lanes_that_cost_far_more_are_left_alone(flow: Adding, monkeypatch: pytest.MonkeyPatch) -> None:
+    def scored(choice: dict[str, str], purpose: str) -> Score:
+        return Score(0.0, 1000.0 if choice["lanes"] != "binary" else 1300.0)
+
+    _, seen = searched(flow, monkeypatch, scored, lanes=["signed", "binary"])
+    tried = {choice["dot_product"] for _, _, choice in seen if choice["lanes"] == "binary"}
+    assert len(tried) == 1
 
 
 def test_one_lucky_draw_decides_nothing(flow: Adding, monkeypatch: pytest.MonkeyPatch) -> None:
