@@ -137,7 +137,10 @@ def test_one_core_alone(report):
 
 
 def test_the_idle_power_is_that_of_netlists_at_rest():
-    """Clock, its tree and leakage: all that a study of power sees in idle and stalled cores of the same designs."""
+    """Clock, its tree and leakage: all that a study of power sees in idle cores of the same designs.
+
+    A core that is stalled has a few clock gates less open than one that waits for a step.
+    """
     compared = 0
     for path in sorted(REPORTS.glob("power*.json")):
         power = schema.load(path)
@@ -155,7 +158,9 @@ def test_the_idle_power_is_that_of_netlists_at_rest():
                 if entry.scope == "core" and entry.situation in ("idle", "stalled"):
                     for name, core in found.cores.items():
                         clock = (core.clock_fj + core.clock_tree_fj) * 1e-3 / found.clock_ns
-                        assert clock + core.leakage_mw == pytest.approx(entry.milliwatts[name], rel=0.01)
+                        spent = clock + core.leakage_mw
+                        most = 0.01 if entry.situation == "idle" else 0.06
+                        assert spent * (1 - most) <= entry.milliwatts[name] <= spent * 1.01
                         compared += 1
     if not compared:
         pytest.skip("no studies of power and overhead of the same designs at the same clock")
