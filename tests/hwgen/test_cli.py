@@ -168,6 +168,13 @@ def test_verify(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["tiny.toml"]
 
 
+def test_verify_claims_nothing_of_steps_at_half_rate(run, tmp_path: Path) -> None:
+    status, out, err = run("verify", "--config", "nvfp4-multi-small", "--macs", "300", "--out", tmp_path)
+    assert (status, out) == (2, "")
+    assert err.startswith("hwgen: --config nvfp4-multi-small: slot = 'full': there are no coverage goals")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_verilog_into_an_odd_directory(run, tmp_path: Path) -> None:
     odd = tmp_path / 'it\'s; a "dir"'
     status, out, _ = run("verilog", _tiny(tmp_path), "--out", odd, "--json")
