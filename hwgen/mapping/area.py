@@ -29,6 +29,7 @@ __all__ = [
     "by_run",
     "clock_gate_area",
     "counts",
+    "in_element",
     "own_area",
     "plan",
     "ranked",
@@ -279,6 +280,11 @@ def by_run(runs: Sequence[Mapping[str, Body]], source: Source, top: str, library
 def block_of(path: str) -> str:
     """Block of `BLOCKS` that a module path of a netlist belongs to."""
     return BLOCKS[path.rsplit("/", 1)[-1]]
+
+
+def in_element(path: str) -> bool:
+    """Whether a module path of a core's netlist is within a processing element."""
+    return path.split("/")[1:2] == ["element"]
 
 
 def by_block(values: Mapping[str, float]) -> dict[str, float]:

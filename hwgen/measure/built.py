@@ -18,7 +18,7 @@ from hwgen.power.consumption import Consumption
 from hwgen.power.glitch import Gates
 from hwgen.rtl.tensor_core import TensorCore
 
-__all__ = ["PURPOSES", "build", "energies", "spent"]
+__all__ = ["PURPOSES", "build", "energies", "per_cycle", "spent"]
 
 PURPOSES = ("area", "energy")
 """What a design is built for: the least area at a clock, or the least energy."""
@@ -90,5 +90,9 @@ def energies(design: Design, closed: Closed, stimulus: Stimulus) -> dict[tuple[s
 
 def spent(design: Design, found: Mapping[tuple[str, str], Consumption], clock_ns: float) -> float:
     """FJ per cycle of the energies of a design, glitches and leakage included."""
-    whole = found["core" if design.kind is TensorCore else "lane array", "timed"]
-    return whole.total_fj + 1e-3 * clock_ns * sum(whole.leakage_nw.values())
+    return per_cycle(found["core" if design.kind is TensorCore else "lane array", "timed"], clock_ns)
+
+
+def per_cycle(consumption: Consumption, clock_ns: float) -> float:
+    """FJ per cycle of ``clock_ns``, leakage included."""
+    return consumption.total_fj + 1e-3 * clock_ns * sum(consumption.leakage_nw.values())

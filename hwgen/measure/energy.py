@@ -9,7 +9,7 @@ import numpy as np
 
 from hwgen.config import TensorCoreConfig
 from hwgen.formats import Formats
-from hwgen.mapping.area import block_of
+from hwgen.mapping.area import block_of, in_element
 from hwgen.measure.checks import core_inputs, lane_inputs, lead
 from hwgen.measure.stimulus import Stimulus
 from hwgen.netlist.graph import Netlist
@@ -54,7 +54,7 @@ def of_activity(netlist: Netlist, timing: Timing, activity: Activity, elements: 
     entering = _entering(entering_fj(netlist, timing, activity, everything))
     found = {"whole": spent.renamed(block_of) + entering}
     if elements:
-        paths = [path for path in netlist.blocks if path.split("/")[1:2] == ["element"]]
+        paths = [path for path in netlist.blocks if in_element(path)]
         inside = np.array([path in paths for path in netlist.blocks])[netlist.cell_block]
         entering = _entering(entering_fj(netlist, timing, activity, inside))
         own = spent.within(paths.__contains__).renamed(block_of)

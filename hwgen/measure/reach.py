@@ -107,7 +107,7 @@ def _whole(selected: Selected, keys: Iterable[_Key], aim: Aim, flow: Flow) -> di
     }
     bodies = flow.synthesise(jobs.values(), "mapping, whole cores")
     tasks = [
-        (design, design.chosen(bodies, chosen[key], draw), key[1], aim, flow.library, ROUNDS)
+        (design, design.chosen(bodies, chosen[key], draw), key[1], aim, flow.library, 1.0, ROUNDS)
         for key, design, draw in drawn
     ]
     found: dict[_Key, list[Score]] = {}

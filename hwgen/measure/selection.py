@@ -1,8 +1,9 @@
 """Which recipe each module of a configuration takes at a clock, for least area and for least energy.
 
 Whole cores take long to build, and an element of one is like all others. So the search builds cores of one row and one
-column: the modules of an element are those of any array, and so are the operand decoders. The netlists are of
-perturbations that no measured run has, here called draws.
+column: the modules of an element are those of any array, and so are the operand decoders. But the decoders and
+registers at the edge of an array serve several elements. So what they cost counts only by its share of one element, see
+`shared`. The netlists are of perturbations that no measured run has, here called draws.
 
 1. Each recipe serves all modules alike. The best becomes the choice.
 2. With this choice lanes are compared, each with the recipe of its dot product that suits it, and the best are taken.
@@ -29,7 +30,7 @@ from hwgen.config import DOTS, TensorCoreConfig
 from hwgen.errors import InputError
 from hwgen.mapping import area
 from hwgen.mapping.yosys import Recipe, distinct
-from hwgen.measure.built import PURPOSES, build, spent
+from hwgen.measure.built import PURPOSES, build, per_cycle
 from hwgen.measure.energy import core_energy
 from hwgen.measure.flow import DESIGNS, Design, Flow
 from hwgen.measure.requests import Physical
@@ -39,7 +40,7 @@ from hwgen.rtl.hierarchy import Block
 from hwgen.rtl.lane_array import LaneArray
 from hwgen.rtl.tensor_core import TensorCore
 
-__all__ = ["OF_LANES", "PILOTS", "Aim", "Chosen", "Score", "Selected", "lanes_for", "scored", "select"]
+__all__ = ["OF_LANES", "PILOTS", "Aim", "Chosen", "Score", "Selected", "lanes_for", "scored", "select", "shared"]
 
 PILOTS = (1001, 1002, 1003)
 """Perturbations of the netlists that the search looks at."""
@@ -89,7 +90,7 @@ class Score:
     late_ns
         What it misses the clock by, ns; 0 where it meets it. Comes first.
     cost
-        Area in um2, or energy in fJ per cycle.
+        Area in um2, or energy in fJ per cycle; of a core of one element the share that an array has, see `shared`.
     alone_ns
         Part of the longest path by module, ns; of the first draw.
     """
@@ -154,22 +155,50 @@ class Selected:
         return {module: chosen[module] for module in modules}
 
 
+def shared(config: TensorCoreConfig) -> float:
+    """How many sides of the array, rows and columns, there are for each two sides of an element.
+
+    A core of one element has two sides, too; of what it spends on them an element of the array spends this share.
+    """
+    return (config.rows + config.columns) / (2 * config.rows * config.columns)
+
+
 def scored(
-    design: Design, modules: Mapping[str, area.Body], purpose: str, aim: Aim, library: Library, rounds: int = _ROUNDS
+    design: Design,
+    modules: Mapping[str, area.Body],
+    purpose: str,
+    aim: Aim,
+    library: Library,
+    edge: float = 1.0,
+    rounds: int = _ROUNDS,
 ) -> Score:
-    """Build a core and look at it; ``rounds`` as for `hwgen.closure.close.close`."""
+    """Build a core and look at it.
+
+    Parameters
+    ----------
+    design, modules
+        The core, and its modules as mapped.
+    purpose, aim, library
+        What it is built for, and of.
+    edge
+        Share by which all counts that is outside of elements.
+    rounds
+        As for `hwgen.closure.close.close`.
+    """
     built = build(design, modules, aim.clock_ns, purpose, aim.physical, library, aim.stimulus, rounds)
     record, alone = built.record, dict[str, float]()
     for path, part in built.timing.path_by_block.items():
         module = path.rsplit("/", 1)[-1]
         alone[module] = alone.get(module, 0.0) + part
     if purpose == "area":
-        cost = built.netlist.area
+        areas = built.netlist.area_by_block()
+        whole, inside = sum(areas.values()), sum(of for path, of in areas.items() if area.in_element(path))
     else:
         gates = Gates(built.netlist, built.timing)
         found = core_energy(gates, design.config, design.config.formats, aim.stimulus, glitches_only=True)
-        cost = spent(design, found, aim.clock_ns)
-    return Score(0.0 if record.met else -record.slack_ns, cost, alone)
+        whole, element = (per_cycle(found[scope, "timed"], aim.clock_ns) for scope in ("core", "element"))
+        inside = design.config.rows * design.config.columns * element
+    return Score(0.0 if record.met else -record.slack_ns, inside + edge * (whole - inside), alone)
 
 
 def select(
@@ -256,6 +285,7 @@ class _Search:
     def __init__(self, configs: Sequence[TensorCoreConfig], recipes: Sequence[Recipe], aim: Aim, flow: Flow) -> None:
         self.recipes, self.aim, self.flow = list(recipes), aim, flow
         self.designs = {_variant(config): Design(replace(config, rows=1, columns=1), TensorCore) for config in configs}
+        self.shared = {_variant(config): shared(config) for config in configs}
         self.counts = {name: area.counts(design.source) for name, design in self.designs.items()}
         self.modules = {name: list(counts) for name, counts in self.counts.items()}
         self.bodies: dict[area.Identity, area.Body] = {}
@@ -285,17 +315,17 @@ class _Search:
     ) -> None:
         """Map and build what was not built yet, side by side; ``what`` is its name for the progress display."""
         new = {
-            (_key(name, purpose, chosen), draw): (self.designs[name], chosen, draw)
+            (_key(name, purpose, chosen), draw): (name, chosen, draw)
             for name, each in tried.items()
             for chosen in each
             for draw in draws
             if draw not in self.scores.get(_key(name, purpose, chosen), {})
         }
-        self.map(list(new.values()), f"mapping, {what}")
-        tasks = [
-            (design, design.chosen(self.bodies, chosen, draw), purpose, self.aim, self.flow.library)
-            for design, chosen, draw in new.values()
-        ]
+        self.map([(self.designs[name], chosen, draw) for name, chosen, draw in new.values()], f"mapping, {what}")
+        tasks = []
+        for name, chosen, draw in new.values():
+            modules = self.designs[name].chosen(self.bodies, chosen, draw)
+            tasks.append((self.designs[name], modules, purpose, self.aim, self.flow.library, self.shared[name]))
         for (key, draw), score in zip(new, list(self.flow.each(scored, tasks, what)), strict=True):
             self.scores.setdefault(key, {})[draw] = score
 

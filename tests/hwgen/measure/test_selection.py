@@ -2,24 +2,26 @@
 
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hwgen.cells import libraries, reader
-from hwgen.config import NAMED
+from hwgen.config import NAMED, TensorCoreConfig
 from hwgen.mapping.area import Body, Identity, Job
 from hwgen.mapping.yosys import RECIPES, distinct
 from hwgen.measure import selection
 from hwgen.measure.flow import Design, Flow
 from hwgen.measure.requests import Physical
-from hwgen.measure.selection import PILOTS, Aim, Score, select
+from hwgen.measure.selection import PILOTS, Aim, Score, scored, select, shared
 from hwgen.measure.stimulus import Stimulus
 from hwgen.rtl.lane_array import LaneArray
 from hwgen.rtl.tensor_core import TensorCore
 
 CELLS = reader.load(libraries.path("generic7"))
 CLOCK = 2.0
+EDGE = 0.25  # four rows and four columns for sixteen elements
 AMONG = [RECIPES[name] for name in ("area", "speed", "prefix")]
 MAPPED = {"accumulate": 300.0, "dot_product": 150.0, "scale_product": 80.0, "element": 30.0}
 LARGER = {"area": 1.0, "speed": 1.05, "prefix": 1.02}
@@ -61,8 +63,8 @@ def searched(
     """
     seen = []
 
-    def score(design: Design, modules: dict[str, Any], purpose: str, aim: Aim, library: object) -> Score:
-        assert aim.clock_ns == CLOCK
+    def score(design: Design, modules: dict[str, Any], purpose: str, aim: Aim, library: object, edge: float) -> Score:
+        assert (aim.clock_ns, edge) == (CLOCK, EDGE)
         choice = dict(body["of"] for body in modules.values()) | ({"lanes": design.config.dot} if lanes else {})
         (draw,) = {body["draw"] for body in modules.values()}
         seen.append((purpose, draw, choice))
@@ -210,6 +212,25 @@ def test_one_recipe_needs_no_search(flow: Adding) -> None:
     found = select({config.name: config}, AMONG[1:2], Aim(CLOCK, Physical(), Stimulus()), flow)
     assert found.builds == 0
     assert set(found.of(Design(config, TensorCore), "energy").values()) == {RECIPES["speed"]}
+
+
+@pytest.mark.parametrize("purpose", ["area", "energy"])
+def test_a_core_of_one_element_costs_what_each_of_an_array_does(purpose: str, cache: Path) -> None:
+    """Decoders at the edge serve several elements; counted in full, they make an element look dearer by a tenth."""
+    array = TensorCoreConfig("array", "mixfp4", "mixfp4", rows=3, columns=4, groups=1, pipeline=("decoded", "terms"))
+    aim = Aim(2.4, Physical("fanout"), Stimulus(streams=16, tiles=2, steps_per_tile=8))
+
+    def cost(config: TensorCoreConfig, edge: float) -> float:
+        design = Design(config, TensorCore)
+        jobs = design.plan([RECIPES["speed"]], [0])
+        bodies = Flow(CELLS, cache).synthesise(jobs, "test")
+        modules = design.chosen(bodies, {job.module: job.recipe for job in jobs}, 0)
+        return scored(design, modules, purpose, aim, CELLS, edge).cost
+
+    one = dataclasses.replace(array, rows=1, columns=1)
+    each = cost(array, 1.0) / 12
+    assert cost(one, shared(array)) == pytest.approx(each, rel=0.04)
+    assert cost(one, 1.0) > 1.08 * each
 
 
 def test_recipes_that_differ_in_sizes_alone_count_once() -> None:
