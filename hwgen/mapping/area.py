@@ -44,6 +44,8 @@ Body = dict[str, Any]
 Identity = tuple[Hashable, str, str, int]
 """Design (whatever names it), module, recipe and variant of one synthesis."""
 
+# A mapping of these takes ten times as long as one of the others.
+_SLOW = ("accumulate", "lane_array", "dot_product")
 
 BLOCKS = {
     "operand_decoder": "operand decoders",
@@ -204,9 +206,11 @@ def run(
             cache.put(digest, body)
         return digest, body
 
+    # What takes long comes first, so that no process is left alone with it at the end.
+    ordered = sorted(wanted.items(), key=lambda each: each[1][0].module not in _SLOW)
     # Threads: the work is in the processes they start.
     parallel = Parallel(n_jobs=workers, prefer="threads", return_as="generator_unordered")
-    found = parallel(delayed(one)(digest, same[0]) for digest, same in wanted.items())
+    found = parallel(delayed(one)(digest, same[0]) for digest, same in ordered)
     progress(0, len(wanted))
     for done, (digest, body) in enumerate(found, start=1):
         bodies |= dict.fromkeys((job.identity for job in wanted[digest]), body)
