@@ -76,15 +76,13 @@ def closings(selected: Selected, name: str, runs: Sequence[Run]) -> dict[str, di
     """How the netlists of one configuration met the clock, by purpose and scope."""
     found: dict[str, dict[str, schema.Closing]] = {}
     for purpose in PURPOSES:
+        designs = selected.designs(name, purpose)
         for scope, kind in BUILT.items():
             records = [run.records[purpose, scope] for run in runs]
             slowest = max(records, key=lambda record: record.delay_ns)
             found.setdefault(purpose, {})[scope] = schema.Closing(
-                lanes=selected.configs[name, purpose].dot,
-                recipes={
-                    module: how.name
-                    for module, how in selected.of(selected.designs(name, purpose)[kind], purpose).items()
-                },
+                lanes=designs[kind].config.dot,
+                recipes={module: how.name for module, how in selected.of(designs[kind], purpose).items()},
                 clock_ns=slowest.clock_ns,
                 slack_ns=slowest.slack_ns,
                 block=area.block_of(slowest.block),

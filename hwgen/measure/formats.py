@@ -94,6 +94,7 @@ class _Study:
                 purpose: {
                     "lanes": selected.configs[config.name, purpose].dot,
                     "recipes": {module: how.name for module, how in selected.chosen[config.name, purpose].items()},
+                    "lane array": selected.lane_arrays[config.name, purpose][1].name,
                 }
                 for purpose in PURPOSES
             },
@@ -245,6 +246,7 @@ def _selected(known: Mapping[str, Mapping[str, Any]], config: TensorCoreConfig, 
             (config.name, purpose): {module: by_name[how] for module, how in each["recipes"].items()}
             for purpose, each in known.items()
         },
+        {(config.name, purpose): (config, by_name[each["lane array"]]) for purpose, each in known.items()},
         0,
     )
 

@@ -15,6 +15,7 @@ from hwgen.measure.conditions import flow_conditions
 from hwgen.measure.requests import OverheadRequest
 from hwgen.measure.selection import Selected
 from hwgen.report import schema
+from hwgen.rtl.lane_array import LaneArray
 
 __all__ = ["found_before", "selected_by"]
 
@@ -71,13 +72,18 @@ def selected_by(report: schema.OverheadReport, request: OverheadRequest, library
     )
     if asked != had:
         return None
-    configs, chosen = {}, {}
+    configs, chosen, arrays = {}, {}, {}
     for config in pair:
         for purpose in PURPOSES:
-            found = conditions.closing[config.name][purpose]["core"]
-            configs[config.name, purpose] = replace(config, dot=found.lanes)
-            chosen[config.name, purpose] = {module: RECIPES[how] for module, how in found.recipes.items()}
-    return Selected(configs, chosen, 0)
+            found = conditions.closing[config.name][purpose]
+            core, array = found["core"], found["lane array"]
+            configs[config.name, purpose] = replace(config, dot=core.lanes)
+            chosen[config.name, purpose] = {module: RECIPES[how] for module, how in core.recipes.items()}
+            arrays[config.name, purpose] = (
+                replace(config, dot=array.lanes),
+                RECIPES[array.recipes[LaneArray.module_name]],
+            )
+    return Selected(configs, chosen, arrays, 0)
 
 
 def _cells(flow: schema.FlowConditions) -> tuple[Any, ...]:

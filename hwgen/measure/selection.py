@@ -59,7 +59,7 @@ _APART = 0.02
 # No recipe makes up for what lanes cost more than this share more than others.
 _FAR = 0.25
 OF_LANES = "dot_product"
-"""The module that lanes make. It says most of a lane array, too, which is one flat module."""
+"""The module that lanes make. Its recipe serves a lane array, too, which is one flat module."""
 
 
 @dataclass(frozen=True)
@@ -126,17 +126,22 @@ class Selected:
         Each configuration with the lanes it takes, by its name and purpose.
     chosen
         Recipe of each module, likewise.
+    lane_arrays
+        Each configuration with the lanes that are its own, and the recipe that suits them, likewise. Lane arrays have
+        these: were they to take the lanes of the core, which may be unlike, they would compare lanes, not formats.
     builds
         Cores that were built for it; 0 where they are those of an earlier search.
     """
 
     configs: dict[tuple[str, str], TensorCoreConfig]
     chosen: dict[tuple[str, str], Chosen]
+    lane_arrays: dict[tuple[str, str], tuple[TensorCoreConfig, Recipe]]
     builds: int
 
     def designs(self, name: str, purpose: str) -> dict[type[Block], Design]:
         """The tensor core and the lane array of a configuration."""
-        return {kind: Design(self.configs[name, purpose], kind) for kind in DESIGNS}
+        configs = {TensorCore: self.configs[name, purpose], LaneArray: self.lane_arrays[name, purpose][0]}
+        return {kind: Design(configs[kind], kind) for kind in DESIGNS}
 
     def of(self, design: Design, purpose: str) -> Chosen:
         """The recipe of each module of a design.
@@ -146,9 +151,9 @@ class Selected:
         InputError
             The search knew no such module.
         """
-        chosen = self.chosen[design.config.name, purpose]
         if design.kind is LaneArray:
-            return {LaneArray.module_name: chosen[OF_LANES]}
+            return {LaneArray.module_name: self.lane_arrays[design.config.name, purpose][1]}
+        chosen = self.chosen[design.config.name, purpose]
         modules = area.counts(design.source)
         if unknown := ", ".join(module for module in modules if module not in chosen):
             raise InputError(f"{design.config.name}: no recipe was found for {unknown}; search anew, with --search")
@@ -234,10 +239,12 @@ def select(
     own = {name: _variant(each[0]) for name, each in variants.items()}
     alike = {key: [dict.fromkeys(search.modules[key], how) for how in search.recipes] for key in own.values()}
     if len(search.recipes) == 1 and all(len(each) == 1 for each in variants.values()):
-        chosen = {name: alike[own[name]][0] for name in configs}
+        keys = [(name, purpose) for name in configs for purpose in purposes]
+        (how,) = search.recipes
         return Selected(
-            {(name, purpose): each[0] for name, each in variants.items() for purpose in purposes},
-            {(name, purpose): chosen[name] for name in configs for purpose in purposes},
+            {key: variants[key[0]][0] for key in keys},
+            {key: alike[own[key[0]]][0] for key in keys},
+            {key: (variants[key[0]][0], how) for key in keys},
             0,
         )
     search.build(alike, "area", "recipes alike")
@@ -248,6 +255,7 @@ def select(
     begun: dict[str, Chosen] = {}
     found: dict[tuple[str, str], TensorCoreConfig] = {}
     chosen_by: dict[tuple[str, str], Chosen] = {}
+    arrays: dict[tuple[str, str], tuple[TensorCoreConfig, Recipe]] = {}
     for purpose in purposes:
         suited = search.suited(variants, purpose, first)
         taken = search.lanes(variants, purpose, suited)
@@ -262,7 +270,9 @@ def select(
         begun = search.decided(last, purpose, f"the best recipes, least {purpose}")
         found.update({(name, purpose): taken[name] for name in configs})
         chosen_by.update({(name, purpose): begun[keys[name]] for name in configs})
-    return Selected(found, chosen_by, sum(map(len, search.scores.values())))
+        suiting = {**suited, **begun}
+        arrays.update({(name, purpose): (variants[name][0], suiting[own[name]][OF_LANES]) for name in configs})
+    return Selected(found, chosen_by, arrays, sum(map(len, search.scores.values())))
 
 
 def lanes_for(config: TensorCoreConfig, lanes: Sequence[str]) -> list[str]:

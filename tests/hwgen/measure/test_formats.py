@@ -78,7 +78,10 @@ class Bench:
         flow.progress("search", 1, 1)
         chosen = dict.fromkeys(MODULES, recipes[0])
         return Selected(
-            {(name, purpose): config for purpose in PURPOSES}, {(name, purpose): chosen for purpose in PURPOSES}, 7
+            {(name, purpose): config for purpose in PURPOSES},
+            {(name, purpose): chosen for purpose in PURPOSES},
+            {(name, purpose): (config, recipes[0]) for purpose in PURPOSES},
+            7,
         )
 
     def measured(

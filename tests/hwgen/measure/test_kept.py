@@ -31,6 +31,7 @@ def run_of(cache: Path, aim: Aim, config: TensorCoreConfig = CONFIG) -> Run:
     selected = Selected(
         {(config.name, purpose): config for purpose in PURPOSES},
         {(config.name, purpose): dict.fromkeys(BLOCKS, HOW[0]) for purpose in PURPOSES},
+        {(config.name, purpose): (config, HOW[0]) for purpose in PURPOSES},
         0,
     )
     flow = KeptFlow(CELLS, cache, workers=1)

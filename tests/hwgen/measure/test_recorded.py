@@ -18,6 +18,7 @@ from hwgen.measure.selection import Selected
 from hwgen.measure.stimulus import Stimulus
 from hwgen.report import schema
 from hwgen.rtl.lane_array import LaneArray
+from hwgen.rtl.tensor_core import TensorCore
 
 REPORTS = Path(__file__).parents[3] / "reports"
 REPORT = REPORTS / "overhead.json"
@@ -88,7 +89,7 @@ def test_a_report_of_netlists_as_mapped_has_no_search() -> None:
 
 def test_a_module_that_the_search_did_not_know_is_named() -> None:
     config = PAIR[0]
-    design = Design(config, DESIGNS[0])
-    selected = Selected({(config.name, "area"): config}, {(config.name, "area"): {"element": RECIPES["area"]}}, 0)
+    design = Design(config, TensorCore)
+    selected = Selected({(config.name, "area"): config}, {(config.name, "area"): {"element": RECIPES["area"]}}, {}, 0)
     with pytest.raises(InputError, match=r"nvfp4-small: no recipe was found for .*dot_product.*; search anew"):
         selected.of(design, "area")

@@ -52,7 +52,7 @@ def of_recipes(monkeypatch: pytest.MonkeyPatch):
 
 def found(numbers: range, before: list[Run] | None = None) -> list[Run]:
     aim = Aim(CLOCK, Physical(), Stimulus())
-    selected = Selected({}, {}, 0)
+    selected = Selected({}, {}, {}, 0)
     flow = Flow(reader.load(libraries.path("generic7")))
     known = {"x": before or []}
     return measured(numbers, {"x": CONFIG}, CONFIG, selected, aim, AMONG, 1, flow, known)["x"]

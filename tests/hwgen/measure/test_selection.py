@@ -155,7 +155,11 @@ def test_each_purpose_takes_its_lanes(flow: Adding, monkeypatch: pytest.MonkeyPa
     assert lanes == {"area": "merged", "energy": "binary"}
     for purpose, how in (("area", "area"), ("energy", "prefix")):
         assert found.chosen["nvfp4-small", purpose]["dot_product"].name == how
-        assert {design.config.dot for design in found.designs("nvfp4-small", purpose).values()} == {lanes[purpose]}
+        designs = found.designs("nvfp4-small", purpose)
+        assert designs[TensorCore].config.dot == lanes[purpose]
+        # Lane arrays keep the lanes of the configuration, so that they compare formats.
+        assert designs[LaneArray].config.dot == "merged"
+        assert found.of(designs[LaneArray], purpose)["lane_array"].name == how
     assert found.builds == len(seen)
     # Other lanes are tried with each recipe of the dot product; those that are clearly worse are not looked at again.
     later = [choice["lanes"] for purpose, _, choice in seen if purpose == "energy"]
