@@ -239,12 +239,12 @@ def select(
     own = {name: _variant(each[0]) for name, each in variants.items()}
     alike = {key: [dict.fromkeys(search.modules[key], how) for how in search.recipes] for key in own.values()}
     if len(search.recipes) == 1 and all(len(each) == 1 for each in variants.values()):
-        keys = [(name, purpose) for name in configs for purpose in purposes]
+        each_key = [(name, purpose) for name in configs for purpose in purposes]
         (how,) = search.recipes
         return Selected(
-            {key: variants[key[0]][0] for key in keys},
-            {key: alike[own[key[0]]][0] for key in keys},
-            {key: (variants[key[0]][0], how) for key in keys},
+            {key: variants[key[0]][0] for key in each_key},
+            {key: alike[own[key[0]]][0] for key in each_key},
+            {key: (variants[key[0]][0], how) for key in each_key},
             0,
         )
     search.build(alike, "area", "recipes alike")
