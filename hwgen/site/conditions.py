@@ -24,6 +24,7 @@ def links(source: Source) -> Markup:
         tag("button", "conditions", type="button", data_dialog=f"conditions-{source.name}", class_="link"),
         " ",
         tag("button", "JSON", type="button", data_json=source.name, class_="link", title=f"Save {source.path.name}"),
+        tag("small", "measured with an earlier library") if another_library(source.report) else None,
         class_="links",
     )
 

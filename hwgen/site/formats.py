@@ -44,7 +44,7 @@ def _points(pairs: Sequence[Pair]) -> list[dict[str, Any]]:
 
 
 def _layers(title: str) -> list[dict[str, Any]]:
-    """The front as a staircase, all points, and their names."""
+    """The front as a staircase with its names, and all points."""
     x = quantity("cost", title, scale={"zero": False, "padding": 24})
     y = quantity("worth", "signal over quantisation noise, dB", scale={"zero": False, "padding": 16})
     colour = {"field": "products", "type": "nominal", "title": "added up by an output in a cycle"}
@@ -63,6 +63,7 @@ def _layers(title: str) -> list[dict[str, Any]]:
         },
         {"mark": "point", "encoding": {**places, "opacity": pale, "tooltip": tooltip}},
         {
+            "transform": [{"filter": "datum.front"}],
             "mark": {"type": "text", "align": "left", "dx": 7, "dy": -5, "fontSize": 11},
             "encoding": {"x": x, "y": y, "text": {"field": "name"}},
         },
@@ -93,8 +94,8 @@ def chart(pairs: Sequence[Pair]) -> Chart:
         choice("tensors", "kind", {kind: kind for kind in tensors}),
     )
     said = (
-        "A line joins the Pareto front: no other row that adds up as many products is both cheaper and better. Rows"
-        " that miss the clock are left out."
+        "A line joins the Pareto front: no other row that adds up as many products is both cheaper and better. The"
+        " others are pale, and have their names below the pointer. Rows that miss the clock are left out."
     )
     data = {"formats": _points(pairs)}
     return Chart("formats", "What a format costs, and what it loses", specs, data, controls, said)

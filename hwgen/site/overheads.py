@@ -146,6 +146,14 @@ def _clock(report: OverheadReport) -> str:
     return f"{_asked_ns(report):g} ns, slack {1000 * least:+.0f} ps"
 
 
+def _lanes(report: OverheadReport) -> str:
+    """Lanes of both cores that power is of, the baseline's first; once where they are the same."""
+    closing = report.conditions.closing
+    if closing is None:
+        return ""
+    return ", ".join(dict.fromkeys(closing[name]["energy"]["core"].lanes for name in report.names))
+
+
 def table(pairs: Sequence[Pair]) -> Markup:
     """One row for each report, and the paper's."""
     names = labels(pairs)
@@ -153,20 +161,27 @@ def table(pairs: Sequence[Pair]) -> Markup:
         [
             together(tag("a", names[source.name], href=f"#report-{quote(source.name)}"), tag("br"), links(source)),
             _clock(report),
+            _lanes(report),
             *(percent(_overhead(report, *each)) for each in _COLUMNS.values()),
         ]
         for source, report in pairs
     ]
     paper = [percent(Estimate(PAPER[metric])) if metric in PAPER else "" for _, metric in list(_COLUMNS.values())[1:]]
     link = tag("a", "The paper of MixFP4, tensor core", href=_PAPER_LINK)
-    shown.append([link, "not given", "", *paper])
+    shown.append([link, "not given", "not given", "", *paper])
     told = (
         "Slack is what the slowest netlist has to spare of the clock. A negative slack misses it, and such a row is a"
         " bound. As mapped: the least area at any delay, with wires by fanout; not in the range above. Power without"
-        " glitches: every net toggles at most once a cycle."
+        " glitches: every net toggles at most once a cycle. Each design takes the lanes that a search found best."
+        " Where they differ, a figure compares lanes as well as formats; docs/results.md reads each row."
     )
     return together(
-        rows(["design, library", "clock", *_COLUMNS], shown, "Overhead by report, with 95 % intervals", 4),
+        rows(
+            ["design, library", "clock", "lanes, least energy", *_COLUMNS],
+            shown,
+            "Overhead by report, with 95 % intervals",
+            4,
+        ),
         tag("p", told, class_="note"),
     )
 

@@ -94,6 +94,24 @@ def _template(name: str) -> str:
     return (files("hwgen.site") / "templates" / name).read_text(encoding="utf-8")
 
 
+_DAMAGED = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError)
+
+
+def _shown(sources: Sequence[Source]) -> Content:
+    """`contents`, and whose fault it is where they do not come about."""
+    try:
+        return contents(sources)
+    except InputError:
+        raise
+    except _DAMAGED as error:
+        if len(sources) > 1:
+            for source in sources:
+                _shown([source])
+        names = ", ".join(repr(str(source.path)) for source in sources)
+        reason = f"{type(error).__name__}: {error}"
+        raise InputError(f"report {names}: damaged ({reason}); write it anew") from None
+
+
 def page(folder: Path) -> bytes:
     """The page as HTML.
 
@@ -109,13 +127,7 @@ def page(folder: Path) -> bytes:
     """
     charts.converter()  # before all work
     sources = read(folder)
-    try:
-        found = contents(sources)
-    except (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-        if isinstance(error, InputError):
-            raise
-        names = ", ".join(source.path.name for source in sources)
-        raise InputError(f"reports {names}: one is damaged ({type(error).__name__}: {error}); write it anew") from None
+    found = _shown(sources)
     plots = {
         chart.name: {
             "specs": {name: charts.compiled(spec) for name, spec in chart.specs.items()},

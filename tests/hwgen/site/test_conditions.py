@@ -30,6 +30,8 @@ def test_what_makes_a_report_weak_is_said_first(sources):
     (source,) = (each for each in sources if each.name == "explore")
     assert "Know this first" in dialog(source)
     assert "measured with another generic7 than the one of this version" in dialog(source)
+    for each in sources:
+        assert ("measured with an earlier library" in links(each)) == (each.name == "explore")
 
 
 def test_records_lists_and_nothing():

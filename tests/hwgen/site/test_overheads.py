@@ -63,13 +63,15 @@ def test_there_is_no_headline_without_its_subject(pairs):
 
 def test_the_table_has_a_row_for_each_report(pairs, parsed):
     header, *rows = parsed(overheads.table(pairs)).table("Overhead by report, with 95 % intervals")
-    assert header == ["design, library", "clock", "lane array, area", "core, area", "core, power", "power, no glitches"]
+    assert header == ["design, library", "clock", "lanes, least energy", *overheads._COLUMNS]
     assert len(rows) == len(pairs) + 1
     for row, pair in zip(rows, pairs, strict=False):
         whole = {(each["scope"], each["metric"]): each for each in _raw(pair)["results"] if each["block"] == "total"}
-        for cell, key in zip(row[2:], overheads._COLUMNS.values(), strict=True):
+        for cell, key in zip(row[3:], overheads._COLUMNS.values(), strict=True):
             assert cell == percent(Estimate(**whole[key]["overhead"]))
-    assert rows[-1][1:] == ["not given", "", "+3.1 %", "+1.5 %", ""]
+    (sky,) = (row for row in rows if "sky130" in row[0])
+    assert sky[2] == "signed, merged-binary"
+    assert rows[-1][1:] == ["not given", "not given", "", "+3.1 %", "+1.5 %", ""]
 
 
 def test_plots_have_the_overheads_of_the_json(pairs):
