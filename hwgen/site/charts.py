@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from hwgen.errors import InputError
@@ -78,6 +79,7 @@ def converter() -> Any:
     return vl_convert
 
 
+@cache
 def library() -> str:
     """Vega Embed, with Vega in it, as JavaScript that sets ``window.vegaEmbed``.
 

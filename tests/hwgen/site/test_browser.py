@@ -9,7 +9,7 @@ import pytest
 
 from hwgen.site.page import page
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="the extra 'browser' is not installed")
+sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright, of the extra 'test'")
 pytest.importorskip("vl_convert", reason="the extra 'site' is not installed")
 
 NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
