@@ -23,10 +23,16 @@ def links(source: Source) -> Markup:
         "span",
         tag("button", "conditions", type="button", data_dialog=f"conditions-{source.name}", class_="link"),
         " ",
-        tag("button", "JSON", type="button", data_json=source.name, class_="link", title=f"Save {source.path.name}"),
+        _saved(source),
         tag("small", "measured with an earlier library") if another_library(source.report) else None,
         class_="links",
     )
+
+
+def _saved(source: Source) -> Markup:
+    """What saves its JSON."""
+    title = f"Save {source.path.name}"
+    return tag("button", "JSON", type="button", data_json=source.name, class_="link", title=title)
 
 
 def _simple(value: Any) -> bool:
@@ -85,7 +91,7 @@ def dialog(source: Source) -> Markup:
     return tag(
         "dialog",
         tag("h2", f"Conditions of {source.path.name}", id=heading),
-        tag("p", f"Written by {report.command}. ", links(source)),
+        tag("p", f"Written by {report.command}. ", _saved(source)),
         together(tag("h3", "Know this first"), tag("ul", *(tag("li", f"{each}.") for each in said))) if said else None,
         tag("details", tag("summary", "designs"), *(shown(design) for design in report.designs)),
         *parts,

@@ -129,10 +129,9 @@ def headline(pairs: Sequence[Pair]) -> Markup:
         tag(
             "p",
             f"Range over {counted(len(about), 'condition')}: {', '.join(libraries)}, clocks from {min(clocks):g} to"
-            f" {max(clocks):g} ns. In each one, MixFP4 is compared with NVFP4 in the same flow. Library and clock move"
-            " the figure more than the noise of the tools does. ",
+            f" {max(clocks):g} ns. In each one, MixFP4 is compared with NVFP4 in the same flow. ",
             tag("a", "The paper", href=_PAPER_LINK),
-            " gives its figures for a tensor core. It does not say for which node, tool, clock and baseline.",
+            " gives its figures for a tensor core. We do not know its node, tool, clock and baseline.",
         ),
     )
 

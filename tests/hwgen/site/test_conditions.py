@@ -52,4 +52,7 @@ def test_names_are_escaped(folder, parsed, evil):
     (source,) = (each for each in read(folder) if each.name == "overhead")
     found = parsed(dialog(source))
     assert "img" not in [name for name, _ in found.elements]
+    # It leads to its JSON, and not to itself.
+    assert [each["data-json"] for _, each in found.elements if "data-json" in each] == ["overhead"]
+    assert not [each for _, each in found.elements if "data-dialog" in each]
     assert parsed(links(source)).elements[1][1]["data-dialog"] == "conditions-overhead"
