@@ -8,7 +8,7 @@ ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help synth test lint fuzz mutate mutate-figures verilog sim report bench clean
+.PHONY: help synth test lint fuzz mutate mutate-figures verilog sim report site bench clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s  %s\n", $$1, $$2 }' Makefile
@@ -64,6 +64,10 @@ report: $(VENV)/base ## Regenerate reports/ in full: default libraries, blackwel
 	    --liberty "$(LIBERTY_DIR)/asap7_invbuf.lib.gz" --liberty "$(LIBERTY_DIR)/asap7_seq.lib.gz" \
 	    --name overhead-asap7-770ps $(ARGS); \
 	else echo "no $(LIBERTY_DIR): the reports on real libraries stay as they are"; fi
+
+site: $(VENV)/base ## Write build/site.html: all reports on one page, to be explored in a browser without a network
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[site]'
+	$(HWGEN) site $(ARGS)
 
 bench: $(VENV)/base ## Time the golden model, the simulators, the synthesis and the cost model
 	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script $(ARGS) || exit 1; done

@@ -21,6 +21,7 @@ FLOORS = (
     {"hwgen.closure", "sim.gemm", "sim.verify"},
     {"hwgen.report", "sim.mutate"},
     {"hwgen.measure", "hwgen.package"},
+    {"hwgen.site"},
     {"hwgen.cli"},
 )
 """Rooms from the ground up: each may import those on lower floors, none on its own or above."""

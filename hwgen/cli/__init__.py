@@ -43,6 +43,7 @@ COMMANDS = {
         "replay",
         "report",
         "simulate",
+        "site",
         "verify",
         "verilog",
     )

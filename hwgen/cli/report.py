@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -13,9 +11,6 @@ from hwgen.cli.study import check_files
 from hwgen.cli.types import FILE, POINTS
 from hwgen.errors import InputError
 from hwgen.files import write_all
-
-if TYPE_CHECKING:
-    from hwgen.report.schema import Report
 
 __all__ = ["command"]
 
@@ -106,23 +101,10 @@ def _reports() -> list[Path]:
 
 def _checked(paths: list[Path], within: float) -> None:
     from hwgen.report import schema
-    from hwgen.report.check import findings
+    from hwgen.report.check import another_library, findings
 
     for path in paths:
         report = schema.load(path)
-        found = [*_another_library(report), *findings(report, within)]
+        found = [*another_library(report), *findings(report, within)]
         for sentence in found or ["nothing to be said against it"]:
             click.echo(f"{path}: {sentence}")
-
-
-def _another_library(report: Report) -> Iterator[str]:
-    """A sentence where a default library has changed since the measurement."""
-    from hwgen.cells import libraries, reader
-    from hwgen.report.schema import ExplorationReport, FormatsReport, OverheadReport, PowerReport
-
-    measured = OverheadReport | ExplorationReport | PowerReport | FormatsReport
-    if not isinstance(report, measured):  # only names its library
-        return
-    library = report.conditions.flow.library
-    if library.name in libraries.names() and library.sha256 != reader.load(libraries.path(library.name)).digest:
-        yield f"measured with another {library.name} than the one of this version: measure anew"

@@ -22,9 +22,10 @@ from hwgen.report import schema
 from hwgen.report.schema import BANDWIDTH, CORES, CostReport
 from hwgen.stats import Estimate
 
-__all__ = ["Machine", "document"]
+__all__ = ["FACTORS", "Machine", "Whole", "document", "whole"]
 
-_FACTORS = tuple(2.0**power for power in range(-4, 5))
+FACTORS = tuple(2.0**power for power in range(-4, 5))
+"""What bandwidth and number of cores are multiplied by, to see what hangs on them."""
 
 
 @dataclass(frozen=True)
@@ -111,6 +112,37 @@ def _energy_overhead(by_design: Sequence[Mapping[str, float]], ratios: Mapping[s
         return None
     baseline, candidate = by_design
     return overhead(baseline, candidate, ratios)
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A whole pass of a workload on every design.
+
+    Parameters
+    ----------
+    seconds, joules
+        By design.
+    overhead
+        (second - first) / first of the energy; None for a single design.
+    """
+
+    seconds: dict[str, float]
+    joules: dict[str, float]
+    overhead: Estimate | None
+
+
+def whole(measured: MeasuredCores, machine: Machine, workload: Workload) -> Whole | None:
+    """Time and energy of a whole pass; None where the buffer is too small for a step of so many cores."""
+    try:
+        passes = {name: _pass(machine, core, workload) for name, core in measured.cores.items()}
+    except InputError:
+        return None
+    joules = {name: each.total_joules for name, each in passes.items()}
+    return Whole(
+        {name: each.total_seconds for name, each in passes.items()},
+        {name: sum(each.values()) for name, each in joules.items()},
+        _energy_overhead(list(joules.values()), measured.ratios),
+    )
 
 
 def _figures(
@@ -250,29 +282,25 @@ def _sensitivity(measured: MeasuredCores, machine: Machine, workload: Workload) 
     """Whole passes with other bandwidths and other numbers of cores, as many as the buffer can feed."""
     found = []
     bandwidth = machine.memory.dram_bytes_per_second
-    numbers = sorted({max(round(machine.cores * factor), 1) for factor in _FACTORS})
+    numbers = sorted({max(round(machine.cores * factor), 1) for factor in FACTORS})
     varied = [
-        *((BANDWIDTH, "B/s", bandwidth * factor, machine.cores, bandwidth * factor) for factor in _FACTORS),
+        *((BANDWIDTH, "B/s", bandwidth * factor, machine.cores, bandwidth * factor) for factor in FACTORS),
         *((CORES, "1", number, number, bandwidth) for number in numbers),
     ]
     for what, unit, value, cores, rate in varied:
         memory = replace(machine.memory, dram_bytes_per_second=rate)
         other = replace(machine, cores=cores, memory=memory, shape=machine.shape if what == BANDWIDTH else None)
-        try:
-            passes = [_pass(other, core, workload) for core in measured.cores.values()]
-        except InputError:
-            continue  # the buffer is too small for a step of so many cores
-        joules = [each.total_joules for each in passes]
-        found.append(
-            schema.Sensitivity(
-                varied=what,
-                unit=unit,
-                value=float(value),
-                seconds=dict(zip(measured.cores, (each.total_seconds for each in passes), strict=True)),
-                joules=dict(zip(measured.cores, (sum(each.values()) for each in joules), strict=True)),
-                overhead=_energy_overhead(joules, measured.ratios),
+        if found_pass := whole(measured, other, workload):
+            found.append(
+                schema.Sensitivity(
+                    varied=what,
+                    unit=unit,
+                    value=float(value),
+                    seconds=found_pass.seconds,
+                    joules=found_pass.joules,
+                    overhead=found_pass.overhead,
+                )
             )
-        )
     return found
 
 
@@ -298,20 +326,16 @@ def _alternatives(
         varied.append(("idle cores", name, replace(machine, idle_gated=gated), workload))
     found = []
     for what, choice, other, work in varied:
-        try:
-            passes = [_pass(other, core, work) for core in measured.cores.values()]
-        except InputError:
-            continue  # the buffer is too small for it
-        joules = [each.total_joules for each in passes]
-        found.append(
-            schema.Alternative(
-                varied=what,
-                choice=choice,
-                seconds=dict(zip(measured.cores, (each.total_seconds for each in passes), strict=True)),
-                joules=dict(zip(measured.cores, (sum(each.values()) for each in joules), strict=True)),
-                overhead=_energy_overhead(joules, measured.ratios),
+        if found_pass := whole(measured, other, work):
+            found.append(
+                schema.Alternative(
+                    varied=what,
+                    choice=choice,
+                    seconds=found_pass.seconds,
+                    joules=found_pass.joules,
+                    overhead=found_pass.overhead,
+                )
             )
-        )
     return found
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 
+from hwgen.cells import libraries, reader
 from hwgen.report.form import counted
 from hwgen.report.markdown.formats import note
 from hwgen.report.schema import (
@@ -19,7 +21,7 @@ from hwgen.report.schema import (
 )
 from hwgen.stats import FEWEST, Estimate
 
-__all__ = ["WITHIN", "findings"]
+__all__ = ["WITHIN", "another_library", "findings"]
 
 WITHIN = 0.005
 """Half-width of an interval that is asked for by default: half a percentage point."""
@@ -46,6 +48,22 @@ def findings(report: Report, within: float = WITHIN) -> list[str]:
     if isinstance(report, FormatsReport):
         return list(_formats(report, within))
     return []
+
+
+@cache
+def _digest(library: str) -> str:
+    return reader.load(libraries.path(library)).digest
+
+
+def another_library(report: Report) -> list[str]:
+    """A sentence where a default library has changed since the measurement."""
+    measured = OverheadReport | ExplorationReport | PowerReport | FormatsReport
+    if not isinstance(report, measured):  # only names its library
+        return []
+    library = report.conditions.flow.library
+    if library.name not in libraries.names() or library.sha256 == _digest(library.name):
+        return []
+    return [f"measured with another {library.name} than the one of this version: measure anew"]
 
 
 def _overhead(report: OverheadReport, within: float) -> Iterator[str]:

@@ -1,0 +1,126 @@
+"""The table of formats: what each costs, what it loses, and which no other beats."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from hwgen.report.markdown.formats import kinds, note, summary
+from hwgen.report.pareto import front
+from hwgen.report.plots.formats import points
+from hwgen.report.schema import FormatsReport
+from hwgen.site.charts import Chart, choice, quantity
+from hwgen.site.conditions import links
+from hwgen.site.markup import Markup, rows, tag
+from hwgen.site.sources import Source
+
+__all__ = ["chart", "tables"]
+
+Pair = tuple[Source, FormatsReport]
+
+_COSTS = {"area per MAC": "core area, um2 a product", "energy per MAC": "core energy, fJ a product"}
+
+
+def _points(pairs: Sequence[Pair]) -> list[dict[str, Any]]:
+    """Cost and worth of every row that meets the clock, and whether it is on the front."""
+    return [
+        {
+            "report": source.name,
+            "kind": kind,
+            "metric": metric,
+            "products": f"{products} products",
+            "name": name,
+            "cost": cost,
+            "worth": worth,
+            "front": name in best,
+        }
+        for source, report in pairs
+        for kind in kinds(report)
+        for metric in _COSTS
+        for products, each in points(report, metric, kind).items()
+        for best in [front(each)]
+        for name, (cost, worth) in each.items()
+    ]
+
+
+def _layers(title: str) -> list[dict[str, Any]]:
+    """The front as a staircase with its names, and all points."""
+    x = quantity("cost", title, scale={"zero": False, "padding": 24})
+    y = quantity("worth", "signal over quantisation noise, dB", scale={"zero": False, "padding": 16})
+    colour = {"field": "products", "type": "nominal", "title": "added up by an output in a cycle"}
+    places = {"x": x, "y": y, "color": colour}
+    tooltip = [
+        {"field": "name", "type": "nominal"},
+        quantity("cost", title, format=".4~g"),
+        quantity("worth", "dB", format=".2f"),
+    ]
+    pale = {"condition": {"test": "datum.front", "value": 1}, "value": 0.4}
+    return [
+        {
+            "transform": [{"filter": "datum.front"}],
+            "mark": {"type": "line", "interpolate": "step-after"},
+            "encoding": places,
+        },
+        {"mark": "point", "encoding": {**places, "opacity": pale, "tooltip": tooltip}},
+        {
+            "transform": [{"filter": "datum.front"}],
+            "mark": {"type": "text", "align": "left", "dx": 7, "dy": -5, "fontSize": 11},
+            "encoding": {"x": x, "y": y, "text": {"field": "name"}},
+        },
+    ]
+
+
+def chart(pairs: Sequence[Pair]) -> Chart:
+    """Error against cost, with the Pareto front of rows that add up as many products."""
+    names = {source.name: f"{report.conditions.flow.library.name} ({source.name})" for source, report in pairs}
+    tensors = list(dict.fromkeys(kind for _, report in pairs for kind in kinds(report)))
+    chosen = "datum.report === report && datum.kind === kind"
+    specs = {
+        metric: {
+            "data": {"name": "formats"},
+            "params": [
+                {"name": "report", "value": next(iter(names), "")},
+                {"name": "kind", "value": next(iter(tensors), "")},
+            ],
+            "transform": [{"filter": f"{chosen} && datum.metric === '{metric}'"}],
+            "height": 380,
+            "layer": _layers(title),
+        }
+        for metric, title in _COSTS.items()
+    }
+    controls = (
+        choice("library", "report", names, data_shows="formats"),
+        choice("cost", "spec", {metric: metric for metric in _COSTS}),
+        choice("tensors", "kind", {kind: kind for kind in tensors}),
+    )
+    said = (
+        "A line joins the Pareto front: no other row that adds up as many products is both cheaper and better. The"
+        " others are pale, and have their names below the pointer. Rows that miss the clock are left out."
+    )
+    data = {"formats": _points(pairs)}
+    return Chart("formats", "What a format costs, and what it loses", specs, data, controls, said)
+
+
+def tables(pairs: Sequence[Pair]) -> list[Markup]:
+    """The rows of each table, and what is to be said of some."""
+    found = []
+    for place, (source, report) in enumerate(pairs):
+        header, lines = summary(report)
+        conditions = report.conditions
+        what = f"{conditions.flow.library.name}, {conditions.clock_ns:g} ns"
+        shown = [
+            [tag("span", first, title=f"results[{row}] of {source.path.name}"), *rest]
+            for row, (first, *rest) in enumerate(lines)
+        ]
+        said = [(row.row, words) for row in report.results if (words := note(row, conditions.clock_ns))]
+        found.append(
+            tag(
+                "section",
+                tag("h3", what, " ", links(source)),
+                rows(list(header), shown, f"Formats on {what}", len(header) - 1),
+                tag("ul", *(tag("li", f"{name}: {words}.") for name, words in said)) if said else None,
+                data_formats=source.name,
+                hidden=place > 0,
+            )
+        )
+    return found

@@ -1,0 +1,134 @@
+import json
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from hwgen.report.form import number, percent
+from hwgen.report.schema import OverheadReport
+from hwgen.site import overheads
+from hwgen.site.markup import together
+from hwgen.site.sources import of_kind, read
+from hwgen.stats import Estimate
+
+
+@pytest.fixture
+def pairs(sources):
+    return overheads.ordered(of_kind(sources, OverheadReport))
+
+
+def _raw(pair):
+    """The report as plain JSON, apart from hwgen's records."""
+    return _parsed(pair[0].content)
+
+
+@cache
+def _parsed(content):
+    return json.loads(content)
+
+
+def test_mixfp4_over_nvfp4_comes_first_and_labels_differ(pairs):
+    names = [source.name for source, _ in pairs]
+    assert names.index("overhead-as-mapped") == len(names) - 3
+    assert set(names[-2:]) == {"overhead-nvint4", "overhead-weights"}
+    labels = overheads.labels(pairs)
+    assert len(set(labels.values())) == len(labels) == len(pairs)
+    assert labels["overhead"] == "mixfp4-small, generic7, 1 ns"
+    assert labels["overhead-as-mapped"] == "mixfp4-small, generic7, 3.6 ns, as mapped"
+    twice = overheads.labels([*pairs, (replace(pairs[0][0], path=Path("again.json")), pairs[0][1])])
+    assert twice[pairs[0][0].name].endswith(f" ({pairs[0][0].name})")
+    assert twice["again"].endswith(" (again)")
+
+
+def test_the_headline_is_the_range_of_the_json(pairs):
+    text = overheads.headline(pairs)
+    for metric, paper in (("area", "+3.1"), ("total power", "+1.5")):
+        values = [
+            100 * each["overhead"]["value"]
+            for pair in pairs
+            for each in _raw(pair)["results"]
+            if _raw(pair)["conditions"]["closing"] and pair[0].name not in ("overhead-nvint4", "overhead-weights")
+            if (each["scope"], each["block"], each["metric"]) == ("core", "total", metric)
+        ]
+        assert f"<strong>{min(values):+.1f} to {max(values):+.1f} %</strong>" in text
+        assert f"the paper of MixFP4 says {paper} %" in text
+    assert "Range over 7 conditions" in text
+
+
+def test_there_is_no_headline_without_its_subject(pairs):
+    others = [pair for pair in pairs if pair[0].name in ("overhead-nvint4", "overhead-as-mapped")]
+    assert "do not compare MixFP4 with NVFP4" in overheads.headline(others)
+
+
+def test_the_table_has_a_row_for_each_report(pairs, parsed):
+    header, *rows = parsed(overheads.table(pairs)).table("Overhead by report, with 95 % intervals")
+    assert header == ["design, library", "clock", "lanes, least energy", *overheads._COLUMNS]
+    assert len(rows) == len(pairs) + 1
+    for row, pair in zip(rows, pairs, strict=False):
+        whole = {(each["scope"], each["metric"]): each for each in _raw(pair)["results"] if each["block"] == "total"}
+        for cell, key in zip(row[3:], overheads._COLUMNS.values(), strict=True):
+            assert cell == percent(Estimate(**whole[key]["overhead"]))
+    (sky,) = (row for row in rows if "sky130" in row[0])
+    assert sky[2] == "signed, merged-binary"
+    assert rows[-1][1:] == ["not given", "not given", "", "+3.1 %", "+1.5 %", ""]
+
+
+def test_plots_have_the_overheads_of_the_json(pairs):
+    found = overheads.figures(pairs)
+    expected = [
+        100 * each["overhead"][end]
+        for pair in pairs
+        for each in _raw(pair)["results"]
+        if each["block"] == "total" and each["metric"] in overheads._METRICS and each["overhead"]
+        for end in ("value", "low", "high")
+    ]
+    assert [each[end] for each in found for end in ("value", "low", "high")] == expected
+    assert {each["formats"] for each in found} == {
+        "mixfp4 / nvfp4",
+        "nvint4 / nvfp4",
+        "nvfp4 x mixfp4 / nvfp4",
+    }
+    blocks = overheads.blocks_chart(pairs).data["blocks"]
+    area = {
+        name: sum(
+            each["value"]
+            for each in blocks
+            if (each["report"], each["scope"], each["metric"], each["design"]) == ("overhead", "core", "area", name)
+        )
+        for name in ("nvfp4-small", "mixfp4-small")
+    }
+    (report,) = (report for source, report in pairs if source.name == "overhead")
+    assert area == pytest.approx(dict(report.find("core", "area").values))
+
+
+def test_every_figure_of_every_report_can_be_opened(pairs, parsed):
+    for pair, text in zip(pairs, overheads.inside(pairs), strict=True):
+        found = parsed(text)
+        raw = _raw(pair)
+        names = [design["name"] for design in raw["designs"]]
+        titles = [
+            attributes["title"] for name, attributes in found.elements if name == "span" and "title" in attributes
+        ]
+        assert sorted(titles) == sorted(
+            f"results[{each}] of {pair[0].path.name}" for each in range(len(raw["results"]))
+        )
+        for each in raw["results"]:
+            where = f"in the {each['scope']}" if each["block"] != "total" else ""
+            caption = (
+                f"{each['block']}, in the {each['scope']} of {pair[0].name}"
+                if where
+                else f"{each['scope']} of {pair[0].name}, in all"
+            )
+            (row,) = (row for row in found.table(caption) if row[0] == each["metric"])
+            assert row[2:4] == [number(each["values"][name]) for name in names]
+            assert row[4] == percent(Estimate(**each["overhead"]) if each["overhead"] else None)
+        assert ("canvas" in [name for name, _ in found.elements]) == (raw["conditions"]["placement"] is not None)
+
+
+def test_names_are_escaped(folder, parsed, evil):
+    pairs = list(of_kind(read(folder), OverheadReport))
+    for part in (overheads.headline(pairs), overheads.table(pairs), together(*overheads.inside(pairs))):
+        found = parsed(part)
+        assert "img" not in [name for name, _ in found.elements]
+    assert evil in [attributes.get("data-design") for _, attributes in found.elements]
