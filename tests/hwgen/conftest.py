@@ -94,7 +94,8 @@ def run(
         out, err = capsys.readouterr()
         if "--json" in arguments and out:
             content = json.loads(out)
-            conforms(content["kind"] if "kind" in content else str(arguments[0]), content)
+            command = "replay" if "--replay" in arguments else str(arguments[0])
+            conforms(content.get("kind", command) if isinstance(content, dict) else command, content)
         return int(caught.value.code or 0), out, err
 
     return call
