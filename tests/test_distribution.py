@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,8 @@ from pathlib import Path
 
 import click
 import pytest
+
+import hwgen
 
 ROOT = Path(__file__).parents[1]
 SHIPPED = sorted(path.name for path in (ROOT / "reports").glob("overhead*.json"))
@@ -94,3 +97,14 @@ def test_what_a_workload_costs_is_told_anywhere(built, tmp_path):
     assert sorted(path.name for path in (empty / "reports").iterdir()) == [
         f"cost.{suffix}" for suffix in ("csv", "json", "md", "png")
     ]
+
+
+def test_one_version_is_named_everywhere():
+    named = {
+        "CITATION.cff": rf"^version: {re.escape(hwgen.__version__)}$",
+        "CHANGELOG.md": rf"^## {re.escape(hwgen.__version__)} \(\d{{4}}-\d\d-\d\d\)$",
+        "sim/pyproject.toml": rf'^version = "{re.escape(hwgen.__version__)}"$',
+    }
+    for name, pattern in named.items():
+        (found,) = re.findall(r"^(?:version|## \d).*$", (ROOT / name).read_text(encoding="utf-8"), re.MULTILINE)[:1]
+        assert re.match(pattern, found), name

@@ -133,8 +133,9 @@ def page() -> str:
         "",
         *_wrapped(
             "JSON Schema files of the reports, and of all else that hwgen writes as JSON, are in"
-            " [hwgen/report/schemas](../hwgen/report/schemas): `NAME-VERSION.json`, draft 7. An installed hwgen has"
-            ' them, too: `importlib.resources.files("hwgen.report") / "schemas"`. They are made from the same records'
+            " [hwgen/report/schemas](../hwgen/report/schemas/overhead-5.json): `NAME-VERSION.json`,"
+            " draft 7. An installed hwgen has them, too:"
+            ' `importlib.resources.files("hwgen.report") / "schemas"`. They are made from the same records'
             " (`python -m hwgen.cli.schemas`), and the tests validate with them whatever is committed or printed. A"
             " version grows when a key changes its meaning or goes. A new key may come along without one."
         ),
