@@ -8,7 +8,7 @@ ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help synth test lint fuzz mutate mutate-figures verilog sim report site bench clean
+.PHONY: help synth test lint fuzz mutate mutate-figures verilog sim report site docs bench clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s  %s\n", $$1, $$2 }' Makefile
@@ -72,6 +72,10 @@ site: $(VENV)/base ## Write build/site.html: all reports on one page, to be expl
 bench: $(VENV)/base ## Time the golden model, the simulators, the synthesis and the cost model
 	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script $(ARGS) || exit 1; done
 
+docs: $(VENV)/docs ## Build the documentation as a site, build/docs/site; a warning is an error
+	$(BIN)/python docs/stage.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict -f docs/mkdocs.yml
+
 mutate: $(VENV)/base ## Plant mutants into the RTL: killed, or proven equivalent; writes reports/mutation.*
 	$(BIN)/python -m sim.mutate $(ARGS)
 
@@ -94,4 +98,8 @@ $(VENV)/base: pyproject.toml | $(BIN)/python
 
 $(VENV)/test: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test]'
+	@touch $@ $(VENV)/base
+
+$(VENV)/docs: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
 	@touch $@ $(VENV)/base

@@ -21,7 +21,7 @@ __all__ = [
     "resolve",
 ]
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 if TYPE_CHECKING:
     from hwgen.cells.libraries import path as default_library

@@ -6,7 +6,7 @@ import io
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,43 @@ from sim.engines import Engine, Pattern, Patterns
 from sim.operands import packed
 from sim.steps import gather, schedule
 
-__all__ = ["SAVED", "GemmRun", "Traffic", "run_gemm", "saved"]
+__all__ = ["SAVED", "GemmFigures", "GemmRun", "Traffic", "run_gemm", "saved"]
+
+
+class GemmFigures(TypedDict):
+    """What there is to say of a GEMM through the RTL.
+
+    Parameters
+    ----------
+    configuration
+        Name of the core's configuration.
+    engine
+        Name of its simulator.
+    m, n, k
+        D is M x N; K as it was given.
+    macs
+        Multiply-accumulates asked for.
+    steps, cycles
+        Steps that the core took, and clock cycles from the first of them to the last result.
+    utilisation
+        Of the multiply-accumulates that the core could have done in these cycles, the share asked for.
+    outputs
+        Results that were compared with the golden model.
+    mismatches
+        How many of them differ in a bit.
+    """
+
+    configuration: str
+    engine: str
+    m: int
+    n: int
+    k: int
+    macs: int
+    steps: int
+    cycles: int
+    utilisation: float
+    outputs: int
+    mismatches: int
 
 
 @dataclass(frozen=True)
@@ -111,7 +147,7 @@ class GemmRun:
         got, want = int(self.results[at]), int(self.expected[at])
         return f"D{list(at)} is 0x{got:08x}, the golden model says 0x{want:08x}"
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> GemmFigures:
         """The figures, ready for JSON."""
         m, n = self.results.shape
         return {

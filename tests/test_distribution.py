@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,8 @@ from pathlib import Path
 
 import click
 import pytest
+
+import hwgen
 
 ROOT = Path(__file__).parents[1]
 SHIPPED = sorted(path.name for path in (ROOT / "reports").glob("overhead*.json"))
@@ -32,10 +35,10 @@ def run(*command, cwd):
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
     """An sdist, and the wheel that is built from it."""
-    # 70.1 is the first setuptools that makes wheels by itself; a build that fetches one would need a network.
+    # What pyproject.toml asks for; a build that fetches it would need a network.
     found = find_spec("setuptools") and version("setuptools")
-    if not found or tuple(map(int, found.split(".")[:2])) < (70, 1):
-        pytest.skip(f"a build without a network takes setuptools 70.1 or newer; here is {found or 'none'}")
+    if not found or tuple(map(int, found.split(".")[:2])) < (77, 0):
+        pytest.skip(f"a build without a network takes setuptools 77 or newer; here is {found or 'none'}")
     folder = tmp_path_factory.mktemp("distribution")
     source = folder / "source"
     source.mkdir()
@@ -66,19 +69,47 @@ def test_the_wheel_of_the_sdist_holds_code_data_and_reports(built):
     assert kept <= names
 
 
-def test_what_a_workload_costs_is_told_anywhere(built, tmp_path):
-    """An installed command in an empty directory; what it depends on is taken from this environment."""
-    home = tmp_path / "venv"
+@pytest.fixture(scope="module")
+def python(built, tmp_path_factory):
+    """The interpreter of an environment with the wheel; what that depends on is taken from this environment."""
+    place = tmp_path_factory.mktemp("installed")
+    home = place / "venv"
     venv.create(home)
     python = home / ("Scripts" if os.name == "nt" else "bin") / "python"
-    packages = Path(run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))", cwd=tmp_path).strip())
+    packages = Path(run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))", cwd=place).strip())
     with zipfile.ZipFile(built) as archive:
         archive.extractall(packages)
     # Behind the new package, and without the .pth files that are in there.
     (packages / "dependencies.pth").write_text(f"{Path(click.__file__).parents[1]}\n")
-    empty = tmp_path / "empty"
-    empty.mkdir()
-    assert Path(run(python, "-c", "import hwgen; print(hwgen.__file__)", cwd=empty).strip()).is_relative_to(packages)
+    found = run(python, "-c", "import hwgen, sim; print(hwgen.__file__); print(sim.__path__[0])", cwd=place)
+    assert all(Path(line).is_relative_to(packages) for line in found.split())
+    return python
+
+
+@pytest.fixture
+def empty(tmp_path):
+    """An empty directory."""
+    place = tmp_path / "empty"
+    place.mkdir()
+    return place
+
+
+def test_commands_run_without_a_checkout(python, empty, tmp_path):
+    assert run(python, "-m", "hwgen", "--version", cwd=empty).split()[-1] == hwgen.__version__
+    assert "--rows" in run(python, "-m", "hwgen", "formats", "--help", cwd=empty)
+    core = tmp_path / "tiny.toml"
+    core.write_text('a = "nvfp4"\nb = "mixfp4"\nrows = 1\ncolumns = 1\ngroups = 1\n')
+    given = ("--config", core, "--m", "1", "--n", "2", "--k", "32", "--engine", "python", "--json")
+    assert json.loads(run(python, "-m", "hwgen", "simulate", *given, cwd=empty))["mismatches"] == 0
+    listed = (
+        "from importlib.resources import files; print(*(f.name for f in (files('hwgen.report') / 'schemas').iterdir()))"
+    )
+    names = run(python, "-c", listed, cwd=empty).split()
+    assert sorted(names) == sorted(path.name for path in (ROOT / "hwgen" / "report" / "schemas").iterdir())
+    assert list(empty.iterdir()) == []
+
+
+def test_what_a_workload_costs_is_told_anywhere(python, empty, tmp_path):
     # The designs as they were measured: the named ones may have changed since.
     settings = []
     for design in json.loads((ROOT / "reports" / "overhead-blackwell.json").read_text())["designs"]:
@@ -94,3 +125,14 @@ def test_what_a_workload_costs_is_told_anywhere(built, tmp_path):
     assert sorted(path.name for path in (empty / "reports").iterdir()) == [
         f"cost.{suffix}" for suffix in ("csv", "json", "md", "png")
     ]
+
+
+def test_one_version_is_named_everywhere():
+    named = {
+        "CITATION.cff": rf"^version: {re.escape(hwgen.__version__)}$",
+        "CHANGELOG.md": rf"^## {re.escape(hwgen.__version__)} \(\d{{4}}-\d\d-\d\d\)$",
+        "sim/pyproject.toml": rf'^version = "{re.escape(hwgen.__version__)}"$',
+    }
+    for name, pattern in named.items():
+        (found,) = re.findall(r"^(?:version|## \d).*$", (ROOT / name).read_text(encoding="utf-8"), re.MULTILINE)[:1]
+        assert re.match(pattern, found), name

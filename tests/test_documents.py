@@ -12,7 +12,7 @@ from hwgen.config import NAMED
 from hwgen.formats import BLOCK_FORMATS, Bounds
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 LONGEST = 120
 WIDE = ("cli",)
 """Pages that have longer lines: the command line's, which is generated."""

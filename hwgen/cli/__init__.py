@@ -35,6 +35,7 @@ COMMANDS = {
         "compare",
         "configs",
         "cost",
+        "diagram",
         "error",
         "explore",
         "formats",

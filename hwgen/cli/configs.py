@@ -17,7 +17,12 @@ def command(as_json: bool) -> None:
     from hwgen.config import NAMED
 
     if as_json:
-        print_json([config.as_dict() for config in NAMED.values()])
+        print_json(
+            [
+                {**config.as_dict(), "macs_per_step": config.macs_per_step, "latency": config.latency}
+                for config in NAMED.values()
+            ]
+        )
         return
     header = ["name", "A", "B", "outputs", "G", "MAC/cycle", "latency"]
     rows = [

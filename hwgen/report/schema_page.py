@@ -44,13 +44,23 @@ _METRICS = {
     "`energy per MAC`": "total power over the rate of multiply-accumulates",
 }
 
+_SCHEMAS = [
+    "| schema | of |",
+    "| --- | --- |",
+    "| `overhead`, `exploration`, `power`, `cost`, `formats` | the reports, as files and with `--json` |",
+    "| `manifest` | `NAME.json` of [`hwgen verilog`](verilog.md) |",
+    "| `vectors` | the text `about` in the `.npz` file of [`hwgen verify`](verification.md) |",
+    "| `mutation` | `mutation.json` of [`make mutate`](proofs.md) |",
+    "| `configs`, `error`, `place`, `replay`, `simulate`, `verify`, `verilog` | what it prints with `--json` |",
+]
+
 
 def described(record: type) -> dict[str, str]:
     """What the docstring of a record says of each field, by its name, as one line."""
     text = inspect.getdoc(record) or ""
     section = text.partition("Parameters\n----------\n")[2].partition("\n\n")[0]
     found: dict[str, str] = {}
-    for names, meaning in re.findall(r"^(\w[\w, ]*)\n((?:    .*\n?)+)", section, re.MULTILINE):
+    for names, meaning in re.findall(r"^(\w[\w, -]*)\n((?:    .*\n?)+)", section, re.MULTILINE):
         words = " ".join(meaning.split()).rstrip(".")
         found |= dict.fromkeys(names.split(", "), words[0].lower() + words[1:] if words[1:2].islower() else words)
     return found
@@ -120,6 +130,17 @@ def page() -> str:
             " their form, and what they mean. An *object of* something has names as keys, of designs, blocks, scopes or"
             " the like: the text says which. Numbers are finite."
         ),
+        "",
+        *_wrapped(
+            "JSON Schema files of the reports, and of all else that hwgen writes as JSON, are in"
+            " [hwgen/report/schemas](../hwgen/report/schemas/overhead-5.json): `NAME-VERSION.json`,"
+            " draft 7. An installed hwgen has them, too:"
+            ' `importlib.resources.files("hwgen.report") / "schemas"`. They are made from the same records'
+            " (`python -m hwgen.cli.schemas`), and the tests validate with them whatever is committed or printed. A"
+            " version grows when a key changes its meaning or goes. A new key may come along without one."
+        ),
+        "",
+        *_SCHEMAS,
         "",
         "Three keys stand first in every report:",
         "",

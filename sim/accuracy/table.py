@@ -5,12 +5,87 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypedDict
 
 from sim import golden, tensors
 
 from .noise import KINDS, SEED, SHAPE, energies
 from .trained import Model, ModelErrors
+
+
+class Sqnr(TypedDict):
+    """Signal-to-quantisation-noise ratios of several tensors.
+
+    Parameters
+    ----------
+    mean, worst
+        In dB.
+    """
+
+    mean: float
+    worst: float
+
+
+class Similarity(TypedDict):
+    """Cosines between embeddings with a format and those in FP32.
+
+    Parameters
+    ----------
+    mean, worst
+        Of the sentences.
+    standard_error
+        Of the mean; null where there is none.
+    """
+
+    mean: float
+    worst: float
+    standard_error: float | None
+
+
+class ModelRow(TypedDict):
+    """Errors on a trained model.
+
+    Parameters
+    ----------
+    weights_format
+        Format of the weights.
+    weights_sqnr_db, activations_sqnr_db
+        Of the weights, and of the activations.
+    embedding_similarity
+        Of what the model gives.
+    """
+
+    weights_format: str
+    weights_sqnr_db: Sqnr
+    activations_sqnr_db: Sqnr
+    embedding_similarity: Similarity
+
+
+class _EveryRow(TypedDict):
+    format: str
+    rule: str
+    bits_per_element: float
+    sqnr_db: dict[str, float | None]
+
+
+class ErrorRow(_EveryRow, total=False):
+    """Errors of a format under a rule.
+
+    Parameters
+    ----------
+    format
+        Name of the format.
+    rule
+        Name of the rule.
+    bits_per_element
+        Bits that an element takes as it is stored, its share of the scale byte included, of the tensor scale left out.
+    sqnr_db
+        Signal-to-quantisation-noise ratio in dB by the name of a tensor; null where a tensor has no error or no energy.
+    model
+        Errors on a trained model, where they were asked for.
+    """
+
+    model: ModelRow
 
 
 @dataclass(frozen=True)
@@ -40,21 +115,25 @@ class Row:
     model: ModelErrors | None
     weights: str | None = None
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> ErrorRow:
         """The figures, ready for JSON: SQNR in dB, null where a tensor has no error or no energy."""
-        found: dict[str, Any] = {"format": self.format, "rule": self.rule, "bits_per_element": self.bits}
-        found["sqnr_db"] = {name: _number(each) for name, each in self.decibels.items()}
+        found: ErrorRow = {
+            "format": self.format,
+            "rule": self.rule,
+            "bits_per_element": self.bits,
+            "sqnr_db": {name: _number(each) for name, each in self.decibels.items()},
+        }
         if self.model is not None:
-            noises = {"weights": self.model.weights, "activations": self.model.activations}
-            similarity = {
-                "mean": self.model.similarity,
-                "worst": self.model.worst_similarity,
-                "standard_error": _number(self.model.standard_error),
-            }
+            weights, activations = self.model.weights, self.model.activations
             found["model"] = {
                 "weights_format": self.weights or self.format,
-                **{f"{name}_sqnr_db": {"mean": each.mean, "worst": each.worst} for name, each in noises.items()},
-                "embedding_similarity": similarity,
+                "weights_sqnr_db": {"mean": weights.mean, "worst": weights.worst},
+                "activations_sqnr_db": {"mean": activations.mean, "worst": activations.worst},
+                "embedding_similarity": {
+                    "mean": self.model.similarity,
+                    "worst": self.model.worst_similarity,
+                    "standard_error": _number(self.model.standard_error),
+                },
             }
         return found
 

@@ -5,11 +5,61 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Annotated, Any, TypedDict
 
 from hwgen.config import TensorCoreConfig
 from sim.mutate.operators import OPERATORS, Mutant
 
-__all__ = ["Outcome", "as_dict", "tables"]
+__all__ = ["MutationJson", "Outcome", "as_dict", "tables"]
+
+
+class MutantJson(TypedDict):
+    """What became of one mutant.
+
+    Parameters
+    ----------
+    core
+        Name of the configuration that it was planted into.
+    module, cell
+        Where.
+    operator
+        Kind of the fault.
+    detail
+        The fault, in words.
+    killed
+        Situation that killed it; null if it survived all.
+    proof
+        Module at whose borders it is proven equivalent; null if it was killed, or there is no proof.
+    """
+
+    core: str
+    module: str
+    cell: str
+    operator: str
+    detail: str
+    killed: str | None
+    proof: str | None
+
+
+class MutationJson(TypedDict):
+    """A mutation run.
+
+    Parameters
+    ----------
+    seed
+        Chose mutants and stimulus.
+    steps
+        Random steps of each mutant.
+    cores
+        The configurations.
+    mutants
+        All of them.
+    """
+
+    seed: int
+    steps: int
+    cores: list[Annotated[dict[str, Any], TensorCoreConfig]]
+    mutants: list[MutantJson]
 
 
 @dataclass(frozen=True)
@@ -92,7 +142,7 @@ def tables(outcomes: Sequence[Outcome], seed: int, steps: int) -> str:
     return "\n".join(lines)
 
 
-def as_dict(outcomes: Sequence[Outcome], seed: int, steps: int) -> dict[str, object]:
+def as_dict(outcomes: Sequence[Outcome], seed: int, steps: int) -> MutationJson:
     """The same, ready for JSON."""
     return {
         "seed": seed,

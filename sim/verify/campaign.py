@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -19,10 +19,111 @@ from sim.verify.goals import Goals, goals
 from sim.verify.reproducer import MOST_RUNS, Mismatch, difference, save, shrink
 from sim.verify.stimulus import Stimulus, deepest, draw
 
-__all__ = ["Failure", "Outcome", "batch_steps", "reproduce", "stimulus_of", "verify"]
+__all__ = ["CampaignFigures", "Failure", "Outcome", "batch_steps", "reproduce", "stimulus_of", "verify"]
 
 _MACS_PER_BATCH = 1 << 20
 _STEPS_PER_BATCH = range(256, 4097)
+
+
+class AxisFigures(TypedDict):
+    """One axis of the goals of a group.
+
+    Parameters
+    ----------
+    name
+        What is told apart.
+    labels
+        Of its bins.
+    """
+
+    name: str
+    labels: list[str]
+
+
+class CoverageFigures(TypedDict):
+    """Coverage of a group of goals.
+
+    Parameters
+    ----------
+    goals, hit
+        How many there are, and how many of them had an event.
+    events
+        Of all goals.
+    fewest
+        Of any one goal.
+    missed
+        Goals without an event, in words.
+    excluded
+        Bins that no step can reach.
+    reason
+        Why they cannot be reached.
+    axes
+        What the bins are told apart by.
+    counts
+        Events of each bin: a list for each axis within that of the axis before.
+    """
+
+    goals: int
+    hit: int
+    events: int
+    fewest: int
+    missed: list[str]
+    excluded: int
+    reason: str
+    axes: list[AxisFigures]
+    counts: list[Any]
+
+
+class FailureFigures(TypedDict):
+    """The first batch with a wrong result.
+
+    Parameters
+    ----------
+    batch
+        Its number.
+    what
+        What is wrong, in words.
+    """
+
+    batch: int
+    what: str
+
+
+class CampaignFigures(TypedDict):
+    """What a verification has compared and covered.
+
+    Parameters
+    ----------
+    configuration
+        Name of the core's configuration.
+    engine
+        Name of its simulator.
+    seed
+        Of the stimulus.
+    macs, steps, outputs, cycles
+        Multiply-accumulates, steps and results that were compared, and clock cycles.
+    goals, hit
+        Coverage goals, and how many of them had an event.
+    complete_after_macs
+        Multiply-accumulates after which all goals had one; null where some had none.
+    mismatch
+        The first result that differs in a bit; null where none does.
+    coverage
+        By group of goals.
+    """
+
+    configuration: str
+    engine: str
+    seed: int
+    macs: int
+    steps: int
+    outputs: int
+    cycles: int
+    goals: int
+    hit: int
+    complete_after_macs: int | None
+    mismatch: FailureFigures | None
+    coverage: dict[str, CoverageFigures]
 
 
 @dataclass(frozen=True)
@@ -101,9 +202,9 @@ class Outcome:
             for index in np.argwhere(~goal.reachable & (self.counts[name] > 0))
         ]
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> CampaignFigures:
         """All of it, ready for JSON."""
-        groups = {
+        groups: dict[str, CoverageFigures] = {
             name: {
                 "goals": int(goal.reachable.sum()),
                 "hit": self.hit(name),

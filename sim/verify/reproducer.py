@@ -7,7 +7,7 @@ import io
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,14 +21,33 @@ from sim.random import scale_type
 from sim.steps import Steps, check_depth
 from sim.verify.stimulus import Stimulus
 
-__all__ = ["MOST_RUNS", "Mismatch", "check", "difference", "load", "save", "shrink"]
+__all__ = ["FORMAT", "MOST_RUNS", "About", "Mismatch", "check", "difference", "load", "save", "shrink"]
 
 MOST_RUNS = 2000
 """Runs of the core that shrinking may take."""
 
-_FORMAT = "hwgen-vectors 2"
+FORMAT = "hwgen-vectors 2"
+"""Name and version of the file that `save` writes."""
 _PATTERNS = tuple(Patterns.__annotations__)
 _ARRAYS = ("a_codes", "a_scales", "b_codes", "b_scales", "c", "first", "last")
+
+
+class About(TypedDict):
+    """The text ``about`` of a file of vectors.
+
+    Parameters
+    ----------
+    format
+        Name and version of the file.
+    configuration
+        Of the core that the steps are for.
+    origin
+        Where the steps come from, for the reader.
+    """
+
+    format: str
+    configuration: Annotated[dict[str, Any], TensorCoreConfig]
+    origin: dict[str, Any]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -215,7 +234,7 @@ def save(path: Path, stimulus: Stimulus, origin: dict[str, Any]) -> None:
         The file cannot be written.
     """
     steps = stimulus.steps
-    about = {"format": _FORMAT, "configuration": steps.config.as_dict(), "origin": origin}
+    about: About = {"format": FORMAT, "configuration": steps.config.as_dict(), "origin": origin}
     arrays = {name: getattr(steps, name) for name in _ARRAYS}
     arrays |= {name: getattr(stimulus, name).bits for name in _PATTERNS}
     arrays["expected"] = steps.expected()
@@ -237,8 +256,8 @@ def load(path: Path) -> Stimulus:
         if "about" not in held:
             raise ValueError("array 'about' is missing")
         about = json.loads(str(held["about"]))
-        if about["format"] != _FORMAT:
-            raise ValueError(f"format {about['format']!r}; this hwgen reads {_FORMAT!r}")
+        if about["format"] != FORMAT:
+            raise ValueError(f"format {about['format']!r}; this hwgen reads {FORMAT!r}")
         names = (*_PATTERNS, *_ARRAYS)
         if missing := [name for name in names if name not in held]:
             raise ValueError(f"array {missing[0]!r} is missing")

@@ -1,18 +1,23 @@
-"""Real libraries, if they are there, and the embedded ones; a test netlist mapped to each."""
+"""Real libraries, if they are there, and the embedded ones; a test netlist mapped to each; the command line."""
 
+import functools
 import gzip
 import json
 import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import fastjsonschema
 import pytest
 
+from hwgen import cli
 from hwgen.cells import libraries, reader
 from hwgen.netlist.link import link
+from hwgen.report.json_schema import CONFIGURATION
 
 if TYPE_CHECKING:
     from hwgen.measure.overhead import Overhead
@@ -24,6 +29,77 @@ FILES = {
     "asap7": ["asap7_simple.lib.gz", "asap7_invbuf.lib.gz", "asap7_seq.lib.gz"],
     **{name: [str(libraries.path(name))] for name in libraries.names()},
 }
+
+SCHEMAS = Path(__file__).parents[2] / "hwgen" / "report" / "schemas"
+
+
+def _dicts(value: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(value, dict):
+        yield value
+    for each in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _dicts(each)
+
+
+def _closed(schema: Any) -> Any:
+    """The schema with no other keys allowed than those that it names; parts of a whole stay open."""
+    wholes = [each["allOf"] for each in _dicts(schema) if len(each.get("allOf", ())) > 1]
+    # A report may be older than the fields of a configuration.
+    still_open = {CONFIGURATION, *(part["$ref"].rpartition("/")[2] for whole in wholes for part in whole)}
+
+    def closed(value: Any, name: str = "") -> Any:
+        if isinstance(value, list):
+            return [closed(each) for each in value]
+        if not isinstance(value, dict):
+            return value
+        found = {key: closed(each, key) for key, each in value.items()}
+        return found if name in still_open or "required" not in value else {**found, "additionalProperties": False}
+
+    return closed(schema)
+
+
+@functools.cache
+def _validator(name: str) -> Callable[[Any], Any]:
+    (path,) = SCHEMAS.glob(f"{name}-*.json")
+    check: Callable[[Any], Any] = fastjsonschema.compile(_closed(json.loads(path.read_text(encoding="utf-8"))))
+    return check
+
+
+@pytest.fixture(scope="session")
+def conforms() -> Callable[[str, Any], None]:
+    """Check a JSON document by the schema of a name, and that it has no key that the schema does not know."""
+
+    def check(name: str, content: Any) -> None:
+        _validator(name)(content)
+
+    return check
+
+
+@pytest.fixture
+def run(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    conforms: Callable[[str, Any], None],
+) -> Callable[..., tuple[int, str, str]]:
+    """Run the command line in an empty directory; gives exit status, standard output and standard error.
+
+    What it prints as JSON is checked by its schema.
+    """
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["hwgen", *map(str, arguments)])
+        with pytest.raises(SystemExit) as caught:
+            cli.main()
+        out, err = capsys.readouterr()
+        if "--json" in arguments and out:
+            content = json.loads(out)
+            command = "replay" if "--replay" in arguments else str(arguments[0])
+            conforms(content.get("kind", command) if isinstance(content, dict) else command, content)
+        return int(caught.value.code or 0), out, err
+
+    return call
+
 
 # Registers around signed products, an adder tree and an accumulator with reset.
 MAC = """

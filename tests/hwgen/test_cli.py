@@ -2,7 +2,6 @@ import json
 import os
 import re
 import shutil
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -10,29 +9,12 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from hwgen import cli
 from hwgen.cells import libraries, reader
 from hwgen.cli.study import default_stem
 from hwgen.config import DEFAULT_PIPELINE, NAMED
 from hwgen.measure.requests import OverheadRequest
 from hwgen.measure.stimulus import Stimulus
 from sim import golden
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path):
-    """Run the command line in an empty directory; gives exit status, standard output and standard error."""
-    monkeypatch.chdir(tmp_path)
-
-    def call(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["hwgen", *map(str, arguments)])
-        with pytest.raises(SystemExit) as caught:
-            cli.main()
-        out, err = capsys.readouterr()
-        return int(caught.value.code or 0), out, err
-
-    return call
-
 
 REPORTS = Path(__file__).parents[2] / "reports"
 

@@ -1,6 +1,7 @@
 """``--backend dask``, with a local cluster; where Dask is installed."""
 
 import os
+import signal
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from importlib import import_module
@@ -42,6 +43,61 @@ def test_a_dask_cluster_knows_a_users_formats(tmp_path: Path) -> None:
     assert places != [os.getpid()]
     alone = replace(flow, workers=1).synthesise(design.plan([RECIPES["speed"]], [0]), "lane array")
     assert bodies == alone
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_worker_that_is_lost_loses_nothing(tmp_path: Path) -> None:
+    """The fourth task takes its worker with it the first time: it runs again, and every task counts once."""
+    executed = tmp_path / "executed"
+    executed.mkdir()
+
+    def task(number: int) -> int:
+        # Within the test, so that it travels by value: a worker cannot import this file.
+        import os
+        import uuid
+
+        (executed / f"{number}-{uuid.uuid4()}").touch()
+        if number == 3 and len(list(executed.glob("3-*"))) == 1:
+            os._exit(1)
+        return 10**number
+
+    seen: list[tuple[str, int, int]] = []
+    library = reader.load(libraries.path("generic7"))
+    flow = Flow(library, None, progress=lambda what, done, total: seen.append((what, done, total)))
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        dask_set(cluster.scheduler_address),
+        _backend("dask"),
+    ):
+        results = list(flow.each(task, [(number,) for number in range(8)], "tasks"))
+    assert results == [10**number for number in range(8)]
+    assert len(list(executed.glob("3-*"))) > 1
+    assert seen == [("tasks", done, 8) for done in range(9)]
+
+
+@pytest.mark.filterwarnings("default")
+def test_syntheses_survive_the_loss_of_a_worker(tmp_path: Path) -> None:
+    """A worker is killed when the first synthesis is there: all come, each once, as from one process."""
+    (tmp_path / "mine.toml").write_text(FILE)
+    config = resolve(str(tmp_path / "mine.toml"))
+    design, cells = Design(config, LaneArray), reader.load(libraries.path("generic7"))
+    jobs = design.plan([RECIPES["speed"]], range(3))
+    seen: list[int] = []
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        dask_set(cluster.scheduler_address),
+        _backend("dask"),
+    ):
+        first = next(iter(cluster.workers.values())).pid
+
+        def lose(what: str, done: int, total: int) -> None:
+            seen.append(done)
+            if done == 1:
+                os.kill(first, signal.SIGKILL)
+
+        bodies = Flow(cells, None, progress=lose).synthesise(jobs, "lane array")
+    assert seen == [0, 1, 2, 3]
+    assert bodies == Flow(cells, None, workers=1).synthesise(jobs, "lane array")
 
 
 def dask_set(address: str) -> AbstractContextManager[None]:

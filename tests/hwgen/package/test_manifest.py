@@ -1,0 +1,20 @@
+"""The form of the manifest; committed ones are checked in ``cli/test_schemas.py``."""
+
+from collections.abc import Callable
+from typing import Any, get_type_hints
+
+import pytest
+
+from hwgen.config import TensorCoreConfig, named
+from hwgen.package.manifest import ManifestJson
+from hwgen.verilog import describe
+
+EXACT = TensorCoreConfig("exact", "nvfp4", "nvfp4", 1, 1, 1, numerics="exact")
+EMPTY = TensorCoreConfig("empty", "nvfp4", "nvfp4", 1, 1, 1, empty_blocks="excluded")
+
+
+@pytest.mark.parametrize("config", [EXACT, EMPTY, named("mixfp4-multi-small")], ids=lambda config: config.name)
+def test_manifests_have_this_form(config: TensorCoreConfig, conforms: Callable[[str, Any], None]) -> None:
+    manifest = describe(config).as_dict()
+    conforms("manifest", manifest)
+    assert list(manifest) == list(get_type_hints(ManifestJson))
