@@ -271,7 +271,8 @@ def elements(codes: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 def codes_of(bytes_: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """What `elements` makes such bytes of: (..., 8 G) to (..., 16 G)."""
-    return np.stack([bytes_ & 15, bytes_ >> np.uint8(4)], axis=-1).reshape(*bytes_.shape[:-1], -1)
+    halves = np.stack([bytes_ & 15, bytes_ >> np.uint8(4)], axis=-1)
+    return halves.reshape(*bytes_.shape[:-1], 2 * bytes_.shape[-1])
 
 
 def _exact(steps: Steps) -> NDArray[np.uint32]:
