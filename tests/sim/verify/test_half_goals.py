@@ -1,5 +1,7 @@
 """Goals of steps at half the rate: all can be met, and each is an event of steps made by hand."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -58,6 +60,12 @@ def test_goals_of_fp4_stay_beside_them():
         "modes of a tile",
         "modes in a row",
     }
+
+
+def test_documented_number_of_goals():
+    total = sum(int(goal.reachable.sum()) for goal in goals(NAMED["mixfp4-multi-small"]).values())
+    page = Path(__file__).parents[3] / "docs" / "verification.md"
+    assert f"`mixfp4-multi-small` has {total:,} goals" in page.read_text("utf-8")
 
 
 def single(a, b, types=(E4M3, E4M3), c=0.0, scales=0x38, core=CORE):
