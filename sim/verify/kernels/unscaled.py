@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hwgen.formats import ElementFormat
 from hwgen.formats.unscaled import CONTAINER, LOWEST_PRODUCT, SIGNIFICAND, TYPE_BITS, TYPES
-from hwgen.jit import compiled
+from hwgen.jit import compiled, inlined
 from sim.verify.half_goals import NANS
 from sim.verify.kernels.rounding import (
     FIRST_INFINITE,
@@ -127,7 +127,7 @@ def _entry(code: int, element: ElementFormat, own: int) -> tuple[int, int, int, 
     return significand, element.lowest_exponent + element.shifts[own], (1 + negative) * (significand > 0), negative, 0
 
 
-@compiled
+@inlined
 def _specials(  # pragma: no cover
     stimulus: UnscaledStimulus, step: int, m: int, n: int
 ) -> _Found:
@@ -158,7 +158,7 @@ def _specials(  # pragma: no cover
     return _Found(nans_a, nans_b, count, lane, made, some)
 
 
-@compiled
+@inlined
 def _special_result(  # pragma: no cover
     stimulus: UnscaledStimulus, step: int, m: int, n: int, found: _Found, bits: int, bins: UnscaledBins
 ) -> int:
@@ -196,7 +196,7 @@ def _special_result(  # pragma: no cover
     return INFINITY if positive else NEGATIVE_INFINITY
 
 
-@compiled
+@inlined
 def _count_products(  # pragma: no cover
     stimulus: UnscaledStimulus, step: int, m: int, n: int, top: int, last: int, bins: UnscaledBins
 ) -> None:
@@ -224,7 +224,7 @@ def _count_products(  # pragma: no cover
     bins.types[of_a, of_b] += seen
 
 
-@compiled
+@inlined
 def _count_sum(  # pragma: no cover
     c: Fp32, total: int, products: int, biggest: int, top: int, top_product: int, unequal: bool, bins: UnscaledBins
 ) -> None:
@@ -251,7 +251,7 @@ def _count_sum(  # pragma: no cover
         bins.zeros[5] += total == 0 and products != 0
 
 
-@compiled
+@inlined
 def _finite(  # pragma: no cover
     stimulus: UnscaledStimulus,
     step: int,
