@@ -12,15 +12,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.config import TensorCoreConfig
+from hwgen.errors import InputError
 from sim import golden
 from sim.engines import Engine, Pattern, Patterns
 from sim.operands import packed
-from sim.steps import gather, schedule
+from sim.steps import gather, schedule, schedule_unscaled
+from sim.unscaled import Unscaled
 
-__all__ = ["SAVED", "GemmFigures", "GemmRun", "Traffic", "run_gemm", "saved"]
+__all__ = ["SAVED", "GemmFigures", "GemmRun", "Traffic", "run_gemm", "run_unscaled", "saved"]
 
 
-class GemmFigures(TypedDict):
+class _HalfRate(TypedDict, total=False):
+    mode: str
+    a_type: str
+    b_type: str
+
+
+class GemmFigures(_HalfRate):
     """What there is to say of a GEMM through the RTL.
 
     Parameters
@@ -29,6 +37,8 @@ class GemmFigures(TypedDict):
         Name of the core's configuration.
     engine
         Name of its simulator.
+    mode, a_type, b_type
+        At half the rate: fp8, and the types of the elements of A and of B.
     m, n, k
         D is M x N; K as it was given.
     macs
@@ -95,7 +105,8 @@ class GemmRun:
     engine
         Name of its simulator.
     a, b
-        Operands, (M, K) and (N, K), K up to the next whole block.
+        Operands, (M, K) and (N, K), K up to the next whole block; without block scales where steps are at half the
+        rate.
     depth
         K as it was given.
     steps, cycles
@@ -106,8 +117,8 @@ class GemmRun:
 
     config: TensorCoreConfig
     engine: str
-    a: golden.QuantizedTensor
-    b: golden.QuantizedTensor
+    a: golden.QuantizedTensor | Unscaled
+    b: golden.QuantizedTensor | Unscaled
     depth: int
     steps: int
     cycles: int
@@ -122,7 +133,15 @@ class GemmRun:
     @property
     def utilisation(self) -> float:
         """Of the multiply-accumulates that the core could have done in these cycles, the share asked for."""
-        return self.macs / (self.cycles * self.config.macs_per_step)
+        rate = self.config.macs_per_step // (2 if self.types else 1)
+        return self.macs / (self.cycles * rate)
+
+    @property
+    def types(self) -> tuple[str, str] | None:
+        """Types of the elements of A and of B where steps are at half the rate."""
+        if isinstance(self.a, Unscaled) and isinstance(self.b, Unscaled):
+            return self.a.type, self.b.type
+        return None
 
     @cached_property
     def d(self) -> NDArray[np.float32]:
@@ -150,9 +169,11 @@ class GemmRun:
     def as_dict(self) -> GemmFigures:
         """The figures, ready for JSON."""
         m, n = self.results.shape
+        modes: _HalfRate = {"mode": "fp8", "a_type": self.types[0], "b_type": self.types[1]} if self.types else {}
         return {
             "configuration": self.config.name,
             "engine": self.engine,
+            **modes,
             "m": m,
             "n": n,
             "k": self.depth,
@@ -169,6 +190,10 @@ SAVED = (".npy", ".npz")
 """Suffixes of the files that `saved` makes."""
 
 
+def _stored(name: str, operand: golden.QuantizedTensor | Unscaled) -> dict[str, NDArray[Any]]:
+    return operand.stored(name) if isinstance(operand, Unscaled) else packed(name, operand)
+
+
 def saved(run: GemmRun, suffix: str) -> bytes:
     """A run as a file.
 
@@ -178,13 +203,14 @@ def saved(run: GemmRun, suffix: str) -> bytes:
         The run.
     suffix
         ``.npy``: `GemmRun.d` alone. ``.npz``: that as ``d``, `GemmRun.results` as ``results``, and the operands as
-        ``a.codes``, ``b.scales`` and so on, so that `sim.operands.from_file` reads them back.
+        ``a.codes``, ``b.scales`` and so on, so that `sim.operands.from_file` or `sim.unscaled.from_file`
+        reads them back.
     """
     content = io.BytesIO()
     if suffix == ".npy":
         np.save(content, run.d)
     else:
-        operands = packed("a", run.a) | packed("b", run.b)
+        operands = _stored("a", run.a) | _stored("b", run.b)
         np.savez(content, d=run.d, results=run.results, **operands)  # type: ignore[arg-type,unused-ignore]
     return content.getvalue()
 
@@ -231,3 +257,43 @@ def run_gemm(
     expected = golden.accumulate(a, b, None, config.groups, config.numerics, **options).view(np.uint32)
     results = gather(config, run.results, *expected.shape)
     return GemmRun(config, core.name, a, b, depth or a.shape[1], len(steps), run.cycles, results, expected)
+
+
+def run_unscaled(
+    core: Engine,
+    a: Unscaled,
+    b: Unscaled,
+    traffic: Traffic = Traffic(),
+    *,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> GemmRun:
+    """Run D = A B^T of elements without block scales at half the rate, and the golden model on the same operands.
+
+    Parameters
+    ----------
+    core
+        The simulated core.
+    a, b
+        Operands, (M, K) and (N, K).
+    traffic
+        Gaps and stalls.
+    progress
+        Called with the steps accepted and those there are.
+
+    Raises
+    ------
+    InputError
+        The core has no slot.
+    ToolError
+        The core does not come to an end.
+    """
+    config = core.config
+    if not config.slotted:
+        raise InputError(f"{config.name} multiplies FP4 alone; FP8 and FP6 take a core with a slot")
+    steps = schedule_unscaled(config, a.codes, b.codes, (a.type, b.type))
+    run = core.run(steps, **traffic.patterns(), progress=lambda done: progress(done, len(steps)))
+    options: dict[str, Any] = {"fraction_bits": config.half_fraction_bits, "rounding": config.rounding}
+    products = config.groups * config.slots
+    expected = golden.unscaled_gemm(a.codes, b.codes, None, products, a=a.type, b=b.type, **options).view(np.uint32)
+    results = gather(config, run.results, *expected.shape)
+    return GemmRun(config, core.name, a, b, a.shape[1], len(steps), run.cycles, results, expected)

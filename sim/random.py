@@ -17,6 +17,7 @@ from sim.counterpart import counterpart
 from sim.steps import ELEMENT_TYPES, Steps, codes_of
 
 __all__ = [
+    "count_at_half_rate",
     "decoded",
     "extreme_scales",
     "negated",
@@ -194,27 +195,43 @@ def _random_elements(
     cancelling = np.concatenate([half, negative], axis=-1)
     found = np.choose(rng.choice(4, (*shape[:2], 1), p=[0.4, 0.25, 0.15, 0.2]), [found, near, sparse, cancelling])
     kept = rng.random((*shape[:2], 1)) < 0.03
+    special = np.zeros((1 << TYPE_BITS, 256), np.bool_)
     for code, element in TYPES.items():
-        others = np.isin(found, (*element.nans, *element.infinities)) & (types == code)[:, None, None] & ~kept
-        found[others] ^= 0x08
+        special[code, [*element.nans, *element.infinities]] = True
+    found[special[types[:, None, None], found] & ~kept] ^= 0x08
     return found
 
 
+def count_at_half_rate(count: int) -> int:
+    """How many of so many random steps are at half the rate: with them both modes make as many products."""
+    return 2 * count // 3
+
+
+def _modes(count: int, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Which steps are at half the rate: by turns and in runs, `count_at_half_rate` of them all."""
+    likely = np.repeat(rng.choice([0.6, 0.95, 0.15], count // 16 + 1, p=[0.4, 0.4, 0.2]), 16)[:count]
+    half: NDArray[np.bool_] = rng.random(count) < likely
+    excess = int(half.sum()) - count_at_half_rate(count)
+    half[rng.choice(np.flatnonzero(half == (excess > 0)), abs(excess), replace=False)] ^= True
+    return half
+
+
 def _with_half_rate(steps: Steps, rng: np.random.Generator) -> Steps:
-    """Steps of which about a half are at half the rate, by turns and in runs; types change with every step."""
+    """Steps of which some are at half the rate, with types that change with every step."""
     config, count = steps.config, len(steps)
-    half = rng.random(count) < np.repeat(rng.choice([0.5, 0.9, 0.1], count // 16 + 1), 16)[:count]
+    half = _modes(count, rng)
     codes = np.array([*TYPES] * 8 + sorted({*range(1 << TYPE_BITS)} - {*TYPES}), np.uint8)
-    types = rng.choice(codes, (2, count))
-    values, found = [], []
-    for own, rows, fp4 in zip(types, (config.rows, config.columns), (steps.a_codes, steps.b_codes), strict=True):
-        elements = _random_elements(own, rows, config, rng)
-        values.append(unscaled_values(own, elements))
-        found.append(np.where(half[:, None, None], codes_of(elements), fp4))
-    sums = values[0] @ values[1].swapaxes(1, 2)
-    c = np.where(half[:, None, None], _random_addends(sums, rng), steps.c)
-    a_codes, b_codes = found
-    return replace(steps, a_codes=a_codes, b_codes=b_codes, c=c, half=half, a_types=types[0], b_types=types[1])
+    types, at = rng.choice(codes, (2, count)), np.flatnonzero(half)
+    types[:, ~half] = rng.integers(0, 1 << TYPE_BITS, (2, count - len(at)), np.uint8)  # ignored, whatever they are
+    values = []
+    for own, rows, found in zip(
+        types[:, at], (config.rows, config.columns), (steps.a_codes, steps.b_codes), strict=True
+    ):
+        bytes_ = _random_elements(own, rows, config, rng)
+        values.append(unscaled_values(own, bytes_))
+        found[at] = codes_of(bytes_)
+    steps.c[at] = _random_addends(values[0] @ values[1].swapaxes(1, 2), rng)
+    return replace(steps, half=half, a_types=types[0], b_types=types[1])
 
 
 def unscaled_values(types: NDArray[np.uint8], elements: NDArray[np.uint8]) -> NDArray[np.float64]:
@@ -241,7 +258,8 @@ def random_steps(config: TensorCoreConfig, count: int, rng: np.random.Generator)
     Scales of all kinds, NaN, zero and subnormal ones included; sums that cancel; C of every kind,
     often at a given distance from the exponents of the products, or near their negative sum; chains without
     ``first``, interleaved where the core does so; results in the midst of chains. In steps without
-    ``first``, which do not read it, C is drawn all the same. With a slot about half of the steps are at half the rate.
+    ``first``, which do not read it, C is drawn all the same. With a slot `count_at_half_rate` of the
+    steps are at half the rate.
 
     Parameters
     ----------

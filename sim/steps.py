@@ -28,6 +28,7 @@ __all__ = [
     "gather",
     "schedule",
     "schedule_held",
+    "schedule_unscaled",
 ]
 
 ELEMENT_TYPES = {element.name.lower(): code for code, element in TYPES.items()}
@@ -271,7 +272,8 @@ def elements(codes: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 def codes_of(bytes_: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """What `elements` makes such bytes of: (..., 8 G) to (..., 16 G)."""
-    return np.stack([bytes_ & 15, bytes_ >> np.uint8(4)], axis=-1).reshape(*bytes_.shape[:-1], -1)
+    halves = np.stack([bytes_ & 15, bytes_ >> np.uint8(4)], axis=-1)
+    return halves.reshape(*bytes_.shape[:-1], 2 * bytes_.shape[-1])
 
 
 def _exact(steps: Steps) -> NDArray[np.uint32]:
@@ -355,15 +357,45 @@ def schedule(
     InputError
         The core accumulates exactly, but not so deep.
     """
-    m, k = a.codes.shape
-    check_depth(config, k)
-    n = b.codes.shape[0]
+    check_depth(config, a.codes.shape[1])
+    return _scheduled(config, (a.codes, a.scales), (b.codes, b.scales), c)
+
+
+def schedule_unscaled(
+    config: TensorCoreConfig, a: NDArray[np.uint8], b: NDArray[np.uint8], types: tuple[str, str]
+) -> Steps:
+    """Cut a GEMM of elements without block scales into steps at half the rate, in the order of `schedule`.
+
+    Parameters
+    ----------
+    config
+        A core with a slot.
+    a, b
+        uint8, (M, K) and (N, K): elements, one in a byte.
+    types
+        Their types, of `ELEMENT_TYPES`.
+    """
+    sides = []
+    for operand in (a, b):
+        codes = codes_of(operand)
+        sides.append((codes, np.zeros((len(codes), -(-codes.shape[1] // config.a.size)), np.uint8)))
+    steps = _scheduled(config, sides[0], sides[1], None)
+    a_types, b_types = (np.full(len(steps), ELEMENT_TYPES[name], np.uint8) for name in types)
+    return replace(steps, half=np.ones(len(steps), np.bool_), a_types=a_types, b_types=b_types)
+
+
+_Side = tuple[NDArray[np.uint8], NDArray[np.uint8]]
+
+
+def _scheduled(config: TensorCoreConfig, a: _Side, b: _Side, c: NDArray[np.float32] | None) -> Steps:
+    """The steps of `schedule`, from codes and scales of both operands."""
+    (m, k), n = a[0].shape, len(b[0])
     depth, groups, rows, columns = config.depth, config.groups, config.rows, config.columns
     tiles_m, tiles_n, steps_k = -(-m // rows), -(-n // columns), -(-k // depth)
 
-    def tiles(tensor: golden.QuantizedTensor, height: int) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-        codes = _padded(tensor.codes, height, depth).reshape(-1, height, steps_k, depth)
-        scales = _padded(tensor.scales, height, groups).reshape(-1, height, steps_k, groups)
+    def tiles(side: _Side, height: int) -> _Side:
+        codes = _padded(side[0], height, depth).reshape(-1, height, steps_k, depth)
+        scales = _padded(side[1], height, groups).reshape(-1, height, steps_k, groups)
         return codes.swapaxes(1, 2), scales.swapaxes(1, 2)
 
     (a_codes, a_scales), (b_codes, b_scales) = tiles(a, rows), tiles(b, columns)

@@ -23,7 +23,7 @@ from sim.accuracy.table import ErrorRow
 from sim.gemm import GemmFigures
 from sim.mutate.report import MutationJson
 from sim.verify.campaign import CampaignFigures
-from sim.verify.reproducer import FORMAT, About
+from sim.verify.reproducer import VERSION, About
 
 __all__ = ["DIRECTORY", "WRITTEN", "Written", "files", "main"]
 
@@ -264,10 +264,9 @@ WRITTEN: dict[str, Written] = {
         ),
         Written(
             "vectors",
-            int(FORMAT.rpartition(" ")[2]),
+            VERSION,
             "Text 'about' of the .npz file of 'hwgen verify'",
             About,
-            {"format": FORMAT},
         ),
         Written("mutation", 1, "mutation.json of 'python -m sim.mutate'", MutationJson),
         Written("configs", 1, "'hwgen configs --json'", list[_CONFIGURATION]),

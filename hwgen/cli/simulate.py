@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import click
 
 from hwgen.cli import replay as replaying
 from hwgen.cli.options import check_waves, config, engine, given, json_option, kind, made_engine, vcd
 from hwgen.cli.output import print_json, print_table, progress
-from hwgen.cli.types import FILE, POSITIVE, SEED, SHARE
+from hwgen.cli.types import FILE, POSITIVE, SEED, SHARE, Names
 from hwgen.errors import InputError, MismatchError
 from hwgen.files import check_file, write_bytes
 
 if TYPE_CHECKING:
     from hwgen.config import TensorCoreConfig
-    from sim.golden import QuantizedTensor
+    from sim.engines import Engine
+    from sim.gemm import GemmRun, Traffic
     from sim.operands import Operand
+    from sim.tensors import Tensor
+
+    Start = Callable[[Engine, Traffic, Callable[[int, int], None]], GemmRun]
 
 __all__ = ["command"]
+
+
+class _HasRows(Protocol):
+    @property
+    def rows(self) -> int: ...
+
+
+Each = TypeVar("Each", bound=_HasRows)
+"""An operand of either mode."""
 
 
 @click.command("simulate")
@@ -29,6 +43,15 @@ __all__ = ["command"]
 @click.option("--n", type=POSITIVE, help="Rows of B, generated.  [default: 16]")
 @click.option("--k", type=POSITIVE, help="Depth, generated.  [default: 64]")
 @kind
+@click.option(
+    "--mode",
+    type=click.Choice(["fp4", "fp8"]),
+    default="fp4",
+    show_default=True,
+    help="fp8: elements without block scales, FP8 or FP6, in steps at half the rate, on a core with a slot.",
+)
+@click.option("--a-type", type=Names("sim.unscaled:UNSCALED_TYPES"), help="Type of A with --mode fp8.  [default: e4m3]")
+@click.option("--b-type", type=Names("sim.unscaled:UNSCALED_TYPES"), help="The same of B.")
 @click.option("--seed", type=SEED, default=1, show_default=True, help="Seed of what is generated.")
 @click.option("--a", "a_file", type=FILE, help="A (M x K) from a .npy, .npz or .safetensors file.")
 @click.option("--a-name", help="Tensor of the --a file.")
@@ -50,6 +73,9 @@ def command(
     context: click.Context,
     name: str,
     engine: str,
+    mode: str,
+    a_type: str | None,
+    b_type: str | None,
     seed: int,
     gaps: float,
     stalls: float,
@@ -69,21 +95,18 @@ def command(
         context.invoke(replaying.command, vectors=vectors, engine=engine, vcd=vcd, as_json=as_json)
         return
     from sim.counterpart import resolved
-    from sim.gemm import Traffic, run_gemm, saved
+    from sim.gemm import Traffic, saved
 
     _check_save(save)
     check_waves(vcd, engine)
     core_config = resolved(name)
-    a, b, depth = _operands(core_config, seed, **operands)
+    if mode == "fp8":
+        start = _run_of_fp8(core_config, a_type or "e4m3", b_type or "e4m3", seed, **operands)
+    else:
+        _check_fp4(a_type, b_type)
+        start = _run_of_fp4(core_config, seed, **operands)
     with progress() as update, made_engine(core_config, engine, vcd) as core:
-        run = run_gemm(
-            core,
-            a,
-            b,
-            Traffic(gaps, stalls, seed),
-            depth=depth,
-            progress=lambda done, total: update("steps", done, total),
-        )
+        run = start(core, Traffic(gaps, stalls, seed), lambda done, total: update("steps", done, total))
     if save is not None:
         write_bytes(save, saved(run, save.suffix))
     outcome = run.as_dict()
@@ -113,8 +136,72 @@ def _alone(context: click.Context) -> None:
             raise InputError(f"--replay brings its own stimulus: leave {option.opts[0]} out")
 
 
-def _operands(
+def _check_fp4(a_type: str | None, b_type: str | None) -> None:
+    """Check that no types are given for steps of FP4."""
+    for letter, given_type in (("a", a_type), ("b", b_type)):
+        if given_type is not None:
+            raise InputError(
+                f"--{letter}-type {given_type}: in steps of FP4 elements have the format of the core; add --mode fp8"
+            )
+
+
+def _run_of_fp4(core: TensorCoreConfig, seed: int, a_rule: str | None, b_rule: str | None, **operands: Any) -> Start:
+    """A GEMM of operands in the formats of the core."""
+    from sim.counterpart import counterpart
+    from sim.gemm import run_gemm
+    from sim.operands import Numbers, from_file
+
+    def numbers(letter: str, tensor: Tensor) -> Operand:
+        return Numbers(letter, tensor)
+
+    def depth(letter: str, operand: Operand) -> int:
+        return operand.depth(counterpart(core.form(letter.lower())))
+
+    a, b, k = _operands(from_file, numbers, depth, seed, **operands)
+    left, right = _ruled(a, a_rule, "a"), _ruled(b, b_rule, "b")
+    tensors = left.quantized(counterpart(core.a)), right.quantized(counterpart(core.b))
+    return lambda engine, traffic, update: run_gemm(engine, *tensors, traffic, depth=k, progress=update)
+
+
+def _run_of_fp8(
     core: TensorCoreConfig,
+    a_type: str,
+    b_type: str,
+    seed: int,
+    a_rule: str | None,
+    b_rule: str | None,
+    **operands: Any,
+) -> Start:
+    """A GEMM of elements without block scales, of these types."""
+    from sim.gemm import run_unscaled
+    from sim.unscaled import Unscaled, from_file, rounded
+
+    if not core.slotted:
+        raise InputError(
+            f"--mode fp8: {core.name} multiplies FP4 alone; give a core with a slot, such as mixfp4-multi-small"
+        )
+    for letter, rule in (("a", a_rule), ("b", b_rule)):
+        if rule is not None:
+            raise InputError(f"--{letter}-rule {rule!r}: elements without block scales have none; leave it out")
+    types = {"A": a_type, "B": b_type}
+
+    def read(path: Path, name: str | None, letter: str) -> Unscaled:
+        return from_file(path, name, letter, types[letter])
+
+    def numbers(letter: str, tensor: Tensor) -> Unscaled:
+        return rounded(tensor, types[letter])
+
+    def depth(letter: str, operand: Unscaled) -> int:
+        return operand.shape[1]
+
+    a, b, _ = _operands(read, numbers, depth, seed, **operands)
+    return lambda engine, traffic, update: run_unscaled(engine, a, b, traffic, progress=update)
+
+
+def _operands(
+    read: Callable[[Path, str | None, str], Each],
+    numbers: Callable[[str, Tensor], Each],
+    depth_of: Callable[[str, Each], int],
     seed: int,
     m: int | None,
     n: int | None,
@@ -124,33 +211,30 @@ def _operands(
     a_name: str | None,
     b_file: Path | None,
     b_name: str | None,
-    a_rule: str | None,
-    b_rule: str | None,
     model: str | None,
     layer: str | None,
-) -> tuple[QuantizedTensor, QuantizedTensor, int]:
-    """A and B as the core takes them, and K as it was given."""
+) -> tuple[Each, Each, int]:
+    """A, B, and K as it was given."""
     from sim import tensors
-    from sim.counterpart import counterpart
-    from sim.operands import Numbers
 
     if (layer is None) != (model is None):
         raise InputError("--model and --layer belong together")
     if model is not None and (b_file is not None or b_name is not None or n is not None):
         raise InputError("--model gives B: leave --b, --b-name and --n out")
-    a = _from_file(a_file, a_name, m, "a")
-    b: Operand | None = Numbers("B", tensors.minilm(layer)) if layer else _from_file(b_file, b_name, n, "b")
-    sides = (("A", a, core.a), ("B", b, core.b))
-    known = {f"{letter} has K =": each.depth(counterpart(form)) for letter, each, form in sides if each is not None}
+    a = _from_file(read, a_file, a_name, m, "a")
+    b = numbers("B", tensors.minilm(layer)) if layer else _from_file(read, b_file, b_name, n, "b")
+    sides = (("A", a), ("B", b))
+    known = {f"{letter} has K =": depth_of(letter, each) for letter, each in sides if each is not None}
     known |= {} if k is None else {"--k is": k}
     if len(set(known.values())) > 1:
         found = ", ".join(f"{what} {depth}" for what, depth in known.items())
         raise InputError(f"depth: {found}; they must be the same")
     depth = next(iter(known.values()), 64)
-    a = a or Numbers("A", tensors.generate(kind, (m or 16, depth), seed))
-    b = b or Numbers("B", tensors.generate(kind, (n or 16, depth), seed + 1))
-    left, right = _ruled(a, a_rule, "a"), _ruled(b, b_rule, "b")
-    return left.quantized(counterpart(core.a)), right.quantized(counterpart(core.b)), depth
+    if a is None:
+        a = numbers("A", tensors.generate(kind, (m or 16, depth), seed))
+    if b is None:
+        b = numbers("B", tensors.generate(kind, (n or 16, depth), seed + 1))
+    return a, b, depth
 
 
 def _ruled(operand: Operand, rule: str | None, letter: str) -> Operand:
@@ -164,15 +248,15 @@ def _ruled(operand: Operand, rule: str | None, letter: str) -> Operand:
     return replace(operand, rule=rule)
 
 
-def _from_file(file: Path | None, name: str | None, rows: int | None, letter: str) -> Operand | None:
+def _from_file(
+    read: Callable[[Path, str | None, str], Each], file: Path | None, name: str | None, rows: int | None, letter: str
+) -> Each | None:
     """An operand from a file, if there is one."""
-    from sim import operands
-
     if file is None:
         if name is not None:
             raise InputError(f"--{letter}-name {name!r}: names a tensor of a file; give the file with --{letter}")
         return None
-    operand = operands.from_file(file, name, letter.upper())
+    operand = read(file, name, letter.upper())
     if rows is not None and rows != operand.rows:
         option = {"a": "m", "b": "n"}[letter]
         raise InputError(f"--{option} {rows}: {str(file)!r} has {operand.rows} rows; leave --{option} out")

@@ -12,7 +12,7 @@ import click
 from hwgen.cli.options import config, engine, jobs, json_option, made_engine, out
 from hwgen.cli.output import print_table, progress
 from hwgen.cli.types import MACS, SEED
-from hwgen.errors import InputError, MismatchError, ToolError
+from hwgen.errors import MismatchError, ToolError
 from hwgen.files import check_file
 
 __all__ = ["command"]
@@ -42,11 +42,6 @@ def command(
     from sim.counterpart import resolved
 
     core_config = resolved(name)
-    if core_config.slotted:
-        raise InputError(
-            f"--config {name}: slot = {core_config.slot!r}: there are no coverage goals of steps at half rate yet; the"
-            " project's tests compare them, and 'hwgen simulate' runs the FP4 steps of such a core"
-        )
     path = out / f"verify-{core_config.name}-{seed}.npz"
     check_file(path)
     with progress() as update, made_engine(core_config, engine) as core:

@@ -161,6 +161,13 @@ def is_path(name_or_path: str) -> bool:
     return name_or_path.endswith(".toml") or "/" in name_or_path or "\\" in name_or_path
 
 
+def _size(name: str) -> str:
+    """The size in a name of `NAMED`: the longest end of it that NVFP4 has, too."""
+    parts = name.split("-")
+    ends = ("-".join(parts[index:]) for index in range(1, len(parts)))
+    return next(end for end in ends if f"{NVFP4.name}-{end}" in NAMED)
+
+
 def resolve_pair(size_or_path: str) -> tuple[TensorCoreConfig, TensorCoreConfig]:
     """Return the NVFP4 and the MixFP4 configuration of one size, or of one TOML file.
 
@@ -179,7 +186,7 @@ def resolve_pair(size_or_path: str) -> tuple[TensorCoreConfig, TensorCoreConfig]
     if size_or_path in NAMED:
         raise InputError(
             f"configuration {size_or_path!r}: is one design, and two are wanted: give a size, such as"
-            f" {size_or_path.rpartition('-')[2]!r}, or --baseline and --candidate"
+            f" {_size(size_or_path)!r}, or --baseline and --candidate"
         )
     if not is_path(size_or_path):
         return named(f"nvfp4-{size_or_path}"), named(f"mixfp4-{size_or_path}")

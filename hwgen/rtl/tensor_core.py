@@ -15,6 +15,7 @@ from hwgen.rtl import control
 from hwgen.rtl.decode.operand import OperandDecoder, StoredOperand, codes_layout, decoded_as, operand_layout
 from hwgen.rtl.element import Element
 from hwgen.rtl.hierarchy import Block, add_child
+from hwgen.rtl.lanes import lanes
 
 __all__ = ["TensorCore", "addend_layout", "result_layout", "step_layout"]
 
@@ -213,9 +214,18 @@ class TensorCore(Block):
         self, m: Module, platform: object, enable: Value, operand: Any, side: str, name: str
     ) -> data.View:
         """A row behind the register of its decoder."""
+        how = lanes(self.config)
         stored = Signal.like(operand, name=name, reset_less=True)
         with m.If(enable):
             m.d.sync += stored.eq(operand)
+            # A bit that is always zero takes no flip-flop.
+            m.d.sync += [
+                block[index][field].eq(0)
+                for block in stored.lanes
+                for index in range(len(block))
+                for field in how.idle(index)
+                if field in block[index].shape().members
+            ]
         if stored.shape() == operand_layout(self.config, side):
             return stored
         whole = add_child(m, platform, f"{name}_whole", StoredOperand, self.config, decoded_as(self.config, side))

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import runpy
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
-from hwgen.config import TensorCoreConfig
+from hwgen.config import TensorCoreConfig, resolve
 from hwgen.errors import InputError, ToolError
 from hwgen.files import check_directory, write_all
 from hwgen.formats import NVFP4, UE4M3
@@ -31,18 +32,23 @@ def _corners(config: TensorCoreConfig) -> Steps | None:
 
 
 @click.command()
+@click.option("--config", "names", multiple=True, help="Element of this core instead, name or TOML file; repeat it.")
 @click.option("--mutants", type=click.IntRange(1, 60_000), default=150, show_default=True, help="Mutants of each core.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Chooses mutants and stimulus.")
 @click.option("--out", type=click.Path(path_type=Path), default=Path("reports"), show_default=True, help="Directory.")
-def main(mutants: int, seed: int, out: Path) -> None:
-    """Plant mutants into the RTL; the status is 1 if one is neither killed nor proven equivalent."""
+def main(names: tuple[str, ...], mutants: int, seed: int, out: Path) -> None:
+    """Plant mutants into the RTL; the status is 1 if one is neither killed nor proven equivalent.
+
+    The cores are `sim.mutate.run.CORES`, or those that are given, with one row and one column.
+    """
+    cores = [replace(resolve(name), rows=1, columns=1) for name in names] or CORES
     if not _CORNERS.is_file():
         raise InputError(
             f"{_CORNERS.name} is not there: mutation testing needs the project's tests, run it in a checkout"
         )
     check_directory(out)
     outcomes: list[Outcome] = []
-    for config in CORES:
+    for config in cores:
         for outcome in mutate(config, mutants, seed=seed, corners=_corners):
             outcomes.append(outcome)
             if outcome.killed is None:

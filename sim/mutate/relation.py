@@ -5,24 +5,28 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 
-from hwgen.config import LOOP_REGISTERS, PIPELINE_REGISTERS, TensorCoreConfig
+from hwgen.config import ELEMENT_REGISTERS, LOOP_REGISTERS, PIPELINE_REGISTERS, TensorCoreConfig
 from hwgen.rtl.accumulate.aligned_sum import Windows
 from hwgen.rtl.accumulate.terms import terms_layout
 
 __all__ = ["anticipated", "in_range", "largest_held", "matters_with", "word"]
 
 _STAGE = re.compile(rf"({'|'.join(PIPELINE_REGISTERS)})_\w+")
-_EDGE = re.compile(r"element\d+_\d+_first")
+_EDGE = re.compile(r"element\d+_\d+_(first|half|half_terms)")
 
 
 def _stage(config: TensorCoreConfig, name: str) -> str | None:
     """The pipeline register that a register of this name is part of."""
     if match := _STAGE.fullmatch(name):
         return match[1]
-    if _EDGE.fullmatch(name):
-        # What the elements are handed is the last register before them.
+    if match := _EDGE.fullmatch(name):
+        # What the elements are handed is the last register before them, and the mode what their lanes are.
         before = [stage for stage in config.pipeline if stage != "terms" and stage not in LOOP_REGISTERS]
+        if match[1] == "half":
+            before = [stage for stage in before if stage not in ELEMENT_REGISTERS]
         return before[-1] if before else None
+    if name == "products" and config.slotted:
+        return "tree"
     if re.fullmatch(r"scale\d+_sum", name):
         return "sums"
     return "terms" if name == "accumulate_terms" else None

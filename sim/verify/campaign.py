@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -14,8 +15,10 @@ from joblib import Parallel, delayed, effective_n_jobs
 from hwgen.config import TensorCoreConfig
 from hwgen.errors import ToolError
 from sim.engines import Engine, engine
+from sim.random import count_at_half_rate
+from sim.verify.bins import Goals
 from sim.verify.counting import Counts, count, empty
-from sim.verify.goals import Goals, goals
+from sim.verify.goals import goals
 from sim.verify.reproducer import MOST_RUNS, Mismatch, difference, save, shrink
 from sim.verify.stimulus import Stimulus, deepest, draw
 
@@ -89,7 +92,11 @@ class FailureFigures(TypedDict):
     what: str
 
 
-class CampaignFigures(TypedDict):
+class _HalfRate(TypedDict, total=False):
+    macs_at_half_rate: int
+
+
+class CampaignFigures(_HalfRate):
     """What a verification has compared and covered.
 
     Parameters
@@ -102,6 +109,8 @@ class CampaignFigures(TypedDict):
         Of the stimulus.
     macs, steps, outputs, cycles
         Multiply-accumulates, steps and results that were compared, and clock cycles.
+    macs_at_half_rate
+        Those of the multiply-accumulates that a core with a slot did at half the rate.
     goals, hit
         Coverage goals, and how many of them had an event.
     complete_after_macs
@@ -156,10 +165,11 @@ class Outcome:
         Events by group of goals and bin.
     sizes
         Steps of every batch that there was to run.
-    steps, results, cycles
-        Steps compared, results they gave (of M x N outputs each), clock cycles simulated.
-    complete_at
-        Steps after which all goals had been met, counted in batches; None if they were not.
+    steps, half, results, cycles
+        Steps compared, those of them at half the rate, results they gave (of M x N outputs each), clock cycles
+        simulated.
+    complete_at, complete_after
+        Steps and multiply-accumulates after which all goals had been met, counted in batches; None if they were not.
     failure
         The first mismatch; batches behind it do not count.
     """
@@ -171,15 +181,22 @@ class Outcome:
     counts: Counts
     sizes: tuple[int, ...]
     steps: int = 0
+    half: int = 0
     results: int = 0
     cycles: int = 0
     complete_at: int | None = None
+    complete_after: int | None = None
     failure: Failure | None = None
 
     @property
     def macs(self) -> int:
         """Multiply-accumulates compared."""
-        return self.steps * self.config.macs_per_step
+        return _macs(self.config, self.steps, self.half)
+
+    @property
+    def macs_at_half_rate(self) -> int:
+        """Of them, those of FP8 and FP6."""
+        return _macs(self.config, self.half, self.half)
 
     def hit(self, name: str) -> int:
         """Goals of a group that have been met."""
@@ -218,17 +235,19 @@ class Outcome:
             }
             for name, goal in self.goals.items()
         }
+        modes: _HalfRate = {"macs_at_half_rate": self.macs_at_half_rate} if self.config.slotted else {}
         return {
             "configuration": self.config.name,
             "engine": self.engine,
             "seed": self.seed,
             "macs": self.macs,
+            **modes,
             "steps": self.steps,
             "outputs": self.results * self.config.rows * self.config.columns,
             "cycles": self.cycles,
             "goals": sum(group["goals"] for group in groups.values()),
             "hit": sum(group["hit"] for group in groups.values()),
-            "complete_after_macs": None if self.complete_at is None else self.complete_at * self.config.macs_per_step,
+            "complete_after_macs": self.complete_after,
             "mismatch": None
             if self.failure is None
             else {"batch": self.failure.batch, "what": self.failure.mismatch.reason},
@@ -239,6 +258,7 @@ class Outcome:
 @dataclass(frozen=True)
 class _Batch:
     steps: int
+    half: int
     results: int
     cycles: int
     counts: Counts
@@ -249,6 +269,23 @@ def batch_steps(config: TensorCoreConfig) -> int:
     """Steps of one batch, a run from reset on."""
     steps = min(max(_MACS_PER_BATCH // config.macs_per_step, _STEPS_PER_BATCH[0]), _STEPS_PER_BATCH[-1])
     return max(steps, 3 * deepest(config)) if config.exact else steps
+
+
+def _macs(config: TensorCoreConfig, steps: int, half: int) -> int:
+    """Multiply-accumulates of steps of which ``half`` are at half the rate."""
+    return (2 * steps - half) * config.macs_per_step // 2
+
+
+def _sizes(config: TensorCoreConfig, macs: int) -> tuple[int, ...]:
+    """Steps of every batch that so many multiply-accumulates take."""
+
+    def done(steps: int) -> int:
+        return _macs(config, steps, count_at_half_rate(steps) if config.slotted else 0)
+
+    size = batch_steps(config)
+    whole, left = divmod(macs, done(size))
+    last = bisect_left(range(size), left, key=done)
+    return (*[size] * whole, *([last] if last else []))
 
 
 def stimulus_of(config: TensorCoreConfig, seed: int, batch: int, count: int) -> Stimulus:
@@ -302,12 +339,12 @@ def _compared(
     try:
         run = made.run(steps, **stimulus.patterns)
     except ToolError as error:
-        return _Batch(0, 0, 0, empty(wanted), Mismatch(len(steps), str(error)))
+        return _Batch(0, 0, 0, 0, empty(wanted), Mismatch(len(steps), str(error)))
     if mismatch := difference(steps, run.results, expected.results):
-        return _Batch(0, 0, 0, empty(wanted), mismatch)
+        return _Batch(0, 0, 0, 0, empty(wanted), mismatch)
     given = (stimulus.offer, stimulus.supply, stimulus.take)
     counts = count(wanted, steps, expected, run, *(pattern.window(0, run.cycles) for pattern in given))
-    return _Batch(len(steps), len(run.results), run.cycles, counts)
+    return _Batch(len(steps), int(steps.half.sum()), len(run.results), run.cycles, counts)
 
 
 def verify(
@@ -324,7 +361,7 @@ def verify(
     core
         The simulated core.
     macs
-        Multiply-accumulates to compare, rounded up to whole steps.
+        Multiply-accumulates to compare, of both modes together, rounded up to whole steps.
     seed
         Zero or positive; equal seeds give equal steps, whatever the engine and the number of workers.
     workers
@@ -345,14 +382,13 @@ def verify(
         the goals exclude.
     """
     config = core.config
-    total, size = -(-macs // config.macs_per_step), batch_steps(config)
-    sizes = tuple(min(size, total - start) for start in range(0, total, size))
+    sizes = _sizes(config, macs)
     wanted = goals(config)
     outcome = Outcome(config, core.name, seed, wanted, empty(wanted), sizes)
     processes = min(effective_n_jobs(workers), len(sizes))
     own = core if processes == 1 else None
     tasks = (delayed(_compared)(config, core.name, seed, batch, steps, own) for batch, steps in enumerate(sizes))
-    progress(0, total)
+    progress(0, sum(sizes))
     done = Parallel(n_jobs=processes, return_as="generator")(tasks)
     try:
         for batch, part in enumerate(done):
@@ -360,13 +396,14 @@ def verify(
                 outcome.failure = Failure(batch, part.mismatch)
                 break
             outcome.steps += part.steps
+            outcome.half += part.half
             outcome.results += part.results
             outcome.cycles += part.cycles
             for name, events in part.counts.items():
                 outcome.counts[name] += events
             if outcome.complete_at is None and outcome.complete:
-                outcome.complete_at = outcome.steps
-            progress(outcome.steps, total)
+                outcome.complete_at, outcome.complete_after = outcome.steps, outcome.macs
+            progress(outcome.steps, sum(sizes))
     finally:
         done.close()
     if impossible := outcome.impossible():

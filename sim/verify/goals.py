@@ -15,34 +15,23 @@ nor NaN, the result is finite, and a unit of T_g is not below the last place of 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.config import TensorCoreConfig
 from hwgen.formats import BlockFormat, Bounds
+from sim.verify.bins import CLASSES, NO_RESULT, OPERANDS, Axis, Goals, kinds_of_scales, numbers, results
+from sim.verify.half_goals import add_half_rate
 
 __all__ = [
-    "CLASSES",
     "DEEPEST_CHAIN",
     "LARGEST_CANCELLATION",
     "LOWEST_BIT",
-    "OPERANDS",
-    "Goals",
     "exponent_span",
     "goals",
     "largest_sum",
 ]
-
-CLASSES = (
-    *("+0", "-0", "+subnormal", "-subnormal", "+normal", "-normal", "+largest", "-largest"),
-    *("+Inf", "-Inf", "+quiet NaN", "-quiet NaN", "+signalling NaN", "-signalling NaN"),
-)
-"""Kinds of FP32 numbers; "largest" is the largest finite one."""
-
-OPERANDS = ("zero", "positive", "negative", "+Inf", "-Inf")
-"""Kinds of elements that a product with infinity tells apart."""
 
 LARGEST_CANCELLATION = 24
 """Most leading places that one block sum of up to 24 bits and C can lose by cancelling, see `goals`."""
@@ -56,42 +45,6 @@ HIGHEST_EXPONENT = 127
 """Exponent of the largest FP32 numbers."""
 
 _FIRST_LAST = ("neither", "first", "last", "first and last")
-_Axis = tuple[str, tuple[str, ...]]
-
-
-@dataclass(frozen=True)
-class Goals:
-    """A group of bins.
-
-    Parameters
-    ----------
-    name
-        Unique.
-    axes
-        Name and labels of every axis.
-    reachable
-        bool, as many axes as there are: the bins that are goals.
-    reason
-        Why the others cannot be hit; empty if there are none.
-    """
-
-    name: str
-    axes: tuple[_Axis, ...]
-    reachable: NDArray[np.bool_]
-    reason: str = ""
-
-    def missed(self, counts: NDArray[np.int64]) -> list[str]:
-        """The goals without an event, in words."""
-        return [self.label(tuple(index)) for index in np.argwhere(self.reachable & (counts == 0))]
-
-    def label(self, index: tuple[int, ...]) -> str:
-        """One bin, in words."""
-        words = (f"{name} {labels[i]}".strip() for (name, labels), i in zip(self.axes, index, strict=True))
-        return ", ".join(words)
-
-
-def _numbers(values: range, *more: str) -> tuple[str, ...]:
-    return (*map(str, values), *more)
 
 
 def exponent_span(config: TensorCoreConfig) -> int:
@@ -111,30 +64,30 @@ def goals(config: TensorCoreConfig) -> dict[str, Goals]:
 
     def add(
         name: str,
-        *axes: _Axis,
+        *axes: Axis,
         reachable: NDArray[np.bool_] | None = None,
         reason: str = "",
     ) -> None:
         shape = tuple(len(labels) for _, labels in axes)
         found[name] = Goals(name, axes, np.ones(shape, np.bool_) if reachable is None else reachable, reason)
 
-    groups = ("block", _numbers(range(config.groups)))
-    sums = groups if config.a.sums == 1 else ("part of a block", _numbers(range(config.sums)))
+    groups = ("block", numbers(range(config.groups)))
+    sums = groups if config.a.sums == 1 else ("part of a block", numbers(range(config.sums)))
     forms = {"A": config.a, "B": config.b}
     tags = [(f"tag {side}", tuple(element.name for element in form.elements)) for side, form in forms.items()]
     signs = ("", ("positive", "negative"))
     operation = ("", ("effective addition", "effective subtraction"))
 
     # Operands, where they are seen. Every byte and every code is free, so every bin is reachable.
-    lanes = ("lane", _numbers(range(config.depth)))
+    lanes = ("lane", numbers(range(config.depth)))
     codes = [(side, _code_labels(form)) for side, form in forms.items()]
     nans = [_members(form, "nans") for form in forms.values()]
     others = [_members(form, "infinities") | which for form, which in zip(forms.values(), nans, strict=True)]
-    numbers = ~(others[0][:, None, :, None] | others[1][None, :, None, :])
-    shape = (config.depth, *numbers.shape)
-    reason = "" if numbers.all() else "a NaN is not seen in a number"
+    finite = ~(others[0][:, None, :, None] | others[1][None, :, None, :])
+    shape = (config.depth, *finite.shape)
+    reason = "" if finite.all() else "a NaN is not seen in a number"
     reason += " and neither is infinity" if config.bounds.may_be_infinite else ""
-    add("code pairs", lanes, *tags, *codes, reachable=np.broadcast_to(numbers, shape).copy(), reason=reason)
+    add("code pairs", lanes, *tags, *codes, reachable=np.broadcast_to(finite, shape).copy(), reason=reason)
     for (side, _), which, code in zip(forms.items(), nans, codes, strict=True):
         if which.any():
             reachable = np.broadcast_to(which.any(axis=0), (config.depth, which.shape[1])).copy()
@@ -152,17 +105,17 @@ def goals(config: TensorCoreConfig) -> dict[str, Goals]:
         exponents = range(config.bounds.lowest_exponent, config.bounds.highest_exponent + 1)
         there = np.array([power in exponents for power in (*powers, max(HIGHEST_EXPONENT, exponents[-1]))])
         add(
-            *("exponents of blocks", groups, ("", _numbers(powers, "more"))),
+            *("exponents of blocks", groups, ("", numbers(powers, "more"))),
             reachable=np.broadcast_to(there, (config.groups, len(there))).copy(),
             reason="" if there.all() else "no two scales have that exponent",
         )
     else:
-        add("scale exponents", groups, *((side, _numbers(scale.exponents)) for side, scale in scales.items()))
+        add("scale exponents", groups, *((side, numbers(scale.exponents)) for side, scale in scales.items()))
     lowest, highest = ([scale.exponents[end] for scale in scales.values()] for end in (0, -1))
     differences = range(lowest[0] - highest[1], highest[0] - lowest[1] + 1)
-    add("scale exponent differences", groups, ("A - B", _numbers(differences)))
+    add("scale exponent differences", groups, ("A - B", numbers(differences)))
     add("scale significands", groups, *((side, tuple(map(str, form.significands))) for side, form in forms.items()))
-    kinds = {side: _kinds(form) for side, form in forms.items()}
+    kinds = {side: kinds_of_scales(form) for side, form in forms.items()}
     reachable = np.ones((config.groups, *map(len, kinds.values())), np.bool_)
     for axis, form in enumerate(forms.values(), start=1):
         if form.scale.nan is None:
@@ -174,9 +127,9 @@ def goals(config: TensorCoreConfig) -> dict[str, Goals]:
     add("kinds of scales", groups, *kinds.items(), reachable=reachable, reason=reason)
 
     # C by where it comes from, and by the scales that it meets.
-    results = _results() & ~_lost(config)
+    kept = results() & ~_lost(config)
     reachable = np.ones((2, len(CLASSES), 3), np.bool_)
-    reachable[1] = results[:, None]
+    reachable[1] = kept[:, None]
     if all(form.scale.nan is None for form in forms.values()):
         reachable[:, :, 2] = False
     if not any(form.scale.subnormals for form in forms.values()):
@@ -194,7 +147,7 @@ def goals(config: TensorCoreConfig) -> dict[str, Goals]:
         reachable = reachable.copy()
         reachable[1] = False
         found["C"] = Goals("C", found["C"].axes, reachable, "an exact accumulator holds no C: it meets the sum once")
-    add("results", ("", CLASSES), reachable=results, reason=found["C"].reason if not config.exact else _NO_RESULT)
+    add("results", ("", CLASSES), reachable=kept, reason=found["C"].reason if not config.exact else NO_RESULT)
 
     if config.exact:
         _exact(config, add, sums, signs, operation)
@@ -206,6 +159,8 @@ def goals(config: TensorCoreConfig) -> dict[str, Goals]:
     add("rounding", signs, ("last place", bits), ("next", bits), ("rest", ("zero", "not zero")))
     add("24 ones and a one behind", signs)
     _streams(config, add)
+    if config.slotted:
+        add_half_rate(config, add)
     return found
 
 
@@ -215,12 +170,12 @@ def _members(form: BlockFormat, field: str) -> NDArray[np.bool_]:
     return np.array([[code in getattr(each, field) for code in codes] for each in form.elements])
 
 
-def _infinite(config: TensorCoreConfig, add: Callable[..., None], lanes: _Axis) -> None:
+def _infinite(config: TensorCoreConfig, add: Callable[..., None], lanes: Axis) -> None:
     """Goals of infinite products: each alone, in every lane; and what several of them and C make together."""
     infinite = np.array([kind.endswith("Inf") for kind in OPERANDS])
     of_a, of_b = (infinite & form.may_be_infinite for form in config.formats)
-    numbers = ~infinite
-    reachable = (of_a[:, None] & (numbers | of_b)) | ((numbers | of_a)[:, None] & of_b)
+    number = ~infinite
+    reachable = (of_a[:, None] & (number | of_b)) | ((number | of_a)[:, None] & of_b)
     shape = (config.depth, *reachable.shape)
     reason = "a product of numbers is a number"
     if not all(form.may_be_infinite for form in config.formats):
@@ -249,27 +204,9 @@ def _code_labels(form: BlockFormat) -> tuple[str, ...]:
     """Codes of an element; where sub-groups are shifted, each with the bits of its own, the longest lowest."""
     codes = range(1 << form.code_width)
     if not form.shifts:
-        return _numbers(codes)
+        return numbers(codes)
     bits = len(form.shifts)
     return tuple(f"{code} with bits {shift:0{bits}b}" for shift in range(1 << bits) for code in codes)
-
-
-def _kinds(form: BlockFormat) -> tuple[str, ...]:
-    """Kinds of scale bytes; with bits above the scale also those with one of them set, whether it is read or not."""
-    kinds = ("finite", "zero", "NaN")
-    if form.scale.width == form.stored_scale_width:
-        return kinds
-    above = "bit 7" if form.scale.width == form.stored_scale_width - 1 else "a bit above"
-    return (*kinds, *(f"{kind}, {above} set" for kind in kinds))
-
-
-_NO_RESULT = "an exact zero is +0, and every NaN is 0x7fffffff"
-
-
-def _results() -> NDArray[np.bool_]:
-    """Kinds of FP32 numbers that are results."""
-    never = ("-0", "-quiet NaN", "+signalling NaN", "-signalling NaN")
-    return np.array([kind not in never for kind in CLASSES])
 
 
 def _lost(config: TensorCoreConfig) -> NDArray[np.bool_]:
@@ -279,14 +216,14 @@ def _lost(config: TensorCoreConfig) -> NDArray[np.bool_]:
     return np.array([kind.endswith("subnormal") and not kept for kind in CLASSES])
 
 
-def _rounded(config: TensorCoreConfig, add: Callable[..., None], groups: _Axis, signs: _Axis, operation: _Axis) -> None:
+def _rounded(config: TensorCoreConfig, add: Callable[..., None], groups: Axis, signs: Axis, operation: Axis) -> None:
     """Goals of the alignment, the sum and its normalisation where every step is rounded."""
     fraction, bounds = config.fraction_bits, config.bounds
     ahead = bounds.term_width - bounds.term_fraction  # bits of a term above its exponent
     # expC is at most 127 and at least -126, E_g for MixFP4 at most 18 and at least -12: every distance is reachable,
     # and what lies further behind than a word is long is lost whole, however far.
-    add("shift of C", ("by", _numbers(range(fraction + 1), "more")), operation)
-    add("shift of terms", groups, ("by", _numbers(range(fraction + ahead), "more")), operation)
+    add("shift of C", ("by", numbers(range(fraction + 1), "more")), operation)
+    add("shift of terms", groups, ("by", numbers(range(fraction + ahead), "more")), operation)
     if config.sums > 1:
         _distances(config, add)
     reachable = np.array([True, True, True, not config.excludes_empty])
@@ -305,7 +242,7 @@ def _rounded(config: TensorCoreConfig, add: Callable[..., None], groups: _Axis, 
         lowest = fraction - bounds.term_fraction - LARGEST_CANCELLATION
         reachable[:lowest] = False
         reason = "the larger one of a term and C keeps all its places, and they share at most 24"
-    add("leading place of the sum", ("", _numbers(range(top))), signs, reachable=reachable, reason=reason)
+    add("leading place of the sum", ("", numbers(range(top))), signs, reachable=reachable, reason=reason)
 
     # Let x be the term's word and y C's, F = 35, p the place that leads their difference, P that of the larger one.
     # If C has the largest exponent, 2^35 <= y < 2^36 is a multiple of 2^12, and x, to come near it, is at least 2^34
@@ -313,7 +250,7 @@ def _rounded(config: TensorCoreConfig, add: Callable[..., None], groups: _Axis, 
     # whose first place is 35 - d, one of 2^(12 - d): p >= 12 - d, P <= 36 - d. Either way P - p <= 24; more
     # fraction bits move all places alike. With more terms a sum can be longer than C and cancel further.
     most = _largest_cancellation(bounds)
-    lost = ("grows", *_numbers(range(most + 1)), "more", "all")
+    lost = ("grows", *numbers(range(most + 1)), "more", "all")
     reachable = np.ones(len(lost), np.bool_)
     reachable[-2] = config.sums > 1
     reason = "" if config.sums > 1 else f"one term and C share at most {most} leading places"
@@ -363,16 +300,16 @@ def _distances(config: TensorCoreConfig, add: Callable[..., None]) -> None:
     apart[alike] = False
     apart[alike, span] = True
     reason = "parts of a block have one exponent" if alike.any() else ""
-    labels = _numbers(range(-span, span + 1))
+    labels = numbers(range(-span, span + 1))
     add("distance of terms", ("blocks", pairs), ("", labels), reachable=apart, reason=reason)
 
 
-def _exact(config: TensorCoreConfig, add: Callable[..., None], groups: _Axis, signs: _Axis, operation: _Axis) -> None:
+def _exact(config: TensorCoreConfig, add: Callable[..., None], groups: Axis, signs: Axis, operation: Axis) -> None:
     """Goals where all of a tile is summed up in fixed point; places count from the unit of all terms."""
-    add("place of terms", groups, ("", _numbers(range(exponent_span(config) + 1))), signs)
-    add("leading place of the sum", ("", _numbers(range(largest_sum(config).bit_length()))), signs)
-    add("C against the sum", ("exponents differ by", ("less", *_numbers(range(-26, 27)), "more")), operation)
-    lost = ("grows", *_numbers(range(LARGEST_CANCELLATION + 1)), "more", "all")
+    add("place of terms", groups, ("", numbers(range(exponent_span(config) + 1))), signs)
+    add("leading place of the sum", ("", numbers(range(largest_sum(config).bit_length()))), signs)
+    add("C against the sum", ("exponents differ by", ("less", *numbers(range(-26, 27)), "more")), operation)
+    lost = ("grows", *numbers(range(LARGEST_CANCELLATION + 1)), "more", "all")
     add("places cancelled", ("", lost))
     add(
         "zeros",

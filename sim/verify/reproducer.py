@@ -7,7 +7,7 @@ import io
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, Literal, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,21 +15,29 @@ from numpy.typing import NDArray
 from hwgen.config import TensorCoreConfig, from_dict
 from hwgen.errors import InputError, ToolError
 from hwgen.files import write_bytes
+from hwgen.formats.unscaled import TYPE_BITS
 from sim import npz
 from sim.engines import Engine, Pattern, Patterns
 from sim.random import scale_type
 from sim.steps import Steps, check_depth
 from sim.verify.stimulus import Stimulus
 
-__all__ = ["FORMAT", "MOST_RUNS", "About", "Mismatch", "check", "difference", "load", "save", "shrink"]
+__all__ = ["MOST_RUNS", "VERSION", "About", "Mismatch", "check", "difference", "load", "save", "shrink"]
 
 MOST_RUNS = 2000
 """Runs of the core that shrinking may take."""
 
-FORMAT = "hwgen-vectors 2"
-"""Name and version of the file that `save` writes."""
+_Format = Literal["hwgen-vectors 2", "hwgen-vectors 3"]
+_FORMATS: dict[bool, _Format] = {False: "hwgen-vectors 2", True: "hwgen-vectors 3"}
+"""Formats of a file, by whether its core has a slot."""
+
+VERSION = 3
+"""The last of them."""
+
 _PATTERNS = tuple(Patterns.__annotations__)
 _ARRAYS = ("a_codes", "a_scales", "b_codes", "b_scales", "c", "first", "last")
+_MODES = ("half", "a_types", "b_types")
+"""Arrays of a core with a slot."""
 
 
 class About(TypedDict):
@@ -38,14 +46,14 @@ class About(TypedDict):
     Parameters
     ----------
     format
-        Name and version of the file.
+        Name and version of the file; 3 holds modes and types, too, of a core with a slot.
     configuration
         Of the core that the steps are for.
     origin
         Where the steps come from, for the reader.
     """
 
-    format: str
+    format: _Format
     configuration: Annotated[dict[str, Any], TensorCoreConfig]
     origin: dict[str, Any]
 
@@ -89,7 +97,7 @@ def difference(steps: Steps, results: NDArray[np.uint32], expected: NDArray[np.u
 
 
 def shrink(engine: Engine, stimulus: Stimulus, progress: Callable[[int], None] = lambda runs: None) -> Stimulus:
-    """Leave out what the failure does not need: steps, gaps, stalls, results, codes, scales, C.
+    """Leave out what the failure does not need: steps, gaps, stalls, results, half rate, codes, scales, C.
 
     Greedy, by halves: what remains still fails, and usually nothing more can be left out.
 
@@ -161,7 +169,7 @@ def shrink(engine: Engine, stimulus: Stimulus, progress: Callable[[int], None] =
                 return _paused(whole, side, Pattern(bits))
 
             stimulus = _reduced(stimulus, len(pauses), without_pauses, fails)
-    for name in ("last", "a_codes", "b_codes", "c", "a_scales", "b_scales"):
+    for name in ("last", *_MODES, "a_codes", "b_codes", "c", "a_scales", "b_scales"):
         cells = np.flatnonzero(getattr(stimulus.steps, name))
 
         def without_cells(
@@ -213,11 +221,17 @@ def _mended(steps: Steps) -> Steps:
     return dataclasses.replace(steps, first=first, last=last)
 
 
+def _names(config: TensorCoreConfig) -> tuple[str, ...]:
+    """Arrays that say what steps are."""
+    return (*_ARRAYS, *(_MODES if config.slotted else ()))
+
+
 def save(path: Path, stimulus: Stimulus, origin: dict[str, Any]) -> None:
     """Write a stimulus as an uncompressed .npz file, whole or not at all.
 
-    It holds the fields of `sim.steps.Steps`, ``offer``, ``supply`` and ``take``, one bool a cycle and over and over,
-    ``expected``, what the golden model says, and, as JSON, ``about``: the configuration and the origin.
+    It holds the fields of `sim.steps.Steps`, those of modes only where the core has a slot; ``offer``, ``supply`` and
+    ``take``, one bool a cycle and over and over; ``expected``, what the golden model says; and, as JSON, ``about``: the
+    configuration and the origin.
 
     Parameters
     ----------
@@ -234,8 +248,9 @@ def save(path: Path, stimulus: Stimulus, origin: dict[str, Any]) -> None:
         The file cannot be written.
     """
     steps = stimulus.steps
-    about: About = {"format": FORMAT, "configuration": steps.config.as_dict(), "origin": origin}
-    arrays = {name: getattr(steps, name) for name in _ARRAYS}
+    form = _FORMATS[steps.config.slotted]
+    about: About = {"format": form, "configuration": steps.config.as_dict(), "origin": origin}
+    arrays = {name: getattr(steps, name) for name in _names(steps.config)}
     arrays |= {name: getattr(stimulus, name).bits for name in _PATTERNS}
     arrays["expected"] = steps.expected()
     content = io.BytesIO()
@@ -256,13 +271,14 @@ def load(path: Path) -> Stimulus:
         if "about" not in held:
             raise ValueError("array 'about' is missing")
         about = json.loads(str(held["about"]))
-        if about["format"] != FORMAT:
-            raise ValueError(f"format {about['format']!r}; this hwgen reads {FORMAT!r}")
-        names = (*_PATTERNS, *_ARRAYS)
+        if about["format"] not in _FORMATS.values():
+            known = " and ".join(map(repr, _FORMATS.values()))
+            raise ValueError(f"format {about['format']!r}; this hwgen reads {known}")
+        config = from_dict(about["configuration"])
+        names = (*_PATTERNS, *_names(config))
         if missing := [name for name in names if name not in held]:
             raise ValueError(f"array {missing[0]!r} is missing")
         found = {name: held[name] for name in names}
-        config = from_dict(about["configuration"])
     except OSError as error:
         raise InputError(f"vectors {str(path)!r}: {error.strerror}") from None
     except (ValueError, TypeError, KeyError) as error:
@@ -285,10 +301,11 @@ def _check(path: Path, config: TensorCoreConfig, arrays: dict[str, NDArray[Any]]
         "b_scales": (*count, config.columns, config.groups),
         "c": (*count, config.rows, config.columns),
         "last": count,
+        **(dict.fromkeys(_MODES, count) if config.slotted else {}),
         **{name: arrays[name].shape[:1] for name in _PATTERNS},
     }
     types: dict[str, np.dtype[Any]] = dict.fromkeys(shapes, np.dtype(np.uint8)) | {"c": np.dtype(np.uint32)}
-    types |= dict.fromkeys(("first", "last", *_PATTERNS), np.dtype(np.bool_))
+    types |= dict.fromkeys(shapes.keys() & {"first", "last", "half", *_PATTERNS}, np.dtype(np.bool_))
     types |= {f"{side}_scales": scale_type(config.form(side)) for side in "ab"}
     for name, shape in shapes.items():
         array = arrays[name]
@@ -297,8 +314,10 @@ def _check(path: Path, config: TensorCoreConfig, arrays: dict[str, NDArray[Any]]
             raise InputError(
                 f"vectors {str(path)!r}: {name} is {array.dtype} {array.shape}; must be {kind} {shape or '(count,)'}"
             )
-    for name, form in (("a_codes", config.a), ("b_codes", config.b)):
-        last = (1 << form.code_width) - 1
+    widths = {"a_codes": config.a.code_width, "b_codes": config.b.code_width}
+    widths |= dict.fromkeys(("a_types", "b_types"), TYPE_BITS) if config.slotted else {}
+    for name, width in widths.items():
+        last = (1 << width) - 1
         if arrays[name].max() > last:
             raise InputError(f"vectors {str(path)!r}: {name} holds {arrays[name].max()}; codes are 0 to {last}")
     for name in _PATTERNS:

@@ -14,12 +14,17 @@ from hwgen.formats import BlockFormat, Bounds, ScaleFormat
 from sim.engines import Pattern, Patterns
 from sim.random import decoded, negated, numbers, random_steps, scale_type, set_what_runs_need, zeros
 from sim.steps import Steps
+from sim.verify.addends import SPECIAL, nearly_opposite, opposite
 from sim.verify.goals import DEEPEST_CHAIN, LOWEST_BIT
+from sim.verify.half_stimulus import draw_half_rate
 
 __all__ = ["Stimulus", "deepest", "draw"]
 
 _DIRECTED = 0.25
 """Share of the steps that are made for a purpose."""
+
+_AT_HALF_RATE = -2
+"""Purpose of steps at half the rate, which have others."""
 
 _SHORT_CODES = 8
 """Bits of two codes, all pairs of which other steps have often enough."""
@@ -37,15 +42,6 @@ _WHOLE = 0.1
 
 _SIGNIFICAND = 24
 """Bits of an FP32 significand."""
-
-_SPECIAL_C = np.array(
-    [
-        *(0x00000000, 0x80000000, 0x00000001, 0x80000001, 0x003FFFFF, 0x807FFFFF, 0x7F7FFFFF, 0xFF7FFFFF),
-        *(0x7F800000, 0xFF800000, 0x7FC00000, 0xFFC00000, 0x7F800001, 0xFF800001, 0x7FFFFFFF, 0xFFFFFFFF),
-        *(0x3F800000, 0xBF800000),
-    ],
-    np.uint32,
-)
 
 
 @dataclass(frozen=True)
@@ -110,9 +106,12 @@ def draw(config: TensorCoreConfig, count: int, rng: np.random.Generator, deep: b
     )
     purpose = rng.choice(len(purposes), count)
     purpose[rng.random(count) >= _DIRECTED] = -1
+    if config.slotted:
+        draw_half_rate(steps, np.flatnonzero(steps.half), rng)
+        purpose[steps.half] = _AT_HALF_RATE
     if sum(form.code_width for form in config.formats) > _SHORT_CODES:
         share = _OF_PAIRS if config.bounds.window is None else _OF_CUT_PAIRS
-        _pairs(steps, np.flatnonzero((purpose < 0) & (rng.random(count) < share)), rng)
+        _pairs(steps, np.flatnonzero((purpose == -1) & (rng.random(count) < share)), rng)
     for number, make in enumerate(purposes):
         make(steps, np.flatnonzero(purpose == number), rng)
     # What every run needs, whatever was drawn.
@@ -238,12 +237,6 @@ def _sums(steps: Steps, at: _Index) -> NDArray[np.float64]:
     return a @ decoded(steps.config.b, steps.b_codes[at], steps.b_scales[at]).swapaxes(1, 2)
 
 
-def _negative(sums: NDArray[np.float64]) -> NDArray[np.uint32]:
-    """FP32 bits of the negative sums."""
-    with np.errstate(over="ignore"):
-        return (-sums).astype(np.float32).view(np.uint32)
-
-
 def _special_scales(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
     """NaN and zero scales against each other, and against C of every kind."""
 
@@ -251,7 +244,7 @@ def _special_scales(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
         return rng.choice(np.array([0, _nan(scale), _one(scale), _one(scale) + 21 & scale.highest], np.uint8), shape)
 
     _set_scales(steps, at, rng, choose)
-    steps.c[at] = rng.choice(_SPECIAL_C, steps.c[at].shape)
+    steps.c[at] = rng.choice(SPECIAL, steps.c[at].shape)
 
 
 def _special_chains(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
@@ -265,7 +258,7 @@ def _special_chains(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
     cuts = not config.a.scale.subnormals and config.a.lowest_exponent - config.fraction_bits > LOWEST_BIT
     steps.b_scales[at] = 0 if cuts else _one(config.b.scale)
     steps.first[at] = True
-    steps.c[at] = rng.choice(_SPECIAL_C, steps.c[at].shape)
+    steps.c[at] = rng.choice(SPECIAL, steps.c[at].shape)
     behind = at + turns
     steps.first[behind] = False
     one = _one(config.a.scale)
@@ -276,16 +269,8 @@ def _special_chains(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
 
 
 def _oppose(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
-    """Make C the negative sum, now and then but for one bit, mostly but for any bits from a random one downwards.
-
-    Or the next number towards zero.
-    """
-    shape = steps.c[at].shape
-    top = np.uint32(1) << rng.integers(0, 24, shape, np.uint32)
-    below = rng.integers(0, 1 << 24, shape, np.uint32) & (top - np.uint32(1))
-    flip = np.choose(rng.choice(3, shape, p=[0.1, 0.3, 0.6]), [np.zeros_like(top), top, top | below])
-    nearer = (rng.random(shape) < 0.1).astype(np.uint32)
-    steps.c[at] = (_negative(_sums(steps, at)) ^ flip * (1 - nearer)) - nearer
+    """Make C cancel most of the sum, see `nearly_opposite`."""
+    steps.c[at] = nearly_opposite(_sums(steps, at), rng)
     steps.first[at] = True
 
 
@@ -330,7 +315,7 @@ def _rest(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
         # C is the negative of the sum without its last block.
         kept = steps.a_codes[at, :, -config.a.size :]
         steps.a_codes[at, :, -config.a.size :] = 0
-        steps.c[at] = _negative(_sums(steps, at))
+        steps.c[at] = opposite(_sums(steps, at))
         steps.a_codes[at, :, -config.a.size :] = kept
 
 
@@ -520,7 +505,7 @@ def _at_the_edge(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
         fitting = [code for code, shift in enumerate(element.shifts) if shift == share and code not in others]
         codes[at, :, :few] = rng.choice(np.array(fitting, np.uint8), codes[at, :, :few].shape)
         scales[at] = _tagged(form, np.full(scales[at].shape, _one(form.scale), scale_type(form)), rng)
-    steps.c[at] = _negative(_sums(steps, at))
+    steps.c[at] = opposite(_sums(steps, at))
     steps.first[at] = True
 
 
@@ -547,7 +532,7 @@ def _infinities(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
         near = _one(form.scale) + (rng.integers(-3, 4, scales[both].shape) << form.scale.mantissa_bits)
         scales[both] = _tagged(form, near.astype(scale_type(form)), rng)
     special = at[rng.random(len(at)) < 0.5]
-    steps.c[special] = rng.choice(_SPECIAL_C, steps.c[special].shape)
+    steps.c[special] = rng.choice(SPECIAL, steps.c[special].shape)
     steps.first[at] = True
     steps.first[behind] = False
 
@@ -586,7 +571,7 @@ def _longest(steps: Steps, at: _Index, rng: np.random.Generator) -> None:
         chosen = _one(form.scale) + binade * rng.integers(-4, 4, scales[at].shape) + binade - 1
         scales[at] = (chosen - 2 * rng.integers(0, 2, chosen.shape)).astype(np.uint8) | tag << form.scale.width
     steps.a_codes[at] = np.where(negative, negated(config.a)[steps.a_codes[at]], steps.a_codes[at])
-    steps.c[at] = _negative(_sums(steps, at))
+    steps.c[at] = opposite(_sums(steps, at))
     steps.first[at] = True
 
 

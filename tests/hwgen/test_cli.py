@@ -150,11 +150,20 @@ def test_verify(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["tiny.toml"]
 
 
-def test_verify_claims_nothing_of_steps_at_half_rate(run, tmp_path: Path) -> None:
-    status, out, err = run("verify", "--config", "nvfp4-multi-small", "--macs", "300", "--out", tmp_path)
-    assert (status, out) == (2, "")
-    assert err.startswith("hwgen: --config nvfp4-multi-small: slot = 'full': there are no coverage goals")
-    assert list(tmp_path.iterdir()) == []
+def test_verify_of_both_modes(run, tmp_path: Path) -> None:
+    core = tmp_path / "slot.toml"
+    core.write_text('a = "nvfp4"\nb = "nvfp4"\nrows = 1\ncolumns = 1\ngroups = 1\nslot = "full"\n')
+    arguments = ("verify", "--config", core, "--macs", "300", "--out", tmp_path, "--engine", "python", "--jobs", "1")
+    status, out, _ = run(*arguments, "--json")
+    assert status == 0
+    found = json.loads(out)
+    assert (found["macs"], found["macs_at_half_rate"], found["steps"]) == (304, 144, 28)
+    assert sum(np.ravel(found["coverage"]["modes of a tile"]["counts"])) == 28
+    assert found["coverage"]["half rate: codes of A"]["excluded"] == 8 * (2 + 8)
+    status, out, _ = run(*arguments, "--complete")
+    assert status == 1
+    assert "half rate: significands" in out
+    assert [path.name for path in tmp_path.iterdir()] == ["slot.toml"]
 
 
 def test_verilog_into_an_odd_directory(run, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 
 import pytest
 
@@ -474,6 +475,14 @@ def test_pair_of_a_size():
 def test_a_design_is_no_pair():
     with pytest.raises(InputError, match=r"'mixfp4-small': is one design.* such as 'small', or --baseline"):
         resolve_pair("mixfp4-small")
+    for name in NAMED:
+        with pytest.raises(InputError, match="is one design") as caught:
+            resolve_pair(name)
+        size = re.search(r"such as '([\w-]+)'", str(caught.value))
+        assert size is not None
+        assert name.endswith(f"-{size[1]}")
+        assert ("multi" in size[1]) == ("multi" in name)
+        assert all(config.name.endswith(size[1]) for config in resolve_pair(size[1]))
 
 
 def test_a_file_of_a_format_is_no_pair(written):

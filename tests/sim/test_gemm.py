@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from hwgen.config import named
+from hwgen.errors import InputError
 from sim import golden
 from sim.engines import Run
-from sim.gemm import Traffic, run_gemm
+from sim.gemm import Traffic, run_gemm, run_unscaled
 from sim.steps import Steps
+from sim.unscaled import rounded
 
 CORE = named("mixfp4-small")
 RNG = np.random.default_rng(5)
@@ -71,3 +73,27 @@ def test_traffic_is_the_same_for_every_engine() -> None:
         assert first[name].bits.mean() == pytest.approx(share, abs=0.02)
     assert (first["offer"].bits != first["supply"].bits).any()
     assert all(pattern.bits.all() for pattern in Traffic().patterns().values())
+
+
+def test_fp8_takes_a_slot() -> None:
+    operand = rounded(np.ones((2, 8)), "e4m3")
+    with pytest.raises(InputError, match="mixfp4-small multiplies FP4 alone; FP8 and FP6 take a core with a slot"):
+        run_unscaled(Ideal(), operand, operand)
+
+
+@pytest.mark.parametrize("core", ["mixfp4-multi-small", "nvfp4-multi-blackwell"])
+@pytest.mark.parametrize(("m", "n", "k"), [(5, 7, 64), (1, 1, 1), (9, 3, 100)])
+def test_fp8_of_any_shape(core: str, m: int, n: int, k: int) -> None:
+    """Tiles are put together again, and no more than half of the rate is to be had."""
+    engine = Ideal()
+    engine.config = named(core)
+    a, b = (rounded(RNG.standard_normal((rows, k)), kind) for rows, kind in ((m, "e5m2"), (n, "e2m1")))
+    run = run_unscaled(engine, a, b)
+    assert run.mismatch is None
+    assert run.types == ("e5m2", "e2m1")
+    assert run.macs == m * n * k
+    assert run.utilisation == m * n * k / (run.steps * engine.config.macs_per_step / 2) <= 1
+    elements = [golden.UNSCALED_ELEMENTS[operand.type] for operand in (a, b)]
+    values = [each.table[x.codes & (1 << each.width) - 1] for each, x in zip(elements, (a, b), strict=True)]
+    wanted = values[0] @ values[1].T
+    np.testing.assert_allclose(run.results.view(np.float32), wanted, rtol=1e-5, atol=1e-5 * np.abs(wanted).max())

@@ -60,6 +60,10 @@ class Lanes(ABC):
         """Fields of `layout` for those of `stored_layout`."""
         return {name: getattr(stored, name) for name, _ in self.layout(side)}
 
+    def idle(self, index: int) -> tuple[str, ...]:
+        """Fields of `layout` that nothing reads in lane ``index`` of a block: no register need hold them."""
+        return ()
+
     @abstractmethod
     def decode(self, side: str, code: Value, tag: Value | None) -> Mapping[str, ValueLike]:
         """Fields of `layout` for a code.

@@ -81,6 +81,10 @@ class MergedFull(_MergedSharing):
     correction in an even lane: that of `Merged` is in the odd ones alone.
     """
 
+    def idle(self, index: int) -> tuple[str, ...]:
+        """See `Lanes`: even lanes need no correction."""
+        return () if index % 2 else tuple(self._corrections)
+
     def with_significand(self, side: str, index: int, lane: Any, significand: Value) -> Mapping[str, ValueLike]:
         """See `Lanes`."""
         fields = {name: getattr(lane, name) for name, _ in lane.shape()}

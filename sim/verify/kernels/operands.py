@@ -44,7 +44,7 @@ class Side(NamedTuple):
     ``nan_codes`` has which elements are NaN, as ``integers`` does.
     Where products are cut to a window, ``integers`` are significands with a sign and ``shifts`` their exponents above
     ``lowest``; a product with the largest exponent is shifted by ``up`` places to the left. Else ``up`` is -1.
-    ``signs`` has by selector and code which of `sim.verify.goals.OPERANDS` an element is; it is empty where no element
+    ``signs`` has by selector and code which of `sim.verify.bins.OPERANDS` an element is; it is empty where no element
     of either operand may be infinite.
     """
 
@@ -171,7 +171,7 @@ def side(
 
 
 def _signs(element: ElementFormat) -> list[int]:
-    """Which of `sim.verify.goals.OPERANDS` each code is; NaN, which decides by itself, counts as zero."""
+    """Which of `sim.verify.bins.OPERANDS` each code is; NaN, which decides by itself, counts as zero."""
     half = len(element.values) // 2
     found = [int(h > 0) + 2 * int(h < 0) for h in element.integers]
     return [3 + (code >= half) if code in element.infinities else sign for code, sign in enumerate(found)]

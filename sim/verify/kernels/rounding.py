@@ -30,7 +30,7 @@ LAST_PLACE = -149
 """Exponent of the last place of subnormal numbers."""
 INFINITY, NEGATIVE_INFINITY = 0x7F800000, 0xFF800000
 FIRST_INFINITE, FIRST_NAN = 8, 10
-"""Where these kinds begin in `sim.verify.goals.CLASSES`."""
+"""Where these kinds begin in `sim.verify.bins.CLASSES`."""
 
 
 class ResultBins(NamedTuple):
@@ -62,7 +62,7 @@ def bit_length(number: int) -> int:  # pragma: no cover
 
 @compiled
 def kind(bits: int) -> int:  # pragma: no cover
-    """Index into `sim.verify.goals.CLASSES` of a bit pattern."""
+    """Index into `sim.verify.bins.CLASSES` of a bit pattern."""
     sign, exponent, fraction = bits >> 31, bits >> 23 & 0xFF, bits & 0x7FFFFF
     if exponent == 0xFF:
         found = 4 if fraction == 0 else 5 if fraction >> 22 else 6

@@ -152,3 +152,84 @@ def test_a_rule_quantises_an_operand(run, tiny: Path, files, tmp_path: Path) -> 
     status, _, err = run("simulate", "--config", core, "--a", "ruled.npz", "--a-name", "a", "--a-rule", "nearest")
     assert status == 2
     assert "--a-rule 'nearest': A is quantised already; leave it out" in err
+
+
+@pytest.fixture
+def slot(tmp_path: Path) -> Path:
+    """A small core that has steps at half the rate."""
+    path = tmp_path / "slot.toml"
+    path.write_text('a = "mixfp4"\nb = "mixfp4"\nrows = 1\ncolumns = 2\ngroups = 1\nslot = "full"\n')
+    return path
+
+
+def test_fp8_of_codes(run, slot: Path, tmp_path: Path) -> None:
+    """Codes of all kinds, NaN and infinity among them: the same bits as the golden model, which are saved."""
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(0, 256, (3, 21), np.uint8), rng.integers(0, 256, (2, 21), np.uint8)
+    a[1:] %= 0x70
+    b[1:] %= 0x70
+    np.save(tmp_path / "a.npy", a)
+    np.savez(tmp_path / "b.npz", **{"w.codes": b, "w.tensor_scale": np.float32(0.5)})
+    files = ("--a", "a.npy", "--b", "b.npz", "--b-name", "w", "--engine", "python")
+    options = ("--mode", "fp8", "--a-type", "e5m2", "--b-type", "e4m3", "--gaps", 0.3, "--stalls", 0.2)
+    status, out, err = run("simulate", "--config", slot, *files, *options, "--save", "all.npz", "--json")
+    assert (status, err) == (0, "")
+    found = json.loads(out)
+    assert (found["mode"], found["a_type"], found["b_type"], found["mismatches"]) == ("fp8", "e5m2", "e4m3", 0)
+    assert (found["macs"], found["steps"]) == (3 * 2 * 21, 3 * 3)
+    wanted = golden.unscaled_gemm(a, b, None, 8, a="e5m2", b="e4m3")
+    saved = npz.arrays(tmp_path / "all.npz")
+    np.testing.assert_array_equal(saved["results"], wanted.view(np.uint32))
+    numbers = np.isfinite(wanted)
+    assert numbers.any()
+    np.testing.assert_array_equal(saved["d"][numbers], wanted[numbers] / 2)
+    again = ("--a", "all.npz", "--a-name", "a", "--b", "all.npz", "--b-name", "b", "--engine", "python")
+    status, out, _ = run("simulate", "--config", slot, *again, *options, "--save", "d.npy", "--json")
+    assert (status, json.loads(out)) == (0, found)
+    assert np.load(tmp_path / "d.npy").tobytes() == saved["d"].tobytes()
+
+
+def test_fp8_of_drawn_numbers(run, slot: Path) -> None:
+    """Their product is near that of the numbers that were drawn."""
+    from sim.tensors import generate
+
+    options = ("--mode", "fp8", "--b-type", "e2m3", "--m", 2, "--n", 3, "--k", 40, "--engine", "python")
+    status, out, _ = run("simulate", "--config", slot, *options, "--save", "d.npy", "--json")
+    assert status == 0
+    assert json.loads(out)["a_type"] == "e4m3"
+    wanted = generate("gaussian", (2, 40), 1) @ generate("gaussian", (3, 40), 2).T
+    assert 0 < np.abs(np.load("d.npy") - wanted).max() < 1.5
+
+
+def test_a_core_that_is_wrong_at_half_rate(run, slot: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    right = golden.unscaled_gemm
+    monkeypatch.setattr(golden, "unscaled_gemm", lambda *a, **b: -right(*a, **b))
+    arguments = ("--mode", "fp8", "--m", 1, "--n", 1, "--k", 8, "--engine", "python")
+    status, out, err = run("simulate", "--config", slot, *arguments)
+    assert status == 1
+    assert err.startswith("hwgen: mismatch: D[0, 0] is 0x")
+    assert "mismatches" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--config", "mixfp4-small"), "--mode fp8: mixfp4-small multiplies FP4 alone; give a core with a slot"),
+        (("--a-rule", "four-over-six"), "--a-rule 'four-over-six': elements without block scales have none"),
+        (("--b-type", "e3m4"), "'e3m4' is not one of 'e4m3', 'e5m2', 'e2m3', 'e3m2', 'e2m1'"),
+        (("--a", "a.npy", "--k", 9), "depth: A has K = 8, --k is 9; they must be the same"),
+        (("--a", "a.npy", "--m", 2), "--m 2: 'a.npy' has 1 rows; leave --m out"),
+        (("--a", "b.npy"), "A from 'b.npy': tensor 'codes' is uint8 (8,); must be uint8 (rows, K)"),
+    ],
+)
+def test_what_does_not_fit_fp8(refused, slot: Path, tmp_path: Path, arguments: tuple, message: str) -> None:
+    np.save(tmp_path / "a.npy", np.zeros((1, 8), np.uint8))
+    np.save(tmp_path / "b.npy", np.zeros(8, np.uint8))
+    config = () if "--config" in arguments else ("--config", slot)
+    assert message in refused("simulate", *config, "--mode", "fp8", *arguments)
+
+
+def test_types_of_fp4(refused) -> None:
+    assert "--b-type e5m2: in steps of FP4 elements have the format of the core; add --mode fp8" in refused(
+        "simulate", "--b-type", "e5m2"
+    )

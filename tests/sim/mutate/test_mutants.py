@@ -17,6 +17,7 @@ from sim.mutate.design import planted
 from sim.mutate.engine import MutantEngine
 from sim.mutate.equivalence import equivalent, proven
 from sim.mutate.operators import OPERATORS, mutants
+from sim.mutate.relation import matters_with
 from sim.mutate.report import Outcome, as_dict, tables
 from sim.mutate.rtlil import cells, lowered
 from sim.mutate.run import sample
@@ -169,6 +170,20 @@ def test_ranges_of_registers_are_taken_for_granted():
         if len(verdicts) < 2:
             verdicts.add(proven(config, texts, mutant, "scale_product"))
     assert verdicts == {True, False}
+
+
+def test_registers_of_half_rate_matter_with_their_step():
+    """Products behind the lanes, and the mode that elements are handed, are read where there is a step."""
+    config = replace(CONFIG, slot="full", pipeline=("operands", "decoded", "tree", "factors", "terms", "total"))
+    registers = [f"{stage}_valid" for stage in config.pipeline]
+
+    def stage(name, core=config):
+        return matters_with(core, name, registers)
+
+    assert stage("element0_0.dot0.products [63:0]") == ["tree_valid"]
+    assert stage("element0_0_half") == ["decoded_valid"]
+    assert stage("element0_0_half_terms") == stage("element0_0_first") == ["factors_valid"]
+    assert stage("element0_0.dot0.products", CONFIG) == []
 
 
 def test_anticipated_zeros_are_taken_for_granted(ring):

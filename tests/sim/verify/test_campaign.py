@@ -45,6 +45,18 @@ def test_macs_are_rounded_up_to_steps(oracle):
     assert verify.verify(oracle(CORE), 33, workers=1).macs == 64
 
 
+def test_steps_at_half_rate_count_half(oracle):
+    """Both modes do as many products, and no more are claimed than are done."""
+    config = TensorCoreConfig("core", "nvfp4", "nvfp4", 2, 1, 1, slot="full")
+    for macs in (1, 33, 100_000, 131_073, 200_001):
+        outcome = verify.verify(oracle(config), macs, workers=1)
+        assert outcome.macs == 32 * (outcome.steps - outcome.half) + 16 * outcome.half
+        assert macs <= outcome.macs < macs + 32 * len(outcome.sizes)
+        assert outcome.as_dict()["macs_at_half_rate"] == 16 * outcome.half
+        assert abs(outcome.macs - 2 * outcome.macs_at_half_rate) <= 32 * len(outcome.sizes)
+    assert "macs_at_half_rate" not in verify.verify(oracle(CORE), 1, workers=1).as_dict()
+
+
 def test_it_ends_with_the_first_mismatch(wrong, tmp_path):
     config = TensorCoreConfig("core", "mixfp4", "mixfp4", 2, 1, 1)
     engine = wrong(config)

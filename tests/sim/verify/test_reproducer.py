@@ -11,13 +11,15 @@ from hwgen.config import TensorCoreConfig
 from hwgen.errors import InputError, ToolError
 from sim import verify
 from sim.engines import Pattern
+from sim.steps import elements
 from sim.verify import reproducer
 
 CORE = TensorCoreConfig("core", "mixfp4", "mixfp4", 3, 2, 2)
 TURNS = dataclasses.replace(CORE, pipeline=("operands", "aligned", "total"))
 EXACT = dataclasses.replace(CORE, numerics="exact")
+SLOT = dataclasses.replace(CORE, slot="full")
 
-cores = pytest.mark.parametrize("core", [CORE, TURNS, EXACT], ids=["one", "turns", "exact"])
+cores = pytest.mark.parametrize("core", [CORE, TURNS, EXACT, SLOT], ids=["one", "turns", "exact", "slot"])
 
 
 def failing(engine):
@@ -43,6 +45,7 @@ def test_what_remains_is_what_the_fault_needs(core, wrong):
     assert np.count_nonzero(steps.b_scales) == 1
     assert np.count_nonzero(steps.a_scales) == np.count_nonzero(steps.c) == 0
     assert steps.last.sum() == 1
+    assert not any(array.any() for array in (steps.half, steps.a_types, steps.b_types))
     for pattern in small.patterns.values():
         assert pattern.bits.all()
 
@@ -58,6 +61,36 @@ def test_every_part_of_what_remains_is_needed(wrong):
         mended = dataclasses.replace(small, **{name: array})
         always = Pattern(np.ones(1, bool))
         assert verify.check(engine, verify.Stimulus(mended, always, always, always)) is None
+
+
+class WrongAtHalfRate:
+    """One bit of a result is wrong where E2M3 meets 0xc1 of E5M2 in the third slot of a step at half the rate."""
+
+    name = "wrong at half rate"
+
+    def __init__(self, oracle):
+        self.oracle, self.config = oracle, oracle.config
+
+    def run(self, steps, **streams):
+        run = self.oracle.run(steps, **streams)
+        hit = steps.half & (steps.a_types == 3) & (steps.b_types == 1) & (elements(steps.b_codes)[:, 1, 2] == 0xC1)
+        run.results[hit[steps.last], 0, 1] ^= 1
+        return run
+
+
+def test_what_a_fault_at_half_rate_needs(oracle, tmp_path):
+    engine = WrongAtHalfRate(oracle(SLOT))
+    small = verify.shrink(engine, failing(engine))
+    steps = small.steps
+    assert len(steps) == 1
+    assert steps.half.all()
+    assert (steps.a_types[0], steps.b_types[0]) == (3, 1)
+    assert np.argwhere(steps.b_codes).tolist() == [[0, 1, 4], [0, 1, 5]]
+    assert not any(array.any() for array in (steps.a_codes, steps.c, steps.a_scales, steps.b_scales))
+    verify.save(tmp_path / "vectors.npz", small, {})
+    read = verify.load(tmp_path / "vectors.npz")
+    assert verify.check(engine, read) == verify.check(engine, small) is not None
+    assert verify.check(oracle(SLOT), read) is None
 
 
 class Impatient:
@@ -175,6 +208,33 @@ def test_bad_files(damage, message, tmp_path):
         verify.load(path)
     assert str(path) in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        ({"half": None}, "array 'half' is missing"),
+        ({"half": np.zeros(20, np.uint8)}, r"half is uint8 \(20,\); must be bool \(20,\)"),
+        ({"a_types": np.zeros(3, np.uint8)}, r"a_types is uint8 \(3,\); must be uint8 \(20,\)"),
+        ({"b_types": np.full(20, 8, np.uint8)}, "b_types holds 8; codes are 0 to 7"),
+    ],
+)
+def test_bad_modes(damage, message, tmp_path):
+    path = tmp_path / "vectors.npz"
+    verify.save(path, verify.stimulus_of(SLOT, 2, 0, 20), {})
+    changed(path, **damage)
+    with pytest.raises(InputError, match=message):
+        verify.load(path)
+
+
+def test_cores_without_a_slot_have_files_without_modes(tmp_path):
+    """As they were before there were slots; a file with modes says so by its format, for those that know none."""
+    for core, number in ((CORE, 2), (SLOT, 3)):
+        path = tmp_path / f"{number}.npz"
+        verify.save(path, verify.stimulus_of(core, 2, 0, 20), {})
+        with np.load(path, allow_pickle=False) as arrays:
+            assert f'"format": "hwgen-vectors {number}"' in str(arrays["about"])
+            assert ("half" in arrays) == core.slotted
 
 
 def test_a_tile_too_deep_for_its_core(tmp_path):

@@ -1,6 +1,7 @@
 """Lanes that slots share: what decoders put into them at half the rate, and the products that come out."""
 
 import itertools
+import re
 
 import numpy as np
 import pytest
@@ -11,7 +12,10 @@ from hwgen.rtl.decode.operand import OperandDecoder, codes_layout, decoded_as, d
 from hwgen.rtl.decode.unscaled import KINDS, SLOT, UnscaledDecoder
 from hwgen.rtl.dot import DotProduct
 from hwgen.rtl.lanes import lanes
+from hwgen.rtl.tensor_core import TensorCore
 from hwgen.verilog import design
+from hwgen.verilog.convert import run_passes
+from sim.mutate.rtlil import cells
 
 FORMATS = ("nvfp4", "mixfp4", "nvint4")
 CORES = {
@@ -194,3 +198,16 @@ endmodule
 """
     assert prover.proven(text, miter)
     assert not prover.proven(text, miter.replace("* b[7:4]", "* b[7:4] + (a[7:4] == 7 & b[7:4] == 5)"))
+
+
+@pytest.mark.parametrize(("slot", "idle"), [("full", 16), ("split", 0)])
+def test_no_register_for_corrections_of_even_lanes(slot, idle):
+    """With `full` nothing reads them; each operand has eight even lanes."""
+    bits = []
+    for dot in ("merged", "merged-timed"):
+        config = TensorCoreConfig("x", "mixfp4", "mixfp4", 1, 1, 1, dot, slot=slot, pipeline=("decoded",))
+        text, _ = run_passes(design(TensorCore, config, "core"), "hierarchy -top core\nproc\nopt\nwrite_rtlil\n")
+        modules = {match[1]: match[0] for match in re.finditer(r"^module \\(\S+)\n.*?^end$", text, re.S | re.M)}
+        registers = [cell for cell in cells(modules["core"]) if "dff" in cell.kind]
+        bits.append(sum(cell.width("WIDTH") for cell in registers))
+    assert bits[1] - bits[0] == 2 * 16 - idle
