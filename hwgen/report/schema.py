@@ -28,6 +28,7 @@ __all__ = [
     "CORE_PARTS",
     "ENTERING",
     "EXPERTS",
+    "HALF_RATE",
     "IDLE",
     "IDLE_CORES",
     "REPORTS",
@@ -58,6 +59,7 @@ __all__ = [
     "FormatsReport",
     "Gemm",
     "GemmCost",
+    "HalfRate",
     "Library",
     "Limit",
     "Means",
@@ -103,6 +105,9 @@ TOTAL = "total"
 
 IDLE = ", idle"
 """End of the metrics of a core with clock gates that hold without a step."""
+
+HALF_RATE = ", half rate"
+"""End of the metrics of a core with a slot that hold for steps of FP8 or FP6."""
 
 BANDWIDTH, CORES = "DRAM bandwidth", "cores"
 """What the sensitivity of a cost is to."""
@@ -321,6 +326,29 @@ class Stimulus:
 
 
 @dataclass(frozen=True)
+class HalfRate:
+    """Steps of FP8 of cores with a slot, which have half as many products as those of FP4.
+
+    Parameters
+    ----------
+    elements
+        Type of the elements of A and of B, such as `e4m3`. They come from the tensors of the stimulus, with one scale
+        for each tensor: its largest magnitude over the largest element. Elements are rounded to nearest.
+    depth
+        K of the GEMMs.
+    macs_per_cycle
+        Multiply-accumulates in a cycle, by scope (`element`, `core`).
+    cycles
+        Cycles of a run.
+    """
+
+    elements: str
+    depth: int
+    macs_per_cycle: Mapping[str, int]
+    cycles: Cycles
+
+
+@dataclass(frozen=True)
 class Checked:
     """What was compared with the golden model, bit for bit, in each run of a design.
 
@@ -479,6 +507,8 @@ class OverheadConditions:
         Cycles of a run, by scope (`lane array`, `core`).
     checked
         What each run was compared on, by design.
+    half_rate
+        Steps at half the rate, of two cores with a slot. Left out where a core has none.
     """
 
     flow: FlowConditions
@@ -496,6 +526,7 @@ class OverheadConditions:
     operands: Mapping[str, Operands]
     cycles: Mapping[str, Cycles]
     checked: Mapping[str, Checked]
+    half_rate: HalfRate | None = None
 
 
 @dataclass(frozen=True)
@@ -825,6 +856,8 @@ class PowerConditions:
         Cycles of a run.
     results_checked_each_run
         Results of every netlist that equal the golden model's, at least.
+    half_rate
+        Steps at half the rate, of two cores with a slot. Left out where a core has none.
     """
 
     flow: FlowConditions
@@ -836,6 +869,7 @@ class PowerConditions:
     stimulus: Stimulus
     cycles: Cycles
     results_checked_each_run: int
+    half_rate: HalfRate | None = None
 
 
 @dataclass(frozen=True)
@@ -845,14 +879,14 @@ class Situation:
     Parameters
     ----------
     situation
-        `at work`, both on the baseline's operands, a share of E1M2 blocks, other tensors, `idle`,
-        `idle, inputs toggle` or `stalled`.
+        `at work`, both on the baseline's operands, a share of E1M2 blocks, other tensors, `half rate` of cores with a
+        slot, `idle`, `idle, inputs toggle` or `stalled`.
     scope
         `element` or `core`.
     runs
         Perturbed syntheses of each design behind the figure.
     operands
-        Formats of the operands, by design.
+        Formats of the operands, by design; at half the rate the type of their elements.
     milliwatts
         Total power in mW, mean over the runs, by design.
     femtojoules_per_mac
@@ -1538,7 +1572,9 @@ def to_json(value: Any) -> Any:
     if isinstance(value, Design):
         return to_json(value.settings)
     if dataclasses.is_dataclass(value):
-        return {field.name: to_json(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        found = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+        unsaid = [key for key in _LEFT_OUT.get(type(value), ()) if found[key] is None]
+        return {key: to_json(each) for key, each in found.items() if key not in unsaid}
     if isinstance(value, Mapping):
         return {key: to_json(each) for key, each in value.items()}
     if isinstance(value, (list, tuple)):
@@ -1565,6 +1601,8 @@ _LATER: dict[type, tuple[str, ...]] = {
     CostReport: ("alternatives",),
 }
 """Keys that reports of this version were first written without: there they are null."""
+_LEFT_OUT: dict[type, tuple[str, ...]] = {OverheadConditions: ("half_rate",), PowerConditions: ("half_rate",)}
+"""Keys that are not written where they are null, since most reports have nothing to say there."""
 _PLAIN = {str: "text", bool: "true or false", int: "an integer", float: "a number"}
 
 
@@ -1603,7 +1641,7 @@ def _read(form: Any, value: Any, place: str) -> Any:
         return Design(value)
     hints = _hints(form)
     for key in hints:
-        if key not in value and key not in _LATER.get(form, ()):
+        if key not in value and key not in _LATER.get(form, ()) + _LEFT_OUT.get(form, ()):
             raise InputError(f"{place}: {key!r} is missing")
     return form(**{key: _read(hint, value.get(key), f"{place}.{key}") for key, hint in hints.items()})
 
