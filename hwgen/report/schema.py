@@ -29,8 +29,10 @@ __all__ = [
     "ENTERING",
     "EXPERTS",
     "HALF_RATE",
+    "HALF_RATE_PART",
     "IDLE",
     "IDLE_CORES",
+    "IN_FP8",
     "REPORTS",
     "RESULTS_OUT",
     "SCHEMA",
@@ -112,15 +114,16 @@ HALF_RATE = ", half rate"
 BANDWIDTH, CORES = "DRAM bandwidth", "cores"
 """What the sensitivity of a cost is to."""
 
-RESULTS_OUT, ATTENTION, EXPERTS = "results", "attention", "experts"
+RESULTS_OUT, ATTENTION, EXPERTS, IN_FP8 = "results", "attention", "experts", "half rate"
 """What else of a workload may be assumed otherwise; and `idle cores`, which are either of the following."""
 
 IDLE_CORES = ("gated", "stepping")
 """Cores without an output to work on: their clock is off, or they step like the others."""
 
+HALF_RATE_PART = "active, half rate"
 CORE_PARTS = ("active", "clock", "clock tree", "leakage")
-"""Parts of the energy of a workload that the cores spend; the others are `quantiser`, `buffer`, `buffer leakage` and
-`DRAM`."""
+"""Parts of the energy of a workload that the cores spend, with `HALF_RATE_PART` where GEMMs are at half the rate; the
+others are `quantiser`, `buffer`, `buffer leakage` and `DRAM`."""
 
 ENTERING = "nets into the scope"
 """Block of the switching energy of nets that are driven from outside of a scope."""
@@ -1066,6 +1069,8 @@ class Assumptions:
         What cores without an output do: `gated` or `stepping`.
     quantiser_fj
         Energy of the quantiser for an element, fJ, by design; null where it is left out.
+    half_rate
+        Which GEMMs are in FP8, at half the rate: `attention`, scores and values. Left out where none are.
     """
 
     machine: str | None
@@ -1075,6 +1080,7 @@ class Assumptions:
     experts: str | None
     idle_cores: str
     quantiser_fj: Mapping[str, float] | None
+    half_rate: str | None = None
 
 
 @dataclass(frozen=True)
@@ -1189,7 +1195,8 @@ class GemmCost:
     busy
         Cores that have an output to work on, as a share of all.
     joules
-        J by part: `active`, `clock`, `clock tree`, `leakage`, `quantiser`, `buffer`, `buffer leakage`, `DRAM`.
+        J by part: `active`, with GEMMs at half the rate also `active, half rate`, `clock`, `clock tree`, `leakage`,
+        `quantiser`, `buffer`, `buffer leakage`, `DRAM`.
     """
 
     arrangement: Arrangement
@@ -1231,6 +1238,8 @@ class Gemm:
         By design.
     overhead
         (second - first) / first of the energy; null for a single design.
+    half_rate
+        True where it is in FP8, at half the rate; left out elsewhere.
     """
 
     gemm: str
@@ -1243,6 +1252,7 @@ class Gemm:
     macs: int
     values: Mapping[str, GemmCost]
     overhead: Estimate | None
+    half_rate: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -1278,7 +1288,7 @@ class Alternative:
     Parameters
     ----------
     varied
-        `results`, `attention`, `experts` or `idle cores`.
+        `results`, `attention`, `experts`, `half rate` of cores with a slot, or `idle cores`.
     choice
         What is assumed; the first entry of each is what the report assumes.
     seconds, joules
@@ -1601,7 +1611,9 @@ _LATER: dict[type, tuple[str, ...]] = {
     CostReport: ("alternatives",),
 }
 """Keys that reports of this version were first written without: there they are null."""
-_LEFT_OUT: dict[type, tuple[str, ...]] = {OverheadConditions: ("half_rate",), PowerConditions: ("half_rate",)}
+_LEFT_OUT: dict[type, tuple[str, ...]] = dict.fromkeys(
+    (OverheadConditions, PowerConditions, Assumptions, Gemm), ("half_rate",)
+)
 """Keys that are not written where they are null, since most reports have nothing to say there."""
 _PLAIN = {str: "text", bool: "true or false", int: "an integer", float: "a number"}
 
