@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 
@@ -178,6 +178,11 @@ class BlockFormat:
     def selector_bits(self) -> int:
         """Bits that choose the element format, of the scale byte or of the step."""
         return (len(self.elements) - 1).bit_length()
+
+    @property
+    def by_block(self) -> BlockFormat:
+        """The same elements and scales with the selector in the scale byte: of lanes without a step."""
+        return replace(self, name=f"{self.name}-by-block", by_step=False) if self.by_step else self
 
     @property
     def tagged(self) -> bool:

@@ -7,6 +7,7 @@ import pytest
 from hwgen.config import TensorCoreConfig
 from hwgen.formats.unscaled import SELECTOR, TYPE_BITS
 from hwgen.rtl.decode.operand import OperandDecoder, decoded_layout
+from hwgen.rtl.lane_array import LaneArray
 from hwgen.verilog import design
 
 CHOSEN = TensorCoreConfig("x", "nvfp4-e0m3", "nvfp4-e0m3", 1, 1, 2, slot="full")
@@ -49,3 +50,10 @@ def test_the_decoder_is_that_of_mixfp4(prover):
 @pytest.mark.parametrize("selector", ["element_type[0]", "scales[6]", "1'b0"])
 def test_the_proof_finds_another_selector(selector, prover):
     assert not _proven(selector, prover)
+
+
+def test_the_lane_array_is_that_of_mixfp4():
+    assert CHOSEN.b.by_block.scale_width == 8
+    assert TAGGED.b.by_block is TAGGED.b
+    chosen, tagged = (design(LaneArray, config, "lanes").texts for config in (CHOSEN, TAGGED))
+    assert chosen == tagged
