@@ -9,7 +9,7 @@ import numpy as np
 
 from hwgen.cells.library import Library
 from hwgen.config import TensorCoreConfig
-from hwgen.formats import E1M2, Formats
+from hwgen.formats import Formats
 from hwgen.mapping import area
 from hwgen.mapping.yosys import Recipe
 from hwgen.measure.checks import VECTORS, check_core
@@ -19,7 +19,15 @@ from hwgen.measure.conditions import check_pair, flow_conditions
 from hwgen.measure.energy import core_energy
 from hwgen.measure.flow import Design, Flow
 from hwgen.measure.requests import PowerRequest
-from hwgen.measure.stimulus import HALF_RATE_ELEMENTS, TRAFFIC, Stimulus, half_rate, macs_at, operands_of
+from hwgen.measure.stimulus import (
+    HALF_RATE_ELEMENTS,
+    TRAFFIC,
+    Stimulus,
+    half_rate,
+    has_shares,
+    macs_at,
+    operands_of,
+)
 from hwgen.netlist.link import link
 from hwgen.power.consumption import KINDS, Consumption
 from hwgen.power.glitch import Gates
@@ -74,7 +82,7 @@ class Situation:
     def of(self, place: int) -> _Task:
         """What the baseline (0) or the candidate (1) is fed with; a share of E1M2 only where the format has it."""
         operands = self.operands[place]
-        e1m2 = self.stimulus.e1m2 if any(E1M2 in form.elements for form in operands) else None
+        e1m2 = self.stimulus.e1m2 if any(map(has_shares, operands)) else None
         return operands, replace(self.stimulus, e1m2=e1m2)
 
 
@@ -92,7 +100,7 @@ def situations(baseline: TensorCoreConfig, candidate: TensorCoreConfig, stimulus
         Situation(f"both on {names} operands", stimulus, (baseline.formats, baseline.formats)),
     ]
     assert len(found) == _ALWAYS
-    if any(E1M2 in form.elements for form in candidate.formats):
+    if any(map(has_shares, candidate.formats)):
         found += [Situation(f"{100 * share:.0f} % E1M2 blocks", replace(stimulus, e1m2=share), own) for share in SHARES]
     found += [
         Situation(f"{kind} tensors", replace(stimulus, tensors=kind, layer=None), own)

@@ -17,7 +17,7 @@ from sim.counterpart import counterpart
 from sim.steps import ELEMENT_TYPES, Steps, codes_of, schedule, schedule_held
 from sim.tensors import Tensor
 
-__all__ = ["HALF_RATE_ELEMENTS", "TRAFFIC", "Stimulus", "half_rate", "macs_at", "operands_of"]
+__all__ = ["HALF_RATE_ELEMENTS", "TRAFFIC", "Stimulus", "half_rate", "has_shares", "macs_at", "operands_of"]
 
 TRAFFIC = ("busy", "idle", "idle, inputs toggle", "stalled")
 """What is asked of a core: a step in every cycle; none, the payload held or not; results that are not taken."""
@@ -52,8 +52,8 @@ class Stimulus:
     timed
         Cycles of all these that are simulated with gate delays.
     e1m2
-        Share of blocks stored as E1M2, drawn at random, in a format that has them; by default each block takes
-        the format with the smaller error.
+        Share of blocks stored as E1M2, drawn at random, in a format that has them, see `has_shares`; by default each
+        block takes the format with the smaller error.
     layer
         Weight matrix of all-MiniLM-L6-v2 to take B from, see `sim.tensors.minilm`.
     traffic
@@ -156,10 +156,15 @@ class Stimulus:
             halves = codes_of(codes)
             blocks = np.zeros((len(halves), halves.shape[1] // form.size), np.uint8)
             return golden.QuantizedTensor(halves, blocks, scale, NVFP4.name)  # of a slot's blocks, any will do
-        if self.e1m2 is None or E1M2 not in form.elements:
+        if self.e1m2 is None or not has_shares(form):
             return golden.quantize(tensor, counterpart(form))
         shape = (tensor.shape[0], tensor.shape[1] // form.size)
         return golden.quantize(tensor, counterpart(form), e1m2=np.random.default_rng(seed).random(shape) < self.e1m2)
+
+
+def has_shares(form: BlockFormat) -> bool:
+    """Whether any share of a tensor's blocks can be E1M2."""
+    return E1M2 in form.elements and not form.by_step
 
 
 def macs_at(config: TensorCoreConfig, elements: str | None) -> dict[str, int]:
