@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hwgen.config import TensorCoreConfig
 from hwgen.formats import BlockFormat, ElementFormat, ScaleFormat
-from hwgen.formats.unscaled import TYPE_BITS, TYPES
+from hwgen.formats.unscaled import SELECTOR, TYPE_BITS, TYPES
 from sim import golden
 from sim.counterpart import counterpart
 from sim.steps import ELEMENT_TYPES, Steps, codes_of
@@ -97,6 +97,8 @@ def _random_scales(
     above = rng.integers(0, 1 << form.stored_scale_width - scale.width, size).astype(scale_type(form))
     if form.shifts:
         above[rng.random(size) < 0.3] = 0  # equal shifts, for products to cancel
+    if form.by_step:
+        above[:] = above[:, :1, :1]
     return scales | above << scale_type(form).type(scale.width)
 
 
@@ -223,6 +225,10 @@ def _with_half_rate(steps: Steps, rng: np.random.Generator) -> Steps:
     codes = np.array([*TYPES] * 8 + sorted({*range(1 << TYPE_BITS)} - {*TYPES}), np.uint8)
     types, at = rng.choice(codes, (2, count)), np.flatnonzero(half)
     types[:, ~half] = rng.integers(0, 1 << TYPE_BITS, (2, count - len(at)), np.uint8)  # ignored, whatever they are
+    for side, own, drawn in zip("ab", types, (steps.a_types, steps.b_types), strict=True):
+        if config.form(side).by_step:
+            # But for the bit that says what FP4 elements are; C was drawn for these.
+            own[~half] = (own & ~np.uint8(1 << SELECTOR) | drawn)[~half]
     values = []
     for own, rows, found in zip(
         types[:, at], (config.rows, config.columns), (steps.a_codes, steps.b_codes), strict=True
@@ -281,7 +287,12 @@ def random_steps(config: TensorCoreConfig, count: int, rng: np.random.Generator)
     first = rng.random(count) < np.repeat(rng.choice([0.95, 0.3], count // 32 + 1), 32)[:count]
     last = rng.random(count) < 0.8
     set_what_runs_need(config, first, last)
-    steps = Steps(config, a_codes, a_scales, b_codes, b_scales, c, first, last)
+    types = {
+        f"{side}_types": scales[:, 0, 0] >> np.uint8(form.scale.width) << np.uint8(SELECTOR)
+        for side, form, scales in (("a", config.a, a_scales), ("b", config.b, b_scales))
+        if form.by_step
+    }
+    steps = Steps(config, a_codes, a_scales, b_codes, b_scales, c, first, last, **types)
     return _with_half_rate(steps, rng) if config.slotted else steps
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hwgen.config import TensorCoreConfig
 from hwgen.errors import InputError
 from hwgen.formats import BlockFormat
-from hwgen.formats.unscaled import TYPES
+from hwgen.formats.unscaled import SELECTOR, TYPES
 from hwgen.rtl.tensor_core import addend_layout, step_layout
 from sim import golden
 from sim.counterpart import counterpart
@@ -57,6 +57,8 @@ class Steps:
         FP32 as uint32 bit patterns, (S, M, N); counts where ``first`` is set, see `addends`.
     first, last
         bool, (S,).
+        Where steps choose the elements of blocks (`hwgen.formats.BlockFormat.by_step`), the selector in the scales of
+        steps of FP4 is what their types say: it is put there.
     half
         bool, (S,): steps at half the rate, where the core has a slot. A byte of them is two codes, the first one lower.
         Without it all steps are of FP4.
@@ -81,6 +83,13 @@ class Steps:
             if len(given := getattr(self, name)) != len(self):
                 assert not len(given), f"{name} of {len(given)} steps, not {len(self)}"
                 object.__setattr__(self, name, np.zeros(len(self), given.dtype))
+        for side in "ab":
+            form, types = self.config.form(side), getattr(self, f"{side}_types")
+            if form.by_step:
+                scales, chosen = getattr(self, f"{side}_scales"), types >> np.uint8(SELECTOR) & np.uint8(1)
+                selected = _without_selector(form, scales) | chosen[:, None, None] << np.uint8(form.scale.width)
+                kept = np.where(self.half[:, None, None], scales, selected)
+                object.__setattr__(self, f"{side}_scales", kept)
 
     def __len__(self) -> int:
         return len(self.first)
@@ -113,7 +122,9 @@ class Steps:
             flags = words[:, None].view(np.uint8)
         sides = ((self.config.a, self.a_codes, self.a_scales), (self.config.b, self.b_codes, self.b_scales))
         rows = [
-            x.reshape(count, -1) for form, codes, scales in sides for x in (_stored(form, codes), _octets(form, scales))
+            x.reshape(count, -1)
+            for form, codes, scales in sides
+            for x in (_stored(form, codes), _octets(form, _without_selector(form, scales)))
         ]
         return np.concatenate([*rows, flags], axis=1)
 
@@ -168,6 +179,11 @@ def _stored(form: BlockFormat, codes: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Codes side by side, the first ones lowest: (..., K) to (..., bytes)."""
     bits = np.unpackbits(codes[..., None], axis=-1, count=form.code_width, bitorder="little")
     return np.packbits(bits.reshape(*codes.shape[:-1], -1), axis=-1, bitorder="little")
+
+
+def _without_selector(form: BlockFormat, scales: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Stored scales as a core gets them: without the selector where the step has it."""
+    return scales & np.uint8((1 << form.scale.width) - 1) if form.by_step else scales
 
 
 def _octets(form: BlockFormat, scales: NDArray[np.uint8]) -> NDArray[np.uint8]:
@@ -337,6 +353,7 @@ def schedule(
     a: golden.QuantizedTensor,
     b: golden.QuantizedTensor,
     c: NDArray[np.float32] | None = None,
+    types: tuple[int, int] | None = None,
 ) -> Steps:
     """Cut a GEMM into steps: output-stationary, tiles in row-major order, all of K for one tile.
 
@@ -351,6 +368,9 @@ def schedule(
         Operands, (M, K) and (N, K).
     c
         Addend in the core's units, (M, N); zero if absent.
+    types
+        Types of the elements of A and of B where all steps are at half the rate. The codes are then the halves of bytes
+        that `codes_of` makes, K is twice as long, and scales are not read.
 
     Raises
     ------
@@ -358,7 +378,7 @@ def schedule(
         The core accumulates exactly, but not so deep.
     """
     check_depth(config, a.codes.shape[1])
-    return _scheduled(config, (a.codes, a.scales), (b.codes, b.scales), c)
+    return _of_types(_scheduled(config, (a.codes, a.scales), (b.codes, b.scales), c), a, b, types)
 
 
 def schedule_unscaled(
@@ -417,12 +437,31 @@ def _scheduled(config: TensorCoreConfig, a: _Side, b: _Side, c: NDArray[np.float
     return Steps(config, *parts, addends, (step_k == 0) | missing, (step_k == steps_k - 1) & ~missing)
 
 
+def _of_types(
+    steps: Steps, a: golden.QuantizedTensor, b: golden.QuantizedTensor, types: tuple[int, int] | None
+) -> Steps:
+    """The same steps at half the rate, with elements of these types; without any, of the kinds of the tensors."""
+    half = np.full(len(steps), types is not None)
+    if types is None:
+        types = _chosen(steps.config.a, a), _chosen(steps.config.b, b)
+    a_types, b_types = (np.full(len(steps), code, np.uint8) for code in types)
+    return replace(steps, half=half, a_types=a_types, b_types=b_types)
+
+
+def _chosen(form: BlockFormat, tensor: golden.QuantizedTensor) -> int:
+    """The type of an operand in steps of FP4: its kind of elements where steps choose it, else 0, which is not read."""
+    if not form.by_step:
+        return 0
+    return ELEMENT_TYPES["e2m1"] | int(tensor.scales.max() >> form.scale.width) << SELECTOR
+
+
 def schedule_held(
     config: TensorCoreConfig,
     a: golden.QuantizedTensor,
     b: golden.QuantizedTensor,
     c: NDArray[np.float32],
     hold: int,
+    types: tuple[int, int] | None = None,
 ) -> Steps:
     """Cut a GEMM into steps that hold B: ``hold`` tiles with the same rows of B take turns at each step of K.
 
@@ -440,6 +479,8 @@ def schedule_held(
         Addend in the core's units, (M, N).
     hold
         Steps that B is held for.
+    types
+        As for `schedule`.
 
     Raises
     ------
@@ -468,6 +509,7 @@ def schedule_held(
         begin,
         end,
     )
+    steps = _of_types(steps, a, b, types)
     if hold == config.interleave:
         return steps
     steps = replace(steps, first=np.ones(len(steps), bool), last=np.ones(len(steps), bool))

@@ -144,15 +144,11 @@ def _exported(request: OverheadRequest, report: OverheadReport, flow: Flow, dire
 
 
 def _lanes(asked: tuple[str, ...], pair: tuple[TensorCoreConfig, TensorCoreConfig]) -> tuple[str, ...]:
-    """Lanes to choose from besides those of the configurations; by default those that can multiply one's formats."""
-    from hwgen.config import DOTS
-
+    """Lanes to choose from besides those of the configurations; by default those that go with one of them."""
     options.check_lanes(asked)
     if asked == ("none",):
         return ()
     for name in asked:
         for config in pair:
             replace(config, dot=name)
-    return asked or tuple(
-        name for name in options.LANES if any(not DOTS[name].supports(*config.formats) for config in pair)
-    )
+    return asked or tuple(name for name in options.LANES if any(config.takes(name) for config in pair))

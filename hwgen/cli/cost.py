@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,6 +13,9 @@ from hwgen.cli.options import REPORTS, config, json_option, out
 from hwgen.cli.study import check_files, written
 from hwgen.cli.types import FILE, FROM_ZERO, GRID, MOST_CORES, PERIOD_NS, POSITIVE, Late, Names, Number, constant
 from hwgen.errors import InputError
+
+if TYPE_CHECKING:
+    from hwgen.config import TensorCoreConfig
 
 __all__ = ["command"]
 
@@ -131,6 +135,12 @@ def _machine(command: Any) -> Any:
     cls=Late,
     late=lambda: _first("How many experts share the tokens", "hwgen.cost.workloads:ROUTING"),
 )
+@click.option(
+    "--half-rate",
+    type=Names("hwgen.cost.workloads:HALF_RATE"),
+    cls=Late,
+    late=lambda: _first("GEMMs in FP8, on cores with a slot", "hwgen.cost.workloads:HALF_RATE"),
+)
 @config("mixfp4-blackwell")
 @click.option("--vs", "baseline", help="Configuration to compare with, of the same shape.")
 @click.option(
@@ -156,6 +166,7 @@ def command(
     batch: int,
     sequence: int,
     routing: str | None,
+    half_rate: str | None,
     name: str,
     baseline: str | None,
     report_file: Path | None,
@@ -185,12 +196,8 @@ def command(
     if len(configs) == 2:
         check_pair(*configs)
     check_files(out, stem)
-    routing = routing or workloads.ROUTING[0]
-    workload, rerouted = (
-        workloads.load(gemm_list, phase, batch, sequence, each)
-        if gemm_list
-        else workloads.model(model or "", phase, batch, sequence, each)
-        for each in (routing, *(other for other in workloads.ROUTING if other != routing))
+    workload, rerouted = _workloads(
+        model, gemm_list, (phase, batch, sequence), routing or workloads.ROUTING[0], half_rate, configs
     )
     measured = core_costs.read(report_file, configs) if report_file else core_costs.find(configs, REPORTS)
     built = _built(measured, **machine)
@@ -213,6 +220,29 @@ def command(
             err=True,
         )
     written(content, out, stem, as_json, exports)
+
+
+def _workloads(
+    model: str | None,
+    gemm_list: Path | None,
+    given: tuple[str, int, int],
+    routing: str,
+    half_rate: str | None,
+    configs: Sequence[TensorCoreConfig],
+) -> list[Any]:
+    """The workload, and the same with each other routing; ``given`` are phase, batch and sequence."""
+    from hwgen.cost import workloads
+
+    which = half_rate or workloads.HALF_RATE[0]
+    for each in configs if which != workloads.HALF_RATE[0] else ():
+        if not each.slotted:
+            raise InputError(f"--half-rate {which}: {each.name} has no slot; give a core with one, or leave it out")
+    return [
+        workloads.at_half_rate(
+            workloads.load(gemm_list, *given, each) if gemm_list else workloads.model(model or "", *given, each), which
+        )
+        for each in (routing, *(other for other in workloads.ROUTING if other != routing))
+    ]
 
 
 def _exported(core: Any, built: Any, library: str, timeloop: bool, accelforge: bool) -> dict[str, str]:

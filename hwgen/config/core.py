@@ -250,8 +250,14 @@ class TensorCoreConfig:
             )
 
     def _check_slot(self) -> None:
-        """Refuse a slot that the rest does not allow, and its fraction bits without one."""
+        """Refuse a slot that the rest does not allow, and what needs one without it."""
         if not self.slotted:
+            for side in "ab":
+                if self.form(side).by_step:
+                    raise InputError(
+                        f"{side} = {self.form(side).name!r}: steps say by their types which elements it has; it needs a"
+                        " slot"
+                    )
             if (bits := self.half_fraction_bits) != DEFAULT_HALF_FRACTION_BITS:
                 raise InputError(f"half_fraction_bits = {bits!r}: has no meaning without a slot; leave it out")
             return
@@ -289,6 +295,10 @@ class TensorCoreConfig:
     def form(self, side: str) -> BlockFormat:
         """Block format of operand ``side``, ``a`` or ``b``."""
         return self.a if side == "a" else self.b
+
+    def takes(self, dot: str) -> bool:
+        """Whether a micro-architecture of the dot product goes with its formats and its slot."""
+        return DOTS[dot].supports(*self.formats) is None and unfit(self.slot, dot, *self.formats) is None
 
     @property
     def identifier(self) -> str:

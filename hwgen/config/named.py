@@ -27,6 +27,7 @@ from hwgen.formats import (
     MXFP8_E5M2,
     MXINT8,
     NVFP4,
+    NVFP4_E0M3,
     NVINT4,
     RAZER_ACTIVATIONS,
     RAZER_WEIGHTS,
@@ -50,7 +51,7 @@ _KINDS: dict[str, Formats] = {
     "mixfp4-weights": (NVFP4, MIXFP4),
     "nvint4": (NVINT4, NVINT4),
 }
-_SLOTTED = {name: _KINDS[name] for name in ("nvfp4", "mixfp4")}
+_SLOTTED = {name: _KINDS[name] for name in ("nvfp4", "mixfp4")} | {NVFP4_E0M3.name: (NVFP4_E0M3, NVFP4_E0M3)}
 _OTHERS: dict[str, Formats] = {form.name: (form, form) for form in (FP4_UE5M3_B16, FP4_UE5M3_B32, IF4)} | {
     "razer": (RAZER_ACTIVATIONS, RAZER_WEIGHTS)
 }
@@ -105,7 +106,8 @@ NAMED: dict[str, TensorCoreConfig] = {
 In ``mixfp4-weights-*`` only operand B, the weights, is MixFP4; A is NVFP4. In ``razer-small`` A has RaZeR's format of
 activations and B that of weights. In ``w4a8-small`` A, the activations, has E4M3 elements and B is MXFP4. In
 ``w4a8-int-small`` and ``ternary-small`` A has integers of 8 bits. Those called ``multi`` also multiply FP8 and FP6, at
-half the rate, as Blackwell does.
+half the rate, as Blackwell does. In ``nvfp4-e0m3-multi-*`` each step says of A and of B whether they are E2M1 or 0 to
+7.
 
 Their registers, their lanes and their clock gates are those with which NVFP4 is best at 1 GHz on a 7 nm library
 (docs/decisions/0013-pipelines-for-a-clock.md). The accumulation loop holds as many tiles as it has cycles, by turns.

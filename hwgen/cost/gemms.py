@@ -41,6 +41,8 @@ class Gemms:
     ----------
     m, n, k, batch
         int64, (L,); anything that broadcasts to one dimension. All at least 1.
+    half
+        bool, (L,): GEMMs in FP8, at half the rate of cores with a slot; none by default.
 
     Raises
     ------
@@ -52,8 +54,9 @@ class Gemms:
     n: NDArray[np.int64]
     k: NDArray[np.int64]
     batch: NDArray[np.int64]
+    half: NDArray[np.bool_]
 
-    def __init__(self, m: ArrayLike, n: ArrayLike, k: ArrayLike, batch: ArrayLike = 1) -> None:
+    def __init__(self, m: ArrayLike, n: ArrayLike, k: ArrayLike, batch: ArrayLike = 1, half: ArrayLike = False) -> None:
         names = ("m", "n", "k", "batch")
         given = np.broadcast_arrays(*(np.atleast_1d(np.asarray(value)) for value in (m, n, k, batch)))
         for name, values in zip(names, given, strict=True):
@@ -69,6 +72,8 @@ class Gemms:
             raise InputError(f"GEMM {place}: {sizes}: at most 2^62 multiply-accumulates can be counted")
         for name, values in zip(names, given, strict=True):
             object.__setattr__(self, name, np.ascontiguousarray(values, np.int64))
+
+        object.__setattr__(self, "half", np.broadcast_to(np.asarray(half, bool), self.m.shape))
 
     def __len__(self) -> int:
         return len(self.m)

@@ -74,7 +74,8 @@ class Memory:
     dram_bytes_per_second
         Bandwidth of the DRAM, reads and writes together; may be infinite.
     operands_per_cycle
-        FP4 elements, each with its share of a scale, that the buffer hands over in a cycle; may be infinite.
+        FP4 elements, each with its share of a scale, that the buffer hands over in a cycle; may be infinite. An FP8
+        element takes the place of two.
     double_buffered
         Whether loads and stores overlap with work.
 
@@ -154,7 +155,9 @@ class GridRun:
     busy
         Cores that have an output to work on, as a share of all, mean over the steps.
     utilisation
-        Multiply-accumulates asked for, as a share of what all cores could do in these cycles.
+        Multiply-accumulates asked for, as a share of what all cores could do in these cycles at their rate.
+    half
+        Whether it is in FP8, at half the rate.
     dram_cycles
         Cycles that the DRAM is busy, float.
     """
@@ -173,6 +176,7 @@ class GridRun:
     quantised: _Ints
     busy: _Floats
     utilisation: _Floats
+    half: NDArray[np.bool_]
     dram_cycles: _Floats = field(repr=False)
 
     @property
@@ -269,7 +273,8 @@ def _tiling(config: TensorCoreConfig, gemms: Gemms, arrangement: Arrangement, me
     deep = steps_per_tile(config, gemms)
     tiles = tiles_m * tiles_n * turns
     fed = arrangement.batch * (rows + columns)
-    fed_bytes = arrangement.batch * config.groups * (rows * config.a.stored_bytes + columns * config.b.stored_bytes)
+    of_fp4 = rows * config.a.stored_bytes + columns * config.b.stored_bytes
+    fed_bytes = arrangement.batch * config.groups * np.where(gemms.half, (rows + columns) * config.slots, of_fp4)
     period = np.maximum(np.ceil(fed * config.depth / memory.operands_per_cycle), 1).astype(np.int64)
     return _Tiling(
         tiles_m,
@@ -317,12 +322,14 @@ def _sides(config: TensorCoreConfig, gemms: Gemms, arrangement: Arrangement, til
     """A and B."""
 
     def side(form: BlockFormat, size: _Ints, tiles: _Ints, height: _Ints) -> _Side:
-        row_bytes = _ceil(gemms.k, form.size) * form.stored_bytes
+        # At half the rate an element is a byte, and there are no scales.
+        row_bytes = np.where(gemms.half, gemms.k, _ceil(gemms.k, form.size) * form.stored_bytes)
+        step_bytes = config.groups * np.where(gemms.half, config.slots, form.stored_bytes)
         return _Side(
             tiles=tiles,
             total_bytes=size * row_bytes,
             band_bytes=np.minimum(size, height) * row_bytes.astype(float),
-            step_bytes=height.astype(float) * (config.groups * form.stored_bytes),
+            step_bytes=height.astype(float) * step_bytes,
         )
 
     return (
@@ -499,7 +506,7 @@ def _attention(
     def taken(record: Any, which: NDArray[np.intp]) -> Any:
         return type(record)(*(getattr(record, each.name)[which] for each in fields(record)))
 
-    of = Gemms(*(getattr(gemms, name)[after] for name in ("m", "n", "k", "batch")))
+    of = Gemms(*(getattr(gemms, name)[after] for name in ("m", "n", "k", "batch", "half")))
     _, b = _sides(config, of, taken(arrangement, after), taken(tiling, after))
     order = _after_scores(tiling.deep[after], tiling.tiles_m[after], b, groups[scores])
     # Columns of a block of scores.
@@ -584,6 +591,7 @@ def run(
         buffer_bytes=fed + loaded + product(results.kept, gemms.batch) + partial,
         quantised=product(results.quantised, gemms.batch),
         busy=outputs / (tiling.tiles * arrangement.cores.astype(float)),
-        utilisation=gemms.macs / (cycles * arrangement.cores * config.macs_per_step),
+        utilisation=gemms.macs / (cycles * arrangement.cores * (config.macs_per_step / np.where(gemms.half, 2, 1))),
+        half=gemms.half,
         dram_cycles=(read + written) / rate,
     )

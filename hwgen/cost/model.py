@@ -1,20 +1,24 @@
 """Energy of GEMMs on a grid of cores, and what one design costs over another, with its interval.
 
-Energy has eight parts. Those of the cores are counts times figures that were measured on netlists, with intervals;
-those of the memory and of the quantiser are counts times figures that are given:
+Energy has eight parts, and a ninth where GEMMs are at half the rate. Those of the cores are counts times figures that
+were measured on netlists, with intervals; those of the memory and of the quantiser are counts times figures that are
+given:
 
-==================  =========================  ==============================
-part                count                      figure
-==================  =========================  ==============================
-``active``          steps of all cores         dynamic energy of a step
-``clock``           cycles without a step      clock pins
-``clock tree``      cycles without a step      estimated buffers of the tree
-``leakage``         seconds of all cores       leakage power
-``quantiser``       elements                   energy of an element
-``buffer``          bytes read and written     `EnergyCosts`
-``buffer leakage``  seconds                    `EnergyCosts`
-``DRAM``            bytes read and written     `EnergyCosts`
-==================  =========================  ==============================
+=====================  ======================  =============================
+part                   count                   figure
+=====================  ======================  =============================
+``active``             steps of all cores      dynamic energy of a step
+``active, half rate``  those at half the rate  dynamic energy of such a step
+``clock``              cycles without a step   clock pins
+``clock tree``         cycles without a step   estimated buffers of the tree
+``leakage``            seconds of all cores    leakage power
+``quantiser``          elements                energy of an element
+``buffer``             bytes read and written  `EnergyCosts`
+``buffer leakage``     seconds                 `EnergyCosts`
+``DRAM``               bytes read and written  `EnergyCosts`
+=====================  ======================  =============================
+
+Steps at half the rate are not among the others.
 
 A core without a step holds its operands, and its clock runs on: nothing else switches (the netlists simulated at rest
 say so, too). A step costs the same whatever it holds; padded rows and empty steps thus cost as much as full ones. A
@@ -40,18 +44,22 @@ if TYPE_CHECKING:  # its arithmetic is compiled, and what compiles takes half a 
 __all__ = [
     "CORE_PARTS",
     "DRAM_PJ_PER_BYTE",
+    "HALF_RATE_PART",
     "PARTS",
     "SRAM_MM2_PER_MIB",
     "SRAM_PJ_PER_BYTE",
     "CoreCost",
     "EnergyCosts",
     "Ratio",
+    "core_parts",
     "energy",
     "overhead",
     "throughput_per_area",
 ]
 
 CORE_PARTS = ("active", "clock", "clock tree", "leakage")
+HALF_RATE_PART = "active, half rate"
+"""Part of the cores that there is only where some GEMM is at half the rate; such steps are not in ``active``."""
 PARTS = (*CORE_PARTS, "quantiser", "buffer", "buffer leakage", "DRAM")
 """Parts of the energy, see above."""
 
@@ -116,6 +124,8 @@ class CoreCost:
         Energy of the clock pins, and of the buffers of the clock tree, in a cycle without a step.
     leakage_mw
         Leakage power.
+    half_rate_fj
+        Dynamic energy of a step at half the rate; None where it was not measured.
     """
 
     config: TensorCoreConfig
@@ -125,6 +135,7 @@ class CoreCost:
     clock_fj: float
     clock_tree_fj: float
     leakage_mw: float
+    half_rate_fj: float | None = None
 
 
 def energy(
@@ -151,6 +162,16 @@ def energy(
         Capacity of the buffer, which leaks.
     idle_gated
         Whether the clock of a core without an output is off while the others step; otherwise it steps with them.
+
+    Returns
+    -------
+    dict
+        The parts of `PARTS`; with a GEMM at half the rate `HALF_RATE_PART`, too.
+
+    Raises
+    ------
+    InputError
+        A GEMM is at half the rate, and what such a step takes was not measured.
     """
     cores = run.arrangement.cores
     worked = run.steps * cores * (run.busy if idle_gated else 1)
@@ -158,8 +179,14 @@ def energy(
     seconds = run.cycles * clock_ns * 1e-9
     moved = run.dram_read_bytes + run.dram_write_bytes
     leaking_mw = (costs.buffer_mw_per_mib or 0) * buffer_bytes / (1 << 20)
+    halved = {}
+    if run.half.any():
+        if core.half_rate_fj is None:
+            raise InputError(f"{core.config.name}: what a step at half the rate takes is not in the report")
+        halved = {HALF_RATE_PART: worked * run.half * core.half_rate_fj * 1e-15}
     return {
-        "active": worked * core.active_fj * 1e-15,
+        "active": worked * ~run.half * core.active_fj * 1e-15,
+        **halved,
         "clock": rested * core.clock_fj * 1e-15,
         "clock tree": rested * core.clock_tree_fj * 1e-15,
         "leakage": seconds * cores * core.leakage_mw * 1e-3,
@@ -168,6 +195,11 @@ def energy(
         "buffer leakage": seconds * leaking_mw * 1e-3,
         "DRAM": moved * costs.dram_pj_per_byte * 1e-12,
     }
+
+
+def core_parts(parts: Mapping[str, Any]) -> list[str]:
+    """Those that the cores spend: of `CORE_PARTS` all, and `HALF_RATE_PART` where it is there."""
+    return [*CORE_PARTS, *([HALF_RATE_PART] if HALF_RATE_PART in parts else [])]
 
 
 def overhead(baseline: Mapping[str, float], candidate: Mapping[str, float], ratios: Mapping[str, Ratio]) -> Estimate:
@@ -189,7 +221,7 @@ def overhead(baseline: Mapping[str, float], candidate: Mapping[str, float], rati
     bounds: list[float | None] = []
     for bound in ("low", "high"):
         change = 0.0
-        for part in CORE_PARTS:
+        for part in core_parts(candidate):
             ratio = ratios[part]
             end = getattr(ratio, bound)
             if end is None:

@@ -8,6 +8,9 @@ A later GEMM reads its operands in a block format, so that every result but logi
 ``fp32``       the same with FP32
 =============  ===================================================================================
 
+A result has the format that the next GEMM of the list reads: FP8 without block scales before one at half the rate, else
+the block format of the cores.
+
 With fused attention the scores of a block of context stay in the buffer: the values GEMM takes them from there.
 Without, they go to DRAM and come back as any other result.
 """
@@ -116,7 +119,8 @@ def results_of(
     on_chip = precision == "quantised"
     logits = role == "logits"
     blocks = -(-operands // config.a.size)
-    stored = product(gemms.m, blocks, config.a.stored_bytes)
+    read_at_half_rate = np.append(gemms.half[1:], False)
+    stored = product(gemms.m, np.where(read_at_half_rate, operands, blocks * config.a.stored_bytes))
     raw = product(gemms.m, gemms.n, BYTES["bf16" if on_chip else precision])
     passes = ~stays & ~logits & (not on_chip)
     return Results(

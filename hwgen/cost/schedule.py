@@ -28,9 +28,10 @@ RESULT_BYTES = 4
 """Bytes of a result as it leaves the core, FP32."""
 
 
-def step_bytes(config: TensorCoreConfig) -> int:
-    """Bytes of both operands of one step: codes and scale bytes as they are stored."""
-    return config.groups * (config.rows * config.a.stored_bytes + config.columns * config.b.stored_bytes)
+def step_bytes(config: TensorCoreConfig, gemms: Gemms) -> NDArray[np.int64]:
+    """Bytes of both operands of one step: codes and scale bytes as they are stored; FP8 has no scales."""
+    of_fp4 = config.rows * config.a.stored_bytes + config.columns * config.b.stored_bytes
+    return config.groups * np.where(gemms.half, (config.rows + config.columns) * config.slots, of_fp4)
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class Schedule:
     result_bytes
         FP32 results that leave the core, those of padded rows and columns included.
     utilisation
-        Multiply-accumulates asked for, as a share of what the core could do in these cycles, float, (L,).
+        Multiply-accumulates asked for, as a share of what the core could do in these cycles at their rate, float, (L,).
     """
 
     tiles: NDArray[np.int64]
@@ -67,13 +68,13 @@ class Schedule:
     utilisation: NDArray[np.float64]
 
 
-def _ceil(value: NDArray[np.int64], by: int) -> NDArray[np.int64]:
+def _ceil(value: NDArray[np.int64], by: NDArray[np.int64] | int) -> NDArray[np.int64]:
     return -(-value // by)
 
 
 def steps_per_tile(config: TensorCoreConfig, gemms: Gemms) -> NDArray[np.int64]:
-    """ceil(K / 16 G), (L,)."""
-    return _ceil(gemms.k, config.depth)
+    """ceil(K / 16 G), (L,); at half the rate ceil(K / 8 G)."""
+    return _ceil(gemms.k, np.where(gemms.half, config.depth // 2, config.depth))
 
 
 def last_steps(config: TensorCoreConfig, tiles: int, steps: int) -> NDArray[np.bool_]:
@@ -199,7 +200,7 @@ def schedule(config: TensorCoreConfig, gemms: Gemms, period: ArrayLike = 1) -> S
         empty=steps - tiles * deep,
         cycles=cycles,
         stalls=cycles - steps,
-        operand_bytes=product(tiles, deep, step_bytes(config)),
+        operand_bytes=product(tiles, deep, step_bytes(config, gemms)),
         result_bytes=product(tiles, config.rows * config.columns * RESULT_BYTES),
-        utilisation=gemms.macs / (cycles * float(config.macs_per_step)),
+        utilisation=gemms.macs / (cycles * (config.macs_per_step / np.where(gemms.half, 2, 1))),
     )

@@ -48,7 +48,7 @@ import math
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -64,7 +64,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["PHASES", "ROLES", "ROUTING", "Workload", "load", "model", "models"]
+__all__ = ["HALF_RATE", "PHASES", "ROLES", "ROUTING", "Workload", "at_half_rate", "load", "model", "models"]
 
 PHASES = ("prefill", "decode")
 """All tokens of the sequences at once, or one more of each."""
@@ -74,6 +74,9 @@ ROLES = ("linear", "scores", "values", "logits")
 
 ROUTING = ("expected", "even")
 """How many experts share the tokens."""
+
+HALF_RATE = ("none", "attention")
+"""Which GEMMs are in FP8, at half the rate."""
 
 _SYMBOLS = ("sequences", "queries", "context", "tokens")
 _SIZES = ("m", "n", "k", "batch", "count", "operands", "experts", "experts_per_token")
@@ -124,6 +127,13 @@ class Workload:
     operands: NDArray[np.int64]
     routed: bool
     routing: str
+
+
+def at_half_rate(workload: Workload, which: str) -> Workload:
+    """The workload with the GEMMs in FP8 that one of `HALF_RATE` says: for ``attention`` scores and values."""
+    half = np.isin(workload.roles, ("scores", "values")) & (which == "attention")
+    shapes = workload.gemms
+    return replace(workload, gemms=Gemms(shapes.m, shapes.n, shapes.k, shapes.batch, half))
 
 
 def models() -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 
@@ -63,6 +63,9 @@ class BlockFormat:
         Lengths of sub-groups, the longest first. Each sub-group has a bit, and its elements count twice as much where
         it is set; an element has a sub-group of each length. The bits stand directly above the scale, those of the
         longest first, and of one length in the order of the elements.
+    by_step
+        Whether all blocks of an operand in a step have the same elements, and the step says which. The selector is then
+        not in the scale byte that hardware reads. Tensors have it there all the same, in all bytes alike.
 
     Raises
     ------
@@ -88,6 +91,7 @@ class BlockFormat:
     window: int | None = None
     definition: str = ""
     shifts: tuple[int, ...] = ()
+    by_step: bool = False
 
     def __post_init__(self) -> None:
         if not self.elements or len(self.elements) & len(self.elements) - 1:
@@ -106,6 +110,10 @@ class BlockFormat:
                     f" {other.point} bits behind the point; they must be equal"
                 )
         self._check_stored()
+        if self.by_step and self.selector_bits != 1:
+            raise InputError(
+                f"block format {self.name}: by_step: takes two kinds of elements; this has {len(self.elements)}"
+            )
         if self.size < 1 or self.size * self.code_width % _BYTE:
             raise InputError(f"block format {self.name}: size = {self.size}: a block must fill whole bytes")
         if self.sums < 1 or self.size % self.sums:
@@ -168,8 +176,13 @@ class BlockFormat:
 
     @cached_property
     def selector_bits(self) -> int:
-        """Bits of the scale byte that choose the element format."""
+        """Bits that choose the element format, of the scale byte or of the step."""
         return (len(self.elements) - 1).bit_length()
+
+    @property
+    def by_block(self) -> BlockFormat:
+        """The same elements and scales with the selector in the scale byte: of lanes without a step."""
+        return replace(self, name=f"{self.name}-by-block", by_step=False) if self.by_step else self
 
     @property
     def tagged(self) -> bool:
@@ -194,7 +207,7 @@ class BlockFormat:
     @property
     def scale_width(self) -> int:
         """Bits of the scale byte that the hardware reads: scale and selector, or shifts."""
-        return self.scale.width + self.selector_bits + self.shift_bits
+        return self.scale.width + (0 if self.by_step else self.selector_bits) + self.shift_bits
 
     @property
     def shift_bits(self) -> int:

@@ -41,6 +41,7 @@ __all__ = [
     "MXINT8",
     "NONE",
     "NVFP4",
+    "NVFP4_E0M3",
     "NVINT4",
     "RAZER_ACTIVATIONS",
     "RAZER_WEIGHTS",
@@ -226,6 +227,15 @@ MIXFP4 = BlockFormat(
     full_scale=448 * 6,
     source="arXiv 2605.31035; that selector 0 is E2M1 is ours, the paper leaves it open",
 )
+NVFP4_E0M3 = BlockFormat(
+    "nvfp4-e0m3",
+    (E2M1, E1M2),
+    UE4M3,
+    size=16,
+    full_scale=448 * 6,
+    source="flashinfer issue 3934, FlashRT pull request 146: 0 to 7 beside E2M1, chosen for an operand; not by NVIDIA",
+    by_step=True,
+)
 NVINT4 = BlockFormat("nvint4", (INT4,), UE4M3, size=16, full_scale=448 * 7, source="arXiv 2510.25602")
 FP4_UE5M3_B16 = BlockFormat(
     "fp4-ue5m3-b16",
@@ -336,7 +346,7 @@ HIF4 = BlockFormat(
 BLOCK_FORMATS: dict[str, BlockFormat] = {
     form.name: form
     for form in (
-        *(NVFP4, MIXFP4, NVINT4, FP4_UE5M3_B16, FP4_UE5M3_B32, MXFP4, MXFP4_2X16, MSFP12, IF4),
+        *(NVFP4, MIXFP4, NVFP4_E0M3, NVINT4, FP4_UE5M3_B16, FP4_UE5M3_B32, MXFP4, MXFP4_2X16, MSFP12, IF4),
         *(RAZER_ACTIVATIONS, RAZER_WEIGHTS, BLOCKDIALECT, MXINT8, MXFP6_E2M3, MXFP6_E3M2, MXFP8_E4M3),
         *(MXFP8_E5M2, HIF4),
         *(INTEGERS_8, INTEGERS_4, TERNARIES),

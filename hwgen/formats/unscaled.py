@@ -11,6 +11,7 @@ __all__ = [
     "LOWEST",
     "LOWEST_PRODUCT",
     "PRODUCT",
+    "SELECTOR",
     "SIGNIFICAND",
     "TYPES",
     "TYPE_BITS",
@@ -21,6 +22,10 @@ TYPES: dict[int, ElementFormat] = {0: E4M3, 1: E5M2, 3: E2M3, 4: E3M2, 5: E2M1}
 
 TYPE_BITS = 3
 """Bits of such a code."""
+
+SELECTOR = 1
+"""Bit of such a code that chooses the elements in steps of FP4, where steps do. So 5 is E2M1 there, too, and 7, which
+is reserved at half the rate, the other kind."""
 
 CONTAINER = 8
 """Bits of an element; shorter types have the low ones, and the bits above are ignored."""

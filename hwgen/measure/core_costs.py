@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hwgen.config import NAMED, TensorCoreConfig
-from hwgen.cost.model import CoreCost, Ratio
+from hwgen.cost.model import HALF_RATE_PART, CoreCost, Ratio
 from hwgen.errors import InputError
 from hwgen.report import schema
-from hwgen.report.schema import IDLE, OverheadReport
+from hwgen.report.schema import HALF_RATE, IDLE, OverheadReport
 from hwgen.report.shipped import shipped
 
 __all__ = ["MeasuredCores", "find", "read"]
@@ -43,7 +43,7 @@ class MeasuredCores:
     cores
         By name, in the order asked for.
     ratios
-        Second core over the first, by ``area`` and part of `hwgen.cost.model.CORE_PARTS`; empty for one core.
+        Second core over the first, by ``area`` and part of `hwgen.cost.model.core_parts`; empty for one core.
     """
 
     path: Path
@@ -156,6 +156,9 @@ def _measured(path: Path, report: OverheadReport, configs: Sequence[TensorCoreCo
     gated = any(figure.metric.endswith(IDLE) for figure in report.results)
     metrics = {part: f"{metric}{IDLE}" if gated and part in _CLOCK else metric for part, metric in _METRICS.items()}
 
+    if conditions.half_rate is not None:
+        metrics[HALF_RATE_PART] = f"{_METRICS['active']}{HALF_RATE}"
+
     def value(part: str, name: str) -> float:
         return report.find("core", metrics.get(part, part)).values[name]
 
@@ -173,6 +176,7 @@ def _measured(path: Path, report: OverheadReport, configs: Sequence[TensorCoreCo
             clock_fj=cycle_fj("clock", config.name),
             clock_tree_fj=cycle_fj("clock tree", config.name),
             leakage_mw=value("leakage", config.name),
+            half_rate_fj=None if conditions.half_rate is None else cycle_fj(HALF_RATE_PART, config.name),
         )
         for config in configs
     }

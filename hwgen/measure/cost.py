@@ -13,9 +13,9 @@ from hwgen import __version__
 from hwgen.cost import grid
 from hwgen.cost.grid import ORDERS, Arrangement, GridRun, Memory
 from hwgen.cost.machines import MACHINES
-from hwgen.cost.model import CORE_PARTS, CoreCost, EnergyCosts, Ratio, energy, overhead, throughput_per_area
+from hwgen.cost.model import CoreCost, EnergyCosts, Ratio, core_parts, energy, overhead, throughput_per_area
 from hwgen.cost.results import ATTENTION, RESULTS, element_bytes, results_of
-from hwgen.cost.workloads import Workload
+from hwgen.cost.workloads import HALF_RATE, Workload, at_half_rate
 from hwgen.errors import InputError
 from hwgen.measure.core_costs import MeasuredCores
 from hwgen.report import schema
@@ -156,9 +156,10 @@ def _figures(
     pair = tuple(seconds.values())
     same = Estimate(pair[1] / pair[0] - 1) if len(pair) == 2 else None
     faster = Estimate(pair[0] / pair[1] - 1) if len(pair) == 2 else None
-    of_cores = {name: {part: parts[part] for part in CORE_PARTS} for name, parts in joules.items()}
+    of_cores = {name: {part: parts[part] for part in core_parts(parts)} for name, parts in joules.items()}
     per_area = throughput_per_area(pair, measured.ratios["area"]) if len(pair) == 2 else None
-    macs = float(workload.gemms.macs.astype(float) @ workload.count)
+    # At half the rate each takes as long as two.
+    macs = float((workload.gemms.macs * np.where(workload.gemms.half, 2.0, 1.0)) @ workload.count)
     peak = machine.cores / machine.clock_ns * 1e9
 
     found = [
@@ -272,6 +273,7 @@ def _gemms(passes: Mapping[str, _Pass], measured: MeasuredCores, workload: Workl
                 why=workload.notes[place],
                 macs=int(shapes.macs[place]),
                 values=values,
+                half_rate=True if shapes.half[place] else None,
                 overhead=_energy_overhead([each.joules for each in values.values()], measured.ratios),
             )
         )
@@ -321,6 +323,9 @@ def _alternatives(
     if rerouted is not None:
         for each in (workload, rerouted):
             varied.append((schema.EXPERTS, each.routing, machine, each))
+    if "scores" in workload.roles and all(core.half_rate_fj is not None for core in measured.cores.values()):
+        for name in others(HALF_RATE, HALF_RATE[1 if workload.gemms.half.any() else 0]):
+            varied.append((schema.IN_FP8, name, machine, at_half_rate(workload, name)))
     for name in others(schema.IDLE_CORES, schema.IDLE_CORES[0 if machine.idle_gated else 1]):
         gated = name == schema.IDLE_CORES[0]
         varied.append(("idle cores", name, replace(machine, idle_gated=gated), workload))
@@ -404,6 +409,7 @@ def document(
                 experts=workload.routing if workload.routed else None,
                 idle_cores=schema.IDLE_CORES[0 if machine.idle_gated else 1],
                 quantiser_fj=dict(machine.costs.quantiser_fj) or None,
+                half_rate=HALF_RATE[1] if workload.gemms.half.any() else None,
             ),
             tools=schema.CostTools(hwgen=__version__, numpy=np.__version__),
         ),

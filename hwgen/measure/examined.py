@@ -9,6 +9,7 @@ import numpy as np
 
 from hwgen.cells.library import Library
 from hwgen.closure.close import Closed
+from hwgen.config import TensorCoreConfig
 from hwgen.formats import Formats
 from hwgen.layout import Layout
 from hwgen.mapping import area
@@ -17,12 +18,13 @@ from hwgen.measure.choice import KINDS, TOPS
 from hwgen.measure.energy import core_activity, core_energy, lane_energy, of_activity
 from hwgen.measure.flow import Design
 from hwgen.measure.placement import pictured
-from hwgen.measure.stimulus import Stimulus
+from hwgen.measure.stimulus import HALF_RATE_ELEMENTS, Stimulus
 from hwgen.netlist.graph import Netlist
 from hwgen.netlist.link import link
 from hwgen.power.consumption import Consumption
 from hwgen.power.glitch import Gates
 from hwgen.report import schema
+from hwgen.report.schema import HALF_RATE
 from hwgen.rtl.hierarchy import Block
 from hwgen.rtl.lane_array import LaneArray
 from hwgen.rtl.tensor_core import TensorCore
@@ -51,7 +53,8 @@ class Examined:
         What equals the golden model's.
     energy
         By (operands' formats, scope, delays), see `hwgen.measure.energy.core_energy`. Of a core with clock gates also
-        with ``idle`` in the place of the delays: no step is offered.
+        with ``idle`` in the place of the delays: no step is offered. Of one with a slot also with `HALF_RATE` behind
+        them: its steps are at half the rate.
     lengths
         um of wire by scope and block, of netlists that are placed.
     placement
@@ -160,11 +163,7 @@ def examine(
             found = core_energy(gates, config, formats, stimulus, formats != config.formats)
             found |= lane_energy(lane_gates, config, formats, stimulus)
             energy |= {(formats, *key): value for key, value in found.items()}
-    if len(core.gated_nets):
-        # Long enough for everything to come to rest.
-        none = replace(stimulus, traffic="idle", steps_per_tile=4 * config.latency + 4)
-        resting = core_activity(gates, config, config.formats, none)
-        energy[config.formats, "core", "idle"] = of_activity(core, gates.timing, resting)["whole"]
+    energy |= _otherwise(gates, config, stimulus)
     paths = {"core": small.timings["core"].path, "element": _element_path(small)}
     checked = schema.Checked(
         results=check_core(small.netlists["core"], config, vectors),
@@ -198,6 +197,25 @@ def examine(
         },
         placement=pictured(small.layouts["core"]) if "core" in small.layouts else None,
     )
+
+
+def _otherwise(
+    gates: Gates, config: TensorCoreConfig, stimulus: Stimulus
+) -> dict[tuple[Formats, str, str], Consumption]:
+    """Energies of a core with clock gates that has nothing to do, and of one with a slot at half the rate."""
+    found = {}
+    if len(gates.netlist.gated_nets):
+        # Long enough for everything to come to rest.
+        none = replace(stimulus, traffic="idle", steps_per_tile=4 * config.latency + 4)
+        resting = core_activity(gates, config, config.formats, none)
+        found[config.formats, "core", "idle"] = of_activity(gates.netlist, gates.timing, resting)["whole"]
+    if config.slotted:
+        half = replace(stimulus, elements=HALF_RATE_ELEMENTS)
+        found |= {
+            (config.formats, scope, f"{delays}{HALF_RATE}"): value
+            for (scope, delays), value in core_energy(gates, config, config.formats, half).items()
+        }
+    return found
 
 
 def _element_path(small: Netlists) -> list[PathStep]:

@@ -372,9 +372,9 @@ def variants(
         )
     found: dict[TensorCoreConfig, None] = {}
     for dot, pipeline, zeros in ways:
-        # What cannot multiply these formats, or has registers that are not there, is left out; where it is asked for,
-        # the configuration refuses it.
-        if not dots and DOTS[dot].supports(*config.formats):
+        # What does not go with formats and slot, or has registers that are not there, is left out; where it is asked
+        # for, the configuration refuses it.
+        if not dots and not config.takes(dot):
             continue
         if not pipelines and not {*pipeline} <= {*REGISTERS[config.numerics]}:
             continue

@@ -9,7 +9,7 @@ import numpy as np
 
 from hwgen.power.consumption import DYNAMIC, KINDS, Consumption
 from hwgen.report import schema
-from hwgen.report.schema import IDLE, SCOPES, TOTAL
+from hwgen.report.schema import HALF_RATE, IDLE, SCOPES, TOTAL
 from hwgen.stats import Estimate, against_itself, paired
 
 __all__ = ["Figure", "Measured", "compare"]
@@ -41,6 +41,8 @@ class Measured:
         Multiply-accumulates per cycle at this scope.
     lengths
         um of wire by block; empty where nothing is placed.
+    half_rate, half_rate_settled
+        As ``energy`` and ``settled``, with steps at half the rate; empty where there are none.
     """
 
     areas: Mapping[str, Sequence[float]]
@@ -54,6 +56,8 @@ class Measured:
     idle: Sequence[Consumption]
     macs: int
     lengths: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    half_rate: Sequence[Consumption] = ()
+    half_rate_settled: Sequence[Consumption] = ()
 
     @property
     def total_area(self) -> list[float]:
@@ -69,32 +73,58 @@ class Measured:
         energy, same_operands, settled = (
             [run.milliwatts(clock_ns) for run in runs] for runs in (self.energy, self.same_operands, self.settled)
         )
-
-        def total(
-            runs: Sequence[Mapping[str, Mapping[str, float]]], kinds: Sequence[str], blocks: Sequence[str] = ()
-        ) -> list[float]:
-            return [sum(run[block][kind] for block in blocks or run for kind in kinds) for run in runs]
-
-        blocks = list(energy[0])
-        found = {}
-        for metric, kinds in (("dynamic power", DYNAMIC), ("leakage power", ("leakage",))):
-            found[TOTAL, metric, "mW"] = total(energy, kinds)
-            # A scope with a single block has nothing to attribute.
-            for block in blocks if len(blocks) > 1 else ():
-                values = total(energy, kinds, [block])
-                if any(values):
-                    found[block, metric, "mW"] = values
+        found = _by_block(energy)
         for kind in DYNAMIC:
-            values = total(energy, [kind])
+            values = _summed(energy, [kind])
             if any(values):
                 found[TOTAL, f"{kind.replace('_', ' ')} power", "mW"] = values
-        found[TOTAL, "total power", "mW"] = total(energy, KINDS)
-        found[TOTAL, "total power, same operands", "mW"] = total(same_operands, KINDS)
-        found[TOTAL, "total power, no glitches", "mW"] = total(settled, KINDS)
+        found[TOTAL, "total power", "mW"] = _summed(energy, KINDS)
+        found[TOTAL, "total power, same operands", "mW"] = _summed(same_operands, KINDS)
+        found[TOTAL, "total power, no glitches", "mW"] = _summed(settled, KINDS)
         found[TOTAL, "energy per MAC", "fJ"] = [
-            milliwatts * 1e3 * clock_ns / self.macs for milliwatts in total(energy, KINDS)
+            milliwatts * 1e3 * clock_ns / self.macs for milliwatts in _summed(energy, KINDS)
         ]
         return found
+
+    def half_rate_power(self, clock_ns: float) -> dict[tuple[str, str, str], list[float]]:
+        """As `power`, with steps at half the rate, which have half as many multiply-accumulates."""
+        if not self.half_rate:
+            return {}
+        energy, settled = (
+            [run.milliwatts(clock_ns) for run in runs] for runs in (self.half_rate, self.half_rate_settled)
+        )
+        found = {
+            (block, f"{metric}{HALF_RATE}", unit): runs for (block, metric, unit), runs in _by_block(energy).items()
+        }
+        found[TOTAL, f"total power{HALF_RATE}", "mW"] = _summed(energy, KINDS)
+        found[TOTAL, f"total power, no glitches{HALF_RATE}", "mW"] = _summed(settled, KINDS)
+        found[TOTAL, f"energy per MAC{HALF_RATE}", "fJ"] = [
+            milliwatts * 1e3 * clock_ns / (self.macs / 2) for milliwatts in _summed(energy, KINDS)
+        ]
+        return found
+
+
+_Powers = Sequence[Mapping[str, Mapping[str, float]]]
+"""mW of each run, by block and kind."""
+
+
+def _summed(runs: _Powers, kinds: Sequence[str], blocks: Sequence[str] = ()) -> list[float]:
+    """MW of each run, of some kinds, and of some blocks or all."""
+    return [sum(run[block][kind] for block in blocks or run for kind in kinds) for run in runs]
+
+
+def _by_block(energy: _Powers) -> dict[tuple[str, str, str], list[float]]:
+    """Dynamic and leakage power of each run, by (block, metric, unit)."""
+    blocks = list(energy[0])
+    found = {}
+    for metric, kinds in (("dynamic power", DYNAMIC), ("leakage power", ("leakage",))):
+        found[TOTAL, metric, "mW"] = _summed(energy, kinds)
+        # A scope with a single block has nothing to attribute.
+        for block in blocks if len(blocks) > 1 else ():
+            values = _summed(energy, kinds, [block])
+            if any(values):
+                found[block, metric, "mW"] = values
+    return found
 
 
 @dataclass(frozen=True)
@@ -164,6 +194,25 @@ class Figure:
         )
 
 
+def _at_half_rate(scope: str, both: Mapping[str, Measured], clock_ns: float) -> list[Figure]:
+    """Figures of steps at half the rate, where both designs have them; the baseline first."""
+    powers = {name: found.half_rate_power(clock_ns) for name, found in both.items()}
+    if not all(powers.values()):
+        return []
+    baseline = next(iter(powers.values()))
+    return [
+        Figure(
+            scope,
+            block,
+            metric,
+            unit,
+            {name: found[block, metric, unit] for name, found in powers.items()},
+            None if block == TOTAL else baseline[TOTAL, metric, unit],
+        )
+        for block, metric, unit in baseline
+    ]
+
+
 def compare(
     baseline: str, candidate: str, measured: Mapping[tuple[str, str], Measured], clock_ns: float
 ) -> list[Figure]:
@@ -226,6 +275,7 @@ def compare(
         for block, metric, unit in powers[baseline]:
             runs = {name: found[block, metric, unit] for name, found in powers.items()}
             figure(metric, unit, runs, block, None if block == TOTAL else powers[baseline][TOTAL, metric, unit])
+        figures.extend(_at_half_rate(scope, both, clock_ns))
         if gated and scope == "core":
             for metric, kind in (("clock power", "clock"), ("clock tree power", "clock_tree")):
                 resting = {name: found.idle_power(kind, clock_ns) for name, found in both.items()}

@@ -21,8 +21,10 @@ from hwgen.measure.examined import Examined, as_mapped, examine
 from hwgen.measure.figures import Figure, Measured, compare
 from hwgen.measure.flow import DESIGNS, Design, Flow
 from hwgen.measure.requests import OverheadRequest
-from hwgen.measure.stimulus import Stimulus, operands_of
+from hwgen.measure.stimulus import Stimulus, half_rate, operands_of
+from hwgen.power.consumption import Consumption
 from hwgen.report import schema
+from hwgen.report.schema import HALF_RATE
 from hwgen.rtl.hierarchy import Block
 from sim.steps import check_hold
 
@@ -96,6 +98,12 @@ def figures_of(
 
 def of_scope(config: TensorCoreConfig, same: Formats, runs: Sequence[Examined], scope: str, macs: int) -> Measured:
     """What the runs of a configuration say of one scope; ``same`` are the formats of the baseline's operands."""
+
+    def at_half_rate(delays: str) -> list[Consumption]:
+        """Nothing of a lane array, which has no slots, nor of a core without."""
+        key = config.formats, scope, f"{delays}{HALF_RATE}"
+        return [run.energy[key] for run in runs if key in run.energy]
+
     return Measured(
         areas={block: [run.areas[scope][block] for run in runs] for block in runs[0].areas[scope]},
         delays=[run.delays[scope] for run in runs if scope in run.delays],
@@ -112,6 +120,8 @@ def of_scope(config: TensorCoreConfig, same: Formats, runs: Sequence[Examined], 
         ],
         macs=macs,
         lengths={block: [run.lengths[scope][block] for run in runs] for block in runs[0].lengths.get(scope, ())},
+        half_rate=at_half_rate("timed"),
+        half_rate_settled=at_half_rate("settled"),
     )
 
 
@@ -190,6 +200,7 @@ def conditions_of(
             )
             for name in configs
         },
+        half_rate=half_rate(baseline, stimulus) if all(each.slotted for each in configs.values()) else None,
     )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from hwgen.cells.library import Library
 from hwgen.config import TensorCoreConfig
-from hwgen.formats import E1M2, Formats
+from hwgen.formats import Formats
 from hwgen.mapping import area
 from hwgen.mapping.yosys import Recipe
 from hwgen.measure.checks import VECTORS, check_core
@@ -19,7 +19,15 @@ from hwgen.measure.conditions import check_pair, flow_conditions
 from hwgen.measure.energy import core_energy
 from hwgen.measure.flow import Design, Flow
 from hwgen.measure.requests import PowerRequest
-from hwgen.measure.stimulus import TRAFFIC, Stimulus, operands_of
+from hwgen.measure.stimulus import (
+    HALF_RATE_ELEMENTS,
+    TRAFFIC,
+    Stimulus,
+    half_rate,
+    has_shares,
+    macs_at,
+    operands_of,
+)
 from hwgen.netlist.link import link
 from hwgen.power.consumption import KINDS, Consumption
 from hwgen.power.glitch import Gates
@@ -74,16 +82,16 @@ class Situation:
     def of(self, place: int) -> _Task:
         """What the baseline (0) or the candidate (1) is fed with; a share of E1M2 only where the format has it."""
         operands = self.operands[place]
-        e1m2 = self.stimulus.e1m2 if any(E1M2 in form.elements for form in operands) else None
+        e1m2 = self.stimulus.e1m2 if any(map(has_shares, operands)) else None
         return operands, replace(self.stimulus, e1m2=e1m2)
 
 
 def situations(baseline: TensorCoreConfig, candidate: TensorCoreConfig, stimulus: Stimulus) -> list[Situation]:
     """At work on ``stimulus`` and on the baseline's bits first; then others.
 
-    Those are shares of E1M2, other tensors, B held, and at rest. A ``stimulus`` that holds B stands beside one with
-    other rows in every step. Cores that accumulate exactly have no situation with B held, see
-    `sim.steps.schedule_held`.
+    Those are shares of E1M2, other tensors, B held, half the rate of two cores with a slot, and at rest. A ``stimulus``
+    that holds B stands beside one with other rows in every step. Cores that accumulate exactly have no situation with B
+    held, see `sim.steps.schedule_held`.
     """
     own = (baseline.formats, candidate.formats)
     names = " x ".join(dict.fromkeys(form.name for form in baseline.formats))
@@ -92,7 +100,7 @@ def situations(baseline: TensorCoreConfig, candidate: TensorCoreConfig, stimulus
         Situation(f"both on {names} operands", stimulus, (baseline.formats, baseline.formats)),
     ]
     assert len(found) == _ALWAYS
-    if any(E1M2 in form.elements for form in candidate.formats):
+    if any(map(has_shares, candidate.formats)):
         found += [Situation(f"{100 * share:.0f} % E1M2 blocks", replace(stimulus, e1m2=share), own) for share in SHARES]
     found += [
         Situation(f"{kind} tensors", replace(stimulus, tensors=kind, layer=None), own)
@@ -103,6 +111,8 @@ def situations(baseline: TensorCoreConfig, candidate: TensorCoreConfig, stimulus
         found.append(Situation("B held for 1 step", replace(stimulus, hold=1), own))
     elif not (baseline.exact or candidate.exact):
         found.append(Situation(f"B held for {HELD} steps", replace(stimulus, hold=HELD), own))
+    if baseline.slotted and candidate.slotted:
+        found.append(Situation("half rate", replace(stimulus, elements=HALF_RATE_ELEMENTS), own))
     return found + [Situation(traffic, replace(stimulus, traffic=traffic), own) for traffic in TRAFFIC[1:]]
 
 
@@ -172,14 +182,17 @@ def _situation(
     milliwatts = {name: [_milliwatts(run, clock_ns) for run in own] for name, own in spent.items()}
     means = {name: float(np.mean(values)) for name, values in milliwatts.items()}
     baseline, candidate = milliwatts.values()
-    femtojoules = 1e3 * clock_ns / _macs_per_cycle(configs[0])[scope]
+    elements = each.stimulus.elements
+    femtojoules = 1e3 * clock_ns / macs_at(configs[0], elements)[scope]
     busy = each.stimulus.traffic == "busy"
     return schema.Situation(
         situation=each.name,
         scope=scope,
         runs=len(baseline),
         operands={
-            config.name: operands_of(operands, stimulus.fitted(config.macs_per_step).steps(config, operands))
+            config.name: schema.Operands(*(schema.Operand(elements, 0.0),) * 2)
+            if elements is not None
+            else operands_of(operands, stimulus.fitted(config.macs_per_step).steps(config, operands))
             for place, config in enumerate(configs)
             for operands, stimulus in [each.of(place)]
         },
@@ -189,11 +202,6 @@ def _situation(
         baseline_against_itself=against_itself(baseline),
         milliwatts_by_block_and_kind={name: _mean_parts(own, clock_ns) for name, own in spent.items()},
     )
-
-
-def _macs_per_cycle(config: TensorCoreConfig) -> dict[str, int]:
-    """Multiply-accumulates in a cycle, by scope."""
-    return {"element": config.depth, "core": config.macs_per_step}
 
 
 def _conditions(
@@ -219,10 +227,11 @@ def _conditions(
         chosen_recipes={
             name: {module: how.name for module, how in choice.chosen[name, TensorCore].items()} for name in configs
         },
-        macs_per_cycle=_macs_per_cycle(baseline),
+        macs_per_cycle=macs_at(baseline, None),
         stimulus=stimulus.record(baseline),
         cycles=stimulus.fitted(baseline.macs_per_step).cycles(baseline),
         results_checked_each_run=min(run.checked for own in runs.values() for run in own),
+        half_rate=half_rate(baseline, stimulus) if all(each.slotted for each in configs.values()) else None,
     )
 
 

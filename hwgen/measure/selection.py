@@ -26,7 +26,7 @@ from typing import TypeVar
 import numpy as np
 
 from hwgen.cells.library import Library
-from hwgen.config import DOTS, TensorCoreConfig
+from hwgen.config import TensorCoreConfig
 from hwgen.errors import InputError
 from hwgen.mapping import area
 from hwgen.mapping.yosys import Recipe, distinct
@@ -276,8 +276,8 @@ def select(
 
 
 def lanes_for(config: TensorCoreConfig, lanes: Sequence[str]) -> list[str]:
-    """The lanes of a configuration, and those of ``lanes`` that can multiply its formats."""
-    return [dot for dot in dict.fromkeys((config.dot, *lanes)) if DOTS[dot].supports(*config.formats) is None]
+    """The lanes of a configuration, and those of ``lanes`` that go with its formats and its slot."""
+    return [dot for dot in dict.fromkeys((config.dot, *lanes)) if config.takes(dot)]
 
 
 def _variant(config: TensorCoreConfig) -> str:

@@ -10,17 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.config import TensorCoreConfig
-from hwgen.formats import E1M2, BlockFormat, Formats
+from hwgen.formats import E1M2, NVFP4, BlockFormat, Formats
 from hwgen.report import schema
 from sim import golden, tensors
 from sim.counterpart import counterpart
-from sim.steps import Steps, schedule, schedule_held
+from sim.steps import ELEMENT_TYPES, Steps, codes_of, schedule, schedule_held
 from sim.tensors import Tensor
 
-__all__ = ["TRAFFIC", "Stimulus", "operands_of"]
+__all__ = ["HALF_RATE_ELEMENTS", "TRAFFIC", "Stimulus", "half_rate", "has_shares", "macs_at", "operands_of"]
 
 TRAFFIC = ("busy", "idle", "idle, inputs toggle", "stalled")
 """What is asked of a core: a step in every cycle; none, the payload held or not; results that are not taken."""
+
+HALF_RATE_ELEMENTS = "e4m3"
+"""Type of the elements of A and of B in steps at half the rate whose power is measured."""
 
 _REFERENCE = 256
 """Multiply-accumulates per step of the core that the default lengths are for."""
@@ -49,8 +52,8 @@ class Stimulus:
     timed
         Cycles of all these that are simulated with gate delays.
     e1m2
-        Share of blocks stored as E1M2, drawn at random, in a format that has them; by default each block takes
-        the format with the smaller error.
+        Share of blocks stored as E1M2, drawn at random, in a format that has them, see `has_shares`; by default each
+        block takes the format with the smaller error.
     layer
         Weight matrix of all-MiniLM-L6-v2 to take B from, see `sim.tensors.minilm`.
     traffic
@@ -58,6 +61,9 @@ class Stimulus:
     hold
         Steps for which the rows of B stay while those of A change, see `sim.steps.schedule_held`. With 1, B's rows
         are others in every step; A's then stay for as many steps as tiles take turns in the accumulation loop.
+    elements
+        Type of the elements of A and of B where all steps are at half the rate, one of `sim.steps.ELEMENT_TYPES`. They
+        come from the same tensors, quantised with one scale for each tensor. By default all steps are of FP4.
     """
 
     tensors: str = "gaussian"
@@ -72,6 +78,7 @@ class Stimulus:
     layer: str | None = None
     traffic: str = "busy"
     hold: int = 1
+    elements: str | None = None
 
     def fitted(self, macs: int) -> Stimulus:
         """As many streams and timed cycles as give a netlist of ``macs`` per cycle the same work, within bounds."""
@@ -100,21 +107,26 @@ class Stimulus:
             tensors=self.tensors,
             layer=self.layer,
             seed=self.seed,
-            depth=self.steps_per_tile * config.depth,
+            depth=self.depth(config),
             hold=self.hold,
         )
+
+    def depth(self, config: TensorCoreConfig) -> int:
+        """K of the tiles."""
+        return self.steps_per_tile * config.depth // (1 if self.elements is None else 2)
 
     def steps(self, config: TensorCoreConfig, formats: Formats) -> list[Steps]:
         """Steps of each stream: tiles of a GEMM of its own, A and B quantised to ``formats``, each with all of K.
 
         C is drawn too, with a standard deviation of a thousand units of the core. Streams have tensors of their own
-        since a tensor's scale shifts all its block scales alike.
+        since a tensor's scale shifts all its block scales alike. Steps at half the rate have one format, see
+        ``elements``; ``formats`` say nothing then.
         """
         return list(_steps(self, config, formats))
 
     def stream(self, config: TensorCoreConfig, formats: Formats, stream: int) -> Steps:
         """One of `steps`."""
-        depth = self.steps_per_tile * config.depth
+        depth = self.depth(config)
         rows = self.hold * config.rows
         columns = config.columns * self.length(config) // self.steps_per_tile // self.hold
         seeds = np.random.SeedSequence((self.seed, self.number, stream)).generate_state(5).tolist()
@@ -133,13 +145,43 @@ class Stimulus:
             _top(self._quantized(a, formats[0], seeds[3]), rows),
             _top(self._quantized(b, formats[1], seeds[4]), columns),
         )
-        return schedule(config, *operands, c) if self.hold == 1 else schedule_held(config, *operands, c, self.hold)
+        types = None if self.elements is None else (ELEMENT_TYPES[self.elements],) * 2
+        if self.hold == 1:
+            return schedule(config, *operands, c, types)
+        return schedule_held(config, *operands, c, self.hold, types)
 
     def _quantized(self, tensor: Tensor, form: BlockFormat, seed: int) -> golden.QuantizedTensor:
-        if self.e1m2 is None or E1M2 not in form.elements:
+        if self.elements is not None:
+            codes, scale = golden.quantize_unscaled(tensor, self.elements)
+            halves = codes_of(codes)
+            blocks = np.zeros((len(halves), halves.shape[1] // form.size), np.uint8)
+            return golden.QuantizedTensor(halves, blocks, scale, NVFP4.name)  # of a slot's blocks, any will do
+        if self.e1m2 is None or not has_shares(form):
             return golden.quantize(tensor, counterpart(form))
         shape = (tensor.shape[0], tensor.shape[1] // form.size)
         return golden.quantize(tensor, counterpart(form), e1m2=np.random.default_rng(seed).random(shape) < self.e1m2)
+
+
+def has_shares(form: BlockFormat) -> bool:
+    """Whether any share of a tensor's blocks can be E1M2."""
+    return E1M2 in form.elements and not form.by_step
+
+
+def macs_at(config: TensorCoreConfig, elements: str | None) -> dict[str, int]:
+    """Multiply-accumulates in a cycle of FP4, or of elements at half the rate, by scope."""
+    share = 1 if elements is None else 2
+    return {"element": config.depth // share, "core": config.macs_per_step // share}
+
+
+def half_rate(config: TensorCoreConfig, stimulus: Stimulus) -> schema.HalfRate:
+    """What a report says of the steps at half the rate of a core with a slot, beside a stimulus of FP4."""
+    fed = replace(stimulus, elements=HALF_RATE_ELEMENTS)
+    return schema.HalfRate(
+        elements=HALF_RATE_ELEMENTS,
+        depth=fed.depth(config),
+        macs_per_cycle=macs_at(config, HALF_RATE_ELEMENTS),
+        cycles=fed.fitted(config.macs_per_step).cycles(config),
+    )
 
 
 @lru_cache(maxsize=8)

@@ -9,6 +9,7 @@ from hwgen.cells import libraries, reader
 from hwgen.report.form import counted
 from hwgen.report.markdown.formats import note
 from hwgen.report.schema import (
+    HALF_RATE,
     SCOPES,
     CostReport,
     Design,
@@ -74,6 +75,8 @@ def _overhead(report: OverheadReport, within: float) -> Iterator[str]:
         what = f"{figure.metric} of the {figure.scope}"
         yield from _wide(what, figure.overhead, within)
         yield from _not_zero(what, report.names[0], figure.baseline_against_itself)
+    if conditions.half_rate is not None:
+        yield from _leaks(report.find("core", f"total power{HALF_RATE}").overhead)
     yield from _recipes(conditions.chosen_recipes)
     yield from _ungated(report.designs, conditions.flow)
     if conditions.slowest_ns is None:
@@ -88,6 +91,8 @@ def _power(report: PowerReport, within: float) -> Iterator[str]:
             what = f"power of the core, {entry.situation}"
             yield from _wide(what, entry.overhead, within)
             yield from _not_zero(what, report.names[0], entry.baseline_against_itself)
+    if conditions.half_rate is not None:
+        yield from _leaks(report.at("half rate", "core").overhead)
     yield from _recipes(conditions.chosen_recipes)
     yield from _ungated(report.designs, conditions.flow)
     if conditions.slowest_ns is None:
@@ -151,6 +156,17 @@ def _not_zero(what: str, baseline: str, itself: Estimate | None) -> Iterator[str
         yield (
             f"{what}: {baseline} against itself is {100 * itself.low:+.2f} to {100 * itself.high:+.2f} %, which leaves"
             " out zero: the method sees a difference where there is none"
+        )
+
+
+def _leaks(overhead: Estimate | None) -> Iterator[str]:
+    if overhead is None or overhead.low is None or overhead.high is None:
+        return
+    if not overhead.low <= 0 <= overhead.high:
+        yield (
+            f"power of the core at half the rate: the overhead is {100 * overhead.low:+.2f} to"
+            f" {100 * overhead.high:+.2f} %, which leaves out zero: what the designs differ in shows where it has no"
+            " part, by its registers, by leakage, or by other recipes and sizes"
         )
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from hwgen.report.schema import Closing, Design, FlowConditions, Operands, Stimulus
+from hwgen.report.schema import Closing, Design, FlowConditions, HalfRate, Operands, Stimulus
 from hwgen.stats import Estimate
 
 __all__ = [
     "counted",
     "flow_lines",
+    "half_rate_lines",
     "hold_words",
     "lacking",
     "number",
@@ -93,6 +94,17 @@ def hold_words(stimulus: Stimulus) -> str:
     if stimulus.hold == 1:
         return ""
     return f" The rows of B stay for {stimulus.hold} steps, those of A are others in each."
+
+
+def half_rate_lines(half: HalfRate | None) -> list[str]:
+    """How steps at half the rate were fed, as a Markdown list item; none where there are none."""
+    if half is None:
+        return []
+    return [
+        f"- Half rate: both operands {half.elements.upper()}, the same kind of tensors with one scale for each,"
+        f" K = {half.depth}; in each run {counted(half.cycles.settled, 'cycle')} for what settles,"
+        f" {half.cycles.timed:,} of them with gate delays."
+    ]
 
 
 def flow_lines(flow: FlowConditions, designs: Sequence[Design]) -> list[str]:

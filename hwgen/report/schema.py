@@ -28,8 +28,11 @@ __all__ = [
     "CORE_PARTS",
     "ENTERING",
     "EXPERTS",
+    "HALF_RATE",
+    "HALF_RATE_PART",
     "IDLE",
     "IDLE_CORES",
+    "IN_FP8",
     "REPORTS",
     "RESULTS_OUT",
     "SCHEMA",
@@ -58,6 +61,7 @@ __all__ = [
     "FormatsReport",
     "Gemm",
     "GemmCost",
+    "HalfRate",
     "Library",
     "Limit",
     "Means",
@@ -104,18 +108,22 @@ TOTAL = "total"
 IDLE = ", idle"
 """End of the metrics of a core with clock gates that hold without a step."""
 
+HALF_RATE = ", half rate"
+"""End of the metrics of a core with a slot that hold for steps of FP8 or FP6."""
+
 BANDWIDTH, CORES = "DRAM bandwidth", "cores"
 """What the sensitivity of a cost is to."""
 
-RESULTS_OUT, ATTENTION, EXPERTS = "results", "attention", "experts"
+RESULTS_OUT, ATTENTION, EXPERTS, IN_FP8 = "results", "attention", "experts", "half rate"
 """What else of a workload may be assumed otherwise; and `idle cores`, which are either of the following."""
 
 IDLE_CORES = ("gated", "stepping")
 """Cores without an output to work on: their clock is off, or they step like the others."""
 
+HALF_RATE_PART = "active, half rate"
 CORE_PARTS = ("active", "clock", "clock tree", "leakage")
-"""Parts of the energy of a workload that the cores spend; the others are `quantiser`, `buffer`, `buffer leakage` and
-`DRAM`."""
+"""Parts of the energy of a workload that the cores spend, with `HALF_RATE_PART` where GEMMs are at half the rate; the
+others are `quantiser`, `buffer`, `buffer leakage` and `DRAM`."""
 
 ENTERING = "nets into the scope"
 """Block of the switching energy of nets that are driven from outside of a scope."""
@@ -321,6 +329,29 @@ class Stimulus:
 
 
 @dataclass(frozen=True)
+class HalfRate:
+    """Steps of FP8 of cores with a slot, which have half as many products as those of FP4.
+
+    Parameters
+    ----------
+    elements
+        Type of the elements of A and of B, such as `e4m3`. They come from the tensors of the stimulus, with one scale
+        for each tensor: its largest magnitude over the largest element. Elements are rounded to nearest.
+    depth
+        K of the GEMMs.
+    macs_per_cycle
+        Multiply-accumulates in a cycle, by scope (`element`, `core`).
+    cycles
+        Cycles of a run.
+    """
+
+    elements: str
+    depth: int
+    macs_per_cycle: Mapping[str, int]
+    cycles: Cycles
+
+
+@dataclass(frozen=True)
 class Checked:
     """What was compared with the golden model, bit for bit, in each run of a design.
 
@@ -479,6 +510,8 @@ class OverheadConditions:
         Cycles of a run, by scope (`lane array`, `core`).
     checked
         What each run was compared on, by design.
+    half_rate
+        Steps at half the rate, of two cores with a slot. Left out where a core has none.
     """
 
     flow: FlowConditions
@@ -496,6 +529,7 @@ class OverheadConditions:
     operands: Mapping[str, Operands]
     cycles: Mapping[str, Cycles]
     checked: Mapping[str, Checked]
+    half_rate: HalfRate | None = None
 
 
 @dataclass(frozen=True)
@@ -825,6 +859,8 @@ class PowerConditions:
         Cycles of a run.
     results_checked_each_run
         Results of every netlist that equal the golden model's, at least.
+    half_rate
+        Steps at half the rate, of two cores with a slot. Left out where a core has none.
     """
 
     flow: FlowConditions
@@ -836,6 +872,7 @@ class PowerConditions:
     stimulus: Stimulus
     cycles: Cycles
     results_checked_each_run: int
+    half_rate: HalfRate | None = None
 
 
 @dataclass(frozen=True)
@@ -845,14 +882,14 @@ class Situation:
     Parameters
     ----------
     situation
-        `at work`, both on the baseline's operands, a share of E1M2 blocks, other tensors, `idle`,
-        `idle, inputs toggle` or `stalled`.
+        `at work`, both on the baseline's operands, a share of E1M2 blocks, other tensors, `half rate` of cores with a
+        slot, `idle`, `idle, inputs toggle` or `stalled`.
     scope
         `element` or `core`.
     runs
         Perturbed syntheses of each design behind the figure.
     operands
-        Formats of the operands, by design.
+        Formats of the operands, by design; at half the rate the type of their elements.
     milliwatts
         Total power in mW, mean over the runs, by design.
     femtojoules_per_mac
@@ -1032,6 +1069,8 @@ class Assumptions:
         What cores without an output do: `gated` or `stepping`.
     quantiser_fj
         Energy of the quantiser for an element, fJ, by design; null where it is left out.
+    half_rate
+        Which GEMMs are in FP8, at half the rate: `attention`, scores and values. Left out where none are.
     """
 
     machine: str | None
@@ -1041,6 +1080,7 @@ class Assumptions:
     experts: str | None
     idle_cores: str
     quantiser_fj: Mapping[str, float] | None
+    half_rate: str | None = None
 
 
 @dataclass(frozen=True)
@@ -1155,7 +1195,8 @@ class GemmCost:
     busy
         Cores that have an output to work on, as a share of all.
     joules
-        J by part: `active`, `clock`, `clock tree`, `leakage`, `quantiser`, `buffer`, `buffer leakage`, `DRAM`.
+        J by part: `active`, with GEMMs at half the rate also `active, half rate`, `clock`, `clock tree`, `leakage`,
+        `quantiser`, `buffer`, `buffer leakage`, `DRAM`.
     """
 
     arrangement: Arrangement
@@ -1197,6 +1238,8 @@ class Gemm:
         By design.
     overhead
         (second - first) / first of the energy; null for a single design.
+    half_rate
+        True where it is in FP8, at half the rate; left out elsewhere.
     """
 
     gemm: str
@@ -1209,6 +1252,7 @@ class Gemm:
     macs: int
     values: Mapping[str, GemmCost]
     overhead: Estimate | None
+    half_rate: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -1244,7 +1288,7 @@ class Alternative:
     Parameters
     ----------
     varied
-        `results`, `attention`, `experts` or `idle cores`.
+        `results`, `attention`, `experts`, `half rate` of cores with a slot, or `idle cores`.
     choice
         What is assumed; the first entry of each is what the report assumes.
     seconds, joules
@@ -1538,7 +1582,9 @@ def to_json(value: Any) -> Any:
     if isinstance(value, Design):
         return to_json(value.settings)
     if dataclasses.is_dataclass(value):
-        return {field.name: to_json(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        found = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+        unsaid = [key for key in _LEFT_OUT.get(type(value), ()) if found[key] is None]
+        return {key: to_json(each) for key, each in found.items() if key not in unsaid}
     if isinstance(value, Mapping):
         return {key: to_json(each) for key, each in value.items()}
     if isinstance(value, (list, tuple)):
@@ -1565,6 +1611,10 @@ _LATER: dict[type, tuple[str, ...]] = {
     CostReport: ("alternatives",),
 }
 """Keys that reports of this version were first written without: there they are null."""
+_LEFT_OUT: dict[type, tuple[str, ...]] = dict.fromkeys(
+    (OverheadConditions, PowerConditions, Assumptions, Gemm), ("half_rate",)
+)
+"""Keys that are not written where they are null, since most reports have nothing to say there."""
 _PLAIN = {str: "text", bool: "true or false", int: "an integer", float: "a number"}
 
 
@@ -1603,7 +1653,7 @@ def _read(form: Any, value: Any, place: str) -> Any:
         return Design(value)
     hints = _hints(form)
     for key in hints:
-        if key not in value and key not in _LATER.get(form, ()):
+        if key not in value and key not in _LATER.get(form, ()) + _LEFT_OUT.get(form, ()):
             raise InputError(f"{place}: {key!r} is missing")
     return form(**{key: _read(hint, value.get(key), f"{place}.{key}") for key, hint in hints.items()})
 

@@ -42,6 +42,9 @@ _METRICS = {
     "`total power, same operands`": "with tensors in the baseline's format: the same bits for both designs",
     "`total power, no glitches`": "every net toggles at most once a cycle",
     "`energy per MAC`": "total power over the rate of multiply-accumulates",
+    "`dynamic power, half rate`, `leakage power, half rate`, `total power, half rate`,"
+    " `total power, no glitches, half rate`, `energy per MAC, half rate`": "the same of element and core in steps of"
+    " FP8, of two cores with a slot; a step has half as many multiply-accumulates",
 }
 
 _SCHEMAS = [

@@ -52,7 +52,14 @@ class LaneArray(Block):
     module_name = "lane_array"
 
     def __init__(self, config: TensorCoreConfig) -> None:
-        config = replace(config, pipeline=(), slot=NO_SLOT, half_fraction_bits=DEFAULT_HALF_FRACTION_BITS)
+        config = replace(
+            config,
+            a=config.a.by_block,
+            b=config.b.by_block,
+            pipeline=(),
+            slot=NO_SLOT,
+            half_fraction_bits=DEFAULT_HALF_FRACTION_BITS,
+        )
         forms = {side: config.form(side) for side in "ab"}
         members = {
             f"{side}_codes": In(data.ArrayLayout(unsigned(form.code_width), form.lanes)) for side, form in forms.items()

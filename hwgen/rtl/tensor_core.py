@@ -38,7 +38,7 @@ def step_layout(config: TensorCoreConfig) -> data.StructLayout:
     With a slot, ``mode`` is 1 in a step at half the rate. Its rows are 8 G elements without scales, in bytes: element
     8 g + j of a row is in ``codes[m][g][2 j]``, its low half, and ``codes[m][g][2 j + 1]``. ``a_type`` and ``b_type``
     are its types, codes of `hwgen.formats.unscaled.TYPES`. With a code that is none of these every D is NaN. Steps of
-    FP4 ignore both.
+    FP4 ignore both, but for the bit `hwgen.formats.unscaled.SELECTOR` where steps choose the elements of blocks.
     """
     further = {"mode": 1, "a_type": TYPE_BITS, "b_type": TYPE_BITS} if config.slotted else {}
     return data.StructLayout(

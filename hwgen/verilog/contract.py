@@ -6,7 +6,7 @@ from typing import Any
 
 from hwgen.config import TensorCoreConfig
 from hwgen.formats import BlockFormat, ElementFormat
-from hwgen.formats.unscaled import TYPES
+from hwgen.formats.unscaled import SELECTOR, TYPES
 
 __all__ = ["field_words", "numerics", "stream_rules", "title"]
 
@@ -43,7 +43,10 @@ def _code_words(form: BlockFormat) -> str:
         if element.infinities:
             codes = " and ".join(f"0x{code:02X}" for code in element.infinities)
             words += f"; {codes} are infinity of their sign, not the number given"
-    return words + "; " + _selector_place(form, " of the block's scale") if form.tagged else words
+    if not form.tagged:
+        return words
+    chosen = "the operand's type selects" if form.by_step else _selector_place(form, " of the block's scale")
+    return f"{words}; {chosen}"
 
 
 def _selector_place(form: BlockFormat, whose: str = "") -> str:
@@ -60,7 +63,7 @@ def _scale_words(form: BlockFormat) -> str:
     nan = "" if scale.nan is None else f", 0x{scale.nan:02X} is NaN"
     subnormals = "subnormals" if scale.subnormals else "no zero"
     words = f"block scale: bits {scale.width - 1}..0 {scale.name} (bias {scale.bias}, {subnormals}{nan})"
-    if form.tagged:
+    if form.tagged and not form.by_step:
         kinds = ", ".join(f"{tag} = {element.name}" for tag, element in enumerate(form.elements))
         words = f"{words}; {_selector_place(form)} the element format, {kinds}"
         words = f"{words}; {_weight_words(form)}" if form.factors else words
@@ -126,12 +129,20 @@ def _half_rate_fields(config: TensorCoreConfig) -> dict[str, tuple[tuple[str, ..
     if not config.slotted:
         return {}
     types = ", ".join(f"{code} {element.name}" for code, element in TYPES.items())
-    words = f"at half the rate: {types}; with any other every D is NaN; ignored in steps of FP4"
+    words = f"at half the rate: {types}; with any other every D is NaN"
     return {
         "mode": ((), "0: a step of FP4; 1: a step at half the rate, of FP8 and FP6"),
-        "a_type": ((), f"type of all elements of A {words}"),
-        "b_type": ((), f"type of all elements of B {words}"),
+        "a_type": ((), f"type of all elements of A {words}; {_type_of_fp4(config.a)}"),
+        "b_type": ((), f"type of all elements of B {words}; {_type_of_fp4(config.b)}"),
     }
+
+
+def _type_of_fp4(form: BlockFormat) -> str:
+    """What the type of an operand says in steps of FP4."""
+    if not form.by_step:
+        return "ignored in steps of FP4"
+    kinds = ", ".join(f"{tag} = {element.name}" for tag, element in enumerate(form.elements))
+    return f"in steps of FP4 bit {SELECTOR} selects the element format of all blocks, {kinds}, and others are ignored"
 
 
 def stream_rules(config: TensorCoreConfig) -> list[str]:

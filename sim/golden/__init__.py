@@ -45,7 +45,7 @@ from .quantiser import (
 from .quantize import BLOCK, QuantizedTensor, dequantize, padded, quantize
 from .rules import RULES
 from .scale import ScaleFormat
-from .unscaled import UNSCALED_ELEMENTS, max_unscaled_fraction_bits, unscaled_gemm, unscaled_step
+from .unscaled import UNSCALED_ELEMENTS, max_unscaled_fraction_bits, quantize_unscaled, unscaled_gemm, unscaled_step
 
 __all__ = [
     "BLOCK",
@@ -92,6 +92,7 @@ __all__ = [
     "pack",
     "padded",
     "quantize",
+    "quantize_unscaled",
     "step",
     "unpack",
     "unscaled_gemm",

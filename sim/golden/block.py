@@ -63,6 +63,9 @@ class BlockFormat:
         Lengths of sub-groups of a block, the longest first. Each sub-group has a bit, and where it is set its elements
         count twice as much; an element has a sub-group of each length. The bits stand directly above the scale, those
         of the longest first, and of one length in the order of the elements.
+    by_tensor : bool
+        Whether all blocks of a tensor have the same one of two kinds of elements. All scale bytes then have the same
+        selector, those of zero blocks, too.
 
     Raises
     ------
@@ -87,6 +90,7 @@ class BlockFormat:
     window: int | None = None
     rule: str = ""
     shifts: tuple[int, ...] = ()
+    by_tensor: bool = False
 
     def __post_init__(self) -> None:
         count = len(self.elements)
@@ -119,6 +123,8 @@ class BlockFormat:
             raise InputError(f"{self.name}: infinite elements take a scale without zero; {self.scale.name} has one")
         if self.shifts:
             self._check_shifts()
+        if self.by_tensor and count != 2:
+            raise InputError(f"{self.name}: by_tensor takes two kinds of elements; got {count}")
         if self.trial and sorted(self.trial) != list(range(count)):
             raise InputError(f"{self.name}: trial must have the index of every element once; got {self.trial}")
 

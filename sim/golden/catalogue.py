@@ -5,6 +5,7 @@ name           elements    block  scale byte                                   t
 =============  ==========  =====  ===========================================  ============
 nvfp4          E2M1           16  UE4M3 in bits 6..0                           max / 2688
 mixfp4         E2M1, E1M2     16  UE4M3 in bits 6..0, bit 7 selects the latter max / 2688
+nvfp4-e0m3     E2M1, E1M2     16  as mixfp4, bit 7 the same in a tensor        max / 2688
 nvint4         INT4           16  UE4M3 in bits 6..0                           max / 3136
 fp4-ue5m3-b16  E2M1           16  UE5M3                                        none
 fp4-ue5m3-b32  E2M1           32  UE5M3                                        none
@@ -31,8 +32,12 @@ ternary        ternary        16  none                                         m
 2688 is 448 * 6 and 3136 is 448 * 7: the largest block scale times the largest element.
 
 Sources: NVFP4, NVIDIA; MixFP4, arXiv 2605.31035, whose text leaves the polarity of bit 7 open: it is this model's;
-NVINT4, arXiv 2510.25602; UE5M3 scales, arXiv 2601.19026, which take the place of the tensor scale. Nobody's name for
-E2M1 with such scales is common, so the name says its parts. MXFP4, OCP Microscaling Formats (MX) Specification v1.0.
+NVFP4 with E0M3, whose magnitudes are 0 to 7, those of E1M2: several public projects find it in Blackwell's hardware
+(flashinfer issue 3934, FlashRT pull request 146), chosen for an operand of an instruction; NVIDIA does not document it.
+That the factor of two between E0M3 and the half-units of E2M1 counts in the exponent of a block, as MixFP4's does, is
+this model's. NVINT4, arXiv 2510.25602; UE5M3 scales, arXiv 2601.19026, which take the place of the tensor scale.
+Nobody's name for E2M1 with such scales is common, so the name says its parts. MXFP4, OCP Microscaling Formats (MX)
+Specification v1.0.
 Of a block of MXFP4 a step makes one sum of 32, or two of 16 that are aligned each for itself: the latter is what
 MMA-Sim (arXiv 2511.10909) has for Blackwell's ``kind::mxf4``. MSFP12, Darvish Rouhani et al., NeurIPS 2020, as others
 cite it: block floating point, an exponent of 8 bits for 16 numbers of sign and 3 bits. We have not read how that paper
@@ -62,6 +67,7 @@ from .scale import E3M3, E5M0, E6M2, E8M0, NONE, UE4M3, UE5M3
 
 NVFP4 = BlockFormat("nvfp4", (E2M1,), UE4M3, 448 * 6)
 MIXFP4 = BlockFormat("mixfp4", (E2M1, E1M2), UE4M3, 448 * 6, tag_bit=7)
+NVFP4_E0M3 = BlockFormat("nvfp4-e0m3", (E2M1, E1M2), UE4M3, 448 * 6, tag_bit=7, trial=(0, 1), by_tensor=True)
 NVINT4 = BlockFormat("nvint4", (INT4,), UE4M3, 448 * 7)
 FP4_UE5M3_B16 = BlockFormat("fp4-ue5m3-b16", (E2M1,), UE5M3, None)
 FP4_UE5M3_B32 = BlockFormat("fp4-ue5m3-b32", (E2M1,), UE5M3, None, block=32)
@@ -85,7 +91,7 @@ INTEGERS_4 = BlockFormat("int4", (INT4,), NONE, 7, scale_bytes=0)
 TERNARIES = BlockFormat("ternary", (TERNARY,), NONE, 1, scale_bytes=0)
 
 _ALL = (
-    *(NVFP4, MIXFP4, NVINT4, FP4_UE5M3_B16, FP4_UE5M3_B32, MXFP4, MXFP4_2X16, MSFP12, IF4),
+    *(NVFP4, MIXFP4, NVFP4_E0M3, NVINT4, FP4_UE5M3_B16, FP4_UE5M3_B32, MXFP4, MXFP4_2X16, MSFP12, IF4),
     *(RAZER_ACTIVATIONS, RAZER_WEIGHTS, BLOCKDIALECT, MXINT8, MXFP6_E2M3, MXFP6_E3M2, MXFP8_E4M3),
     *(MXFP8_E5M2, HIF4),
     *(INTEGERS_8, INTEGERS_4, TERNARIES),

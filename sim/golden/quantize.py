@@ -73,6 +73,8 @@ class QuantizedTensor:
             where = first_true(unused > 0)
             bit = int(unused[tuple(where)]).bit_length() - 1
             raise InputError(f"scales{where} has bit {bit} set, which has no meaning in {form.name}; clear it")
+        if form.by_tensor and np.ptp(form.selected(scales)):
+            raise InputError(f"scales select both kinds of elements; a tensor of {form.name} has one")
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -185,6 +187,9 @@ def quantize(
     INT4 element counts 6/7, so both kinds have the top 6 and one scale; codes are nearest to x / (block scale * tensor
     scale) * 7 / 6 there, and values are code * block scale * tensor scale * 6 / 7.
 
+    NVFP4 with E0M3 has one kind of elements in a tensor: that with the smaller squared error of the whole tensor, added
+    in no given order, and of equal errors E2M1.
+
     A block whose codes are all zero is stored as scale 0x00 and codes 0. One too large for the "floor" of MXFP4, from
     2^130 on, is stored as scale NaN and codes 0. A non-zero tensor so small that its
     tensor scale would be zero takes the smallest float32 subnormal as its tensor scale.
@@ -225,10 +230,7 @@ def quantize(
     if tensor.ndim != 2 or 0 in tensor.shape or tensor.shape[1] % form.block:
         hint = " (see padded)" if tensor.ndim == 2 and tensor.size else ""
         raise InputError(f"x must be (rows, K), K a positive multiple of {form.block}{hint}; got {tensor.shape}")
-    finite = np.isfinite(tensor)
-    if not finite.all():
-        where = first_true(~finite)
-        raise InputError(f"x{where} is {tensor[tuple(where)]}; every element must be finite")
+    check_finite(tensor)
 
     if e1m2 is not None:
         wanted = (tensor.shape[0], tensor.shape[1] // form.block)
@@ -238,13 +240,17 @@ def quantize(
             raise InputError(f"e1m2 chooses between two kinds of elements; {form.name} has {len(form.elements)}")
         if not isinstance(e1m2, np.ndarray) or e1m2.dtype != np.bool_ or e1m2.shape != wanted:
             raise InputError(f"e1m2 must be an array of bool, {wanted}, one for each block")
+        if form.by_tensor and e1m2.any() and not e1m2.all():
+            raise InputError(f"e1m2 differs from block to block; {form.name} has one kind of elements in a tensor")
+    elif form.by_tensor:
+        return _of_one_kind(tensor, form, tensor_scale, chosen_rule)
 
     if tensor_scale is not None:
         scale = given_scale(tensor_scale)
     elif (divisor := rules.tensor_divisor(form, chosen_rule)) is None:
         scale = np.float32(1)
     else:
-        scale = _tensor_scale(rules.reference(tensor, chosen_rule), divisor)
+        scale = found_scale(rules.reference(tensor, chosen_rule), divisor)
     rows, k = tensor.shape
     codes = np.empty((rows, k), np.uint8)
     scales = np.empty((rows, k // form.block), form.scale_type)
@@ -256,7 +262,22 @@ def quantize(
         part_scales, part_codes = _quantize_blocks(blocks, float(scale), form, chosen, chosen_rule)
         codes[part] = part_codes.reshape(-1, k)
         scales[part] = part_scales.reshape(-1, k // form.block)
+    if form.by_tensor and e1m2 is not None:
+        scales |= e1m2 * form.scale_type.type(1 << (form.tag_bit or 0))  # of zero blocks, too
     return QuantizedTensor(codes, scales, scale, fmt)  # type: ignore[arg-type]
+
+
+def _of_one_kind(tensor: Array, form: BlockFormat, tensor_scale: Tensor | None, rule: str) -> QuantizedTensor:
+    """Return the tensor with the elements of the kind that has the smaller squared error in all."""
+    shape = tensor.shape[0], tensor.shape[1] // form.block
+    best: tuple[float, QuantizedTensor] | None = None
+    for index in form.order:
+        q = quantize(tensor, form, np.full(shape, bool(index)), tensor_scale=tensor_scale, rule=rule)
+        error = float(np.square(tensor - form.values(q.codes, q.scales) * float(q.tensor_scale)).sum())
+        if best is None or error < best[0]:
+            best = error, q
+    assert best is not None
+    return best[1]
 
 
 def dequantize(q: QuantizedTensor) -> npt.NDArray[np.float32]:
@@ -295,7 +316,16 @@ def given_scale(tensor_scale: Tensor) -> np.float32:
     return scale
 
 
-def _tensor_scale(peak: float, divisor: float) -> np.float32:
+def check_finite(tensor: Array) -> None:
+    """Refuse a tensor x that has a NaN or an infinity, and name the first."""
+    finite = np.isfinite(tensor)
+    if not finite.all():
+        where = first_true(~finite)
+        raise InputError(f"x{where} is {tensor[tuple(where)]}; every element must be finite")
+
+
+def found_scale(peak: float, divisor: float) -> np.float32:
+    """Return the tensor scale of a tensor from its largest magnitude, or what else it is proportional to."""
     if peak == 0:
         return np.float32(1)
     with np.errstate(over="ignore", under="ignore"):

@@ -45,7 +45,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .checks import Array, InputError, Tensor, check_bytes
+from .checks import Array, InputError, Tensor, check_bytes, check_numbers
 from .element import E2M1, E2M3, E3M2, E4M3, E5M2, ElementFormat
 from .fp32 import (
     MIN_EXPONENT,
@@ -58,6 +58,7 @@ from .fp32 import (
     narrowed,
     powers,
 )
+from .quantize import check_finite, found_scale
 
 UNSCALED_ELEMENTS = {element.name.lower(): element for element in (E4M3, E5M2, E2M3, E3M2, E2M1)}
 """Element types of operands without block scales, by name."""
@@ -171,6 +172,40 @@ def unscaled_gemm(
     shape = (*left.shape[:-1], right.shape[-2])
     start = np.zeros(shape, np.float32) if c is None else check_c(c, shape)
     return _chained(left, right, start, _way(a, b, _products(k_per_step, "k_per_step"), fraction_bits, rounding))
+
+
+def quantize_unscaled(x: Tensor, element: str = "e4m3") -> tuple[npt.NDArray[np.uint8], np.float32]:
+    """Quantise a tensor to elements without block scales, under one scale for the tensor.
+
+    The tensor scale is float32(max|x| / the largest element): the largest number of a tensor becomes the largest
+    element. Elements are rounded to nearest, ties to the even code. This is common practice for FP8, per tensor.
+
+    Parameters
+    ----------
+    x : array or tensor of numbers
+        Of any shape.
+    element : {"e4m3", "e5m2", "e2m3", "e3m2", "e2m1"}
+        Type of the elements.
+
+    Returns
+    -------
+    codes : numpy.ndarray of uint8
+        Of the shape of `x`.
+    tensor_scale : numpy.float32
+        What a value is to be multiplied by, outside the core; 1 for a tensor of zeros.
+
+    Raises
+    ------
+    InputError
+        Wrong type, an unknown name, an empty tensor, a NaN or infinity (the first is named), or a tensor scale beyond
+        the float32 range.
+    """
+    kind, tensor = _element(element, "element"), check_numbers(x, "x")
+    if not tensor.size:
+        raise InputError(f"x must have elements; got {tensor.shape}")
+    check_finite(tensor)
+    scale = found_scale(max(float(tensor.max()), -float(tensor.min())), kind.largest)
+    return kind.encode(tensor.astype(np.float64) / float(scale)), scale
 
 
 def max_unscaled_fraction_bits(k: int, a: str = "e4m3", b: str = "e4m3") -> int:

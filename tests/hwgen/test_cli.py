@@ -322,6 +322,10 @@ BAD = [
     (("cost", "--gemms", "good.npy"), "'good.npy': must end in .toml or .csv"),
     ((*_MODEL, "--config", "a/tiny.toml"), "no report on tiny in 'reports' or among those of hwgen itself"),
     ((*_MODEL, "--vs", "nvfp4-small"), "differ in rows"),
+    (
+        (*_MODEL, "--half-rate", "attention"),
+        "--half-rate attention: mixfp4-blackwell has no slot; give a core with one",
+    ),
     ((*_MODEL, "--vs", "mixfp4-blackwell"), "both 'mixfp4-blackwell'"),
     ((*_MODEL, "--report", "absent.json"), "'absent.json': No such file"),
     ((*_MODEL, "--report", "wrong.json"), "'wrong.json': damaged"),

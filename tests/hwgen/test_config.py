@@ -328,6 +328,7 @@ def test_slots():
     refused("slot = 'separate'", "may be subnormal or infinite", a=far, b=far, slot="separate")
     plain = dataclasses.replace(BLOCK_FORMATS["nvfp4"], name="plain", scale=BLOCK_FORMATS["mxfp4"].scale)
     refused("slot = 'separate'", "scales without a zero", a=plain, b=plain, slot="separate")
+    refused("b = 'nvfp4-e0m3'", "steps say by their types which elements it has; it needs a slot", b="nvfp4-e0m3")
 
 
 def test_every_micro_architecture_has_a_name():
@@ -344,11 +345,12 @@ def test_named_configurations():
     others = {"fp4-ue5m3-b16", "fp4-ue5m3-b32", "mxfp4", "mxfp4-2x16", "msfp12", "if4", "blockdialect"}
     others |= {"mxint8", "mxfp6-e2m3", "mxfp6-e3m2", "mxfp8-e4m3", "mxfp8-e5m2", "hif4", "int8", "int4"}
     names = {f"{kind}-{size}" for kind in kinds for size in ("small", "blackwell")}
-    names |= {f"{kind}-multi-{size}" for kind in ("nvfp4", "mixfp4") for size in ("small", "blackwell")}
+    slotted = ("nvfp4", "mixfp4", "nvfp4-e0m3")
+    names |= {f"{kind}-multi-{size}" for kind in slotted for size in ("small", "blackwell")}
     mixed = {"razer": ("razer-activations", "razer-weights"), "w4a8": ("mxfp8-e4m3", "mxfp4")}
     mixed |= {"w4a8-int": ("int8", "int4"), "ternary": ("int8", "ternary")}
     assert set(NAMED) == names | {f"{form}-small" for form in others | set(mixed)}
-    kinds |= {form: (form, form) for form in others} | mixed
+    kinds |= {form: (form, form) for form in others | {"nvfp4-e0m3"}} | mixed
     for name, config in NAMED.items():
         assert named(name) is resolve(name) is config
         assert config.name == name

@@ -9,7 +9,15 @@ import pandas as pd
 
 from hwgen.report.form import counted, number, percent, table
 from hwgen.report.markdown.overhead import bounds
-from hwgen.report.schema import BANDWIDTH, CORE_PARTS, CORES, Assumptions, CostConditions, CostReport
+from hwgen.report.schema import (
+    BANDWIDTH,
+    CORE_PARTS,
+    CORES,
+    HALF_RATE_PART,
+    Assumptions,
+    CostConditions,
+    CostReport,
+)
 
 __all__ = ["csv", "markdown", "quantity", "summary", "unit_of", "workload_of"]
 
@@ -74,7 +82,7 @@ def summary(report: CostReport) -> tuple[list[str], list[list[str]]]:
 
 
 def _share(parts: Mapping[str, float], of: float) -> list[str]:
-    groups = (CORE_PARTS, ("quantiser",), ("buffer", "buffer leakage"), ("DRAM",))
+    groups = ((*CORE_PARTS, HALF_RATE_PART), ("quantiser",), ("buffer", "buffer leakage"), ("DRAM",))
     shares = [sum(parts.get(part, 0.0) for part in group) / of for group in groups]
     return [f"{100 * share:.0f} %" for share in shares]
 
@@ -96,7 +104,7 @@ def _layers(report: CostReport) -> list[str]:
         own = sum(found.joules.values())
         rows.append(
             [
-                _cell(entry.gemm),
+                _cell(entry.gemm) + (" (FP8)" if entry.half_rate else ""),
                 f"{entry.count} x {entry.batch}",
                 f"{entry.m} x {entry.n} x {entry.k}",
                 f"{shape.batch} x {shape.rows} x {shape.columns}",
@@ -197,6 +205,11 @@ def _assumed(conditions: CostConditions, assumed: Assumptions) -> list[str]:
         f"- Results: {_RESULTS[assumed.results]}.",
         *([f"- Attention: {_ATTENTION[assumed.attention]}."] if assumed.attention else []),
         *([f"- Experts: {_EXPERTS[assumed.experts]}."] if assumed.experts else []),
+        *(
+            ["- Half rate: scores and values are in FP8 without block scales, and so is what they read."]
+            if assumed.half_rate
+            else []
+        ),
         f"- Cores without an output: {_IDLE[assumed.idle_cores]}.",
     ]
     energies = assumed.quantiser_fj

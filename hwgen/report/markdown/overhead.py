@@ -7,6 +7,7 @@ import pandas as pd
 from hwgen.report.form import (
     counted,
     flow_lines,
+    half_rate_lines,
     hold_words,
     lacking,
     number,
@@ -15,7 +16,7 @@ from hwgen.report.form import (
     recipe_lines,
     table,
 )
-from hwgen.report.schema import SCOPES, TOTAL, OverheadReport
+from hwgen.report.schema import HALF_RATE, SCOPES, TOTAL, OverheadReport
 from hwgen.stats import Estimate
 
 __all__ = ["PLACEMENT", "beside", "bounds", "csv", "markdown", "summary"]
@@ -24,6 +25,7 @@ PLACEMENT = "-placement.png"
 """End of the name of the picture of the placed cores."""
 
 _HEADLINES = ("area", "critical path", "total power", "total power, same operands", "total power, no glitches")
+_AT_HALF_RATE = ("total power", "total power, no glitches", "leakage power", "energy per MAC")
 _OWN = ("area", "total power")
 _HIERARCHY = {"lane array": "one flat module", "element": "composed of blocks", "core": "composed of blocks"}
 _ABSOLUTE = {
@@ -74,9 +76,10 @@ def summary(report: OverheadReport) -> tuple[list[str], list[list[str]]]:
     """Header and rows of the overheads that most readers come for, a row for each scope."""
     known = {(entry.scope, entry.metric): entry.overhead for entry in report.results if entry.block == TOTAL}
     # An element of a closed core has no path of its own.
-    rows = [[scope, *(percent(known.get((scope, metric))) for metric in _HEADLINES)] for scope in SCOPES]
+    shown = (*_HEADLINES, *([f"total power{HALF_RATE}"] if report.conditions.half_rate else []))
+    rows = [[scope, *(percent(known.get((scope, metric))) for metric in shown)] for scope in SCOPES]
     where = _built_for(report)
-    return [f"overhead ({where})" if where else "overhead", *_HEADLINES], rows
+    return [f"overhead ({where})" if where else "overhead", *shown], rows
 
 
 def _absolute(report: OverheadReport) -> list[str]:
@@ -142,6 +145,43 @@ def _missed(report: OverheadReport) -> list[str]:
     return ["", f"**The clock of {late[0][1].clock_ns:g} ns is missed:** {who}. Power is stated at {clock:g} ns."]
 
 
+def _half_rate(report: OverheadReport) -> list[str]:
+    """What steps of FP8 cost, and whether the candidate's second format shows there."""
+    half = report.conditions.half_rate
+    if half is None:
+        return []
+    found = [
+        report.find(scope, f"{metric}{HALF_RATE}")
+        for scope in SCOPES
+        if scope in half.macs_per_cycle
+        for metric in _AT_HALF_RATE
+    ]
+    rows = [
+        [entry.scope, entry.metric.removesuffix(HALF_RATE), entry.unit]
+        + [number(entry.values[name]) for name in report.names]
+        + [percent(entry.overhead)]
+        for entry in found
+    ]
+    overhead = report.find("core", f"total power{HALF_RATE}").overhead
+    lines = [
+        "",
+        "## At half the rate",
+        "",
+        f"Steps of {half.elements.upper()} x {half.elements.upper()}, {half.macs_per_cycle['core']:,}"
+        " multiply-accumulates in a cycle of the core. The netlists are the same. Both designs work on the same bits.",
+        "",
+        *table(["scope", "figure", "unit", *report.names, "overhead"], rows, 3),
+    ]
+    if overhead is not None and overhead.low is not None and overhead.high is not None:
+        within = "lies in" if overhead.low <= 0 <= overhead.high else "is outside of"
+        lines += [
+            "",
+            f"No overhead at all, which a format that takes no part in such steps should have, {within} the interval of"
+            f" the core's power: {percent(overhead)}.",
+        ]
+    return lines
+
+
 def _attribution(report: OverheadReport, scope: str) -> list[list[str]]:
     """Rows of the table that says which block brings which part of a scope's extra area; they add up to the last."""
     rows = []
@@ -177,6 +217,7 @@ def _head(report: OverheadReport, picture: str) -> list[str]:
     """What was compared, the overheads, and what they mean."""
     baseline, candidate = report.names
     conditions = report.conditions
+    header, overheads = summary(report)
     same = conditions.operands[baseline]
     formats = same.a.format if same.a.format == same.b.format else f"{same.a.format} (A) and {same.b.format} (B)"
     return [
@@ -189,7 +230,7 @@ def _head(report: OverheadReport, picture: str) -> list[str]:
         f"Ratio of the means over {counted(conditions.runs, 'pair')} of runs, each pair under the same perturbation,"
         " power also on the same tensors, with its 95 % interval (docs/method.md).",
         "",
-        *table(*summary(report), len(_HEADLINES)),
+        *table(header, overheads, len(header) - 1),
         "",
         "Lane array: 16 lanes with decoders of their own, combinational, one flat module. Element: one processing"
         " element with its registers. Core: the whole array with operand decoders, registers and control.",
@@ -197,7 +238,8 @@ def _head(report: OverheadReport, picture: str) -> list[str]:
         "Total power: both designs work on the same tensors, each quantised to its own format. The figure holds the"
         " cost of the hardware and the different switching of the data. *Same operands*: both work on the same bits,"
         f" tensors in {formats}. That is what the hardware for a second format costs a stream that does not use it."
-        " *No glitches*: as total power, but every net toggles at most once a cycle.",
+        " *No glitches*: as total power, but every net toggles at most once a cycle."
+        + (" *Half rate*: steps of FP8, see below." if conditions.half_rate else ""),
         "",
         "*Nets into the scope* is what drivers outside spend on nets that enter it: the input pins of a design are part"
         " of its cost. An element's power is the mean over the array.",
@@ -274,6 +316,7 @@ def _conditions(report: OverheadReport) -> list[str]:
         f" C gaussian with a standard deviation of 1000.{hold_words(stimulus)} Clock tree: estimated, buffers with"
         f" {conditions.flow.largest_fanout} loads each.",
         *(f"- Operands of {name}: {operand_words(found)}." for name, found in conditions.operands.items()),
+        *half_rate_lines(conditions.half_rate),
         f"- Checks: every netlist gave the golden model's bits on random vectors: {checked}.",
         "- Spread: ratio of the means over pairs of runs under the same perturbation (order of the assignments before"
         " synthesis, of the cells after it) and, for power, with the same tensors; 95 % bootstrap interval.",
@@ -287,6 +330,7 @@ def markdown(report: OverheadReport, picture: str) -> str:
     lines = _head(report, picture)
     if conditions.closing is not None:
         lines += [*_absolute(report), *_closings(report)]
+    lines += _half_rate(report)
     own = [
         [scope, *(percent(report.find(scope, metric).baseline_against_itself) for metric in _OWN)] for scope in SCOPES
     ]

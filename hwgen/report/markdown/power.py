@@ -6,7 +6,17 @@ from collections.abc import Callable
 
 import pandas as pd
 
-from hwgen.report.form import counted, flow_lines, hold_words, number, operand_words, percent, recipe_lines, table
+from hwgen.report.form import (
+    counted,
+    flow_lines,
+    half_rate_lines,
+    hold_words,
+    number,
+    operand_words,
+    percent,
+    recipe_lines,
+    table,
+)
 from hwgen.report.markdown.overhead import bounds
 from hwgen.report.schema import PowerReport, Situation
 
@@ -101,6 +111,13 @@ def markdown(report: PowerReport, picture: str) -> str:
     drawn = stimulus.tensors if stimulus.layer is None else f"{stimulus.tensors}, B: {stimulus.layer}"
     scopes = list(dict.fromkeys(entry.scope for entry in results))
     held = " B held: its rows stay for that many steps, while those of A are others in each." if _held(report) else ""
+    slow = ""
+    if half := conditions.half_rate:
+        kind = half.elements.upper()
+        slow = (
+            f" Half rate: steps of {kind} x {kind}, the same bits for both, with half as many multiply-accumulates:"
+            f" {half.macs_per_cycle['core']:,} in a cycle of the core."
+        )
     met = "every run meets it" if conditions.slowest_ns else "the mean over the runs meets it"
     lines = [
         f"# Power of {candidate} against {baseline}",
@@ -115,7 +132,8 @@ def markdown(report: PowerReport, picture: str) -> str:
         "At work: a step in every cycle, tensors quantised to the format of each core. E1M2 blocks: that share of all"
         " blocks, drawn at random, is stored as E1M2; the baseline has the same tensors in its own format. Idle: no"
         " step is offered, and the inputs hold still or toggle. Stalled: steps are offered, results are not taken."
-        + held,
+        + held
+        + slow,
         "",
         f"![Power by block and kind, and overhead by situation](<{picture}>)",
     ]
@@ -138,6 +156,7 @@ def markdown(report: PowerReport, picture: str) -> str:
         " gate delays of the timing analysis, inertial; inputs change with the clock edge. At rest: the second half of"
         " each stream.",
         *(f"- Operands of {name} at work: {operand_words(found)}." for name, found in results[0].operands.items()),
+        *half_rate_lines(conditions.half_rate),
         f"- Clock tree: estimated, buffers with {conditions.flow.largest_fanout} loads each.",
         f"- Checks: {counted(conditions.results_checked_each_run, 'result')} of every netlist equal the golden"
         " model's.",

@@ -13,7 +13,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormat
 
 from hwgen.report.markdown.cost import quantity, unit_of, workload_of
 from hwgen.report.plots.canvas import plain, png, reach
-from hwgen.report.schema import BANDWIDTH, CORE_PARTS, CORES, CostReport, Gemm
+from hwgen.report.schema import BANDWIDTH, CORE_PARTS, CORES, HALF_RATE_PART, CostReport, Gemm
 
 __all__ = ["cost_figure", "cost_png"]
 
@@ -23,7 +23,7 @@ _COLOURS = (
 )
 _REST = "#d9d9d9"
 _GROUPS = {
-    "cores": CORE_PARTS,
+    "cores": (*CORE_PARTS, HALF_RATE_PART),
     "quantiser": ("quantiser",),
     "buffer": ("buffer", "buffer leakage"),
     "DRAM": ("DRAM",),
@@ -284,7 +284,8 @@ def _parts(axis: Any, report: CostReport, shown: _Shown) -> None:
     """Energy by part, of a single design."""
     unit, per = unit_of(report)
     (name,) = shown.names
-    found = {part: _joules(report.results, name, [part]) / per for part in _PARTS}
+    there = {part for entry in report.results for part in entry.values[name].joules} | {*_PARTS} - {HALF_RATE_PART}
+    found = {part: _joules(report.results, name, [part]) / per for part in _PARTS if part in there}
     whole = sum(found.values())
     for place, (part, value) in enumerate(found.items()):
         colour = next(_GROUP_COLOURS[group] for group, parts in _GROUPS.items() if part in parts)

@@ -12,7 +12,7 @@ from amaranth.lib.wiring import In, Member, Out
 
 from hwgen.config import TensorCoreConfig
 from hwgen.formats import BlockFormat
-from hwgen.formats.unscaled import CONTAINER, SIGNIFICAND, TYPE_BITS
+from hwgen.formats.unscaled import CONTAINER, SELECTOR, SIGNIFICAND, TYPE_BITS
 from hwgen.rtl.arithmetic.truth_table import lookup
 from hwgen.rtl.decode.unscaled import SLOT, UnscaledDecoder, chosen_kind
 from hwgen.rtl.hierarchy import Block, add_child
@@ -277,8 +277,9 @@ class OperandDecoder(OfOneSide):
         The step is at half the rate: ``codes`` has an element in each pair of codes, the first one lower, and scales
         are ignored. Only with a slot.
     element_type : In(3)
-        Type of such elements, a code of `hwgen.formats.unscaled.TYPES`; a row of a reserved one is NaN. Not read in
-        other steps. Only with a slot.
+        Type of such elements, a code of `hwgen.formats.unscaled.TYPES`; a row of a reserved one is NaN. In other steps
+        only its bit `SELECTOR` is read, as the selector of all blocks, where steps choose the elements. Only with a
+        slot.
     operand : Out(decoded_layout(config, side))
         Decoded row.
     latency : int
@@ -329,6 +330,8 @@ class OperandDecoder(OfOneSide):
             tags: list[Value | None] = [None] * form.sums
             if form.scale_width:
                 code = self._of_fp4(self.scales[group])
+                if form.by_step:
+                    code = Cat(code, self._of_fp4(self.element_type[SELECTOR]))
                 above = code[form.scale.width :]
                 tags = [sum_tag(form, above, part) for part in range(form.sums)]
                 scale = add_child(m, platform, f"scale{group}", ScaleDecoder, config, self.side)

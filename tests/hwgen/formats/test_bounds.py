@@ -19,6 +19,7 @@ PAIRS = [
     ("fp4-ue5m3-b32", "mxfp4"),
     ("mxfp4-2x16", "mxfp4-2x16"),
     ("msfp12", "msfp12"),
+    ("nvfp4-e0m3", "nvfp4-e0m3"),
     ("if4", "if4"),
     ("if4", "nvint4"),
     ("razer-activations", "razer-activations"),

@@ -42,7 +42,10 @@ def test_scales(form):
 def test_blocks(form):
     other = golden.block_format(form.name)
     assert (form.size, form.full_scale, form.factors) == (other.block, other.tensor_divisor, other.factors)
-    assert (1 << form.scale_width) - 1 == other.meaningful
+    assert form.by_step == other.by_tensor
+    # What a step says, a tensor has in its scale bytes.
+    read = form.scale_width + (form.selector_bits if form.by_step else 0)
+    assert (1 << read) - 1 == other.meaningful
     assert form.stored_scale_width == 8 * other.scale_bytes
     assert (form.shifts, form.shift_bits) == (other.shifts, other.shift_bits)
     scales = other.all_scales

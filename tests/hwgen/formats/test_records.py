@@ -198,3 +198,10 @@ def test_a_selector_of_two_bits():
     form = BlockFormat("four", shifted, narrow, size=16, full_scale=1.0, source="")
     assert (form.selector_bits, form.scale_width, form.folds, form.extra_folds) == (2, 8, (0, 1, 2, 3), (0, 1, 2, 3))
     assert (form.lowest_exponent, form.highest_exponent) == (-2, 4 + 3)
+
+
+def test_steps_choose_between_two_kinds():
+    with pytest.raises(InputError, match="block format one: by_step: takes two kinds of elements; this has 1"):
+        dataclasses.replace(BLOCK_FORMATS["nvfp4"], name="one", by_step=True)
+    mixfp4, chosen = BLOCK_FORMATS["mixfp4"], BLOCK_FORMATS["nvfp4-e0m3"]
+    assert (mixfp4.scale_width, chosen.scale_width, chosen.selector_bits) == (8, 7, 1)

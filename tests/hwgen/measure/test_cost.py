@@ -14,8 +14,8 @@ import pytest
 from hwgen.config import NAMED, TensorCoreConfig
 from hwgen.cost.gemms import Gemms
 from hwgen.cost.grid import Memory
-from hwgen.cost.model import CORE_PARTS, PARTS, EnergyCosts
-from hwgen.cost.workloads import Workload, load, model
+from hwgen.cost.model import CORE_PARTS, HALF_RATE_PART, PARTS, EnergyCosts, core_parts
+from hwgen.cost.workloads import HALF_RATE, Workload, at_half_rate, load, model
 from hwgen.errors import InputError
 from hwgen.measure import cost
 from hwgen.measure.core_costs import find, read
@@ -503,3 +503,76 @@ def test_a_given_clock_changes_time_and_leakage_alone(report):
             assert a.seconds == pytest.approx(2 * b.seconds)
             assert a.joules["leakage"] == pytest.approx(2 * b.joules["leakage"])
             assert a.joules["active"] == b.joules["active"]
+
+
+SLOTTED = [NAMED[f"{name}-multi-blackwell"] for name in ("nvfp4", "mixfp4")]
+AT_HALF = {**FIGURES, "dynamic power, half rate": ("mW", 120.0, 123.0, (0.02, 0.03))}
+
+
+def half_rate_report(path, figures=AT_HALF, half=True):
+    """A report on two cores with a slot."""
+    text = overheads(figures, SLOTTED)
+    if half:
+        cycles = {"settled": 10, "timed": 5}
+        macs = {"element": 32, "core": 2048}
+        text["conditions"]["half_rate"] = {"elements": "e4m3", "depth": 64, "macs_per_cycle": macs, "cycles": cycles}
+    path.write_text(json.dumps(text))
+    return path
+
+
+def test_attention_at_half_the_rate(tmp_path):
+    """By hand: steps, operand bytes, energy and time of scores and values in FP8; everything else as it was."""
+    measured = read(half_rate_report(tmp_path / "x.json"), SLOTTED)
+    core = measured.cores["nvfp4-multi-blackwell"]
+    assert core.half_rate_fj == pytest.approx(1.5 * core.active_fj)
+    plain = model("llama-3.1-8b", *GIVEN.values())
+    machine = replace(MACHINE, shape=(1, 4, 4))
+    both = [document(measured, machine, at_half_rate(plain, which), GIVEN) for which in HALF_RATE]
+    assert document(measured, machine, plain, GIVEN) == both[0]
+    assert "half_rate" not in json.dumps(schema.to_json(both[0]))
+    for before, after in zip(both[0].results, both[1].results, strict=True):
+        for name, found in after.values.items():
+            other, half = before.values[name], after.gemm in ("scores", "values")
+            assert after.half_rate is (True if half else None)
+            # K = 128 and 500 take 2 and 8 steps of 64, 4 and 16 of 32.
+            assert found.steps == (2 if half else 1) * other.steps
+            joules = found.joules["active, half rate"]
+            if not half:
+                assert joules == 0
+                assert found.joules["active"] == other.joules["active"]
+                continue
+            assert found.joules["active"] == 0
+            assert joules == pytest.approx(2 * other.joules["active"] * (1.5 if name.startswith("nv") else 123 / 84))
+            # A byte for an element in place of 9 for 16, twice as many steps of half as many elements.
+            assert found.operand_bytes == pytest.approx(other.operand_bytes * 16 / 9)
+            assert found.core_cycles > other.core_cycles
+    written = {entry.gemm: entry.values["nvfp4-multi-blackwell"].dram_write_bytes for entry in both[1].results}
+    assert written["Q, K, V"] == 4 * 6144  # what attention reads: a byte an element, without scales
+    assert written["O"] == 4 * 4096 * 9 // 16
+    assert both[1].conditions.assumptions.half_rate == "attention"
+    joules = [
+        {entry.choice: entry.joules for entry in each.alternatives if entry.varied == "half rate"} for each in both
+    ]
+    assert [list(each) for each in joules] == [["none", "attention"], ["attention", "none"]]
+    assert joules[0] == joules[1]
+    assert schema.from_json(schema.to_json(both[1])) == both[1]
+    cores = total(both[1], "energy of the cores per token")
+    steps = sum(
+        entry.count * sum(entry.values["nvfp4-multi-blackwell"].joules[part] for part in core_parts((HALF_RATE_PART,)))
+        for entry in both[1].results
+    )
+    assert cores.values["nvfp4-multi-blackwell"] == pytest.approx(steps / 4)
+    assert 0.0 < cores.overhead.low < cores.overhead.value < cores.overhead.high < 0.08
+    text = cost_tables.markdown(both[1], "x.png")
+    assert "| scores (FP8) |" in text
+    assert "scores and values are in FP8" in text
+    assert cost_plots.cost_png(both[1]).startswith(b"\x89PNG")
+
+
+def test_a_report_without_power_at_half_the_rate_is_refused(tmp_path):
+    measured = read(half_rate_report(tmp_path / "x.json", FIGURES, False), SLOTTED)
+    work = at_half_rate(model("llama-3.1-8b", *GIVEN.values()), "attention")
+    with pytest.raises(InputError, match="nvfp4-multi-blackwell: what a step at half the rate takes is not in the rep"):
+        document(measured, MACHINE, work, GIVEN)
+    with pytest.raises(InputError, match="damaged"):
+        read(half_rate_report(tmp_path / "y.json", FIGURES), SLOTTED)

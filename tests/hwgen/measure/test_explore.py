@@ -292,6 +292,12 @@ def test_default_pipelines_are_pipelines_from_the_shortest_to_the_longest() -> N
         )
 
 
+def test_lanes_go_with_the_slot() -> None:
+    found = module.variants(NAMED["mixfp4-multi-small"])
+    assert {config.dot for config in found} == {"merged", "merged-timed"}
+    assert {config.slot for config in found} == {"full"}
+
+
 def test_only_cores_of_one_shape() -> None:
     with pytest.raises(InputError, match="differ in rows"):
         explore(NAMED["nvfp4-small"], NAMED["mixfp4-blackwell"], Flow(CELLS, workers=1))

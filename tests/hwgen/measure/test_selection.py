@@ -14,7 +14,7 @@ from hwgen.mapping.yosys import RECIPES, distinct
 from hwgen.measure import selection
 from hwgen.measure.flow import Design, Flow
 from hwgen.measure.requests import Physical
-from hwgen.measure.selection import PILOTS, Aim, Score, scored, select, shared
+from hwgen.measure.selection import PILOTS, Aim, Score, lanes_for, scored, select, shared
 from hwgen.measure.stimulus import Stimulus
 from hwgen.rtl.lane_array import LaneArray
 from hwgen.rtl.tensor_core import TensorCore
@@ -250,3 +250,13 @@ def test_an_element_has_the_modules_of_the_core(name: str) -> None:
     core = Design(config, TensorCore)
     assert set(one.of(core, "area")) == {job.module for job in core.plan(AMONG[:1], [0])}
     assert set(one.of(Design(config, LaneArray), "area")) == {"lane_array"}
+
+
+@pytest.mark.parametrize(
+    ("slot", "expected"), [("full", ["merged", "merged-timed"]), ("separate", ["merged", "merged-timed", "signed"])]
+)
+def test_lanes_go_with_the_slot(slot, expected):
+    config = dataclasses.replace(NAMED["mixfp4-multi-small"], slot=slot)
+    assert lanes_for(config, ("merged-timed", "signed", "merged")) == expected
+    for dot in expected:
+        dataclasses.replace(config, dot=dot)

@@ -433,3 +433,33 @@ def test_a_step_without_products_is_refused():
         golden.unscaled_gemm(CODES_OK, CODES_OK, k_per_step=0)
     with pytest.raises(golden.InputError, match=r"^k must be an integer; got 'x'$"):
         golden.max_unscaled_fraction_bits("x")
+
+
+@pytest.mark.parametrize("name", golden.UNSCALED_ELEMENTS)
+def test_quantising_is_that_of_ml_dtypes(name):
+    types = {"e4m3": "float8_e4m3fn", "e5m2": "float8_e5m2", "e2m3": "float6_e2m3fn", "e3m2": "float6_e3m2fn"}
+    dtype = getattr(ml_dtypes, types.get(name, "float4_e2m1fn"))
+    x = np.random.default_rng(3).normal(size=(4, 64)).astype(np.float32)
+    codes, scale = golden.quantize_unscaled(x, name)
+    assert codes.shape == x.shape
+    largest = float(ml_dtypes.finfo(dtype).max)
+    assert scale == np.float32(float(np.abs(x).max()) / largest)
+    expected = (x.astype(np.float64) / float(scale)).astype(dtype).astype(np.float64)
+    np.testing.assert_array_equal(golden.UNSCALED_ELEMENTS[name].table[codes], expected)
+    assert np.abs(expected).max() == largest
+
+
+def test_quantising_zeros_and_what_is_no_number():
+    codes, scale = golden.quantize_unscaled(np.zeros((2, 3)))
+    assert not codes.any()
+    assert scale == 1
+    for x, message in (
+        (np.array([[1.0, np.nan]]), "x[0, 1] is nan; every element must be finite"),
+        (np.zeros((0, 4)), "x must have elements; got (0, 4)"),
+        ("x", "x must be"),
+    ):
+        with pytest.raises(golden.InputError) as caught:
+            golden.quantize_unscaled(x)
+        assert str(caught.value).startswith(message)
+    with pytest.raises(golden.InputError, match=r"^element must be one of 'e4m3'"):
+        golden.quantize_unscaled(np.ones((1, 1)), "fp8")
