@@ -40,6 +40,7 @@ COMMANDS = {
         "formats",
         "place",
         "power",
+        "quantiser",
         "replay",
         "report",
         "simulate",

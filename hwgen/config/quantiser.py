@@ -66,11 +66,12 @@ TARGETS = {
 SELECTIONS = ("squared-error", "absolute-error", "largest-error", "sampled-error")
 """Rules that choose between two candidates, see docs/quantiser.md; the first is the default."""
 
-QUANTISER_REGISTERS = ("largest", "quotients", "bounds", "errors", "sums")
-"""Pipeline registers in the order of the data; the last two only with two candidates."""
+QUANTISER_REGISTERS = ("largest", "quotients", "bounds", "codes", "errors", "sums")
+"""Pipeline registers in the order of the data; the last three only with two candidates."""
 
 _DEFAULT_BITS = 8
-_DEFAULT_PIPELINE = ("largest", "quotients", "bounds", "errors")
+_DEFAULT_PIPELINE = ("largest", "quotients", "bounds", "codes", "errors")
+_OF_CHOICE = ("codes", "errors", "sums")
 
 
 @dataclass(frozen=True)
@@ -123,7 +124,7 @@ class QuantiserConfig:
             raise InputError(f"input = {self.input!r}: must be one of {', '.join(INPUTS)}")
         self._within("tensor_scale_bits", 14, least=2)
         self._check_selection()
-        possible = tuple(each for each in QUANTISER_REGISTERS if self.chooses or each not in ("errors", "sums"))
+        possible = tuple(each for each in QUANTISER_REGISTERS if self.chooses or each not in _OF_CHOICE)
         if self.pipeline is None:
             object.__setattr__(self, "pipeline", tuple(each for each in _DEFAULT_PIPELINE if each in possible))
         object.__setattr__(self, "pipeline", tuple(self.registers))

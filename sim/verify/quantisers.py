@@ -128,7 +128,7 @@ def _single(config: QuantiserConfig, rng: np.random.Generator) -> Iterator[Batch
         yield Batch("alone", words, _any_scale(config, rng, exponent, exponent))
     for binade in range(_PEAKS):
         scale = _any_scale(config, rng, -20, 20)
-        peak = np.float32(config.candidates[0].top * 2.0 ** (9 - binade) * rng.uniform(1, 1.9) * scale)
+        peak = np.float32(config.candidates[0].top * 2.0 ** (9 - binade) * rng.uniform(1, 1.9) * float(scale))
         words = np.zeros((1 << 16, BLOCK), np.uint32)
         words[np.arange(1 << 16), lanes] = numbers
         words[np.arange(1 << 16), (lanes + 1 + np.arange(1 << 16) // BLOCK % 15) % BLOCK] = peak.view(np.uint32)
@@ -141,7 +141,7 @@ def _ties(config: QuantiserConfig, rng: np.random.Generator) -> Batch:
     scales = np.ldexp(rng.integers(1, 16, _BLOCKS), rng.integers(-9, 6, _BLOCKS)).astype(np.float32) * tensor_scale
     top = float(rng.choice([candidate.top for candidate in config.candidates]))
     x = scales[:, None] * (rng.integers(0, 8 * int(top) + 1, (_BLOCKS, BLOCK)) / 8).astype(np.float32)
-    x[:, 0] = scales * np.float32(top) * rng.choice(np.float32([1, 1 + 1 / 16, 1 + 1 / 24, 15 / 16]), _BLOCKS)
+    x[:, 0] = scales * np.float32(top) * rng.choice([1, 1 + 1 / 16, 1 + 1 / 24, 15 / 16], _BLOCKS).astype(np.float32)
     words = _words(x).astype(np.int64) + rng.integers(-1, 2, (_BLOCKS, BLOCK))
     words = np.where(x == 0, 0, words).astype(np.uint32) | rng.integers(0, 2, x.shape, np.uint32) << 31
     return Batch("ties", rng.permuted(words, axis=1), tensor_scale)
@@ -191,8 +191,13 @@ def compare(
         always if offer is None else offer,
         always if take is None else take,
     )
-    scales, invalid, saturated = (each.ravel() for each in (wanted.tensor.scales, wanted.invalid, wanted.saturated))
-    expected = Quantised(wanted.tensor.codes, scales, invalid, saturated, found.cycles)
+    expected = Quantised(
+        wanted.tensor.codes,
+        wanted.tensor.scales.ravel(),
+        wanted.invalid.ravel(),
+        wanted.saturated.ravel(),
+        found.cycles,
+    )
     wrong = (found.codes != expected.codes).any(axis=1)
     for answer, right in zip(found[1:4], expected[1:4], strict=True):
         wrong |= answer != right

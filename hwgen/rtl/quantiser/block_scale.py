@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out
 from hwgen.config.quantiser import Candidate, QuantiserConfig
 from hwgen.rtl.arithmetic.shifters import shift_left
 from hwgen.rtl.hierarchy import Part
-from hwgen.rtl.quantiser.multiples import odd_multiples, step_width
+from hwgen.rtl.quantiser.multiples import VALUES, odd_multiples, step_width
 
 __all__ = ["BlockScale"]
 
@@ -51,7 +51,7 @@ class BlockScale(Part):
         The scale is 0.
     tensor_fraction : In(p - 1)
         Significand of the tensor scale without its leading one.
-    enable_quotients, enable_bounds : In(1)
+    enable_quotients, enable_bounds, enable_codes : In(1)
         Load the registers; each where the pipeline has it.
     code : Out(7)
         Of the scale.
@@ -61,6 +61,8 @@ class BlockScale(Part):
         The scale is not 0.
     w1, w3 .. : Out
         Odd multiples of W, see `odd_multiples`.
+    v1, v3 : Out
+        Those that errors are counted from, behind ``codes``; only with two candidates.
     """
 
     def __init__(self, config: QuantiserConfig, which: str) -> None:
@@ -72,14 +74,16 @@ class BlockScale(Part):
             "empty": In(1),
             "tensor_fraction": In(config.tensor_scale_bits - 1),
         }
-        mine = [register for register in ("quotients", "bounds") if register in config.registers]
+        mine = [register for register in ("quotients", "bounds", "codes") if register in config.registers]
         members |= {f"enable_{register}": In(1) for register in mine}
         self.registers, self.latency = bool(mine), len(mine)
         self.odd = odd_multiples(config, self.candidate)
         members |= {"code": Out(7), "saturated": Out(1), "live": Out(1)}
-        super().__init__(
-            config, members | {f"w{odd}": Out(step_width(config, self.candidate, odd)) for odd in self.odd}
-        )
+        widths = {odd: step_width(config, self.candidate, odd) for odd in self.odd}
+        members |= {f"w{odd}": Out(width) for odd, width in widths.items()}
+        if config.chooses:
+            members |= {f"v{odd}": Out(widths[odd]) for odd in VALUES}
+        super().__init__(config, members)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -96,7 +100,10 @@ class BlockScale(Part):
                 products[odd] = Signal(step_width(self.config, self.candidate, odd), name=f"times{odd}")
                 m.d.comb += products[odd].eq(_times(products, odd))
             outputs[f"w{odd}"] = products[odd]
-        for name, value in self.held(m, "bounds", "enable_bounds", outputs).items():
+        outputs = self.held(m, "bounds", "enable_bounds", outputs)
+        if self.config.chooses:
+            outputs |= self.held(m, "codes", "enable_codes", {f"v{odd}": outputs[f"w{odd}"] for odd in VALUES})
+        for name, value in outputs.items():
             m.d.comb += getattr(self, name).eq(value)
         return m
 

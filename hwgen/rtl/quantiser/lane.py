@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 
 from hwgen.config.quantiser import Candidate, QuantiserConfig
 from hwgen.rtl.hierarchy import Part
-from hwgen.rtl.quantiser.multiples import midpoints, multiple, odd_multiples, step_width, two_levels
+from hwgen.rtl.quantiser.multiples import VALUES, midpoints, multiple, odd_multiples, step_width, two_levels, values
 
 __all__ = ["ErrorlessLane", "QuantiserLane"]
 
@@ -24,9 +24,9 @@ class QuantiserLane(Part):
 
     ::
 
-        x --> (largest) --> [align] --> (quotients) --> (bounds) --> [compare, error] --> (errors) --+--> error0, error1
-                                                                                                     |
-                                               code <-- (result) <-- [choose, sign] <-- (sums) <-----+
+        x --> (largest) --> [align] --> (quotients) --> (bounds) --> [compare] --> (codes) --> [error] --+
+                                                                                                         |
+                    code <-- (result) <-- [choose, sign] <-- (sums) <--+-- error0, error1 <-- (errors) <-+
 
     Registers in parentheses, where the pipeline has them.
 
@@ -46,6 +46,8 @@ class QuantiserLane(Part):
         a + 126 of the contract: exponent field of the largest number, within bounds.
     w0_1, w0_3 .., live0 : In
         Odd multiples of W of the first candidate, and whether its scale is not 0; of the second with a 1.
+    v0_1, v0_3 .. : In
+        Multiples of W behind ``codes``, for errors; only with two candidates.
     second : In(1)
         The second candidate is taken; only with two.
     enable_largest .. enable_result : In(1)
@@ -69,6 +71,7 @@ class QuantiserLane(Part):
                 members[f"w{index}_{odd}"] = In(step_width(config, candidate, odd))
             members[f"live{index}"] = In(1)
             if self.errs:
+                members |= {f"v{index}_{odd}": In(step_width(config, candidate, odd)) for odd in VALUES}
                 members[f"error{index}"] = Out(config.error_bits)
         if config.chooses:
             members["second"] = In(1)
@@ -83,13 +86,18 @@ class QuantiserLane(Part):
         for register in ("quotients", "bounds"):
             number = self.held(m, register, f"enable_{register}", number)
         found: dict[str, Value] = {"sign": number["sign"]}
+        if self.errs and not all(two_levels(config, candidate) for candidate in config.candidates):
+            found["whole"] = number["whole"]
         for index, candidate in enumerate(config.candidates):
             steps = {odd: getattr(self, f"w{index}_{odd}") for odd in odd_multiples(config, candidate)}
-            quantised = _TwoLevels if two_levels(config, candidate) else _Compared
-            how = quantised(m, candidate, steps, number["whole"], number["sticky"], f"of{index}")
-            found[f"code{index}"] = how.code & getattr(self, f"live{index}").replicate(3)
-            if self.errs:
-                found[f"error{index}"] = self._cut(m, how.difference(), f"error{index}_of")
+            quantised = _two_levels if two_levels(config, candidate) else _compared
+            code, rest = quantised(m, candidate, steps, number["whole"], number["sticky"], f"of{index}")
+            found[f"code{index}"] = code & getattr(self, f"live{index}").replicate(3)
+            if self.errs and rest is not None:
+                found[f"rest{index}"] = rest
+        found = self.held(m, "codes", "enable_codes", found)
+        if self.errs:
+            self._errors(m, found)
         found = self.held(m, "errors", "enable_errors", found)
         if self.errs:
             m.d.comb += [getattr(self, f"error{index}").eq(found.pop(f"error{index}")) for index in range(2)]
@@ -100,6 +108,20 @@ class QuantiserLane(Part):
             m.d.sync += code.eq(self._signed(magnitude, found["sign"]))
         m.d.comb += self.code.eq(code)
         return m
+
+    def _errors(self, m: Module, found: dict[str, Value]) -> None:
+        """Put errors in the place of what they are made of."""
+        whole = found.pop("whole", None)
+        for index, candidate in enumerate(self.config.candidates):
+            code, rest = found[f"code{index}"], found.pop(f"rest{index}", None)
+            steps = {odd: getattr(self, f"v{index}_{odd}") for odd in VALUES}
+            first = [multiple(steps, times) for times in values(candidate)]
+            difference = Signal(signed(self.config.bits + 2), name=f"difference{index}")
+            if rest is not None:
+                m.d.comb += difference.eq(rest.as_signed() - _of_four(code[:2], first))
+            else:
+                m.d.comb += difference.eq(whole - _doubled(code, first))
+            found[f"error{index}"] = self._cut(m, difference, f"error{index}_of")
 
     def _aligned(self, m: Module, x: Value) -> dict[str, Value]:
         """X of the contract, whether the cut has lost anything, and the sign."""
@@ -146,73 +168,40 @@ class ErrorlessLane(QuantiserLane):
     errs = False
 
 
-class _Compared:
-    """A magnitude compared with all midpoints at once.
+def _compared(
+    m: Module, candidate: Candidate, steps: Mapping[int, Value], whole: Value, sticky: Value, name: str
+) -> tuple[Value, None]:
+    """Code of a magnitude that is compared with all midpoints at once."""
+    above = [_above(whole, sticky, multiple(steps, times), code) for code, times in enumerate(midpoints(candidate))]
+    code = Signal(3, name=f"{name}_code")
+    m.d.comb += code.eq(_count(above))
+    return code, None
 
-    Attributes
-    ----------
-    code : Value
-        How many midpoints are below; a tie goes to the even code.
+
+def _two_levels(
+    m: Module, candidate: Candidate, steps: Mapping[int, Value], whole: Value, sticky: Value, name: str
+) -> tuple[Value, Value]:
+    """Code of a magnitude that is cut by half of the range, and then compared with the midpoints of one half.
+
+    And what the cut leaves: the number, less the value of code 4 if it is above the midpoint before that.
     """
-
-    def __init__(
-        self,
-        m: Module,
-        candidate: Candidate,
-        steps: Mapping[int, Value],
-        whole: Value,
-        sticky: Value,
-        name: str,
-    ) -> None:
-        self.m, self.steps, self.whole, self.name = m, steps, whole, name
-        above = [_above(whole, sticky, multiple(steps, times), code) for code, times in enumerate(midpoints(candidate))]
-        self.code = Signal(3, name=f"{name}_code")
-        m.d.comb += self.code.eq(_count(above))
-
-    def difference(self) -> Value:
-        """X less the value of the code, of E2M1; signed."""
-        # The values of E2M1 are 0 to 3 halves, doubled for the codes 4 and 5, and doubled again for 6 and 7.
-        high, middle, low = self.code[2], self.code[1], self.code[0]
-        halves = [Const(0, 1), *(multiple(self.steps, times) for times in (2, 4, 6))]
-        base = Mux(high | middle, Mux(low, halves[3], halves[2]), Mux(low, halves[1], halves[0]))
-        value = Mux(high, Mux(middle, base << 2, base << 1), base)
-        difference = Signal(signed(len(self.whole) + 2), name=f"{self.name}_difference")
-        self.m.d.comb += difference.eq(self.whole - value)
-        return difference
+    bounds = midpoints(candidate)
+    upper = _above(whole, sticky, multiple(steps, bounds[3]), 3)
+    rest, low = Signal(signed(len(whole) + 1), name=f"{name}_rest"), Signal(2, name=f"{name}_low")
+    m.d.comb += rest.eq(whole - Mux(upper, multiple(steps, 2 * candidate.halves[4]), 0))
+    above = [~rest[-1] & _above(rest[:-1], sticky, multiple(steps, bounds[code]), code) for code in range(3)]
+    m.d.comb += low.eq(_count(above))
+    return Cat(low, upper), rest
 
 
-class _TwoLevels:
-    """A magnitude cut by half of the range, and then compared with the midpoints of one half; as `_Compared`."""
+def _of_four(index: Value, choices: list[Value]) -> Value:
+    return Mux(index[1], Mux(index[0], choices[3], choices[2]), Mux(index[0], choices[1], choices[0]))
 
-    def __init__(
-        self,
-        m: Module,
-        candidate: Candidate,
-        steps: Mapping[int, Value],
-        whole: Value,
-        sticky: Value,
-        name: str,
-    ) -> None:
-        self.m, self.steps, self.name = m, steps, name
-        bounds = midpoints(candidate)
-        upper = _above(whole, sticky, multiple(steps, bounds[3]), 3)
-        self.rest = Signal(signed(len(whole) + 1), name=f"{name}_rest")
-        self.low = Signal(2, name=f"{name}_low")
-        m.d.comb += self.rest.eq(whole - Mux(upper, multiple(steps, 2 * candidate.halves[4]), 0))
-        above = [
-            ~self.rest[-1] & _above(self.rest[:-1], sticky, multiple(steps, bounds[code]), code) for code in range(3)
-        ]
-        m.d.comb += self.low.eq(_count(above))
-        self.code = Cat(self.low, upper)
-        self.values = [2 * each for each in candidate.halves[:4]]
 
-    def difference(self) -> Value:
-        """X less the value of the code; signed."""
-        zero, one, two, three = (multiple(self.steps, times) if times else Const(0, 1) for times in self.values)
-        value = Mux(self.low[1], Mux(self.low[0], three, two), Mux(self.low[0], one, zero))
-        difference = Signal(signed(len(self.rest) + 1), name=f"{self.name}_difference")
-        self.m.d.comb += difference.eq(self.rest - value)
-        return difference
+def _doubled(code: Value, choices: list[Value]) -> Value:
+    """The value of a code of E2M1: of the first four, the last two doubled for 4 and 5, and once more for 6 and 7."""
+    base = _of_four(Cat(code[0], code[1] | code[2]), choices)
+    return Mux(code[2], Mux(code[1], base << 2, base << 1), base)
 
 
 def _above(whole: Value, sticky: Value, bound: Value, code: int) -> Value:

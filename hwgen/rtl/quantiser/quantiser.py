@@ -14,7 +14,7 @@ from hwgen.rtl.quantiser.block_scale import BlockScale
 from hwgen.rtl.quantiser.choice import Choice, counted_lanes
 from hwgen.rtl.quantiser.lane import ErrorlessLane, QuantiserLane
 from hwgen.rtl.quantiser.largest import LargestMagnitude
-from hwgen.rtl.quantiser.multiples import odd_multiples
+from hwgen.rtl.quantiser.multiples import VALUES, odd_multiples
 
 __all__ = ["Quantiser", "block_layout", "quantised_layout"]
 
@@ -40,7 +40,7 @@ class Quantiser(Part):
 
         block --+--> [largest] --> (largest) --+--> [scale] x 1 or 2: (quotients) (bounds) --+--------------+
                 |                              | exponent                                    | multiples    | scale byte
-                +-------------------> [lane] x 16: (largest) (quotients) (bounds) (errors) (sums) (result) -+--> result
+                +-------------------> [lane] x 16: (largest) (quotients) (bounds) .. (result) -+--> result
                                                | errors                        | second
                                                +--> [choice]: (sums) ----------+
 
@@ -101,7 +101,7 @@ class Quantiser(Part):
         found = self._behind(m, loads, "bounds", invalid)
         for index, scale in enumerate(scales):
             found |= {f"scale{index}": scale.code, f"saturated{index}": scale.saturated}
-        for register in ("errors", "sums"):
+        for register in ("codes", "errors", "sums"):
             found = self._behind(m, loads, register, found)
         second: Value | None = None
         if config.chooses:
@@ -119,6 +119,9 @@ class Quantiser(Part):
                 m.d.comb += getattr(lane, f"live{number}").eq(scale.live)
                 for odd in odd_multiples(config, candidate):
                     m.d.comb += getattr(lane, f"w{number}_{odd}").eq(getattr(scale, f"w{odd}"))
+                if config.chooses and index in counted_lanes(config):
+                    for odd in VALUES:
+                        m.d.comb += getattr(lane, f"v{number}_{odd}").eq(getattr(scale, f"v{odd}"))
         self._result(m, loads["result"], found, second)
         return m
 
@@ -179,7 +182,7 @@ class Quantiser(Part):
                 scale.tensor_fraction.eq(self.tensor_fraction),
                 scale.empty.eq(low | ~field.any() | invalid),
             ]
-            for register in ("quotients", "bounds"):
+            for register in ("quotients", "bounds", "codes"):
                 if register in loads:
                     m.d.comb += getattr(scale, f"enable_{register}").eq(loads[register])
             scales.append(scale)

@@ -9,8 +9,8 @@ from hwgen.errors import InputError
 def test_defaults_of_a_choice():
     config = QuantiserConfig("q", "mixfp4")
     assert (config.selection, config.error_bits, config.tensor_scale_bits) == ("squared-error", 8, 8)
-    assert config.registers == ["largest", "quotients", "bounds", "errors"]
-    assert config.latency == 5
+    assert config.registers == ["largest", "quotients", "bounds", "codes", "errors"]
+    assert config.latency == 6
     assert config.as_dict()["error_bits"] == 8
 
 
