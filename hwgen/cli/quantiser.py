@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hwgen.cli.options import json_option, out
+from hwgen.cli.options import REPORTS, jobs, json_option, out
 from hwgen.cli.output import print_json, print_table, progress
-from hwgen.cli.types import JOBS, MACS, SEED, Names
+from hwgen.cli.study import Settings, check_files, written
+from hwgen.cli.types import FILE, JOBS, MACS, PERIOD_NS, POSITIVE, SEED, Names
 from hwgen.errors import InputError
-from hwgen.files import check_file, write_all
+from hwgen.files import cache_directory, check_file, write_all
 
 if TYPE_CHECKING:
     from hwgen.config.quantiser import QuantiserConfig
@@ -103,7 +104,7 @@ def verilog_command(names: tuple[str, ...], out: Path, as_json: bool) -> None:
     for name in chosen:
         for suffix in ("v", "json", "vlt"):
             check_file(out / f"{name}.{suffix}")
-    written = []
+    entries = []
     with progress() as update:
         for number, name in enumerate(chosen):
             update("Verilog", number, len(chosen))
@@ -115,9 +116,81 @@ def verilog_command(names: tuple[str, ...], out: Path, as_json: bool) -> None:
                 out / f"{name}.vlt": quantiser_waivers(name),
             }
             write_all({path: text.encode() for path, text in files.items()})
-            written.append({"quantiser": name, "files": [str(path) for path in files]})
+            entries.append({"quantiser": name, "files": [str(path) for path in files]})
     if as_json:
-        print_json(written)
+        print_json(entries)
     else:
-        for entry in written:
+        for entry in entries:
             click.echo("  ".join(entry["files"]))
+
+
+@command.command("compare")
+@click.option("--baseline", default="nvfp4-quantiser", show_default=True, type=Names(_NAMES), help="Quantiser.")
+@click.option("--candidate", default="mixfp4-quantiser", show_default=True, type=Names(_NAMES), help="Quantiser.")
+@click.option("--library", help="generic7 or generic130.  [default: generic7]")
+@click.option(
+    "--liberty",
+    type=FILE,
+    multiple=True,
+    help="Liberty file instead, plain or gzip; repeat it for a library of several files.",
+)
+@click.option("--dont-use", multiple=True, help="Cells to leave alone, with wildcards; repeat it for several.")
+@click.option("--clock", type=PERIOD_NS, help="Clock period in ns.  [default: 1 in 7 nm]")
+@click.option(
+    "--close", "closed", is_flag=True, help="Size and buffer netlists for the clock; else they are as mapped."
+)
+@click.option("--runs", type=POSITIVE, default=6, show_default=True, help="Perturbed syntheses of each module.")
+@click.option(
+    "--core",
+    "cores",
+    multiple=True,
+    type=Names("hwgen.config:NAMED"),
+    default=["nvfp4-blackwell", "mixfp4-blackwell"],
+    show_default=True,
+    help="Core to state them as a share of, from reports of 'hwgen compare'; repeat it for several.",
+)
+@click.option("--no-cache", is_flag=True, help="Synthesise anew, and keep nothing.")
+@jobs
+@out(REPORTS, "Directory of the report.")
+@click.option("--name", "stem", default="quantisers", show_default=True, help="Name of the report.")
+@json_option
+def compare_command(
+    baseline: str,
+    candidate: str,
+    library: str | None,
+    liberty: tuple[Path, ...],
+    dont_use: tuple[str, ...],
+    clock: float | None,
+    closed: bool,
+    runs: int,
+    cores: tuple[str, ...],
+    no_cache: bool,
+    jobs: int,
+    out: Path,
+    stem: str,
+    as_json: bool,
+) -> None:
+    """Measure what a quantiser costs over another, and beside cores.
+
+    Area, critical path and energy of both from the same perturbed syntheses; each netlist is compared
+    with the golden model. Writes NAME.md, .csv, .json and .png.
+    """
+    from hwgen.config import NAMED
+    from hwgen.config.quantiser import QUANTISERS
+    from hwgen.measure.clock import usual
+    from hwgen.measure.flow import Flow
+    from hwgen.measure.quantisers import measure
+    from hwgen.measure.requests import QuantiserRequest
+    from hwgen.report.check import findings
+
+    check_files(out, stem)
+    cells = Settings(library, liberty, dont_use, no_cache, jobs, None, None, out, stem, as_json).cells
+    chosen = tuple(NAMED[core] for core in dict.fromkeys(cores))
+    request = QuantiserRequest(QUANTISERS[baseline], QUANTISERS[candidate], clock or usual(cells), closed, runs, chosen)
+    with progress() as update:
+        report = measure(
+            request, Flow(cells, None if no_cache else cache_directory("synthesis"), jobs, progress=update)
+        )
+    written(report, out, stem, as_json, {})
+    for sentence in findings(report):
+        click.echo(f"hwgen: {sentence}", err=True)

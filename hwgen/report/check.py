@@ -15,6 +15,7 @@ from hwgen.report.schema import (
     FormatsReport,
     OverheadReport,
     PowerReport,
+    QuantiserReport,
     Report,
 )
 from hwgen.stats import FEWEST, Estimate
@@ -45,7 +46,20 @@ def findings(report: Report, within: float = WITHIN) -> list[str]:
         return list(_few(report.conditions.measured.runs))
     if isinstance(report, FormatsReport):
         return list(_formats(report, within))
+    if isinstance(report, QuantiserReport):
+        return list(_quantisers(report))
     return []
+
+
+def _quantisers(report: QuantiserReport) -> Iterator[str]:
+    conditions = report.conditions
+    yield from _few(conditions.runs)
+    for name, slowest in conditions.slowest_ns.items():
+        if slowest > conditions.clock_ns * (1 + 1e-9):
+            yield (
+                f"{name} takes {slowest:.4g} ns: the clock of {conditions.clock_ns:g} ns that energy is stated at is"
+                " not met"
+            )
 
 
 def _overhead(report: OverheadReport, within: float) -> Iterator[str]:

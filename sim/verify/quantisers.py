@@ -5,6 +5,8 @@ batch       blocks
 ==========  ========================================================================================================
 alone       every BF16 number, the others 0; tensor scales from the smallest to the largest
 beside      every BF16 number beside a largest number that gives a block scale of each exponent, and a saturated one
+scales      every BF16 significand as the largest, every significand of a tensor scale, every exponent of a block scale;
+            those of FP32 with bits below, or none
 drawn       gaussian, heavy-tailed and outlier-channel tensors
 ties        numbers at midpoints and block scales at theirs, and one unit beside them
 bits        any bits at all: subnormal numbers, NaN and infinity among them
@@ -96,6 +98,7 @@ def batches(config: QuantiserConfig, seed: int) -> Iterator[Batch]:
     """Batches without an end: those of every BF16 number first, then others by turns."""
     rng = np.random.default_rng(seed)
     yield from _single(config, rng)
+    yield from _scales(config, rng)
     while True:
         for kind in KINDS:
             x = generate(kind, (64, _BLOCKS * BLOCK // 64), int(rng.integers(1 << 31)))
@@ -133,6 +136,20 @@ def _single(config: QuantiserConfig, rng: np.random.Generator) -> Iterator[Batch
         words[np.arange(1 << 16), lanes] = numbers
         words[np.arange(1 << 16), (lanes + 1 + np.arange(1 << 16) // BLOCK % 15) % BLOCK] = peak.view(np.uint32)
         yield Batch("beside", words, scale)
+
+
+def _scales(config: QuantiserConfig, rng: np.random.Generator) -> Iterator[Batch]:
+    """All that a block scale follows from, but the low bits of FP32; significands of more bits than 8 are drawn."""
+    bits = config.tensor_scale_bits
+    numbers = np.arange(1 << min(bits, 8) - 1) << max(bits - 8, 0)
+    for number in numbers:
+        significand = (1 << bits - 1) + int(number) + int(rng.integers(1 << max(bits - 8, 0)))
+        exponent = int(rng.integers(-80, 80))
+        fields, rest = np.meshgrid(np.arange(-8, 16) + exponent + 126, np.arange(1 << 7) << 16)
+        low = rng.choice([0, 1, 0x8000], fields.size)
+        words = np.zeros((fields.size, BLOCK), np.uint32)
+        words[np.arange(fields.size), rng.integers(0, BLOCK, fields.size)] = (fields << 23 | rest).ravel() | low
+        yield Batch("scales", words, np.float32(np.ldexp(float(significand), exponent - bits + 1)))
 
 
 def _ties(config: QuantiserConfig, rng: np.random.Generator) -> Batch:

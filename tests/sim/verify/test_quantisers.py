@@ -13,14 +13,15 @@ from sim.engines.quantisers import AmaranthQuantiser, CompiledQuantiser, Quantis
 from sim.verify.quantisers import Batch, batches, compare, counterpart, verify
 
 SINGLE = 25
-"""Batches of every BF16 number."""
+"""Batches of every BF16 number; those of scales follow."""
 
 compiled = pytest.mark.skipif(not available(), reason="no C++ compiler")
 
 
-def thinned(config, step, count=SINGLE + 7):
-    """The first batches, of each of which so many-th block."""
-    for number, batch in enumerate(islice(batches(config, 3), count)):
+def thinned(config, step):
+    """Batches of all kinds, of each of which so many-th block."""
+    scales = 1 << min(config.tensor_scale_bits, 8) - 1
+    for number, batch in enumerate(islice(batches(config, 3), SINGLE + scales + 7)):
         yield batch._replace(words=batch.words[number % step :: step])
 
 
@@ -44,7 +45,7 @@ def test_equals_the_golden_model(config):
         stalls = [rng.random(101) < 0.6 for _ in range(2)] if number % 2 else [None, None]
         compare(engine, batch, *stalls)
         kinds.add(batch.kind)
-    assert kinds == {"alone", "beside", "drawn", "ties", "bits", "near"}
+    assert kinds == {"alone", "beside", "scales", "drawn", "ties", "bits", "near"}
 
 
 @compiled
@@ -57,7 +58,7 @@ def test_a_block_per_cycle():
 def test_in_amaranths_simulator():
     config = replace(QUANTISERS["nvint4-quantiser-bf16"], pipeline=("bounds",))
     rng = np.random.default_rng(5)
-    for batch in islice(thinned(config, 1201), SINGLE, SINGLE + 4, 3):
+    for batch in islice(thinned(config, 1201), SINGLE, SINGLE + 132, 130):
         compare(AmaranthQuantiser(config), batch, rng.random(31) < 0.7, rng.random(37) < 0.7)
 
 
