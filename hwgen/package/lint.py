@@ -71,6 +71,11 @@ _QUANTISER = (
         "The leading one of a quotient that is shifted by four places or more is not at the top any more.",
         (("UNUSEDSIGNAL", "Bits of signal are not used: 'lost4'[*"),),
     ),
+    (
+        "The last of the differences that say where a quotient begins is not negative. Of the difference of two sums\n"
+        "of errors the sign alone is read.",
+        (("UNUSEDSIGNAL", "Bits of signal are not used: 'difference*'[*"),),
+    ),
     _RULES[-1],
 )
 
