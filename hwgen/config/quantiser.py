@@ -95,7 +95,7 @@ class QuantiserConfig:
     tensor_scale_bits
         Bits of the significand of a tensor scale, 2 to 14.
     pipeline
-        Registers, of `QUANTISER_REGISTERS`, besides that of the result; by default those for 1 ns in 7 nm.
+        Registers, of `QUANTISER_REGISTERS`, besides that of the result; by default all but ``sums``.
 
     Raises
     ------
