@@ -41,6 +41,7 @@ COMMANDS = {
         "formats",
         "place",
         "power",
+        "quantiser",
         "replay",
         "report",
         "simulate",

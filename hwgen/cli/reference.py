@@ -47,9 +47,12 @@ def _cell(text: str) -> str:
 
 
 def _section(context: click.Context, command: click.Command) -> str:
-    name = context.info_name
+    name = context.command_path.partition(" ")[2]
     usage = " ".join(command.collect_usage_pieces(context))
     lines = [f"## hwgen {name}", "", f"`hwgen {name} {usage}`", "", inspect.cleandoc(command.help or ""), ""]
+    if isinstance(command, click.Group):
+        inner = [_section(click.Context(each, context, name), each) for name, each in sorted(command.commands.items())]
+        return "\n".join([*lines, *inner])
     records = [record for option in command.params if (record := option.get_help_record(context))]
     lines += ["| option | what |", "| --- | --- |"]
     lines += [f"| `{_cell(option)}` | {_cell(words)} |" for option, words in records]

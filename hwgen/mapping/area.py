@@ -62,6 +62,13 @@ BLOCKS = {
     "element": "registers and control",
     "tensor_core": "registers and control",
     "lane_array": "lane array",
+    "largest_magnitude": "maximum",
+    "block_scale": "block scales",
+    "block_scale1": "block scales",
+    "quantiser_lane": "numbers",
+    "errorless_lane": "numbers",
+    "choice": "choice",
+    "quantiser": "registers and control",
 }
 """Modules that are synthesised on their own, each once, and the block a report counts them under.
 

@@ -6,10 +6,12 @@ A field more is thereby a key more: no result of another question is ever taken 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # the command line shows the defaults, and what these import takes time
     from hwgen.config import TensorCoreConfig
+    from hwgen.config.quantiser import QuantiserConfig
     from hwgen.measure.selection import Selected
     from hwgen.measure.stimulus import Stimulus
 
@@ -21,6 +23,7 @@ __all__ = [
     "OverheadRequest",
     "Physical",
     "PowerRequest",
+    "QuantiserRequest",
     "Row",
 ]
 
@@ -200,3 +203,32 @@ class FormatsRequest:
     lanes: tuple[str, ...] = ()
     runs: int = 16
     half_width: float = 0.005
+
+
+@dataclass(frozen=True)
+class QuantiserRequest:
+    """What one hardware quantiser costs over another, see `hwgen.measure.quantisers.measure`.
+
+    Parameters
+    ----------
+    baseline, candidate
+        Configurations of quantisers.
+    clock_ns
+        Clock period in ns.
+    closed
+        Size and buffer netlists for the clock; else they are as they are mapped.
+    runs
+        Syntheses of each module.
+    cores
+        Cores to state them as a share of.
+    reports
+        Where to look for reports of `hwgen compare` that have the areas of these.
+    """
+
+    baseline: QuantiserConfig
+    candidate: QuantiserConfig
+    clock_ns: float
+    closed: bool = False
+    runs: int = 6
+    cores: tuple[TensorCoreConfig, ...] = ()
+    reports: Path = Path("reports")

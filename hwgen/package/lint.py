@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from hwgen.config import TensorCoreConfig
 
-__all__ = ["waivers"]
+__all__ = ["quantiser_waivers", "waivers"]
 
 # WIDTH stands for WIDTHEXPAND and WIDTHTRUNC too, which took its place in Verilator 5.008.
 _RULES: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
@@ -53,6 +55,30 @@ _ZEROS = (
     (("UNUSEDSIGNAL", "Bits of signal are not used: 'addends_x'[*"),),
 )
 
+_QUANTISER = (
+    ("One file holds all modules of a quantiser, and its name is that of the configuration.", (("DECLFILENAME", ""),)),
+    (
+        "An operand of an adder, subtractor or comparison is narrower than the result or the other: Verilog extends\n"
+        "it with zeros (or with the sign, where $signed says so), which is what is meant. Assignments and ports are\n"
+        "not waived.",
+        tuple(
+            ("WIDTH", f"Operator {operator} expects * bits on the ?HS, but *")
+            for operator in ("ADD", "SUB", "GT", "GTE", "GTS", "LTS", "LT")
+        ),
+    ),
+    _RULES[2],
+    (
+        "The leading one of a quotient that is shifted by four places or more is not at the top any more.",
+        (("UNUSEDSIGNAL", "Bits of signal are not used: 'lost4'[*"),),
+    ),
+    (
+        "The last of the differences that say where a quotient begins is not negative. Of the difference of two sums\n"
+        "of errors the sign alone is read.",
+        (("UNUSEDSIGNAL", "Bits of signal are not used: 'difference*'[*"),),
+    ),
+    _RULES[-1],
+)
+
 
 def waivers(config: TensorCoreConfig) -> str:
     """Configuration file for Verilator with which the core, or its testbench, is silent under ``-Wall``.
@@ -65,11 +91,20 @@ def waivers(config: TensorCoreConfig) -> str:
     unread = any(form.scale_width < form.stored_scale_width for form in (config.a, config.b))
     zeros = "addends" in config.pipeline and config.sums == 1
     rules = (*_RULES, *[_IGNORED_BITS] * unread, *[_ZEROS] * zeros)
-    parts = [f"// Waivers for {config.name}.v and its testbench, as Verilator reads them.\n\n`verilator_config\n"]
+    return _text(config.name, " and its testbench", rules)
+
+
+def quantiser_waivers(name: str) -> str:
+    """Such a file for the quantiser of a name."""
+    return _text(name, "", _QUANTISER)
+
+
+def _text(name: str, more: str, rules: Iterable[tuple[str, tuple[tuple[str, str], ...]]]) -> str:
+    parts = [f"// Waivers for {name}.v{more}, as Verilator reads them.\n\n`verilator_config\n"]
     for reason, waived in rules:
         lines = [f"// {line}" for line in reason.split("\n")]
         for rule, message in waived:
             match = f' -match "{message}"' if message else ""
-            lines.append(f'lint_off -rule {rule} -file "*{config.name}.v"{match}')
+            lines.append(f'lint_off -rule {rule} -file "*{name}.v"{match}')
         parts.append("\n".join(lines) + "\n")
     return "\n".join(parts)

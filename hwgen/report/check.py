@@ -18,6 +18,7 @@ from hwgen.report.schema import (
     FormatsReport,
     OverheadReport,
     PowerReport,
+    QuantiserReport,
     Report,
 )
 from hwgen.stats import FEWEST, Estimate
@@ -48,6 +49,8 @@ def findings(report: Report, within: float = WITHIN) -> list[str]:
         return list(_few(report.conditions.measured.runs))
     if isinstance(report, FormatsReport):
         return list(_formats(report, within))
+    if isinstance(report, QuantiserReport):
+        return list(_quantisers(report))
     return []
 
 
@@ -58,13 +61,24 @@ def _digest(library: str) -> str:
 
 def another_library(report: Report) -> list[str]:
     """A sentence where a default library has changed since the measurement."""
-    measured = OverheadReport | ExplorationReport | PowerReport | FormatsReport
+    measured = OverheadReport | ExplorationReport | PowerReport | FormatsReport | QuantiserReport
     if not isinstance(report, measured):  # only names its library
         return []
     library = report.conditions.flow.library
     if library.name not in libraries.names() or library.sha256 == _digest(library.name):
         return []
     return [f"measured with another {library.name} than the one of this version: measure anew"]
+
+
+def _quantisers(report: QuantiserReport) -> Iterator[str]:
+    conditions = report.conditions
+    yield from _few(conditions.runs)
+    for name, slowest in conditions.slowest_ns.items():
+        if slowest > conditions.clock_ns * (1 + 1e-9):
+            yield (
+                f"{name} takes {slowest:.4g} ns: the clock of {conditions.clock_ns:g} ns that energy is stated at is"
+                " not met"
+            )
 
 
 def _overhead(report: OverheadReport, within: float) -> Iterator[str]:

@@ -25,7 +25,7 @@ from typing import Any
 
 from hwgen.config import TensorCoreConfig
 from hwgen.formats import BlockFormat
-from hwgen.report.schema import _LATER, Design
+from hwgen.report.schema import Design, may_lack
 from hwgen.report.schema_page import described
 
 __all__ = ["CONFIGURATION", "DRAFT", "json_schema"]
@@ -112,7 +112,7 @@ def _record(form: Any, definitions: dict[str, Any]) -> dict[str, Any]:
         required = [name for name in names if name in form.__required_keys__]
     else:
         names = [field.name for field in dataclasses.fields(form)]
-        required = [name for name in names if name not in _LATER.get(form, ())]
+        required = [name for name in names if name not in may_lack(form)]
     meanings = described(form)
     properties = {name: _described(_schema(hints[name], definitions), meanings[name]) for name in names}
     return {"title": _summary(form), "type": "object", "properties": properties, "required": required}

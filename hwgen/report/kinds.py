@@ -9,12 +9,13 @@ from typing import Any
 
 from hwgen.errors import InputError
 from hwgen.report import schema
-from hwgen.report.markdown import cost, explore, formats, overhead, power
+from hwgen.report.markdown import cost, explore, formats, overhead, power, quantisers
 from hwgen.report.plots import cost as cost_plots
 from hwgen.report.plots import explore as explore_plots
 from hwgen.report.plots import formats as formats_plots
 from hwgen.report.plots import overhead as overhead_plots
 from hwgen.report.plots import power as power_plots
+from hwgen.report.plots import quantisers as quantiser_plots
 from hwgen.report.plots.layout import placement_png
 
 __all__ = ["FORMS", "Form", "rendered", "rendered_anew", "summary"]
@@ -63,6 +64,9 @@ FORMS: dict[str, Form] = {
     schema.PowerReport.kind: Form(power.markdown, power.csv, power.summary, power_plots.power_png),
     schema.CostReport.kind: Form(cost.markdown, cost.csv, cost.summary, cost_plots.cost_png),
     schema.FormatsReport.kind: Form(formats.markdown, formats.csv, formats.summary, formats_plots.formats_png),
+    schema.QuantiserReport.kind: Form(
+        quantisers.markdown, quantisers.csv, quantisers.summary, quantiser_plots.quantisers_png
+    ),
 }
 """By kind of report."""
 

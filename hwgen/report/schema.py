@@ -80,6 +80,9 @@ __all__ = [
     "Point",
     "PowerConditions",
     "PowerReport",
+    "QuantiserConditions",
+    "QuantiserReport",
+    "QuantiserShare",
     "Recipe",
     "Report",
     "Sensitivity",
@@ -92,6 +95,7 @@ __all__ = [
     "from_json",
     "is_report",
     "load",
+    "may_lack",
     "to_json",
 ]
 
@@ -539,7 +543,8 @@ class Figure:
     Parameters
     ----------
     scope
-        `lane array` (16 lanes with decoders of their own), `element` (one processing element) or `core`.
+        `lane array` (16 lanes with decoders of their own), `element` (one processing element) or `core`; of quantisers
+        `quantiser`.
     block
         `total`, or one block of the scope; the blocks add up to the total. For power one of them is
         `nets into the scope`: switching energy of the nets that enter it, spent by drivers outside.
@@ -1568,8 +1573,107 @@ class FormatsReport(Report):
     results: tuple[FormatRow, ...]
 
 
+@dataclass(frozen=True)
+class QuantiserConditions:
+    """What the figures of two quantisers hold for.
+
+    Parameters
+    ----------
+    flow
+        Library, recipes, timing and tools.
+    clock_ns
+        Clock period at which power is stated, and which recipes were chosen to meet, ns.
+    closed
+        Whether netlists were sized and buffered for the clock; else they are as they were mapped. Wires by fanout.
+    runs
+        Perturbed syntheses of each module.
+    quantisers
+        Every field of the configurations, by name; the baseline first.
+    chosen_recipes
+        Recipe of each module, by quantiser and module.
+    slowest_ns
+        The longest critical path of all runs, by quantiser, ns.
+    checked
+        Blocks that each netlist was compared on with the golden model, with gaps and stalls.
+    blocks_at_work
+        Gaussian blocks of the simulation behind the energy, a block in each cycle.
+    """
+
+    flow: FlowConditions
+    clock_ns: float
+    closed: bool
+    runs: int
+    quantisers: Mapping[str, Mapping[str, Any]]
+    chosen_recipes: Mapping[str, Mapping[str, str]]
+    slowest_ns: Mapping[str, float]
+    checked: int
+    blocks_at_work: int
+
+
+@dataclass(frozen=True)
+class QuantiserShare:
+    """Quantisers that keep the results of a core flowing.
+
+    Parameters
+    ----------
+    quantiser
+        Which one.
+    core
+        Name of the core.
+    core_um2
+        Its area, um2.
+    measured_in
+        File name of the report that has it.
+    k
+        Length of the sums: a tile of results comes every `k` / depth cycles.
+    results
+        Results in a cycle.
+    quantisers
+        The fewest that take them, 16 results each in a cycle.
+    share
+        Their area, as a share of that of the core.
+    more
+        What they take more than as many of the baseline, as a share of the core.
+    """
+
+    quantiser: str
+    core: str
+    core_um2: float
+    measured_in: str
+    k: int
+    results: float
+    quantisers: int
+    share: float
+    more: float
+
+
+@dataclass(frozen=True)
+class QuantiserReport(Report):
+    """Two hardware quantisers under one flow, and beside cores.
+
+    Parameters
+    ----------
+    designs
+        The cores.
+    conditions
+        What the figures hold for.
+    results
+        The figures.
+    shares
+        Quantisers beside the cores.
+    """
+
+    kind = "quantisers"
+    command = "hwgen quantiser compare"
+
+    conditions: QuantiserConditions
+    results: tuple[Figure, ...]
+    shares: tuple[QuantiserShare, ...]
+
+
 REPORTS: dict[str, type[Report]] = {
-    each.kind: each for each in (OverheadReport, ExplorationReport, PowerReport, CostReport, FormatsReport)
+    each.kind: each
+    for each in (OverheadReport, ExplorationReport, PowerReport, CostReport, FormatsReport, QuantiserReport)
 }
 """Kinds of reports."""
 
@@ -1618,6 +1722,11 @@ _LEFT_OUT: dict[type, tuple[str, ...]] = dict.fromkeys(
 _PLAIN = {str: "text", bool: "true or false", int: "an integer", float: "a number"}
 
 
+def may_lack(record: type) -> tuple[str, ...]:
+    """Keys that the JSON of a record need not have: there they are null."""
+    return _LATER.get(record, ()) + _LEFT_OUT.get(record, ())
+
+
 def _read(form: Any, value: Any, place: str) -> Any:
     """``value`` as ``form``, an annotation of a field; ``place`` says where it stands."""
 
@@ -1653,7 +1762,7 @@ def _read(form: Any, value: Any, place: str) -> Any:
         return Design(value)
     hints = _hints(form)
     for key in hints:
-        if key not in value and key not in _LATER.get(form, ()) + _LEFT_OUT.get(form, ()):
+        if key not in value and key not in may_lack(form):
             raise InputError(f"{place}: {key!r} is missing")
     return form(**{key: _read(hint, value.get(key), f"{place}.{key}") for key, hint in hints.items()})
 

@@ -7,7 +7,7 @@ the parent instances of it; without one (in simulation) the parent holds the chi
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,18 +17,18 @@ from amaranth.lib.wiring import In
 
 from hwgen.config import TensorCoreConfig
 
-__all__ = ["Block", "ModuleSet", "add_child"]
+__all__ = ["Block", "ModuleSet", "Part", "add_child"]
 
 Interface = Any  # the members of a block, as attributes
 
 
-class Block(wiring.Component):
-    """A component that its class, the configuration and perhaps further arguments determine.
+class Part(wiring.Component):
+    """A component that its class, a configuration and perhaps further arguments determine.
 
     Parameters
     ----------
     config
-        Tensor core configuration.
+        What it is built for; equal ones give one module.
     members
         Members of the signature.
 
@@ -45,8 +45,9 @@ class Block(wiring.Component):
     module_name: str
     latency: int = 0
     registers: bool = False
+    config: Any
 
-    def __init__(self, config: TensorCoreConfig, members: dict[str, wiring.Member]) -> None:
+    def __init__(self, config: Hashable, members: dict[str, wiring.Member]) -> None:
         self.config = config
         super().__init__(members)
 
@@ -60,6 +61,12 @@ class Block(wiring.Component):
                 held[name] = Signal(len(value), name=f"{register}_{name}", reset_less=True)
                 m.d.sync += held[name].eq(value)
         return held
+
+
+class Block(Part):
+    """A component of a tensor core."""
+
+    config: TensorCoreConfig
 
 
 class ModuleSet:
@@ -80,21 +87,19 @@ class ModuleSet:
         For every module, how many instances of which modules it holds directly.
     """
 
-    def __init__(self, convert: Callable[[Block, str, ModuleSet], str], prefix: str = "") -> None:
+    def __init__(self, convert: Callable[[Part, str, ModuleSet], str], prefix: str = "") -> None:
         self.convert = convert
         self.prefix = prefix
         self.texts: dict[str, str] = {}
         self.instances: dict[str, dict[str, int]] = {}
-        self._modules: dict[tuple[Any, ...], tuple[str, Block]] = {}
+        self._modules: dict[tuple[Any, ...], tuple[str, Part]] = {}
         self._open: list[str] = []
 
-    def add(
-        self, kind: type[Block], config: TensorCoreConfig, *further: str, name: str | None = None
-    ) -> tuple[str, Block]:
+    def add(self, kind: type[Part], config: Hashable, *further: str, name: str | None = None) -> tuple[str, Part]:
         """Convert ``kind(config, *further)`` unless it is there; returns the name of its module and the block."""
         key = (kind, config, *further)
         if key not in self._modules:
-            block: Block = kind(config, *further)  # type: ignore[arg-type]
+            block = kind(config, *further)  # type: ignore[arg-type]
             name = self.prefix + block.module_name if name is None else name
             assert name not in self.instances, f"two different modules {name}"
             self._modules[key] = (name, block)
@@ -104,9 +109,7 @@ class ModuleSet:
             self._open.pop()
         return self._modules[key]
 
-    def instantiate(
-        self, m: Module, name: str, kind: type[Block], config: TensorCoreConfig, *further: str
-    ) -> Interface:
+    def instantiate(self, m: Module, name: str, kind: type[Part], config: Hashable, *further: str) -> Interface:
         """Add an instance of the module of ``kind(config, *further)`` to ``m``."""
         module, block = self.add(kind, config, *further)
         counts = self.instances[self._open[-1]]
@@ -125,12 +128,10 @@ class ModuleSet:
         return interface
 
 
-def add_child(
-    m: Module, platform: object, name: str, kind: type[Block], config: TensorCoreConfig, *further: str
-) -> Interface:
+def add_child(m: Module, platform: object, name: str, kind: type[Part], config: Hashable, *further: str) -> Interface:
     """Add ``kind(config, *further)`` to ``m`` as submodule ``name``; returns an object with its members."""
     if isinstance(platform, ModuleSet):
         return platform.instantiate(m, name, kind, config, *further)
-    block: Block = kind(config, *further)  # type: ignore[arg-type]
+    block = kind(config, *further)  # type: ignore[arg-type]
     m.submodules[name] = block
     return block

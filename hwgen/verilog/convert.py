@@ -10,7 +10,7 @@ from __future__ import annotations
 import gc
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
 
@@ -19,7 +19,7 @@ from amaranth.back import rtlil
 from hwgen import __version__
 from hwgen.config import TensorCoreConfig
 from hwgen.errors import ToolError
-from hwgen.rtl.hierarchy import Block, ModuleSet
+from hwgen.rtl.hierarchy import ModuleSet, Part
 from hwgen.rtl.tensor_core import TensorCore
 from hwgen.verilog.tidy import tidied
 
@@ -47,7 +47,7 @@ write_verilog -noattr
 """
 
 
-def _rtlil(block: Block, name: str, modules: ModuleSet) -> str:
+def _rtlil(block: Part, name: str, modules: ModuleSet) -> str:
     return rtlil.convert(block, name=name, platform=modules, emit_src=False)
 
 
@@ -63,7 +63,7 @@ def _nothing_collected() -> Iterator[None]:
             gc.enable()
 
 
-def design(kind: type[Block], config: TensorCoreConfig, name: str, *further: str, prefix: str = "") -> ModuleSet:
+def design(kind: type[Part], config: Hashable, name: str, *further: str, prefix: str = "") -> ModuleSet:
     """RTLIL of ``kind(config, *further)`` and everything below it, each distinct module once.
 
     Parameters
@@ -71,7 +71,7 @@ def design(kind: type[Block], config: TensorCoreConfig, name: str, *further: str
     kind
         Class of the top block.
     config
-        Tensor core configuration.
+        What it is built for, such as a tensor core configuration.
     name
         Name of the top module.
     further

@@ -105,7 +105,7 @@ def _header(tokens: Tokens) -> tuple[int, int]:
         end = tokens.index(")", begin)
     except ValueError:
         raise _unknown("a module without ports") from None
-    ports = [token for token in tokens[begin:end] if token not in (",", " ")]
+    ports = [token for token in tokens[begin:end] if token != "," and not token.isspace()]
     if tokens[end + 1] != ";" or not all(map(_NAME.fullmatch, ports)):
         raise _unknown(f"the ports of {tokens[2]!r}")
     return begin, end
@@ -118,7 +118,7 @@ def _ports_in_order(tokens: Tokens) -> Tokens:
     for index, token in enumerate(tokens):
         if token == "input":
             inputs.add(tokens[tokens.index(";", index) - 1])
-    ports = [token for token in tokens[begin:end] if token not in (",", " ")]
+    ports = [token for token in tokens[begin:end] if token != "," and not token.isspace()]
     ports.sort(key=lambda port: (port != "clk", port != "rst", port not in inputs, port))
     return [*tokens[:begin], ", ".join(ports), *tokens[end:]]
 
@@ -141,7 +141,7 @@ def _meaning(tokens: Tokens, names: Mapping[str, str]) -> tuple[Tokens, Tokens]:
         else:
             body.append(words[at])
             at += 1
-    return sorted(back.get(token, token) for token in tokens[begin:end] if token not in (",", " ")), body
+    return sorted(back.get(token, token) for token in tokens[begin:end] if token != "," and not token.isspace()), body
 
 
 def tidied(text: str) -> dict[str, str]:

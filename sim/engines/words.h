@@ -144,4 +144,22 @@ COMPARISON(cell_le, <=)
 COMPARISON(cell_gt, >)
 COMPARISON(cell_ge, >=)
 
+// Signals from and to bytes, the lowest first.
+
+template <size_t Bits>
+void load(value<Bits> &signal, const uint8_t *bytes) {
+    for (uint64_t &word : signal.data) word = 0;
+    for (size_t i = 0; i < (Bits + 7) / 8; i++) signal.data[i / 8] |= uint64_t(bytes[i]) << (i % 8 * 8);
+}
+
+template <size_t Bits>
+void store(const value<Bits> &signal, uint8_t *bytes) {
+    for (size_t i = 0; i < (Bits + 7) / 8; i++) bytes[i] = uint8_t(signal.data[i / 8] >> (i % 8 * 8));
+}
+
+template <size_t Bits>
+constexpr size_t bytes_of(const value<Bits> &) {
+    return (Bits + 7) / 8;
+}
+
 }  // namespace words

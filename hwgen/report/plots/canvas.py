@@ -19,6 +19,10 @@ BLOCKS = {
     "align, add, normalise, round": "#009e73",
     "registers and control": "#999999",
     "lane array": "#cc79a7",
+    "maximum": "#0072b2",
+    "block scales": "#56b4e9",
+    "numbers": "#e69f00",
+    "choice": "#009e73",
     ENTERING: "#d9d9d9",
 }
 """Colours of blocks, in the order they are stacked."""

@@ -1,0 +1,217 @@
+"""The configuration of one hardware quantiser, and the named ones."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from hwgen.config.reserved import RESERVED
+from hwgen.errors import InputError
+from hwgen.formats import E1M2, E2M1, INT4, ElementFormat
+
+__all__ = [
+    "BLOCK",
+    "INPUTS",
+    "QUANTISERS",
+    "QUANTISER_REGISTERS",
+    "SELECTIONS",
+    "TARGETS",
+    "Candidate",
+    "Input",
+    "QuantiserConfig",
+    "named_quantiser",
+]
+
+BLOCK = 16
+"""Numbers of a block."""
+
+
+class Input(NamedTuple):
+    """A format of the numbers that come in: the upper bits of FP32."""
+
+    width: int
+    fraction: int
+    """Bits behind the leading one."""
+
+
+INPUTS = {"float32": Input(32, 23), "bfloat16": Input(16, 7)}
+"""Formats of the numbers that come in."""
+
+
+class Candidate(NamedTuple):
+    """One way to quantise a block."""
+
+    element: ElementFormat
+    top: int
+    """What the largest number of a block becomes."""
+    tag: int
+    """Bit 7 of the scale byte."""
+
+    @property
+    def halves(self) -> tuple[int, ...]:
+        """Values in halves, by code of the magnitude."""
+        return tuple(int(2 * value) for value in self.element.values[:8])
+
+
+TARGETS = {
+    ("nvfp4", "nearest"): (Candidate(E2M1, 6, 0),),
+    ("nvfp4", "four-over-six"): (Candidate(E2M1, 6, 0), Candidate(E2M1, 4, 0)),
+    ("mixfp4", "nearest"): (Candidate(E1M2, 7, 1), Candidate(E2M1, 6, 0)),
+    ("nvint4", "nearest"): (Candidate(INT4, 7, 0),),
+}
+"""Candidates by format and rule; of two the second is taken where its errors are less."""
+
+SELECTIONS = ("squared-error", "absolute-error", "largest-error", "sampled-error")
+"""Rules that choose between two candidates, see docs/quantiser.md; the first is the default."""
+
+QUANTISER_REGISTERS = ("largest", "quotients", "bounds", "codes", "errors", "sums")
+"""Pipeline registers in the order of the data; the last three only with two candidates."""
+
+_DEFAULT_BITS = 8
+_DEFAULT_PIPELINE = ("largest", "quotients", "bounds", "codes", "errors")
+_OF_CHOICE = ("codes", "errors", "sums")
+
+
+@dataclass(frozen=True)
+class QuantiserConfig:
+    """A hardware quantiser: blocks of 16 numbers in, codes and a scale byte out, one block per cycle.
+
+    Parameters
+    ----------
+    name
+        Name of the configuration; with ``-`` as ``_`` that of the Verilog module.
+    format
+        Of what comes out: "nvfp4", "mixfp4" or "nvint4".
+    rule
+        "nearest"; for NVFP4 also "four-over-six".
+    input
+        Format of the numbers that come in: a key of `INPUTS`.
+    selection
+        One of `SELECTIONS`, the first by default; None, and None alone, with one candidate.
+    error_bits
+        Bits of an error, 2 to 14 and at most ``tensor_scale_bits`` + 8; without a meaning with one candidate.
+    tensor_scale_bits
+        Bits of the significand of a tensor scale, 2 to 14.
+    pipeline
+        Registers, of `QUANTISER_REGISTERS`, besides that of the result; by default all but ``sums``.
+
+    Raises
+    ------
+    InputError
+        On construction: a field is not as above.
+    """
+
+    name: str
+    format: str = "mixfp4"
+    rule: str = "nearest"
+    input: str = "float32"
+    selection: str | None = None
+    error_bits: int = _DEFAULT_BITS
+    tensor_scale_bits: int = _DEFAULT_BITS
+    pipeline: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", self.name):
+            raise InputError(f"name = {self.name!r}: must be letters, digits, '-' and '_', a letter first")
+        if self.identifier in RESERVED:
+            raise InputError(f"name = {self.name!r}: is a reserved word of Verilog; choose another")
+        if (self.format, self.rule) not in TARGETS:
+            known = ", ".join(f"{form!r} with {rule!r}" for form, rule in TARGETS)
+            raise InputError(f"format = {self.format!r} with rule = {self.rule!r}: must be one of {known}")
+        if self.input not in INPUTS:
+            raise InputError(f"input = {self.input!r}: must be one of {', '.join(INPUTS)}")
+        self._within("tensor_scale_bits", 14, least=2)
+        self._check_selection()
+        possible = tuple(each for each in QUANTISER_REGISTERS if self.chooses or each not in _OF_CHOICE)
+        if self.pipeline is None:
+            object.__setattr__(self, "pipeline", tuple(each for each in _DEFAULT_PIPELINE if each in possible))
+        object.__setattr__(self, "pipeline", tuple(self.registers))
+        if self.registers != [each for each in possible if each in self.registers]:
+            raise InputError(
+                f"pipeline = {list(self.registers)}: must be of {', '.join(possible)}, in this order, each once"
+            )
+
+    def _check_selection(self) -> None:
+        if not self.chooses:
+            if self.selection is not None:
+                raise InputError(f"selection = {self.selection!r}: {self.format} has one candidate; leave it out")
+            return
+        if self.selection is None:
+            object.__setattr__(self, "selection", SELECTIONS[0])
+        if self.selection not in SELECTIONS:
+            raise InputError(f"selection = {self.selection!r}: must be one of {', '.join(SELECTIONS)}")
+        self._within("error_bits", min(14, self.tensor_scale_bits + 8), least=2)
+
+    def _within(self, field: str, most: int, least: int) -> None:
+        value = getattr(self, field)
+        if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+            raise InputError(f"{field} = {value!r}: must be a whole number from {least} to {most}")
+
+    @property
+    def identifier(self) -> str:
+        """The name as a Verilog identifier."""
+        return self.name.replace("-", "_")
+
+    @property
+    def candidates(self) -> tuple[Candidate, ...]:
+        """One or two ways to quantise a block."""
+        return TARGETS[self.format, self.rule]
+
+    @property
+    def chooses(self) -> bool:
+        """Whether it has two candidates."""
+        return len(self.candidates) > 1
+
+    @property
+    def registers(self) -> list[str]:
+        """The pipeline registers before that of the result."""
+        return list(self.pipeline or ())
+
+    @property
+    def latency(self) -> int:
+        """Cycles from a block to its result without stalls."""
+        return len(self.registers) + 1
+
+    @property
+    def numbers(self) -> Input:
+        """Format of the numbers that come in."""
+        return INPUTS[self.input]
+
+    @property
+    def bits(self) -> int:
+        """B of the contract: bits of an aligned number."""
+        return self.tensor_scale_bits + 10
+
+    def as_dict(self) -> dict[str, Any]:
+        """Ready for JSON; fields without a meaning are None."""
+        found = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return {**found, "pipeline": self.registers, "error_bits": self.error_bits if self.chooses else None}
+
+
+QUANTISERS = {
+    config.name: config
+    for form, rule, stem in (
+        ("nvfp4", "nearest", "nvfp4"),
+        ("nvfp4", "four-over-six", "four-over-six"),
+        ("mixfp4", "nearest", "mixfp4"),
+        ("nvint4", "nearest", "nvint4"),
+    )
+    for input, suffix in (("float32", ""), ("bfloat16", "-bf16"))
+    for config in (QuantiserConfig(f"{stem}-quantiser{suffix}", form, rule, input),)
+}
+"""Named quantisers."""
+
+
+def named_quantiser(name: str) -> QuantiserConfig:
+    """The quantiser of a name.
+
+    Raises
+    ------
+    InputError
+        There is none; the message lists those that there are.
+    """
+    if name not in QUANTISERS:
+        raise InputError(f"quantiser {name!r}: must be one of {', '.join(QUANTISERS)}")
+    return QUANTISERS[name]

@@ -1,0 +1,251 @@
+"""What one hardware quantiser costs over another: area, path, energy; and beside cores."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from hwgen.cells.library import Library
+from hwgen.closure.close import close
+from hwgen.config.quantiser import BLOCK, QuantiserConfig
+from hwgen.errors import InputError
+from hwgen.mapping import area
+from hwgen.mapping.yosys import Recipe, distinct, usable
+from hwgen.measure import core_costs, quantiser_netlist
+from hwgen.measure.conditions import flow_conditions
+from hwgen.measure.figures import Figure
+from hwgen.measure.flow import Flow
+from hwgen.measure.requests import QuantiserRequest
+from hwgen.netlist.link import link
+from hwgen.power.consumption import Consumption
+from hwgen.report import schema
+from hwgen.rtl.quantiser.quantiser import Quantiser
+from hwgen.timing import analysis as timing
+from hwgen.timing.paths import by_block
+from hwgen.verilog import design, verilog
+
+__all__ = ["measure"]
+
+_TOP = "quantiser"
+_SUMS = (1024, 4096)
+"""Lengths of sums that quantisers are stated for, besides that of a single step."""
+
+
+@dataclass(frozen=True)
+class _Run:
+    """One run of one quantiser: um2 by block, ns, um2 of flip-flops, cells, fJ of a cycle."""
+
+    areas: Mapping[str, float]
+    delay: float
+    sequential: float
+    cells: int
+    energy: Consumption
+    checked: int
+
+
+def measure(request: QuantiserRequest, flow: Flow) -> schema.QuantiserReport:
+    """Synthesise both quantisers, compare each netlist with the golden model, and state what they take.
+
+    Parameters
+    ----------
+    request
+        Which ones.
+    flow
+        Library and conditions.
+
+    Raises
+    ------
+    InputError
+        Both have one name, or no report has the area of a core.
+    ToolError
+        A netlist does not compute what the golden model says.
+    """
+    pair = (request.baseline, request.candidate)
+    if request.baseline.name == request.candidate.name:
+        raise InputError(f"baseline and candidate are both {request.baseline.name!r}: name two quantisers")
+    cores = [core_costs.find([core], request.reports) for core in request.cores]
+    recipes = distinct(usable(flow.library))
+    sources = {config.name: _source(config) for config in pair}
+    jobs = [job for name, source in sources.items() for job in area.plan(name, source, recipes, [0])]
+    bodies = flow.synthesise(jobs, "recipes")
+    chosen = {
+        name: _chosen(name, source, bodies, recipes, request.clock_ns, flow.library) for name, source in sources.items()
+    }
+    jobs = [
+        job
+        for name, source in sources.items()
+        for job in area.plan(name, source, {module: [how] for module, how in chosen[name].items()}, range(request.runs))
+    ]
+    bodies |= flow.synthesise(jobs, "synthesis")
+    tasks = [
+        (
+            config,
+            sources[config.name],
+            {module: bodies[config.name, module, how.name, run] for module, how in chosen[config.name].items()},
+            request.clock_ns if request.closed else None,
+            flow.library,
+            run,
+        )
+        for config in pair
+        for run in range(request.runs)
+    ]
+    found = list(flow.each(_examined, tasks, "netlists"))
+    runs = {config.name: found[index * request.runs :][: request.runs] for index, config in enumerate(pair)}
+    figures = [figure.record() for figure in _figures(runs, request.clock_ns)]
+    conditions = schema.QuantiserConditions(
+        flow=flow_conditions(flow.library, recipes),
+        clock_ns=request.clock_ns,
+        closed=request.closed,
+        runs=request.runs,
+        quantisers={config.name: config.as_dict() for config in pair},
+        chosen_recipes={
+            name: {module: how.name for module, how in modules.items()} for name, modules in chosen.items()
+        },
+        slowest_ns={name: max(run.delay for run in each) for name, each in runs.items()},
+        checked=min(run.checked for each in runs.values() for run in each),
+        blocks_at_work=quantiser_netlist.AT_WORK,
+    )
+    return schema.QuantiserReport(
+        designs=tuple(schema.Design(core.as_dict()) for core in request.cores),
+        conditions=conditions,
+        results=tuple(figures),
+        shares=tuple(_shares(request, figures[0].values, cores)),
+    )
+
+
+def _source(config: QuantiserConfig) -> area.Source:
+    modules = design(Quantiser, config, _TOP)
+    return area.Source(verilog(modules), _TOP, modules.instances)
+
+
+def _chosen(
+    name: str,
+    source: area.Source,
+    bodies: Mapping[area.Identity, area.Body],
+    recipes: Sequence[Recipe],
+    clock_ns: float,
+    library: Library,
+) -> dict[str, Recipe]:
+    """Recipes by which a quantiser is small and meets the clock.
+
+    Each module begins with the recipe of least area. While the clock is missed, the module with most of the longest
+    path takes that of its other recipes by which the path is shortest, if it is shorter. The fastest is taken where
+    none meets it.
+    """
+    modules = list(area.counts(source))
+    by_area = {
+        module: sorted(recipes, key=lambda how: area.own_area(bodies[name, module, how.name, 0], library))
+        for module in modules
+    }
+    chosen = {module: ordered[0] for module, ordered in by_area.items()}
+
+    def timed(trial: Mapping[str, Recipe]) -> timing.Timing:
+        mapped = {module: bodies[name, module, how.name, 0] for module, how in trial.items()}
+        return timing.analyse(link(area.buffered(mapped, source, library), _TOP, library))
+
+    best = timed(chosen)
+    settled: set[str] = set()
+    while best.delay > clock_ns and len(settled) < len(modules):
+        shares = {path.rsplit("/", 1)[-1]: share for path, share in by_block(best.path).items()}
+        open_ones = {module: share for module, share in shares.items() if module not in settled}
+        if not open_ones:
+            break
+        module = max(open_ones, key=lambda each: open_ones[each])
+        settled.add(module)
+        trials = [(timed({**chosen, module: how}), how) for how in by_area[module] if how is not chosen[module]]
+        fastest, how = min(trials, key=lambda trial: trial[0].delay)
+        if fastest.delay < best.delay:
+            best, chosen[module] = fastest, how
+    return chosen
+
+
+def _examined(
+    config: QuantiserConfig,
+    source: area.Source,
+    modules: Mapping[str, area.Body],
+    clock_ns: float | None,
+    library: Library,
+    run: int,
+) -> _Run:
+    """One run: closed at a clock, or as mapped."""
+    built = area.buffered(modules, source, library)
+    if clock_ns is None:
+        netlist = link(built, _TOP, library)
+        found = timing.analyse(netlist)
+    else:
+        closed = close(built, _TOP, library, clock_ns)
+        built, netlist, found = closed.modules, closed.netlist, closed.timing
+    checked = quantiser_netlist.check(netlist, config)
+    return _Run(
+        {block: values[0] for block, values in area.by_run([built], source, _TOP, library).items()},
+        found.delay,
+        area.sequential_area(netlist),
+        netlist.n_cells,
+        quantiser_netlist.energy(netlist, found, config, run),
+        checked,
+    )
+
+
+def _figures(runs: Mapping[str, Sequence[_Run]], clock_ns: float) -> list[Figure]:
+    """All figures, the baseline first; the first of them is the area."""
+    totals = {name: [sum(run.areas.values()) for run in each] for name, each in runs.items()}
+    baseline = next(iter(runs))
+    blocks = dict.fromkeys(block for each in runs.values() for block in each[0].areas)
+
+    def figure(
+        metric: str, unit: str, values: Mapping[str, Sequence[float]], block: str = schema.TOTAL, part: bool = False
+    ) -> Figure:
+        return Figure("quantiser", block, metric, unit, values, totals[baseline] if part else None)
+
+    def each(value: str) -> dict[str, list[float]]:
+        return {name: [getattr(run, value) for run in found] for name, found in runs.items()}
+
+    def spent(run: _Run) -> float:
+        return (run.energy.total_fj + 1e-3 * clock_ns * sum(run.energy.leakage_nw.values())) / BLOCK
+
+    return [
+        figure("area", "um2", totals),
+        *(
+            figure(
+                "area",
+                "um2",
+                {name: [run.areas.get(block, 0.0) for run in found] for name, found in runs.items()},
+                block,
+                True,
+            )
+            for block in blocks
+        ),
+        figure("sequential area", "um2", each("sequential")),
+        figure("cells", "cells", each("cells")),
+        figure("critical path", "ns", each("delay")),
+        figure("energy per number", "fJ", {name: [spent(run) for run in found] for name, found in runs.items()}),
+    ]
+
+
+def _shares(
+    request: QuantiserRequest, areas: Mapping[str, float], cores: Sequence[core_costs.MeasuredCores]
+) -> list[schema.QuantiserShare]:
+    """Each quantiser beside each core."""
+    found = []
+    for config, measured in zip(request.cores, cores, strict=True):
+        core_um2 = measured.cores[config.name].area_um2
+        for k in sorted({config.depth, *_SUMS}):
+            results = config.rows * config.columns * config.depth / k
+            number = math.ceil(results / BLOCK)
+            for name in areas:
+                more = areas[name] - areas[request.baseline.name]
+                found.append(
+                    schema.QuantiserShare(
+                        quantiser=name,
+                        core=config.name,
+                        core_um2=core_um2,
+                        measured_in=measured.path.name,
+                        k=k,
+                        results=results,
+                        quantisers=number,
+                        share=number * areas[name] / core_um2,
+                        more=number * more / core_um2,
+                    )
+                )
+    return found

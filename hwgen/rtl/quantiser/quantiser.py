@@ -1,0 +1,228 @@
+"""The hardware quantiser: a block of 16 numbers in, codes and a scale byte out, every cycle."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed, unsigned
+from amaranth.lib import data, stream
+from amaranth.lib.wiring import In, Out
+
+from hwgen.config.quantiser import BLOCK, QuantiserConfig
+from hwgen.rtl.hierarchy import Part, add_child
+from hwgen.rtl.quantiser.block_scale import BlockScale
+from hwgen.rtl.quantiser.choice import Choice, counted_lanes
+from hwgen.rtl.quantiser.lane import ErrorlessLane, QuantiserLane
+from hwgen.rtl.quantiser.largest import LargestMagnitude
+from hwgen.rtl.quantiser.multiples import VALUES, odd_multiples
+
+__all__ = ["Quantiser", "block_layout", "quantised_layout"]
+
+_LOWEST, _HIGHEST = -7, 14
+"""Range of a - es."""
+_NAN = 0x7F
+
+
+def block_layout(config: QuantiserConfig) -> data.StructLayout:
+    """Layout of a block as it enters: ``x[i]``, FP32 or BF16."""
+    return data.StructLayout({"x": data.ArrayLayout(unsigned(config.numbers.width), BLOCK)})
+
+
+def quantised_layout() -> data.StructLayout:
+    """Layout of a block as it leaves: ``codes[i]``, the scale byte, and two flags."""
+    return data.StructLayout({"codes": data.ArrayLayout(unsigned(4), BLOCK), "scale": 8, "invalid": 1, "saturated": 1})
+
+
+class Quantiser(Part):
+    """Quantise blocks of 16 numbers, one per cycle.
+
+    ::
+
+        block --+--> [largest] --> (largest) --+--> [scale] x 1 or 2: (quotients) (bounds) --+--------------+
+                |                              | exponent                                    | multiples    | scale byte
+                +-------------------> [lane] x 16: (largest) (quotients) (bounds) .. (result) -+--> result
+                                               | errors                        | second
+                                               +--> [choice]: (sums) ----------+
+
+    A result that is not taken stalls the whole pipeline. ``block.ready`` is a combinational function of
+    ``result.ready``. Reset drops every block under way.
+
+    Cost: `hwgen quantiser compare`. Why it is right: docs/quantiser.md.
+
+    Parameters
+    ----------
+    config
+        The quantiser.
+
+    Attributes
+    ----------
+    block : In(stream.Signature(block_layout(config)))
+        Blocks.
+    tensor_fraction : In(p - 1)
+        Significand of the tensor scale without its leading one. It and the exponent stay as they are from the first
+        block of a tensor until its last result.
+    tensor_exponent : In(signed(8))
+        Exponent of the tensor scale, -118 to 126.
+    result : Out(stream.Signature(quantised_layout()))
+        Blocks as they are quantised, in order.
+    latency : int
+        Cycles from the acceptance of a block to its result.
+    """
+
+    module_name = "quantiser"
+    registers = True
+
+    def __init__(self, config: QuantiserConfig) -> None:
+        self.latency = config.latency
+        members = {
+            "block": In(stream.Signature(block_layout(config))),
+            "tensor_fraction": In(config.tensor_scale_bits - 1),
+            "tensor_exponent": In(signed(8)),
+            "result": Out(stream.Signature(quantised_layout())),
+        }
+        super().__init__(config, members)
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        config = self.config
+        loads = self._control(m)
+        x = self.block.payload.x
+        lanes = [
+            add_child(
+                m, platform, f"lane{index}", QuantiserLane if index in counted_lanes(config) else ErrorlessLane, config
+            )
+            for index in range(BLOCK)
+        ]
+        largest = add_child(m, platform, "maximum", LargestMagnitude, config)
+        m.d.comb += [largest.magnitudes[index].eq(x[index][:-1]) for index in range(BLOCK)]
+        peak = self._behind(m, loads, "largest", {"peak": largest.largest})["peak"]
+        scales, exponent, invalid = self._scales(m, platform, loads, peak)
+        invalid = self._behind(m, loads, "quotients", {"invalid": invalid})
+        found = self._behind(m, loads, "bounds", invalid)
+        for index, scale in enumerate(scales):
+            found |= {f"scale{index}": scale.code, f"saturated{index}": scale.saturated}
+        for register in ("codes", "errors", "sums"):
+            found = self._behind(m, loads, register, found)
+        second: Value | None = None
+        if config.chooses:
+            second = self._second(m, platform, loads, lanes)
+        for index, lane in enumerate(lanes):
+            m.d.comb += [
+                lane.x.eq(x[index]),
+                lane.exponent.eq(exponent),
+                self.result.payload.codes[index].eq(lane.code),
+            ]
+            m.d.comb += [getattr(lane, f"enable_{register}").eq(load) for register, load in loads.items()]
+            if second is not None:
+                m.d.comb += lane.second.eq(second)
+            for number, (candidate, scale) in enumerate(zip(config.candidates, scales, strict=True)):
+                m.d.comb += getattr(lane, f"live{number}").eq(scale.live)
+                for odd in odd_multiples(config, candidate):
+                    m.d.comb += getattr(lane, f"w{number}_{odd}").eq(getattr(scale, f"w{odd}"))
+                if config.chooses and index in counted_lanes(config):
+                    for odd in VALUES:
+                        m.d.comb += getattr(lane, f"v{number}_{odd}").eq(getattr(scale, f"v{odd}"))
+        self._result(m, loads["result"], found, second)
+        return m
+
+    def _control(self, m: Module) -> dict[str, Value]:
+        """Which registers load: those before which a block stands, while nothing waits at the output."""
+        waiting, moving = Signal(), Signal()
+        m.d.comb += [
+            moving.eq(~waiting | self.result.ready),
+            self.block.ready.eq(moving),
+            self.result.valid.eq(waiting),
+        ]
+        valid: Value = self.block.valid
+        loads: dict[str, Value] = {}
+        for register in self.config.registers:
+            loads[register] = moving & valid
+            following = Signal(name=f"{register}_valid")
+            with m.If(moving):
+                m.d.sync += following.eq(valid)
+            valid = following
+        with m.If(moving):
+            m.d.sync += waiting.eq(valid)
+        return loads | {"result": moving & valid}
+
+    def _behind(self, m: Module, loads: dict[str, Value], register: str, values: dict[str, Value]) -> dict[str, Value]:
+        """Values behind a register of the pipeline, if it is there."""
+        if register not in loads:
+            return dict(values)
+        held = {name: Signal(len(value), name=f"{register}_{name}", reset_less=True) for name, value in values.items()}
+        with m.If(loads[register]):
+            m.d.sync += [held[name].eq(value) for name, value in values.items()]
+        return dict(held)
+
+    def _scales(
+        self, m: Module, platform: object, loads: dict[str, Value], peak: Value
+    ) -> tuple[list[Any], Value, Value]:
+        """Block scales of the candidates; the exponent of the block; whether a number is none."""
+        fraction = self.config.numbers.fraction
+        field = peak[fraction:]
+        invalid = field.all()
+        # a - es, before it is bounded.
+        distance, place, exponent = Signal(signed(10)), Signal(signed(5)), Signal(8)
+        low, high = Signal(), Signal()
+        m.d.comb += [
+            distance.eq(field - 126 - self.tensor_exponent),
+            low.eq(distance < _LOWEST),
+            high.eq(distance > _HIGHEST),
+            place.eq(Mux(low, _LOWEST, Mux(high, _HIGHEST, distance[:5].as_signed()))),
+            exponent.eq(
+                Mux(low, self.tensor_exponent + 126 + _LOWEST, Mux(high, self.tensor_exponent + 126 + _HIGHEST, field))
+            ),
+        ]
+        scales = []
+        for index in range(len(self.config.candidates)):
+            scale = add_child(m, platform, f"scale{index}", BlockScale, self.config, str(index))
+            m.d.comb += [
+                scale.fraction.eq(peak[:fraction]),
+                scale.place.eq(place),
+                scale.tensor_fraction.eq(self.tensor_fraction),
+                scale.empty.eq(low | ~field.any() | invalid),
+            ]
+            for register in ("quotients", "bounds", "codes"):
+                if register in loads:
+                    m.d.comb += getattr(scale, f"enable_{register}").eq(loads[register])
+            scales.append(scale)
+        return scales, exponent, invalid
+
+    def _second(self, m: Module, platform: object, loads: dict[str, Value], lanes: list[Any]) -> Value:
+        """Whether the second candidate is taken."""
+        choice = add_child(m, platform, "choice", Choice, self.config)
+        for place, index in enumerate(counted_lanes(self.config)):
+            m.d.comb += [
+                choice.errors0[place].eq(lanes[index].error0),
+                choice.errors1[place].eq(lanes[index].error1),
+            ]
+        if "sums" in loads:
+            m.d.comb += choice.enable_sums.eq(loads["sums"])
+        second: Value = choice.second
+        return second
+
+    def _result(self, m: Module, load: Value, found: dict[str, Value], second: Value | None) -> None:
+        """Load the scale byte and the flags."""
+        bytes_ = [
+            Cat(found[f"scale{index}"], found[f"scale{index}"].any() & Const(candidate.tag, 1))
+            for index, candidate in enumerate(self.config.candidates)
+        ]
+        saturated = [found[f"saturated{index}"] for index in range(len(bytes_))]
+        scale, flag = Signal(8), Signal()
+        m.d.comb += [
+            scale.eq(bytes_[0] if second is None else Mux(second, bytes_[1], bytes_[0])),
+            flag.eq(saturated[0] if second is None else Mux(second, saturated[1], saturated[0])),
+        ]
+        invalid = found["invalid"]
+        held = Signal(data.StructLayout({"scale": 8, "invalid": 1, "saturated": 1}), reset_less=True)
+        with m.If(load):
+            m.d.sync += [
+                held.scale.eq(scale | Mux(invalid, _NAN, 0)),
+                held.invalid.eq(invalid),
+                held.saturated.eq(flag),
+            ]
+        m.d.comb += [
+            self.result.payload.scale.eq(held.scale),
+            self.result.payload.invalid.eq(held.invalid),
+            self.result.payload.saturated.eq(held.saturated),
+        ]

@@ -1,0 +1,1 @@
+../nvfp4-e0m3-multi-small.v

@@ -1,0 +1,288 @@
+"""Quantisers of the generator against the golden model: what they are fed, and the comparison.
+
+==========  ========================================================================================================
+batch       blocks
+==========  ========================================================================================================
+alone       every BF16 number, the others 0; tensor scales from the smallest to the largest
+beside      every BF16 number beside a largest number that gives a block scale of each exponent, and a saturated one
+scales      every BF16 significand as the largest, every significand of a tensor scale, every exponent of a block scale;
+            those of FP32 with bits below, or none
+drawn       gaussian, heavy-tailed and outlier-channel tensors
+ties        numbers at midpoints and block scales at theirs, and one unit beside them
+bits        any bits at all: subnormal numbers, NaN and infinity among them
+near        any significands, exponents near one another, any tensor scale
+==========  ========================================================================================================
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+
+from hwgen.config.quantiser import BLOCK, QuantiserConfig
+from hwgen.errors import MismatchError
+from sim import golden
+from sim.engines.quantisers import Quantised, QuantiserEngine, TensorScaleWords
+from sim.tensors import KINDS, generate
+
+__all__ = ["Batch", "Comparison", "batches", "compare", "counterpart", "scale_words", "verify"]
+
+_BLOCKS = 1 << 13
+"""Blocks of a batch that is drawn."""
+_ALONE = (-118, -117, -60, 0, 61, 126)
+"""Exponents of the tensor scales of single numbers."""
+_PEAKS = 19
+"""Largest numbers beside single ones: those of scales 2^8 to 2^-9, and one above."""
+
+
+class Batch(NamedTuple):
+    """Blocks with one tensor scale."""
+
+    kind: str
+    words: NDArray[np.uint32]
+    """FP32, (n, 16)."""
+    scale: np.float32
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What was compared, and found equal.
+
+    Parameters
+    ----------
+    elements
+        Numbers, by batch.
+    cycles
+        Of the clock.
+    seconds
+        That it took.
+    """
+
+    elements: dict[str, int]
+    cycles: int
+    seconds: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        total = sum(self.elements.values())
+        return {
+            "elements": total,
+            "cycles": self.cycles,
+            "seconds": round(self.seconds, 1),
+            "elements_per_second": round(total / self.seconds),
+            "batches": self.elements,
+        }
+
+
+def counterpart(config: QuantiserConfig) -> golden.Quantiser:
+    """The golden model of a quantiser."""
+    rules = {rule.name: rule for rule in golden.SELECTIONS}
+    selection = rules[config.selection](config.error_bits) if config.selection is not None else None
+    return golden.Quantiser(config.format, config.rule, selection, config.tensor_scale_bits)
+
+
+def scale_words(scale: np.float32, bits: int) -> TensorScaleWords:
+    """What the ports take of a tensor scale with so many bits."""
+    fraction, exponent = np.frexp(float(scale))
+    significand = int(np.ldexp(fraction, bits))
+    return TensorScaleWords(significand - (1 << bits - 1), int(exponent) - 1)
+
+
+def batches(config: QuantiserConfig, seed: int) -> Iterator[Batch]:
+    """Batches without an end: those of every BF16 number first, then others by turns."""
+    rng = np.random.default_rng(seed)
+    yield from _single(config, rng)
+    yield from _scales(config, rng)
+    while True:
+        for kind in KINDS:
+            x = generate(kind, (64, _BLOCKS * BLOCK // 64), int(rng.integers(1 << 31)))
+            x *= np.float32(2.0 ** rng.integers(-20, 21))
+            yield Batch("drawn", _words(x), counterpart(config).tensor_scale(x))
+        yield _ties(config, rng)
+        yield Batch("bits", rng.integers(0, 1 << 32, (_BLOCKS, BLOCK), np.uint32), _any_scale(config, rng))
+        yield _near(config, rng)
+
+
+def _words(x: NDArray[np.float32]) -> NDArray[np.uint32]:
+    return np.ascontiguousarray(x).view(np.uint32).reshape(-1, BLOCK)
+
+
+def _any_scale(config: QuantiserConfig, rng: np.random.Generator, low: int = -118, high: int = 126) -> np.float32:
+    """A tensor scale with any significand, and an exponent from one to the other."""
+    bits = config.tensor_scale_bits
+    exponent = int(rng.integers(low, high + 1))
+    significand = 1 << bits - 1 if exponent == 126 else int(rng.integers(1 << bits - 1, 1 << bits))
+    return np.float32(np.ldexp(float(significand), exponent - bits + 1))
+
+
+def _single(config: QuantiserConfig, rng: np.random.Generator) -> Iterator[Batch]:
+    """Every BF16 number, alone and beside a largest one, each in a lane of its own."""
+    numbers = np.arange(1 << 16, dtype=np.uint32) << 16
+    lanes = np.arange(1 << 16) % BLOCK
+    for exponent in _ALONE:
+        words = np.zeros((1 << 16, BLOCK), np.uint32)
+        words[np.arange(1 << 16), lanes] = numbers
+        yield Batch("alone", words, _any_scale(config, rng, exponent, exponent))
+    for binade in range(_PEAKS):
+        scale = _any_scale(config, rng, -20, 20)
+        peak = np.float32(config.candidates[0].top * 2.0 ** (9 - binade) * rng.uniform(1, 1.9) * float(scale))
+        words = np.zeros((1 << 16, BLOCK), np.uint32)
+        words[np.arange(1 << 16), lanes] = numbers
+        words[np.arange(1 << 16), (lanes + 1 + np.arange(1 << 16) // BLOCK % 15) % BLOCK] = peak.view(np.uint32)
+        yield Batch("beside", words, scale)
+
+
+def _scales(config: QuantiserConfig, rng: np.random.Generator) -> Iterator[Batch]:
+    """All that a block scale follows from, but the low bits of FP32; significands of more bits than 8 are drawn."""
+    bits = config.tensor_scale_bits
+    numbers = np.arange(1 << min(bits, 8) - 1) << max(bits - 8, 0)
+    for number in numbers:
+        significand = (1 << bits - 1) + int(number) + int(rng.integers(1 << max(bits - 8, 0)))
+        exponent = int(rng.integers(-80, 80))
+        fields, rest = np.meshgrid(np.arange(-8, 16) + exponent + 126, np.arange(1 << 7) << 16)
+        low = rng.choice([0, 1, 0x8000], fields.size)
+        words = np.zeros((fields.size, BLOCK), np.uint32)
+        words[np.arange(fields.size), rng.integers(0, BLOCK, fields.size)] = (fields << 23 | rest).ravel() | low
+        yield Batch("scales", words, np.float32(np.ldexp(float(significand), exponent - bits + 1)))
+
+
+def _ties(config: QuantiserConfig, rng: np.random.Generator) -> Batch:
+    """Multiples of eighths of a scale, and the FP32 numbers next to them; the largest number a midpoint of scales."""
+    tensor_scale = _any_scale(config, rng, -100, 100)
+    scales = np.ldexp(rng.integers(1, 16, _BLOCKS), rng.integers(-9, 6, _BLOCKS)).astype(np.float32) * tensor_scale
+    top = float(rng.choice([candidate.top for candidate in config.candidates]))
+    x = scales[:, None] * (rng.integers(0, 8 * int(top) + 1, (_BLOCKS, BLOCK)) / 8).astype(np.float32)
+    x[:, 0] = scales * np.float32(top) * rng.choice([1, 1 + 1 / 16, 1 + 1 / 24, 15 / 16], _BLOCKS).astype(np.float32)
+    words = _words(x).astype(np.int64) + rng.integers(-1, 2, (_BLOCKS, BLOCK))
+    words = np.where(x == 0, 0, words).astype(np.uint32) | rng.integers(0, 2, x.shape, np.uint32) << 31
+    return Batch("ties", rng.permuted(words, axis=1), tensor_scale)
+
+
+def _near(config: QuantiserConfig, rng: np.random.Generator) -> Batch:
+    """Exponents of a block near one another, and near those at which the scale begins or saturates."""
+    scale = _any_scale(config, rng)
+    middle = np.frexp(float(scale))[1] + 126 + rng.integers(-12, 18, (_BLOCKS, 1))
+    field = np.clip(middle - rng.geometric(0.3, (_BLOCKS, BLOCK)) + 1, 0, 255).astype(np.uint32)
+    field[rng.random(field.shape) < 0.05] = 0
+    rest = rng.integers(0, 1 << 23, field.shape, np.uint32)
+    return Batch("near", rng.integers(0, 2, field.shape, np.uint32) << 31 | field << 23 | rest, scale)
+
+
+def compare(
+    engine: QuantiserEngine,
+    batch: Batch,
+    offer: NDArray[np.bool_] | None = None,
+    take: NDArray[np.bool_] | None = None,
+) -> int:
+    """Quantise a batch, and compare all that comes out with the golden model; gives the number of cycles.
+
+    Parameters
+    ----------
+    engine
+        The quantiser.
+    batch
+        Blocks; of numbers that are BF16 the upper half alone counts.
+    offer, take
+        See `QuantiserEngine.run`; every cycle by default.
+
+    Raises
+    ------
+    MismatchError
+        A bit differs.
+    """
+    config = engine.config
+    words = batch.words
+    if config.numbers.width == 16:
+        words = words & np.uint32(0xFFFF0000)
+    wanted = counterpart(config).quantize(words.view(np.float32).reshape(len(words), BLOCK), batch.scale)
+    always = np.ones(1, bool)
+    found = engine.run(
+        words >> 16 if config.numbers.width == 16 else words,
+        scale_words(batch.scale, config.tensor_scale_bits),
+        always if offer is None else offer,
+        always if take is None else take,
+    )
+    expected = Quantised(
+        wanted.tensor.codes,
+        wanted.tensor.scales.ravel(),
+        wanted.invalid.ravel(),
+        wanted.saturated.ravel(),
+        found.cycles,
+    )
+    wrong = (found.codes != expected.codes).any(axis=1)
+    for answer, right in zip(found[1:4], expected[1:4], strict=True):
+        wrong |= answer != right
+    if wrong.any():
+        block = int(np.flatnonzero(wrong)[0])
+        numbers = " ".join(f"{word:08x}" for word in words[block])
+        mine, theirs = (
+            f"codes {bytes(each.codes[block]).hex()[1::2]} scale {each.scales[block]:02x}"
+            f" flags {int(each.invalid[block])}{int(each.saturated[block])}"
+            for each in (found, expected)
+        )
+        raise MismatchError(
+            f"{config.name}: batch {batch.kind!r}, block {block}: numbers {numbers}, tensor scale"
+            f" {float(batch.scale)!r}: {mine}, the golden model has {theirs}"
+        )
+    return found.cycles
+
+
+def verify(
+    engine: QuantiserEngine,
+    elements: int,
+    seed: int = 1,
+    jobs: int = -1,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Comparison:
+    """Compare batches until so many numbers are found equal; every third one with stalls and gaps.
+
+    Parameters
+    ----------
+    engine
+        The quantiser, of which several runs may go on at once.
+    elements
+        Numbers to compare, at least.
+    seed
+        Of all that is drawn.
+    jobs
+        Threads at once; -1 is one for each core.
+    progress
+        Called with the numbers done, and how many there are.
+
+    Raises
+    ------
+    MismatchError
+        A bit differs.
+    """
+    started = time.monotonic()
+
+    def chosen() -> Iterator[tuple[int, Batch]]:
+        total = 0
+        for number, batch in enumerate(batches(engine.config, seed)):
+            if total >= elements:
+                return
+            total += batch.words.size
+            yield number, batch
+
+    def one(number: int, batch: Batch) -> tuple[Batch, int]:
+        if number % 3:
+            return batch, compare(engine, batch)
+        rng = np.random.default_rng([seed, number])
+        offer, take = (rng.random(997) < pace for pace in (0.8, 0.7))
+        return batch, compare(engine, batch, offer, take)
+
+    counts: dict[str, int] = {}
+    cycles = done = 0
+    parallel = Parallel(n_jobs=jobs, prefer="threads", return_as="generator_unordered", pre_dispatch="2 * n_jobs")
+    for batch, took in parallel(delayed(one)(*each) for each in chosen()):
+        counts[batch.kind] = counts.get(batch.kind, 0) + batch.words.size
+        cycles += took
+        done += batch.words.size
+        progress(min(done, elements), elements)
+    return Comparison(counts, cycles, time.monotonic() - started)

@@ -1,0 +1,51 @@
+"""``hwgen quantiser``."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from hwgen.cli import cli
+from hwgen.errors import InputError
+from sim.engines import available
+
+
+def run(*arguments):
+    return CliRunner().invoke(cli, ["quantiser", *map(str, arguments)])
+
+
+@pytest.mark.skipif(not available(), reason="no C++ compiler")
+def test_verify():
+    result = run("verify", "nvfp4-quantiser", "--elements", 1000, "--json")
+    found = json.loads(result.stdout)
+    assert found["quantiser"] == "nvfp4-quantiser"
+    assert found["elements"] == 1 << 20  # the first batch is whole
+    assert "1,048,576" in run("verify", "nvfp4-quantiser", "--elements", 1000).stdout
+
+
+def test_verilog(tmp_path):
+    result = run("verilog", "nvint4-quantiser-bf16", "--out", tmp_path, "--json")
+    (entry,) = json.loads(result.stdout)
+    assert entry["quantiser"] == "nvint4-quantiser-bf16"
+    assert sorted(path.suffix for path in tmp_path.iterdir()) == [".json", ".v", ".vlt"]
+    assert json.loads((tmp_path / "nvint4-quantiser-bf16.json").read_text())["top"] == "nvint4_quantiser_bf16"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["nvfp4-quantiser", "--error-bits", 8], "--error-bits 8: nvfp4-quantiser has one candidate"),
+        (["nvfp4-quantiser", "--selection", "largest-error"], "selection = 'largest-error': nvfp4 has one candidate"),
+        (["mixfp4-quantiser", "--error-bits", 15], "error_bits = 15: must be a whole number from 2 to 14"),
+        (["mixfp4-quantiser", "--tensor-scale-bits", 1], "tensor_scale_bits = 1: must be a whole number from 2 to 14"),
+    ],
+)
+def test_bad_input(arguments, words):
+    result = run("verify", *arguments)
+    assert isinstance(result.exception, InputError)
+    assert str(result.exception).startswith(words)
+
+
+def test_unknown_names_list_those_there_are():
+    assert "nvfp4-quantiser" in run("verify", "mixfp4").output
+    assert "four-over-six-quantiser" in run("verilog", "mixfp4").output

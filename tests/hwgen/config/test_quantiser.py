@@ -1,0 +1,52 @@
+"""Configurations of quantisers."""
+
+import pytest
+
+from hwgen.config.quantiser import QUANTISERS, QuantiserConfig, named_quantiser
+from hwgen.errors import InputError
+
+
+def test_defaults_of_a_choice():
+    config = QuantiserConfig("q", "mixfp4")
+    assert (config.selection, config.error_bits, config.tensor_scale_bits) == ("squared-error", 8, 8)
+    assert config.registers == ["largest", "quotients", "bounds", "codes", "errors"]
+    assert config.latency == 6
+    assert config.as_dict()["error_bits"] == 8
+
+
+def test_one_candidate_has_no_choice():
+    config = QuantiserConfig("q", "nvfp4")
+    assert config.selection is None
+    assert config.latency == 4
+    assert config.as_dict()["error_bits"] is None
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"name": "4q"}, "name = '4q': must be letters"),
+        ({"name": "wire"}, "name = 'wire': is a reserved word"),
+        ({"format": "mxfp4"}, "format = 'mxfp4' with rule = 'nearest': must be one of 'nvfp4' with 'nearest'"),
+        ({"rule": "four-over-six"}, "format = 'mixfp4' with rule = 'four-over-six'"),
+        ({"input": "float16"}, "input = 'float16': must be one of float32, bfloat16"),
+        ({"selection": "gap"}, "selection = 'gap': must be one of squared-error"),
+        ({"format": "nvfp4", "selection": "squared-error"}, "selection = 'squared-error': nvfp4 has one candidate"),
+        ({"error_bits": 1}, "error_bits = 1: must be a whole number from 2 to 14"),
+        ({"error_bits": 11, "tensor_scale_bits": 2}, "error_bits = 11: must be a whole number from 2 to 10"),
+        ({"tensor_scale_bits": 15}, "tensor_scale_bits = 15: must be a whole number from 2 to 14"),
+        ({"tensor_scale_bits": True}, "tensor_scale_bits = True: must be"),
+        ({"pipeline": ("bounds", "largest")}, "pipeline = ['bounds', 'largest']: must be of largest, quotients"),
+        ({"format": "nvint4", "pipeline": ("sums",)}, "pipeline = ['sums']: must be of largest, quotients, bounds, in"),
+    ],
+)
+def test_bad_fields(fields, words):
+    with pytest.raises(InputError) as caught:
+        QuantiserConfig(**{"name": "q", "format": "mixfp4", **fields})
+    assert str(caught.value).startswith(words)
+
+
+def test_named():
+    assert named_quantiser("four-over-six-quantiser").rule == "four-over-six"
+    assert all(config.input == ("bfloat16" if "bf16" in name else "float32") for name, config in QUANTISERS.items())
+    with pytest.raises(InputError, match="quantiser 'mixfp4': must be one of nvfp4-quantiser, "):
+        named_quantiser("mixfp4")

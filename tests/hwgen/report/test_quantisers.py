@@ -1,0 +1,76 @@
+"""Reports on quantisers."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from hwgen.config import NAMED
+from hwgen.config.quantiser import QUANTISERS
+from hwgen.measure.figures import Figure
+from hwgen.report import schema
+from hwgen.report.check import findings
+from hwgen.report.kinds import rendered, summary
+from hwgen.report.shipped import shipped
+
+NAMES = ("nvfp4-quantiser", "mixfp4-quantiser")
+
+
+@pytest.fixture(scope="module")
+def report():
+    flow = schema.load(shipped() / "overhead-blackwell.json").conditions.flow
+    areas = {"numbers": [(800, 810), (1600, 1640)], "choice": [(0, 0), (400, 390)]}
+    totals = [[800, 810], [2000, 2030]]
+
+    def figure(metric, unit, runs, block="total", of=None):
+        return Figure("quantiser", block, metric, unit, dict(zip(NAMES, runs, strict=True)), of).record()
+
+    results = [
+        figure("area", "um2", totals),
+        *(figure("area", "um2", runs, block, totals[0]) for block, runs in areas.items()),
+        figure("critical path", "ns", [[0.9, 0.95], [1.1, 1.0]]),
+    ]
+    conditions = schema.QuantiserConditions(
+        flow,
+        1.0,
+        False,
+        2,
+        {name: QUANTISERS[name].as_dict() for name in NAMES},
+        {name: {"quantiser": "area"} for name in NAMES},
+        {NAMES[0]: 0.95, NAMES[1]: 1.1},
+        3200,
+        768,
+    )
+    share = schema.QuantiserShare(NAMES[1], "nvfp4-blackwell", 80600.0, "a.json", 1024, 4.0, 1, 0.025, 0.015)
+    return schema.QuantiserReport(
+        (schema.Design(NAMED["nvfp4-blackwell"].as_dict()),), conditions, tuple(results), (share,)
+    )
+
+
+def test_json_there_and_back(report):
+    text = schema.as_text(report)
+    again = schema.from_json(json.loads(text))
+    assert schema.as_text(again) == text
+    assert again.shares == report.shares
+
+
+def test_tables_and_plot(report, tmp_path):
+    files = {path.suffix: content for path, content in rendered(report, tmp_path, "q").items()}
+    page = files[".md"].decode()
+    assert "| area, um2 | 805 | 2015 | +150.3 % |" in page
+    assert "| choice | 0 | 395 |  | +49.1 % |" in page
+    assert "| nvfp4-blackwell | 1,024 | 4 | mixfp4-quantiser | 1 | 2.50 % | +1.50 % |" in page
+    assert "netlists as mapped, 2 runs" in page
+    assert "selection squared-error" in page
+    assert files[".png"].startswith(b"\x89PNG")
+    rows = files[".csv"].decode().splitlines()
+    assert rows[0].startswith("library,metric,block,unit,nvfp4-quantiser,mixfp4-quantiser,runs,overhead")
+    assert len(rows) == 1 + len(report.results) + len(report.shares)
+    assert summary(report)[1][0] == ["area, um2", "805", "2015", "+150.3 %"]
+
+
+def test_a_clock_that_is_missed_is_told(report):
+    found = findings(report)
+    assert any("mixfp4-quantiser takes 1.1 ns: the clock of 1 ns" in sentence for sentence in found)
+    met = replace(report, conditions=replace(report.conditions, clock_ns=1.1))
+    assert not any("takes" in sentence for sentence in findings(met))

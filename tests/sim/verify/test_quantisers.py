@@ -1,0 +1,112 @@
+"""The quantisers' RTL against the golden model."""
+
+from dataclasses import replace
+from itertools import islice
+
+import numpy as np
+import pytest
+
+from hwgen.config.quantiser import QUANTISER_REGISTERS, QUANTISERS, QuantiserConfig
+from hwgen.errors import MismatchError, ToolError
+from sim.engines import available
+from sim.engines.quantisers import AmaranthQuantiser, CompiledQuantiser, Quantised, TensorScaleWords
+from sim.verify.quantisers import Batch, batches, compare, counterpart, verify
+
+SINGLE = 25
+"""Batches of every BF16 number; those of scales follow."""
+
+compiled = pytest.mark.skipif(not available(), reason="no C++ compiler")
+
+
+def thinned(config, step):
+    """Batches of all kinds, of each of which so many-th block."""
+    scales = 1 << min(config.tensor_scale_bits, 8) - 1
+    for number, batch in enumerate(islice(batches(config, 3), SINGLE + scales + 7)):
+        yield batch._replace(words=batch.words[number % step :: step])
+
+
+@compiled
+@pytest.mark.parametrize(
+    "config",
+    [
+        QUANTISERS["nvfp4-quantiser"],
+        QUANTISERS["mixfp4-quantiser-bf16"],
+        QuantiserConfig(
+            "short", "nvfp4", "four-over-six", "float32", "largest-error", 3, 4, pipeline=QUANTISER_REGISTERS
+        ),
+    ],
+    ids=lambda config: config.name,
+)
+def test_equals_the_golden_model(config):
+    engine = CompiledQuantiser(config)
+    kinds = set()
+    rng = np.random.default_rng(4)
+    for number, batch in enumerate(thinned(config, 61)):
+        stalls = [rng.random(101) < 0.6 for _ in range(2)] if number % 2 else [None, None]
+        compare(engine, batch, *stalls)
+        kinds.add(batch.kind)
+    assert kinds == {"alone", "beside", "scales", "drawn", "ties", "bits", "near"}
+
+
+@compiled
+def test_a_block_per_cycle():
+    config = QUANTISERS["nvfp4-quantiser"]
+    batch = next(thinned(config, 61))
+    assert compare(CompiledQuantiser(config), batch) == len(batch.words) + config.latency
+
+
+def test_in_amaranths_simulator():
+    config = replace(QUANTISERS["nvint4-quantiser-bf16"], pipeline=("bounds",))
+    rng = np.random.default_rng(5)
+    for batch in islice(thinned(config, 1201), SINGLE, SINGLE + 132, 130):
+        compare(AmaranthQuantiser(config), batch, rng.random(31) < 0.7, rng.random(37) < 0.7)
+
+
+def test_no_number_and_zeros():
+    """One number is infinite, or NaN; all are zeros of either sign; subnormal ones alone."""
+    config = QUANTISERS["nvint4-quantiser-bf16"]
+    words = np.zeros((6, 16), np.uint32)
+    words[:, 3] = [0x7F800000, 0xFF800000, 0x7FC00000, 0x80000000, 0x007F0000, 0x3F800000]
+    found = AmaranthQuantiser(config).run(words >> 16, TensorScaleWords(0, 0))
+    assert found.invalid.tolist() == [True] * 3 + [False] * 3
+    assert found.scales.tolist() == [0x7F] * 3 + [0, 0, 0x21]
+    assert not found.codes[:5].any()
+    compare(AmaranthQuantiser(config), Batch("bits", words, np.float32(1)))
+
+
+class Wrong:
+    """A quantiser with one bit wrong in one block."""
+
+    def __init__(self, config):
+        self.config = config
+
+    def run(self, blocks, scale, offer, take):
+        words = blocks.astype(np.uint32) << (32 - self.config.numbers.width)
+        value = np.float32(np.ldexp(scale.fraction + 128.0, scale.exponent - 7))
+        result = counterpart(self.config).quantize(words.view(np.float32), value)
+        codes = result.tensor.codes.copy()
+        codes[-1, 7] ^= 8
+        flags = (each.ravel() for each in (result.tensor.scales, result.invalid, result.saturated))
+        return Quantised(codes, *flags, 1)
+
+
+def test_a_wrong_bit_is_found():
+    config = QUANTISERS["mixfp4-quantiser"]
+    batch = next(thinned(config, 1001))
+    with pytest.raises(MismatchError, match=rf"batch 'alone', block {len(batch.words) - 1}: numbers 00000000 "):
+        compare(Wrong(config), batch)
+
+
+@compiled
+def test_a_lost_result_is_found():
+    config = QUANTISERS["nvfp4-quantiser"]
+    batch = next(thinned(config, 1001))
+    with pytest.raises(ToolError, match="a result is missing"):
+        compare(CompiledQuantiser(config), batch, take=np.zeros(5, bool))
+
+
+@compiled
+def test_as_many_numbers_as_asked_for():
+    outcome = verify(CompiledQuantiser(QUANTISERS["nvfp4-quantiser"]), 1 << 20, jobs=1)
+    assert outcome.elements == {"alone": 1 << 20}
+    assert outcome.as_dict()["elements"] == 1 << 20
