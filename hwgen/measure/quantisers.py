@@ -130,8 +130,9 @@ def _chosen(
     """Recipes by which a quantiser is small and meets the clock.
 
     Each module begins with the recipe of least area. While the clock is missed, the module with most of the longest
-    path takes that of its other recipes by which the path is shortest, if it is shorter. The fastest is taken where
-    none meets it.
+    path takes that of its other recipes by which the path is shortest. Where none shortens it, the module with the next
+    largest part of the path tries. As long as the path becomes shorter, each module may change again: what was fast
+    enough beside one slow module may not be beside a fast one.
     """
     modules = list(area.counts(source))
     by_area = {
@@ -152,11 +153,13 @@ def _chosen(
         if not open_ones:
             break
         module = max(open_ones, key=lambda each: open_ones[each])
-        settled.add(module)
         trials = [(timed({**chosen, module: how}), how) for how in by_area[module] if how is not chosen[module]]
         fastest, how = min(trials, key=lambda trial: trial[0].delay)
         if fastest.delay < best.delay:
             best, chosen[module] = fastest, how
+            settled.clear()
+        else:
+            settled.add(module)
     return chosen
 
 
