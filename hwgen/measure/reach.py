@@ -5,6 +5,8 @@ they take is missing elsewhere on the path. So whole cores of the search's choic
 clock the search runs again, for a clock that is shorter by what was missed. Where most of the path is in the dot
 product, it first leaves out the lanes that were late: a core of one element may find them smaller, and no recipe makes
 up for them. Both configurations, and both purposes, are helped alike.
+
+Where lanes were nearly as good as the best, whole cores of all of them are built, and the best is taken.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from hwgen.closure.close import ROUNDS
 from hwgen.config import TensorCoreConfig
 from hwgen.mapping.yosys import Recipe
 from hwgen.measure.flow import Flow
-from hwgen.measure.selection import OF_LANES, PILOTS, Aim, Score, Selected, lanes_for, scored, select
+from hwgen.measure.selection import OF_LANES, PILOTS, Aim, Chosen, Score, Selected, lanes_for, scored, select
 from hwgen.rtl.tensor_core import TensorCore
 
 __all__ = ["WITHIN", "select_for_cores"]
@@ -40,6 +42,14 @@ def select_for_cores(
         return selected
     reached = _whole(selected, selected.chosen, aim, flow)
     builds = selected.builds + len(_DRAWS) * len(reached)
+    for place in range(max(map(len, selected.rivals.values()), default=0)):
+        rivals = {key: each[place] for key, each in selected.rivals.items() if len(each) > place}
+        other = _with(selected, rivals)
+        scores = _whole(other, rivals, aim, flow)
+        builds += len(_DRAWS) * len(scores)
+        better = {key: rivals[key] for key, score in scores.items() if score.better(reached[key])}
+        reached |= {key: scores[key] for key in better}
+        selected = _with(selected, better)
     earlier = dict.fromkeys(reached, 0.0)
     late_lanes: dict[_Key, set[str]] = {key: set() for key in reached}
     for _ in range(_AGAIN):
@@ -63,12 +73,15 @@ def select_for_cores(
                 late_lanes[key].add(other.configs[key].dot)
             if score.better(reached[key]):
                 reached[key] = score
-                selected = replace(
-                    selected,
-                    configs={**selected.configs, key: other.configs[key]},
-                    chosen={**selected.chosen, key: other.chosen[key]},
-                )
+                selected = _with(selected, {key: (other.configs[key], other.chosen[key])})
     return replace(selected, builds=builds)
+
+
+def _with(selected: Selected, other: Mapping[_Key, tuple[TensorCoreConfig, Chosen]]) -> Selected:
+    """With other lanes and recipes for some configurations and purposes."""
+    configs = {key: config for key, (config, _) in other.items()}
+    chosen = {key: recipes for key, (_, recipes) in other.items()}
+    return replace(selected, configs={**selected.configs, **configs}, chosen={**selected.chosen, **chosen})
 
 
 def _again(

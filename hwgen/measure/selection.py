@@ -9,7 +9,9 @@ registers at the edge of an array serve several elements. So what they cost coun
 2. With this choice lanes are compared, each with the recipe of its dot product that suits it, and the best are taken.
 3. One large module at a time takes another recipe, and so do all small ones together. What helps alone is a candidate,
    and so is all of it together. The best is the choice for least area.
-4. For least energy, steps 2 and 3 begin with the choices for least area.
+4. For least energy, steps 2 and 3 begin with the choices for least area. The best lanes there are too close to one
+   another for a core of one element. So the next best ones go through step 3, too, and whole cores decide, see
+   `hwgen.measure.reach`.
 
 The energy of one draw differs from that of the next by 1 %, since glitches do. So one draw only says what is worth a
 closer look: of what is nearly as good, and of what step 3 finds, the mean of several decides. Recipes that cannot help
@@ -56,6 +58,10 @@ _LARGER = 0.02
 _ROUNDS = 2
 # What one draw finds worse by more than this share, of the cost or of the clock, is not looked at again.
 _APART = 0.02
+# Lanes of which whole cores decide on the best for least energy: so many, if they are within that share of the best. A
+# core of one element differs from an array by its wires and by what arrives when, and so by some percent.
+_FINALISTS = 3
+_CLOSE = 0.06
 # No recipe makes up for what lanes cost more than this share more than others.
 _FAR = 0.25
 OF_LANES = "dot_product"
@@ -105,9 +111,9 @@ class Score:
             return self.late_ns < than.late_ns
         return self.cost < (1 - _LEAST_GAIN) * than.cost
 
-    def near(self, best: Score, clock_ns: float) -> bool:
-        """Whether other draws may be better than the best."""
-        return self.late_ns <= best.late_ns + _APART * clock_ns and self.cost <= (1 + _APART) * best.cost
+    def near(self, best: Score, clock_ns: float, apart: float) -> bool:
+        """Whether it is worse than the best by no more than a share, of the clock and of the cost."""
+        return self.late_ns <= best.late_ns + apart * clock_ns and self.cost <= (1 + apart) * best.cost
 
     @staticmethod
     def mean(scores: Sequence[Score]) -> Score:
@@ -131,12 +137,15 @@ class Selected:
         these: were they to take the lanes of the core, which may be unlike, they would compare lanes, not formats.
     builds
         Cores that were built for it; 0 where they are those of an earlier search.
+    rivals
+        Other lanes and their recipes that were nearly as good, likewise: whole cores have to decide.
     """
 
     configs: dict[tuple[str, str], TensorCoreConfig]
     chosen: dict[tuple[str, str], Chosen]
     lane_arrays: dict[tuple[str, str], tuple[TensorCoreConfig, Recipe]]
     builds: int
+    rivals: Mapping[tuple[str, str], Sequence[tuple[TensorCoreConfig, Chosen]]] = field(default_factory=dict)
 
     def designs(self, name: str, purpose: str) -> dict[type[Block], Design]:
         """The tensor core and the lane array of a configuration."""
@@ -256,23 +265,26 @@ def select(
     found: dict[tuple[str, str], TensorCoreConfig] = {}
     chosen_by: dict[tuple[str, str], Chosen] = {}
     arrays: dict[tuple[str, str], tuple[TensorCoreConfig, Recipe]] = {}
+    rivals: dict[tuple[str, str], list[tuple[TensorCoreConfig, Chosen]]] = {}
     for purpose in purposes:
         suited = search.suited(variants, purpose, first)
-        taken = search.lanes(variants, purpose, suited)
-        keys = {name: _variant(config) for name, config in taken.items()}
-        start = {key: begun.get(key, first[key]) for key in keys.values()}
+        taken = search.lanes(variants, purpose, suited, _FINALISTS if purpose == "energy" else 1)
+        keys = {_variant(config): name for name, each in taken.items() for config in each}
+        start = {key: begun.get(key, first[key]) for key in keys}
         # Where lanes are late, nothing else can be told better from worse.
         late = [key for key in start if search.score(key, purpose, first[key]).late_ns]
         start |= {key: {**start[key], OF_LANES: suited[key][OF_LANES]} for key in late if key not in begun}
-        tried = {keys[name]: search.around(keys[name], purpose, start[keys[name]], own[name]) for name in configs}
+        tried = {key: search.around(key, purpose, start[key], own[name]) for key, name in keys.items()}
         search.build({key: [start[key], *tried[key]] for key in start}, purpose, f"recipes, least {purpose}")
         last = {key: search.promising(key, purpose, start[key], tried[key]) for key in start}
         begun = search.decided(last, purpose, f"the best recipes, least {purpose}")
-        found.update({(name, purpose): taken[name] for name in configs})
-        chosen_by.update({(name, purpose): begun[keys[name]] for name in configs})
+        for name, each in taken.items():
+            best, *others = sorted(each, key=lambda config: search.rank(_variant(config), purpose, begun))
+            found[name, purpose], chosen_by[name, purpose] = best, begun[_variant(best)]
+            rivals[name, purpose] = [(config, begun[_variant(config)]) for config in others]
         suiting = {**suited, **begun}
         arrays.update({(name, purpose): (variants[name][0], suiting[own[name]][OF_LANES]) for name in configs})
-    return Selected(found, chosen_by, arrays, sum(map(len, search.scores.values())))
+    return Selected(found, chosen_by, arrays, sum(map(len, search.scores.values())), rivals)
 
 
 def lanes_for(config: TensorCoreConfig, lanes: Sequence[str]) -> list[str]:
@@ -364,23 +376,42 @@ class _Search:
         return {key: self.best(key, purpose, [each, *tried.get(key, [])]) for key, each in chosen.items()}
 
     def lanes(
-        self, variants: Mapping[str, Sequence[TensorCoreConfig]], purpose: str, chosen: Mapping[str, Chosen]
-    ) -> dict[str, TensorCoreConfig]:
-        """Each configuration with the best of its lanes, by the choices for these, which were built."""
+        self,
+        variants: Mapping[str, Sequence[TensorCoreConfig]],
+        purpose: str,
+        chosen: Mapping[str, Chosen],
+        most: int,
+    ) -> dict[str, list[TensorCoreConfig]]:
+        """Each configuration with its best lanes, the best first, at most so many and only what is close to the best.
+
+        They are compared by the choices for them, which were built.
+        """
         what = f"lanes, least {purpose}"
         near = {}
         for name, each in variants.items():
             scores = [self.score(_variant(config), purpose, chosen[_variant(config)]) for config in each]
             best = _first_best(scores, lambda score: score)
             near[name] = [
-                config for config, score in zip(each, scores, strict=True) if score.near(best, self.aim.clock_ns)
+                config
+                for config, score in zip(each, scores, strict=True)
+                if score.near(best, self.aim.clock_ns, _APART if most == 1 else _CLOSE)
             ]
         keys = [_variant(config) for each in near.values() if len(each) > 1 for config in each]
         self.build({key: [chosen[key]] for key in keys}, purpose, what, PILOTS)
-        return {
-            name: _first_best(each, lambda config: self.mean(_variant(config), purpose, chosen[_variant(config)]))
-            for name, each in near.items()
-        }
+        found = {}
+        for name, each in near.items():
+            best_config = _first_best(
+                each, lambda config: self.mean(_variant(config), purpose, chosen[_variant(config)])
+            )
+            others = [config for config in each if config != best_config]
+            others.sort(key=lambda config: self.rank(_variant(config), purpose, chosen))
+            found[name] = [best_config, *others][:most]
+        return found
+
+    def rank(self, name: str, purpose: str, chosen: Mapping[str, Chosen]) -> tuple[float, float]:
+        """What a choice misses the clock by, and its cost: the mean of all draws."""
+        score = self.mean(name, purpose, chosen[name])
+        return score.late_ns, score.cost
 
     def decided(self, tried: Mapping[str, Sequence[Chosen]], purpose: str, what: str) -> dict[str, Chosen]:
         """The best of some choices, by the mean of several draws."""
