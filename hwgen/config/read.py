@@ -162,10 +162,10 @@ def is_path(name_or_path: str) -> bool:
 
 
 def _size(name: str) -> str:
-    """The size in a name of `NAMED`: the longest end of it that NVFP4 has, too."""
+    """The size in a name of `NAMED`: the longest end of it that NVFP4 and MixFP4 have, too."""
     parts = name.split("-")
     ends = ("-".join(parts[index:]) for index in range(1, len(parts)))
-    return next(end for end in ends if f"{NVFP4.name}-{end}" in NAMED)
+    return next(end for end in ends if NAMED.keys() >= {f"{form.name}-{end}" for form in (NVFP4, MIXFP4)})
 
 
 def resolve_pair(size_or_path: str) -> tuple[TensorCoreConfig, TensorCoreConfig]:
