@@ -9,8 +9,8 @@ import matplotlib
 import pytest
 from matplotlib import pyplot
 
-from hwgen.errors import InputError
 from sim import tensors
+from sim.golden import InputError
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

@@ -96,7 +96,7 @@ def test_nothing_else_is_committed(generated):
 
 def test_committed_vectors_are_small():
     sizes = [path.stat().st_size for path in RTL_OUT.glob("*/*.hex")]
-    assert sum(sizes) < 32_000 * len(NAMED)
+    assert sum(sizes) < 34_000 * len(NAMED)
 
 
 # Text
@@ -465,7 +465,9 @@ def test_only_nvfp4_ignores_the_tag(generated, side):
             continue
         meaning = fields_of(load(generated[name]), "step__payload")[f"{side}.scales"]["meaning"]
         assert ("bit 7 is ignored" in meaning) == (config.form(side).scale_width == 7)
-        assert bool(re.search(r"bits? \S+ selects? the element format", meaning)) == config.form(side).tagged
+        # Where each step selects it for an operand, blocks do not.
+        selects = config.form(side).tagged and not config.form(side).by_step
+        assert bool(re.search(r"bits? \S+ selects? the element format", meaning)) == selects
 
 
 # Files that cannot be written

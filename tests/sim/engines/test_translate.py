@@ -248,7 +248,7 @@ extern "C" __attribute__((visibility("default"))) void compute(const uint64_t *a
     for (size_t i = 0; i < {-(-total // 64)}; i++) y[i] = top.o_y().data[i];
 }}
 """
-    runtime, _ = compiled._surroundings()
+    runtime, _ = compiled._surroundings("driver.cc")
     compiled.build("\n".join([runtime, translate(netlist(document), "core"), driver]), tmp_path / "cells.so")
     compute = ctypes.CDLL(str(tmp_path / "cells.so")).compute
 

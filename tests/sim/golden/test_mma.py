@@ -659,8 +659,8 @@ def call_gemm(*arguments, **options):
             lambda: call_step(a="nvint4", b="nvint4", fraction_bits=43),
             "fraction_bits must be 1 to 42 for 2 blocks per step; got 43",
         ),
-        (lambda: call_step(a="mxfp5"), "a must be one of 'nvfp4', 'mixfp4', 'nvint4', .*; got 'mxfp5'"),
-        (lambda: call_step(b=None), "b must be one of 'nvfp4', 'mixfp4', 'nvint4', .*; got None"),
+        (lambda: call_step(a="mxfp5"), "a must be one of 'nvfp4', 'mixfp4', 'nvfp4-e0m3', .*; got 'mxfp5'"),
+        (lambda: call_step(b=None), "b must be one of 'nvfp4', 'mixfp4', 'nvfp4-e0m3', .*; got None"),
         (lambda: call_step(b=BLOCKS_OF_32), "a has blocks of 16 and b of 32; they must be equal"),
         (lambda: call_step(b=WIDE), "a = 'mixfp4' with b = 'wide': their products are beyond what this model"),
         (

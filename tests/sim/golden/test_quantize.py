@@ -298,7 +298,10 @@ def with_value(value: float) -> np.ndarray:
         (lambda: golden.quantize(np.zeros(16), "nvfp4"), r"x must be \(rows, K\)"),
         (lambda: golden.quantize(np.zeros((0, 16)), "nvfp4"), r"x must be \(rows, K\)"),
         (lambda: golden.quantize(np.zeros((1, 16), bool), "nvfp4"), "x must be .* float64 or integers; got bool"),
-        (lambda: golden.quantize(np.zeros((1, 16)), "mxfp5"), "one of 'nvfp4', 'mixfp4', 'nvint4', .*; got 'mxfp5'"),
+        (
+            lambda: golden.quantize(np.zeros((1, 16)), "mxfp5"),
+            "one of 'nvfp4', 'mixfp4', 'nvfp4-e0m3', .*; got 'mxfp5'",
+        ),
         (lambda: golden.quantize(with_value(1e300), "nvfp4"), "within the float32 range"),
         (
             lambda: golden.quantize(np.full((1, 16), 2**53 + 1), "nvfp4"),
@@ -308,7 +311,7 @@ def with_value(value: float) -> np.ndarray:
             lambda: golden.quantize(np.full((1, 16), 2**64 - 1, np.uint64), "nvfp4"),
             r"x\[0, 0\] is 18446744073709551615; integers must be",
         ),
-        (lambda: golden.quantize(np.zeros((1, 16)), None), "one of 'nvfp4', 'mixfp4', 'nvint4', .*; got None"),
+        (lambda: golden.quantize(np.zeros((1, 16)), None), "one of 'nvfp4', 'mixfp4', 'nvfp4-e0m3', .*; got None"),
         (lambda: golden.quantize(np.zeros((1, 16)), "nvfp4", tensor_scale=0.1), "that float32 holds; got 0.1"),
         (lambda: golden.quantize(np.zeros((1, 16)), "nvfp4", tensor_scale=-1), "must be positive and finite; got -1.0"),
         (lambda: golden.quantize(np.zeros((1, 16)), "nvfp4", tensor_scale=np.inf), "must be positive and finite"),
