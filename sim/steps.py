@@ -400,8 +400,7 @@ def schedule_unscaled(
         codes = codes_of(operand)
         sides.append((codes, np.zeros((len(codes), -(-codes.shape[1] // config.a.size)), np.uint8)))
     steps = _scheduled(config, sides[0], sides[1], None)
-    a_types, b_types = (np.full(len(steps), ELEMENT_TYPES[name], np.uint8) for name in types)
-    return replace(steps, half=np.ones(len(steps), np.bool_), a_types=a_types, b_types=b_types)
+    return _typed(steps, (ELEMENT_TYPES[types[0]], ELEMENT_TYPES[types[1]]), half=True)
 
 
 _Side = tuple[NDArray[np.uint8], NDArray[np.uint8]]
@@ -441,11 +440,15 @@ def _of_types(
     steps: Steps, a: golden.QuantizedTensor, b: golden.QuantizedTensor, types: tuple[int, int] | None
 ) -> Steps:
     """The same steps at half the rate, with elements of these types; without any, of the kinds of the tensors."""
-    half = np.full(len(steps), types is not None)
     if types is None:
-        types = _chosen(steps.config.a, a), _chosen(steps.config.b, b)
+        return _typed(steps, (_chosen(steps.config.a, a), _chosen(steps.config.b, b)), half=False)
+    return _typed(steps, types, half=True)
+
+
+def _typed(steps: Steps, types: tuple[int, int], half: bool) -> Steps:
+    """The same steps, all at half the rate or none, with these codes as the types of A and of B."""
     a_types, b_types = (np.full(len(steps), code, np.uint8) for code in types)
-    return replace(steps, half=half, a_types=a_types, b_types=b_types)
+    return replace(steps, half=np.full(len(steps), half), a_types=a_types, b_types=b_types)
 
 
 def _chosen(form: BlockFormat, tensor: golden.QuantizedTensor) -> int:

@@ -35,6 +35,7 @@ __all__ = [
     "json_option",
     "kind",
     "lanes",
+    "libraries",
     "made_engine",
     "measurement",
     "measuring",
@@ -261,8 +262,8 @@ def measurement(stem: str | None, runs: int) -> Callable[[Command], Command]:
     return decorate
 
 
-def measuring(stem: str | None, runs: int) -> Callable[[Command], Command]:
-    """Options of every command that synthesises designs and writes a report; ``stem`` as for `measurement`."""
+def libraries(command: Command) -> Command:
+    """Options of every command that synthesises: which cells it takes."""
     options = (
         click.option("--library", help="generic7 or generic130.  [default: generic7]"),
         click.option(
@@ -272,6 +273,14 @@ def measuring(stem: str | None, runs: int) -> Callable[[Command], Command]:
             help="Liberty file instead, plain or gzip; repeat it for a library of several files.",
         ),
         click.option("--dont-use", multiple=True, help="Cells to leave alone, with wildcards; repeat it for several."),
+    )
+    return _with(command, options)
+
+
+def measuring(stem: str | None, runs: int) -> Callable[[Command], Command]:
+    """Options of every command that synthesises designs and writes a report; ``stem`` as for `measurement`."""
+    options = (
+        libraries,
         click.option(
             "--runs",
             type=click.IntRange(min=1),

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from hwgen.cli.options import config, jobs, json_option
+from hwgen.cli.options import config, jobs, json_option, libraries
 from hwgen.cli.output import print_json, print_table, progress
 from hwgen.cli.study import Settings
 from hwgen.cli.types import FILE, SEED, SHARE
@@ -18,14 +18,7 @@ __all__ = ["command"]
 
 @click.command("place")
 @config("nvfp4-small")
-@click.option("--library", help="generic7 or generic130.  [default: generic7]")
-@click.option(
-    "--liberty",
-    type=FILE,
-    multiple=True,
-    help="Liberty file instead, plain or gzip; repeat it for a library of several files.",
-)
-@click.option("--dont-use", multiple=True, help="Cells to leave alone, with wildcards; repeat it for several.")
+@libraries
 @click.option("--placer", default="embedded", show_default=True, help="embedded, or coloquinte (extra 'place').")
 @click.option("--lef", type=FILE, multiple=True, help="LEF file with the cells' shapes; repeat it for several.")
 @click.option("--flat", is_flag=True, help="Place all cells together, not one element for all.")

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hwgen.cli.options import REPORTS, jobs, json_option, out
+from hwgen.cli.options import REPORTS, jobs, json_option, libraries, out
 from hwgen.cli.output import print_json, print_table, progress
 from hwgen.cli.study import Settings, check_files, written
-from hwgen.cli.types import FILE, JOBS, MACS, PERIOD_NS, POSITIVE, SEED, Names
+from hwgen.cli.types import JOBS, MACS, PERIOD_NS, POSITIVE, SEED, Names
 from hwgen.errors import InputError
 from hwgen.files import cache_directory, check_file, write_all
 
@@ -127,14 +127,7 @@ def verilog_command(names: tuple[str, ...], out: Path, as_json: bool) -> None:
 @command.command("compare")
 @click.option("--baseline", default="nvfp4-quantiser", show_default=True, type=Names(_NAMES), help="Quantiser.")
 @click.option("--candidate", default="mixfp4-quantiser", show_default=True, type=Names(_NAMES), help="Quantiser.")
-@click.option("--library", help="generic7 or generic130.  [default: generic7]")
-@click.option(
-    "--liberty",
-    type=FILE,
-    multiple=True,
-    help="Liberty file instead, plain or gzip; repeat it for a library of several files.",
-)
-@click.option("--dont-use", multiple=True, help="Cells to leave alone, with wildcards; repeat it for several.")
+@libraries
 @click.option("--clock", type=PERIOD_NS, help="Clock period in ns.  [default: 1 in 7 nm]")
 @click.option(
     "--close", "closed", is_flag=True, help="Size and buffer netlists for the clock; else they are as mapped."

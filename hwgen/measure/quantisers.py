@@ -13,6 +13,7 @@ from hwgen.errors import InputError
 from hwgen.mapping import area
 from hwgen.mapping.yosys import Recipe, distinct, usable
 from hwgen.measure import core_costs, quantiser_netlist
+from hwgen.measure.built import per_cycle
 from hwgen.measure.conditions import flow_conditions
 from hwgen.measure.figures import Figure
 from hwgen.measure.flow import Flow
@@ -205,7 +206,7 @@ def _figures(runs: Mapping[str, Sequence[_Run]], clock_ns: float) -> list[Figure
         return {name: [getattr(run, value) for run in found] for name, found in runs.items()}
 
     def spent(run: _Run) -> float:
-        return (run.energy.total_fj + 1e-3 * clock_ns * sum(run.energy.leakage_nw.values())) / BLOCK
+        return per_cycle(run.energy, clock_ns) / BLOCK
 
     return [
         figure("area", "um2", totals),
