@@ -27,12 +27,13 @@ class Expression:
         Postfix form: a variable's index in `names`, ``"0"``, ``"1"``, ``"!"``, ``"&"``, ``"|"`` or ``"^"``.
     """
 
-    __slots__ = ("names", "program", "text")
+    __slots__ = ("_truths", "names", "program", "text")
 
     def __init__(self, text: str, names: tuple[str, ...], program: tuple[int | str, ...]):
         self.text = text
         self.names = names
         self.program = program
+        self._truths: dict[tuple[str, ...], np.ndarray] = {}
 
     def __repr__(self) -> str:
         return f"Expression({self.text!r})"
@@ -85,6 +86,9 @@ class Expression:
         KeyError
             If a variable is neither in `names` nor in `substitute`.
         """
+        own = substitute is None or not any(name in substitute and name not in names for name in self.names)
+        if own and (known := self._truths.get(tuple(names))) is not None:
+            return known
         rows = np.arange(1 << len(names))
         values = []
         for name in self.names:
@@ -92,7 +96,11 @@ class Expression:
                 values.append((rows >> names.index(name) & 1).astype(bool))
             else:
                 values.append((substitute or {})[name].truth(names, substitute))
-        return np.broadcast_to(np.asarray(self.evaluate(values), dtype=bool), rows.shape)
+        found = np.broadcast_to(np.asarray(self.evaluate(values), dtype=bool), rows.shape)
+        if own:
+            found.flags.writeable = False
+            self._truths[tuple(names)] = found
+        return found
 
 
 def _combine(operator: str, left: Any, right: Any) -> Any:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from hwgen.cells.boolean import Expression
-from hwgen.cells.tables import Table
+from hwgen.cells.tables import Table, TableBank
 
 __all__ = ["Cell", "ClockGate", "InternalPower", "Pin", "Sequential", "TimingArc"]
 
@@ -95,6 +95,32 @@ class Pin:
     internal_power: list[InternalPower] = field(default_factory=list)
     max_capacitance: float = math.inf
     max_transition: float = math.inf
+    _banks: list[TableBank] | None = field(default=None, init=False, repr=False, compare=False)
+
+    def mean_energy(self, slew: np.ndarray, load: np.ndarray) -> np.ndarray:
+        """Internal energy of a transition of the pin: the mean over edges, conditions and causes.
+
+        Parameters
+        ----------
+        slew, load : numpy.ndarray
+            Shape (n,): ns and fF.
+
+        Returns
+        -------
+        numpy.ndarray
+            Shape (n,), fJ; those of several supplies are added up.
+        """
+        if self._banks is None:
+            supplies: dict[str, list[Table]] = {}
+            for each in self.internal_power:
+                supplies.setdefault(each.supply, []).extend(each.energy)
+            self._banks = [TableBank(tables) for tables in supplies.values()]
+        total = np.zeros(len(slew))
+        for bank in self._banks:
+            count = len(bank.values)
+            index = np.repeat(np.arange(count), len(slew))
+            total += bank(index, np.tile(slew, count), np.tile(load, count)).reshape(count, -1).mean(axis=0)
+        return total
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,6 +50,7 @@ class Library:
     units: dict[str, float]
     wire_load: float | None = None
     avoided: tuple[str, ...] = ()
+    _families: list[tuple[Cell, ...]] | None = field(default=None, init=False, repr=False, compare=False)
     _family: dict[str, tuple[Cell, ...]] | None = field(default=None, init=False, repr=False, compare=False)
     _limits: dict[str, dict[str, float]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -89,7 +90,9 @@ class Library:
         list of tuple of Cell
             Each family smallest first; one cell where there is one size only.
         """
-        return families(cell for cell in self.cells.values() if not cell.dont_use)
+        if self._families is None:
+            self._families = families(cell for cell in self.cells.values() if not cell.dont_use)
+        return list(self._families)
 
     def drives(self, cell: Cell) -> tuple[Cell, ...]:
         """The cells that may take a cell's place in a netlist, smallest first.

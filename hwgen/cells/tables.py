@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 __all__ = ["Table", "TableBank"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Table:
     """A lookup table over one or two axes, linear between its points and beyond its ends.
 
@@ -33,8 +34,11 @@ class Table:
     def __call__(self, x: Any, y: Any = 0.0) -> np.ndarray:
         """Interpolate at `x` and `y` (arrays or numbers, broadcast against each other)."""
         x, y = np.broadcast_arrays(np.asarray(x, dtype=float), np.asarray(y, dtype=float))
-        bank = TableBank([self])
-        return bank(np.zeros(x.size, dtype=np.intp), x.ravel(), y.ravel()).reshape(x.shape)
+        return self._bank(np.zeros(x.size, dtype=np.intp), x.ravel(), y.ravel()).reshape(x.shape)
+
+    @cached_property
+    def _bank(self) -> TableBank:
+        return TableBank([self])
 
 
 class TableBank:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 
-from hwgen.cells.cell import Cell, InternalPower
+from hwgen.cells.cell import Cell
 from hwgen.closure.sizing import no_cost
 from hwgen.netlist.graph import CellGroup, Netlist
 from hwgen.timing.analysis import Timing
@@ -55,22 +55,8 @@ def _energy(cell: Cell, group: CellGroup, netlist: Netlist, timing: Timing, togg
     for name, nets in zip(group.cell.inputs, group.inputs.T, strict=True):
         pin = cell.pins[name]
         slew = timing.slew[nets].mean(axis=1)
-        total += toggles[nets] * (0.5 * square * pin.capacitance + _mean(pin.internal_power, slew, np.zeros(len(nets))))
+        total += toggles[nets] * (0.5 * square * pin.capacitance + pin.mean_energy(slew, np.zeros(len(nets))))
     for name, nets in zip(group.cell.outputs, group.outputs.T, strict=True):
         slew, load = timing.slew[nets].mean(axis=1), timing.load[nets].mean(axis=1)
-        total += toggles[nets] * _mean(cell.pins[name].internal_power, slew, load)
+        total += toggles[nets] * cell.pins[name].mean_energy(slew, load)
     return total
-
-
-def _mean(tables: list[InternalPower], slew: np.ndarray, load: np.ndarray) -> np.ndarray:
-    """FJ of a transition: the mean over edges, conditions and causes, the sum over supplies."""
-    total = np.zeros(len(slew))
-    for same in _by_supply(tables):
-        energies = [table.energy[edge](slew, load) for table in same for edge in (0, 1)]
-        total += np.mean(energies, axis=0)
-    return total
-
-
-def _by_supply(tables: list[InternalPower]) -> Iterator[list[InternalPower]]:
-    for supply in dict.fromkeys(table.supply for table in tables):
-        yield [table for table in tables if table.supply == supply]

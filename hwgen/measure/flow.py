@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -64,10 +65,31 @@ class Flow:
     def each(self, function: Callable[..., Any], tasks: Sequence[tuple[Any, ...]], what: str) -> Iterator[Any]:
         """Results of ``function`` for the arguments of each task, in order, from processes side by side."""
         self.progress(what, 0, len(tasks))
-        results = Parallel(n_jobs=self.workers, return_as="generator")(delayed(function)(*task) for task in tasks)
+        library = pickle.dumps(self.library)
+        calls = (delayed(_with_library)(library, function, _without(self.library, task)) for task in tasks)
+        results = Parallel(n_jobs=self.workers, return_as="generator")(calls)
         for done, result in enumerate(results, start=1):
             yield result
             self.progress(what, done, len(tasks))
+
+
+class _Library:
+    """Where the library was among the arguments of a task."""
+
+
+def _without(library: Library, task: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(_Library() if argument is library else argument for argument in task)
+
+
+def _with_library(packed: bytes, function: Callable[..., Any], task: tuple[Any, ...]) -> Any:
+    """Call a function in a process that unpacks a library once, and so keeps what it finds out about its cells."""
+    return function(*(_unpacked(packed) if isinstance(argument, _Library) else argument for argument in task))
+
+
+@lru_cache(maxsize=2)
+def _unpacked(packed: bytes) -> Library:
+    library: Library = pickle.loads(packed)
+    return library
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ registers at the edge of an array serve several elements. So what they cost coun
 3. One large module at a time takes another recipe, and so do all small ones together. What helps alone is a candidate,
    and so is all of it together. The best is the choice for least area.
 4. For least energy, steps 2 and 3 begin with the choices for least area. The best lanes there are too close to one
-   another for a core of one element. So the next best ones go through step 3, too, and whole cores decide, see
-   `hwgen.measure.reach`.
+   another for a core of one element. So the next best ones take what step 3 found for all modules but the lanes, and
+   whole cores decide, see `hwgen.measure.reach`.
 
 The energy of one draw differs from that of the next by 1 %, since glitches do. So one draw only says what is worth a
 closer look: of what is nearly as good, and of what step 3 finds, the mean of several decides. Recipes that cannot help
@@ -269,15 +269,21 @@ def select(
     for purpose in purposes:
         suited = search.suited(variants, purpose, first)
         taken = search.lanes(variants, purpose, suited, _FINALISTS if purpose == "energy" else 1)
-        keys = {_variant(config): name for name, each in taken.items() for config in each}
-        start = {key: begun.get(key, first[key]) for key in keys}
+        keys = {name: [_variant(config) for config in each] for name, each in taken.items()}
+        start = {key: begun.get(key, first[key]) for each in keys.values() for key in each}
         # Where lanes are late, nothing else can be told better from worse.
         late = [key for key in start if search.score(key, purpose, first[key]).late_ns]
         start |= {key: {**start[key], OF_LANES: suited[key][OF_LANES]} for key in late if key not in begun}
-        tried = {key: search.around(key, purpose, start[key], own[name]) for key, name in keys.items()}
-        search.build({key: [start[key], *tried[key]] for key in start}, purpose, f"recipes, least {purpose}")
-        last = {key: search.promising(key, purpose, start[key], tried[key]) for key in start}
+        tried = {best: search.around(best, purpose, start[best], own[name]) for name, (best, *_) in keys.items()}
+        search.build({key: [start[key], *each] for key, each in tried.items()}, purpose, f"recipes, least {purpose}")
+        last = {key: search.promising(key, purpose, start[key], each) for key, each in tried.items()}
         begun = search.decided(last, purpose, f"the best recipes, least {purpose}")
+        others_tried = {
+            key: _distinct(key, purpose, [start[key], suited[key], _following(suited[key], begun[best])])
+            for best, *others in keys.values()
+            for key in others
+        }
+        begun |= search.decided(others_tried, purpose, f"other lanes, least {purpose}")
         for name, each in taken.items():
             best, *others = sorted(each, key=lambda config: search.rank(_variant(config), purpose, begun))
             found[name, purpose], chosen_by[name, purpose] = best, begun[_variant(best)]
@@ -290,6 +296,11 @@ def select(
 def lanes_for(config: TensorCoreConfig, lanes: Sequence[str]) -> list[str]:
     """The lanes of a configuration, and those of ``lanes`` that go with its formats and its slot."""
     return [dot for dot in dict.fromkeys((config.dot, *lanes)) if config.takes(dot)]
+
+
+def _following(chosen: Chosen, best: Chosen) -> Chosen:
+    """A choice for some lanes with the recipes that the best lanes' core has for all other modules."""
+    return {module: how if module == OF_LANES else best.get(module, how) for module, how in chosen.items()}
 
 
 def _variant(config: TensorCoreConfig) -> str:
@@ -474,8 +485,7 @@ class _Search:
         """A choice, the best that differs from it in one group, and the best recipes of each group together."""
         single = self.best(name, purpose, [chosen, *tried])
         together = self.merged(name, purpose, chosen, tried)
-        distinct = {_key(name, purpose, each): each for each in (chosen, single, together)}
-        return list(distinct.values())
+        return _distinct(name, purpose, [chosen, single, together])
 
     def merged(self, name: str, purpose: str, chosen: Chosen, tried: Sequence[Chosen]) -> Chosen:
         """The best recipes of each group that was better alone."""
@@ -496,6 +506,11 @@ def _first_best(tried: Sequence[_T], score: Callable[[_T], Score]) -> _T:
         if score(other).better(score(found)):
             found = other
     return found
+
+
+def _distinct(name: str, purpose: str, tried: Sequence[Chosen]) -> list[Chosen]:
+    """Choices of one configuration without those that are there already."""
+    return list({_key(name, purpose, each): each for each in tried}.values())
 
 
 def _key(name: str, purpose: str, chosen: Chosen) -> _Key:
