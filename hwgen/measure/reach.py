@@ -7,6 +7,9 @@ product, it first leaves out the lanes that were late: a core of one element may
 up for them. Both configurations, and both purposes, are helped alike.
 
 Where lanes were nearly as good as the best, whole cores of all of them are built, and the best is taken.
+
+A lane array has the recipe that suits the dot product of a core, where registers divide the path. If it is late by it,
+it takes the recipe by which it meets the clock with the least area.
 """
 
 from __future__ import annotations
@@ -17,9 +20,10 @@ from dataclasses import replace
 
 from hwgen.closure.close import ROUNDS
 from hwgen.config import TensorCoreConfig
-from hwgen.mapping.yosys import Recipe
-from hwgen.measure.flow import Flow
+from hwgen.mapping.yosys import Recipe, distinct
+from hwgen.measure.flow import Design, Flow
 from hwgen.measure.selection import OF_LANES, PILOTS, Aim, Chosen, Score, Selected, lanes_for, scored, select
+from hwgen.rtl.lane_array import LaneArray
 from hwgen.rtl.tensor_core import TensorCore
 
 __all__ = ["WITHIN", "select_for_cores"]
@@ -74,7 +78,37 @@ def select_for_cores(
             if score.better(reached[key]):
                 reached[key] = score
                 selected = _with(selected, {key: (other.configs[key], other.chosen[key])})
-    return replace(selected, builds=builds)
+    arrays, more = _lane_arrays(selected, recipes, aim, flow)
+    return replace(selected, lane_arrays=arrays, builds=builds + more)
+
+
+def _lane_arrays(
+    selected: Selected, recipes: Sequence[Recipe], aim: Aim, flow: Flow
+) -> tuple[dict[_Key, tuple[TensorCoreConfig, Recipe]], int]:
+    """Lane arrays with a recipe by which they meet the clock, if there is one, and how many were built."""
+    scores: dict[tuple[TensorCoreConfig, str], Score] = {}
+
+    def build(wanted: Iterable[tuple[TensorCoreConfig, Recipe]]) -> None:
+        new = {(config, how.name): (Design(config, LaneArray), how) for config, how in wanted}
+        jobs = [job for design, how in new.values() for job in design.plan([how], _DRAWS[:1])]
+        bodies = flow.synthesise(jobs, "mapping, lane arrays")
+        tasks = [
+            (design, design.chosen(bodies, {LaneArray.module_name: how}, _DRAWS[0]), "area", aim, flow.library)
+            for design, how in new.values()
+        ]
+        scores.update(zip(new, flow.each(scored, tasks, "lane arrays"), strict=True))
+
+    build(selected.lane_arrays.values())
+    late = {config for config, how in selected.lane_arrays.values() if scores[config, how.name].late_ns}
+    build((config, how) for config in late for how in distinct(recipes) if (config, how.name) not in scores)
+    found = {}
+    for key, (config, how) in selected.lane_arrays.items():
+        best = how
+        for other in recipes:
+            if (config, other.name) in scores and scores[config, other.name].better(scores[config, best.name]):
+                best = other
+        found[key] = config, best if config in late else how
+    return found, len(scores)
 
 
 def _with(selected: Selected, other: Mapping[_Key, tuple[TensorCoreConfig, Chosen]]) -> Selected:

@@ -16,6 +16,7 @@ from hwgen.measure.reach import select_for_cores
 from hwgen.measure.requests import Physical
 from hwgen.measure.selection import PILOTS, Aim, Score, Selected
 from hwgen.measure.stimulus import Stimulus
+from hwgen.rtl.lane_array import LaneArray
 
 CELLS = reader.load(libraries.path("generic7"))
 CLOCK = 2.0
@@ -42,11 +43,16 @@ class Adding(Flow):
 
 
 def searched(
-    monkeypatch: pytest.MonkeyPatch, delay: Delay, lanes: Sequence[str] = (), held_by: str = "dot_product"
+    monkeypatch: pytest.MonkeyPatch,
+    delay: Delay,
+    lanes: Sequence[str] = (),
+    held_by: str = "dot_product",
+    lane_array: Callable[[str, str], float] = lambda name, how: 1.0,
 ) -> tuple[Selected, list[tuple[str, int, float]]]:
     """The search; also the name, the rows and the clock of everything built.
 
-    ``delay(design, purpose, recipes by module, draw)`` is the path's length in ns, most of it in ``held_by``.
+    ``delay(design, purpose, recipes by module, draw)`` is the path's length in ns, most of it in ``held_by``;
+    ``lane_array(name, recipe)`` that of a lane array.
     """
     seen = []
 
@@ -54,7 +60,11 @@ def searched(
         choice = dict(body["of"] for body in modules.values())
         (draw,) = {body["draw"] for body in modules.values()}
         seen.append((design.config.name, design.config.rows, aim.clock_ns))
-        late = max(delay(design, purpose, choice, draw) - aim.clock_ns, 0.0)
+        if design.kind is LaneArray:
+            taken = lane_array(design.config.name, choice[LaneArray.module_name])
+        else:
+            taken = delay(design, purpose, choice, draw)
+        late = max(taken - aim.clock_ns, 0.0)
         cost = sum(COST[how] for how in choice.values()) * LARGER.get(design.config.dot, 1.0)
         return Score(late if late > 1e-9 else 0.0, cost, {"element": 0.1, held_by: CLOCK - 0.1})
 
@@ -151,6 +161,28 @@ def test_what_is_out_of_reach_keeps_the_first_choice(monkeypatch: pytest.MonkeyP
     found, seen = searched(monkeypatch, delay)
     assert set(dot_product(found).values()) == {"area"}
     assert {clock for _, _, clock in seen} == {CLOCK}
+
+
+def test_a_late_lane_array_takes_what_meets_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The recipe of a core's dot product may be too slow for it: its path has the decoders, and no register."""
+    delays = {"area": 2.1, "prefix": 1.9, "speed": 1.5}
+
+    def searched_for(slow: str) -> dict[str, str]:
+        found, seen = searched(
+            monkeypatch,
+            lambda design, purpose, choice, draw: DELAY[choice["dot_product"]],
+            lane_array=lambda name, how: delays[how] + 0.3 * (name == slow),
+        )
+        assert found.builds == len(seen)
+        assert set(dot_product(found).values()) == {"area"}
+        return {name: how.name for (name, _), (_, how) in found.lane_arrays.items()}
+
+    assert searched_for("neither") == {"nvfp4-small": "prefix", "mixfp4-small": "prefix"}
+    assert searched_for("mixfp4-small") == {"nvfp4-small": "prefix", "mixfp4-small": "speed"}
+    delays.update(area=2.5, prefix=2.4, speed=2.2)
+    assert set(searched_for("neither").values()) == {"speed"}
+    delays.update(area=2.0)
+    assert set(searched_for("neither").values()) == {"area"}
 
 
 def test_one_recipe_needs_no_whole_core() -> None:
