@@ -211,6 +211,26 @@ def test_one_lucky_draw_decides_nothing(flow: Adding, monkeypatch: pytest.Monkey
     assert ("area", PILOTS[1], "prefix") in {(purpose, draw, choice["dot_product"]) for purpose, draw, choice in seen}
 
 
+def test_lanes_that_are_nearly_as_good_follow_the_best(flow: Adding, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They take the recipes that were found for the best lanes' core, if these suit them."""
+    suits = {"merged": True, "signed": True, "binary": False}
+
+    def scored(choice: dict[str, str], purpose: str) -> Score:
+        gain = 20.0 if suits[choice["lanes"]] else -20.0
+        worse = {"merged": 0.0, "signed": 10.0, "binary": 20.0}[choice["lanes"]]
+        return Score(0.0, 1000.0 + worse - gain * (purpose == "energy" and choice["accumulate"] == "prefix"))
+
+    found, seen = searched(flow, monkeypatch, scored, ("signed", "binary"))
+    key = "nvfp4-small", "energy"
+    assert found.configs[key].dot == "merged"
+    rivals = {config.dot: chosen["accumulate"].name for config, chosen in found.rivals[key]}
+    assert found.chosen[key]["accumulate"].name == rivals["signed"] == "prefix"
+    assert rivals["binary"] == "area"
+    tried = {lanes: {str(choice) for _, _, choice in seen if choice["lanes"] == lanes} for lanes in suits}
+    assert len(tried["signed"]) < len(tried["merged"]) - 2
+    assert found.builds == len(seen)
+
+
 def test_one_recipe_needs_no_search(flow: Adding) -> None:
     config = NAMED["mixfp4-small"]
     found = select({config.name: config}, AMONG[1:2], Aim(CLOCK, Physical(), Stimulus()), flow)
