@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from amaranth.hdl import Cat, Module, Signal, Value, unsigned
 from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
@@ -11,10 +13,17 @@ from hwgen.formats.unscaled import HIGHEST_PRODUCT, LOWEST_PRODUCT, PRODUCT, SIG
 from hwgen.rtl.arithmetic.carry_save import two_words
 from hwgen.rtl.arithmetic.shifters import saturated, shift_right
 from hwgen.rtl.arithmetic.window import Window
-from hwgen.rtl.decode.unscaled import SLOT
+from hwgen.rtl.decode.unscaled import slots_layout
 from hwgen.rtl.hierarchy import Block
 
-__all__ = ["AlignedProducts", "ProductExponents", "ProductWindows", "product_layout"]
+__all__ = [
+    "EXPONENT_BITS",
+    "AlignedProducts",
+    "ProductDistances",
+    "ProductExponents",
+    "ProductWindows",
+    "product_layout",
+]
 
 EXPONENT_BITS = (HIGHEST_PRODUCT + 2 - LOWEST_PRODUCT).bit_length()
 """Bits of a product's exponent above the lowest one; those of infinity and NaN are two more than of numbers."""
@@ -53,8 +62,23 @@ def product_layout(config: TensorCoreConfig) -> data.StructLayout:
     return data.StructLayout({"magnitude": PRODUCT, "sign": 1, "distance": bits})
 
 
+def _exponents_layout(config: TensorCoreConfig) -> data.ArrayLayout:
+    return data.ArrayLayout(data.ArrayLayout(unsigned(EXPONENT_BITS), config.slots), config.groups)
+
+
+def _exponents(m: Module, config: TensorCoreConfig, a: Any, b: Any) -> list[Signal]:
+    """Exponents of all products."""
+    found = []
+    for group in range(config.groups):
+        for index in range(config.slots):
+            exponent = Signal(EXPONENT_BITS, name=f"exponent{group}_{index}")
+            m.d.comb += exponent.eq(a[group][index].exponent + b[group][index].exponent)
+            found.append(exponent)
+    return found
+
+
 class ProductExponents(Block):
-    """Exponents of the products of one step at half the rate: the largest, and every product's distance below it.
+    """Exponents of the products of one step at half the rate, and the largest of them.
 
     Products of zero take no part in the largest. It is found from its highest bit down: a product whose bit is 0 is
     out as soon as another one that is still in has a 1. That takes less than half the gates of a tree of comparators.
@@ -62,23 +86,18 @@ class ProductExponents(Block):
     Parameters
     ----------
     config
-        ``groups``, and ``half_fraction_bits`` for the longest distance.
+        ``groups``; ``pipeline`` says whether the sums of exponents are handed over.
 
     Attributes
     ----------
-    a, b : In(ArrayLayout(ArrayLayout(SLOT, slots), G))
+    a, b : In(slots_layout(config))
         What the elements of the row of A and the row of B have beside their significands.
     exponent : Out(6)
         The largest exponent, offset so that the lowest is 0; 0 if all products are zero.
     active : Out(1)
         Some product is not zero.
-    distances : Out(ArrayLayout(ArrayLayout(distance_bits, slots), G))
-        The largest exponent less that of the product, or a distance that shifts out all of it. Of no meaning where the
-        product is zero.
-    signs : Out(ArrayLayout(slots, G))
-        Signs of the products.
-    positive, negative : Out(1)
-        Some product is infinite, of that sign; infinity times zero sets both.
+    exponents : Out(ArrayLayout(ArrayLayout(6, slots), G))
+        Those of all products, with the same offset. Not with ``config.early_exponents``, where nobody holds them.
     latency : int
         0, combinational.
     """
@@ -86,46 +105,25 @@ class ProductExponents(Block):
     module_name = "product_exponents"
 
     def __init__(self, config: TensorCoreConfig) -> None:
-        self.windows = ProductWindows(config)
-        distances = data.ArrayLayout(unsigned(self.windows.distance_bits), config.slots)
-        members = {side: In(data.ArrayLayout(data.ArrayLayout(SLOT, config.slots), config.groups)) for side in "ab"}
-        members |= {
-            "exponent": Out(EXPONENT_BITS),
-            "active": Out(1),
-            "distances": Out(data.ArrayLayout(distances, config.groups)),
-            "signs": Out(data.ArrayLayout(unsigned(config.slots), config.groups)),
-            "positive": Out(1),
-            "negative": Out(1),
-        }
+        members = {side: In(slots_layout(config)) for side in "ab"}
+        members |= {"exponent": Out(EXPONENT_BITS), "active": Out(1)}
+        if not config.early_exponents:
+            members["exponents"] = Out(_exponents_layout(config))
         super().__init__(config, members)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        exponents, live = [], []
-        infinite: dict[str, list[Value]] = {"positive": [], "negative": []}
-        for group in range(self.config.groups):
-            signs = []
-            for index in range(self.config.slots):
-                a, b = self.a[group][index], self.b[group][index]
-                exponent = Signal(EXPONENT_BITS, name=f"exponent{group}_{index}")
-                m.d.comb += exponent.eq(a.exponent + b.exponent)
-                exponents.append(exponent)
-                live.append(~(a.zero | b.zero))
-                sign = a.sign ^ b.sign
-                signs.append(sign)
-                wrong, either = (a.infinite & b.zero) | (a.zero & b.infinite), a.infinite | b.infinite
-                infinite["positive"].append(wrong | (either & ~sign))
-                infinite["negative"].append(wrong | (either & sign))
-            m.d.comb += self.signs[group].eq(Cat(*signs))
-        largest = self._largest(m, exponents, Cat(*live))
-        m.d.comb += [self.active.eq(Cat(*live).any()), self.exponent.eq(largest)]
-        m.d.comb += [getattr(self, name).eq(Cat(*found).any()) for name, found in infinite.items()]
-        for place, exponent in enumerate(exponents):
-            group, index = divmod(place, self.config.slots)
-            behind = Signal(EXPONENT_BITS, name=f"behind{group}_{index}")
-            m.d.comb += behind.eq(largest - exponent)
-            distance = saturated(m, behind, self.windows.aligned, name=f"distance{group}_{index}")
-            m.d.comb += self.distances[group][index].eq(distance)
+        exponents = _exponents(m, self.config, self.a, self.b)
+        live = Cat(
+            *(
+                ~(a.zero | b.zero)
+                for of_a, of_b in zip(self.a, self.b, strict=True)
+                for a, b in zip(of_a, of_b, strict=True)
+            )
+        )
+        m.d.comb += [self.active.eq(live.any()), self.exponent.eq(self._largest(m, exponents, live))]
+        if not self.config.early_exponents:
+            m.d.comb += self.exponents.as_value().eq(Cat(*exponents))
         return m
 
     def _largest(self, m: Module, exponents: list[Signal], live: Value) -> Signal:
@@ -142,6 +140,73 @@ class ProductExponents(Block):
             m.d.comb += left.eq(live & (bits | ~largest[place].replicate(len(exponents))))
             live = left
         return largest
+
+
+class ProductDistances(Block):
+    """How far the exponent of each product is below the largest of the step, and what its signs make of it.
+
+    Parameters
+    ----------
+    config
+        ``groups``, and ``half_fraction_bits`` for the longest distance.
+
+    Attributes
+    ----------
+    a, b : In(slots_layout(config))
+        What the elements of the row of A and the row of B have beside their significands.
+    largest : In(6)
+        The largest exponent, of `ProductExponents`.
+    exponents : In(ArrayLayout(ArrayLayout(6, slots), G))
+        Those of all products. Not with ``config.early_exponents``: they are added here once more.
+    distances : Out(ArrayLayout(ArrayLayout(distance_bits, slots), G))
+        The largest exponent less that of the product, or a distance that shifts out all of it. Of no meaning where the
+        product is zero.
+    signs : Out(ArrayLayout(slots, G))
+        Signs of the products.
+    positive, negative : Out(1)
+        Some product is infinite, of that sign; infinity times zero sets both.
+    latency : int
+        0, combinational.
+    """
+
+    module_name = "product_distances"
+
+    def __init__(self, config: TensorCoreConfig) -> None:
+        self.windows = ProductWindows(config)
+        distances = data.ArrayLayout(unsigned(self.windows.distance_bits), config.slots)
+        members = {side: In(slots_layout(config)) for side in "ab"} | {"largest": In(EXPONENT_BITS)}
+        if not config.early_exponents:
+            members["exponents"] = In(_exponents_layout(config))
+        members |= {
+            "distances": Out(data.ArrayLayout(distances, config.groups)),
+            "signs": Out(data.ArrayLayout(unsigned(config.slots), config.groups)),
+            "positive": Out(1),
+            "negative": Out(1),
+        }
+        super().__init__(config, members)
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        slots, early = self.config.slots, self.config.early_exponents
+        own = _exponents(m, self.config, self.a, self.b) if early else []
+        infinite: dict[str, list[Value]] = {"positive": [], "negative": []}
+        for group in range(self.config.groups):
+            signs = []
+            for index in range(slots):
+                a, b = self.a[group][index], self.b[group][index]
+                sign = a.sign ^ b.sign
+                signs.append(sign)
+                wrong, either = (a.infinite & b.zero) | (a.zero & b.infinite), a.infinite | b.infinite
+                infinite["positive"].append(wrong | (either & ~sign))
+                infinite["negative"].append(wrong | (either & sign))
+                exponent = own[group * slots + index] if early else self.exponents[group][index]
+                behind = Signal(EXPONENT_BITS, name=f"behind{group}_{index}")
+                m.d.comb += behind.eq(self.largest - exponent)
+                distance = saturated(m, behind, self.windows.aligned, name=f"distance{group}_{index}")
+                m.d.comb += self.distances[group][index].eq(distance)
+            m.d.comb += self.signs[group].eq(Cat(*signs))
+        m.d.comb += [getattr(self, name).eq(Cat(*found).any()) for name, found in infinite.items()]
+        return m
 
 
 class AlignedProducts(Block):
