@@ -252,11 +252,13 @@ class Element(Block):
         distances = add_child(m, platform, "product_distances", ProductDistances, config)
         if config.early_exponents:
             found = self.held(m, "factors", "enable_factors", found)
+            # What the other kind of steps has is kept out: there nothing is to move.
             largest = (found["exponent"] + (lowest - LOWEST_PRODUCT))[: len(products.exponent)]
+            largest &= self.half_terms.replicate(len(largest))
             if config.groups > 1:
-                self._distances(
-                    m, platform, computed, found["exponent"] + (lowest - config.bounds.lowest_exponent), late
-                )
+                above = found["exponent"] + (lowest - config.bounds.lowest_exponent)
+                above &= ~self.half_terms.replicate(len(above))
+                self._distances(m, platform, computed, above, late)
         else:
             largest = products.exponent
             m.d.comb += distances.exponents.eq(products.exponents)

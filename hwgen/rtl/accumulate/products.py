@@ -210,11 +210,11 @@ class ProductDistances(Block):
 
 
 class AlignedProducts(Block):
-    """The products of one block, each shifted to the largest exponent and cut, as two words.
+    """The products of one block, each shifted to the largest exponent, C's included, and cut, as two words.
 
     ::
 
-        magnitude --> [>> distance + C's lead] --> [^ sign] --> [carry-save tree] --> two words, two single bits
+        magnitude --> [>> distance] --> [^ sign] --> [carry-save tree] --> two words, two single bits
 
     A product is negated by inversion, and carries its inverted sign above itself: two's complement with 2^width more.
     The ones of the negations go where the rows of the tree have room, but for two. In steps of FP4 all outputs are 0,
@@ -228,13 +228,11 @@ class AlignedProducts(Block):
     Attributes
     ----------
     products : In(ArrayLayout(product_layout(config), slots))
-        Products; zeros in steps of FP4.
+        Products; zeros in steps of FP4. Their distances include how far C is ahead.
     half : In(1)
         The step is at half the rate.
     sign : In(1)
         Sign of C: the words have signs relative to it.
-    ahead : In(distance_bits)
-        How far C's exponent is above the largest of the products; 0 in steps of FP4.
     words : Out(ArrayLayout(words, 2))
         Words that add up, with ``ones``, to the sum of the products plus 2^offset.
     ones : Out(2)
@@ -253,7 +251,6 @@ class AlignedProducts(Block):
                 "products": In(data.ArrayLayout(product_layout(config), config.slots)),
                 "half": In(1),
                 "sign": In(1),
-                "ahead": In(windows.distance_bits),
                 "words": Out(data.ArrayLayout(unsigned(windows.words), 2)),
                 "ones": Out(2),
             },
@@ -265,11 +262,13 @@ class AlignedProducts(Block):
         words, subtracts = [], []
         for index in range(self.config.slots):
             product = self.products[index]
-            total = Signal(windows.distance_bits + 1, name=f"total{index}")
-            m.d.comb += total.eq(self.ahead + product.distance)
-            distance = saturated(m, total, windows.aligned, name=f"distance{index}")
             shifted = shift_right(
-                m, product.magnitude, distance, own=windows.product, into=windows.aligned, name=f"product{index}"
+                m,
+                product.magnitude,
+                product.distance,
+                own=windows.product,
+                into=windows.aligned,
+                name=f"product{index}",
             )
             differs, subtract = product.sign ^ self.sign, Signal(name=f"subtract{index}")
             m.d.comb += subtract.eq(differs & self.half)

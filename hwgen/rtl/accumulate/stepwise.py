@@ -45,7 +45,7 @@ class Term(NamedTuple):
 
 
 class Products(NamedTuple):
-    """Products of a block before they are shifted, in the layout of `AlignedProducts`."""
+    """Products of a block before they are shifted, as `AlignedProducts` takes them."""
 
     products: Value
 
@@ -501,9 +501,27 @@ class Accumulate(Block):
             ),
             hidden=c.exponent.any() if config.wide else None,
             nan=special.nan,
-            products=tuple(map(Products, map(Value.cast, terms.products))) if config.slotted else (),
+            products=self._products(m, ahead) if config.slotted else (),
             half=terms.half if config.slotted else None,
         )
+
+    def _products(self, m: Module, ahead: Value) -> tuple[Products, ...]:
+        """Products of all blocks, with distances below the larger exponent, of which C may have ``ahead`` more."""
+        terms, windows = self.terms, ProductWindows(self.config)
+        ahead = saturated(m, ahead & terms.half.replicate(len(ahead)), windows.aligned, name="ahead_of_products")
+        found = []
+        for group, products in enumerate(terms.products):
+            moved = Signal.like(products, name=f"products{group}")
+            for index, product in enumerate(products):
+                total = Signal(windows.distance_bits + 1, name=f"total{group}_{index}")
+                m.d.comb += [
+                    total.eq(ahead + product.distance),
+                    moved[index].magnitude.eq(product.magnitude),
+                    moved[index].sign.eq(product.sign),
+                    moved[index].distance.eq(saturated(m, total, windows.aligned, name=f"moved{group}_{index}")),
+                ]
+            found.append(Products(Value.cast(moved)))
+        return tuple(found)
 
     def _align(self, m: Module, compared: Compared) -> Aligned:
         """Shift C and all terms to the larger exponent."""
@@ -529,9 +547,8 @@ class Accumulate(Block):
 
     def _with_products(self, m: Module, platform: object, aligned: Aligned, compared: Compared) -> Aligned:
         """Put words of products where those of terms are, which are zero at half the rate, and cut C as they are."""
-        config, windows, half, ahead = self.config, ProductWindows(self.config), compared.half, compared.ahead
+        config, windows, half = self.config, ProductWindows(self.config), compared.half
         assert half is not None
-        ahead = saturated(m, ahead & half.replicate(len(ahead)), windows.aligned, name="ahead_of_products")
         words, products = [], []
         for group, word in enumerate(aligned.words):
             block = add_child(m, platform, f"products{group}", AlignedProducts, config)
@@ -539,7 +556,6 @@ class Accumulate(Block):
                 block.products.eq(compared.products[group].products),
                 block.half.eq(half),
                 block.sign.eq(aligned.sign),
-                block.ahead.eq(ahead),
             ]
             # Ones all the way down carry a one of weight 1 to where it belongs.
             placed = Cat(block.ones[0].replicate(windows.below), block.words[0])
