@@ -355,7 +355,7 @@ class TensorCoreConfig:
 
     @property
     def early_exponents(self) -> bool:
-        """Whether the largest exponent of a step is found before the register ``factors``, not behind it.
+        """Whether the largest exponent of a step with a slot is found before the register ``factors``, not behind it.
 
         So it is where C is compared with it right behind that register. Blocks that take no part where they are empty
         are not known before.

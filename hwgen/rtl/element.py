@@ -51,8 +51,8 @@ class Element(Block):
         significands --> [significand products] x G --> (sums) --> (factors) --+
         slots ---------> [product exponents] ----> [product distances] --------+--> (terms) --> [accumulate]
 
-    The other inputs of either way are zero then. With ``config.early_exponents`` a register stands between exponents
-    and distances, beside ``factors``: the largest exponent of a step is in it.
+    The other inputs of either way are zero then. With ``config.early_exponents`` registers stand between exponents and
+    distances: beside ``tree`` and ``sums`` the largest exponents of blocks, beside ``factors`` that of the step.
 
     With exact numerics the accumulator is not the result; it comes before, and nothing goes back::
 
@@ -76,7 +76,8 @@ class Element(Block):
     ----------
     a, b : In(operand_layout(config, side))
         Decoded rows. Their scales and ``nan`` are a step behind their lanes for each of ``tree`` and ``sums``; but for
-        the significands, also for ``factors``. So are slots.
+        the significands, also for ``factors``. So are slots, but with
+        ``config.early_exponents``, where they come with the lanes.
     a_late, b_late : In(late_layout(config, side))
         Only with ``config.early_exponents``: what else is read of them behind ``factors``, where nothing of the above
         is.
@@ -239,6 +240,10 @@ class Element(Block):
         half = self.half_exponents if config.early_exponents else self.half_terms
         products = add_child(m, platform, "product_exponents", ProductExponents, config)
         m.d.comb += [products.a.eq(self.a.slots), products.b.eq(self.b.slots)]
+        for register in ("tree", "sums") if config.early_exponents else ():
+            if register in config.pipeline:
+                enable = f"enable_{register}"
+                m.d.comb += getattr(products, enable).eq(getattr(self, enable))
         bits, lowest = emax_layout(config)
         active, exponent = Signal(name="active"), Signal(bits, name="exponent")
         of_products, of_terms = Signal(bits, name="of_products"), Signal(bits, name="of_terms")

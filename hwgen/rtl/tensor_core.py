@@ -158,8 +158,7 @@ class TensorCore(Block):
         if config.early_exponents:
             for side, rows in (("a", rows_a), ("b", rows_b)):
                 late[side] = [
-                    self._late(m, pipeline.loads["factors"], operand, side, f"factors_{side}{row}")
-                    for row, operand in enumerate(rows)
+                    self._late(m, pipeline.loads, operand, side, f"{side}{row}") for row, operand in enumerate(rows)
                 ]
         for row, a in enumerate(rows_a):
             for column, b in enumerate(rows_b):
@@ -261,7 +260,7 @@ class TensorCore(Block):
 
     def _slots_behind(self, m: Module, enable: Value, operand: Any, behind: Any, name: str) -> None:
         """What slots take of the row beside significands, a register behind; with a slot."""
-        if not self.config.slotted:
+        if not self.config.slotted or self.config.early_exponents:  # see `_late`
             return
         slots = Signal.like(behind.slots, name=f"{name}_slots", reset_less=True)
         m.d.comb += behind.slots.eq(slots)
@@ -292,11 +291,18 @@ class TensorCore(Block):
                     m.d.sync += held.eq(value)
         return behind
 
-    def _late(self, m: Module, enable: Value, operand: Any, side: str, name: str) -> data.View:
+    def _late(self, m: Module, loads: dict[str, Value], operand: Any, side: str, name: str) -> data.View:
         """What is read of a decoded row behind ``factors``, where the largest exponent is found before."""
-        late = Signal(late_layout(self.config, side), name=name, reset_less=True)
-        with m.If(enable):
-            m.d.sync += late.slots.eq(operand.slots)
+        late = Signal(late_layout(self.config, side), name=f"factors_{name}", reset_less=True)
+        slots = operand.slots  # still with the lanes
+        for register in ("tree", "sums"):
+            if register in loads:
+                held = Signal.like(slots, name=f"{register}_{name}_slots", reset_less=True)
+                with m.If(loads[register]):
+                    m.d.sync += held.eq(slots)
+                slots = held
+        with m.If(loads["factors"]):
+            m.d.sync += late.slots.eq(slots)
             if self.config.form(side).may_be_nan:
                 m.d.sync += late.nan.eq(operand.nan)
             if self.config.groups > 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from amaranth.hdl import Cat, Module, Signal, Value, unsigned
@@ -83,6 +84,11 @@ class ProductExponents(Block):
     Products of zero take no part in the largest. It is found from its highest bit down: a product whose bit is 0 is
     out as soon as another one that is still in has a 1. That takes less than half the gates of a tree of comparators.
 
+    With ``config.early_exponents`` they come with the lanes. The largest of each block is found then before ``tree``
+    and ``sums``, and the largest of those behind these registers, each where the pipeline has it::
+
+        a, b --> [+] --> [largest of a block] x G --> (tree) --> (sums) --> [largest] --> exponent
+
     Parameters
     ----------
     config
@@ -92,6 +98,8 @@ class ProductExponents(Block):
     ----------
     a, b : In(slots_layout(config))
         What the elements of the row of A and the row of B have beside their significands.
+    enable_tree, enable_sums : In(1)
+        Load these registers; each only where there is one.
     exponent : Out(6)
         The largest exponent, offset so that the lowest is 0; 0 if all products are zero.
     active : Out(1)
@@ -99,7 +107,7 @@ class ProductExponents(Block):
     exponents : Out(ArrayLayout(ArrayLayout(6, slots), G))
         Those of all products, with the same offset. Not with ``config.early_exponents``, where nobody holds them.
     latency : int
-        0, combinational.
+        Registers on the way, 0 to 2; 0 is combinational.
     """
 
     module_name = "product_exponents"
@@ -107,36 +115,51 @@ class ProductExponents(Block):
     def __init__(self, config: TensorCoreConfig) -> None:
         members = {side: In(slots_layout(config)) for side in "ab"}
         members |= {"exponent": Out(EXPONENT_BITS), "active": Out(1)}
+        held = [name for name in ("tree", "sums") if config.early_exponents and name in config.pipeline]
+        members |= {f"enable_{name}": In(1) for name in held}
+        self.latency, self.registers = len(held), bool(held)
         if not config.early_exponents:
             members["exponents"] = Out(_exponents_layout(config))
         super().__init__(config, members)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        exponents = _exponents(m, self.config, self.a, self.b)
-        live = Cat(
-            *(
-                ~(a.zero | b.zero)
-                for of_a, of_b in zip(self.a, self.b, strict=True)
-                for a, b in zip(of_a, of_b, strict=True)
-            )
-        )
-        m.d.comb += [self.active.eq(live.any()), self.exponent.eq(self._largest(m, exponents, live))]
-        if not self.config.early_exponents:
+        config = self.config
+        exponents = _exponents(m, config, self.a, self.b)
+        live = [
+            ~(a.zero | b.zero)
+            for of_a, of_b in zip(self.a, self.b, strict=True)
+            for a, b in zip(of_a, of_b, strict=True)
+        ]
+        if config.early_exponents:
+            blocks: dict[str, Value] = {}
+            for group in range(config.groups):
+                own = slice(group * config.slots, (group + 1) * config.slots)
+                blocks[f"live{group}"] = Cat(*live[own]).any()
+                blocks[f"largest{group}"] = self._largest(m, exponents[own], Cat(*live[own]), name=f"of_block{group}_")
+            for register in ("tree", "sums"):
+                blocks = self.held(m, register, f"enable_{register}", blocks)
+            live = [blocks[f"live{group}"] for group in range(config.groups)]
+            exponents = [blocks[f"largest{group}"] for group in range(config.groups)]
+        else:
             m.d.comb += self.exponents.as_value().eq(Cat(*exponents))
+        m.d.comb += [self.active.eq(Cat(*live).any()), self.exponent.eq(self._largest(m, exponents, Cat(*live)))]
         return m
 
-    def _largest(self, m: Module, exponents: list[Signal], live: Value) -> Signal:
+    def _largest(self, m: Module, exponents: Sequence[Value], live: Value, name: str = "") -> Signal:
         """The largest of the exponents that ``live`` marks; 0 if there are none."""
-        largest = Signal(EXPONENT_BITS, name="largest")
+        largest = Signal(EXPONENT_BITS, name=f"{name}largest")
         for place in reversed(range(EXPONENT_BITS)):
-            bits, ahead = Signal(len(exponents), name=f"bits{place}"), Signal(len(exponents), name=f"ahead{place}")
+            bits, ahead = (
+                Signal(len(exponents), name=f"{name}bits{place}"),
+                Signal(len(exponents), name=f"{name}ahead{place}"),
+            )
             m.d.comb += [
                 bits.eq(Cat(*(exponent[place] for exponent in exponents))),
                 ahead.eq(live & bits),
                 largest[place].eq(ahead.any()),
             ]
-            left = Signal(len(exponents), name=f"left{place}")
+            left = Signal(len(exponents), name=f"{name}left{place}")
             m.d.comb += left.eq(live & (bits | ~largest[place].replicate(len(exponents))))
             live = left
         return largest
