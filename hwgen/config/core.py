@@ -298,9 +298,9 @@ class TensorCoreConfig:
         """Block format of operand ``side``, ``a`` or ``b``."""
         return self.a if side == "a" else self.b
 
-    def takes(self, dot: str) -> bool:
-        """Whether a micro-architecture of the dot product goes with its formats and its slot."""
-        return DOTS[dot].supports(*self.formats) is None and unfit(self.slot, dot, *self.formats) is None
+    def takes(self, dot: str, slot: str | None = None) -> bool:
+        """Whether a micro-architecture of the dot product goes with its formats and with a slot, its own by default."""
+        return DOTS[dot].supports(*self.formats) is None and unfit(slot or self.slot, dot, *self.formats) is None
 
     @property
     def identifier(self) -> str:
