@@ -79,7 +79,10 @@ class TagSignificands(SignificandProducts):
 class TagProducts(ProductExponents):
     def elaborate(self, platform):
         m = Module()
-        m.d.comb += self.exponent.eq(self.a[0][0].exponent[0] ^ self.b[0][0].exponent[0] ^ 1)
+        held = {"tag": self.a[0][0].exponent[0] ^ self.b[0][0].exponent[0] ^ 1}
+        for register in ("tree", "sums") if self.config.early_exponents else ():
+            held = self.held(m, register, f"enable_{register}", held)
+        m.d.comb += self.exponent.eq(held["tag"])
         return m
 
 
@@ -363,12 +366,11 @@ CORES = [
     *(tiny(("operands", "terms")), tiny(("decoded", "sums")), tiny(("decoded", "sums", "terms"))),
     *(tiny(("tree", "factors")), tiny(("factors", "terms"))),
     *(tiny(("total",)), tiny(("terms", "total")), tiny(("aligned", "total")), tiny(LOOP_REGISTERS[1:])),
-    *(tiny(("compared",)), tiny(("factors", "compared"))),
+    tiny(("compared",)),
     *(tiny((), "exact"), tiny(("aligned",), "exact"), tiny(("factors",), "exact")),
     # The mode goes with its step.
     *(tiny(pipeline, slot="separate") for pipeline in (("decoded", "sums"), ("tree", "factors"), ("terms", "total"))),
-    # The largest exponent is found before the factors.
-    *(tiny(pipeline, slot="separate") for pipeline in (("factors", "compared"), ("tree", "factors", "compared"))),
+    tiny(("factors", "compared"), slot="separate"),  # the largest exponent is found before the factors
 ]
 
 
