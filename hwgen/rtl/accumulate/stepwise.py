@@ -372,7 +372,7 @@ class Accumulate(Block):
     ========  ======================================================  =================
     register  holds                                                   bits
     ========  ======================================================  =================
-    compared  C, terms, distances, larger exponent                    65; 134 with G = 4
+    compared  C, terms, distances, larger exponent                    64; 144 with G = 4
     aligned   words of C and the terms, signs, larger exponent        45 + 47 G
     addends   two words, C's sign, larger exponent                    93; 108 with G = 4
     total     sum, C's sign, larger exponent                          56; 58 with G = 4
