@@ -60,6 +60,7 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
   wire [2:0] bubbles_later;
   input clk;
   wire clk;
+  reg compared_last;
   reg [612:0] decoded_a0;
   wire [676:0] decoded_a0_whole_operand;
   reg [612:0] decoded_a1;
@@ -96,22 +97,32 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
   reg decoded_half;
   reg decoded_last;
   reg decoded_valid;
+  reg [272:0] element0_0_a_late;
+  reg [272:0] element0_0_b_late;
   wire element0_0_enable_addend;
   wire element0_0_enable_factors;
   wire element0_0_enable_result;
-  wire element0_0_enable_terms;
   wire element0_0_enable_tree;
   wire element0_0_entering;
+  reg element0_0_half_exponents;
   reg element0_0_half_terms;
   wire [31:0] element0_0_result;
   wire element0_0_taking;
+  reg [272:0] element0_1_b_late;
   wire [31:0] element0_1_result;
+  reg [272:0] element0_2_b_late;
   wire [31:0] element0_2_result;
+  reg [272:0] element0_3_b_late;
   wire [31:0] element0_3_result;
+  reg [272:0] element0_4_b_late;
   wire [31:0] element0_4_result;
+  reg [272:0] element0_5_b_late;
   wire [31:0] element0_5_result;
+  reg [272:0] element0_6_b_late;
   wire [31:0] element0_6_result;
+  reg [272:0] element0_7_b_late;
   wire [31:0] element0_7_result;
+  reg [272:0] element1_0_a_late;
   wire [31:0] element1_0_result;
   wire [31:0] element1_1_result;
   wire [31:0] element1_2_result;
@@ -120,6 +131,7 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
   wire [31:0] element1_5_result;
   wire [31:0] element1_6_result;
   wire [31:0] element1_7_result;
+  reg [272:0] element2_0_a_late;
   wire [31:0] element2_0_result;
   wire [31:0] element2_1_result;
   wire [31:0] element2_2_result;
@@ -128,6 +140,7 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
   wire [31:0] element2_5_result;
   wire [31:0] element2_6_result;
   wire [31:0] element2_7_result;
+  reg [272:0] element3_0_a_late;
   wire [31:0] element3_0_result;
   wire [31:0] element3_1_result;
   wire [31:0] element3_2_result;
@@ -136,6 +149,7 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
   wire [31:0] element3_5_result;
   wire [31:0] element3_6_result;
   wire [31:0] element3_7_result;
+  reg [272:0] element4_0_a_late;
   wire [31:0] element4_0_result;
   wire [31:0] element4_1_result;
   wire [31:0] element4_2_result;
@@ -144,6 +158,7 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
   wire [31:0] element4_5_result;
   wire [31:0] element4_6_result;
   wire [31:0] element4_7_result;
+  reg [272:0] element5_0_a_late;
   wire [31:0] element5_0_result;
   wire [31:0] element5_1_result;
   wire [31:0] element5_2_result;
@@ -152,6 +167,7 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
   wire [31:0] element5_5_result;
   wire [31:0] element5_6_result;
   wire [31:0] element5_7_result;
+  reg [272:0] element6_0_a_late;
   wire [31:0] element6_0_result;
   wire [31:0] element6_1_result;
   wire [31:0] element6_2_result;
@@ -160,6 +176,7 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
   wire [31:0] element6_5_result;
   wire [31:0] element6_6_result;
   wire [31:0] element6_7_result;
+  reg [272:0] element7_0_a_late;
   wire [31:0] element7_0_result;
   wire [31:0] element7_1_result;
   wire [31:0] element7_2_result;
@@ -169,166 +186,6 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
   wire [31:0] element7_6_result;
   wire [31:0] element7_7_result;
   reg enter;
-  reg factors_a0_nan;
-  reg [3:0] factors_a0_scales_0_exponent;
-  reg factors_a0_scales_0_zero;
-  reg [3:0] factors_a0_scales_1_exponent;
-  reg factors_a0_scales_1_zero;
-  reg [3:0] factors_a0_scales_2_exponent;
-  reg factors_a0_scales_2_zero;
-  reg [3:0] factors_a0_scales_3_exponent;
-  reg factors_a0_scales_3_zero;
-  reg [255:0] factors_a0_slots;
-  reg factors_a1_nan;
-  reg [3:0] factors_a1_scales_0_exponent;
-  reg factors_a1_scales_0_zero;
-  reg [3:0] factors_a1_scales_1_exponent;
-  reg factors_a1_scales_1_zero;
-  reg [3:0] factors_a1_scales_2_exponent;
-  reg factors_a1_scales_2_zero;
-  reg [3:0] factors_a1_scales_3_exponent;
-  reg factors_a1_scales_3_zero;
-  reg [255:0] factors_a1_slots;
-  reg factors_a2_nan;
-  reg [3:0] factors_a2_scales_0_exponent;
-  reg factors_a2_scales_0_zero;
-  reg [3:0] factors_a2_scales_1_exponent;
-  reg factors_a2_scales_1_zero;
-  reg [3:0] factors_a2_scales_2_exponent;
-  reg factors_a2_scales_2_zero;
-  reg [3:0] factors_a2_scales_3_exponent;
-  reg factors_a2_scales_3_zero;
-  reg [255:0] factors_a2_slots;
-  reg factors_a3_nan;
-  reg [3:0] factors_a3_scales_0_exponent;
-  reg factors_a3_scales_0_zero;
-  reg [3:0] factors_a3_scales_1_exponent;
-  reg factors_a3_scales_1_zero;
-  reg [3:0] factors_a3_scales_2_exponent;
-  reg factors_a3_scales_2_zero;
-  reg [3:0] factors_a3_scales_3_exponent;
-  reg factors_a3_scales_3_zero;
-  reg [255:0] factors_a3_slots;
-  reg factors_a4_nan;
-  reg [3:0] factors_a4_scales_0_exponent;
-  reg factors_a4_scales_0_zero;
-  reg [3:0] factors_a4_scales_1_exponent;
-  reg factors_a4_scales_1_zero;
-  reg [3:0] factors_a4_scales_2_exponent;
-  reg factors_a4_scales_2_zero;
-  reg [3:0] factors_a4_scales_3_exponent;
-  reg factors_a4_scales_3_zero;
-  reg [255:0] factors_a4_slots;
-  reg factors_a5_nan;
-  reg [3:0] factors_a5_scales_0_exponent;
-  reg factors_a5_scales_0_zero;
-  reg [3:0] factors_a5_scales_1_exponent;
-  reg factors_a5_scales_1_zero;
-  reg [3:0] factors_a5_scales_2_exponent;
-  reg factors_a5_scales_2_zero;
-  reg [3:0] factors_a5_scales_3_exponent;
-  reg factors_a5_scales_3_zero;
-  reg [255:0] factors_a5_slots;
-  reg factors_a6_nan;
-  reg [3:0] factors_a6_scales_0_exponent;
-  reg factors_a6_scales_0_zero;
-  reg [3:0] factors_a6_scales_1_exponent;
-  reg factors_a6_scales_1_zero;
-  reg [3:0] factors_a6_scales_2_exponent;
-  reg factors_a6_scales_2_zero;
-  reg [3:0] factors_a6_scales_3_exponent;
-  reg factors_a6_scales_3_zero;
-  reg [255:0] factors_a6_slots;
-  reg factors_a7_nan;
-  reg [3:0] factors_a7_scales_0_exponent;
-  reg factors_a7_scales_0_zero;
-  reg [3:0] factors_a7_scales_1_exponent;
-  reg factors_a7_scales_1_zero;
-  reg [3:0] factors_a7_scales_2_exponent;
-  reg factors_a7_scales_2_zero;
-  reg [3:0] factors_a7_scales_3_exponent;
-  reg factors_a7_scales_3_zero;
-  reg [255:0] factors_a7_slots;
-  reg factors_b0_nan;
-  reg [3:0] factors_b0_scales_0_exponent;
-  reg factors_b0_scales_0_zero;
-  reg [3:0] factors_b0_scales_1_exponent;
-  reg factors_b0_scales_1_zero;
-  reg [3:0] factors_b0_scales_2_exponent;
-  reg factors_b0_scales_2_zero;
-  reg [3:0] factors_b0_scales_3_exponent;
-  reg factors_b0_scales_3_zero;
-  reg [255:0] factors_b0_slots;
-  reg factors_b1_nan;
-  reg [3:0] factors_b1_scales_0_exponent;
-  reg factors_b1_scales_0_zero;
-  reg [3:0] factors_b1_scales_1_exponent;
-  reg factors_b1_scales_1_zero;
-  reg [3:0] factors_b1_scales_2_exponent;
-  reg factors_b1_scales_2_zero;
-  reg [3:0] factors_b1_scales_3_exponent;
-  reg factors_b1_scales_3_zero;
-  reg [255:0] factors_b1_slots;
-  reg factors_b2_nan;
-  reg [3:0] factors_b2_scales_0_exponent;
-  reg factors_b2_scales_0_zero;
-  reg [3:0] factors_b2_scales_1_exponent;
-  reg factors_b2_scales_1_zero;
-  reg [3:0] factors_b2_scales_2_exponent;
-  reg factors_b2_scales_2_zero;
-  reg [3:0] factors_b2_scales_3_exponent;
-  reg factors_b2_scales_3_zero;
-  reg [255:0] factors_b2_slots;
-  reg factors_b3_nan;
-  reg [3:0] factors_b3_scales_0_exponent;
-  reg factors_b3_scales_0_zero;
-  reg [3:0] factors_b3_scales_1_exponent;
-  reg factors_b3_scales_1_zero;
-  reg [3:0] factors_b3_scales_2_exponent;
-  reg factors_b3_scales_2_zero;
-  reg [3:0] factors_b3_scales_3_exponent;
-  reg factors_b3_scales_3_zero;
-  reg [255:0] factors_b3_slots;
-  reg factors_b4_nan;
-  reg [3:0] factors_b4_scales_0_exponent;
-  reg factors_b4_scales_0_zero;
-  reg [3:0] factors_b4_scales_1_exponent;
-  reg factors_b4_scales_1_zero;
-  reg [3:0] factors_b4_scales_2_exponent;
-  reg factors_b4_scales_2_zero;
-  reg [3:0] factors_b4_scales_3_exponent;
-  reg factors_b4_scales_3_zero;
-  reg [255:0] factors_b4_slots;
-  reg factors_b5_nan;
-  reg [3:0] factors_b5_scales_0_exponent;
-  reg factors_b5_scales_0_zero;
-  reg [3:0] factors_b5_scales_1_exponent;
-  reg factors_b5_scales_1_zero;
-  reg [3:0] factors_b5_scales_2_exponent;
-  reg factors_b5_scales_2_zero;
-  reg [3:0] factors_b5_scales_3_exponent;
-  reg factors_b5_scales_3_zero;
-  reg [255:0] factors_b5_slots;
-  reg factors_b6_nan;
-  reg [3:0] factors_b6_scales_0_exponent;
-  reg factors_b6_scales_0_zero;
-  reg [3:0] factors_b6_scales_1_exponent;
-  reg factors_b6_scales_1_zero;
-  reg [3:0] factors_b6_scales_2_exponent;
-  reg factors_b6_scales_2_zero;
-  reg [3:0] factors_b6_scales_3_exponent;
-  reg factors_b6_scales_3_zero;
-  reg [255:0] factors_b6_slots;
-  reg factors_b7_nan;
-  reg [3:0] factors_b7_scales_0_exponent;
-  reg factors_b7_scales_0_zero;
-  reg [3:0] factors_b7_scales_1_exponent;
-  reg factors_b7_scales_1_zero;
-  reg [3:0] factors_b7_scales_2_exponent;
-  reg factors_b7_scales_2_zero;
-  reg [3:0] factors_b7_scales_3_exponent;
-  reg factors_b7_scales_3_zero;
-  reg [255:0] factors_b7_slots;
   reg factors_first;
   reg factors_last;
   reg factors_valid;
@@ -347,9 +204,6 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
   wire step__ready;
   input step__valid;
   wire step__valid;
-  reg terms_first;
-  reg terms_last;
-  reg terms_valid;
   wire there;
   reg total_last;
   reg tree_a0_nan;
@@ -401,36 +255,34 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
   reg [35:0] tree_b7_scales;
   reg [255:0] tree_b7_slots;
   reg tree_first;
-  reg tree_half;
   reg tree_last;
   reg tree_valid;
+  assign element0_0_enable_addend = addend__ready & addend__valid;
+  assign addend__ready = _001_ | _003_;
   assign _001_ = ~ addend_held;
   assign _002_ = advance & enter;
-  assign _003_ = _002_ & terms_first;
-  assign addend__ready = _001_ | _003_;
-  assign element0_0_enable_addend = addend__ready & addend__valid;
+  assign _003_ = _002_ & factors_first;
   assign element0_0_taking = element0_0_entering & _004_;
-  assign element0_0_enable_terms = step__ready & factors_valid;
-  assign _019_ = enter & terms_last;
+  assign _019_ = enter & factors_last;
   assign _018_ = step__ready & step__valid;
   assign element0_0_enable_tree = step__ready & decoded_valid;
   assign element0_0_enable_factors = step__ready & tree_valid;
   always @(posedge clk)
-    terms_first <= _004_;
+    factors_first <= _004_;
   assign _000_ = ~ result__valid;
   assign advance = _000_ | result__ready;
-  assign _013_ = ~ terms_first;
+  assign _013_ = ~ factors_first;
   assign _017_ = _013_ | addend_held;
-  assign there = terms_valid & _017_;
+  assign there = factors_valid & _017_;
   assign _020_ = | bubbles;
   assign _021_ = there | _020_;
-  assign _022_ = | { normal_last, total_last, addends_last, aligned_last };
+  assign _022_ = | { normal_last, total_last, addends_last, aligned_last, compared_last };
   assign _023_ = _021_ | _022_;
   assign element0_0_enable_result = advance & _023_;
-  assign _024_ = ~ terms_valid;
+  assign _024_ = ~ factors_valid;
   assign _025_ = _024_ | enter;
   assign step__ready = advance & _025_;
-  assign _005_ = bubbles == 3'h4;
+  assign _005_ = bubbles == 3'h5;
   assign _006_ = bubbles + 1'h1;
   assign _007_ = _005_ ? 4'h0 : _006_;
   assign _009_ = ~ _004_;
@@ -443,209 +295,97 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
   assign element0_0_entering = _015_ & _016_;
   assign addend_coming = addend__ready ? addend__valid : addend_held;
   always @(posedge clk)
-    if (element0_0_enable_factors) factors_b7_scales_3_zero <= tree_b7_scales[35];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b7_scales_3_exponent <= tree_b7_scales[34:31];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b7_scales_2_zero <= tree_b7_scales[26];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b7_scales_2_exponent <= tree_b7_scales[25:22];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b7_scales_1_zero <= tree_b7_scales[17];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b7_scales_1_exponent <= tree_b7_scales[16:13];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b7_scales_0_zero <= tree_b7_scales[8];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b7_scales_0_exponent <= tree_b7_scales[7:4];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b7_slots <= tree_b7_slots;
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b7_nan <= tree_b7_nan;
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b6_scales_3_zero <= tree_b6_scales[35];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b6_scales_3_exponent <= tree_b6_scales[34:31];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b6_scales_2_zero <= tree_b6_scales[26];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b6_scales_2_exponent <= tree_b6_scales[25:22];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b6_scales_1_zero <= tree_b6_scales[17];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b6_scales_1_exponent <= tree_b6_scales[16:13];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b6_scales_0_zero <= tree_b6_scales[8];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b6_scales_0_exponent <= tree_b6_scales[7:4];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b6_slots <= tree_b6_slots;
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b6_nan <= tree_b6_nan;
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b5_scales_3_zero <= tree_b5_scales[35];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b5_scales_3_exponent <= tree_b5_scales[34:31];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b5_scales_2_zero <= tree_b5_scales[26];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b5_scales_2_exponent <= tree_b5_scales[25:22];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b5_scales_1_zero <= tree_b5_scales[17];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b5_scales_1_exponent <= tree_b5_scales[16:13];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b5_scales_0_zero <= tree_b5_scales[8];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b5_scales_0_exponent <= tree_b5_scales[7:4];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b5_slots <= tree_b5_slots;
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b5_nan <= tree_b5_nan;
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b4_scales_3_zero <= tree_b4_scales[35];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b4_scales_3_exponent <= tree_b4_scales[34:31];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b4_scales_2_zero <= tree_b4_scales[26];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b4_scales_2_exponent <= tree_b4_scales[25:22];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b4_scales_1_zero <= tree_b4_scales[17];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b4_scales_1_exponent <= tree_b4_scales[16:13];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b4_scales_0_zero <= tree_b4_scales[8];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b4_scales_0_exponent <= tree_b4_scales[7:4];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b4_slots <= tree_b4_slots;
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b4_nan <= tree_b4_nan;
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b3_scales_3_zero <= tree_b3_scales[35];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b3_scales_3_exponent <= tree_b3_scales[34:31];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b3_scales_2_zero <= tree_b3_scales[26];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b3_scales_2_exponent <= tree_b3_scales[25:22];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b3_scales_1_zero <= tree_b3_scales[17];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b3_scales_1_exponent <= tree_b3_scales[16:13];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b3_scales_0_zero <= tree_b3_scales[8];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b3_scales_0_exponent <= tree_b3_scales[7:4];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b3_slots <= tree_b3_slots;
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b3_nan <= tree_b3_nan;
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b2_scales_3_zero <= tree_b2_scales[35];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b2_scales_3_exponent <= tree_b2_scales[34:31];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b2_scales_2_zero <= tree_b2_scales[26];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b2_scales_2_exponent <= tree_b2_scales[25:22];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b2_scales_1_zero <= tree_b2_scales[17];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b2_scales_1_exponent <= tree_b2_scales[16:13];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b2_scales_0_zero <= tree_b2_scales[8];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b2_scales_0_exponent <= tree_b2_scales[7:4];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b2_slots <= tree_b2_slots;
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b2_nan <= tree_b2_nan;
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b1_scales_3_zero <= tree_b1_scales[35];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b1_scales_3_exponent <= tree_b1_scales[34:31];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b1_scales_2_zero <= tree_b1_scales[26];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b1_scales_2_exponent <= tree_b1_scales[25:22];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b1_scales_1_zero <= tree_b1_scales[17];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b1_scales_1_exponent <= tree_b1_scales[16:13];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b1_scales_0_zero <= tree_b1_scales[8];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b1_scales_0_exponent <= tree_b1_scales[7:4];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b1_slots <= tree_b1_slots;
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b1_nan <= tree_b1_nan;
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b0_scales_3_zero <= tree_b0_scales[35];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b0_scales_3_exponent <= tree_b0_scales[34:31];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b0_scales_2_zero <= tree_b0_scales[26];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b0_scales_2_exponent <= tree_b0_scales[25:22];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b0_scales_1_zero <= tree_b0_scales[17];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b0_scales_1_exponent <= tree_b0_scales[16:13];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b0_scales_0_zero <= tree_b0_scales[8];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b0_scales_0_exponent <= tree_b0_scales[7:4];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b0_slots <= tree_b0_slots;
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b0_nan <= tree_b0_nan;
+    if (element0_0_enable_factors) element0_7_b_late <= { tree_b7_scales[34:31], tree_b7_scales[25:22], tree_b7_scales[16:13], tree_b7_scales[7:4], tree_b7_nan, tree_b7_slots };
   always @(posedge clk)
     if (element0_0_enable_tree) tree_b7_slots <= decoded_b7_whole_operand[676:421];
+  always @(posedge clk)
+    if (element0_0_enable_factors) element0_6_b_late <= { tree_b6_scales[34:31], tree_b6_scales[25:22], tree_b6_scales[16:13], tree_b6_scales[7:4], tree_b6_nan, tree_b6_slots };
+  always @(posedge clk)
+    if (element0_0_enable_tree) tree_b6_slots <= decoded_b6_whole_operand[676:421];
+  always @(posedge clk)
+    if (element0_0_enable_factors) element0_5_b_late <= { tree_b5_scales[34:31], tree_b5_scales[25:22], tree_b5_scales[16:13], tree_b5_scales[7:4], tree_b5_nan, tree_b5_slots };
+  always @(posedge clk)
+    if (element0_0_enable_tree) tree_b5_slots <= decoded_b5_whole_operand[676:421];
+  always @(posedge clk)
+    if (element0_0_enable_factors) element0_4_b_late <= { tree_b4_scales[34:31], tree_b4_scales[25:22], tree_b4_scales[16:13], tree_b4_scales[7:4], tree_b4_nan, tree_b4_slots };
+  always @(posedge clk)
+    if (element0_0_enable_tree) tree_b4_slots <= decoded_b4_whole_operand[676:421];
+  always @(posedge clk)
+    if (element0_0_enable_factors) element0_3_b_late <= { tree_b3_scales[34:31], tree_b3_scales[25:22], tree_b3_scales[16:13], tree_b3_scales[7:4], tree_b3_nan, tree_b3_slots };
+  always @(posedge clk)
+    if (element0_0_enable_tree) tree_b3_slots <= decoded_b3_whole_operand[676:421];
+  always @(posedge clk)
+    if (element0_0_enable_factors) element0_2_b_late <= { tree_b2_scales[34:31], tree_b2_scales[25:22], tree_b2_scales[16:13], tree_b2_scales[7:4], tree_b2_nan, tree_b2_slots };
+  always @(posedge clk)
+    if (element0_0_enable_tree) tree_b2_slots <= decoded_b2_whole_operand[676:421];
+  always @(posedge clk)
+    if (element0_0_enable_factors) element0_1_b_late <= { tree_b1_scales[34:31], tree_b1_scales[25:22], tree_b1_scales[16:13], tree_b1_scales[7:4], tree_b1_nan, tree_b1_slots };
+  always @(posedge clk)
+    if (element0_0_enable_tree) tree_b1_slots <= decoded_b1_whole_operand[676:421];
+  always @(posedge clk)
+    if (element0_0_enable_factors) element0_0_b_late <= { tree_b0_scales[34:31], tree_b0_scales[25:22], tree_b0_scales[16:13], tree_b0_scales[7:4], tree_b0_nan, tree_b0_slots };
+  always @(posedge clk)
+    if (element0_0_enable_tree) tree_b0_slots <= decoded_b0_whole_operand[676:421];
+  always @(posedge clk)
+    if (element0_0_enable_factors) element7_0_a_late <= { tree_a7_scales[34:31], tree_a7_scales[25:22], tree_a7_scales[16:13], tree_a7_scales[7:4], tree_a7_nan, tree_a7_slots };
+  always @(posedge clk)
+    if (element0_0_enable_tree) tree_a7_slots <= decoded_a7_whole_operand[676:421];
+  always @(posedge clk)
+    if (element0_0_enable_factors) element6_0_a_late <= { tree_a6_scales[34:31], tree_a6_scales[25:22], tree_a6_scales[16:13], tree_a6_scales[7:4], tree_a6_nan, tree_a6_slots };
+  always @(posedge clk)
+    if (element0_0_enable_tree) tree_a6_slots <= decoded_a6_whole_operand[676:421];
+  always @(posedge clk)
+    if (element0_0_enable_factors) element5_0_a_late <= { tree_a5_scales[34:31], tree_a5_scales[25:22], tree_a5_scales[16:13], tree_a5_scales[7:4], tree_a5_nan, tree_a5_slots };
+  always @(posedge clk)
+    if (element0_0_enable_tree) tree_a5_slots <= decoded_a5_whole_operand[676:421];
+  always @(posedge clk)
+    if (element0_0_enable_factors) element4_0_a_late <= { tree_a4_scales[34:31], tree_a4_scales[25:22], tree_a4_scales[16:13], tree_a4_scales[7:4], tree_a4_nan, tree_a4_slots };
+  always @(posedge clk)
+    if (element0_0_enable_tree) tree_a4_slots <= decoded_a4_whole_operand[676:421];
+  always @(posedge clk)
+    if (element0_0_enable_factors) element3_0_a_late <= { tree_a3_scales[34:31], tree_a3_scales[25:22], tree_a3_scales[16:13], tree_a3_scales[7:4], tree_a3_nan, tree_a3_slots };
+  always @(posedge clk)
+    if (element0_0_enable_tree) tree_a3_slots <= decoded_a3_whole_operand[676:421];
+  always @(posedge clk)
+    if (element0_0_enable_factors) element2_0_a_late <= { tree_a2_scales[34:31], tree_a2_scales[25:22], tree_a2_scales[16:13], tree_a2_scales[7:4], tree_a2_nan, tree_a2_slots };
+  always @(posedge clk)
+    if (element0_0_enable_tree) tree_a2_slots <= decoded_a2_whole_operand[676:421];
+  always @(posedge clk)
+    if (element0_0_enable_factors) element1_0_a_late <= { tree_a1_scales[34:31], tree_a1_scales[25:22], tree_a1_scales[16:13], tree_a1_scales[7:4], tree_a1_nan, tree_a1_slots };
+  always @(posedge clk)
+    if (element0_0_enable_tree) tree_a1_slots <= decoded_a1_whole_operand[676:421];
+  always @(posedge clk)
+    if (element0_0_enable_factors) element0_0_a_late <= { tree_a0_scales[34:31], tree_a0_scales[25:22], tree_a0_scales[16:13], tree_a0_scales[7:4], tree_a0_nan, tree_a0_slots };
+  always @(posedge clk)
+    if (element0_0_enable_tree) tree_a0_slots <= decoded_a0_whole_operand[676:421];
   always @(posedge clk)
     if (element0_0_enable_tree) tree_b7_nan <= decoded_b7_whole_operand[420];
   always @(posedge clk)
     if (element0_0_enable_tree) tree_b7_scales <= decoded_b7_whole_operand[419:384];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b6_slots <= decoded_b6_whole_operand[676:421];
-  always @(posedge clk)
     if (element0_0_enable_tree) tree_b6_nan <= decoded_b6_whole_operand[420];
   always @(posedge clk)
     if (element0_0_enable_tree) tree_b6_scales <= decoded_b6_whole_operand[419:384];
-  always @(posedge clk)
-    if (element0_0_enable_tree) tree_b5_slots <= decoded_b5_whole_operand[676:421];
   always @(posedge clk)
     if (element0_0_enable_tree) tree_b5_nan <= decoded_b5_whole_operand[420];
   always @(posedge clk)
     if (element0_0_enable_tree) tree_b5_scales <= decoded_b5_whole_operand[419:384];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b4_slots <= decoded_b4_whole_operand[676:421];
-  always @(posedge clk)
     if (element0_0_enable_tree) tree_b4_nan <= decoded_b4_whole_operand[420];
   always @(posedge clk)
     if (element0_0_enable_tree) tree_b4_scales <= decoded_b4_whole_operand[419:384];
-  always @(posedge clk)
-    if (element0_0_enable_tree) tree_b3_slots <= decoded_b3_whole_operand[676:421];
   always @(posedge clk)
     if (element0_0_enable_tree) tree_b3_nan <= decoded_b3_whole_operand[420];
   always @(posedge clk)
     if (element0_0_enable_tree) tree_b3_scales <= decoded_b3_whole_operand[419:384];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b2_slots <= decoded_b2_whole_operand[676:421];
-  always @(posedge clk)
     if (element0_0_enable_tree) tree_b2_nan <= decoded_b2_whole_operand[420];
   always @(posedge clk)
     if (element0_0_enable_tree) tree_b2_scales <= decoded_b2_whole_operand[419:384];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b1_slots <= decoded_b1_whole_operand[676:421];
-  always @(posedge clk)
     if (element0_0_enable_tree) tree_b1_nan <= decoded_b1_whole_operand[420];
   always @(posedge clk)
     if (element0_0_enable_tree) tree_b1_scales <= decoded_b1_whole_operand[419:384];
-  always @(posedge clk)
-    if (element0_0_enable_tree) tree_b0_slots <= decoded_b0_whole_operand[676:421];
   always @(posedge clk)
     if (element0_0_enable_tree) tree_b0_nan <= decoded_b0_whole_operand[420];
   always @(posedge clk)
@@ -667,209 +407,33 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
   always @(posedge clk)
     if (_018_) decoded_b0 <= b0_operand;
   always @(posedge clk)
-    if (element0_0_enable_factors) factors_a7_scales_3_zero <= tree_a7_scales[35];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a7_scales_3_exponent <= tree_a7_scales[34:31];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a7_scales_2_zero <= tree_a7_scales[26];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a7_scales_2_exponent <= tree_a7_scales[25:22];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a7_scales_1_zero <= tree_a7_scales[17];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a7_scales_1_exponent <= tree_a7_scales[16:13];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a7_scales_0_zero <= tree_a7_scales[8];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a7_scales_0_exponent <= tree_a7_scales[7:4];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a7_slots <= tree_a7_slots;
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a7_nan <= tree_a7_nan;
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a6_scales_3_zero <= tree_a6_scales[35];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a6_scales_3_exponent <= tree_a6_scales[34:31];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a6_scales_2_zero <= tree_a6_scales[26];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a6_scales_2_exponent <= tree_a6_scales[25:22];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a6_scales_1_zero <= tree_a6_scales[17];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a6_scales_1_exponent <= tree_a6_scales[16:13];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a6_scales_0_zero <= tree_a6_scales[8];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a6_scales_0_exponent <= tree_a6_scales[7:4];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a6_slots <= tree_a6_slots;
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a6_nan <= tree_a6_nan;
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a5_scales_3_zero <= tree_a5_scales[35];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a5_scales_3_exponent <= tree_a5_scales[34:31];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a5_scales_2_zero <= tree_a5_scales[26];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a5_scales_2_exponent <= tree_a5_scales[25:22];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a5_scales_1_zero <= tree_a5_scales[17];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a5_scales_1_exponent <= tree_a5_scales[16:13];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a5_scales_0_zero <= tree_a5_scales[8];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a5_scales_0_exponent <= tree_a5_scales[7:4];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a5_slots <= tree_a5_slots;
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a5_nan <= tree_a5_nan;
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a4_scales_3_zero <= tree_a4_scales[35];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a4_scales_3_exponent <= tree_a4_scales[34:31];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a4_scales_2_zero <= tree_a4_scales[26];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a4_scales_2_exponent <= tree_a4_scales[25:22];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a4_scales_1_zero <= tree_a4_scales[17];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a4_scales_1_exponent <= tree_a4_scales[16:13];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a4_scales_0_zero <= tree_a4_scales[8];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a4_scales_0_exponent <= tree_a4_scales[7:4];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a4_slots <= tree_a4_slots;
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a4_nan <= tree_a4_nan;
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a3_scales_3_zero <= tree_a3_scales[35];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a3_scales_3_exponent <= tree_a3_scales[34:31];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a3_scales_2_zero <= tree_a3_scales[26];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a3_scales_2_exponent <= tree_a3_scales[25:22];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a3_scales_1_zero <= tree_a3_scales[17];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a3_scales_1_exponent <= tree_a3_scales[16:13];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a3_scales_0_zero <= tree_a3_scales[8];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a3_scales_0_exponent <= tree_a3_scales[7:4];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a3_slots <= tree_a3_slots;
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a3_nan <= tree_a3_nan;
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a2_scales_3_zero <= tree_a2_scales[35];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a2_scales_3_exponent <= tree_a2_scales[34:31];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a2_scales_2_zero <= tree_a2_scales[26];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a2_scales_2_exponent <= tree_a2_scales[25:22];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a2_scales_1_zero <= tree_a2_scales[17];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a2_scales_1_exponent <= tree_a2_scales[16:13];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a2_scales_0_zero <= tree_a2_scales[8];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a2_scales_0_exponent <= tree_a2_scales[7:4];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a2_slots <= tree_a2_slots;
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a2_nan <= tree_a2_nan;
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a1_scales_3_zero <= tree_a1_scales[35];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a1_scales_3_exponent <= tree_a1_scales[34:31];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a1_scales_2_zero <= tree_a1_scales[26];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a1_scales_2_exponent <= tree_a1_scales[25:22];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a1_scales_1_zero <= tree_a1_scales[17];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a1_scales_1_exponent <= tree_a1_scales[16:13];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a1_scales_0_zero <= tree_a1_scales[8];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a1_scales_0_exponent <= tree_a1_scales[7:4];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a1_slots <= tree_a1_slots;
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a1_nan <= tree_a1_nan;
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a0_scales_3_zero <= tree_a0_scales[35];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a0_scales_3_exponent <= tree_a0_scales[34:31];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a0_scales_2_zero <= tree_a0_scales[26];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a0_scales_2_exponent <= tree_a0_scales[25:22];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a0_scales_1_zero <= tree_a0_scales[17];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a0_scales_1_exponent <= tree_a0_scales[16:13];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a0_scales_0_zero <= tree_a0_scales[8];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a0_scales_0_exponent <= tree_a0_scales[7:4];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a0_slots <= tree_a0_slots;
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a0_nan <= tree_a0_nan;
-  always @(posedge clk)
-    if (element0_0_enable_tree) tree_a7_slots <= decoded_a7_whole_operand[676:421];
-  always @(posedge clk)
     if (element0_0_enable_tree) tree_a7_nan <= decoded_a7_whole_operand[420];
   always @(posedge clk)
     if (element0_0_enable_tree) tree_a7_scales <= decoded_a7_whole_operand[419:384];
-  always @(posedge clk)
-    if (element0_0_enable_tree) tree_a6_slots <= decoded_a6_whole_operand[676:421];
   always @(posedge clk)
     if (element0_0_enable_tree) tree_a6_nan <= decoded_a6_whole_operand[420];
   always @(posedge clk)
     if (element0_0_enable_tree) tree_a6_scales <= decoded_a6_whole_operand[419:384];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a5_slots <= decoded_a5_whole_operand[676:421];
-  always @(posedge clk)
     if (element0_0_enable_tree) tree_a5_nan <= decoded_a5_whole_operand[420];
   always @(posedge clk)
     if (element0_0_enable_tree) tree_a5_scales <= decoded_a5_whole_operand[419:384];
-  always @(posedge clk)
-    if (element0_0_enable_tree) tree_a4_slots <= decoded_a4_whole_operand[676:421];
   always @(posedge clk)
     if (element0_0_enable_tree) tree_a4_nan <= decoded_a4_whole_operand[420];
   always @(posedge clk)
     if (element0_0_enable_tree) tree_a4_scales <= decoded_a4_whole_operand[419:384];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a3_slots <= decoded_a3_whole_operand[676:421];
-  always @(posedge clk)
     if (element0_0_enable_tree) tree_a3_nan <= decoded_a3_whole_operand[420];
   always @(posedge clk)
     if (element0_0_enable_tree) tree_a3_scales <= decoded_a3_whole_operand[419:384];
-  always @(posedge clk)
-    if (element0_0_enable_tree) tree_a2_slots <= decoded_a2_whole_operand[676:421];
   always @(posedge clk)
     if (element0_0_enable_tree) tree_a2_nan <= decoded_a2_whole_operand[420];
   always @(posedge clk)
     if (element0_0_enable_tree) tree_a2_scales <= decoded_a2_whole_operand[419:384];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a1_slots <= decoded_a1_whole_operand[676:421];
-  always @(posedge clk)
     if (element0_0_enable_tree) tree_a1_nan <= decoded_a1_whole_operand[420];
   always @(posedge clk)
     if (element0_0_enable_tree) tree_a1_scales <= decoded_a1_whole_operand[419:384];
-  always @(posedge clk)
-    if (element0_0_enable_tree) tree_a0_slots <= decoded_a0_whole_operand[676:421];
   always @(posedge clk)
     if (element0_0_enable_tree) tree_a0_nan <= decoded_a0_whole_operand[420];
   always @(posedge clk)
@@ -913,23 +477,19 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
     else if (element0_0_enable_result) addends_last <= aligned_last;
   always @(posedge clk)
     if (rst) aligned_last <= 1'h0;
-    else if (element0_0_enable_result) aligned_last <= _019_;
+    else if (element0_0_enable_result) aligned_last <= compared_last;
   always @(posedge clk)
-    if (step__ready) terms_last <= factors_last;
+    if (rst) compared_last <= 1'h0;
+    else if (element0_0_enable_result) compared_last <= _019_;
   always @(posedge clk)
-    if (rst) terms_valid <= 1'h0;
-    else terms_valid <= _008_;
-  always @(posedge clk)
-    if (element0_0_enable_factors) element0_0_half_terms <= tree_half;
-  always @(posedge clk)
-    if (step__ready) factors_first <= tree_first;
+    if (element0_0_enable_factors) element0_0_half_terms <= element0_0_half_exponents;
   always @(posedge clk)
     if (step__ready) factors_last <= tree_last;
   always @(posedge clk)
     if (rst) factors_valid <= 1'h0;
-    else if (step__ready) factors_valid <= tree_valid;
+    else factors_valid <= _008_;
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_half <= decoded_half;
+    if (element0_0_enable_tree) element0_0_half_exponents <= decoded_half;
   always @(posedge clk)
     if (step__ready) tree_first <= decoded_first;
   always @(posedge clk)
@@ -946,8 +506,8 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
   always @(posedge clk)
     if (rst) decoded_valid <= 1'h0;
     else if (step__ready) decoded_valid <= step__valid;
-  assign _004_ = step__ready ? factors_first : terms_first;
-  assign _008_ = step__ready ? factors_valid : terms_valid;
+  assign _004_ = step__ready ? tree_first : factors_first;
+  assign _008_ = step__ready ? tree_valid : factors_valid;
   assign _026_ = enter ? bubbles : _007_[2:0];
   assign bubbles_later = element0_0_enable_result ? _026_ : bubbles;
   nvfp4_e0m3_multi_blackwell_operand_decoder a0 (
@@ -1127,1025 +687,1153 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
     .stored(decoded_b7)
   );
   nvfp4_e0m3_multi_blackwell_element element0_0 (
-    .a({ factors_a0_slots, factors_a0_nan, factors_a0_scales_3_zero, factors_a0_scales_3_exponent, tree_a0_scales[30:27], factors_a0_scales_2_zero, factors_a0_scales_2_exponent, tree_a0_scales[21:18], factors_a0_scales_1_zero, factors_a0_scales_1_exponent, tree_a0_scales[12:9], factors_a0_scales_0_zero, factors_a0_scales_0_exponent, tree_a0_scales[3:0], decoded_a0_whole_operand[383:0] }),
-    .b({ factors_b0_slots, factors_b0_nan, factors_b0_scales_3_zero, factors_b0_scales_3_exponent, tree_b0_scales[30:27], factors_b0_scales_2_zero, factors_b0_scales_2_exponent, tree_b0_scales[21:18], factors_b0_scales_1_zero, factors_b0_scales_1_exponent, tree_b0_scales[12:9], factors_b0_scales_0_zero, factors_b0_scales_0_exponent, tree_b0_scales[3:0], decoded_b0_whole_operand[383:0] }),
+    .a({ decoded_a0_whole_operand[676:421], tree_a0_nan, tree_a0_scales, decoded_a0_whole_operand[383:0] }),
+    .a_late(element0_0_a_late),
+    .b({ decoded_b0_whole_operand[676:421], tree_b0_nan, tree_b0_scales, decoded_b0_whole_operand[383:0] }),
+    .b_late(element0_0_b_late),
     .c(addend__payload[31:0]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element0_0_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element0_1 (
-    .a({ factors_a0_slots, factors_a0_nan, factors_a0_scales_3_zero, factors_a0_scales_3_exponent, tree_a0_scales[30:27], factors_a0_scales_2_zero, factors_a0_scales_2_exponent, tree_a0_scales[21:18], factors_a0_scales_1_zero, factors_a0_scales_1_exponent, tree_a0_scales[12:9], factors_a0_scales_0_zero, factors_a0_scales_0_exponent, tree_a0_scales[3:0], decoded_a0_whole_operand[383:0] }),
-    .b({ factors_b1_slots, factors_b1_nan, factors_b1_scales_3_zero, factors_b1_scales_3_exponent, tree_b1_scales[30:27], factors_b1_scales_2_zero, factors_b1_scales_2_exponent, tree_b1_scales[21:18], factors_b1_scales_1_zero, factors_b1_scales_1_exponent, tree_b1_scales[12:9], factors_b1_scales_0_zero, factors_b1_scales_0_exponent, tree_b1_scales[3:0], decoded_b1_whole_operand[383:0] }),
+    .a({ decoded_a0_whole_operand[676:421], tree_a0_nan, tree_a0_scales, decoded_a0_whole_operand[383:0] }),
+    .a_late(element0_0_a_late),
+    .b({ decoded_b1_whole_operand[676:421], tree_b1_nan, tree_b1_scales, decoded_b1_whole_operand[383:0] }),
+    .b_late(element0_1_b_late),
     .c(addend__payload[63:32]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element0_1_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element0_2 (
-    .a({ factors_a0_slots, factors_a0_nan, factors_a0_scales_3_zero, factors_a0_scales_3_exponent, tree_a0_scales[30:27], factors_a0_scales_2_zero, factors_a0_scales_2_exponent, tree_a0_scales[21:18], factors_a0_scales_1_zero, factors_a0_scales_1_exponent, tree_a0_scales[12:9], factors_a0_scales_0_zero, factors_a0_scales_0_exponent, tree_a0_scales[3:0], decoded_a0_whole_operand[383:0] }),
-    .b({ factors_b2_slots, factors_b2_nan, factors_b2_scales_3_zero, factors_b2_scales_3_exponent, tree_b2_scales[30:27], factors_b2_scales_2_zero, factors_b2_scales_2_exponent, tree_b2_scales[21:18], factors_b2_scales_1_zero, factors_b2_scales_1_exponent, tree_b2_scales[12:9], factors_b2_scales_0_zero, factors_b2_scales_0_exponent, tree_b2_scales[3:0], decoded_b2_whole_operand[383:0] }),
+    .a({ decoded_a0_whole_operand[676:421], tree_a0_nan, tree_a0_scales, decoded_a0_whole_operand[383:0] }),
+    .a_late(element0_0_a_late),
+    .b({ decoded_b2_whole_operand[676:421], tree_b2_nan, tree_b2_scales, decoded_b2_whole_operand[383:0] }),
+    .b_late(element0_2_b_late),
     .c(addend__payload[95:64]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element0_2_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element0_3 (
-    .a({ factors_a0_slots, factors_a0_nan, factors_a0_scales_3_zero, factors_a0_scales_3_exponent, tree_a0_scales[30:27], factors_a0_scales_2_zero, factors_a0_scales_2_exponent, tree_a0_scales[21:18], factors_a0_scales_1_zero, factors_a0_scales_1_exponent, tree_a0_scales[12:9], factors_a0_scales_0_zero, factors_a0_scales_0_exponent, tree_a0_scales[3:0], decoded_a0_whole_operand[383:0] }),
-    .b({ factors_b3_slots, factors_b3_nan, factors_b3_scales_3_zero, factors_b3_scales_3_exponent, tree_b3_scales[30:27], factors_b3_scales_2_zero, factors_b3_scales_2_exponent, tree_b3_scales[21:18], factors_b3_scales_1_zero, factors_b3_scales_1_exponent, tree_b3_scales[12:9], factors_b3_scales_0_zero, factors_b3_scales_0_exponent, tree_b3_scales[3:0], decoded_b3_whole_operand[383:0] }),
+    .a({ decoded_a0_whole_operand[676:421], tree_a0_nan, tree_a0_scales, decoded_a0_whole_operand[383:0] }),
+    .a_late(element0_0_a_late),
+    .b({ decoded_b3_whole_operand[676:421], tree_b3_nan, tree_b3_scales, decoded_b3_whole_operand[383:0] }),
+    .b_late(element0_3_b_late),
     .c(addend__payload[127:96]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element0_3_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element0_4 (
-    .a({ factors_a0_slots, factors_a0_nan, factors_a0_scales_3_zero, factors_a0_scales_3_exponent, tree_a0_scales[30:27], factors_a0_scales_2_zero, factors_a0_scales_2_exponent, tree_a0_scales[21:18], factors_a0_scales_1_zero, factors_a0_scales_1_exponent, tree_a0_scales[12:9], factors_a0_scales_0_zero, factors_a0_scales_0_exponent, tree_a0_scales[3:0], decoded_a0_whole_operand[383:0] }),
-    .b({ factors_b4_slots, factors_b4_nan, factors_b4_scales_3_zero, factors_b4_scales_3_exponent, tree_b4_scales[30:27], factors_b4_scales_2_zero, factors_b4_scales_2_exponent, tree_b4_scales[21:18], factors_b4_scales_1_zero, factors_b4_scales_1_exponent, tree_b4_scales[12:9], factors_b4_scales_0_zero, factors_b4_scales_0_exponent, tree_b4_scales[3:0], decoded_b4_whole_operand[383:0] }),
+    .a({ decoded_a0_whole_operand[676:421], tree_a0_nan, tree_a0_scales, decoded_a0_whole_operand[383:0] }),
+    .a_late(element0_0_a_late),
+    .b({ decoded_b4_whole_operand[676:421], tree_b4_nan, tree_b4_scales, decoded_b4_whole_operand[383:0] }),
+    .b_late(element0_4_b_late),
     .c(addend__payload[159:128]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element0_4_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element0_5 (
-    .a({ factors_a0_slots, factors_a0_nan, factors_a0_scales_3_zero, factors_a0_scales_3_exponent, tree_a0_scales[30:27], factors_a0_scales_2_zero, factors_a0_scales_2_exponent, tree_a0_scales[21:18], factors_a0_scales_1_zero, factors_a0_scales_1_exponent, tree_a0_scales[12:9], factors_a0_scales_0_zero, factors_a0_scales_0_exponent, tree_a0_scales[3:0], decoded_a0_whole_operand[383:0] }),
-    .b({ factors_b5_slots, factors_b5_nan, factors_b5_scales_3_zero, factors_b5_scales_3_exponent, tree_b5_scales[30:27], factors_b5_scales_2_zero, factors_b5_scales_2_exponent, tree_b5_scales[21:18], factors_b5_scales_1_zero, factors_b5_scales_1_exponent, tree_b5_scales[12:9], factors_b5_scales_0_zero, factors_b5_scales_0_exponent, tree_b5_scales[3:0], decoded_b5_whole_operand[383:0] }),
+    .a({ decoded_a0_whole_operand[676:421], tree_a0_nan, tree_a0_scales, decoded_a0_whole_operand[383:0] }),
+    .a_late(element0_0_a_late),
+    .b({ decoded_b5_whole_operand[676:421], tree_b5_nan, tree_b5_scales, decoded_b5_whole_operand[383:0] }),
+    .b_late(element0_5_b_late),
     .c(addend__payload[191:160]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element0_5_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element0_6 (
-    .a({ factors_a0_slots, factors_a0_nan, factors_a0_scales_3_zero, factors_a0_scales_3_exponent, tree_a0_scales[30:27], factors_a0_scales_2_zero, factors_a0_scales_2_exponent, tree_a0_scales[21:18], factors_a0_scales_1_zero, factors_a0_scales_1_exponent, tree_a0_scales[12:9], factors_a0_scales_0_zero, factors_a0_scales_0_exponent, tree_a0_scales[3:0], decoded_a0_whole_operand[383:0] }),
-    .b({ factors_b6_slots, factors_b6_nan, factors_b6_scales_3_zero, factors_b6_scales_3_exponent, tree_b6_scales[30:27], factors_b6_scales_2_zero, factors_b6_scales_2_exponent, tree_b6_scales[21:18], factors_b6_scales_1_zero, factors_b6_scales_1_exponent, tree_b6_scales[12:9], factors_b6_scales_0_zero, factors_b6_scales_0_exponent, tree_b6_scales[3:0], decoded_b6_whole_operand[383:0] }),
+    .a({ decoded_a0_whole_operand[676:421], tree_a0_nan, tree_a0_scales, decoded_a0_whole_operand[383:0] }),
+    .a_late(element0_0_a_late),
+    .b({ decoded_b6_whole_operand[676:421], tree_b6_nan, tree_b6_scales, decoded_b6_whole_operand[383:0] }),
+    .b_late(element0_6_b_late),
     .c(addend__payload[223:192]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element0_6_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element0_7 (
-    .a({ factors_a0_slots, factors_a0_nan, factors_a0_scales_3_zero, factors_a0_scales_3_exponent, tree_a0_scales[30:27], factors_a0_scales_2_zero, factors_a0_scales_2_exponent, tree_a0_scales[21:18], factors_a0_scales_1_zero, factors_a0_scales_1_exponent, tree_a0_scales[12:9], factors_a0_scales_0_zero, factors_a0_scales_0_exponent, tree_a0_scales[3:0], decoded_a0_whole_operand[383:0] }),
-    .b({ factors_b7_slots, factors_b7_nan, factors_b7_scales_3_zero, factors_b7_scales_3_exponent, tree_b7_scales[30:27], factors_b7_scales_2_zero, factors_b7_scales_2_exponent, tree_b7_scales[21:18], factors_b7_scales_1_zero, factors_b7_scales_1_exponent, tree_b7_scales[12:9], factors_b7_scales_0_zero, factors_b7_scales_0_exponent, tree_b7_scales[3:0], decoded_b7_whole_operand[383:0] }),
+    .a({ decoded_a0_whole_operand[676:421], tree_a0_nan, tree_a0_scales, decoded_a0_whole_operand[383:0] }),
+    .a_late(element0_0_a_late),
+    .b({ decoded_b7_whole_operand[676:421], tree_b7_nan, tree_b7_scales, decoded_b7_whole_operand[383:0] }),
+    .b_late(element0_7_b_late),
     .c(addend__payload[255:224]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element0_7_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element1_0 (
-    .a({ factors_a1_slots, factors_a1_nan, factors_a1_scales_3_zero, factors_a1_scales_3_exponent, tree_a1_scales[30:27], factors_a1_scales_2_zero, factors_a1_scales_2_exponent, tree_a1_scales[21:18], factors_a1_scales_1_zero, factors_a1_scales_1_exponent, tree_a1_scales[12:9], factors_a1_scales_0_zero, factors_a1_scales_0_exponent, tree_a1_scales[3:0], decoded_a1_whole_operand[383:0] }),
-    .b({ factors_b0_slots, factors_b0_nan, factors_b0_scales_3_zero, factors_b0_scales_3_exponent, tree_b0_scales[30:27], factors_b0_scales_2_zero, factors_b0_scales_2_exponent, tree_b0_scales[21:18], factors_b0_scales_1_zero, factors_b0_scales_1_exponent, tree_b0_scales[12:9], factors_b0_scales_0_zero, factors_b0_scales_0_exponent, tree_b0_scales[3:0], decoded_b0_whole_operand[383:0] }),
+    .a({ decoded_a1_whole_operand[676:421], tree_a1_nan, tree_a1_scales, decoded_a1_whole_operand[383:0] }),
+    .a_late(element1_0_a_late),
+    .b({ decoded_b0_whole_operand[676:421], tree_b0_nan, tree_b0_scales, decoded_b0_whole_operand[383:0] }),
+    .b_late(element0_0_b_late),
     .c(addend__payload[287:256]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element1_0_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element1_1 (
-    .a({ factors_a1_slots, factors_a1_nan, factors_a1_scales_3_zero, factors_a1_scales_3_exponent, tree_a1_scales[30:27], factors_a1_scales_2_zero, factors_a1_scales_2_exponent, tree_a1_scales[21:18], factors_a1_scales_1_zero, factors_a1_scales_1_exponent, tree_a1_scales[12:9], factors_a1_scales_0_zero, factors_a1_scales_0_exponent, tree_a1_scales[3:0], decoded_a1_whole_operand[383:0] }),
-    .b({ factors_b1_slots, factors_b1_nan, factors_b1_scales_3_zero, factors_b1_scales_3_exponent, tree_b1_scales[30:27], factors_b1_scales_2_zero, factors_b1_scales_2_exponent, tree_b1_scales[21:18], factors_b1_scales_1_zero, factors_b1_scales_1_exponent, tree_b1_scales[12:9], factors_b1_scales_0_zero, factors_b1_scales_0_exponent, tree_b1_scales[3:0], decoded_b1_whole_operand[383:0] }),
+    .a({ decoded_a1_whole_operand[676:421], tree_a1_nan, tree_a1_scales, decoded_a1_whole_operand[383:0] }),
+    .a_late(element1_0_a_late),
+    .b({ decoded_b1_whole_operand[676:421], tree_b1_nan, tree_b1_scales, decoded_b1_whole_operand[383:0] }),
+    .b_late(element0_1_b_late),
     .c(addend__payload[319:288]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element1_1_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element1_2 (
-    .a({ factors_a1_slots, factors_a1_nan, factors_a1_scales_3_zero, factors_a1_scales_3_exponent, tree_a1_scales[30:27], factors_a1_scales_2_zero, factors_a1_scales_2_exponent, tree_a1_scales[21:18], factors_a1_scales_1_zero, factors_a1_scales_1_exponent, tree_a1_scales[12:9], factors_a1_scales_0_zero, factors_a1_scales_0_exponent, tree_a1_scales[3:0], decoded_a1_whole_operand[383:0] }),
-    .b({ factors_b2_slots, factors_b2_nan, factors_b2_scales_3_zero, factors_b2_scales_3_exponent, tree_b2_scales[30:27], factors_b2_scales_2_zero, factors_b2_scales_2_exponent, tree_b2_scales[21:18], factors_b2_scales_1_zero, factors_b2_scales_1_exponent, tree_b2_scales[12:9], factors_b2_scales_0_zero, factors_b2_scales_0_exponent, tree_b2_scales[3:0], decoded_b2_whole_operand[383:0] }),
+    .a({ decoded_a1_whole_operand[676:421], tree_a1_nan, tree_a1_scales, decoded_a1_whole_operand[383:0] }),
+    .a_late(element1_0_a_late),
+    .b({ decoded_b2_whole_operand[676:421], tree_b2_nan, tree_b2_scales, decoded_b2_whole_operand[383:0] }),
+    .b_late(element0_2_b_late),
     .c(addend__payload[351:320]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element1_2_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element1_3 (
-    .a({ factors_a1_slots, factors_a1_nan, factors_a1_scales_3_zero, factors_a1_scales_3_exponent, tree_a1_scales[30:27], factors_a1_scales_2_zero, factors_a1_scales_2_exponent, tree_a1_scales[21:18], factors_a1_scales_1_zero, factors_a1_scales_1_exponent, tree_a1_scales[12:9], factors_a1_scales_0_zero, factors_a1_scales_0_exponent, tree_a1_scales[3:0], decoded_a1_whole_operand[383:0] }),
-    .b({ factors_b3_slots, factors_b3_nan, factors_b3_scales_3_zero, factors_b3_scales_3_exponent, tree_b3_scales[30:27], factors_b3_scales_2_zero, factors_b3_scales_2_exponent, tree_b3_scales[21:18], factors_b3_scales_1_zero, factors_b3_scales_1_exponent, tree_b3_scales[12:9], factors_b3_scales_0_zero, factors_b3_scales_0_exponent, tree_b3_scales[3:0], decoded_b3_whole_operand[383:0] }),
+    .a({ decoded_a1_whole_operand[676:421], tree_a1_nan, tree_a1_scales, decoded_a1_whole_operand[383:0] }),
+    .a_late(element1_0_a_late),
+    .b({ decoded_b3_whole_operand[676:421], tree_b3_nan, tree_b3_scales, decoded_b3_whole_operand[383:0] }),
+    .b_late(element0_3_b_late),
     .c(addend__payload[383:352]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element1_3_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element1_4 (
-    .a({ factors_a1_slots, factors_a1_nan, factors_a1_scales_3_zero, factors_a1_scales_3_exponent, tree_a1_scales[30:27], factors_a1_scales_2_zero, factors_a1_scales_2_exponent, tree_a1_scales[21:18], factors_a1_scales_1_zero, factors_a1_scales_1_exponent, tree_a1_scales[12:9], factors_a1_scales_0_zero, factors_a1_scales_0_exponent, tree_a1_scales[3:0], decoded_a1_whole_operand[383:0] }),
-    .b({ factors_b4_slots, factors_b4_nan, factors_b4_scales_3_zero, factors_b4_scales_3_exponent, tree_b4_scales[30:27], factors_b4_scales_2_zero, factors_b4_scales_2_exponent, tree_b4_scales[21:18], factors_b4_scales_1_zero, factors_b4_scales_1_exponent, tree_b4_scales[12:9], factors_b4_scales_0_zero, factors_b4_scales_0_exponent, tree_b4_scales[3:0], decoded_b4_whole_operand[383:0] }),
+    .a({ decoded_a1_whole_operand[676:421], tree_a1_nan, tree_a1_scales, decoded_a1_whole_operand[383:0] }),
+    .a_late(element1_0_a_late),
+    .b({ decoded_b4_whole_operand[676:421], tree_b4_nan, tree_b4_scales, decoded_b4_whole_operand[383:0] }),
+    .b_late(element0_4_b_late),
     .c(addend__payload[415:384]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element1_4_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element1_5 (
-    .a({ factors_a1_slots, factors_a1_nan, factors_a1_scales_3_zero, factors_a1_scales_3_exponent, tree_a1_scales[30:27], factors_a1_scales_2_zero, factors_a1_scales_2_exponent, tree_a1_scales[21:18], factors_a1_scales_1_zero, factors_a1_scales_1_exponent, tree_a1_scales[12:9], factors_a1_scales_0_zero, factors_a1_scales_0_exponent, tree_a1_scales[3:0], decoded_a1_whole_operand[383:0] }),
-    .b({ factors_b5_slots, factors_b5_nan, factors_b5_scales_3_zero, factors_b5_scales_3_exponent, tree_b5_scales[30:27], factors_b5_scales_2_zero, factors_b5_scales_2_exponent, tree_b5_scales[21:18], factors_b5_scales_1_zero, factors_b5_scales_1_exponent, tree_b5_scales[12:9], factors_b5_scales_0_zero, factors_b5_scales_0_exponent, tree_b5_scales[3:0], decoded_b5_whole_operand[383:0] }),
+    .a({ decoded_a1_whole_operand[676:421], tree_a1_nan, tree_a1_scales, decoded_a1_whole_operand[383:0] }),
+    .a_late(element1_0_a_late),
+    .b({ decoded_b5_whole_operand[676:421], tree_b5_nan, tree_b5_scales, decoded_b5_whole_operand[383:0] }),
+    .b_late(element0_5_b_late),
     .c(addend__payload[447:416]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element1_5_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element1_6 (
-    .a({ factors_a1_slots, factors_a1_nan, factors_a1_scales_3_zero, factors_a1_scales_3_exponent, tree_a1_scales[30:27], factors_a1_scales_2_zero, factors_a1_scales_2_exponent, tree_a1_scales[21:18], factors_a1_scales_1_zero, factors_a1_scales_1_exponent, tree_a1_scales[12:9], factors_a1_scales_0_zero, factors_a1_scales_0_exponent, tree_a1_scales[3:0], decoded_a1_whole_operand[383:0] }),
-    .b({ factors_b6_slots, factors_b6_nan, factors_b6_scales_3_zero, factors_b6_scales_3_exponent, tree_b6_scales[30:27], factors_b6_scales_2_zero, factors_b6_scales_2_exponent, tree_b6_scales[21:18], factors_b6_scales_1_zero, factors_b6_scales_1_exponent, tree_b6_scales[12:9], factors_b6_scales_0_zero, factors_b6_scales_0_exponent, tree_b6_scales[3:0], decoded_b6_whole_operand[383:0] }),
+    .a({ decoded_a1_whole_operand[676:421], tree_a1_nan, tree_a1_scales, decoded_a1_whole_operand[383:0] }),
+    .a_late(element1_0_a_late),
+    .b({ decoded_b6_whole_operand[676:421], tree_b6_nan, tree_b6_scales, decoded_b6_whole_operand[383:0] }),
+    .b_late(element0_6_b_late),
     .c(addend__payload[479:448]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element1_6_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element1_7 (
-    .a({ factors_a1_slots, factors_a1_nan, factors_a1_scales_3_zero, factors_a1_scales_3_exponent, tree_a1_scales[30:27], factors_a1_scales_2_zero, factors_a1_scales_2_exponent, tree_a1_scales[21:18], factors_a1_scales_1_zero, factors_a1_scales_1_exponent, tree_a1_scales[12:9], factors_a1_scales_0_zero, factors_a1_scales_0_exponent, tree_a1_scales[3:0], decoded_a1_whole_operand[383:0] }),
-    .b({ factors_b7_slots, factors_b7_nan, factors_b7_scales_3_zero, factors_b7_scales_3_exponent, tree_b7_scales[30:27], factors_b7_scales_2_zero, factors_b7_scales_2_exponent, tree_b7_scales[21:18], factors_b7_scales_1_zero, factors_b7_scales_1_exponent, tree_b7_scales[12:9], factors_b7_scales_0_zero, factors_b7_scales_0_exponent, tree_b7_scales[3:0], decoded_b7_whole_operand[383:0] }),
+    .a({ decoded_a1_whole_operand[676:421], tree_a1_nan, tree_a1_scales, decoded_a1_whole_operand[383:0] }),
+    .a_late(element1_0_a_late),
+    .b({ decoded_b7_whole_operand[676:421], tree_b7_nan, tree_b7_scales, decoded_b7_whole_operand[383:0] }),
+    .b_late(element0_7_b_late),
     .c(addend__payload[511:480]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element1_7_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element2_0 (
-    .a({ factors_a2_slots, factors_a2_nan, factors_a2_scales_3_zero, factors_a2_scales_3_exponent, tree_a2_scales[30:27], factors_a2_scales_2_zero, factors_a2_scales_2_exponent, tree_a2_scales[21:18], factors_a2_scales_1_zero, factors_a2_scales_1_exponent, tree_a2_scales[12:9], factors_a2_scales_0_zero, factors_a2_scales_0_exponent, tree_a2_scales[3:0], decoded_a2_whole_operand[383:0] }),
-    .b({ factors_b0_slots, factors_b0_nan, factors_b0_scales_3_zero, factors_b0_scales_3_exponent, tree_b0_scales[30:27], factors_b0_scales_2_zero, factors_b0_scales_2_exponent, tree_b0_scales[21:18], factors_b0_scales_1_zero, factors_b0_scales_1_exponent, tree_b0_scales[12:9], factors_b0_scales_0_zero, factors_b0_scales_0_exponent, tree_b0_scales[3:0], decoded_b0_whole_operand[383:0] }),
+    .a({ decoded_a2_whole_operand[676:421], tree_a2_nan, tree_a2_scales, decoded_a2_whole_operand[383:0] }),
+    .a_late(element2_0_a_late),
+    .b({ decoded_b0_whole_operand[676:421], tree_b0_nan, tree_b0_scales, decoded_b0_whole_operand[383:0] }),
+    .b_late(element0_0_b_late),
     .c(addend__payload[543:512]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element2_0_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element2_1 (
-    .a({ factors_a2_slots, factors_a2_nan, factors_a2_scales_3_zero, factors_a2_scales_3_exponent, tree_a2_scales[30:27], factors_a2_scales_2_zero, factors_a2_scales_2_exponent, tree_a2_scales[21:18], factors_a2_scales_1_zero, factors_a2_scales_1_exponent, tree_a2_scales[12:9], factors_a2_scales_0_zero, factors_a2_scales_0_exponent, tree_a2_scales[3:0], decoded_a2_whole_operand[383:0] }),
-    .b({ factors_b1_slots, factors_b1_nan, factors_b1_scales_3_zero, factors_b1_scales_3_exponent, tree_b1_scales[30:27], factors_b1_scales_2_zero, factors_b1_scales_2_exponent, tree_b1_scales[21:18], factors_b1_scales_1_zero, factors_b1_scales_1_exponent, tree_b1_scales[12:9], factors_b1_scales_0_zero, factors_b1_scales_0_exponent, tree_b1_scales[3:0], decoded_b1_whole_operand[383:0] }),
+    .a({ decoded_a2_whole_operand[676:421], tree_a2_nan, tree_a2_scales, decoded_a2_whole_operand[383:0] }),
+    .a_late(element2_0_a_late),
+    .b({ decoded_b1_whole_operand[676:421], tree_b1_nan, tree_b1_scales, decoded_b1_whole_operand[383:0] }),
+    .b_late(element0_1_b_late),
     .c(addend__payload[575:544]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element2_1_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element2_2 (
-    .a({ factors_a2_slots, factors_a2_nan, factors_a2_scales_3_zero, factors_a2_scales_3_exponent, tree_a2_scales[30:27], factors_a2_scales_2_zero, factors_a2_scales_2_exponent, tree_a2_scales[21:18], factors_a2_scales_1_zero, factors_a2_scales_1_exponent, tree_a2_scales[12:9], factors_a2_scales_0_zero, factors_a2_scales_0_exponent, tree_a2_scales[3:0], decoded_a2_whole_operand[383:0] }),
-    .b({ factors_b2_slots, factors_b2_nan, factors_b2_scales_3_zero, factors_b2_scales_3_exponent, tree_b2_scales[30:27], factors_b2_scales_2_zero, factors_b2_scales_2_exponent, tree_b2_scales[21:18], factors_b2_scales_1_zero, factors_b2_scales_1_exponent, tree_b2_scales[12:9], factors_b2_scales_0_zero, factors_b2_scales_0_exponent, tree_b2_scales[3:0], decoded_b2_whole_operand[383:0] }),
+    .a({ decoded_a2_whole_operand[676:421], tree_a2_nan, tree_a2_scales, decoded_a2_whole_operand[383:0] }),
+    .a_late(element2_0_a_late),
+    .b({ decoded_b2_whole_operand[676:421], tree_b2_nan, tree_b2_scales, decoded_b2_whole_operand[383:0] }),
+    .b_late(element0_2_b_late),
     .c(addend__payload[607:576]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element2_2_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element2_3 (
-    .a({ factors_a2_slots, factors_a2_nan, factors_a2_scales_3_zero, factors_a2_scales_3_exponent, tree_a2_scales[30:27], factors_a2_scales_2_zero, factors_a2_scales_2_exponent, tree_a2_scales[21:18], factors_a2_scales_1_zero, factors_a2_scales_1_exponent, tree_a2_scales[12:9], factors_a2_scales_0_zero, factors_a2_scales_0_exponent, tree_a2_scales[3:0], decoded_a2_whole_operand[383:0] }),
-    .b({ factors_b3_slots, factors_b3_nan, factors_b3_scales_3_zero, factors_b3_scales_3_exponent, tree_b3_scales[30:27], factors_b3_scales_2_zero, factors_b3_scales_2_exponent, tree_b3_scales[21:18], factors_b3_scales_1_zero, factors_b3_scales_1_exponent, tree_b3_scales[12:9], factors_b3_scales_0_zero, factors_b3_scales_0_exponent, tree_b3_scales[3:0], decoded_b3_whole_operand[383:0] }),
+    .a({ decoded_a2_whole_operand[676:421], tree_a2_nan, tree_a2_scales, decoded_a2_whole_operand[383:0] }),
+    .a_late(element2_0_a_late),
+    .b({ decoded_b3_whole_operand[676:421], tree_b3_nan, tree_b3_scales, decoded_b3_whole_operand[383:0] }),
+    .b_late(element0_3_b_late),
     .c(addend__payload[639:608]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element2_3_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element2_4 (
-    .a({ factors_a2_slots, factors_a2_nan, factors_a2_scales_3_zero, factors_a2_scales_3_exponent, tree_a2_scales[30:27], factors_a2_scales_2_zero, factors_a2_scales_2_exponent, tree_a2_scales[21:18], factors_a2_scales_1_zero, factors_a2_scales_1_exponent, tree_a2_scales[12:9], factors_a2_scales_0_zero, factors_a2_scales_0_exponent, tree_a2_scales[3:0], decoded_a2_whole_operand[383:0] }),
-    .b({ factors_b4_slots, factors_b4_nan, factors_b4_scales_3_zero, factors_b4_scales_3_exponent, tree_b4_scales[30:27], factors_b4_scales_2_zero, factors_b4_scales_2_exponent, tree_b4_scales[21:18], factors_b4_scales_1_zero, factors_b4_scales_1_exponent, tree_b4_scales[12:9], factors_b4_scales_0_zero, factors_b4_scales_0_exponent, tree_b4_scales[3:0], decoded_b4_whole_operand[383:0] }),
+    .a({ decoded_a2_whole_operand[676:421], tree_a2_nan, tree_a2_scales, decoded_a2_whole_operand[383:0] }),
+    .a_late(element2_0_a_late),
+    .b({ decoded_b4_whole_operand[676:421], tree_b4_nan, tree_b4_scales, decoded_b4_whole_operand[383:0] }),
+    .b_late(element0_4_b_late),
     .c(addend__payload[671:640]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element2_4_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element2_5 (
-    .a({ factors_a2_slots, factors_a2_nan, factors_a2_scales_3_zero, factors_a2_scales_3_exponent, tree_a2_scales[30:27], factors_a2_scales_2_zero, factors_a2_scales_2_exponent, tree_a2_scales[21:18], factors_a2_scales_1_zero, factors_a2_scales_1_exponent, tree_a2_scales[12:9], factors_a2_scales_0_zero, factors_a2_scales_0_exponent, tree_a2_scales[3:0], decoded_a2_whole_operand[383:0] }),
-    .b({ factors_b5_slots, factors_b5_nan, factors_b5_scales_3_zero, factors_b5_scales_3_exponent, tree_b5_scales[30:27], factors_b5_scales_2_zero, factors_b5_scales_2_exponent, tree_b5_scales[21:18], factors_b5_scales_1_zero, factors_b5_scales_1_exponent, tree_b5_scales[12:9], factors_b5_scales_0_zero, factors_b5_scales_0_exponent, tree_b5_scales[3:0], decoded_b5_whole_operand[383:0] }),
+    .a({ decoded_a2_whole_operand[676:421], tree_a2_nan, tree_a2_scales, decoded_a2_whole_operand[383:0] }),
+    .a_late(element2_0_a_late),
+    .b({ decoded_b5_whole_operand[676:421], tree_b5_nan, tree_b5_scales, decoded_b5_whole_operand[383:0] }),
+    .b_late(element0_5_b_late),
     .c(addend__payload[703:672]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element2_5_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element2_6 (
-    .a({ factors_a2_slots, factors_a2_nan, factors_a2_scales_3_zero, factors_a2_scales_3_exponent, tree_a2_scales[30:27], factors_a2_scales_2_zero, factors_a2_scales_2_exponent, tree_a2_scales[21:18], factors_a2_scales_1_zero, factors_a2_scales_1_exponent, tree_a2_scales[12:9], factors_a2_scales_0_zero, factors_a2_scales_0_exponent, tree_a2_scales[3:0], decoded_a2_whole_operand[383:0] }),
-    .b({ factors_b6_slots, factors_b6_nan, factors_b6_scales_3_zero, factors_b6_scales_3_exponent, tree_b6_scales[30:27], factors_b6_scales_2_zero, factors_b6_scales_2_exponent, tree_b6_scales[21:18], factors_b6_scales_1_zero, factors_b6_scales_1_exponent, tree_b6_scales[12:9], factors_b6_scales_0_zero, factors_b6_scales_0_exponent, tree_b6_scales[3:0], decoded_b6_whole_operand[383:0] }),
+    .a({ decoded_a2_whole_operand[676:421], tree_a2_nan, tree_a2_scales, decoded_a2_whole_operand[383:0] }),
+    .a_late(element2_0_a_late),
+    .b({ decoded_b6_whole_operand[676:421], tree_b6_nan, tree_b6_scales, decoded_b6_whole_operand[383:0] }),
+    .b_late(element0_6_b_late),
     .c(addend__payload[735:704]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element2_6_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element2_7 (
-    .a({ factors_a2_slots, factors_a2_nan, factors_a2_scales_3_zero, factors_a2_scales_3_exponent, tree_a2_scales[30:27], factors_a2_scales_2_zero, factors_a2_scales_2_exponent, tree_a2_scales[21:18], factors_a2_scales_1_zero, factors_a2_scales_1_exponent, tree_a2_scales[12:9], factors_a2_scales_0_zero, factors_a2_scales_0_exponent, tree_a2_scales[3:0], decoded_a2_whole_operand[383:0] }),
-    .b({ factors_b7_slots, factors_b7_nan, factors_b7_scales_3_zero, factors_b7_scales_3_exponent, tree_b7_scales[30:27], factors_b7_scales_2_zero, factors_b7_scales_2_exponent, tree_b7_scales[21:18], factors_b7_scales_1_zero, factors_b7_scales_1_exponent, tree_b7_scales[12:9], factors_b7_scales_0_zero, factors_b7_scales_0_exponent, tree_b7_scales[3:0], decoded_b7_whole_operand[383:0] }),
+    .a({ decoded_a2_whole_operand[676:421], tree_a2_nan, tree_a2_scales, decoded_a2_whole_operand[383:0] }),
+    .a_late(element2_0_a_late),
+    .b({ decoded_b7_whole_operand[676:421], tree_b7_nan, tree_b7_scales, decoded_b7_whole_operand[383:0] }),
+    .b_late(element0_7_b_late),
     .c(addend__payload[767:736]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element2_7_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element3_0 (
-    .a({ factors_a3_slots, factors_a3_nan, factors_a3_scales_3_zero, factors_a3_scales_3_exponent, tree_a3_scales[30:27], factors_a3_scales_2_zero, factors_a3_scales_2_exponent, tree_a3_scales[21:18], factors_a3_scales_1_zero, factors_a3_scales_1_exponent, tree_a3_scales[12:9], factors_a3_scales_0_zero, factors_a3_scales_0_exponent, tree_a3_scales[3:0], decoded_a3_whole_operand[383:0] }),
-    .b({ factors_b0_slots, factors_b0_nan, factors_b0_scales_3_zero, factors_b0_scales_3_exponent, tree_b0_scales[30:27], factors_b0_scales_2_zero, factors_b0_scales_2_exponent, tree_b0_scales[21:18], factors_b0_scales_1_zero, factors_b0_scales_1_exponent, tree_b0_scales[12:9], factors_b0_scales_0_zero, factors_b0_scales_0_exponent, tree_b0_scales[3:0], decoded_b0_whole_operand[383:0] }),
+    .a({ decoded_a3_whole_operand[676:421], tree_a3_nan, tree_a3_scales, decoded_a3_whole_operand[383:0] }),
+    .a_late(element3_0_a_late),
+    .b({ decoded_b0_whole_operand[676:421], tree_b0_nan, tree_b0_scales, decoded_b0_whole_operand[383:0] }),
+    .b_late(element0_0_b_late),
     .c(addend__payload[799:768]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element3_0_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element3_1 (
-    .a({ factors_a3_slots, factors_a3_nan, factors_a3_scales_3_zero, factors_a3_scales_3_exponent, tree_a3_scales[30:27], factors_a3_scales_2_zero, factors_a3_scales_2_exponent, tree_a3_scales[21:18], factors_a3_scales_1_zero, factors_a3_scales_1_exponent, tree_a3_scales[12:9], factors_a3_scales_0_zero, factors_a3_scales_0_exponent, tree_a3_scales[3:0], decoded_a3_whole_operand[383:0] }),
-    .b({ factors_b1_slots, factors_b1_nan, factors_b1_scales_3_zero, factors_b1_scales_3_exponent, tree_b1_scales[30:27], factors_b1_scales_2_zero, factors_b1_scales_2_exponent, tree_b1_scales[21:18], factors_b1_scales_1_zero, factors_b1_scales_1_exponent, tree_b1_scales[12:9], factors_b1_scales_0_zero, factors_b1_scales_0_exponent, tree_b1_scales[3:0], decoded_b1_whole_operand[383:0] }),
+    .a({ decoded_a3_whole_operand[676:421], tree_a3_nan, tree_a3_scales, decoded_a3_whole_operand[383:0] }),
+    .a_late(element3_0_a_late),
+    .b({ decoded_b1_whole_operand[676:421], tree_b1_nan, tree_b1_scales, decoded_b1_whole_operand[383:0] }),
+    .b_late(element0_1_b_late),
     .c(addend__payload[831:800]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element3_1_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element3_2 (
-    .a({ factors_a3_slots, factors_a3_nan, factors_a3_scales_3_zero, factors_a3_scales_3_exponent, tree_a3_scales[30:27], factors_a3_scales_2_zero, factors_a3_scales_2_exponent, tree_a3_scales[21:18], factors_a3_scales_1_zero, factors_a3_scales_1_exponent, tree_a3_scales[12:9], factors_a3_scales_0_zero, factors_a3_scales_0_exponent, tree_a3_scales[3:0], decoded_a3_whole_operand[383:0] }),
-    .b({ factors_b2_slots, factors_b2_nan, factors_b2_scales_3_zero, factors_b2_scales_3_exponent, tree_b2_scales[30:27], factors_b2_scales_2_zero, factors_b2_scales_2_exponent, tree_b2_scales[21:18], factors_b2_scales_1_zero, factors_b2_scales_1_exponent, tree_b2_scales[12:9], factors_b2_scales_0_zero, factors_b2_scales_0_exponent, tree_b2_scales[3:0], decoded_b2_whole_operand[383:0] }),
+    .a({ decoded_a3_whole_operand[676:421], tree_a3_nan, tree_a3_scales, decoded_a3_whole_operand[383:0] }),
+    .a_late(element3_0_a_late),
+    .b({ decoded_b2_whole_operand[676:421], tree_b2_nan, tree_b2_scales, decoded_b2_whole_operand[383:0] }),
+    .b_late(element0_2_b_late),
     .c(addend__payload[863:832]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element3_2_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element3_3 (
-    .a({ factors_a3_slots, factors_a3_nan, factors_a3_scales_3_zero, factors_a3_scales_3_exponent, tree_a3_scales[30:27], factors_a3_scales_2_zero, factors_a3_scales_2_exponent, tree_a3_scales[21:18], factors_a3_scales_1_zero, factors_a3_scales_1_exponent, tree_a3_scales[12:9], factors_a3_scales_0_zero, factors_a3_scales_0_exponent, tree_a3_scales[3:0], decoded_a3_whole_operand[383:0] }),
-    .b({ factors_b3_slots, factors_b3_nan, factors_b3_scales_3_zero, factors_b3_scales_3_exponent, tree_b3_scales[30:27], factors_b3_scales_2_zero, factors_b3_scales_2_exponent, tree_b3_scales[21:18], factors_b3_scales_1_zero, factors_b3_scales_1_exponent, tree_b3_scales[12:9], factors_b3_scales_0_zero, factors_b3_scales_0_exponent, tree_b3_scales[3:0], decoded_b3_whole_operand[383:0] }),
+    .a({ decoded_a3_whole_operand[676:421], tree_a3_nan, tree_a3_scales, decoded_a3_whole_operand[383:0] }),
+    .a_late(element3_0_a_late),
+    .b({ decoded_b3_whole_operand[676:421], tree_b3_nan, tree_b3_scales, decoded_b3_whole_operand[383:0] }),
+    .b_late(element0_3_b_late),
     .c(addend__payload[895:864]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element3_3_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element3_4 (
-    .a({ factors_a3_slots, factors_a3_nan, factors_a3_scales_3_zero, factors_a3_scales_3_exponent, tree_a3_scales[30:27], factors_a3_scales_2_zero, factors_a3_scales_2_exponent, tree_a3_scales[21:18], factors_a3_scales_1_zero, factors_a3_scales_1_exponent, tree_a3_scales[12:9], factors_a3_scales_0_zero, factors_a3_scales_0_exponent, tree_a3_scales[3:0], decoded_a3_whole_operand[383:0] }),
-    .b({ factors_b4_slots, factors_b4_nan, factors_b4_scales_3_zero, factors_b4_scales_3_exponent, tree_b4_scales[30:27], factors_b4_scales_2_zero, factors_b4_scales_2_exponent, tree_b4_scales[21:18], factors_b4_scales_1_zero, factors_b4_scales_1_exponent, tree_b4_scales[12:9], factors_b4_scales_0_zero, factors_b4_scales_0_exponent, tree_b4_scales[3:0], decoded_b4_whole_operand[383:0] }),
+    .a({ decoded_a3_whole_operand[676:421], tree_a3_nan, tree_a3_scales, decoded_a3_whole_operand[383:0] }),
+    .a_late(element3_0_a_late),
+    .b({ decoded_b4_whole_operand[676:421], tree_b4_nan, tree_b4_scales, decoded_b4_whole_operand[383:0] }),
+    .b_late(element0_4_b_late),
     .c(addend__payload[927:896]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element3_4_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element3_5 (
-    .a({ factors_a3_slots, factors_a3_nan, factors_a3_scales_3_zero, factors_a3_scales_3_exponent, tree_a3_scales[30:27], factors_a3_scales_2_zero, factors_a3_scales_2_exponent, tree_a3_scales[21:18], factors_a3_scales_1_zero, factors_a3_scales_1_exponent, tree_a3_scales[12:9], factors_a3_scales_0_zero, factors_a3_scales_0_exponent, tree_a3_scales[3:0], decoded_a3_whole_operand[383:0] }),
-    .b({ factors_b5_slots, factors_b5_nan, factors_b5_scales_3_zero, factors_b5_scales_3_exponent, tree_b5_scales[30:27], factors_b5_scales_2_zero, factors_b5_scales_2_exponent, tree_b5_scales[21:18], factors_b5_scales_1_zero, factors_b5_scales_1_exponent, tree_b5_scales[12:9], factors_b5_scales_0_zero, factors_b5_scales_0_exponent, tree_b5_scales[3:0], decoded_b5_whole_operand[383:0] }),
+    .a({ decoded_a3_whole_operand[676:421], tree_a3_nan, tree_a3_scales, decoded_a3_whole_operand[383:0] }),
+    .a_late(element3_0_a_late),
+    .b({ decoded_b5_whole_operand[676:421], tree_b5_nan, tree_b5_scales, decoded_b5_whole_operand[383:0] }),
+    .b_late(element0_5_b_late),
     .c(addend__payload[959:928]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element3_5_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element3_6 (
-    .a({ factors_a3_slots, factors_a3_nan, factors_a3_scales_3_zero, factors_a3_scales_3_exponent, tree_a3_scales[30:27], factors_a3_scales_2_zero, factors_a3_scales_2_exponent, tree_a3_scales[21:18], factors_a3_scales_1_zero, factors_a3_scales_1_exponent, tree_a3_scales[12:9], factors_a3_scales_0_zero, factors_a3_scales_0_exponent, tree_a3_scales[3:0], decoded_a3_whole_operand[383:0] }),
-    .b({ factors_b6_slots, factors_b6_nan, factors_b6_scales_3_zero, factors_b6_scales_3_exponent, tree_b6_scales[30:27], factors_b6_scales_2_zero, factors_b6_scales_2_exponent, tree_b6_scales[21:18], factors_b6_scales_1_zero, factors_b6_scales_1_exponent, tree_b6_scales[12:9], factors_b6_scales_0_zero, factors_b6_scales_0_exponent, tree_b6_scales[3:0], decoded_b6_whole_operand[383:0] }),
+    .a({ decoded_a3_whole_operand[676:421], tree_a3_nan, tree_a3_scales, decoded_a3_whole_operand[383:0] }),
+    .a_late(element3_0_a_late),
+    .b({ decoded_b6_whole_operand[676:421], tree_b6_nan, tree_b6_scales, decoded_b6_whole_operand[383:0] }),
+    .b_late(element0_6_b_late),
     .c(addend__payload[991:960]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element3_6_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element3_7 (
-    .a({ factors_a3_slots, factors_a3_nan, factors_a3_scales_3_zero, factors_a3_scales_3_exponent, tree_a3_scales[30:27], factors_a3_scales_2_zero, factors_a3_scales_2_exponent, tree_a3_scales[21:18], factors_a3_scales_1_zero, factors_a3_scales_1_exponent, tree_a3_scales[12:9], factors_a3_scales_0_zero, factors_a3_scales_0_exponent, tree_a3_scales[3:0], decoded_a3_whole_operand[383:0] }),
-    .b({ factors_b7_slots, factors_b7_nan, factors_b7_scales_3_zero, factors_b7_scales_3_exponent, tree_b7_scales[30:27], factors_b7_scales_2_zero, factors_b7_scales_2_exponent, tree_b7_scales[21:18], factors_b7_scales_1_zero, factors_b7_scales_1_exponent, tree_b7_scales[12:9], factors_b7_scales_0_zero, factors_b7_scales_0_exponent, tree_b7_scales[3:0], decoded_b7_whole_operand[383:0] }),
+    .a({ decoded_a3_whole_operand[676:421], tree_a3_nan, tree_a3_scales, decoded_a3_whole_operand[383:0] }),
+    .a_late(element3_0_a_late),
+    .b({ decoded_b7_whole_operand[676:421], tree_b7_nan, tree_b7_scales, decoded_b7_whole_operand[383:0] }),
+    .b_late(element0_7_b_late),
     .c(addend__payload[1023:992]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element3_7_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element4_0 (
-    .a({ factors_a4_slots, factors_a4_nan, factors_a4_scales_3_zero, factors_a4_scales_3_exponent, tree_a4_scales[30:27], factors_a4_scales_2_zero, factors_a4_scales_2_exponent, tree_a4_scales[21:18], factors_a4_scales_1_zero, factors_a4_scales_1_exponent, tree_a4_scales[12:9], factors_a4_scales_0_zero, factors_a4_scales_0_exponent, tree_a4_scales[3:0], decoded_a4_whole_operand[383:0] }),
-    .b({ factors_b0_slots, factors_b0_nan, factors_b0_scales_3_zero, factors_b0_scales_3_exponent, tree_b0_scales[30:27], factors_b0_scales_2_zero, factors_b0_scales_2_exponent, tree_b0_scales[21:18], factors_b0_scales_1_zero, factors_b0_scales_1_exponent, tree_b0_scales[12:9], factors_b0_scales_0_zero, factors_b0_scales_0_exponent, tree_b0_scales[3:0], decoded_b0_whole_operand[383:0] }),
+    .a({ decoded_a4_whole_operand[676:421], tree_a4_nan, tree_a4_scales, decoded_a4_whole_operand[383:0] }),
+    .a_late(element4_0_a_late),
+    .b({ decoded_b0_whole_operand[676:421], tree_b0_nan, tree_b0_scales, decoded_b0_whole_operand[383:0] }),
+    .b_late(element0_0_b_late),
     .c(addend__payload[1055:1024]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element4_0_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element4_1 (
-    .a({ factors_a4_slots, factors_a4_nan, factors_a4_scales_3_zero, factors_a4_scales_3_exponent, tree_a4_scales[30:27], factors_a4_scales_2_zero, factors_a4_scales_2_exponent, tree_a4_scales[21:18], factors_a4_scales_1_zero, factors_a4_scales_1_exponent, tree_a4_scales[12:9], factors_a4_scales_0_zero, factors_a4_scales_0_exponent, tree_a4_scales[3:0], decoded_a4_whole_operand[383:0] }),
-    .b({ factors_b1_slots, factors_b1_nan, factors_b1_scales_3_zero, factors_b1_scales_3_exponent, tree_b1_scales[30:27], factors_b1_scales_2_zero, factors_b1_scales_2_exponent, tree_b1_scales[21:18], factors_b1_scales_1_zero, factors_b1_scales_1_exponent, tree_b1_scales[12:9], factors_b1_scales_0_zero, factors_b1_scales_0_exponent, tree_b1_scales[3:0], decoded_b1_whole_operand[383:0] }),
+    .a({ decoded_a4_whole_operand[676:421], tree_a4_nan, tree_a4_scales, decoded_a4_whole_operand[383:0] }),
+    .a_late(element4_0_a_late),
+    .b({ decoded_b1_whole_operand[676:421], tree_b1_nan, tree_b1_scales, decoded_b1_whole_operand[383:0] }),
+    .b_late(element0_1_b_late),
     .c(addend__payload[1087:1056]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element4_1_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element4_2 (
-    .a({ factors_a4_slots, factors_a4_nan, factors_a4_scales_3_zero, factors_a4_scales_3_exponent, tree_a4_scales[30:27], factors_a4_scales_2_zero, factors_a4_scales_2_exponent, tree_a4_scales[21:18], factors_a4_scales_1_zero, factors_a4_scales_1_exponent, tree_a4_scales[12:9], factors_a4_scales_0_zero, factors_a4_scales_0_exponent, tree_a4_scales[3:0], decoded_a4_whole_operand[383:0] }),
-    .b({ factors_b2_slots, factors_b2_nan, factors_b2_scales_3_zero, factors_b2_scales_3_exponent, tree_b2_scales[30:27], factors_b2_scales_2_zero, factors_b2_scales_2_exponent, tree_b2_scales[21:18], factors_b2_scales_1_zero, factors_b2_scales_1_exponent, tree_b2_scales[12:9], factors_b2_scales_0_zero, factors_b2_scales_0_exponent, tree_b2_scales[3:0], decoded_b2_whole_operand[383:0] }),
+    .a({ decoded_a4_whole_operand[676:421], tree_a4_nan, tree_a4_scales, decoded_a4_whole_operand[383:0] }),
+    .a_late(element4_0_a_late),
+    .b({ decoded_b2_whole_operand[676:421], tree_b2_nan, tree_b2_scales, decoded_b2_whole_operand[383:0] }),
+    .b_late(element0_2_b_late),
     .c(addend__payload[1119:1088]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element4_2_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element4_3 (
-    .a({ factors_a4_slots, factors_a4_nan, factors_a4_scales_3_zero, factors_a4_scales_3_exponent, tree_a4_scales[30:27], factors_a4_scales_2_zero, factors_a4_scales_2_exponent, tree_a4_scales[21:18], factors_a4_scales_1_zero, factors_a4_scales_1_exponent, tree_a4_scales[12:9], factors_a4_scales_0_zero, factors_a4_scales_0_exponent, tree_a4_scales[3:0], decoded_a4_whole_operand[383:0] }),
-    .b({ factors_b3_slots, factors_b3_nan, factors_b3_scales_3_zero, factors_b3_scales_3_exponent, tree_b3_scales[30:27], factors_b3_scales_2_zero, factors_b3_scales_2_exponent, tree_b3_scales[21:18], factors_b3_scales_1_zero, factors_b3_scales_1_exponent, tree_b3_scales[12:9], factors_b3_scales_0_zero, factors_b3_scales_0_exponent, tree_b3_scales[3:0], decoded_b3_whole_operand[383:0] }),
+    .a({ decoded_a4_whole_operand[676:421], tree_a4_nan, tree_a4_scales, decoded_a4_whole_operand[383:0] }),
+    .a_late(element4_0_a_late),
+    .b({ decoded_b3_whole_operand[676:421], tree_b3_nan, tree_b3_scales, decoded_b3_whole_operand[383:0] }),
+    .b_late(element0_3_b_late),
     .c(addend__payload[1151:1120]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element4_3_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element4_4 (
-    .a({ factors_a4_slots, factors_a4_nan, factors_a4_scales_3_zero, factors_a4_scales_3_exponent, tree_a4_scales[30:27], factors_a4_scales_2_zero, factors_a4_scales_2_exponent, tree_a4_scales[21:18], factors_a4_scales_1_zero, factors_a4_scales_1_exponent, tree_a4_scales[12:9], factors_a4_scales_0_zero, factors_a4_scales_0_exponent, tree_a4_scales[3:0], decoded_a4_whole_operand[383:0] }),
-    .b({ factors_b4_slots, factors_b4_nan, factors_b4_scales_3_zero, factors_b4_scales_3_exponent, tree_b4_scales[30:27], factors_b4_scales_2_zero, factors_b4_scales_2_exponent, tree_b4_scales[21:18], factors_b4_scales_1_zero, factors_b4_scales_1_exponent, tree_b4_scales[12:9], factors_b4_scales_0_zero, factors_b4_scales_0_exponent, tree_b4_scales[3:0], decoded_b4_whole_operand[383:0] }),
+    .a({ decoded_a4_whole_operand[676:421], tree_a4_nan, tree_a4_scales, decoded_a4_whole_operand[383:0] }),
+    .a_late(element4_0_a_late),
+    .b({ decoded_b4_whole_operand[676:421], tree_b4_nan, tree_b4_scales, decoded_b4_whole_operand[383:0] }),
+    .b_late(element0_4_b_late),
     .c(addend__payload[1183:1152]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element4_4_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element4_5 (
-    .a({ factors_a4_slots, factors_a4_nan, factors_a4_scales_3_zero, factors_a4_scales_3_exponent, tree_a4_scales[30:27], factors_a4_scales_2_zero, factors_a4_scales_2_exponent, tree_a4_scales[21:18], factors_a4_scales_1_zero, factors_a4_scales_1_exponent, tree_a4_scales[12:9], factors_a4_scales_0_zero, factors_a4_scales_0_exponent, tree_a4_scales[3:0], decoded_a4_whole_operand[383:0] }),
-    .b({ factors_b5_slots, factors_b5_nan, factors_b5_scales_3_zero, factors_b5_scales_3_exponent, tree_b5_scales[30:27], factors_b5_scales_2_zero, factors_b5_scales_2_exponent, tree_b5_scales[21:18], factors_b5_scales_1_zero, factors_b5_scales_1_exponent, tree_b5_scales[12:9], factors_b5_scales_0_zero, factors_b5_scales_0_exponent, tree_b5_scales[3:0], decoded_b5_whole_operand[383:0] }),
+    .a({ decoded_a4_whole_operand[676:421], tree_a4_nan, tree_a4_scales, decoded_a4_whole_operand[383:0] }),
+    .a_late(element4_0_a_late),
+    .b({ decoded_b5_whole_operand[676:421], tree_b5_nan, tree_b5_scales, decoded_b5_whole_operand[383:0] }),
+    .b_late(element0_5_b_late),
     .c(addend__payload[1215:1184]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element4_5_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element4_6 (
-    .a({ factors_a4_slots, factors_a4_nan, factors_a4_scales_3_zero, factors_a4_scales_3_exponent, tree_a4_scales[30:27], factors_a4_scales_2_zero, factors_a4_scales_2_exponent, tree_a4_scales[21:18], factors_a4_scales_1_zero, factors_a4_scales_1_exponent, tree_a4_scales[12:9], factors_a4_scales_0_zero, factors_a4_scales_0_exponent, tree_a4_scales[3:0], decoded_a4_whole_operand[383:0] }),
-    .b({ factors_b6_slots, factors_b6_nan, factors_b6_scales_3_zero, factors_b6_scales_3_exponent, tree_b6_scales[30:27], factors_b6_scales_2_zero, factors_b6_scales_2_exponent, tree_b6_scales[21:18], factors_b6_scales_1_zero, factors_b6_scales_1_exponent, tree_b6_scales[12:9], factors_b6_scales_0_zero, factors_b6_scales_0_exponent, tree_b6_scales[3:0], decoded_b6_whole_operand[383:0] }),
+    .a({ decoded_a4_whole_operand[676:421], tree_a4_nan, tree_a4_scales, decoded_a4_whole_operand[383:0] }),
+    .a_late(element4_0_a_late),
+    .b({ decoded_b6_whole_operand[676:421], tree_b6_nan, tree_b6_scales, decoded_b6_whole_operand[383:0] }),
+    .b_late(element0_6_b_late),
     .c(addend__payload[1247:1216]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element4_6_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element4_7 (
-    .a({ factors_a4_slots, factors_a4_nan, factors_a4_scales_3_zero, factors_a4_scales_3_exponent, tree_a4_scales[30:27], factors_a4_scales_2_zero, factors_a4_scales_2_exponent, tree_a4_scales[21:18], factors_a4_scales_1_zero, factors_a4_scales_1_exponent, tree_a4_scales[12:9], factors_a4_scales_0_zero, factors_a4_scales_0_exponent, tree_a4_scales[3:0], decoded_a4_whole_operand[383:0] }),
-    .b({ factors_b7_slots, factors_b7_nan, factors_b7_scales_3_zero, factors_b7_scales_3_exponent, tree_b7_scales[30:27], factors_b7_scales_2_zero, factors_b7_scales_2_exponent, tree_b7_scales[21:18], factors_b7_scales_1_zero, factors_b7_scales_1_exponent, tree_b7_scales[12:9], factors_b7_scales_0_zero, factors_b7_scales_0_exponent, tree_b7_scales[3:0], decoded_b7_whole_operand[383:0] }),
+    .a({ decoded_a4_whole_operand[676:421], tree_a4_nan, tree_a4_scales, decoded_a4_whole_operand[383:0] }),
+    .a_late(element4_0_a_late),
+    .b({ decoded_b7_whole_operand[676:421], tree_b7_nan, tree_b7_scales, decoded_b7_whole_operand[383:0] }),
+    .b_late(element0_7_b_late),
     .c(addend__payload[1279:1248]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element4_7_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element5_0 (
-    .a({ factors_a5_slots, factors_a5_nan, factors_a5_scales_3_zero, factors_a5_scales_3_exponent, tree_a5_scales[30:27], factors_a5_scales_2_zero, factors_a5_scales_2_exponent, tree_a5_scales[21:18], factors_a5_scales_1_zero, factors_a5_scales_1_exponent, tree_a5_scales[12:9], factors_a5_scales_0_zero, factors_a5_scales_0_exponent, tree_a5_scales[3:0], decoded_a5_whole_operand[383:0] }),
-    .b({ factors_b0_slots, factors_b0_nan, factors_b0_scales_3_zero, factors_b0_scales_3_exponent, tree_b0_scales[30:27], factors_b0_scales_2_zero, factors_b0_scales_2_exponent, tree_b0_scales[21:18], factors_b0_scales_1_zero, factors_b0_scales_1_exponent, tree_b0_scales[12:9], factors_b0_scales_0_zero, factors_b0_scales_0_exponent, tree_b0_scales[3:0], decoded_b0_whole_operand[383:0] }),
+    .a({ decoded_a5_whole_operand[676:421], tree_a5_nan, tree_a5_scales, decoded_a5_whole_operand[383:0] }),
+    .a_late(element5_0_a_late),
+    .b({ decoded_b0_whole_operand[676:421], tree_b0_nan, tree_b0_scales, decoded_b0_whole_operand[383:0] }),
+    .b_late(element0_0_b_late),
     .c(addend__payload[1311:1280]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element5_0_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element5_1 (
-    .a({ factors_a5_slots, factors_a5_nan, factors_a5_scales_3_zero, factors_a5_scales_3_exponent, tree_a5_scales[30:27], factors_a5_scales_2_zero, factors_a5_scales_2_exponent, tree_a5_scales[21:18], factors_a5_scales_1_zero, factors_a5_scales_1_exponent, tree_a5_scales[12:9], factors_a5_scales_0_zero, factors_a5_scales_0_exponent, tree_a5_scales[3:0], decoded_a5_whole_operand[383:0] }),
-    .b({ factors_b1_slots, factors_b1_nan, factors_b1_scales_3_zero, factors_b1_scales_3_exponent, tree_b1_scales[30:27], factors_b1_scales_2_zero, factors_b1_scales_2_exponent, tree_b1_scales[21:18], factors_b1_scales_1_zero, factors_b1_scales_1_exponent, tree_b1_scales[12:9], factors_b1_scales_0_zero, factors_b1_scales_0_exponent, tree_b1_scales[3:0], decoded_b1_whole_operand[383:0] }),
+    .a({ decoded_a5_whole_operand[676:421], tree_a5_nan, tree_a5_scales, decoded_a5_whole_operand[383:0] }),
+    .a_late(element5_0_a_late),
+    .b({ decoded_b1_whole_operand[676:421], tree_b1_nan, tree_b1_scales, decoded_b1_whole_operand[383:0] }),
+    .b_late(element0_1_b_late),
     .c(addend__payload[1343:1312]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element5_1_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element5_2 (
-    .a({ factors_a5_slots, factors_a5_nan, factors_a5_scales_3_zero, factors_a5_scales_3_exponent, tree_a5_scales[30:27], factors_a5_scales_2_zero, factors_a5_scales_2_exponent, tree_a5_scales[21:18], factors_a5_scales_1_zero, factors_a5_scales_1_exponent, tree_a5_scales[12:9], factors_a5_scales_0_zero, factors_a5_scales_0_exponent, tree_a5_scales[3:0], decoded_a5_whole_operand[383:0] }),
-    .b({ factors_b2_slots, factors_b2_nan, factors_b2_scales_3_zero, factors_b2_scales_3_exponent, tree_b2_scales[30:27], factors_b2_scales_2_zero, factors_b2_scales_2_exponent, tree_b2_scales[21:18], factors_b2_scales_1_zero, factors_b2_scales_1_exponent, tree_b2_scales[12:9], factors_b2_scales_0_zero, factors_b2_scales_0_exponent, tree_b2_scales[3:0], decoded_b2_whole_operand[383:0] }),
+    .a({ decoded_a5_whole_operand[676:421], tree_a5_nan, tree_a5_scales, decoded_a5_whole_operand[383:0] }),
+    .a_late(element5_0_a_late),
+    .b({ decoded_b2_whole_operand[676:421], tree_b2_nan, tree_b2_scales, decoded_b2_whole_operand[383:0] }),
+    .b_late(element0_2_b_late),
     .c(addend__payload[1375:1344]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element5_2_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element5_3 (
-    .a({ factors_a5_slots, factors_a5_nan, factors_a5_scales_3_zero, factors_a5_scales_3_exponent, tree_a5_scales[30:27], factors_a5_scales_2_zero, factors_a5_scales_2_exponent, tree_a5_scales[21:18], factors_a5_scales_1_zero, factors_a5_scales_1_exponent, tree_a5_scales[12:9], factors_a5_scales_0_zero, factors_a5_scales_0_exponent, tree_a5_scales[3:0], decoded_a5_whole_operand[383:0] }),
-    .b({ factors_b3_slots, factors_b3_nan, factors_b3_scales_3_zero, factors_b3_scales_3_exponent, tree_b3_scales[30:27], factors_b3_scales_2_zero, factors_b3_scales_2_exponent, tree_b3_scales[21:18], factors_b3_scales_1_zero, factors_b3_scales_1_exponent, tree_b3_scales[12:9], factors_b3_scales_0_zero, factors_b3_scales_0_exponent, tree_b3_scales[3:0], decoded_b3_whole_operand[383:0] }),
+    .a({ decoded_a5_whole_operand[676:421], tree_a5_nan, tree_a5_scales, decoded_a5_whole_operand[383:0] }),
+    .a_late(element5_0_a_late),
+    .b({ decoded_b3_whole_operand[676:421], tree_b3_nan, tree_b3_scales, decoded_b3_whole_operand[383:0] }),
+    .b_late(element0_3_b_late),
     .c(addend__payload[1407:1376]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element5_3_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element5_4 (
-    .a({ factors_a5_slots, factors_a5_nan, factors_a5_scales_3_zero, factors_a5_scales_3_exponent, tree_a5_scales[30:27], factors_a5_scales_2_zero, factors_a5_scales_2_exponent, tree_a5_scales[21:18], factors_a5_scales_1_zero, factors_a5_scales_1_exponent, tree_a5_scales[12:9], factors_a5_scales_0_zero, factors_a5_scales_0_exponent, tree_a5_scales[3:0], decoded_a5_whole_operand[383:0] }),
-    .b({ factors_b4_slots, factors_b4_nan, factors_b4_scales_3_zero, factors_b4_scales_3_exponent, tree_b4_scales[30:27], factors_b4_scales_2_zero, factors_b4_scales_2_exponent, tree_b4_scales[21:18], factors_b4_scales_1_zero, factors_b4_scales_1_exponent, tree_b4_scales[12:9], factors_b4_scales_0_zero, factors_b4_scales_0_exponent, tree_b4_scales[3:0], decoded_b4_whole_operand[383:0] }),
+    .a({ decoded_a5_whole_operand[676:421], tree_a5_nan, tree_a5_scales, decoded_a5_whole_operand[383:0] }),
+    .a_late(element5_0_a_late),
+    .b({ decoded_b4_whole_operand[676:421], tree_b4_nan, tree_b4_scales, decoded_b4_whole_operand[383:0] }),
+    .b_late(element0_4_b_late),
     .c(addend__payload[1439:1408]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element5_4_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element5_5 (
-    .a({ factors_a5_slots, factors_a5_nan, factors_a5_scales_3_zero, factors_a5_scales_3_exponent, tree_a5_scales[30:27], factors_a5_scales_2_zero, factors_a5_scales_2_exponent, tree_a5_scales[21:18], factors_a5_scales_1_zero, factors_a5_scales_1_exponent, tree_a5_scales[12:9], factors_a5_scales_0_zero, factors_a5_scales_0_exponent, tree_a5_scales[3:0], decoded_a5_whole_operand[383:0] }),
-    .b({ factors_b5_slots, factors_b5_nan, factors_b5_scales_3_zero, factors_b5_scales_3_exponent, tree_b5_scales[30:27], factors_b5_scales_2_zero, factors_b5_scales_2_exponent, tree_b5_scales[21:18], factors_b5_scales_1_zero, factors_b5_scales_1_exponent, tree_b5_scales[12:9], factors_b5_scales_0_zero, factors_b5_scales_0_exponent, tree_b5_scales[3:0], decoded_b5_whole_operand[383:0] }),
+    .a({ decoded_a5_whole_operand[676:421], tree_a5_nan, tree_a5_scales, decoded_a5_whole_operand[383:0] }),
+    .a_late(element5_0_a_late),
+    .b({ decoded_b5_whole_operand[676:421], tree_b5_nan, tree_b5_scales, decoded_b5_whole_operand[383:0] }),
+    .b_late(element0_5_b_late),
     .c(addend__payload[1471:1440]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element5_5_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element5_6 (
-    .a({ factors_a5_slots, factors_a5_nan, factors_a5_scales_3_zero, factors_a5_scales_3_exponent, tree_a5_scales[30:27], factors_a5_scales_2_zero, factors_a5_scales_2_exponent, tree_a5_scales[21:18], factors_a5_scales_1_zero, factors_a5_scales_1_exponent, tree_a5_scales[12:9], factors_a5_scales_0_zero, factors_a5_scales_0_exponent, tree_a5_scales[3:0], decoded_a5_whole_operand[383:0] }),
-    .b({ factors_b6_slots, factors_b6_nan, factors_b6_scales_3_zero, factors_b6_scales_3_exponent, tree_b6_scales[30:27], factors_b6_scales_2_zero, factors_b6_scales_2_exponent, tree_b6_scales[21:18], factors_b6_scales_1_zero, factors_b6_scales_1_exponent, tree_b6_scales[12:9], factors_b6_scales_0_zero, factors_b6_scales_0_exponent, tree_b6_scales[3:0], decoded_b6_whole_operand[383:0] }),
+    .a({ decoded_a5_whole_operand[676:421], tree_a5_nan, tree_a5_scales, decoded_a5_whole_operand[383:0] }),
+    .a_late(element5_0_a_late),
+    .b({ decoded_b6_whole_operand[676:421], tree_b6_nan, tree_b6_scales, decoded_b6_whole_operand[383:0] }),
+    .b_late(element0_6_b_late),
     .c(addend__payload[1503:1472]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element5_6_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element5_7 (
-    .a({ factors_a5_slots, factors_a5_nan, factors_a5_scales_3_zero, factors_a5_scales_3_exponent, tree_a5_scales[30:27], factors_a5_scales_2_zero, factors_a5_scales_2_exponent, tree_a5_scales[21:18], factors_a5_scales_1_zero, factors_a5_scales_1_exponent, tree_a5_scales[12:9], factors_a5_scales_0_zero, factors_a5_scales_0_exponent, tree_a5_scales[3:0], decoded_a5_whole_operand[383:0] }),
-    .b({ factors_b7_slots, factors_b7_nan, factors_b7_scales_3_zero, factors_b7_scales_3_exponent, tree_b7_scales[30:27], factors_b7_scales_2_zero, factors_b7_scales_2_exponent, tree_b7_scales[21:18], factors_b7_scales_1_zero, factors_b7_scales_1_exponent, tree_b7_scales[12:9], factors_b7_scales_0_zero, factors_b7_scales_0_exponent, tree_b7_scales[3:0], decoded_b7_whole_operand[383:0] }),
+    .a({ decoded_a5_whole_operand[676:421], tree_a5_nan, tree_a5_scales, decoded_a5_whole_operand[383:0] }),
+    .a_late(element5_0_a_late),
+    .b({ decoded_b7_whole_operand[676:421], tree_b7_nan, tree_b7_scales, decoded_b7_whole_operand[383:0] }),
+    .b_late(element0_7_b_late),
     .c(addend__payload[1535:1504]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element5_7_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element6_0 (
-    .a({ factors_a6_slots, factors_a6_nan, factors_a6_scales_3_zero, factors_a6_scales_3_exponent, tree_a6_scales[30:27], factors_a6_scales_2_zero, factors_a6_scales_2_exponent, tree_a6_scales[21:18], factors_a6_scales_1_zero, factors_a6_scales_1_exponent, tree_a6_scales[12:9], factors_a6_scales_0_zero, factors_a6_scales_0_exponent, tree_a6_scales[3:0], decoded_a6_whole_operand[383:0] }),
-    .b({ factors_b0_slots, factors_b0_nan, factors_b0_scales_3_zero, factors_b0_scales_3_exponent, tree_b0_scales[30:27], factors_b0_scales_2_zero, factors_b0_scales_2_exponent, tree_b0_scales[21:18], factors_b0_scales_1_zero, factors_b0_scales_1_exponent, tree_b0_scales[12:9], factors_b0_scales_0_zero, factors_b0_scales_0_exponent, tree_b0_scales[3:0], decoded_b0_whole_operand[383:0] }),
+    .a({ decoded_a6_whole_operand[676:421], tree_a6_nan, tree_a6_scales, decoded_a6_whole_operand[383:0] }),
+    .a_late(element6_0_a_late),
+    .b({ decoded_b0_whole_operand[676:421], tree_b0_nan, tree_b0_scales, decoded_b0_whole_operand[383:0] }),
+    .b_late(element0_0_b_late),
     .c(addend__payload[1567:1536]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element6_0_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element6_1 (
-    .a({ factors_a6_slots, factors_a6_nan, factors_a6_scales_3_zero, factors_a6_scales_3_exponent, tree_a6_scales[30:27], factors_a6_scales_2_zero, factors_a6_scales_2_exponent, tree_a6_scales[21:18], factors_a6_scales_1_zero, factors_a6_scales_1_exponent, tree_a6_scales[12:9], factors_a6_scales_0_zero, factors_a6_scales_0_exponent, tree_a6_scales[3:0], decoded_a6_whole_operand[383:0] }),
-    .b({ factors_b1_slots, factors_b1_nan, factors_b1_scales_3_zero, factors_b1_scales_3_exponent, tree_b1_scales[30:27], factors_b1_scales_2_zero, factors_b1_scales_2_exponent, tree_b1_scales[21:18], factors_b1_scales_1_zero, factors_b1_scales_1_exponent, tree_b1_scales[12:9], factors_b1_scales_0_zero, factors_b1_scales_0_exponent, tree_b1_scales[3:0], decoded_b1_whole_operand[383:0] }),
+    .a({ decoded_a6_whole_operand[676:421], tree_a6_nan, tree_a6_scales, decoded_a6_whole_operand[383:0] }),
+    .a_late(element6_0_a_late),
+    .b({ decoded_b1_whole_operand[676:421], tree_b1_nan, tree_b1_scales, decoded_b1_whole_operand[383:0] }),
+    .b_late(element0_1_b_late),
     .c(addend__payload[1599:1568]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element6_1_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element6_2 (
-    .a({ factors_a6_slots, factors_a6_nan, factors_a6_scales_3_zero, factors_a6_scales_3_exponent, tree_a6_scales[30:27], factors_a6_scales_2_zero, factors_a6_scales_2_exponent, tree_a6_scales[21:18], factors_a6_scales_1_zero, factors_a6_scales_1_exponent, tree_a6_scales[12:9], factors_a6_scales_0_zero, factors_a6_scales_0_exponent, tree_a6_scales[3:0], decoded_a6_whole_operand[383:0] }),
-    .b({ factors_b2_slots, factors_b2_nan, factors_b2_scales_3_zero, factors_b2_scales_3_exponent, tree_b2_scales[30:27], factors_b2_scales_2_zero, factors_b2_scales_2_exponent, tree_b2_scales[21:18], factors_b2_scales_1_zero, factors_b2_scales_1_exponent, tree_b2_scales[12:9], factors_b2_scales_0_zero, factors_b2_scales_0_exponent, tree_b2_scales[3:0], decoded_b2_whole_operand[383:0] }),
+    .a({ decoded_a6_whole_operand[676:421], tree_a6_nan, tree_a6_scales, decoded_a6_whole_operand[383:0] }),
+    .a_late(element6_0_a_late),
+    .b({ decoded_b2_whole_operand[676:421], tree_b2_nan, tree_b2_scales, decoded_b2_whole_operand[383:0] }),
+    .b_late(element0_2_b_late),
     .c(addend__payload[1631:1600]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element6_2_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element6_3 (
-    .a({ factors_a6_slots, factors_a6_nan, factors_a6_scales_3_zero, factors_a6_scales_3_exponent, tree_a6_scales[30:27], factors_a6_scales_2_zero, factors_a6_scales_2_exponent, tree_a6_scales[21:18], factors_a6_scales_1_zero, factors_a6_scales_1_exponent, tree_a6_scales[12:9], factors_a6_scales_0_zero, factors_a6_scales_0_exponent, tree_a6_scales[3:0], decoded_a6_whole_operand[383:0] }),
-    .b({ factors_b3_slots, factors_b3_nan, factors_b3_scales_3_zero, factors_b3_scales_3_exponent, tree_b3_scales[30:27], factors_b3_scales_2_zero, factors_b3_scales_2_exponent, tree_b3_scales[21:18], factors_b3_scales_1_zero, factors_b3_scales_1_exponent, tree_b3_scales[12:9], factors_b3_scales_0_zero, factors_b3_scales_0_exponent, tree_b3_scales[3:0], decoded_b3_whole_operand[383:0] }),
+    .a({ decoded_a6_whole_operand[676:421], tree_a6_nan, tree_a6_scales, decoded_a6_whole_operand[383:0] }),
+    .a_late(element6_0_a_late),
+    .b({ decoded_b3_whole_operand[676:421], tree_b3_nan, tree_b3_scales, decoded_b3_whole_operand[383:0] }),
+    .b_late(element0_3_b_late),
     .c(addend__payload[1663:1632]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element6_3_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element6_4 (
-    .a({ factors_a6_slots, factors_a6_nan, factors_a6_scales_3_zero, factors_a6_scales_3_exponent, tree_a6_scales[30:27], factors_a6_scales_2_zero, factors_a6_scales_2_exponent, tree_a6_scales[21:18], factors_a6_scales_1_zero, factors_a6_scales_1_exponent, tree_a6_scales[12:9], factors_a6_scales_0_zero, factors_a6_scales_0_exponent, tree_a6_scales[3:0], decoded_a6_whole_operand[383:0] }),
-    .b({ factors_b4_slots, factors_b4_nan, factors_b4_scales_3_zero, factors_b4_scales_3_exponent, tree_b4_scales[30:27], factors_b4_scales_2_zero, factors_b4_scales_2_exponent, tree_b4_scales[21:18], factors_b4_scales_1_zero, factors_b4_scales_1_exponent, tree_b4_scales[12:9], factors_b4_scales_0_zero, factors_b4_scales_0_exponent, tree_b4_scales[3:0], decoded_b4_whole_operand[383:0] }),
+    .a({ decoded_a6_whole_operand[676:421], tree_a6_nan, tree_a6_scales, decoded_a6_whole_operand[383:0] }),
+    .a_late(element6_0_a_late),
+    .b({ decoded_b4_whole_operand[676:421], tree_b4_nan, tree_b4_scales, decoded_b4_whole_operand[383:0] }),
+    .b_late(element0_4_b_late),
     .c(addend__payload[1695:1664]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element6_4_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element6_5 (
-    .a({ factors_a6_slots, factors_a6_nan, factors_a6_scales_3_zero, factors_a6_scales_3_exponent, tree_a6_scales[30:27], factors_a6_scales_2_zero, factors_a6_scales_2_exponent, tree_a6_scales[21:18], factors_a6_scales_1_zero, factors_a6_scales_1_exponent, tree_a6_scales[12:9], factors_a6_scales_0_zero, factors_a6_scales_0_exponent, tree_a6_scales[3:0], decoded_a6_whole_operand[383:0] }),
-    .b({ factors_b5_slots, factors_b5_nan, factors_b5_scales_3_zero, factors_b5_scales_3_exponent, tree_b5_scales[30:27], factors_b5_scales_2_zero, factors_b5_scales_2_exponent, tree_b5_scales[21:18], factors_b5_scales_1_zero, factors_b5_scales_1_exponent, tree_b5_scales[12:9], factors_b5_scales_0_zero, factors_b5_scales_0_exponent, tree_b5_scales[3:0], decoded_b5_whole_operand[383:0] }),
+    .a({ decoded_a6_whole_operand[676:421], tree_a6_nan, tree_a6_scales, decoded_a6_whole_operand[383:0] }),
+    .a_late(element6_0_a_late),
+    .b({ decoded_b5_whole_operand[676:421], tree_b5_nan, tree_b5_scales, decoded_b5_whole_operand[383:0] }),
+    .b_late(element0_5_b_late),
     .c(addend__payload[1727:1696]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element6_5_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element6_6 (
-    .a({ factors_a6_slots, factors_a6_nan, factors_a6_scales_3_zero, factors_a6_scales_3_exponent, tree_a6_scales[30:27], factors_a6_scales_2_zero, factors_a6_scales_2_exponent, tree_a6_scales[21:18], factors_a6_scales_1_zero, factors_a6_scales_1_exponent, tree_a6_scales[12:9], factors_a6_scales_0_zero, factors_a6_scales_0_exponent, tree_a6_scales[3:0], decoded_a6_whole_operand[383:0] }),
-    .b({ factors_b6_slots, factors_b6_nan, factors_b6_scales_3_zero, factors_b6_scales_3_exponent, tree_b6_scales[30:27], factors_b6_scales_2_zero, factors_b6_scales_2_exponent, tree_b6_scales[21:18], factors_b6_scales_1_zero, factors_b6_scales_1_exponent, tree_b6_scales[12:9], factors_b6_scales_0_zero, factors_b6_scales_0_exponent, tree_b6_scales[3:0], decoded_b6_whole_operand[383:0] }),
+    .a({ decoded_a6_whole_operand[676:421], tree_a6_nan, tree_a6_scales, decoded_a6_whole_operand[383:0] }),
+    .a_late(element6_0_a_late),
+    .b({ decoded_b6_whole_operand[676:421], tree_b6_nan, tree_b6_scales, decoded_b6_whole_operand[383:0] }),
+    .b_late(element0_6_b_late),
     .c(addend__payload[1759:1728]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element6_6_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element6_7 (
-    .a({ factors_a6_slots, factors_a6_nan, factors_a6_scales_3_zero, factors_a6_scales_3_exponent, tree_a6_scales[30:27], factors_a6_scales_2_zero, factors_a6_scales_2_exponent, tree_a6_scales[21:18], factors_a6_scales_1_zero, factors_a6_scales_1_exponent, tree_a6_scales[12:9], factors_a6_scales_0_zero, factors_a6_scales_0_exponent, tree_a6_scales[3:0], decoded_a6_whole_operand[383:0] }),
-    .b({ factors_b7_slots, factors_b7_nan, factors_b7_scales_3_zero, factors_b7_scales_3_exponent, tree_b7_scales[30:27], factors_b7_scales_2_zero, factors_b7_scales_2_exponent, tree_b7_scales[21:18], factors_b7_scales_1_zero, factors_b7_scales_1_exponent, tree_b7_scales[12:9], factors_b7_scales_0_zero, factors_b7_scales_0_exponent, tree_b7_scales[3:0], decoded_b7_whole_operand[383:0] }),
+    .a({ decoded_a6_whole_operand[676:421], tree_a6_nan, tree_a6_scales, decoded_a6_whole_operand[383:0] }),
+    .a_late(element6_0_a_late),
+    .b({ decoded_b7_whole_operand[676:421], tree_b7_nan, tree_b7_scales, decoded_b7_whole_operand[383:0] }),
+    .b_late(element0_7_b_late),
     .c(addend__payload[1791:1760]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element6_7_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element7_0 (
-    .a({ factors_a7_slots, factors_a7_nan, factors_a7_scales_3_zero, factors_a7_scales_3_exponent, tree_a7_scales[30:27], factors_a7_scales_2_zero, factors_a7_scales_2_exponent, tree_a7_scales[21:18], factors_a7_scales_1_zero, factors_a7_scales_1_exponent, tree_a7_scales[12:9], factors_a7_scales_0_zero, factors_a7_scales_0_exponent, tree_a7_scales[3:0], decoded_a7_whole_operand[383:0] }),
-    .b({ factors_b0_slots, factors_b0_nan, factors_b0_scales_3_zero, factors_b0_scales_3_exponent, tree_b0_scales[30:27], factors_b0_scales_2_zero, factors_b0_scales_2_exponent, tree_b0_scales[21:18], factors_b0_scales_1_zero, factors_b0_scales_1_exponent, tree_b0_scales[12:9], factors_b0_scales_0_zero, factors_b0_scales_0_exponent, tree_b0_scales[3:0], decoded_b0_whole_operand[383:0] }),
+    .a({ decoded_a7_whole_operand[676:421], tree_a7_nan, tree_a7_scales, decoded_a7_whole_operand[383:0] }),
+    .a_late(element7_0_a_late),
+    .b({ decoded_b0_whole_operand[676:421], tree_b0_nan, tree_b0_scales, decoded_b0_whole_operand[383:0] }),
+    .b_late(element0_0_b_late),
     .c(addend__payload[1823:1792]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element7_0_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element7_1 (
-    .a({ factors_a7_slots, factors_a7_nan, factors_a7_scales_3_zero, factors_a7_scales_3_exponent, tree_a7_scales[30:27], factors_a7_scales_2_zero, factors_a7_scales_2_exponent, tree_a7_scales[21:18], factors_a7_scales_1_zero, factors_a7_scales_1_exponent, tree_a7_scales[12:9], factors_a7_scales_0_zero, factors_a7_scales_0_exponent, tree_a7_scales[3:0], decoded_a7_whole_operand[383:0] }),
-    .b({ factors_b1_slots, factors_b1_nan, factors_b1_scales_3_zero, factors_b1_scales_3_exponent, tree_b1_scales[30:27], factors_b1_scales_2_zero, factors_b1_scales_2_exponent, tree_b1_scales[21:18], factors_b1_scales_1_zero, factors_b1_scales_1_exponent, tree_b1_scales[12:9], factors_b1_scales_0_zero, factors_b1_scales_0_exponent, tree_b1_scales[3:0], decoded_b1_whole_operand[383:0] }),
+    .a({ decoded_a7_whole_operand[676:421], tree_a7_nan, tree_a7_scales, decoded_a7_whole_operand[383:0] }),
+    .a_late(element7_0_a_late),
+    .b({ decoded_b1_whole_operand[676:421], tree_b1_nan, tree_b1_scales, decoded_b1_whole_operand[383:0] }),
+    .b_late(element0_1_b_late),
     .c(addend__payload[1855:1824]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element7_1_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element7_2 (
-    .a({ factors_a7_slots, factors_a7_nan, factors_a7_scales_3_zero, factors_a7_scales_3_exponent, tree_a7_scales[30:27], factors_a7_scales_2_zero, factors_a7_scales_2_exponent, tree_a7_scales[21:18], factors_a7_scales_1_zero, factors_a7_scales_1_exponent, tree_a7_scales[12:9], factors_a7_scales_0_zero, factors_a7_scales_0_exponent, tree_a7_scales[3:0], decoded_a7_whole_operand[383:0] }),
-    .b({ factors_b2_slots, factors_b2_nan, factors_b2_scales_3_zero, factors_b2_scales_3_exponent, tree_b2_scales[30:27], factors_b2_scales_2_zero, factors_b2_scales_2_exponent, tree_b2_scales[21:18], factors_b2_scales_1_zero, factors_b2_scales_1_exponent, tree_b2_scales[12:9], factors_b2_scales_0_zero, factors_b2_scales_0_exponent, tree_b2_scales[3:0], decoded_b2_whole_operand[383:0] }),
+    .a({ decoded_a7_whole_operand[676:421], tree_a7_nan, tree_a7_scales, decoded_a7_whole_operand[383:0] }),
+    .a_late(element7_0_a_late),
+    .b({ decoded_b2_whole_operand[676:421], tree_b2_nan, tree_b2_scales, decoded_b2_whole_operand[383:0] }),
+    .b_late(element0_2_b_late),
     .c(addend__payload[1887:1856]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element7_2_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element7_3 (
-    .a({ factors_a7_slots, factors_a7_nan, factors_a7_scales_3_zero, factors_a7_scales_3_exponent, tree_a7_scales[30:27], factors_a7_scales_2_zero, factors_a7_scales_2_exponent, tree_a7_scales[21:18], factors_a7_scales_1_zero, factors_a7_scales_1_exponent, tree_a7_scales[12:9], factors_a7_scales_0_zero, factors_a7_scales_0_exponent, tree_a7_scales[3:0], decoded_a7_whole_operand[383:0] }),
-    .b({ factors_b3_slots, factors_b3_nan, factors_b3_scales_3_zero, factors_b3_scales_3_exponent, tree_b3_scales[30:27], factors_b3_scales_2_zero, factors_b3_scales_2_exponent, tree_b3_scales[21:18], factors_b3_scales_1_zero, factors_b3_scales_1_exponent, tree_b3_scales[12:9], factors_b3_scales_0_zero, factors_b3_scales_0_exponent, tree_b3_scales[3:0], decoded_b3_whole_operand[383:0] }),
+    .a({ decoded_a7_whole_operand[676:421], tree_a7_nan, tree_a7_scales, decoded_a7_whole_operand[383:0] }),
+    .a_late(element7_0_a_late),
+    .b({ decoded_b3_whole_operand[676:421], tree_b3_nan, tree_b3_scales, decoded_b3_whole_operand[383:0] }),
+    .b_late(element0_3_b_late),
     .c(addend__payload[1919:1888]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element7_3_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element7_4 (
-    .a({ factors_a7_slots, factors_a7_nan, factors_a7_scales_3_zero, factors_a7_scales_3_exponent, tree_a7_scales[30:27], factors_a7_scales_2_zero, factors_a7_scales_2_exponent, tree_a7_scales[21:18], factors_a7_scales_1_zero, factors_a7_scales_1_exponent, tree_a7_scales[12:9], factors_a7_scales_0_zero, factors_a7_scales_0_exponent, tree_a7_scales[3:0], decoded_a7_whole_operand[383:0] }),
-    .b({ factors_b4_slots, factors_b4_nan, factors_b4_scales_3_zero, factors_b4_scales_3_exponent, tree_b4_scales[30:27], factors_b4_scales_2_zero, factors_b4_scales_2_exponent, tree_b4_scales[21:18], factors_b4_scales_1_zero, factors_b4_scales_1_exponent, tree_b4_scales[12:9], factors_b4_scales_0_zero, factors_b4_scales_0_exponent, tree_b4_scales[3:0], decoded_b4_whole_operand[383:0] }),
+    .a({ decoded_a7_whole_operand[676:421], tree_a7_nan, tree_a7_scales, decoded_a7_whole_operand[383:0] }),
+    .a_late(element7_0_a_late),
+    .b({ decoded_b4_whole_operand[676:421], tree_b4_nan, tree_b4_scales, decoded_b4_whole_operand[383:0] }),
+    .b_late(element0_4_b_late),
     .c(addend__payload[1951:1920]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element7_4_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element7_5 (
-    .a({ factors_a7_slots, factors_a7_nan, factors_a7_scales_3_zero, factors_a7_scales_3_exponent, tree_a7_scales[30:27], factors_a7_scales_2_zero, factors_a7_scales_2_exponent, tree_a7_scales[21:18], factors_a7_scales_1_zero, factors_a7_scales_1_exponent, tree_a7_scales[12:9], factors_a7_scales_0_zero, factors_a7_scales_0_exponent, tree_a7_scales[3:0], decoded_a7_whole_operand[383:0] }),
-    .b({ factors_b5_slots, factors_b5_nan, factors_b5_scales_3_zero, factors_b5_scales_3_exponent, tree_b5_scales[30:27], factors_b5_scales_2_zero, factors_b5_scales_2_exponent, tree_b5_scales[21:18], factors_b5_scales_1_zero, factors_b5_scales_1_exponent, tree_b5_scales[12:9], factors_b5_scales_0_zero, factors_b5_scales_0_exponent, tree_b5_scales[3:0], decoded_b5_whole_operand[383:0] }),
+    .a({ decoded_a7_whole_operand[676:421], tree_a7_nan, tree_a7_scales, decoded_a7_whole_operand[383:0] }),
+    .a_late(element7_0_a_late),
+    .b({ decoded_b5_whole_operand[676:421], tree_b5_nan, tree_b5_scales, decoded_b5_whole_operand[383:0] }),
+    .b_late(element0_5_b_late),
     .c(addend__payload[1983:1952]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element7_5_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element7_6 (
-    .a({ factors_a7_slots, factors_a7_nan, factors_a7_scales_3_zero, factors_a7_scales_3_exponent, tree_a7_scales[30:27], factors_a7_scales_2_zero, factors_a7_scales_2_exponent, tree_a7_scales[21:18], factors_a7_scales_1_zero, factors_a7_scales_1_exponent, tree_a7_scales[12:9], factors_a7_scales_0_zero, factors_a7_scales_0_exponent, tree_a7_scales[3:0], decoded_a7_whole_operand[383:0] }),
-    .b({ factors_b6_slots, factors_b6_nan, factors_b6_scales_3_zero, factors_b6_scales_3_exponent, tree_b6_scales[30:27], factors_b6_scales_2_zero, factors_b6_scales_2_exponent, tree_b6_scales[21:18], factors_b6_scales_1_zero, factors_b6_scales_1_exponent, tree_b6_scales[12:9], factors_b6_scales_0_zero, factors_b6_scales_0_exponent, tree_b6_scales[3:0], decoded_b6_whole_operand[383:0] }),
+    .a({ decoded_a7_whole_operand[676:421], tree_a7_nan, tree_a7_scales, decoded_a7_whole_operand[383:0] }),
+    .a_late(element7_0_a_late),
+    .b({ decoded_b6_whole_operand[676:421], tree_b6_nan, tree_b6_scales, decoded_b6_whole_operand[383:0] }),
+    .b_late(element0_6_b_late),
     .c(addend__payload[2015:1984]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element7_6_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element7_7 (
-    .a({ factors_a7_slots, factors_a7_nan, factors_a7_scales_3_zero, factors_a7_scales_3_exponent, tree_a7_scales[30:27], factors_a7_scales_2_zero, factors_a7_scales_2_exponent, tree_a7_scales[21:18], factors_a7_scales_1_zero, factors_a7_scales_1_exponent, tree_a7_scales[12:9], factors_a7_scales_0_zero, factors_a7_scales_0_exponent, tree_a7_scales[3:0], decoded_a7_whole_operand[383:0] }),
-    .b({ factors_b7_slots, factors_b7_nan, factors_b7_scales_3_zero, factors_b7_scales_3_exponent, tree_b7_scales[30:27], factors_b7_scales_2_zero, factors_b7_scales_2_exponent, tree_b7_scales[21:18], factors_b7_scales_1_zero, factors_b7_scales_1_exponent, tree_b7_scales[12:9], factors_b7_scales_0_zero, factors_b7_scales_0_exponent, tree_b7_scales[3:0], decoded_b7_whole_operand[383:0] }),
+    .a({ decoded_a7_whole_operand[676:421], tree_a7_nan, tree_a7_scales, decoded_a7_whole_operand[383:0] }),
+    .a_late(element7_0_a_late),
+    .b({ decoded_b7_whole_operand[676:421], tree_b7_nan, tree_b7_scales, decoded_b7_whole_operand[383:0] }),
+    .b_late(element0_7_b_late),
     .c(addend__payload[2047:2016]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element7_7_result),
     .taking(element0_0_taking)
@@ -2158,74 +1846,67 @@ module nvfp4_e0m3_multi_blackwell_accumulate(clk, c, enable, enter, terms, d);
   wire _001_;
   wire _002_;
   wire _003_;
-  wire [8:0] _004_;
-  wire _005_;
+  wire _004_;
+  wire [5:0] _005_;
   wire _006_;
   wire _007_;
   wire _008_;
-  wire [8:0] _009_;
+  wire _009_;
   wire _010_;
   wire _011_;
   wire _012_;
   wire _013_;
-  wire [8:0] _014_;
+  wire _014_;
   wire _015_;
   wire _016_;
   wire _017_;
-  wire [8:0] _018_;
-  wire _019_;
+  wire _018_;
+  wire [9:0] _019_;
   wire _020_;
   wire _021_;
   wire _022_;
-  wire [7:0] _023_;
+  wire _023_;
   wire _024_;
-  wire [9:0] _025_;
+  wire _025_;
   wire _026_;
-  wire _027_;
-  wire _028_;
-  wire _029_;
+  wire [8:0] _027_;
+  wire [45:0] _028_;
+  wire [45:0] _029_;
   wire _030_;
-  wire _031_;
-  wire _032_;
+  wire [45:0] _031_;
+  wire [45:0] _032_;
   wire _033_;
-  wire _034_;
-  wire [8:0] _035_;
-  wire [45:0] _036_;
+  wire [45:0] _034_;
+  wire [45:0] _035_;
+  wire _036_;
   wire [45:0] _037_;
-  wire _038_;
-  wire [45:0] _039_;
-  wire [45:0] _040_;
-  wire _041_;
-  wire [45:0] _042_;
-  wire [45:0] _043_;
+  wire [45:0] _038_;
+  wire _039_;
+  wire [8:0] _040_;
+  wire [9:0] _041_;
+  wire _042_;
+  wire _043_;
   wire _044_;
-  wire [45:0] _045_;
-  wire [45:0] _046_;
+  wire [22:0] _045_;
+  wire [22:0] _046_;
   wire _047_;
-  wire [8:0] _048_;
-  wire [9:0] _049_;
+  wire [7:0] _048_;
+  wire _049_;
   wire _050_;
   wire _051_;
   wire _052_;
-  wire [22:0] _053_;
-  wire [22:0] _054_;
+  wire _053_;
+  wire _054_;
   wire _055_;
-  wire [7:0] _056_;
-  wire _057_;
-  wire _058_;
-  wire _059_;
-  wire _060_;
-  wire _061_;
-  wire _062_;
-  wire _063_;
-  wire [9:0] _064_;
-  wire [9:0] _065_;
-  wire [7:0] _066_;
+  wire [9:0] _056_;
+  wire [9:0] _057_;
+  wire [7:0] _058_;
   wire [7:0] _signal;
   reg [7:0] addends_base;
   reg addends_sign;
   wire [7:0] ahead;
   wire [4:0] ahead_of_products;
+  wire [5:0] ahead_of_terms;
   reg [7:0] aligned_base;
   reg [35:0] aligned_c;
   reg [30:0] aligned_further0;
@@ -2261,6 +1942,28 @@ module nvfp4_e0m3_multi_blackwell_accumulate(clk, c, enable, enter, terms, d);
   wire c_leads;
   input clk;
   wire clk;
+  reg [5:0] compared_ahead;
+  reg [7:0] compared_base;
+  reg [5:0] compared_behind;
+  reg [4:0] compared_distance0;
+  reg [4:0] compared_distance1;
+  reg [4:0] compared_distance2;
+  reg [4:0] compared_distance3;
+  reg [22:0] compared_fraction;
+  reg compared_half;
+  reg [18:0] compared_magnitude0;
+  reg [18:0] compared_magnitude1;
+  reg [18:0] compared_magnitude2;
+  reg [18:0] compared_magnitude3;
+  reg [111:0] compared_products0;
+  reg [111:0] compared_products1;
+  reg [111:0] compared_products2;
+  reg [111:0] compared_products3;
+  reg compared_sign;
+  reg compared_sign0;
+  reg compared_sign1;
+  reg compared_sign2;
+  reg compared_sign3;
   output [31:0] d;
   wire [31:0] d;
   wire [7:0] distance0;
@@ -2275,6 +1978,38 @@ module nvfp4_e0m3_multi_blackwell_accumulate(clk, c, enable, enter, terms, d);
   wire increment;
   wire [47:0] inverted;
   wire [8:0] lead;
+  wire [4:0] moved0_0;
+  wire [4:0] moved0_1;
+  wire [4:0] moved0_2;
+  wire [4:0] moved0_3;
+  wire [4:0] moved0_4;
+  wire [4:0] moved0_5;
+  wire [4:0] moved0_6;
+  wire [4:0] moved0_7;
+  wire [4:0] moved1_0;
+  wire [4:0] moved1_1;
+  wire [4:0] moved1_2;
+  wire [4:0] moved1_3;
+  wire [4:0] moved1_4;
+  wire [4:0] moved1_5;
+  wire [4:0] moved1_6;
+  wire [4:0] moved1_7;
+  wire [4:0] moved2_0;
+  wire [4:0] moved2_1;
+  wire [4:0] moved2_2;
+  wire [4:0] moved2_3;
+  wire [4:0] moved2_4;
+  wire [4:0] moved2_5;
+  wire [4:0] moved2_6;
+  wire [4:0] moved2_7;
+  wire [4:0] moved3_0;
+  wire [4:0] moved3_1;
+  wire [4:0] moved3_2;
+  wire [4:0] moved3_3;
+  wire [4:0] moved3_4;
+  wire [4:0] moved3_5;
+  wire [4:0] moved3_6;
+  wire [4:0] moved3_7;
   wire nan;
   wire [47:0] normal1;
   wire [47:0] normal16;
@@ -2287,7 +2022,6 @@ module nvfp4_e0m3_multi_blackwell_accumulate(clk, c, enable, enter, terms, d);
   reg [23:0] normal_kept;
   reg normal_sign;
   wire [1:0] products0_ones;
-  wire products0_sign;
   wire [61:0] products0_words;
   wire [1:0] products1_ones;
   wire [61:0] products1_words;
@@ -2297,6 +2031,7 @@ module nvfp4_e0m3_multi_blackwell_accumulate(clk, c, enable, enter, terms, d);
   wire [61:0] products3_words;
   wire [7:0] replaced_exponent;
   wire [22:0] replaced_fraction;
+  wire replaced_sign;
   wire [23:0] rounded;
   wire [5:0] saturated0;
   wire [5:0] saturated1;
@@ -2339,146 +2074,239 @@ module nvfp4_e0m3_multi_blackwell_accumulate(clk, c, enable, enter, terms, d);
   wire [33:0] term3_by8;
   input [557:0] terms;
   wire [557:0] terms;
+  wire [5:0] total0_0;
+  wire [5:0] total0_1;
+  wire [5:0] total0_2;
+  wire [5:0] total0_3;
+  wire [5:0] total0_4;
+  wire [5:0] total0_5;
+  wire [5:0] total0_6;
+  wire [5:0] total0_7;
+  wire [5:0] total1_0;
+  wire [5:0] total1_1;
+  wire [5:0] total1_2;
+  wire [5:0] total1_3;
+  wire [5:0] total1_4;
+  wire [5:0] total1_5;
+  wire [5:0] total1_6;
+  wire [5:0] total1_7;
+  wire [5:0] total2_0;
+  wire [5:0] total2_1;
+  wire [5:0] total2_2;
+  wire [5:0] total2_3;
+  wire [5:0] total2_4;
+  wire [5:0] total2_5;
+  wire [5:0] total2_6;
+  wire [5:0] total2_7;
+  wire [5:0] total3_0;
+  wire [5:0] total3_1;
+  wire [5:0] total3_2;
+  wire [5:0] total3_3;
+  wire [5:0] total3_4;
+  wire [5:0] total3_5;
+  wire [5:0] total3_6;
+  wire [5:0] total3_7;
   reg [7:0] total_base;
   reg total_sign;
   reg [48:0] total_sum;
+  assign c_cut = c_by32[9:0] & _019_;
+  assign _020_ = ~ total_sum[48];
+  assign inverted = total_sum[47:0] ^ {48{_020_}};
+  assign _021_ = | inverted[47:16];
+  assign skip32 = ~ _021_;
+  assign normal32 = _021_ ? inverted : { inverted[15:0], {32{_020_}} };
+  assign _022_ = | normal32[47:32];
+  assign skip16 = ~ _022_;
+  assign normal16 = _022_ ? normal32 : { normal32[31:0], {16{_020_}} };
+  assign _023_ = | normal16[47:40];
+  assign skip8 = ~ _023_;
+  assign normal8 = _023_ ? normal16 : { normal16[39:0], {8{_020_}} };
+  assign _024_ = | normal8[47:44];
+  assign skip4 = ~ _024_;
+  assign normal4 = _024_ ? normal8 : { normal8[43:0], {4{_020_}} };
+  assign _025_ = | normal4[47:46];
+  assign skip2 = ~ _025_;
+  assign normal2 = _025_ ? normal4 : { normal4[45:0], _020_, _020_ };
+  assign skip1 = ~ normal2[47];
+  assign normal1 = normal2[47] ? normal2 : { normal2[46:0], _020_ };
+  assign _026_ = & normal1[23:0];
+  assign increment = _020_ & _026_;
+  assign rounded = normal_kept[22:0] + normal_increment;
+  assign { _027_[8], exponent } = normal_exponent + rounded[23];
+  assign d[31:23] = { normal_sign, exponent } & {9{normal_kept[23]}};
+  assign _028_ = term0_by32 ^ {46{subtract0}};
+  assign _029_ = _028_ | { 5'h00, products0_words[30:0], {10{products0_ones[0]}} };
+  assign _030_ = subtract0 | products0_ones[0];
+  assign _031_ = term1_by32 ^ {46{subtract1}};
+  assign _032_ = _031_ | { 5'h00, products1_words[30:0], {10{products1_ones[0]}} };
+  assign _033_ = subtract1 | products1_ones[0];
+  assign _034_ = term2_by32 ^ {46{subtract2}};
+  assign _035_ = _034_ | { 5'h00, products2_words[30:0], {10{products2_ones[0]}} };
+  assign _036_ = subtract2 | products2_ones[0];
+  assign _037_ = term3_by32 ^ {46{subtract3}};
+  assign _038_ = _037_ | { 5'h00, products3_words[30:0], {10{products3_ones[0]}} };
+  assign _039_ = subtract3 | products3_ones[0];
+  assign _040_ = total_base + 4'hc;
+  assign _041_ = _040_ - { skip32, skip16, skip8, skip4, skip2, skip1 };
+  assign _042_ = total_sign ^ _020_;
   assign lead = c[30:23] - _000_;
   assign c_leads = ~ lead[8];
-  assign _027_ = terms[107] & terms[108];
-  assign _033_ = c[31] ? terms[107] : terms[108];
-  assign _051_ = _033_ & _003_;
-  assign _052_ = _027_ | _051_;
-  assign _055_ = _052_ & enter;
-  assign _001_ = _003_ & _058_;
-  assign nan = _055_ | _001_;
-  assign _003_ = & c[30:23];
-  assign _012_ = _003_ | _011_;
-  assign _016_ = nan | _012_;
-  assign _020_ = terms[106] & enter;
-  assign _021_ = ~ _020_;
-  assign alone = _016_ | _021_;
-  assign _053_ = ~ {23{_011_}};
-  assign _054_ = c[22:0] & _053_;
-  assign replaced_fraction = _054_ | {23{nan}};
-  assign _056_ = c[30:23] | {8{_011_}};
-  assign replaced_exponent = _056_ | {8{nan}};
+  assign _012_ = terms[107] & terms[108];
+  assign _013_ = c[31] ? terms[107] : terms[108];
+  assign _043_ = _013_ & _004_;
+  assign _044_ = _012_ | _043_;
+  assign _047_ = _044_ & enter;
+  assign _001_ = _004_ & _050_;
+  assign nan = _047_ | _001_;
+  assign _004_ = & c[30:23];
+  assign _008_ = _004_ | _007_;
+  assign _009_ = nan | _008_;
+  assign _010_ = terms[106] & enter;
+  assign _011_ = ~ _010_;
+  assign alone = _009_ | _011_;
+  assign _045_ = ~ {23{_007_}};
+  assign _046_ = c[22:0] & _045_;
+  assign replaced_fraction = _046_ | {23{nan}};
+  assign _048_ = c[30:23] | {8{_007_}};
+  assign replaced_exponent = _048_ | {8{nan}};
   assign _006_ = terms[107] | terms[108];
-  assign _011_ = _006_ & enter;
-  assign _057_ = | c[30:23];
-  assign _058_ = | c[22:0];
-  assign _059_ = _057_ | _058_;
-  assign _060_ = c[31] & _059_;
-  assign _061_ = _011_ ? terms[108] : _060_;
-  assign _062_ = ~ nan;
-  assign products0_sign = _061_ & _062_;
+  assign _007_ = _006_ & enter;
+  assign _049_ = | c[30:23];
+  assign _050_ = | c[22:0];
+  assign _051_ = _049_ | _050_;
+  assign _052_ = c[31] & _051_;
+  assign _053_ = _007_ ? terms[108] : _052_;
+  assign _054_ = ~ nan;
+  assign replaced_sign = _053_ & _054_;
   assign _000_ = terms[105:100] + 7'h63;
-  assign _signal = _063_ ? replaced_exponent : _000_;
-  assign _063_ = c_leads | alone;
-  assign _064_ = - lead;
-  assign { _065_[9:8], behind } = _063_ ? 10'h000 : _064_;
-  assign _066_ = lead[7:0] & {8{c_leads}};
-  assign ahead = _066_ | { 1'h0, alone, 6'h00 };
-  assign _002_ = | behind[7:6];
-  assign c_distance = behind[5:0] | {6{_002_}};
-  assign c_by1 = c_distance[0] ? { 2'h1, replaced_fraction } : { 1'h1, replaced_fraction, 1'h0 };
-  assign c_by2 = c_distance[1] ? { 2'h0, c_by1 } : { c_by1, 2'h0 };
-  assign c_by4 = c_distance[2] ? { 4'h0, c_by2 } : { c_by2, 4'h0 };
-  assign c_by8 = c_distance[3] ? { 8'h00, c_by4[30:3] } : { c_by4, 5'h00 };
-  assign c_by16 = c_distance[4] ? { 16'h0000, c_by8[35:16] } : c_by8;
-  assign c_by32 = c_distance[5] ? { 32'h00000000, c_by16[35:32] } : c_by16;
-  assign { _004_[8], distance0 } = ahead + terms[24:20];
-  assign _005_ = | distance0[7:6];
-  assign saturated0 = distance0[5:0] | {6{_005_}};
-  assign term0_by1 = saturated0[0] ? { 1'h0, terms[19:1] } : { terms[19:1], 1'h0 };
+  assign _signal = _055_ ? replaced_exponent : _000_;
+  assign _055_ = c_leads | alone;
+  assign _056_ = - lead;
+  assign { _057_[9:8], behind } = _055_ ? 10'h000 : _056_;
+  assign _058_ = lead[7:0] & {8{c_leads}};
+  assign ahead = _058_ | { 1'h0, alone, 6'h00 };
+  assign _002_ = | ahead[7:6];
+  assign ahead_of_terms = ahead[5:0] | {6{_002_}};
+  assign _003_ = | behind[7:6];
+  assign c_distance = behind[5:0] | {6{_003_}};
+  assign _005_ = ahead_of_terms & {6{terms[109]}};
+  assign ahead_of_products = _005_[4:0] | {5{_005_[5]}};
+  assign moved0_0 = total0_0[4:0] | {5{total0_0[5]}};
+  assign total0_0 = ahead_of_products + terms[123:119];
+  assign moved0_1 = total0_1[4:0] | {5{total0_1[5]}};
+  assign total0_1 = ahead_of_products + terms[137:133];
+  assign moved0_2 = total0_2[4:0] | {5{total0_2[5]}};
+  assign total0_2 = ahead_of_products + terms[151:147];
+  assign moved0_3 = total0_3[4:0] | {5{total0_3[5]}};
+  assign total0_3 = ahead_of_products + terms[165:161];
+  assign moved0_4 = total0_4[4:0] | {5{total0_4[5]}};
+  assign total0_4 = ahead_of_products + terms[179:175];
+  assign moved0_5 = total0_5[4:0] | {5{total0_5[5]}};
+  assign total0_5 = ahead_of_products + terms[193:189];
+  assign moved0_6 = total0_6[4:0] | {5{total0_6[5]}};
+  assign total0_6 = ahead_of_products + terms[207:203];
+  assign moved0_7 = total0_7[4:0] | {5{total0_7[5]}};
+  assign total0_7 = ahead_of_products + terms[221:217];
+  assign moved1_0 = total1_0[4:0] | {5{total1_0[5]}};
+  assign total1_0 = ahead_of_products + terms[235:231];
+  assign moved1_1 = total1_1[4:0] | {5{total1_1[5]}};
+  assign total1_1 = ahead_of_products + terms[249:245];
+  assign moved1_2 = total1_2[4:0] | {5{total1_2[5]}};
+  assign total1_2 = ahead_of_products + terms[263:259];
+  assign moved1_3 = total1_3[4:0] | {5{total1_3[5]}};
+  assign total1_3 = ahead_of_products + terms[277:273];
+  assign moved1_4 = total1_4[4:0] | {5{total1_4[5]}};
+  assign total1_4 = ahead_of_products + terms[291:287];
+  assign moved1_5 = total1_5[4:0] | {5{total1_5[5]}};
+  assign total1_5 = ahead_of_products + terms[305:301];
+  assign moved1_6 = total1_6[4:0] | {5{total1_6[5]}};
+  assign total1_6 = ahead_of_products + terms[319:315];
+  assign moved1_7 = total1_7[4:0] | {5{total1_7[5]}};
+  assign total1_7 = ahead_of_products + terms[333:329];
+  assign moved2_0 = total2_0[4:0] | {5{total2_0[5]}};
+  assign total2_0 = ahead_of_products + terms[347:343];
+  assign moved2_1 = total2_1[4:0] | {5{total2_1[5]}};
+  assign total2_1 = ahead_of_products + terms[361:357];
+  assign moved2_2 = total2_2[4:0] | {5{total2_2[5]}};
+  assign total2_2 = ahead_of_products + terms[375:371];
+  assign moved2_3 = total2_3[4:0] | {5{total2_3[5]}};
+  assign total2_3 = ahead_of_products + terms[389:385];
+  assign moved2_4 = total2_4[4:0] | {5{total2_4[5]}};
+  assign total2_4 = ahead_of_products + terms[403:399];
+  assign moved2_5 = total2_5[4:0] | {5{total2_5[5]}};
+  assign total2_5 = ahead_of_products + terms[417:413];
+  assign moved2_6 = total2_6[4:0] | {5{total2_6[5]}};
+  assign total2_6 = ahead_of_products + terms[431:427];
+  assign moved2_7 = total2_7[4:0] | {5{total2_7[5]}};
+  assign total2_7 = ahead_of_products + terms[445:441];
+  assign moved3_0 = total3_0[4:0] | {5{total3_0[5]}};
+  assign total3_0 = ahead_of_products + terms[459:455];
+  assign moved3_1 = total3_1[4:0] | {5{total3_1[5]}};
+  assign total3_1 = ahead_of_products + terms[473:469];
+  assign moved3_2 = total3_2[4:0] | {5{total3_2[5]}};
+  assign total3_2 = ahead_of_products + terms[487:483];
+  assign moved3_3 = total3_3[4:0] | {5{total3_3[5]}};
+  assign total3_3 = ahead_of_products + terms[501:497];
+  assign moved3_4 = total3_4[4:0] | {5{total3_4[5]}};
+  assign total3_4 = ahead_of_products + terms[515:511];
+  assign moved3_5 = total3_5[4:0] | {5{total3_5[5]}};
+  assign total3_5 = ahead_of_products + terms[529:525];
+  assign moved3_6 = total3_6[4:0] | {5{total3_6[5]}};
+  assign total3_6 = ahead_of_products + terms[543:539];
+  assign moved3_7 = total3_7[4:0] | {5{total3_7[5]}};
+  assign total3_7 = ahead_of_products + terms[557:553];
+  assign c_by1 = compared_behind[0] ? { 2'h1, compared_fraction } : { 1'h1, compared_fraction, 1'h0 };
+  assign c_by2 = compared_behind[1] ? { 2'h0, c_by1 } : { c_by1, 2'h0 };
+  assign c_by4 = compared_behind[2] ? { 4'h0, c_by2 } : { c_by2, 4'h0 };
+  assign c_by8 = compared_behind[3] ? { 8'h00, c_by4[30:3] } : { c_by4, 5'h00 };
+  assign c_by16 = compared_behind[4] ? { 16'h0000, c_by8[35:16] } : c_by8;
+  assign c_by32 = compared_behind[5] ? { 32'h00000000, c_by16[35:32] } : c_by16;
+  assign distance0[6:0] = compared_ahead + compared_distance0;
+  assign saturated0 = distance0[5:0] | {6{distance0[6]}};
+  assign term0_by1 = saturated0[0] ? { 1'h0, compared_magnitude0 } : { compared_magnitude0, 1'h0 };
   assign term0_by2 = saturated0[1] ? { 2'h0, term0_by1 } : { term0_by1, 2'h0 };
   assign term0_by4 = saturated0[2] ? { 4'h0, term0_by2 } : { term0_by2, 4'h0 };
   assign term0_by8 = saturated0[3] ? { 8'h00, term0_by4 } : { term0_by4, 8'h00 };
   assign term0_by16 = saturated0[4] ? { 16'h0000, term0_by8[33:4] } : { term0_by8, 12'h000 };
   assign term0_by32 = saturated0[5] ? { 32'h00000000, term0_by16[45:32] } : term0_by16;
-  assign _007_ = terms[0] ^ products0_sign;
-  assign subtract0 = _007_ & _008_;
-  assign { _009_[8], distance1 } = ahead + terms[49:45];
-  assign _010_ = | distance1[7:6];
-  assign saturated1 = distance1[5:0] | {6{_010_}};
-  assign term1_by1 = saturated1[0] ? { 1'h0, terms[44:26] } : { terms[44:26], 1'h0 };
+  assign _014_ = compared_sign0 ^ compared_sign;
+  assign subtract0 = _014_ & _015_;
+  assign distance1[6:0] = compared_ahead + compared_distance1;
+  assign saturated1 = distance1[5:0] | {6{distance1[6]}};
+  assign term1_by1 = saturated1[0] ? { 1'h0, compared_magnitude1 } : { compared_magnitude1, 1'h0 };
   assign term1_by2 = saturated1[1] ? { 2'h0, term1_by1 } : { term1_by1, 2'h0 };
   assign term1_by4 = saturated1[2] ? { 4'h0, term1_by2 } : { term1_by2, 4'h0 };
   assign term1_by8 = saturated1[3] ? { 8'h00, term1_by4 } : { term1_by4, 8'h00 };
   assign term1_by16 = saturated1[4] ? { 16'h0000, term1_by8[33:4] } : { term1_by8, 12'h000 };
   assign term1_by32 = saturated1[5] ? { 32'h00000000, term1_by16[45:32] } : term1_by16;
-  assign _013_ = terms[25] ^ products0_sign;
-  assign subtract1 = _013_ & _008_;
-  assign { _014_[8], distance2 } = ahead + terms[74:70];
-  assign _015_ = | distance2[7:6];
-  assign saturated2 = distance2[5:0] | {6{_015_}};
-  assign term2_by1 = saturated2[0] ? { 1'h0, terms[69:51] } : { terms[69:51], 1'h0 };
+  assign _016_ = compared_sign1 ^ compared_sign;
+  assign subtract1 = _016_ & _015_;
+  assign distance2[6:0] = compared_ahead + compared_distance2;
+  assign saturated2 = distance2[5:0] | {6{distance2[6]}};
+  assign term2_by1 = saturated2[0] ? { 1'h0, compared_magnitude2 } : { compared_magnitude2, 1'h0 };
   assign term2_by2 = saturated2[1] ? { 2'h0, term2_by1 } : { term2_by1, 2'h0 };
   assign term2_by4 = saturated2[2] ? { 4'h0, term2_by2 } : { term2_by2, 4'h0 };
   assign term2_by8 = saturated2[3] ? { 8'h00, term2_by4 } : { term2_by4, 8'h00 };
   assign term2_by16 = saturated2[4] ? { 16'h0000, term2_by8[33:4] } : { term2_by8, 12'h000 };
   assign term2_by32 = saturated2[5] ? { 32'h00000000, term2_by16[45:32] } : term2_by16;
-  assign _017_ = terms[50] ^ products0_sign;
-  assign subtract2 = _017_ & _008_;
-  assign { _018_[8], distance3 } = ahead + terms[99:95];
-  assign _019_ = | distance3[7:6];
-  assign saturated3 = distance3[5:0] | {6{_019_}};
-  assign term3_by1 = saturated3[0] ? { 1'h0, terms[94:76] } : { terms[94:76], 1'h0 };
+  assign _017_ = compared_sign2 ^ compared_sign;
+  assign subtract2 = _017_ & _015_;
+  assign distance3[6:0] = compared_ahead + compared_distance3;
+  assign saturated3 = distance3[5:0] | {6{distance3[6]}};
+  assign term3_by1 = saturated3[0] ? { 1'h0, compared_magnitude3 } : { compared_magnitude3, 1'h0 };
   assign term3_by2 = saturated3[1] ? { 2'h0, term3_by1 } : { term3_by1, 2'h0 };
   assign term3_by4 = saturated3[2] ? { 4'h0, term3_by2 } : { term3_by2, 4'h0 };
   assign term3_by8 = saturated3[3] ? { 8'h00, term3_by4 } : { term3_by4, 8'h00 };
   assign term3_by16 = saturated3[4] ? { 16'h0000, term3_by8[33:4] } : { term3_by8, 12'h000 };
   assign term3_by32 = saturated3[5] ? { 32'h00000000, term3_by16[45:32] } : term3_by16;
-  assign _022_ = terms[75] ^ products0_sign;
-  assign _008_ = ~ terms[109];
-  assign subtract3 = _022_ & _008_;
-  assign _023_ = ahead & {8{terms[109]}};
-  assign _024_ = | _023_[7:5];
-  assign ahead_of_products = _023_[4:0] | {5{_024_}};
-  assign _025_ = ~ {10{terms[109]}};
-  assign c_cut = c_by32[9:0] & _025_;
-  assign inverted = total_sum[47:0] ^ {48{_026_}};
-  assign _028_ = | inverted[47:16];
-  assign skip32 = ~ _028_;
-  assign normal32 = _028_ ? inverted : { inverted[15:0], {32{_026_}} };
-  assign _029_ = | normal32[47:32];
-  assign skip16 = ~ _029_;
-  assign normal16 = _029_ ? normal32 : { normal32[31:0], {16{_026_}} };
-  assign _030_ = | normal16[47:40];
-  assign skip8 = ~ _030_;
-  assign normal8 = _030_ ? normal16 : { normal16[39:0], {8{_026_}} };
-  assign _031_ = | normal8[47:44];
-  assign skip4 = ~ _031_;
-  assign normal4 = _031_ ? normal8 : { normal8[43:0], {4{_026_}} };
-  assign _032_ = | normal4[47:46];
-  assign skip2 = ~ _032_;
-  assign normal2 = _032_ ? normal4 : { normal4[45:0], _026_, _026_ };
-  assign skip1 = ~ normal2[47];
-  assign normal1 = normal2[47] ? normal2 : { normal2[46:0], _026_ };
-  assign _034_ = & normal1[23:0];
-  assign increment = _026_ & _034_;
-  assign rounded = normal_kept[22:0] + normal_increment;
-  assign { _035_[8], exponent } = normal_exponent + rounded[23];
-  assign d[31:23] = { normal_sign, exponent } & {9{normal_kept[23]}};
-  assign _036_ = term0_by32 ^ {46{subtract0}};
-  assign _037_ = _036_ | { 5'h00, products0_words[30:0], {10{products0_ones[0]}} };
-  assign _038_ = subtract0 | products0_ones[0];
-  assign _039_ = term1_by32 ^ {46{subtract1}};
-  assign _040_ = _039_ | { 5'h00, products1_words[30:0], {10{products1_ones[0]}} };
-  assign _041_ = subtract1 | products1_ones[0];
-  assign _042_ = term2_by32 ^ {46{subtract2}};
-  assign _043_ = _042_ | { 5'h00, products2_words[30:0], {10{products2_ones[0]}} };
-  assign _044_ = subtract2 | products2_ones[0];
-  assign _045_ = term3_by32 ^ {46{subtract3}};
-  assign _046_ = _045_ | { 5'h00, products3_words[30:0], {10{products3_ones[0]}} };
-  assign _047_ = subtract3 | products3_ones[0];
-  assign _048_ = total_base + 4'hc;
-  assign _049_ = _048_ - { skip32, skip16, skip8, skip4, skip2, skip1 };
-  assign _026_ = ~ total_sum[48];
-  assign _050_ = total_sign ^ _026_;
+  assign _018_ = compared_sign3 ^ compared_sign;
+  assign _015_ = ~ compared_half;
+  assign subtract3 = _018_ & _015_;
+  assign _019_ = ~ {10{compared_half}};
   always @(posedge clk)
-    if (enable) normal_sign <= _050_;
+    if (enable) normal_sign <= _042_;
   always @(posedge clk)
-    if (enable) normal_exponent <= _049_[7:0];
+    if (enable) normal_exponent <= _041_[7:0];
   always @(posedge clk)
     if (enable) normal_increment <= increment;
   always @(posedge clk)
@@ -2494,7 +2322,7 @@ module nvfp4_e0m3_multi_blackwell_accumulate(clk, c, enable, enter, terms, d);
   always @(posedge clk)
     if (enable) addends_base <= aligned_base;
   always @(posedge clk)
-    if (enable) aligned_half <= terms[109];
+    if (enable) aligned_half <= compared_half;
   always @(posedge clk)
     if (enable) aligned_one3 <= products3_ones[1];
   always @(posedge clk)
@@ -2512,57 +2340,97 @@ module nvfp4_e0m3_multi_blackwell_accumulate(clk, c, enable, enter, terms, d);
   always @(posedge clk)
     if (enable) aligned_further0 <= products0_words[61:31];
   always @(posedge clk)
-    if (enable) aligned_sign <= products0_sign;
+    if (enable) aligned_sign <= compared_sign;
   always @(posedge clk)
-    if (enable) aligned_base <= _signal;
+    if (enable) aligned_base <= compared_base;
   always @(posedge clk)
-    if (enable) aligned_subtract3 <= _047_;
+    if (enable) aligned_subtract3 <= _039_;
   always @(posedge clk)
-    if (enable) aligned_term3 <= _046_;
+    if (enable) aligned_term3 <= _038_;
   always @(posedge clk)
-    if (enable) aligned_subtract2 <= _044_;
+    if (enable) aligned_subtract2 <= _036_;
   always @(posedge clk)
-    if (enable) aligned_term2 <= _043_;
+    if (enable) aligned_term2 <= _035_;
   always @(posedge clk)
-    if (enable) aligned_subtract1 <= _041_;
+    if (enable) aligned_subtract1 <= _033_;
   always @(posedge clk)
-    if (enable) aligned_term1 <= _040_;
+    if (enable) aligned_term1 <= _032_;
   always @(posedge clk)
-    if (enable) aligned_subtract0 <= _038_;
+    if (enable) aligned_subtract0 <= _030_;
   always @(posedge clk)
-    if (enable) aligned_term0 <= _037_;
+    if (enable) aligned_term0 <= _029_;
   always @(posedge clk)
     if (enable) aligned_c <= { c_by32[35:10], c_cut };
-  nvfp4_e0m3_multi_blackwell_aligned_products products0 (
-    .ahead(ahead_of_products),
-    .half(terms[109]),
+  always @(posedge clk)
+    if (enable) compared_half <= terms[109];
+  always @(posedge clk)
+    if (enable) compared_products3 <= { moved3_7, terms[552:544], moved3_6, terms[538:530], moved3_5, terms[524:516], moved3_4, terms[510:502], moved3_3, terms[496:488], moved3_2, terms[482:474], moved3_1, terms[468:460], moved3_0, terms[454:446] };
+  always @(posedge clk)
+    if (enable) compared_products2 <= { moved2_7, terms[440:432], moved2_6, terms[426:418], moved2_5, terms[412:404], moved2_4, terms[398:390], moved2_3, terms[384:376], moved2_2, terms[370:362], moved2_1, terms[356:348], moved2_0, terms[342:334] };
+  always @(posedge clk)
+    if (enable) compared_products1 <= { moved1_7, terms[328:320], moved1_6, terms[314:306], moved1_5, terms[300:292], moved1_4, terms[286:278], moved1_3, terms[272:264], moved1_2, terms[258:250], moved1_1, terms[244:236], moved1_0, terms[230:222] };
+  always @(posedge clk)
+    if (enable) compared_products0 <= { moved0_7, terms[216:208], moved0_6, terms[202:194], moved0_5, terms[188:180], moved0_4, terms[174:166], moved0_3, terms[160:152], moved0_2, terms[146:138], moved0_1, terms[132:124], moved0_0, terms[118:110] };
+  always @(posedge clk)
+    if (enable) compared_distance3 <= terms[99:95];
+  always @(posedge clk)
+    if (enable) compared_sign3 <= terms[75];
+  always @(posedge clk)
+    if (enable) compared_magnitude3 <= terms[94:76];
+  always @(posedge clk)
+    if (enable) compared_distance2 <= terms[74:70];
+  always @(posedge clk)
+    if (enable) compared_sign2 <= terms[50];
+  always @(posedge clk)
+    if (enable) compared_magnitude2 <= terms[69:51];
+  always @(posedge clk)
+    if (enable) compared_distance1 <= terms[49:45];
+  always @(posedge clk)
+    if (enable) compared_sign1 <= terms[25];
+  always @(posedge clk)
+    if (enable) compared_magnitude1 <= terms[44:26];
+  always @(posedge clk)
+    if (enable) compared_distance0 <= terms[24:20];
+  always @(posedge clk)
+    if (enable) compared_sign0 <= terms[0];
+  always @(posedge clk)
+    if (enable) compared_magnitude0 <= terms[19:1];
+  always @(posedge clk)
+    if (enable) compared_base <= _signal;
+  always @(posedge clk)
+    if (enable) compared_ahead <= ahead_of_terms;
+  always @(posedge clk)
+    if (enable) compared_behind <= c_distance;
+  always @(posedge clk)
+    if (enable) compared_sign <= replaced_sign;
+  always @(posedge clk)
+    if (enable) compared_fraction <= replaced_fraction;
+  nvfp4_e0m3_multi_blackwell_aligned_products products0_224 (
+    .half(compared_half),
     .ones(products0_ones),
-    .products(terms[221:110]),
-    .sign(products0_sign),
+    .products(compared_products0),
+    .sign(compared_sign),
     .words(products0_words)
   );
-  nvfp4_e0m3_multi_blackwell_aligned_products products1 (
-    .ahead(ahead_of_products),
-    .half(terms[109]),
+  nvfp4_e0m3_multi_blackwell_aligned_products products1_225 (
+    .half(compared_half),
     .ones(products1_ones),
-    .products(terms[333:222]),
-    .sign(products0_sign),
+    .products(compared_products1),
+    .sign(compared_sign),
     .words(products1_words)
   );
-  nvfp4_e0m3_multi_blackwell_aligned_products products2 (
-    .ahead(ahead_of_products),
-    .half(terms[109]),
+  nvfp4_e0m3_multi_blackwell_aligned_products products2_226 (
+    .half(compared_half),
     .ones(products2_ones),
-    .products(terms[445:334]),
-    .sign(products0_sign),
+    .products(compared_products2),
+    .sign(compared_sign),
     .words(products2_words)
   );
-  nvfp4_e0m3_multi_blackwell_aligned_products products3 (
-    .ahead(ahead_of_products),
-    .half(terms[109]),
+  nvfp4_e0m3_multi_blackwell_aligned_products products3_227 (
+    .half(compared_half),
     .ones(products3_ones),
-    .products(terms[557:446]),
-    .sign(products0_sign),
+    .products(compared_products3),
+    .sign(compared_sign),
     .words(products3_words)
   );
   nvfp4_e0m3_multi_blackwell_aligned_pair step_sum (
@@ -2576,13 +2444,13 @@ module nvfp4_e0m3_multi_blackwell_accumulate(clk, c, enable, enter, terms, d);
     .sum(step_sum_sum),
     .terms({ aligned_term3, aligned_term2, aligned_term1, aligned_term0 })
   );
-  assign _035_[7:0] = exponent;
-  assign _018_[7:0] = distance3;
-  assign _014_[7:0] = distance2;
-  assign _009_[7:0] = distance1;
-  assign _004_[7:0] = distance0;
-  assign _065_[7:0] = behind;
+  assign _027_[7:0] = exponent;
+  assign _057_[7:0] = behind;
   assign d[22:0] = rounded[22:0];
+  assign distance0[7] = 1'h0;
+  assign distance1[7] = 1'h0;
+  assign distance2[7] = 1'h0;
+  assign distance3[7] = 1'h0;
 endmodule
 
 module nvfp4_e0m3_multi_blackwell_aligned_pair(clk, c, enable, further, half, ones, subtract, terms, sum);
@@ -2718,67 +2586,57 @@ module nvfp4_e0m3_multi_blackwell_aligned_pair(clk, c, enable, further, half, on
   assign total_4_0_carry[0] = subtract[1];
 endmodule
 
-module nvfp4_e0m3_multi_blackwell_aligned_products(ahead, half, products, sign, ones, words);
+module nvfp4_e0m3_multi_blackwell_aligned_products(half, products, sign, ones, words);
   wire _000_;
   wire _001_;
-  wire [26:0] _002_;
-  wire _003_;
+  wire _002_;
+  wire [26:0] _003_;
   wire _004_;
   wire _005_;
-  wire [26:0] _006_;
-  wire _007_;
-  wire _008_;
+  wire _006_;
+  wire [27:0] _007_;
+  wire [26:0] _008_;
   wire _009_;
-  wire [27:0] _010_;
-  wire [26:0] _011_;
-  wire _012_;
-  wire [27:0] _013_;
+  wire _010_;
+  wire _011_;
+  wire [26:0] _012_;
+  wire _013_;
   wire [27:0] _014_;
-  wire [26:0] _015_;
-  wire _016_;
+  wire [27:0] _015_;
+  wire [26:0] _016_;
   wire _017_;
   wire _018_;
-  wire [26:0] _019_;
-  wire _020_;
+  wire _019_;
+  wire [26:0] _020_;
   wire _021_;
   wire _022_;
-  wire [27:0] _023_;
-  wire [26:0] _024_;
-  wire _025_;
-  wire _026_;
-  wire _027_;
-  wire [27:0] _028_;
-  wire [27:0] _029_;
-  wire [26:0] _030_;
-  wire _031_;
-  wire _032_;
-  wire _033_;
-  wire [26:0] _034_;
-  wire _035_;
+  wire _023_;
+  wire [27:0] _024_;
+  wire [27:0] _025_;
+  wire [27:0] _026_;
+  wire [28:0] _027_;
+  wire [28:0] _028_;
+  wire [28:0] _029_;
+  wire [28:0] _030_;
+  wire [28:0] _031_;
+  wire [28:0] _032_;
+  wire [29:0] _033_;
+  wire [29:0] _034_;
+  wire [29:0] _035_;
   wire _036_;
-  wire _037_;
-  wire [27:0] _038_;
-  wire [27:0] _039_;
-  wire [27:0] _040_;
-  wire [28:0] _041_;
-  wire [28:0] _042_;
-  wire [28:0] _043_;
-  wire [28:0] _044_;
-  wire [28:0] _045_;
-  wire [28:0] _046_;
-  wire [29:0] _047_;
-  wire [29:0] _048_;
-  wire [29:0] _049_;
-  input [4:0] ahead;
-  wire [4:0] ahead;
-  wire [4:0] distance0;
-  wire [4:0] distance1;
-  wire [4:0] distance2;
-  wire [4:0] distance3;
-  wire [4:0] distance4;
-  wire [4:0] distance5;
-  wire [4:0] distance6;
-  wire [4:0] distance7;
+  wire [26:0] _037_;
+  wire _038_;
+  wire _039_;
+  wire _040_;
+  wire [26:0] _041_;
+  wire _042_;
+  wire _043_;
+  wire [27:0] _044_;
+  wire [26:0] _045_;
+  wire _046_;
+  wire _047_;
+  wire [27:0] _048_;
+  wire [27:0] _049_;
   input half;
   wire half;
   output [1:0] ones;
@@ -2835,14 +2693,6 @@ module nvfp4_e0m3_multi_blackwell_aligned_products(ahead, half, products, sign, 
   wire subtract5;
   wire subtract6;
   wire subtract7;
-  wire [5:0] total0;
-  wire [5:0] total1;
-  wire [5:0] total2;
-  wire [5:0] total3;
-  wire [5:0] total4;
-  wire [5:0] total5;
-  wire [5:0] total6;
-  wire [5:0] total7;
   wire [28:0] tree_1_0_carry;
   wire [27:0] tree_1_0_sum;
   wire [28:0] tree_1_2_carry;
@@ -2856,132 +2706,116 @@ module nvfp4_e0m3_multi_blackwell_aligned_products(ahead, half, products, sign, 
   wire [29:0] tree_4_0_sum;
   output [61:0] words;
   wire [61:0] words;
-  assign total0 = ahead + products[13:9];
-  assign distance0 = total0[4:0] | {5{total0[5]}};
-  assign product0_by1 = distance0[0] ? { 1'h0, products[7:0] } : { products[7:0], 1'h0 };
-  assign product0_by2 = distance0[1] ? { 2'h0, product0_by1 } : { product0_by1, 2'h0 };
-  assign product0_by4 = distance0[2] ? { 4'h0, product0_by2 } : { product0_by2, 4'h0 };
-  assign product0_by8 = distance0[3] ? { 8'h00, product0_by4 } : { product0_by4, 8'h00 };
-  assign product0_by16 = distance0[4] ? { 16'h0000, product0_by8[22:12] } : { product0_by8, 4'h0 };
-  assign subtract0 = _003_ & half;
-  assign total1 = ahead + products[27:23];
-  assign distance1 = total1[4:0] | {5{total1[5]}};
-  assign product1_by1 = distance1[0] ? { 1'h0, products[21:14] } : { products[21:14], 1'h0 };
-  assign product1_by2 = distance1[1] ? { 2'h0, product1_by1 } : { product1_by1, 2'h0 };
-  assign product1_by4 = distance1[2] ? { 4'h0, product1_by2 } : { product1_by2, 4'h0 };
-  assign product1_by8 = distance1[3] ? { 8'h00, product1_by4 } : { product1_by4, 8'h00 };
-  assign product1_by16 = distance1[4] ? { 16'h0000, product1_by8[22:12] } : { product1_by8, 4'h0 };
-  assign subtract1 = _007_ & half;
-  assign total2 = ahead + products[41:37];
-  assign distance2 = total2[4:0] | {5{total2[5]}};
-  assign product2_by1 = distance2[0] ? { 1'h0, products[35:28] } : { products[35:28], 1'h0 };
-  assign product2_by2 = distance2[1] ? { 2'h0, product2_by1 } : { product2_by1, 2'h0 };
-  assign product2_by4 = distance2[2] ? { 4'h0, product2_by2 } : { product2_by2, 4'h0 };
-  assign product2_by8 = distance2[3] ? { 8'h00, product2_by4 } : { product2_by4, 8'h00 };
-  assign product2_by16 = distance2[4] ? { 16'h0000, product2_by8[22:12] } : { product2_by8, 4'h0 };
-  assign subtract2 = _012_ & half;
-  assign total3 = ahead + products[55:51];
-  assign distance3 = total3[4:0] | {5{total3[5]}};
-  assign product3_by1 = distance3[0] ? { 1'h0, products[49:42] } : { products[49:42], 1'h0 };
-  assign product3_by2 = distance3[1] ? { 2'h0, product3_by1 } : { product3_by1, 2'h0 };
-  assign product3_by4 = distance3[2] ? { 4'h0, product3_by2 } : { product3_by2, 4'h0 };
-  assign product3_by8 = distance3[3] ? { 8'h00, product3_by4 } : { product3_by4, 8'h00 };
-  assign product3_by16 = distance3[4] ? { 16'h0000, product3_by8[22:12] } : { product3_by8, 4'h0 };
-  assign subtract3 = _016_ & half;
-  assign total4 = ahead + products[69:65];
-  assign distance4 = total4[4:0] | {5{total4[5]}};
-  assign product4_by1 = distance4[0] ? { 1'h0, products[63:56] } : { products[63:56], 1'h0 };
-  assign product4_by2 = distance4[1] ? { 2'h0, product4_by1 } : { product4_by1, 2'h0 };
-  assign product4_by4 = distance4[2] ? { 4'h0, product4_by2 } : { product4_by2, 4'h0 };
-  assign product4_by8 = distance4[3] ? { 8'h00, product4_by4 } : { product4_by4, 8'h00 };
-  assign product4_by16 = distance4[4] ? { 16'h0000, product4_by8[22:12] } : { product4_by8, 4'h0 };
-  assign subtract4 = _020_ & half;
-  assign total5 = ahead + products[83:79];
-  assign distance5 = total5[4:0] | {5{total5[5]}};
-  assign product5_by1 = distance5[0] ? { 1'h0, products[77:70] } : { products[77:70], 1'h0 };
-  assign product5_by2 = distance5[1] ? { 2'h0, product5_by1 } : { product5_by1, 2'h0 };
-  assign product5_by4 = distance5[2] ? { 4'h0, product5_by2 } : { product5_by2, 4'h0 };
-  assign product5_by8 = distance5[3] ? { 8'h00, product5_by4 } : { product5_by4, 8'h00 };
-  assign product5_by16 = distance5[4] ? { 16'h0000, product5_by8[22:12] } : { product5_by8, 4'h0 };
-  assign subtract5 = _025_ & half;
-  assign total6 = ahead + products[97:93];
-  assign distance6 = total6[4:0] | {5{total6[5]}};
-  assign product6_by1 = distance6[0] ? { 1'h0, products[91:84] } : { products[91:84], 1'h0 };
-  assign product6_by2 = distance6[1] ? { 2'h0, product6_by1 } : { product6_by1, 2'h0 };
-  assign product6_by4 = distance6[2] ? { 4'h0, product6_by2 } : { product6_by2, 4'h0 };
-  assign product6_by8 = distance6[3] ? { 8'h00, product6_by4 } : { product6_by4, 8'h00 };
-  assign product6_by16 = distance6[4] ? { 16'h0000, product6_by8[22:12] } : { product6_by8, 4'h0 };
-  assign _031_ = products[92] ^ sign;
-  assign subtract6 = _031_ & half;
-  assign total7 = ahead + products[111:107];
-  assign distance7 = total7[4:0] | {5{total7[5]}};
-  assign product7_by1 = distance7[0] ? { 1'h0, products[105:98] } : { products[105:98], 1'h0 };
-  assign product7_by2 = distance7[1] ? { 2'h0, product7_by1 } : { product7_by1, 2'h0 };
-  assign product7_by4 = distance7[2] ? { 4'h0, product7_by2 } : { product7_by2, 4'h0 };
-  assign product7_by8 = distance7[3] ? { 8'h00, product7_by4 } : { product7_by4, 8'h00 };
-  assign product7_by16 = distance7[4] ? { 16'h0000, product7_by8[22:12] } : { product7_by8, 4'h0 };
-  assign _035_ = products[106] ^ sign;
-  assign subtract7 = _035_ & half;
-  assign _013_ = { _005_, _002_ } ^ { _009_, _006_ };
-  assign tree_1_0_sum = _013_ ^ { _001_, _011_ };
-  assign _009_ = _008_ & half;
-  assign _010_ = { _005_, _002_ } & { _009_, _006_ };
-  assign _011_ = product2_by16 ^ {27{subtract2}};
-  assign _012_ = products[36] ^ sign;
-  assign _000_ = ~ _012_;
-  assign _001_ = _000_ & half;
-  assign _002_ = product0_by16 ^ {27{subtract0}};
-  assign _003_ = products[8] ^ sign;
-  assign _004_ = ~ _003_;
-  assign _005_ = _004_ & half;
-  assign _006_ = product1_by16 ^ {27{subtract1}};
-  assign _007_ = products[22] ^ sign;
-  assign _008_ = ~ _007_;
-  assign _014_ = { _001_, _011_ } & _013_;
-  assign tree_1_0_carry[28:1] = _010_ | _014_;
-  assign _015_ = product3_by16 ^ {27{subtract3}};
-  assign _016_ = products[50] ^ sign;
-  assign _017_ = ~ _016_;
-  assign _018_ = _017_ & half;
-  assign _019_ = product4_by16 ^ {27{subtract4}};
-  assign _020_ = products[64] ^ sign;
-  assign _021_ = ~ _020_;
-  assign _022_ = _021_ & half;
-  assign _023_ = { _018_, _015_ } ^ { _022_, _019_ };
-  assign _024_ = product5_by16 ^ {27{subtract5}};
-  assign _025_ = products[78] ^ sign;
-  assign _026_ = ~ _025_;
-  assign _027_ = _026_ & half;
-  assign tree_1_2_sum = _023_ ^ { _027_, _024_ };
-  assign _028_ = { _018_, _015_ } & { _022_, _019_ };
-  assign _029_ = { _027_, _024_ } & _023_;
-  assign tree_1_2_carry[28:1] = _028_ | _029_;
-  assign tree_2_0_sum = _038_ ^ tree_1_0_sum;
-  assign _039_ = { _033_, _030_ } & { _037_, _034_ };
-  assign _030_ = product6_by16 ^ {27{subtract6}};
-  assign _032_ = ~ _031_;
-  assign _033_ = _032_ & half;
-  assign _034_ = product7_by16 ^ {27{subtract7}};
-  assign _036_ = ~ _035_;
-  assign _037_ = _036_ & half;
-  assign _038_ = { _033_, _030_ } ^ { _037_, _034_ };
-  assign _040_ = tree_1_0_sum & _038_;
-  assign tree_2_0_carry[28:1] = _039_ | _040_;
-  assign _041_ = { 1'h0, tree_1_2_sum } ^ { tree_1_0_carry[28:1], subtract6 };
-  assign tree_2_2_sum = _041_ ^ { tree_1_2_carry[28:1], subtract5 };
-  assign _042_ = { 1'h0, tree_1_2_sum } & { tree_1_0_carry[28:1], subtract6 };
-  assign _043_ = { tree_1_2_carry[28:1], subtract5 } & _041_;
-  assign tree_2_2_carry[29:1] = _042_ | _043_;
-  assign _044_ = { 1'h0, tree_2_0_sum } ^ { tree_2_0_carry[28:1], subtract4 };
-  assign tree_3_0_sum = _044_ ^ tree_2_2_sum;
-  assign _045_ = { 1'h0, tree_2_0_sum } & { tree_2_0_carry[28:1], subtract4 };
-  assign _046_ = tree_2_2_sum & _044_;
-  assign tree_3_0_carry[29:1] = _045_ | _046_;
-  assign _047_ = { 1'h0, tree_3_0_sum } ^ { tree_2_2_carry[29:1], subtract3 };
-  assign tree_4_0_sum = _047_ ^ { tree_3_0_carry[29:1], subtract2 };
-  assign _048_ = { 1'h0, tree_3_0_sum } & { tree_2_2_carry[29:1], subtract3 };
-  assign _049_ = { tree_3_0_carry[29:1], subtract2 } & _047_;
-  assign words[61:32] = _048_ | _049_;
+  assign product0_by1 = products[9] ? { 1'h0, products[7:0] } : { products[7:0], 1'h0 };
+  assign product0_by2 = products[10] ? { 2'h0, product0_by1 } : { product0_by1, 2'h0 };
+  assign product0_by4 = products[11] ? { 4'h0, product0_by2 } : { product0_by2, 4'h0 };
+  assign product0_by8 = products[12] ? { 8'h00, product0_by4 } : { product0_by4, 8'h00 };
+  assign product0_by16 = products[13] ? { 16'h0000, product0_by8[22:12] } : { product0_by8, 4'h0 };
+  assign subtract0 = _038_ & half;
+  assign product1_by1 = products[23] ? { 1'h0, products[21:14] } : { products[21:14], 1'h0 };
+  assign product1_by2 = products[24] ? { 2'h0, product1_by1 } : { product1_by1, 2'h0 };
+  assign product1_by4 = products[25] ? { 4'h0, product1_by2 } : { product1_by2, 4'h0 };
+  assign product1_by8 = products[26] ? { 8'h00, product1_by4 } : { product1_by4, 8'h00 };
+  assign product1_by16 = products[27] ? { 16'h0000, product1_by8[22:12] } : { product1_by8, 4'h0 };
+  assign subtract1 = _013_ & half;
+  assign product2_by1 = products[37] ? { 1'h0, products[35:28] } : { products[35:28], 1'h0 };
+  assign product2_by2 = products[38] ? { 2'h0, product2_by1 } : { product2_by1, 2'h0 };
+  assign product2_by4 = products[39] ? { 4'h0, product2_by2 } : { product2_by2, 4'h0 };
+  assign product2_by8 = products[40] ? { 8'h00, product2_by4 } : { product2_by4, 8'h00 };
+  assign product2_by16 = products[41] ? { 16'h0000, product2_by8[22:12] } : { product2_by8, 4'h0 };
+  assign subtract2 = _036_ & half;
+  assign product3_by1 = products[51] ? { 1'h0, products[49:42] } : { products[49:42], 1'h0 };
+  assign product3_by2 = products[52] ? { 2'h0, product3_by1 } : { product3_by1, 2'h0 };
+  assign product3_by4 = products[53] ? { 4'h0, product3_by2 } : { product3_by2, 4'h0 };
+  assign product3_by8 = products[54] ? { 8'h00, product3_by4 } : { product3_by4, 8'h00 };
+  assign product3_by16 = products[55] ? { 16'h0000, product3_by8[22:12] } : { product3_by8, 4'h0 };
+  assign subtract3 = _000_ & half;
+  assign product4_by1 = products[65] ? { 1'h0, products[63:56] } : { products[63:56], 1'h0 };
+  assign product4_by2 = products[66] ? { 2'h0, product4_by1 } : { product4_by1, 2'h0 };
+  assign product4_by4 = products[67] ? { 4'h0, product4_by2 } : { product4_by2, 4'h0 };
+  assign product4_by8 = products[68] ? { 8'h00, product4_by4 } : { product4_by4, 8'h00 };
+  assign product4_by16 = products[69] ? { 16'h0000, product4_by8[22:12] } : { product4_by8, 4'h0 };
+  assign subtract4 = _004_ & half;
+  assign product5_by1 = products[79] ? { 1'h0, products[77:70] } : { products[77:70], 1'h0 };
+  assign product5_by2 = products[80] ? { 2'h0, product5_by1 } : { product5_by1, 2'h0 };
+  assign product5_by4 = products[81] ? { 4'h0, product5_by2 } : { product5_by2, 4'h0 };
+  assign product5_by8 = products[82] ? { 8'h00, product5_by4 } : { product5_by4, 8'h00 };
+  assign product5_by16 = products[83] ? { 16'h0000, product5_by8[22:12] } : { product5_by8, 4'h0 };
+  assign subtract5 = _009_ & half;
+  assign product6_by1 = products[93] ? { 1'h0, products[91:84] } : { products[91:84], 1'h0 };
+  assign product6_by2 = products[94] ? { 2'h0, product6_by1 } : { product6_by1, 2'h0 };
+  assign product6_by4 = products[95] ? { 4'h0, product6_by2 } : { product6_by2, 4'h0 };
+  assign product6_by8 = products[96] ? { 8'h00, product6_by4 } : { product6_by4, 8'h00 };
+  assign product6_by16 = products[97] ? { 16'h0000, product6_by8[22:12] } : { product6_by8, 4'h0 };
+  assign subtract6 = _017_ & half;
+  assign product7_by1 = products[107] ? { 1'h0, products[105:98] } : { products[105:98], 1'h0 };
+  assign product7_by2 = products[108] ? { 2'h0, product7_by1 } : { product7_by1, 2'h0 };
+  assign product7_by4 = products[109] ? { 4'h0, product7_by2 } : { product7_by2, 4'h0 };
+  assign product7_by8 = products[110] ? { 8'h00, product7_by4 } : { product7_by4, 8'h00 };
+  assign product7_by16 = products[111] ? { 16'h0000, product7_by8[22:12] } : { product7_by8, 4'h0 };
+  assign subtract7 = _021_ & half;
+  assign _044_ = { _040_, _037_ } ^ { _043_, _041_ };
+  assign _047_ = _046_ & half;
+  assign tree_1_0_sum = _044_ ^ { _047_, _045_ };
+  assign _040_ = _039_ & half;
+  assign _043_ = _042_ & half;
+  assign _048_ = { _040_, _037_ } & { _043_, _041_ };
+  assign _045_ = product2_by16 ^ {27{subtract2}};
+  assign _036_ = products[36] ^ sign;
+  assign _046_ = ~ _036_;
+  assign _037_ = product0_by16 ^ {27{subtract0}};
+  assign _038_ = products[8] ^ sign;
+  assign _039_ = ~ _038_;
+  assign _041_ = product1_by16 ^ {27{subtract1}};
+  assign _013_ = products[22] ^ sign;
+  assign _042_ = ~ _013_;
+  assign _049_ = { _047_, _045_ } & _044_;
+  assign tree_1_0_carry[28:1] = _048_ | _049_;
+  assign tree_1_2_sum = _014_ ^ { _011_, _008_ };
+  assign _007_ = { _002_, _012_ } & { _006_, _003_ };
+  assign _008_ = product5_by16 ^ {27{subtract5}};
+  assign _009_ = products[78] ^ sign;
+  assign _010_ = ~ _009_;
+  assign _011_ = _010_ & half;
+  assign _012_ = product3_by16 ^ {27{subtract3}};
+  assign _000_ = products[50] ^ sign;
+  assign _001_ = ~ _000_;
+  assign _002_ = _001_ & half;
+  assign _003_ = product4_by16 ^ {27{subtract4}};
+  assign _004_ = products[64] ^ sign;
+  assign _005_ = ~ _004_;
+  assign _006_ = _005_ & half;
+  assign _014_ = { _002_, _012_ } ^ { _006_, _003_ };
+  assign _015_ = { _011_, _008_ } & _014_;
+  assign tree_1_2_carry[28:1] = _007_ | _015_;
+  assign _016_ = product6_by16 ^ {27{subtract6}};
+  assign _017_ = products[92] ^ sign;
+  assign _018_ = ~ _017_;
+  assign _019_ = _018_ & half;
+  assign _020_ = product7_by16 ^ {27{subtract7}};
+  assign _021_ = products[106] ^ sign;
+  assign _022_ = ~ _021_;
+  assign _023_ = _022_ & half;
+  assign _024_ = { _019_, _016_ } ^ { _023_, _020_ };
+  assign tree_2_0_sum = _024_ ^ tree_1_0_sum;
+  assign _025_ = { _019_, _016_ } & { _023_, _020_ };
+  assign _026_ = tree_1_0_sum & _024_;
+  assign tree_2_0_carry[28:1] = _025_ | _026_;
+  assign _027_ = { 1'h0, tree_1_2_sum } ^ { tree_1_0_carry[28:1], subtract6 };
+  assign tree_2_2_sum = _027_ ^ { tree_1_2_carry[28:1], subtract5 };
+  assign _028_ = { 1'h0, tree_1_2_sum } & { tree_1_0_carry[28:1], subtract6 };
+  assign _029_ = { tree_1_2_carry[28:1], subtract5 } & _027_;
+  assign tree_2_2_carry[29:1] = _028_ | _029_;
+  assign _030_ = { 1'h0, tree_2_0_sum } ^ { tree_2_0_carry[28:1], subtract4 };
+  assign tree_3_0_sum = _030_ ^ tree_2_2_sum;
+  assign _031_ = { 1'h0, tree_2_0_sum } & { tree_2_0_carry[28:1], subtract4 };
+  assign _032_ = tree_2_2_sum & _030_;
+  assign tree_3_0_carry[29:1] = _031_ | _032_;
+  assign _033_ = { 1'h0, tree_3_0_sum } ^ { tree_2_2_carry[29:1], subtract3 };
+  assign tree_4_0_sum = _033_ ^ { tree_3_0_carry[29:1], subtract2 };
+  assign _034_ = { 1'h0, tree_3_0_sum } & { tree_2_2_carry[29:1], subtract3 };
+  assign _035_ = { tree_3_0_carry[29:1], subtract2 } & _033_;
+  assign words[61:32] = _034_ | _035_;
   assign ones = { subtract0, subtract7 };
   assign tree_1_0_carry[0] = subtract6;
   assign tree_1_2_carry[0] = subtract5;
@@ -3738,24 +3572,31 @@ module nvfp4_e0m3_multi_blackwell_dot_product(clk, a, b, enable_tree, half, prod
   assign _180_[12:0] = sum;
 endmodule
 
-module nvfp4_e0m3_multi_blackwell_element(clk, a, b, c, enable_addend, enable_factors, enable_result, enable_terms, enable_tree, entering, half, half_terms, taking, result);
-  wire _00_;
-  wire _01_;
+module nvfp4_e0m3_multi_blackwell_element(clk, a, a_late, b, b_late, c, enable_addend, enable_factors, enable_result, enable_tree, entering, half, half_exponents, half_terms, taking, result);
+  wire [7:0] _00_;
+  wire [7:0] _01_;
+  wire [8:0] _02_;
+  wire _03_;
+  wire _04_;
   input [676:0] a;
   wire [676:0] a;
+  input [272:0] a_late;
+  wire [272:0] a_late;
   wire [31:0] accumulate_c;
   wire [31:0] accumulate_d;
   reg accumulate_enter;
-  reg [557:0] accumulate_terms;
   wire active;
   reg [31:0] addend;
   input [676:0] b;
   wire [676:0] b;
+  input [272:0] b_late;
+  wire [272:0] b_late;
   input [31:0] c;
   wire [31:0] c;
   input clk;
   wire clk;
-  wire [5:0] computed_exponent;
+  reg computed_active;
+  reg [5:0] computed_exponent;
   wire computed_negative;
   wire computed_positive;
   wire [18:0] computed_terms_0_magnitude;
@@ -3780,14 +3621,12 @@ module nvfp4_e0m3_multi_blackwell_element(clk, a, b, c, enable_addend, enable_fa
   wire enable_factors;
   input enable_result;
   wire enable_result;
-  input enable_terms;
-  wire enable_terms;
   input enable_tree;
   wire enable_tree;
   input entering;
   wire entering;
+  wire [5:0] exponent;
   wire exponents_active;
-  wire [19:0] exponents_distances;
   wire [4:0] exponents_exponent;
   reg [63:0] factors_products0;
   reg [63:0] factors_products1;
@@ -3795,27 +3634,36 @@ module nvfp4_e0m3_multi_blackwell_element(clk, a, b, c, enable_addend, enable_fa
   reg [63:0] factors_products3;
   input half;
   wire half;
+  input half_exponents;
+  wire half_exponents;
   input half_terms;
   wire half_terms;
   wire [5:0] of_products;
   wire [5:0] of_terms;
+  wire [159:0] product_distances_distances;
+  wire [5:0] product_distances_largest;
+  wire product_distances_negative;
+  wire product_distances_positive;
+  wire [31:0] product_distances_signs;
   wire product_exponents_active;
-  wire [159:0] product_exponents_distances;
-  wire product_exponents_negative;
-  wire product_exponents_positive;
-  wire [31:0] product_exponents_signs;
   output [31:0] result;
   reg [31:0] result;
   reg takes;
   input taking;
   wire taking;
+  wire [19:0] term_distances_distances;
+  wire [4:0] term_distances_largest;
   assign of_terms = exponents_exponent + 5'h10;
   assign active = exponents_active | product_exponents_active;
-  assign computed_exponent = half_terms ? of_products : of_terms;
-  assign _00_ = product_exponents_positive | a[420];
-  assign computed_positive = _00_ | b[420];
-  assign _01_ = product_exponents_negative | a[420];
-  assign computed_negative = _01_ | b[420];
+  assign exponent = half_exponents ? of_products : of_terms;
+  assign _00_ = computed_exponent + 8'hf0;
+  assign _01_ = ~ {8{half_terms}};
+  assign { _02_[8:5], term_distances_largest } = { _00_[7], _00_ } & { 1'h0, _01_ };
+  assign product_distances_largest = computed_exponent & {6{half_terms}};
+  assign _03_ = product_distances_positive | a_late[256];
+  assign computed_positive = _03_ | b_late[256];
+  assign _04_ = product_distances_negative | a_late[256];
+  assign computed_negative = _04_ | b_late[256];
   assign accumulate_c = takes ? addend : result;
   always @(posedge clk)
     takes <= taking;
@@ -3826,8 +3674,6 @@ module nvfp4_e0m3_multi_blackwell_element(clk, a, b, c, enable_addend, enable_fa
   always @(posedge clk)
     if (enable_addend) addend <= c;
   always @(posedge clk)
-    if (enable_terms) accumulate_terms <= { product_exponents_distances[159:155], product_exponents_signs[31], factors_products3[63:56], product_exponents_distances[154:150], product_exponents_signs[30], factors_products3[55:48], product_exponents_distances[149:145], product_exponents_signs[29], factors_products3[47:40], product_exponents_distances[144:140], product_exponents_signs[28], factors_products3[39:32], product_exponents_distances[139:135], product_exponents_signs[27], factors_products3[31:24], product_exponents_distances[134:130], product_exponents_signs[26], factors_products3[23:16], product_exponents_distances[129:125], product_exponents_signs[25], factors_products3[15:8], product_exponents_distances[124:120], product_exponents_signs[24], factors_products3[7:0], product_exponents_distances[119:115], product_exponents_signs[23], factors_products2[63:56], product_exponents_distances[114:110], product_exponents_signs[22], factors_products2[55:48], product_exponents_distances[109:105], product_exponents_signs[21], factors_products2[47:40], product_exponents_distances[104:100], product_exponents_signs[20], factors_products2[39:32], product_exponents_distances[99:95], product_exponents_signs[19], factors_products2[31:24], product_exponents_distances[94:90], product_exponents_signs[18], factors_products2[23:16], product_exponents_distances[89:85], product_exponents_signs[17], factors_products2[15:8], product_exponents_distances[84:80], product_exponents_signs[16], factors_products2[7:0], product_exponents_distances[79:75], product_exponents_signs[15], factors_products1[63:56], product_exponents_distances[74:70], product_exponents_signs[14], factors_products1[55:48], product_exponents_distances[69:65], product_exponents_signs[13], factors_products1[47:40], product_exponents_distances[64:60], product_exponents_signs[12], factors_products1[39:32], product_exponents_distances[59:55], product_exponents_signs[11], factors_products1[31:24], product_exponents_distances[54:50], product_exponents_signs[10], factors_products1[23:16], product_exponents_distances[49:45], product_exponents_signs[9], factors_products1[15:8], product_exponents_distances[44:40], product_exponents_signs[8], factors_products1[7:0], product_exponents_distances[39:35], product_exponents_signs[7], factors_products0[63:56], product_exponents_distances[34:30], product_exponents_signs[6], factors_products0[55:48], product_exponents_distances[29:25], product_exponents_signs[5], factors_products0[47:40], product_exponents_distances[24:20], product_exponents_signs[4], factors_products0[39:32], product_exponents_distances[19:15], product_exponents_signs[3], factors_products0[31:24], product_exponents_distances[14:10], product_exponents_signs[2], factors_products0[23:16], product_exponents_distances[9:5], product_exponents_signs[1], factors_products0[15:8], product_exponents_distances[4:0], product_exponents_signs[0], factors_products0[7:0], half_terms, computed_negative, computed_positive, active, computed_exponent, exponents_distances[19:15], computed_terms_3_magnitude, computed_terms_3_sign, exponents_distances[14:10], computed_terms_2_magnitude, computed_terms_2_sign, exponents_distances[9:5], computed_terms_1_magnitude, computed_terms_1_sign, exponents_distances[4:0], computed_terms_0_magnitude, computed_terms_0_sign };
-  always @(posedge clk)
     if (enable_factors) factors_products3 <= dot3_products;
   always @(posedge clk)
     if (enable_factors) factors_products2 <= dot2_products;
@@ -3835,13 +3681,17 @@ module nvfp4_e0m3_multi_blackwell_element(clk, a, b, c, enable_addend, enable_fa
     if (enable_factors) factors_products1 <= dot1_products;
   always @(posedge clk)
     if (enable_factors) factors_products0 <= dot0_products;
+  always @(posedge clk)
+    if (enable_factors) computed_exponent <= exponent;
+  always @(posedge clk)
+    if (enable_factors) computed_active <= active;
   nvfp4_e0m3_multi_blackwell_accumulate accumulate (
     .c(accumulate_c),
     .clk(clk),
     .d(accumulate_d),
     .enable(enable_result),
     .enter(accumulate_enter),
-    .terms(accumulate_terms)
+    .terms({ product_distances_distances[159:155], product_distances_signs[31], factors_products3[63:56], product_distances_distances[154:150], product_distances_signs[30], factors_products3[55:48], product_distances_distances[149:145], product_distances_signs[29], factors_products3[47:40], product_distances_distances[144:140], product_distances_signs[28], factors_products3[39:32], product_distances_distances[139:135], product_distances_signs[27], factors_products3[31:24], product_distances_distances[134:130], product_distances_signs[26], factors_products3[23:16], product_distances_distances[129:125], product_distances_signs[25], factors_products3[15:8], product_distances_distances[124:120], product_distances_signs[24], factors_products3[7:0], product_distances_distances[119:115], product_distances_signs[23], factors_products2[63:56], product_distances_distances[114:110], product_distances_signs[22], factors_products2[55:48], product_distances_distances[109:105], product_distances_signs[21], factors_products2[47:40], product_distances_distances[104:100], product_distances_signs[20], factors_products2[39:32], product_distances_distances[99:95], product_distances_signs[19], factors_products2[31:24], product_distances_distances[94:90], product_distances_signs[18], factors_products2[23:16], product_distances_distances[89:85], product_distances_signs[17], factors_products2[15:8], product_distances_distances[84:80], product_distances_signs[16], factors_products2[7:0], product_distances_distances[79:75], product_distances_signs[15], factors_products1[63:56], product_distances_distances[74:70], product_distances_signs[14], factors_products1[55:48], product_distances_distances[69:65], product_distances_signs[13], factors_products1[47:40], product_distances_distances[64:60], product_distances_signs[12], factors_products1[39:32], product_distances_distances[59:55], product_distances_signs[11], factors_products1[31:24], product_distances_distances[54:50], product_distances_signs[10], factors_products1[23:16], product_distances_distances[49:45], product_distances_signs[9], factors_products1[15:8], product_distances_distances[44:40], product_distances_signs[8], factors_products1[7:0], product_distances_distances[39:35], product_distances_signs[7], factors_products0[63:56], product_distances_distances[34:30], product_distances_signs[6], factors_products0[55:48], product_distances_distances[29:25], product_distances_signs[5], factors_products0[47:40], product_distances_distances[24:20], product_distances_signs[4], factors_products0[39:32], product_distances_distances[19:15], product_distances_signs[3], factors_products0[31:24], product_distances_distances[14:10], product_distances_signs[2], factors_products0[23:16], product_distances_distances[9:5], product_distances_signs[1], factors_products0[15:8], product_distances_distances[4:0], product_distances_signs[0], factors_products0[7:0], half_terms, computed_negative, computed_positive, computed_active, computed_exponent, term_distances_distances[19:15], computed_terms_3_magnitude, computed_terms_3_sign, term_distances_distances[14:10], computed_terms_2_magnitude, computed_terms_2_sign, term_distances_distances[9:5], computed_terms_1_magnitude, computed_terms_1_sign, term_distances_distances[4:0], computed_terms_0_magnitude, computed_terms_0_sign })
   );
   nvfp4_e0m3_multi_blackwell_dot_product dot0 (
     .a(a[95:0]),
@@ -3883,18 +3733,24 @@ module nvfp4_e0m3_multi_blackwell_element(clk, a, b, c, enable_addend, enable_fa
     .a(a[419:384]),
     .active(exponents_active),
     .b(b[419:384]),
-    .distances(exponents_distances),
     .exponent(exponents_exponent)
+  );
+  nvfp4_e0m3_multi_blackwell_product_distances product_distances (
+    .a(a_late[255:0]),
+    .b(b_late[255:0]),
+    .distances(product_distances_distances),
+    .largest(product_distances_largest),
+    .negative(product_distances_negative),
+    .positive(product_distances_positive),
+    .signs(product_distances_signs)
   );
   nvfp4_e0m3_multi_blackwell_product_exponents product_exponents (
     .a(a[676:421]),
     .active(product_exponents_active),
     .b(b[676:421]),
-    .distances(product_exponents_distances),
-    .exponent(of_products),
-    .negative(product_exponents_negative),
-    .positive(product_exponents_positive),
-    .signs(product_exponents_signs)
+    .clk(clk),
+    .enable_tree(enable_tree),
+    .exponent(of_products)
   );
   nvfp4_e0m3_multi_blackwell_scale_product scale0 (
     .a(a[387:384]),
@@ -3932,6 +3788,13 @@ module nvfp4_e0m3_multi_blackwell_element(clk, a, b, c, enable_addend, enable_fa
     .sign(computed_terms_3_sign),
     .sum(dot3_sum)
   );
+  nvfp4_e0m3_multi_blackwell_term_distances term_distances (
+    .a(a_late[272:257]),
+    .b(b_late[272:257]),
+    .distances(term_distances_distances),
+    .largest(term_distances_largest)
+  );
+  assign _02_[4:0] = term_distances_largest;
 endmodule
 
 module nvfp4_e0m3_multi_blackwell_element_decoder(code, tag, lane);
@@ -4942,26 +4805,26 @@ module nvfp4_e0m3_multi_blackwell_operand_decoder(codes, element_type, half, sca
   assign scale3_code[7] = element0_0_tag;
 endmodule
 
-module nvfp4_e0m3_multi_blackwell_product_exponents(a, b, active, distances, exponent, negative, positive, signs);
-  wire _000_;
-  wire _001_;
-  wire _002_;
-  wire _003_;
-  wire _004_;
-  wire _005_;
-  wire _006_;
-  wire _007_;
-  wire _008_;
-  wire _009_;
-  wire _010_;
-  wire _011_;
-  wire _012_;
-  wire _013_;
-  wire _014_;
-  wire _015_;
-  wire _016_;
-  wire _017_;
-  wire _018_;
+module nvfp4_e0m3_multi_blackwell_product_distances(a, b, largest, distances, negative, positive, signs);
+  wire [6:0] _000_;
+  wire [6:0] _001_;
+  wire [6:0] _002_;
+  wire [6:0] _003_;
+  wire [6:0] _004_;
+  wire [6:0] _005_;
+  wire [6:0] _006_;
+  wire [6:0] _007_;
+  wire [6:0] _008_;
+  wire [6:0] _009_;
+  wire [6:0] _010_;
+  wire [6:0] _011_;
+  wire [6:0] _012_;
+  wire [6:0] _013_;
+  wire [6:0] _014_;
+  wire [6:0] _015_;
+  wire [6:0] _016_;
+  wire [6:0] _017_;
+  wire [6:0] _018_;
   wire _019_;
   wire _020_;
   wire _021_;
@@ -4984,7 +4847,7 @@ module nvfp4_e0m3_multi_blackwell_product_exponents(a, b, active, distances, exp
   wire _038_;
   wire _039_;
   wire _040_;
-  wire _041_;
+  wire [6:0] _041_;
   wire _042_;
   wire _043_;
   wire _044_;
@@ -5005,16 +4868,16 @@ module nvfp4_e0m3_multi_blackwell_product_exponents(a, b, active, distances, exp
   wire _059_;
   wire _060_;
   wire _061_;
-  wire [31:0] _062_;
-  wire [31:0] _063_;
-  wire [31:0] _064_;
-  wire [31:0] _065_;
-  wire [31:0] _066_;
-  wire [31:0] _067_;
-  wire [31:0] _068_;
-  wire [31:0] _069_;
-  wire [31:0] _070_;
-  wire [31:0] _071_;
+  wire _062_;
+  wire _063_;
+  wire _064_;
+  wire _065_;
+  wire _066_;
+  wire _067_;
+  wire _068_;
+  wire _069_;
+  wire _070_;
+  wire _071_;
   wire _072_;
   wire _073_;
   wire _074_;
@@ -5037,7 +4900,7 @@ module nvfp4_e0m3_multi_blackwell_product_exponents(a, b, active, distances, exp
   wire _091_;
   wire _092_;
   wire _093_;
-  wire _094_;
+  wire [6:0] _094_;
   wire _095_;
   wire _096_;
   wire _097_;
@@ -5091,7 +4954,7 @@ module nvfp4_e0m3_multi_blackwell_product_exponents(a, b, active, distances, exp
   wire _145_;
   wire _146_;
   wire _147_;
-  wire _148_;
+  wire [6:0] _148_;
   wire _149_;
   wire _150_;
   wire _151_;
@@ -5144,7 +5007,7 @@ module nvfp4_e0m3_multi_blackwell_product_exponents(a, b, active, distances, exp
   wire _198_;
   wire _199_;
   wire _200_;
-  wire _201_;
+  wire [6:0] _201_;
   wire _202_;
   wire _203_;
   wire _204_;
@@ -5214,7 +5077,7 @@ module nvfp4_e0m3_multi_blackwell_product_exponents(a, b, active, distances, exp
   wire _268_;
   wire _269_;
   wire _270_;
-  wire _271_;
+  wire [6:0] _271_;
   wire _272_;
   wire _273_;
   wire _274_;
@@ -5233,7 +5096,7 @@ module nvfp4_e0m3_multi_blackwell_product_exponents(a, b, active, distances, exp
   wire _287_;
   wire _288_;
   wire _289_;
-  wire _290_;
+  wire [6:0] _290_;
   wire _291_;
   wire _292_;
   wire _293_;
@@ -5251,102 +5114,20 @@ module nvfp4_e0m3_multi_blackwell_product_exponents(a, b, active, distances, exp
   wire _305_;
   wire _306_;
   wire _307_;
-  wire _308_;
+  wire [6:0] _308_;
   wire _309_;
   wire _310_;
   wire _311_;
-  wire _312_;
+  wire [6:0] _312_;
   wire _313_;
   wire _314_;
-  wire _315_;
-  wire _316_;
-  wire _317_;
-  wire _318_;
-  wire _319_;
-  wire _320_;
-  wire _321_;
-  wire _322_;
-  wire _323_;
-  wire _324_;
-  wire _325_;
-  wire _326_;
-  wire _327_;
-  wire _328_;
-  wire _329_;
-  wire _330_;
-  wire _331_;
-  wire _332_;
-  wire _333_;
-  wire _334_;
-  wire _335_;
-  wire _336_;
-  wire _337_;
-  wire _338_;
-  wire _339_;
-  wire _340_;
-  wire _341_;
-  wire _342_;
-  wire _343_;
-  wire _344_;
-  wire _345_;
-  wire _346_;
-  wire _347_;
-  wire _348_;
-  wire _349_;
-  wire _350_;
-  wire _351_;
-  wire _352_;
-  wire _353_;
-  wire _354_;
-  wire _355_;
-  wire _356_;
-  wire _357_;
-  wire _358_;
-  wire _359_;
-  wire _360_;
-  wire _361_;
-  wire [6:0] _362_;
-  wire [6:0] _363_;
-  wire [6:0] _364_;
-  wire [6:0] _365_;
-  wire [6:0] _366_;
-  wire [6:0] _367_;
-  wire [6:0] _368_;
-  wire [6:0] _369_;
-  wire [6:0] _370_;
-  wire [6:0] _371_;
-  wire [6:0] _372_;
-  wire [6:0] _373_;
-  wire [6:0] _374_;
-  wire [6:0] _375_;
-  wire [6:0] _376_;
-  wire [6:0] _377_;
-  wire [6:0] _378_;
-  wire [6:0] _379_;
-  wire [6:0] _380_;
-  wire [6:0] _381_;
-  wire [6:0] _382_;
-  wire [6:0] _383_;
-  wire [6:0] _384_;
-  wire [6:0] _385_;
-  wire [6:0] _386_;
-  wire [6:0] _387_;
-  wire [6:0] _388_;
-  wire [6:0] _389_;
-  wire [6:0] _390_;
-  wire [6:0] _391_;
-  wire [6:0] _392_;
-  wire [6:0] _393_;
+  wire [6:0] _315_;
+  wire [6:0] _316_;
+  wire [6:0] _317_;
+  wire [6:0] _318_;
+  wire [6:0] _319_;
   input [255:0] a;
   wire [255:0] a;
-  output active;
-  wire active;
-  wire [31:0] ahead0;
-  wire [31:0] ahead1;
-  wire [31:0] ahead2;
-  wire [31:0] ahead3;
-  wire [31:0] ahead4;
-  wire [31:0] ahead5;
   input [255:0] b;
   wire [255:0] b;
   wire [5:0] behind0_0;
@@ -5415,6 +5196,634 @@ module nvfp4_e0m3_multi_blackwell_product_exponents(a, b, active, distances, exp
   wire [4:0] distance3_7;
   output [159:0] distances;
   wire [159:0] distances;
+  wire [5:0] exponent0_0;
+  wire [5:0] exponent0_1;
+  wire [5:0] exponent0_2;
+  wire [5:0] exponent0_3;
+  wire [5:0] exponent0_4;
+  wire [5:0] exponent0_5;
+  wire [5:0] exponent0_6;
+  wire [5:0] exponent0_7;
+  wire [5:0] exponent1_0;
+  wire [5:0] exponent1_1;
+  wire [5:0] exponent1_2;
+  wire [5:0] exponent1_3;
+  wire [5:0] exponent1_4;
+  wire [5:0] exponent1_5;
+  wire [5:0] exponent1_6;
+  wire [5:0] exponent1_7;
+  wire [5:0] exponent2_0;
+  wire [5:0] exponent2_1;
+  wire [5:0] exponent2_2;
+  wire [5:0] exponent2_3;
+  wire [5:0] exponent2_4;
+  wire [5:0] exponent2_5;
+  wire [5:0] exponent2_6;
+  wire [5:0] exponent2_7;
+  wire [5:0] exponent3_0;
+  wire [5:0] exponent3_1;
+  wire [5:0] exponent3_2;
+  wire [5:0] exponent3_3;
+  wire [5:0] exponent3_4;
+  wire [5:0] exponent3_5;
+  wire [5:0] exponent3_6;
+  wire [5:0] exponent3_7;
+  input [5:0] largest;
+  wire [5:0] largest;
+  output negative;
+  wire negative;
+  output positive;
+  wire positive;
+  output [31:0] signs;
+  wire [31:0] signs;
+  assign _025_ = _021_ | _024_;
+  assign _028_ = _026_ | _027_;
+  assign _030_ = ~ signs[1];
+  assign _031_ = _029_ & _030_;
+  assign _032_ = _028_ | _031_;
+  assign _035_ = _033_ | _034_;
+  assign _037_ = ~ signs[2];
+  assign _038_ = _036_ & _037_;
+  assign _039_ = _035_ | _038_;
+  assign _043_ = _040_ | _042_;
+  assign _045_ = ~ signs[3];
+  assign _046_ = _044_ & _045_;
+  assign _047_ = _043_ | _046_;
+  assign _050_ = _048_ | _049_;
+  assign _052_ = ~ signs[4];
+  assign _053_ = _051_ & _052_;
+  assign _054_ = _050_ | _053_;
+  assign _057_ = _055_ | _056_;
+  assign _059_ = ~ signs[5];
+  assign _060_ = _058_ & _059_;
+  assign _061_ = _057_ | _060_;
+  assign _064_ = _062_ | _063_;
+  assign _066_ = ~ signs[6];
+  assign _067_ = _065_ & _066_;
+  assign _068_ = _064_ | _067_;
+  assign _071_ = _069_ | _070_;
+  assign _073_ = ~ signs[7];
+  assign _074_ = _072_ & _073_;
+  assign _075_ = _071_ | _074_;
+  assign _078_ = _076_ | _077_;
+  assign _080_ = ~ signs[8];
+  assign _081_ = _079_ & _080_;
+  assign _082_ = _078_ | _081_;
+  assign _085_ = _083_ | _084_;
+  assign _086_ = a[79] | b[79];
+  assign signs[9] = a[77] ^ b[77];
+  assign _087_ = ~ signs[9];
+  assign _088_ = _086_ & _087_;
+  assign _089_ = _085_ | _088_;
+  assign _090_ = a[87] & b[86];
+  assign _091_ = a[86] & b[87];
+  assign _092_ = _090_ | _091_;
+  assign _093_ = a[87] | b[87];
+  assign signs[10] = a[85] ^ b[85];
+  assign _095_ = ~ signs[10];
+  assign _096_ = _093_ & _095_;
+  assign _097_ = _092_ | _096_;
+  assign _098_ = a[95] & b[94];
+  assign _099_ = a[94] & b[95];
+  assign _100_ = _098_ | _099_;
+  assign _101_ = a[95] | b[95];
+  assign signs[11] = a[93] ^ b[93];
+  assign _102_ = ~ signs[11];
+  assign _103_ = _101_ & _102_;
+  assign _104_ = _100_ | _103_;
+  assign _105_ = a[103] & b[102];
+  assign _106_ = a[102] & b[103];
+  assign _107_ = _105_ | _106_;
+  assign _108_ = a[103] | b[103];
+  assign signs[12] = a[101] ^ b[101];
+  assign _109_ = ~ signs[12];
+  assign _110_ = _108_ & _109_;
+  assign _111_ = _107_ | _110_;
+  assign _112_ = a[111] & b[110];
+  assign _113_ = a[110] & b[111];
+  assign _114_ = _112_ | _113_;
+  assign _115_ = a[111] | b[111];
+  assign signs[13] = a[109] ^ b[109];
+  assign _116_ = ~ signs[13];
+  assign _117_ = _115_ & _116_;
+  assign _118_ = _114_ | _117_;
+  assign _119_ = a[119] & b[118];
+  assign _120_ = a[118] & b[119];
+  assign _121_ = _119_ | _120_;
+  assign _122_ = a[119] | b[119];
+  assign signs[14] = a[117] ^ b[117];
+  assign _123_ = ~ signs[14];
+  assign _124_ = _122_ & _123_;
+  assign _125_ = _121_ | _124_;
+  assign _126_ = a[127] & b[126];
+  assign _127_ = a[126] & b[127];
+  assign _128_ = _126_ | _127_;
+  assign _129_ = a[127] | b[127];
+  assign signs[15] = a[125] ^ b[125];
+  assign _130_ = ~ signs[15];
+  assign _131_ = _129_ & _130_;
+  assign _132_ = _128_ | _131_;
+  assign _133_ = a[135] & b[134];
+  assign _134_ = a[134] & b[135];
+  assign _135_ = _133_ | _134_;
+  assign _136_ = a[135] | b[135];
+  assign signs[16] = a[133] ^ b[133];
+  assign _137_ = ~ signs[16];
+  assign _138_ = _136_ & _137_;
+  assign _139_ = _135_ | _138_;
+  assign _140_ = a[143] & b[142];
+  assign _141_ = a[142] & b[143];
+  assign _142_ = _140_ | _141_;
+  assign _143_ = a[143] | b[143];
+  assign signs[17] = a[141] ^ b[141];
+  assign _144_ = ~ signs[17];
+  assign _145_ = _143_ & _144_;
+  assign _146_ = _142_ | _145_;
+  assign _147_ = a[151] & b[150];
+  assign _149_ = a[150] & b[151];
+  assign _150_ = _147_ | _149_;
+  assign _151_ = a[151] | b[151];
+  assign signs[18] = a[149] ^ b[149];
+  assign _152_ = ~ signs[18];
+  assign _153_ = _151_ & _152_;
+  assign _154_ = _150_ | _153_;
+  assign _155_ = a[159] & b[158];
+  assign _156_ = a[158] & b[159];
+  assign _157_ = _155_ | _156_;
+  assign _158_ = a[159] | b[159];
+  assign signs[19] = a[157] ^ b[157];
+  assign _159_ = ~ signs[19];
+  assign _160_ = _158_ & _159_;
+  assign _161_ = _157_ | _160_;
+  assign _162_ = a[167] & b[166];
+  assign _163_ = a[166] & b[167];
+  assign _164_ = _162_ | _163_;
+  assign _165_ = a[167] | b[167];
+  assign signs[20] = a[165] ^ b[165];
+  assign _166_ = ~ signs[20];
+  assign _167_ = _165_ & _166_;
+  assign _168_ = _164_ | _167_;
+  assign _169_ = a[175] & b[174];
+  assign _170_ = a[174] & b[175];
+  assign _171_ = _169_ | _170_;
+  assign _172_ = a[175] | b[175];
+  assign signs[21] = a[173] ^ b[173];
+  assign _173_ = ~ signs[21];
+  assign _174_ = _172_ & _173_;
+  assign _175_ = _171_ | _174_;
+  assign _176_ = a[183] & b[182];
+  assign _177_ = a[182] & b[183];
+  assign _178_ = _176_ | _177_;
+  assign _179_ = a[183] | b[183];
+  assign signs[22] = a[181] ^ b[181];
+  assign _180_ = ~ signs[22];
+  assign _181_ = _179_ & _180_;
+  assign _182_ = _178_ | _181_;
+  assign _183_ = a[191] & b[190];
+  assign _184_ = a[190] & b[191];
+  assign _185_ = _183_ | _184_;
+  assign _186_ = a[191] | b[191];
+  assign signs[23] = a[189] ^ b[189];
+  assign _187_ = ~ signs[23];
+  assign _188_ = _186_ & _187_;
+  assign _189_ = _185_ | _188_;
+  assign _190_ = a[199] & b[198];
+  assign _191_ = a[198] & b[199];
+  assign _192_ = _190_ | _191_;
+  assign _193_ = a[199] | b[199];
+  assign signs[24] = a[197] ^ b[197];
+  assign _194_ = ~ signs[24];
+  assign _195_ = _193_ & _194_;
+  assign _196_ = _192_ | _195_;
+  assign _197_ = a[207] & b[206];
+  assign _198_ = a[206] & b[207];
+  assign _199_ = _197_ | _198_;
+  assign _200_ = a[207] | b[207];
+  assign signs[25] = a[205] ^ b[205];
+  assign _202_ = ~ signs[25];
+  assign _203_ = _200_ & _202_;
+  assign _204_ = _199_ | _203_;
+  assign _205_ = a[215] & b[214];
+  assign _206_ = a[214] & b[215];
+  assign _207_ = _205_ | _206_;
+  assign _208_ = a[215] | b[215];
+  assign signs[26] = a[213] ^ b[213];
+  assign _209_ = ~ signs[26];
+  assign _210_ = _208_ & _209_;
+  assign _211_ = _207_ | _210_;
+  assign _212_ = a[223] & b[222];
+  assign _213_ = a[222] & b[223];
+  assign _214_ = _212_ | _213_;
+  assign _215_ = a[223] | b[223];
+  assign signs[27] = a[221] ^ b[221];
+  assign _216_ = ~ signs[27];
+  assign _217_ = _215_ & _216_;
+  assign _218_ = _214_ | _217_;
+  assign _219_ = a[231] & b[230];
+  assign _220_ = a[230] & b[231];
+  assign _221_ = _219_ | _220_;
+  assign _222_ = a[231] | b[231];
+  assign signs[28] = a[229] ^ b[229];
+  assign _223_ = ~ signs[28];
+  assign _224_ = _222_ & _223_;
+  assign _225_ = _221_ | _224_;
+  assign _226_ = a[239] & b[238];
+  assign _227_ = a[238] & b[239];
+  assign _228_ = _226_ | _227_;
+  assign _229_ = a[239] | b[239];
+  assign signs[29] = a[237] ^ b[237];
+  assign _230_ = ~ signs[29];
+  assign _231_ = _229_ & _230_;
+  assign _232_ = _228_ | _231_;
+  assign _233_ = a[247] & b[246];
+  assign _234_ = a[246] & b[247];
+  assign _235_ = _233_ | _234_;
+  assign _236_ = a[247] | b[247];
+  assign signs[30] = a[245] ^ b[245];
+  assign _237_ = ~ signs[30];
+  assign _238_ = _236_ & _237_;
+  assign _239_ = _235_ | _238_;
+  assign _240_ = a[255] & b[254];
+  assign _241_ = a[254] & b[255];
+  assign _242_ = _240_ | _241_;
+  assign _243_ = a[255] | b[255];
+  assign signs[31] = a[253] ^ b[253];
+  assign _244_ = ~ signs[31];
+  assign _245_ = _243_ & _244_;
+  assign _246_ = _242_ | _245_;
+  assign positive = | { _246_, _239_, _232_, _225_, _218_, _211_, _204_, _196_, _189_, _182_, _175_, _168_, _161_, _154_, _146_, _139_, _132_, _125_, _118_, _111_, _104_, _097_, _089_, _082_, _075_, _068_, _061_, _054_, _047_, _039_, _032_, _025_ };
+  assign _019_ = a[7] & b[6];
+  assign _020_ = a[6] & b[7];
+  assign _022_ = a[7] | b[7];
+  assign signs[0] = a[5] ^ b[5];
+  assign _247_ = _022_ & signs[0];
+  assign _248_ = _021_ | _247_;
+  assign _026_ = a[15] & b[14];
+  assign _027_ = a[14] & b[15];
+  assign _029_ = a[15] | b[15];
+  assign signs[1] = a[13] ^ b[13];
+  assign _249_ = _029_ & signs[1];
+  assign _250_ = _028_ | _249_;
+  assign _033_ = a[23] & b[22];
+  assign _034_ = a[22] & b[23];
+  assign _036_ = a[23] | b[23];
+  assign signs[2] = a[21] ^ b[21];
+  assign _251_ = _036_ & signs[2];
+  assign _252_ = _035_ | _251_;
+  assign _040_ = a[31] & b[30];
+  assign _042_ = a[30] & b[31];
+  assign _044_ = a[31] | b[31];
+  assign signs[3] = a[29] ^ b[29];
+  assign _253_ = _044_ & signs[3];
+  assign _254_ = _043_ | _253_;
+  assign _048_ = a[39] & b[38];
+  assign _049_ = a[38] & b[39];
+  assign _051_ = a[39] | b[39];
+  assign signs[4] = a[37] ^ b[37];
+  assign _255_ = _051_ & signs[4];
+  assign _256_ = _050_ | _255_;
+  assign _055_ = a[47] & b[46];
+  assign _056_ = a[46] & b[47];
+  assign _058_ = a[47] | b[47];
+  assign signs[5] = a[45] ^ b[45];
+  assign _257_ = _058_ & signs[5];
+  assign _258_ = _057_ | _257_;
+  assign _062_ = a[55] & b[54];
+  assign _063_ = a[54] & b[55];
+  assign _065_ = a[55] | b[55];
+  assign signs[6] = a[53] ^ b[53];
+  assign _259_ = _065_ & signs[6];
+  assign _260_ = _064_ | _259_;
+  assign _069_ = a[63] & b[62];
+  assign _070_ = a[62] & b[63];
+  assign _072_ = a[63] | b[63];
+  assign signs[7] = a[61] ^ b[61];
+  assign _261_ = _072_ & signs[7];
+  assign _262_ = _071_ | _261_;
+  assign _076_ = a[71] & b[70];
+  assign _077_ = a[70] & b[71];
+  assign _079_ = a[71] | b[71];
+  assign signs[8] = a[69] ^ b[69];
+  assign _263_ = _079_ & signs[8];
+  assign _264_ = _078_ | _263_;
+  assign _083_ = a[79] & b[78];
+  assign _084_ = a[78] & b[79];
+  assign _265_ = _086_ & signs[9];
+  assign _266_ = _085_ | _265_;
+  assign _267_ = _093_ & signs[10];
+  assign _268_ = _092_ | _267_;
+  assign _269_ = _101_ & signs[11];
+  assign _270_ = _100_ | _269_;
+  assign _272_ = _108_ & signs[12];
+  assign _273_ = _107_ | _272_;
+  assign _274_ = _115_ & signs[13];
+  assign _275_ = _114_ | _274_;
+  assign _276_ = _122_ & signs[14];
+  assign _277_ = _121_ | _276_;
+  assign _278_ = _129_ & signs[15];
+  assign _279_ = _128_ | _278_;
+  assign _280_ = _136_ & signs[16];
+  assign _281_ = _135_ | _280_;
+  assign _282_ = _143_ & signs[17];
+  assign _283_ = _142_ | _282_;
+  assign _284_ = _151_ & signs[18];
+  assign _285_ = _150_ | _284_;
+  assign _286_ = _158_ & signs[19];
+  assign _287_ = _157_ | _286_;
+  assign _288_ = _165_ & signs[20];
+  assign _289_ = _164_ | _288_;
+  assign _291_ = _172_ & signs[21];
+  assign _292_ = _171_ | _291_;
+  assign _293_ = _179_ & signs[22];
+  assign _294_ = _178_ | _293_;
+  assign _295_ = _186_ & signs[23];
+  assign _296_ = _185_ | _295_;
+  assign _297_ = _193_ & signs[24];
+  assign _298_ = _192_ | _297_;
+  assign _299_ = _200_ & signs[25];
+  assign _300_ = _199_ | _299_;
+  assign _301_ = _208_ & signs[26];
+  assign _302_ = _207_ | _301_;
+  assign _303_ = _215_ & signs[27];
+  assign _304_ = _214_ | _303_;
+  assign _305_ = _222_ & signs[28];
+  assign _306_ = _221_ | _305_;
+  assign _307_ = _229_ & signs[29];
+  assign _309_ = _228_ | _307_;
+  assign _310_ = _236_ & signs[30];
+  assign _311_ = _235_ | _310_;
+  assign _313_ = _243_ & signs[31];
+  assign _314_ = _242_ | _313_;
+  assign negative = | { _314_, _311_, _309_, _306_, _304_, _302_, _300_, _298_, _296_, _294_, _292_, _289_, _287_, _285_, _283_, _281_, _279_, _277_, _275_, _273_, _270_, _268_, _266_, _264_, _262_, _260_, _258_, _256_, _254_, _252_, _250_, _248_ };
+  assign exponent0_0 = a[4:0] + b[4:0];
+  assign exponent0_1 = a[12:8] + b[12:8];
+  assign exponent0_2 = a[20:16] + b[20:16];
+  assign exponent0_3 = a[28:24] + b[28:24];
+  assign exponent0_4 = a[36:32] + b[36:32];
+  assign exponent0_5 = a[44:40] + b[44:40];
+  assign exponent0_6 = a[52:48] + b[52:48];
+  assign exponent0_7 = a[60:56] + b[60:56];
+  assign exponent1_0 = a[68:64] + b[68:64];
+  assign exponent1_1 = a[76:72] + b[76:72];
+  assign exponent1_2 = a[84:80] + b[84:80];
+  assign exponent1_3 = a[92:88] + b[92:88];
+  assign exponent1_4 = a[100:96] + b[100:96];
+  assign exponent1_5 = a[108:104] + b[108:104];
+  assign exponent1_6 = a[116:112] + b[116:112];
+  assign exponent1_7 = a[124:120] + b[124:120];
+  assign exponent2_0 = a[132:128] + b[132:128];
+  assign exponent2_1 = a[140:136] + b[140:136];
+  assign exponent2_2 = a[148:144] + b[148:144];
+  assign exponent2_3 = a[156:152] + b[156:152];
+  assign exponent2_4 = a[164:160] + b[164:160];
+  assign exponent2_5 = a[172:168] + b[172:168];
+  assign exponent2_6 = a[180:176] + b[180:176];
+  assign exponent2_7 = a[188:184] + b[188:184];
+  assign exponent3_0 = a[196:192] + b[196:192];
+  assign exponent3_1 = a[204:200] + b[204:200];
+  assign exponent3_2 = a[212:208] + b[212:208];
+  assign exponent3_3 = a[220:216] + b[220:216];
+  assign exponent3_4 = a[228:224] + b[228:224];
+  assign exponent3_5 = a[236:232] + b[236:232];
+  assign exponent3_6 = a[244:240] + b[244:240];
+  assign exponent3_7 = a[252:248] + b[252:248];
+  assign { _000_[6], behind0_0 } = largest - exponent0_0;
+  assign distance0_0 = behind0_0[4:0] | {5{behind0_0[5]}};
+  assign { _312_[6], behind0_1 } = largest - exponent0_1;
+  assign distance0_1 = behind0_1[4:0] | {5{behind0_1[5]}};
+  assign { _004_[6], behind0_2 } = largest - exponent0_2;
+  assign distance0_2 = behind0_2[4:0] | {5{behind0_2[5]}};
+  assign { _014_[6], behind0_3 } = largest - exponent0_3;
+  assign distance0_3 = behind0_3[4:0] | {5{behind0_3[5]}};
+  assign { _041_[6], behind0_4 } = largest - exponent0_4;
+  assign distance0_4 = behind0_4[4:0] | {5{behind0_4[5]}};
+  assign { _094_[6], behind0_5 } = largest - exponent0_5;
+  assign distance0_5 = behind0_5[4:0] | {5{behind0_5[5]}};
+  assign { _148_[6], behind0_6 } = largest - exponent0_6;
+  assign distance0_6 = behind0_6[4:0] | {5{behind0_6[5]}};
+  assign { _201_[6], behind0_7 } = largest - exponent0_7;
+  assign distance0_7 = behind0_7[4:0] | {5{behind0_7[5]}};
+  assign { _271_[6], behind1_0 } = largest - exponent1_0;
+  assign distance1_0 = behind1_0[4:0] | {5{behind1_0[5]}};
+  assign { _290_[6], behind1_1 } = largest - exponent1_1;
+  assign distance1_1 = behind1_1[4:0] | {5{behind1_1[5]}};
+  assign { _308_[6], behind1_2 } = largest - exponent1_2;
+  assign distance1_2 = behind1_2[4:0] | {5{behind1_2[5]}};
+  assign { _315_[6], behind1_3 } = largest - exponent1_3;
+  assign distance1_3 = behind1_3[4:0] | {5{behind1_3[5]}};
+  assign { _316_[6], behind1_4 } = largest - exponent1_4;
+  assign distance1_4 = behind1_4[4:0] | {5{behind1_4[5]}};
+  assign { _317_[6], behind1_5 } = largest - exponent1_5;
+  assign distance1_5 = behind1_5[4:0] | {5{behind1_5[5]}};
+  assign { _318_[6], behind1_6 } = largest - exponent1_6;
+  assign distance1_6 = behind1_6[4:0] | {5{behind1_6[5]}};
+  assign { _319_[6], behind1_7 } = largest - exponent1_7;
+  assign distance1_7 = behind1_7[4:0] | {5{behind1_7[5]}};
+  assign { _001_[6], behind2_0 } = largest - exponent2_0;
+  assign distance2_0 = behind2_0[4:0] | {5{behind2_0[5]}};
+  assign { _002_[6], behind2_1 } = largest - exponent2_1;
+  assign distance2_1 = behind2_1[4:0] | {5{behind2_1[5]}};
+  assign { _003_[6], behind2_2 } = largest - exponent2_2;
+  assign distance2_2 = behind2_2[4:0] | {5{behind2_2[5]}};
+  assign { _005_[6], behind2_3 } = largest - exponent2_3;
+  assign distance2_3 = behind2_3[4:0] | {5{behind2_3[5]}};
+  assign { _006_[6], behind2_4 } = largest - exponent2_4;
+  assign distance2_4 = behind2_4[4:0] | {5{behind2_4[5]}};
+  assign { _007_[6], behind2_5 } = largest - exponent2_5;
+  assign distance2_5 = behind2_5[4:0] | {5{behind2_5[5]}};
+  assign { _008_[6], behind2_6 } = largest - exponent2_6;
+  assign distance2_6 = behind2_6[4:0] | {5{behind2_6[5]}};
+  assign { _009_[6], behind2_7 } = largest - exponent2_7;
+  assign distance2_7 = behind2_7[4:0] | {5{behind2_7[5]}};
+  assign { _010_[6], behind3_0 } = largest - exponent3_0;
+  assign distance3_0 = behind3_0[4:0] | {5{behind3_0[5]}};
+  assign { _011_[6], behind3_1 } = largest - exponent3_1;
+  assign distance3_1 = behind3_1[4:0] | {5{behind3_1[5]}};
+  assign { _012_[6], behind3_2 } = largest - exponent3_2;
+  assign distance3_2 = behind3_2[4:0] | {5{behind3_2[5]}};
+  assign { _013_[6], behind3_3 } = largest - exponent3_3;
+  assign distance3_3 = behind3_3[4:0] | {5{behind3_3[5]}};
+  assign { _015_[6], behind3_4 } = largest - exponent3_4;
+  assign distance3_4 = behind3_4[4:0] | {5{behind3_4[5]}};
+  assign { _016_[6], behind3_5 } = largest - exponent3_5;
+  assign distance3_5 = behind3_5[4:0] | {5{behind3_5[5]}};
+  assign { _017_[6], behind3_6 } = largest - exponent3_6;
+  assign distance3_6 = behind3_6[4:0] | {5{behind3_6[5]}};
+  assign { _018_[6], behind3_7 } = largest - exponent3_7;
+  assign distance3_7 = behind3_7[4:0] | {5{behind3_7[5]}};
+  assign _021_ = _019_ | _020_;
+  assign _023_ = ~ signs[0];
+  assign _024_ = _022_ & _023_;
+  assign _000_[5:0] = behind0_0;
+  assign _001_[5:0] = behind2_0;
+  assign _002_[5:0] = behind2_1;
+  assign _003_[5:0] = behind2_2;
+  assign _004_[5:0] = behind0_2;
+  assign _005_[5:0] = behind2_3;
+  assign _006_[5:0] = behind2_4;
+  assign _007_[5:0] = behind2_5;
+  assign _008_[5:0] = behind2_6;
+  assign _009_[5:0] = behind2_7;
+  assign _010_[5:0] = behind3_0;
+  assign _011_[5:0] = behind3_1;
+  assign _012_[5:0] = behind3_2;
+  assign _013_[5:0] = behind3_3;
+  assign _014_[5:0] = behind0_3;
+  assign _015_[5:0] = behind3_4;
+  assign _016_[5:0] = behind3_5;
+  assign _017_[5:0] = behind3_6;
+  assign _018_[5:0] = behind3_7;
+  assign _041_[5:0] = behind0_4;
+  assign _094_[5:0] = behind0_5;
+  assign _148_[5:0] = behind0_6;
+  assign _201_[5:0] = behind0_7;
+  assign _271_[5:0] = behind1_0;
+  assign _290_[5:0] = behind1_1;
+  assign _308_[5:0] = behind1_2;
+  assign _312_[5:0] = behind0_1;
+  assign _315_[5:0] = behind1_3;
+  assign _316_[5:0] = behind1_4;
+  assign _317_[5:0] = behind1_5;
+  assign _318_[5:0] = behind1_6;
+  assign _319_[5:0] = behind1_7;
+  assign distances = { distance3_7, distance3_6, distance3_5, distance3_4, distance3_3, distance3_2, distance3_1, distance3_0, distance2_7, distance2_6, distance2_5, distance2_4, distance2_3, distance2_2, distance2_1, distance2_0, distance1_7, distance1_6, distance1_5, distance1_4, distance1_3, distance1_2, distance1_1, distance1_0, distance0_7, distance0_6, distance0_5, distance0_4, distance0_3, distance0_2, distance0_1, distance0_0 };
+endmodule
+
+module nvfp4_e0m3_multi_blackwell_product_exponents(clk, a, b, enable_tree, active, exponent);
+  wire _000_;
+  wire _001_;
+  wire _002_;
+  wire _003_;
+  wire _004_;
+  wire _005_;
+  wire _006_;
+  wire _007_;
+  wire _008_;
+  wire _009_;
+  wire _010_;
+  wire _011_;
+  wire _012_;
+  wire _013_;
+  wire _014_;
+  wire _015_;
+  wire _016_;
+  wire _017_;
+  wire _018_;
+  wire _019_;
+  wire _020_;
+  wire [7:0] _021_;
+  wire [7:0] _022_;
+  wire [7:0] _023_;
+  wire [7:0] _024_;
+  wire _025_;
+  wire [7:0] _026_;
+  wire [7:0] _027_;
+  wire [7:0] _028_;
+  wire [7:0] _029_;
+  wire [7:0] _030_;
+  wire [7:0] _031_;
+  wire _032_;
+  wire _033_;
+  wire _034_;
+  wire _035_;
+  wire _036_;
+  wire _037_;
+  wire _038_;
+  wire _039_;
+  wire _040_;
+  wire _041_;
+  wire _042_;
+  wire _043_;
+  wire _044_;
+  wire _045_;
+  wire _046_;
+  wire _047_;
+  wire _048_;
+  wire _049_;
+  wire [7:0] _050_;
+  wire [7:0] _051_;
+  wire [7:0] _052_;
+  wire [7:0] _053_;
+  wire _054_;
+  wire [7:0] _055_;
+  wire [7:0] _056_;
+  wire [7:0] _057_;
+  wire [7:0] _058_;
+  wire [7:0] _059_;
+  wire [7:0] _060_;
+  wire _061_;
+  wire [3:0] _062_;
+  wire [3:0] _063_;
+  wire [3:0] _064_;
+  wire [3:0] _065_;
+  wire [3:0] _066_;
+  wire [3:0] _067_;
+  wire _068_;
+  wire [3:0] _069_;
+  wire [3:0] _070_;
+  wire [3:0] _071_;
+  wire [3:0] _072_;
+  wire _073_;
+  wire _074_;
+  wire _075_;
+  wire _076_;
+  wire _077_;
+  wire _078_;
+  wire _079_;
+  wire _080_;
+  wire _081_;
+  wire _082_;
+  wire _083_;
+  wire _084_;
+  wire _085_;
+  wire _086_;
+  wire _087_;
+  wire _088_;
+  wire _089_;
+  wire _090_;
+  wire _091_;
+  wire _092_;
+  wire _093_;
+  wire _094_;
+  wire _095_;
+  wire _096_;
+  wire _097_;
+  wire [7:0] _098_;
+  wire [7:0] _099_;
+  wire [7:0] _100_;
+  wire [7:0] _101_;
+  wire [7:0] _102_;
+  wire [7:0] _103_;
+  wire [7:0] _104_;
+  wire [7:0] _105_;
+  wire [7:0] _106_;
+  wire [7:0] _107_;
+  wire [7:0] _108_;
+  wire [7:0] _109_;
+  wire [7:0] _110_;
+  wire [7:0] _111_;
+  wire [7:0] _112_;
+  wire [7:0] _113_;
+  wire [7:0] _114_;
+  wire [7:0] _115_;
+  wire [7:0] _116_;
+  wire [7:0] _117_;
+  input [255:0] a;
+  wire [255:0] a;
+  output active;
+  wire active;
+  wire [3:0] ahead0;
+  wire [3:0] ahead1;
+  wire [3:0] ahead2;
+  wire [3:0] ahead3;
+  wire [3:0] ahead4;
+  wire [3:0] ahead5;
+  input [255:0] b;
+  wire [255:0] b;
+  input clk;
+  wire clk;
+  input enable_tree;
+  wire enable_tree;
   output [5:0] exponent;
   wire [5:0] exponent;
   wire [5:0] exponent0_0;
@@ -5449,495 +5858,67 @@ module nvfp4_e0m3_multi_blackwell_product_exponents(a, b, active, distances, exp
   wire [5:0] exponent3_5;
   wire [5:0] exponent3_6;
   wire [5:0] exponent3_7;
-  wire [31:0] left1;
-  wire [31:0] left2;
-  wire [31:0] left3;
-  wire [31:0] left4;
-  wire [31:0] left5;
-  output negative;
-  wire negative;
-  output positive;
-  wire positive;
-  output [31:0] signs;
-  wire [31:0] signs;
-  assign ahead5 = { _061_, _059_, _057_, _055_, _053_, _051_, _049_, _047_, _045_, _043_, _041_, _039_, _037_, _035_, _033_, _031_, _029_, _027_, _025_, _023_, _021_, _019_, _017_, _015_, _013_, _011_, _009_, _007_, _005_, _003_, _001_, _073_ } & { exponent3_7[5], exponent3_6[5], exponent3_5[5], exponent3_4[5], exponent3_3[5], exponent3_2[5], exponent3_1[5], exponent3_0[5], exponent2_7[5], exponent2_6[5], exponent2_5[5], exponent2_4[5], exponent2_3[5], exponent2_2[5], exponent2_1[5], exponent2_0[5], exponent1_7[5], exponent1_6[5], exponent1_5[5], exponent1_4[5], exponent1_3[5], exponent1_2[5], exponent1_1[5], exponent1_0[5], exponent0_7[5], exponent0_6[5], exponent0_5[5], exponent0_4[5], exponent0_3[5], exponent0_2[5], exponent0_1[5], exponent0_0[5] };
-  assign exponent[5] = | ahead5;
-  assign _062_ = ~ {32{exponent[5]}};
-  assign _063_ = { exponent3_7[5], exponent3_6[5], exponent3_5[5], exponent3_4[5], exponent3_3[5], exponent3_2[5], exponent3_1[5], exponent3_0[5], exponent2_7[5], exponent2_6[5], exponent2_5[5], exponent2_4[5], exponent2_3[5], exponent2_2[5], exponent2_1[5], exponent2_0[5], exponent1_7[5], exponent1_6[5], exponent1_5[5], exponent1_4[5], exponent1_3[5], exponent1_2[5], exponent1_1[5], exponent1_0[5], exponent0_7[5], exponent0_6[5], exponent0_5[5], exponent0_4[5], exponent0_3[5], exponent0_2[5], exponent0_1[5], exponent0_0[5] } | _062_;
-  assign left5 = { _061_, _059_, _057_, _055_, _053_, _051_, _049_, _047_, _045_, _043_, _041_, _039_, _037_, _035_, _033_, _031_, _029_, _027_, _025_, _023_, _021_, _019_, _017_, _015_, _013_, _011_, _009_, _007_, _005_, _003_, _001_, _073_ } & _063_;
-  assign ahead4 = left5 & { exponent3_7[4], exponent3_6[4], exponent3_5[4], exponent3_4[4], exponent3_3[4], exponent3_2[4], exponent3_1[4], exponent3_0[4], exponent2_7[4], exponent2_6[4], exponent2_5[4], exponent2_4[4], exponent2_3[4], exponent2_2[4], exponent2_1[4], exponent2_0[4], exponent1_7[4], exponent1_6[4], exponent1_5[4], exponent1_4[4], exponent1_3[4], exponent1_2[4], exponent1_1[4], exponent1_0[4], exponent0_7[4], exponent0_6[4], exponent0_5[4], exponent0_4[4], exponent0_3[4], exponent0_2[4], exponent0_1[4], exponent0_0[4] };
-  assign exponent[4] = | ahead4;
-  assign _064_ = ~ {32{exponent[4]}};
-  assign _065_ = { exponent3_7[4], exponent3_6[4], exponent3_5[4], exponent3_4[4], exponent3_3[4], exponent3_2[4], exponent3_1[4], exponent3_0[4], exponent2_7[4], exponent2_6[4], exponent2_5[4], exponent2_4[4], exponent2_3[4], exponent2_2[4], exponent2_1[4], exponent2_0[4], exponent1_7[4], exponent1_6[4], exponent1_5[4], exponent1_4[4], exponent1_3[4], exponent1_2[4], exponent1_1[4], exponent1_0[4], exponent0_7[4], exponent0_6[4], exponent0_5[4], exponent0_4[4], exponent0_3[4], exponent0_2[4], exponent0_1[4], exponent0_0[4] } | _064_;
-  assign left4 = left5 & _065_;
-  assign ahead3 = left4 & { exponent3_7[3], exponent3_6[3], exponent3_5[3], exponent3_4[3], exponent3_3[3], exponent3_2[3], exponent3_1[3], exponent3_0[3], exponent2_7[3], exponent2_6[3], exponent2_5[3], exponent2_4[3], exponent2_3[3], exponent2_2[3], exponent2_1[3], exponent2_0[3], exponent1_7[3], exponent1_6[3], exponent1_5[3], exponent1_4[3], exponent1_3[3], exponent1_2[3], exponent1_1[3], exponent1_0[3], exponent0_7[3], exponent0_6[3], exponent0_5[3], exponent0_4[3], exponent0_3[3], exponent0_2[3], exponent0_1[3], exponent0_0[3] };
-  assign exponent[3] = | ahead3;
-  assign _066_ = ~ {32{exponent[3]}};
-  assign _067_ = { exponent3_7[3], exponent3_6[3], exponent3_5[3], exponent3_4[3], exponent3_3[3], exponent3_2[3], exponent3_1[3], exponent3_0[3], exponent2_7[3], exponent2_6[3], exponent2_5[3], exponent2_4[3], exponent2_3[3], exponent2_2[3], exponent2_1[3], exponent2_0[3], exponent1_7[3], exponent1_6[3], exponent1_5[3], exponent1_4[3], exponent1_3[3], exponent1_2[3], exponent1_1[3], exponent1_0[3], exponent0_7[3], exponent0_6[3], exponent0_5[3], exponent0_4[3], exponent0_3[3], exponent0_2[3], exponent0_1[3], exponent0_0[3] } | _066_;
-  assign left3 = left4 & _067_;
-  assign ahead2 = left3 & { exponent3_7[2], exponent3_6[2], exponent3_5[2], exponent3_4[2], exponent3_3[2], exponent3_2[2], exponent3_1[2], exponent3_0[2], exponent2_7[2], exponent2_6[2], exponent2_5[2], exponent2_4[2], exponent2_3[2], exponent2_2[2], exponent2_1[2], exponent2_0[2], exponent1_7[2], exponent1_6[2], exponent1_5[2], exponent1_4[2], exponent1_3[2], exponent1_2[2], exponent1_1[2], exponent1_0[2], exponent0_7[2], exponent0_6[2], exponent0_5[2], exponent0_4[2], exponent0_3[2], exponent0_2[2], exponent0_1[2], exponent0_0[2] };
-  assign exponent[2] = | ahead2;
-  assign _068_ = ~ {32{exponent[2]}};
-  assign _069_ = { exponent3_7[2], exponent3_6[2], exponent3_5[2], exponent3_4[2], exponent3_3[2], exponent3_2[2], exponent3_1[2], exponent3_0[2], exponent2_7[2], exponent2_6[2], exponent2_5[2], exponent2_4[2], exponent2_3[2], exponent2_2[2], exponent2_1[2], exponent2_0[2], exponent1_7[2], exponent1_6[2], exponent1_5[2], exponent1_4[2], exponent1_3[2], exponent1_2[2], exponent1_1[2], exponent1_0[2], exponent0_7[2], exponent0_6[2], exponent0_5[2], exponent0_4[2], exponent0_3[2], exponent0_2[2], exponent0_1[2], exponent0_0[2] } | _068_;
-  assign left2 = left3 & _069_;
-  assign ahead1 = left2 & { exponent3_7[1], exponent3_6[1], exponent3_5[1], exponent3_4[1], exponent3_3[1], exponent3_2[1], exponent3_1[1], exponent3_0[1], exponent2_7[1], exponent2_6[1], exponent2_5[1], exponent2_4[1], exponent2_3[1], exponent2_2[1], exponent2_1[1], exponent2_0[1], exponent1_7[1], exponent1_6[1], exponent1_5[1], exponent1_4[1], exponent1_3[1], exponent1_2[1], exponent1_1[1], exponent1_0[1], exponent0_7[1], exponent0_6[1], exponent0_5[1], exponent0_4[1], exponent0_3[1], exponent0_2[1], exponent0_1[1], exponent0_0[1] };
-  assign exponent[1] = | ahead1;
-  assign _070_ = ~ {32{exponent[1]}};
-  assign _071_ = { exponent3_7[1], exponent3_6[1], exponent3_5[1], exponent3_4[1], exponent3_3[1], exponent3_2[1], exponent3_1[1], exponent3_0[1], exponent2_7[1], exponent2_6[1], exponent2_5[1], exponent2_4[1], exponent2_3[1], exponent2_2[1], exponent2_1[1], exponent2_0[1], exponent1_7[1], exponent1_6[1], exponent1_5[1], exponent1_4[1], exponent1_3[1], exponent1_2[1], exponent1_1[1], exponent1_0[1], exponent0_7[1], exponent0_6[1], exponent0_5[1], exponent0_4[1], exponent0_3[1], exponent0_2[1], exponent0_1[1], exponent0_0[1] } | _070_;
-  assign left1 = left2 & _071_;
-  assign ahead0 = left1 & { exponent3_7[0], exponent3_6[0], exponent3_5[0], exponent3_4[0], exponent3_3[0], exponent3_2[0], exponent3_1[0], exponent3_0[0], exponent2_7[0], exponent2_6[0], exponent2_5[0], exponent2_4[0], exponent2_3[0], exponent2_2[0], exponent2_1[0], exponent2_0[0], exponent1_7[0], exponent1_6[0], exponent1_5[0], exponent1_4[0], exponent1_3[0], exponent1_2[0], exponent1_1[0], exponent1_0[0], exponent0_7[0], exponent0_6[0], exponent0_5[0], exponent0_4[0], exponent0_3[0], exponent0_2[0], exponent0_1[0], exponent0_0[0] };
-  assign exponent[0] = | ahead0;
-  assign _072_ = a[6] | b[6];
-  assign _073_ = ~ _072_;
-  assign _000_ = a[14] | b[14];
-  assign _001_ = ~ _000_;
-  assign _002_ = a[22] | b[22];
-  assign _003_ = ~ _002_;
-  assign _004_ = a[30] | b[30];
-  assign _005_ = ~ _004_;
-  assign _006_ = a[38] | b[38];
-  assign _007_ = ~ _006_;
-  assign _008_ = a[46] | b[46];
-  assign _009_ = ~ _008_;
-  assign _010_ = a[54] | b[54];
-  assign _011_ = ~ _010_;
-  assign _012_ = a[62] | b[62];
-  assign _013_ = ~ _012_;
-  assign _014_ = a[70] | b[70];
-  assign _015_ = ~ _014_;
-  assign _016_ = a[78] | b[78];
-  assign _017_ = ~ _016_;
-  assign _018_ = a[86] | b[86];
-  assign _019_ = ~ _018_;
-  assign _020_ = a[94] | b[94];
-  assign _021_ = ~ _020_;
-  assign _022_ = a[102] | b[102];
-  assign _023_ = ~ _022_;
-  assign _024_ = a[110] | b[110];
-  assign _025_ = ~ _024_;
-  assign _026_ = a[118] | b[118];
-  assign _027_ = ~ _026_;
-  assign _028_ = a[126] | b[126];
-  assign _029_ = ~ _028_;
-  assign _030_ = a[134] | b[134];
-  assign _031_ = ~ _030_;
-  assign _032_ = a[142] | b[142];
-  assign _033_ = ~ _032_;
-  assign _034_ = a[150] | b[150];
-  assign _035_ = ~ _034_;
-  assign _036_ = a[158] | b[158];
-  assign _037_ = ~ _036_;
-  assign _038_ = a[166] | b[166];
-  assign _039_ = ~ _038_;
-  assign _040_ = a[174] | b[174];
-  assign _041_ = ~ _040_;
-  assign _042_ = a[182] | b[182];
-  assign _043_ = ~ _042_;
-  assign _044_ = a[190] | b[190];
-  assign _045_ = ~ _044_;
-  assign _046_ = a[198] | b[198];
-  assign _047_ = ~ _046_;
-  assign _048_ = a[206] | b[206];
-  assign _049_ = ~ _048_;
-  assign _050_ = a[214] | b[214];
-  assign _051_ = ~ _050_;
-  assign _052_ = a[222] | b[222];
-  assign _053_ = ~ _052_;
-  assign _054_ = a[230] | b[230];
-  assign _055_ = ~ _054_;
-  assign _056_ = a[238] | b[238];
-  assign _057_ = ~ _056_;
-  assign _058_ = a[246] | b[246];
-  assign _059_ = ~ _058_;
-  assign _060_ = a[254] | b[254];
-  assign _061_ = ~ _060_;
-  assign active = | { _061_, _059_, _057_, _055_, _053_, _051_, _049_, _047_, _045_, _043_, _041_, _039_, _037_, _035_, _033_, _031_, _029_, _027_, _025_, _023_, _021_, _019_, _017_, _015_, _013_, _011_, _009_, _007_, _005_, _003_, _001_, _073_ };
-  assign _078_ = ~ signs[0];
-  assign _079_ = _077_ & _078_;
-  assign _080_ = _076_ | _079_;
-  assign _085_ = ~ signs[1];
-  assign _086_ = _084_ & _085_;
-  assign _087_ = _083_ | _086_;
-  assign _092_ = ~ signs[2];
-  assign _093_ = _091_ & _092_;
-  assign _094_ = _090_ | _093_;
-  assign _099_ = ~ signs[3];
-  assign _100_ = _098_ & _099_;
-  assign _101_ = _097_ | _100_;
-  assign _106_ = ~ signs[4];
-  assign _107_ = _105_ & _106_;
-  assign _108_ = _104_ | _107_;
-  assign _113_ = ~ signs[5];
-  assign _114_ = _112_ & _113_;
-  assign _115_ = _111_ | _114_;
-  assign _120_ = ~ signs[6];
-  assign _121_ = _119_ & _120_;
-  assign _122_ = _118_ | _121_;
-  assign _127_ = ~ signs[7];
-  assign _128_ = _126_ & _127_;
-  assign _129_ = _125_ | _128_;
-  assign _134_ = ~ signs[8];
-  assign _135_ = _133_ & _134_;
-  assign _136_ = _132_ | _135_;
-  assign _139_ = _137_ | _138_;
-  assign _141_ = ~ signs[9];
-  assign _142_ = _140_ & _141_;
-  assign _143_ = _139_ | _142_;
-  assign _146_ = _144_ | _145_;
-  assign _148_ = ~ signs[10];
-  assign _149_ = _147_ & _148_;
-  assign _150_ = _146_ | _149_;
-  assign _153_ = _151_ | _152_;
-  assign _155_ = ~ signs[11];
-  assign _156_ = _154_ & _155_;
-  assign _157_ = _153_ | _156_;
-  assign _160_ = _158_ | _159_;
-  assign _162_ = ~ signs[12];
-  assign _163_ = _161_ & _162_;
-  assign _164_ = _160_ | _163_;
-  assign _167_ = _165_ | _166_;
-  assign _169_ = ~ signs[13];
-  assign _170_ = _168_ & _169_;
-  assign _171_ = _167_ | _170_;
-  assign _174_ = _172_ | _173_;
-  assign _176_ = ~ signs[14];
-  assign _177_ = _175_ & _176_;
-  assign _178_ = _174_ | _177_;
-  assign _181_ = _179_ | _180_;
-  assign _183_ = ~ signs[15];
-  assign _184_ = _182_ & _183_;
-  assign _185_ = _181_ | _184_;
-  assign _188_ = _186_ | _187_;
-  assign _190_ = ~ signs[16];
-  assign _191_ = _189_ & _190_;
-  assign _192_ = _188_ | _191_;
-  assign _195_ = _193_ | _194_;
-  assign _197_ = ~ signs[17];
-  assign _198_ = _196_ & _197_;
-  assign _199_ = _195_ | _198_;
-  assign _202_ = _200_ | _201_;
-  assign _204_ = ~ signs[18];
-  assign _205_ = _203_ & _204_;
-  assign _206_ = _202_ | _205_;
-  assign _209_ = _207_ | _208_;
-  assign _211_ = ~ signs[19];
-  assign _212_ = _210_ & _211_;
-  assign _213_ = _209_ | _212_;
-  assign _216_ = _214_ | _215_;
-  assign _218_ = ~ signs[20];
-  assign _219_ = _217_ & _218_;
-  assign _220_ = _216_ | _219_;
-  assign _223_ = _221_ | _222_;
-  assign _225_ = ~ signs[21];
-  assign _226_ = _224_ & _225_;
-  assign _227_ = _223_ | _226_;
-  assign _230_ = _228_ | _229_;
-  assign _232_ = ~ signs[22];
-  assign _233_ = _231_ & _232_;
-  assign _234_ = _230_ | _233_;
-  assign _237_ = _235_ | _236_;
-  assign _239_ = ~ signs[23];
-  assign _240_ = _238_ & _239_;
-  assign _241_ = _237_ | _240_;
-  assign _244_ = _242_ | _243_;
-  assign _246_ = ~ signs[24];
-  assign _247_ = _245_ & _246_;
-  assign _248_ = _244_ | _247_;
-  assign _251_ = _249_ | _250_;
-  assign _253_ = ~ signs[25];
-  assign _254_ = _252_ & _253_;
-  assign _255_ = _251_ | _254_;
-  assign _258_ = _256_ | _257_;
-  assign _260_ = ~ signs[26];
-  assign _261_ = _259_ & _260_;
-  assign _262_ = _258_ | _261_;
-  assign _265_ = _263_ | _264_;
-  assign _267_ = ~ signs[27];
-  assign _268_ = _266_ & _267_;
-  assign _269_ = _265_ | _268_;
-  assign _272_ = _270_ | _271_;
-  assign _274_ = ~ signs[28];
-  assign _275_ = _273_ & _274_;
-  assign _276_ = _272_ | _275_;
-  assign _279_ = _277_ | _278_;
-  assign _281_ = ~ signs[29];
-  assign _282_ = _280_ & _281_;
-  assign _283_ = _279_ | _282_;
-  assign _286_ = _284_ | _285_;
-  assign _288_ = ~ signs[30];
-  assign _289_ = _287_ & _288_;
-  assign _290_ = _286_ | _289_;
-  assign _293_ = _291_ | _292_;
-  assign _295_ = ~ signs[31];
-  assign _296_ = _294_ & _295_;
-  assign _297_ = _293_ | _296_;
-  assign positive = | { _297_, _290_, _283_, _276_, _269_, _262_, _255_, _248_, _241_, _234_, _227_, _220_, _213_, _206_, _199_, _192_, _185_, _178_, _171_, _164_, _157_, _150_, _143_, _136_, _129_, _122_, _115_, _108_, _101_, _094_, _087_, _080_ };
-  assign _074_ = a[7] & b[6];
-  assign _075_ = a[6] & b[7];
-  assign _076_ = _074_ | _075_;
-  assign _077_ = a[7] | b[7];
-  assign signs[0] = a[5] ^ b[5];
-  assign _298_ = _077_ & signs[0];
-  assign _299_ = _076_ | _298_;
-  assign _081_ = a[15] & b[14];
-  assign _082_ = a[14] & b[15];
-  assign _083_ = _081_ | _082_;
-  assign _084_ = a[15] | b[15];
-  assign signs[1] = a[13] ^ b[13];
-  assign _300_ = _084_ & signs[1];
-  assign _301_ = _083_ | _300_;
-  assign _088_ = a[23] & b[22];
-  assign _089_ = a[22] & b[23];
-  assign _090_ = _088_ | _089_;
-  assign _091_ = a[23] | b[23];
-  assign signs[2] = a[21] ^ b[21];
-  assign _302_ = _091_ & signs[2];
-  assign _303_ = _090_ | _302_;
-  assign _095_ = a[31] & b[30];
-  assign _096_ = a[30] & b[31];
-  assign _097_ = _095_ | _096_;
-  assign _098_ = a[31] | b[31];
-  assign signs[3] = a[29] ^ b[29];
-  assign _304_ = _098_ & signs[3];
-  assign _305_ = _097_ | _304_;
-  assign _102_ = a[39] & b[38];
-  assign _103_ = a[38] & b[39];
-  assign _104_ = _102_ | _103_;
-  assign _105_ = a[39] | b[39];
-  assign signs[4] = a[37] ^ b[37];
-  assign _306_ = _105_ & signs[4];
-  assign _307_ = _104_ | _306_;
-  assign _109_ = a[47] & b[46];
-  assign _110_ = a[46] & b[47];
-  assign _111_ = _109_ | _110_;
-  assign _112_ = a[47] | b[47];
-  assign signs[5] = a[45] ^ b[45];
-  assign _308_ = _112_ & signs[5];
-  assign _309_ = _111_ | _308_;
-  assign _116_ = a[55] & b[54];
-  assign _117_ = a[54] & b[55];
-  assign _118_ = _116_ | _117_;
-  assign _119_ = a[55] | b[55];
-  assign signs[6] = a[53] ^ b[53];
-  assign _310_ = _119_ & signs[6];
-  assign _311_ = _118_ | _310_;
-  assign _123_ = a[63] & b[62];
-  assign _124_ = a[62] & b[63];
-  assign _125_ = _123_ | _124_;
-  assign _126_ = a[63] | b[63];
-  assign signs[7] = a[61] ^ b[61];
-  assign _312_ = _126_ & signs[7];
-  assign _313_ = _125_ | _312_;
-  assign _130_ = a[71] & b[70];
-  assign _131_ = a[70] & b[71];
-  assign _132_ = _130_ | _131_;
-  assign _133_ = a[71] | b[71];
-  assign signs[8] = a[69] ^ b[69];
-  assign _314_ = _133_ & signs[8];
-  assign _315_ = _132_ | _314_;
-  assign _137_ = a[79] & b[78];
-  assign _138_ = a[78] & b[79];
-  assign _140_ = a[79] | b[79];
-  assign signs[9] = a[77] ^ b[77];
-  assign _316_ = _140_ & signs[9];
-  assign _317_ = _139_ | _316_;
-  assign _144_ = a[87] & b[86];
-  assign _145_ = a[86] & b[87];
-  assign _147_ = a[87] | b[87];
-  assign signs[10] = a[85] ^ b[85];
-  assign _318_ = _147_ & signs[10];
-  assign _319_ = _146_ | _318_;
-  assign _151_ = a[95] & b[94];
-  assign _152_ = a[94] & b[95];
-  assign _154_ = a[95] | b[95];
-  assign signs[11] = a[93] ^ b[93];
-  assign _320_ = _154_ & signs[11];
-  assign _321_ = _153_ | _320_;
-  assign _158_ = a[103] & b[102];
-  assign _159_ = a[102] & b[103];
-  assign _161_ = a[103] | b[103];
-  assign signs[12] = a[101] ^ b[101];
-  assign _322_ = _161_ & signs[12];
-  assign _323_ = _160_ | _322_;
-  assign _165_ = a[111] & b[110];
-  assign _166_ = a[110] & b[111];
-  assign _168_ = a[111] | b[111];
-  assign signs[13] = a[109] ^ b[109];
-  assign _324_ = _168_ & signs[13];
-  assign _325_ = _167_ | _324_;
-  assign _172_ = a[119] & b[118];
-  assign _173_ = a[118] & b[119];
-  assign _175_ = a[119] | b[119];
-  assign signs[14] = a[117] ^ b[117];
-  assign _326_ = _175_ & signs[14];
-  assign _327_ = _174_ | _326_;
-  assign _179_ = a[127] & b[126];
-  assign _180_ = a[126] & b[127];
-  assign _182_ = a[127] | b[127];
-  assign signs[15] = a[125] ^ b[125];
-  assign _328_ = _182_ & signs[15];
-  assign _329_ = _181_ | _328_;
-  assign _186_ = a[135] & b[134];
-  assign _187_ = a[134] & b[135];
-  assign _189_ = a[135] | b[135];
-  assign signs[16] = a[133] ^ b[133];
-  assign _330_ = _189_ & signs[16];
-  assign _331_ = _188_ | _330_;
-  assign _193_ = a[143] & b[142];
-  assign _194_ = a[142] & b[143];
-  assign _196_ = a[143] | b[143];
-  assign signs[17] = a[141] ^ b[141];
-  assign _332_ = _196_ & signs[17];
-  assign _333_ = _195_ | _332_;
-  assign _200_ = a[151] & b[150];
-  assign _201_ = a[150] & b[151];
-  assign _203_ = a[151] | b[151];
-  assign signs[18] = a[149] ^ b[149];
-  assign _334_ = _203_ & signs[18];
-  assign _335_ = _202_ | _334_;
-  assign _207_ = a[159] & b[158];
-  assign _208_ = a[158] & b[159];
-  assign _210_ = a[159] | b[159];
-  assign signs[19] = a[157] ^ b[157];
-  assign _336_ = _210_ & signs[19];
-  assign _337_ = _209_ | _336_;
-  assign _214_ = a[167] & b[166];
-  assign _215_ = a[166] & b[167];
-  assign _217_ = a[167] | b[167];
-  assign signs[20] = a[165] ^ b[165];
-  assign _338_ = _217_ & signs[20];
-  assign _339_ = _216_ | _338_;
-  assign _221_ = a[175] & b[174];
-  assign _222_ = a[174] & b[175];
-  assign _224_ = a[175] | b[175];
-  assign signs[21] = a[173] ^ b[173];
-  assign _340_ = _224_ & signs[21];
-  assign _341_ = _223_ | _340_;
-  assign _228_ = a[183] & b[182];
-  assign _229_ = a[182] & b[183];
-  assign _231_ = a[183] | b[183];
-  assign signs[22] = a[181] ^ b[181];
-  assign _342_ = _231_ & signs[22];
-  assign _343_ = _230_ | _342_;
-  assign _235_ = a[191] & b[190];
-  assign _236_ = a[190] & b[191];
-  assign _238_ = a[191] | b[191];
-  assign signs[23] = a[189] ^ b[189];
-  assign _344_ = _238_ & signs[23];
-  assign _345_ = _237_ | _344_;
-  assign _242_ = a[199] & b[198];
-  assign _243_ = a[198] & b[199];
-  assign _245_ = a[199] | b[199];
-  assign signs[24] = a[197] ^ b[197];
-  assign _346_ = _245_ & signs[24];
-  assign _347_ = _244_ | _346_;
-  assign _249_ = a[207] & b[206];
-  assign _250_ = a[206] & b[207];
-  assign _252_ = a[207] | b[207];
-  assign signs[25] = a[205] ^ b[205];
-  assign _348_ = _252_ & signs[25];
-  assign _349_ = _251_ | _348_;
-  assign _256_ = a[215] & b[214];
-  assign _257_ = a[214] & b[215];
-  assign _259_ = a[215] | b[215];
-  assign signs[26] = a[213] ^ b[213];
-  assign _350_ = _259_ & signs[26];
-  assign _351_ = _258_ | _350_;
-  assign _263_ = a[223] & b[222];
-  assign _264_ = a[222] & b[223];
-  assign _266_ = a[223] | b[223];
-  assign signs[27] = a[221] ^ b[221];
-  assign _352_ = _266_ & signs[27];
-  assign _353_ = _265_ | _352_;
-  assign _270_ = a[231] & b[230];
-  assign _271_ = a[230] & b[231];
-  assign _273_ = a[231] | b[231];
-  assign signs[28] = a[229] ^ b[229];
-  assign _354_ = _273_ & signs[28];
-  assign _355_ = _272_ | _354_;
-  assign _277_ = a[239] & b[238];
-  assign _278_ = a[238] & b[239];
-  assign _280_ = a[239] | b[239];
-  assign signs[29] = a[237] ^ b[237];
-  assign _356_ = _280_ & signs[29];
-  assign _357_ = _279_ | _356_;
-  assign _284_ = a[247] & b[246];
-  assign _285_ = a[246] & b[247];
-  assign _287_ = a[247] | b[247];
-  assign signs[30] = a[245] ^ b[245];
-  assign _358_ = _287_ & signs[30];
-  assign _359_ = _286_ | _358_;
-  assign _291_ = a[255] & b[254];
-  assign _292_ = a[254] & b[255];
-  assign _294_ = a[255] | b[255];
-  assign signs[31] = a[253] ^ b[253];
-  assign _360_ = _294_ & signs[31];
-  assign _361_ = _293_ | _360_;
-  assign negative = | { _361_, _359_, _357_, _355_, _353_, _351_, _349_, _347_, _345_, _343_, _341_, _339_, _337_, _335_, _333_, _331_, _329_, _327_, _325_, _323_, _321_, _319_, _317_, _315_, _313_, _311_, _309_, _307_, _305_, _303_, _301_, _299_ };
-  assign { _362_[6], behind0_0 } = exponent - exponent0_0;
-  assign distance0_0 = behind0_0[4:0] | {5{behind0_0[5]}};
-  assign { _363_[6], behind0_1 } = exponent - exponent0_1;
-  assign distance0_1 = behind0_1[4:0] | {5{behind0_1[5]}};
-  assign { _364_[6], behind0_2 } = exponent - exponent0_2;
-  assign distance0_2 = behind0_2[4:0] | {5{behind0_2[5]}};
-  assign { _365_[6], behind0_3 } = exponent - exponent0_3;
-  assign distance0_3 = behind0_3[4:0] | {5{behind0_3[5]}};
-  assign { _366_[6], behind0_4 } = exponent - exponent0_4;
-  assign distance0_4 = behind0_4[4:0] | {5{behind0_4[5]}};
-  assign { _367_[6], behind0_5 } = exponent - exponent0_5;
-  assign distance0_5 = behind0_5[4:0] | {5{behind0_5[5]}};
-  assign { _368_[6], behind0_6 } = exponent - exponent0_6;
-  assign distance0_6 = behind0_6[4:0] | {5{behind0_6[5]}};
-  assign { _369_[6], behind0_7 } = exponent - exponent0_7;
-  assign distance0_7 = behind0_7[4:0] | {5{behind0_7[5]}};
-  assign { _370_[6], behind1_0 } = exponent - exponent1_0;
-  assign distance1_0 = behind1_0[4:0] | {5{behind1_0[5]}};
-  assign { _371_[6], behind1_1 } = exponent - exponent1_1;
-  assign distance1_1 = behind1_1[4:0] | {5{behind1_1[5]}};
-  assign { _372_[6], behind1_2 } = exponent - exponent1_2;
-  assign distance1_2 = behind1_2[4:0] | {5{behind1_2[5]}};
-  assign { _373_[6], behind1_3 } = exponent - exponent1_3;
-  assign distance1_3 = behind1_3[4:0] | {5{behind1_3[5]}};
-  assign { _374_[6], behind1_4 } = exponent - exponent1_4;
-  assign distance1_4 = behind1_4[4:0] | {5{behind1_4[5]}};
-  assign { _375_[6], behind1_5 } = exponent - exponent1_5;
-  assign distance1_5 = behind1_5[4:0] | {5{behind1_5[5]}};
-  assign { _376_[6], behind1_6 } = exponent - exponent1_6;
-  assign distance1_6 = behind1_6[4:0] | {5{behind1_6[5]}};
-  assign { _377_[6], behind1_7 } = exponent - exponent1_7;
-  assign distance1_7 = behind1_7[4:0] | {5{behind1_7[5]}};
-  assign { _378_[6], behind2_0 } = exponent - exponent2_0;
-  assign distance2_0 = behind2_0[4:0] | {5{behind2_0[5]}};
-  assign { _379_[6], behind2_1 } = exponent - exponent2_1;
-  assign distance2_1 = behind2_1[4:0] | {5{behind2_1[5]}};
-  assign { _380_[6], behind2_2 } = exponent - exponent2_2;
-  assign distance2_2 = behind2_2[4:0] | {5{behind2_2[5]}};
-  assign { _381_[6], behind2_3 } = exponent - exponent2_3;
-  assign distance2_3 = behind2_3[4:0] | {5{behind2_3[5]}};
-  assign { _382_[6], behind2_4 } = exponent - exponent2_4;
-  assign distance2_4 = behind2_4[4:0] | {5{behind2_4[5]}};
-  assign { _383_[6], behind2_5 } = exponent - exponent2_5;
-  assign distance2_5 = behind2_5[4:0] | {5{behind2_5[5]}};
-  assign { _384_[6], behind2_6 } = exponent - exponent2_6;
-  assign distance2_6 = behind2_6[4:0] | {5{behind2_6[5]}};
-  assign { _385_[6], behind2_7 } = exponent - exponent2_7;
-  assign distance2_7 = behind2_7[4:0] | {5{behind2_7[5]}};
-  assign { _386_[6], behind3_0 } = exponent - exponent3_0;
-  assign distance3_0 = behind3_0[4:0] | {5{behind3_0[5]}};
-  assign { _387_[6], behind3_1 } = exponent - exponent3_1;
-  assign distance3_1 = behind3_1[4:0] | {5{behind3_1[5]}};
-  assign { _388_[6], behind3_2 } = exponent - exponent3_2;
-  assign distance3_2 = behind3_2[4:0] | {5{behind3_2[5]}};
-  assign { _389_[6], behind3_3 } = exponent - exponent3_3;
-  assign distance3_3 = behind3_3[4:0] | {5{behind3_3[5]}};
-  assign { _390_[6], behind3_4 } = exponent - exponent3_4;
-  assign distance3_4 = behind3_4[4:0] | {5{behind3_4[5]}};
-  assign { _391_[6], behind3_5 } = exponent - exponent3_5;
-  assign distance3_5 = behind3_5[4:0] | {5{behind3_5[5]}};
-  assign { _392_[6], behind3_6 } = exponent - exponent3_6;
-  assign distance3_6 = behind3_6[4:0] | {5{behind3_6[5]}};
-  assign { _393_[6], behind3_7 } = exponent - exponent3_7;
-  assign distance3_7 = behind3_7[4:0] | {5{behind3_7[5]}};
+  wire [3:0] left1;
+  wire [3:0] left2;
+  wire [3:0] left3;
+  wire [3:0] left4;
+  wire [3:0] left5;
+  wire [7:0] of_block0_ahead0;
+  wire [7:0] of_block0_ahead1;
+  wire [7:0] of_block0_ahead2;
+  wire [7:0] of_block0_ahead3;
+  wire [7:0] of_block0_ahead4;
+  wire [7:0] of_block0_ahead5;
+  wire [5:0] of_block0_largest;
+  wire [7:0] of_block0_left1;
+  wire [7:0] of_block0_left2;
+  wire [7:0] of_block0_left3;
+  wire [7:0] of_block0_left4;
+  wire [7:0] of_block0_left5;
+  wire [7:0] of_block1_ahead0;
+  wire [7:0] of_block1_ahead1;
+  wire [7:0] of_block1_ahead2;
+  wire [7:0] of_block1_ahead3;
+  wire [7:0] of_block1_ahead4;
+  wire [7:0] of_block1_ahead5;
+  wire [5:0] of_block1_largest;
+  wire [7:0] of_block1_left1;
+  wire [7:0] of_block1_left2;
+  wire [7:0] of_block1_left3;
+  wire [7:0] of_block1_left4;
+  wire [7:0] of_block1_left5;
+  wire [7:0] of_block2_ahead0;
+  wire [7:0] of_block2_ahead1;
+  wire [7:0] of_block2_ahead2;
+  wire [7:0] of_block2_ahead3;
+  wire [7:0] of_block2_ahead4;
+  wire [7:0] of_block2_ahead5;
+  wire [5:0] of_block2_largest;
+  wire [7:0] of_block2_left1;
+  wire [7:0] of_block2_left2;
+  wire [7:0] of_block2_left3;
+  wire [7:0] of_block2_left4;
+  wire [7:0] of_block2_left5;
+  wire [7:0] of_block3_ahead0;
+  wire [7:0] of_block3_ahead1;
+  wire [7:0] of_block3_ahead2;
+  wire [7:0] of_block3_ahead3;
+  wire [7:0] of_block3_ahead4;
+  wire [7:0] of_block3_ahead5;
+  wire [5:0] of_block3_largest;
+  wire [7:0] of_block3_left1;
+  wire [7:0] of_block3_left2;
+  wire [7:0] of_block3_left3;
+  wire [7:0] of_block3_left4;
+  wire [7:0] of_block3_left5;
+  reg [5:0] tree_largest0;
+  reg [5:0] tree_largest1;
+  reg [5:0] tree_largest2;
+  reg [5:0] tree_largest3;
+  reg tree_live0;
+  reg tree_live1;
+  reg tree_live2;
+  reg tree_live3;
   assign exponent0_0 = a[4:0] + b[4:0];
   assign exponent0_1 = a[12:8] + b[12:8];
   assign exponent0_2 = a[20:16] + b[20:16];
@@ -5970,39 +5951,226 @@ module nvfp4_e0m3_multi_blackwell_product_exponents(a, b, active, distances, exp
   assign exponent3_5 = a[236:232] + b[236:232];
   assign exponent3_6 = a[244:240] + b[244:240];
   assign exponent3_7 = a[252:248] + b[252:248];
-  assign _362_[5:0] = behind0_0;
-  assign _363_[5:0] = behind0_1;
-  assign _364_[5:0] = behind0_2;
-  assign _365_[5:0] = behind0_3;
-  assign _366_[5:0] = behind0_4;
-  assign _367_[5:0] = behind0_5;
-  assign _368_[5:0] = behind0_6;
-  assign _369_[5:0] = behind0_7;
-  assign _370_[5:0] = behind1_0;
-  assign _371_[5:0] = behind1_1;
-  assign _372_[5:0] = behind1_2;
-  assign _373_[5:0] = behind1_3;
-  assign _374_[5:0] = behind1_4;
-  assign _375_[5:0] = behind1_5;
-  assign _376_[5:0] = behind1_6;
-  assign _377_[5:0] = behind1_7;
-  assign _378_[5:0] = behind2_0;
-  assign _379_[5:0] = behind2_1;
-  assign _380_[5:0] = behind2_2;
-  assign _381_[5:0] = behind2_3;
-  assign _382_[5:0] = behind2_4;
-  assign _383_[5:0] = behind2_5;
-  assign _384_[5:0] = behind2_6;
-  assign _385_[5:0] = behind2_7;
-  assign _386_[5:0] = behind3_0;
-  assign _387_[5:0] = behind3_1;
-  assign _388_[5:0] = behind3_2;
-  assign _389_[5:0] = behind3_3;
-  assign _390_[5:0] = behind3_4;
-  assign _391_[5:0] = behind3_5;
-  assign _392_[5:0] = behind3_6;
-  assign _393_[5:0] = behind3_7;
-  assign distances = { distance3_7, distance3_6, distance3_5, distance3_4, distance3_3, distance3_2, distance3_1, distance3_0, distance2_7, distance2_6, distance2_5, distance2_4, distance2_3, distance2_2, distance2_1, distance2_0, distance1_7, distance1_6, distance1_5, distance1_4, distance1_3, distance1_2, distance1_1, distance1_0, distance0_7, distance0_6, distance0_5, distance0_4, distance0_3, distance0_2, distance0_1, distance0_0 };
+  assign of_block0_ahead5 = { _042_, _025_, _019_, _001_, _076_, _074_, _068_, _054_ } & { exponent0_7[5], exponent0_6[5], exponent0_5[5], exponent0_4[5], exponent0_3[5], exponent0_2[5], exponent0_1[5], exponent0_0[5] };
+  assign of_block0_largest[5] = | of_block0_ahead5;
+  assign _098_ = ~ {8{of_block0_largest[5]}};
+  assign _099_ = { exponent0_7[5], exponent0_6[5], exponent0_5[5], exponent0_4[5], exponent0_3[5], exponent0_2[5], exponent0_1[5], exponent0_0[5] } | _098_;
+  assign of_block0_left5 = { _042_, _025_, _019_, _001_, _076_, _074_, _068_, _054_ } & _099_;
+  assign of_block0_ahead4 = of_block0_left5 & { exponent0_7[4], exponent0_6[4], exponent0_5[4], exponent0_4[4], exponent0_3[4], exponent0_2[4], exponent0_1[4], exponent0_0[4] };
+  assign of_block0_largest[4] = | of_block0_ahead4;
+  assign _100_ = ~ {8{of_block0_largest[4]}};
+  assign _101_ = { exponent0_7[4], exponent0_6[4], exponent0_5[4], exponent0_4[4], exponent0_3[4], exponent0_2[4], exponent0_1[4], exponent0_0[4] } | _100_;
+  assign of_block0_left4 = of_block0_left5 & _101_;
+  assign of_block0_ahead3 = of_block0_left4 & { exponent0_7[3], exponent0_6[3], exponent0_5[3], exponent0_4[3], exponent0_3[3], exponent0_2[3], exponent0_1[3], exponent0_0[3] };
+  assign of_block0_largest[3] = | of_block0_ahead3;
+  assign _102_ = ~ {8{of_block0_largest[3]}};
+  assign _103_ = { exponent0_7[3], exponent0_6[3], exponent0_5[3], exponent0_4[3], exponent0_3[3], exponent0_2[3], exponent0_1[3], exponent0_0[3] } | _102_;
+  assign of_block0_left3 = of_block0_left4 & _103_;
+  assign of_block0_ahead2 = of_block0_left3 & { exponent0_7[2], exponent0_6[2], exponent0_5[2], exponent0_4[2], exponent0_3[2], exponent0_2[2], exponent0_1[2], exponent0_0[2] };
+  assign of_block0_largest[2] = | of_block0_ahead2;
+  assign _104_ = ~ {8{of_block0_largest[2]}};
+  assign _105_ = { exponent0_7[2], exponent0_6[2], exponent0_5[2], exponent0_4[2], exponent0_3[2], exponent0_2[2], exponent0_1[2], exponent0_0[2] } | _104_;
+  assign of_block0_left2 = of_block0_left3 & _105_;
+  assign of_block0_ahead1 = of_block0_left2 & { exponent0_7[1], exponent0_6[1], exponent0_5[1], exponent0_4[1], exponent0_3[1], exponent0_2[1], exponent0_1[1], exponent0_0[1] };
+  assign of_block0_largest[1] = | of_block0_ahead1;
+  assign _106_ = ~ {8{of_block0_largest[1]}};
+  assign _107_ = { exponent0_7[1], exponent0_6[1], exponent0_5[1], exponent0_4[1], exponent0_3[1], exponent0_2[1], exponent0_1[1], exponent0_0[1] } | _106_;
+  assign of_block0_left1 = of_block0_left2 & _107_;
+  assign of_block0_ahead0 = of_block0_left1 & { exponent0_7[0], exponent0_6[0], exponent0_5[0], exponent0_4[0], exponent0_3[0], exponent0_2[0], exponent0_1[0], exponent0_0[0] };
+  assign of_block0_largest[0] = | of_block0_ahead0;
+  assign of_block1_ahead5 = { _094_, _092_, _090_, _088_, _086_, _084_, _082_, _080_ } & { exponent1_7[5], exponent1_6[5], exponent1_5[5], exponent1_4[5], exponent1_3[5], exponent1_2[5], exponent1_1[5], exponent1_0[5] };
+  assign of_block1_largest[5] = | of_block1_ahead5;
+  assign _082_ = ~ _081_;
+  assign _084_ = ~ _083_;
+  assign _086_ = ~ _085_;
+  assign _088_ = ~ _087_;
+  assign _090_ = ~ _089_;
+  assign _092_ = ~ _091_;
+  assign _094_ = ~ _093_;
+  assign _108_ = ~ {8{of_block1_largest[5]}};
+  assign _109_ = { exponent1_7[5], exponent1_6[5], exponent1_5[5], exponent1_4[5], exponent1_3[5], exponent1_2[5], exponent1_1[5], exponent1_0[5] } | _108_;
+  assign of_block1_left5 = { _094_, _092_, _090_, _088_, _086_, _084_, _082_, _080_ } & _109_;
+  assign of_block1_ahead4 = of_block1_left5 & { exponent1_7[4], exponent1_6[4], exponent1_5[4], exponent1_4[4], exponent1_3[4], exponent1_2[4], exponent1_1[4], exponent1_0[4] };
+  assign of_block1_largest[4] = | of_block1_ahead4;
+  assign _110_ = ~ {8{of_block1_largest[4]}};
+  assign _111_ = { exponent1_7[4], exponent1_6[4], exponent1_5[4], exponent1_4[4], exponent1_3[4], exponent1_2[4], exponent1_1[4], exponent1_0[4] } | _110_;
+  assign of_block1_left4 = of_block1_left5 & _111_;
+  assign of_block1_ahead3 = of_block1_left4 & { exponent1_7[3], exponent1_6[3], exponent1_5[3], exponent1_4[3], exponent1_3[3], exponent1_2[3], exponent1_1[3], exponent1_0[3] };
+  assign of_block1_largest[3] = | of_block1_ahead3;
+  assign _112_ = ~ {8{of_block1_largest[3]}};
+  assign _113_ = { exponent1_7[3], exponent1_6[3], exponent1_5[3], exponent1_4[3], exponent1_3[3], exponent1_2[3], exponent1_1[3], exponent1_0[3] } | _112_;
+  assign of_block1_left3 = of_block1_left4 & _113_;
+  assign of_block1_ahead2 = of_block1_left3 & { exponent1_7[2], exponent1_6[2], exponent1_5[2], exponent1_4[2], exponent1_3[2], exponent1_2[2], exponent1_1[2], exponent1_0[2] };
+  assign of_block1_largest[2] = | of_block1_ahead2;
+  assign _114_ = ~ {8{of_block1_largest[2]}};
+  assign _115_ = { exponent1_7[2], exponent1_6[2], exponent1_5[2], exponent1_4[2], exponent1_3[2], exponent1_2[2], exponent1_1[2], exponent1_0[2] } | _114_;
+  assign of_block1_left2 = of_block1_left3 & _115_;
+  assign of_block1_ahead1 = of_block1_left2 & { exponent1_7[1], exponent1_6[1], exponent1_5[1], exponent1_4[1], exponent1_3[1], exponent1_2[1], exponent1_1[1], exponent1_0[1] };
+  assign of_block1_largest[1] = | of_block1_ahead1;
+  assign _116_ = ~ {8{of_block1_largest[1]}};
+  assign _117_ = { exponent1_7[1], exponent1_6[1], exponent1_5[1], exponent1_4[1], exponent1_3[1], exponent1_2[1], exponent1_1[1], exponent1_0[1] } | _116_;
+  assign of_block1_left1 = of_block1_left2 & _117_;
+  assign of_block1_ahead0 = of_block1_left1 & { exponent1_7[0], exponent1_6[0], exponent1_5[0], exponent1_4[0], exponent1_3[0], exponent1_2[0], exponent1_1[0], exponent1_0[0] };
+  assign of_block1_largest[0] = | of_block1_ahead0;
+  assign of_block2_ahead5 = { _018_, _016_, _014_, _012_, _009_, _007_, _005_, _003_ } & { exponent2_7[5], exponent2_6[5], exponent2_5[5], exponent2_4[5], exponent2_3[5], exponent2_2[5], exponent2_1[5], exponent2_0[5] };
+  assign of_block2_largest[5] = | of_block2_ahead5;
+  assign _003_ = ~ _002_;
+  assign _005_ = ~ _004_;
+  assign _007_ = ~ _006_;
+  assign _009_ = ~ _008_;
+  assign _012_ = ~ _010_;
+  assign _014_ = ~ _013_;
+  assign _016_ = ~ _015_;
+  assign _018_ = ~ _017_;
+  assign _021_ = ~ {8{of_block2_largest[5]}};
+  assign _022_ = { exponent2_7[5], exponent2_6[5], exponent2_5[5], exponent2_4[5], exponent2_3[5], exponent2_2[5], exponent2_1[5], exponent2_0[5] } | _021_;
+  assign of_block2_left5 = { _018_, _016_, _014_, _012_, _009_, _007_, _005_, _003_ } & _022_;
+  assign of_block2_ahead4 = of_block2_left5 & { exponent2_7[4], exponent2_6[4], exponent2_5[4], exponent2_4[4], exponent2_3[4], exponent2_2[4], exponent2_1[4], exponent2_0[4] };
+  assign of_block2_largest[4] = | of_block2_ahead4;
+  assign _023_ = ~ {8{of_block2_largest[4]}};
+  assign _024_ = { exponent2_7[4], exponent2_6[4], exponent2_5[4], exponent2_4[4], exponent2_3[4], exponent2_2[4], exponent2_1[4], exponent2_0[4] } | _023_;
+  assign of_block2_left4 = of_block2_left5 & _024_;
+  assign of_block2_ahead3 = of_block2_left4 & { exponent2_7[3], exponent2_6[3], exponent2_5[3], exponent2_4[3], exponent2_3[3], exponent2_2[3], exponent2_1[3], exponent2_0[3] };
+  assign of_block2_largest[3] = | of_block2_ahead3;
+  assign _026_ = ~ {8{of_block2_largest[3]}};
+  assign _027_ = { exponent2_7[3], exponent2_6[3], exponent2_5[3], exponent2_4[3], exponent2_3[3], exponent2_2[3], exponent2_1[3], exponent2_0[3] } | _026_;
+  assign of_block2_left3 = of_block2_left4 & _027_;
+  assign of_block2_ahead2 = of_block2_left3 & { exponent2_7[2], exponent2_6[2], exponent2_5[2], exponent2_4[2], exponent2_3[2], exponent2_2[2], exponent2_1[2], exponent2_0[2] };
+  assign of_block2_largest[2] = | of_block2_ahead2;
+  assign _028_ = ~ {8{of_block2_largest[2]}};
+  assign _029_ = { exponent2_7[2], exponent2_6[2], exponent2_5[2], exponent2_4[2], exponent2_3[2], exponent2_2[2], exponent2_1[2], exponent2_0[2] } | _028_;
+  assign of_block2_left2 = of_block2_left3 & _029_;
+  assign of_block2_ahead1 = of_block2_left2 & { exponent2_7[1], exponent2_6[1], exponent2_5[1], exponent2_4[1], exponent2_3[1], exponent2_2[1], exponent2_1[1], exponent2_0[1] };
+  assign of_block2_largest[1] = | of_block2_ahead1;
+  assign _030_ = ~ {8{of_block2_largest[1]}};
+  assign _031_ = { exponent2_7[1], exponent2_6[1], exponent2_5[1], exponent2_4[1], exponent2_3[1], exponent2_2[1], exponent2_1[1], exponent2_0[1] } | _030_;
+  assign of_block2_left1 = of_block2_left2 & _031_;
+  assign of_block2_ahead0 = of_block2_left1 & { exponent2_7[0], exponent2_6[0], exponent2_5[0], exponent2_4[0], exponent2_3[0], exponent2_2[0], exponent2_1[0], exponent2_0[0] };
+  assign of_block2_largest[0] = | of_block2_ahead0;
+  assign of_block3_ahead5 = { _049_, _047_, _045_, _043_, _040_, _038_, _036_, _034_ } & { exponent3_7[5], exponent3_6[5], exponent3_5[5], exponent3_4[5], exponent3_3[5], exponent3_2[5], exponent3_1[5], exponent3_0[5] };
+  assign of_block3_largest[5] = | of_block3_ahead5;
+  assign _034_ = ~ _033_;
+  assign _036_ = ~ _035_;
+  assign _038_ = ~ _037_;
+  assign _040_ = ~ _039_;
+  assign _043_ = ~ _041_;
+  assign _045_ = ~ _044_;
+  assign _047_ = ~ _046_;
+  assign _049_ = ~ _048_;
+  assign _050_ = ~ {8{of_block3_largest[5]}};
+  assign _051_ = { exponent3_7[5], exponent3_6[5], exponent3_5[5], exponent3_4[5], exponent3_3[5], exponent3_2[5], exponent3_1[5], exponent3_0[5] } | _050_;
+  assign of_block3_left5 = { _049_, _047_, _045_, _043_, _040_, _038_, _036_, _034_ } & _051_;
+  assign of_block3_ahead4 = of_block3_left5 & { exponent3_7[4], exponent3_6[4], exponent3_5[4], exponent3_4[4], exponent3_3[4], exponent3_2[4], exponent3_1[4], exponent3_0[4] };
+  assign of_block3_largest[4] = | of_block3_ahead4;
+  assign _052_ = ~ {8{of_block3_largest[4]}};
+  assign _053_ = { exponent3_7[4], exponent3_6[4], exponent3_5[4], exponent3_4[4], exponent3_3[4], exponent3_2[4], exponent3_1[4], exponent3_0[4] } | _052_;
+  assign of_block3_left4 = of_block3_left5 & _053_;
+  assign of_block3_ahead3 = of_block3_left4 & { exponent3_7[3], exponent3_6[3], exponent3_5[3], exponent3_4[3], exponent3_3[3], exponent3_2[3], exponent3_1[3], exponent3_0[3] };
+  assign of_block3_largest[3] = | of_block3_ahead3;
+  assign _055_ = ~ {8{of_block3_largest[3]}};
+  assign _056_ = { exponent3_7[3], exponent3_6[3], exponent3_5[3], exponent3_4[3], exponent3_3[3], exponent3_2[3], exponent3_1[3], exponent3_0[3] } | _055_;
+  assign of_block3_left3 = of_block3_left4 & _056_;
+  assign of_block3_ahead2 = of_block3_left3 & { exponent3_7[2], exponent3_6[2], exponent3_5[2], exponent3_4[2], exponent3_3[2], exponent3_2[2], exponent3_1[2], exponent3_0[2] };
+  assign of_block3_largest[2] = | of_block3_ahead2;
+  assign _057_ = ~ {8{of_block3_largest[2]}};
+  assign _058_ = { exponent3_7[2], exponent3_6[2], exponent3_5[2], exponent3_4[2], exponent3_3[2], exponent3_2[2], exponent3_1[2], exponent3_0[2] } | _057_;
+  assign of_block3_left2 = of_block3_left3 & _058_;
+  assign of_block3_ahead1 = of_block3_left2 & { exponent3_7[1], exponent3_6[1], exponent3_5[1], exponent3_4[1], exponent3_3[1], exponent3_2[1], exponent3_1[1], exponent3_0[1] };
+  assign of_block3_largest[1] = | of_block3_ahead1;
+  assign _059_ = ~ {8{of_block3_largest[1]}};
+  assign _060_ = { exponent3_7[1], exponent3_6[1], exponent3_5[1], exponent3_4[1], exponent3_3[1], exponent3_2[1], exponent3_1[1], exponent3_0[1] } | _059_;
+  assign of_block3_left1 = of_block3_left2 & _060_;
+  assign of_block3_ahead0 = of_block3_left1 & { exponent3_7[0], exponent3_6[0], exponent3_5[0], exponent3_4[0], exponent3_3[0], exponent3_2[0], exponent3_1[0], exponent3_0[0] };
+  assign of_block3_largest[0] = | of_block3_ahead0;
+  assign ahead5 = { tree_live3, tree_live2, tree_live1, tree_live0 } & { tree_largest3[5], tree_largest2[5], tree_largest1[5], tree_largest0[5] };
+  assign exponent[5] = | ahead5;
+  assign _062_ = ~ {4{exponent[5]}};
+  assign _063_ = { tree_largest3[5], tree_largest2[5], tree_largest1[5], tree_largest0[5] } | _062_;
+  assign left5 = { tree_live3, tree_live2, tree_live1, tree_live0 } & _063_;
+  assign ahead4 = left5 & { tree_largest3[4], tree_largest2[4], tree_largest1[4], tree_largest0[4] };
+  assign exponent[4] = | ahead4;
+  assign _064_ = ~ {4{exponent[4]}};
+  assign _065_ = { tree_largest3[4], tree_largest2[4], tree_largest1[4], tree_largest0[4] } | _064_;
+  assign left4 = left5 & _065_;
+  assign ahead3 = left4 & { tree_largest3[3], tree_largest2[3], tree_largest1[3], tree_largest0[3] };
+  assign exponent[3] = | ahead3;
+  assign _066_ = ~ {4{exponent[3]}};
+  assign _067_ = { tree_largest3[3], tree_largest2[3], tree_largest1[3], tree_largest0[3] } | _066_;
+  assign left3 = left4 & _067_;
+  assign ahead2 = left3 & { tree_largest3[2], tree_largest2[2], tree_largest1[2], tree_largest0[2] };
+  assign exponent[2] = | ahead2;
+  assign _069_ = ~ {4{exponent[2]}};
+  assign _070_ = { tree_largest3[2], tree_largest2[2], tree_largest1[2], tree_largest0[2] } | _069_;
+  assign left2 = left3 & _070_;
+  assign ahead1 = left2 & { tree_largest3[1], tree_largest2[1], tree_largest1[1], tree_largest0[1] };
+  assign exponent[1] = | ahead1;
+  assign _071_ = ~ {4{exponent[1]}};
+  assign _072_ = { tree_largest3[1], tree_largest2[1], tree_largest1[1], tree_largest0[1] } | _071_;
+  assign left1 = left2 & _072_;
+  assign ahead0 = left1 & { tree_largest3[0], tree_largest2[0], tree_largest1[0], tree_largest0[0] };
+  assign exponent[0] = | ahead0;
+  assign active = | { tree_live3, tree_live2, tree_live1, tree_live0 };
+  assign _000_ = a[6] | b[6];
+  assign _054_ = ~ _000_;
+  assign _061_ = a[14] | b[14];
+  assign _068_ = ~ _061_;
+  assign _073_ = a[22] | b[22];
+  assign _074_ = ~ _073_;
+  assign _075_ = a[30] | b[30];
+  assign _076_ = ~ _075_;
+  assign _077_ = a[38] | b[38];
+  assign _001_ = ~ _077_;
+  assign _011_ = a[46] | b[46];
+  assign _019_ = ~ _011_;
+  assign _020_ = a[54] | b[54];
+  assign _025_ = ~ _020_;
+  assign _032_ = a[62] | b[62];
+  assign _042_ = ~ _032_;
+  assign _078_ = | { _042_, _025_, _019_, _001_, _076_, _074_, _068_, _054_ };
+  assign _079_ = a[70] | b[70];
+  assign _080_ = ~ _079_;
+  assign _081_ = a[78] | b[78];
+  assign _083_ = a[86] | b[86];
+  assign _085_ = a[94] | b[94];
+  assign _087_ = a[102] | b[102];
+  assign _089_ = a[110] | b[110];
+  assign _091_ = a[118] | b[118];
+  assign _093_ = a[126] | b[126];
+  assign _095_ = | { _094_, _092_, _090_, _088_, _086_, _084_, _082_, _080_ };
+  assign _002_ = a[134] | b[134];
+  assign _004_ = a[142] | b[142];
+  assign _006_ = a[150] | b[150];
+  assign _008_ = a[158] | b[158];
+  assign _010_ = a[166] | b[166];
+  assign _013_ = a[174] | b[174];
+  assign _015_ = a[182] | b[182];
+  assign _017_ = a[190] | b[190];
+  assign _096_ = | { _018_, _016_, _014_, _012_, _009_, _007_, _005_, _003_ };
+  assign _033_ = a[198] | b[198];
+  assign _035_ = a[206] | b[206];
+  assign _037_ = a[214] | b[214];
+  assign _039_ = a[222] | b[222];
+  assign _041_ = a[230] | b[230];
+  assign _044_ = a[238] | b[238];
+  assign _046_ = a[246] | b[246];
+  assign _048_ = a[254] | b[254];
+  assign _097_ = | { _049_, _047_, _045_, _043_, _040_, _038_, _036_, _034_ };
+  always @(posedge clk)
+    if (enable_tree) tree_largest3 <= of_block3_largest;
+  always @(posedge clk)
+    if (enable_tree) tree_live3 <= _097_;
+  always @(posedge clk)
+    if (enable_tree) tree_largest2 <= of_block2_largest;
+  always @(posedge clk)
+    if (enable_tree) tree_live2 <= _096_;
+  always @(posedge clk)
+    if (enable_tree) tree_largest1 <= of_block1_largest;
+  always @(posedge clk)
+    if (enable_tree) tree_live1 <= _095_;
+  always @(posedge clk)
+    if (enable_tree) tree_largest0 <= of_block0_largest;
+  always @(posedge clk)
+    if (enable_tree) tree_live0 <= _078_;
 endmodule
 
 module nvfp4_e0m3_multi_blackwell_scale_decoder(code, nan, scale);
@@ -6321,30 +6489,55 @@ module nvfp4_e0m3_multi_blackwell_stored_operand(stored, operand);
   assign operand = { stored[612:320], operand_lanes_3_15_five, stored[319:315], operand_lanes_3_14_five, stored[314:310], operand_lanes_3_13_five, stored[309:305], operand_lanes_3_12_five, stored[304:300], operand_lanes_3_11_five, stored[299:295], operand_lanes_3_10_five, stored[294:290], operand_lanes_3_9_five, stored[289:285], operand_lanes_3_8_five, stored[284:280], operand_lanes_3_7_five, stored[279:275], operand_lanes_3_6_five, stored[274:270], operand_lanes_3_5_five, stored[269:265], operand_lanes_3_4_five, stored[264:260], operand_lanes_3_3_five, stored[259:255], operand_lanes_3_2_five, stored[254:250], operand_lanes_3_1_five, stored[249:245], operand_lanes_3_0_five, stored[244:240], operand_lanes_2_15_five, stored[239:235], operand_lanes_2_14_five, stored[234:230], operand_lanes_2_13_five, stored[229:225], operand_lanes_2_12_five, stored[224:220], operand_lanes_2_11_five, stored[219:215], operand_lanes_2_10_five, stored[214:210], operand_lanes_2_9_five, stored[209:205], operand_lanes_2_8_five, stored[204:200], operand_lanes_2_7_five, stored[199:195], operand_lanes_2_6_five, stored[194:190], operand_lanes_2_5_five, stored[189:185], operand_lanes_2_4_five, stored[184:180], operand_lanes_2_3_five, stored[179:175], operand_lanes_2_2_five, stored[174:170], operand_lanes_2_1_five, stored[169:165], operand_lanes_2_0_five, stored[164:160], operand_lanes_1_15_five, stored[159:155], operand_lanes_1_14_five, stored[154:150], operand_lanes_1_13_five, stored[149:145], operand_lanes_1_12_five, stored[144:140], operand_lanes_1_11_five, stored[139:135], operand_lanes_1_10_five, stored[134:130], operand_lanes_1_9_five, stored[129:125], operand_lanes_1_8_five, stored[124:120], operand_lanes_1_7_five, stored[119:115], operand_lanes_1_6_five, stored[114:110], operand_lanes_1_5_five, stored[109:105], operand_lanes_1_4_five, stored[104:100], operand_lanes_1_3_five, stored[99:95], operand_lanes_1_2_five, stored[94:90], operand_lanes_1_1_five, stored[89:85], operand_lanes_1_0_five, stored[84:80], operand_lanes_0_15_five, stored[79:75], operand_lanes_0_14_five, stored[74:70], operand_lanes_0_13_five, stored[69:65], operand_lanes_0_12_five, stored[64:60], operand_lanes_0_11_five, stored[59:55], operand_lanes_0_10_five, stored[54:50], operand_lanes_0_9_five, stored[49:45], operand_lanes_0_8_five, stored[44:40], operand_lanes_0_7_five, stored[39:35], operand_lanes_0_6_five, stored[34:30], operand_lanes_0_5_five, stored[29:25], operand_lanes_0_4_five, stored[24:20], operand_lanes_0_3_five, stored[19:15], operand_lanes_0_2_five, stored[14:10], operand_lanes_0_1_five, stored[9:5], operand_lanes_0_0_five, stored[4:0] };
 endmodule
 
-module nvfp4_e0m3_multi_blackwell_term_exponents(a, b, active, distances, exponent);
+module nvfp4_e0m3_multi_blackwell_term_distances(a, b, largest, distances);
+  wire [4:0] _00_;
+  wire [5:0] _01_;
+  wire [4:0] _02_;
+  wire [5:0] _03_;
+  wire [4:0] _04_;
+  wire [5:0] _05_;
+  wire [4:0] _06_;
+  wire [5:0] _07_;
+  input [15:0] a;
+  wire [15:0] a;
+  input [15:0] b;
+  wire [15:0] b;
+  output [19:0] distances;
+  wire [19:0] distances;
+  input [4:0] largest;
+  wire [4:0] largest;
+  assign { _01_[5], distances[4:0] } = largest - _00_;
+  assign _02_ = a[7:4] + b[7:4];
+  assign { _03_[5], distances[9:5] } = largest - _02_;
+  assign _04_ = a[11:8] + b[11:8];
+  assign { _05_[5], distances[14:10] } = largest - _04_;
+  assign _06_ = a[15:12] + b[15:12];
+  assign { _07_[5], distances[19:15] } = largest - _06_;
+  assign _00_ = a[3:0] + b[3:0];
+  assign _01_[4:0] = distances[4:0];
+  assign _03_[4:0] = distances[9:5];
+  assign _05_[4:0] = distances[14:10];
+  assign _07_[4:0] = distances[19:15];
+endmodule
+
+module nvfp4_e0m3_multi_blackwell_term_exponents(a, b, active, exponent);
   wire _00_;
   wire _01_;
   wire _02_;
-  wire [5:0] _03_;
-  wire [5:0] _04_;
-  wire [5:0] _05_;
-  wire [5:0] _06_;
+  wire [4:0] _03_;
+  wire _04_;
+  wire [4:0] _05_;
+  wire _06_;
   wire [4:0] _07_;
   wire _08_;
   wire [4:0] _09_;
   wire _10_;
-  wire [4:0] _11_;
-  wire _12_;
-  wire [4:0] _13_;
-  wire _14_;
   input [35:0] a;
   wire [35:0] a;
   output active;
   wire active;
   input [35:0] b;
   wire [35:0] b;
-  output [19:0] distances;
-  wire [19:0] distances;
   output [4:0] exponent;
   wire [4:0] exponent;
   wire [4:0] exponent0;
@@ -6359,35 +6552,27 @@ module nvfp4_e0m3_multi_blackwell_term_exponents(a, b, active, distances, expone
   wire nonzero3;
   assign _00_ = a[8] | b[8];
   assign nonzero0 = ~ _00_;
-  assign _07_ = a[7:4] + b[7:4];
-  assign exponent0 = _07_ & {5{nonzero0}};
-  assign _08_ = a[17] | b[17];
-  assign nonzero1 = ~ _08_;
-  assign _09_ = a[16:13] + b[16:13];
-  assign exponent1 = _09_ & {5{nonzero1}};
-  assign _10_ = a[26] | b[26];
-  assign nonzero2 = ~ _10_;
-  assign _11_ = a[25:22] + b[25:22];
-  assign exponent2 = _11_ & {5{nonzero2}};
-  assign _12_ = a[35] | b[35];
-  assign nonzero3 = ~ _12_;
-  assign _13_ = a[34:31] + b[34:31];
-  assign exponent3 = _13_ & {5{nonzero3}};
+  assign _03_ = a[7:4] + b[7:4];
+  assign exponent0 = _03_ & {5{nonzero0}};
+  assign _04_ = a[17] | b[17];
+  assign nonzero1 = ~ _04_;
+  assign _05_ = a[16:13] + b[16:13];
+  assign exponent1 = _05_ & {5{nonzero1}};
+  assign _06_ = a[26] | b[26];
+  assign nonzero2 = ~ _06_;
+  assign _07_ = a[25:22] + b[25:22];
+  assign exponent2 = _07_ & {5{nonzero2}};
+  assign _08_ = a[35] | b[35];
+  assign nonzero3 = ~ _08_;
+  assign _09_ = a[34:31] + b[34:31];
+  assign exponent3 = _09_ & {5{nonzero3}};
   assign active = | { nonzero3, nonzero2, nonzero1, nonzero0 };
-  assign _14_ = exponent0 > exponent1;
-  assign max4_0 = _14_ ? exponent0 : exponent1;
+  assign _10_ = exponent0 > exponent1;
+  assign max4_0 = _10_ ? exponent0 : exponent1;
   assign _01_ = exponent2 > exponent3;
   assign max4_1 = _01_ ? exponent2 : exponent3;
   assign _02_ = max4_0 > max4_1;
   assign exponent = _02_ ? max4_0 : max4_1;
-  assign { _03_[5], distances[4:0] } = exponent - exponent0;
-  assign { _04_[5], distances[9:5] } = exponent - exponent1;
-  assign { _05_[5], distances[14:10] } = exponent - exponent2;
-  assign { _06_[5], distances[19:15] } = exponent - exponent3;
-  assign _03_[4:0] = distances[4:0];
-  assign _04_[4:0] = distances[9:5];
-  assign _05_[4:0] = distances[14:10];
-  assign _06_[4:0] = distances[19:15];
 endmodule
 
 module nvfp4_e0m3_multi_blackwell_unscaled_decoder(code, kind, nan, significand, slot);

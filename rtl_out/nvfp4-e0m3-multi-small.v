@@ -10,8 +10,8 @@ module nvfp4_e0m3_multi_small(clk, rst, addend__payload, addend__valid, result__
   wire _005_;
   wire _006_;
   wire _007_;
-  wire [2:0] _008_;
-  wire [2:0] _009_;
+  wire [3:0] _008_;
+  wire [3:0] _009_;
   wire _010_;
   wire _011_;
   wire _012_;
@@ -28,7 +28,7 @@ module nvfp4_e0m3_multi_small(clk, rst, addend__payload, addend__valid, result__
   wire _023_;
   wire _024_;
   wire _025_;
-  wire [1:0] _026_;
+  wire [2:0] _026_;
   wire [153:0] a0_operand;
   wire [153:0] a1_operand;
   wire [153:0] a2_operand;
@@ -47,10 +47,11 @@ module nvfp4_e0m3_multi_small(clk, rst, addend__payload, addend__valid, result__
   wire [153:0] b1_operand;
   wire [153:0] b2_operand;
   wire [153:0] b3_operand;
-  reg [1:0] bubbles;
-  wire [1:0] bubbles_later;
+  reg [2:0] bubbles;
+  wire [2:0] bubbles_later;
   input clk;
   wire clk;
+  reg compared_last;
   reg [153:0] decoded_a0;
   wire [169:0] decoded_a0_whole_operand;
   reg [153:0] decoded_a1;
@@ -71,63 +72,39 @@ module nvfp4_e0m3_multi_small(clk, rst, addend__payload, addend__valid, result__
   reg decoded_half;
   reg decoded_last;
   reg decoded_valid;
+  reg [64:0] element0_0_a_late;
+  reg [64:0] element0_0_b_late;
   wire element0_0_enable_addend;
   wire element0_0_enable_factors;
   wire element0_0_enable_result;
-  wire element0_0_enable_terms;
   wire element0_0_enable_tree;
   wire element0_0_entering;
+  reg element0_0_half_exponents;
   reg element0_0_half_terms;
   wire [31:0] element0_0_result;
   wire element0_0_taking;
+  reg [64:0] element0_1_b_late;
   wire [31:0] element0_1_result;
+  reg [64:0] element0_2_b_late;
   wire [31:0] element0_2_result;
+  reg [64:0] element0_3_b_late;
   wire [31:0] element0_3_result;
+  reg [64:0] element1_0_a_late;
   wire [31:0] element1_0_result;
   wire [31:0] element1_1_result;
   wire [31:0] element1_2_result;
   wire [31:0] element1_3_result;
+  reg [64:0] element2_0_a_late;
   wire [31:0] element2_0_result;
   wire [31:0] element2_1_result;
   wire [31:0] element2_2_result;
   wire [31:0] element2_3_result;
+  reg [64:0] element3_0_a_late;
   wire [31:0] element3_0_result;
   wire [31:0] element3_1_result;
   wire [31:0] element3_2_result;
   wire [31:0] element3_3_result;
   reg enter;
-  reg factors_a0_nan;
-  reg [3:0] factors_a0_scales_0_exponent;
-  reg factors_a0_scales_0_zero;
-  reg [63:0] factors_a0_slots;
-  reg factors_a1_nan;
-  reg [3:0] factors_a1_scales_0_exponent;
-  reg factors_a1_scales_0_zero;
-  reg [63:0] factors_a1_slots;
-  reg factors_a2_nan;
-  reg [3:0] factors_a2_scales_0_exponent;
-  reg factors_a2_scales_0_zero;
-  reg [63:0] factors_a2_slots;
-  reg factors_a3_nan;
-  reg [3:0] factors_a3_scales_0_exponent;
-  reg factors_a3_scales_0_zero;
-  reg [63:0] factors_a3_slots;
-  reg factors_b0_nan;
-  reg [3:0] factors_b0_scales_0_exponent;
-  reg factors_b0_scales_0_zero;
-  reg [63:0] factors_b0_slots;
-  reg factors_b1_nan;
-  reg [3:0] factors_b1_scales_0_exponent;
-  reg factors_b1_scales_0_zero;
-  reg [63:0] factors_b1_slots;
-  reg factors_b2_nan;
-  reg [3:0] factors_b2_scales_0_exponent;
-  reg factors_b2_scales_0_zero;
-  reg [63:0] factors_b2_slots;
-  reg factors_b3_nan;
-  reg [3:0] factors_b3_scales_0_exponent;
-  reg factors_b3_scales_0_zero;
-  reg [63:0] factors_b3_slots;
   reg factors_first;
   reg factors_last;
   reg factors_valid;
@@ -146,9 +123,6 @@ module nvfp4_e0m3_multi_small(clk, rst, addend__payload, addend__valid, result__
   wire step__ready;
   input step__valid;
   wire step__valid;
-  reg terms_first;
-  reg terms_last;
-  reg terms_valid;
   wire there;
   reg total_last;
   reg tree_a0_nan;
@@ -176,25 +150,24 @@ module nvfp4_e0m3_multi_small(clk, rst, addend__payload, addend__valid, result__
   reg [8:0] tree_b3_scales;
   reg [63:0] tree_b3_slots;
   reg tree_first;
-  reg tree_half;
   reg tree_last;
   reg tree_valid;
   assign _000_ = ~ result__valid;
   assign advance = _000_ | result__ready;
-  assign _015_ = ~ terms_first;
+  assign _015_ = ~ factors_first;
   assign _019_ = _015_ | addend_held;
-  assign there = terms_valid & _019_;
+  assign there = factors_valid & _019_;
   assign _020_ = | bubbles;
   assign _021_ = there | _020_;
-  assign _022_ = | { normal_last, total_last, aligned_last };
+  assign _022_ = | { normal_last, total_last, aligned_last, compared_last };
   assign _023_ = _021_ | _022_;
   assign element0_0_enable_result = advance & _023_;
-  assign _024_ = ~ terms_valid;
+  assign _024_ = ~ factors_valid;
   assign _025_ = _024_ | enter;
   assign step__ready = advance & _025_;
-  assign _005_ = bubbles == 2'h3;
+  assign _005_ = bubbles == 3'h4;
   assign _008_ = bubbles + 1'h1;
-  assign _009_ = _005_ ? 3'h0 : _008_;
+  assign _009_ = _005_ ? 4'h0 : _008_;
   assign _011_ = ~ _004_;
   assign _012_ = _011_ | addend_coming;
   assign _013_ = _010_ & _012_;
@@ -206,69 +179,60 @@ module nvfp4_e0m3_multi_small(clk, rst, addend__payload, addend__valid, result__
   assign addend_coming = addend__ready ? addend__valid : addend_held;
   assign _001_ = ~ addend_held;
   assign _002_ = advance & enter;
-  assign _003_ = _002_ & terms_first;
+  assign _003_ = _002_ & factors_first;
   assign addend__ready = _001_ | _003_;
   assign element0_0_enable_addend = addend__ready & addend__valid;
   assign element0_0_taking = element0_0_entering & _004_;
-  assign element0_0_enable_terms = step__ready & factors_valid;
-  assign _007_ = enter & terms_last;
+  assign _007_ = enter & factors_last;
   assign _006_ = step__ready & step__valid;
   assign element0_0_enable_tree = step__ready & decoded_valid;
   assign element0_0_enable_factors = step__ready & tree_valid;
   always @(posedge clk)
-    terms_first <= _004_;
+    factors_first <= _004_;
   always @(posedge clk)
-    if (element0_0_enable_factors) factors_b3_scales_0_zero <= tree_b3_scales[8];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b3_scales_0_exponent <= tree_b3_scales[7:4];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b3_slots <= tree_b3_slots;
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b3_nan <= tree_b3_nan;
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b2_scales_0_zero <= tree_b2_scales[8];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b2_scales_0_exponent <= tree_b2_scales[7:4];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b2_slots <= tree_b2_slots;
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b2_nan <= tree_b2_nan;
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b1_scales_0_zero <= tree_b1_scales[8];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b1_scales_0_exponent <= tree_b1_scales[7:4];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b1_slots <= tree_b1_slots;
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b1_nan <= tree_b1_nan;
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b0_scales_0_zero <= tree_b0_scales[8];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b0_scales_0_exponent <= tree_b0_scales[7:4];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b0_slots <= tree_b0_slots;
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_b0_nan <= tree_b0_nan;
+    if (element0_0_enable_factors) element0_3_b_late <= { tree_b3_nan, tree_b3_slots };
   always @(posedge clk)
     if (element0_0_enable_tree) tree_b3_slots <= decoded_b3_whole_operand[169:106];
+  always @(posedge clk)
+    if (element0_0_enable_factors) element0_2_b_late <= { tree_b2_nan, tree_b2_slots };
+  always @(posedge clk)
+    if (element0_0_enable_tree) tree_b2_slots <= decoded_b2_whole_operand[169:106];
+  always @(posedge clk)
+    if (element0_0_enable_factors) element0_1_b_late <= { tree_b1_nan, tree_b1_slots };
+  always @(posedge clk)
+    if (element0_0_enable_tree) tree_b1_slots <= decoded_b1_whole_operand[169:106];
+  always @(posedge clk)
+    if (element0_0_enable_factors) element0_0_b_late <= { tree_b0_nan, tree_b0_slots };
+  always @(posedge clk)
+    if (element0_0_enable_tree) tree_b0_slots <= decoded_b0_whole_operand[169:106];
+  always @(posedge clk)
+    if (element0_0_enable_factors) element3_0_a_late <= { tree_a3_nan, tree_a3_slots };
+  always @(posedge clk)
+    if (element0_0_enable_tree) tree_a3_slots <= decoded_a3_whole_operand[169:106];
+  always @(posedge clk)
+    if (element0_0_enable_factors) element2_0_a_late <= { tree_a2_nan, tree_a2_slots };
+  always @(posedge clk)
+    if (element0_0_enable_tree) tree_a2_slots <= decoded_a2_whole_operand[169:106];
+  always @(posedge clk)
+    if (element0_0_enable_factors) element1_0_a_late <= { tree_a1_nan, tree_a1_slots };
+  always @(posedge clk)
+    if (element0_0_enable_tree) tree_a1_slots <= decoded_a1_whole_operand[169:106];
+  always @(posedge clk)
+    if (element0_0_enable_factors) element0_0_a_late <= { tree_a0_nan, tree_a0_slots };
+  always @(posedge clk)
+    if (element0_0_enable_tree) tree_a0_slots <= decoded_a0_whole_operand[169:106];
   always @(posedge clk)
     if (element0_0_enable_tree) tree_b3_nan <= decoded_b3_whole_operand[105];
   always @(posedge clk)
     if (element0_0_enable_tree) tree_b3_scales <= decoded_b3_whole_operand[104:96];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b2_slots <= decoded_b2_whole_operand[169:106];
-  always @(posedge clk)
     if (element0_0_enable_tree) tree_b2_nan <= decoded_b2_whole_operand[105];
   always @(posedge clk)
     if (element0_0_enable_tree) tree_b2_scales <= decoded_b2_whole_operand[104:96];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b1_slots <= decoded_b1_whole_operand[169:106];
-  always @(posedge clk)
     if (element0_0_enable_tree) tree_b1_nan <= decoded_b1_whole_operand[105];
   always @(posedge clk)
     if (element0_0_enable_tree) tree_b1_scales <= decoded_b1_whole_operand[104:96];
-  always @(posedge clk)
-    if (element0_0_enable_tree) tree_b0_slots <= decoded_b0_whole_operand[169:106];
   always @(posedge clk)
     if (element0_0_enable_tree) tree_b0_nan <= decoded_b0_whole_operand[105];
   always @(posedge clk)
@@ -282,57 +246,17 @@ module nvfp4_e0m3_multi_small(clk, rst, addend__payload, addend__valid, result__
   always @(posedge clk)
     if (_006_) decoded_b0 <= b0_operand;
   always @(posedge clk)
-    if (element0_0_enable_factors) factors_a3_scales_0_zero <= tree_a3_scales[8];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a3_scales_0_exponent <= tree_a3_scales[7:4];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a3_slots <= tree_a3_slots;
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a3_nan <= tree_a3_nan;
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a2_scales_0_zero <= tree_a2_scales[8];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a2_scales_0_exponent <= tree_a2_scales[7:4];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a2_slots <= tree_a2_slots;
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a2_nan <= tree_a2_nan;
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a1_scales_0_zero <= tree_a1_scales[8];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a1_scales_0_exponent <= tree_a1_scales[7:4];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a1_slots <= tree_a1_slots;
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a1_nan <= tree_a1_nan;
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a0_scales_0_zero <= tree_a0_scales[8];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a0_scales_0_exponent <= tree_a0_scales[7:4];
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a0_slots <= tree_a0_slots;
-  always @(posedge clk)
-    if (element0_0_enable_factors) factors_a0_nan <= tree_a0_nan;
-  always @(posedge clk)
-    if (element0_0_enable_tree) tree_a3_slots <= decoded_a3_whole_operand[169:106];
-  always @(posedge clk)
     if (element0_0_enable_tree) tree_a3_nan <= decoded_a3_whole_operand[105];
   always @(posedge clk)
     if (element0_0_enable_tree) tree_a3_scales <= decoded_a3_whole_operand[104:96];
-  always @(posedge clk)
-    if (element0_0_enable_tree) tree_a2_slots <= decoded_a2_whole_operand[169:106];
   always @(posedge clk)
     if (element0_0_enable_tree) tree_a2_nan <= decoded_a2_whole_operand[105];
   always @(posedge clk)
     if (element0_0_enable_tree) tree_a2_scales <= decoded_a2_whole_operand[104:96];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a1_slots <= decoded_a1_whole_operand[169:106];
-  always @(posedge clk)
     if (element0_0_enable_tree) tree_a1_nan <= decoded_a1_whole_operand[105];
   always @(posedge clk)
     if (element0_0_enable_tree) tree_a1_scales <= decoded_a1_whole_operand[104:96];
-  always @(posedge clk)
-    if (element0_0_enable_tree) tree_a0_slots <= decoded_a0_whole_operand[169:106];
   always @(posedge clk)
     if (element0_0_enable_tree) tree_a0_nan <= decoded_a0_whole_operand[105];
   always @(posedge clk)
@@ -355,7 +279,7 @@ module nvfp4_e0m3_multi_small(clk, rst, addend__payload, addend__valid, result__
     if (rst) enter <= 1'h0;
     else enter <= element0_0_entering;
   always @(posedge clk)
-    if (rst) bubbles <= 2'h0;
+    if (rst) bubbles <= 3'h0;
     else bubbles <= bubbles_later;
   always @(posedge clk)
     if (rst) normal_last <= 1'h0;
@@ -365,23 +289,19 @@ module nvfp4_e0m3_multi_small(clk, rst, addend__payload, addend__valid, result__
     else if (element0_0_enable_result) total_last <= aligned_last;
   always @(posedge clk)
     if (rst) aligned_last <= 1'h0;
-    else if (element0_0_enable_result) aligned_last <= _007_;
+    else if (element0_0_enable_result) aligned_last <= compared_last;
   always @(posedge clk)
-    if (step__ready) terms_last <= factors_last;
+    if (rst) compared_last <= 1'h0;
+    else if (element0_0_enable_result) compared_last <= _007_;
   always @(posedge clk)
-    if (rst) terms_valid <= 1'h0;
-    else terms_valid <= _010_;
-  always @(posedge clk)
-    if (element0_0_enable_factors) element0_0_half_terms <= tree_half;
-  always @(posedge clk)
-    if (step__ready) factors_first <= tree_first;
+    if (element0_0_enable_factors) element0_0_half_terms <= element0_0_half_exponents;
   always @(posedge clk)
     if (step__ready) factors_last <= tree_last;
   always @(posedge clk)
     if (rst) factors_valid <= 1'h0;
-    else if (step__ready) factors_valid <= tree_valid;
+    else factors_valid <= _010_;
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_half <= decoded_half;
+    if (element0_0_enable_tree) element0_0_half_exponents <= decoded_half;
   always @(posedge clk)
     if (step__ready) tree_first <= decoded_first;
   always @(posedge clk)
@@ -398,9 +318,9 @@ module nvfp4_e0m3_multi_small(clk, rst, addend__payload, addend__valid, result__
   always @(posedge clk)
     if (rst) decoded_valid <= 1'h0;
     else if (step__ready) decoded_valid <= step__valid;
-  assign _004_ = step__ready ? factors_first : terms_first;
-  assign _010_ = step__ready ? factors_valid : terms_valid;
-  assign _026_ = enter ? bubbles : _009_[1:0];
+  assign _004_ = step__ready ? tree_first : factors_first;
+  assign _010_ = step__ready ? tree_valid : factors_valid;
+  assign _026_ = enter ? bubbles : _009_[2:0];
   assign bubbles_later = element0_0_enable_result ? _026_ : bubbles;
   nvfp4_e0m3_multi_small_operand_decoder a0 (
     .codes(step__payload[63:0]),
@@ -491,257 +411,289 @@ module nvfp4_e0m3_multi_small(clk, rst, addend__payload, addend__valid, result__
     .stored(decoded_b3)
   );
   nvfp4_e0m3_multi_small_element element0_0 (
-    .a({ factors_a0_slots, factors_a0_nan, factors_a0_scales_0_zero, factors_a0_scales_0_exponent, tree_a0_scales[3:0], decoded_a0_whole_operand[95:0] }),
-    .b({ factors_b0_slots, factors_b0_nan, factors_b0_scales_0_zero, factors_b0_scales_0_exponent, tree_b0_scales[3:0], decoded_b0_whole_operand[95:0] }),
+    .a({ decoded_a0_whole_operand[169:106], tree_a0_nan, tree_a0_scales, decoded_a0_whole_operand[95:0] }),
+    .a_late(element0_0_a_late),
+    .b({ decoded_b0_whole_operand[169:106], tree_b0_nan, tree_b0_scales, decoded_b0_whole_operand[95:0] }),
+    .b_late(element0_0_b_late),
     .c(addend__payload[31:0]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element0_0_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_small_element element0_1 (
-    .a({ factors_a0_slots, factors_a0_nan, factors_a0_scales_0_zero, factors_a0_scales_0_exponent, tree_a0_scales[3:0], decoded_a0_whole_operand[95:0] }),
-    .b({ factors_b1_slots, factors_b1_nan, factors_b1_scales_0_zero, factors_b1_scales_0_exponent, tree_b1_scales[3:0], decoded_b1_whole_operand[95:0] }),
+    .a({ decoded_a0_whole_operand[169:106], tree_a0_nan, tree_a0_scales, decoded_a0_whole_operand[95:0] }),
+    .a_late(element0_0_a_late),
+    .b({ decoded_b1_whole_operand[169:106], tree_b1_nan, tree_b1_scales, decoded_b1_whole_operand[95:0] }),
+    .b_late(element0_1_b_late),
     .c(addend__payload[63:32]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element0_1_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_small_element element0_2 (
-    .a({ factors_a0_slots, factors_a0_nan, factors_a0_scales_0_zero, factors_a0_scales_0_exponent, tree_a0_scales[3:0], decoded_a0_whole_operand[95:0] }),
-    .b({ factors_b2_slots, factors_b2_nan, factors_b2_scales_0_zero, factors_b2_scales_0_exponent, tree_b2_scales[3:0], decoded_b2_whole_operand[95:0] }),
+    .a({ decoded_a0_whole_operand[169:106], tree_a0_nan, tree_a0_scales, decoded_a0_whole_operand[95:0] }),
+    .a_late(element0_0_a_late),
+    .b({ decoded_b2_whole_operand[169:106], tree_b2_nan, tree_b2_scales, decoded_b2_whole_operand[95:0] }),
+    .b_late(element0_2_b_late),
     .c(addend__payload[95:64]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element0_2_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_small_element element0_3 (
-    .a({ factors_a0_slots, factors_a0_nan, factors_a0_scales_0_zero, factors_a0_scales_0_exponent, tree_a0_scales[3:0], decoded_a0_whole_operand[95:0] }),
-    .b({ factors_b3_slots, factors_b3_nan, factors_b3_scales_0_zero, factors_b3_scales_0_exponent, tree_b3_scales[3:0], decoded_b3_whole_operand[95:0] }),
+    .a({ decoded_a0_whole_operand[169:106], tree_a0_nan, tree_a0_scales, decoded_a0_whole_operand[95:0] }),
+    .a_late(element0_0_a_late),
+    .b({ decoded_b3_whole_operand[169:106], tree_b3_nan, tree_b3_scales, decoded_b3_whole_operand[95:0] }),
+    .b_late(element0_3_b_late),
     .c(addend__payload[127:96]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element0_3_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_small_element element1_0 (
-    .a({ factors_a1_slots, factors_a1_nan, factors_a1_scales_0_zero, factors_a1_scales_0_exponent, tree_a1_scales[3:0], decoded_a1_whole_operand[95:0] }),
-    .b({ factors_b0_slots, factors_b0_nan, factors_b0_scales_0_zero, factors_b0_scales_0_exponent, tree_b0_scales[3:0], decoded_b0_whole_operand[95:0] }),
+    .a({ decoded_a1_whole_operand[169:106], tree_a1_nan, tree_a1_scales, decoded_a1_whole_operand[95:0] }),
+    .a_late(element1_0_a_late),
+    .b({ decoded_b0_whole_operand[169:106], tree_b0_nan, tree_b0_scales, decoded_b0_whole_operand[95:0] }),
+    .b_late(element0_0_b_late),
     .c(addend__payload[159:128]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element1_0_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_small_element element1_1 (
-    .a({ factors_a1_slots, factors_a1_nan, factors_a1_scales_0_zero, factors_a1_scales_0_exponent, tree_a1_scales[3:0], decoded_a1_whole_operand[95:0] }),
-    .b({ factors_b1_slots, factors_b1_nan, factors_b1_scales_0_zero, factors_b1_scales_0_exponent, tree_b1_scales[3:0], decoded_b1_whole_operand[95:0] }),
+    .a({ decoded_a1_whole_operand[169:106], tree_a1_nan, tree_a1_scales, decoded_a1_whole_operand[95:0] }),
+    .a_late(element1_0_a_late),
+    .b({ decoded_b1_whole_operand[169:106], tree_b1_nan, tree_b1_scales, decoded_b1_whole_operand[95:0] }),
+    .b_late(element0_1_b_late),
     .c(addend__payload[191:160]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element1_1_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_small_element element1_2 (
-    .a({ factors_a1_slots, factors_a1_nan, factors_a1_scales_0_zero, factors_a1_scales_0_exponent, tree_a1_scales[3:0], decoded_a1_whole_operand[95:0] }),
-    .b({ factors_b2_slots, factors_b2_nan, factors_b2_scales_0_zero, factors_b2_scales_0_exponent, tree_b2_scales[3:0], decoded_b2_whole_operand[95:0] }),
+    .a({ decoded_a1_whole_operand[169:106], tree_a1_nan, tree_a1_scales, decoded_a1_whole_operand[95:0] }),
+    .a_late(element1_0_a_late),
+    .b({ decoded_b2_whole_operand[169:106], tree_b2_nan, tree_b2_scales, decoded_b2_whole_operand[95:0] }),
+    .b_late(element0_2_b_late),
     .c(addend__payload[223:192]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element1_2_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_small_element element1_3 (
-    .a({ factors_a1_slots, factors_a1_nan, factors_a1_scales_0_zero, factors_a1_scales_0_exponent, tree_a1_scales[3:0], decoded_a1_whole_operand[95:0] }),
-    .b({ factors_b3_slots, factors_b3_nan, factors_b3_scales_0_zero, factors_b3_scales_0_exponent, tree_b3_scales[3:0], decoded_b3_whole_operand[95:0] }),
+    .a({ decoded_a1_whole_operand[169:106], tree_a1_nan, tree_a1_scales, decoded_a1_whole_operand[95:0] }),
+    .a_late(element1_0_a_late),
+    .b({ decoded_b3_whole_operand[169:106], tree_b3_nan, tree_b3_scales, decoded_b3_whole_operand[95:0] }),
+    .b_late(element0_3_b_late),
     .c(addend__payload[255:224]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element1_3_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_small_element element2_0 (
-    .a({ factors_a2_slots, factors_a2_nan, factors_a2_scales_0_zero, factors_a2_scales_0_exponent, tree_a2_scales[3:0], decoded_a2_whole_operand[95:0] }),
-    .b({ factors_b0_slots, factors_b0_nan, factors_b0_scales_0_zero, factors_b0_scales_0_exponent, tree_b0_scales[3:0], decoded_b0_whole_operand[95:0] }),
+    .a({ decoded_a2_whole_operand[169:106], tree_a2_nan, tree_a2_scales, decoded_a2_whole_operand[95:0] }),
+    .a_late(element2_0_a_late),
+    .b({ decoded_b0_whole_operand[169:106], tree_b0_nan, tree_b0_scales, decoded_b0_whole_operand[95:0] }),
+    .b_late(element0_0_b_late),
     .c(addend__payload[287:256]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element2_0_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_small_element element2_1 (
-    .a({ factors_a2_slots, factors_a2_nan, factors_a2_scales_0_zero, factors_a2_scales_0_exponent, tree_a2_scales[3:0], decoded_a2_whole_operand[95:0] }),
-    .b({ factors_b1_slots, factors_b1_nan, factors_b1_scales_0_zero, factors_b1_scales_0_exponent, tree_b1_scales[3:0], decoded_b1_whole_operand[95:0] }),
+    .a({ decoded_a2_whole_operand[169:106], tree_a2_nan, tree_a2_scales, decoded_a2_whole_operand[95:0] }),
+    .a_late(element2_0_a_late),
+    .b({ decoded_b1_whole_operand[169:106], tree_b1_nan, tree_b1_scales, decoded_b1_whole_operand[95:0] }),
+    .b_late(element0_1_b_late),
     .c(addend__payload[319:288]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element2_1_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_small_element element2_2 (
-    .a({ factors_a2_slots, factors_a2_nan, factors_a2_scales_0_zero, factors_a2_scales_0_exponent, tree_a2_scales[3:0], decoded_a2_whole_operand[95:0] }),
-    .b({ factors_b2_slots, factors_b2_nan, factors_b2_scales_0_zero, factors_b2_scales_0_exponent, tree_b2_scales[3:0], decoded_b2_whole_operand[95:0] }),
+    .a({ decoded_a2_whole_operand[169:106], tree_a2_nan, tree_a2_scales, decoded_a2_whole_operand[95:0] }),
+    .a_late(element2_0_a_late),
+    .b({ decoded_b2_whole_operand[169:106], tree_b2_nan, tree_b2_scales, decoded_b2_whole_operand[95:0] }),
+    .b_late(element0_2_b_late),
     .c(addend__payload[351:320]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element2_2_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_small_element element2_3 (
-    .a({ factors_a2_slots, factors_a2_nan, factors_a2_scales_0_zero, factors_a2_scales_0_exponent, tree_a2_scales[3:0], decoded_a2_whole_operand[95:0] }),
-    .b({ factors_b3_slots, factors_b3_nan, factors_b3_scales_0_zero, factors_b3_scales_0_exponent, tree_b3_scales[3:0], decoded_b3_whole_operand[95:0] }),
+    .a({ decoded_a2_whole_operand[169:106], tree_a2_nan, tree_a2_scales, decoded_a2_whole_operand[95:0] }),
+    .a_late(element2_0_a_late),
+    .b({ decoded_b3_whole_operand[169:106], tree_b3_nan, tree_b3_scales, decoded_b3_whole_operand[95:0] }),
+    .b_late(element0_3_b_late),
     .c(addend__payload[383:352]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element2_3_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_small_element element3_0 (
-    .a({ factors_a3_slots, factors_a3_nan, factors_a3_scales_0_zero, factors_a3_scales_0_exponent, tree_a3_scales[3:0], decoded_a3_whole_operand[95:0] }),
-    .b({ factors_b0_slots, factors_b0_nan, factors_b0_scales_0_zero, factors_b0_scales_0_exponent, tree_b0_scales[3:0], decoded_b0_whole_operand[95:0] }),
+    .a({ decoded_a3_whole_operand[169:106], tree_a3_nan, tree_a3_scales, decoded_a3_whole_operand[95:0] }),
+    .a_late(element3_0_a_late),
+    .b({ decoded_b0_whole_operand[169:106], tree_b0_nan, tree_b0_scales, decoded_b0_whole_operand[95:0] }),
+    .b_late(element0_0_b_late),
     .c(addend__payload[415:384]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element3_0_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_small_element element3_1 (
-    .a({ factors_a3_slots, factors_a3_nan, factors_a3_scales_0_zero, factors_a3_scales_0_exponent, tree_a3_scales[3:0], decoded_a3_whole_operand[95:0] }),
-    .b({ factors_b1_slots, factors_b1_nan, factors_b1_scales_0_zero, factors_b1_scales_0_exponent, tree_b1_scales[3:0], decoded_b1_whole_operand[95:0] }),
+    .a({ decoded_a3_whole_operand[169:106], tree_a3_nan, tree_a3_scales, decoded_a3_whole_operand[95:0] }),
+    .a_late(element3_0_a_late),
+    .b({ decoded_b1_whole_operand[169:106], tree_b1_nan, tree_b1_scales, decoded_b1_whole_operand[95:0] }),
+    .b_late(element0_1_b_late),
     .c(addend__payload[447:416]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element3_1_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_small_element element3_2 (
-    .a({ factors_a3_slots, factors_a3_nan, factors_a3_scales_0_zero, factors_a3_scales_0_exponent, tree_a3_scales[3:0], decoded_a3_whole_operand[95:0] }),
-    .b({ factors_b2_slots, factors_b2_nan, factors_b2_scales_0_zero, factors_b2_scales_0_exponent, tree_b2_scales[3:0], decoded_b2_whole_operand[95:0] }),
+    .a({ decoded_a3_whole_operand[169:106], tree_a3_nan, tree_a3_scales, decoded_a3_whole_operand[95:0] }),
+    .a_late(element3_0_a_late),
+    .b({ decoded_b2_whole_operand[169:106], tree_b2_nan, tree_b2_scales, decoded_b2_whole_operand[95:0] }),
+    .b_late(element0_2_b_late),
     .c(addend__payload[479:448]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element3_2_result),
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_small_element element3_3 (
-    .a({ factors_a3_slots, factors_a3_nan, factors_a3_scales_0_zero, factors_a3_scales_0_exponent, tree_a3_scales[3:0], decoded_a3_whole_operand[95:0] }),
-    .b({ factors_b3_slots, factors_b3_nan, factors_b3_scales_0_zero, factors_b3_scales_0_exponent, tree_b3_scales[3:0], decoded_b3_whole_operand[95:0] }),
+    .a({ decoded_a3_whole_operand[169:106], tree_a3_nan, tree_a3_scales, decoded_a3_whole_operand[95:0] }),
+    .a_late(element3_0_a_late),
+    .b({ decoded_b3_whole_operand[169:106], tree_b3_nan, tree_b3_scales, decoded_b3_whole_operand[95:0] }),
+    .b_late(element0_3_b_late),
     .c(addend__payload[511:480]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
     .enable_result(element0_0_enable_result),
-    .enable_terms(element0_0_enable_terms),
     .enable_tree(element0_0_enable_tree),
     .entering(element0_0_entering),
     .half(decoded_half),
+    .half_exponents(element0_0_half_exponents),
     .half_terms(element0_0_half_terms),
     .result(element3_3_result),
     .taking(element0_0_taking)
@@ -755,16 +707,16 @@ module nvfp4_e0m3_multi_small_accumulate(clk, c, enable, enter, terms, d);
   wire _002_;
   wire _003_;
   wire _004_;
-  wire _005_;
+  wire [5:0] _005_;
   wire _006_;
   wire _007_;
-  wire [7:0] _008_;
+  wire _008_;
   wire _009_;
   wire _010_;
-  wire [9:0] _011_;
+  wire _011_;
   wire _012_;
   wire _013_;
-  wire _014_;
+  wire [9:0] _014_;
   wire _015_;
   wire _016_;
   wire _017_;
@@ -783,24 +735,24 @@ module nvfp4_e0m3_multi_small_accumulate(clk, c, enable, enter, terms, d);
   wire _030_;
   wire _031_;
   wire _032_;
-  wire _033_;
+  wire [22:0] _033_;
   wire [22:0] _034_;
-  wire [22:0] _035_;
-  wire _036_;
-  wire [7:0] _037_;
+  wire _035_;
+  wire [7:0] _036_;
+  wire _037_;
   wire _038_;
   wire _039_;
   wire _040_;
   wire _041_;
   wire _042_;
   wire _043_;
-  wire _044_;
+  wire [9:0] _044_;
   wire [9:0] _045_;
-  wire [9:0] _046_;
-  wire [7:0] _047_;
+  wire [7:0] _046_;
   wire [7:0] _signal;
   wire [7:0] ahead;
   wire [4:0] ahead_of_products;
+  wire [5:0] ahead_of_terms;
   reg [7:0] aligned_base;
   reg [35:0] aligned_c;
   reg [30:0] aligned_further0;
@@ -824,6 +776,15 @@ module nvfp4_e0m3_multi_small_accumulate(clk, c, enable, enter, terms, d);
   wire c_leads;
   input clk;
   wire clk;
+  reg [5:0] compared_ahead;
+  reg [7:0] compared_base;
+  reg [5:0] compared_behind;
+  reg [22:0] compared_fraction;
+  reg compared_half;
+  reg [18:0] compared_magnitude0;
+  reg [111:0] compared_products0;
+  reg compared_sign;
+  reg compared_sign0;
   output [31:0] d;
   wire [31:0] d;
   input enable;
@@ -834,6 +795,14 @@ module nvfp4_e0m3_multi_small_accumulate(clk, c, enable, enter, terms, d);
   wire increment;
   wire [45:0] inverted;
   wire [8:0] lead;
+  wire [4:0] moved0_0;
+  wire [4:0] moved0_1;
+  wire [4:0] moved0_2;
+  wire [4:0] moved0_3;
+  wire [4:0] moved0_4;
+  wire [4:0] moved0_5;
+  wire [4:0] moved0_6;
+  wire [4:0] moved0_7;
   wire nan;
   wire [45:0] normal1;
   wire [45:0] normal16;
@@ -846,12 +815,11 @@ module nvfp4_e0m3_multi_small_accumulate(clk, c, enable, enter, terms, d);
   reg [23:0] normal_kept;
   reg normal_sign;
   wire [1:0] products0_ones;
-  wire products0_sign;
   wire [61:0] products0_words;
   wire [7:0] replaced_exponent;
   wire [22:0] replaced_fraction;
+  wire replaced_sign;
   wire [23:0] rounded;
-  wire [5:0] saturated0;
   wire skip1;
   wire skip16;
   wire skip2;
@@ -868,89 +836,113 @@ module nvfp4_e0m3_multi_small_accumulate(clk, c, enable, enter, terms, d);
   wire [33:0] term0_by8;
   input [141:0] terms;
   wire [141:0] terms;
+  wire [5:0] total0_0;
+  wire [5:0] total0_1;
+  wire [5:0] total0_2;
+  wire [5:0] total0_3;
+  wire [5:0] total0_4;
+  wire [5:0] total0_5;
+  wire [5:0] total0_6;
+  wire [5:0] total0_7;
   reg [7:0] total_base;
   reg total_sign;
   reg [46:0] total_sum;
   assign lead = c[30:23] - _000_;
   assign c_leads = ~ lead[8];
-  assign _018_ = terms[27] & terms[28];
-  assign _031_ = c[31] ? terms[27] : terms[28];
-  assign _032_ = _031_ & _003_;
-  assign _033_ = _018_ | _032_;
-  assign _036_ = _033_ & enter;
-  assign _001_ = _003_ & _039_;
-  assign nan = _036_ | _001_;
-  assign _003_ = & c[30:23];
-  assign _013_ = _003_ | _010_;
-  assign _014_ = nan | _013_;
-  assign _015_ = terms[26] & enter;
-  assign _016_ = ~ _015_;
-  assign alone = _014_ | _016_;
-  assign _034_ = ~ {23{_010_}};
-  assign _035_ = c[22:0] & _034_;
-  assign replaced_fraction = _035_ | {23{nan}};
-  assign _037_ = c[30:23] | {8{_010_}};
-  assign replaced_exponent = _037_ | {8{nan}};
-  assign _005_ = terms[27] | terms[28];
-  assign _010_ = _005_ & enter;
-  assign _038_ = | c[30:23];
-  assign _039_ = | c[22:0];
-  assign _040_ = _038_ | _039_;
-  assign _041_ = c[31] & _040_;
-  assign _042_ = _010_ ? terms[28] : _041_;
-  assign _043_ = ~ nan;
-  assign products0_sign = _042_ & _043_;
+  assign _016_ = terms[27] & terms[28];
+  assign _022_ = c[31] ? terms[27] : terms[28];
+  assign _031_ = _022_ & _004_;
+  assign _032_ = _016_ | _031_;
+  assign _035_ = _032_ & enter;
+  assign _001_ = _004_ & _038_;
+  assign nan = _035_ | _001_;
+  assign _004_ = & c[30:23];
+  assign _008_ = _004_ | _007_;
+  assign _009_ = nan | _008_;
+  assign _010_ = terms[26] & enter;
+  assign _011_ = ~ _010_;
+  assign alone = _009_ | _011_;
+  assign _033_ = ~ {23{_007_}};
+  assign _034_ = c[22:0] & _033_;
+  assign replaced_fraction = _034_ | {23{nan}};
+  assign _036_ = c[30:23] | {8{_007_}};
+  assign replaced_exponent = _036_ | {8{nan}};
+  assign _006_ = terms[27] | terms[28];
+  assign _007_ = _006_ & enter;
+  assign _037_ = | c[30:23];
+  assign _038_ = | c[22:0];
+  assign _039_ = _037_ | _038_;
+  assign _040_ = c[31] & _039_;
+  assign _041_ = _007_ ? terms[28] : _040_;
+  assign _042_ = ~ nan;
+  assign replaced_sign = _041_ & _042_;
   assign _000_ = terms[25:20] + 7'h63;
-  assign _signal = _044_ ? replaced_exponent : _000_;
-  assign _044_ = c_leads | alone;
-  assign _045_ = - lead;
-  assign { _046_[9:8], behind } = _044_ ? 10'h000 : _045_;
-  assign _047_ = lead[7:0] & {8{c_leads}};
-  assign ahead = _047_ | { 1'h0, alone, 6'h00 };
-  assign _002_ = | behind[7:6];
-  assign c_distance = behind[5:0] | {6{_002_}};
-  assign c_by1 = c_distance[0] ? { 2'h1, replaced_fraction } : { 1'h1, replaced_fraction, 1'h0 };
-  assign c_by2 = c_distance[1] ? { 2'h0, c_by1 } : { c_by1, 2'h0 };
-  assign c_by4 = c_distance[2] ? { 4'h0, c_by2 } : { c_by2, 4'h0 };
-  assign c_by8 = c_distance[3] ? { 8'h00, c_by4[30:3] } : { c_by4, 5'h00 };
-  assign c_by16 = c_distance[4] ? { 16'h0000, c_by8[35:16] } : c_by8;
-  assign c_by32 = c_distance[5] ? { 32'h00000000, c_by16[35:32] } : c_by16;
-  assign _004_ = | ahead[7:6];
-  assign saturated0 = ahead[5:0] | {6{_004_}};
-  assign term0_by1 = saturated0[0] ? { 1'h0, terms[19:1] } : { terms[19:1], 1'h0 };
-  assign term0_by2 = saturated0[1] ? { 2'h0, term0_by1 } : { term0_by1, 2'h0 };
-  assign term0_by4 = saturated0[2] ? { 4'h0, term0_by2 } : { term0_by2, 4'h0 };
-  assign term0_by8 = saturated0[3] ? { 8'h00, term0_by4 } : { term0_by4, 8'h00 };
-  assign term0_by16 = saturated0[4] ? { 16'h0000, term0_by8[33:4] } : { term0_by8, 12'h000 };
-  assign term0_by32 = saturated0[5] ? { 32'h00000000, term0_by16[45:32] } : term0_by16;
-  assign _006_ = terms[0] ^ products0_sign;
-  assign _007_ = ~ terms[29];
-  assign subtract0 = _006_ & _007_;
-  assign _008_ = ahead & {8{terms[29]}};
-  assign _009_ = | _008_[7:5];
-  assign ahead_of_products = _008_[4:0] | {5{_009_}};
-  assign _011_ = ~ {10{terms[29]}};
-  assign c_cut = c_by32[9:0] & _011_;
-  assign inverted = total_sum[45:0] ^ {46{_012_}};
+  assign _signal = _043_ ? replaced_exponent : _000_;
+  assign _043_ = c_leads | alone;
+  assign _044_ = - lead;
+  assign { _045_[9:8], behind } = _043_ ? 10'h000 : _044_;
+  assign _046_ = lead[7:0] & {8{c_leads}};
+  assign ahead = _046_ | { 1'h0, alone, 6'h00 };
+  assign _002_ = | ahead[7:6];
+  assign ahead_of_terms = ahead[5:0] | {6{_002_}};
+  assign _003_ = | behind[7:6];
+  assign c_distance = behind[5:0] | {6{_003_}};
+  assign _005_ = ahead_of_terms & {6{terms[29]}};
+  assign ahead_of_products = _005_[4:0] | {5{_005_[5]}};
+  assign moved0_0 = total0_0[4:0] | {5{total0_0[5]}};
+  assign total0_0 = ahead_of_products + terms[43:39];
+  assign moved0_1 = total0_1[4:0] | {5{total0_1[5]}};
+  assign total0_1 = ahead_of_products + terms[57:53];
+  assign moved0_2 = total0_2[4:0] | {5{total0_2[5]}};
+  assign total0_2 = ahead_of_products + terms[71:67];
+  assign moved0_3 = total0_3[4:0] | {5{total0_3[5]}};
+  assign total0_3 = ahead_of_products + terms[85:81];
+  assign moved0_4 = total0_4[4:0] | {5{total0_4[5]}};
+  assign total0_4 = ahead_of_products + terms[99:95];
+  assign moved0_5 = total0_5[4:0] | {5{total0_5[5]}};
+  assign total0_5 = ahead_of_products + terms[113:109];
+  assign moved0_6 = total0_6[4:0] | {5{total0_6[5]}};
+  assign total0_6 = ahead_of_products + terms[127:123];
+  assign moved0_7 = total0_7[4:0] | {5{total0_7[5]}};
+  assign total0_7 = ahead_of_products + terms[141:137];
+  assign c_by1 = compared_behind[0] ? { 2'h1, compared_fraction } : { 1'h1, compared_fraction, 1'h0 };
+  assign c_by2 = compared_behind[1] ? { 2'h0, c_by1 } : { c_by1, 2'h0 };
+  assign c_by4 = compared_behind[2] ? { 4'h0, c_by2 } : { c_by2, 4'h0 };
+  assign c_by8 = compared_behind[3] ? { 8'h00, c_by4[30:3] } : { c_by4, 5'h00 };
+  assign c_by16 = compared_behind[4] ? { 16'h0000, c_by8[35:16] } : c_by8;
+  assign c_by32 = compared_behind[5] ? { 32'h00000000, c_by16[35:32] } : c_by16;
+  assign term0_by1 = compared_ahead[0] ? { 1'h0, compared_magnitude0 } : { compared_magnitude0, 1'h0 };
+  assign term0_by2 = compared_ahead[1] ? { 2'h0, term0_by1 } : { term0_by1, 2'h0 };
+  assign term0_by4 = compared_ahead[2] ? { 4'h0, term0_by2 } : { term0_by2, 4'h0 };
+  assign term0_by8 = compared_ahead[3] ? { 8'h00, term0_by4 } : { term0_by4, 8'h00 };
+  assign term0_by16 = compared_ahead[4] ? { 16'h0000, term0_by8[33:4] } : { term0_by8, 12'h000 };
+  assign term0_by32 = compared_ahead[5] ? { 32'h00000000, term0_by16[45:32] } : term0_by16;
+  assign _012_ = compared_sign0 ^ compared_sign;
+  assign _013_ = ~ compared_half;
+  assign subtract0 = _012_ & _013_;
+  assign _014_ = ~ {10{compared_half}};
+  assign c_cut = c_by32[9:0] & _014_;
+  assign inverted = total_sum[45:0] ^ {46{_015_}};
   assign _017_ = | inverted[45:14];
   assign skip32 = ~ _017_;
-  assign normal32 = _017_ ? inverted : { inverted[13:0], {32{_012_}} };
-  assign _019_ = | normal32[45:30];
-  assign skip16 = ~ _019_;
-  assign normal16 = _019_ ? normal32 : { normal32[29:0], {16{_012_}} };
-  assign _020_ = | normal16[45:38];
-  assign skip8 = ~ _020_;
-  assign normal8 = _020_ ? normal16 : { normal16[37:0], {8{_012_}} };
-  assign _021_ = | normal8[45:42];
-  assign skip4 = ~ _021_;
-  assign normal4 = _021_ ? normal8 : { normal8[41:0], {4{_012_}} };
-  assign _022_ = | normal4[45:44];
-  assign skip2 = ~ _022_;
-  assign normal2 = _022_ ? normal4 : { normal4[43:0], _012_, _012_ };
+  assign normal32 = _017_ ? inverted : { inverted[13:0], {32{_015_}} };
+  assign _018_ = | normal32[45:30];
+  assign skip16 = ~ _018_;
+  assign normal16 = _018_ ? normal32 : { normal32[29:0], {16{_015_}} };
+  assign _019_ = | normal16[45:38];
+  assign skip8 = ~ _019_;
+  assign normal8 = _019_ ? normal16 : { normal16[37:0], {8{_015_}} };
+  assign _020_ = | normal8[45:42];
+  assign skip4 = ~ _020_;
+  assign normal4 = _020_ ? normal8 : { normal8[41:0], {4{_015_}} };
+  assign _021_ = | normal4[45:44];
+  assign skip2 = ~ _021_;
+  assign _015_ = ~ total_sum[46];
+  assign normal2 = _021_ ? normal4 : { normal4[43:0], _015_, _015_ };
   assign skip1 = ~ normal2[45];
-  assign normal1 = normal2[45] ? normal2 : { normal2[44:0], _012_ };
+  assign normal1 = normal2[45] ? normal2 : { normal2[44:0], _015_ };
   assign _023_ = & normal1[21:0];
-  assign increment = _012_ & _023_;
+  assign increment = _015_ & _023_;
   assign rounded = normal_kept[22:0] + normal_increment;
   assign { _024_[8], exponent } = normal_exponent + rounded[23];
   assign d[31:23] = { normal_sign, exponent } & {9{normal_kept[23]}};
@@ -959,8 +951,7 @@ module nvfp4_e0m3_multi_small_accumulate(clk, c, enable, enter, terms, d);
   assign _027_ = subtract0 | products0_ones[0];
   assign _028_ = total_base + 4'ha;
   assign _029_ = _028_ - { skip32, skip16, skip8, skip4, skip2, skip1 };
-  assign _012_ = ~ total_sum[46];
-  assign _030_ = total_sign ^ _012_;
+  assign _030_ = total_sign ^ _015_;
   always @(posedge clk)
     if (enable) normal_sign <= _030_;
   always @(posedge clk)
@@ -976,27 +967,44 @@ module nvfp4_e0m3_multi_small_accumulate(clk, c, enable, enter, terms, d);
   always @(posedge clk)
     if (enable) total_sum <= step_sum_sum;
   always @(posedge clk)
-    if (enable) aligned_half <= terms[29];
+    if (enable) aligned_half <= compared_half;
   always @(posedge clk)
     if (enable) aligned_one0 <= products0_ones[1];
   always @(posedge clk)
     if (enable) aligned_further0 <= products0_words[61:31];
   always @(posedge clk)
-    if (enable) aligned_sign <= products0_sign;
+    if (enable) aligned_sign <= compared_sign;
   always @(posedge clk)
-    if (enable) aligned_base <= _signal;
+    if (enable) aligned_base <= compared_base;
   always @(posedge clk)
     if (enable) aligned_subtract0 <= _027_;
   always @(posedge clk)
     if (enable) aligned_term0 <= _026_;
   always @(posedge clk)
     if (enable) aligned_c <= { c_by32[35:10], c_cut };
-  nvfp4_e0m3_multi_small_aligned_products products0 (
-    .ahead(ahead_of_products),
-    .half(terms[29]),
+  always @(posedge clk)
+    if (enable) compared_half <= terms[29];
+  always @(posedge clk)
+    if (enable) compared_products0 <= { moved0_7, terms[136:128], moved0_6, terms[122:114], moved0_5, terms[108:100], moved0_4, terms[94:86], moved0_3, terms[80:72], moved0_2, terms[66:58], moved0_1, terms[52:44], moved0_0, terms[38:30] };
+  always @(posedge clk)
+    if (enable) compared_sign0 <= terms[0];
+  always @(posedge clk)
+    if (enable) compared_magnitude0 <= terms[19:1];
+  always @(posedge clk)
+    if (enable) compared_base <= _signal;
+  always @(posedge clk)
+    if (enable) compared_ahead <= ahead_of_terms;
+  always @(posedge clk)
+    if (enable) compared_behind <= c_distance;
+  always @(posedge clk)
+    if (enable) compared_sign <= replaced_sign;
+  always @(posedge clk)
+    if (enable) compared_fraction <= replaced_fraction;
+  nvfp4_e0m3_multi_small_aligned_products products0_102 (
+    .half(compared_half),
     .ones(products0_ones),
-    .products(terms[141:30]),
-    .sign(products0_sign),
+    .products(compared_products0),
+    .sign(compared_sign),
     .words(products0_words)
   );
   nvfp4_e0m3_multi_small_aligned_sum step_sum (
@@ -1009,71 +1017,61 @@ module nvfp4_e0m3_multi_small_accumulate(clk, c, enable, enter, terms, d);
     .terms(aligned_term0)
   );
   assign _024_[7:0] = exponent;
-  assign _046_[7:0] = behind;
+  assign _045_[7:0] = behind;
   assign d[22:0] = rounded[22:0];
 endmodule
 
-module nvfp4_e0m3_multi_small_aligned_products(ahead, half, products, sign, ones, words);
+module nvfp4_e0m3_multi_small_aligned_products(half, products, sign, ones, words);
   wire _000_;
   wire _001_;
-  wire [26:0] _002_;
-  wire _003_;
+  wire _002_;
+  wire [26:0] _003_;
   wire _004_;
   wire _005_;
-  wire [26:0] _006_;
-  wire _007_;
-  wire _008_;
+  wire _006_;
+  wire [27:0] _007_;
+  wire [26:0] _008_;
   wire _009_;
-  wire [27:0] _010_;
-  wire [26:0] _011_;
-  wire _012_;
-  wire [27:0] _013_;
+  wire _010_;
+  wire _011_;
+  wire [26:0] _012_;
+  wire _013_;
   wire [27:0] _014_;
-  wire [26:0] _015_;
-  wire _016_;
+  wire [27:0] _015_;
+  wire [26:0] _016_;
   wire _017_;
   wire _018_;
-  wire [26:0] _019_;
-  wire _020_;
+  wire _019_;
+  wire [26:0] _020_;
   wire _021_;
   wire _022_;
-  wire [27:0] _023_;
-  wire [26:0] _024_;
-  wire _025_;
-  wire _026_;
-  wire _027_;
-  wire [27:0] _028_;
-  wire [27:0] _029_;
-  wire [26:0] _030_;
-  wire _031_;
-  wire _032_;
-  wire _033_;
-  wire [26:0] _034_;
-  wire _035_;
+  wire _023_;
+  wire [27:0] _024_;
+  wire [27:0] _025_;
+  wire [27:0] _026_;
+  wire [28:0] _027_;
+  wire [28:0] _028_;
+  wire [28:0] _029_;
+  wire [28:0] _030_;
+  wire [28:0] _031_;
+  wire [28:0] _032_;
+  wire [29:0] _033_;
+  wire [29:0] _034_;
+  wire [29:0] _035_;
   wire _036_;
-  wire _037_;
-  wire [27:0] _038_;
-  wire [27:0] _039_;
-  wire [27:0] _040_;
-  wire [28:0] _041_;
-  wire [28:0] _042_;
-  wire [28:0] _043_;
-  wire [28:0] _044_;
-  wire [28:0] _045_;
-  wire [28:0] _046_;
-  wire [29:0] _047_;
-  wire [29:0] _048_;
-  wire [29:0] _049_;
-  input [4:0] ahead;
-  wire [4:0] ahead;
-  wire [4:0] distance0;
-  wire [4:0] distance1;
-  wire [4:0] distance2;
-  wire [4:0] distance3;
-  wire [4:0] distance4;
-  wire [4:0] distance5;
-  wire [4:0] distance6;
-  wire [4:0] distance7;
+  wire [26:0] _037_;
+  wire _038_;
+  wire _039_;
+  wire _040_;
+  wire [26:0] _041_;
+  wire _042_;
+  wire _043_;
+  wire [27:0] _044_;
+  wire [26:0] _045_;
+  wire _046_;
+  wire _047_;
+  wire [27:0] _048_;
+  wire [27:0] _049_;
   input half;
   wire half;
   output [1:0] ones;
@@ -1130,14 +1128,6 @@ module nvfp4_e0m3_multi_small_aligned_products(ahead, half, products, sign, ones
   wire subtract5;
   wire subtract6;
   wire subtract7;
-  wire [5:0] total0;
-  wire [5:0] total1;
-  wire [5:0] total2;
-  wire [5:0] total3;
-  wire [5:0] total4;
-  wire [5:0] total5;
-  wire [5:0] total6;
-  wire [5:0] total7;
   wire [28:0] tree_1_0_carry;
   wire [27:0] tree_1_0_sum;
   wire [28:0] tree_1_2_carry;
@@ -1151,132 +1141,116 @@ module nvfp4_e0m3_multi_small_aligned_products(ahead, half, products, sign, ones
   wire [29:0] tree_4_0_sum;
   output [61:0] words;
   wire [61:0] words;
-  assign total0 = ahead + products[13:9];
-  assign distance0 = total0[4:0] | {5{total0[5]}};
-  assign product0_by1 = distance0[0] ? { 1'h0, products[7:0] } : { products[7:0], 1'h0 };
-  assign product0_by2 = distance0[1] ? { 2'h0, product0_by1 } : { product0_by1, 2'h0 };
-  assign product0_by4 = distance0[2] ? { 4'h0, product0_by2 } : { product0_by2, 4'h0 };
-  assign product0_by8 = distance0[3] ? { 8'h00, product0_by4 } : { product0_by4, 8'h00 };
-  assign product0_by16 = distance0[4] ? { 16'h0000, product0_by8[22:12] } : { product0_by8, 4'h0 };
-  assign subtract0 = _003_ & half;
-  assign total1 = ahead + products[27:23];
-  assign distance1 = total1[4:0] | {5{total1[5]}};
-  assign product1_by1 = distance1[0] ? { 1'h0, products[21:14] } : { products[21:14], 1'h0 };
-  assign product1_by2 = distance1[1] ? { 2'h0, product1_by1 } : { product1_by1, 2'h0 };
-  assign product1_by4 = distance1[2] ? { 4'h0, product1_by2 } : { product1_by2, 4'h0 };
-  assign product1_by8 = distance1[3] ? { 8'h00, product1_by4 } : { product1_by4, 8'h00 };
-  assign product1_by16 = distance1[4] ? { 16'h0000, product1_by8[22:12] } : { product1_by8, 4'h0 };
-  assign subtract1 = _007_ & half;
-  assign total2 = ahead + products[41:37];
-  assign distance2 = total2[4:0] | {5{total2[5]}};
-  assign product2_by1 = distance2[0] ? { 1'h0, products[35:28] } : { products[35:28], 1'h0 };
-  assign product2_by2 = distance2[1] ? { 2'h0, product2_by1 } : { product2_by1, 2'h0 };
-  assign product2_by4 = distance2[2] ? { 4'h0, product2_by2 } : { product2_by2, 4'h0 };
-  assign product2_by8 = distance2[3] ? { 8'h00, product2_by4 } : { product2_by4, 8'h00 };
-  assign product2_by16 = distance2[4] ? { 16'h0000, product2_by8[22:12] } : { product2_by8, 4'h0 };
-  assign subtract2 = _012_ & half;
-  assign total3 = ahead + products[55:51];
-  assign distance3 = total3[4:0] | {5{total3[5]}};
-  assign product3_by1 = distance3[0] ? { 1'h0, products[49:42] } : { products[49:42], 1'h0 };
-  assign product3_by2 = distance3[1] ? { 2'h0, product3_by1 } : { product3_by1, 2'h0 };
-  assign product3_by4 = distance3[2] ? { 4'h0, product3_by2 } : { product3_by2, 4'h0 };
-  assign product3_by8 = distance3[3] ? { 8'h00, product3_by4 } : { product3_by4, 8'h00 };
-  assign product3_by16 = distance3[4] ? { 16'h0000, product3_by8[22:12] } : { product3_by8, 4'h0 };
-  assign subtract3 = _016_ & half;
-  assign total4 = ahead + products[69:65];
-  assign distance4 = total4[4:0] | {5{total4[5]}};
-  assign product4_by1 = distance4[0] ? { 1'h0, products[63:56] } : { products[63:56], 1'h0 };
-  assign product4_by2 = distance4[1] ? { 2'h0, product4_by1 } : { product4_by1, 2'h0 };
-  assign product4_by4 = distance4[2] ? { 4'h0, product4_by2 } : { product4_by2, 4'h0 };
-  assign product4_by8 = distance4[3] ? { 8'h00, product4_by4 } : { product4_by4, 8'h00 };
-  assign product4_by16 = distance4[4] ? { 16'h0000, product4_by8[22:12] } : { product4_by8, 4'h0 };
-  assign subtract4 = _020_ & half;
-  assign total5 = ahead + products[83:79];
-  assign distance5 = total5[4:0] | {5{total5[5]}};
-  assign product5_by1 = distance5[0] ? { 1'h0, products[77:70] } : { products[77:70], 1'h0 };
-  assign product5_by2 = distance5[1] ? { 2'h0, product5_by1 } : { product5_by1, 2'h0 };
-  assign product5_by4 = distance5[2] ? { 4'h0, product5_by2 } : { product5_by2, 4'h0 };
-  assign product5_by8 = distance5[3] ? { 8'h00, product5_by4 } : { product5_by4, 8'h00 };
-  assign product5_by16 = distance5[4] ? { 16'h0000, product5_by8[22:12] } : { product5_by8, 4'h0 };
-  assign subtract5 = _025_ & half;
-  assign total6 = ahead + products[97:93];
-  assign distance6 = total6[4:0] | {5{total6[5]}};
-  assign product6_by1 = distance6[0] ? { 1'h0, products[91:84] } : { products[91:84], 1'h0 };
-  assign product6_by2 = distance6[1] ? { 2'h0, product6_by1 } : { product6_by1, 2'h0 };
-  assign product6_by4 = distance6[2] ? { 4'h0, product6_by2 } : { product6_by2, 4'h0 };
-  assign product6_by8 = distance6[3] ? { 8'h00, product6_by4 } : { product6_by4, 8'h00 };
-  assign product6_by16 = distance6[4] ? { 16'h0000, product6_by8[22:12] } : { product6_by8, 4'h0 };
-  assign _031_ = products[92] ^ sign;
-  assign subtract6 = _031_ & half;
-  assign total7 = ahead + products[111:107];
-  assign distance7 = total7[4:0] | {5{total7[5]}};
-  assign product7_by1 = distance7[0] ? { 1'h0, products[105:98] } : { products[105:98], 1'h0 };
-  assign product7_by2 = distance7[1] ? { 2'h0, product7_by1 } : { product7_by1, 2'h0 };
-  assign product7_by4 = distance7[2] ? { 4'h0, product7_by2 } : { product7_by2, 4'h0 };
-  assign product7_by8 = distance7[3] ? { 8'h00, product7_by4 } : { product7_by4, 8'h00 };
-  assign product7_by16 = distance7[4] ? { 16'h0000, product7_by8[22:12] } : { product7_by8, 4'h0 };
-  assign _035_ = products[106] ^ sign;
-  assign subtract7 = _035_ & half;
-  assign _013_ = { _005_, _002_ } ^ { _009_, _006_ };
-  assign tree_1_0_sum = _013_ ^ { _001_, _011_ };
-  assign _009_ = _008_ & half;
-  assign _010_ = { _005_, _002_ } & { _009_, _006_ };
-  assign _011_ = product2_by16 ^ {27{subtract2}};
-  assign _012_ = products[36] ^ sign;
-  assign _000_ = ~ _012_;
-  assign _001_ = _000_ & half;
-  assign _002_ = product0_by16 ^ {27{subtract0}};
-  assign _003_ = products[8] ^ sign;
-  assign _004_ = ~ _003_;
-  assign _005_ = _004_ & half;
-  assign _006_ = product1_by16 ^ {27{subtract1}};
-  assign _007_ = products[22] ^ sign;
-  assign _008_ = ~ _007_;
-  assign _014_ = { _001_, _011_ } & _013_;
-  assign tree_1_0_carry[28:1] = _010_ | _014_;
-  assign _015_ = product3_by16 ^ {27{subtract3}};
-  assign _016_ = products[50] ^ sign;
-  assign _017_ = ~ _016_;
-  assign _018_ = _017_ & half;
-  assign _019_ = product4_by16 ^ {27{subtract4}};
-  assign _020_ = products[64] ^ sign;
-  assign _021_ = ~ _020_;
-  assign _022_ = _021_ & half;
-  assign _023_ = { _018_, _015_ } ^ { _022_, _019_ };
-  assign _024_ = product5_by16 ^ {27{subtract5}};
-  assign _025_ = products[78] ^ sign;
-  assign _026_ = ~ _025_;
-  assign _027_ = _026_ & half;
-  assign tree_1_2_sum = _023_ ^ { _027_, _024_ };
-  assign _028_ = { _018_, _015_ } & { _022_, _019_ };
-  assign _029_ = { _027_, _024_ } & _023_;
-  assign tree_1_2_carry[28:1] = _028_ | _029_;
-  assign _030_ = product6_by16 ^ {27{subtract6}};
-  assign _032_ = ~ _031_;
-  assign _033_ = _032_ & half;
-  assign _034_ = product7_by16 ^ {27{subtract7}};
-  assign _036_ = ~ _035_;
-  assign _037_ = _036_ & half;
-  assign _038_ = { _033_, _030_ } ^ { _037_, _034_ };
-  assign tree_2_0_sum = _038_ ^ tree_1_0_sum;
-  assign _039_ = { _033_, _030_ } & { _037_, _034_ };
-  assign _040_ = tree_1_0_sum & _038_;
-  assign tree_2_0_carry[28:1] = _039_ | _040_;
-  assign _041_ = { 1'h0, tree_1_2_sum } ^ { tree_1_0_carry[28:1], subtract6 };
-  assign tree_2_2_sum = _041_ ^ { tree_1_2_carry[28:1], subtract5 };
-  assign _042_ = { 1'h0, tree_1_2_sum } & { tree_1_0_carry[28:1], subtract6 };
-  assign _043_ = { tree_1_2_carry[28:1], subtract5 } & _041_;
-  assign tree_2_2_carry[29:1] = _042_ | _043_;
-  assign _044_ = { 1'h0, tree_2_0_sum } ^ { tree_2_0_carry[28:1], subtract4 };
-  assign tree_3_0_sum = _044_ ^ tree_2_2_sum;
-  assign _045_ = { 1'h0, tree_2_0_sum } & { tree_2_0_carry[28:1], subtract4 };
-  assign _046_ = tree_2_2_sum & _044_;
-  assign tree_3_0_carry[29:1] = _045_ | _046_;
-  assign _047_ = { 1'h0, tree_3_0_sum } ^ { tree_2_2_carry[29:1], subtract3 };
-  assign tree_4_0_sum = _047_ ^ { tree_3_0_carry[29:1], subtract2 };
-  assign _048_ = { 1'h0, tree_3_0_sum } & { tree_2_2_carry[29:1], subtract3 };
-  assign _049_ = { tree_3_0_carry[29:1], subtract2 } & _047_;
-  assign words[61:32] = _048_ | _049_;
+  assign product0_by1 = products[9] ? { 1'h0, products[7:0] } : { products[7:0], 1'h0 };
+  assign product0_by2 = products[10] ? { 2'h0, product0_by1 } : { product0_by1, 2'h0 };
+  assign product0_by4 = products[11] ? { 4'h0, product0_by2 } : { product0_by2, 4'h0 };
+  assign product0_by8 = products[12] ? { 8'h00, product0_by4 } : { product0_by4, 8'h00 };
+  assign product0_by16 = products[13] ? { 16'h0000, product0_by8[22:12] } : { product0_by8, 4'h0 };
+  assign subtract0 = _038_ & half;
+  assign product1_by1 = products[23] ? { 1'h0, products[21:14] } : { products[21:14], 1'h0 };
+  assign product1_by2 = products[24] ? { 2'h0, product1_by1 } : { product1_by1, 2'h0 };
+  assign product1_by4 = products[25] ? { 4'h0, product1_by2 } : { product1_by2, 4'h0 };
+  assign product1_by8 = products[26] ? { 8'h00, product1_by4 } : { product1_by4, 8'h00 };
+  assign product1_by16 = products[27] ? { 16'h0000, product1_by8[22:12] } : { product1_by8, 4'h0 };
+  assign subtract1 = _013_ & half;
+  assign product2_by1 = products[37] ? { 1'h0, products[35:28] } : { products[35:28], 1'h0 };
+  assign product2_by2 = products[38] ? { 2'h0, product2_by1 } : { product2_by1, 2'h0 };
+  assign product2_by4 = products[39] ? { 4'h0, product2_by2 } : { product2_by2, 4'h0 };
+  assign product2_by8 = products[40] ? { 8'h00, product2_by4 } : { product2_by4, 8'h00 };
+  assign product2_by16 = products[41] ? { 16'h0000, product2_by8[22:12] } : { product2_by8, 4'h0 };
+  assign subtract2 = _036_ & half;
+  assign product3_by1 = products[51] ? { 1'h0, products[49:42] } : { products[49:42], 1'h0 };
+  assign product3_by2 = products[52] ? { 2'h0, product3_by1 } : { product3_by1, 2'h0 };
+  assign product3_by4 = products[53] ? { 4'h0, product3_by2 } : { product3_by2, 4'h0 };
+  assign product3_by8 = products[54] ? { 8'h00, product3_by4 } : { product3_by4, 8'h00 };
+  assign product3_by16 = products[55] ? { 16'h0000, product3_by8[22:12] } : { product3_by8, 4'h0 };
+  assign subtract3 = _000_ & half;
+  assign product4_by1 = products[65] ? { 1'h0, products[63:56] } : { products[63:56], 1'h0 };
+  assign product4_by2 = products[66] ? { 2'h0, product4_by1 } : { product4_by1, 2'h0 };
+  assign product4_by4 = products[67] ? { 4'h0, product4_by2 } : { product4_by2, 4'h0 };
+  assign product4_by8 = products[68] ? { 8'h00, product4_by4 } : { product4_by4, 8'h00 };
+  assign product4_by16 = products[69] ? { 16'h0000, product4_by8[22:12] } : { product4_by8, 4'h0 };
+  assign subtract4 = _004_ & half;
+  assign product5_by1 = products[79] ? { 1'h0, products[77:70] } : { products[77:70], 1'h0 };
+  assign product5_by2 = products[80] ? { 2'h0, product5_by1 } : { product5_by1, 2'h0 };
+  assign product5_by4 = products[81] ? { 4'h0, product5_by2 } : { product5_by2, 4'h0 };
+  assign product5_by8 = products[82] ? { 8'h00, product5_by4 } : { product5_by4, 8'h00 };
+  assign product5_by16 = products[83] ? { 16'h0000, product5_by8[22:12] } : { product5_by8, 4'h0 };
+  assign subtract5 = _009_ & half;
+  assign product6_by1 = products[93] ? { 1'h0, products[91:84] } : { products[91:84], 1'h0 };
+  assign product6_by2 = products[94] ? { 2'h0, product6_by1 } : { product6_by1, 2'h0 };
+  assign product6_by4 = products[95] ? { 4'h0, product6_by2 } : { product6_by2, 4'h0 };
+  assign product6_by8 = products[96] ? { 8'h00, product6_by4 } : { product6_by4, 8'h00 };
+  assign product6_by16 = products[97] ? { 16'h0000, product6_by8[22:12] } : { product6_by8, 4'h0 };
+  assign subtract6 = _017_ & half;
+  assign product7_by1 = products[107] ? { 1'h0, products[105:98] } : { products[105:98], 1'h0 };
+  assign product7_by2 = products[108] ? { 2'h0, product7_by1 } : { product7_by1, 2'h0 };
+  assign product7_by4 = products[109] ? { 4'h0, product7_by2 } : { product7_by2, 4'h0 };
+  assign product7_by8 = products[110] ? { 8'h00, product7_by4 } : { product7_by4, 8'h00 };
+  assign product7_by16 = products[111] ? { 16'h0000, product7_by8[22:12] } : { product7_by8, 4'h0 };
+  assign subtract7 = _021_ & half;
+  assign _044_ = { _040_, _037_ } ^ { _043_, _041_ };
+  assign _047_ = _046_ & half;
+  assign tree_1_0_sum = _044_ ^ { _047_, _045_ };
+  assign _040_ = _039_ & half;
+  assign _043_ = _042_ & half;
+  assign _048_ = { _040_, _037_ } & { _043_, _041_ };
+  assign _045_ = product2_by16 ^ {27{subtract2}};
+  assign _036_ = products[36] ^ sign;
+  assign _046_ = ~ _036_;
+  assign _037_ = product0_by16 ^ {27{subtract0}};
+  assign _038_ = products[8] ^ sign;
+  assign _039_ = ~ _038_;
+  assign _041_ = product1_by16 ^ {27{subtract1}};
+  assign _013_ = products[22] ^ sign;
+  assign _042_ = ~ _013_;
+  assign _049_ = { _047_, _045_ } & _044_;
+  assign tree_1_0_carry[28:1] = _048_ | _049_;
+  assign tree_1_2_sum = _014_ ^ { _011_, _008_ };
+  assign _007_ = { _002_, _012_ } & { _006_, _003_ };
+  assign _008_ = product5_by16 ^ {27{subtract5}};
+  assign _009_ = products[78] ^ sign;
+  assign _010_ = ~ _009_;
+  assign _011_ = _010_ & half;
+  assign _012_ = product3_by16 ^ {27{subtract3}};
+  assign _000_ = products[50] ^ sign;
+  assign _001_ = ~ _000_;
+  assign _002_ = _001_ & half;
+  assign _003_ = product4_by16 ^ {27{subtract4}};
+  assign _004_ = products[64] ^ sign;
+  assign _005_ = ~ _004_;
+  assign _006_ = _005_ & half;
+  assign _014_ = { _002_, _012_ } ^ { _006_, _003_ };
+  assign _015_ = { _011_, _008_ } & _014_;
+  assign tree_1_2_carry[28:1] = _007_ | _015_;
+  assign _016_ = product6_by16 ^ {27{subtract6}};
+  assign _017_ = products[92] ^ sign;
+  assign _018_ = ~ _017_;
+  assign _019_ = _018_ & half;
+  assign _020_ = product7_by16 ^ {27{subtract7}};
+  assign _021_ = products[106] ^ sign;
+  assign _022_ = ~ _021_;
+  assign _023_ = _022_ & half;
+  assign _024_ = { _019_, _016_ } ^ { _023_, _020_ };
+  assign tree_2_0_sum = _024_ ^ tree_1_0_sum;
+  assign _025_ = { _019_, _016_ } & { _023_, _020_ };
+  assign _026_ = tree_1_0_sum & _024_;
+  assign tree_2_0_carry[28:1] = _025_ | _026_;
+  assign _027_ = { 1'h0, tree_1_2_sum } ^ { tree_1_0_carry[28:1], subtract6 };
+  assign tree_2_2_sum = _027_ ^ { tree_1_2_carry[28:1], subtract5 };
+  assign _028_ = { 1'h0, tree_1_2_sum } & { tree_1_0_carry[28:1], subtract6 };
+  assign _029_ = { tree_1_2_carry[28:1], subtract5 } & _027_;
+  assign tree_2_2_carry[29:1] = _028_ | _029_;
+  assign _030_ = { 1'h0, tree_2_0_sum } ^ { tree_2_0_carry[28:1], subtract4 };
+  assign tree_3_0_sum = _030_ ^ tree_2_2_sum;
+  assign _031_ = { 1'h0, tree_2_0_sum } & { tree_2_0_carry[28:1], subtract4 };
+  assign _032_ = tree_2_2_sum & _030_;
+  assign tree_3_0_carry[29:1] = _031_ | _032_;
+  assign _033_ = { 1'h0, tree_3_0_sum } ^ { tree_2_2_carry[29:1], subtract3 };
+  assign tree_4_0_sum = _033_ ^ { tree_3_0_carry[29:1], subtract2 };
+  assign _034_ = { 1'h0, tree_3_0_sum } & { tree_2_2_carry[29:1], subtract3 };
+  assign _035_ = { tree_3_0_carry[29:1], subtract2 } & _033_;
+  assign words[61:32] = _034_ | _035_;
   assign ones = { subtract0, subtract7 };
   assign tree_1_0_carry[0] = subtract6;
   assign tree_1_2_carry[0] = subtract5;
@@ -2072,24 +2046,28 @@ module nvfp4_e0m3_multi_small_dot_product(clk, a, b, enable_tree, half, products
   assign _180_[12:0] = sum;
 endmodule
 
-module nvfp4_e0m3_multi_small_element(clk, a, b, c, enable_addend, enable_factors, enable_result, enable_terms, enable_tree, entering, half, half_terms, taking, result);
+module nvfp4_e0m3_multi_small_element(clk, a, a_late, b, b_late, c, enable_addend, enable_factors, enable_result, enable_tree, entering, half, half_exponents, half_terms, taking, result);
   wire _00_;
   wire _01_;
   input [169:0] a;
   wire [169:0] a;
+  input [64:0] a_late;
+  wire [64:0] a_late;
   wire [31:0] accumulate_c;
   wire [31:0] accumulate_d;
   reg accumulate_enter;
-  reg [141:0] accumulate_terms;
   wire active;
   reg [31:0] addend;
   input [169:0] b;
   wire [169:0] b;
+  input [64:0] b_late;
+  wire [64:0] b_late;
   input [31:0] c;
   wire [31:0] c;
   input clk;
   wire clk;
-  wire [5:0] computed_exponent;
+  reg computed_active;
+  reg [5:0] computed_exponent;
   wire computed_negative;
   wire computed_positive;
   wire [18:0] computed_terms_0_magnitude;
@@ -2102,26 +2080,28 @@ module nvfp4_e0m3_multi_small_element(clk, a, b, c, enable_addend, enable_factor
   wire enable_factors;
   input enable_result;
   wire enable_result;
-  input enable_terms;
-  wire enable_terms;
   input enable_tree;
   wire enable_tree;
   input entering;
   wire entering;
+  wire [5:0] exponent;
   wire exponents_active;
   wire [4:0] exponents_exponent;
   reg [63:0] factors_products0;
   input half;
   wire half;
+  input half_exponents;
+  wire half_exponents;
   input half_terms;
   wire half_terms;
   wire [5:0] of_products;
   wire [5:0] of_terms;
+  wire [39:0] product_distances_distances;
+  wire [5:0] product_distances_largest;
+  wire product_distances_negative;
+  wire product_distances_positive;
+  wire [7:0] product_distances_signs;
   wire product_exponents_active;
-  wire [39:0] product_exponents_distances;
-  wire product_exponents_negative;
-  wire product_exponents_positive;
-  wire [7:0] product_exponents_signs;
   output [31:0] result;
   reg [31:0] result;
   reg takes;
@@ -2129,11 +2109,12 @@ module nvfp4_e0m3_multi_small_element(clk, a, b, c, enable_addend, enable_factor
   wire taking;
   assign of_terms = exponents_exponent + 5'h10;
   assign active = exponents_active | product_exponents_active;
-  assign computed_exponent = half_terms ? of_products : of_terms;
-  assign _00_ = product_exponents_positive | a[105];
-  assign computed_positive = _00_ | b[105];
-  assign _01_ = product_exponents_negative | a[105];
-  assign computed_negative = _01_ | b[105];
+  assign exponent = half_exponents ? of_products : of_terms;
+  assign product_distances_largest = computed_exponent & {6{half_terms}};
+  assign _00_ = product_distances_positive | a_late[64];
+  assign computed_positive = _00_ | b_late[64];
+  assign _01_ = product_distances_negative | a_late[64];
+  assign computed_negative = _01_ | b_late[64];
   assign accumulate_c = takes ? addend : result;
   always @(posedge clk)
     takes <= taking;
@@ -2144,16 +2125,18 @@ module nvfp4_e0m3_multi_small_element(clk, a, b, c, enable_addend, enable_factor
   always @(posedge clk)
     if (enable_addend) addend <= c;
   always @(posedge clk)
-    if (enable_terms) accumulate_terms <= { product_exponents_distances[39:35], product_exponents_signs[7], factors_products0[63:56], product_exponents_distances[34:30], product_exponents_signs[6], factors_products0[55:48], product_exponents_distances[29:25], product_exponents_signs[5], factors_products0[47:40], product_exponents_distances[24:20], product_exponents_signs[4], factors_products0[39:32], product_exponents_distances[19:15], product_exponents_signs[3], factors_products0[31:24], product_exponents_distances[14:10], product_exponents_signs[2], factors_products0[23:16], product_exponents_distances[9:5], product_exponents_signs[1], factors_products0[15:8], product_exponents_distances[4:0], product_exponents_signs[0], factors_products0[7:0], half_terms, computed_negative, computed_positive, active, computed_exponent, computed_terms_0_magnitude, computed_terms_0_sign };
-  always @(posedge clk)
     if (enable_factors) factors_products0 <= dot0_products;
+  always @(posedge clk)
+    if (enable_factors) computed_exponent <= exponent;
+  always @(posedge clk)
+    if (enable_factors) computed_active <= active;
   nvfp4_e0m3_multi_small_accumulate accumulate (
     .c(accumulate_c),
     .clk(clk),
     .d(accumulate_d),
     .enable(enable_result),
     .enter(accumulate_enter),
-    .terms(accumulate_terms)
+    .terms({ product_distances_distances[39:35], product_distances_signs[7], factors_products0[63:56], product_distances_distances[34:30], product_distances_signs[6], factors_products0[55:48], product_distances_distances[29:25], product_distances_signs[5], factors_products0[47:40], product_distances_distances[24:20], product_distances_signs[4], factors_products0[39:32], product_distances_distances[19:15], product_distances_signs[3], factors_products0[31:24], product_distances_distances[14:10], product_distances_signs[2], factors_products0[23:16], product_distances_distances[9:5], product_distances_signs[1], factors_products0[15:8], product_distances_distances[4:0], product_distances_signs[0], factors_products0[7:0], half_terms, computed_negative, computed_positive, computed_active, computed_exponent, computed_terms_0_magnitude, computed_terms_0_sign })
   );
   nvfp4_e0m3_multi_small_dot_product dot0 (
     .a(a[95:0]),
@@ -2170,15 +2153,22 @@ module nvfp4_e0m3_multi_small_element(clk, a, b, c, enable_addend, enable_factor
     .b(b[104:96]),
     .exponent(exponents_exponent)
   );
+  nvfp4_e0m3_multi_small_product_distances product_distances (
+    .a(a_late[63:0]),
+    .b(b_late[63:0]),
+    .distances(product_distances_distances),
+    .largest(product_distances_largest),
+    .negative(product_distances_negative),
+    .positive(product_distances_positive),
+    .signs(product_distances_signs)
+  );
   nvfp4_e0m3_multi_small_product_exponents product_exponents (
     .a(a[169:106]),
     .active(product_exponents_active),
     .b(b[169:106]),
-    .distances(product_exponents_distances),
-    .exponent(of_products),
-    .negative(product_exponents_negative),
-    .positive(product_exponents_positive),
-    .signs(product_exponents_signs)
+    .clk(clk),
+    .enable_tree(enable_tree),
+    .exponent(of_products)
   );
   nvfp4_e0m3_multi_small_scale_product scale0 (
     .a(a[99:96]),
@@ -2497,8 +2487,8 @@ module nvfp4_e0m3_multi_small_operand_decoder(codes, element_type, half, scales,
   assign scale0_code[7] = element0_0_tag;
 endmodule
 
-module nvfp4_e0m3_multi_small_product_exponents(a, b, active, distances, exponent, negative, positive, signs);
-  wire _000_;
+module nvfp4_e0m3_multi_small_product_distances(a, b, largest, distances, negative, positive, signs);
+  wire [6:0] _000_;
   wire _001_;
   wire _002_;
   wire _003_;
@@ -2525,7 +2515,7 @@ module nvfp4_e0m3_multi_small_product_exponents(a, b, active, distances, exponen
   wire _024_;
   wire _025_;
   wire _026_;
-  wire _027_;
+  wire [6:0] _027_;
   wire _028_;
   wire _029_;
   wire _030_;
@@ -2557,63 +2547,29 @@ module nvfp4_e0m3_multi_small_product_exponents(a, b, active, distances, exponen
   wire _056_;
   wire _057_;
   wire _058_;
-  wire _059_;
-  wire _060_;
-  wire _061_;
-  wire _062_;
-  wire _063_;
+  wire [6:0] _059_;
+  wire [6:0] _060_;
+  wire [6:0] _061_;
+  wire [6:0] _062_;
+  wire [6:0] _063_;
   wire _064_;
   wire _065_;
   wire _066_;
-  wire _067_;
+  wire [6:0] _067_;
   wire _068_;
   wire _069_;
   wire _070_;
   wire _071_;
   wire _072_;
-  wire [6:0] _073_;
+  wire _073_;
   wire _074_;
-  wire [6:0] _075_;
-  wire [6:0] _076_;
+  wire _075_;
+  wire _076_;
   wire _077_;
-  wire [6:0] _078_;
-  wire [6:0] _079_;
-  wire _080_;
-  wire [6:0] _081_;
-  wire _082_;
-  wire [6:0] _083_;
-  wire [6:0] _084_;
-  wire _085_;
-  wire _086_;
-  wire [7:0] _087_;
-  wire [7:0] _088_;
-  wire [7:0] _089_;
-  wire [7:0] _090_;
-  wire [7:0] _091_;
-  wire [7:0] _092_;
-  wire [7:0] _093_;
-  wire [7:0] _094_;
-  wire [7:0] _095_;
-  wire [7:0] _096_;
-  wire _097_;
-  wire _098_;
-  wire _099_;
-  wire _100_;
-  wire _101_;
-  wire _102_;
-  wire _103_;
-  wire _104_;
-  wire _105_;
+  wire _078_;
+  wire _079_;
   input [63:0] a;
   wire [63:0] a;
-  output active;
-  wire active;
-  wire [7:0] ahead0;
-  wire [7:0] ahead1;
-  wire [7:0] ahead2;
-  wire [7:0] ahead3;
-  wire [7:0] ahead4;
-  wire [7:0] ahead5;
   input [63:0] b;
   wire [63:0] b;
   wire [5:0] behind0_0;
@@ -2634,8 +2590,6 @@ module nvfp4_e0m3_multi_small_product_exponents(a, b, active, distances, exponen
   wire [4:0] distance0_7;
   output [39:0] distances;
   wire [39:0] distances;
-  output [5:0] exponent;
-  wire [5:0] exponent;
   wire [5:0] exponent0_0;
   wire [5:0] exponent0_1;
   wire [5:0] exponent0_2;
@@ -2644,11 +2598,8 @@ module nvfp4_e0m3_multi_small_product_exponents(a, b, active, distances, exponen
   wire [5:0] exponent0_5;
   wire [5:0] exponent0_6;
   wire [5:0] exponent0_7;
-  wire [7:0] left1;
-  wire [7:0] left2;
-  wire [7:0] left3;
-  wire [7:0] left4;
-  wire [7:0] left5;
+  input [5:0] largest;
+  wire [5:0] largest;
   output negative;
   wire negative;
   output positive;
@@ -2663,157 +2614,275 @@ module nvfp4_e0m3_multi_small_product_exponents(a, b, active, distances, exponen
   assign exponent0_5 = a[44:40] + b[44:40];
   assign exponent0_6 = a[52:48] + b[52:48];
   assign exponent0_7 = a[60:56] + b[60:56];
-  assign ahead5 = { _085_, _080_, _074_, _066_, _058_, _039_, _019_, _000_ } & { exponent0_7[5], exponent0_6[5], exponent0_5[5], exponent0_4[5], exponent0_3[5], exponent0_2[5], exponent0_1[5], exponent0_0[5] };
-  assign exponent[5] = | ahead5;
-  assign _087_ = ~ {8{exponent[5]}};
-  assign _088_ = { exponent0_7[5], exponent0_6[5], exponent0_5[5], exponent0_4[5], exponent0_3[5], exponent0_2[5], exponent0_1[5], exponent0_0[5] } | _087_;
-  assign left5 = { _085_, _080_, _074_, _066_, _058_, _039_, _019_, _000_ } & _088_;
-  assign ahead4 = left5 & { exponent0_7[4], exponent0_6[4], exponent0_5[4], exponent0_4[4], exponent0_3[4], exponent0_2[4], exponent0_1[4], exponent0_0[4] };
-  assign exponent[4] = | ahead4;
-  assign _089_ = ~ {8{exponent[4]}};
-  assign _090_ = { exponent0_7[4], exponent0_6[4], exponent0_5[4], exponent0_4[4], exponent0_3[4], exponent0_2[4], exponent0_1[4], exponent0_0[4] } | _089_;
-  assign left4 = left5 & _090_;
-  assign ahead3 = left4 & { exponent0_7[3], exponent0_6[3], exponent0_5[3], exponent0_4[3], exponent0_3[3], exponent0_2[3], exponent0_1[3], exponent0_0[3] };
-  assign exponent[3] = | ahead3;
-  assign _091_ = ~ {8{exponent[3]}};
-  assign _092_ = { exponent0_7[3], exponent0_6[3], exponent0_5[3], exponent0_4[3], exponent0_3[3], exponent0_2[3], exponent0_1[3], exponent0_0[3] } | _091_;
-  assign left3 = left4 & _092_;
-  assign ahead2 = left3 & { exponent0_7[2], exponent0_6[2], exponent0_5[2], exponent0_4[2], exponent0_3[2], exponent0_2[2], exponent0_1[2], exponent0_0[2] };
-  assign exponent[2] = | ahead2;
-  assign _093_ = ~ {8{exponent[2]}};
-  assign _094_ = { exponent0_7[2], exponent0_6[2], exponent0_5[2], exponent0_4[2], exponent0_3[2], exponent0_2[2], exponent0_1[2], exponent0_0[2] } | _093_;
-  assign left2 = left3 & _094_;
-  assign ahead1 = left2 & { exponent0_7[1], exponent0_6[1], exponent0_5[1], exponent0_4[1], exponent0_3[1], exponent0_2[1], exponent0_1[1], exponent0_0[1] };
-  assign exponent[1] = | ahead1;
-  assign _095_ = ~ {8{exponent[1]}};
-  assign _096_ = { exponent0_7[1], exponent0_6[1], exponent0_5[1], exponent0_4[1], exponent0_3[1], exponent0_2[1], exponent0_1[1], exponent0_0[1] } | _095_;
-  assign left1 = left2 & _096_;
-  assign ahead0 = left1 & { exponent0_7[0], exponent0_6[0], exponent0_5[0], exponent0_4[0], exponent0_3[0], exponent0_2[0], exponent0_1[0], exponent0_0[0] };
-  assign exponent[0] = | ahead0;
-  assign _086_ = a[6] | b[6];
-  assign _000_ = ~ _086_;
-  assign _010_ = a[14] | b[14];
-  assign _019_ = ~ _010_;
-  assign _029_ = a[22] | b[22];
-  assign _039_ = ~ _029_;
-  assign _049_ = a[30] | b[30];
-  assign _058_ = ~ _049_;
-  assign _062_ = a[38] | b[38];
-  assign _066_ = ~ _062_;
-  assign _070_ = a[46] | b[46];
-  assign _074_ = ~ _070_;
-  assign _077_ = a[54] | b[54];
-  assign _080_ = ~ _077_;
-  assign _082_ = a[62] | b[62];
-  assign _085_ = ~ _082_;
-  assign active = | { _085_, _080_, _074_, _066_, _058_, _039_, _019_, _000_ };
-  assign _097_ = ~ signs[0];
-  assign _098_ = _042_ & _097_;
-  assign _099_ = _041_ | _098_;
-  assign _100_ = ~ signs[1];
-  assign _101_ = _048_ & _100_;
-  assign _102_ = _047_ | _101_;
-  assign _103_ = ~ signs[2];
-  assign _104_ = _055_ & _103_;
-  assign _105_ = _054_ | _104_;
-  assign _002_ = _059_ | _001_;
-  assign _004_ = ~ signs[3];
-  assign _005_ = _003_ & _004_;
-  assign _006_ = _002_ | _005_;
-  assign _009_ = _007_ | _008_;
-  assign _012_ = ~ signs[4];
-  assign _013_ = _011_ & _012_;
-  assign _014_ = _009_ | _013_;
-  assign _017_ = _015_ | _016_;
-  assign _020_ = ~ signs[5];
-  assign _021_ = _018_ & _020_;
-  assign _022_ = _017_ | _021_;
-  assign _025_ = _023_ | _024_;
-  assign _027_ = ~ signs[6];
-  assign _028_ = _026_ & _027_;
-  assign _030_ = _025_ | _028_;
-  assign _033_ = _031_ | _032_;
-  assign _035_ = ~ signs[7];
-  assign _036_ = _034_ & _035_;
-  assign _037_ = _033_ | _036_;
-  assign positive = | { _037_, _030_, _022_, _014_, _006_, _105_, _102_, _099_ };
-  assign _038_ = a[7] & b[6];
-  assign _040_ = a[6] & b[7];
-  assign _041_ = _038_ | _040_;
-  assign _042_ = a[7] | b[7];
-  assign signs[0] = a[5] ^ b[5];
-  assign _043_ = _042_ & signs[0];
-  assign _044_ = _041_ | _043_;
-  assign _045_ = a[15] & b[14];
-  assign _046_ = a[14] & b[15];
-  assign _047_ = _045_ | _046_;
-  assign _048_ = a[15] | b[15];
-  assign signs[1] = a[13] ^ b[13];
-  assign _050_ = _048_ & signs[1];
-  assign _051_ = _047_ | _050_;
-  assign _052_ = a[23] & b[22];
-  assign _053_ = a[22] & b[23];
-  assign _054_ = _052_ | _053_;
-  assign _055_ = a[23] | b[23];
-  assign signs[2] = a[21] ^ b[21];
-  assign _056_ = _055_ & signs[2];
-  assign _057_ = _054_ | _056_;
-  assign _059_ = a[31] & b[30];
-  assign _001_ = a[30] & b[31];
-  assign _003_ = a[31] | b[31];
-  assign signs[3] = a[29] ^ b[29];
-  assign _060_ = _003_ & signs[3];
-  assign _061_ = _002_ | _060_;
-  assign _007_ = a[39] & b[38];
-  assign _008_ = a[38] & b[39];
-  assign _011_ = a[39] | b[39];
-  assign signs[4] = a[37] ^ b[37];
-  assign _063_ = _011_ & signs[4];
-  assign _064_ = _009_ | _063_;
-  assign _015_ = a[47] & b[46];
-  assign _016_ = a[46] & b[47];
-  assign _018_ = a[47] | b[47];
-  assign signs[5] = a[45] ^ b[45];
-  assign _065_ = _018_ & signs[5];
-  assign _067_ = _017_ | _065_;
-  assign _023_ = a[55] & b[54];
-  assign _024_ = a[54] & b[55];
-  assign _026_ = a[55] | b[55];
-  assign signs[6] = a[53] ^ b[53];
-  assign _068_ = _026_ & signs[6];
-  assign _069_ = _025_ | _068_;
-  assign _031_ = a[63] & b[62];
-  assign _032_ = a[62] & b[63];
-  assign _034_ = a[63] | b[63];
-  assign signs[7] = a[61] ^ b[61];
-  assign _071_ = _034_ & signs[7];
-  assign _072_ = _033_ | _071_;
-  assign negative = | { _072_, _069_, _067_, _064_, _061_, _057_, _051_, _044_ };
-  assign { _073_[6], behind0_0 } = exponent - exponent0_0;
+  assign { _000_[6], behind0_0 } = largest - exponent0_0;
   assign distance0_0 = behind0_0[4:0] | {5{behind0_0[5]}};
-  assign { _075_[6], behind0_1 } = exponent - exponent0_1;
+  assign { _067_[6], behind0_1 } = largest - exponent0_1;
   assign distance0_1 = behind0_1[4:0] | {5{behind0_1[5]}};
-  assign { _076_[6], behind0_2 } = exponent - exponent0_2;
+  assign { _027_[6], behind0_2 } = largest - exponent0_2;
   assign distance0_2 = behind0_2[4:0] | {5{behind0_2[5]}};
-  assign { _078_[6], behind0_3 } = exponent - exponent0_3;
+  assign { _059_[6], behind0_3 } = largest - exponent0_3;
   assign distance0_3 = behind0_3[4:0] | {5{behind0_3[5]}};
-  assign { _079_[6], behind0_4 } = exponent - exponent0_4;
+  assign { _060_[6], behind0_4 } = largest - exponent0_4;
   assign distance0_4 = behind0_4[4:0] | {5{behind0_4[5]}};
-  assign { _081_[6], behind0_5 } = exponent - exponent0_5;
+  assign { _061_[6], behind0_5 } = largest - exponent0_5;
   assign distance0_5 = behind0_5[4:0] | {5{behind0_5[5]}};
-  assign { _083_[6], behind0_6 } = exponent - exponent0_6;
+  assign { _062_[6], behind0_6 } = largest - exponent0_6;
   assign distance0_6 = behind0_6[4:0] | {5{behind0_6[5]}};
-  assign { _084_[6], behind0_7 } = exponent - exponent0_7;
+  assign { _063_[6], behind0_7 } = largest - exponent0_7;
   assign distance0_7 = behind0_7[4:0] | {5{behind0_7[5]}};
-  assign _073_[5:0] = behind0_0;
-  assign _075_[5:0] = behind0_1;
-  assign _076_[5:0] = behind0_2;
-  assign _078_[5:0] = behind0_3;
-  assign _079_[5:0] = behind0_4;
-  assign _081_[5:0] = behind0_5;
-  assign _083_[5:0] = behind0_6;
-  assign _084_[5:0] = behind0_7;
+  assign _021_ = _019_ | _020_;
+  assign _064_ = ~ signs[0];
+  assign _065_ = _022_ & _064_;
+  assign _066_ = _021_ | _065_;
+  assign _028_ = _025_ | _026_;
+  assign _068_ = ~ signs[1];
+  assign _069_ = _029_ & _068_;
+  assign _070_ = _028_ | _069_;
+  assign _034_ = _032_ | _033_;
+  assign _035_ = a[23] | b[23];
+  assign signs[2] = a[21] ^ b[21];
+  assign _071_ = ~ signs[2];
+  assign _072_ = _035_ & _071_;
+  assign _073_ = _034_ | _072_;
+  assign _038_ = a[31] & b[30];
+  assign _039_ = a[30] & b[31];
+  assign _040_ = _038_ | _039_;
+  assign _041_ = a[31] | b[31];
+  assign signs[3] = a[29] ^ b[29];
+  assign _074_ = ~ signs[3];
+  assign _075_ = _041_ & _074_;
+  assign _076_ = _040_ | _075_;
+  assign _044_ = a[39] & b[38];
+  assign _045_ = a[38] & b[39];
+  assign _046_ = _044_ | _045_;
+  assign _047_ = a[39] | b[39];
+  assign signs[4] = a[37] ^ b[37];
+  assign _077_ = ~ signs[4];
+  assign _078_ = _047_ & _077_;
+  assign _079_ = _046_ | _078_;
+  assign _050_ = a[47] & b[46];
+  assign _051_ = a[46] & b[47];
+  assign _052_ = _050_ | _051_;
+  assign _001_ = a[47] | b[47];
+  assign signs[5] = a[45] ^ b[45];
+  assign _002_ = ~ signs[5];
+  assign _003_ = _001_ & _002_;
+  assign _004_ = _052_ | _003_;
+  assign _005_ = a[55] & b[54];
+  assign _006_ = a[54] & b[55];
+  assign _007_ = _005_ | _006_;
+  assign _008_ = a[55] | b[55];
+  assign signs[6] = a[53] ^ b[53];
+  assign _009_ = ~ signs[6];
+  assign _010_ = _008_ & _009_;
+  assign _011_ = _007_ | _010_;
+  assign _012_ = a[63] & b[62];
+  assign _013_ = a[62] & b[63];
+  assign _014_ = _012_ | _013_;
+  assign _015_ = a[63] | b[63];
+  assign signs[7] = a[61] ^ b[61];
+  assign _016_ = ~ signs[7];
+  assign _017_ = _015_ & _016_;
+  assign _018_ = _014_ | _017_;
+  assign positive = | { _018_, _011_, _004_, _079_, _076_, _073_, _070_, _066_ };
+  assign _019_ = a[7] & b[6];
+  assign _020_ = a[6] & b[7];
+  assign _022_ = a[7] | b[7];
+  assign signs[0] = a[5] ^ b[5];
+  assign _023_ = _022_ & signs[0];
+  assign _024_ = _021_ | _023_;
+  assign _025_ = a[15] & b[14];
+  assign _026_ = a[14] & b[15];
+  assign _029_ = a[15] | b[15];
+  assign signs[1] = a[13] ^ b[13];
+  assign _030_ = _029_ & signs[1];
+  assign _031_ = _028_ | _030_;
+  assign _032_ = a[23] & b[22];
+  assign _033_ = a[22] & b[23];
+  assign _036_ = _035_ & signs[2];
+  assign _037_ = _034_ | _036_;
+  assign _042_ = _041_ & signs[3];
+  assign _043_ = _040_ | _042_;
+  assign _048_ = _047_ & signs[4];
+  assign _049_ = _046_ | _048_;
+  assign _053_ = _001_ & signs[5];
+  assign _054_ = _052_ | _053_;
+  assign _055_ = _008_ & signs[6];
+  assign _056_ = _007_ | _055_;
+  assign _057_ = _015_ & signs[7];
+  assign _058_ = _014_ | _057_;
+  assign negative = | { _058_, _056_, _054_, _049_, _043_, _037_, _031_, _024_ };
+  assign _000_[5:0] = behind0_0;
+  assign _027_[5:0] = behind0_2;
+  assign _059_[5:0] = behind0_3;
+  assign _060_[5:0] = behind0_4;
+  assign _061_[5:0] = behind0_5;
+  assign _062_[5:0] = behind0_6;
+  assign _063_[5:0] = behind0_7;
+  assign _067_[5:0] = behind0_1;
   assign distances = { distance0_7, distance0_6, distance0_5, distance0_4, distance0_3, distance0_2, distance0_1, distance0_0 };
+endmodule
+
+module nvfp4_e0m3_multi_small_product_exponents(clk, a, b, enable_tree, active, exponent);
+  wire _000_;
+  wire _001_;
+  wire _002_;
+  wire _003_;
+  wire _004_;
+  wire _005_;
+  wire _006_;
+  wire _007_;
+  wire _008_;
+  wire _009_;
+  wire _010_;
+  wire _011_;
+  wire _012_;
+  wire _013_;
+  wire _014_;
+  wire _015_;
+  wire [7:0] _016_;
+  wire [7:0] _017_;
+  wire [7:0] _018_;
+  wire [7:0] _019_;
+  wire [7:0] _020_;
+  wire [7:0] _021_;
+  wire [7:0] _022_;
+  wire [7:0] _023_;
+  wire [7:0] _024_;
+  wire [7:0] _025_;
+  wire _026_;
+  wire _027_;
+  wire _028_;
+  wire _029_;
+  wire _030_;
+  wire _031_;
+  wire _032_;
+  wire _033_;
+  wire _034_;
+  wire _035_;
+  wire _036_;
+  input [63:0] a;
+  wire [63:0] a;
+  output active;
+  reg active;
+  wire ahead0;
+  wire ahead1;
+  wire ahead2;
+  wire ahead3;
+  wire ahead4;
+  wire ahead5;
+  input [63:0] b;
+  wire [63:0] b;
+  input clk;
+  wire clk;
+  input enable_tree;
+  wire enable_tree;
+  output [5:0] exponent;
+  wire [5:0] exponent;
+  wire [5:0] exponent0_0;
+  wire [5:0] exponent0_1;
+  wire [5:0] exponent0_2;
+  wire [5:0] exponent0_3;
+  wire [5:0] exponent0_4;
+  wire [5:0] exponent0_5;
+  wire [5:0] exponent0_6;
+  wire [5:0] exponent0_7;
+  wire left1;
+  wire left2;
+  wire left3;
+  wire left4;
+  wire left5;
+  wire [7:0] of_block0_ahead0;
+  wire [7:0] of_block0_ahead1;
+  wire [7:0] of_block0_ahead2;
+  wire [7:0] of_block0_ahead3;
+  wire [7:0] of_block0_ahead4;
+  wire [7:0] of_block0_ahead5;
+  wire [5:0] of_block0_largest;
+  wire [7:0] of_block0_left1;
+  wire [7:0] of_block0_left2;
+  wire [7:0] of_block0_left3;
+  wire [7:0] of_block0_left4;
+  wire [7:0] of_block0_left5;
+  reg [5:0] tree_largest0;
+  assign of_block0_ahead5 = { _007_, _005_, _003_, _001_, _014_, _012_, _010_, _008_ } & { exponent0_7[5], exponent0_6[5], exponent0_5[5], exponent0_4[5], exponent0_3[5], exponent0_2[5], exponent0_1[5], exponent0_0[5] };
+  assign of_block0_largest[5] = | of_block0_ahead5;
+  assign _008_ = ~ _000_;
+  assign _010_ = ~ _009_;
+  assign _012_ = ~ _011_;
+  assign _014_ = ~ _013_;
+  assign _001_ = ~ _015_;
+  assign _003_ = ~ _002_;
+  assign _016_ = ~ {8{of_block0_largest[5]}};
+  assign _017_ = { exponent0_7[5], exponent0_6[5], exponent0_5[5], exponent0_4[5], exponent0_3[5], exponent0_2[5], exponent0_1[5], exponent0_0[5] } | _016_;
+  assign of_block0_left5 = { _007_, _005_, _003_, _001_, _014_, _012_, _010_, _008_ } & _017_;
+  assign of_block0_ahead4 = of_block0_left5 & { exponent0_7[4], exponent0_6[4], exponent0_5[4], exponent0_4[4], exponent0_3[4], exponent0_2[4], exponent0_1[4], exponent0_0[4] };
+  assign of_block0_largest[4] = | of_block0_ahead4;
+  assign _018_ = ~ {8{of_block0_largest[4]}};
+  assign _019_ = { exponent0_7[4], exponent0_6[4], exponent0_5[4], exponent0_4[4], exponent0_3[4], exponent0_2[4], exponent0_1[4], exponent0_0[4] } | _018_;
+  assign of_block0_left4 = of_block0_left5 & _019_;
+  assign of_block0_ahead3 = of_block0_left4 & { exponent0_7[3], exponent0_6[3], exponent0_5[3], exponent0_4[3], exponent0_3[3], exponent0_2[3], exponent0_1[3], exponent0_0[3] };
+  assign of_block0_largest[3] = | of_block0_ahead3;
+  assign _020_ = ~ {8{of_block0_largest[3]}};
+  assign _021_ = { exponent0_7[3], exponent0_6[3], exponent0_5[3], exponent0_4[3], exponent0_3[3], exponent0_2[3], exponent0_1[3], exponent0_0[3] } | _020_;
+  assign of_block0_left3 = of_block0_left4 & _021_;
+  assign of_block0_ahead2 = of_block0_left3 & { exponent0_7[2], exponent0_6[2], exponent0_5[2], exponent0_4[2], exponent0_3[2], exponent0_2[2], exponent0_1[2], exponent0_0[2] };
+  assign of_block0_largest[2] = | of_block0_ahead2;
+  assign _022_ = ~ {8{of_block0_largest[2]}};
+  assign _023_ = { exponent0_7[2], exponent0_6[2], exponent0_5[2], exponent0_4[2], exponent0_3[2], exponent0_2[2], exponent0_1[2], exponent0_0[2] } | _022_;
+  assign of_block0_left2 = of_block0_left3 & _023_;
+  assign of_block0_ahead1 = of_block0_left2 & { exponent0_7[1], exponent0_6[1], exponent0_5[1], exponent0_4[1], exponent0_3[1], exponent0_2[1], exponent0_1[1], exponent0_0[1] };
+  assign of_block0_largest[1] = | of_block0_ahead1;
+  assign _024_ = ~ {8{of_block0_largest[1]}};
+  assign _025_ = { exponent0_7[1], exponent0_6[1], exponent0_5[1], exponent0_4[1], exponent0_3[1], exponent0_2[1], exponent0_1[1], exponent0_0[1] } | _024_;
+  assign of_block0_left1 = of_block0_left2 & _025_;
+  assign of_block0_ahead0 = of_block0_left1 & { exponent0_7[0], exponent0_6[0], exponent0_5[0], exponent0_4[0], exponent0_3[0], exponent0_2[0], exponent0_1[0], exponent0_0[0] };
+  assign of_block0_largest[0] = | of_block0_ahead0;
+  assign ahead5 = active & tree_largest0[5];
+  assign _026_ = ~ ahead5;
+  assign _027_ = tree_largest0[5] | _026_;
+  assign left5 = active & _027_;
+  assign ahead4 = left5 & tree_largest0[4];
+  assign _028_ = ~ ahead4;
+  assign _029_ = tree_largest0[4] | _028_;
+  assign left4 = left5 & _029_;
+  assign ahead3 = left4 & tree_largest0[3];
+  assign _030_ = ~ ahead3;
+  assign _031_ = tree_largest0[3] | _030_;
+  assign left3 = left4 & _031_;
+  assign ahead2 = left3 & tree_largest0[2];
+  assign _032_ = ~ ahead2;
+  assign _033_ = tree_largest0[2] | _032_;
+  assign left2 = left3 & _033_;
+  assign ahead1 = left2 & tree_largest0[1];
+  assign _034_ = ~ ahead1;
+  assign _035_ = tree_largest0[1] | _034_;
+  assign left1 = left2 & _035_;
+  assign ahead0 = left1 & tree_largest0[0];
+  assign _000_ = a[6] | b[6];
+  assign _009_ = a[14] | b[14];
+  assign _011_ = a[22] | b[22];
+  assign _013_ = a[30] | b[30];
+  assign _015_ = a[38] | b[38];
+  assign _002_ = a[46] | b[46];
+  assign _004_ = a[54] | b[54];
+  assign _005_ = ~ _004_;
+  assign _006_ = a[62] | b[62];
+  assign _007_ = ~ _006_;
+  assign _036_ = | { _007_, _005_, _003_, _001_, _014_, _012_, _010_, _008_ };
+  assign exponent0_0 = a[4:0] + b[4:0];
+  assign exponent0_1 = a[12:8] + b[12:8];
+  assign exponent0_2 = a[20:16] + b[20:16];
+  assign exponent0_3 = a[28:24] + b[28:24];
+  assign exponent0_4 = a[36:32] + b[36:32];
+  assign exponent0_5 = a[44:40] + b[44:40];
+  assign exponent0_6 = a[52:48] + b[52:48];
+  assign exponent0_7 = a[60:56] + b[60:56];
+  always @(posedge clk)
+    if (enable_tree) tree_largest0 <= of_block0_largest;
+  always @(posedge clk)
+    if (enable_tree) active <= _036_;
+  assign exponent = { ahead5, ahead4, ahead3, ahead2, ahead1, ahead0 };
 endmodule
 
 module nvfp4_e0m3_multi_small_scale_decoder(code, nan, scale);

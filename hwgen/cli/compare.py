@@ -36,10 +36,11 @@ __all__ = ["command"]
 @options.wires
 @options.placer
 @options.lanes("for each purpose")
+@options.slots
 @click.option(
     "--search",
     is_flag=True,
-    help="Search for lanes and recipes even where a report that comes with hwgen has what the same search found.",
+    help="Search for lanes, slots and recipes even where a report that comes with hwgen has what such a search found.",
 )
 @click.option(
     "--export",
@@ -62,6 +63,7 @@ def command(
     placer: str | None,
     as_mapped: bool,
     lanes: tuple[str, ...],
+    slots: tuple[str, ...],
     search: bool,
     kind: str,
     hold: int,
@@ -88,14 +90,16 @@ def command(
         f"--wires {wires}": wires,
         f"--placer {placer}": placer,
         f"--lanes {' '.join(lanes)}": lanes,
+        f"--slots {' '.join(slots)}": slots,
         "--search": search,
     }
     for words, given in options_of_built.items():
         if as_mapped and given:
             raise InputError(f"{words}: has no meaning with --as-mapped, where nothing is placed")
     tried = () if as_mapped else _lanes(lanes, pair)
+    tried_slots = () if as_mapped else options.chosen_slots(slots, pair)
     stimulus = Stimulus(tensors=kind, seed=seed, hold=hold)
-    request = OverheadRequest(*pair, stimulus, recipe, clock, physical, tried, runs)
+    request = OverheadRequest(*pair, stimulus, recipe, clock, physical, tried, tried_slots, runs)
     measured = Settings(**settings)
     found = None if as_mapped or search else _found_before(request, measured)
     if found is not None:

@@ -26,6 +26,7 @@ __all__ = [
     "check_formats",
     "check_lanes",
     "check_waves",
+    "chosen_slots",
     "clock",
     "config",
     "engine",
@@ -44,6 +45,7 @@ __all__ = [
     "physical",
     "placer",
     "recipe",
+    "slots",
     "vcd",
     "wires",
 ]
@@ -121,6 +123,36 @@ def lanes(which: str) -> Callable[[Command], Command]:
             f"{', '.join(constant('hwgen.config:DOTS'))}, or none.  [default: {', '.join(LANES)}]"
         ),
     )
+
+
+def slots(command: Command) -> Command:
+    """Slots to choose from, of cores that multiply FP8, too."""
+    return click.option(
+        "--slots",
+        multiple=True,
+        cls=Late,
+        late=lambda: (
+            "Slots to choose from besides those of the configurations, for each purpose, where both have one; repeat it"
+            f" for several, of {', '.join(_slots())}, or none.  [default: all]"
+        ),
+    )(command)
+
+
+def _slots() -> tuple[str, ...]:
+    return tuple(name for name in constant("hwgen.config:SLOTS") if name != "none")
+
+
+def chosen_slots(asked: tuple[str, ...], pair: Iterable[TensorCoreConfig]) -> tuple[str, ...]:
+    """The slots that a search tries: those asked for, or by default all, where both configurations have one."""
+    known = _slots()
+    for name in asked:
+        if name not in known and asked != ("none",):
+            raise InputError(f"--slots {name}: must be one of {', '.join(known)}, or none alone")
+    if without := [config.name for config in pair if not config.slotted]:
+        if asked:
+            raise InputError(f"--slots {' '.join(asked)}: {without[0]} has no slot to choose; leave it out")
+        return ()
+    return () if asked == ("none",) else asked or known
 
 
 def physical(wires: str | None, placer: str | None) -> Physical:

@@ -35,15 +35,15 @@ NUMERICS = ("blackwell", "exact")
 EMPTY_BLOCKS = ("included", "excluded")
 PIPELINE_REGISTERS = (
     *("operands", "decoded", "tree", "sums", "factors", "terms"),
-    *("aligned", "addends", "total", "normal"),
+    *("compared", "aligned", "addends", "total", "normal"),
 )
 ELEMENT_REGISTERS = ("tree", "sums", "factors", "terms")  # in the elements, before the loop
-LOOP_REGISTERS = ("aligned", "addends", "total", "normal")  # in the accumulation loop, unless that is exact
+LOOP_REGISTERS = ("compared", "aligned", "addends", "total", "normal")  # in the accumulation loop, unless that is exact
 DEFAULT_PIPELINE = ("decoded", "sums")
 
 REGISTERS = {
     "blackwell": PIPELINE_REGISTERS,
-    "exact": tuple(register for register in PIPELINE_REGISTERS if register != "addends"),
+    "exact": tuple(register for register in PIPELINE_REGISTERS if register not in ("compared", "addends")),
 }
 """Pipeline registers that have a meaning, by numerics."""
 
@@ -88,14 +88,16 @@ class TensorCoreConfig:
         Which registers there are besides that of the result. Before the accumulation loop: ``operands``
         (codes and scales at the edge of the array), ``decoded`` (the same behind the operand decoders), ``tree`` (the
         last two words of a dot product), ``sums`` (block sums, before they are scaled), ``factors`` (their magnitudes,
-        and products of the scales' significands) and ``terms`` (scaled block sums). In the loop: ``aligned`` (words
-        shifted to one exponent), ``addends`` (the last two words of their sum), ``total`` (their sum) and ``normal``
-        (the normalised sum, before it is rounded). Those in the loop interleave as many more tiles, see `interleave`.
+        and products of the scales' significands) and ``terms`` (scaled block sums). In the loop: ``compared`` (terms,
+        and how far C's exponent is from the largest of theirs), ``aligned`` (words shifted to one exponent),
+        ``addends`` (the last two words of their sum), ``total`` (their sum) and ``normal`` (the normalised sum, before
+        it is rounded). Those in the loop interleave as many more tiles, see `interleave`.
     numerics
         ``blackwell``, every step rounds to FP32; or ``exact``, a fixed-point accumulator holds every term of
         the whole GEMM and its sum with C is rounded once, to nearest even. There ``fraction_bits``, ``rounding``,
         ``empty_blocks`` and ``leading_zeros`` have no meaning, and no register lies in the loop: ``aligned`` (the sum
-        of a step's terms) stands before it, ``total`` (with C) and ``normal`` behind. There is no ``addends``.
+        of a step's terms) stands before it, ``total`` (with C) and ``normal`` behind. There is no ``compared`` and no
+        ``addends``.
     largest_depth
         Largest K of a GEMM that cannot overflow the accumulator, ``exact`` only (4096 to 2^24).
     clock_gating
@@ -296,9 +298,9 @@ class TensorCoreConfig:
         """Block format of operand ``side``, ``a`` or ``b``."""
         return self.a if side == "a" else self.b
 
-    def takes(self, dot: str) -> bool:
-        """Whether a micro-architecture of the dot product goes with its formats and its slot."""
-        return DOTS[dot].supports(*self.formats) is None and unfit(self.slot, dot, *self.formats) is None
+    def takes(self, dot: str, slot: str | None = None) -> bool:
+        """Whether a micro-architecture of the dot product goes with its formats and with a slot, its own by default."""
+        return DOTS[dot].supports(*self.formats) is None and unfit(slot or self.slot, dot, *self.formats) is None
 
     @property
     def identifier(self) -> str:
@@ -350,6 +352,16 @@ class TensorCoreConfig:
     def foresees(self) -> bool:
         """Whether it is known a cycle ahead which steps enter the accumulation loop."""
         return self.interleave > 1 and self.entrance > 0
+
+    @property
+    def early_exponents(self) -> bool:
+        """Whether the largest exponent of a step with a slot is found before the register ``factors``, not behind it.
+
+        So it is where C is compared with it right behind that register. Blocks that take no part where they are empty
+        are not known before.
+        """
+        beside = {"factors", "compared"} <= set(self.pipeline) and "terms" not in self.pipeline
+        return beside and self.slotted and not self.excludes_empty
 
     @property
     def exact(self) -> bool:

@@ -41,8 +41,10 @@ __all__ = ["NAMED", "like_small", "named"]
 
 
 _SMALL = ("decoded", "tree", "factors", "terms", "aligned", "total", "normal")
+_MULTI_SMALL = ("decoded", "tree", "factors", "compared", "aligned", "total", "normal")
 _PLAIN = ("decoded", "tree", "terms", "aligned", "total", "normal")  # without significands there are no factors
 _BLACKWELL = ("decoded", "tree", "factors", "terms", "aligned", "addends", "total", "normal")
+_MULTI_BLACKWELL = ("decoded", "tree", "factors", "compared", "aligned", "addends", "total", "normal")
 
 
 _KINDS: dict[str, Formats] = {
@@ -90,8 +92,8 @@ def _sized(
 NAMED: dict[str, TensorCoreConfig] = {
     **_sized(_KINDS, "small", rows=4, columns=4, groups=1, pipeline=_SMALL),
     **_sized(_KINDS, "blackwell", rows=8, columns=8, groups=4, pipeline=_BLACKWELL),
-    **_sized(_SLOTTED, "multi-small", rows=4, columns=4, groups=1, pipeline=_SMALL, slot="full"),
-    **_sized(_SLOTTED, "multi-blackwell", rows=8, columns=8, groups=4, pipeline=_BLACKWELL, slot="full"),
+    **_sized(_SLOTTED, "multi-small", rows=4, columns=4, groups=1, pipeline=_MULTI_SMALL, slot="full"),
+    **_sized(_SLOTTED, "multi-blackwell", rows=8, columns=8, groups=4, pipeline=_MULTI_BLACKWELL, slot="full"),
     **_sized(_OTHERS, "small", rows=4, columns=4, groups=1, pipeline=_SMALL),
     **_sized(_E8M0, "small", rows=4, columns=4, groups=1, pipeline=_PLAIN),
     **_sized(_WIDE, "small", rows=4, columns=4, groups=1, pipeline=_PLAIN, dot="signed"),

@@ -56,6 +56,8 @@ BLOCKS = {
     "term_exponents": "scale products",
     "scale_product": "scale products",
     "product_exponents": "scale products",
+    "product_distances": "scale products",
+    "term_distances": "scale products",
     "accumulate": "align, add, normalise, round",
     "aligned_sum": "align, add, normalise, round",
     "aligned_products": "align, add, normalise, round",

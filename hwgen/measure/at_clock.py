@@ -82,6 +82,7 @@ def closings(selected: Selected, name: str, runs: Sequence[Run]) -> dict[str, di
             slowest = max(records, key=lambda record: record.delay_ns)
             found.setdefault(purpose, {})[scope] = schema.Closing(
                 lanes=designs[kind].config.dot,
+                slot=designs[kind].config.slot if designs[kind].config.slotted else None,
                 recipes={module: how.name for module, how in selected.of(designs[kind], purpose).items()},
                 clock_ns=slowest.clock_ns,
                 slack_ns=slowest.slack_ns,
@@ -179,7 +180,7 @@ def measure_at_clock(
     among = list(recipes or usable(library))
     clock_ns = stated_ns = request.clock_ns or usual(library)
     aim = Aim(clock_ns, physical, stimulus)
-    selected = request.selected or select_for_cores(configs, among, aim, flow, request.lanes)
+    selected = request.selected or select_for_cores(configs, among, aim, flow, request.lanes, request.slots)
 
     found: dict[str, list[Run]] = {name: [] for name in configs}
     figures: list[Figure] = []
@@ -206,6 +207,7 @@ def measure_at_clock(
         conditions_of(configs, among, chosen, examined, stimulus, stated_ns, flow),
         physical=physical_record(physical, library),
         lanes=request.lanes,
+        slots=request.slots or None,
         closing={name: closings(selected, name, found[name]) for name in configs},
     )
     return Overhead(baseline, candidate, figures, conditions)

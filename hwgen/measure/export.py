@@ -97,7 +97,7 @@ def as_built(
     InputError
         As of `as_mapped`.
     """
-    config = replace(config, dot=closing.lanes)
+    config = replace(config, dot=closing.lanes, slot=closing.slot or config.slot)
     gates = built(Design(config, TensorCore), closing, physical, flow, stimulus)
     return texts(config, gates, clock_ns, stimulus, waves)
 

@@ -15,14 +15,13 @@ it takes the recipe by which it meets the clock with the least area.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from hwgen.closure.close import ROUNDS
 from hwgen.config import TensorCoreConfig
 from hwgen.mapping.yosys import Recipe, distinct
 from hwgen.measure.flow import Design, Flow
-from hwgen.measure.selection import OF_LANES, PILOTS, Aim, Chosen, Score, Selected, lanes_for, scored, select
+from hwgen.measure.selection import OF_LANES, PILOTS, Aim, Chosen, Score, Selected, scored, select, variants
 from hwgen.rtl.lane_array import LaneArray
 from hwgen.rtl.tensor_core import TensorCore
 
@@ -38,10 +37,18 @@ _Key = tuple[str, str]
 
 
 def select_for_cores(
-    configs: Mapping[str, TensorCoreConfig], recipes: Sequence[Recipe], aim: Aim, flow: Flow, lanes: Sequence[str] = ()
+    configs: Mapping[str, TensorCoreConfig],
+    recipes: Sequence[Recipe],
+    aim: Aim,
+    flow: Flow,
+    lanes: Sequence[str] = (),
+    slots: Sequence[str] = (),
 ) -> Selected:
-    """As `hwgen.measure.selection.select`, with shorter clocks for the search where whole cores miss theirs."""
-    selected = select(configs, recipes, aim, flow, lanes)
+    """As `hwgen.measure.selection.select`, with shorter clocks for the search where whole cores miss theirs.
+
+    These searches keep the slot that was found.
+    """
+    selected = select(configs, recipes, aim, flow, lanes, slots=slots)
     if not selected.builds:
         return selected
     reached = _whole(selected, selected.chosen, aim, flow)
@@ -64,9 +71,15 @@ def select_for_cores(
         found = {}
         for key in late:
             late_lanes[key].add(selected.configs[key].dot)
-            others = set(lanes_for(configs[key[0]], lanes)) - late_lanes[key]
-            left_out = late_lanes[key] if others and _longest(reached[key]) == OF_LANES else set()
-            found[key] = _again(configs, recipes, aim, flow, lanes, key, earlier[key], left_out)
+            others = [
+                config
+                for config in _of_slot(configs[key[0]], selected.configs[key], lanes)
+                if config.dot not in late_lanes[key] or _longest(reached[key]) != OF_LANES
+            ]
+            among = others or _of_slot(configs[key[0]], selected.configs[key], lanes)
+            shorter = replace(aim, clock_ns=aim.clock_ns - earlier[key])
+            dots = [config.dot for config in among[1:]]
+            found[key] = select({key[0]: among[0]}, recipes, shorter, flow, dots, key[1:])
         builds += sum(other.builds for other in found.values())
         for key, other in found.items():
             if other.chosen[key] == selected.chosen[key] and other.configs[key] == selected.configs[key]:
@@ -118,24 +131,9 @@ def _with(selected: Selected, other: Mapping[_Key, tuple[TensorCoreConfig, Chose
     return replace(selected, configs={**selected.configs, **configs}, chosen={**selected.chosen, **chosen})
 
 
-def _again(
-    configs: Mapping[str, TensorCoreConfig],
-    recipes: Sequence[Recipe],
-    aim: Aim,
-    flow: Flow,
-    lanes: Sequence[str],
-    key: _Key,
-    earlier: float,
-    left_out: AbstractSet[str],
-) -> Selected:
-    """Search again for one configuration and purpose.
-
-    The clock is shorter by ``earlier`` ns, and the lanes of ``left_out`` have no part in it.
-    """
-    name, purpose = key
-    shorter = replace(aim, clock_ns=aim.clock_ns - earlier)
-    first, *others = [dot for dot in lanes_for(configs[name], lanes) if dot not in left_out]
-    return select({name: replace(configs[name], dot=first)}, recipes, shorter, flow, others, (purpose,))
+def _of_slot(config: TensorCoreConfig, found: TensorCoreConfig, lanes: Sequence[str]) -> list[TensorCoreConfig]:
+    """A configuration with all lanes that go with the slot which was found for it."""
+    return [each for each in variants(config, lanes, (found.slot,)) if each.slot == found.slot]
 
 
 def _longest(score: Score) -> str:

@@ -57,7 +57,7 @@ def selected_by(report: schema.OverheadReport, request: OverheadRequest, library
     asked = (
         [config.as_dict() for config in pair],
         _cells(flow_conditions(library, usable(library))),
-        (request.lanes, request.clock_ns or usual(library)),
+        (request.lanes, request.slots, request.clock_ns or usual(library)),
         (request.physical.wires, request.physical.placer if request.physical.placed else None),
         replace(request.stimulus.record(pair[0]), seed=conditions.stimulus.seed),
     )
@@ -66,7 +66,7 @@ def selected_by(report: schema.OverheadReport, request: OverheadRequest, library
     had = (
         [design.settings for design in report.designs],
         _cells(conditions.flow),
-        (conditions.lanes, clock_ns),
+        (conditions.lanes, conditions.slots or (), clock_ns),
         (physical and physical.wires, physical and physical.placer),
         conditions.stimulus,
     )
@@ -77,7 +77,7 @@ def selected_by(report: schema.OverheadReport, request: OverheadRequest, library
         for purpose in PURPOSES:
             found = conditions.closing[config.name][purpose]
             core, array = found["core"], found["lane array"]
-            configs[config.name, purpose] = replace(config, dot=core.lanes)
+            configs[config.name, purpose] = replace(config, dot=core.lanes, slot=core.slot or config.slot)
             chosen[config.name, purpose] = {module: RECIPES[how] for module, how in core.recipes.items()}
             arrays[config.name, purpose] = (
                 replace(config, dot=array.lanes),

@@ -78,6 +78,8 @@ class OverheadRequest:
     lanes
         Lanes to choose from besides those of the configurations, for each purpose; only of netlists that are built for
         a clock.
+    slots
+        Slots to choose from likewise, besides those of configurations that have one.
     runs
         Syntheses of each module, at most.
     half_width
@@ -95,6 +97,7 @@ class OverheadRequest:
     clock_ns: float | None = None
     physical: Physical | None = None
     lanes: tuple[str, ...] = ()
+    slots: tuple[str, ...] = ()
     runs: int = 16
     half_width: float = 0.005
     selected: Selected | None = None

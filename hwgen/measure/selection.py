@@ -6,6 +6,7 @@ registers at the edge of an array serve several elements. So what they cost coun
 `shared`. The netlists are of perturbations that no measured run has, here called draws.
 
 1. Each recipe serves all modules alike. The best becomes the choice.
+   With a slot, this choice then tells which slots are worth a closer look, each with one kind of lanes.
 2. With this choice lanes are compared, each with the recipe of its dot product that suits it, and the best are taken.
 3. One large module at a time takes another recipe, and so do all small ones together. What helps alone is a candidate,
    and so is all of it together. The best is the choice for least area.
@@ -28,7 +29,7 @@ from typing import TypeVar
 import numpy as np
 
 from hwgen.cells.library import Library
-from hwgen.config import TensorCoreConfig
+from hwgen.config import SLOTS, TensorCoreConfig
 from hwgen.errors import InputError
 from hwgen.mapping import area
 from hwgen.mapping.yosys import Recipe, distinct
@@ -42,7 +43,7 @@ from hwgen.rtl.hierarchy import Block
 from hwgen.rtl.lane_array import LaneArray
 from hwgen.rtl.tensor_core import TensorCore
 
-__all__ = ["OF_LANES", "PILOTS", "Aim", "Chosen", "Score", "Selected", "lanes_for", "scored", "select", "shared"]
+__all__ = ["OF_LANES", "PILOTS", "Aim", "Chosen", "Score", "Selected", "scored", "select", "shared", "variants"]
 
 PILOTS = (1001, 1002, 1003)
 """Perturbations of the netlists that the search looks at."""
@@ -62,6 +63,8 @@ _APART = 0.02
 # core of one element differs from an array by its wires and by what arrives when, and so by some percent.
 _FINALISTS = 3
 _CLOSE = 0.06
+# Slots that are looked at closely, if they are within `_CLOSE` of the best.
+_SLOTS = 2
 # No recipe makes up for what lanes cost more than this share more than others.
 _FAR = 0.25
 OF_LANES = "dot_product"
@@ -129,7 +132,7 @@ class Selected:
     Parameters
     ----------
     configs
-        Each configuration with the lanes it takes, by its name and purpose.
+        Each configuration with the lanes and the slot it takes, by its name and purpose.
     chosen
         Recipe of each module, likewise.
     lane_arrays
@@ -222,8 +225,9 @@ def select(
     flow: Flow,
     lanes: Sequence[str] = (),
     purposes: Sequence[str] = PURPOSES,
+    slots: Sequence[str] = (),
 ) -> Selected:
-    """Choose lanes and a recipe for each module of each configuration, for each purpose.
+    """Choose lanes, a slot and a recipe for each module of each configuration, for each purpose.
 
     Parameters
     ----------
@@ -240,25 +244,25 @@ def select(
         formats.
     purposes
         Of `hwgen.measure.built.PURPOSES`, in their order.
+    slots
+        Of `hwgen.config.SLOTS`, to choose from besides that of a configuration, where it has one.
     """
-    variants = {
-        name: [replace(config, dot=dot) for dot in lanes_for(config, lanes)] for name, config in configs.items()
-    }
-    search = _Search([config for each in variants.values() for config in each], distinct(recipes), aim, flow)
-    own = {name: _variant(each[0]) for name, each in variants.items()}
+    tried_lanes = {name: variants(config, lanes, slots) for name, config in configs.items()}
+    search = _Search([config for each in tried_lanes.values() for config in each], distinct(recipes), aim, flow)
+    own = {name: _variant(each[0]) for name, each in tried_lanes.items()}
     alike = {key: [dict.fromkeys(search.modules[key], how) for how in search.recipes] for key in own.values()}
-    if len(search.recipes) == 1 and all(len(each) == 1 for each in variants.values()):
+    if len(search.recipes) == 1 and all(len(each) == 1 for each in tried_lanes.values()):
         each_key = [(name, purpose) for name in configs for purpose in purposes]
         (how,) = search.recipes
         return Selected(
-            {key: variants[key[0]][0] for key in each_key},
+            {key: tried_lanes[key[0]][0] for key in each_key},
             {key: alike[own[key[0]]][0] for key in each_key},
-            {key: (variants[key[0]][0], how) for key in each_key},
+            {key: (tried_lanes[key[0]][0], how) for key in each_key},
             0,
         )
     search.build(alike, "area", "recipes alike")
     first: dict[str, Chosen] = {}
-    for name, each in variants.items():
+    for name, each in tried_lanes.items():
         (how,) = set(search.best(own[name], "area", alike[own[name]]).values())
         first |= {key: dict.fromkeys(search.modules[key], how) for key in map(_variant, each)}
     begun: dict[str, Chosen] = {}
@@ -267,8 +271,11 @@ def select(
     arrays: dict[tuple[str, str], tuple[TensorCoreConfig, Recipe]] = {}
     rivals: dict[tuple[str, str], list[tuple[TensorCoreConfig, Chosen]]] = {}
     for purpose in purposes:
-        suited = search.suited(variants, purpose, first)
-        taken = search.lanes(variants, purpose, suited, _FINALISTS if purpose == "energy" else 1)
+        kept = search.slots(tried_lanes, purpose, first)
+        suited = search.suited(
+            kept, purpose, {_variant(config): first[_variant(config)] for each in kept.values() for config in each}
+        )
+        taken = search.lanes(kept, purpose, suited, _FINALISTS if purpose == "energy" else 1)
         keys = {name: [_variant(config) for config in each] for name, each in taken.items()}
         start = {key: begun.get(key, first[key]) for each in keys.values() for key in each}
         # Where lanes are late, nothing else can be told better from worse.
@@ -288,14 +295,23 @@ def select(
             best, *others = sorted(each, key=lambda config: search.rank(_variant(config), purpose, begun))
             found[name, purpose], chosen_by[name, purpose] = best, begun[_variant(best)]
             rivals[name, purpose] = [(config, begun[_variant(config)]) for config in others]
-        suiting = {**suited, **begun}
-        arrays.update({(name, purpose): (variants[name][0], suiting[own[name]][OF_LANES]) for name in configs})
+        suiting = {**first, **suited, **begun}
+        arrays.update({(name, purpose): (tried_lanes[name][0], suiting[own[name]][OF_LANES]) for name in configs})
     return Selected(found, chosen_by, arrays, sum(map(len, search.scores.values())), rivals)
 
 
-def lanes_for(config: TensorCoreConfig, lanes: Sequence[str]) -> list[str]:
-    """The lanes of a configuration, and those of ``lanes`` that go with its formats and its slot."""
-    return [dot for dot in dict.fromkeys((config.dot, *lanes)) if config.takes(dot)]
+def variants(config: TensorCoreConfig, lanes: Sequence[str], slots: Sequence[str] = ()) -> list[TensorCoreConfig]:
+    """A configuration, and the same with other lanes and, where it has one, with other slots; itself comes first.
+
+    A slot that none of the lanes goes with has the first lanes that it does go with.
+    """
+    found = []
+    for slot in dict.fromkeys((config.slot, *(slots if config.slotted else ()))):
+        dots = [dot for dot in dict.fromkeys((config.dot, *lanes)) if config.takes(dot, slot)]
+        if not dots:
+            dots = [dot for dot in SLOTS[slot] or () if config.takes(dot, slot)][:1]
+        found += [replace(config, dot=dot, slot=slot) for dot in dots]
+    return found
 
 
 def _following(chosen: Chosen, best: Chosen) -> Chosen:
@@ -304,8 +320,8 @@ def _following(chosen: Chosen, best: Chosen) -> Chosen:
 
 
 def _variant(config: TensorCoreConfig) -> str:
-    """A configuration with its lanes."""
-    return f"{config.name} {config.dot}"
+    """A configuration with its lanes and its slot."""
+    return f"{config.name} {config.dot} {config.slot}"
 
 
 _T = TypeVar("_T")
@@ -361,6 +377,30 @@ class _Search:
             tasks.append((self.designs[name], modules, purpose, self.aim, self.flow.library, self.shared[name]))
         for (key, draw), score in zip(new, list(self.flow.each(scored, tasks, what)), strict=True):
             self.scores.setdefault(key, {})[draw] = score
+
+    def slots(
+        self, tried: Mapping[str, Sequence[TensorCoreConfig]], purpose: str, chosen: Mapping[str, Chosen]
+    ) -> dict[str, list[TensorCoreConfig]]:
+        """Each configuration with the lanes of its best slots alone: of those that the first lanes of each tell."""
+        firsts = {
+            name: list({config.slot: config for config in reversed(each)}.values())[::-1]
+            for name, each in tried.items()
+        }
+        several = [_variant(config) for each in firsts.values() if len(each) > 1 for config in each]
+        self.build({key: [chosen[key]] for key in several}, purpose, f"slots, least {purpose}")
+        kept = {}
+        for name, each in firsts.items():
+            if len(each) > 1:
+                scores = {
+                    config.slot: self.score(_variant(config), purpose, chosen[_variant(config)]) for config in each
+                }
+                best = _first_best(list(scores.values()), lambda score: score)
+                near = [slot for slot, score in scores.items() if score.near(best, self.aim.clock_ns, _CLOSE)]
+                near.sort(key=lambda slot: (scores[slot] != best, scores[slot].late_ns, scores[slot].cost))
+            else:
+                near = [each[0].slot]
+            kept[name] = [config for config in tried[name] if config.slot in near[:_SLOTS]]
+        return kept
 
     def suited(
         self, variants: Mapping[str, Sequence[TensorCoreConfig]], purpose: str, chosen: Mapping[str, Chosen]

@@ -207,7 +207,10 @@ def _addend(column: _Column, y: float) -> None:
 def _stepwise(column: _Column) -> None:
     """The accumulator that rounds every step, and its loop."""
     config, drawing, top = column.config, column.drawing, column.y
-    stages: list[tuple[str, Sequence[str], str]] = [
+    stages: list[tuple[str, Sequence[str], str]] = []
+    if "compared" in config.pipeline:
+        stages.append(("compare exponents", [], "compared"))
+    stages += [
         (
             "align to the largest exponent",
             [f"{config.fraction_bits} bits are kept below it; the rest is cut off"],

@@ -430,6 +430,8 @@ class Closing:
         counted here.
     missing
         Cells on the critical path of a run that the library has in one size only. Null likewise.
+    slot
+        Slot that it took, the best likewise. Left out where it has none.
     """
 
     lanes: str
@@ -442,6 +444,12 @@ class Closing:
     changed: int | None
     overloaded: int | None
     missing: tuple[str, ...] | None
+    slot: str | None = None
+
+    @property
+    def lanes_and_slot(self) -> str:
+        """Its lanes, and its slot, where it has one, for readers."""
+        return self.lanes if self.slot is None else f"{self.lanes}, slot {self.slot}"
 
 
 @dataclass(frozen=True)
@@ -516,6 +524,8 @@ class OverheadConditions:
         What each run was compared on, by design.
     half_rate
         Steps at half the rate, of two cores with a slot. Left out where a core has none.
+    slots
+        Slots that were tried besides those of the configurations. Left out where none were.
     """
 
     flow: FlowConditions
@@ -534,6 +544,7 @@ class OverheadConditions:
     cycles: Mapping[str, Cycles]
     checked: Mapping[str, Checked]
     half_rate: HalfRate | None = None
+    slots: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -1715,9 +1726,11 @@ _LATER: dict[type, tuple[str, ...]] = {
     CostReport: ("alternatives",),
 }
 """Keys that reports of this version were first written without: there they are null."""
-_LEFT_OUT: dict[type, tuple[str, ...]] = dict.fromkeys(
-    (OverheadConditions, PowerConditions, Assumptions, Gemm), ("half_rate",)
-)
+_LEFT_OUT: dict[type, tuple[str, ...]] = {
+    **dict.fromkeys((PowerConditions, Assumptions, Gemm), ("half_rate",)),
+    OverheadConditions: ("half_rate", "slots"),
+    Closing: ("slot",),
+}
 """Keys that are not written where they are null, since most reports have nothing to say there."""
 _PLAIN = {str: "text", bool: "true or false", int: "an integer", float: "a number"}
 

@@ -113,7 +113,7 @@ class Pipeline:
         But ``sides`` goes to the decoders only, which stand behind ``operands``. Where the elements read ``first``,
         they have a register ``terms`` of it themselves; that of the core is for its control.
         """
-        first, at_lanes, at_terms = step.first, step.half, step.half
+        first, at_lanes, at_terms, before_factors = step.first, step.half, step.half, step.half
         for register in self.registers:
             self.loads[register] = load = accept & step.valid
             if register == "operands":
@@ -126,6 +126,8 @@ class Pipeline:
                 step = step._replace(sides=sides)
             if register in ELEMENT_REGISTERS:
                 self.enables[f"enable_{register}"] = load
+            if register == "factors":
+                before_factors = step.half
             step = step.delayed(m, accept, register)
             if register != "terms":
                 first, at_terms = step.first, step.half
@@ -133,6 +135,8 @@ class Pipeline:
                 at_lanes = step.half
         if at_lanes is not None and at_terms is not None:
             self.enables |= {"half": at_lanes, "half_terms": at_terms}
+        if self.config.early_exponents and before_factors is not None:
+            self.enables["half_exponents"] = before_factors
         if not self.config.foresees:
             self.enables["first"] = first
         return step

@@ -12,10 +12,11 @@ from amaranth.lib.wiring import In, Out
 from hwgen.config import ELEMENT_REGISTERS, TensorCoreConfig
 from hwgen.formats.unscaled import LOWEST_PRODUCT, PRODUCT
 from hwgen.rtl.accumulate.exact import ExactAccumulate, exact_controls
-from hwgen.rtl.accumulate.products import ProductExponents
+from hwgen.rtl.accumulate.products import ProductDistances, ProductExponents
 from hwgen.rtl.accumulate.stepwise import FP32, Accumulate
 from hwgen.rtl.accumulate.terms import (
     ScaleProduct,
+    TermDistances,
     TermExponents,
     TermPlaces,
     emax_layout,
@@ -23,7 +24,7 @@ from hwgen.rtl.accumulate.terms import (
     may_rest,
     terms_layout,
 )
-from hwgen.rtl.decode.operand import operand_layout
+from hwgen.rtl.decode.operand import late_layout, operand_layout
 from hwgen.rtl.dot import DotProduct, beside
 from hwgen.rtl.hierarchy import Block, add_child
 from hwgen.rtl.lanes import lanes
@@ -48,9 +49,10 @@ class Element(Block):
     those of the lanes::
 
         significands --> [significand products] x G --> (sums) --> (factors) --+
-        slots ---------> [product exponents] ----------------------------------+--> (terms) --> [accumulate]
+        slots ---------> [product exponents] ----> [product distances] --------+--> (terms) --> [accumulate]
 
-    The other inputs of either way are zero then.
+    The other inputs of either way are zero then. With ``config.early_exponents`` registers stand between exponents and
+    distances: beside ``tree`` and ``sums`` the largest exponents of blocks, beside ``factors`` that of the step.
 
     With exact numerics the accumulator is not the result; it comes before, and nothing goes back::
 
@@ -74,13 +76,19 @@ class Element(Block):
     ----------
     a, b : In(operand_layout(config, side))
         Decoded rows. Their scales and ``nan`` are a step behind their lanes for each of ``tree`` and ``sums``; but for
-        the significands, also for ``factors``.
+        the significands, also for ``factors``. So are slots, but with
+        ``config.early_exponents``, where they come with the lanes.
+    a_late, b_late : In(late_layout(config, side))
+        Only with ``config.early_exponents``: what else is read of them behind ``factors``, where nothing of the above
+        is.
     c : In(32)
         FP32 addend of a tile, before its register.
     first : In(1)
         The step takes C, not the result before it; goes with ``nan``. Not where there is ``taking``.
     half, half_terms : In(1)
-        The step is at half the rate; the former goes with the lanes, the latter with the exponents. Only with a slot.
+        The step is at half the rate; the former goes with the lanes, the latter with the terms. Only with a slot.
+    half_exponents : In(1)
+        The same, with the exponents; only with ``config.early_exponents``.
     enable_addend : In(1)
         Load ``c``, for the next first step that enters the loop.
     enable_tree, enable_sums, enable_factors, enable_terms : In(1)
@@ -97,7 +105,7 @@ class Element(Block):
     result : Out(32)
         FP32 result in the last slot; with T = 1, of the last step loaded.
     latency : int
-        Registers from the lanes to the result, 1 to 9.
+        Registers from the lanes to the result, 1 to 10.
     """
 
     module_name = "element"
@@ -124,6 +132,8 @@ class Element(Block):
             members |= {"first": In(1), **({"enter": In(1)} if config.interleave > 1 else {})}
         if config.slotted:
             members |= {"half": In(1), "half_terms": In(1)}
+        if config.early_exponents:
+            members |= {f"{side}_late": In(late_layout(config, side)) for side in "ab"} | {"half_exponents": In(1)}
         super().__init__(config, members)
 
     def elaborate(self, platform: object) -> Module:
@@ -135,13 +145,14 @@ class Element(Block):
             exponents = add_child(m, platform, "exponents", TermPlaces if config.exact else TermExponents, config)
         if aligns:
             m.d.comb += [exponents.a.eq(self.a.scales), exponents.b.eq(self.b.scales)]
-        nans = [getattr(self, side).nan for side in "ab" if config.form(side).may_be_nan]
+        late = {side: getattr(self, f"{side}_late" if config.early_exponents else side) for side in "ab"}
+        nans = [late[side].nan for side in "ab" if config.form(side).may_be_nan]
         infinite: dict[str, list[Value]] = {"positive": [], "negative": []}
         if nans and not may_be_infinite(config):
             m.d.comb += computed.nan.eq(reduce(or_, nans))
         if not config.exact:
             if config.slotted:
-                found = self._products(m, platform, computed, exponents)
+                found = self._products(m, platform, computed, exponents, late)
                 for name, value in found.items():
                     infinite[name].append(value)
             elif aligns:
@@ -184,7 +195,7 @@ class Element(Block):
                 m.d.comb += exponents.empty[group].eq(scale.empty)
             if aligns and config.exact:
                 m.d.comb += term.place.eq(exponents.places[owner])
-            elif aligns and config.groups > 1:
+            elif aligns and config.groups > 1 and not config.early_exponents:
                 m.d.comb += term.distance.eq(exponents.distances[owner])
             for side, operand in (("a", self.a), ("b", self.b)):
                 if how.word_width(side):
@@ -221,11 +232,18 @@ class Element(Block):
             m.d.sync += result.eq(accumulate.d)
         return m
 
-    def _products(self, m: Module, platform: object, computed: Any, terms: Any) -> dict[str, Value]:
+    def _products(
+        self, m: Module, platform: object, computed: Any, terms: Any, late: dict[str, Any]
+    ) -> dict[str, Value]:
         """What products at half the rate have beside their magnitudes; returns whether one is infinite, by sign."""
-        config, half = self.config, self.half_terms
+        config = self.config
+        half = self.half_exponents if config.early_exponents else self.half_terms
         products = add_child(m, platform, "product_exponents", ProductExponents, config)
         m.d.comb += [products.a.eq(self.a.slots), products.b.eq(self.b.slots)]
+        for register in ("tree", "sums") if config.early_exponents else ():
+            if register in config.pipeline:
+                enable = f"enable_{register}"
+                m.d.comb += getattr(products, enable).eq(getattr(self, enable))
         bits, lowest = emax_layout(config)
         active, exponent = Signal(name="active"), Signal(bits, name="exponent")
         of_products, of_terms = Signal(bits, name="of_products"), Signal(bits, name="of_terms")
@@ -234,18 +252,44 @@ class Element(Block):
             of_terms.eq(terms.exponent + (config.bounds.lowest_exponent - lowest)),
             active.eq(terms.active | products.active),
             exponent.eq(Mux(half, of_products, of_terms)),
-            computed.half.eq(half),
-            computed.active.eq(active),
-            computed.exponent.eq(exponent),
+        ]
+        found: dict[str, Value] = {"active": active, "exponent": exponent}
+        distances = add_child(m, platform, "product_distances", ProductDistances, config)
+        if config.early_exponents:
+            found = self.held(m, "factors", "enable_factors", found)
+            # What the other kind of steps has is kept out: there nothing is to move.
+            largest = (found["exponent"] + (lowest - LOWEST_PRODUCT))[: len(products.exponent)]
+            largest &= self.half_terms.replicate(len(largest))
+            if config.groups > 1:
+                above = found["exponent"] + (lowest - config.bounds.lowest_exponent)
+                above &= ~self.half_terms.replicate(len(above))
+                self._distances(m, platform, computed, above, late)
+        else:
+            largest = products.exponent
+            m.d.comb += distances.exponents.eq(products.exponents)
+        m.d.comb += [distances.a.eq(late["a"].slots), distances.b.eq(late["b"].slots), distances.largest.eq(largest)]
+        m.d.comb += [
+            computed.half.eq(self.half_terms),
+            computed.active.eq(found["active"]),
+            computed.exponent.eq(found["exponent"]),
         ]
         for group in range(config.groups):
             for index in range(config.slots):
                 product = computed.products[group][index]
                 m.d.comb += [
-                    product.sign.eq(products.signs[group][index]),
-                    product.distance.eq(products.distances[group][index]),
+                    product.sign.eq(distances.signs[group][index]),
+                    product.distance.eq(distances.distances[group][index]),
                 ]
-        return {"positive": products.positive, "negative": products.negative}
+        return {"positive": distances.positive, "negative": distances.negative}
+
+    def _distances(self, m: Module, platform: object, computed: Any, largest: Value, late: dict[str, Any]) -> None:
+        """Distances of the terms below the largest exponent, which is known a register before."""
+        distances = add_child(m, platform, "term_distances", TermDistances, self.config)
+        m.d.comb += [distances.a.eq(late["a"].exponents), distances.b.eq(late["b"].exponents)]
+        m.d.comb += distances.largest.eq(largest)
+        m.d.comb += [
+            term.distance.eq(distance) for term, distance in zip(computed.terms, distances.distances, strict=True)
+        ]
 
     def _slots(self, m: Module, platform: object, dot: Any, computed: Any, group: int) -> None:
         """Magnitudes of the products of a block at half the rate."""

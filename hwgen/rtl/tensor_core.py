@@ -12,7 +12,14 @@ from amaranth.lib.wiring import In, Out
 from hwgen.config import TensorCoreConfig
 from hwgen.formats.unscaled import TYPE_BITS
 from hwgen.rtl import control
-from hwgen.rtl.decode.operand import OperandDecoder, StoredOperand, codes_layout, decoded_as, operand_layout
+from hwgen.rtl.decode.operand import (
+    OperandDecoder,
+    StoredOperand,
+    codes_layout,
+    decoded_as,
+    late_layout,
+    operand_layout,
+)
 from hwgen.rtl.element import Element
 from hwgen.rtl.hierarchy import Block, add_child
 from hwgen.rtl.lanes import lanes
@@ -147,6 +154,12 @@ class TensorCore(Block):
             m.d.sync += waiting.eq(loop.leaving)
 
         rows_a, rows_b = (self._decoded(m, platform, side, rows, pipeline.loads) for side, rows in step.sides.items())
+        late = {}
+        if config.early_exponents:
+            for side, rows in (("a", rows_a), ("b", rows_b)):
+                late[side] = [
+                    self._late(m, pipeline.loads, operand, side, f"{side}{row}") for row, operand in enumerate(rows)
+                ]
         for row, a in enumerate(rows_a):
             for column, b in enumerate(rows_b):
                 element = add_child(m, platform, f"element{row}_{column}", Element, config)
@@ -160,6 +173,8 @@ class TensorCore(Block):
                 ]
                 for name, enable in {**pipeline.enables, **loop.enables}.items():
                     m.d.comb += getattr(element, name).eq(enable)
+                if config.early_exponents:
+                    m.d.comb += [element.a_late.eq(late["a"][row]), element.b_late.eq(late["b"][column])]
         return m
 
     def _read(self, m: Module, side: str) -> data.View:
@@ -203,7 +218,7 @@ class TensorCore(Block):
             ("sums", self._scales_behind),
             ("factors", self._exponents_behind),
         ):
-            if register in loads:
+            if register in loads and not (register == "factors" and self.config.early_exponents):
                 decoded = [
                     delayed(m, loads[register], operand, side, f"{register}_{side}{row}")
                     for row, operand in enumerate(decoded)
@@ -245,7 +260,7 @@ class TensorCore(Block):
 
     def _slots_behind(self, m: Module, enable: Value, operand: Any, behind: Any, name: str) -> None:
         """What slots take of the row beside significands, a register behind; with a slot."""
-        if not self.config.slotted:
+        if not self.config.slotted or self.config.early_exponents:  # see `_late`
             return
         slots = Signal.like(behind.slots, name=f"{name}_slots", reset_less=True)
         m.d.comb += behind.slots.eq(slots)
@@ -275,3 +290,21 @@ class TensorCore(Block):
                 with m.If(enable):
                     m.d.sync += held.eq(value)
         return behind
+
+    def _late(self, m: Module, loads: dict[str, Value], operand: Any, side: str, name: str) -> data.View:
+        """What is read of a decoded row behind ``factors``, where the largest exponent is found before."""
+        late = Signal(late_layout(self.config, side), name=f"factors_{name}", reset_less=True)
+        slots = operand.slots  # still with the lanes
+        for register in ("tree", "sums"):
+            if register in loads:
+                held = Signal.like(slots, name=f"{register}_{name}_slots", reset_less=True)
+                with m.If(loads[register]):
+                    m.d.sync += held.eq(slots)
+                slots = held
+        with m.If(loads["factors"]):
+            m.d.sync += late.slots.eq(slots)
+            if self.config.form(side).may_be_nan:
+                m.d.sync += late.nan.eq(operand.nan)
+            if self.config.groups > 1:
+                m.d.sync += [late.exponents[group].eq(scale.exponent) for group, scale in enumerate(operand.scales)]
+        return late

@@ -150,7 +150,7 @@ def _lanes(report: OverheadReport) -> str:
     closing = report.conditions.closing
     if closing is None:
         return ""
-    return ", ".join(dict.fromkeys(closing[name]["energy"]["core"].lanes for name in report.names))
+    return ", ".join(dict.fromkeys(closing[name]["energy"]["core"].lanes_and_slot for name in report.names))
 
 
 def table(pairs: Sequence[Pair]) -> Markup:
@@ -397,7 +397,7 @@ def _met(report: OverheadReport, scope: str) -> Markup | None:
     lines = [
         [
             f"{name}, least {purpose}",
-            found.lanes,
+            found.lanes_and_slot,
             ", ".join(f"{module} {how}" for module, how in found.recipes.items()),
             f"{1000 * found.slack_ns:+.0f}",
             found.block,

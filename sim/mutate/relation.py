@@ -12,7 +12,7 @@ from hwgen.rtl.accumulate.terms import terms_layout
 __all__ = ["anticipated", "in_range", "largest_held", "matters_with", "word"]
 
 _STAGE = re.compile(rf"({'|'.join(PIPELINE_REGISTERS)})_\w+")
-_EDGE = re.compile(r"element\d+_\d+_(first|half|half_terms)")
+_EDGE = re.compile(r"element\d+_\d+_(first|half|half_terms|half_exponents)")
 
 
 def _stage(config: TensorCoreConfig, name: str) -> str | None:
@@ -24,6 +24,8 @@ def _stage(config: TensorCoreConfig, name: str) -> str | None:
         before = [stage for stage in config.pipeline if stage != "terms" and stage not in LOOP_REGISTERS]
         if match[1] == "half":
             before = [stage for stage in before if stage not in ELEMENT_REGISTERS]
+        if match[1] == "half_exponents":
+            before = [stage for stage in before if stage != "factors"]
         return before[-1] if before else None
     if name == "products" and config.slotted:
         return "tree"
@@ -120,7 +122,7 @@ def largest_held(config: TensorCoreConfig, module: str) -> dict[str, int]:
         return {"factors_magnitude": config.bounds.largest_sum}
     if module == "accumulate" and not config.exact:
         largest = max(255, 127 + config.bounds.highest_exponent)
-        return {f"{register}_base": largest for register in ("aligned", "addends", "total")}
+        return {f"{register}_base": largest for register in ("compared", "aligned", "addends", "total")}
     return {}
 
 

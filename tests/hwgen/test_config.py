@@ -54,12 +54,28 @@ def test_derived_figures():
         (("normal",), 2, 2),
         (("terms", "total", "normal"), 4, 3),
         (("decoded", "tree", "factors", "terms", "addends"), 6, 2),
-        (PIPELINE_REGISTERS, 11, 5),
+        (PIPELINE_REGISTERS, 12, 6),
     ],
 )
 def test_latency_and_interleave(pipeline, latency, interleave):
     config = TensorCoreConfig(**GOOD, pipeline=pipeline)
     assert (config.latency, config.interleave) == (latency, interleave)
+
+
+@pytest.mark.parametrize(
+    ("changes", "early"),
+    [
+        ({}, True),
+        ({"slot": "none"}, False),
+        ({"empty_blocks": "excluded"}, False),
+        ({"pipeline": ("factors", "terms", "compared")}, False),
+        ({"pipeline": ("compared",)}, False),
+        ({"pipeline": ("factors", "aligned")}, False),
+    ],
+)
+def test_the_largest_exponent_is_early_where_c_meets_it_right_behind_the_factors(changes, early):
+    config = dataclasses.replace(named("nvfp4-multi-small"), **changes)
+    assert config.early_exponents == early
 
 
 @pytest.mark.parametrize("pipeline", [(), ("operands", "terms"), REGISTERS["exact"]])
@@ -100,7 +116,8 @@ def test_pipeline_has_one_order():
     configs = {TensorCoreConfig(**GOOD, pipeline=p) for p in (("terms", "operands"), ("operands", "terms"))}
     assert len(configs) == 1
     assert TensorCoreConfig(**GOOD, pipeline=["terms"]).pipeline == ("terms",)
-    order = ("operands", "decoded", "tree", "sums", "factors", "terms", "aligned", "addends", "total", "normal")
+    before = ("operands", "decoded", "tree", "sums", "factors", "terms")
+    order = (*before, "compared", "aligned", "addends", "total", "normal")
     assert TensorCoreConfig(**GOOD, pipeline=order[::-1]).pipeline == order
 
 

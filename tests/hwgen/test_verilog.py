@@ -201,7 +201,7 @@ def test_registers_of_a_whole_pipeline(pipelined):
     always = [re.search(r"(\w+) <=", process)[1] for process in processes if "if (" not in process]
     assert sorted(always) == ["accumulate_enter", "takes", "terms_first"]
     reset = [re.search(r"(\w+) <=", process)[1] for process in processes if "if (rst)" in process]
-    loop = ["aligned_last", "addends_last", "bubbles", "enter", "normal_last", "total_last"]
+    loop = ["compared_last", "aligned_last", "addends_last", "bubbles", "enter", "normal_last", "total_last"]
     front = ("operands", "decoded", "tree", "sums", "factors", "terms")
     assert sorted(reset) == sorted(
         [*loop, "addend_held", "result__valid", *(f"{register}_valid" for register in front)]
@@ -216,6 +216,8 @@ def test_registers_of_a_whole_pipeline(pipelined):
         accumulate += [parts.get(name, name) for name in re.findall(r"^    if \(enable\) (\w+) <=", body, re.M)]
     assert sorted(accumulate) == sorted(
         [
+            *("compared_ahead", "compared_base", "compared_behind", "compared_fraction", "compared_sign"),
+            *("compared_magnitude0", "compared_sign0"),
             *("aligned_base", "aligned_c", "aligned_sign", "aligned_subtract0", "aligned_term0"),
             *("addends_base", "addends_sign", "addends_x", "addends_y"),
             *("total_base", "total_sign", "total_sum"),
@@ -329,17 +331,18 @@ def test_manifest_says_what_it_is(config, generated):
     assert manifest["file"] == generated[config.name][0].name
     assert manifest["top"] == config.identifier
     powers = "factors" not in config.pipeline  # scales without a significand
-    assert (manifest["latency"], manifest["interleave"]) == ((8, 4) if config.groups == 1 else (9, 5)) or powers
+    latency, turns = (8, 4) if config.groups == 1 else (9, 5)
+    assert (manifest["latency"], manifest["interleave"]) == (latency, turns + config.slotted) or powers
     assert manifest["numerics"]["fraction_bits"] == config.fraction_bits
     assert f"2^(emax - {config.fraction_bits})" in " ".join(manifest["numerics"]["contract"])
 
 
 def test_manifest_of_interleaved_tiles(pipelined):
     manifest = load(pipelined)
-    assert (manifest["latency"], manifest["interleave"]) == (11, 5)
-    assert "the step 5 steps before" in fields_of(manifest, "step__payload")["first"]["meaning"]
+    assert (manifest["latency"], manifest["interleave"]) == (12, 6)
+    assert "the step 6 steps before" in fields_of(manifest, "step__payload")["first"]["meaning"]
     rules = " ".join(manifest["stream_rules"])
-    for words in ("the first 5 steps after reset", "5 accumulators take turns", "valid 11 cycles after", "4 cycles"):
+    for words in ("the first 6 steps after reset", "6 accumulators take turns", "valid 12 cycles after", "5 cycles"):
         assert words in rules
 
 

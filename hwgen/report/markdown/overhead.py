@@ -104,7 +104,7 @@ def _closings(report: OverheadReport) -> list[str]:
         return []
     rows = [
         [
-            *(name, scope, f"least {purpose}", f"`{found.lanes}`"),
+            *(name, scope, f"least {purpose}", f"`{found.lanes_and_slot}`"),
             *(f"{found.clock_ns:g}", f"{found.clock_ns - found.slack_ns:.4g}", f"{found.slack_ns:+.3f}", found.block),
             *(f"{found.resized:,.0f}", f"{found.buffers:,.0f}", str(found.changed or 0)),
             ", ".join(f"{module} {how}" for module, how in found.recipes.items()),
@@ -272,6 +272,8 @@ def _wires(report: OverheadReport) -> list[str]:
             f" um ({physical.source})."
         )
     tried = f", which are the configurations' own and {' and '.join(conditions.lanes)}," if conditions.lanes else ""
+    if conditions.slots:
+        tried += f" among the slots {', '.join(conditions.slots)}"
     lines.append(
         "- Closure: each netlist is sized and buffered until it meets the clock with these wires, set-up time included."
         " Area and delay are of netlists for least area, power is of netlists for least energy. A search chose among"

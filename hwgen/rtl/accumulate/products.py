@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from amaranth.hdl import Cat, Module, Signal, Value, unsigned
 from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
@@ -11,10 +14,17 @@ from hwgen.formats.unscaled import HIGHEST_PRODUCT, LOWEST_PRODUCT, PRODUCT, SIG
 from hwgen.rtl.arithmetic.carry_save import two_words
 from hwgen.rtl.arithmetic.shifters import saturated, shift_right
 from hwgen.rtl.arithmetic.window import Window
-from hwgen.rtl.decode.unscaled import SLOT
+from hwgen.rtl.decode.unscaled import slots_layout
 from hwgen.rtl.hierarchy import Block
 
-__all__ = ["AlignedProducts", "ProductExponents", "ProductWindows", "product_layout"]
+__all__ = [
+    "EXPONENT_BITS",
+    "AlignedProducts",
+    "ProductDistances",
+    "ProductExponents",
+    "ProductWindows",
+    "product_layout",
+]
 
 EXPONENT_BITS = (HIGHEST_PRODUCT + 2 - LOWEST_PRODUCT).bit_length()
 """Bits of a product's exponent above the lowest one; those of infinity and NaN are two more than of numbers."""
@@ -53,11 +63,110 @@ def product_layout(config: TensorCoreConfig) -> data.StructLayout:
     return data.StructLayout({"magnitude": PRODUCT, "sign": 1, "distance": bits})
 
 
+def _exponents_layout(config: TensorCoreConfig) -> data.ArrayLayout:
+    return data.ArrayLayout(data.ArrayLayout(unsigned(EXPONENT_BITS), config.slots), config.groups)
+
+
+def _exponents(m: Module, config: TensorCoreConfig, a: Any, b: Any) -> list[Signal]:
+    """Exponents of all products."""
+    found = []
+    for group in range(config.groups):
+        for index in range(config.slots):
+            exponent = Signal(EXPONENT_BITS, name=f"exponent{group}_{index}")
+            m.d.comb += exponent.eq(a[group][index].exponent + b[group][index].exponent)
+            found.append(exponent)
+    return found
+
+
 class ProductExponents(Block):
-    """Exponents of the products of one step at half the rate: the largest, and every product's distance below it.
+    """Exponents of the products of one step at half the rate, and the largest of them.
 
     Products of zero take no part in the largest. It is found from its highest bit down: a product whose bit is 0 is
     out as soon as another one that is still in has a 1. That takes less than half the gates of a tree of comparators.
+
+    With ``config.early_exponents`` they come with the lanes. The largest of each block is found then before ``tree``
+    and ``sums``, and the largest of those behind these registers, each where the pipeline has it::
+
+        a, b --> [+] --> [largest of a block] x G --> (tree) --> (sums) --> [largest] --> exponent
+
+    Parameters
+    ----------
+    config
+        ``groups``; ``pipeline`` says whether the sums of exponents are handed over.
+
+    Attributes
+    ----------
+    a, b : In(slots_layout(config))
+        What the elements of the row of A and the row of B have beside their significands.
+    enable_tree, enable_sums : In(1)
+        Load these registers; each only where there is one.
+    exponent : Out(6)
+        The largest exponent, offset so that the lowest is 0; 0 if all products are zero.
+    active : Out(1)
+        Some product is not zero.
+    exponents : Out(ArrayLayout(ArrayLayout(6, slots), G))
+        Those of all products, with the same offset. Not with ``config.early_exponents``, where nobody holds them.
+    latency : int
+        Registers on the way, 0 to 2; 0 is combinational.
+    """
+
+    module_name = "product_exponents"
+
+    def __init__(self, config: TensorCoreConfig) -> None:
+        members = {side: In(slots_layout(config)) for side in "ab"}
+        members |= {"exponent": Out(EXPONENT_BITS), "active": Out(1)}
+        held = [name for name in ("tree", "sums") if config.early_exponents and name in config.pipeline]
+        members |= {f"enable_{name}": In(1) for name in held}
+        self.latency, self.registers = len(held), bool(held)
+        if not config.early_exponents:
+            members["exponents"] = Out(_exponents_layout(config))
+        super().__init__(config, members)
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        config = self.config
+        exponents = _exponents(m, config, self.a, self.b)
+        live = [
+            ~(a.zero | b.zero)
+            for of_a, of_b in zip(self.a, self.b, strict=True)
+            for a, b in zip(of_a, of_b, strict=True)
+        ]
+        if config.early_exponents:
+            blocks: dict[str, Value] = {}
+            for group in range(config.groups):
+                own = slice(group * config.slots, (group + 1) * config.slots)
+                blocks[f"live{group}"] = Cat(*live[own]).any()
+                blocks[f"largest{group}"] = self._largest(m, exponents[own], Cat(*live[own]), name=f"of_block{group}_")
+            for register in ("tree", "sums"):
+                blocks = self.held(m, register, f"enable_{register}", blocks)
+            live = [blocks[f"live{group}"] for group in range(config.groups)]
+            exponents = [blocks[f"largest{group}"] for group in range(config.groups)]
+        else:
+            m.d.comb += self.exponents.as_value().eq(Cat(*exponents))
+        m.d.comb += [self.active.eq(Cat(*live).any()), self.exponent.eq(self._largest(m, exponents, Cat(*live)))]
+        return m
+
+    def _largest(self, m: Module, exponents: Sequence[Value], live: Value, name: str = "") -> Signal:
+        """The largest of the exponents that ``live`` marks; 0 if there are none."""
+        largest = Signal(EXPONENT_BITS, name=f"{name}largest")
+        for place in reversed(range(EXPONENT_BITS)):
+            bits, ahead = (
+                Signal(len(exponents), name=f"{name}bits{place}"),
+                Signal(len(exponents), name=f"{name}ahead{place}"),
+            )
+            m.d.comb += [
+                bits.eq(Cat(*(exponent[place] for exponent in exponents))),
+                ahead.eq(live & bits),
+                largest[place].eq(ahead.any()),
+            ]
+            left = Signal(len(exponents), name=f"{name}left{place}")
+            m.d.comb += left.eq(live & (bits | ~largest[place].replicate(len(exponents))))
+            live = left
+        return largest
+
+
+class ProductDistances(Block):
+    """How far the exponent of each product is below the largest of the step, and what its signs make of it.
 
     Parameters
     ----------
@@ -66,12 +175,12 @@ class ProductExponents(Block):
 
     Attributes
     ----------
-    a, b : In(ArrayLayout(ArrayLayout(SLOT, slots), G))
+    a, b : In(slots_layout(config))
         What the elements of the row of A and the row of B have beside their significands.
-    exponent : Out(6)
-        The largest exponent, offset so that the lowest is 0; 0 if all products are zero.
-    active : Out(1)
-        Some product is not zero.
+    largest : In(6)
+        The largest exponent, of `ProductExponents`.
+    exponents : In(ArrayLayout(ArrayLayout(6, slots), G))
+        Those of all products. Not with ``config.early_exponents``: they are added here once more.
     distances : Out(ArrayLayout(ArrayLayout(distance_bits, slots), G))
         The largest exponent less that of the product, or a distance that shifts out all of it. Of no meaning where the
         product is zero.
@@ -83,15 +192,15 @@ class ProductExponents(Block):
         0, combinational.
     """
 
-    module_name = "product_exponents"
+    module_name = "product_distances"
 
     def __init__(self, config: TensorCoreConfig) -> None:
         self.windows = ProductWindows(config)
         distances = data.ArrayLayout(unsigned(self.windows.distance_bits), config.slots)
-        members = {side: In(data.ArrayLayout(data.ArrayLayout(SLOT, config.slots), config.groups)) for side in "ab"}
+        members = {side: In(slots_layout(config)) for side in "ab"} | {"largest": In(EXPONENT_BITS)}
+        if not config.early_exponents:
+            members["exponents"] = In(_exponents_layout(config))
         members |= {
-            "exponent": Out(EXPONENT_BITS),
-            "active": Out(1),
             "distances": Out(data.ArrayLayout(distances, config.groups)),
             "signs": Out(data.ArrayLayout(unsigned(config.slots), config.groups)),
             "positive": Out(1),
@@ -101,55 +210,34 @@ class ProductExponents(Block):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        exponents, live = [], []
+        slots, early = self.config.slots, self.config.early_exponents
+        own = _exponents(m, self.config, self.a, self.b) if early else []
         infinite: dict[str, list[Value]] = {"positive": [], "negative": []}
         for group in range(self.config.groups):
             signs = []
-            for index in range(self.config.slots):
+            for index in range(slots):
                 a, b = self.a[group][index], self.b[group][index]
-                exponent = Signal(EXPONENT_BITS, name=f"exponent{group}_{index}")
-                m.d.comb += exponent.eq(a.exponent + b.exponent)
-                exponents.append(exponent)
-                live.append(~(a.zero | b.zero))
                 sign = a.sign ^ b.sign
                 signs.append(sign)
                 wrong, either = (a.infinite & b.zero) | (a.zero & b.infinite), a.infinite | b.infinite
                 infinite["positive"].append(wrong | (either & ~sign))
                 infinite["negative"].append(wrong | (either & sign))
+                exponent = own[group * slots + index] if early else self.exponents[group][index]
+                behind = Signal(EXPONENT_BITS, name=f"behind{group}_{index}")
+                m.d.comb += behind.eq(self.largest - exponent)
+                distance = saturated(m, behind, self.windows.aligned, name=f"distance{group}_{index}")
+                m.d.comb += self.distances[group][index].eq(distance)
             m.d.comb += self.signs[group].eq(Cat(*signs))
-        largest = self._largest(m, exponents, Cat(*live))
-        m.d.comb += [self.active.eq(Cat(*live).any()), self.exponent.eq(largest)]
         m.d.comb += [getattr(self, name).eq(Cat(*found).any()) for name, found in infinite.items()]
-        for place, exponent in enumerate(exponents):
-            group, index = divmod(place, self.config.slots)
-            behind = Signal(EXPONENT_BITS, name=f"behind{group}_{index}")
-            m.d.comb += behind.eq(largest - exponent)
-            distance = saturated(m, behind, self.windows.aligned, name=f"distance{group}_{index}")
-            m.d.comb += self.distances[group][index].eq(distance)
         return m
-
-    def _largest(self, m: Module, exponents: list[Signal], live: Value) -> Signal:
-        """The largest of the exponents that ``live`` marks; 0 if there are none."""
-        largest = Signal(EXPONENT_BITS, name="largest")
-        for place in reversed(range(EXPONENT_BITS)):
-            bits, ahead = Signal(len(exponents), name=f"bits{place}"), Signal(len(exponents), name=f"ahead{place}")
-            m.d.comb += [
-                bits.eq(Cat(*(exponent[place] for exponent in exponents))),
-                ahead.eq(live & bits),
-                largest[place].eq(ahead.any()),
-            ]
-            left = Signal(len(exponents), name=f"left{place}")
-            m.d.comb += left.eq(live & (bits | ~largest[place].replicate(len(exponents))))
-            live = left
-        return largest
 
 
 class AlignedProducts(Block):
-    """The products of one block, each shifted to the largest exponent and cut, as two words.
+    """The products of one block, each shifted to the largest exponent, C's included, and cut, as two words.
 
     ::
 
-        magnitude --> [>> distance + C's lead] --> [^ sign] --> [carry-save tree] --> two words, two single bits
+        magnitude --> [>> distance] --> [^ sign] --> [carry-save tree] --> two words, two single bits
 
     A product is negated by inversion, and carries its inverted sign above itself: two's complement with 2^width more.
     The ones of the negations go where the rows of the tree have room, but for two. In steps of FP4 all outputs are 0,
@@ -163,13 +251,11 @@ class AlignedProducts(Block):
     Attributes
     ----------
     products : In(ArrayLayout(product_layout(config), slots))
-        Products; zeros in steps of FP4.
+        Products; zeros in steps of FP4. Their distances include how far C is ahead.
     half : In(1)
         The step is at half the rate.
     sign : In(1)
         Sign of C: the words have signs relative to it.
-    ahead : In(distance_bits)
-        How far C's exponent is above the largest of the products; 0 in steps of FP4.
     words : Out(ArrayLayout(words, 2))
         Words that add up, with ``ones``, to the sum of the products plus 2^offset.
     ones : Out(2)
@@ -188,7 +274,6 @@ class AlignedProducts(Block):
                 "products": In(data.ArrayLayout(product_layout(config), config.slots)),
                 "half": In(1),
                 "sign": In(1),
-                "ahead": In(windows.distance_bits),
                 "words": Out(data.ArrayLayout(unsigned(windows.words), 2)),
                 "ones": Out(2),
             },
@@ -200,11 +285,13 @@ class AlignedProducts(Block):
         words, subtracts = [], []
         for index in range(self.config.slots):
             product = self.products[index]
-            total = Signal(windows.distance_bits + 1, name=f"total{index}")
-            m.d.comb += total.eq(self.ahead + product.distance)
-            distance = saturated(m, total, windows.aligned, name=f"distance{index}")
             shifted = shift_right(
-                m, product.magnitude, distance, own=windows.product, into=windows.aligned, name=f"product{index}"
+                m,
+                product.magnitude,
+                product.distance,
+                own=windows.product,
+                into=windows.aligned,
+                name=f"product{index}",
             )
             differs, subtract = product.sign ^ self.sign, Signal(name=f"subtract{index}")
             m.d.comb += subtract.eq(differs & self.half)

@@ -36,6 +36,40 @@ class Exponents(NamedTuple):
     c_leads: Value
 
 
+class Term(NamedTuple):
+    """A term before it is shifted; ``distance`` as `terms_layout` has it."""
+
+    magnitude: Value
+    sign: Value
+    distance: Value | None = None
+
+
+class Products(NamedTuple):
+    """Products of a block before they are shifted, as `AlignedProducts` takes them."""
+
+    products: Value
+
+
+class Compared(NamedTuple):
+    """C and the terms of a step, and how far to shift them.
+
+    ``fraction`` and ``sign`` are C's; ``hidden`` its leading bit, where that may be zero. ``behind`` is how far C's
+    exponent is below the larger one, ``ahead`` how far it is above the largest of the terms. ``base`` and ``nan`` are
+    those of `Aligned`. ``products``, and whether the step is at half the rate, are there with a slot.
+    """
+
+    fraction: Value
+    sign: Value
+    behind: Value
+    ahead: Value
+    base: Value
+    terms: tuple[Term, ...]
+    hidden: Value | None = None
+    nan: Value | None = None
+    products: tuple[Products, ...] = ()
+    half: Value | None = None
+
+
 class Word(NamedTuple):
     """Magnitude of a shifted term, inverted where ``subtract`` is set: where its sign is not C's."""
 
@@ -99,7 +133,7 @@ class Rounded(NamedTuple):
     nan: Value | None = None
 
 
-Stage = TypeVar("Stage", Aligned, Total, Normal)
+Stage = TypeVar("Stage", Compared, Aligned, Total, Normal)
 
 
 def _named(stage: NamedTuple, index: str = "") -> dict[str, Value]:
@@ -118,6 +152,11 @@ def _active(block: Accumulate) -> Value:
     """Whether a block takes part in the step."""
     active: Value = block.terms.active if may_rest(block.config) else Const(1)
     return active
+
+
+def _in_fp4(value: Value, half: Value | None) -> Value:
+    """A value in steps of FP4, 0 in those at half the rate."""
+    return value if half is None else value & ~half.replicate(len(value))
 
 
 def _infinite(c: data.View, terms: Any) -> tuple[Value, Value]:
@@ -316,23 +355,24 @@ class Accumulate(Block):
 
     ::
 
-        exponent, C.exponent --> [compare] --> larger exponent, distances
-        terms[g].magnitude --> [>> distance + C's lead] --> [^ sign] --+
-        C.significand      --> [>> distance]                         --+--> (aligned) --+
-        +-------------------------------------------------------------------------------+
-        +--> [aligned sum: carry-save tree, (addends), add] --> (total) ----------------+
-        +-------------------------------------------------------------------------------+
+        exponent, C.exponent --> [compare] --> larger exponent, distances --> (compared)
+        terms[g].magnitude --> (compared) --> [>> distance + C's lead] --> [^ sign] --+
+        C.significand      --> (compared) --> [>> distance] --------------------------+--> (aligned) --+
+        +----------------------------------------------------------------------------------------------+
+        +--> [aligned sum: carry-save tree, (addends), add] --> (total) -------------------------------+
+        +----------------------------------------------------------------------------------------------+
         +--> [invert if negative] --> [normalise] --> (normal) --> [+ 1: negation, rounding] --> [pack] --> D
 
-    Registers in parentheses, each only where the pipeline has it. A method for each stage: `_align`, `_add`,
-    `_normalise` and `_round`; the sum itself is a block of its own, `AlignedSum`. What is no sum passes by (`Bypassed`)
-    or, where there are registers, goes along (`Carried`). With scales such as E8M0 sums may have any exponent; then
-    subnormal and infinite results are made, too (`Unbounded`). Normalisation counts the leading zeros of the sum, or
-    anticipates them beside the adder (``leading_zeros``).
+    Registers in parentheses, each only where the pipeline has it. A method for each stage: `_compared`, `_align`,
+    `_add`, `_normalise` and `_round`; the sum itself is a block of its own, `AlignedSum`. What is no sum passes by
+    (`Bypassed`) or, where there are registers, goes along (`Carried`). With scales such as E8M0 sums may have any
+    exponent; then subnormal and infinite results are made, too (`Unbounded`). Normalisation counts the leading zeros of
+    the sum, or anticipates them beside the adder (``leading_zeros``).
 
     ========  ======================================================  =================
     register  holds                                                   bits
     ========  ======================================================  =================
+    compared  C, terms, distances, larger exponent                    64; 144 with G = 4
     aligned   words of C and the terms, signs, larger exponent        45 + 47 G
     addends   two words, C's sign, larger exponent                    93; 108 with G = 4
     total     sum, C's sign, larger exponent                          56; 58 with G = 4
@@ -367,7 +407,7 @@ class Accumulate(Block):
     d : Out(FP32)
         Result; NaN is 0x7FFFFFFF, an exact zero +0.
     latency : int
-        Registers on the way, 0 to 4; 0 is combinational.
+        Registers on the way, 0 to 5; 0 is combinational.
 
     Notes
     -----
@@ -399,9 +439,10 @@ class Accumulate(Block):
             special = Unbounded(m, self)
         elif self.registers:
             special = Carried(m, self)
-        aligned, ahead = self._align(m, exponents, special)
+        compared = self._behind(m, "compared", self._compared(m, exponents, special))
+        aligned = self._align(m, compared)
         if self.config.slotted:
-            aligned = self._with_products(m, platform, aligned, ahead)
+            aligned = self._with_products(m, platform, aligned, compared)
         aligned = self._behind(m, "aligned", aligned)
         total = self._behind(m, "total", self._add(m, platform, aligned))
         normal = self._behind(m, "normal", self._normalise(m, total))
@@ -416,7 +457,8 @@ class Accumulate(Block):
         fields: list[Any] = []
         for value in stage:
             if isinstance(value, tuple):
-                fields.append(tuple(type(word)(*(next(values) for _ in word)) for word in value))
+                words = ((part if part is None else next(values) for part in word) for word in value)
+                fields.append(tuple(type(word)(*parts) for word, parts in zip(value, words, strict=True)))
             else:
                 fields.append(None if value is None else next(values))
         return type(stage)(*fields)
@@ -435,9 +477,9 @@ class Accumulate(Block):
             return c.exponent
         return Cat(c.exponent[0] | ~c.exponent.any(), c.exponent[1:])
 
-    def _align(self, m: Module, exponents: Exponents, special: Special) -> tuple[Aligned, Value]:
-        """Shift C and all terms to the larger exponent; and how far C's is above that of the terms."""
-        terms, c, lead, windows = self.terms, special.c, exponents.lead, self.windows
+    def _compared(self, m: Module, exponents: Exponents, special: Special) -> Compared:
+        """Say how far C and all terms are from the larger exponent."""
+        config, terms, c, lead, windows = self.config, self.terms, special.c, exponents.lead, self.windows
         c_leads = special.leads(exponents.c_leads)
         base, behind = Signal(self.bits), Signal(self.bits)
         m.d.comb += [
@@ -446,16 +488,52 @@ class Accumulate(Block):
         ]
         ahead = Signal(self.bits)
         m.d.comb += ahead.eq(special.ahead(lead[:-1] & exponents.c_leads.replicate(self.bits), windows.aligned_term))
-        c_distance = saturated(m, behind, windows.aligned_c, name="c_distance")
-        hidden: Value = c.exponent.any() if self.config.wide else Const(1)
+        if "compared" in config.pipeline:  # no more bits than it takes
+            ahead = saturated(m, ahead, windows.aligned_term, name="ahead_of_terms")
+        return Compared(
+            fraction=c.fraction,
+            sign=c.sign,
+            behind=saturated(m, behind, windows.aligned_c, name="c_distance"),
+            ahead=ahead,
+            base=base,
+            terms=tuple(
+                Term(term.magnitude, term.sign, term.distance if config.groups > 1 else None) for term in terms.terms
+            ),
+            hidden=c.exponent.any() if config.wide else None,
+            nan=special.nan,
+            products=self._products(m, ahead) if config.slotted else (),
+            half=terms.half if config.slotted else None,
+        )
+
+    def _products(self, m: Module, ahead: Value) -> tuple[Products, ...]:
+        """Products of all blocks, with distances below the larger exponent, of which C may have ``ahead`` more."""
+        terms, windows = self.terms, ProductWindows(self.config)
+        ahead = saturated(m, ahead & terms.half.replicate(len(ahead)), windows.aligned, name="ahead_of_products")
+        found = []
+        for group, products in enumerate(terms.products):
+            moved = Signal.like(products, name=f"products{group}")
+            for index, product in enumerate(products):
+                total = Signal(windows.distance_bits + 1, name=f"total{group}_{index}")
+                m.d.comb += [
+                    total.eq(ahead + product.distance),
+                    moved[index].magnitude.eq(product.magnitude),
+                    moved[index].sign.eq(product.sign),
+                    moved[index].distance.eq(saturated(m, total, windows.aligned, name=f"moved{group}_{index}")),
+                ]
+            found.append(Products(Value.cast(moved)))
+        return tuple(found)
+
+    def _align(self, m: Module, compared: Compared) -> Aligned:
+        """Shift C and all terms to the larger exponent."""
+        windows, ahead = self.windows, compared.ahead
+        significand = Cat(compared.fraction, Const(1) if compared.hidden is None else compared.hidden)
         magnitude = shift_right(
-            m, Cat(c.fraction, hidden), c_distance, own=windows.significand, into=windows.aligned_c, name="c"
+            m, significand, compared.behind, own=windows.significand, into=windows.aligned_c, name="c"
         )
         words = []
-        for group in range(self.config.sums):
-            term = terms.terms[group]
-            distance: Value = ahead
-            if self.config.groups > 1:
+        for group, term in enumerate(compared.terms):
+            distance = ahead
+            if term.distance is not None:
                 distance = Signal(self.bits, name=f"distance{group}")
                 m.d.comb += distance.eq(ahead + term.distance)
             distance = saturated(m, distance, windows.aligned_term, name=f"saturated{group}")
@@ -463,33 +541,28 @@ class Accumulate(Block):
                 m, term.magnitude, distance, own=windows.term, into=windows.aligned_term, name=f"term{group}"
             )
             subtract = Signal(name=f"subtract{group}")
-            m.d.comb += subtract.eq(self._in_fp4(term.sign ^ c.sign))
+            m.d.comb += subtract.eq(_in_fp4(term.sign ^ compared.sign, compared.half))
             words.append(Word(shifted ^ subtract.replicate(len(shifted)), subtract))
-        return Aligned(magnitude, tuple(words), base, c.sign, special.nan), ahead
+        return Aligned(magnitude, tuple(words), compared.base, compared.sign, compared.nan)
 
-    def _in_fp4(self, value: Value) -> Value:
-        """A value in steps of FP4, 0 in others."""
-        return value & ~self.terms.half.replicate(len(value)) if self.config.slotted else value
-
-    def _with_products(self, m: Module, platform: object, aligned: Aligned, ahead: Value) -> Aligned:
+    def _with_products(self, m: Module, platform: object, aligned: Aligned, compared: Compared) -> Aligned:
         """Put words of products where those of terms are, which are zero at half the rate, and cut C as they are."""
-        config, windows, half = self.config, ProductWindows(self.config), self.terms.half
-        ahead = saturated(m, ahead & half.replicate(len(ahead)), windows.aligned, name="ahead_of_products")
+        config, windows, half = self.config, ProductWindows(self.config), compared.half
+        assert half is not None
         words, products = [], []
         for group, word in enumerate(aligned.words):
             block = add_child(m, platform, f"products{group}", AlignedProducts, config)
             m.d.comb += [
-                block.products.eq(self.terms.products[group]),
+                block.products.eq(compared.products[group].products),
                 block.half.eq(half),
                 block.sign.eq(aligned.sign),
-                block.ahead.eq(ahead),
             ]
             # Ones all the way down carry a one of weight 1 to where it belongs.
             placed = Cat(block.ones[0].replicate(windows.below), block.words[0])
             words.append(Word(word.term | placed, word.subtract | block.ones[0]))
             products.append(Further(block.words[1], block.ones[1]))
         cut = Signal(windows.below, name="c_cut")  # without it a netlist has bits of C that nobody reads
-        m.d.comb += cut.eq(self._in_fp4(aligned.c[: windows.below]))
+        m.d.comb += cut.eq(_in_fp4(aligned.c[: windows.below], half))
         c = Cat(cut, aligned.c[windows.below :])
         return aligned._replace(c=c, words=tuple(words), products=tuple(products), half=half)
 

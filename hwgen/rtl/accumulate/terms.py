@@ -14,12 +14,13 @@ from hwgen.config import TensorCoreConfig
 from hwgen.formats.unscaled import LOWEST_PRODUCT
 from hwgen.rtl.accumulate.products import EXPONENT_BITS, product_layout
 from hwgen.rtl.arithmetic.carry_save import multiply
-from hwgen.rtl.decode.operand import scale_layout
+from hwgen.rtl.decode.operand import exponents_layout, scale_layout
 from hwgen.rtl.hierarchy import Block
 from hwgen.rtl.lanes import lanes
 
 __all__ = [
     "ScaleProduct",
+    "TermDistances",
     "TermExponents",
     "TermPlaces",
     "emax_layout",
@@ -242,8 +243,8 @@ class TermExponents(Block):
         max E_g, offset so that the lowest is 0, over the groups that take part. If there are none it is 0 or, with one
         group, of no meaning: that group's term is zero, and C alone is the result.
     distances : Out(ArrayLayout(exponent_bits, G))
-        max E_g - E_g; only with more than one group. A group that takes no part counts as the lowest E_g:
-        its term is zero, and no other group lies lower.
+        max E_g - E_g; only with more than one group, and not with ``config.early_exponents``, see `TermDistances`. A
+        group that takes no part counts as the lowest E_g: its term is zero, and no other group lies lower.
     active : Out(1)
         Some group takes part; only where there may be none, see `may_rest`.
     latency : int
@@ -257,7 +258,7 @@ class TermExponents(Block):
         members = {**_scales_of_both(config), "exponent": Out(bits)} if bits else {}
         if may_rest(config):
             members["active"] = Out(1)
-        if bits and config.groups > 1:
+        if bits and config.groups > 1 and not config.early_exponents:
             members["distances"] = Out(data.ArrayLayout(bits, config.groups))
         if config.bounds.window is not None:
             width = config.bounds.product_span.bit_length()
@@ -301,7 +302,7 @@ class TermExponents(Block):
                 following.append(winner)
             largest = following + largest[len(largest) & ~1 :]
         m.d.comb += self.exponent.eq(largest[0])
-        if self.config.groups > 1:
+        if self.config.groups > 1 and not self.config.early_exponents:
             for group, exponent in enumerate(exponents):
                 m.d.comb += self.distances[group].eq(self.exponent - exponent)
         return m
@@ -315,6 +316,41 @@ class TermExponents(Block):
             empty = self.empty[group * sums : (group + 1) * sums]
             found.append(empty if sums == 1 else empty.all())
         return reduce(or_, found) if found else None
+
+
+class TermDistances(Block):
+    """How far the exponent of each term is below the largest, where that is known a register before.
+
+    Parameters
+    ----------
+    config
+        Several ``groups``.
+
+    Attributes
+    ----------
+    a, b : In(exponents_layout(config, side))
+        Exponents of the block scales of the row of A and the row of B.
+    largest : In(exponent_bits)
+        The largest exponent, of `TermExponents`.
+    distances : Out(ArrayLayout(exponent_bits, G))
+        max E_g - E_g; of no meaning where a scale is zero, as is then the term.
+    latency : int
+        0, combinational.
+    """
+
+    module_name = "term_distances"
+
+    def __init__(self, config: TensorCoreConfig) -> None:
+        bits = config.bounds.exponent_bits
+        members = {side: In(exponents_layout(config, side)) for side in "ab"}
+        members |= {"largest": In(bits), "distances": Out(data.ArrayLayout(bits, config.groups))}
+        super().__init__(config, members)
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        for group in range(self.config.groups):
+            m.d.comb += self.distances[group].eq(self.largest - (self.a[group] + self.b[group]))
+        return m
 
 
 class TermPlaces(Block):

@@ -14,7 +14,7 @@ from hwgen.config import TensorCoreConfig
 from hwgen.formats import BlockFormat
 from hwgen.formats.unscaled import CONTAINER, SELECTOR, SIGNIFICAND, TYPE_BITS
 from hwgen.rtl.arithmetic.truth_table import lookup
-from hwgen.rtl.decode.unscaled import SLOT, UnscaledDecoder, chosen_kind
+from hwgen.rtl.decode.unscaled import UnscaledDecoder, chosen_kind, slots_layout
 from hwgen.rtl.hierarchy import Block, add_child
 from hwgen.rtl.lanes import lanes
 
@@ -27,6 +27,8 @@ __all__ = [
     "decoded_as",
     "decoded_layout",
     "element_tag",
+    "exponents_layout",
+    "late_layout",
     "operand_layout",
     "scale_layout",
     "sum_tag",
@@ -54,6 +56,24 @@ def scale_layout(form: BlockFormat) -> data.StructLayout:
     fields["exponent"] = exponents.bit_length()
     if form.scale.subnormals:
         fields["zero"] = 1
+    return data.StructLayout(fields)
+
+
+def exponents_layout(config: TensorCoreConfig, side: str) -> data.ArrayLayout:
+    """Layout of the exponents of the block scales of one row of a step."""
+    return data.ArrayLayout(scale_layout(config.form(side))["exponent"].shape, config.groups)
+
+
+def late_layout(config: TensorCoreConfig, side: str) -> data.StructLayout:
+    """Layout of what is read of a row behind the register ``factors`` with ``config.early_exponents``.
+
+    Its ``slots``; ``nan``, where it may be; and the ``exponents`` of its scales, where there are several.
+    """
+    fields: dict[str, object] = {"slots": slots_layout(config)}
+    if config.form(side).may_be_nan:
+        fields["nan"] = 1
+    if config.groups > 1:
+        fields["exponents"] = exponents_layout(config, side)
     return data.StructLayout(fields)
 
 
@@ -130,9 +150,10 @@ def _row_layout(config: TensorCoreConfig, side: str, lane: data.StructLayout) ->
     if width := lanes(config).word_width(side):
         fields["words"] = data.ArrayLayout(unsigned(width), config.sums)
     if config.slotted:
-        slots = {"slots": SLOT} if lanes(config).shared else {"slots": SLOT, "significands": unsigned(SIGNIFICAND)}
-        for name, shape in slots.items():
-            fields[name] = data.ArrayLayout(data.ArrayLayout(shape, config.slots), config.groups)
+        fields["slots"] = slots_layout(config)
+        if not lanes(config).shared:
+            significands = data.ArrayLayout(unsigned(SIGNIFICAND), config.slots)
+            fields["significands"] = data.ArrayLayout(significands, config.groups)
     return data.StructLayout(fields)
 
 

@@ -14,7 +14,7 @@ from hwgen.formats import ElementFormat
 from hwgen.formats.unscaled import CONTAINER, HIGHEST_PRODUCT, LOWEST, SIGNIFICAND, TYPES
 from hwgen.rtl.hierarchy import Block
 
-__all__ = ["KINDS", "SLOT", "UnscaledDecoder", "chosen_kind"]
+__all__ = ["KINDS", "SLOT", "UnscaledDecoder", "chosen_kind", "slots_layout"]
 
 KINDS = tuple(TYPES.values())
 """Types in the order of their wires."""
@@ -24,6 +24,11 @@ _EXPONENT_BITS = (HIGHEST_PRODUCT // 2 + 1 - LOWEST).bit_length()
 
 SLOT = data.StructLayout({"exponent": _EXPONENT_BITS, "sign": 1, "zero": 1, "infinite": 1})
 """What a slot takes of an element beside its significand; the exponent has an offset with which the lowest is 0."""
+
+
+def slots_layout(config: TensorCoreConfig) -> data.ArrayLayout:
+    """Layout of what slots take of a row of a step beside significands: ``slots[g][j]``."""
+    return data.ArrayLayout(data.ArrayLayout(SLOT, config.slots), config.groups)
 
 
 def chosen_kind(element_type: Value, enable: Value) -> tuple[Value, Value]:

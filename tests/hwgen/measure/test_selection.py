@@ -14,7 +14,7 @@ from hwgen.mapping.yosys import RECIPES, distinct
 from hwgen.measure import selection
 from hwgen.measure.flow import Design, Flow
 from hwgen.measure.requests import Physical
-from hwgen.measure.selection import PILOTS, Aim, Score, lanes_for, scored, select, shared
+from hwgen.measure.selection import PILOTS, Aim, Score, scored, select, shared, variants
 from hwgen.measure.stimulus import Stimulus
 from hwgen.rtl.lane_array import LaneArray
 from hwgen.rtl.tensor_core import TensorCore
@@ -277,6 +277,41 @@ def test_an_element_has_the_modules_of_the_core(name: str) -> None:
 )
 def test_lanes_go_with_the_slot(slot, expected):
     config = dataclasses.replace(NAMED["mixfp4-multi-small"], slot=slot)
-    assert lanes_for(config, ("merged-timed", "signed", "merged")) == expected
-    for dot in expected:
-        dataclasses.replace(config, dot=dot)
+    assert [each.dot for each in variants(config, ("merged-timed", "signed", "merged"))] == expected
+
+
+def test_a_slot_that_no_lanes_go_with_has_its_own():
+    found = variants(NAMED["mixfp4-multi-small"], ("signed",), ("quadrants", "separate"))
+    assert [(each.slot, each.dot) for each in found] == [
+        *(("full", "merged"), ("quadrants", "significand"), ("separate", "merged"), ("separate", "signed"))
+    ]
+    assert variants(NAMED["mixfp4-small"], (), ("full",)) == [NAMED["mixfp4-small"]]
+
+
+def test_each_purpose_takes_the_best_slot(flow: Adding, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Slots far from the best are built once for a purpose, and not looked at again."""
+    costs = {
+        "area": {"full": 1000.0, "split": 1030.0, "separate": 1040.0, "quadrants": 1200.0},
+        "energy": {"full": 1000.0, "split": 1100.0, "separate": 970.0, "quadrants": 960.0},
+    }
+    seen = []
+
+    def score(design: Design, modules: dict[str, Any], purpose: str, *_: Any) -> Score:
+        late = 0.3 if (purpose, design.config.slot) == ("energy", "quadrants") else 0.0
+        seen.append((purpose, design.config.slot))
+        choice = dict(body["of"] for body in modules.values())
+        return Score(late, costs[purpose][design.config.slot] + total(choice, ("accumulate", "area")) - 1000.0)
+
+    monkeypatch.setattr(selection, "scored", score)
+    config = NAMED["nvfp4-multi-small"]
+    aim = Aim(CLOCK, Physical(), Stimulus())
+    found = select({config.name: config}, AMONG[:2], aim, flow, slots=("split", "full", "quadrants", "separate"))
+    taken = {purpose: found.configs[config.name, purpose] for purpose in costs}
+    assert {purpose: (each.slot, each.dot) for purpose, each in taken.items()} == {
+        "area": ("full", "merged"),
+        "energy": ("separate", "merged"),
+    }
+    assert found.chosen[config.name, "energy"]["significand_products"] in AMONG
+    assert {slot for purpose, slot in seen if seen.count((purpose, slot)) == 1} == {"separate", "split", "quadrants"}
+    assert [seen.count((purpose, "quadrants")) for purpose in costs] == [1, 1]
+    assert all(array.slot == "full" for array, _ in found.lane_arrays.values())

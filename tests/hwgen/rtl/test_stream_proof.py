@@ -14,7 +14,7 @@ from hwgen.config import LOOP_REGISTERS, NAMED, TensorCoreConfig
 from hwgen.rtl import control, element, tensor_core
 from hwgen.rtl.accumulate import exact
 from hwgen.rtl.accumulate.fixed_point import StepSum
-from hwgen.rtl.accumulate.products import ProductExponents
+from hwgen.rtl.accumulate.products import ProductDistances, ProductExponents
 from hwgen.rtl.accumulate.round_sum import RoundSum
 from hwgen.rtl.accumulate.stepwise import Accumulate
 from hwgen.rtl.accumulate.terms import ScaleProduct, TermExponents, TermPlaces
@@ -79,7 +79,19 @@ class TagSignificands(SignificandProducts):
 class TagProducts(ProductExponents):
     def elaborate(self, platform):
         m = Module()
-        m.d.comb += self.exponent.eq(self.a[0][0].exponent[0] ^ self.b[0][0].exponent[0])
+        held = {"tag": self.a[0][0].exponent[0] ^ self.b[0][0].exponent[0] ^ 1}
+        for register in ("tree", "sums") if self.config.early_exponents else ():
+            held = self.held(m, register, f"enable_{register}", held)
+        m.d.comb += self.exponent.eq(held["tag"])
+        return m
+
+
+class TagDistances(ProductDistances):
+    """The slots bring the tag of the scales once more: `Accumulate` takes it off again, if it is that of its step."""
+
+    def elaborate(self, platform):
+        m = Module()
+        m.d.comb += self.distances[0][0].eq(self.a[0][0].exponent[0] ^ self.b[0][0].exponent[0])
         return m
 
 
@@ -94,11 +106,13 @@ class TagAccumulate(Accumulate):
     def elaborate(self, platform):
         m = Module()
         before = self.c.as_value()[:2]
-        lanes_tag = self.terms.terms[0].magnitude[0] ^ self.terms.exponent[0]
+        scales_tag = self.terms.exponent[0]
+        lanes_tag = self.terms.terms[0].magnitude[0] ^ scales_tag
         if self.config.slotted:
-            half = self.terms.half
-            lanes_tag = half ^ Mux(half, self.terms.products[0][0].magnitude[0], lanes_tag)
-        value = step_value(before, lanes_tag, self.terms.exponent[0])
+            half, product = self.terms.half, self.terms.products[0][0]
+            scales_tag ^= half
+            lanes_tag = half ^ Mux(half, product.magnitude[0] ^ product.distance[0] ^ scales_tag, lanes_tag)
+        value = step_value(before, lanes_tag, scales_tag)
         held = {"tag": Mux(self.enter, value, before) if self.registers else value}
         for register in LOOP_REGISTERS:
             held = self.held(m, register, "enable", held)
@@ -131,6 +145,7 @@ def tags(monkeypatch):
         *((element, "DotProduct", TagDot), (element, "ScaleProduct", TagScale)),
         *((element, "TermExponents", TagExponents), (element, "TermPlaces", TagPlaces)),
         *((element, "SignificandProducts", TagSignificands), (element, "ProductExponents", TagProducts)),
+        (element, "ProductDistances", TagDistances),
         *((element, "Accumulate", TagAccumulate), (exact, "StepSum", TagStepSum), (exact, "RoundSum", TagRoundSum)),
     ):
         monkeypatch.setattr(module, name, kind)
@@ -350,10 +365,12 @@ CORES = [
     # Registers before the loop, and loops of 2, 3 and 5 cycles.
     *(tiny(("operands", "terms")), tiny(("decoded", "sums")), tiny(("decoded", "sums", "terms"))),
     *(tiny(("tree", "factors")), tiny(("factors", "terms"))),
-    *(tiny(("total",)), tiny(("terms", "total")), tiny(("aligned", "total")), tiny(LOOP_REGISTERS)),
+    *(tiny(("total",)), tiny(("terms", "total")), tiny(("aligned", "total")), tiny(LOOP_REGISTERS[1:])),
+    tiny(("compared",)),
     *(tiny((), "exact"), tiny(("aligned",), "exact"), tiny(("factors",), "exact")),
     # The mode goes with its step.
     *(tiny(pipeline, slot="separate") for pipeline in (("decoded", "sums"), ("tree", "factors"), ("terms", "total"))),
+    tiny(("factors", "compared"), slot="separate"),  # the largest exponent is found before the factors
 ]
 
 
@@ -364,11 +381,13 @@ def test_stream_protocol(config, prover):
     assert "Property proved." in verdict(Observed(config), prover, "pdr")
 
 
-@pytest.mark.parametrize("name", ["nvfp4-small", "nvfp4-blackwell"])
+@pytest.mark.parametrize(
+    ("name", "slot"), [("nvfp4-small", "none"), ("nvfp4-blackwell", "none"), ("nvfp4-multi-small", "separate")]
+)
 @pytest.mark.usefixtures("tags")
-def test_stream_protocol_of_named_pipelines(name, prover):
+def test_stream_protocol_of_named_pipelines(name, slot, prover):
     """For 14 cycles after reset, more than a step is in the core: without a bound it takes longer than ten minutes."""
-    found = verdict(Observed(tiny(NAMED[name].pipeline)), prover, "bmc3 -F 14")
+    found = verdict(Observed(tiny(NAMED[name].pipeline, slot=slot)), prover, "bmc3 -F 14")
     assert "No output asserted in 14 frames" in found, found
 
 

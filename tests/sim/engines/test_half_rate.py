@@ -11,8 +11,8 @@ from sim.engines import Pattern
 from sim.random import random_chains, random_steps
 from sim.steps import ELEMENT_TYPES, Steps, codes_of
 
-SMALL = ("decoded", "tree", "factors", "terms", "aligned", "total", "normal")
-BLACKWELL = ("decoded", "tree", "factors", "terms", "aligned", "addends", "total", "normal")
+SMALL = ("decoded", "tree", "factors", "compared", "aligned", "total", "normal")
+BLACKWELL = ("decoded", "tree", "factors", "compared", "aligned", "addends", "total", "normal")
 CORES = {slot: dots or ("merged", "signed") for slot, dots in SLOTS.items() if slot != "none"}
 """Lanes that a slot is tried with, by its name."""
 
@@ -69,8 +69,11 @@ def test_other_lanes(form, slot, dot, compiled):
         {"pipeline": ()},
         {"pipeline": ("decoded", "sums"), "groups": 2},
         {"pipeline": PIPELINE_REGISTERS, "groups": 3, "rounding": "nearest_even"},
+        {"pipeline": ("sums", "factors", "compared"), "groups": 2},
+        {"pipeline": ("factors", "compared", "total"), "groups": 2, "empty_blocks": "excluded"},
+        {"pipeline": ("decoded", "tree", "factors", "terms", "aligned", "total", "normal")},
         {"pipeline": ("operands", "tree", "terms", "aligned"), "b": "nvfp4"},
-        {"pipeline": (*SMALL[:4], "total"), "leading_zeros": "anticipated"},
+        {"pipeline": ("factors", "terms", "total"), "leading_zeros": "anticipated"},
         {"pipeline": ("tree", "sums", "addends"), "half_fraction_bits": 23, "fraction_bits": 33},
         {"half_fraction_bits": 39, "fraction_bits": 39, "groups": 5, "rows": 1, "columns": 1, "a": "nvfp4"},
         {"empty_blocks": "excluded", "groups": 2, "a": "nvfp4", "b": "nvint4"},

@@ -30,7 +30,8 @@ SUBSETS = [
         for number, front in enumerate(subsets(ELEMENT_REGISTERS))
         for loop in [(), ("total",)]
     ),
-    *(front + loop for front in [(), PIPELINE_REGISTERS[:6]] for loop in subsets(LOOP_REGISTERS)[1:]),
+    *(front + loop for front in [(), PIPELINE_REGISTERS[:6]] for loop in subsets(LOOP_REGISTERS[1:])[1:]),
+    *((*front, "compared", *loop) for front in [(), ("factors",)] for loop in [(), ("aligned", "normal")]),
 ]
 
 DEEP = [

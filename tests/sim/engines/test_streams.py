@@ -20,7 +20,7 @@ PIPELINES = {
     "terms": ("terms",),
     "both": ("operands", "terms"),
     "T2": ("sums", "total"),
-    "T5": PIPELINE_REGISTERS,
+    "T6": PIPELINE_REGISTERS,
 }
 pipelines = pytest.mark.parametrize("pipeline", PIPELINES.values(), ids=PIPELINES)
 

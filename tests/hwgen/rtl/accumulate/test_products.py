@@ -1,22 +1,26 @@
 """Products at half the rate: largest exponent, distances, and the words that they add up to."""
 
+from operator import or_
+
 import numpy as np
 import pytest
 
 from hwgen.config import TensorCoreConfig
-from hwgen.rtl.accumulate.products import AlignedProducts, ProductExponents, ProductWindows
+from hwgen.rtl.accumulate.products import AlignedProducts, ProductDistances, ProductExponents, ProductWindows
 from hwgen.rtl.decode.unscaled import SLOT
 
 
-def core(groups, **further):
-    return TensorCoreConfig("x", "nvfp4", "nvfp4", 1, 1, groups, slot="separate", pipeline=(), **further)
+def core(groups, pipeline=(), **further):
+    return TensorCoreConfig("x", "nvfp4", "nvfp4", 1, 1, groups, slot="separate", pipeline=pipeline, **further)
 
 
-@pytest.mark.parametrize("groups", [1, 3])
-def test_exponents(groups, evaluate):
-    config, count = core(groups), 8 * groups
+@pytest.mark.parametrize(("groups", "early"), [(1, False), (3, False), (2, True)])
+def test_exponents(groups, early, evaluate):
+    config, count = core(groups, pipeline=("factors", "compared") if early else ()), 8 * groups
+    assert config.early_exponents == early
     block, rng = ProductExponents(config), np.random.default_rng(groups)
-    bits = block.windows.distance_bits
+    below = ProductDistances(config)
+    bits = below.windows.distance_bits
     stimuli, cases = [], []
     for case in range(300):
         exponents = rng.integers(0, (31, 4, 31)[case % 3], (2, count))
@@ -35,7 +39,10 @@ def test_exponents(groups, evaluate):
                 for row, side in enumerate("ab")
             }
         )
-    for case, outputs in zip(cases, evaluate(block, stimuli), strict=True):
+    found = evaluate(block, stimuli)
+    handed_on = [{"largest": each["exponent"]} | ({} if early else {"exponents": each["exponents"]}) for each in found]
+    distances = evaluate(below, [own | other for own, other in zip(stimuli, handed_on, strict=True)])
+    for case, outputs in zip(cases, map(or_, found, distances), strict=True):
         exponents, signs, zeros, infinite = case
         sums, sign, live = exponents.sum(axis=0), signs[0] ^ signs[1], ~zeros.any(axis=0)
         largest = int(sums[live].max(initial=0))
@@ -47,8 +54,8 @@ def test_exponents(groups, evaluate):
             behind = largest - int(sums[place])
             assert (
                 distance == behind
-                if behind < block.windows.aligned.width
-                else distance == (1 << bits) - 1 or (distance == behind and distance >= block.windows.aligned.width)
+                if behind < below.windows.aligned.width
+                else distance == (1 << bits) - 1 or (distance == behind and distance >= below.windows.aligned.width)
             )
         wrong = infinite.any(axis=0) & zeros.any(axis=0)
         for name, own in (("positive", 0), ("negative", 1)):
@@ -67,15 +74,14 @@ def test_words(bits, evaluate):
         if case % 2:
             magnitudes, signs = rng.integers(0, 256, 8), np.full(8, case // 2 % 2)
         distances = rng.integers(0, reach + 1 if case % 3 else 3, 8)
-        ahead, sign = int(rng.integers(0, reach + 1 if case % 4 else 2)), int(rng.integers(2))
-        cases.append((magnitudes, signs, distances, ahead, sign))
+        sign = int(rng.integers(2))
+        cases.append((magnitudes, signs, distances, sign))
         entries = zip(magnitudes, signs, distances, strict=True)
         products = [{"magnitude": int(p), "sign": int(s), "distance": int(d)} for p, s, d in entries]
-        stimuli.append({"products": layout.const(products).as_value().value, "half": 1, "sign": sign, "ahead": ahead})
+        stimuli.append({"products": layout.const(products).as_value().value, "half": 1, "sign": sign})
     for case, outputs in zip(cases, evaluate(block, stimuli), strict=True):
-        magnitudes, signs, distances, ahead, sign = case
-        shift = np.minimum(distances + ahead, 60)
-        cut = (magnitudes.astype(int) << bits - 6) >> shift
+        magnitudes, signs, distances, sign = case
+        cut = (magnitudes.astype(int) << bits - 6) >> distances
         total = int((cut * np.where(signs == sign, 1, -1)).sum())
         words = [outputs["words"] >> windows.words * index & (1 << windows.words) - 1 for index in range(2)]
         assert sum(words) + bin(outputs["ones"]).count("1") == total + (1 << windows.offset)
