@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from hwgen.config import TensorCoreConfig
+from hwgen.package.layout import Layout
 
 __all__ = ["quantiser_waivers", "waivers"]
 
@@ -55,6 +56,11 @@ _ZEROS = (
     (("UNUSEDSIGNAL", "Bits of signal are not used: 'addends_x'[*"),),
 )
 
+_CONSTANTS = """
+// The constants of the package are for the code around the core.
+lint_off -rule UNUSEDPARAM -file "{}"
+"""
+
 _QUANTISER = (
     ("One file holds all modules of a quantiser, and its name is that of the configuration.", (("DECLFILENAME", ""),)),
     (
@@ -81,7 +87,7 @@ _QUANTISER = (
 
 
 def waivers(config: TensorCoreConfig) -> str:
-    """Configuration file for Verilator with which the core, or its testbench, is silent under ``-Wall``.
+    """Configuration file for Verilator with which the core, its wrappers and testbenches are silent under ``-Wall``.
 
     Parameters
     ----------
@@ -91,7 +97,8 @@ def waivers(config: TensorCoreConfig) -> str:
     unread = any(form.scale_width < form.stored_scale_width for form in (config.a, config.b))
     zeros = "addends" in config.pipeline and config.sums == 1
     rules = (*_RULES, *[_IGNORED_BITS] * unread, *[_ZEROS] * zeros)
-    return _text(config.name, " and its testbench", rules)
+    package = f"*{Layout(config).types}.sv"
+    return _text(config.name, ", its wrappers and testbenches", rules) + _CONSTANTS.format(package)
 
 
 def quantiser_waivers(name: str) -> str:
