@@ -45,6 +45,7 @@ from hwgen.package.openroad import design_config
 from hwgen.package.simulators import axis_list, axis_sim_list, makefile, rtl_list, sim_list
 from hwgen.package.testbench import testbench
 from hwgen.package.vectors import Vectors, vectors
+from hwgen.package.wires import named
 from hwgen.verilog import Manifest
 
 __all__ = ["texts", "write"]
@@ -97,7 +98,7 @@ def texts(config: TensorCoreConfig, clock: Clock = DEFAULT_CLOCK) -> dict[str, s
         **_wrappers(manifest, layout, tested),
     }
     return {
-        layout.verilog: verilog.verilog(modules, verilog.title(config)),
+        layout.verilog: named(verilog.verilog(modules, verilog.title(config))),
         layout.manifest: manifest_text(manifest, layout),
         layout.core_file: core_file(layout),
         **{layout.inside(name): text for name, text in folder.items()},

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from hwgen.config import TensorCoreConfig
 from hwgen.package.layout import Layout
+from hwgen.package.wires import UNREAD
 
 __all__ = ["quantiser_waivers", "waivers"]
 
@@ -21,11 +22,10 @@ _RULES: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
         tuple(("WIDTH", f"Operator {operator} expects * bits on the ?HS, but *") for operator in ("ADD", "SUB")),
     ),
     (
-        "Wires without a name of their own: the carry out of an adder or the top bits of a shift, where they\n"
-        "cannot be set; the source drops them.",
-        (
-            ("UNUSEDSIGNAL", "Signal is not used: '_*_'*"),
-            ("UNUSEDSIGNAL", "Bits of signal are not used: '_*_'[*"),
+        "The carry out of an adder or the top bits of a shift, where they cannot be set; the source drops them.",
+        tuple(
+            ("UNUSEDSIGNAL", message)
+            for message in (f"Signal is not used: '*{UNREAD}'*", f"Bits of signal are not used: '*{UNREAD}'[*")
         ),
     ),
     (
