@@ -620,7 +620,7 @@ module fp4_ue5m3_b16_small_accumulate(clk, c, enable, enter, terms, d);
   wire [8:0] exponent_wide;
   wire [45:0] aligned_term0_next;
   wire [8:0] total_base_plus_10;
-  wire [9:0] normal_exponent_next_difference_wide;
+  wire [9:0] normal_exponent_difference_wide;
   wire normal_sign_next;
   wire c_leads_or_alone;
   wire terms_27_and_enter;
@@ -635,7 +635,7 @@ module fp4_ue5m3_b16_small_accumulate(clk, c, enable, enter, terms, d);
   wire terms_26_and_enter;
   wire alone_not;
   wire any_inverted_45_14;
-  wire [7:0] _signal;
+  wire [7:0] aligned_base_next;
   wire [7:0] ahead;
   reg [7:0] aligned_base;
   reg [35:0] aligned_c;
@@ -720,7 +720,7 @@ module fp4_ue5m3_b16_small_accumulate(clk, c, enable, enter, terms, d);
   assign not_nan = ~ nan;
   assign replaced_sign = replaced_sign_and & not_nan;
   assign terms_25_20_plus_99 = terms[25:20] + 7'h63;
-  assign _signal = c_leads_or_alone ? replaced_exponent : terms_25_20_plus_99;
+  assign aligned_base_next = c_leads_or_alone ? replaced_exponent : terms_25_20_plus_99;
   assign c_leads_or_alone = c_leads | alone;
   assign behind_difference = - lead;
   assign { behind_wide[9:8], behind } = c_leads_or_alone ? 10'h000 : behind_difference;
@@ -768,13 +768,13 @@ module fp4_ue5m3_b16_small_accumulate(clk, c, enable, enter, terms, d);
   assign d[31:23] = { normal_sign, exponent } & {9{normal_kept[23]}};
   assign aligned_term0_next = term0_by32 ^ {46{subtract0}};
   assign total_base_plus_10 = total_base + 4'ha;
-  assign normal_exponent_next_difference_wide = total_base_plus_10 - { skip32, skip16, skip8, skip4, skip2, skip1 };
+  assign normal_exponent_difference_wide = total_base_plus_10 - { skip32, skip16, skip8, skip4, skip2, skip1 };
   assign not_total_sum_46 = ~ total_sum[46];
   assign normal_sign_next = total_sign ^ not_total_sum_46;
   always @(posedge clk)
     if (enable) normal_sign <= normal_sign_next;
   always @(posedge clk)
-    if (enable) normal_exponent <= normal_exponent_next_difference_wide[7:0];
+    if (enable) normal_exponent <= normal_exponent_difference_wide[7:0];
   always @(posedge clk)
     if (enable) normal_increment <= increment;
   always @(posedge clk)
@@ -788,7 +788,7 @@ module fp4_ue5m3_b16_small_accumulate(clk, c, enable, enter, terms, d);
   always @(posedge clk)
     if (enable) aligned_sign <= replaced_sign;
   always @(posedge clk)
-    if (enable) aligned_base <= _signal;
+    if (enable) aligned_base <= aligned_base_next;
   always @(posedge clk)
     if (enable) aligned_subtract0 <= subtract0;
   always @(posedge clk)

@@ -627,25 +627,25 @@ module hif4_small_accumulate(clk, c, enable, enter, terms, d);
   wire [8:0] exponent_choice;
   wire [9:0] exponent_wide;
   wire all_exponent_7_0;
-  wire [22:0] _signal_95_not;
-  wire any__signal_95;
+  wire [22:0] d_not;
+  wire d_or;
   wire any_exponent_96;
-  wire any__signal_95_or_any_exponent_96;
+  wire d_or_2;
   wire d_and;
   wire [48:0] aligned_term0_next;
   wire [48:0] aligned_term1_next;
   wire [48:0] aligned_term2_next;
   wire [48:0] aligned_term3_next;
   wire [9:0] total_base_plus_15;
-  wire [10:0] normal_exponent_next_difference_wide;
+  wire [10:0] normal_exponent_difference_wide;
   wire normal_sign_next;
   wire any_ahead_8_6;
   wire terms_91_and_enter;
   wire any_c_22_0;
   wire all_c_30_23_and_any_c_22_0;
-  wire [8:0] _signal;
-  wire _signal_94;
-  wire [22:0] _signal_95;
+  wire [8:0] aligned_base_part_wide;
+  wire all_exponent_7_0_or_exponent_8;
+  wire [22:0] d_and_2;
   wire [8:0] ahead;
   wire [8:0] aligned_base;
   reg [35:0] aligned_c;
@@ -758,7 +758,7 @@ module hif4_small_accumulate(clk, c, enable, enter, terms, d);
   assign lead_not = ~ any_c_30_23;
   assign lead_or = c[23] | lead_not;
   assign terms_90_84_plus_29 = terms[90:84] + 5'h1d;
-  assign _signal[7:0] = c_leads_or_alone ? { c[30:24], lead_or } : terms_90_84_plus_29;
+  assign aligned_base_part_wide[7:0] = c_leads_or_alone ? { c[30:24], lead_or } : terms_90_84_plus_29;
   assign c_leads_or_alone = c_leads | alone;
   assign behind_difference = - { lead[9], lead[9], lead[7:0] };
   assign { behind_wide[10:9], behind } = c_leads_or_alone ? 11'h000 : behind_difference;
@@ -859,20 +859,20 @@ module hif4_small_accumulate(clk, c, enable, enter, terms, d);
   assign exponent_choice = normal_kept[23] ? normal_exponent : 9'h000;
   assign { exponent_wide[9], exponent } = exponent_choice + rounded[23];
   assign all_exponent_7_0 = & exponent[7:0];
-  assign _signal_94 = all_exponent_7_0 | exponent[8];
-  assign _signal_95_not = ~ {23{_signal_94}};
-  assign _signal_95 = rounded[22:0] & _signal_95_not;
-  assign exponent_96 = exponent[7:0] | {8{_signal_94}};
-  assign any__signal_95 = | _signal_95;
+  assign all_exponent_7_0_or_exponent_8 = all_exponent_7_0 | exponent[8];
+  assign d_not = ~ {23{all_exponent_7_0_or_exponent_8}};
+  assign d_and_2 = rounded[22:0] & d_not;
+  assign exponent_96 = exponent[7:0] | {8{all_exponent_7_0_or_exponent_8}};
+  assign d_or = | d_and_2;
   assign any_exponent_96 = | exponent_96;
-  assign any__signal_95_or_any_exponent_96 = any__signal_95 | any_exponent_96;
-  assign d_and = normal_sign & any__signal_95_or_any_exponent_96;
+  assign d_or_2 = d_or | any_exponent_96;
+  assign d_and = normal_sign & d_or_2;
   assign aligned_term0_next = term0_by32 ^ {49{subtract0}};
   assign aligned_term1_next = term1_by32 ^ {49{subtract1}};
   assign aligned_term2_next = term2_by32 ^ {49{subtract2}};
   assign aligned_term3_next = term3_by32 ^ {49{subtract3}};
   assign total_base_plus_15 = total_base + 4'hf;
-  assign normal_exponent_next_difference_wide = total_base_plus_15 - { skip32, skip16, skip8, skip4, skip2, skip1 };
+  assign normal_exponent_difference_wide = total_base_plus_15 - { skip32, skip16, skip8, skip4, skip2, skip1 };
   assign not_total_sum_51 = ~ total_sum[51];
   assign normal_sign_next = total_sign ^ not_total_sum_51;
   always @(posedge clk)
@@ -880,7 +880,7 @@ module hif4_small_accumulate(clk, c, enable, enter, terms, d);
   always @(posedge clk)
     if (enable) normal_sign <= normal_sign_next;
   always @(posedge clk)
-    if (enable) normal_exponent <= normal_exponent_next_difference_wide[8:0];
+    if (enable) normal_exponent <= normal_exponent_difference_wide[8:0];
   always @(posedge clk)
     if (enable) normal_increment <= increment;
   always @(posedge clk)
@@ -917,9 +917,9 @@ module hif4_small_accumulate(clk, c, enable, enter, terms, d);
     if (enable) aligned_c <= c_by32;
   reg [7:0] aligned_base_7_0;
   always @(posedge clk)
-    if (enable) aligned_base_7_0 <= _signal[7:0];
+    if (enable) aligned_base_7_0 <= aligned_base_part_wide[7:0];
   assign aligned_base[7:0] = aligned_base_7_0;
-  assign d = normal_nan ? 32'd2147483647 : { d_and, exponent_96, _signal_95 };
+  assign d = normal_nan ? 32'd2147483647 : { d_and, exponent_96, d_and_2 };
   hif4_small_aligned_sum step_sum (
     .c(aligned_c),
     .subtract({ aligned_subtract3, aligned_subtract2, aligned_subtract1, aligned_subtract0 }),
@@ -928,7 +928,7 @@ module hif4_small_accumulate(clk, c, enable, enter, terms, d);
   );
   assign behind_wide[8:0] = behind;
   assign exponent_wide[8:0] = exponent;
-  assign _signal[8] = 1'h0;
+  assign aligned_base_part_wide[8] = 1'h0;
   assign aligned_base[8] = 1'h0;
   assign lead[8] = lead[9];
 endmodule

@@ -526,7 +526,7 @@ module mxfp4_2x16_small_accumulate(clk, c, enable, enter, terms, d);
   wire skip8_not;
   wire not_tight16;
   wire not_tight16_or_limit_3;
-  wire [10:0] _signal_wide;
+  wire [10:0] aligned_base_next_wide;
   wire skip8_xor_limit_3;
   wire tight8_not;
   wire any_normal8_45_42;
@@ -550,16 +550,16 @@ module mxfp4_2x16_small_accumulate(clk, c, enable, enter, terms, d);
   wire [8:0] exponent_choice;
   wire [9:0] exponent_wide;
   wire all_exponent_7_0;
-  wire [22:0] _signal_75_not;
+  wire [22:0] d_not;
   wire [9:0] ahead_and;
-  wire any__signal_75;
+  wire d_or;
   wire any_exponent_76;
-  wire any__signal_75_or_any_exponent_76;
+  wire d_or_2;
   wire d_and;
   wire [44:0] aligned_term0_next;
   wire [44:0] aligned_term1_next;
   wire [10:0] total_base_plus_10;
-  wire [11:0] normal_exponent_next_difference_wide;
+  wire [11:0] normal_exponent_difference_wide;
   wire normal_sign_next;
   wire any_behind_9_6;
   wire any_ahead_9_6;
@@ -567,9 +567,9 @@ module mxfp4_2x16_small_accumulate(clk, c, enable, enter, terms, d);
   wire terms_35_and_enter;
   wire any_c_22_0;
   wire all_c_30_23_and_any_c_22_0;
-  wire [9:0] _signal;
-  wire _signal_74;
-  wire [22:0] _signal_75;
+  wire [9:0] aligned_base_next;
+  wire all_exponent_7_0_or_exponent_8;
+  wire [22:0] d_and_2;
   wire [9:0] ahead;
   reg [9:0] aligned_base;
   reg [35:0] aligned_c;
@@ -664,7 +664,7 @@ module mxfp4_2x16_small_accumulate(clk, c, enable, enter, terms, d);
   assign lead_not = ~ any_c_30_23;
   assign lead_or = c[23] | lead_not;
   assign terms_34_26_plus_1921 = terms[34:26] + 11'h781;
-  assign { _signal_wide[10], _signal } = c_leads_or_alone ? { 3'h0, c[30:24], lead_or } : terms_34_26_plus_1921;
+  assign { aligned_base_next_wide[10], aligned_base_next } = c_leads_or_alone ? { 3'h0, c[30:24], lead_or } : terms_34_26_plus_1921;
   assign c_leads_or_alone = c_leads | alone;
   assign behind_difference = - lead;
   assign { behind_wide[11:10], behind } = c_leads_or_alone ? 12'h000 : behind_difference;
@@ -751,18 +751,18 @@ module mxfp4_2x16_small_accumulate(clk, c, enable, enter, terms, d);
   assign exponent_choice = normal_kept[23] ? normal_exponent : 9'h000;
   assign { exponent_wide[9], exponent } = exponent_choice + rounded[23];
   assign all_exponent_7_0 = & exponent[7:0];
-  assign _signal_74 = all_exponent_7_0 | exponent[8];
-  assign _signal_75_not = ~ {23{_signal_74}};
-  assign _signal_75 = rounded[22:0] & _signal_75_not;
-  assign exponent_76 = exponent[7:0] | {8{_signal_74}};
-  assign any__signal_75 = | _signal_75;
+  assign all_exponent_7_0_or_exponent_8 = all_exponent_7_0 | exponent[8];
+  assign d_not = ~ {23{all_exponent_7_0_or_exponent_8}};
+  assign d_and_2 = rounded[22:0] & d_not;
+  assign exponent_76 = exponent[7:0] | {8{all_exponent_7_0_or_exponent_8}};
+  assign d_or = | d_and_2;
   assign any_exponent_76 = | exponent_76;
-  assign any__signal_75_or_any_exponent_76 = any__signal_75 | any_exponent_76;
-  assign d_and = normal_sign & any__signal_75_or_any_exponent_76;
+  assign d_or_2 = d_or | any_exponent_76;
+  assign d_and = normal_sign & d_or_2;
   assign aligned_term0_next = term0_by32 ^ {45{subtract0}};
   assign aligned_term1_next = term1_by32 ^ {45{subtract1}};
   assign total_base_plus_10 = total_base + 4'ha;
-  assign normal_exponent_next_difference_wide = total_base_plus_10 - { skip32, skip16, skip8, skip4, skip2, skip1 };
+  assign normal_exponent_difference_wide = total_base_plus_10 - { skip32, skip16, skip8, skip4, skip2, skip1 };
   assign not_total_sum_46 = ~ total_sum[46];
   assign normal_sign_next = total_sign ^ not_total_sum_46;
   always @(posedge clk)
@@ -770,7 +770,7 @@ module mxfp4_2x16_small_accumulate(clk, c, enable, enter, terms, d);
   always @(posedge clk)
     if (enable) normal_sign <= normal_sign_next;
   always @(posedge clk)
-    if (enable) normal_exponent <= normal_exponent_next_difference_wide[8:0];
+    if (enable) normal_exponent <= normal_exponent_difference_wide[8:0];
   always @(posedge clk)
     if (enable) normal_increment <= increment;
   always @(posedge clk)
@@ -788,7 +788,7 @@ module mxfp4_2x16_small_accumulate(clk, c, enable, enter, terms, d);
   always @(posedge clk)
     if (enable) aligned_sign <= c[31];
   always @(posedge clk)
-    if (enable) aligned_base <= _signal;
+    if (enable) aligned_base <= aligned_base_next;
   always @(posedge clk)
     if (enable) aligned_subtract1 <= subtract1;
   always @(posedge clk)
@@ -799,14 +799,14 @@ module mxfp4_2x16_small_accumulate(clk, c, enable, enter, terms, d);
     if (enable) aligned_term0 <= aligned_term0_next;
   always @(posedge clk)
     if (enable) aligned_c <= c_by32;
-  assign d = normal_nan ? 32'd2147483647 : { d_and, exponent_76, _signal_75 };
+  assign d = normal_nan ? 32'd2147483647 : { d_and, exponent_76, d_and_2 };
   mxfp4_2x16_small_aligned_sum step_sum (
     .c(aligned_c),
     .subtract({ aligned_subtract1, aligned_subtract0 }),
     .sum(step_sum_sum),
     .terms({ aligned_term1, aligned_term0 })
   );
-  assign _signal_wide[9:0] = _signal;
+  assign aligned_base_next_wide[9:0] = aligned_base_next;
   assign behind_wide[9:0] = behind;
   assign exponent_wide[8:0] = exponent;
   assign lead_wide[10:0] = lead;

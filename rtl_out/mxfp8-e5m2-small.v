@@ -547,24 +547,24 @@ module mxfp8_e5m2_small_accumulate(clk, c, enable, enter, terms, d);
   wire not_tight2_or_limit_0;
   wire all_normal1_17_0;
   wire [8:0] exponent_choice;
-  wire _signal_or;
+  wire aligned_base_or;
   wire [9:0] exponent_wide;
   wire all_exponent_7_0;
-  wire [22:0] _signal_68_not;
-  wire any__signal_68;
+  wire [22:0] d_not;
+  wire d_or;
   wire any_exponent_69;
-  wire any__signal_68_or_any_exponent_69;
+  wire d_or_2;
   wire d_and;
   wire [41:0] aligned_term0_next;
   wire aligned_nan_next;
   wire any_replaced_exponent;
   wire [10:0] total_base_plus_6;
-  wire [11:0] normal_exponent_next_difference_wide;
+  wire [11:0] normal_exponent_difference_wide;
   wire normal_sign_next;
-  wire _signal_not;
-  wire _signal_or_2;
+  wire aligned_base_not;
+  wire aligned_base_or_2;
   wire [11:0] terms_42_33_plus_3941;
-  wire [11:0] _signal_wide;
+  wire [11:0] aligned_base_next_wide;
   wire [11:0] behind_difference;
   wire lead_or;
   wire [11:0] behind_wide;
@@ -575,9 +575,9 @@ module mxfp8_e5m2_small_accumulate(clk, c, enable, enter, terms, d);
   wire terms_43_and_terms_44;
   wire nan_and;
   wire any_c_22_0;
-  wire [9:0] _signal;
-  wire _signal_67;
-  wire [22:0] _signal_68;
+  wire [9:0] aligned_base_next;
+  wire all_exponent_7_0_or_exponent_8;
+  wire [22:0] d_and_2;
   wire [9:0] ahead;
   reg [9:0] aligned_base;
   reg [35:0] aligned_c;
@@ -675,13 +675,13 @@ module mxfp8_e5m2_small_accumulate(clk, c, enable, enter, terms, d);
   assign unlike = unlike_and & all_c_30_23;
   assign replaced_exponent = c[30:23] | {8{infinite}};
   assign replaced_sign = infinite ? terms[44] : c[31];
-  assign _signal_not = ~ any_replaced_exponent;
-  assign _signal_or_2 = replaced_exponent[0] | _signal_not;
+  assign aligned_base_not = ~ any_replaced_exponent;
+  assign aligned_base_or_2 = replaced_exponent[0] | aligned_base_not;
   assign terms_42_33_plus_3941 = terms[42:33] + 12'hf65;
-  assign { _signal_wide[11:10], _signal } = _signal_or ? { 4'h0, replaced_exponent[7:1], _signal_or_2 } : terms_42_33_plus_3941;
-  assign _signal_or = c_leads | alone_or_infinite;
+  assign { aligned_base_next_wide[11:10], aligned_base_next } = aligned_base_or ? { 4'h0, replaced_exponent[7:1], aligned_base_or_2 } : terms_42_33_plus_3941;
+  assign aligned_base_or = c_leads | alone_or_infinite;
   assign behind_difference = - lead;
-  assign { behind_wide[11:10], behind } = _signal_or ? 12'h000 : behind_difference;
+  assign { behind_wide[11:10], behind } = aligned_base_or ? 12'h000 : behind_difference;
   assign ahead_and = lead[9:0] & {10{c_leads}};
   assign alone_or_infinite = alone | infinite;
   assign ahead = ahead_and | { 3'h0, alone_or_infinite, 6'h00 };
@@ -759,18 +759,18 @@ module mxfp8_e5m2_small_accumulate(clk, c, enable, enter, terms, d);
   assign exponent_choice = normal_kept[23] ? normal_exponent : 9'h000;
   assign { exponent_wide[9], exponent } = exponent_choice + rounded[23];
   assign all_exponent_7_0 = & exponent[7:0];
-  assign _signal_67 = all_exponent_7_0 | exponent[8];
-  assign _signal_68_not = ~ {23{_signal_67}};
-  assign _signal_68 = rounded[22:0] & _signal_68_not;
-  assign exponent_69 = exponent[7:0] | {8{_signal_67}};
-  assign any__signal_68 = | _signal_68;
+  assign all_exponent_7_0_or_exponent_8 = all_exponent_7_0 | exponent[8];
+  assign d_not = ~ {23{all_exponent_7_0_or_exponent_8}};
+  assign d_and_2 = rounded[22:0] & d_not;
+  assign exponent_69 = exponent[7:0] | {8{all_exponent_7_0_or_exponent_8}};
+  assign d_or = | d_and_2;
   assign any_exponent_69 = | exponent_69;
-  assign any__signal_68_or_any_exponent_69 = any__signal_68 | any_exponent_69;
-  assign d_and = normal_sign & any__signal_68_or_any_exponent_69;
+  assign d_or_2 = d_or | any_exponent_69;
+  assign d_and = normal_sign & d_or_2;
   assign aligned_term0_next = term0_by32 ^ {42{subtract0}};
   assign aligned_nan_next = nan | unlike;
   assign total_base_plus_6 = total_base + 3'h6;
-  assign normal_exponent_next_difference_wide = total_base_plus_6 - { skip32, skip16, skip8, skip4, skip2, skip1 };
+  assign normal_exponent_difference_wide = total_base_plus_6 - { skip32, skip16, skip8, skip4, skip2, skip1 };
   assign not_total_sum_42 = ~ total_sum[42];
   assign normal_sign_next = total_sign ^ not_total_sum_42;
   always @(posedge clk)
@@ -778,7 +778,7 @@ module mxfp8_e5m2_small_accumulate(clk, c, enable, enter, terms, d);
   always @(posedge clk)
     if (enable) normal_sign <= normal_sign_next;
   always @(posedge clk)
-    if (enable) normal_exponent <= normal_exponent_next_difference_wide[8:0];
+    if (enable) normal_exponent <= normal_exponent_difference_wide[8:0];
   always @(posedge clk)
     if (enable) normal_increment <= increment;
   always @(posedge clk)
@@ -796,14 +796,14 @@ module mxfp8_e5m2_small_accumulate(clk, c, enable, enter, terms, d);
   always @(posedge clk)
     if (enable) aligned_sign <= replaced_sign;
   always @(posedge clk)
-    if (enable) aligned_base <= _signal;
+    if (enable) aligned_base <= aligned_base_next;
   always @(posedge clk)
     if (enable) aligned_subtract0 <= subtract0;
   always @(posedge clk)
     if (enable) aligned_term0 <= aligned_term0_next;
   always @(posedge clk)
     if (enable) aligned_c <= c_by32;
-  assign d = normal_nan ? 32'd2147483647 : { d_and, exponent_69, _signal_68 };
+  assign d = normal_nan ? 32'd2147483647 : { d_and, exponent_69, d_and_2 };
   mxfp8_e5m2_small_aligned_pair step_sum (
     .c(aligned_c),
     .subtract(aligned_subtract0),
@@ -811,7 +811,7 @@ module mxfp8_e5m2_small_accumulate(clk, c, enable, enter, terms, d);
     .terms(aligned_term0)
   );
   assign exponent_wide[8:0] = exponent;
-  assign _signal_wide[9:0] = _signal;
+  assign aligned_base_next_wide[9:0] = aligned_base_next;
   assign behind_wide[9:0] = behind;
   assign lead_wide[10:0] = lead;
 endmodule

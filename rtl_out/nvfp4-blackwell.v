@@ -1831,7 +1831,7 @@ module nvfp4_blackwell_accumulate(clk, c, enable, enter, terms, d);
   wire [45:0] aligned_term2_next;
   wire [45:0] aligned_term3_next;
   wire [8:0] total_base_plus_12;
-  wire [9:0] normal_exponent_next_difference_wide;
+  wire [9:0] normal_exponent_difference_wide;
   wire normal_sign_next;
   wire [9:0] behind_wide;
   wire [7:0] ahead_and;
@@ -1849,7 +1849,7 @@ module nvfp4_blackwell_accumulate(clk, c, enable, enter, terms, d);
   wire any_distance3_7_6;
   wire terms_105_and_enter;
   wire alone_not;
-  wire [7:0] _signal;
+  wire [7:0] aligned_base_next;
   reg [7:0] addends_base;
   reg addends_sign;
   wire [7:0] ahead;
@@ -1970,7 +1970,7 @@ module nvfp4_blackwell_accumulate(clk, c, enable, enter, terms, d);
   assign not_nan = ~ nan;
   assign replaced_sign = replaced_sign_and & not_nan;
   assign terms_104_100_plus_115 = terms[104:100] + 7'h73;
-  assign _signal = c_leads_or_alone ? replaced_exponent : terms_104_100_plus_115;
+  assign aligned_base_next = c_leads_or_alone ? replaced_exponent : terms_104_100_plus_115;
   assign c_leads_or_alone = c_leads | alone;
   assign behind_difference = - lead;
   assign { behind_wide[9:8], behind } = c_leads_or_alone ? 10'h000 : behind_difference;
@@ -2052,13 +2052,13 @@ module nvfp4_blackwell_accumulate(clk, c, enable, enter, terms, d);
   assign aligned_term2_next = term2_by32 ^ {46{subtract2}};
   assign aligned_term3_next = term3_by32 ^ {46{subtract3}};
   assign total_base_plus_12 = total_base + 4'hc;
-  assign normal_exponent_next_difference_wide = total_base_plus_12 - { skip32, skip16, skip8, skip4, skip2, skip1 };
+  assign normal_exponent_difference_wide = total_base_plus_12 - { skip32, skip16, skip8, skip4, skip2, skip1 };
   assign not_total_sum_48 = ~ total_sum[48];
   assign normal_sign_next = total_sign ^ not_total_sum_48;
   always @(posedge clk)
     if (enable) normal_sign <= normal_sign_next;
   always @(posedge clk)
-    if (enable) normal_exponent <= normal_exponent_next_difference_wide[7:0];
+    if (enable) normal_exponent <= normal_exponent_difference_wide[7:0];
   always @(posedge clk)
     if (enable) normal_increment <= increment;
   always @(posedge clk)
@@ -2076,7 +2076,7 @@ module nvfp4_blackwell_accumulate(clk, c, enable, enter, terms, d);
   always @(posedge clk)
     if (enable) aligned_sign <= replaced_sign;
   always @(posedge clk)
-    if (enable) aligned_base <= _signal;
+    if (enable) aligned_base <= aligned_base_next;
   always @(posedge clk)
     if (enable) aligned_subtract3 <= subtract3;
   always @(posedge clk)

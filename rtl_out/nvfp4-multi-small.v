@@ -735,11 +735,11 @@ module nvfp4_multi_small_accumulate(clk, c, enable, enter, terms, d);
   wire any_normal4_45_44;
   wire all_normal1_21_0;
   wire [8:0] exponent_wide;
-  wire [45:0] aligned_term0_next_xor;
+  wire [45:0] aligned_term0_xor;
   wire [45:0] aligned_term0_next;
   wire aligned_subtract0_next;
   wire [8:0] total_base_plus_10;
-  wire [9:0] normal_exponent_next_difference_wide;
+  wire [9:0] normal_exponent_difference_wide;
   wire normal_sign_next;
   wire nan_choice;
   wire nan_and;
@@ -758,7 +758,7 @@ module nvfp4_multi_small_accumulate(clk, c, enable, enter, terms, d);
   wire [9:0] behind_difference;
   wire [9:0] behind_wide;
   wire [7:0] ahead_and;
-  wire [7:0] _signal;
+  wire [7:0] aligned_base_next;
   wire [7:0] ahead;
   wire [4:0] ahead_of_products;
   reg [7:0] aligned_base;
@@ -861,7 +861,7 @@ module nvfp4_multi_small_accumulate(clk, c, enable, enter, terms, d);
   assign not_nan = ~ nan;
   assign products0_sign = products0_sign_choice & not_nan;
   assign terms_25_20_plus_99 = terms[25:20] + 7'h63;
-  assign _signal = c_leads_or_alone ? replaced_exponent : terms_25_20_plus_99;
+  assign aligned_base_next = c_leads_or_alone ? replaced_exponent : terms_25_20_plus_99;
   assign c_leads_or_alone = c_leads | alone;
   assign behind_difference = - lead;
   assign { behind_wide[9:8], behind } = c_leads_or_alone ? 10'h000 : behind_difference;
@@ -914,17 +914,17 @@ module nvfp4_multi_small_accumulate(clk, c, enable, enter, terms, d);
   assign rounded = normal_kept[22:0] + normal_increment;
   assign { exponent_wide[8], exponent } = normal_exponent + rounded[23];
   assign d[31:23] = { normal_sign, exponent } & {9{normal_kept[23]}};
-  assign aligned_term0_next_xor = term0_by32 ^ {46{subtract0}};
-  assign aligned_term0_next = aligned_term0_next_xor | { 5'h00, products0_words[30:0], {10{products0_ones[0]}} };
+  assign aligned_term0_xor = term0_by32 ^ {46{subtract0}};
+  assign aligned_term0_next = aligned_term0_xor | { 5'h00, products0_words[30:0], {10{products0_ones[0]}} };
   assign aligned_subtract0_next = subtract0 | products0_ones[0];
   assign total_base_plus_10 = total_base + 4'ha;
-  assign normal_exponent_next_difference_wide = total_base_plus_10 - { skip32, skip16, skip8, skip4, skip2, skip1 };
+  assign normal_exponent_difference_wide = total_base_plus_10 - { skip32, skip16, skip8, skip4, skip2, skip1 };
   assign not_total_sum_46 = ~ total_sum[46];
   assign normal_sign_next = total_sign ^ not_total_sum_46;
   always @(posedge clk)
     if (enable) normal_sign <= normal_sign_next;
   always @(posedge clk)
-    if (enable) normal_exponent <= normal_exponent_next_difference_wide[7:0];
+    if (enable) normal_exponent <= normal_exponent_difference_wide[7:0];
   always @(posedge clk)
     if (enable) normal_increment <= increment;
   always @(posedge clk)
@@ -944,7 +944,7 @@ module nvfp4_multi_small_accumulate(clk, c, enable, enter, terms, d);
   always @(posedge clk)
     if (enable) aligned_sign <= products0_sign;
   always @(posedge clk)
-    if (enable) aligned_base <= _signal;
+    if (enable) aligned_base <= aligned_base_next;
   always @(posedge clk)
     if (enable) aligned_subtract0 <= aligned_subtract0_next;
   always @(posedge clk)

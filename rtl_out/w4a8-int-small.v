@@ -463,12 +463,12 @@ module w4a8_int_small_accumulate(clk, c, enable, enter, terms, d);
   wire [8:0] exponent_wide;
   wire [41:0] aligned_term0_next;
   wire [8:0] total_base_plus_6;
-  wire [9:0] normal_exponent_next_difference_wide;
+  wire [9:0] normal_exponent_difference_wide;
   wire not_nan;
   wire normal_sign_next;
   wire c_leads_or_alone;
   wire [9:0] lead_wide;
-  wire [8:0] _signal_wide;
+  wire [8:0] aligned_base_next_wide;
   wire [9:0] behind_difference;
   wire [9:0] behind_wide;
   wire [7:0] ahead_and;
@@ -477,7 +477,7 @@ module w4a8_int_small_accumulate(clk, c, enable, enter, terms, d);
   wire all_c_30_23;
   wire nan_or_all_c_30_23;
   wire any_inverted_41_10;
-  wire [7:0] _signal;
+  wire [7:0] aligned_base_next;
   wire [7:0] ahead;
   reg [7:0] aligned_base;
   reg [35:0] aligned_c;
@@ -558,7 +558,7 @@ module w4a8_int_small_accumulate(clk, c, enable, enter, terms, d);
   assign replaced_sign_and = c[31] & any_c_30_23_or_any_c_22_0;
   assign not_nan = ~ nan;
   assign replaced_sign = replaced_sign_and & not_nan;
-  assign { _signal_wide[8], _signal } = c_leads_or_alone ? { 1'h0, replaced_exponent } : 9'h086;
+  assign { aligned_base_next_wide[8], aligned_base_next } = c_leads_or_alone ? { 1'h0, replaced_exponent } : 9'h086;
   assign c_leads_or_alone = c_leads | alone;
   assign behind_difference = - lead;
   assign { behind_wide[9:8], behind } = c_leads_or_alone ? 10'h000 : behind_difference;
@@ -606,13 +606,13 @@ module w4a8_int_small_accumulate(clk, c, enable, enter, terms, d);
   assign d[31:23] = { normal_sign, exponent } & {9{normal_kept[23]}};
   assign aligned_term0_next = term0_by32 ^ {42{subtract0}};
   assign total_base_plus_6 = total_base + 3'h6;
-  assign normal_exponent_next_difference_wide = total_base_plus_6 - { skip32, skip16, skip8, skip4, skip2, skip1 };
+  assign normal_exponent_difference_wide = total_base_plus_6 - { skip32, skip16, skip8, skip4, skip2, skip1 };
   assign not_total_sum_42 = ~ total_sum[42];
   assign normal_sign_next = total_sign ^ not_total_sum_42;
   always @(posedge clk)
     if (enable) normal_sign <= normal_sign_next;
   always @(posedge clk)
-    if (enable) normal_exponent <= normal_exponent_next_difference_wide[7:0];
+    if (enable) normal_exponent <= normal_exponent_difference_wide[7:0];
   always @(posedge clk)
     if (enable) normal_increment <= increment;
   always @(posedge clk)
@@ -626,7 +626,7 @@ module w4a8_int_small_accumulate(clk, c, enable, enter, terms, d);
   always @(posedge clk)
     if (enable) aligned_sign <= replaced_sign;
   always @(posedge clk)
-    if (enable) aligned_base <= _signal;
+    if (enable) aligned_base <= aligned_base_next;
   always @(posedge clk)
     if (enable) aligned_subtract0 <= subtract0;
   always @(posedge clk)
@@ -641,7 +641,7 @@ module w4a8_int_small_accumulate(clk, c, enable, enter, terms, d);
   );
   assign exponent_wide[7:0] = exponent;
   assign lead_wide[8:0] = lead;
-  assign _signal_wide[7:0] = _signal;
+  assign aligned_base_next_wide[7:0] = aligned_base_next;
   assign behind_wide[7:0] = behind;
   assign d[22:0] = rounded[22:0];
 endmodule

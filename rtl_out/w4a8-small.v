@@ -526,7 +526,7 @@ module w4a8_small_accumulate(clk, c, enable, enter, terms, d);
   wire [10:0] terms_36_28_plus_1921;
   wire not_tight16;
   wire not_tight16_or_limit_3;
-  wire [10:0] _signal_wide;
+  wire [10:0] aligned_base_next_wide;
   wire skip8_xor_limit_3;
   wire tight8_not;
   wire any_normal8_51_48;
@@ -550,15 +550,15 @@ module w4a8_small_accumulate(clk, c, enable, enter, terms, d);
   wire [11:0] behind_wide;
   wire [9:0] exponent_wide;
   wire all_exponent_7_0;
-  wire [22:0] _signal_65_not;
-  wire any__signal_65;
+  wire [22:0] d_not;
+  wire d_or;
   wire any_exponent_66;
-  wire any__signal_65_or_any_exponent_66;
+  wire d_or_2;
   wire d_and;
   wire [51:0] aligned_term0_next;
   wire [10:0] total_base_plus_16;
   wire [9:0] ahead_and;
-  wire [11:0] normal_exponent_next_difference_wide;
+  wire [11:0] normal_exponent_difference_wide;
   wire normal_sign_next;
   wire any_behind_9_6;
   wire any_ahead_9_6;
@@ -566,9 +566,9 @@ module w4a8_small_accumulate(clk, c, enable, enter, terms, d);
   wire terms_37_and_enter;
   wire any_c_22_0;
   wire all_c_30_23_and_any_c_22_0;
-  wire [9:0] _signal;
-  wire _signal_64;
-  wire [22:0] _signal_65;
+  wire [9:0] aligned_base_next;
+  wire all_exponent_7_0_or_exponent_8;
+  wire [22:0] d_and_2;
   wire [9:0] ahead;
   reg [9:0] aligned_base;
   reg [35:0] aligned_c;
@@ -654,7 +654,7 @@ module w4a8_small_accumulate(clk, c, enable, enter, terms, d);
   assign lead_not = ~ any_c_30_23;
   assign lead_or = c[23] | lead_not;
   assign terms_36_28_plus_1921 = terms[36:28] + 11'h781;
-  assign { _signal_wide[10], _signal } = c_leads_or_alone ? { 3'h0, c[30:24], lead_or } : terms_36_28_plus_1921;
+  assign { aligned_base_next_wide[10], aligned_base_next } = c_leads_or_alone ? { 3'h0, c[30:24], lead_or } : terms_36_28_plus_1921;
   assign c_leads_or_alone = c_leads | alone;
   assign behind_difference = - lead;
   assign { behind_wide[11:10], behind } = c_leads_or_alone ? 12'h000 : behind_difference;
@@ -734,17 +734,17 @@ module w4a8_small_accumulate(clk, c, enable, enter, terms, d);
   assign exponent_choice = normal_kept[23] ? normal_exponent : 9'h000;
   assign { exponent_wide[9], exponent } = exponent_choice + rounded[23];
   assign all_exponent_7_0 = & exponent[7:0];
-  assign _signal_64 = all_exponent_7_0 | exponent[8];
-  assign _signal_65_not = ~ {23{_signal_64}};
-  assign _signal_65 = rounded[22:0] & _signal_65_not;
-  assign exponent_66 = exponent[7:0] | {8{_signal_64}};
-  assign any__signal_65 = | _signal_65;
+  assign all_exponent_7_0_or_exponent_8 = all_exponent_7_0 | exponent[8];
+  assign d_not = ~ {23{all_exponent_7_0_or_exponent_8}};
+  assign d_and_2 = rounded[22:0] & d_not;
+  assign exponent_66 = exponent[7:0] | {8{all_exponent_7_0_or_exponent_8}};
+  assign d_or = | d_and_2;
   assign any_exponent_66 = | exponent_66;
-  assign any__signal_65_or_any_exponent_66 = any__signal_65 | any_exponent_66;
-  assign d_and = normal_sign & any__signal_65_or_any_exponent_66;
+  assign d_or_2 = d_or | any_exponent_66;
+  assign d_and = normal_sign & d_or_2;
   assign aligned_term0_next = term0_by32 ^ {52{subtract0}};
   assign total_base_plus_16 = total_base + 5'h10;
-  assign normal_exponent_next_difference_wide = total_base_plus_16 - { skip32, skip16, skip8, skip4, skip2, skip1 };
+  assign normal_exponent_difference_wide = total_base_plus_16 - { skip32, skip16, skip8, skip4, skip2, skip1 };
   assign not_total_sum_52 = ~ total_sum[52];
   assign normal_sign_next = total_sign ^ not_total_sum_52;
   always @(posedge clk)
@@ -752,7 +752,7 @@ module w4a8_small_accumulate(clk, c, enable, enter, terms, d);
   always @(posedge clk)
     if (enable) normal_sign <= normal_sign_next;
   always @(posedge clk)
-    if (enable) normal_exponent <= normal_exponent_next_difference_wide[8:0];
+    if (enable) normal_exponent <= normal_exponent_difference_wide[8:0];
   always @(posedge clk)
     if (enable) normal_increment <= increment;
   always @(posedge clk)
@@ -770,21 +770,21 @@ module w4a8_small_accumulate(clk, c, enable, enter, terms, d);
   always @(posedge clk)
     if (enable) aligned_sign <= c[31];
   always @(posedge clk)
-    if (enable) aligned_base <= _signal;
+    if (enable) aligned_base <= aligned_base_next;
   always @(posedge clk)
     if (enable) aligned_subtract0 <= subtract0;
   always @(posedge clk)
     if (enable) aligned_term0 <= aligned_term0_next;
   always @(posedge clk)
     if (enable) aligned_c <= c_by32;
-  assign d = normal_nan ? 32'd2147483647 : { d_and, exponent_66, _signal_65 };
+  assign d = normal_nan ? 32'd2147483647 : { d_and, exponent_66, d_and_2 };
   w4a8_small_aligned_pair step_sum (
     .c(aligned_c),
     .subtract(aligned_subtract0),
     .sum(step_sum_sum),
     .terms(aligned_term0)
   );
-  assign _signal_wide[9:0] = _signal;
+  assign aligned_base_next_wide[9:0] = aligned_base_next;
   assign behind_wide[9:0] = behind;
   assign exponent_wide[8:0] = exponent;
   assign lead_wide[10:0] = lead;

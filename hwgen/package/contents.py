@@ -9,6 +9,8 @@
     NAME/Makefile          runs it; lint.vlt keeps Verilator silent
     NAME/constraint.sdc    timing
     NAME/config.mk         OpenROAD-flow-scripts
+    NAME/core.svg datapath.svg
+                           pictures of the core and of one element
     NAME/IDENTIFIER_pkg.sv _structs.sv _axis_slice.sv _axis.sv
                            SystemVerilog wrappers, axis.f their file list
     NAME/IDENTIFIER_axis_tb.sv
@@ -24,12 +26,15 @@ from hwgen.config import TensorCoreConfig
 from hwgen.files import write_all
 from hwgen.package import axi_stream, structs
 from hwgen.package.constraints import DEFAULT_CLOCK, Clock, constraints
+from hwgen.package.diagram import core_svg, datapath_svg
 from hwgen.package.fusesoc import core_file
 from hwgen.package.layout import (
     ADDENDS,
     AXIS_LIST,
     AXIS_SIM_LIST,
     CONSTRAINTS,
+    DATAPATH,
+    DIAGRAM,
     MAKEFILE,
     OPENROAD,
     RESULTS,
@@ -88,6 +93,8 @@ def texts(config: TensorCoreConfig, clock: Clock = DEFAULT_CLOCK) -> dict[str, s
         MAKEFILE: makefile(layout),
         OPENROAD: design_config(layout),
         CONSTRAINTS: constraints(manifest, clock),
+        DIAGRAM: core_svg(config),
+        DATAPATH: datapath_svg(config),
         WAIVERS: waivers(config),
         RESULTS: tested.results,
         RTL_LIST: rtl_list(layout),

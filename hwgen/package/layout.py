@@ -11,6 +11,8 @@ __all__ = [
     "AXIS_LIST",
     "AXIS_SIM_LIST",
     "CONSTRAINTS",
+    "DATAPATH",
+    "DIAGRAM",
     "MAKEFILE",
     "OPENROAD",
     "RESULTS",
@@ -23,6 +25,7 @@ __all__ = [
 
 MAKEFILE, RTL_LIST, SIM_LIST = "Makefile", "rtl.f", "sim.f"
 AXIS_LIST, AXIS_SIM_LIST = "axis.f", "axis_sim.f"
+DIAGRAM, DATAPATH = "core.svg", "datapath.svg"
 CONSTRAINTS, OPENROAD, WAIVERS = "constraint.sdc", "config.mk", "lint.vlt"
 STEPS, ADDENDS, RESULTS = "steps.hex", "addends.hex", "results.hex"
 """Files of every core's folder; those whose names depend on the core are properties of `Layout`."""

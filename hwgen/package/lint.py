@@ -41,6 +41,10 @@ _RULES: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
         tuple(("UNUSEDSIGNAL", f"Bits of signal are not used: '{side}'[*") for side in "ab"),
     ),
     (
+        "Of two exponents, a bit that always equals the one above it is read there.",
+        tuple(("UNUSEDSIGNAL", f"Bits of signal are not used: '{name}'[*") for name in ("lead", "aligned_base")),
+    ),
+    (
         "Loops are looked for among whole words: where one part of a word is computed from another part of it,\n"
         "as in {carry, sum[2:0]} = ...; sum[3] = ~carry, there seems to be one. No bit depends on itself.",
         (("UNOPTFLAT", "Signal unoptimizable: Circular combinational logic: *"),),

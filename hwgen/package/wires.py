@@ -1,4 +1,4 @@
-"""Names for the wires that Yosys has left with a number, such as ``_017_``, in the Verilog of a package.
+"""Names for the wires of a package's Verilog that have none: ``_017_`` of Yosys, ``_signal_3`` of Amaranth.
 
 =====================================  ==========================================
 a wire that                            is called
@@ -24,9 +24,11 @@ UNREAD = "_wide"
 """How the name of a wire ends of which nobody reads all bits."""
 
 _LONGEST = 40
-_NUMBERED = re.compile(r"\b_\d+_\b")
+_NAMELESS = r"_\d+_|_signal(?:_\d+)?"
+_NUMBERED = re.compile(rf"\b(?:{_NAMELESS})\b")
 _MODULE = re.compile(r"^module .*?^endmodule$", re.M | re.S)
-_DECLARED = re.compile(r"^  (?:wire|reg) (?:\[(\d+):0\] )?(_\d+_);$", re.M)
+_DECLARED = re.compile(rf"^  (?:wire|reg) (?:\[(\d+):0\] )?({_NAMELESS});$", re.M)
+_USED = re.compile(rf"\b({_NAMELESS})\b(?:\[(\d+)(?::(\d+))?\])?")
 _STATEMENT = re.compile(
     r"^  assign (?P<target>.+?) = (?P<value>.+);$"
     r"|^    (?P<clocked>.*?(?P<register>\w+)(?:\[[\d:]+\])? <= (?P<taken>.+));$"
@@ -57,9 +59,9 @@ _NUMBER = ("+", "-", "==", "!=", "<", "<=", ">", ">=")
 
 
 def named(text: str) -> str:
-    """Verilog of `hwgen.verilog.verilog` with a name for every wire that has one.
+    """Verilog of `hwgen.verilog.verilog` with a name for every wire.
 
-    A wire that goes nowhere from which a name follows keeps its number.
+    Where nothing speaks for a name a wire keeps its number.
     """
     return _MODULE.sub(lambda found: _Module(found[0]).named(), text)
 
@@ -68,11 +70,12 @@ class _Module:
     """One module: where its numbered wires come from, and where they go."""
 
     def __init__(self, text: str) -> None:
-        self._text = text
+        self._text, self._words = text, set(re.findall(r"\w+", text))
         self._widths = {name: int(high or 0) + 1 for high, name in _DECLARED.findall(text)}
         self._values: dict[str, str] = {}
         self._sinks: dict[str, list[str]] = {name: [] for name in self._widths}
         self._direct: dict[str, str] = {}
+        self._registers: dict[str, str] = {}
         self._read: dict[str, set[int]] = {name: set() for name in self._widths}
         self._beside: dict[str, str] = {}
         self._scan()
@@ -93,22 +96,22 @@ class _Module:
         self._reads(value, target)
         if _NUMBERED.fullmatch(target):
             self._values[target] = value
-        elif _NUMBERED.fullmatch(value) and re.fullmatch(r"\w+\[[\d:]+\]", target):
+        elif _NUMBERED.fullmatch(value) and re.fullmatch(rf"(?!(?:{_NAMELESS})\b)\w+\[[\d:]+\]", target):
             self._direct.setdefault(value, _word(target))
         for wire in _NUMBERED.findall(target):
-            others = [name for name in re.findall(r"[A-Za-z_]\w*", target) if not _NUMBERED.fullmatch(name)]
-            if others:
-                self._beside.setdefault(wire, others[0])
+            for other in re.findall(r"[A-Za-z_]\w*", target):
+                if other != wire:
+                    self._beside.setdefault(wire, other)
 
     def _clocked(self, statement: str, register: str, taken: str) -> None:
-        self._reads(taken, f"{register}_next")
+        self._reads(taken, register)
         if _NUMBERED.fullmatch(taken):
-            self._direct.setdefault(taken, f"{register}_next")
+            self._registers.setdefault(taken, register)
         for condition in re.findall(r"if \((.+?)\)", statement):
-            self._reads(condition, f"{register}_enable")
+            self._reads(condition, register if _NUMBERED.fullmatch(register) else f"{register}_enable")
 
     def _reads(self, expression: str, sink: str) -> None:
-        for wire, high, low in re.findall(r"\b(_\d+_)\b(?:\[(\d+)(?::(\d+))?\])?", expression):
+        for wire, high, low in _USED.findall(expression):
             if wire in self._widths:
                 last = int(high) if high else self._widths[wire] - 1
                 first = int(low or high or 0)
@@ -155,19 +158,24 @@ class _Module:
 
     def _name(self, wire: str) -> str:
         if not self._sinks[wire]:
-            return self._beside.get(wire, "")
+            other = self._beside.get(wire, "")
+            return self._name(other) if self._sinks.get(other) else other
         if wire in self._direct:
             return self._direct[wire]
+        register = self._registers.get(wire, "")
+        register = self._direct.get(register, register)
+        if register and not _NUMBERED.fullmatch(register):
+            return f"{register}_next"
         phrase = self._phrase(wire)
         if phrase and len(phrase) <= _LONGEST:
             return phrase
         base = self._base(wire)
-        if wire not in self._values:
-            return base
-        return f"{base}_{self._operation(wire)}" if base else ""
+        if base not in self._words:
+            return base  # of a port, or the enable of a register
+        return f"{base}_{self._operation(wire)}"
 
     def _names(self) -> Iterator[tuple[str, str]]:
-        taken = set(re.findall(r"\w+", self._text))
+        taken = set(self._words)
         for wire, width in self._widths.items():
             name = self._name(wire)
             if not name:

@@ -194,7 +194,7 @@ def test_clock_enables_and_resets(generated):
 
 @named
 def test_every_wire_has_a_name(config, generated):
-    assert not re.findall(r"\b_\d+_\b", generated[config.name][0].read_text("ascii"))
+    assert not re.findall(r"\b_(?:\d|signal)\w*", generated[config.name][0].read_text("ascii"))
 
 
 def test_registers_of_a_whole_pipeline(pipelined):

@@ -15,6 +15,8 @@ FOLDER = (
     "axis_sim.f",
     "config.mk",
     "constraint.sdc",
+    "core.svg",
+    "datapath.svg",
     "lint.vlt",
     "results.hex",
     "rtl.f",

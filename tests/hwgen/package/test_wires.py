@@ -41,11 +41,16 @@ def module(*lines, wires=(), regs=()):
             "  assign z_xor_2 = z_xor ^ { b, a };",
         ),
         (["  always @(posedge clk)", "    if (rst) q <= 1'h0;", "    else q <= _0_;"], [1], "    else q <= q_next;"),
-        (["  assign _0_ = a ? b : c;", "    if (_0_) q <= a;"], [1], "    if (q_enable_choice) q <= a;"),
+        (["  assign _0_ = a ? b : c;", "    if (_0_) q <= a;"], [1], "    if (q_enable) q <= a;"),
         (["  part one (", "    .x(_0_)", "  );", "  assign z = _0_;"], [1], "    .x(one_x)"),
         # Bits that nobody reads.
         (["  assign { _0_[2], z } = a + b;"], [3], "  assign { z_wide[2], z } = a + b;"),
         (["  assign _0_ = a + b;", "  assign z = _0_[1:0];"], [3], "  assign a_plus_b_wide = a + b;"),
+        (
+            ["  assign { _0_[2], _1_ } = a + b;", "  assign _0_[1:0] = _1_;", "  assign z = _1_ ^ c;"],
+            [3, 2],
+            "  assign { z_part_wide[2], z_part } = a + b;",
+        ),
         # Nothing to call it by.
         (["  assign _0_ = a;"], [1], "  assign _0_ = a;"),
         # Taken names.
@@ -61,9 +66,15 @@ def test_names(lines, widths, expected):
     assert named(text) == text
 
 
+def test_a_wire_without_a_name_in_the_source():
+    text = named(module("  wire [7:0] _signal;", "  assign _signal[6:0] = a ? b : c;", "  assign z = _signal[6:0];"))
+    assert "  assign z_part_wide[6:0] = a ? b : c;" in text
+
+
 def test_a_register_with_a_constant_bit():
-    text = module("    if (a) _0_ <= b;", "  assign z[5:1] = _0_;", "  assign z[0] = 1'h0;", regs=[5])
-    assert "    if (a) z_5_1 <= b;" in named(text)
+    lines = ["    if (a) _1_ <= _0_;", "  assign z[5:1] = _1_;", "  assign z[0] = 1'h0;", "  assign _0_ = b ? a : c;"]
+    text = named(module(*lines, wires=[5], regs=[5]))
+    assert "    if (a) z_5_1 <= z_5_1_next;" in text
 
 
 @pytest.mark.parametrize("name", ["tiny", "slotted"])
@@ -81,8 +92,8 @@ def test_names_alone_change(name, package, slotted):
         names = {}
         for old, new in zip(*words, strict=True):
             assert names.setdefault(old, new) == new
-            assert old == new or re.fullmatch(r"_\d+_", old)
+            assert old == new or re.fullmatch(r"_\d+_|_signal(_\d+)?", old)
         assert len(set(names.values())) == len(names)
         changed += sum(old != new for old, new in names.items())
     assert changed > 50
-    assert not re.search(r"\b_\d+_\b", made)
+    assert not re.search(r"\b_(\d|signal)", made)
