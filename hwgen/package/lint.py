@@ -55,6 +55,11 @@ _IGNORED_BITS = (
     (("UNUSEDSIGNAL", "Bits of signal are not used: 'step__payload'[*"),),
 )
 
+_SELECTORS = (
+    "Bits of a block scale that select the kind of elements are read where elements are decoded.",
+    (("UNUSEDSIGNAL", "Bits of signal are not used: 'code'[*"),),
+)
+
 _ZEROS = (
     "Above the term of a single group the carries of the two words before the last addition are zero.",
     (("UNUSEDSIGNAL", "Bits of signal are not used: 'addends_x'[*"),),
@@ -99,8 +104,9 @@ def waivers(config: TensorCoreConfig) -> str:
         Tensor core configuration.
     """
     unread = any(form.scale_width < form.stored_scale_width for form in (config.a, config.b))
+    selected = any(form.tagged and not any(element.fold for element in form.elements) for form in config.formats)
     zeros = "addends" in config.pipeline and config.sums == 1
-    rules = (*_RULES, *[_IGNORED_BITS] * unread, *[_ZEROS] * zeros)
+    rules = (*_RULES, *[_IGNORED_BITS] * unread, *[_ZEROS] * zeros, *[_SELECTORS] * selected)
     package = f"*{Layout(config).types}.sv"
     return _text(config.name, ", its wrappers and testbenches", rules) + _CONSTANTS.format(package)
 
