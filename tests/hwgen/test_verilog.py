@@ -278,7 +278,11 @@ def lint(path, config, directory, top=None):
 
 
 @pytest.mark.parametrize(
-    "name", ["nvfp4-small", "mixfp4-small", "mixfp4-weights-small", "mixfp4-blackwell", "mixfp4-multi-small"]
+    "name",
+    [
+        *(f"{name}-small" for name in ("nvfp4", "mixfp4", "mixfp4-weights", "mixfp4-multi", "hif4", "blockdialect")),
+        "mixfp4-blackwell",
+    ],
 )
 def test_verilator_lint(name, tmp_path):
     lint(RTL_OUT / f"{name}.v", NAMED[name], tmp_path)
