@@ -439,7 +439,8 @@ class Accumulate(Block):
         """Shift C and all terms to the larger exponent; and how far C's is above that of the terms."""
         terms, c, lead, windows = self.terms, special.c, exponents.lead, self.windows
         c_leads = special.leads(exponents.c_leads)
-        base, behind = Signal(self.bits), Signal(self.bits)
+        # Which names Amaranth finds by itself on such a line depends on the version of Python.
+        base, behind = Signal(self.bits), Signal(self.bits, name="behind")
         m.d.comb += [
             base.eq(Mux(c_leads, self._exponent_of(special.c), exponents.largest)),
             behind.eq(Mux(c_leads, 0, -lead)),
