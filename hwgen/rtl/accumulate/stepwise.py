@@ -292,7 +292,7 @@ class Unbounded:
     def finish(self, m: Module, d: data.View, rounded: Rounded) -> None:
         """Choose between NaN, infinity and the sum. Whatever is zero after rounding is +0."""
         assert rounded.nan is not None
-        infinite, fraction, exponent = Signal(), Signal(23), Signal(8)
+        infinite, fraction, exponent = Signal(), Signal(23), Signal(8, name="exponent")
         m.d.comb += [
             infinite.eq(rounded.exponent[:8].all() | rounded.exponent[8:].any()),
             fraction.eq(rounded.bits[:23] & ~infinite.replicate(23)),
