@@ -56,7 +56,7 @@ def measure(m: int, n: int, k: int, repeat: int) -> list[dict[str, object]]:
     for fmt in golden.FORMATS:
         qa, qb = (golden.quantize(x, fmt) for x in drawn)
         for way, arguments in WAYS.items():
-            with suppress(golden.InputError):  # the model refuses some formats in some ways
+            with suppress(golden.ArgumentError):  # the model refuses some formats in some ways
                 row(fmt, way, fastest(partial(golden.gemm, qa, qb, **arguments), repeat))
     for name, element in golden.UNSCALED_ELEMENTS.items():
         a, b = (element.encode(x / np.abs(x).max() * element.largest) for x in drawn)

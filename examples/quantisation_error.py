@@ -130,7 +130,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         content = {"csv": found.to_csv(float_format="%.6g").encode(), "png": picture(found)}
         files = {options.out / f"quantisation-error.{suffix}": data for suffix, data in content.items()}
         write_all(files)
-    except (InputError, golden.InputError) as error:
+    except (InputError, golden.ArgumentError) as error:
         print(f"quantisation_error: {error}", file=sys.stderr)
         return 2
     print(found.to_string(float_format="{:.3f}".format))

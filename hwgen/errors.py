@@ -9,7 +9,7 @@
         MismatchError   1   hardware and golden model differ
         StorageError    1   the machine does not take what is to be written: a full disk, a quota
 
-`sim.golden.InputError` is a class of its own, since the golden model imports nothing of ours; its status is 2 too.
+`sim.golden.ArgumentError` is the golden model's own for bad input, since that imports nothing of ours; its status is 2.
 Beside these, 130 is an interrupted command, and 1 a standard output that takes no more.
 """
 

@@ -7,7 +7,7 @@ from hwgen.errors import InputError
 from hwgen.formats import BlockFormat
 from sim import golden
 
-__all__ = ["counterpart", "resolved"]
+__all__ = ["counterpart", "described", "resolved"]
 
 
 def counterpart(form: BlockFormat) -> golden.BlockFormat:
@@ -25,8 +25,19 @@ def counterpart(form: BlockFormat) -> golden.BlockFormat:
         return golden.block_format(form.name)
     try:
         return golden.formats_from(form.definition)[form.name]
-    except golden.InputError as error:
+    except golden.ArgumentError as error:
         raise InputError(str(error)) from None
+
+
+def described(name_or_path: str) -> dict[str, golden.BlockFormat]:
+    """The golden model's formats of a configuration, by name.
+
+    Raises
+    ------
+    InputError
+        As `resolved`.
+    """
+    return _both(name_or_path)[1]
 
 
 def resolved(name_or_path: str) -> TensorCoreConfig:
@@ -37,10 +48,13 @@ def resolved(name_or_path: str) -> TensorCoreConfig:
     InputError
         As there, or as `counterpart`.
     """
+    return _both(name_or_path)[0]
+
+
+def _both(name_or_path: str) -> tuple[TensorCoreConfig, dict[str, golden.BlockFormat]]:
+    """A configuration, and what the golden model makes of its formats."""
     config = resolve(name_or_path)
     try:
-        for form in config.formats:
-            counterpart(form)
+        return config, {form.name: counterpart(form) for form in config.formats}
     except InputError as error:
         raise InputError(f"configuration file {name_or_path!r}: {error}") from None
-    return config

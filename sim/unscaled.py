@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.errors import InputError
-from sim import golden, npz, tensors
+from sim import archive, golden, tensors
 from sim.tensors import Tensor
 
 __all__ = ["UNSCALED_TYPES", "Unscaled", "from_file", "rounded"]
@@ -112,7 +112,7 @@ def from_file(path: Path, name: str | None, letter: str, kind: str) -> Unscaled:
     found: Mapping[str, NDArray[Any]] | None = None
     own = name
     if path.suffix == ".npz":
-        found = _arrays(path)
+        found = archive.arrays(path)
         own = _codes_name(name, found)
         if own is None:
             wanted = repr("codes") if name is None else f"{name + '.codes'!r} or {name!r}"
@@ -138,17 +138,6 @@ def from_file(path: Path, name: str | None, letter: str, kind: str) -> Unscaled:
 def _codes_name(name: str | None, found: Mapping[str, Any]) -> str | None:
     names = ("codes",) if name is None else (f"{name}.codes", name)
     return next((each for each in names if each in found), None)
-
-
-def _arrays(path: Path) -> dict[str, NDArray[Any]]:
-    if path.is_dir():
-        raise InputError(f"{path}: is a directory")
-    try:
-        return npz.arrays(path)
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: not a readable .npz file: {error}") from None
 
 
 def _npy(path: Path) -> NDArray[Any] | None:

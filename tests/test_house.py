@@ -13,7 +13,7 @@ PACKAGES = ("hwgen", "sim")
 
 FLOORS = (
     {"hwgen.errors", "hwgen.jit", "sim.golden", "sim.npz"},
-    {"hwgen.files", "hwgen.formats", "hwgen.stats", "sim.tensors"},
+    {"hwgen.files", "hwgen.formats", "hwgen.stats", "sim.archive", "sim.tensors"},
     {"hwgen.cells", "hwgen.config", "sim.accuracy", "sim.operands", "sim.unscaled"},
     {"hwgen.cost", "hwgen.netlist", "hwgen.rtl", "sim.counterpart"},
     {"hwgen.mapping", "hwgen.timing", "hwgen.verilog", "sim.steps"},

@@ -112,7 +112,7 @@ def main() -> None:
 def _golden_error() -> type[Exception] | tuple[()]:
     """The golden model's own error of bad input, if that model was needed at all: it imports nothing of hwgen."""
     golden = sys.modules.get("sim.golden")
-    error: type[Exception] | tuple[()] = golden.InputError if golden else ()
+    error: type[Exception] | tuple[()] = golden.ArgumentError if golden else ()
     return error
 
 

@@ -65,7 +65,7 @@ def command(
 
     from hwgen.config import is_path
     from sim import accuracy, golden, tensors
-    from sim.counterpart import counterpart, resolved
+    from sim.counterpart import described
     from sim.golden.rules import rules
 
     if file is None:
@@ -77,8 +77,8 @@ def command(
     choices: list[tuple[BlockFormat, str]] = [
         (golden.CATALOGUE[form], rule) for form, rule in accuracy.CHOICES if not formats or form in formats
     ]
-    own = {form.name: counterpart(form) for path in filter(is_path, formats) for form in resolved(path).formats}
-    choices += [(form, rule) for form in own.values() if form.name not in golden.CATALOGUE for rule in rules(form)]
+    own = {name: form for path in filter(is_path, formats) for name, form in described(path).items()}
+    choices += [(form, rule) for name, form in own.items() if name not in golden.CATALOGUE for rule in rules(form)]
     with progress() as update:
         trained = accuracy.minilm_model() if model else None
         rows = accuracy.table(

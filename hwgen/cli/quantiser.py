@@ -98,6 +98,7 @@ def verilog_command(names: tuple[str, ...], out: Path, as_json: bool) -> None:
     """
     from hwgen.config.quantiser import QUANTISERS
     from hwgen.package.lint import quantiser_waivers
+    from hwgen.package.wires import named
     from hwgen.verilog.quantiser import quantiser_manifest, quantiser_verilog
 
     chosen = list(dict.fromkeys(names)) or list(QUANTISERS)
@@ -111,7 +112,7 @@ def verilog_command(names: tuple[str, ...], out: Path, as_json: bool) -> None:
             config = QUANTISERS[name]
             manifest = json.dumps(quantiser_manifest(config), indent=2) + "\n"
             files = {
-                out / f"{name}.v": quantiser_verilog(config),
+                out / f"{name}.v": named(quantiser_verilog(config)),
                 out / f"{name}.json": manifest,
                 out / f"{name}.vlt": quantiser_waivers(name),
             }

@@ -17,6 +17,7 @@ from hwgen.config import TensorCoreConfig
 from hwgen.files import write_all
 from hwgen.package.manifest import ManifestJson
 from hwgen.report.json_schema import json_schema
+from hwgen.report.mutants import FiguresJson
 from hwgen.report.schema import REPORTS, SCHEMA, SCHEMA_VERSION
 from hwgen.verilog.ports import SCHEMA as MANIFEST
 from sim.accuracy.table import ErrorRow
@@ -269,6 +270,13 @@ WRITTEN: dict[str, Written] = {
             About,
         ),
         Written("mutation", 1, "mutation.json of 'python -m sim.mutate'", MutationJson),
+        Written(
+            "mutation-figures",
+            1,
+            "reports/mutation-figures.json of 'make mutate-figures'",
+            FiguresJson,
+            {"kind": "mutation-figures"},
+        ),
         Written("configs", 1, "'hwgen configs --json'", list[_CONFIGURATION]),
         Written("error", 1, "'hwgen error --json'", ErrorTable),
         Written("place", 1, "'hwgen place --json'", PlacedFigures),

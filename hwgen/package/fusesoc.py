@@ -12,8 +12,25 @@ from hwgen.package.layout import ADDENDS, CONSTRAINTS, RESULTS, STEPS, WAIVERS, 
 __all__ = ["core_file"]
 
 
+def _simulated(what: str, filesets: list[str], top: str) -> dict[str, Any]:
+    """A target that runs a testbench."""
+    return {
+        "description": f"{what}, in Icarus Verilog or, with --tool, in Verilator",
+        "flow": "sim",
+        "flow_options": {
+            "tool": "icarus",
+            "iverilog_options": ["-g2012", "-Wall"],
+            "mode": "binary",
+            "verilator_options": ["--timing", "-Wall"],
+        },
+        "filesets": ["rtl", "waivers", *filesets, "vectors"],
+        "parameters": ["steps"],
+        "toplevel": top,
+    }
+
+
 def core_file(layout: Layout) -> str:
-    """Core file with the targets ``default``, ``lint`` and ``sim``.
+    """Core file with the targets ``default``, ``lint``, ``sim`` and ``sim_axis``.
 
     Parameters
     ----------
@@ -22,23 +39,30 @@ def core_file(layout: Layout) -> str:
     """
     config = layout.config
     vectors = [{layout.inside(name): {"file_type": "user", "copyto": name}} for name in (STEPS, ADDENDS, RESULTS)]
-    testbench = {layout.inside(layout.testbench): {"file_type": "systemVerilogSource"}}
+    wrappers = [layout.inside(f"{stem}.sv") for stem in layout.wrappers]
     description: dict[str, Any] = {
         "name": f"hwgen:tensor_core:{config.name}:{__version__}",
         "description": f"FP4 tensor core, D = A B^T + C, {config.rows} x {config.columns} outputs",
         "filesets": {
             "rtl": {"files": [layout.verilog], "file_type": "verilogSource"},
+            "wrappers": {"files": wrappers, "file_type": "systemVerilogSource"},
             "constraints": {"files": [layout.inside(CONSTRAINTS)], "file_type": "SDC"},
             "waivers": {"files": [layout.inside(WAIVERS)], "file_type": "vlt"},
-            "testbench": {"files": [testbench, *vectors]},
+            "vectors": {"files": vectors},
+            "testbench": {"files": [layout.inside(layout.testbench)], "file_type": "systemVerilogSource"},
+            "axis_testbench": {
+                "files": [layout.inside(f"{layout.axis_testbench_top}.sv")],
+                "file_type": "systemVerilogSource",
+            },
         },
         "parameters": {
             "steps": {"datatype": "int", "paramtype": "plusarg", "description": "Run the first steps only"},
         },
         "targets": {
             "default": {
-                "description": "The core, to depend on; its constraints where it is the whole design",
-                "filesets": ["rtl", "is_toplevel? (constraints)"],
+                "description": "The core, to depend on, with its wrappers where the flag 'wrappers' is set; its"
+                " constraints where it is the whole design",
+                "filesets": ["rtl", "wrappers? (wrappers)", "is_toplevel? (constraints)"],
                 "toplevel": config.identifier,
             },
             "lint": {
@@ -48,19 +72,10 @@ def core_file(layout: Layout) -> str:
                 "filesets": ["rtl", "waivers"],
                 "toplevel": config.identifier,
             },
-            "sim": {
-                "description": "The testbench, in Icarus Verilog or, with --tool, in Verilator",
-                "flow": "sim",
-                "flow_options": {
-                    "tool": "icarus",
-                    "iverilog_options": ["-g2012", "-Wall"],
-                    "mode": "binary",
-                    "verilator_options": ["--timing", "-Wall"],
-                },
-                "filesets": ["rtl", "waivers", "testbench"],
-                "parameters": ["steps"],
-                "toplevel": layout.testbench_top,
-            },
+            "sim": _simulated("The testbench", ["testbench"], layout.testbench_top),
+            "sim_axis": _simulated(
+                "The testbench of the AXI4-Stream wrapper", ["wrappers", "axis_testbench"], layout.axis_testbench_top
+            ),
         },
     }
     text: str = yaml.safe_dump(description, sort_keys=False, width=120)

@@ -8,7 +8,11 @@ from hwgen.config import TensorCoreConfig
 
 __all__ = [
     "ADDENDS",
+    "AXIS_LIST",
+    "AXIS_SIM_LIST",
     "CONSTRAINTS",
+    "DATAPATH",
+    "DIAGRAM",
     "MAKEFILE",
     "OPENROAD",
     "RESULTS",
@@ -20,6 +24,8 @@ __all__ = [
 ]
 
 MAKEFILE, RTL_LIST, SIM_LIST = "Makefile", "rtl.f", "sim.f"
+AXIS_LIST, AXIS_SIM_LIST = "axis.f", "axis_sim.f"
+DIAGRAM, DATAPATH = "core.svg", "datapath.svg"
 CONSTRAINTS, OPENROAD, WAIVERS = "constraint.sdc", "config.mk", "lint.vlt"
 STEPS, ADDENDS, RESULTS = "steps.hex", "addends.hex", "results.hex"
 """Files of every core's folder; those whose names depend on the core are properties of `Layout`."""
@@ -64,6 +70,36 @@ class Layout:
     def testbench(self) -> str:
         """The testbench's file, within the folder."""
         return f"{self.testbench_top}.sv"
+
+    @property
+    def types(self) -> str:
+        """SystemVerilog package of the payloads' types, and the stem of its file."""
+        return f"{self.config.identifier}_pkg"
+
+    @property
+    def structs(self) -> str:
+        """Module with structures as ports, and the stem of its file."""
+        return f"{self.config.identifier}_structs"
+
+    @property
+    def axis(self) -> str:
+        """Module with AXI4-Stream ports, and the stem of its file."""
+        return f"{self.config.identifier}_axis"
+
+    @property
+    def axis_slice(self) -> str:
+        """Module of the registers of its streams, and the stem of its file."""
+        return f"{self.config.identifier}_axis_slice"
+
+    @property
+    def wrappers(self) -> tuple[str, ...]:
+        """Stems of the files of both wrappers, in the order in which a tool must read them."""
+        return self.types, self.structs, self.axis_slice, self.axis
+
+    @property
+    def axis_testbench_top(self) -> str:
+        """Module of its testbench, and the stem of its file."""
+        return f"{self.config.identifier}_axis_tb"
 
     def inside(self, name: str) -> str:
         """A file of the folder, seen from outside."""

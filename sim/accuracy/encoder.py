@@ -23,7 +23,7 @@ import safetensors.numpy
 from scipy.special import erf
 
 from sim import tensors
-from sim.golden import InputError
+from sim.golden import ArgumentError
 
 from .wordpiece import WordPiece
 
@@ -90,11 +90,11 @@ class Encoder:
 
         Raises
         ------
-        InputError
+        ArgumentError
             There are no sentences.
         """
         if not sentences:
-            raise InputError("there must be a sentence or more; got none")
+            raise ArgumentError("there must be a sentence or more; got none")
         numbers = [self._wordpiece.numbers(sentence) for sentence in sentences]
         ends = np.cumsum([len(each) for each in numbers])
         parts = [slice(end - len(each), end) for end, each in zip(ends, numbers, strict=True)]
@@ -141,7 +141,7 @@ def minilm() -> Encoder:
 
     Raises
     ------
-    InputError
+    ArgumentError
         The optional package that carries the model is not installed.
     """
     weights = safetensors.numpy.load_file(tensors.minilm_file())

@@ -153,7 +153,7 @@ def distances(tensors: Mapping[str, Tensor], cases: Sequence[Case]) -> list[Dist
 
     Raises
     ------
-    InputError
+    ArgumentError
         As `golden.Quantiser.quantize`.
     """
     found = [[_one(each, case, seen) for case in cases] for each, seen in ((x, _Seen()) for x in tensors.values())]

@@ -68,7 +68,7 @@ def energies(x: Tensor, form: str | golden.BlockFormat, rule: str | None = None)
 
     Raises
     ------
-    InputError
+    ArgumentError
         As `golden.quantize`, or a block is beyond the range of the format, so that its scale is NaN.
     """
     quantized = golden.quantize(golden.padded(x, form), form, rule=rule)
@@ -79,7 +79,7 @@ def energies(x: Tensor, form: str | golden.BlockFormat, rule: str | None = None)
     values *= quantized.core_scale
     noise = float(np.square(values[:, :columns] - wide).sum())
     if math.isnan(noise):
-        raise golden.InputError(f"x has a block whose scale is NaN in {quantized.format}: its numbers are too large")
+        raise golden.ArgumentError(f"x has a block whose scale is NaN in {quantized.format}: its numbers are too large")
     return Energies(float(np.square(wide).sum()), noise)
 
 
@@ -114,7 +114,7 @@ def signal_to_noise(
 
     Raises
     ------
-    InputError
+    ArgumentError
         Unknown format or kind, or a rule that the format has not.
     """
     return energies(tensors.generate(kind, shape, seed), form, rule).decibels

@@ -168,7 +168,7 @@ def table(
 
     Raises
     ------
-    InputError
+    ArgumentError
         As `energies`, or as `Model.errors`.
     """
     rows = []

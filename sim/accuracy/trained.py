@@ -93,7 +93,7 @@ class Model:
 
     Raises
     ------
-    InputError
+    ArgumentError
         There are no sentences.
     """
 
@@ -132,7 +132,7 @@ class Model:
 
         Raises
         ------
-        InputError
+        ArgumentError
             Unknown format, or a rule that it has not, or formats that no step takes together.
         """
         product = quantised(form, rule, weights)
@@ -157,13 +157,13 @@ def quantised(
 
     Raises
     ------
-    InputError
+    ArgumentError
         Unknown format, or formats that no step takes together.
     """
     first, second = (golden.block_format(each) for each in (form, weights or form))
     if (first.block, first.lanes) != (second.block, second.lanes):
         blocks = " and ".join(f"{each.name} {each.block} in sums of {each.lanes}" for each in (first, second))
-        raise golden.InputError(f"activations and weights must have blocks that a step takes together; got {blocks}")
+        raise golden.ArgumentError(f"activations and weights must have blocks that a step takes together; got {blocks}")
     groups = max(1, DEPTH // first.lanes)
     ways = (form, rule), _of_weights(form, rule, weights)
 

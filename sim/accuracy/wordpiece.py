@@ -11,7 +11,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterator, Sequence
 
-from sim.golden import InputError
+from sim.golden import ArgumentError
 
 _LONGEST = 100  # letters of a word; longer ones are unknown
 _ASCII_MARKS = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
@@ -37,7 +37,7 @@ class WordPiece:
 
     Raises
     ------
-    InputError
+    ArgumentError
         The vocabulary lacks one of the three, or `most` leaves no room.
     """
 
@@ -45,9 +45,9 @@ class WordPiece:
         self._numbers = {piece: number for number, piece in enumerate(pieces)}
         for special in ("[CLS]", "[SEP]", "[UNK]"):
             if special not in self._numbers:
-                raise InputError(f"the vocabulary has no piece {special}")
+                raise ArgumentError(f"the vocabulary has no piece {special}")
         if most < 3:
-            raise InputError(f"a text needs 3 numbers or more; got most = {most}")
+            raise ArgumentError(f"a text needs 3 numbers or more; got most = {most}")
         self._most = most
 
     def numbers(self, text: str) -> list[int]:

@@ -11,7 +11,7 @@ It shares no code and no tables with the hardware generator, so that it is a che
 
 from .block import BlockFormat
 from .catalogue import CATALOGUE, FORMATS, block_format
-from .checks import InputError
+from .checks import ArgumentError
 from .codes import (
     decode_e1m2,
     decode_e2m1,
@@ -60,12 +60,12 @@ __all__ = [
     "SELECTIONS",
     "UNSCALED_ELEMENTS",
     "AbsoluteError",
+    "ArgumentError",
     "BlockFormat",
     "CrestFactor",
     "ElementFormat",
     "Gap",
     "HardwareResult",
-    "InputError",
     "LargestError",
     "Quantiser",
     "QuantizedTensor",

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .checks import Array, InputError, Tensor, check_codes, check_scales
+from .checks import ArgumentError, Array, Tensor, check_codes, check_scales
 from .element import ElementFormat
 from .scale import ScaleFormat
 
@@ -69,7 +69,7 @@ class BlockFormat:
 
     Raises
     ------
-    InputError
+    ArgumentError
         On construction: elements of unequal width, or not as many as the selector chooses from, or a selector that is
         not above the scale, or codes of a block that do not fill whole bytes, or parts that are not equal, or factors
         or an order that do not fit the elements, or sub-groups that do not nest, or elements that may be infinite under
@@ -98,49 +98,51 @@ class BlockFormat:
         if not fits or len({(element.width, element.point) for element in self.elements}) != 1:
             wanted = "one element format" if self.tag_bit is None else "2, 4, 8 ... element formats of equal width"
             found = ", ".join(f"{element.name} of {element.width} bits" for element in self.elements) or "none"
-            raise InputError(f"{self.name}: must have {wanted}; got {found}")
+            raise ArgumentError(f"{self.name}: must have {wanted}; got {found}")
         if self.scale_bytes not in (1, 2, 4) and (self.scale_bytes or self.scale.width):
-            raise InputError(
+            raise ArgumentError(
                 f"{self.name}: scale_bytes must be 1, 2 or 4, or 0 where there is no scale; got {self.scale_bytes}"
             )
         stored = 8 * self.scale_bytes
         if self.tag_bit is not None and not self.scale.width <= self.tag_bit <= stored - self.selector_bits:
-            raise InputError(
+            raise ArgumentError(
                 f"{self.name}: tag_bit = {self.tag_bit}: a selector of {self.selector_bits} bits must be above the"
                 f" {self.scale.width} bits of the scale and within the {stored} that are stored"
             )
         if self.block < 1 or self.block * self.width % 8:
-            raise InputError(
+            raise ArgumentError(
                 f"{self.name}: the codes of a block must fill whole bytes; got {self.block} of {self.width} bits"
             )
         if self.sums < 1 or self.block % self.sums:
-            raise InputError(f"{self.name}: sums must divide the block of {self.block}; got {self.sums}")
+            raise ArgumentError(f"{self.name}: sums must divide the block of {self.block}; got {self.sums}")
         if self.factors and (len(self.factors) != count or min(self.factors) < 1):
-            raise InputError(f"{self.name}: factors must be positive, one for each element; got {self.factors}")
+            raise ArgumentError(f"{self.name}: factors must be positive, one for each element; got {self.factors}")
         if self.window is not None and (count > 1 or self.elements[0].normal is None or self.sums > 1):
-            raise InputError(f"{self.name}: a window takes floating-point elements of one kind, in one sum")
+            raise ArgumentError(f"{self.name}: a window takes floating-point elements of one kind, in one sum")
         if any(element.infinities for element in self.elements) and self.scale.zero is not None:
-            raise InputError(f"{self.name}: infinite elements take a scale without zero; {self.scale.name} has one")
+            raise ArgumentError(f"{self.name}: infinite elements take a scale without zero; {self.scale.name} has one")
         if self.shifts:
             self._check_shifts()
         if self.by_tensor and count != 2:
-            raise InputError(f"{self.name}: by_tensor takes two kinds of elements; got {count}")
+            raise ArgumentError(f"{self.name}: by_tensor takes two kinds of elements; got {count}")
         if self.trial and sorted(self.trial) != list(range(count)):
-            raise InputError(f"{self.name}: trial must have the index of every element once; got {self.trial}")
+            raise ArgumentError(f"{self.name}: trial must have the index of every element once; got {self.trial}")
 
     def _check_shifts(self) -> None:
         (element, *others), place = self.elements, f"{self.name}: shifts = {self.shifts}:"
         if others or self.factors or self.window is not None:
-            raise InputError(f"{place} take elements of one kind, without factors and without a window")
+            raise ArgumentError(f"{place} take elements of one kind, without factors and without a window")
         if not all(outer > inner and outer % inner == 0 for outer, inner in pairwise((2 * self.lanes, *self.shifts))):
-            raise InputError(f"{place} must divide one another and the {self.lanes} products of a sum, longest first")
+            raise ArgumentError(
+                f"{place} must divide one another and the {self.lanes} products of a sum, longest first"
+            )
         if self.scale.width + self.shift_bits > 8 * self.scale_bytes:
-            raise InputError(
+            raise ArgumentError(
                 f"{place} {self.shift_bits} bits have no room above the {self.scale.width} bits of the scale; got"
                 f" scale_bytes = {self.scale_bytes}"
             )
         if set(element.integers) != set(range(-max(element.integers), max(element.integers) + 1)):
-            raise InputError(f"{place} take elements that are all whole numbers of a unit up to the largest")
+            raise ArgumentError(f"{place} take elements that are all whole numbers of a unit up to the largest")
 
     def __hash__(self) -> int:
         return hash(self.name)  # formats are keys of caches, and their tables are long
@@ -283,12 +285,12 @@ class BlockFormat:
         checked = check_codes(codes, names[0], self.width)
         bytes_ = check_scales(scales, names[1], self.scale_type.itemsize)
         if checked.ndim != 2 or 0 in checked.shape or checked.shape[1] % self.block:
-            raise InputError(
+            raise ArgumentError(
                 f"{names[0]} must be (rows, K), K a positive multiple of {self.block}; got {checked.shape}"
             )
         expected = (checked.shape[0], checked.shape[1] // self.block)
         if bytes_.shape != expected:
-            raise InputError(
+            raise ArgumentError(
                 f"{names[1]} must be {expected}, one per {self.block} codes of {names[0]}; got {bytes_.shape}"
             )
         return checked, bytes_

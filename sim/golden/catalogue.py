@@ -59,7 +59,7 @@ from __future__ import annotations
 from typing import Any
 
 from .block import BlockFormat
-from .checks import InputError
+from .checks import ArgumentError
 from .element import DIALECTS, E1M2, E2M1, E2M3, E3M2, E4M3, E5M2, I8, INT4, INT8, S1P2, TERNARY
 from .element import RAZER_ACTIVATIONS as ACTIVATIONS
 from .element import RAZER_WEIGHTS as WEIGHTS
@@ -107,11 +107,11 @@ def block_format(fmt: str | BlockFormat | Any, name: str = "format") -> BlockFor
 
     Raises
     ------
-    InputError
+    ArgumentError
         It is neither, or no name of the catalogue. The message starts with `name`.
     """
     if isinstance(fmt, BlockFormat):
         return fmt
     if not isinstance(fmt, str) or fmt not in CATALOGUE:
-        raise InputError(f"{name} must be one of {', '.join(map(repr, FORMATS))}; got {fmt!r}")
+        raise ArgumentError(f"{name} must be one of {', '.join(map(repr, FORMATS))}; got {fmt!r}")
     return CATALOGUE[fmt]

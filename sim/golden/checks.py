@@ -14,7 +14,7 @@ Tensor = npt.ArrayLike | Any
 _LARGEST_INTEGER = 1 << 53  # float64 holds every integer up to it
 
 
-class InputError(ValueError):
+class ArgumentError(ValueError):
     """An argument is unusable; the message is one line that names it and says what would be right."""
 
 
@@ -31,7 +31,7 @@ def as_array(x: Tensor, name: str) -> Array:
 
     Raises
     ------
-    InputError
+    ArgumentError
         `x` has no such form.
     """
     try:
@@ -42,7 +42,7 @@ def as_array(x: Tensor, name: str) -> Array:
         array = np.asarray(x)
     except (TypeError, ValueError, RuntimeError) as error:
         reason = " ".join(str(error).split())
-        raise InputError(f"{name} must be an array; {type(x).__name__} cannot become one: {reason}") from None
+        raise ArgumentError(f"{name} must be an array; {type(x).__name__} cannot become one: {reason}") from None
     return array.astype(np.float32) if array.dtype.name == "bfloat16" else array
 
 
@@ -58,19 +58,19 @@ def check_numbers(x: Tensor, name: str) -> Array:
 
     Raises
     ------
-    InputError
+    ArgumentError
         Another type, or an integer beyond +-2^53.
     """
     values = as_array(x, name)
     if values.dtype.kind not in "fiu" or values.dtype.itemsize > 8:
-        raise InputError(f"{name} must be float16, bfloat16, float32, float64 or integers; got {values.dtype}")
+        raise ArgumentError(f"{name} must be float16, bfloat16, float32, float64 or integers; got {values.dtype}")
     if values.dtype.kind in "iu" and values.dtype.itemsize == 8:
         beyond = values > _LARGEST_INTEGER
         if values.dtype.kind == "i":
             beyond |= values < -_LARGEST_INTEGER
         if beyond.any():
             where = first_true(beyond)
-            raise InputError(f"{name}{where} is {values[tuple(where)]}; integers must be within -2^53 and 2^53")
+            raise ArgumentError(f"{name}{where} is {values[tuple(where)]}; integers must be within -2^53 and 2^53")
     return values
 
 
@@ -78,7 +78,7 @@ def check_bytes(array: Tensor, name: str) -> Array:
     """Return `array` as an array once it is known to be uint8."""
     checked = as_array(array, name)
     if checked.dtype != np.uint8:
-        raise InputError(f"{name} must be uint8; got {checked.dtype}")
+        raise ArgumentError(f"{name} must be uint8; got {checked.dtype}")
     return checked
 
 
@@ -86,7 +86,7 @@ def check_scales(scales: Tensor, name: str, octets: int) -> Array:
     """Return `scales` as an array once it is known to be unsigned integers of so many bytes."""
     checked = as_array(scales, name)
     if checked.dtype.kind != "u" or checked.dtype.itemsize != octets:
-        raise InputError(f"{name} must be uint{8 * octets}; got {checked.dtype}")
+        raise ArgumentError(f"{name} must be uint{8 * octets}; got {checked.dtype}")
     return checked
 
 
@@ -96,14 +96,16 @@ def check_codes(codes: Tensor, name: str, width: int = 4) -> Array:
     top = (1 << width) - 1
     if checked.size and checked.max() > top:
         where = first_true(checked > top)
-        raise InputError(f"{name}{where} is {checked[tuple(where)]}; codes are 0 to {top}, one per byte (see unpack)")
+        raise ArgumentError(
+            f"{name}{where} is {checked[tuple(where)]}; codes are 0 to {top}, one per byte (see unpack)"
+        )
     return checked
 
 
 def reject_nan(values: Array, name: str) -> None:
-    """Raise `InputError` where there is a NaN; the message names the first."""
+    """Raise `ArgumentError` where there is a NaN; the message names the first."""
     if np.isnan(values).any():
-        raise InputError(f"{name}{first_true(np.isnan(values))} is NaN, which this format cannot hold")
+        raise ArgumentError(f"{name}{first_true(np.isnan(values))} is NaN, which this format cannot hold")
 
 
 def first_true(mask: Array) -> list[int]:

@@ -6,7 +6,7 @@ from math import gcd
 
 import numpy as np
 
-from .checks import Array, InputError, Tensor, check_bytes, check_codes, check_numbers, reject_nan
+from .checks import ArgumentError, Array, Tensor, check_bytes, check_codes, check_numbers, reject_nan
 from .element import E1M2, E2M1, INT4, WIDTHS, ElementFormat
 from .scale import UE4M3
 
@@ -74,7 +74,7 @@ def encode_ue4m3(x: Tensor) -> Array:
     values = check_numbers(x, "x").astype(np.float64)
     reject_nan(values, "x")
     if (values < 0).any():
-        raise InputError(f"x must not be negative, a block scale has no sign; got {values.min()}")
+        raise ArgumentError(f"x must not be negative, a block scale has no sign; got {values.min()}")
     return UE4M3.encode(values)
 
 
@@ -101,13 +101,15 @@ def pack(codes: Tensor, width: int = 4) -> Array:
 
     Raises
     ------
-    InputError
+    ArgumentError
         A code is above 2^width - 1, K codes do not fill whole bytes, or `width` is not 2 to 8.
     """
     count, octets = _word(width)
     checked = check_codes(codes, "codes", width)
     if checked.ndim == 0 or checked.shape[-1] % count:
-        raise InputError(f"codes of {width} bits must fill whole bytes along the last dimension; got {checked.shape}")
+        raise ArgumentError(
+            f"codes of {width} bits must fill whole bytes along the last dimension; got {checked.shape}"
+        )
     words = np.zeros((*checked.shape[:-1], checked.shape[-1] // count), np.uint64)
     for index in range(count):
         words |= checked[..., index::count].astype(np.uint64) << np.uint64(width * index)
@@ -120,15 +122,15 @@ def unpack(data: Tensor, width: int = 4) -> Array:
 
     Raises
     ------
-    InputError
+    ArgumentError
         n bytes hold no whole number of codes, or `width` is not 2 to 8.
     """
     count, octets = _word(width)
     checked = check_bytes(data, "data")
     if checked.ndim == 0:
-        raise InputError("data must have at least one dimension; got a scalar")
+        raise ArgumentError("data must have at least one dimension; got a scalar")
     if checked.shape[-1] % octets:
-        raise InputError(f"data must hold whole codes of {width} bits along its last dimension; got {checked.shape}")
+        raise ArgumentError(f"data must hold whole codes of {width} bits along its last dimension; got {checked.shape}")
     words = np.zeros((*checked.shape[:-1], checked.shape[-1] // octets), np.uint64)
     for index in range(octets):
         words |= checked[..., index::octets].astype(np.uint64) << np.uint64(8 * index)
@@ -140,6 +142,6 @@ def unpack(data: Tensor, width: int = 4) -> Array:
 def _word(width: int) -> tuple[int, int]:
     """Return the fewest codes that fill whole bytes, and those bytes."""
     if width not in WIDTHS:
-        raise InputError(f"width must be {WIDTHS[0]} to {WIDTHS[-1]}; got {width!r}")
+        raise ArgumentError(f"width must be {WIDTHS[0]} to {WIDTHS[-1]}; got {width!r}")
     common = gcd(width, 8)
     return 8 // common, width // common

@@ -16,7 +16,7 @@ from typing import Any
 from . import rules
 from .block import BlockFormat
 from .catalogue import CATALOGUE
-from .checks import InputError
+from .checks import ArgumentError
 from .element import ElementFormat
 from .scale import ScaleFormat
 
@@ -34,7 +34,7 @@ def formats_from(text: str) -> dict[str, BlockFormat]:
 
     Raises
     ------
-    InputError
+    ArgumentError
         It is no TOML, or a table describes no format. The message names the table.
     """
     try:
@@ -45,9 +45,9 @@ def formats_from(text: str) -> dict[str, BlockFormat]:
             toml = importlib.import_module("tomli")
         content = toml.loads(text)
     except ModuleNotFoundError:
-        raise InputError("formats of a TOML file take Python 3.11, or the package tomli") from None
+        raise ArgumentError("formats of a TOML file take Python 3.11, or the package tomli") from None
     except (ValueError, RecursionError) as error:
-        raise InputError(f"not valid TOML: {' '.join(str(error).split())}") from None
+        raise ArgumentError(f"not valid TOML: {' '.join(str(error).split())}") from None
     elements = {element.name: element for form in CATALOGUE.values() for element in form.elements}
     scales = {form.scale.name: form.scale for form in CATALOGUE.values()}
     found = {}
@@ -62,7 +62,7 @@ def formats_from(text: str) -> dict[str, BlockFormat]:
 def _rows(content: _Row, kind: str) -> list[tuple[str, _Row]]:
     rows = content.get(kind, {})
     if not isinstance(rows, dict) or not all(isinstance(row, dict) for row in rows.values()):
-        raise InputError(f"{kind}: must be tables")
+        raise ArgumentError(f"{kind}: must be tables")
     return list(rows.items())
 
 
@@ -71,16 +71,16 @@ def _made(place: str, make: Any) -> Any:
     try:
         return make()
     except KeyError as error:
-        raise InputError(f"{place}: {error.args[0]!r} is missing, or no name there is") from None
+        raise ArgumentError(f"{place}: {error.args[0]!r} is missing, or no name there is") from None
     except (ArithmeticError, AttributeError, IndexError, TypeError, ValueError) as error:
-        raise InputError(f"{place}: {' '.join(str(error).split())}") from None
+        raise ArgumentError(f"{place}: {' '.join(str(error).split())}") from None
 
 
 def _listed(row: _Row, key: str) -> tuple[int, ...]:
     """Return a list of whole numbers; an empty one if there is none."""
     found = row.get(key, [])
     if not isinstance(found, list) or not all(type(each) is int for each in found):
-        raise InputError(f"{key} = {found!r}: must be a list of whole numbers")
+        raise ArgumentError(f"{key} = {found!r}: must be a list of whole numbers")
     return tuple(found)
 
 
@@ -124,9 +124,9 @@ def _block(name: str, row: _Row, elements: dict[str, ElementFormat], scales: dic
     scale = scales[row["scale"]]
     nonzero = row.get("nonzero", False)
     if not isinstance(nonzero, bool):
-        raise InputError(f"nonzero = {nonzero!r}: must be true or false")
+        raise ArgumentError(f"nonzero = {nonzero!r}: must be true or false")
     if nonzero and scale.zero is None:
-        raise InputError(f"nonzero: the quantiser looks for scales above zero, and scale {scale.name} has no zero")
+        raise ArgumentError(f"nonzero: the quantiser looks for scales above zero, and scale {scale.name} has no zero")
     form = BlockFormat(
         name,
         chosen,

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from .checks import Array, InputError
+from .checks import ArgumentError, Array
 
 WIDTHS = range(2, 9)
 """Bits that an element code may have."""
@@ -54,7 +54,7 @@ class ElementFormat:
 
     Raises
     ------
-    InputError
+    ArgumentError
         On construction: width or length of the table are not as above, a value is no multiple of 2^(fold - point),
         a NaN or infinite code has a value, `silent` has what is no code, or all numbers but zero, or zero,
         `preference` has other codes than those that are produced, or there is none and two neighbouring values have
@@ -74,32 +74,34 @@ class ElementFormat:
 
     def __post_init__(self) -> None:
         if self.width not in WIDTHS:
-            raise InputError(f"{self.name}: width must be {WIDTHS[0]} to {WIDTHS[-1]}; got {self.width}")
+            raise ArgumentError(f"{self.name}: width must be {WIDTHS[0]} to {WIDTHS[-1]}; got {self.width}")
         if len(self.values) != 1 << self.width:
             wanted = 1 << self.width
-            raise InputError(f"{self.name}: a code of {self.width} bits has {wanted} values; got {len(self.values)}")
+            raise ArgumentError(f"{self.name}: a code of {self.width} bits has {wanted} values; got {len(self.values)}")
         for code, value in enumerate(self.values):
             if not (value * 2.0 ** (self.point - self.fold)).is_integer():
                 unit = f"2^{self.fold - self.point}"
-                raise InputError(f"{self.name}: the value of code {code}, {value}, is no multiple of {unit}")
+                raise ArgumentError(f"{self.name}: the value of code {code}, {value}, is no multiple of {unit}")
         for code in self.silent:
             if type(code) is not int or code not in range(len(self.values)):
-                raise InputError(f"{self.name}: silent = {self.silent}: must be codes, 0 to {len(self.values) - 1}")
+                raise ArgumentError(f"{self.name}: silent = {self.silent}: must be codes, 0 to {len(self.values) - 1}")
         for code in (*self.nans, *self.infinities):
             if self.values[code] != 0 or (self.nans + self.infinities).count(code) > 1:
-                raise InputError(f"{self.name}: code {code} is NaN or infinite; its value must be 0, and it named once")
+                raise ArgumentError(
+                    f"{self.name}: code {code} is NaN or infinite; its value must be 0, and it named once"
+                )
         codes = self._sorted
         left = {self.values[code] for code in codes}
         if self.silent and (0 not in left or len(left) < 2):
-            raise InputError(f"{self.name}: silent = {self.silent}: must leave zero, and a number besides")
+            raise ArgumentError(f"{self.name}: silent = {self.silent}: must leave zero, and a number besides")
         if self.preference:
             if sorted(self.preference) != sorted(codes):
-                raise InputError(f"{self.name}: preference must have codes {sorted(codes)}; got {self.preference}")
+                raise ArgumentError(f"{self.name}: preference must have codes {sorted(codes)}; got {self.preference}")
             return
         for below, above in pairwise(codes):
             if (below ^ above) & 1 == 0:
                 parity = "odd" if below & 1 else "even"
-                raise InputError(
+                raise ArgumentError(
                     f"{self.name}: codes {below} and {above} are neighbours and both {parity}; preference must say"
                     " where a tie goes"
                 )

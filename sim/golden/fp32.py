@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .checks import Array, InputError, Tensor, as_array
+from .checks import ArgumentError, Array, Tensor, as_array
 
 ROUNDINGS = ("toward_zero", "nearest_even")
 """Names of the final roundings of a step to FP32."""
@@ -48,26 +48,28 @@ def check_c(c: Tensor, shape: tuple[int, ...]) -> Array:
     """Return C as an array once it is known to be float32 of this shape."""
     checked = as_array(c, "c")
     if checked.dtype != np.float32:
-        raise InputError(f"c must be float32; got {checked.dtype}")
+        raise ArgumentError(f"c must be float32; got {checked.dtype}")
     if checked.shape != shape:
-        raise InputError(f"c must be {shape}, rows of A by rows of B; got {checked.shape}")
+        raise ArgumentError(f"c must be {shape}, rows of A by rows of B; got {checked.shape}")
     return checked
 
 
 def check_stacks(a_codes: Array, b_codes: Array) -> None:
-    """Raise `InputError` unless codes (..., M, K) and (..., N, K) have one K, and are stacks of as many steps."""
+    """Raise `ArgumentError` unless codes (..., M, K) and (..., N, K) have one K, and are stacks of as many steps."""
     if a_codes.shape[-1] != b_codes.shape[-1]:
-        raise InputError(f"a_codes has K = {a_codes.shape[-1]} and b_codes K = {b_codes.shape[-1]}; they must be equal")
+        raise ArgumentError(
+            f"a_codes has K = {a_codes.shape[-1]} and b_codes K = {b_codes.shape[-1]}; they must be equal"
+        )
     if a_codes.shape[:-2] != b_codes.shape[:-2]:
-        raise InputError(
+        raise ArgumentError(
             f"a_codes is a stack of {a_codes.shape[:-2]} and b_codes of {b_codes.shape[:-2]}; they must be equal"
         )
 
 
 def check_rounding(rounding: str) -> None:
-    """Raise `InputError` unless the name is one of `ROUNDINGS`."""
+    """Raise `ArgumentError` unless the name is one of `ROUNDINGS`."""
     if rounding not in ROUNDINGS:
-        raise InputError(f"rounding must be one of {', '.join(map(repr, ROUNDINGS))}; got {rounding!r}")
+        raise ArgumentError(f"rounding must be one of {', '.join(map(repr, ROUNDINGS))}; got {rounding!r}")
 
 
 def check_integer(value: Any, name: str) -> int:
@@ -75,4 +77,4 @@ def check_integer(value: Any, name: str) -> int:
     try:
         return operator.index(value)
     except TypeError:
-        raise InputError(f"{name} must be an integer; got {value!r}") from None
+        raise ArgumentError(f"{name} must be an integer; got {value!r}") from None

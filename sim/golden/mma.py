@@ -66,7 +66,7 @@ import numpy.typing as npt
 
 from .block import BlockFormat
 from .catalogue import block_format
-from .checks import Array, InputError, Tensor, as_array
+from .checks import ArgumentError, Array, Tensor, as_array
 from .fp32 import (
     MIN_EXPONENT,
     NAN,
@@ -178,9 +178,9 @@ class _Pair(NamedTuple):
 @lru_cache(maxsize=256)
 def _pair(a: BlockFormat, b: BlockFormat) -> _Pair:
     if a.block != b.block:
-        raise InputError(f"a has blocks of {a.block} and b of {b.block}; they must be equal")
+        raise ArgumentError(f"a has blocks of {a.block} and b of {b.block}; they must be equal")
     if a.sums != b.sums:
-        raise InputError(f"a adds up blocks in {a.sums} sums and b in {b.sums}; they must be equal")
+        raise ArgumentError(f"a adds up blocks in {a.sums} sums and b in {b.sums}; they must be equal")
     unit, largest, lowest, top = 0, a.lanes, 0, float(a.lanes)
     for form in (a, b):
         unit += form.point + form.scale.mantissa_bits + form.factor_bits
@@ -192,7 +192,7 @@ def _pair(a: BlockFormat, b: BlockFormat) -> _Pair:
     window, lowest_product = None if b.window is None else a.window, 0
     if window is not None:
         if b.window != window:
-            raise InputError(f"a has a window of {a.window} bits and b of {b.window}; they must be equal")
+            raise ArgumentError(f"a has a window of {a.window} bits and b of {b.window}; they must be equal")
         unit, largest = window, a.lanes
         for form in (a, b):
             element = form.elements[0]
@@ -206,7 +206,9 @@ def _pair(a: BlockFormat, b: BlockFormat) -> _Pair:
     pair = _Pair(unit, largest, lowest, top, window, lowest_product, False, infinite)
     bits = _max_fraction_bits(pair, 1)
     if bits < 1:
-        raise InputError(f"a = {a.name!r} with b = {b.name!r}: their products are beyond what this model adds exactly")
+        raise ArgumentError(
+            f"a = {a.name!r} with b = {b.name!r}: their products are beyond what this model adds exactly"
+        )
     # Else a sum with products in it is normal, and products vanish beside a C that could overflow.
     return pair._replace(wide=lowest - bits < MIN_EXPONENT or top > 2.0**74)
 
@@ -266,7 +268,7 @@ def step(
 
     Raises
     ------
-    InputError
+    ArgumentError
         Wrong type, shape or range, or an unknown rounding.
 
     Notes
@@ -309,22 +311,24 @@ def accumulate(
     for name, q in (("qa", qa), ("qb", qb)):
         if not isinstance(q, QuantizedTensor):
             kind = f"{type(q).__module__}.{type(q).__qualname__}"  # there may be two copies of this package
-            raise InputError(f"{name} must be a {QuantizedTensor.__module__}.QuantizedTensor; got {kind}")
+            raise ArgumentError(f"{name} must be a {QuantizedTensor.__module__}.QuantizedTensor; got {kind}")
     if qa.shape[1] != qb.shape[1]:
-        raise InputError(f"qa has K = {qa.shape[1]} and qb K = {qb.shape[1]}; they must be equal")
+        raise ArgumentError(f"qa has K = {qa.shape[1]} and qb K = {qb.shape[1]}; they must be equal")
     if numerics not in NUMERICS:
-        raise InputError(f"numerics must be one of {', '.join(map(repr, NUMERICS))}; got {numerics!r}")
+        raise ArgumentError(f"numerics must be one of {', '.join(map(repr, NUMERICS))}; got {numerics!r}")
     groups = check_integer(blocks_per_step, "blocks_per_step")
     if groups < 1:
-        raise InputError(f"blocks_per_step must be at least 1; got {groups}")
+        raise ArgumentError(f"blocks_per_step must be at least 1; got {groups}")
     pair = _pair(qa.form, qb.form)
     exact = numerics == "exact"
     if exact and pair.window is not None:
-        raise InputError(
+        raise ArgumentError(
             f"numerics 'exact': products of {qa.format} and {qb.format} are cut to a window; use 'blackwell'"
         )
     if exact and pair.infinite:
-        raise InputError(f"numerics 'exact': elements of {qa.format} or {qb.format} may be infinite; use 'blackwell'")
+        raise ArgumentError(
+            f"numerics 'exact': elements of {qa.format} or {qb.format} may be infinite; use 'blackwell'"
+        )
     sums = qa.form.sums
     way = _way(pair, groups * sums, 1 if exact else fraction_bits, rounding, empty_blocks)
     shape = (qa.shape[0], qb.shape[0])
@@ -372,7 +376,7 @@ def gemm(
 
     Raises
     ------
-    InputError
+    ArgumentError
         Not quantised tensors, K differs, or wrong type, shape or range of another argument.
     """
     d = accumulate(
@@ -399,7 +403,7 @@ def max_fraction_bits(groups: int, a: str | BlockFormat = "mixfp4", b: str | Blo
 
     Raises
     ------
-    InputError
+    ArgumentError
         Unknown formats, or formats that the model cannot multiply.
     """
     left = block_format(a, "a")
@@ -717,7 +721,7 @@ def _exact(a: _Stored, b: _Stored, c: Array, way: _Way) -> Array:
     chunk = int(2.0 ** (53 - unit) / way.pair.top)
     if not chunk:
         formats = " and ".join(dict.fromkeys(stored.tables.name for stored in (a, b)))
-        raise InputError(
+        raise ArgumentError(
             f"numerics 'exact': the products of one block of {formats} are beyond what this model adds exactly"
         )
     for count, k in enumerate(range(0, a.scales.shape[1], chunk), start=1):
@@ -785,7 +789,9 @@ def _check_stack(form: BlockFormat, codes: Tensor, scales: Tensor, names: tuple[
     if stack.ndim <= 2 or 0 in stack.shape:
         return form.check(stack, bytes_, names)
     if bytes_.shape[:-1] != stack.shape[:-1]:
-        raise InputError(f"{names[1]} is {bytes_.shape} and {names[0]} {stack.shape}; all but the last must be equal")
+        raise ArgumentError(
+            f"{names[1]} is {bytes_.shape} and {names[0]} {stack.shape}; all but the last must be equal"
+        )
     form.check(stack.reshape(-1, stack.shape[-1]), bytes_.reshape(-1, bytes_.shape[-1]), names)
     return stack, bytes_
 
@@ -793,8 +799,8 @@ def _check_stack(form: BlockFormat, codes: Tensor, scales: Tensor, names: tuple[
 def _way(pair: _Pair, groups: int, fraction_bits: int, rounding: str, empty_blocks: str) -> _Way:
     check_rounding(rounding)
     if empty_blocks not in EMPTY_BLOCKS:
-        raise InputError(f"empty_blocks must be one of {', '.join(map(repr, EMPTY_BLOCKS))}; got {empty_blocks!r}")
+        raise ArgumentError(f"empty_blocks must be one of {', '.join(map(repr, EMPTY_BLOCKS))}; got {empty_blocks!r}")
     largest = _max_fraction_bits(pair, groups)
     if not 1 <= check_integer(fraction_bits, "fraction_bits") <= largest:
-        raise InputError(f"fraction_bits must be 1 to {largest} for {groups} blocks per step; got {fraction_bits}")
+        raise ArgumentError(f"fraction_bits must be 1 to {largest} for {groups} blocks per step; got {fraction_bits}")
     return _Way(pair, groups, fraction_bits, rounding, empty_blocks == "excluded")

@@ -18,7 +18,7 @@ from . import rules
 from .aligned import INFINITY, MAGNITUDE, Aligned, Candidate, TensorScale, fields
 from .block import BlockFormat
 from .catalogue import block_format
-from .checks import Array, InputError, Tensor, as_array
+from .checks import ArgumentError, Array, Tensor, as_array
 from .element import E2M1, ElementFormat
 from .fp32 import check_integer
 from .magnitudes import CrestFactor, Gap, SecondLargest
@@ -96,7 +96,7 @@ class Quantiser:
 
     Raises
     ------
-    InputError
+    ArgumentError
         On construction: a field is not as above.
     """
 
@@ -109,7 +109,7 @@ class Quantiser:
     def __post_init__(self) -> None:
         names = list(dict.fromkeys(name for name, _ in QUANTISERS))
         if self.format not in names:
-            raise InputError(f"format must be one of {', '.join(map(repr, names))}; got {self.format!r}")
+            raise ArgumentError(f"format must be one of {', '.join(map(repr, names))}; got {self.format!r}")
         object.__setattr__(self, "rule", rules.checked(self.form, self.rule))
         if len(self._kinds) > 1:
             object.__setattr__(self, "selection", SquaredError() if self.selection is None else self.selection)
@@ -119,7 +119,7 @@ class Quantiser:
             _check_bits(self.reciprocal_bits, "reciprocal_bits", range(6, _SIGNIFICAND + 1))
         if isinstance(self.selection, ByError) and self.selection.bits > self.tensor_scale_bits + 8:
             most = self.tensor_scale_bits + 8
-            raise InputError(
+            raise ArgumentError(
                 f"{self.selection.name}: with tensor_scale_bits = {self.tensor_scale_bits} errors have {most} bits"
                 f" at most; got bits = {self.selection.bits}"
             )
@@ -129,12 +129,12 @@ class Quantiser:
             return
         place = f"{self.format} with rule {self.rule!r}"
         if not isinstance(self.selection, Selection):
-            raise InputError(f"selection must be a rule such as SquaredError(8); got {self.selection!r}")
+            raise ArgumentError(f"selection must be a rule such as SquaredError(8); got {self.selection!r}")
         if len(self._kinds) < 2:
-            raise InputError(f"selection is given, and {place} has one candidate; leave it out")
+            raise ArgumentError(f"selection is given, and {place} has one candidate; leave it out")
         if (self.format, self.rule) not in self.selection.pairs:
             fits = ", ".join(each.name for each in SELECTIONS if (self.format, self.rule) in each.pairs)
-            raise InputError(f"selection must be one of {fits} for {place}; got {self.selection.name}")
+            raise ArgumentError(f"selection must be one of {fits} for {place}; got {self.selection.name}")
 
     @property
     def form(self) -> BlockFormat:
@@ -182,11 +182,11 @@ class Quantiser:
 
         Raises
         ------
-        InputError
+        ArgumentError
             The tensor scale is not as in `quantize`, or the quantiser takes no reciprocal.
         """
         if self.reciprocal_bits is None:
-            raise InputError("reciprocal_bits is None: this quantiser divides, and takes no reciprocal")
+            raise ArgumentError("reciprocal_bits is None: this quantiser divides, and takes no reciprocal")
         significand, exponent = self._reciprocal(self._taken_apart(given_scale(tensor_scale)))
         return np.float32(np.ldexp(float(significand), exponent))
 
@@ -206,13 +206,13 @@ class Quantiser:
 
         Raises
         ------
-        InputError
+        ArgumentError
             Wrong type or shape, or a tensor scale that is not as above.
         """
         values = _checked(x)
         if values.ndim != 2 or 0 in values.shape or values.shape[1] % self.form.block:
             hint = " (see padded)" if values.ndim == 2 and values.size else ""
-            raise InputError(
+            raise ArgumentError(
                 f"x must be (rows, K), K a positive multiple of {self.form.block}{hint}; got {values.shape}"
             )
         given = self.tensor_scale(values) if tensor_scale is None else given_scale(tensor_scale)
@@ -271,11 +271,11 @@ class Quantiser:
     def _taken_apart(self, tensor_scale: np.float32) -> TensorScale:
         value = float(tensor_scale)
         if not _SMALLEST <= value <= _LARGEST:
-            raise InputError(f"tensor_scale must be from 2^-118 to 2^126; got {value!r}")
+            raise ArgumentError(f"tensor_scale must be from 2^-118 to 2^126; got {value!r}")
         fraction, exponent = np.frexp(value)
         significand = np.ldexp(fraction, self.tensor_scale_bits)
         if significand % 1:
-            raise InputError(
+            raise ArgumentError(
                 f"tensor_scale must have a significand of {self.tensor_scale_bits} bits, see Quantiser.tensor_scale;"
                 f" got {value!r}"
             )
@@ -292,10 +292,10 @@ def _signed(codes: Array, negative: Array, element: ElementFormat) -> Array:
 def _checked(x: Tensor) -> Array:
     values = as_array(x, "x")
     if values.dtype.kind != "f" or values.dtype.itemsize > 4:
-        raise InputError(f"x must be float32, float16 or bfloat16, as the hardware takes it; got {values.dtype}")
+        raise ArgumentError(f"x must be float32, float16 or bfloat16, as the hardware takes it; got {values.dtype}")
     return values.astype(np.float32, copy=False)
 
 
 def _check_bits(value: int, name: str, possible: range) -> None:
     if check_integer(value, name) not in possible:
-        raise InputError(f"{name} must be {possible[0]} to {possible[-1]}; got {value}")
+        raise ArgumentError(f"{name} must be {possible[0]} to {possible[-1]}; got {value}")

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from . import rules
 from .block import BlockFormat
 from .catalogue import block_format
-from .checks import Array, InputError, Tensor, as_array, check_numbers, first_true
+from .checks import ArgumentError, Array, Tensor, as_array, check_numbers, first_true
 from .codes import pack, unpack
 from .levels import by_reciprocal
 
@@ -49,7 +49,7 @@ class QuantizedTensor:
 
     Raises
     ------
-    InputError
+    ArgumentError
         On construction, where any of the above does not hold.
     """
 
@@ -67,14 +67,14 @@ class QuantizedTensor:
         object.__setattr__(self, "codes", codes)
         object.__setattr__(self, "scales", scales)
         if not isinstance(self.tensor_scale, np.float32) or not 0 < self.tensor_scale < np.inf:
-            raise InputError(f"tensor_scale must be a positive finite numpy.float32; got {self.tensor_scale!r}")
+            raise ArgumentError(f"tensor_scale must be a positive finite numpy.float32; got {self.tensor_scale!r}")
         unused = scales & ((1 << 8 * form.scale_type.itemsize) - 1 ^ form.meaningful)
         if unused.any():
             where = first_true(unused > 0)
             bit = int(unused[tuple(where)]).bit_length() - 1
-            raise InputError(f"scales{where} has bit {bit} set, which has no meaning in {form.name}; clear it")
+            raise ArgumentError(f"scales{where} has bit {bit} set, which has no meaning in {form.name}; clear it")
         if form.by_tensor and np.ptp(form.selected(scales)):
-            raise InputError(f"scales select both kinds of elements; a tensor of {form.name} has one")
+            raise ArgumentError(f"scales select both kinds of elements; a tensor of {form.name} has one")
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -126,7 +126,7 @@ class QuantizedTensor:
 
         Raises
         ------
-        InputError
+        ArgumentError
             As on construction, or `tensor_scale` is no number that float32 holds.
         """
         bytes_ = as_array(scales, "scales")
@@ -154,13 +154,13 @@ def padded(x: Tensor, fmt: str | BlockFormat = "nvfp4") -> Array:
 
     Raises
     ------
-    InputError
+    ArgumentError
         Unknown format, wrong type, or no dimension.
     """
     block = block_format(fmt).block
     values = check_numbers(x, "x")
     if values.ndim == 0:
-        raise InputError("x must have at least one dimension; got a scalar")
+        raise ArgumentError("x must have at least one dimension; got a scalar")
     missing = -values.shape[-1] % block
     if not missing:
         return values
@@ -220,7 +220,7 @@ def quantize(
 
     Raises
     ------
-    InputError
+    ArgumentError
         Unknown format, a rule that it has not, wrong type or shape, a NaN or infinity (the first is named), or a tensor
         scale beyond the float32 range.
     """
@@ -229,19 +229,19 @@ def quantize(
     tensor = check_numbers(x, "x")
     if tensor.ndim != 2 or 0 in tensor.shape or tensor.shape[1] % form.block:
         hint = " (see padded)" if tensor.ndim == 2 and tensor.size else ""
-        raise InputError(f"x must be (rows, K), K a positive multiple of {form.block}{hint}; got {tensor.shape}")
+        raise ArgumentError(f"x must be (rows, K), K a positive multiple of {form.block}{hint}; got {tensor.shape}")
     check_finite(tensor)
 
     if e1m2 is not None:
         wanted = (tensor.shape[0], tensor.shape[1] // form.block)
         if form.tag_bit is None:
-            raise InputError(f"e1m2 is given, and {form.name} has no E1M2 blocks; the format is mixfp4")
+            raise ArgumentError(f"e1m2 is given, and {form.name} has no E1M2 blocks; the format is mixfp4")
         if len(form.elements) > 2:
-            raise InputError(f"e1m2 chooses between two kinds of elements; {form.name} has {len(form.elements)}")
+            raise ArgumentError(f"e1m2 chooses between two kinds of elements; {form.name} has {len(form.elements)}")
         if not isinstance(e1m2, np.ndarray) or e1m2.dtype != np.bool_ or e1m2.shape != wanted:
-            raise InputError(f"e1m2 must be an array of bool, {wanted}, one for each block")
+            raise ArgumentError(f"e1m2 must be an array of bool, {wanted}, one for each block")
         if form.by_tensor and e1m2.any() and not e1m2.all():
-            raise InputError(f"e1m2 differs from block to block; {form.name} has one kind of elements in a tensor")
+            raise ArgumentError(f"e1m2 differs from block to block; {form.name} has one kind of elements in a tensor")
     elif form.by_tensor:
         return _of_one_kind(tensor, form, tensor_scale, chosen_rule)
 
@@ -293,7 +293,7 @@ def dequantize(q: QuantizedTensor) -> npt.NDArray[np.float32]:
         NaN in blocks whose scale is NaN; infinity where the product is beyond the float32 range.
     """
     if not isinstance(q, QuantizedTensor):
-        raise InputError(f"q must be a QuantizedTensor, as quantize returns; got {type(q).__name__}")
+        raise ArgumentError(f"q must be a QuantizedTensor, as quantize returns; got {type(q).__name__}")
     values = q.form.values(q.codes, q.scales)
     values *= np.float64(q.tensor_scale)
     values /= q.form.gain
@@ -305,14 +305,14 @@ def given_scale(tensor_scale: Tensor) -> np.float32:
     """Return a tensor scale as float32 once it is known to be one number, positive and finite, that float32 holds."""
     found = as_array(tensor_scale, "tensor_scale")
     if found.size != 1 or found.dtype.kind not in "fiu":
-        raise InputError(f"tensor_scale must be one number; got {found.dtype} {found.shape}")
+        raise ArgumentError(f"tensor_scale must be one number; got {found.dtype} {found.shape}")
     given = float(found.reshape(()))
     with np.errstate(over="ignore", under="ignore"):
         scale = np.float32(given)
     if float(scale) != given:
-        raise InputError(f"tensor_scale must be a number that float32 holds; got {given!r}")
+        raise ArgumentError(f"tensor_scale must be a number that float32 holds; got {given!r}")
     if not 0 < scale < np.inf:
-        raise InputError(f"tensor_scale must be positive and finite; got {given!r}")
+        raise ArgumentError(f"tensor_scale must be positive and finite; got {given!r}")
     return scale
 
 
@@ -321,7 +321,7 @@ def check_finite(tensor: Array) -> None:
     finite = np.isfinite(tensor)
     if not finite.all():
         where = first_true(~finite)
-        raise InputError(f"x{where} is {tensor[tuple(where)]}; every element must be finite")
+        raise ArgumentError(f"x{where} is {tensor[tuple(where)]}; every element must be finite")
 
 
 def found_scale(peak: float, divisor: float) -> np.float32:
@@ -331,7 +331,7 @@ def found_scale(peak: float, divisor: float) -> np.float32:
     with np.errstate(over="ignore", under="ignore"):
         scale = np.float64(peak / divisor).astype(np.float32)
     if np.isinf(scale):
-        raise InputError(f"x has magnitude {peak:g}: x / {divisor:g} must be within the float32 range")
+        raise ArgumentError(f"x has magnitude {peak:g}: x / {divisor:g} must be within the float32 range")
     return np.maximum(scale, np.finfo(np.float32).smallest_subnormal)
 
 

@@ -41,7 +41,7 @@ from typing import Any
 import numpy as np
 
 from .block import BlockFormat
-from .checks import Array, InputError
+from .checks import ArgumentError, Array
 from .element import E2M1, TERNARY
 from .scale import UE4M3, ScaleFormat
 
@@ -74,14 +74,14 @@ def checked(form: BlockFormat, rule: Any) -> str:
 
     Raises
     ------
-    InputError
+    ArgumentError
         It is not one for the format.
     """
     known = rules(form)
     if rule is None:
         return known[0]
     if rule not in known:
-        raise InputError(f"rule must be one of {', '.join(map(repr, known))} for {form.name}; got {rule!r}")
+        raise ArgumentError(f"rule must be one of {', '.join(map(repr, known))} for {form.name}; got {rule!r}")
     return str(rule)
 
 

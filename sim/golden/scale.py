@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from .checks import Array, InputError
+from .checks import ArgumentError, Array
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class ScaleFormat:
 
     Raises
     ------
-    InputError
+    ArgumentError
         On construction: the fields have more than 8 bits, or `nan` is not the last code, above all numbers.
     """
 
@@ -45,12 +45,14 @@ class ScaleFormat:
 
     def __post_init__(self) -> None:
         if self.width and not (self.exponent_bits > 0 <= self.mantissa_bits and self.width <= 8):
-            raise InputError(
+            raise ArgumentError(
                 f"{self.name}: must have an exponent and at most 8 bits;"
                 f" got {self.exponent_bits} + {self.mantissa_bits}"
             )
         if self.nan not in (None, (1 << self.width) - 1):
-            raise InputError(f"{self.name}: nan must be None or the last code, {(1 << self.width) - 1}; got {self.nan}")
+            raise ArgumentError(
+                f"{self.name}: nan must be None or the last code, {(1 << self.width) - 1}; got {self.nan}"
+            )
 
     @property
     def width(self) -> int:

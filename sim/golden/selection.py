@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from .aligned import Aligned, Candidate
-from .checks import Array, InputError
+from .checks import ArgumentError, Array
 from .fp32 import check_integer
 
 
@@ -27,7 +27,7 @@ class Selection(ABC):
 
     Raises
     ------
-    InputError
+    ArgumentError
         On construction: a field is not as above.
     """
 
@@ -43,7 +43,7 @@ class Selection(ABC):
     def __post_init__(self) -> None:
         if check_integer(self.bits, f"{self.name}: bits") not in self.possible:
             first, last = self.possible[0], self.possible[-1]
-            raise InputError(f"{self.name}: bits must be {first} to {last}; got {self.bits}")
+            raise ArgumentError(f"{self.name}: bits must be {first} to {last}; got {self.bits}")
 
     @abstractmethod
     def second(self, aligned: Aligned, candidates: tuple[Candidate, Candidate]) -> Array:

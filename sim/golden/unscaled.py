@@ -45,7 +45,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .checks import Array, InputError, Tensor, check_bytes, check_numbers
+from .checks import ArgumentError, Array, Tensor, check_bytes, check_numbers
 from .element import E2M1, E2M3, E3M2, E4M3, E5M2, ElementFormat
 from .fp32 import (
     MIN_EXPONENT,
@@ -123,7 +123,7 @@ def unscaled_step(
 
     Raises
     ------
-    InputError
+    ArgumentError
         Wrong type, shape or range, or an unknown name.
     """
     left, right = _check_codes(a_codes, "a_codes"), _check_codes(b_codes, "b_codes")
@@ -164,7 +164,7 @@ def unscaled_gemm(
 
     Raises
     ------
-    InputError
+    ArgumentError
         Wrong type, shape or range, or an unknown name.
     """
     left, right = _check_codes(a_codes, "a_codes"), _check_codes(b_codes, "b_codes")
@@ -196,13 +196,13 @@ def quantize_unscaled(x: Tensor, element: str = "e4m3") -> tuple[npt.NDArray[np.
 
     Raises
     ------
-    InputError
+    ArgumentError
         Wrong type, an unknown name, an empty tensor, a NaN or infinity (the first is named), or a tensor scale beyond
         the float32 range.
     """
     kind, tensor = _element(element, "element"), check_numbers(x, "x")
     if not tensor.size:
-        raise InputError(f"x must have elements; got {tensor.shape}")
+        raise ArgumentError(f"x must have elements; got {tensor.shape}")
     check_finite(tensor)
     scale = found_scale(max(float(tensor.max()), -float(tensor.min())), kind.largest)
     return kind.encode(tensor.astype(np.float64) / float(scale)), scale
@@ -215,7 +215,7 @@ def max_unscaled_fraction_bits(k: int, a: str = "e4m3", b: str = "e4m3") -> int:
 
     Raises
     ------
-    InputError
+    ArgumentError
         Unknown types, or `k` is not positive.
     """
     return _max_fraction_bits(_products(k, "k"), _element(a, "a"), _element(b, "b"))
@@ -312,20 +312,20 @@ def _tops(a: Array, b: Array) -> Array:
 def _check_codes(codes: Tensor, name: str) -> Array:
     checked = check_bytes(codes, name)
     if checked.ndim < 2 or 0 in checked.shape:
-        raise InputError(f"{name} must be (..., rows, K), all positive; got {checked.shape}")
+        raise ArgumentError(f"{name} must be (..., rows, K), all positive; got {checked.shape}")
     return checked
 
 
 def _element(name: str, argument: str) -> ElementFormat:
     if not isinstance(name, str) or name not in UNSCALED_ELEMENTS:
-        raise InputError(f"{argument} must be one of {', '.join(map(repr, UNSCALED_ELEMENTS))}; got {name!r}")
+        raise ArgumentError(f"{argument} must be one of {', '.join(map(repr, UNSCALED_ELEMENTS))}; got {name!r}")
     return UNSCALED_ELEMENTS[name]
 
 
 def _products(k: int, name: str) -> int:
     count = check_integer(k, name)
     if count < 1:
-        raise InputError(f"{name} must be at least 1; got {count}")
+        raise ArgumentError(f"{name} must be at least 1; got {count}")
     return count
 
 
@@ -334,5 +334,5 @@ def _way(a: str, b: str, k: int, fraction_bits: int, rounding: str) -> _Way:
     check_rounding(rounding)
     largest = _max_fraction_bits(k, left, right)
     if not 1 <= check_integer(fraction_bits, "fraction_bits") <= largest:
-        raise InputError(f"fraction_bits must be 1 to {largest} for {k} products per step; got {fraction_bits}")
+        raise ArgumentError(f"fraction_bits must be 1 to {largest} for {k} products per step; got {fraction_bits}")
     return _Way(left, right, k, fraction_bits, rounding)

@@ -83,7 +83,7 @@ def test_a_matrix_without_error_and_one_of_zeros(script, tmp_path, capsys):
 def test_minilm(script, tmp_path, capsys):
     try:
         tensors.minilm_layers()
-    except golden.InputError:
+    except golden.ArgumentError:
         pytest.skip("the MiniLM weights are not installed")
     assert script.main(["--match", "*layer.0.attention.self.*", "--out", str(tmp_path)]) == 0
     found = pd.read_csv(tmp_path / "quantisation-error.csv", index_col="matrix")

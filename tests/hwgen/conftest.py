@@ -59,7 +59,7 @@ def _closed(schema: Any) -> Any:
 
 @functools.cache
 def _validator(name: str) -> Callable[[Any], Any]:
-    (path,) = SCHEMAS.glob(f"{name}-*.json")
+    (path,) = SCHEMAS.glob(f"{name}-[0-9]*.json")
     check: Callable[[Any], Any] = fastjsonschema.compile(_closed(json.loads(path.read_text(encoding="utf-8"))))
     return check
 

@@ -192,6 +192,11 @@ def test_clock_enables_and_resets(generated):
     assert "initial" not in text
 
 
+@named
+def test_every_wire_has_a_name(config, generated):
+    assert not re.findall(r"\b_(?:\d|signal)\w*", generated[config.name][0].read_text("ascii"))
+
+
 def test_registers_of_a_whole_pipeline(pipelined):
     """Every register is one word with an enable, but for what is known a cycle ahead; only bits that control the
     pipeline have a reset."""
@@ -211,8 +216,8 @@ def test_registers_of_a_whole_pipeline(pipelined):
     accumulate = []
     for name in ("accumulate", "aligned_pair"):
         body = bodies[f"{PIPELINED.identifier}_{name}"]
-        # A register some of whose bits are constant has lost its name.
-        parts = {part: name for name, part in re.findall(r"^  assign (\w+)\[[\d:]+\] = (_\d+_);", body, re.M)}
+        # A register some of whose bits are constant is called by the others.
+        parts = {part: name for name, part in re.findall(r"^  assign (\w+)\[[\d:]+\] = (\1_[\d_]+);", body, re.M)}
         accumulate += [parts.get(name, name) for name in re.findall(r"^    if \(enable\) (\w+) <=", body, re.M)]
     assert sorted(accumulate) == sorted(
         [
@@ -275,7 +280,11 @@ def lint(path, config, directory, top=None):
 
 
 @pytest.mark.parametrize(
-    "name", ["nvfp4-small", "mixfp4-small", "mixfp4-weights-small", "mixfp4-blackwell", "mixfp4-multi-small"]
+    "name",
+    [
+        *(f"{name}-small" for name in ("nvfp4", "mixfp4", "mixfp4-weights", "mixfp4-multi", "hif4", "blockdialect")),
+        "mixfp4-blackwell",
+    ],
 )
 def test_verilator_lint(name, tmp_path):
     lint(RTL_OUT / f"{name}.v", NAMED[name], tmp_path)

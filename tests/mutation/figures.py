@@ -31,7 +31,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from queue import Queue
 from threading import Lock
-from typing import Any
+from typing import Any, get_args
+
+from hwgen.report.mutants import Mutant, Outcome
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -98,38 +100,6 @@ SUITES: dict[str, Sequence[str]] = {
 
 SLOW = ("test_any_shape_with_gaps", "test_operands_scheduled_for_the_simulator")
 """Tests that take longer than all others together."""
-
-
-@dataclass(frozen=True)
-class Mutant:
-    """One change of one line, and what became of it.
-
-    Parameters
-    ----------
-    file
-        From the top of the repository.
-    line
-        Its number, from 1.
-    function
-        The innermost function or class around it; "" at the top of the module.
-    operator
-        As Cosmic Ray names it, with its arguments.
-    before, after
-        The lines that differ, without the blanks around them.
-    outcome
-        ``killed`` by a test, ``stopped`` by a crash or the limit of time, ``survived`` or ``equivalent``.
-    reason
-        Why it is equivalent.
-    """
-
-    file: str
-    line: int
-    function: str
-    operator: str
-    before: str
-    after: str
-    outcome: str
-    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -335,7 +305,7 @@ def judged(item: Any, result: Any, known: Sequence[Note]) -> Mutant:
     before, after = changed(result.diff or "")
     name = mutation.operator_name.removeprefix("core/")
     arguments = ", ".join(f"{key}={value}" for key, value in sorted(mutation.operator_args.items()))
-    outcome = "killed" if result.is_killed else "survived"
+    outcome: Outcome = "killed" if result.is_killed else "survived"
     if result.is_killed and not re.search(r"\b(failed|error)", result.output or ""):
         outcome = "stopped"  # pytest has not come to its summary
     file, function = str(mutation.module_path), mutation.definition_name or ""
@@ -350,7 +320,7 @@ def judged(item: Any, result: Any, known: Sequence[Note]) -> Mutant:
 
 def document(mutants: Sequence[Mutant], available: int, seed: int) -> dict[str, Any]:
     """The report, ready for JSON."""
-    outcomes = ("killed", "stopped", "equivalent", "survived")
+    outcomes = get_args(Outcome)
     files = sorted({mutant.file for mutant in mutants})
     return {
         "kind": "mutation-figures",

@@ -144,7 +144,7 @@ def refusals(path: Path) -> Iterator[None]:
     signal.alarm(SECONDS)
     try:
         yield
-    except (InputError, golden.InputError) as error:
+    except (InputError, golden.ArgumentError) as error:
         refusal = str(error)
     finally:
         signal.alarm(0)

@@ -8,7 +8,7 @@ import pytest
 from hwgen.errors import InputError
 from hwgen.formats import BLOCK_FORMATS, NVFP4
 from sim import golden
-from sim.counterpart import counterpart, resolved
+from sim.counterpart import counterpart, described, resolved
 
 FILE = '[formats.mine]\nelements = ["E2M1"]\nscale = "UE4M3"\nblock = 16\n'
 
@@ -30,4 +30,6 @@ def test_the_golden_model_is_asked_before_any_work(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"mine.toml': formats.mine: nonzero = 3: must be true or false"):
         resolved(str(path))
     path.write_text(FILE)
-    assert resolved(str(path)).a.name == "mine"
+    config = resolved(str(path))
+    assert config.a.name == "mine"
+    assert described(str(path)) == {"mine": counterpart(config.a)}

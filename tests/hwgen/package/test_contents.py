@@ -11,8 +11,12 @@ from hwgen.package.constraints import Clock
 FOLDER = (
     "addends.hex",
     "Makefile",
+    "axis.f",
+    "axis_sim.f",
     "config.mk",
     "constraint.sdc",
+    "core.svg",
+    "datapath.svg",
     "lint.vlt",
     "results.hex",
     "rtl.f",
@@ -22,7 +26,8 @@ FOLDER = (
 
 
 def names(config):
-    inside = [*FOLDER, f"{config.identifier}_tb.sv"]
+    stems = ("tb", "pkg", "structs", "axis_slice", "axis", "axis_tb")
+    inside = [*FOLDER, *(f"{config.identifier}_{stem}.sv" for stem in stems)]
     return {f"{config.name}.{suffix}" for suffix in ("v", "json", "core")} | {
         f"{config.name}/{name}" for name in inside
     }

@@ -22,10 +22,11 @@ def fusesoc(directory, *arguments):
     )
 
 
-def test_testbench(package, tool, tmp_path):
+@pytest.mark.parametrize("target", ["sim", "sim_axis"])
+def test_testbench(target, package, tool, tmp_path):
     for program in ("make", "iverilog", "vvp"):
         tool(program)
-    run = fusesoc(tmp_path, "--cores-root", package, "run", "--target", "sim", NAME, "--steps", "8")
+    run = fusesoc(tmp_path, "--cores-root", package, "run", "--target", target, NAME, "--steps", "8")
     assert run.returncode == 0, run.stdout + run.stderr
     assert "\nPASS 8 steps, " in run.stdout
     assert "arning" not in run.stdout + run.stderr.replace("WARNING: No trustfile", "")
@@ -39,8 +40,9 @@ def test_lint(package, tool, tmp_path):
     assert "%Warning" not in run.stdout + run.stderr
 
 
-def test_constraints_go_with_the_core_alone(package, tmp_path):
-    """A design that depends on the core gets its Verilog and nothing else."""
+@pytest.mark.parametrize("flags", [(), ("--flag", "wrappers")])
+def test_constraints_go_with_the_core_alone(flags, package, tmp_path):
+    """A design that depends on the core gets its Verilog and, if it is asked for, the wrappers."""
     user = {
         "name": "test::user:1",
         "filesets": {"rtl": {"depend": [NAME]}},
@@ -49,8 +51,9 @@ def test_constraints_go_with_the_core_alone(package, tmp_path):
     user["targets"]["default"]["flow_options"] = {"tool": "verilator"}
     (tmp_path / "user.core").write_text("CAPI=2:\n" + yaml.safe_dump(user))
     roots = ["--cores-root", package, "--cores-root", tmp_path]
-    run = fusesoc(tmp_path, *roots, "run", "--setup", "test::user:1")
+    run = fusesoc(tmp_path, *roots, "run", *flags, "--setup", "test::user:1")
     assert run.returncode == 0, run.stdout + run.stderr
     (description,) = Path(tmp_path, "build").rglob("*.eda.yml")
     files = [file["name"] for file in yaml.safe_load(description.read_text())["files"]]
-    assert [Path(name).name for name in files] == ["tiny.v"]
+    wrappers = [f"tiny_{stem}.sv" for stem in ("pkg", "structs", "axis_slice", "axis")]
+    assert [Path(name).name for name in files] == ["tiny.v", *(wrappers if flags else [])]

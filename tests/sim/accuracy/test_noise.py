@@ -171,5 +171,5 @@ def test_bad_input():
         (lambda: accuracy.energies(np.ones(16), "nvfp4"), "must be .rows, K."),
         (lambda: accuracy.energies(np.full((1, 32), 2.0**131), "mxfp4"), "too large"),
     ):
-        with pytest.raises(golden.InputError, match=message):
+        with pytest.raises(golden.ArgumentError, match=message):
             call()

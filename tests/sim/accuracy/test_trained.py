@@ -66,7 +66,7 @@ def test_weights_of_another_format(model):
     np.testing.assert_array_equal(found.similarities, model.similarities(product))
     assert len(seen) == 12
     for other, sums in (("mxfp4", 32), ("mxfp4-2x16", 16)):
-        with pytest.raises(golden.InputError, match=f"got nvfp4 16 in sums of 16 and {other} 32 in sums of {sums}"):
+        with pytest.raises(golden.ArgumentError, match=f"got nvfp4 16 in sums of 16 and {other} 32 in sums of {sums}"):
             model.errors("nvfp4", weights=other)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from sim import accuracy, tensors
 from sim.accuracy.wordpiece import words
-from sim.golden import InputError
+from sim.golden import ArgumentError
 
 # The vocabulary and the text of the test of google-research/bert, tokenization_test.py.
 PIECES = ["[UNK]", "[CLS]", "[SEP]", "want", "##want", "##ed", "wa", "un", "runn", "##ing", ","]
@@ -42,9 +42,9 @@ def test_what_is_too_long_is_cut_off():
 
 
 def test_refused():
-    with pytest.raises(InputError, match=r"no piece \[SEP\]"):
+    with pytest.raises(ArgumentError, match=r"no piece \[SEP\]"):
         accuracy.WordPiece(["[CLS]", "[UNK]"])
-    with pytest.raises(InputError, match="most = 2"):
+    with pytest.raises(ArgumentError, match="most = 2"):
         accuracy.WordPiece(PIECES, 2)
 
 

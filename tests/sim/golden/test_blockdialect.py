@@ -58,7 +58,7 @@ def test_numbers_beyond_the_scales():
     q = golden.quantize(x, "blockdialect")
     assert (q.scales[:, 0] & 31).tolist() == [0, 0, 31, 31]
     assert golden.dequantize(q)[:, 0].tolist() == [0, 0, 7.5 * 2.0**16, 7.5 * 2.0**16]
-    with pytest.raises(golden.InputError, match="rule must be one of 'floor' for blockdialect; got 'ceil'"):
+    with pytest.raises(golden.ArgumentError, match="rule must be one of 'floor' for blockdialect; got 'ceil'"):
         golden.quantize(x, "blockdialect", rule="ceil")
 
 
@@ -67,11 +67,13 @@ def test_storage_and_products():
     qx, qy = (golden.quantize(rng.standard_normal((rows, 96)), "blockdialect") for rows in (5, 7))
     wanted = golden.dequantize(qx).astype(np.float64) @ golden.dequantize(qy).astype(np.float64).T
     np.testing.assert_allclose(golden.gemm(qx, qy, blocks_per_step=2), wanted, rtol=1e-6, atol=1e-5)
-    with pytest.raises(golden.InputError, match="numerics 'exact': the products of one block of blockdialect"):
+    with pytest.raises(golden.ArgumentError, match="numerics 'exact': the products of one block of blockdialect"):
         golden.gemm(qx, qy, numerics="exact")
     again = golden.QuantizedTensor.from_packed(qx.packed, qx.scales, 1.0, "blockdialect")
     np.testing.assert_array_equal(again.codes, qx.codes)
-    with pytest.raises(golden.InputError, match="scales must be uint16; got uint8"):
+    with pytest.raises(golden.ArgumentError, match="scales must be uint16; got uint8"):
         golden.QuantizedTensor(qx.codes, qx.scales.astype(np.uint8), np.float32(1), "blockdialect")
-    with pytest.raises(golden.InputError, match=r"scales\[0, 0\] has bit 9 set, which has no meaning in blockdialect"):
+    with pytest.raises(
+        golden.ArgumentError, match=r"scales\[0, 0\] has bit 9 set, which has no meaning in blockdialect"
+    ):
         golden.QuantizedTensor(qx.codes, qx.scales | np.uint16(1 << 9), np.float32(1), "blockdialect")

@@ -41,11 +41,13 @@ def test_blocks_of_zeros_have_the_selector_of_the_others():
 
 def test_what_is_refused():
     x, mixed = np.ones((1, 32)), np.array([[False, True]])
-    with pytest.raises(golden.InputError, match="e1m2 differs from block to block; nvfp4-e0m3 has one kind"):
+    with pytest.raises(golden.ArgumentError, match="e1m2 differs from block to block; nvfp4-e0m3 has one kind"):
         golden.quantize(x, NAME, mixed)
     q = golden.quantize(x, "mixfp4", mixed)
-    with pytest.raises(golden.InputError, match="scales select both kinds of elements; a tensor of nvfp4-e0m3 has one"):
+    with pytest.raises(
+        golden.ArgumentError, match="scales select both kinds of elements; a tensor of nvfp4-e0m3 has one"
+    ):
         dataclasses.replace(q, format=NAME)
     plain = golden.CATALOGUE["nvfp4"]
-    with pytest.raises(golden.InputError, match="x: by_tensor takes two kinds of elements; got 1"):
+    with pytest.raises(golden.ArgumentError, match="x: by_tensor takes two kinds of elements; got 1"):
         golden.BlockFormat("x", plain.elements, plain.scale, 1.0, by_tensor=True)

@@ -72,7 +72,7 @@ def test_a_rule_of_its_own_is_the_default() -> None:
 )
 def test_what_is_no_format_is_an_error_of_its_table(old: str, new: str, message: str) -> None:
     assert old in FILE
-    with pytest.raises(golden.InputError) as caught:
+    with pytest.raises(golden.ArgumentError) as caught:
         golden.formats_from(FILE.replace(old, new))
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)

@@ -153,7 +153,7 @@ def test_pack_agrees_with_ml_dtypes_nibbles():
     ],
 )
 def test_errors_name_the_culprit(call, message):
-    with pytest.raises(golden.InputError, match=message) as caught:
+    with pytest.raises(golden.ArgumentError, match=message) as caught:
         call()
     assert "\n" not in str(caught.value)
 
@@ -315,7 +315,7 @@ def shifted(elements=(S1P2,), shifts=(8, 4), scale_bytes=2, **more):
     ],
 )
 def test_records_that_mean_nothing_are_refused(make, message):
-    with pytest.raises(golden.InputError, match=message) as caught:
+    with pytest.raises(golden.ArgumentError, match=message) as caught:
         make()
     assert "\n" not in str(caught.value)
 

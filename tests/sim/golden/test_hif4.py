@@ -104,12 +104,12 @@ def test_products_of_all_levels():
     np.testing.assert_array_equal(golden.dequantize(q)[:, 0], [7, 7])
     d = golden.dequantize(q).astype(np.float64)
     np.testing.assert_array_equal(golden.gemm(q, q, blocks_per_step=1), d @ d.T)
-    with pytest.raises(golden.InputError, match="fraction_bits must be 1 to 35 for 16 blocks per step; got 36"):
+    with pytest.raises(golden.ArgumentError, match="fraction_bits must be 1 to 35 for 16 blocks per step; got 36"):
         golden.gemm(q, q, blocks_per_step=4, fraction_bits=36)
 
 
 def test_the_rule_and_the_format_belong_together():
-    with pytest.raises(golden.InputError, match="rule must be one of 'reciprocal' for hif4; got 'nearest'"):
+    with pytest.raises(golden.ArgumentError, match="rule must be one of 'reciprocal' for hif4; got 'nearest'"):
         golden.quantize(np.ones((1, 64)), "hif4", rule="nearest")
-    with pytest.raises(golden.InputError, match="scales must be uint32; got uint8"):
+    with pytest.raises(golden.ArgumentError, match="scales must be uint32; got uint8"):
         golden.QuantizedTensor(np.zeros((1, 64), np.uint8), np.zeros((1, 1), np.uint8), np.float32(1), "hif4")

@@ -41,10 +41,12 @@ def test_gemms_are_those_of_integers():
 
 
 def test_a_scale_where_there_is_none_is_refused():
-    with pytest.raises(golden.InputError, match=r"scales\[0, 1\] has bit 3 set, which has no meaning in int4"):
+    with pytest.raises(golden.ArgumentError, match=r"scales\[0, 1\] has bit 3 set, which has no meaning in int4"):
         golden.QuantizedTensor(np.zeros((1, 32), np.uint8), np.array([[0, 8]], np.uint8), np.float32(1), "int4")
     for form, rule in (("int8", "absmean"), ("ternary", "floor"), ("nvfp4", "unscaled")):
-        with pytest.raises(golden.InputError, match="rule must be one of"):
+        with pytest.raises(golden.ArgumentError, match="rule must be one of"):
             golden.quantize(np.ones((1, 16)), form, rule=rule)
-    with pytest.raises(golden.InputError, match="scale_bytes must be 1, 2 or 4, or 0 where there is no scale; got 0"):
+    with pytest.raises(
+        golden.ArgumentError, match="scale_bytes must be 1, 2 or 4, or 0 where there is no scale; got 0"
+    ):
         golden.BlockFormat("x", golden.CATALOGUE["nvfp4"].elements, golden.CATALOGUE["nvfp4"].scale, 1.0, scale_bytes=0)

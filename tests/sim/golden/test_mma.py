@@ -686,6 +686,6 @@ def call_gemm(*arguments, **options):
     ],
 )
 def test_errors_name_the_culprit(call, message):
-    with pytest.raises(golden.InputError, match=message) as caught:
+    with pytest.raises(golden.ArgumentError, match=message) as caught:
         call()
     assert "\n" not in str(caught.value)

@@ -383,7 +383,7 @@ Q, X = golden.Quantiser, np.ones((1, 16), np.float32)
     ],
 )
 def test_bad_input_is_one_line(call, message):
-    with pytest.raises(golden.InputError) as caught:
+    with pytest.raises(golden.ArgumentError) as caught:
         call()
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)

@@ -107,5 +107,5 @@ def test_the_default_is_the_first_rule():
     ],
 )
 def test_rules_that_a_format_has_not_are_refused(form, rule, message):
-    with pytest.raises(golden.InputError, match=message):
+    with pytest.raises(golden.ArgumentError, match=message):
         golden.quantize(np.ones((1, 32)), form, rule=rule)

@@ -422,16 +422,16 @@ CODES_OK, C_OK = np.zeros((2, 32), np.uint8), np.zeros((2, 2), np.float32)
 )
 def test_what_makes_no_sense_is_refused_in_one_line(arguments, options, message):
     for function in (golden.unscaled_step, golden.unscaled_gemm):
-        with pytest.raises(golden.InputError) as caught:
+        with pytest.raises(golden.ArgumentError) as caught:
             function(*arguments, **options)
         assert str(caught.value).startswith(message)
         assert "\n" not in str(caught.value)
 
 
 def test_a_step_without_products_is_refused():
-    with pytest.raises(golden.InputError, match=r"^k_per_step must be at least 1; got 0$"):
+    with pytest.raises(golden.ArgumentError, match=r"^k_per_step must be at least 1; got 0$"):
         golden.unscaled_gemm(CODES_OK, CODES_OK, k_per_step=0)
-    with pytest.raises(golden.InputError, match=r"^k must be an integer; got 'x'$"):
+    with pytest.raises(golden.ArgumentError, match=r"^k must be an integer; got 'x'$"):
         golden.max_unscaled_fraction_bits("x")
 
 
@@ -458,8 +458,8 @@ def test_quantising_zeros_and_what_is_no_number():
         (np.zeros((0, 4)), "x must have elements; got (0, 4)"),
         ("x", "x must be"),
     ):
-        with pytest.raises(golden.InputError) as caught:
+        with pytest.raises(golden.ArgumentError) as caught:
             golden.quantize_unscaled(x)
         assert str(caught.value).startswith(message)
-    with pytest.raises(golden.InputError, match=r"^element must be one of 'e4m3'"):
+    with pytest.raises(golden.ArgumentError, match=r"^element must be one of 'e4m3'"):
         golden.quantize_unscaled(np.ones((1, 1)), "fp8")

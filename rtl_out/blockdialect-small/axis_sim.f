@@ -1,0 +1,6 @@
+../blockdialect-small.v
+blockdialect_small_pkg.sv
+blockdialect_small_structs.sv
+blockdialect_small_axis_slice.sv
+blockdialect_small_axis.sv
+blockdialect_small_axis_tb.sv

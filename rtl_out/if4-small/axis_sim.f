@@ -1,0 +1,6 @@
+../if4-small.v
+if4_small_pkg.sv
+if4_small_structs.sv
+if4_small_axis_slice.sv
+if4_small_axis.sv
+if4_small_axis_tb.sv

@@ -1,0 +1,5 @@
+../mixfp4-multi-blackwell.v
+mixfp4_multi_blackwell_pkg.sv
+mixfp4_multi_blackwell_structs.sv
+mixfp4_multi_blackwell_axis_slice.sv
+mixfp4_multi_blackwell_axis.sv

@@ -1,0 +1,5 @@
+../mixfp4-weights-blackwell.v
+mixfp4_weights_blackwell_pkg.sv
+mixfp4_weights_blackwell_structs.sv
+mixfp4_weights_blackwell_axis_slice.sv
+mixfp4_weights_blackwell_axis.sv

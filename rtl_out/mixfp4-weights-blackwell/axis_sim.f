@@ -1,0 +1,6 @@
+../mixfp4-weights-blackwell.v
+mixfp4_weights_blackwell_pkg.sv
+mixfp4_weights_blackwell_structs.sv
+mixfp4_weights_blackwell_axis_slice.sv
+mixfp4_weights_blackwell_axis.sv
+mixfp4_weights_blackwell_axis_tb.sv
