@@ -369,7 +369,7 @@ Q, X = golden.Quantiser, np.ones((1, 16), np.float32)
         (lambda: Q(tensor_scale_bits=25), "tensor_scale_bits must be 1 to 24; got 25"),
         (
             lambda: Q("mixfp4", None, golden.SquaredError(10), 1),
-            "with tensor_scale_bits = 1 errors have 9 bits at most; got bits = 10",
+            "with tensor_scale_bits = 1 errors have 8 bits at most; got bits = 10",
         ),
         (lambda: Q(reciprocal_bits=5), "reciprocal_bits must be 6 to 24; got 5"),
         (lambda: Q(reciprocal_bits=8.0), "reciprocal_bits must be an integer; got 8.0"),
