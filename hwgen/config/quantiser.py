@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from hwgen.config.reserved import RESERVED
@@ -54,6 +55,11 @@ class Candidate(NamedTuple):
         """Values in halves, by code of the magnitude."""
         return tuple(int(2 * value) for value in self.element.values[:8])
 
+    @property
+    def evenly_spaced(self) -> bool:
+        """Whether all steps between values are equal."""
+        return len({above - below for below, above in pairwise(self.halves)}) == 1
+
 
 TARGETS = {
     ("nvfp4", "nearest"): (Candidate(E2M1, 6, 0),),
@@ -66,11 +72,10 @@ TARGETS = {
 SELECTIONS = ("squared-error", "absolute-error", "largest-error", "sampled-error")
 """Rules that choose between two candidates, see docs/quantiser.md; the first is the default."""
 
-QUANTISER_REGISTERS = ("largest", "quotients", "bounds", "codes", "errors", "sums")
+QUANTISER_REGISTERS = ("largest", "quotients", "scales", "bounds", "codes", "errors", "sums")
 """Pipeline registers in the order of the data; the last three only with two candidates."""
 
 _DEFAULT_BITS = 8
-_DEFAULT_PIPELINE = ("largest", "quotients", "bounds", "codes", "errors")
 _OF_CHOICE = ("codes", "errors", "sums")
 
 
@@ -91,11 +96,13 @@ class QuantiserConfig:
     selection
         One of `SELECTIONS`, the first by default; None, and None alone, with one candidate.
     error_bits
-        Bits of an error, 2 to 14 and at most ``tensor_scale_bits`` + 8; without a meaning with one candidate.
+        Bits of an error, 2 to 14 and at most ``tensor_scale_bits`` + 7; without a meaning with one candidate.
     tensor_scale_bits
         Bits of the significand of a tensor scale, 2 to 14.
     pipeline
-        Registers, of `QUANTISER_REGISTERS`, besides that of the result; by default all but ``sums``.
+        Registers, of `QUANTISER_REGISTERS`, besides that of the result; by default all.
+    clock_gating
+        Registers that share an enable get a clock gate, where the library has one.
 
     Raises
     ------
@@ -111,6 +118,7 @@ class QuantiserConfig:
     error_bits: int = _DEFAULT_BITS
     tensor_scale_bits: int = _DEFAULT_BITS
     pipeline: tuple[str, ...] | None = None
+    clock_gating: bool = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", self.name):
@@ -122,11 +130,13 @@ class QuantiserConfig:
             raise InputError(f"format = {self.format!r} with rule = {self.rule!r}: must be one of {known}")
         if self.input not in INPUTS:
             raise InputError(f"input = {self.input!r}: must be one of {', '.join(INPUTS)}")
+        if not isinstance(self.clock_gating, bool):
+            raise InputError(f"clock_gating = {self.clock_gating!r}: must be true or false")
         self._within("tensor_scale_bits", 14, least=2)
         self._check_selection()
         possible = tuple(each for each in QUANTISER_REGISTERS if self.chooses or each not in _OF_CHOICE)
         if self.pipeline is None:
-            object.__setattr__(self, "pipeline", tuple(each for each in _DEFAULT_PIPELINE if each in possible))
+            object.__setattr__(self, "pipeline", possible)
         object.__setattr__(self, "pipeline", tuple(self.registers))
         if self.registers != [each for each in possible if each in self.registers]:
             raise InputError(
@@ -142,7 +152,7 @@ class QuantiserConfig:
             object.__setattr__(self, "selection", SELECTIONS[0])
         if self.selection not in SELECTIONS:
             raise InputError(f"selection = {self.selection!r}: must be one of {', '.join(SELECTIONS)}")
-        self._within("error_bits", min(14, self.tensor_scale_bits + 8), least=2)
+        self._within("error_bits", min(14, self.tensor_scale_bits + 7), least=2)
 
     def _within(self, field: str, most: int, least: int) -> None:
         value = getattr(self, field)
@@ -180,9 +190,15 @@ class QuantiserConfig:
         return INPUTS[self.input]
 
     @property
-    def bits(self) -> int:
-        """B of the contract: bits of an aligned number."""
-        return self.tensor_scale_bits + 10
+    def fraction(self) -> int:
+        """Bits of a number behind its leading one that are kept: what midpoints have, and whether more was there."""
+        exact = self.tensor_scale_bits + 6 + any(candidate.evenly_spaced for candidate in self.candidates)
+        return min(self.numbers.fraction, exact + 1)
+
+    @property
+    def kept_bits(self) -> tuple[int, ...]:
+        """Bits at which the errors of each candidate saturate: evenly spaced values are less far apart."""
+        return tuple(self.error_bits - candidate.evenly_spaced for candidate in self.candidates)
 
     def as_dict(self) -> dict[str, Any]:
         """Ready for JSON; fields without a meaning are None."""

@@ -117,7 +117,7 @@ def measure(request: QuantiserRequest, flow: Flow) -> schema.QuantiserReport:
 
 def _source(config: QuantiserConfig) -> area.Source:
     modules = design(Quantiser, config, _TOP)
-    return area.Source(verilog(modules), _TOP, modules.instances)
+    return area.Source(verilog(modules), _TOP, modules.instances, clock_gating=config.clock_gating)
 
 
 def _chosen(

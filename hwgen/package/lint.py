@@ -78,7 +78,7 @@ _QUANTISER = (
         "not waived.",
         tuple(
             ("WIDTH", f"Operator {operator} expects * bits on the ?HS, but *")
-            for operator in ("ADD", "SUB", "GT", "GTE", "GTS", "LTS", "LT")
+            for operator in ("ADD", "SUB", "EQ", "GT", "GTE", "GTS", "LTS", "LT")
         ),
     ),
     _RULES[2],

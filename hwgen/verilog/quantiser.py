@@ -77,7 +77,7 @@ def _ports(config: QuantiserConfig) -> list[Port]:
             "tensor_exponent",
             "input",
             8,
-            f"signed exponent es of the tensor scale, -118 to 126; the scale is sg * 2^(es - {p - 1}); {steady}",
+            f"signed exponent es of the tensor scale, -100 to 126; the scale is sg * 2^(es - {p - 1}); {steady}",
         ),
         Port("result__payload", "output", 74, "one block as it is quantised", result),
         Port("result__valid", "output", 1, "a result is waiting"),

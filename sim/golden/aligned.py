@@ -28,7 +28,7 @@ _FRACTION = 23
 _BIAS = 127
 _GUARD = 10
 """Bits of a cut number beyond those of the tensor scale: 7 * 15 * 17/16 numbers of 1/4 in twice the largest."""
-_LOWEST, _HIGHEST = -7, 14
+_LOWEST, _HIGHEST = -7, 13
 """Range of a - es. What is below has no scale, what is above saturates."""
 
 
@@ -157,20 +157,24 @@ class Candidate:
         return passed.view(np.uint8)
 
     def errors(self, lanes: slice, bits: int) -> Array:
-        """Return magnitudes of errors, cut, (lanes, n).
+        """Return magnitudes of errors in units of 2^(a - 2 - bits), (lanes, n).
 
         Parameters
         ----------
         lanes : slice
             Which numbers of each block.
         bits : int
-            Bits that are kept: they count 2^(a - 2 - bits), and saturate.
+            Bits at which errors saturate; those of evenly spaced elements do at one less, for their steps are less
+            than half as large.
         """
         values = np.array(self._integers, self.aligned.type) << 1
-        distance = self.aligned.cut[0][lanes] - values[self.codes[lanes]] * self.steps
-        np.abs(distance, out=distance)
-        distance >>= self.aligned.bits - 2 - bits
-        return np.minimum(distance, self.aligned.type((1 << bits) - 1), out=distance)
+        low = self.aligned.bits - 2 - bits
+        # The number is cut and the value rounded: so what is cut off is the same on both sides of a value.
+        distance = self.aligned.cut[0][lanes] >> low
+        distance -= (values[self.codes[lanes]] * self.steps + self.aligned.type(1 << low - 1)) >> low
+        np.invert(distance, out=distance, where=distance < 0)
+        kept = bits - (len(set(np.diff(self._integers))) == 1)
+        return np.minimum(distance, self.aligned.type((1 << kept) - 1), out=distance)
 
 
 _SIGNIFICANDS = [UE4M3.significand(code) for code in range(1 << UE4M3.width)]

@@ -40,8 +40,8 @@ _NAN = (1 << UE4M3.width) - 1
 """Scale byte of a block with a NaN or an infinity."""
 _SIGNIFICAND = 24
 """Bits of an FP32 significand."""
-_SMALLEST, _LARGEST = 2.0**-118, 2.0**126
-"""Range of tensor scales: below, subnormal numbers could have a scale; above, the reciprocal is subnormal."""
+_SMALLEST, _LARGEST = 2.0**-100, 2.0**126
+"""Range of tensor scales: below, subnormal numbers could count; above, the reciprocal is subnormal."""
 _CHUNK = 1 << 11  # blocks at a time: what is computed of them stays in a cache
 
 
@@ -117,8 +117,8 @@ class Quantiser:
         _check_bits(self.tensor_scale_bits, "tensor_scale_bits", range(1, _SIGNIFICAND + 1))
         if self.reciprocal_bits is not None:
             _check_bits(self.reciprocal_bits, "reciprocal_bits", range(6, _SIGNIFICAND + 1))
-        if isinstance(self.selection, ByError) and self.selection.bits > self.tensor_scale_bits + 8:
-            most = self.tensor_scale_bits + 8
+        if isinstance(self.selection, ByError) and self.selection.bits > self.tensor_scale_bits + 7:
+            most = self.tensor_scale_bits + 7
             raise ArgumentError(
                 f"{self.selection.name}: with tensor_scale_bits = {self.tensor_scale_bits} errors have {most} bits"
                 f" at most; got bits = {self.selection.bits}"
@@ -164,7 +164,7 @@ class Quantiser:
         Returns
         -------
         numpy.float32
-            1 for a tensor of zeros; 2^-118 for one that is too small for its own.
+            1 for a tensor of zeros; 2^-100 for one that is too small for its own.
         """
         values = _checked(x)
         finite = np.abs(values[np.isfinite(values)])
@@ -198,7 +198,7 @@ class Quantiser:
         x : array or tensor of float32, float16 or bfloat16, (rows, K)
             Blocks of 16 run along K. float16 and bfloat16 are widened, which is exact. NaN and infinity are taken.
         tensor_scale : float, optional
-            From 2^-118 to 2^126, a number of `tensor_scale_bits` bits. The default is that of the method of this name.
+            From 2^-100 to 2^126, a number of `tensor_scale_bits` bits. The default is that of the method of this name.
 
         Returns
         -------
@@ -242,7 +242,7 @@ class Quantiser:
         ]
         codes, scales, saturated = candidates[0].codes, found[0][0] | self._kinds[0].tag, found[0][1]
         if self.selection is not None:
-            second = self.selection.second(aligned, (candidates[0], candidates[1]))
+            second = self.selection.second(aligned, (candidates[0], candidates[1])) & ~saturated
             codes = np.where(second, candidates[1].codes, codes)
             scales = np.where(second, found[1][0] | self._kinds[1].tag, scales)
             saturated = np.where(second, found[1][1], saturated)
@@ -271,7 +271,7 @@ class Quantiser:
     def _taken_apart(self, tensor_scale: np.float32) -> TensorScale:
         value = float(tensor_scale)
         if not _SMALLEST <= value <= _LARGEST:
-            raise ArgumentError(f"tensor_scale must be from 2^-118 to 2^126; got {value!r}")
+            raise ArgumentError(f"tensor_scale must be from 2^-100 to 2^126; got {value!r}")
         fraction, exponent = np.frexp(value)
         significand = np.ldexp(fraction, self.tensor_scale_bits)
         if significand % 1:

@@ -35,7 +35,7 @@ __all__ = ["Batch", "Comparison", "batches", "compare", "counterpart", "scale_wo
 
 _BLOCKS = 1 << 13
 """Blocks of a batch that is drawn."""
-_ALONE = (-118, -117, -60, 0, 61, 126)
+_ALONE = (-100, -99, -60, 0, 61, 126)
 """Exponents of the tensor scales of single numbers."""
 _PEAKS = 19
 """Largest numbers beside single ones: those of scales 2^8 to 2^-9, and one above."""
@@ -113,7 +113,7 @@ def _words(x: NDArray[np.float32]) -> NDArray[np.uint32]:
     return np.ascontiguousarray(x).view(np.uint32).reshape(-1, BLOCK)
 
 
-def _any_scale(config: QuantiserConfig, rng: np.random.Generator, low: int = -118, high: int = 126) -> np.float32:
+def _any_scale(config: QuantiserConfig, rng: np.random.Generator, low: int = -100, high: int = 126) -> np.float32:
     """A tensor scale with any significand, and an exponent from one to the other."""
     bits = config.tensor_scale_bits
     exponent = int(rng.integers(low, high + 1))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from functools import partial
 
-from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.hdl import Const, Module, Mux, Signal, Value
 from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
@@ -14,6 +14,10 @@ from hwgen.rtl.arithmetic.carry_save import add_columns
 from hwgen.rtl.hierarchy import Part
 
 __all__ = ["Choice", "counted_lanes"]
+
+
+_LEFT_OUT = 3
+"""Products of two bits of an error that count less than 2^(its bits less this) are not in its square."""
 
 
 def counted_lanes(config: QuantiserConfig) -> range:
@@ -34,7 +38,7 @@ class Choice(Part):
 
     Attributes
     ----------
-    errors0, errors1 : In(ArrayLayout(error_bits, lanes))
+    errors0, errors1 : In(ArrayLayout(kept_bits, lanes))
         Of the candidates.
     enable_sums : In(1)
         Load the register ``sums``; where the pipeline has it.
@@ -44,8 +48,11 @@ class Choice(Part):
     module_name = "choice"
 
     def __init__(self, config: QuantiserConfig) -> None:
-        layout = data.ArrayLayout(config.error_bits, len(counted_lanes(config)))
-        members = {"errors0": In(layout), "errors1": In(layout), "second": Out(1)}
+        members = {
+            f"errors{index}": In(data.ArrayLayout(bits, len(counted_lanes(config))))
+            for index, bits in enumerate(config.kept_bits)
+        }
+        members["second"] = Out(1)
         self.registers = "sums" in config.registers
         self.latency = int(self.registers)
         if self.registers:
@@ -65,13 +72,14 @@ class Choice(Part):
         squares = self.config.selection != "absolute-error"
         bits, lanes = self.config.error_bits, len(self.errors0)
         width = (2 * bits if squares else bits) + lanes.bit_length()
+        least = max(bits - _LEFT_OUT, 0)
         columns: dict[int, list[Value]] = defaultdict(list)
         constant = 0
         for first, second in zip(self.errors0, self.errors1, strict=True):
-            for place, bit in _square(second) if squares else enumerate(second):
+            for place, bit in _square(second, least) if squares else enumerate(second):
                 columns[place].append(bit)
             # -b is the inverse of b, less 1.
-            for place, bit in _square(first) if squares else enumerate(first):
+            for place, bit in _square(first, least) if squares else enumerate(first):
                 columns[place].append(~bit)
                 constant -= 1 << place
         total = add_columns(
@@ -81,17 +89,18 @@ class Choice(Part):
         return m
 
 
-def _square(number: Value) -> list[tuple[int, Value]]:
-    """Bits of a square with their places; of two bits next to one another one product stands for the two equal ones."""
+def _square(number: Value, least: int) -> list[tuple[int, Value]]:
+    """Bits of a square with their places; of two bits next to one another one product stands for the two equal ones.
+
+    Products at places below the least are left out.
+    """
     found = []
     for high in range(len(number)):
-        # A bit and its product with the next lower one have the same place: the sum of both is 0, 1 or 2.
-        if high:
-            both = number[high] & number[high - 1]
-            found += [(2 * high, number[high] & ~number[high - 1]), (2 * high + 1, both)]
-        else:
-            found.append((0, number[0]))
-        found += [(high + low + 1, number[high] & number[low]) for low in range(high - 1)]
+        if 2 * high >= least:
+            # A bit and its product with the next lower one have the same place: the sum of both is 0, 1 or 2.
+            below = number[high - 1] if high else Const(0, 1)
+            found += [(2 * high, number[high] & ~below), (2 * high + 1, number[high] & below)][: 2 if high else 1]
+        found += [(high + low + 1, number[high] & number[low]) for low in range(high - 1) if high + low + 1 >= least]
     return found
 
 

@@ -1,22 +1,43 @@
-"""One number of a block: aligned, compared with midpoints, its errors, its code."""
+"""One number of a block: compared with midpoints, its errors, its code."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib.wiring import In, Out
 
 from hwgen.config.quantiser import Candidate, QuantiserConfig
 from hwgen.rtl.hierarchy import Part
-from hwgen.rtl.quantiser.multiples import VALUES, midpoints, multiple, odd_multiples, step_width, two_levels, values
+from hwgen.rtl.quantiser.multiples import (
+    bound_bits,
+    midpoints,
+    odd_midpoints,
+    odd_part,
+    odd_values,
+    value_bits,
+    values,
+)
 
-__all__ = ["ErrorlessLane", "QuantiserLane"]
+__all__ = ["ErrorlessLane", "QuantiserLane", "bound_ports", "candidate_port", "compared", "value_ports"]
 
-_SIGNIFICAND = 24
-"""Bits of an FP32 significand."""
-_DISTANCE = 5
-"""Bits of a shift: all of an aligned number is shifted out by 31."""
+_FAR = 7
+"""A number with an exponent so much below that of the largest has code 0."""
+
+
+def bound_ports(config: QuantiserConfig, candidate: Candidate) -> dict[str, int]:
+    """What a lane reads of a candidate to compare with midpoints: port without its direction, and bits."""
+    ports = {"place": 3}
+    for odd in odd_midpoints(candidate):
+        ports[f"bound{odd}"] = bound_bits(config, odd)
+        if odd > 1:
+            ports[f"high{odd}"] = 1
+    return ports
+
+
+def value_ports(config: QuantiserConfig, candidate: Candidate) -> dict[str, int]:
+    """What a lane reads of a candidate for errors."""
+    return {f"value{odd}": value_bits(config, candidate, odd) for odd in odd_values(candidate)}
 
 
 class QuantiserLane(Part):
@@ -24,14 +45,16 @@ class QuantiserLane(Part):
 
     ::
 
-        x --> (largest) --> [align] --> (quotients) --> (bounds) --> [compare] --> (codes) --> [error] --+
-                                                                                                         |
-                    code <-- (result) <-- [choose, sign] <-- (sums) <--+-- error0, error1 <-- (errors) <-+
+        x --> (largest) --> [exponents] --> (quotients) --> (bounds) --> [compare] --> (codes) --> [error] --+
+                                                                                                             |
+                        code <-- (result) <-- [choose, sign] <-- (sums) <--+-- error0, error1 <-- (errors) <-+
 
     Registers in parentheses, where the pipeline has them.
 
-    Why it is right: all bounds are whole multiples of the unit of aligned numbers. A number above the range is met
-    only where the scale saturates; three quarters of the range are then above all bounds, and its error is saturated.
+    Why it is right: a midpoint is an odd multiple of W, doubled some times. A number is above it if its exponent is
+    the larger one, or its significand where exponents are equal. One comparison of significands serves all midpoints
+    that are the same odd multiple. A number above the range of exponents is met only where the scale saturates; three
+    quarters of the range are then above all midpoints, and errors do not count.
 
     Parameters
     ----------
@@ -40,19 +63,23 @@ class QuantiserLane(Part):
 
     Attributes
     ----------
-    x : In(width)
-        The number.
+    x : In(9 + fraction)
+        The number: FP32 or BF16 with as many bits behind its leading one as the configuration keeps.
     exponent : In(8)
         a + 126 of the contract: exponent field of the largest number, within bounds.
-    w0_1, w0_3 .., live0 : In
-        Odd multiples of W of the first candidate, and whether its scale is not 0; of the second with a 1.
-    v0_1, v0_3 .. : In
-        Multiples of W behind ``codes``, for errors; only with two candidates.
+    place0 : In(3)
+        Of the first candidate: how far W is below the largest number, and one more; 0 if the scale is 0.
+    bound0_1, bound0_3 .. : In
+        Significands of odd multiples of W behind the leading one.
+    high0_3 .. : In(1)
+        The multiple has its leading one a place above that of the multiplier.
+    value0_1, value0_3 .. : In
+        Odd multiples of W behind ``codes``, for errors; only with two candidates.
     second : In(1)
-        The second candidate is taken; only with two.
+        The second candidate is taken; only with two. It has ports as the first, with a 1.
     enable_largest .. enable_result : In(1)
         Load the registers; each where there is one.
-    error0, error1 : Out(error_bits)
+    error0, error1 : Out
         Errors of both candidates, behind ``errors``; only with two.
     code : Out(4)
         Behind ``result``.
@@ -65,14 +92,13 @@ class QuantiserLane(Part):
     def __init__(self, config: QuantiserConfig) -> None:
         self.latency = config.latency
         self.errs = self.errs and config.chooses
-        members = {"x": In(config.numbers.width), "exponent": In(8), "code": Out(4)}
+        members = {"x": In(9 + config.fraction), "exponent": In(8), "code": Out(4)}
         for index, candidate in enumerate(config.candidates):
-            for odd in odd_multiples(config, candidate):
-                members[f"w{index}_{odd}"] = In(step_width(config, candidate, odd))
-            members[f"live{index}"] = In(1)
+            ports = bound_ports(config, candidate)
             if self.errs:
-                members |= {f"v{index}_{odd}": In(step_width(config, candidate, odd)) for odd in VALUES}
-                members[f"error{index}"] = Out(config.error_bits)
+                ports |= value_ports(config, candidate)
+                members[f"error{index}"] = Out(config.kept_bits[index])
+            members |= {candidate_port(name, index): In(bits) for name, bits in ports.items()}
         if config.chooses:
             members["second"] = In(1)
         members |= {f"enable_{register}": In(1) for register in (*config.registers, "result")}
@@ -82,22 +108,20 @@ class QuantiserLane(Part):
         m = Module()
         config = self.config
         x = self.held(m, "largest", "enable_largest", {"x": self.x})["x"]
-        number = self._aligned(m, x)
-        for register in ("quotients", "bounds"):
+        number = self._relative(m, x)
+        for register in ("quotients", "scales", "bounds"):
             number = self.held(m, register, f"enable_{register}", number)
         found: dict[str, Value] = {"sign": number["sign"]}
-        if self.errs and not all(two_levels(config, candidate) for candidate in config.candidates):
-            found["whole"] = number["whole"]
+        if self.errs:
+            found["whole"] = self._cut(number["below"], number["fraction"])
         for index, candidate in enumerate(config.candidates):
-            steps = {odd: getattr(self, f"w{index}_{odd}") for odd in odd_multiples(config, candidate)}
-            quantised = _two_levels if two_levels(config, candidate) else _compared
-            code, rest = quantised(m, candidate, steps, number["whole"], number["sticky"], f"of{index}")
-            found[f"code{index}"] = code & getattr(self, f"live{index}").replicate(3)
-            if self.errs and rest is not None:
-                found[f"rest{index}"] = rest
+            bounds = {name: getattr(self, candidate_port(name, index)) for name in bound_ports(config, candidate)}
+            found[f"code{index}"] = compared(m, candidate, bounds, number["below"], number["fraction"], f"of{index}")
         found = self.held(m, "codes", "enable_codes", found)
         if self.errs:
-            self._errors(m, found)
+            whole = found.pop("whole")
+            for index in range(len(config.candidates)):
+                found[f"error{index}"] = self._error(m, whole, found[f"code{index}"], index)
         found = self.held(m, "errors", "enable_errors", found)
         if self.errs:
             m.d.comb += [getattr(self, f"error{index}").eq(found.pop(f"error{index}")) for index in range(2)]
@@ -109,50 +133,57 @@ class QuantiserLane(Part):
         m.d.comb += self.code.eq(code)
         return m
 
-    def _errors(self, m: Module, found: dict[str, Value]) -> None:
-        """Put errors in the place of what they are made of."""
-        whole = found.pop("whole", None)
-        for index, candidate in enumerate(self.config.candidates):
-            code, rest = found[f"code{index}"], found.pop(f"rest{index}", None)
-            steps = {odd: getattr(self, f"v{index}_{odd}") for odd in VALUES}
-            first = [multiple(steps, times) for times in values(candidate)]
-            difference = Signal(signed(self.config.bits + 2), name=f"difference{index}")
-            if rest is not None:
-                m.d.comb += difference.eq(rest.as_signed() - _of_four(code[:2], first))
-            else:
-                m.d.comb += difference.eq(whole - _doubled(code, first))
-            found[f"error{index}"] = self._cut(m, difference, f"error{index}_of")
-
-    def _aligned(self, m: Module, x: Value) -> dict[str, Value]:
-        """X of the contract, whether the cut has lost anything, and the sign."""
-        fraction, bits = self.config.numbers.fraction, self.config.bits
-        field = x[fraction:-1]
-        normal = field.any()
+    def _relative(self, m: Module, x: Value) -> dict[str, Value]:
+        """How far the exponent is below that of the largest number, saturating; what is behind the leading one."""
+        bits = max(_FAR, self.config.error_bits + 2 if self.errs else 0).bit_length()
+        fraction, field = x[: self.config.fraction], x[self.config.fraction : -1]
         distance = Signal(signed(9))
-        # A subnormal number has the exponent of field 1.
-        m.d.comb += distance.eq(self.exponent + Cat(~field, Const(1, 1)).as_signed() + normal)
-        significand = Cat(Const(0, _SIGNIFICAND - 1 - fraction), x[:fraction], normal)
-        word, sticky = significand[_SIGNIFICAND - bits :], significand[: _SIGNIFICAND - bits].any()
-        for stage in range(_DISTANCE):
-            by = 1 << stage
-            select = distance[stage]
-            shifted, lost = Signal(bits, name=f"right{by}"), Signal(name=f"lost{by}")
-            m.d.comb += [shifted.eq(Mux(select, word >> by, word)), lost.eq(sticky | (select & word[:by].any()))]
-            word, sticky = shifted, lost
-        above, whole = distance[-1], Signal(bits)
-        far = ~above & distance[_DISTANCE:-1].any()
-        m.d.comb += whole.eq((word & ~far.replicate(bits)) | Cat(Const(0, bits - 2), above, above))
-        return {"whole": whole, "sticky": sticky, "sign": x[-1]}
+        m.d.comb += distance.eq(self.exponent - field)
+        above = distance[-1]
+        # Tensor scales are so large that subnormal numbers do not count.
+        far = distance[bits:-1].any() | ~field.any()
+        return {
+            "below": (distance[:bits] | far.replicate(bits)) & ~above.replicate(bits),
+            "fraction": fraction | Cat(Const(0, len(fraction) - 1), above),
+            "sign": x[-1],
+        }
 
-    def _cut(self, m: Module, difference: Value, name: str) -> Value:
-        """Magnitude of an error, cut and saturated to its bits."""
-        bits = self.config.error_bits
-        low = self.config.bits - 2 - bits
-        negative = difference[-1]
-        exact = negative & ~difference[:low].any() if low else negative
-        magnitude = Signal(len(difference) - low - 1, name=f"{name}_magnitude")
-        m.d.comb += magnitude.eq((difference[low:-1] ^ negative.replicate(len(magnitude))) + exact)
-        return magnitude[:bits] | magnitude[bits:].any().replicate(bits)
+    def _cut(self, below: Value, fraction: Value) -> Value:
+        """The number in units of an error, what is less cut off."""
+        bits = self.config.error_bits + 2
+        word = Cat(fraction, Const(1, 1))
+        word = word[len(word) - bits :] if len(word) > bits else Cat(Const(0, bits - len(word)), word)
+        for stage in reversed(range(len(below))):
+            word = Mux(below[stage], word >> (1 << stage), word)[:bits]
+        return word
+
+    def _error(self, m: Module, whole: Value, code: Value, index: int) -> Value:
+        """Magnitude of an error, saturating."""
+        candidate, config = self.config.candidates[index], self.config
+        ports = {name: getattr(self, candidate_port(name, index)) for name in value_ports(config, candidate)}
+        doublings = odd_values(candidate)
+
+        def multiple(times: int, low: int) -> Value:
+            """A multiple of W in units of an error / 2^(1 + low)."""
+            if not times:
+                return Const(0, 1)
+            odd, twos = odd_part(times)
+            return ports[f"value{odd}"][doublings[odd] - twos - low :]
+
+        if candidate.evenly_spaced:
+            value = _of_eight(code, [multiple(times, 0) for times in values(candidate)])
+        else:
+            value = _doubled(
+                code, [multiple(times, low) for times, low in zip(values(candidate)[:4], (0, 0, 2, 2), strict=True)]
+            )
+        bits = config.error_bits + 3
+        difference = Signal(bits, name=f"difference{index}")
+        # Less the value, to nearest: its half is what is not carried in.
+        inverse = ~(value | Const(0, bits + 1))[: bits + 1]
+        m.d.comb += difference.eq((Cat(Const(1, 1), whole, Const(0, 1)) + inverse)[1:])
+        magnitude = difference[:-1] ^ difference[-1].replicate(bits - 1)
+        kept = config.kept_bits[index]
+        return magnitude[:kept] | magnitude[kept:].any().replicate(kept)
 
     def _signed(self, magnitude: Value, sign: Value) -> Value:
         values = self.config.candidates[0].element.values
@@ -168,48 +199,68 @@ class ErrorlessLane(QuantiserLane):
     errs = False
 
 
-def _compared(
-    m: Module, candidate: Candidate, steps: Mapping[int, Value], whole: Value, sticky: Value, name: str
-) -> tuple[Value, None]:
-    """Code of a magnitude that is compared with all midpoints at once."""
-    above = [_above(whole, sticky, multiple(steps, times), code) for code, times in enumerate(midpoints(candidate))]
+def candidate_port(name: str, index: int) -> str:
+    """The port of a candidate: its number stands behind the word."""
+    word = name.rstrip("0123456789")
+    odd = name[len(word) :]
+    return f"{word}{index}_{odd}" if odd else f"{word}{index}"
+
+
+def compared(
+    m: Module, candidate: Candidate, bounds: Mapping[str, Value], below: Value, fraction: Value, name: str
+) -> Signal:
+    """Code of a number that is compared with all midpoints."""
+    # Its exponent over that of W, and one more: 0 or less is below all midpoints.
+    over = Signal(signed(max(len(below), 3) + 1), name=f"{name}_over")
+    m.d.comb += over.eq(bounds["place"] - below)
+    beyond: dict[int, Value] = {}
+    above = []
+    for code, (odd, twos) in enumerate(midpoints(candidate)):
+        # Midpoints of one odd multiple all lose a tie, or all win it.
+        if odd not in beyond:
+            beyond[odd] = Signal(name=f"{name}_beyond{odd}")
+            m.d.comb += beyond[odd].eq(_beyond(fraction, bounds[f"bound{odd}"], tie=bool(code & 1)))
+        place = odd.bit_length() + twos
+
+        def exceeds(place: int, odd: int = odd) -> Value:
+            return (over > place) | ((over == place) & beyond[odd])
+
+        above.append(Mux(bounds[f"high{odd}"], exceeds(place + 1), exceeds(place)) if odd > 1 else exceeds(place))
     code = Signal(3, name=f"{name}_code")
     m.d.comb += code.eq(_count(above))
-    return code, None
+    return code
 
 
-def _two_levels(
-    m: Module, candidate: Candidate, steps: Mapping[int, Value], whole: Value, sticky: Value, name: str
-) -> tuple[Value, Value]:
-    """Code of a magnitude that is cut by half of the range, and then compared with the midpoints of one half.
-
-    And what the cut leaves: the number, less the value of code 4 if it is above the midpoint before that.
-    """
-    bounds = midpoints(candidate)
-    upper = _above(whole, sticky, multiple(steps, bounds[3]), 3)
-    rest, low = Signal(signed(len(whole) + 1), name=f"{name}_rest"), Signal(2, name=f"{name}_low")
-    m.d.comb += rest.eq(whole - Mux(upper, multiple(steps, 2 * candidate.halves[4]), 0))
-    above = [~rest[-1] & _above(rest[:-1], sticky, multiple(steps, bounds[code]), code) for code in range(3)]
-    m.d.comb += low.eq(_count(above))
-    return Cat(low, upper), rest
+def _beyond(fraction: Value, bound: Value, *, tie: bool) -> Value:
+    """Whether a significand is above another, or equal to it if ties count; both without their leading ones."""
+    spare = len(fraction) - len(bound)
+    if spare < 0:
+        return Cat(Const(0, -spare), fraction) >= bound if tie else Cat(Const(0, -spare), fraction) > bound
+    if tie:
+        return fraction[spare:] >= bound
+    return Cat(fraction[:spare].any(), fraction[spare:]) > Cat(Const(0, 1), bound)
 
 
-def _of_four(index: Value, choices: list[Value]) -> Value:
+def _of_four(index: Value, choices: Sequence[Value]) -> Value:
     return Mux(index[1], Mux(index[0], choices[3], choices[2]), Mux(index[0], choices[1], choices[0]))
 
 
-def _doubled(code: Value, choices: list[Value]) -> Value:
-    """The value of a code of E2M1: of the first four, the last two doubled for 4 and 5, and once more for 6 and 7."""
-    base = _of_four(Cat(code[0], code[1] | code[2]), choices)
-    return Mux(code[2], Mux(code[1], base << 2, base << 1), base)
+def _of_eight(index: Value, choices: Sequence[Value]) -> Value:
+    return Mux(index[2], _of_four(index, choices[4:]), _of_four(index, choices[:4]))
 
 
-def _above(whole: Value, sticky: Value, bound: Value, code: int) -> Value:
-    """Whether a number is above the midpoint behind a code; at the midpoint if that is odd."""
-    return whole >= bound if code & 1 else Cat(sticky, whole) > Cat(Const(0, 1), bound)
+def _doubled(code: Value, choices: Sequence[Value]) -> Value:
+    """The value of a code of E2M1: of the first four, the last two doubled for 4 and 5, and once more for 6 and 7.
+
+    The last two have two places more at their ends.
+    """
+    last = Mux(code[0], choices[3], choices[2])
+    high = Mux(code[1], last, last >> 1)
+    low = Mux(code[1], last >> 2, Mux(code[0], choices[1], choices[0]))
+    return Mux(code[2], high, low)
 
 
-def _count(above: list[Value]) -> Value:
+def _count(above: Sequence[Value]) -> Value:
     """How many of a sorted list, three or seven, are set."""
     middle = len(above) // 2
     if not middle:

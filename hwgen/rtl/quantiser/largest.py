@@ -12,28 +12,32 @@ from hwgen.rtl.hierarchy import Part
 __all__ = ["LargestMagnitude"]
 
 
+_LAST = 4
+"""Numbers of which the largest is found in one step."""
+
+
 class LargestMagnitude(Part):
-    """The largest of the magnitudes of 16 numbers, as an integer: a tree of comparisons.
+    """The largest of the magnitudes of 16 numbers, as an integer: a tree of comparisons, three levels deep.
 
     Magnitudes of FP32 and BF16 are in the order of their bits, subnormals, infinity and NaN included.
 
     Attributes
     ----------
-    magnitudes : In(ArrayLayout(width - 1, 16))
+    magnitudes : In(ArrayLayout(8 + fraction, 16))
         Numbers without their signs.
-    largest : Out(width - 1)
+    largest : Out(8 + fraction)
     """
 
     module_name = "largest_magnitude"
 
     def __init__(self, config: QuantiserConfig) -> None:
-        width = config.numbers.width - 1
+        width = 8 + config.fraction
         super().__init__(config, {"magnitudes": In(data.ArrayLayout(width, BLOCK)), "largest": Out(width)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         level: list[Value] = list(self.magnitudes)
-        while len(level) > 1:
+        while len(level) > _LAST:
             stem = f"of{2 * BLOCK // len(level)}"
             above: list[Value] = []
             for index, (x, y) in enumerate(zip(level[::2], level[1::2], strict=True)):
@@ -41,5 +45,13 @@ class LargestMagnitude(Part):
                 m.d.comb += larger.eq(Mux(x > y, x, y))
                 above.append(larger)
             level = above
-        m.d.comb += self.largest.eq(level[0])
+        a, b, c, d = level
+        left, right, leftmost = Signal(), Signal(), Signal()
+        m.d.comb += [
+            left.eq(a > b),
+            right.eq(c > d),
+            # All pairs are compared at once: which comparison counts is known when it is there.
+            leftmost.eq(Mux(left, Mux(right, a > c, a > d), Mux(right, b > c, b > d))),
+            self.largest.eq(Mux(leftmost, Mux(left, a, b), Mux(right, c, d))),
+        ]
         return m

@@ -1,67 +1,61 @@
-"""Odd multiples of W, the step of a block: what midpoints and values of elements are made of.
+"""Multiples of W, the step of a block: what midpoints and values of elements are made of.
 
-W is what an element of 1/4 is in units of the aligned numbers, docs/quantiser.md, step 4.
+W is what an element of 1/4 is, docs/quantiser.md, step 4. Midpoints are floating-point numbers, for numbers are
+compared with them as such. Values are cut to half the unit of an error.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import pairwise
-
-from amaranth.hdl import Cat, Const, Value
 
 from hwgen.config.quantiser import Candidate, QuantiserConfig
 
-__all__ = ["VALUES", "midpoints", "multiple", "odd_multiples", "step_width", "two_levels", "values"]
-
-VALUES = (1, 3)
-"""Odd multiples of W that values of elements are made of, if they are counted as in `values`."""
+__all__ = ["bound_bits", "midpoints", "odd_midpoints", "odd_part", "odd_values", "value_bits", "values"]
 
 
-def midpoints(candidate: Candidate) -> tuple[int, ...]:
-    """Multiples of W half-way between the values of codes c and c + 1."""
-    return tuple(below + above for below, above in pairwise(candidate.halves))
+def odd_part(number: int) -> tuple[int, int]:
+    """A number as an odd one, and how often that is doubled."""
+    twos = (number & -number).bit_length() - 1
+    return number >> twos, twos
 
 
-def values(candidate: Candidate) -> tuple[int, ...]:
-    """Multiples of W that errors are counted from, by code: those of the second half are these, shifted or less far.
+def midpoints(candidate: Candidate) -> list[tuple[int, int]]:
+    """Multiples half-way between the values of codes c and c + 1, by `odd_part`: of W, or of 2 W if evenly spaced."""
+    unit = 2 if candidate.evenly_spaced else 1
+    return [odd_part((below + above) // unit) for below, above in pairwise(candidate.halves)]
 
-    Evenly spaced values are counted from half of the range.
+
+def odd_midpoints(candidate: Candidate) -> list[int]:
+    """The odd multiples that numbers are compared with."""
+    return sorted({odd for odd, _ in midpoints(candidate)})
+
+
+def bound_bits(config: QuantiserConfig, odd: int) -> int:
+    """Bits of an odd multiple behind its leading one; of those that no number has one says whether all are 0.
+
+    W has ``tensor_scale_bits`` + 4 of them with its leading one.
     """
-    return tuple(2 * each for each in candidate.halves[:4])
+    exact = config.tensor_scale_bits + 3 + (odd.bit_length() if odd > 1 else 0)
+    return min(exact, config.numbers.fraction + 1)
 
 
-def two_levels(config: QuantiserConfig, candidate: Candidate) -> bool:
-    """Whether numbers are first cut by half of the range, and then compared with the midpoints of one half.
+def values(candidate: Candidate) -> list[int]:
+    """Values of codes as multiples of W."""
+    return [2 * each for each in candidate.halves]
 
-    It takes evenly spaced values, and what it leaves is most of an error.
+
+def odd_values(candidate: Candidate) -> dict[int, int]:
+    """The odd multiples of W that values are made of, each with how often it is doubled at most."""
+    found: dict[int, int] = {}
+    for value in values(candidate)[1:]:
+        odd, twos = odd_part(value)
+        found[odd] = max(found.get(odd, 0), twos)
+    return dict(sorted(found.items()))
+
+
+def value_bits(config: QuantiserConfig, candidate: Candidate, odd: int) -> int:
+    """Bits of an odd multiple of W that values are made of: its least is half the unit of an error, undone doublings.
+
+    W is less than an eighth of the power of two above the largest number.
     """
-    return config.chooses and len({above - below for below, above in pairwise(candidate.halves)}) == 1
-
-
-def _odd(number: int) -> int:
-    return number // (number & -number)
-
-
-def odd_multiples(config: QuantiserConfig, candidate: Candidate) -> tuple[int, ...]:
-    """The odd multiples of W that lanes read; all others are these, shifted."""
-    wanted = {1, *midpoints(candidate)[: 4 if two_levels(config, candidate) else None]}
-    if config.chooses:
-        wanted |= set(values(candidate)[1:])
-    return tuple(sorted({_odd(each) for each in wanted}))
-
-
-def step_width(config: QuantiserConfig, candidate: Candidate, times: int) -> int:
-    """Bits of a multiple of W.
-
-    4 W x top is less than twice the largest number: a scale of one unit is for more than half of it.
-    """
-    return (((times << config.tensor_scale_bits + 9) - 1) // candidate.top).bit_length()
-
-
-def multiple(multiples: Mapping[int, Value], times: int) -> Value:
-    """W times a number, of the odd multiples."""
-    if not times:
-        return Const(0, 1)
-    odd = _odd(times)
-    return Cat(Const(0, (times // odd).bit_length() - 1), multiples[odd])
+    return config.error_bits + odd_values(candidate)[odd] + (odd - 1).bit_length()

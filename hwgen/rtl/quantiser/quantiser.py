@@ -12,14 +12,13 @@ from hwgen.config.quantiser import BLOCK, QuantiserConfig
 from hwgen.rtl.hierarchy import Part, add_child
 from hwgen.rtl.quantiser.block_scale import BlockScale
 from hwgen.rtl.quantiser.choice import Choice, counted_lanes
-from hwgen.rtl.quantiser.lane import ErrorlessLane, QuantiserLane
+from hwgen.rtl.quantiser.lane import ErrorlessLane, QuantiserLane, bound_ports, candidate_port, value_ports
 from hwgen.rtl.quantiser.largest import LargestMagnitude
-from hwgen.rtl.quantiser.multiples import VALUES, odd_multiples
 
 __all__ = ["Quantiser", "block_layout", "quantised_layout"]
 
-_LOWEST, _HIGHEST = -7, 14
-"""Range of a - es."""
+_LOWEST, _HIGHEST = -7, 13
+"""Range of a - es. Above it the scale saturates, which it is to be told."""
 _NAN = 0x7F
 
 
@@ -38,7 +37,7 @@ class Quantiser(Part):
 
     ::
 
-        block --+--> [largest] --> (largest) --+--> [scale] x 1 or 2: (quotients) (bounds) --+--------------+
+        block --+--> [largest] --> (largest) --+--> [scale] x 1 or 2: (quotients) .. (bounds) --+--------------+
                 |                              | exponent                                    | multiples    | scale byte
                 +-------------------> [lane] x 16: (largest) (quotients) (bounds) .. (result) -+--> result
                                                | errors                        | second
@@ -62,7 +61,7 @@ class Quantiser(Part):
         Significand of the tensor scale without its leading one. It and the exponent stay as they are from the first
         block of a tensor until its last result.
     tensor_exponent : In(signed(8))
-        Exponent of the tensor scale, -118 to 126.
+        Exponent of the tensor scale, -100 to 126.
     result : Out(stream.Signature(quantised_layout()))
         Blocks as they are quantised, in order.
     latency : int
@@ -86,7 +85,7 @@ class Quantiser(Part):
         m = Module()
         config = self.config
         loads = self._control(m)
-        x = self.block.payload.x
+        x = [self._kept(m, index) for index in range(BLOCK)]
         lanes = [
             add_child(
                 m, platform, f"lane{index}", QuantiserLane if index in counted_lanes(config) else ErrorlessLane, config
@@ -98,6 +97,7 @@ class Quantiser(Part):
         peak = self._behind(m, loads, "largest", {"peak": largest.largest})["peak"]
         scales, exponent, invalid = self._scales(m, platform, loads, peak)
         invalid = self._behind(m, loads, "quotients", {"invalid": invalid})
+        invalid = self._behind(m, loads, "scales", invalid)
         found = self._behind(m, loads, "bounds", invalid)
         for index, scale in enumerate(scales):
             found |= {f"scale{index}": scale.code, f"saturated{index}": scale.saturated}
@@ -105,7 +105,7 @@ class Quantiser(Part):
             found = self._behind(m, loads, register, found)
         second: Value | None = None
         if config.chooses:
-            second = self._second(m, platform, loads, lanes)
+            second = self._second(m, platform, loads, lanes, found)
         for index, lane in enumerate(lanes):
             m.d.comb += [
                 lane.x.eq(x[index]),
@@ -116,14 +116,22 @@ class Quantiser(Part):
             if second is not None:
                 m.d.comb += lane.second.eq(second)
             for number, (candidate, scale) in enumerate(zip(config.candidates, scales, strict=True)):
-                m.d.comb += getattr(lane, f"live{number}").eq(scale.live)
-                for odd in odd_multiples(config, candidate):
-                    m.d.comb += getattr(lane, f"w{number}_{odd}").eq(getattr(scale, f"w{odd}"))
+                ports = bound_ports(config, candidate)
                 if config.chooses and index in counted_lanes(config):
-                    for odd in VALUES:
-                        m.d.comb += getattr(lane, f"v{number}_{odd}").eq(getattr(scale, f"v{odd}"))
+                    ports |= value_ports(config, candidate)
+                m.d.comb += [getattr(lane, candidate_port(port, number)).eq(getattr(scale, port)) for port in ports]
         self._result(m, loads["result"], found, second)
         return m
+
+    def _kept(self, m: Module, index: int) -> Value:
+        """A number without its last bits, of which one says whether they are all 0: no result depends on more."""
+        number: Value = self.block.payload.x[index]
+        spare = self.config.numbers.fraction - self.config.fraction
+        if not spare:
+            return number
+        rest = Signal(name=f"rest{index}")
+        m.d.comb += rest.eq(number[: spare + 1].any())
+        return Cat(rest, number[spare + 1 :])
 
     def _control(self, m: Module) -> dict[str, Value]:
         """Which registers load: those before which a block stands, while nothing waits at the output."""
@@ -158,37 +166,40 @@ class Quantiser(Part):
         self, m: Module, platform: object, loads: dict[str, Value], peak: Value
     ) -> tuple[list[Any], Value, Value]:
         """Block scales of the candidates; the exponent of the block; whether a number is none."""
-        fraction = self.config.numbers.fraction
+        fraction = self.config.fraction
         field = peak[fraction:]
         invalid = field.all()
-        # a - es, before it is bounded.
-        distance, place, exponent = Signal(signed(10)), Signal(signed(5)), Signal(8)
+        # a - es; the highest exponent field with which a scale need not saturate.
+        distance, highest = Signal(signed(10)), Signal(9)
+        place, exponent = Signal(signed(5)), Signal(8)
         low, high = Signal(), Signal()
         m.d.comb += [
-            distance.eq(field - 126 - self.tensor_exponent),
+            distance.eq(field - (self.tensor_exponent + 126)),
+            highest.eq(self.tensor_exponent + 126 + _HIGHEST),
             low.eq(distance < _LOWEST),
-            high.eq(distance > _HIGHEST),
-            place.eq(Mux(low, _LOWEST, Mux(high, _HIGHEST, distance[:5].as_signed()))),
-            exponent.eq(
-                Mux(low, self.tensor_exponent + 126 + _LOWEST, Mux(high, self.tensor_exponent + 126 + _HIGHEST, field))
-            ),
+            high.eq(field > highest),
+            # Too low ones have no scale, whatever is found.
+            place.eq(Mux(high, _HIGHEST + 1, distance[:5].as_signed())),
+            exponent.eq(Mux(high, highest[:8], field)),
         ]
         scales = []
         for index in range(len(self.config.candidates)):
             scale = add_child(m, platform, f"scale{index}", BlockScale, self.config, str(index))
             m.d.comb += [
                 scale.fraction.eq(peak[:fraction]),
-                scale.place.eq(place),
+                scale.exponent.eq(place),
                 scale.tensor_fraction.eq(self.tensor_fraction),
                 scale.empty.eq(low | ~field.any() | invalid),
             ]
-            for register in ("quotients", "bounds", "codes"):
+            for register in ("quotients", "scales", "bounds", "codes"):
                 if register in loads:
                     m.d.comb += getattr(scale, f"enable_{register}").eq(loads[register])
             scales.append(scale)
         return scales, exponent, invalid
 
-    def _second(self, m: Module, platform: object, loads: dict[str, Value], lanes: list[Any]) -> Value:
+    def _second(
+        self, m: Module, platform: object, loads: dict[str, Value], lanes: list[Any], found: dict[str, Value]
+    ) -> Value:
         """Whether the second candidate is taken."""
         choice = add_child(m, platform, "choice", Choice, self.config)
         for place, index in enumerate(counted_lanes(self.config)):
@@ -198,7 +209,8 @@ class Quantiser(Part):
             ]
         if "sums" in loads:
             m.d.comb += choice.enable_sums.eq(loads["sums"])
-        second: Value = choice.second
+        # What saturates with the larger top does so with the other.
+        second: Value = choice.second & ~found["saturated0"]
         return second
 
     def _result(self, m: Module, load: Value, found: dict[str, Value], second: Value | None) -> None:

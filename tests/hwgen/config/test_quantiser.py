@@ -2,22 +2,22 @@
 
 import pytest
 
-from hwgen.config.quantiser import QUANTISERS, QuantiserConfig, named_quantiser
+from hwgen.config.quantiser import QUANTISER_REGISTERS, QUANTISERS, QuantiserConfig, named_quantiser
 from hwgen.errors import InputError
 
 
 def test_defaults_of_a_choice():
     config = QuantiserConfig("q", "mixfp4")
     assert (config.selection, config.error_bits, config.tensor_scale_bits) == ("squared-error", 8, 8)
-    assert config.registers == ["largest", "quotients", "bounds", "codes", "errors"]
-    assert config.latency == 6
+    assert config.registers == list(QUANTISER_REGISTERS)
+    assert config.latency == 8
     assert config.as_dict()["error_bits"] == 8
 
 
 def test_one_candidate_has_no_choice():
     config = QuantiserConfig("q", "nvfp4")
     assert config.selection is None
-    assert config.latency == 4
+    assert config.latency == 5
     assert config.as_dict()["error_bits"] is None
 
 
@@ -32,11 +32,18 @@ def test_one_candidate_has_no_choice():
         ({"selection": "gap"}, "selection = 'gap': must be one of squared-error"),
         ({"format": "nvfp4", "selection": "squared-error"}, "selection = 'squared-error': nvfp4 has one candidate"),
         ({"error_bits": 1}, "error_bits = 1: must be a whole number from 2 to 14"),
-        ({"error_bits": 11, "tensor_scale_bits": 2}, "error_bits = 11: must be a whole number from 2 to 10"),
+        ({"error_bits": 11, "tensor_scale_bits": 2}, "error_bits = 11: must be a whole number from 2 to 9"),
         ({"tensor_scale_bits": 15}, "tensor_scale_bits = 15: must be a whole number from 2 to 14"),
+        ({"clock_gating": 1}, "clock_gating = 1: must be true or false"),
         ({"tensor_scale_bits": True}, "tensor_scale_bits = True: must be"),
-        ({"pipeline": ("bounds", "largest")}, "pipeline = ['bounds', 'largest']: must be of largest, quotients"),
-        ({"format": "nvint4", "pipeline": ("sums",)}, "pipeline = ['sums']: must be of largest, quotients, bounds, in"),
+        (
+            {"pipeline": ("bounds", "largest")},
+            "pipeline = ['bounds', 'largest']: must be of largest, quotients, scales",
+        ),
+        (
+            {"format": "nvint4", "pipeline": ("sums",)},
+            "pipeline = ['sums']: must be of largest, quotients, scales, bounds, in",
+        ),
     ],
 )
 def test_bad_fields(fields, words):

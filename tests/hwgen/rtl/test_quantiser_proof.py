@@ -2,12 +2,12 @@
 
 import pytest
 from amaranth.back import rtlil
-from amaranth.hdl import Elaboratable, Module, Signal
+from amaranth.hdl import Elaboratable, Module, Mux, Signal
 
 from hwgen.config.quantiser import TARGETS, QuantiserConfig
 from hwgen.rtl.quantiser.block_scale import BlockScale
-from hwgen.rtl.quantiser.lane import _compared, _two_levels
-from hwgen.rtl.quantiser.multiples import midpoints
+from hwgen.rtl.quantiser.lane import compared
+from hwgen.rtl.quantiser.multiples import odd_midpoints
 from hwgen.verilog import design
 
 BITS = 3
@@ -28,9 +28,10 @@ def test_the_code_is_the_nearest(form, rule, which, prover):
 module miter(input [6:0] fraction, input signed [4:0] place, input [{BITS - 2}:0] tensor_fraction, input empty,
     output wrong);
   wire [6:0] code;
-  wire saturated, live;
-  top block(.fraction(fraction), .place(place), .tensor_fraction(tensor_fraction), .empty(empty),
-    .code(code), .saturated(saturated), .live(live));
+  wire [2:0] under;
+  wire saturated;
+  top block(.fraction(fraction), .exponent(place), .tensor_fraction(tensor_fraction), .empty(empty),
+    .code(code), .saturated(saturated), .place(under));
   function [19:0] value(input [7:0] c);
     value = c < 8 ? c : (8 + c[2:0]) << (c[6:3] - 1);
   endfunction
@@ -45,7 +46,7 @@ module miter(input [6:0] fraction, input signed [4:0] place, input [{BITS - 2}:0
   wire high = !beyond & (dividend > above | dividend == above & code[0]);
   wire nearest = !low & !high & saturated == beyond;
   wire right = empty ? code == 0 & !saturated : nearest;
-  assign wrong = place >= -7 & place <= 14 & (!right | live != (code != 0));
+  assign wrong = place >= -7 & place <= 14 & (!right | code == 0 & under != 0);
 endmodule
 """
     assert prover.proven(text, miter)
@@ -53,47 +54,50 @@ endmodule
 
 
 class Counted(Elaboratable):
-    """The codes of E1M2 by seven comparisons, and by a cut and three."""
+    """The code of a number from the multiples of a step of six bits, its leading one at the top."""
 
-    def __init__(self):
-        self.candidate = TARGETS["mixfp4", "nearest"][0]
-        # As wide as with a tensor scale of two bits.
-        self.step = Signal(9)
-        self.whole = Signal(12)
-        self.sticky = Signal()
-        self.seven = Signal(3)
-        self.three = Signal(3)
-        self.rest = Signal(13)
+    def __init__(self, candidate):
+        self.candidate = candidate
+        self.step = Signal(6)
+        self.place = Signal(3)
+        self.below = Signal(3)
+        self.fraction = Signal(10)
+        self.code = Signal(3)
 
     def elaborate(self, platform):
         m = Module()
-        steps = {odd: Signal(13, name=f"w{odd}") for odd in (1, 3, 5, 7, 9, 11, 13)}
-        m.d.comb += [value.eq(self.step * odd) for odd, value in steps.items()]
-        code, _ = _compared(m, self.candidate, steps, self.whole, self.sticky, "all")
-        m.d.comb += self.seven.eq(code)
-        code, rest = _two_levels(m, self.candidate, steps, self.whole, self.sticky, "cut")
-        m.d.comb += [self.three.eq(code), self.rest.eq(rest)]
+        bounds = {"place": self.place}
+        for odd in odd_midpoints(self.candidate):
+            product = Signal(6 + (odd.bit_length() if odd > 1 else 0), name=f"times{odd}")
+            m.d.comb += product.eq(self.step * odd)
+            bounds[f"high{odd}"] = product[-1]
+            bounds[f"bound{odd}"] = Mux(product[-1], product, product << 1)[: len(product) - 1]
+        m.d.comb += self.code.eq(compared(m, self.candidate, bounds, self.below, self.fraction, "of"))
         return m
 
 
-def test_a_cut_and_three_comparisons_count_as_seven(prover):
-    block = Counted()
-    assert midpoints(block.candidate) == (2, 6, 10, 14, 18, 22, 26)
-    ports = [block.step, block.whole, block.sticky, block.seven, block.three, block.rest]
+@pytest.mark.parametrize(
+    ("which", "midpoints"),
+    [(0, (1, 3, 5, 7, 9, 11, 13)), (1, (1, 3, 5, 7, 10, 14, 20))],
+    ids=["E1M2", "E2M1"],
+)
+def test_the_code_is_the_number_of_midpoints_below(which, midpoints, prover):
+    """For all numbers of ten bits and a sticky one, and all steps; a tie goes to the even code."""
+    block = Counted(TARGETS["mixfp4", "nearest"][which])
+    ports = [block.step, block.place, block.below, block.fraction, block.code]
     text = rtlil.convert(block, ports=ports, emit_src=False)
-    miter = """
-module miter(input [8:0] step, input [11:0] whole, input sticky, output wrong);
-  wire [2:0] seven, three;
-  wire [12:0] rest;
-  top block(.step(step), .whole(whole), .sticky(sticky), .seven(seven), .three(three), .rest(rest));
-  // In halves of a unit; a tie goes to the even code, so that an odd one goes up.
-  wire [16:0] number = {whole, sticky};
-  wire [2:0] count = (number > 4 * step) + (number >= 12 * step) + (number > 20 * step) + (number >= 28 * step)
-    + (number > 36 * step) + (number >= 44 * step) + (number > 52 * step);
-  wire [12:0] left = whole - (count > 3 ? 16 * step : 0);
-  // Without a step the scale is 0, and so are all codes, whatever is counted.
-  assign wrong = step != 0 & (seven != count | three != count | rest != left);
+    counted = " + ".join(f"(number {'>=' if code & 1 else '>'} {times} * unit)" for code, times in enumerate(midpoints))
+    miter = f"""
+module miter(input [4:0] low, input [2:0] place, input [2:0] below, input [9:0] fraction, output wrong);
+  wire [2:0] code;
+  wire [5:0] step = {{1'b1, low}};
+  top block(.step(step), .place(place), .below(below), .fraction(fraction), .code(code));
+  // Both with their leading ones at place 10, shifted.
+  wire [29:0] number = {{1'b1, fraction}} << (7 - below);
+  wire [29:0] unit = step << (5 + 8 - place);
+  wire [2:0] count = {counted};
+  assign wrong = code != (place == 0 ? 0 : count);
 endmodule
 """
     assert prover.proven(text, miter)
-    assert not prover.proven(text, miter.replace("number > 36", "number >= 36"))
+    assert not prover.proven(text, miter.replace("number >= 3", "number > 3"))

@@ -41,10 +41,10 @@ def test_fields_of_subnormal_numbers():
 
 @pytest.mark.parametrize("bits", [1, 8, 13, 14, 24])
 def test_numbers_beyond_the_range_saturate(bits):
-    """Those of 2^(es + 14) and more, whatever their significand."""
+    """Those of 2^(es + 13) and more, whatever their significand."""
     scale = aligned.TensorScale(1 << bits - 1, -20, bits)
     numbers = np.zeros((16, 4), np.float32)
-    numbers[0] = np.float32([1.0, 1.0, 1.99, 2.0]) * np.float32(2.0 ** (14 - 20))
+    numbers[0] = np.float32([1.0, 1.0, 1.99, 2.0]) * np.float32(2.0 ** (13 - 20))
     numbers[0, 0] = np.nextafter(numbers[0, 0], np.float32(0))
     numbers[1] = numbers[0] * np.float32(2.0**40)
     whole, _ = aligned.Aligned(numbers.view(np.int32), scale).cut
