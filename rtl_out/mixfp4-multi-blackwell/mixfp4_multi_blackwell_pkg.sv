@@ -6,7 +6,7 @@ package mixfp4_multi_blackwell_pkg;
   localparam integer COLUMNS = 8;  // rows of B, N
   localparam integer GROUPS = 4;  // blocks of a row in a step, G
   localparam integer LATENCY = 9;  // cycles from a step to its result
-  localparam integer TURNS = 5;  // tiles that take turns
+  localparam integer TURNS = 6;  // tiles that take turns
 
   localparam logic MODE_FP4 = 1'b0;
   localparam logic MODE_HALF_RATE = 1'b1;

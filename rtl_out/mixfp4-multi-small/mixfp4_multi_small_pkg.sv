@@ -6,7 +6,7 @@ package mixfp4_multi_small_pkg;
   localparam integer COLUMNS = 4;  // rows of B, N
   localparam integer GROUPS = 1;  // blocks of a row in a step, G
   localparam integer LATENCY = 8;  // cycles from a step to its result
-  localparam integer TURNS = 4;  // tiles that take turns
+  localparam integer TURNS = 5;  // tiles that take turns
 
   localparam logic MODE_FP4 = 1'b0;
   localparam logic MODE_HALF_RATE = 1'b1;

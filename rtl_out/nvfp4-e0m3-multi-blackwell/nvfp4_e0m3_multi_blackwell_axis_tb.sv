@@ -10,11 +10,11 @@
 `default_nettype none
 
 module nvfp4_e0m3_multi_blackwell_axis_tb;
-  localparam integer STEPS = 35;
-  localparam integer ADDENDS = 12;
-  localparam integer RESULTS = 19;
+  localparam integer STEPS = 42;
+  localparam integer ADDENDS = 17;
+  localparam integer RESULTS = 17;
   localparam integer LATENCY = 11;  // cycles from the beats of a step to that of its result
-  localparam integer TURNS = 5;  // tiles that take turns
+  localparam integer TURNS = 6;  // tiles that take turns
   localparam integer LAST = 4609;  // bit of a step that asks for a result
 
   reg aclk;
