@@ -357,7 +357,8 @@ def variants(
         The core; what is not varied stays.
     dots, pipelines, leading_zeros
         All combinations of them. By default every micro-architecture with the default pipeline, and every one
-        of `PIPELINES` with the micro-architecture of ``config``: the accumulation loop does not care for the lanes.
+        of `PIPELINES`, and that of ``config``, with the micro-architecture of ``config``: the accumulation loop does
+        not care for the lanes.
     """
     ways: Iterable[tuple[str, tuple[str, ...], str]]
     if dots or pipelines or leading_zeros:
@@ -367,7 +368,7 @@ def variants(
     else:
         ways = itertools.chain(
             itertools.product(DOTS, (DEFAULT_PIPELINE,), ("counted",)),
-            itertools.product((config.dot,), PIPELINES, ("counted",)),
+            itertools.product((config.dot,), (*PIPELINES, config.pipeline), ("counted",)),
             itertools.product((config.dot,), () if config.exact else ANTICIPATED, ("anticipated",)),
         )
     found: dict[TensorCoreConfig, None] = {}
