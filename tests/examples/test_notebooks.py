@@ -10,7 +10,7 @@ import pytest
 from matplotlib import pyplot
 
 from sim import tensors
-from sim.golden import InputError
+from sim.golden import ArgumentError
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -18,7 +18,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 def _trained() -> bool:
     try:
         return tensors.minilm_file().is_file()
-    except InputError:
+    except ArgumentError:
         return False
 
 
