@@ -235,7 +235,7 @@ def test_costs_are_those_of_the_measured_cores(phase: str) -> None:
     assert len({f"{value:.6g}" for value in ratio.values()}) == 1
 
 
-WIDE = {"overhead-sky130hd", "overhead-asap7-770ps"}
+WIDE = {"overhead-sky130hd", "overhead-asap7-770ps", "overhead-generic130"}
 """Near the limit of their library, where runs differ by more."""
 
 
