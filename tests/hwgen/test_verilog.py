@@ -157,6 +157,8 @@ def test_number_of_instances(config, generated):
     slots = {
         "unscaled_decoder": (config.rows + config.columns) * config.groups * 8,
         "product_exponents": elements,
+        "product_distances": elements,
+        **({"term_distances": elements} if config.groups > 1 and config.early_exponents else {}),
         "aligned_products": elements * config.groups,
     }
     assert totals == {
