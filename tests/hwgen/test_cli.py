@@ -419,7 +419,7 @@ BAD = [
     (("explore", "--clock", "3", "--clock", "-1"), "--clock -1"),
     (
         ("explore", "--pipeline", "operands,term"),
-        "'term' is not one of operands, decoded, tree, sums, factors, terms, aligned,",
+        "'term' is not one of operands, decoded, tree, sums, factors, terms, compared, aligned,",
     ),
     (("explore", "--runs", "0"), "--runs"),
     (("formats", "--rows", "nvfp4,mixfp"), "--rows: unknown row 'mixfp': known are nvfp4, .*; did you mean 'mixfp4'"),

@@ -226,19 +226,20 @@ def test_reset_at_any_time(config):
     bench(config).run(script)
 
 
-# From one cycle in the loop to five
+# From one cycle in the loop to six
 
 TURNS = [
     ("operands", "terms"),
     ("total",),
     ("operands", "sums", "aligned", "normal"),
     ("tree", "factors", "aligned", "addends", "total"),
+    ("decoded", "sums", "compared", "aligned", "total", "normal"),
     PIPELINE_REGISTERS,
 ]
 turns = pytest.mark.parametrize(
     "config",
     [*map(tiny, TURNS), tiny(("terms",), "exact"), tiny(REGISTERS["exact"], "exact")],
-    ids=["T1", "T2", "T3", "T4", "T5", "exact", "exact-deep"],
+    ids=["T1", "T2", "T3", "T4", "T5", "T6", "exact", "exact-deep"],
 )
 
 
