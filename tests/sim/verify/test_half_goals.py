@@ -1,5 +1,6 @@
 """Goals of steps at half the rate: all can be met, and each is an event of steps made by hand."""
 
+import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -50,7 +51,9 @@ def test_what_is_no_goal_has_a_reason(core):
 
 
 def test_goals_of_fp4_stay_beside_them():
-    small, multi = goals(NAMED["mixfp4-small"]), goals(NAMED["mixfp4-multi-small"])
+    # When C comes beside its step depends on the registers before the loop.
+    core = NAMED["mixfp4-multi-small"]
+    small, multi = goals(dataclasses.replace(NAMED["mixfp4-small"], pipeline=core.pipeline)), goals(core)
     assert {*small} < {*multi}
     for name, goal in small.items():
         np.testing.assert_array_equal(goal.reachable, multi[name].reachable)
