@@ -86,7 +86,7 @@ class Expression:
         KeyError
             If a variable is neither in `names` nor in `substitute`.
         """
-        own = substitute is None or not any(name in substitute and name not in names for name in self.names)
+        own = set(self.names) <= set(names)
         if own and (known := self._truths.get(tuple(names))) is not None:
             return known
         rows = np.arange(1 << len(names))

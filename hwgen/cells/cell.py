@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -190,7 +191,7 @@ class ClockGate:
         return Expression(f"({opened.text}) & {self.clock}", (*opened.names, self.clock), (*opened.program, place, "&"))
 
 
-@dataclass(slots=True)
+@dataclass
 class Cell:
     """A library cell.
 
@@ -222,12 +223,12 @@ class Cell:
     line: int = 0
     clock_gate: ClockGate | None = None
 
-    @property
+    @cached_property
     def inputs(self) -> list[str]:
         """Names of the input pins."""
         return [pin.name for pin in self.pins.values() if pin.direction == "input"]
 
-    @property
+    @cached_property
     def outputs(self) -> list[str]:
         """Names of the output pins."""
         return [pin.name for pin in self.pins.values() if pin.direction == "output"]

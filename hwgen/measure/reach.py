@@ -21,7 +21,7 @@ from hwgen.closure.close import ROUNDS
 from hwgen.config import TensorCoreConfig
 from hwgen.mapping.yosys import Recipe, distinct
 from hwgen.measure.flow import Design, Flow
-from hwgen.measure.selection import OF_LANES, PILOTS, Aim, Chosen, Score, Selected, scored, select, variants
+from hwgen.measure.selection import OF_LANES, PILOTS, Aim, Chosen, Score, Selected, first_best, scored, select, variants
 from hwgen.rtl.lane_array import LaneArray
 from hwgen.rtl.tensor_core import TensorCore
 
@@ -71,12 +71,9 @@ def select_for_cores(
         found = {}
         for key in late:
             late_lanes[key].add(selected.configs[key].dot)
-            others = [
-                config
-                for config in _of_slot(configs[key[0]], selected.configs[key], lanes)
-                if config.dot not in late_lanes[key] or _longest(reached[key]) != OF_LANES
-            ]
-            among = others or _of_slot(configs[key[0]], selected.configs[key], lanes)
+            among = _of_slot(configs[key[0]], selected.configs[key], lanes)
+            if _longest(reached[key]) == OF_LANES:
+                among = [config for config in among if config.dot not in late_lanes[key]] or among
             shorter = replace(aim, clock_ns=aim.clock_ns - earlier[key])
             dots = [config.dot for config in among[1:]]
             found[key] = select({key[0]: among[0]}, recipes, shorter, flow, dots, key[1:])
@@ -114,14 +111,12 @@ def _lane_arrays(
     build(selected.lane_arrays.values())
     late = {config for config, how in selected.lane_arrays.values() if scores[config, how.name].late_ns}
     build((config, how) for config in late for how in distinct(recipes) if (config, how.name) not in scores)
-    found = {}
-    for key, (config, how) in selected.lane_arrays.items():
-        best = how
-        for other in recipes:
-            if (config, other.name) in scores and scores[config, other.name].better(scores[config, best.name]):
-                best = other
-        found[key] = config, best if config in late else how
-    return found, len(scores)
+
+    def best(config: TensorCoreConfig, how: Recipe) -> Recipe:
+        among = [other for other in recipes if config in late and (config, other.name) in scores]
+        return first_best([how, *among], lambda other: scores[config, other.name])
+
+    return {key: (config, best(config, how)) for key, (config, how) in selected.lane_arrays.items()}, len(scores)
 
 
 def _with(selected: Selected, other: Mapping[_Key, tuple[TensorCoreConfig, Chosen]]) -> Selected:

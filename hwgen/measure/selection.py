@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import groupby
 from typing import TypeVar
 
 import numpy as np
@@ -43,7 +44,19 @@ from hwgen.rtl.hierarchy import Block
 from hwgen.rtl.lane_array import LaneArray
 from hwgen.rtl.tensor_core import TensorCore
 
-__all__ = ["OF_LANES", "PILOTS", "Aim", "Chosen", "Score", "Selected", "scored", "select", "shared", "variants"]
+__all__ = [
+    "OF_LANES",
+    "PILOTS",
+    "Aim",
+    "Chosen",
+    "Score",
+    "Selected",
+    "first_best",
+    "scored",
+    "select",
+    "shared",
+    "variants",
+]
 
 PILOTS = (1001, 1002, 1003)
 """Perturbations of the netlists that the search looks at."""
@@ -383,7 +396,7 @@ class _Search:
     ) -> dict[str, list[TensorCoreConfig]]:
         """Each configuration with the lanes of its best slots alone: of those that the first lanes of each tell."""
         firsts = {
-            name: list({config.slot: config for config in reversed(each)}.values())[::-1]
+            name: [next(alike) for _, alike in groupby(each, lambda config: config.slot)]
             for name, each in tried.items()
         }
         several = [_variant(config) for each in firsts.values() if len(each) > 1 for config in each]
@@ -394,7 +407,7 @@ class _Search:
                 scores = {
                     config.slot: self.score(_variant(config), purpose, chosen[_variant(config)]) for config in each
                 }
-                best = _first_best(list(scores.values()), lambda score: score)
+                best = first_best(list(scores.values()), lambda score: score)
                 near = [slot for slot, score in scores.items() if score.near(best, self.aim.clock_ns, _CLOSE)]
                 near.sort(key=lambda slot: (scores[slot] != best, scores[slot].late_ns, scores[slot].cost))
             else:
@@ -441,7 +454,7 @@ class _Search:
         near = {}
         for name, each in variants.items():
             scores = [self.score(_variant(config), purpose, chosen[_variant(config)]) for config in each]
-            best = _first_best(scores, lambda score: score)
+            best = first_best(scores, lambda score: score)
             near[name] = [
                 config
                 for config, score in zip(each, scores, strict=True)
@@ -451,7 +464,7 @@ class _Search:
         self.build({key: [chosen[key]] for key in keys}, purpose, what, PILOTS)
         found = {}
         for name, each in near.items():
-            best_config = _first_best(
+            best_config = first_best(
                 each, lambda config: self.mean(_variant(config), purpose, chosen[_variant(config)])
             )
             others = [config for config in each if config != best_config]
@@ -467,11 +480,11 @@ class _Search:
     def decided(self, tried: Mapping[str, Sequence[Chosen]], purpose: str, what: str) -> dict[str, Chosen]:
         """The best of some choices, by the mean of several draws."""
         self.build({key: each for key, each in tried.items() if len(each) > 1}, purpose, what, PILOTS)
-        return {key: _first_best(each, partial(self.mean, key, purpose)) for key, each in tried.items()}
+        return {key: first_best(each, partial(self.mean, key, purpose)) for key, each in tried.items()}
 
     def best(self, name: str, purpose: str, tried: Sequence[Chosen]) -> Chosen:
         """The best of some choices, by the first draw."""
-        return _first_best(tried, partial(self.score, name, purpose))
+        return first_best(tried, partial(self.score, name, purpose))
 
     def groups(self, name: str, chosen: Chosen) -> list[tuple[str, ...]]:
         """Modules that take a recipe together: each large one alone, and all small ones.
@@ -539,7 +552,7 @@ class _Search:
         return found
 
 
-def _first_best(tried: Sequence[_T], score: Callable[[_T], Score]) -> _T:
+def first_best(tried: Sequence[_T], score: Callable[[_T], Score]) -> _T:
     """The first that no later one is better than."""
     found = tried[0]
     for other in tried[1:]:

@@ -123,36 +123,27 @@ def _compile(name: str, modules: Mapping[str, Any], library: Library, types: dic
     pins: list[int] = []
     cell_names: list[str] = []
     instances = []
-    known: dict[str, tuple[Cell, tuple[str, ...], tuple[str, ...], int]] = {}
     for cell_name, entry in body.get("cells", {}).items():
         kind = entry["type"]
         connections = entry.get("connections", {})
-        found = known.get(kind)
-        if found is None:
-            cell = library.cells.get(kind)
-            if cell is None:
-                if kind in modules:
-                    wired = {port: [number(bit) for bit in bits] for port, bits in connections.items()}
-                    instances.append((cell_name, kind, wired))
-                elif kind not in _IGNORED:
-                    raise InputError(
-                        f"cell {cell_name} of module {name} has the type {kind}, which is neither in the library "
-                        f"{library.name} nor a module; expected a mapped netlist"
-                    )
-                continue
-            number_of_type = types.setdefault(kind, len(types))
-            found = known[kind] = cell, tuple(cell.inputs), tuple(cell.outputs), number_of_type
-        cell, inputs, outputs, number_of_type = found
-        for pin in inputs:
+        cell = library.cells.get(kind)
+        if cell is None:
+            if kind in modules:
+                wired = {port: [number(bit) for bit in bits] for port, bits in connections.items()}
+                instances.append((cell_name, kind, wired))
+            elif kind not in _IGNORED:
+                raise InputError(
+                    f"cell {cell_name} of module {name} has the type {kind}, which is neither in the library "
+                    f"{library.name} nor a module; expected a mapped netlist"
+                )
+            continue
+        for pin in cell.inputs:
             bits = connections.get(pin, ())
-            # Most are nets that were met before.
-            net = local.get(bits[0], -1) if len(bits) == 1 else -1
-            if net < 0:
-                net = number(bits[0]) if len(bits) == 1 else -1
+            net = number(bits[0]) if len(bits) == 1 else -1
             if net < 0:
                 raise InputError(f"pin {pin} of cell {cell_name} ({kind}) of module {name} is open; expected one net")
             pins.append(net)
-        for pin in outputs:
+        for pin in cell.outputs:
             bits = connections.get(pin, ())
             if len(bits) == 1 and not isinstance(bits[0], str):
                 pins.append(number(bits[0]))
@@ -164,13 +155,13 @@ def _compile(name: str, modules: Mapping[str, Any], library: Library, types: dic
             else:
                 pins.append(n_nets)
                 n_nets += 1
-        if not connections.keys() <= cell.pins.keys():
-            unknown = [pin for pin in connections if pin not in cell.pins]
+        unknown = [pin for pin in connections if pin not in cell.pins]
+        if unknown:
             raise InputError(
                 f"cell {cell_name} of module {name}: {kind} has no pin {unknown[0]}; "
                 f"expected {', '.join(cell.inputs + cell.outputs)}"
             )
-        cell_types.append(number_of_type)
+        cell_types.append(types.setdefault(kind, len(types)))
         cell_names.append(cell_name)
     return _Module(
         name,
