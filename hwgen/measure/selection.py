@@ -10,9 +10,9 @@ registers at the edge of an array serve several elements. So what they cost coun
 2. With this choice lanes are compared, each with the recipe of its dot product that suits it, and the best are taken.
 3. One large module at a time takes another recipe, and so do all small ones together. What helps alone is a candidate,
    and so is all of it together. The best is the choice for least area.
-4. For least energy, steps 2 and 3 begin with the choices for least area. The best lanes there are too close to one
-   another for a core of one element. So the next best ones take what step 3 found for all modules but the lanes, and
-   whole cores decide, see `hwgen.measure.reach`.
+4. For least energy, steps 2 and 3 begin with the choice for least area, for all lanes. The best lanes there are too
+   close to one another for a core of one element. So the next best ones take what step 3 found for all modules but the
+   lanes, and whole cores decide, see `hwgen.measure.reach`.
 
 The energy of one draw differs from that of the next by 1 %, since glitches do. So one draw only says what is worth a
 closer look: of what is nearly as good, and of what step 3 finds, the mean of several decides. Recipes that cannot help
@@ -67,11 +67,13 @@ Chosen = dict[str, Recipe]
 _LEAST_GAIN = 0.001
 # Share of the element's area that makes a module large.
 _LARGE = 0.08
-# Sizing takes back some of what a recipe spends on area, but hardly ever more than this share of it.
-_LARGER = 0.02
+# By so much more area of a module a recipe may still help. For least area, sizing takes back some of what it spends,
+# hardly ever more. For least energy, glitches may be fewer: on sky130hd a dot product larger by 28 % spends least.
+_LARGER = {"area": 0.02, "energy": 0.35}
 _ROUNDS = 2
-# What one draw finds worse by more than this share, of the cost or of the clock, is not looked at again.
-_APART = 0.02
+# What one draw finds worse by more than this share, of the cost or of the clock, is not looked at again. From one draw
+# to the next, the area differs by some 0.2 %, the energy by 1 %.
+_APART = {"area": 0.01, "energy": 0.02}
 # Lanes of which whole cores decide on the best for least energy: so many, if they are within that share of the best. A
 # core of one element differs from an array by its wires and by what arrives when, and so by some percent.
 _FINALISTS = 3
@@ -278,38 +280,43 @@ def select(
     for name, each in tried_lanes.items():
         (how,) = set(search.best(own[name], "area", alike[own[name]]).values())
         first |= {key: dict.fromkeys(search.modules[key], how) for key in map(_variant, each)}
-    begun: dict[str, Chosen] = {}
     found: dict[tuple[str, str], TensorCoreConfig] = {}
     chosen_by: dict[tuple[str, str], Chosen] = {}
     arrays: dict[tuple[str, str], tuple[TensorCoreConfig, Recipe]] = {}
     rivals: dict[tuple[str, str], list[tuple[TensorCoreConfig, Chosen]]] = {}
     for purpose in purposes:
         kept = search.slots(tried_lanes, purpose, first)
-        suited = search.suited(
+        suiting = search.suiting(
             kept, purpose, {_variant(config): first[_variant(config)] for each in kept.values() for config in each}
         )
+        suited = {key: search.best(key, purpose, each) for key, each in suiting.items()}
         taken = search.lanes(kept, purpose, suited, _FINALISTS if purpose == "energy" else 1)
         keys = {name: [_variant(config) for config in each] for name, each in taken.items()}
-        start = {key: begun.get(key, first[key]) for each in keys.values() for key in each}
-        # Where lanes are late, nothing else can be told better from worse.
-        late = [key for key in start if search.score(key, purpose, first[key]).late_ns]
-        start |= {key: {**start[key], OF_LANES: suited[key][OF_LANES]} for key in late if key not in begun}
-        tried = {best: search.around(best, purpose, start[best], own[name]) for name, (best, *_) in keys.items()}
-        search.build({key: [start[key], *each] for key, each in tried.items()}, purpose, f"recipes, least {purpose}")
-        last = {key: search.promising(key, purpose, start[key], each) for key, each in tried.items()}
+        suited |= search.decided(
+            {best: suiting[best] for best, *_ in keys.values()}, purpose, f"lanes, least {purpose}"
+        )
+        tried = {best: search.around(best, purpose, suited[best], own[name]) for name, (best, *_) in keys.items()}
+        search.build({key: [suited[key], *each] for key, each in tried.items()}, purpose, f"recipes, least {purpose}")
+        last = {key: search.promising(key, purpose, suited[key], each) for key, each in tried.items()}
+        search.build(last, purpose, f"the best recipes, least {purpose}")
         begun = search.decided(last, purpose, f"the best recipes, least {purpose}")
-        others_tried = {
-            key: _distinct(key, purpose, [start[key], suited[key], _following(suited[key], begun[best])])
+        following = {
+            key: _distinct(key, purpose, [suited[key], _following(suited[key], begun[best])])
             for best, *others in keys.values()
             for key in others
         }
-        begun |= search.decided(others_tried, purpose, f"other lanes, least {purpose}")
+        # Whole cores decide between lanes, so one draw is enough for what these take.
+        search.build(following, purpose, f"other lanes, least {purpose}")
+        begun |= {key: search.best(key, purpose, each) for key, each in following.items()}
         for name, each in taken.items():
             best, *others = sorted(each, key=lambda config: search.rank(_variant(config), purpose, begun))
             found[name, purpose], chosen_by[name, purpose] = best, begun[_variant(best)]
             rivals[name, purpose] = [(config, begun[_variant(config)]) for config in others]
-        suiting = {**first, **suited, **begun}
-        arrays.update({(name, purpose): (tried_lanes[name][0], suiting[own[name]][OF_LANES]) for name in configs})
+        reached = {**first, **suited, **begun}
+        arrays.update({(name, purpose): (tried_lanes[name][0], reached[own[name]][OF_LANES]) for name in configs})
+        # The next purpose begins with what this one found.
+        for name, (leading, *_) in keys.items():
+            first |= {key: _following(reached[key], begun[leading]) for key in map(_variant, tried_lanes[name])}
     return Selected(found, chosen_by, arrays, sum(map(len, search.scores.values())), rivals)
 
 
@@ -415,10 +422,10 @@ class _Search:
             kept[name] = [config for config in tried[name] if config.slot in near[:_SLOTS]]
         return kept
 
-    def suited(
+    def suiting(
         self, variants: Mapping[str, Sequence[TensorCoreConfig]], purpose: str, chosen: Mapping[str, Chosen]
-    ) -> dict[str, Chosen]:
-        """The choice for each variant, with the recipe of its dot product that suits it.
+    ) -> dict[str, list[Chosen]]:
+        """The choice for each variant, and the same with other recipes of its dot product, as far as they may suit it.
 
         By the recipe that suits other lanes, lanes may be late, or spend on glitches what another recipe saves.
         """
@@ -434,10 +441,10 @@ class _Search:
                     tried[key] = [{**chosen[key], OF_LANES: how} for how in self.recipes if how != begun]
         self.map([(self.designs[key], other, PILOTS[0]) for key, each in tried.items() for other in each], what)
         for key, others in tried.items():
-            if purpose == "area" and not self.score(key, purpose, chosen[key]).late_ns:
-                others[:] = [other for other in others if self.small(key, (OF_LANES,), other, chosen[key])]
+            if not self.score(key, purpose, chosen[key]).late_ns:
+                others[:] = [other for other in others if self.small(key, purpose, (OF_LANES,), other, chosen[key])]
         self.build(tried, purpose, what)
-        return {key: self.best(key, purpose, [each, *tried.get(key, [])]) for key, each in chosen.items()}
+        return {key: [each, *tried.get(key, [])] for key, each in chosen.items()}
 
     def lanes(
         self,
@@ -458,10 +465,10 @@ class _Search:
             near[name] = [
                 config
                 for config, score in zip(each, scores, strict=True)
-                if score.near(best, self.aim.clock_ns, _APART if most == 1 else _CLOSE)
+                if score.near(best, self.aim.clock_ns, _APART[purpose] if most == 1 else _CLOSE)
             ]
-        keys = [_variant(config) for each in near.values() if len(each) > 1 for config in each]
-        self.build({key: [chosen[key]] for key in keys}, purpose, what, PILOTS)
+        keys = [_variant(config) for each in near.values() if len(each) > most for config in each]
+        self.build({key: [chosen[key]] for key in keys}, purpose, what, PILOTS if most == 1 else PILOTS[:2])
         found = {}
         for name, each in near.items():
             best_config = first_best(
@@ -478,9 +485,17 @@ class _Search:
         return score.late_ns, score.cost
 
     def decided(self, tried: Mapping[str, Sequence[Chosen]], purpose: str, what: str) -> dict[str, Chosen]:
-        """The best of some choices, by the mean of several draws."""
-        self.build({key: each for key, each in tried.items() if len(each) > 1}, purpose, what, PILOTS)
-        return {key: first_best(each, partial(self.mean, key, purpose)) for key, each in tried.items()}
+        """The best of some choices that were built, by the mean of several draws where one leaves it open."""
+        close = {key: self.close(key, purpose, each) for key, each in tried.items()}
+        self.build({key: each for key, each in close.items() if len(each) > 1}, purpose, what, PILOTS)
+        return {key: first_best(each, partial(self.mean, key, purpose)) for key, each in close.items()}
+
+    def close(self, name: str, purpose: str, tried: Sequence[Chosen]) -> list[Chosen]:
+        """Those of some choices that the first draw finds hardly worse than the best."""
+        best = self.score(name, purpose, self.best(name, purpose, tried))
+        return [
+            each for each in tried if self.score(name, purpose, each).near(best, self.aim.clock_ns, _APART[purpose])
+        ]
 
     def best(self, name: str, purpose: str, tried: Sequence[Chosen]) -> Chosen:
         """The best of some choices, by the first draw."""
@@ -504,7 +519,6 @@ class _Search:
     def around(self, name: str, purpose: str, chosen: Chosen, own: str) -> list[Chosen]:
         """The choices that differ from one in a single group of modules, as far as they are plausible.
 
-        What is larger may well spend less: it may have fewer glitches.
         ``own`` is the same configuration with the lanes of its own, for which each recipe served all modules.
         """
         tried = [
@@ -518,11 +532,7 @@ class _Search:
             other
             for group, how, other in tried
             if not self.hopeless(own, how, [module for module in group if name == own or module != OF_LANES])
-            and (
-                purpose == "energy"
-                or self.score(name, purpose, chosen).late_ns
-                or self.small(name, group, other, chosen)
-            )
+            and (self.score(name, purpose, chosen).late_ns or self.small(name, purpose, group, other, chosen))
         ]
 
     def hopeless(self, own: str, how: Recipe, group: Sequence[str]) -> bool:
@@ -530,9 +540,9 @@ class _Search:
         known = self.score(own, "area", dict.fromkeys(self.modules[own], how))
         return known.late_ns > 0 and any(known.alone_ns.get(module, 0.0) > self.aim.clock_ns for module in group)
 
-    def small(self, name: str, group: Sequence[str], other: Chosen, chosen: Chosen) -> bool:
-        """Whether a group of modules becomes larger by no more than sizing takes back."""
-        return self.size(name, group, other) <= (1 + _LARGER) * self.size(name, group, chosen)
+    def small(self, name: str, purpose: str, group: Sequence[str], other: Chosen, chosen: Chosen) -> bool:
+        """Whether a group of modules becomes larger by no more than what can pay."""
+        return self.size(name, group, other) <= (1 + _LARGER[purpose]) * self.size(name, group, chosen)
 
     def promising(self, name: str, purpose: str, chosen: Chosen, tried: Sequence[Chosen]) -> list[Chosen]:
         """A choice, the best that differs from it in one group, and the best recipes of each group together."""

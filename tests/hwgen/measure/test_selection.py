@@ -112,12 +112,13 @@ def test_what_helps_alone_is_taken_together_only_if_that_is_better(
     assert any(choice["dot_product"] == choice["scale_product"] == "area" for _, _, choice in seen[3:])
 
 
-def test_hopeless_recipes_are_not_tried(flow: Adding, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("larger", [1.2, 1.5])
+def test_hopeless_recipes_are_not_tried(larger: float, flow: Adding, monkeypatch: pytest.MonkeyPatch) -> None:
     """The accumulator takes longer than the clock by two recipes; the dot product becomes too large by one.
 
-    What is too large for least area may have fewer glitches, and is tried for least energy.
+    What is too large for least area may have fewer glitches, and is tried for least energy, if it is not larger still.
     """
-    monkeypatch.setitem(LARGER, "prefix", 1.5)
+    monkeypatch.setitem(LARGER, "prefix", larger)
 
     def scored(choice: dict[str, str], purpose: str) -> Score:
         late = choice["accumulate"] != "speed"
@@ -131,7 +132,7 @@ def test_hopeless_recipes_are_not_tried(flow: Adding, monkeypatch: pytest.Monkey
         purpose: {choice["dot_product"] for its, _, choice in seen[3:] if its == purpose}
         for purpose in ("area", "energy")
     }
-    assert of == {"area": {"speed", "area"}, "energy": {"speed", "area", "prefix"}}
+    assert of == {"area": {"speed", "area"}, "energy": {"speed", "area"} | ({"prefix"} if larger == 1.2 else set())}
 
 
 def test_where_no_recipe_meets_the_clock_the_fastest_is_taken(flow: Adding, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -194,7 +195,10 @@ def test_lanes_that_cost_far_more_are_left_alone(flow: Adding, monkeypatch: pyte
 
 
 def test_one_lucky_draw_decides_nothing(flow: Adding, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Other recipes and other lanes look better on the first draw, and are worse on the others."""
+    """Other recipes and other lanes look better on the first draw, and are worse on the others.
+
+    For least energy whole cores decide between lanes, so that here both are left.
+    """
 
     def scored(choice: dict[str, str], purpose: str) -> Score:
         late = choice["accumulate"] == "prefix"
@@ -205,9 +209,13 @@ def test_one_lucky_draw_decides_nothing(flow: Adding, monkeypatch: pytest.Monkey
         return -14.0 if lucky and draw == PILOTS[0] else 0.0
 
     found, seen = searched(flow, monkeypatch, scored, ("binary",), noise)
-    for purpose in ("area", "energy"):
-        assert found.configs["nvfp4-small", purpose].dot == "merged"
-        assert found.chosen["nvfp4-small", purpose]["dot_product"].name == "area"
+    left = {
+        purpose: {found.configs["nvfp4-small", purpose].dot: found.chosen["nvfp4-small", purpose]}
+        | {config.dot: chosen for config, chosen in found.rivals["nvfp4-small", purpose]}
+        for purpose in ("area", "energy")
+    }
+    assert {purpose: set(of) for purpose, of in left.items()} == {"area": {"merged"}, "energy": {"merged", "binary"}}
+    assert all(of["merged"]["dot_product"].name == "area" for of in left.values())
     assert ("area", PILOTS[1], "prefix") in {(purpose, draw, choice["dot_product"]) for purpose, draw, choice in seen}
 
 
