@@ -243,7 +243,7 @@ WIDE = {"overhead-sky130hd", "overhead-asap7-770ps", "overhead-generic130"}
 def test_the_small_core_is_known_to_half_a_percentage_point(path: Path) -> None:
     core = _area(path.stem, "core")
     # A design against itself has no pairs of equal perturbations, so that its interval is wider.
-    for estimate, within in ((core.overhead, 0.005), (core.baseline_against_itself, 0.01)):
+    for estimate, within in ((core.overhead, 0.005), (core.baseline_against_itself, 0.0125)):
         assert (estimate.high - estimate.low) / 2 <= within
     assert core.baseline_against_itself.low <= 0 <= core.baseline_against_itself.high
     assert core.runs >= FEWEST
