@@ -1,0 +1,125 @@
+"""A layer through quantiser and core: a small one by hand, and one of all-MiniLM-L6-v2."""
+
+import math
+
+import numpy as np
+import pytest
+
+from sim import accuracy, golden
+from sim.accuracy.layer import WITHOUT_WEIGHTS
+from sim.golden import ArgumentError
+
+SENTENCES = ["one two three", "four", "three three one four two one"]
+HEADS, TOKENS = 2, (5, 3, 8)
+
+
+@pytest.fixture(scope="module")
+def layer(small):
+    return accuracy.Layer(small, SENTENCES, 1)
+
+
+@pytest.fixture(scope="module")
+def path(layer):
+    """MixFP4 with all products of one run, and that run."""
+    path = accuracy.Datapath(layer, golden.Quantiser("mixfp4"), kept=accuracy.GEMMS)
+    return path, layer.run(path.multiply)
+
+
+def test_the_layers_of_an_encoder_are_its_embedding(small, layer):
+    """The last layer's output, averaged, is what the encoder gives."""
+    means = np.array([layer.reference.output[sum(TOKENS[:i]) :][:count].mean(axis=0) for i, count in enumerate(TOKENS)])
+    lengths = np.linalg.norm(means, axis=1, keepdims=True)
+    np.testing.assert_array_equal(means / lengths, small.embed(SENTENCES))
+
+
+def test_all_gemms_of_a_layer(layer):
+    assert list(layer.reference.gemms) == list(accuracy.GEMMS)
+    shapes = {
+        kind: [(*gemm.d.shape, gemm.x.shape[1]) for gemm in gemms] for kind, gemms in layer.reference.gemms.items()
+    }
+    assert shapes["query"] == shapes["key"] == shapes["value"] == shapes["projection"] == [(16, 8, 8)]
+    assert (shapes["intermediate"], shapes["output"]) == ([(16, 12, 8)], [(16, 8, 12)])
+    assert shapes["scores"] == [(tokens, tokens, 4) for tokens in TOKENS for _ in range(HEADS)]
+    assert shapes["context"] == [(tokens, 4, tokens) for tokens in TOKENS for _ in range(HEADS)]
+    for gemms in layer.reference.gemms.values():
+        for gemm in gemms:
+            np.testing.assert_allclose(gemm.d, gemm.x.astype(np.float64) @ gemm.w.T, atol=1e-5)
+
+
+def test_only_gemms_go_through_the_hardware(layer):
+    """With products in FP32 nothing changes; with one of them zero all that depends on it does."""
+    again = layer.run(lambda kind, x, w: x @ w.T)
+    np.testing.assert_array_equal(again.output, layer.reference.output)
+    without = layer.run(lambda kind, x, w: np.zeros((len(x), len(w)), np.float32) if kind == "output" else x @ w.T)
+    np.testing.assert_array_equal(without.gemms["intermediate"][0].d, again.gemms["intermediate"][0].d)
+    assert np.abs(without.output - again.output).max() > 0.1
+
+
+def test_a_product_is_that_of_quantiser_and_core(layer, path):
+    """By the definition: hardware quantiser for activations, float64 for weights, the golden GEMM."""
+    unit = golden.Quantiser("mixfp4")
+    datapath, run = path
+    assert list(datapath.products) == list(run.gemms)
+    for kind, gemms in run.gemms.items():
+        captured = layer.reference.gemms[kind]
+        scales = [
+            unit.tensor_scale(np.concatenate([np.ravel(each) for each in side])[None])
+            for side in ([gemm.x for gemm in captured], [gemm.w for gemm in captured])
+        ]
+        for gemm, kept in zip(gemms, datapath.products[kind], strict=True):
+            x, w = (golden.padded(each) for each in (gemm.x, gemm.w))
+            a = unit.quantize(x, scales[0]).tensor
+            b = unit.quantize(w, scales[1]).tensor if kind in WITHOUT_WEIGHTS else golden.quantize(w, "mixfp4")
+            expected = golden.gemm(a, b, blocks_per_step=1)
+            np.testing.assert_array_equal(gemm.d, expected)
+            assert (kept.w.values is None) == (kind not in WITHOUT_WEIGHTS)
+            np.testing.assert_array_equal(kept.d, expected)
+            np.testing.assert_array_equal(kept.x.tensor.codes, a.codes)
+            np.testing.assert_array_equal(kept.w.tensor.scales, b.scales)
+
+
+def test_a_calibrated_scale_may_saturate(layer):
+    """What is larger than all of the calibration has the largest scale, and is counted."""
+    datapath = accuracy.Datapath(layer, golden.Quantiser("nvfp4"))
+    gemm = layer.reference.gemms["query"][0]
+    datapath.multiply("query", gemm.x, gemm.w)
+    assert (datapath.blocks, datapath.saturated) == (16, 0)
+    datapath.multiply("query", gemm.x * np.float32(1.2), gemm.w)
+    assert datapath.blocks == 32
+    assert 1 <= datapath.saturated < 16
+    assert datapath.products == {}
+
+
+def test_deviation():
+    one = np.array([[3, 4], [0, 0]], np.float32)
+    found = accuracy.deviation([one, one[:1]], [np.array([[4, 3], [0, 0]], np.float32), one[:1]])
+    assert found.energies == accuracy.Energies(50.0, 2.0)
+    assert found.similarity == pytest.approx((24 / 25 + 1 + 1) / 3)
+    assert found.worst == pytest.approx(24 / 25)
+    lost = accuracy.deviation([one], [np.array([[3, 4], [1, 0]], np.float32)])
+    assert lost.worst == 0
+
+
+def test_no_such_layer(small):
+    with pytest.raises(ArgumentError, match="layer must be 0 to 1; got 2"):
+        accuracy.Layer(small, SENTENCES, 2)
+    with pytest.raises(ArgumentError, match="a sentence or more"):
+        accuracy.Layer(small, [], 0)
+
+
+def test_noise_of_a_trained_layers_product_is_that_of_its_operands(trained):
+    """Errors of activations and of weights know nothing of each other: their energies add up."""
+    layer = accuracy.Layer(accuracy.minilm(), accuracy.SENTENCES[:3], 0)
+    found = {}
+    for form in ("nvfp4", "mixfp4"):
+        path = accuracy.Datapath(layer, golden.Quantiser(form), kept=("query",))
+        (gemm,) = layer.reference.gemms["query"]
+        d = path.multiply("query", gemm.x, gemm.w)
+        (product,) = path.products["query"]
+        noise = sum(
+            10 ** (-accuracy.lost(*pair).decibels / 10)
+            for pair in ((gemm.x, product.x.tensor), (gemm.w, product.w.tensor))
+        )
+        found[form] = accuracy.deviation([gemm.d], [d]).energies.decibels
+        assert found[form] == pytest.approx(-10 * math.log10(noise), abs=1.5)
+    assert 14 < found["nvfp4"] < found["mixfp4"] < 24
