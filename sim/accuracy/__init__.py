@@ -14,8 +14,7 @@ It is the error that stands beside the cost of a format. All numbers are quantis
 
 from .additive import AdditiveError, additive_error, additive_products
 from .encoder import Encoder, minilm
-from .layer import GEMMS, Datapath, Deviation, Layer, deviation
-from .noise import CHOICES, KINDS, SEED, SHAPE, Energies, energies, lost, signal_to_noise
+from .noise import CHOICES, KINDS, SEED, SHAPE, Energies, energies, signal_to_noise
 from .sentences import SENTENCES
 from .table import Row, drawn, table
 from .trained import Model, ModelErrors, Noise, quantised
@@ -23,17 +22,13 @@ from .wordpiece import WordPiece
 
 __all__ = [
     "CHOICES",
-    "GEMMS",
     "KINDS",
     "SEED",
     "SENTENCES",
     "SHAPE",
     "AdditiveError",
-    "Datapath",
-    "Deviation",
     "Encoder",
     "Energies",
-    "Layer",
     "Model",
     "ModelErrors",
     "Noise",
@@ -41,10 +36,8 @@ __all__ = [
     "WordPiece",
     "additive_error",
     "additive_products",
-    "deviation",
     "drawn",
     "energies",
-    "lost",
     "minilm",
     "minilm_model",
     "quantised",

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from sim import accuracy, golden
-from sim.accuracy.layer import WITHOUT_WEIGHTS
+from sim.accuracy.layer import GEMMS, WITHOUT_WEIGHTS, Datapath, Layer, deviation
+from sim.accuracy.noise import lost
 from sim.golden import ArgumentError
 
 SENTENCES = ["one two three", "four", "three three one four two one"]
@@ -15,13 +16,13 @@ HEADS, TOKENS = 2, (5, 3, 8)
 
 @pytest.fixture(scope="module")
 def layer(small):
-    return accuracy.Layer(small, SENTENCES, 1)
+    return Layer(small, SENTENCES, 1)
 
 
 @pytest.fixture(scope="module")
 def path(layer):
     """MixFP4 with all products of one run, and that run."""
-    path = accuracy.Datapath(layer, golden.Quantiser("mixfp4"), kept=accuracy.GEMMS)
+    path = Datapath(layer, golden.Quantiser("mixfp4"), kept=GEMMS)
     return path, layer.run(path.multiply)
 
 
@@ -33,7 +34,7 @@ def test_the_layers_of_an_encoder_are_its_embedding(small, layer):
 
 
 def test_all_gemms_of_a_layer(layer):
-    assert list(layer.reference.gemms) == list(accuracy.GEMMS)
+    assert list(layer.reference.gemms) == list(GEMMS)
     shapes = {
         kind: [(*gemm.d.shape, gemm.x.shape[1]) for gemm in gemms] for kind, gemms in layer.reference.gemms.items()
     }
@@ -80,7 +81,7 @@ def test_a_product_is_that_of_quantiser_and_core(layer, path):
 
 def test_a_calibrated_scale_may_saturate(layer):
     """What is larger than all of the calibration has the largest scale, and is counted."""
-    datapath = accuracy.Datapath(layer, golden.Quantiser("nvfp4"))
+    datapath = Datapath(layer, golden.Quantiser("nvfp4"))
     gemm = layer.reference.gemms["query"][0]
     datapath.multiply("query", gemm.x, gemm.w)
     assert (datapath.blocks, datapath.saturated) == (16, 0)
@@ -92,34 +93,33 @@ def test_a_calibrated_scale_may_saturate(layer):
 
 def test_deviation():
     one = np.array([[3, 4], [0, 0]], np.float32)
-    found = accuracy.deviation([one, one[:1]], [np.array([[4, 3], [0, 0]], np.float32), one[:1]])
+    found = deviation([one, one[:1]], [np.array([[4, 3], [0, 0]], np.float32), one[:1]])
     assert found.energies == accuracy.Energies(50.0, 2.0)
     assert found.similarity == pytest.approx((24 / 25 + 1 + 1) / 3)
     assert found.worst == pytest.approx(24 / 25)
-    lost = accuracy.deviation([one], [np.array([[3, 4], [1, 0]], np.float32)])
-    assert lost.worst == 0
+    beside_zeros = deviation([one], [np.array([[3, 4], [1, 0]], np.float32)])
+    assert beside_zeros.worst == 0
 
 
 def test_no_such_layer(small):
     with pytest.raises(ArgumentError, match="layer must be 0 to 1; got 2"):
-        accuracy.Layer(small, SENTENCES, 2)
+        Layer(small, SENTENCES, 2)
     with pytest.raises(ArgumentError, match="a sentence or more"):
-        accuracy.Layer(small, [], 0)
+        Layer(small, [], 0)
 
 
 def test_noise_of_a_trained_layers_product_is_that_of_its_operands(trained):
     """Errors of activations and of weights know nothing of each other: their energies add up."""
-    layer = accuracy.Layer(accuracy.minilm(), accuracy.SENTENCES[:3], 0)
+    layer = Layer(accuracy.minilm(), accuracy.SENTENCES[:3], 0)
     found = {}
     for form in ("nvfp4", "mixfp4"):
-        path = accuracy.Datapath(layer, golden.Quantiser(form), kept=("query",))
+        path = Datapath(layer, golden.Quantiser(form), kept=("query",))
         (gemm,) = layer.reference.gemms["query"]
         d = path.multiply("query", gemm.x, gemm.w)
         (product,) = path.products["query"]
         noise = sum(
-            10 ** (-accuracy.lost(*pair).decibels / 10)
-            for pair in ((gemm.x, product.x.tensor), (gemm.w, product.w.tensor))
+            10 ** (-lost(*pair).decibels / 10) for pair in ((gemm.x, product.x.tensor), (gemm.w, product.w.tensor))
         )
-        found[form] = accuracy.deviation([gemm.d], [d]).energies.decibels
+        found[form] = deviation([gemm.d], [d]).energies.decibels
         assert found[form] == pytest.approx(-10 * math.log10(noise), abs=1.5)
     assert 14 < found["nvfp4"] < found["mixfp4"] < 24
