@@ -74,13 +74,11 @@ def run_products(
     blocks = quantiser_cycles = macs = outputs = steps = cycles = 0
     for number, product in enumerate(products):
         place = kind if len(products) == 1 else f"{kind}, GEMM {number}"
-        operands = []
-        for letter, side in (("X", product.x), ("W", product.w)):
-            tensor, took = _quantised(quantiser, side, f"{place}: {letter}")
-            operands.append(tensor)
-            quantiser_cycles += took
-            blocks += 0 if side.values is None else tensor.scales.size
-        run = run_gemm(core, *operands, progress=progress)
+        a, one = _quantised(quantiser, product.x, f"{place}: X")
+        b, other = _quantised(quantiser, product.w, f"{place}: W")
+        quantiser_cycles += one + other
+        blocks += sum(side.tensor.scales.size for side in (product.x, product.w) if side.values is not None)
+        run = run_gemm(core, a, b, progress=progress)
         if run.mismatch:
             raise MismatchError(f"{core.config.name}: {place}: {run.mismatch}")
         differ = np.argwhere(run.d.view(np.uint32) != product.d.view(np.uint32))

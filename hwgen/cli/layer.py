@@ -33,12 +33,12 @@ _NAMES = {"minilm": "all-MiniLM-L6-v2"}
 )
 @click.option(
     "--rtl",
-    type=Names("sim.accuracy.layer:GEMMS"),
+    type=Names("hwgen.measure.layer:RTL"),
     metavar="GEMM",
     multiple=True,
     default=("query",),
     show_default=True,
-    help="GEMM that goes through the RTL; repeat it for several. A wrong name lists those there are.",
+    help="GEMM that goes through the RTL, or 'all'; repeat it for several. A wrong name lists those there are.",
 )
 @click.option(
     "--core", "size", type=Names("hwgen.measure.layer:SIZES"), default="small", show_default=True, help="Core."

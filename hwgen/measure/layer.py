@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -20,10 +21,14 @@ from sim.engines.quantisers import CompiledQuantiser, QuantiserEngine
 from sim.projection import run_products
 from sim.verify.quantisers import counterpart
 
-__all__ = ["FORMATS", "SIZES", "LayerRequest", "measure"]
+__all__ = ["ALL", "FORMATS", "RTL", "SIZES", "LayerRequest", "measure"]
 
 FORMATS = tuple(name.removesuffix("-quantiser") for name in QUANTISERS if name.endswith("-quantiser"))
 """Names of rows: what the quantisers of FP32 quantise to, and by which rule."""
+
+ALL = "all"
+RTL = (*GEMMS, ALL)
+"""What may go through the RTL: kinds of GEMMs, or all of them."""
 
 SIZES = ("small", "blackwell")
 """Cores by the end of their names."""
@@ -49,7 +54,7 @@ class LayerRequest:
     size
         Of `SIZES`.
     rtl
-        Kinds of GEMMs that go through the RTL, of `sim.accuracy.layer.GEMMS`.
+        What goes through the RTL, of `RTL`.
     """
 
     model: str
@@ -97,6 +102,7 @@ def measure(
         name: (QUANTISERS[f"{name}-quantiser"], NAMED[_core_name(QUANTISERS[f"{name}-quantiser"], request.size)])
         for name in request.formats
     }
+    kinds = tuple(GEMMS) if ALL in request.rtl else request.rtl
     ready = {}
     for number, (name, pair) in enumerate(pairs.items()):
         update("simulators", number, len(pairs))
@@ -104,7 +110,7 @@ def measure(
     rows = []
     for number, (name, pair) in enumerate(pairs.items()):
         update("formats", number, len(pairs))
-        rows.append(_row(name, *pair, layer, request.rtl, ready[name], update))
+        rows.append(_row(name, *pair, layer, kinds, ready[name], update))
     update("formats", len(pairs), len(pairs))
     cores = {core.name: core for _, core in pairs.values()}
     return schema.LayerReport(
@@ -167,8 +173,7 @@ def _row(
     run = layer.run(path.multiply)
     compared = []
     for kind, products in path.products.items():
-        what = f"RTL of {name}, {kind}"
-        found = run_products(*engines, kind, products, lambda done, total, what=what: update(what, done, total))
+        found = run_products(*engines, kind, products, partial(update, f"RTL of {name}, {kind}"))
         compared.append(
             schema.RtlComparison(
                 gemm=kind,
@@ -220,4 +225,4 @@ def _deviations(layer: Layer, unit: golden.Quantiser, multiply: Core, run: Layer
 
 
 def _stated(found: Deviation) -> schema.Deviation:
-    return schema.Deviation(found.energies.decibels, found.similarity, found.worst)
+    return schema.Deviation(found.energies.decibels, found.median, found.similarity, found.worst)

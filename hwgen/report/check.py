@@ -201,6 +201,6 @@ def _layer(report: LayerReport) -> Iterator[str]:
     for row in report.results:
         if row.saturated:
             yield (
-                f"{row.name}: {counted(row.saturated, 'block')} of {row.blocks:,} saturate: their numbers are beyond"
-                " those of the calibration"
+                f"{row.name}: {row.saturated:,} of {row.blocks:,} blocks saturate: their numbers are beyond those of"
+                " the calibration"
             )

@@ -1751,6 +1751,9 @@ class Deviation:
     ----------
     snr_db
         Signal-to-noise ratio: the squares of the FP32 results, summed, over those of the differences, in dB.
+    median_db
+        The same of one column (channel) of the results, median over the columns. One channel of large numbers may have
+        nearly all of the energy that `snr_db` is of.
     similarity
         Cosine similarity of a row to that in FP32, mean over the rows.
     worst_similarity
@@ -1758,6 +1761,7 @@ class Deviation:
     """
 
     snr_db: float
+    median_db: float
     similarity: float
     worst_similarity: float
 

@@ -219,11 +219,15 @@ class Deviation:
     ----------
     energies
         Of the numbers in FP32, and of the differences.
+    median
+        Signal-to-noise ratio of a column in dB, median over the columns: one channel of large numbers may have nearly
+        all of the energy.
     similarity, worst
         Cosine similarity of a row to that in FP32: mean over the rows, and the lowest.
     """
 
     energies: Energies
+    median: float
     similarity: float
     worst: float
 
@@ -235,14 +239,19 @@ def deviation(expected: Sequence[Matrix], found: Sequence[Matrix]) -> Deviation:
     ----------
     expected, found
         Matrices in pairs of one shape, one pair or more. The similarity of a row of zeros is 0 to all but another.
+        Columns of zeros in both have no part in the median.
     """
-    total, rows = Energies(0.0, 0.0), []
+    total, columns, rows = Energies(0.0, 0.0), [], []
     for right, answer in zip(expected, found, strict=True):
         one, other = right.astype(np.float64), answer.astype(np.float64)
-        total += Energies(float(np.square(one).sum()), float(np.square(other - one).sum()))
+        signal, noise = np.square(one).sum(axis=0), np.square(other - one).sum(axis=0)
+        total += Energies(float(signal.sum()), float(noise.sum()))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            columns.append(10 * np.log10(signal / noise))
         lengths = np.linalg.norm(one, axis=1) * np.linalg.norm(other, axis=1)
         both_zero = ~(one.any(axis=1) | other.any(axis=1))
         alike = (one * other).sum(axis=1) / np.where(lengths, lengths, 1)
         rows.append(np.where(both_zero, 1, alike))
     similarities = np.concatenate(rows)
-    return Deviation(total, float(similarities.mean()), float(similarities.min()))
+    median = float(np.nanmedian(np.concatenate(columns)))
+    return Deviation(total, median, float(similarities.mean()), float(similarities.min()))

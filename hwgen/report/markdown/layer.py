@@ -18,6 +18,7 @@ OUTPUT = "layer's output"
 def _columns(prefix: str, found: Deviation) -> dict[str, float]:
     return {
         f"{prefix}snr_db": found.snr_db,
+        f"{prefix}median_db": found.median_db,
         f"{prefix}similarity": found.similarity,
         f"{prefix}worst_similarity": found.worst_similarity,
     }
@@ -47,19 +48,20 @@ def summary(report: LayerReport) -> tuple[list[str], list[list[str]]]:
     """Header and a row for each format: the layer's output, and the GEMM of most noise."""
     rows = []
     for row in report.results:
-        least = min(row.gemms, key=lambda each: each.within.snr_db)
+        least = min(row.gemms, key=lambda each: each.within.median_db)
         compared = ", ".join(each.gemm for each in row.rtl)
         rows.append(
             [
                 row.name,
                 f"{row.output.snr_db:.2f}",
+                f"{row.output.median_db:.2f}",
                 f"{row.output.similarity:.4f}",
                 f"{row.output.worst_similarity:.4f}",
-                f"{least.within.snr_db:.2f} ({least.gemm})",
+                f"{least.within.median_db:.2f} ({least.gemm})",
                 f"{compared}: equal" if compared else "none",
             ]
         )
-    return ["format", "output, dB", "similarity", "worst", "lowest GEMM, dB", "RTL"], rows
+    return ["format", "output, dB", "median, dB", "similarity", "worst", "lowest GEMM, median", "RTL"], rows
 
 
 def markdown(report: LayerReport, picture: str) -> str:
@@ -74,7 +76,8 @@ def markdown(report: LayerReport, picture: str) -> str:
         "",
         *table(*(found := summary(report)), len(found[0]) - 1),
         "",
-        "The output is the layer's; its signal-to-noise ratio and the cosine similarity of its rows are to FP32.",
+        "The output is the layer's. Signal-to-noise ratio, that of a column (median over the columns) and cosine"
+        " similarity of its rows are to FP32. The last figure in dB is that of the GEMM with the lowest median.",
         "",
         f"![Signal-to-noise ratio by GEMM](<{picture}>)",
         "",
@@ -84,11 +87,17 @@ def markdown(report: LayerReport, picture: str) -> str:
         "",
         *_by_gemm(report, lambda each: f"{each.within.snr_db:.2f}", lambda found: f"{found.snr_db:.2f}"),
         "",
-        "## Of each GEMM alone, dB",
+        "## The same of a column, median over the columns, dB",
+        "",
+        "One channel of large numbers may have nearly all of the energy above.",
+        "",
+        *_by_gemm(report, lambda each: f"{each.within.median_db:.2f}", lambda found: f"{found.median_db:.2f}"),
+        "",
+        "## Of each GEMM alone, and of its median column, dB",
         "",
         "Operands before quantisation are those of the layer in FP32.",
         "",
-        *_by_gemm(report, lambda each: f"{each.alone.snr_db:.2f}"),
+        *_by_gemm(report, lambda each: f"{each.alone.snr_db:.2f}, {each.alone.median_db:.2f}"),
         "",
         "## Operands: signal-to-quantisation-noise ratio of X and of W, dB",
         "",

@@ -16,7 +16,7 @@ _COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7")
 
 
 def layer_png(report: LayerReport) -> bytes:
-    """Each GEMM within the layer as a bar, alone as a mark above it; the layer's output at the end.
+    """Each GEMM within the layer as a bar, its median column as a dot, alone as a dash; the layer's output at the end.
 
     Returns
     -------
@@ -36,6 +36,9 @@ def layer_png(report: LayerReport) -> bytes:
         alone = [each.alone.snr_db for each in row.gemms]
         label = "alone" if number == 0 else None
         axis.plot(places[:-1], alone, "_", color="#333333", markersize=7, label=label)
+        medians = [*(each.within.median_db for each in row.gemms), row.output.median_db]
+        label = "median column" if number == 0 else None
+        axis.plot(places, medians, "o", color="black", markersize=3, label=label)
     axis.set_xticks(range(len(names) + 1), [*names, OUTPUT], rotation=20, ha="right")
     axis.set_ylabel("signal-to-noise ratio, dB")
     conditions = report.conditions

@@ -97,6 +97,10 @@ def test_deviation():
     assert found.energies == accuracy.Energies(50.0, 2.0)
     assert found.similarity == pytest.approx((24 / 25 + 1 + 1) / 3)
     assert found.worst == pytest.approx(24 / 25)
+    # Columns of energy 9 and 16 with noise of 1; the others have none.
+    assert found.median == math.inf
+    wide = np.array([[1, 2, 3, 0]], np.float32)
+    assert deviation([wide], [wide + np.array([1, 1, 1, 0])]).median == pytest.approx(10 * math.log10(4))
     beside_zeros = deviation([one], [np.array([[3, 4], [1, 0]], np.float32)])
     assert beside_zeros.worst == 0
 
