@@ -49,7 +49,8 @@ def summary(report: LayerReport) -> tuple[list[str], list[list[str]]]:
     rows = []
     for row in report.results:
         least = min(row.gemms, key=lambda each: each.within.median_db)
-        compared = ", ".join(each.gemm for each in row.rtl)
+        whole = len(row.rtl) == len(row.gemms)
+        compared = "all GEMMs" if whole else ", ".join(each.gemm for each in row.rtl)
         rows.append(
             [
                 row.name,
