@@ -109,6 +109,14 @@ def markdown(report: LayerReport, picture: str) -> str:
         *_by_gemm(report, lambda each: _similar(each.within), _similar),
         "",
         *_compared(report),
+        *_conditions(report),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _conditions(report: LayerReport) -> list[str]:
+    conditions = report.conditions
+    return [
         "## Conditions",
         "",
         "- Tensor scales of activations are calibrated: those of the largest number in FP32, over all heads and"
@@ -127,7 +135,6 @@ def markdown(report: LayerReport, picture: str) -> str:
         *(f"- Core {design.name}: {design.shape}." for design in report.designs),
         f"- Tools: hwgen {conditions.tools.hwgen}, numpy {conditions.tools.numpy}.",
     ]
-    return "\n".join(lines) + "\n"
 
 
 def _similar(found: Deviation) -> str:
