@@ -247,6 +247,9 @@ def test_all_of_the_layer_went_through_the_rtl() -> None:
     assert len(kinds) == 8
     assert {row.saturated for row in report.results} == {0}
     text = (REPORTS.parent / "docs" / "layer.md").read_text(encoding="utf-8")
+    exact = {row.name: f"{row.output_in_float64.snr_db:.2f} dB" for row in report.results}
+    assert f"output of MixFP4 has {exact['mixfp4']}, that of Four-over-Six {exact['four-over-six']}." in text
+    assert {row.name for row in report.results if row.output_in_float64 == row.output} == {"nvfp4", "nvint4"}
     for row in report.results:
         blocks, steps, results = (sum(getattr(each, key) for each in row.rtl) for key in ("blocks", "steps", "results"))
         assert f"{blocks:,} blocks of activations, {steps:,} steps and {results:,} results." in text

@@ -186,6 +186,7 @@ def _row(
                 cycles=found.cycles,
             )
         )
+    other = layer.run(Datapath(layer, unit, multiply, in_float64=True).multiply)
     return schema.LayerRow(
         name=name,
         format=quantiser.format,
@@ -196,6 +197,7 @@ def _row(
         saturated=path.saturated,
         gemms=tuple(_deviations(layer, unit, multiply, run)),
         output=_stated(deviation([layer.reference.output], [run.output])),
+        output_in_float64=_stated(deviation([layer.reference.output], [other.output])),
         rtl=tuple(compared),
     )
 

@@ -1841,6 +1841,8 @@ class LayerRow:
         How far each kind of GEMM is from FP32.
     output
         How far the layer's output is.
+    output_in_float64
+        The same with activations quantised by the float64 quantiser, with the same tensor scales.
     rtl
         What went through the RTL.
     """
@@ -1854,6 +1856,7 @@ class LayerRow:
     saturated: int
     gemms: tuple[GemmDeviation, ...]
     output: Deviation
+    output_in_float64: Deviation
     rtl: tuple[RtlComparison, ...]
 
 

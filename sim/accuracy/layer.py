@@ -131,9 +131,9 @@ class Side(NamedTuple):
 
     tensor: golden.QuantizedTensor
     values: Matrix | None
-    """What the hardware quantiser was given, (rows, K) with K up to the next block; None of weights."""
+    """What the hardware quantiser was given, (rows, K) with K up to the next block; None where it had no part."""
     flags: golden.HardwareResult | None
-    """All that it put out; None of weights."""
+    """All that it put out."""
 
 
 class Product(NamedTuple):
@@ -157,6 +157,8 @@ class Datapath:
         What multiplies; by default the golden model in steps of one block.
     kept : iterable of str
         Kinds of GEMMs that `products` is to have.
+    in_float64 : bool
+        Activations are quantised by the float64 quantiser instead, with the same tensor scales.
 
     Attributes
     ----------
@@ -167,9 +169,14 @@ class Datapath:
     """
 
     def __init__(
-        self, layer: Layer, quantiser: golden.Quantiser, core: Core | None = None, kept: Iterable[str] = ()
+        self,
+        layer: Layer,
+        quantiser: golden.Quantiser,
+        core: Core | None = None,
+        kept: Iterable[str] = (),
+        in_float64: bool = False,
     ) -> None:
-        self._quantiser = quantiser
+        self._quantiser, self._in_float64 = quantiser, in_float64
         self._core: Core = core or (lambda a, b: golden.gemm(a, b, blocks_per_step=1))
         self.products: dict[str, list[Product]] = {kind: [] for kind in kept}
         self.blocks = self.saturated = 0
@@ -186,13 +193,16 @@ class Datapath:
         peak = max(float(np.abs(each).max()) for each in captured)
         return self._quantiser.tensor_scale(np.full((1, 1), peak, np.float32))
 
-    def _offline(self, w: Matrix) -> Side:
+    def _offline(self, x: Matrix, scale: np.float32 | None = None) -> Side:
         form, rule = self._quantiser.format, self._quantiser.rule
-        return Side(golden.quantize(golden.padded(w, form), form, rule=rule), None, None)
+        return Side(golden.quantize(golden.padded(x, form), form, rule=rule, tensor_scale=scale), None, None)
 
     def _online(self, kind: str, side: str, x: Matrix) -> Side:
+        scale = self._scales[kind, side]
+        if self._in_float64:
+            return self._offline(x, scale)
         values = golden.padded(np.ascontiguousarray(x, np.float32), self._quantiser.format)
-        found = self._quantiser.quantize(values, self._scales[kind, side])
+        found = self._quantiser.quantize(values, scale)
         self.blocks += found.saturated.size
         self.saturated += int(found.saturated.sum())
         return Side(found.tensor, values, found)

@@ -100,6 +100,11 @@ def test_figures_are_those_of_the_layer(encoder, report):
     assert (row.blocks, row.saturated) == (path.blocks, path.saturated)
     out = deviation([layer.reference.output], [run.output])
     assert row.output == schema.Deviation(out.energies.decibels, out.median, out.similarity, out.worst)
+    exact = layer.run(Datapath(layer, golden.Quantiser("mixfp4"), in_float64=True).multiply)
+    other = deviation([layer.reference.output], [exact.output])
+    assert row.output_in_float64 == schema.Deviation(
+        other.energies.decibels, other.median, other.similarity, other.worst
+    )
     for each in row.gemms:
         right = [gemm.d for gemm in layer.reference.gemms[each.gemm]]
         within = deviation(right, [gemm.d for gemm in run.gemms[each.gemm]])
@@ -111,6 +116,12 @@ def test_figures_are_those_of_the_layer(encoder, report):
     (query,) = layer.reference.gemms["query"]
     assert row.gemms[0].w_sqnr_db == accuracy.energies(query.w, "mixfp4").decibels
     assert 10 < row.output.snr_db < 30
+
+
+def test_quantisers_without_a_choice_are_exact(report):
+    """NVFP4 and NVINT4 are the float64 quantiser, bit for bit."""
+    for row in (report.results[0], report.results[3]):
+        assert row.output_in_float64 == row.output
 
 
 def test_what_went_through_the_rtl(report):

@@ -23,7 +23,9 @@ def report() -> schema.LayerReport:
             for gemm, less in (("query", 0.0), ("scores", 3.0))
         )
         rtl = (schema.RtlComparison("query", 1, 960, 965, 123456, 15360, 23040, 23048),)
-        return schema.LayerRow(name, name, "nearest", f"{name}-quantiser", f"{name}-small", 1300, 0, gemms, off(1), rtl)
+        return schema.LayerRow(
+            name, name, "nearest", f"{name}-quantiser", f"{name}-small", 1300, 0, gemms, off(1), off(0.5), rtl
+        )
 
     conditions = schema.LayerConditions(
         "some-model",
@@ -52,6 +54,7 @@ def test_tables_and_plot(report, tmp_path) -> None:
     page = files[".md"].decode()
     assert page.startswith("# Layer 2 of some-model through quantiser and core\n")
     assert "3 sentences, 40 tokens." in page
+    assert "tensor scales, the output has 17.50 dB (nvfp4), 19.00 dB (mixfp4)." in page
     assert "| nvfp4 | 17.00 | 16.00 | 0.9800 | 0.9000 | 12.00 (scores) | query: equal |" in page
     within, alone = (page.split(title)[1] for title in ("within the layer, dB", "median column, dB"))
     assert "| scores | 15.00 | 16.50 |" in within.split("##")[0]
@@ -65,7 +68,8 @@ def test_tables_and_plot(report, tmp_path) -> None:
     rows = files[".csv"].decode().splitlines()
     assert rows[0].startswith("name,format,rule,gemm,x_sqnr_db,w_sqnr_db,alone_snr_db,alone_median_db")
     assert rows[3] == "nvfp4,nvfp4,nearest,layer's output,,,,,,,17,16,0.98,0.9"
-    assert len(rows) == 1 + 2 * 3
+    assert rows[4] == 'nvfp4,nvfp4,nearest,"layer\'s output, quantised in float64",,,,,,,17.5,17,0.985,0.9'
+    assert len(rows) == 1 + 2 * 4
     assert summary(report)[1][1][:2] == ["mixfp4", "18.50"]
 
 

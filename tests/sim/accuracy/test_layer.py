@@ -79,6 +79,20 @@ def test_a_product_is_that_of_quantiser_and_core(layer, path):
             np.testing.assert_array_equal(kept.w.tensor.scales, b.scales)
 
 
+def test_in_float64(layer, path):
+    """The other quantiser, with the tensor scales of the hardware."""
+    exact = Datapath(layer, golden.Quantiser("mixfp4"), kept=["query"], in_float64=True)
+    (gemm,) = layer.reference.gemms["query"]
+    exact.multiply("query", gemm.x, gemm.w)
+    ((x, w, d),) = exact.products["query"]
+    scale = golden.Quantiser("mixfp4").tensor_scale(gemm.x)
+    expected = golden.quantize(golden.padded(gemm.x), "mixfp4", tensor_scale=scale)
+    np.testing.assert_array_equal(x.tensor.codes, expected.codes)
+    assert x.tensor.tensor_scale == scale
+    assert (x.values, exact.blocks) == (None, 0)
+    np.testing.assert_array_equal(d, golden.gemm(expected, w.tensor, blocks_per_step=1))
+
+
 def test_a_calibrated_scale_may_saturate(layer):
     """What is larger than all of the calibration has the largest scale, and is counted."""
     datapath = Datapath(layer, golden.Quantiser("nvfp4"))
