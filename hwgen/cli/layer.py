@@ -11,6 +11,7 @@ from hwgen.cli.output import progress
 from hwgen.cli.study import check_files, written
 from hwgen.cli.types import SEED, Names
 from hwgen.errors import InputError
+from hwgen.measure.requests import CORE_SIZES
 
 __all__ = ["command"]
 
@@ -36,13 +37,10 @@ _NAMES = {"minilm": "all-MiniLM-L6-v2"}
     type=Names("hwgen.measure.layer:RTL"),
     metavar="GEMM",
     multiple=True,
-    default=("query",),
-    show_default=True,
-    help="GEMM that goes through the RTL, or 'all'; repeat it for several. A wrong name lists those there are.",
+    help="GEMM that goes through the RTL, or 'all'; repeat it for several. A wrong name lists those there are."
+    "  [default: query]",
 )
-@click.option(
-    "--core", "size", type=Names("hwgen.measure.layer:SIZES"), default="small", show_default=True, help="Core."
-)
+@click.option("--core", "size", type=click.Choice(CORE_SIZES), default="small", show_default=True, help="Core.")
 @click.option(
     "--sentences",
     type=click.IntRange(1, _SENTENCES),
@@ -85,7 +83,7 @@ def command(
         accuracy.SENTENCES[:sentences],
         tuple(name for name in FORMATS if not formats or name in formats),
         size,
-        tuple(dict.fromkeys(rtl)),
+        tuple(dict.fromkeys(rtl)) or LayerRequest.rtl,
     )
     with progress() as update:
         report = measure(encoder, request, update)

@@ -11,6 +11,7 @@ import numpy as np
 from hwgen import __version__
 from hwgen.config import NAMED, TensorCoreConfig
 from hwgen.config.quantiser import QUANTISERS, QuantiserConfig
+from hwgen.measure.requests import CORE_SIZES
 from hwgen.report import schema
 from sim import golden
 from sim.accuracy.encoder import Encoder
@@ -21,7 +22,7 @@ from sim.engines.quantisers import CompiledQuantiser, QuantiserEngine
 from sim.projection import run_products
 from sim.verify.quantisers import counterpart
 
-__all__ = ["ALL", "FORMATS", "RTL", "SIZES", "LayerRequest", "measure"]
+__all__ = ["ALL", "FORMATS", "RTL", "LayerRequest", "measure"]
 
 FORMATS = tuple(name.removesuffix("-quantiser") for name in QUANTISERS if name.endswith("-quantiser"))
 """Names of rows: what the quantisers of FP32 quantise to, and by which rule."""
@@ -29,9 +30,6 @@ FORMATS = tuple(name.removesuffix("-quantiser") for name in QUANTISERS if name.e
 ALL = "all"
 RTL = (*GEMMS, ALL)
 """What may go through the RTL: kinds of GEMMs, or all of them."""
-
-SIZES = ("small", "blackwell")
-"""Cores by the end of their names."""
 
 Update = Callable[[str, int, int], None]
 Engines = Callable[[QuantiserConfig, TensorCoreConfig], tuple[QuantiserEngine, Engine]]
@@ -52,7 +50,7 @@ class LayerRequest:
     formats
         Of `FORMATS`.
     size
-        Of `SIZES`.
+        Of `CORE_SIZES`.
     rtl
         What goes through the RTL, of `RTL`.
     """
@@ -61,7 +59,7 @@ class LayerRequest:
     layer: int
     sentences: tuple[str, ...]
     formats: tuple[str, ...] = FORMATS
-    size: str = SIZES[0]
+    size: str = CORE_SIZES[0]
     rtl: tuple[str, ...] = ("query",)
 
 
