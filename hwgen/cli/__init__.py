@@ -39,6 +39,7 @@ COMMANDS = {
         "error",
         "explore",
         "formats",
+        "layer",
         "place",
         "power",
         "quantiser",

@@ -16,6 +16,7 @@ if TYPE_CHECKING:  # the command line shows the defaults, and what these import 
     from hwgen.measure.stimulus import Stimulus
 
 __all__ = [
+    "CORE_SIZES",
     "PLACERS",
     "WIRES",
     "ExploreRequest",
@@ -29,6 +30,9 @@ __all__ = [
 
 WIRES = ("placed", "fanout")
 """Where the wires of a netlist come from: its placement, or the number of its loads."""
+
+CORE_SIZES = ("small", "blackwell")
+"""Cores by the end of their names, of those that every format of a quantiser has."""
 
 PLACERS = ("embedded", "coloquinte")
 """What places cells, see `hwgen.layout.place`."""

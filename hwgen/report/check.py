@@ -16,6 +16,7 @@ from hwgen.report.schema import (
     ExplorationReport,
     FlowConditions,
     FormatsReport,
+    LayerReport,
     OverheadReport,
     PowerReport,
     QuantiserReport,
@@ -51,6 +52,8 @@ def findings(report: Report, within: float = WITHIN) -> list[str]:
         return list(_formats(report, within))
     if isinstance(report, QuantiserReport):
         return list(_quantisers(report))
+    if isinstance(report, LayerReport):
+        return list(_layer(report))
     return []
 
 
@@ -191,4 +194,13 @@ def _recipes(chosen: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
             yield (
                 f"{module}: recipe {how} in {one}, {theirs[module]} in {other}; the overhead, of power above all, is"
                 " one of recipes as well as of formats"
+            )
+
+
+def _layer(report: LayerReport) -> Iterator[str]:
+    for row in report.results:
+        if row.saturated:
+            yield (
+                f"{row.name}: {row.saturated:,} of {row.blocks:,} blocks saturate: their numbers are beyond those of"
+                " the calibration"
             )

@@ -9,10 +9,11 @@ from typing import Any
 
 from hwgen.errors import InputError
 from hwgen.report import schema
-from hwgen.report.markdown import cost, explore, formats, overhead, power, quantisers
+from hwgen.report.markdown import cost, explore, formats, layer, overhead, power, quantisers
 from hwgen.report.plots import cost as cost_plots
 from hwgen.report.plots import explore as explore_plots
 from hwgen.report.plots import formats as formats_plots
+from hwgen.report.plots import layer as layer_plots
 from hwgen.report.plots import overhead as overhead_plots
 from hwgen.report.plots import power as power_plots
 from hwgen.report.plots import quantisers as quantiser_plots
@@ -67,6 +68,7 @@ FORMS: dict[str, Form] = {
     schema.QuantiserReport.kind: Form(
         quantisers.markdown, quantisers.csv, quantisers.summary, quantiser_plots.quantisers_png
     ),
+    schema.LayerReport.kind: Form(layer.markdown, layer.csv, layer.summary, layer_plots.layer_png),
 }
 """By kind of report."""
 

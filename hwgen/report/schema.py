@@ -50,6 +50,7 @@ __all__ = [
     "CostTools",
     "Cycles",
     "Design",
+    "Deviation",
     "ExplorationConditions",
     "ExplorationReport",
     "Figure",
@@ -61,7 +62,12 @@ __all__ = [
     "FormatsReport",
     "Gemm",
     "GemmCost",
+    "GemmDeviation",
     "HalfRate",
+    "LayerConditions",
+    "LayerGemm",
+    "LayerReport",
+    "LayerRow",
     "Library",
     "Limit",
     "Means",
@@ -85,6 +91,7 @@ __all__ = [
     "QuantiserShare",
     "Recipe",
     "Report",
+    "RtlComparison",
     "Sensitivity",
     "Situation",
     "Stimulus",
@@ -1682,9 +1689,209 @@ class QuantiserReport(Report):
     shares: tuple[QuantiserShare, ...]
 
 
+@dataclass(frozen=True)
+class LayerGemm:
+    """GEMMs of one kind in a layer, D = X W^T.
+
+    Parameters
+    ----------
+    gemm
+        Which ones: `query`, `key`, `value`, `scores`, `context`, `projection`, `intermediate` or `output`.
+    gemms
+        How many there are: of attention one for each head of each sentence.
+    macs
+        Multiply-accumulates of all of them.
+    weights
+        Whether W are weights; else both operands are activations.
+    """
+
+    gemm: str
+    gemms: int
+    macs: int
+    weights: bool
+
+
+@dataclass(frozen=True)
+class LayerConditions:
+    """What the errors of a layer hold for.
+
+    Parameters
+    ----------
+    model
+        Name of the model.
+    layer
+        Which one, from 0.
+    sentences, tokens
+        In the batch.
+    gemms
+        The GEMMs of the layer, in the order they are computed in.
+    quantisers
+        Every field of the quantisers' configurations, by name.
+    engine
+        Simulator of the RTL.
+    tools
+        Versions.
+    """
+
+    model: str
+    layer: int
+    sentences: int
+    tokens: int
+    gemms: tuple[LayerGemm, ...]
+    quantisers: Mapping[str, Mapping[str, Any]]
+    engine: str
+    tools: CostTools
+
+
+@dataclass(frozen=True)
+class Deviation:
+    """How far results are from those in FP32.
+
+    Parameters
+    ----------
+    snr_db
+        Signal-to-noise ratio: the squares of the FP32 results, summed, over those of the differences, in dB.
+    median_db
+        The same of one column (channel) of the results, median over the columns. One channel of large numbers may have
+        nearly all of the energy that `snr_db` is of.
+    similarity
+        Cosine similarity of a row to that in FP32, mean over the rows.
+    worst_similarity
+        The lowest.
+    """
+
+    snr_db: float
+    median_db: float
+    similarity: float
+    worst_similarity: float
+
+
+@dataclass(frozen=True)
+class GemmDeviation:
+    """How far the GEMMs of one kind are from FP32.
+
+    Parameters
+    ----------
+    gemm
+        Which ones.
+    x_sqnr_db, w_sqnr_db
+        Signal-to-quantisation-noise ratio of both operands, of the FP32 numbers, in dB.
+    alone
+        Results where the operands before quantisation are those in FP32.
+    within
+        Results within the layer, where operands come from quantised GEMMs.
+    """
+
+    gemm: str
+    x_sqnr_db: float
+    w_sqnr_db: float
+    alone: Deviation
+    within: Deviation
+
+
+@dataclass(frozen=True)
+class RtlComparison:
+    """GEMMs that went through the RTL of quantiser and core, equal to the golden model in every bit.
+
+    Parameters
+    ----------
+    gemm
+        Which ones.
+    gemms
+        How many.
+    blocks
+        Blocks of activations that the quantiser made; codes, scale and flags of each were compared.
+    quantiser_cycles
+        Clock cycles of the quantiser.
+    macs
+        Multiply-accumulates, zeros that fill the last block of a row included.
+    results
+        Results that were compared.
+    steps, cycles
+        Steps and clock cycles of the core.
+    """
+
+    gemm: str
+    gemms: int
+    blocks: int
+    quantiser_cycles: int
+    macs: int
+    results: int
+    steps: int
+    cycles: int
+
+
+@dataclass(frozen=True)
+class LayerRow:
+    """A layer in one format.
+
+    Parameters
+    ----------
+    name
+        Of the row.
+    format, rule
+        Of activations and weights, and of their block scales.
+    quantiser, core
+        Names of the configurations.
+    blocks
+        Blocks that the quantiser makes of activations, over all GEMMs: those of query, key and value count three times.
+    saturated
+        Those among them whose scale should be larger than the largest: calibration saw smaller numbers.
+    gemms
+        How far each kind of GEMM is from FP32.
+    output
+        How far the layer's output is.
+    output_in_float64
+        The same with activations quantised by the float64 quantiser, with the same tensor scales.
+    rtl
+        What went through the RTL.
+    """
+
+    name: str
+    format: str
+    rule: str
+    quantiser: str
+    core: str
+    blocks: int
+    saturated: int
+    gemms: tuple[GemmDeviation, ...]
+    output: Deviation
+    output_in_float64: Deviation
+    rtl: tuple[RtlComparison, ...]
+
+
+@dataclass(frozen=True)
+class LayerReport(Report):
+    """A layer of a trained model through hardware quantiser and core.
+
+    Parameters
+    ----------
+    designs
+        The cores.
+    conditions
+        What the errors hold for.
+    results
+        A row for each format.
+    """
+
+    kind = "layer"
+    command = "hwgen layer"
+
+    conditions: LayerConditions
+    results: tuple[LayerRow, ...]
+
+
 REPORTS: dict[str, type[Report]] = {
     each.kind: each
-    for each in (OverheadReport, ExplorationReport, PowerReport, CostReport, FormatsReport, QuantiserReport)
+    for each in (
+        OverheadReport,
+        ExplorationReport,
+        PowerReport,
+        CostReport,
+        FormatsReport,
+        QuantiserReport,
+        LayerReport,
+    )
 }
 """Kinds of reports."""
 

@@ -51,6 +51,7 @@ _SCHEMAS = [
     "| schema | of |",
     "| --- | --- |",
     "| `overhead`, `exploration`, `power`, `cost`, `formats`, `quantisers` | the reports, as files and with `--json` |",
+    "| `layer` | the report of [`hwgen layer`](layer.md) |",
     "| `manifest` | `NAME.json` of [`hwgen verilog`](verilog.md) |",
     "| `vectors` | the text `about` in the `.npz` file of [`hwgen verify`](verification.md) |",
     "| `mutation` | `mutation.json` of [`make mutate`](proofs.md) |",

@@ -30,12 +30,15 @@ from .wordpiece import WordPiece
 Matrix = npt.NDArray[np.float32]
 
 Product = Callable[[str, Matrix, Matrix], Matrix]
-"""Matrix product of a linear layer, X W^T: called with the name of W, X (tokens, K) and W (outputs, K)."""
+"""Matrix product X W^T: called with a name, X (tokens, K) and W (outputs, K), or with stacks of such for all heads."""
+
+SCORES, CONTEXT = "attention.scores", "attention.context"
+"""Names of the two products of attention: of queries and keys, and of shares and values; before each is the layer's."""
 
 
 def plain(name: str, x: Matrix, w: Matrix) -> Matrix:
     """Return X W^T in FP32; the order of summation is that of numpy's BLAS."""
-    return x @ w.T
+    return x @ w.swapaxes(-1, -2)
 
 
 class Encoder:
@@ -69,6 +72,10 @@ class Encoder:
             f"{layer}{part}.weight" for layer in self._layers for part in (*inner, "intermediate.dense", "output.dense")
         )
 
+    def prefix(self, index: int) -> str:
+        """Return what the names of a layer's weights begin with, its dot included."""
+        return self._layers[index]
+
     def weight(self, name: str) -> Matrix:
         """Return the weight matrix of a linear layer, (outputs, inputs)."""
         return self._weights[name]
@@ -93,16 +100,31 @@ class Encoder:
         ArgumentError
             There are no sentences.
         """
+        x, parts = self.packed(sentences)
+        for index in range(self.depth):
+            x = self.layer(index, x, parts, product)
+        means = np.array([x[part].mean(axis=0) for part in parts])
+        return means / np.linalg.norm(means, axis=1, keepdims=True)
+
+    @property
+    def depth(self) -> int:
+        """How many layers there are."""
+        return len(self._layers)
+
+    def packed(self, sentences: Sequence[str]) -> tuple[Matrix, list[slice]]:
+        """Return what goes into the first layer, (tokens, channels), and the tokens of each sentence.
+
+        Raises
+        ------
+        ArgumentError
+            There are no sentences.
+        """
         if not sentences:
             raise ArgumentError("there must be a sentence or more; got none")
         numbers = [self._wordpiece.numbers(sentence) for sentence in sentences]
         ends = np.cumsum([len(each) for each in numbers])
         parts = [slice(end - len(each), end) for end, each in zip(ends, numbers, strict=True)]
-        x = self._embedded(numbers)
-        for layer in self._layers:
-            x = self._layer(layer, x, parts, product)
-        means = np.array([x[part].mean(axis=0) for part in parts])
-        return means / np.linalg.norm(means, axis=1, keepdims=True)
+        return self._embedded(numbers), parts
 
     def _embedded(self, numbers: list[list[int]]) -> Matrix:
         words, places, types = (
@@ -111,24 +133,44 @@ class Encoder:
         x = words[np.concatenate(numbers)] + np.concatenate([places[: len(each)] for each in numbers]) + types[0]
         return self._norm("embeddings.LayerNorm", x)
 
-    def _layer(self, layer: str, x: Matrix, parts: list[slice], product: Product) -> Matrix:
+    def layer(
+        self, index: int, x: Matrix, parts: Sequence[slice], product: Product = plain, within: Product = plain
+    ) -> Matrix:
+        """Return what a layer makes of its input, (tokens, channels).
+
+        Parameters
+        ----------
+        index : int
+            Of the layer, from 0.
+        x : numpy.ndarray of float32, (tokens, channels)
+            Its input.
+        parts : sequence of slice
+            The tokens of each sentence.
+        product : callable, optional
+            As in `embed`; its names are those of the weights.
+        within : callable, optional
+            What multiplies in attention, for each sentence: X is (heads, tokens, K), W is (heads, outputs, K). Its
+            names are the layer's prefix with `SCORES` and with `CONTEXT`.
+        """
+        layer = self.prefix(index)
+
         def linear(name: str, into: Matrix) -> Matrix:
             weight = f"{layer}{name}.weight"
             return product(weight, into, self._weights[weight]) + self._weights[f"{layer}{name}.bias"]
 
         query, key, value = (linear(f"attention.self.{part}", x) for part in ("query", "key", "value"))
-        seen = np.concatenate([self._attention(query[part], key[part], value[part]) for part in parts])
+        seen = np.concatenate([self._attention(layer, query[p], key[p], value[p], within) for p in parts])
         x = self._norm(f"{layer}attention.output.LayerNorm", x + linear("attention.output.dense", seen))
         inner = linear("intermediate.dense", x)
         inner *= (1 + erf(inner * np.float32(0.5**0.5))) / 2  # GELU, exact
         return self._norm(f"{layer}output.LayerNorm", x + linear("output.dense", inner))
 
-    def _attention(self, query: Matrix, key: Matrix, value: Matrix) -> Matrix:
+    def _attention(self, layer: str, query: Matrix, key: Matrix, value: Matrix, within: Product) -> Matrix:
         q, k, v = (each.reshape(len(each), self._heads, -1).swapaxes(0, 1) for each in (query, key, value))
-        scores = q @ k.swapaxes(1, 2) / np.float32(q.shape[-1] ** 0.5)
+        scores = within(f"{layer}{SCORES}", q, k) / np.float32(q.shape[-1] ** 0.5)
         shares = np.exp(scores - scores.max(axis=-1, keepdims=True))
         shares /= shares.sum(axis=-1, keepdims=True)
-        return (shares @ v).swapaxes(0, 1).reshape(query.shape)
+        return within(f"{layer}{CONTEXT}", shares, v.swapaxes(1, 2)).swapaxes(0, 1).reshape(query.shape)
 
     def _norm(self, name: str, x: Matrix) -> Matrix:
         centred = x - x.mean(axis=-1, keepdims=True)

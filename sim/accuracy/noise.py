@@ -71,7 +71,24 @@ def energies(x: Tensor, form: str | golden.BlockFormat, rule: str | None = None)
     ArgumentError
         As `golden.quantize`, or a block is beyond the range of the format, so that its scale is NaN.
     """
-    quantized = golden.quantize(golden.padded(x, form), form, rule=rule)
+    return lost(x, golden.quantize(golden.padded(x, form), form, rule=rule))
+
+
+def lost(x: Tensor, quantized: golden.QuantizedTensor) -> Energies:
+    """Return the energies of a matrix and of its error, once it is quantised.
+
+    Parameters
+    ----------
+    x : array, (rows, K)
+        The matrix.
+    quantized : QuantizedTensor, (rows, K or more)
+        What it became; columns beyond K are left out.
+
+    Raises
+    ------
+    ArgumentError
+        A scale is NaN.
+    """
     columns = np.shape(x)[1]
     wide = np.asarray(x, np.float64)
     # float64, so that the rounding of a result to float32 is no part of the error.
