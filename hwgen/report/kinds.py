@@ -9,7 +9,8 @@ from typing import Any
 
 from hwgen.errors import InputError
 from hwgen.report import schema
-from hwgen.report.markdown import cost, explore, formats, overhead, power, quantisers
+from hwgen.report.markdown import beside, cost, explore, formats, overhead, power, quantisers
+from hwgen.report.plots import beside as beside_plots
 from hwgen.report.plots import cost as cost_plots
 from hwgen.report.plots import explore as explore_plots
 from hwgen.report.plots import formats as formats_plots
@@ -64,6 +65,7 @@ FORMS: dict[str, Form] = {
     schema.PowerReport.kind: Form(power.markdown, power.csv, power.summary, power_plots.power_png),
     schema.CostReport.kind: Form(cost.markdown, cost.csv, cost.summary, cost_plots.cost_png),
     schema.FormatsReport.kind: Form(formats.markdown, formats.csv, formats.summary, formats_plots.formats_png),
+    schema.LibrariesReport.kind: Form(beside.markdown, beside.csv, beside.summary, beside_plots.beside_png),
     schema.QuantiserReport.kind: Form(
         quantisers.markdown, quantisers.csv, quantisers.summary, quantiser_plots.quantisers_png
     ),

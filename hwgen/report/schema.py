@@ -44,6 +44,7 @@ __all__ = [
     "Assumptions",
     "Checked",
     "Closing",
+    "CoreBeside",
     "CostConditions",
     "CostFigure",
     "CostReport",
@@ -62,6 +63,8 @@ __all__ = [
     "Gemm",
     "GemmCost",
     "HalfRate",
+    "LibrariesConditions",
+    "LibrariesReport",
     "Library",
     "Limit",
     "Means",
@@ -85,9 +88,11 @@ __all__ = [
     "QuantiserShare",
     "Recipe",
     "Report",
+    "RowBeside",
     "Sensitivity",
     "Situation",
     "Stimulus",
+    "TableBeside",
     "Tools",
     "Variant",
     "Workload",
@@ -180,6 +185,11 @@ class Library:
     voltage: float
     cells: int
     dont_use: tuple[str, ...]
+
+    @property
+    def short(self) -> str:
+        """The first part of its name."""
+        return self.name.split("_")[0]
 
 
 @dataclass(frozen=True)
@@ -1585,6 +1595,107 @@ class FormatsReport(Report):
 
 
 @dataclass(frozen=True)
+class TableBeside:
+    """A table of formats that stands beside others.
+
+    Parameters
+    ----------
+    report
+        File name of its report.
+    conditions
+        What its figures hold for.
+    """
+
+    report: str
+    conditions: FormatsConditions
+
+
+@dataclass(frozen=True)
+class LibrariesConditions:
+    """What tables of formats side by side are from.
+
+    Parameters
+    ----------
+    tables
+        The tables, by library and clock.
+    """
+
+    tables: Mapping[str, TableBeside]
+
+
+@dataclass(frozen=True)
+class CoreBeside:
+    """What the core of a row costs in one of the tables.
+
+    Parameters
+    ----------
+    not_measured
+        Why there are no figures; null where there are.
+    slowest_ns
+        The longest critical path of any run, ns; null where nothing was measured.
+    met
+        Whether every run meets the clock; null where nothing was measured.
+    figures
+        Its `area per MAC` and `energy per MAC`; overheads are over the baseline of the same table.
+    """
+
+    not_measured: str | None
+    slowest_ns: float | None
+    met: bool | None
+    figures: tuple[FormatFigure, ...]
+
+    def find(self, metric: str) -> FormatFigure | None:
+        """The figure of the given metric, if there is one."""
+        return next((each for each in self.figures if each.metric == metric), None)
+
+
+@dataclass(frozen=True)
+class RowBeside:
+    """A row of tables of formats side by side.
+
+    Parameters
+    ----------
+    row
+        Its name.
+    baseline
+        Name of the configuration that it is compared with; null for a baseline, and where nothing was measured.
+    products
+        Products that each output adds up in a cycle; null where there is no configuration.
+    summed
+        Products that make one exact sum; null where there is no configuration.
+    cores
+        Its core in each table, by library and clock.
+    """
+
+    row: str
+    baseline: str | None
+    products: int | None
+    summed: int | None
+    cores: Mapping[str, CoreBeside]
+
+
+@dataclass(frozen=True)
+class LibrariesReport(Report):
+    """Tables of formats side by side, one for each library.
+
+    Parameters
+    ----------
+    designs
+        The configurations of all rows that have one.
+    conditions
+        The tables, and what their figures hold for.
+    results
+        The rows, matched by name.
+    """
+
+    kind = "libraries"
+    command = "hwgen report --beside"
+
+    conditions: LibrariesConditions
+    results: tuple[RowBeside, ...]
+
+
+@dataclass(frozen=True)
 class QuantiserConditions:
     """What the figures of two quantisers hold for.
 
@@ -1684,7 +1795,15 @@ class QuantiserReport(Report):
 
 REPORTS: dict[str, type[Report]] = {
     each.kind: each
-    for each in (OverheadReport, ExplorationReport, PowerReport, CostReport, FormatsReport, QuantiserReport)
+    for each in (
+        OverheadReport,
+        ExplorationReport,
+        PowerReport,
+        CostReport,
+        FormatsReport,
+        LibrariesReport,
+        QuantiserReport,
+    )
 }
 """Kinds of reports."""
 

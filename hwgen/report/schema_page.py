@@ -50,7 +50,7 @@ _METRICS = {
 _SCHEMAS = [
     "| schema | of |",
     "| --- | --- |",
-    "| `overhead`, `exploration`, `power`, `cost`, `formats`, `quantisers` | the reports, as files and with `--json` |",
+    "| `overhead`, `exploration`, `power`, `cost`, `formats`, `libraries`, `quantisers` | the reports |",
     "| `manifest` | `NAME.json` of [`hwgen verilog`](verilog.md) |",
     "| `vectors` | the text `about` in the `.npz` file of [`hwgen verify`](verification.md) |",
     "| `mutation` | `mutation.json` of [`make mutate`](proofs.md) |",
