@@ -7,7 +7,7 @@ from typing import Any
 
 from hwgen.report.markdown.formats import kinds, note, summary
 from hwgen.report.pareto import front
-from hwgen.report.plots.formats import points
+from hwgen.report.plots.errors import points
 from hwgen.report.schema import FormatsReport
 from hwgen.site.charts import Chart, choice, quantity
 from hwgen.site.conditions import links

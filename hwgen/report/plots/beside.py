@@ -7,11 +7,10 @@ from typing import Any
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from hwgen.report.beside import METRICS
 from hwgen.report.markdown.beside import name_of
-from hwgen.report.plots.canvas import plain, png
+from hwgen.report.plots.canvas import decades, plain, png
 from hwgen.report.schema import LibrariesReport
 from hwgen.stats import Ratio
 
@@ -53,9 +52,7 @@ def _ground(axis: Any, metric: str, rows: int) -> None:
         axis.axhspan(place - 0.5, place + 0.5, color="#f2f2f2", linewidth=0, zorder=0)
     axis.axvline(1, color="black", linewidth=0.8)
     axis.set_xscale("log")
-    axis.xaxis.set_major_locator(LogLocator(subs=(1, 1.5, 2, 3, 5, 7)))
-    axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axis.xaxis.set_minor_formatter(NullFormatter())
+    decades(axis.xaxis)
     axis.grid(axis="x", color="#cccccc", linewidth=0.5)
     axis.set_axisbelow(True)
     axis.set_xlabel(f"{metric} of the core, over NVFP4 with as many products")
