@@ -1925,19 +1925,37 @@ def from_json(content: Any) -> Report:
         report = typing.cast(Report, _read(known, content, "report"))
         if isinstance(report, FormatsReport):
             _check_rows(report)
+        if isinstance(report, LibrariesReport):
+            _check_cores(report)
         return report
     except InputError as error:
         raise InputError(f"damaged ({error}); write it anew") from None
 
 
 def _check_rows(report: FormatsReport) -> None:
-    """Refuse rows of designs that the report does not have."""
+    """Refuse rows of designs that the report does not have, and those of a design that lack what such rows have."""
     names = [design.name for design in report.designs]
     for row in report.results:
+        if row.design is not None and None in (row.a, row.b):
+            raise InputError(
+                f"report.results: row {row.row!r} is of design {row.design!r}, and has no format of A or B"
+            )
+        if not all(figure.values for figure in row.figures):
+            raise InputError(f"report.results: row {row.row!r} has a figure without values")
         if row.design is not None and names.count(row.design) != 1:
             raise InputError(
                 f"report.results: row {row.row!r} is of design {row.design!r}, which is not one of designs"
             )
+
+
+def _check_cores(report: LibrariesReport) -> None:
+    """Refuse rows without a core for each table, and figures without values."""
+    labels = list(report.conditions.tables)
+    for row in report.results:
+        if sorted(row.cores) != sorted(labels):
+            raise InputError(f"report.results: row {row.row!r} has not one core for each of {', '.join(labels)}")
+        if not all(figure.values for core in row.cores.values() for figure in core.figures):
+            raise InputError(f"report.results: row {row.row!r} has a figure without values")
 
 
 def load(path: Path) -> Report:

@@ -118,7 +118,7 @@ def summary(report: FormatsReport) -> tuple[list[str], list[list[str]]]:
             row.row,
             _bits(row),
             added(row),
-            _over(row, "core", "area"),
+            _over(row, "core", "area") if row.figures else "not measured",
             _over(row, "core", "energy per MAC"),
             _mean(row, "element", "area"),
             _mean(row, "core", "area per MAC"),

@@ -53,6 +53,7 @@ def test_the_table_says_what_a_row_costs_and_loses(formats_report: schema.Format
         "heavy-tailed, dB": "17.00",
     }
     assert found["nvfp4"]["core, area"] == "baseline"
+    assert found["later"]["core, area"] == "not measured"
     assert found["nvfp4-2x16"]["products"] == "2 x 16"
     assert found["late"]["ns"] == "1.04 (missed)"
 
