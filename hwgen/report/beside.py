@@ -13,6 +13,7 @@ from hwgen.errors import InputError
 from hwgen.report.schema import (
     CoreBeside,
     FormatRow,
+    FormatsConditions,
     FormatsReport,
     LibrariesConditions,
     LibrariesReport,
@@ -120,7 +121,15 @@ def _flows(report: FormatsReport, other: FormatsReport) -> Iterator[tuple[str, A
     ours, theirs = report.conditions, other.conditions
     for name in ("wires", "placer"):
         yield f"{name} of the netlists", getattr(ours.physical, name), getattr(theirs.physical, name)
+    # One library at several clocks shows what a clock does. Several libraries at clocks of two kinds mix both effects.
+    if ours.flow.library.name != theirs.flow.library.name and None not in (ours.usual_clock, theirs.usual_clock):
+        yield "the clock", _clock(ours), _clock(theirs)
     yield "lanes that were tried", sorted(ours.lanes), sorted(theirs.lanes)
+
+
+def _clock(conditions: FormatsConditions) -> str:
+    """What the clock is to its library: a slow one and a fast one make other cores."""
+    return "the usual one of its library" if conditions.usual_clock else "one that was asked for"
 
 
 def _rows(report: FormatsReport, other: FormatsReport) -> Iterator[tuple[str, Any, Any]]:

@@ -1563,6 +1563,9 @@ class FormatsConditions:
         Perturbed syntheses of each module, at most.
     half_width
         Runs of a row were added until the intervals of area and power of its core were this narrow, a fraction.
+    usual_clock
+        Whether the clock is the one that cores of the library are built for where nobody asks for another; null in
+        reports from before it was recorded.
     """
 
     flow: FlowConditions
@@ -1571,6 +1574,7 @@ class FormatsConditions:
     lanes: tuple[str, ...]
     runs: int
     half_width: float
+    usual_clock: bool | None
 
 
 @dataclass(frozen=True)
@@ -1849,8 +1853,9 @@ _LEFT_OUT: dict[type, tuple[str, ...]] = {
     **dict.fromkeys((PowerConditions, Assumptions, Gemm), ("half_rate",)),
     OverheadConditions: ("half_rate", "slots"),
     Closing: ("slot",),
+    FormatsConditions: ("usual_clock",),
 }
-"""Keys that are not written where they are null, since most reports have nothing to say there."""
+"""Keys that are not written where they are null, since most reports, or those of before, have nothing to say there."""
 _PLAIN = {str: "text", bool: "true or false", int: "an integer", float: "a number"}
 
 

@@ -111,6 +111,25 @@ def test_what_must_be_alike(formats_report: schema.FormatsReport) -> None:
     beside({"a": formats_report, "c": changed(other, "late", stimulus=seed)})
 
 
+def test_clocks_of_two_kinds(formats_report: schema.FormatsReport) -> None:
+    """Of two libraries they are refused; of one, or where one report does not say, they are not."""
+
+    def asked(report: schema.FormatsReport, usual: bool | None) -> schema.FormatsReport:
+        conditions = dataclasses.replace(report.conditions, usual_clock=usual)
+        return dataclasses.replace(report, conditions=conditions)
+
+    other = elsewhere(formats_report)
+    words = "the clock is the usual one of its library in the one and one that was asked for in the other"
+    with pytest.raises(InputError, match=words):
+        beside({"a": formats_report, "b": asked(other, False)})
+    for one, two in (
+        (formats_report, asked(other, None)),
+        (asked(formats_report, False), asked(other, False)),
+        (other, asked(elsewhere(formats_report, clock_ns=4.0), False)),
+    ):
+        assert len(beside({"a": one, "b": two}).conditions.tables) == 2
+
+
 def test_rows_are_compared_past_a_report_that_lacks_them(formats_report: schema.FormatsReport) -> None:
     between = dataclasses.replace(elsewhere(formats_report, "third"), results=())
     other = changed(elsewhere(formats_report), "late", baseline=None)

@@ -88,6 +88,15 @@ def test_a_row_of_a_design_that_is_not_there_is_named(formats_report: schema.For
         schema.from_json(content)
 
 
+def test_a_table_of_formats_from_before_it_said_what_its_clock_is(formats_report: schema.FormatsReport) -> None:
+    content = json.loads(schema.as_text(formats_report))
+    del content["conditions"]["usual_clock"]
+    report = schema.from_json(content)
+    assert isinstance(report, schema.FormatsReport)
+    assert report.conditions.usual_clock is None
+    assert schema.to_json(report) == content
+
+
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
