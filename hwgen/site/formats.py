@@ -50,8 +50,13 @@ def _layers(title: str, counts: Sequence[str]) -> list[dict[str, Any]]:
         "cost", title, scale={"type": "log", "nice": False, "padding": 40}, axis={"tickCount": 8, "format": "~g"}
     )
     y = quantity("worth", "signal over quantisation noise, dB", scale={"zero": False, "padding": 16})
-    title_of_counts = "added up by an output in a cycle"
-    colour = {"field": "products", "type": "nominal", "title": title_of_counts, "scale": {"domain": list(counts)}}
+    colour = {
+        "field": "products",
+        "type": "nominal",
+        "title": "added up by an output in a cycle",
+        "scale": {"domain": list(counts)},
+        "legend": {"columns": 2},
+    }
     places = {"x": x, "y": y, "color": colour}
     # By value: as a scale of its own it would take the shapes out of the legend.
     tests = ({"test": f"datum.products === '{each}'"} for each in counts)

@@ -44,10 +44,11 @@ def _points(pairs: Sequence[Pair]) -> list[dict[str, Any]]:
 def chart(pairs: Sequence[Pair]) -> Chart:
     """A mark of each row for each library, on a scale of ratios."""
     names = {source.name: source.name for source, _ in pairs}
-    title = "cost of the core for each product, over NVFP4 with as many products"
+    title = "cost of the core over NVFP4"
     scale = {"scale": {"type": "log", "nice": False, "padding": 16}, "axis": {"tickCount": 6, "format": "~g"}}
     axis = {"labelLimit": 220, "labelOverlap": False, "grid": True}
-    library = {"field": "library", "type": "nominal", "title": "library and clock", "sort": None}
+    legend = {"legend": {"columns": 1}}  # for narrow windows
+    library = {"field": "library", "type": "nominal", "title": "library and clock", "sort": None, **legend}
     places = {
         "y": {"field": "name", "type": "nominal", "title": None, "sort": None, "axis": axis},
         "yOffset": {"field": "library", "type": "nominal", "sort": None},
@@ -82,7 +83,10 @@ def chart(pairs: Sequence[Pair]) -> Chart:
         choice("report", "report", names, data_shows="libraries"),
         choice("cost", "metric", {metric: metric for metric in METRICS}),
     )
-    said = "The scale is one of ratios: at 1, a core costs what NVFP4 does. Pale marks miss the clock."
+    said = (
+        "The scale is one of ratios: at 1, a core costs as much for each product as NVFP4 with as many products. Pale"
+        " marks miss the clock."
+    )
     return Chart(
         "libraries", "Formats over NVFP4, library by library", {"": spec}, {"libraries": _points(pairs)}, controls, said
     )
