@@ -40,7 +40,8 @@ def _operands(row: FormatRow) -> list[OperandFormat]:
 
 
 def _bits(row: FormatRow) -> str:
-    return " and ".join(f"{each.bits_per_element:.4g}" for each in _operands(row))
+    """Of an element, once where both formats take as many."""
+    return " and ".join(dict.fromkeys(f"{each.bits_per_element:.4g}" for each in _operands(row)))
 
 
 def added(row: FormatRow) -> str:
@@ -159,8 +160,17 @@ def _fairness(report: FormatsReport) -> list[str]:
         " and aligned for itself, and both are added to C in one step. Fewer and longer sums need less hardware a"
         " product, whatever the format. *Bits* are those of an element and its share of the block's scale. *ns* is the"
         " longest path of the slowest run. *dB*: signal over quantisation noise, by the rule of the simulated operands;"
-        " with two formats the noise is the mean of both.",
+        f" with two formats the noise is the mean of both.{_other_rules(report)}",
     ]
+
+
+def _other_rules(report: FormatsReport) -> str:
+    """Which rules the table does not show, as a sentence with a blank before it; nothing where there are none."""
+    default = {each.rule for row in report.results for each in row.errors if each.default}
+    others = {each.rule: None for row in report.results for each in row.errors if each.rule not in default}
+    if not others:
+        return ""
+    return f" Other rules ({', '.join(others)}) have the same cores; their errors are further down."
 
 
 def _products_alone(report: FormatsReport) -> list[str]:
@@ -178,7 +188,7 @@ def _products_alone(report: FormatsReport) -> list[str]:
             runs = min(len(one.values), len(many.values))
             overheads.append(percent(paired(one.values[:runs], many.values[:runs])))
         area, energy = overheads
-        said.append(f"{row.row} with {row.products} products: {area} core area, {energy} energy")
+        said.append(f"{row.row} with {row.products} products: {area} core area and {energy} energy a product")
     return ["", f"*Products alone*, each of them over {first.row} with {first.products}: {'; '.join(said)}."]
 
 

@@ -74,7 +74,7 @@ def test_what_products_alone_are_worth_stands_above_the_table(formats_report: sc
     text = markdown(formats_report, "formats.png")
     words = (
         "*Products alone*, each of them over nvfp4 with 16: nvfp4-2x16 with 32 products:"
-        " -16.67 % [-16.67, -16.67] core area, -10.00 % [-10.00, -10.00] energy."
+        " -16.67 % [-16.67, -16.67] core area and -10.00 % [-10.00, -10.00] energy a product."
     )
     assert f"\n{words}\n" in text[: text.index("| row |")]
     rows = tuple(row for row in formats_report.results if row.row != "nvfp4-2x16")
@@ -87,6 +87,23 @@ def test_registers_are_said_of_every_row(formats_report: schema.FormatsReport) -
     text = markdown(report, "formats.png")
     others = ", ".join(formats_report.designs[1].settings["pipeline"])
     assert f"- Registers: decoded, total in nvfp4; {others} in nvfp4-2x16, cheap, beaten, late.\n" in text
+
+
+def test_rules_that_the_table_does_not_show_are_named_above_it(formats_report: schema.FormatsReport) -> None:
+    text = markdown(formats_report, "formats.png")
+    words = " Other rules (four-over-six) have the same cores; their errors are further down.\n"
+    assert words in text[: text.index("| row |")]
+    rows = tuple(dataclasses.replace(row, errors=row.errors[:1]) for row in formats_report.results)
+    assert "Other rules" not in markdown(dataclasses.replace(formats_report, results=rows), "formats.png")
+
+
+def test_bits_of_two_formats_are_said_once_where_they_are_the_same(formats_report: schema.FormatsReport) -> None:
+    row = formats_report.results[2]
+    assert row.b is not None
+    for bits, words in ((4.5, "4.5"), (4.25, "4.5 and 4.25")):
+        other = dataclasses.replace(row, b=dataclasses.replace(row.b, name="other", bits_per_element=bits))
+        _, rows = summary(dataclasses.replace(formats_report, results=(other,)))
+        assert rows[0][1] == words
 
 
 def test_blocks_add_up_in_every_row(formats_report: schema.FormatsReport) -> None:
