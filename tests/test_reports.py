@@ -1,5 +1,6 @@
 """The committed reports: up to date with the default libraries, and good for what the documentation says of them."""
 
+import re
 from dataclasses import astuple, fields
 from pathlib import Path
 
@@ -13,7 +14,15 @@ from hwgen.measure.rows import rows_of
 from hwgen.report import schema
 from hwgen.report.form import percent
 from hwgen.report.kinds import FORMS
-from hwgen.report.schema import CostReport, ExplorationReport, Figure, FormatsReport, LayerReport, OverheadReport
+from hwgen.report.schema import (
+    CostReport,
+    ExplorationReport,
+    Figure,
+    FormatsReport,
+    LayerReport,
+    LibrariesReport,
+    OverheadReport,
+)
 from hwgen.stats import FEWEST, Estimate
 
 REPORTS = Path(__file__).parents[1] / "reports"
@@ -31,12 +40,23 @@ def _area(name: str, scope: str) -> Figure:
     return _overhead(name).find(scope, "area")
 
 
+# A name leaves this set with its report.
+AWAITED = {
+    "formats",
+    "formats-asap7",
+    "formats-libraries",
+}
+"""Reports of the Makefile that were not measured yet."""
+
+
 def test_every_report_of_the_makefile_is_there() -> None:
     makefile = (REPORTS.parent / "Makefile").read_text(encoding="utf-8")
-    names = {line.split("--name ")[1].split()[0].rstrip(";") for line in makefile.splitlines() if "--name " in line}
+    names = set(re.findall(r"--(?:name|beside) ([^\s;]+)", makefile))
     names = names - {"cost-$$phase"} | {f"cost-{phase}" for phase in PHASES}
     # Those of `make mutate` and `make mutate-figures` are held by tests of their own.
-    assert {path.stem for path in REPORTS.glob("*.json")} - {"mutation", "mutation-figures"} == names
+    there = {path.stem for path in REPORTS.glob("*.json")} - {"mutation", "mutation-figures"}
+    assert there == names - AWAITED
+    assert names >= AWAITED
 
 
 # Their figures stay until they are measured anew: their libraries had one drive of most gates then. A name leaves this
@@ -67,7 +87,12 @@ def _of_the_present(path: Path) -> bool:
         return _of_the_present(REPORTS / report.conditions.measured.report)
     if isinstance(report, LayerReport):
         return all(QUANTISERS[name].as_dict() == fields for name, fields in report.conditions.quantisers.items())
-    flow = report.conditions.flow
+    if isinstance(report, LibrariesReport):
+        return all(_present_flow(of.conditions.flow) for of in report.conditions.tables.values())
+    return _present_flow(report.conditions.flow)
+
+
+def _present_flow(flow: schema.FlowConditions) -> bool:
     ours = flow.library.name in libraries.names()
     if ours and flow.library.sha256 != reader.load(libraries.path(flow.library.name)).digest:
         return False
@@ -209,8 +234,8 @@ def test_our_ratios_beside_published_ones_are_those_of_the_report() -> None:
     text = (REPORTS.parent / "docs" / "formats.md").read_text(encoding="utf-8")
     table = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")]
     found = {cells[0]: cells[-3:] for cells in table}
-    for label, name, scope, inverse in PUBLISHED:
-        assert found[label] == [scope, *_ratios(report, name, scope, inverse)], label
+    ours = {label: [scope, *_ratios(report, name, scope, inverse)] for label, name, scope, inverse in PUBLISHED}
+    assert {label: found[label] for label in ours} == ours
 
 
 def test_ratios_are_of_the_row_over_its_baseline() -> None:

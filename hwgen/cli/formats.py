@@ -60,7 +60,8 @@ def command(
 ) -> None:
     """Build a core for every block format at one clock: what it costs over NVFP4, and what it loses.
 
-    A measurement that was killed goes on where it was. Writes NAME.md, .csv, .json and .png to the reports directory.
+    A measurement that was killed goes on where it was. Writes NAME.md, .csv, .json and .png to the reports directory,
+    and NAME-error.png: error against area and energy.
     """
     from hwgen.mapping import yosys
     from hwgen.measure.formats import measure_formats

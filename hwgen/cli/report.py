@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from hwgen.cli.options import REPORTS, given, out
-from hwgen.cli.study import check_files
+from hwgen.cli.study import check_files, written
 from hwgen.cli.types import FILE, POINTS
 from hwgen.errors import InputError
 from hwgen.files import write_all
@@ -22,7 +22,7 @@ __all__ = ["command"]
     "--beside",
     "stem",
     metavar="NAME",
-    help="Show reports of 'hwgen formats', one for each library, side by side instead: NAME.md and NAME.png.",
+    help="Put reports of 'hwgen formats', one for each library, side by side instead: writes a report NAME.",
 )
 @out(REPORTS, "Directory of --beside.")
 @click.option(
@@ -46,38 +46,34 @@ def command(
     from hwgen.report.kinds import rendered_anew
 
     for path in chosen:
-        written = rendered_anew(path)
-        write_all(written)
-        for each in written:
+        rendered = rendered_anew(path)
+        write_all(rendered)
+        for each in rendered:
             click.echo(each)
 
 
 def _beside(paths: tuple[Path, ...], check: bool, stem: str, out: Path) -> None:
     """Write tables of formats side by side."""
     from hwgen.report import schema
-    from hwgen.report.markdown.beside import markdown
-    from hwgen.report.plots.beside import beside_png
+    from hwgen.report.beside import beside
 
     if check:
         raise InputError("--beside and --check: give one of them")
     if len(paths) < 2:
         raise InputError("--beside: takes two reports of 'hwgen formats' or more")
     check_files(out, stem, "--beside")
-    if (out / f"{stem}.json").exists():
-        raise InputError(f"--beside {stem!r}: is the name of a report in {str(out)!r}, whose pages it would write over")
-    reports = []
+    target = out / f"{stem}.json"
+    if target.exists() and not isinstance(schema.load(target), schema.LibrariesReport):
+        raise InputError(f"--beside {stem!r}: is the name of another report in {str(out)!r}, which it would write over")
+    reports: dict[str, schema.FormatsReport] = {}
     for path in paths:
         report = schema.load(path)
         if not isinstance(report, schema.FormatsReport):
             raise InputError(f"report {str(path)!r}: is of {report.command!r}; --beside takes those of 'hwgen formats'")
-        reports.append(report)
-    written = {
-        out / f"{stem}.md": markdown(reports, f"{stem}.png").encode(),
-        out / f"{stem}.png": beside_png(reports),
-    }
-    write_all(written)
-    for each in written:
-        click.echo(each)
+        if str(path) in reports:
+            raise InputError(f"report {str(path)!r}: is named twice; --beside takes different ones")
+        reports[str(path)] = report
+    written(beside(reports), out, stem, False, {})
 
 
 def _reports() -> list[Path]:

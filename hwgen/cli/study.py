@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["Settings", "check_files", "default_stem", "reported", "written"]
 
 _LONGEST = 200
-_SUFFIXES = (".json", ".md", ".csv", ".png", "-placement.png")
+_SUFFIXES = (".json", ".md", ".csv", ".png", "-placement.png", "-error.png")
 
 
 @dataclass(frozen=True)

@@ -200,6 +200,7 @@ def measure_formats(
             lanes=request.lanes,
             runs=request.runs,
             half_width=request.half_width,
+            usual_clock=aim.clock_ns == usual(library),
         ),
         results=tuple(rows),
     )

@@ -17,6 +17,8 @@ from hwgen.report.schema import (
     FlowConditions,
     FormatsReport,
     LayerReport,
+    LibrariesReport,
+    Library,
     OverheadReport,
     PowerReport,
     QuantiserReport,
@@ -50,6 +52,8 @@ def findings(report: Report, within: float = WITHIN) -> list[str]:
         return list(_few(report.conditions.measured.runs))
     if isinstance(report, FormatsReport):
         return list(_formats(report, within))
+    if isinstance(report, LibrariesReport):
+        return list(_libraries(report, within))
     if isinstance(report, QuantiserReport):
         return list(_quantisers(report))
     if isinstance(report, LayerReport):
@@ -64,13 +68,20 @@ def _digest(library: str) -> str:
 
 def another_library(report: Report) -> list[str]:
     """A sentence where a default library has changed since the measurement."""
-    measured = OverheadReport | ExplorationReport | PowerReport | FormatsReport | QuantiserReport
-    if not isinstance(report, measured):  # only names its library
-        return []
-    library = report.conditions.flow.library
-    if library.name not in libraries.names() or library.sha256 == _digest(library.name):
-        return []
-    return [f"measured with another {library.name} than the one of this version: measure anew"]
+    return [
+        f"measured with another {library.name} than the one of this version: measure anew"
+        for library in _libraries_of(report)
+        if library.name in libraries.names() and library.sha256 != _digest(library.name)
+    ]
+
+
+def _libraries_of(report: Report) -> list[Library]:
+    """The libraries that a report was measured with; one of costs only names its own."""
+    if isinstance(report, LibrariesReport):
+        return [of.conditions.flow.library for of in report.conditions.tables.values()]
+    if isinstance(report, OverheadReport | ExplorationReport | PowerReport | FormatsReport | QuantiserReport):
+        return [report.conditions.flow.library]
+    return []
 
 
 def _quantisers(report: QuantiserReport) -> Iterator[str]:
@@ -135,6 +146,19 @@ def _formats(report: FormatsReport, within: float) -> Iterator[str]:
             if found is not None:
                 yield from _wide(f"{row.row}: {metric} of the core", found.overhead, within)
     yield from _ungated(report.designs, report.conditions.flow)
+
+
+def _libraries(report: LibrariesReport, within: float) -> Iterator[str]:
+    counts = (len(each.values) for row in report.results for core in row.cores.values() for each in core.figures)
+    yield from _few(min(counts, default=FEWEST))
+    for row in report.results:
+        for label, core in row.cores.items():
+            if core.not_measured is not None:
+                yield f"{row.row} on {label}: not measured: {core.not_measured}"
+            elif not core.met and core.slowest_ns is not None:
+                yield f"{row.row} on {label}: misses the clock: takes {core.slowest_ns:.4g} ns"
+            for each in core.figures:
+                yield from _wide(f"{row.row} on {label}: {each.metric} of the core", each.overhead, within)
 
 
 _UNKNOWN = "whether every run meets the clock was not recorded: measure anew"

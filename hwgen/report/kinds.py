@@ -9,8 +9,10 @@ from typing import Any
 
 from hwgen.errors import InputError
 from hwgen.report import schema
-from hwgen.report.markdown import cost, explore, formats, layer, overhead, power, quantisers
+from hwgen.report.markdown import beside, cost, explore, formats, layer, overhead, power, quantisers
+from hwgen.report.plots import beside as beside_plots
 from hwgen.report.plots import cost as cost_plots
+from hwgen.report.plots import errors as error_plots
 from hwgen.report.plots import explore as explore_plots
 from hwgen.report.plots import formats as formats_plots
 from hwgen.report.plots import layer as layer_plots
@@ -57,6 +59,11 @@ def _placement(report: schema.OverheadReport) -> dict[str, bytes]:
     return {overhead.PLACEMENT: placement_png(named, title)}
 
 
+def _errors(report: schema.FormatsReport) -> dict[str, bytes]:
+    """The picture of error against cost, where errors are known."""
+    return {formats.ERRORS: error_plots.errors_png(report)} if formats.kinds(report) else {}
+
+
 FORMS: dict[str, Form] = {
     schema.OverheadReport.kind: Form(
         overhead.markdown, overhead.csv, overhead.summary, overhead_plots.overhead_png, _placement
@@ -64,7 +71,8 @@ FORMS: dict[str, Form] = {
     schema.ExplorationReport.kind: Form(explore.markdown, explore.csv, explore.summary, explore_plots.explore_png),
     schema.PowerReport.kind: Form(power.markdown, power.csv, power.summary, power_plots.power_png),
     schema.CostReport.kind: Form(cost.markdown, cost.csv, cost.summary, cost_plots.cost_png),
-    schema.FormatsReport.kind: Form(formats.markdown, formats.csv, formats.summary, formats_plots.formats_png),
+    schema.FormatsReport.kind: Form(formats.markdown, formats.csv, formats.summary, formats_plots.formats_png, _errors),
+    schema.LibrariesReport.kind: Form(beside.markdown, beside.csv, beside.summary, beside_plots.beside_png),
     schema.QuantiserReport.kind: Form(
         quantisers.markdown, quantisers.csv, quantisers.summary, quantiser_plots.quantisers_png
     ),

@@ -44,6 +44,7 @@ __all__ = [
     "Assumptions",
     "Checked",
     "Closing",
+    "CoreBeside",
     "CostConditions",
     "CostFigure",
     "CostReport",
@@ -68,6 +69,8 @@ __all__ = [
     "LayerGemm",
     "LayerReport",
     "LayerRow",
+    "LibrariesConditions",
+    "LibrariesReport",
     "Library",
     "Limit",
     "Means",
@@ -91,10 +94,12 @@ __all__ = [
     "QuantiserShare",
     "Recipe",
     "Report",
+    "RowBeside",
     "RtlComparison",
     "Sensitivity",
     "Situation",
     "Stimulus",
+    "TableBeside",
     "Tools",
     "Variant",
     "Workload",
@@ -187,6 +192,11 @@ class Library:
     voltage: float
     cells: int
     dont_use: tuple[str, ...]
+
+    @property
+    def short(self) -> str:
+        """The first part of its name."""
+        return self.name.split("_")[0]
 
 
 @dataclass(frozen=True)
@@ -1560,6 +1570,9 @@ class FormatsConditions:
         Perturbed syntheses of each module, at most.
     half_width
         Runs of a row were added until the intervals of area and power of its core were this narrow, a fraction.
+    usual_clock
+        Whether the clock is the one that cores of the library are built for where nobody asks for another; null in
+        reports from before it was recorded.
     """
 
     flow: FlowConditions
@@ -1568,6 +1581,7 @@ class FormatsConditions:
     lanes: tuple[str, ...]
     runs: int
     half_width: float
+    usual_clock: bool | None
 
 
 @dataclass(frozen=True)
@@ -1589,6 +1603,107 @@ class FormatsReport(Report):
 
     conditions: FormatsConditions
     results: tuple[FormatRow, ...]
+
+
+@dataclass(frozen=True)
+class TableBeside:
+    """A table of formats that stands beside others.
+
+    Parameters
+    ----------
+    report
+        File name of its report.
+    conditions
+        What its figures hold for.
+    """
+
+    report: str
+    conditions: FormatsConditions
+
+
+@dataclass(frozen=True)
+class LibrariesConditions:
+    """What tables of formats side by side are from.
+
+    Parameters
+    ----------
+    tables
+        The tables, by library and clock.
+    """
+
+    tables: Mapping[str, TableBeside]
+
+
+@dataclass(frozen=True)
+class CoreBeside:
+    """What the core of a row costs in one of the tables.
+
+    Parameters
+    ----------
+    not_measured
+        Why there are no figures; null where there are.
+    slowest_ns
+        The longest critical path of any run, ns; null where nothing was measured.
+    met
+        Whether every run meets the clock; null where nothing was measured.
+    figures
+        Its `area per MAC` and `energy per MAC`; overheads are over the baseline of the same table.
+    """
+
+    not_measured: str | None
+    slowest_ns: float | None
+    met: bool | None
+    figures: tuple[FormatFigure, ...]
+
+    def find(self, metric: str) -> FormatFigure | None:
+        """The figure of the given metric, if there is one."""
+        return next((each for each in self.figures if each.metric == metric), None)
+
+
+@dataclass(frozen=True)
+class RowBeside:
+    """A row of tables of formats side by side.
+
+    Parameters
+    ----------
+    row
+        Its name.
+    baseline
+        Name of the configuration that it is compared with; null for a baseline, and where nothing was measured.
+    products
+        Products that each output adds up in a cycle; null where there is no configuration.
+    summed
+        Products that make one exact sum; null where there is no configuration.
+    cores
+        Its core in each table, by library and clock.
+    """
+
+    row: str
+    baseline: str | None
+    products: int | None
+    summed: int | None
+    cores: Mapping[str, CoreBeside]
+
+
+@dataclass(frozen=True)
+class LibrariesReport(Report):
+    """Tables of formats side by side, one for each library.
+
+    Parameters
+    ----------
+    designs
+        The configurations of all rows that have one.
+    conditions
+        The tables, and what their figures hold for.
+    results
+        The rows, matched by name.
+    """
+
+    kind = "libraries"
+    command = "hwgen report --beside"
+
+    conditions: LibrariesConditions
+    results: tuple[RowBeside, ...]
 
 
 @dataclass(frozen=True)
@@ -1891,6 +2006,7 @@ REPORTS: dict[str, type[Report]] = {
         FormatsReport,
         QuantiserReport,
         LayerReport,
+        LibrariesReport,
     )
 }
 """Kinds of reports."""
@@ -1937,8 +2053,9 @@ _LEFT_OUT: dict[type, tuple[str, ...]] = {
     **dict.fromkeys((PowerConditions, Assumptions, Gemm), ("half_rate",)),
     OverheadConditions: ("half_rate", "slots"),
     Closing: ("slot",),
+    FormatsConditions: ("usual_clock",),
 }
-"""Keys that are not written where they are null, since most reports have nothing to say there."""
+"""Keys that are not written where they are null, since most reports, or those of before, have nothing to say there."""
 _PLAIN = {str: "text", bool: "true or false", int: "an integer", float: "a number"}
 
 
@@ -2013,19 +2130,37 @@ def from_json(content: Any) -> Report:
         report = typing.cast(Report, _read(known, content, "report"))
         if isinstance(report, FormatsReport):
             _check_rows(report)
+        if isinstance(report, LibrariesReport):
+            _check_cores(report)
         return report
     except InputError as error:
         raise InputError(f"damaged ({error}); write it anew") from None
 
 
 def _check_rows(report: FormatsReport) -> None:
-    """Refuse rows of designs that the report does not have."""
+    """Refuse rows of designs that the report does not have, and those of a design that lack what such rows have."""
     names = [design.name for design in report.designs]
     for row in report.results:
+        if row.design is not None and None in (row.a, row.b):
+            raise InputError(
+                f"report.results: row {row.row!r} is of design {row.design!r}, and has no format of A or B"
+            )
+        if not all(figure.values for figure in row.figures):
+            raise InputError(f"report.results: row {row.row!r} has a figure without values")
         if row.design is not None and names.count(row.design) != 1:
             raise InputError(
                 f"report.results: row {row.row!r} is of design {row.design!r}, which is not one of designs"
             )
+
+
+def _check_cores(report: LibrariesReport) -> None:
+    """Refuse rows without a core for each table, and figures without values."""
+    labels = list(report.conditions.tables)
+    for row in report.results:
+        if sorted(row.cores) != sorted(labels):
+            raise InputError(f"report.results: row {row.row!r} has not one core for each of {', '.join(labels)}")
+        if not all(figure.values for core in row.cores.values() for figure in core.figures):
+            raise InputError(f"report.results: row {row.row!r} has a figure without values")
 
 
 def load(path: Path) -> Report:

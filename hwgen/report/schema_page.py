@@ -50,8 +50,7 @@ _METRICS = {
 _SCHEMAS = [
     "| schema | of |",
     "| --- | --- |",
-    "| `overhead`, `exploration`, `power`, `cost`, `formats`, `quantisers` | the reports, as files and with `--json` |",
-    "| `layer` | the report of [`hwgen layer`](layer.md) |",
+    "| `overhead`, `exploration`, `power`, `cost`, `formats`, `libraries`, `quantisers`, `layer` | the reports |",
     "| `manifest` | `NAME.json` of [`hwgen verilog`](verilog.md) |",
     "| `vectors` | the text `about` in the `.npz` file of [`hwgen verify`](verification.md) |",
     "| `mutation` | `mutation.json` of [`make mutate`](proofs.md) |",

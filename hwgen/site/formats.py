@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import cycle
 from typing import Any
 
 from hwgen.report.markdown.formats import kinds, note, summary
 from hwgen.report.pareto import front
-from hwgen.report.plots.formats import points
+from hwgen.report.plots.errors import points
 from hwgen.report.schema import FormatsReport
-from hwgen.site.charts import Chart, choice, quantity
+from hwgen.site.charts import COLOURS, Chart, choice, quantity
 from hwgen.site.conditions import links
 from hwgen.site.markup import Markup, rows, tag
 from hwgen.site.sources import Source
@@ -43,12 +44,23 @@ def _points(pairs: Sequence[Pair]) -> list[dict[str, Any]]:
     ]
 
 
-def _layers(title: str) -> list[dict[str, Any]]:
-    """The front as a staircase with its names, and all points."""
-    x = quantity("cost", title, scale={"zero": False, "padding": 24})
+def _layers(title: str, counts: Sequence[str]) -> list[dict[str, Any]]:
+    """The front as a staircase with its names, and all points; a colour and a shape for each count of products."""
+    x = quantity(
+        "cost", title, scale={"type": "log", "nice": False, "padding": 40}, axis={"tickCount": 8, "format": "~g"}
+    )
     y = quantity("worth", "signal over quantisation noise, dB", scale={"zero": False, "padding": 16})
-    colour = {"field": "products", "type": "nominal", "title": "added up by an output in a cycle"}
+    colour = {
+        "field": "products",
+        "type": "nominal",
+        "title": "added up by an output in a cycle",
+        "scale": {"domain": list(counts)},
+        "legend": {"columns": 2},
+    }
     places = {"x": x, "y": y, "color": colour}
+    # By value: as a scale of its own it would take the shapes out of the legend.
+    tests = ({"test": f"datum.products === '{each}'"} for each in counts)
+    line = {"condition": [{**test, "value": shade} for test, shade in zip(tests, cycle(COLOURS), strict=False)]}
     tooltip = [
         {"field": "name", "type": "nominal"},
         quantity("cost", title, format=".4~g"),
@@ -59,9 +71,9 @@ def _layers(title: str) -> list[dict[str, Any]]:
         {
             "transform": [{"filter": "datum.front"}],
             "mark": {"type": "line", "interpolate": "step-after"},
-            "encoding": places,
+            "encoding": {"x": x, "y": y, "detail": {"field": "products"}, "color": line},
         },
-        {"mark": "point", "encoding": {**places, "opacity": pale, "tooltip": tooltip}},
+        {"mark": "point", "encoding": {**places, "shape": colour, "opacity": pale, "tooltip": tooltip}},
         {
             "transform": [{"filter": "datum.front"}],
             "mark": {"type": "text", "align": "left", "dx": 7, "dy": -5, "fontSize": 11},
@@ -72,19 +84,25 @@ def _layers(title: str) -> list[dict[str, Any]]:
 
 def chart(pairs: Sequence[Pair]) -> Chart:
     """Error against cost, with the Pareto front of rows that add up as many products."""
-    names = {source.name: f"{report.conditions.flow.library.name} ({source.name})" for source, report in pairs}
+    names = {
+        source.name: f"{report.conditions.flow.library.short}, {report.conditions.clock_ns:g} ns ({source.name})"
+        for source, report in pairs
+    }
     tensors = list(dict.fromkeys(kind for _, report in pairs for kind in kinds(report)))
-    chosen = "datum.report === report && datum.kind === kind"
+    data = {"formats": _points(pairs)}
+    counts = sorted({each["products"] for each in data["formats"]}, key=lambda words: int(words.split()[0]))
+    chosen = "datum.report === report && datum.kind === kind && (products === '' || datum.products === products)"
     specs = {
         metric: {
             "data": {"name": "formats"},
             "params": [
                 {"name": "report", "value": next(iter(names), "")},
                 {"name": "kind", "value": next(iter(tensors), "")},
+                {"name": "products", "value": ""},
             ],
             "transform": [{"filter": f"{chosen} && datum.metric === '{metric}'"}],
             "height": 380,
-            "layer": _layers(title),
+            "layer": _layers(title, counts),
         }
         for metric, title in _COSTS.items()
     }
@@ -92,12 +110,12 @@ def chart(pairs: Sequence[Pair]) -> Chart:
         choice("library", "report", names, data_shows="formats"),
         choice("cost", "spec", {metric: metric for metric in _COSTS}),
         choice("tensors", "kind", {kind: kind for kind in tensors}),
+        choice("products", "products", {"": "all", **{words: words for words in counts}}),
     )
     said = (
         "A line joins the Pareto front: no other row that adds up as many products is both cheaper and better. The"
         " others are pale, and have their names below the pointer. Rows that miss the clock are left out."
     )
-    data = {"formats": _points(pairs)}
     return Chart("formats", "What a format costs, and what it loses", specs, data, controls, said)
 
 

@@ -52,8 +52,8 @@ def _formats(report: OverheadReport, place: int) -> str:
 
 
 def _library(report: OverheadReport) -> str:
-    """The first part of the library's name; the whole name is among the conditions."""
-    return report.conditions.flow.library.name.split("_")[0]
+    """Short for the library; the whole name is among the conditions."""
+    return report.conditions.flow.library.short
 
 
 def _asked_ns(report: OverheadReport) -> float:

@@ -13,8 +13,15 @@ from typing import Any
 from hwgen import __version__
 from hwgen.errors import InputError
 from hwgen.report.plots.canvas import BLOCKS
-from hwgen.report.schema import CostReport, ExplorationReport, FormatsReport, OverheadReport, PowerReport
-from hwgen.site import charts, explorations, formats, overheads, power, workloads
+from hwgen.report.schema import (
+    CostReport,
+    ExplorationReport,
+    FormatsReport,
+    LibrariesReport,
+    OverheadReport,
+    PowerReport,
+)
+from hwgen.site import charts, explorations, formats, libraries, overheads, power, workloads
 from hwgen.site.charts import Chart
 from hwgen.site.conditions import dialog, links
 from hwgen.site.markup import Markup, data, tag, together
@@ -69,6 +76,8 @@ def contents(sources: Sequence[Source]) -> Content:
         )
     if tabled := list(of_kind(sources, FormatsReport)):
         found.add("formats", "Formats beside one another", formats.chart(tabled), *formats.tables(tabled))
+    if beside := list(of_kind(sources, LibrariesReport)):
+        found.add("libraries", "Formats, library by library", libraries.chart(beside), *libraries.tables(beside))
     if costs := list(of_kind(sources, CostReport)):
         grids = [workloads.grid(*each) for each in costs]
         found.data["workloads"] = workloads.payload(costs, grids)

@@ -9,8 +9,12 @@ import pandas as pd
 from hwgen.report.form import counted, flow_lines, lacking, number, percent, table
 from hwgen.report.markdown.overhead import bounds
 from hwgen.report.schema import SCOPES, FormatRow, FormatsReport, OperandFormat
+from hwgen.stats import paired
 
-__all__ = ["csv", "kinds", "markdown", "note", "summary"]
+__all__ = ["ERRORS", "added", "csv", "kinds", "markdown", "note", "summary"]
+
+ERRORS = "-error.png"
+"""What follows the name of a report in the file name of its second plot."""
 
 _COMPARED = ("area per MAC", "energy per MAC")
 
@@ -36,10 +40,11 @@ def _operands(row: FormatRow) -> list[OperandFormat]:
 
 
 def _bits(row: FormatRow) -> str:
-    return " and ".join(f"{each.bits_per_element:.4g}" for each in _operands(row))
+    """Of an element, once where both formats take as many."""
+    return " and ".join(dict.fromkeys(f"{each.bits_per_element:.4g}" for each in _operands(row)))
 
 
-def _added(row: FormatRow) -> str:
+def added(row: FormatRow) -> str:
     """How products are added up: 2 x 16 are two exact sums of 16, aligned and added to C."""
     if row.products is None or row.summed is None:
         return ""
@@ -113,8 +118,8 @@ def summary(report: FormatsReport) -> tuple[list[str], list[list[str]]]:
         [
             row.row,
             _bits(row),
-            _added(row),
-            _over(row, "core", "area"),
+            added(row),
+            _over(row, "core", "area") if row.figures else "not measured",
             _over(row, "core", "energy per MAC"),
             _mean(row, "element", "area"),
             _mean(row, "core", "area per MAC"),
@@ -155,8 +160,36 @@ def _fairness(report: FormatsReport) -> list[str]:
         " and aligned for itself, and both are added to C in one step. Fewer and longer sums need less hardware a"
         " product, whatever the format. *Bits* are those of an element and its share of the block's scale. *ns* is the"
         " longest path of the slowest run. *dB*: signal over quantisation noise, by the rule of the simulated operands;"
-        " with two formats the noise is the mean of both.",
+        f" with two formats the noise is the mean of both.{_other_rules(report)}",
     ]
+
+
+def _other_rules(report: FormatsReport) -> str:
+    """Which rules the table does not show, as a sentence with a blank before it; nothing where there are none."""
+    default = {each.rule for row in report.results for each in row.errors if each.default}
+    others = {each.rule: None for row in report.results for each in row.errors if each.rule not in default}
+    if not others:
+        return ""
+    return f" Other rules ({', '.join(others)}) have the same cores; their errors are further down."
+
+
+def _products_alone(report: FormatsReport) -> list[str]:
+    """What it is worth to add up more products in a cycle, of the baseline's format, as a paragraph."""
+    baselines = [row for row in report.results if row.figures and row.baseline is None]
+    if len(baselines) < 2:
+        return []
+    first, said = baselines[0], []
+    for row in baselines[1:]:
+        overheads = []
+        for metric in _COMPARED:
+            one, many = first.find("core", metric), row.find("core", metric)
+            assert one is not None  # every row that was measured has both
+            assert many is not None
+            runs = min(len(one.values), len(many.values))
+            overheads.append(percent(paired(one.values[:runs], many.values[:runs])))
+        area, energy = overheads
+        said.append(f"{row.row} with {row.products} products: {area} core area and {energy} energy a product")
+    return ["", f"*Products alone*, each of them over {first.row} with {first.products}: {'; '.join(said)}."]
 
 
 def _notes(report: FormatsReport) -> list[str]:
@@ -308,6 +341,13 @@ def _conditions(report: FormatsReport) -> list[str]:
     return lines
 
 
+def _error_picture(report: FormatsReport, picture: str) -> list[str]:
+    if not kinds(report):
+        return []
+    name = picture.removesuffix(".png") + ERRORS
+    return ["", f"![Signal over quantisation noise against area and energy of a product](<{name}>)"]
+
+
 def markdown(report: FormatsReport, picture: str) -> str:
     """The report for readers; ``picture`` is the file name of the plot beside it."""
     header, rows = summary(report)
@@ -315,11 +355,13 @@ def markdown(report: FormatsReport, picture: str) -> str:
         "# What block formats cost",
         "",
         *_fairness(report),
+        *_products_alone(report),
         "",
         *table(header, rows, len(header) - 1),
         *_notes(report),
         "",
-        f"![Core area by block, and error against area and energy](<{picture}>)",
+        f"![Core area by block](<{picture}>)",
+        *_error_picture(report, picture),
         *_scopes(report),
         *_blocks(report),
         *_errors(report),

@@ -1,16 +1,18 @@
-"""What all plots have in common: colours of blocks, error bars, text, PNG."""
+"""What all plots have in common: colours of blocks, error bars, logarithmic axes, text, PNG."""
 
 from __future__ import annotations
 
 import io
 import warnings
+from typing import Any
 
 from matplotlib.figure import Figure as Canvas
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from hwgen.report.schema import ENTERING
 from hwgen.stats import Estimate
 
-__all__ = ["BLOCKS", "plain", "png", "reach"]
+__all__ = ["BLOCKS", "decades", "plain", "png", "reach"]
 
 BLOCKS = {
     "operand decoders": "#0072b2",
@@ -36,6 +38,13 @@ def reach(estimate: Estimate) -> list[list[float]] | None:
         [max(100 * (estimate.value - estimate.low), 0)],
         [max(100 * (estimate.high - estimate.value), 0)],
     ]
+
+
+def decades(axis: Any) -> None:
+    """Ticks of a logarithmic axis of some decades at most: several in each, as plain numbers."""
+    axis.set_major_locator(LogLocator(subs=(1, 1.5, 2, 3, 5, 7)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def plain(text: str) -> str:

@@ -21,7 +21,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[FormatsRequest]:
     source = schema.load(REPORTS / "overhead.json")
     assert isinstance(source, schema.OverheadReport)
     assert source.conditions.physical is not None
-    conditions = schema.FormatsConditions(source.conditions.flow, 1.0, source.conditions.physical, (), 16, 0.005)
+    conditions = schema.FormatsConditions(source.conditions.flow, 1.0, source.conditions.physical, (), 16, 0.005, True)
 
     def measure(request: FormatsRequest, *_: object) -> schema.FormatsReport:
         found.append(request)

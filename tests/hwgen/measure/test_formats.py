@@ -136,6 +136,13 @@ def by_name(report: schema.FormatsReport) -> dict[str, schema.FormatRow]:
     return {row.row: row for row in report.results}
 
 
+def test_a_report_says_whether_its_clock_is_the_usual_one(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert table(request(*rows_of(["mixfp4"]), runs=1)).conditions.usual_clock is False
+    monkeypatch.setattr(module, "usual", lambda library: CLOCK)
+    asked = dataclasses.replace(request(*rows_of(["mixfp4"]), runs=1), clock_ns=None)
+    assert table(asked).conditions.usual_clock is True
+
+
 def test_rows_are_paired_run_by_run_with_a_baseline_of_as_many_products(bench: Bench) -> None:
     report = table(request(*rows_of(["mixfp4", "mxfp4"]), runs=6))
     rows = by_name(report)

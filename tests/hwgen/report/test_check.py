@@ -4,7 +4,8 @@ from pathlib import Path
 import pytest
 
 from hwgen.report import schema
-from hwgen.report.check import findings
+from hwgen.report.beside import beside
+from hwgen.report.check import another_library, findings
 from hwgen.report.form import flow_lines
 from hwgen.stats import Estimate
 
@@ -115,3 +116,27 @@ def test_rows_of_the_table_of_formats(formats_report: schema.FormatsReport) -> N
         for row in formats_report.results
     )
     assert findings(replace(formats_report, results=few))[0].startswith("2 runs of each module")
+
+
+def test_rows_of_tables_side_by_side(formats_report: schema.FormatsReport) -> None:
+    """Those without figures, those that are late, and those that are not known well enough, by library."""
+    flow = formats_report.conditions.flow
+    flow = replace(flow, library=replace(flow.library, name="generic130", sha256="another"))
+    conditions = replace(formats_report.conditions, flow=flow)
+    other = replace(formats_report, conditions=conditions, results=formats_report.results[:5])
+    both = beside({"a": formats_report, "b": other})
+    assert findings(both) == [
+        "late on generic7, 1 ns: misses the clock: takes 1.04 ns",
+        "late on generic130, 1 ns: misses the clock: takes 1.04 ns",
+        "later on generic7, 1 ns: not measured: no configuration later-small",
+        "later on generic130, 1 ns: not measured: not in this report",
+    ]
+    wide = [each for each in findings(both, 0.001) if "is known to" in each]
+    assert len(wide) == 2 * 2 * 3
+    assert wide[0].startswith("cheap on generic7, 1 ns: area per MAC of the core: the overhead of +2.00 %")
+    assert "measured with another generic130 than the one of this version: measure anew" in another_library(both)
+    few = tuple(
+        replace(row, figures=tuple(replace(each, values=each.values[:3]) for each in row.figures))
+        for row in formats_report.results
+    )
+    assert findings(beside({"a": replace(formats_report, results=few), "b": other}))[0].startswith("3 runs of each")

@@ -1,11 +1,13 @@
 import dataclasses
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from hwgen.errors import InputError
 from hwgen.report import schema
+from hwgen.report.beside import beside
 from hwgen.report.schema_page import described, page
 from hwgen.stats import Estimate
 
@@ -83,6 +85,50 @@ def test_a_row_of_a_design_that_is_not_there_is_named(formats_report: schema.For
     row = next(row for row in content["results"] if row["design"] is not None)
     row["design"] = "other"
     with pytest.raises(InputError, match=rf"row '{row['row']}' is of design 'other', which is not one of designs"):
+        schema.from_json(content)
+
+
+def test_a_table_of_formats_from_before_it_said_what_its_clock_is(formats_report: schema.FormatsReport) -> None:
+    content = json.loads(schema.as_text(formats_report))
+    del content["conditions"]["usual_clock"]
+    report = schema.from_json(content)
+    assert isinstance(report, schema.FormatsReport)
+    assert report.conditions.usual_clock is None
+    assert schema.to_json(report) == content
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda row: row.update(b=None), "row 'cheap' is of design 'cheap-small', and has no format of A or B"),
+        (lambda row: row["figures"][3].update(values=[]), "row 'cheap' has a figure without values"),
+    ],
+)
+def test_a_row_that_lacks_something_is_named(
+    formats_report: schema.FormatsReport, spoil: Callable[[dict], None], message: str
+) -> None:
+    content = json.loads(schema.as_text(formats_report))
+    spoil(next(row for row in content["results"] if row["row"] == "cheap"))
+    with pytest.raises(InputError, match=rf"damaged \(report.results: {message}\)"):
+        schema.from_json(content)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda cores: cores.pop("b, 1 ns"), "row 'cheap' has not one core for each of generic7, 1 ns, b, 1 ns"),
+        (lambda cores: cores["b, 1 ns"]["figures"][0].update(values=[]), "row 'cheap' has a figure without values"),
+    ],
+)
+def test_a_core_that_lacks_something_is_named(
+    formats_report: schema.FormatsReport, spoil: Callable[[dict], None], message: str
+) -> None:
+    flow = formats_report.conditions.flow
+    flow = dataclasses.replace(flow, library=dataclasses.replace(flow.library, name="b"))
+    other = dataclasses.replace(formats_report, conditions=dataclasses.replace(formats_report.conditions, flow=flow))
+    content = json.loads(schema.as_text(beside({"a.json": formats_report, "b.json": other})))
+    spoil(next(row["cores"] for row in content["results"] if row["row"] == "cheap"))
+    with pytest.raises(InputError, match=rf"damaged \(report.results: {message}\)"):
         schema.from_json(content)
 
 

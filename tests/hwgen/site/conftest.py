@@ -1,5 +1,6 @@
 """The committed reports, one of formats that is small enough to read, and one whose names are not nice."""
 
+import dataclasses
 import importlib.util
 import json
 from html.parser import HTMLParser
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from hwgen.report import schema
+from hwgen.report.beside import beside
 from hwgen.site.page import page
 from hwgen.site.sources import Source, read
 
@@ -94,7 +96,7 @@ def committed() -> str:
 
 @pytest.fixture
 def folder(tmp_path: Path, formats_report: schema.FormatsReport) -> Path:
-    """A folder of one report of each kind: formats among them, and one of overheads with names that are not nice."""
+    """A folder of one report of each kind, formats among them; two have names that are not nice."""
     found = tmp_path / "reports"
     found.mkdir()
     for name in ("explore", "power", "cost-decode", "overhead-blackwell"):
@@ -103,5 +105,10 @@ def folder(tmp_path: Path, formats_report: schema.FormatsReport) -> Path:
     spoiled = text.replace("mixfp4-small", json.dumps(EVIL)[1:-1]).replace('"generic7"', json.dumps(EVIL))
     (found / "overhead.json").write_text(spoiled, encoding="utf-8")
     (found / "formats.json").write_text(schema.as_text(formats_report), encoding="utf-8")
+    conditions = formats_report.conditions
+    flow = dataclasses.replace(conditions.flow, library=dataclasses.replace(conditions.flow.library, name=EVIL))
+    other = dataclasses.replace(formats_report, conditions=dataclasses.replace(conditions, flow=flow))
+    both = beside({"formats.json": formats_report, "formats-evil.json": other})
+    (found / "formats-libraries.json").write_text(schema.as_text(both), encoding="utf-8")
     (found / "another.json").write_text('{"some": "thing"}', encoding="utf-8")
     return found

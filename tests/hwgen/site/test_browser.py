@@ -108,6 +108,60 @@ def test_every_plot_is_drawn_and_every_list_changes_it(visit, place):
                 assert "NaN" not in shown
 
 
+def marks(figure):
+    """What is said of each point of a plot."""
+    return figure.locator(".mark-symbol [aria-label]").evaluate_all("all => all.map((each) => each.ariaLabel)")
+
+
+def test_formats_have_their_error_beside_their_cost(visit, folder, tmp_path):
+    path = tmp_path / "formats.html"
+    path.write_bytes(page(folder))
+    tab = visit(path)
+    figure = tab.locator('figure[data-chart="formats"]')
+    shown = drawn(figure)
+    assert "NaN" not in shown
+    front = figure.locator(".mark-text.role-mark text").all_text_contents()
+    assert sorted(front) == ["cheap", "nvfp4, four-over-six", "nvfp4-2x16, four-over-six"]
+    assert len(figure.locator(".mark-line.role-mark path").all()) == 2
+    for name, value, names in (
+        ("products", "32 products", {"nvfp4-2x16", "nvfp4-2x16, four-over-six"}),
+        ("products", "16 products", {"nvfp4", "nvfp4, four-over-six", "cheap", "beaten"}),
+    ):
+        figure.locator(f'[data-param="{name}"]').select_option(value)
+        shown = settled(tab, figure, shown)
+        assert {re.search(r"name: ([^;]*)", label)[1] for label in marks(figure)} == names
+    figure.locator('[data-param="spec"]').select_option("energy per MAC")
+    shown = settled(tab, figure, shown)
+    (label,) = (label for label in marks(figure) if "name: cheap" in label)
+    assert "95" in label
+    assert "18" in label
+    figure.locator('[data-param="kind"]').select_option("heavy-tailed")
+    settled(tab, figure, shown)
+    (label,) = (label for label in marks(figure) if "name: cheap" in label)
+    assert "17" in label
+    section = tab.locator("section#formats")
+    assert section.get_by_text("later: not measured: no configuration later-small.").is_visible()
+    assert section.get_by_text("late: misses 1 ns: takes 1.04 ns, held by dot products").is_visible()
+
+
+def test_libraries_stand_side_by_side(visit, folder, tmp_path):
+    path = tmp_path / "libraries.html"
+    path.write_bytes(page(folder))
+    tab = visit(path)
+    figure = tab.locator('figure[data-chart="libraries"]')
+    shown = drawn(figure)
+    assert len(marks(figure)) == 2 * 3
+    figure.locator('[data-param="metric"]').select_option("energy per MAC")
+    # The figures of both metrics are the same here: nothing moves.
+    assert "NaN" not in shown
+    assert len(marks(figure)) == 2 * 3
+    tab.locator("section#libraries").get_by_text("conditions", exact=True).click()
+    dialog = tab.locator("dialog[open]")
+    dialog.wait_for()
+    dialog.get_by_text("tables", exact=True).click()
+    assert dialog.get_by_text("formats-evil.json", exact=True).is_visible()
+
+
 def test_plots_show_the_figures_of_the_json(visit, place, reports):
     tab = visit(place)
     figure = tab.locator('figure[data-chart="overheads"]')

@@ -1,7 +1,10 @@
+import dataclasses
+
 import pytest
 
 from hwgen.report.schema import FormatsReport
 from hwgen.site import formats
+from hwgen.site.charts import COLOURS, compiled
 from hwgen.site.sources import of_kind, read
 
 
@@ -36,3 +39,26 @@ def test_the_table_has_all_rows_and_says_what_is_wrong_with_some(pairs, parsed):
 def test_reports_choose_each_other(pairs):
     again = [*pairs, *pairs]
     assert [" hidden" in text.partition(">")[0] for text in formats.tables(again)] == [False, True]
+
+
+def test_the_chart_has_a_list_of_what_is_added_up(pairs):
+    chart = formats.chart(pairs)
+    (control,) = (each for each in chart.controls if 'data-param="products"' in each)
+    assert [control.index(words) for words in ("all", "16 products", "32 products")] == sorted(
+        control.index(words) for words in ("all", "16 products", "32 products")
+    )
+    for spec in chart.specs.values():
+        line, points, _ = spec["layer"]
+        assert points["encoding"]["color"]["scale"]["domain"] == ["16 products", "32 products"]
+        # The line of a front has the colour of its points.
+        assert [each["value"] for each in line["encoding"]["color"]["condition"]] == list(COLOURS[:2])
+
+
+def test_a_report_without_points_has_its_table(pairs):
+    source, report = pairs[0]
+    rows = tuple(dataclasses.replace(row, met=False) for row in report.results)
+    late = [(source, dataclasses.replace(report, results=rows))]
+    chart = formats.chart(late)
+    assert chart.data["formats"] == []
+    assert all(compiled(spec) for spec in chart.specs.values())
+    assert len(formats.tables(late)) == 1

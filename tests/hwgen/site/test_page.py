@@ -16,7 +16,7 @@ LARGEST = 3_000_000
 
 def test_each_kind_has_its_section_and_a_kind_without_reports_none(folder):
     found = contents(read(folder))
-    kinds = ["headline", "overhead", "inside", "formats", "workloads", "explorations", "power"]
+    kinds = ["headline", "overhead", "inside", "formats", "libraries", "workloads", "explorations", "power"]
     assert [identity for identity, *_ in found.sections] == kinds
     only = [source for source in read(folder) if source.name == "power"]
     assert [identity for identity, *_ in contents(only).sections] == ["power"]

@@ -1,84 +1,70 @@
-"""Tables of formats side by side, from small reports."""
+"""Tables of formats side by side as Markdown, CSV and for the terminal."""
 
 import dataclasses
-import json
-from pathlib import Path
+import io
 
+import pandas as pd
 import pytest
 
-from hwgen.errors import InputError
 from hwgen.report import schema
-from hwgen.report.markdown.beside import labelled, markdown, row_names
+from hwgen.report.beside import beside
+from hwgen.report.markdown.beside import csv, markdown, summary
+
+OVER = "+2.00 % [+1.80, +2.20]"
 
 
-def elsewhere(report: schema.FormatsReport, name: str, clock_ns: float = 5.0) -> schema.FormatsReport:
-    """The same on another library, without its last row but one."""
-    flow = report.conditions.flow
-    flow = dataclasses.replace(flow, library=dataclasses.replace(flow.library, name=name))
-    conditions = dataclasses.replace(report.conditions, flow=flow, clock_ns=clock_ns)
-    rows = tuple(row for row in report.results if row.row != "cheap")
-    return dataclasses.replace(report, conditions=conditions, results=rows)
+@pytest.fixture
+def report(formats_report: schema.FormatsReport) -> schema.LibrariesReport:
+    conditions = dataclasses.replace(formats_report.conditions, clock_ns=5.0)
+    rows = tuple(row for row in formats_report.results if row.row != "cheap")
+    other = dataclasses.replace(formats_report, conditions=conditions, results=rows)
+    return beside({"b.json": other, "a.json": formats_report})
 
 
 def cells(text: str, name: str) -> list[list[str]]:
     """Cells of a row in each of the tables."""
-    return [line.strip("| ").split(" | ")[1:] for line in text.splitlines() if line.startswith(f"| {name} |")]
+    return [line.strip("| ").split(" | ")[1:] for line in text.splitlines() if line.startswith(f"| {name} ")]
 
 
-def test_rows_are_matched_by_name(formats_report: schema.FormatsReport) -> None:
-    other = elsewhere(formats_report, "other")
-    text = markdown([other, formats_report], "both.png")
-    first = f"{formats_report.conditions.flow.library.name}, 1 ns"
-    assert text.count(f"| row | other, 5 ns | {first} |") == 2
-    over = "+2.00 % [+1.80, +2.20]"
-    assert cells(text, "cheap") == [["not in this report", over]] * 2
-    assert cells(text, "later") == [["not measured"] * 2] * 2
-    assert cells(text, "late") == [[f"{over} (clock missed)"] * 2] * 2
-    area, energy = cells(text, "nvfp4")
-    assert area[0] == area[1]
-    assert area[0].startswith("baseline, ")
-    assert area[0].endswith(" um2")
-    assert energy[0].endswith(" fJ")
-    assert set(row_names([other, formats_report])) == {row.row for row in formats_report.results}
-    assert "not the same" not in text
+def test_a_column_for_each_library(report: schema.LibrariesReport) -> None:
+    text = markdown(report, "both.png")
+    assert text.count("| row | generic7, 5 ns | generic7, 1 ns |") == 3
+    assert cells(text, "cheap (1 x 16)") == [["not measured", OVER], ["not measured", OVER], ["not measured", "0.99"]]
+    assert cells(text, "late (1 x 16)") == [[f"{OVER} (clock missed)"] * 2] * 2 + [["1.04 (missed)"] * 2]
+    area, energy, longest = cells(text, "nvfp4 (1 x 16)")
+    assert area == ["baseline, 30 um2"] * 2
+    assert energy == ["baseline, 100 fJ"] * 2
+    assert longest == ["0.99"] * 2
+    assert "| nvfp4-2x16 (2 x 16) |" in text
+    assert "\n- cheap on generic7, 5 ns: not in this report.\n" in text
+    assert "\n- later: no configuration later-small.\n" in text
+    assert "- generic7, 5 ns: `b.json`, library generic7, " in text
+    assert ", 6 runs of a row, hwgen" in text
 
 
-def test_other_cores_of_one_name_are_said_to_be_so(formats_report: schema.FormatsReport) -> None:
-    other = elsewhere(formats_report, "other")
-    design = next(row.design for row in other.results if row.row == "late")
-    designs = tuple(
-        schema.Design({**each.settings, "fraction_bits": 29}) if each.name == design else each for each in other.designs
+def test_the_terminal_has_area_and_energy(report: schema.LibrariesReport) -> None:
+    header, rows = summary(report)
+    assert header == [
+        "row",
+        *(f"{what}, generic7, {clock} ns" for what in ("area", "energy") for clock in (5, 1)),
+    ]
+    assert {len(row) for row in rows} == {len(header)}
+    assert ["cheap (1 x 16)", "not measured", OVER, "not measured", OVER] in rows
+
+
+def test_csv_has_every_figure(report: schema.LibrariesReport) -> None:
+    found = pd.read_csv(io.StringIO(csv(report)))
+    figures = sum(len(core.figures) for row in report.results for core in row.cores.values())
+    assert found["value"].notna().sum() == figures
+    (late,) = found[
+        (found["row"] == "late") & (found["clock_ns"] == 5.0) & (found["metric"] == "area per MAC")
+    ].to_dict("records")
+    assert (late["value"], late["overhead_value"], late["overhead_low"], late["overhead_high"]) == (
+        20,
+        0.02,
+        0.018,
+        0.022,
     )
-    text = markdown([formats_report, dataclasses.replace(other, designs=designs)], "both.png")
-    assert "\n- late: its core or its baseline is not the same in all reports.\n" in text
-    assert text.count("not the same") == 1
-
-
-def test_two_reports_of_one_library(formats_report: schema.FormatsReport) -> None:
-    with pytest.raises(InputError, match="two reports are of other, 5 ns"):
-        labelled([elsewhere(formats_report, "other")] * 2)
-    assert len(labelled([elsewhere(formats_report, "other"), elsewhere(formats_report, "other", 4.0)])) == 2
-
-
-def test_from_the_command_line(formats_report: schema.FormatsReport, tmp_path: Path) -> None:
-    from click.testing import CliRunner
-
-    from hwgen.cli.report import command
-
-    paths = [str(tmp_path / f"{name}.json") for name in "ab"]
-    for path, report in zip(paths, (formats_report, elsewhere(formats_report, "other")), strict=True):
-        Path(path).write_text(json.dumps(schema.to_json(report)))
-    out = ["--beside", "both", "--out", str(tmp_path / "out")]
-    done = CliRunner().invoke(command, [*paths, *out], catch_exceptions=False)
-    assert done.exit_code == 0
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["both.md", "both.png"]
-    for arguments, message in (
-        ([paths[0], *out], "--beside: takes two reports"),
-        ([*paths, *out, "--check"], "--beside and --check"),
-        ([paths[0], paths[0], *out], "two reports are of"),
-        ([*paths, "--beside", "../up"], "--beside '../up': must be a plain file name"),
-        ([*paths, "--beside", "a", "--out", str(tmp_path)], "--beside 'a': is the name of a report"),
-    ):
-        failed = CliRunner().invoke(command, arguments)
-        assert isinstance(failed.exception, InputError)
-        assert message in str(failed.exception)
+    assert (late["clock_met"], late["slowest_ns"], late["runs"], late["report"]) == (False, 1.04, 6, "b.json")
+    assert set(found[found["row"] == "later"]["note"]) == {"no configuration later-small"}
+    assert list(found[found["row"] == "cheap"]["note"].fillna("")) == ["not in this report", "", ""]

@@ -18,7 +18,7 @@ def test_a_report_is_rendered_anew_from_its_json(formats_report: schema.FormatsR
     assert schema.load(path) == formats_report
     found = rendered_anew(path)
     assert found == rendered(formats_report, tmp_path, "formats")
-    assert {each.name for each in found} == {"formats.md", "formats.csv", "formats.png"}
+    assert {each.name for each in found} == {"formats.md", "formats.csv", "formats.png", "formats-error.png"}
 
 
 def test_no_row_is_missing(formats_report: schema.FormatsReport) -> None:
@@ -53,6 +53,7 @@ def test_the_table_says_what_a_row_costs_and_loses(formats_report: schema.Format
         "heavy-tailed, dB": "17.00",
     }
     assert found["nvfp4"]["core, area"] == "baseline"
+    assert found["later"]["core, area"] == "not measured"
     assert found["nvfp4-2x16"]["products"] == "2 x 16"
     assert found["late"]["ns"] == "1.04 (missed)"
 
@@ -69,12 +70,40 @@ def test_fairness_stands_above_the_table(formats_report: schema.FormatsReport) -
     assert "- Operands of nvfp4-2x16: gaussian tensors (seed 1, others in every run), K = 1024." in text
 
 
+def test_what_products_alone_are_worth_stands_above_the_table(formats_report: schema.FormatsReport) -> None:
+    text = markdown(formats_report, "formats.png")
+    words = (
+        "*Products alone*, each of them over nvfp4 with 16: nvfp4-2x16 with 32 products:"
+        " -16.67 % [-16.67, -16.67] core area and -10.00 % [-10.00, -10.00] energy a product."
+    )
+    assert f"\n{words}\n" in text[: text.index("| row |")]
+    rows = tuple(row for row in formats_report.results if row.row != "nvfp4-2x16")
+    assert "Products alone" not in markdown(dataclasses.replace(formats_report, results=rows), "formats.png")
+
+
 def test_registers_are_said_of_every_row(formats_report: schema.FormatsReport) -> None:
     first = schema.Design({**formats_report.designs[0].settings, "pipeline": ["decoded", "total"]})
     report = dataclasses.replace(formats_report, designs=(first, *formats_report.designs[1:]))
     text = markdown(report, "formats.png")
     others = ", ".join(formats_report.designs[1].settings["pipeline"])
     assert f"- Registers: decoded, total in nvfp4; {others} in nvfp4-2x16, cheap, beaten, late.\n" in text
+
+
+def test_rules_that_the_table_does_not_show_are_named_above_it(formats_report: schema.FormatsReport) -> None:
+    text = markdown(formats_report, "formats.png")
+    words = " Other rules (four-over-six) have the same cores; their errors are further down.\n"
+    assert words in text[: text.index("| row |")]
+    rows = tuple(dataclasses.replace(row, errors=row.errors[:1]) for row in formats_report.results)
+    assert "Other rules" not in markdown(dataclasses.replace(formats_report, results=rows), "formats.png")
+
+
+def test_bits_of_two_formats_are_said_once_where_they_are_the_same(formats_report: schema.FormatsReport) -> None:
+    row = formats_report.results[2]
+    assert row.b is not None
+    for bits, words in ((4.5, "4.5"), (4.25, "4.5 and 4.25")):
+        other = dataclasses.replace(row, b=dataclasses.replace(row.b, name="other", bits_per_element=bits))
+        _, rows = summary(dataclasses.replace(formats_report, results=(other,)))
+        assert rows[0][1] == words
 
 
 def test_blocks_add_up_in_every_row(formats_report: schema.FormatsReport) -> None:
@@ -84,10 +113,16 @@ def test_blocks_add_up_in_every_row(formats_report: schema.FormatsReport) -> Non
     assert f"{stored} source of cheap |" in text
 
 
-def test_without_errors_there_is_no_table_of_them(formats_report: schema.FormatsReport) -> None:
+def test_without_errors_there_is_no_table_of_them(formats_report: schema.FormatsReport, tmp_path: Path) -> None:
     rows = tuple(dataclasses.replace(row, errors=()) for row in formats_report.results)
     report = dataclasses.replace(formats_report, results=rows)
-    assert "quantisation noise, dB" not in markdown(report, "formats.png")
+    text = markdown(report, "formats.png")
+    assert "quantisation noise, dB" not in text
+    assert "formats-error.png" not in text
+    assert "![Signal over quantisation noise against area and energy of a product](<formats-error.png>)" in markdown(
+        formats_report, "formats.png"
+    )
+    assert {path.name for path in rendered(report, tmp_path, "formats")} == {"formats.md", "formats.csv", "formats.png"}
     assert len(summary(report)[0]) == len(summary(formats_report)[0]) - 2
 
 

@@ -2,18 +2,31 @@
 
 import dataclasses
 
+import pytest
+
 from hwgen.report import schema
-from hwgen.report.plots.beside import beside_png, overheads
+from hwgen.report.beside import beside
+from hwgen.report.plots.beside import beside_png, ratios
+from hwgen.stats import Ratio
 
 
-def test_only_cores_that_meet_their_clock_have_a_bar(formats_report: schema.FormatsReport) -> None:
+def test_every_core_that_is_compared_has_a_mark(formats_report: schema.FormatsReport) -> None:
     conditions = dataclasses.replace(formats_report.conditions, clock_ns=3.0)
     other = dataclasses.replace(formats_report, conditions=conditions, results=formats_report.results[:3])
-    first, second = overheads([formats_report, other], "area per MAC").values()
-    assert "cheap" in first
-    assert not {"late", "later", "nvfp4"} & set(first)
-    assert set(second) == set(first) & {row.row for row in other.results}
-    picture = beside_png([formats_report, other])
+    report = beside({"a": formats_report, "b": other})
+    first, second = ratios(report, "area per MAC").values()
+    assert {name: met for name, (_, met) in first.items()} == {"cheap": True, "beaten": True, "late": False}
+    assert first["late"][0] == Ratio(pytest.approx(1.02), pytest.approx(1.018), pytest.approx(1.022))
+    assert set(second) == {"cheap"}
+    picture = beside_png(report)
     assert picture.startswith(b"\x89PNG")
-    assert picture == beside_png([formats_report, other])
-    assert picture != beside_png([formats_report, dataclasses.replace(other, results=())])
+    assert picture == beside_png(report)
+    met = tuple(dataclasses.replace(row, met=row.met is not None or None) for row in formats_report.results)
+    assert picture != beside_png(beside({"a": dataclasses.replace(formats_report, results=met), "b": other}))
+
+
+def test_reports_in_which_nothing_is_compared_are_drawn(formats_report: schema.FormatsReport) -> None:
+    conditions = dataclasses.replace(formats_report.conditions, clock_ns=3.0)
+    both = [dataclasses.replace(formats_report, results=formats_report.results[:1])]
+    both.append(dataclasses.replace(both[0], conditions=conditions))
+    assert beside_png(beside(dict(zip("ab", both, strict=True)))).startswith(b"\x89PNG")

@@ -1,0 +1,172 @@
+"""Tables of formats side by side as one record: rows matched by name, of reports whose rows and flow are the same."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+from hwgen.errors import InputError
+from hwgen.report.schema import (
+    CoreBeside,
+    FormatRow,
+    FormatsConditions,
+    FormatsReport,
+    LibrariesConditions,
+    LibrariesReport,
+    OperandFormat,
+    RowBeside,
+    Stimulus,
+    TableBeside,
+)
+
+__all__ = ["METRICS", "beside"]
+
+METRICS = ("area per MAC", "energy per MAC")
+"""What is shown of each core."""
+
+_ABSENT = "not in this report"
+
+
+def beside(reports: Mapping[str, FormatsReport]) -> LibrariesReport:
+    """One record of several tables.
+
+    Parameters
+    ----------
+    reports
+        The tables by path, in the order in which they are shown.
+
+    Raises
+    ------
+    InputError
+        Two are of one library and clock; or what must be alike is not: wires, placer and lanes of the flow, or
+        configuration, formats, baseline and operands of a row that both have.
+    """
+    labels = _labels(reports)
+    for one, other in combinations(reports, 2):
+        _check_alike(one, reports[one], other, reports[other])
+    first = _first_of_each(reports)
+    return LibrariesReport(
+        designs=tuple({each.name: each for report in reports.values() for each in report.designs}.values()),
+        conditions=LibrariesConditions(
+            {labels[name]: TableBeside(Path(name).name, report.conditions) for name, report in reports.items()}
+        ),
+        results=tuple(
+            RowBeside(
+                row=row.row,
+                baseline=row.baseline,
+                products=row.products,
+                summed=row.summed,
+                cores={labels[name]: _core(_row(report, row.row)) for name, report in reports.items()},
+            )
+            for row in first.values()
+        ),
+    )
+
+
+def _labels(reports: Mapping[str, FormatsReport]) -> dict[str, str]:
+    """Library and clock of each; the whole name of the library where two are alike in its first part."""
+    whole = {
+        name: (report.conditions.flow.library, f"{report.conditions.clock_ns:g} ns") for name, report in reports.items()
+    }
+    short = Counter((library.short, clock) for library, clock in whole.values())
+    found: dict[str, str] = {}
+    for name, (library, clock) in whole.items():
+        label = f"{library.short if short[library.short, clock] == 1 else library.name}, {clock}"
+        other = next((each for each, known in found.items() if known == label), None)
+        if other is not None:
+            raise InputError(
+                f"reports {other!r} and {name!r} are both of {label}: give one report for each library and clock"
+            )
+        found[name] = label
+    return found
+
+
+def _first_of_each(reports: Mapping[str, FormatsReport]) -> dict[str, FormatRow]:
+    """Rows by name, in the order in which reports have them; of several the first that was measured."""
+    found: dict[str, FormatRow] = {}
+    for report in reports.values():
+        for row in report.results:
+            if row.row not in found or (row.figures and not found[row.row].figures):
+                found[row.row] = row
+    return found
+
+
+def _row(report: FormatsReport, name: str) -> FormatRow | None:
+    return next((row for row in report.results if row.row == name), None)
+
+
+def _core(row: FormatRow | None) -> CoreBeside:
+    if row is None:
+        return CoreBeside(_ABSENT, None, None, ())
+    figures = (row.find("core", metric) for metric in METRICS)
+    return CoreBeside(row.not_measured, row.slowest_ns, row.met, tuple(each for each in figures if each is not None))
+
+
+def _check_alike(one: str, report: FormatsReport, other: str, beside_it: FormatsReport) -> None:
+    """Refuse two reports that differ in more than library and clock."""
+    for what, ours, theirs in (*_flows(report, beside_it), *_rows(report, beside_it)):
+        if ours != theirs:
+            raise InputError(
+                f"reports {one!r} and {other!r} do not compare: {what} is {_said(ours)} in the one and"
+                f" {_said(theirs)} in the other; measure both alike"
+            )
+
+
+def _flows(report: FormatsReport, other: FormatsReport) -> Iterator[tuple[str, Any, Any]]:
+    """What must be alike of two flows: what it is, and its two values."""
+    ours, theirs = report.conditions, other.conditions
+    for name in ("wires", "placer"):
+        yield f"{name} of the netlists", getattr(ours.physical, name), getattr(theirs.physical, name)
+    # One library at several clocks shows what a clock does. Several libraries at clocks of two kinds mix both effects.
+    if ours.flow.library.name != theirs.flow.library.name and None not in (ours.usual_clock, theirs.usual_clock):
+        yield "the clock", _clock(ours), _clock(theirs)
+    yield "lanes that were tried", sorted(ours.lanes), sorted(theirs.lanes)
+
+
+def _clock(conditions: FormatsConditions) -> str:
+    """What the clock is to its library: a slow one and a fast one make other cores."""
+    return "the usual one of its library" if conditions.usual_clock else "one that was asked for"
+
+
+def _rows(report: FormatsReport, other: FormatsReport) -> Iterator[tuple[str, Any, Any]]:
+    """What must be alike of the rows that two reports have: what it is, and its two values."""
+    for row in report.results:
+        twin = _row(other, row.row)
+        if twin is None or row.design is None or twin.design is None:
+            continue
+        ours, theirs = _settings(report, row.design), _settings(other, twin.design)
+        for name in dict.fromkeys((*ours, *theirs)):
+            yield f"row {row.row!r}: {name}", ours.get(name), theirs.get(name)
+        for side in ("a", "b"):
+            # A format in a file of the user's own may have changed under its name.
+            for name in (field.name for field in fields(OperandFormat)):
+                what = f"row {row.row!r}: {name} of format {side.upper()}"
+                yield what, getattr(getattr(row, side), name), getattr(getattr(twin, side), name)
+        if row.figures and twin.figures:
+            yield f"row {row.row!r}: baseline", row.baseline, twin.baseline
+            yield f"row {row.row!r}: operands", _operands(row.stimulus), _operands(twin.stimulus)
+
+
+def _settings(report: FormatsReport, name: str) -> Mapping[str, Any]:
+    (design,) = (each for each in report.designs if each.name == name)
+    return design.settings
+
+
+def _operands(stimulus: Stimulus | None) -> str | None:
+    """What they are, in words; the seed only makes them others of the same kind."""
+    if stimulus is None:
+        return None
+    layer = "" if stimulus.layer is None else f" and {stimulus.layer}"
+    return f"{stimulus.tensors}{layer}, K = {stimulus.depth}, held for {stimulus.hold} steps"
+
+
+def _said(value: Any) -> str:
+    if value is None:
+        return "not said"
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value)) or "none"
+    return str(value)

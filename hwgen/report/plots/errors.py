@@ -1,0 +1,137 @@
+"""What formats lose against what they cost, as a picture: which no other beats."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import cycle
+from typing import Any
+
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure as Canvas
+from matplotlib.lines import Line2D
+
+from hwgen.report.markdown.formats import kinds
+from hwgen.report.pareto import front
+from hwgen.report.plots import labels
+from hwgen.report.plots.canvas import decades, plain, png
+from hwgen.report.schema import FormatsReport
+
+__all__ = ["errors_png", "points"]
+
+_LOOKS = (("#0072b2", "o"), ("#d55e00", "s"), ("#009e73", "^"), ("#cc79a7", "D"))
+"""Colour and mark of rows with as many products, so that neither is needed to tell them apart."""
+
+_COSTS = (
+    ("area per MAC", "core area, um2 for each product in a cycle"),
+    ("energy per MAC", "energy of the core, fJ per MAC"),
+)
+
+Points = Mapping[int, Mapping[str, tuple[float, float]]]
+
+
+def points(report: FormatsReport, metric: str, kind: str) -> dict[int, dict[str, tuple[float, float]]]:
+    """Cost of the core and dB, of all rows that meet the clock, by products of an output in a cycle and by name.
+
+    Products are told apart since they decide on the cost of one, whatever the format. Rules have points of their own.
+
+    Parameters
+    ----------
+    report
+        The table.
+    metric
+        ``area per MAC`` or ``energy per MAC``.
+    kind
+        Of tensor.
+    """
+    found: dict[int, dict[str, tuple[float, float]]] = {}
+    for row in report.results:
+        cost = row.find("core", metric)
+        if cost is None or row.products is None or not row.met:
+            continue
+        for place, (rule, ratio) in enumerate(row.decibels(kind).items()):
+            # The default rule comes first.
+            name = f"{row.row}, {rule}" if place else row.row
+            found.setdefault(row.products, {})[name] = (cost.mean, ratio)
+    return dict(sorted(found.items()))
+
+
+def _scatter(axis: Any, found: Points, default: set[str]) -> list[labels.Name]:
+    """Error against cost; what is on a front is filled, and joined by a staircase. Gives names with their places."""
+    named = []
+    for (colour, mark), each in zip(cycle(_LOOKS), found.values(), strict=False):
+        best = front(each)
+        for name, (cost, ratio) in each.items():
+            large = name in default
+            style = {"color": colour, "fillstyle": "full" if name in best else "none"}
+            axis.plot(cost, ratio, mark, markersize=6 if large else 4, **style)
+            # Another rule stands above or below its row.
+            if large or name in best:
+                named.append(labels.Name(plain(name), cost, ratio, colour))
+        ends = ([each[name][place] for name in best] for place in (0, 1))
+        axis.step(*ends, where="post", color=colour, linewidth=1)
+    return named
+
+
+def _panel(axis: Any, report: FormatsReport, metric: str, kind: str) -> tuple[list[labels.Name], Points]:
+    """One plot without its names; these, and the points."""
+    found = points(report, metric, kind)
+    named = _scatter(axis, found, {row.row for row in report.results})
+    axis.set_xscale("log")
+    decades(axis.xaxis)
+    axis.margins(0.12)
+    axis.grid(color="#e5e5e5", linewidth=0.5)
+    axis.set_axisbelow(True)
+    axis.set_ylabel(f"signal over noise, {kind} tensors, dB")
+    axis.spines[["top", "right"]].set_visible(False)
+    return named, found
+
+
+def errors_png(report: FormatsReport) -> bytes:
+    """Error against area and energy of a product, for each kind of tensor.
+
+    A row has a large mark, and a small one for each further rule by which its scales are found. A small mark has a
+    name only where it is on the front.
+
+    Parameters
+    ----------
+    report
+        A table with errors of some row.
+
+    Returns
+    -------
+    bytes
+        A PNG.
+    """
+    known = kinds(report)
+    canvas = Canvas(figsize=(14, 1.2 + 5 * len(known)), layout="constrained")
+    FigureCanvasAgg(canvas)
+    axes = canvas.subplots(len(known), len(_COSTS), squeeze=False, sharey="row", sharex="col")
+    panels = [
+        (axis, *_panel(axis, report, metric, kind))
+        for line, kind in zip(axes, known, strict=True)
+        for axis, (metric, _) in zip(line, _COSTS, strict=True)
+    ]
+    for axis, (_, words) in zip(axes[-1], _COSTS, strict=True):
+        axis.set_xlabel(words)
+    conditions = report.conditions
+    missed = [row.row for row in report.results if row.met is False]
+    left_out = f"\nnot shown, since they miss the clock: {', '.join(missed)}" if missed else ""
+    canvas.suptitle(
+        plain(
+            f"block formats: {conditions.flow.library.short}, {conditions.clock_ns:g} ns; filled: no other row with as"
+            f" many products is both cheaper and better; small: another rule for the scales{left_out}"
+        ),
+        fontsize=10,
+    )
+    counts = {products: None for _, _, found in panels for products in found}
+    keys = [
+        Line2D([], [], color=colour, marker=mark, label=f"{products} products for an output in a cycle")
+        for (colour, mark), products in zip(cycle(_LOOKS), sorted(counts), strict=False)
+    ]
+    canvas.legend(handles=keys, loc="outside lower center", ncols=4, frameon=False, fontsize=9)
+    # Names are placed when everything else has its place.
+    canvas.draw_without_rendering()
+    canvas.set_layout_engine("none")
+    for axis, named, _ in panels:
+        labels.draw(axis, named, 8)
+    return png(canvas)

@@ -1,0 +1,36 @@
+"""Error against cost as a picture."""
+
+import dataclasses
+
+from hwgen.report import schema
+from hwgen.report.plots.errors import errors_png, points
+
+
+def test_points_are_of_rows_that_meet_the_clock_by_products_and_rule(formats_report: schema.FormatsReport) -> None:
+    assert points(formats_report, "area per MAC", "gaussian") == {
+        16: {
+            "nvfp4": (30.0, 20.0),
+            "nvfp4, four-over-six": (30.0, 21.0),
+            "cheap": (28.0, 18.0),
+            "beaten": (31.0, 17.0),
+        },
+        32: {"nvfp4-2x16": (25.0, 20.0), "nvfp4-2x16, four-over-six": (25.0, 21.0)},
+    }
+    assert points(formats_report, "energy per MAC", "heavy-tailed")[16]["cheap"] == (95.0, 17.0)
+
+
+def test_the_picture_is_drawn(formats_report: schema.FormatsReport) -> None:
+    """The same report gives the same bytes, and another error other ones."""
+    content = errors_png(formats_report)
+    assert content.startswith(b"\x89PNG")
+    assert content == errors_png(formats_report)
+    row = formats_report.results[2]
+    other = dataclasses.replace(row, errors=(dataclasses.replace(row.errors[0], decibels={"gaussian": 19.0}),))
+    rows = (*formats_report.results[:2], other, *formats_report.results[3:])
+    assert content != errors_png(dataclasses.replace(formats_report, results=rows))
+
+
+def test_errors_without_costs_are_drawn(formats_report: schema.FormatsReport) -> None:
+    """All rows miss the clock: the panels are empty."""
+    rows = tuple(dataclasses.replace(row, met=False) for row in formats_report.results[:2])
+    assert errors_png(dataclasses.replace(formats_report, results=rows)).startswith(b"\x89PNG")
