@@ -179,6 +179,8 @@ def _words(packed: NDArray[np.uint8]) -> Iterator[int]:
 
 def _stored(form: BlockFormat, codes: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Codes side by side, the first ones lowest: (..., K) to (..., bytes)."""
+    if form.code_width == 4 and codes.shape[-1] % 2 == 0:
+        return elements(codes)
     bits = np.unpackbits(codes[..., None], axis=-1, count=form.code_width, bitorder="little")
     return np.packbits(bits.reshape(*codes.shape[:-1], -1), axis=-1, bitorder="little")
 
