@@ -1,5 +1,7 @@
 """Time the parts of a verification run: stimulus, golden model, simulator, coverage; in CPU time and by the clock.
 
+Of a core with a slot, both modes make as many of the multiply-accumulates.
+
 Usage: python benchmarks/verify.py [--json FILE] [--config NAME ...] [--macs N] [--jobs N]
 """
 
@@ -19,12 +21,14 @@ from sim.engines import Engine, engine
 from sim.verify.counting import count
 from sim.verify.goals import goals
 
+PARTS = ("stimulus", "golden", "simulator", "coverage")
+
 
 def parts(core: Engine, batches: int) -> dict[str, float]:
-    """CPU time of each part, in microseconds for a step, and how many cycles a step takes."""
+    """CPU time of each part, in seconds for 1e9 multiply-accumulates, and how many cycles a step takes."""
     config, wanted = core.config, goals(core.config)
-    spent = dict.fromkeys(("stimulus", "golden", "simulator", "coverage"), 0.0)
-    steps = cycles = 0
+    spent = np.zeros(len(PARTS))
+    steps = cycles = macs = 0
     for batch in range(batches + 1):
         marks = [time.process_time()]
         stimulus = verify.stimulus_of(config, 0, batch, verify.batch_steps(config))
@@ -33,16 +37,17 @@ def parts(core: Engine, batches: int) -> dict[str, float]:
         marks.append(time.process_time())
         run = core.run(stimulus.steps, **stimulus.patterns)
         marks.append(time.process_time())
-        offered, taken = (pattern.window(0, run.cycles) for pattern in (stimulus.offer, stimulus.take))
-        count(wanted, stimulus.steps, expected, run, offered, taken)
+        given = (stimulus.offer, stimulus.supply, stimulus.take)
+        count(wanted, stimulus.steps, expected, run, *(pattern.window(0, run.cycles) for pattern in given))
         marks.append(time.process_time())
         if batch:  # the first one loads and compiles
-            for name, duration in zip(spent, np.diff(marks), strict=True):
-                spent[name] += duration
+            spent += np.diff(marks)
+            half = int(stimulus.steps.half.sum())
+            macs += (2 * len(stimulus.steps) - half) * config.macs_per_step // 2
             steps += len(stimulus.steps)
             cycles += run.cycles
-    found = {f"{name}_us": 1e6 * duration / steps for name, duration in spent.items()}
-    return {**found, "cycles_per_step": cycles / steps}
+    found = {f"{name}_s": 1e9 * duration / macs for name, duration in zip(PARTS, spent.tolist(), strict=True)}
+    return {**found, "sum_s": 1e9 * float(spent.sum()) / macs, "cycles_per_step": cycles / steps}
 
 
 def measure(names: list[str], macs: int, jobs: int) -> list[dict[str, object]]:
@@ -66,20 +71,21 @@ def main() -> None:
     """Print a table; with --json also write it to a file."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the results here as well")
-    parser.add_argument("--config", nargs="+", default=["nvfp4-small", "mixfp4-small"], help="names or TOML files")
+    parser.add_argument(
+        "--config", nargs="+", default=["mixfp4-small", "mixfp4-multi-small"], help="names or TOML files"
+    )
     parser.add_argument("--macs", type=float, default=1e8, help="multiply-accumulates of the whole run")
     parser.add_argument("--jobs", type=int, default=-1, help="processes of the whole run, -1 for one a core")
     options = parser.parse_args()
     rows = measure(options.config, int(options.macs), options.jobs)
-    units = ("stimulus_us", "golden_us", "simulator_us", "coverage_us")
-    titles = ("stimulus", "golden", "simulator", "coverage")
-    print(f"{'configuration':<18} {'engine':<9}", *(f"{title:>9}" for title in titles), "us/step,  whole run")
+    titles = (*PARTS, "sum")
+    width = max(len(str(row["configuration"])) for row in rows)
+    print(" " * width, *(f"{title:>9}" for title in titles), "CPU s for 1e9 MAC,  whole run")
     for row in rows:
-        split = " ".join(f"{row[unit]:>9.2f}" for unit in units)
-        goals_hit = f"{row['hit']} of {row['goals']} goals"
+        split = " ".join(f"{row[f'{title}_s']:>9.1f}" for title in titles)
         print(
-            f"{row['configuration']:<18} {row['engine']:<9} {split}           {row['macs']:.1e} MAC in"
-            f" {row['wall_s']:.1f} s, {goals_hit}"
+            f"{row['configuration']:<{width}} {split} {'':<20} {row['macs']:.1e} MAC in {row['wall_s']:.1f} s"
+            f" ({row['engine']}), {row['hit']} of {row['goals']} goals"
         )
     if options.json:
         document = {"python": platform.python_version(), "numpy": np.__version__, "results": rows}

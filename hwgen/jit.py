@@ -11,7 +11,7 @@ from typing import Any
 import numba
 from filelock import FileLock
 
-__all__ = ["compiled", "inlined"]
+__all__ = ["borrowing", "compiled", "inlined"]
 
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -19,14 +19,27 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
 
     It may call other compiled functions: a change in any file of its package or of theirs compiles it anew.
     """
+    return _kept(function, nogil=True)
+
+
+def borrowing(function: Callable[..., Any]) -> Callable[..., Any]:
+    """As `compiled`, for a function that makes no arrays, nor does any `inlined` one that it calls.
+
+    It counts no references to those that it is given. Where there are dozens of them, that takes longer than all else.
+    """
+    return _kept(function, nogil=True, _nrt=False)
+
+
+def _kept(function: Callable[..., Any], **options: bool) -> Callable[..., Any]:
+    njit: Any = numba.njit
     try:
-        dispatcher: Any = numba.njit(cache=True, nogil=True)(function)
+        dispatcher = njit(cache=True, **options)(function)
     except RuntimeError:  # neither can be written: that costs time, never a result
-        return numba.njit(nogil=True)(function)
+        return njit(**options)(function)
     # numba compares the stamp of the function's own file only, and would keep what it made of the others.
     kept: Any = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
     if not hasattr(kept, "_source_stamp"):  # a numba that keeps its stamps elsewhere: then nothing is kept on disk
-        return numba.njit(nogil=True)(function)
+        return njit(**options)(function)
     kept._source_stamp = tuple(stamp for package in sorted(_packages(function, set())) for stamp in _stamp(package))
     # Processes that compile side by side could take one name for two results: one at a time looks, or keeps.
     lock = FileLock(f"{kept._index_path}.lock")

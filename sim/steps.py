@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from itertools import pairwise, product
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,8 @@ __all__ = [
 
 ELEMENT_TYPES = {element.name.lower(): code for code, element in TYPES.items()}
 """Codes of the types of a step at half the rate, by the golden model's names."""
+
+_NAMES = {code: name for name, code in ELEMENT_TYPES.items()}
 
 _NAN = np.uint32(0x7FFFFFFF)
 
@@ -177,6 +179,8 @@ def _words(packed: NDArray[np.uint8]) -> Iterator[int]:
 
 def _stored(form: BlockFormat, codes: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Codes side by side, the first ones lowest: (..., K) to (..., bytes)."""
+    if form.code_width == 4 and codes.shape[-1] % 2 == 0:
+        return elements(codes)
     bits = np.unpackbits(codes[..., None], axis=-1, count=form.code_width, bitorder="little")
     return np.packbits(bits.reshape(*codes.shape[:-1], -1), axis=-1, bitorder="little")
 
@@ -266,15 +270,16 @@ def _step_of_fp4(steps: Steps, c: NDArray[np.uint32]) -> NDArray[np.uint32]:
 
 def _step_at_half_rate(steps: Steps, c: NDArray[np.uint32]) -> NDArray[np.uint32]:
     config, d = steps.config, np.full_like(c, _NAN)  # of reserved types all is NaN
-    for (a, code_a), (b, code_b) in product(ELEMENT_TYPES.items(), repeat=2):
-        if not len(chosen := np.flatnonzero((steps.a_types == code_a) & (steps.b_types == code_b))):
-            continue
+    of_a, of_b = ([_NAMES.get(code) for code in types.tolist()] for types in (steps.a_types, steps.b_types))
+    known = [(step, a, b) for step, (a, b) in enumerate(zip(of_a, of_b, strict=True)) if a and b]
+    if known:
+        chosen = [step for step, _, _ in known]
         d[chosen] = golden.unscaled_step(
             elements(steps.a_codes[chosen]),
             elements(steps.b_codes[chosen]),
             c[chosen].view(np.float32),
-            a=a,
-            b=b,
+            a=[a for _, a, _ in known],
+            b=[b for _, _, b in known],
             fraction_bits=config.half_fraction_bits,
             rounding=config.rounding,
         ).view(np.uint32)

@@ -34,7 +34,7 @@ NAMES = ("auto", "python", "compiled")
 """What `engine` takes."""
 
 
-def engine(config: TensorCoreConfig, name: str = "auto") -> Engine:
+def engine(config: TensorCoreConfig, name: str = "auto", long: bool = False) -> Engine:
     """Make an engine.
 
     Parameters
@@ -43,6 +43,8 @@ def engine(config: TensorCoreConfig, name: str = "auto") -> Engine:
         The core.
     name
         ``python``, ``compiled``, or ``auto``: compiled if there is a C++ compiler, else python.
+    long
+        Whether it is to run some 100,000 steps and more, see `CompiledEngine`.
 
     Raises
     ------
@@ -53,4 +55,4 @@ def engine(config: TensorCoreConfig, name: str = "auto") -> Engine:
         raise InputError(f"engine {name!r}: must be one of {', '.join(NAMES)}")
     if name == "python" or (name == "auto" and not available()):
         return AmaranthEngine(config)
-    return CompiledEngine(config)
+    return CompiledEngine(config, long)

@@ -25,6 +25,7 @@ from hwgen.files import cache_directory, write_bytes
 from hwgen.rtl.hierarchy import ModuleSet
 from hwgen.rtl.tensor_core import TensorCore
 from hwgen.verilog import design, run_passes
+from sim.engines.expressions import Expression
 from sim.engines.run import Pattern, Run, always, check_width, patience, stuck, surplus
 from sim.engines.translate import PASSES, netlist, translate
 from sim.steps import Steps
@@ -32,8 +33,9 @@ from sim.steps import Steps
 __all__ = ["CompiledEngine", "Feed", "available", "build", "loaded", "missing", "source"]
 
 _COMPILERS = ("c++", "g++", "clang++")
-# More optimisation doubles the time of a compilation and saves a twentieth of a run.
-_FLAGS = ("-std=c++17", "-O1", "-fPIC", "-shared", "-fvisibility=hidden")
+_FLAGS = ("-std=c++17", "-fPIC", "-shared", "-fvisibility=hidden")
+# The second takes ten times as long to compile, and a quarter off a run.
+_SOON, _FAST = "-Og", "-O2"
 
 _PAYLOADS_AT_ONCE = 1024
 _CYCLES_AT_ONCE = 4096
@@ -92,8 +94,8 @@ def source(modules: ModuleSet, driver: str = "driver.cc") -> str:
     return "\n".join([runtime, translate(netlist(document), "core"), driver])
 
 
-def build(text: str, target: Path) -> None:
-    """Compile a simulator to a shared library.
+def build(text: str, target: Path, optimisation: str = _SOON) -> None:
+    """Compile a simulator to a shared library, with this option of the compiler.
 
     Raises
     ------
@@ -101,7 +103,7 @@ def build(text: str, target: Path) -> None:
         There is no C++ compiler, or it cannot compile this.
     """
     compiler = _found()
-    command = [*compiler, *_FLAGS, "-x", "c++", "-", "-o", str(target)]
+    command = [*compiler, *_FLAGS, optimisation, "-x", "c++", "-", "-o", str(target)]
     result = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
     if result.returncode:
         lines = result.stderr.splitlines() or [f"exit status {result.returncode}"]
@@ -121,8 +123,8 @@ def _stored(directory: Path, key: str) -> Path | None:
     return None
 
 
-def loaded(modules: ModuleSet, driver: str = "driver.cc") -> ctypes.CDLL:
-    """The simulator of `source` as a library: compiled, or as it was kept when it was.
+def loaded(modules: ModuleSet, driver: str = "driver.cc", optimisation: str = _SOON) -> ctypes.CDLL:
+    """The simulator of `source` as a library: compiled, or as it was kept when it was; see `build`.
 
     Raises
     ------
@@ -142,8 +144,10 @@ def loaded(modules: ModuleSet, driver: str = "driver.cc") -> ctypes.CDLL:
         banner,
         *compiler,
         *_FLAGS,
+        optimisation,
     ]
-    parts += [Path(path).read_bytes() for path in (__file__, inspect.getfile(translate))]
+    written = (__file__, inspect.getfile(translate), inspect.getfile(Expression))
+    parts += [Path(path).read_bytes() for path in written]
     encoded = [part.encode() if isinstance(part, str) else part for part in parts]
     key = _digest(b"".join(b"%d:%s" % (len(part), part) for part in encoded))
 
@@ -155,7 +159,7 @@ def loaded(modules: ModuleSet, driver: str = "driver.cc") -> ctypes.CDLL:
             pass  # of another machine that shares the directory, say
     with tempfile.TemporaryDirectory(prefix="hwgen-") as temporary:
         built = Path(temporary) / "engine.so"
-        build(source(modules, driver), built)
+        build(source(modules, driver), built, optimisation)
         content = built.read_bytes()
         if directory is not None:
             path = directory / f"{key}-{_digest(content)}.so"
@@ -269,6 +273,8 @@ class CompiledEngine:
     ----------
     config
         The core.
+    long
+        Whether it is to run some 100,000 steps and more: such an engine is faster, and takes longer to compile.
 
     Attributes
     ----------
@@ -283,9 +289,9 @@ class CompiledEngine:
 
     name = "compiled"
 
-    def __init__(self, config: TensorCoreConfig) -> None:
+    def __init__(self, config: TensorCoreConfig, long: bool = False) -> None:
         self.config = config
-        self._attach(loaded(design(TensorCore, config, "core")))
+        self._attach(loaded(design(TensorCore, config, "core"), optimisation=_FAST if long else _SOON))
 
     def _attach(self, library: ctypes.CDLL) -> None:
         self._library = library

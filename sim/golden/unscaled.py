@@ -38,7 +38,7 @@ integers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -68,11 +68,15 @@ _LOWEST = np.int8(-28)  # exponent of a product
 _TILE = 1 << 15  # outputs per tile: the working set stays in a core's L2 cache
 
 
+_Elements = tuple[ElementFormat, ...]
+"""Types of an operand. The codes of type i are counted from 256 i on."""
+
+
 class _Way(NamedTuple):
     """How steps are computed."""
 
-    a: ElementFormat
-    b: ElementFormat
+    a: _Elements
+    b: _Elements
     k: int
     """Products of a step."""
     fraction_bits: int
@@ -93,8 +97,8 @@ def unscaled_step(
     b_codes: Tensor,
     c: Tensor,
     *,
-    a: str = "e4m3",
-    b: str = "e4m3",
+    a: str | Sequence[str] = "e4m3",
+    b: str | Sequence[str] = "e4m3",
     fraction_bits: int = 25,
     rounding: str = "toward_zero",
 ) -> npt.NDArray[np.float32]:
@@ -109,7 +113,7 @@ def unscaled_step(
     c : array or tensor of float32, (..., M, N)
         Any bit pattern is valid.
     a, b : {"e4m3", "e5m2", "e2m3", "e3m2", "e2m1"}
-        Element types of the operands.
+        Element types of the operands. Of a stack with one leading dimension also a list with the type of each step.
     fraction_bits : int
         Terms are truncated to multiples of 2^(largest exponent - fraction_bits). From 1 to
         `max_unscaled_fraction_bits`, which is 46 for K = 32.
@@ -129,7 +133,9 @@ def unscaled_step(
     left, right = _check_codes(a_codes, "a_codes"), _check_codes(b_codes, "b_codes")
     check_stacks(left, right)
     start = check_c(c, (*left.shape[:-1], right.shape[-2]))
-    return _chained(left, right, start, _way(a, b, left.shape[-1], fraction_bits, rounding))
+    left, of_left = _typed(left, a, "a")
+    right, of_right = _typed(right, b, "b")
+    return _chained(left, right, start, _way(of_left, of_right, left.shape[-1], fraction_bits, rounding))
 
 
 def unscaled_gemm(
@@ -171,7 +177,8 @@ def unscaled_gemm(
     check_stacks(left, right)
     shape = (*left.shape[:-1], right.shape[-2])
     start = np.zeros(shape, np.float32) if c is None else check_c(c, shape)
-    return _chained(left, right, start, _way(a, b, _products(k_per_step, "k_per_step"), fraction_bits, rounding))
+    types = (_element(a, "a"),), (_element(b, "b"),)
+    return _chained(left, right, start, _way(*types, _products(k_per_step, "k_per_step"), fraction_bits, rounding))
 
 
 def quantize_unscaled(x: Tensor, element: str = "e4m3") -> tuple[npt.NDArray[np.uint8], np.float32]:
@@ -218,24 +225,27 @@ def max_unscaled_fraction_bits(k: int, a: str = "e4m3", b: str = "e4m3") -> int:
     ArgumentError
         Unknown types, or `k` is not positive.
     """
-    return _max_fraction_bits(_products(k, "k"), _element(a, "a"), _element(b, "b"))
+    return _max_fraction_bits(_products(k, "k"), (_element(a, "a"),), (_element(b, "b"),))
 
 
-def _max_fraction_bits(k: int, a: ElementFormat, b: ElementFormat) -> int:
+def _max_fraction_bits(k: int, a: _Elements, b: _Elements) -> int:
     # With F fraction bits a product is at most sA * sB * 2^(F - 6) units of 2^q, and C below 2^(F + 1).
     largest = k
-    for element in (a, b):
-        largest *= max(map(abs, element.significands)) << 3 - element.mantissa_bits
+    for elements in (a, b):
+        largest *= max(max(map(abs, each.significands)) << 3 - each.mantissa_bits for each in elements)
     return ((1 << 53 + 6) // (largest + (1 << 1 + 6))).bit_length() - 1
 
 
-@lru_cache(maxsize=len(UNSCALED_ELEMENTS))
-def _tables(element: ElementFormat) -> tuple[Array, Array]:
-    """Return values (float64) and exponents (int8; `_ABSENT` for zero, NaN and infinity) by byte."""
-    codes = np.arange(256) & (1 << element.width) - 1
-    values = element.table[codes]
-    numbers = np.isfinite(values) & (values != 0)
-    return values, np.where(numbers, element.exponents[codes], _ABSENT).astype(np.int8)
+@lru_cache(maxsize=1 << len(UNSCALED_ELEMENTS))
+def _tables(elements: _Elements) -> tuple[Array, Array]:
+    """Return values (float64) and exponents (int8; `_ABSENT` for zero, NaN and infinity) by byte, type after type."""
+    values, exponents = [], []
+    for element in elements:
+        codes = np.arange(256) & (1 << element.width) - 1
+        own = element.table[codes]
+        values.append(own)
+        exponents.append(np.where(np.isfinite(own) & (own != 0), element.exponents[codes], _ABSENT).astype(np.int8))
+    return np.concatenate(values), np.concatenate(exponents)
 
 
 def _chained(a: Array, b: Array, c: Array, way: _Way) -> Array:
@@ -273,8 +283,8 @@ def _b(codes: Array, way: _Way) -> _Operand:
     return _operand(np.moveaxis(codes, -1, 0)[..., None, :], way.b)
 
 
-def _operand(codes: Array, element: ElementFormat) -> _Operand:
-    values, exponents = _tables(element)
+def _operand(codes: Array, elements: _Elements) -> _Operand:
+    values, exponents = _tables(elements)
     along = np.ascontiguousarray(codes)
     return _Operand(values[along], exponents[along])
 
@@ -316,10 +326,24 @@ def _check_codes(codes: Tensor, name: str) -> Array:
     return checked
 
 
-def _element(name: str, argument: str) -> ElementFormat:
+def _element(name: object, argument: str) -> ElementFormat:
     if not isinstance(name, str) or name not in UNSCALED_ELEMENTS:
         raise ArgumentError(f"{argument} must be one of {', '.join(map(repr, UNSCALED_ELEMENTS))}; got {name!r}")
     return UNSCALED_ELEMENTS[name]
+
+
+def _typed(codes: Array, types: str | Sequence[str], argument: str) -> tuple[Array, _Elements]:
+    """Return the codes of an operand as `_Elements` says, and its types."""
+    if not isinstance(types, list | tuple) or codes.ndim != 3:
+        return codes, (_element(types, argument),)
+    if len(types) != len(codes):
+        raise ArgumentError(f"{argument} must have one type for each of {len(codes)} steps; got {len(types)}")
+    for name in types:
+        _element(name, argument)
+    own = [name for name in UNSCALED_ELEMENTS if name in types]
+    first = {name: np.uint16(256 * index) for index, name in enumerate(own)}
+    places = np.array([first[name] for name in types], np.uint16)
+    return codes + places[:, None, None], tuple(UNSCALED_ELEMENTS[name] for name in own)
 
 
 def _products(k: int, name: str) -> int:
@@ -329,10 +353,9 @@ def _products(k: int, name: str) -> int:
     return count
 
 
-def _way(a: str, b: str, k: int, fraction_bits: int, rounding: str) -> _Way:
-    left, right = _element(a, "a"), _element(b, "b")
+def _way(a: _Elements, b: _Elements, k: int, fraction_bits: int, rounding: str) -> _Way:
     check_rounding(rounding)
-    largest = _max_fraction_bits(k, left, right)
+    largest = _max_fraction_bits(k, a, b)
     if not 1 <= check_integer(fraction_bits, "fraction_bits") <= largest:
         raise ArgumentError(f"fraction_bits must be 1 to {largest} for {k} products per step; got {fraction_bits}")
-    return _Way(left, right, k, fraction_bits, rounding)
+    return _Way(a, b, k, fraction_bits, rounding)

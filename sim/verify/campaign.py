@@ -26,6 +26,8 @@ __all__ = ["CampaignFigures", "Failure", "Outcome", "batch_steps", "reproduce", 
 
 _MACS_PER_BATCH = 1 << 20
 _STEPS_PER_BATCH = range(256, 4097)
+_LONG = 1 << 28
+"""Multiply-accumulates from which on processes have engines of their own for long runs."""
 
 
 class AxisFigures(TypedDict):
@@ -323,16 +325,16 @@ def reproduce(
 
 
 @lru_cache(maxsize=2)
-def _made(config: TensorCoreConfig, name: str) -> tuple[Engine, dict[str, Goals]]:
+def _made(config: TensorCoreConfig, name: str, long: bool) -> tuple[Engine, dict[str, Goals]]:
     """Engine and goals, once in every process."""
-    return engine(config, name), goals(config)
+    return engine(config, name, long), goals(config)
 
 
 def _compared(
-    config: TensorCoreConfig, name: str, seed: int, batch: int, count_: int, core: Engine | None = None
+    config: TensorCoreConfig, name: str, long: bool, seed: int, batch: int, count_: int, core: Engine | None = None
 ) -> _Batch:
     """Run one batch; its process's own engine unless one is given."""
-    made, wanted = (core, goals(config)) if core is not None else _made(config, name)
+    made, wanted = (core, goals(config)) if core is not None else _made(config, name, long)
     stimulus = stimulus_of(config, seed, batch, count_)
     steps = stimulus.steps
     expected = steps.trace()
@@ -387,7 +389,9 @@ def verify(
     outcome = Outcome(config, core.name, seed, wanted, empty(wanted), sizes)
     processes = min(effective_n_jobs(workers), len(sizes))
     own = core if processes == 1 else None
-    tasks = (delayed(_compared)(config, core.name, seed, batch, steps, own) for batch, steps in enumerate(sizes))
+    if long := macs >= _LONG and own is None:
+        engine(config, core.name, long)  # it is kept, so that it is compiled once for all processes
+    tasks = (delayed(_compared)(config, core.name, long, seed, batch, steps, own) for batch, steps in enumerate(sizes))
     progress(0, sum(sizes))
     done = Parallel(n_jobs=processes, return_as="generator")(tasks)
     try:

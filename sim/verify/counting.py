@@ -19,8 +19,9 @@ from sim.verify.half_goals import PREFIX
 from sim.verify.kernels.alignment import ExactBins, Numerics, StepBins
 from sim.verify.kernels.loops import count_exact, count_rounded
 from sim.verify.kernels.operands import OperandBins, Stimulus, side
+from sim.verify.kernels.products import UnscaledStimulus, unscaled_side
 from sim.verify.kernels.rounding import NAN, ResultBins
-from sim.verify.kernels.unscaled import UnscaledBins, UnscaledStimulus, count_unscaled, unscaled_side
+from sim.verify.kernels.unscaled import UnscaledBins, count_unscaled
 
 __all__ = ["Counts", "count", "empty"]
 

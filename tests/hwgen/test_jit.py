@@ -5,8 +5,11 @@ import os
 import subprocess
 import sys
 import time
+from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
+from numba.core.errors import NumbaError
 
 from hwgen import jit
 
@@ -60,6 +63,37 @@ def test_what_did_not_change_is_kept(ask, tmp_path):
 def test_without_numbas_stamps_functions_are_compiled_all_the_same(monkeypatch):
     monkeypatch.setattr(jit.numba, "njit", lambda **options: lambda function: function)
     assert jit.compiled(len)([1, 2]) == 2
+
+
+class Two(NamedTuple):
+    first: Any
+    second: Any
+
+
+@jit.borrowing
+def counted(numbers, bins):
+    for number in numbers:
+        if number % 2:
+            bins.first[number] += 1
+        else:
+            bins.second[number] += 1
+
+
+def test_a_borrowing_function_takes_arrays_in_records():
+    bins = Two(np.zeros(4, np.int64), np.zeros(4, np.int64))
+    counted(np.array([1, 2, 2, 3, 3, 3]), bins)
+    assert bins.first.tolist() == [0, 1, 0, 3]
+    assert bins.second.tolist() == [0, 0, 2, 0]
+
+
+@jit.borrowing
+def making(count):
+    return np.zeros(count)
+
+
+def test_a_borrowing_function_makes_no_arrays():
+    with pytest.raises(NumbaError, match="passed into the function"):
+        making(3)
 
 
 MANY = """

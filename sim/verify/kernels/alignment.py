@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hwgen.jit import compiled
+from hwgen.jit import inlined
 from sim.verify.kernels.rounding import Fp32, ResultBins, bit_length, rounded
 
 __all__ = ["Aligned", "ExactBins", "Numerics", "StepBins", "Work", "add_exact", "align", "count_step", "count_sum"]
@@ -85,7 +85,7 @@ class Aligned(NamedTuple):
     unaligned: int
 
 
-@compiled
+@inlined
 def _shift_right(number: int, by: int) -> int:  # pragma: no cover
     """Truncate toward zero; any shift, to the left where it is negative."""
     if by <= 0:
@@ -94,7 +94,7 @@ def _shift_right(number: int, by: int) -> int:  # pragma: no cover
     return number >> by if number >= 0 else -(-number >> by)
 
 
-@compiled
+@inlined
 def align(c: Fp32, numerics: Numerics, work: Work) -> Aligned:  # pragma: no cover
     """Align one step and add it up; fills in the words."""
     top_zero = top_term = NOWHERE
@@ -126,7 +126,7 @@ def align(c: Fp32, numerics: Numerics, work: Work) -> Aligned:  # pragma: no cov
     return Aligned(total, top, top_term, shift, cut, biggest, some, unaligned)
 
 
-@compiled
+@inlined
 def count_step(  # pragma: no cover
     c: Fp32, numerics: Numerics, work: Work, found: Aligned, cancels: bool, bins: StepBins
 ) -> None:
@@ -163,7 +163,7 @@ def count_step(  # pragma: no cover
             bins.term_shifts[g, min(found.top - work.exponents[g], bins.term_shifts.shape[1] - 1), subtracts] += 1
 
 
-@compiled
+@inlined
 def _count_zeros(c: Fp32, total: int, some: bool, left: bool, zeros: _Array) -> None:  # pragma: no cover
     """Count zeros among C, the terms and their sum; ``left``: of one of them something is left in the window."""
     if not some:
@@ -179,7 +179,7 @@ def _count_zeros(c: Fp32, total: int, some: bool, left: bool, zeros: _Array) -> 
             zeros[6] += 1
 
 
-@compiled
+@inlined
 def _count_cancelled(largest: int, place: int, empty: bool, cancelled: _Array) -> None:  # pragma: no cover
     """Count how far behind the largest word the sum's leading place lies."""
     if empty:
@@ -188,7 +188,7 @@ def _count_cancelled(largest: int, place: int, empty: bool, cancelled: _Array) -
         cancelled[min(max(largest - place, -1) + 1, len(cancelled) - 2)] += 1
 
 
-@compiled
+@inlined
 def add_exact(total: int, c: Fp32, unit: int, cancelled: _Array, results: ResultBins) -> int:  # pragma: no cover
     """FP32 bits of total * 2^-unit + C, rounded to nearest even."""
     addend = -c.magnitude if c.negative else c.magnitude
@@ -221,7 +221,7 @@ def add_exact(total: int, c: Fp32, unit: int, cancelled: _Array, results: Result
     return rounded(result, rest, lowest, True, results)
 
 
-@compiled
+@inlined
 def count_sum(total: int, c: Fp32, unit: int, cancels: bool, bins: ExactBins) -> None:  # pragma: no cover
     """Count the sum of a tile, in units of 2^-unit, and C beside it."""
     if total != 0:

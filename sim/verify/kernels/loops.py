@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hwgen.jit import compiled
+from hwgen.jit import borrowing, inlined
 from sim.verify.kernels.alignment import ExactBins, Numerics, StepBins, Work, add_exact, align, count_step, count_sum
 from sim.verify.kernels.operands import (
     OperandBins,
@@ -33,15 +33,7 @@ from sim.verify.kernels.rounding import (
 __all__ = ["count_exact", "count_rounded"]
 
 
-@compiled
-def _work(groups: int) -> Work:  # pragma: no cover
-    return Work(
-        np.zeros(groups, np.int64), np.zeros(groups, np.int64), np.zeros(groups, np.int64), np.zeros(groups, np.int64)
-    )
-
-
-@compiled
-def count_rounded(  # pragma: no cover
+def count_rounded(
     stimulus: Stimulus,
     numerics: Numerics,
     operands: OperandBins,
@@ -50,10 +42,38 @@ def count_rounded(  # pragma: no cover
     d: NDArray[np.uint32],
 ) -> None:
     """Count all outputs of steps that are rounded one by one, and compute them; ``c`` is what each of them adds to."""
+    _rounded(stimulus, numerics, _work(stimulus), operands, bins, results, d)
+
+
+def count_exact(
+    stimulus: Stimulus,
+    numerics: Numerics,
+    operands: OperandBins,
+    bins: ExactBins,
+    results: ResultBins,
+    d: NDArray[np.uint32],
+) -> None:
+    """Count all outputs of tiles that are summed up in fixed point and rounded with ``last``, and compute them."""
+    _exact(stimulus, numerics, _work(stimulus), operands, bins, results, d)
+
+
+def _work(stimulus: Stimulus) -> Work:
+    return Work(*np.zeros((4, stimulus.a.scales.shape[2] * stimulus.a.sums), np.int64))
+
+
+@borrowing
+def _rounded(  # pragma: no cover
+    stimulus: Stimulus,
+    numerics: Numerics,
+    work: Work,
+    operands: OperandBins,
+    bins: StepBins,
+    results: ResultBins,
+    d: NDArray[np.uint32],
+) -> None:
     a, b = stimulus.a, stimulus.b
     count, rows, columns = stimulus.c.shape
     groups = a.scales.shape[2] * a.sums
-    work = _work(groups)
     for step in range(count):
         for m in range(rows):
             for n in range(columns):
@@ -93,23 +113,22 @@ def count_rounded(  # pragma: no cover
                         count_seen(a, b, step, m, n, g, lowest, place - last, operands)
 
 
-@compiled
-def count_exact(  # pragma: no cover
+@borrowing
+def _exact(  # pragma: no cover
     stimulus: Stimulus,
     numerics: Numerics,
+    work: Work,
     operands: OperandBins,
     bins: ExactBins,
     results: ResultBins,
     d: NDArray[np.uint32],
 ) -> None:
-    """Count all outputs of tiles that are summed up in fixed point and rounded with ``last``, and compute them."""
     a, b = stimulus.a, stimulus.b
     count, rows, columns = stimulus.c.shape
     groups = a.scales.shape[2] * a.sums
     unit = numerics.term_fraction - numerics.lowest
     for m in range(rows):
         for n in range(columns):
-            work = _work(groups)
             total = begin = fresh = 0
             nan = zero = cancel = False
             for step in range(count):
@@ -144,7 +163,7 @@ def count_exact(  # pragma: no cover
                 fresh = step + 1
 
 
-@compiled
+@inlined
 def _count_tile(  # pragma: no cover
     stimulus: Stimulus,
     step: int,

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.formats import BlockFormat, ElementFormat
-from hwgen.jit import compiled
+from hwgen.jit import inlined
 
 __all__ = [
     "Infinite",
@@ -206,7 +206,7 @@ def _significands(element: ElementFormat) -> list[int]:
     return [s if h > 0 else -s for s, h in zip(element.significands, element.integers, strict=True)]
 
 
-@compiled
+@inlined
 def largest_exponent(a: Side, b: Side, step: int, m: int, n: int, g: int) -> int:  # pragma: no cover
     """Largest exponent of a product of block sum g that is not zero, above the lowest; 0 where none is cut."""
     if a.up < 0:
@@ -220,7 +220,7 @@ def largest_exponent(a: Side, b: Side, step: int, m: int, n: int, g: int) -> int
     return largest
 
 
-@compiled
+@inlined
 def block_sum(
     a: Side, b: Side, step: int, m: int, n: int, g: int, largest: int
 ) -> tuple[int, bool]:  # pragma: no cover
@@ -239,7 +239,7 @@ def block_sum(
     return total, some
 
 
-@compiled
+@inlined
 def _nan_elements(operand: Side, step: int, row: int, g: int, bins: _Array) -> bool:  # pragma: no cover
     """Whether an element of a block sum is NaN; counts those."""
     if not bins.shape[0]:
@@ -254,7 +254,7 @@ def _nan_elements(operand: Side, step: int, row: int, g: int, bins: _Array) -> b
     return found
 
 
-@compiled
+@inlined
 def gather(  # pragma: no cover
     a: Side, b: Side, step: int, m: int, n: int, bins: OperandBins, terms: _Array, exponents: _Array, empty: _Array
 ) -> Met:
@@ -281,7 +281,7 @@ def gather(  # pragma: no cover
     return Met(nan, zero, some_cancel)
 
 
-@compiled
+@inlined
 def infinite_products(a: Side, b: Side, step: int, m: int, n: int) -> Infinite:  # pragma: no cover
     """The infinite products of an output."""
     count = lane = 0
@@ -304,7 +304,7 @@ def infinite_products(a: Side, b: Side, step: int, m: int, n: int) -> Infinite: 
     return Infinite(count, lane, positive, negative, of_zero, together)
 
 
-@compiled
+@inlined
 def count_infinite(  # pragma: no cover
     a: Side, b: Side, step: int, m: int, n: int, found: Infinite, origin: int, c: int, bins: OperandBins
 ) -> None:
@@ -323,7 +323,7 @@ def count_infinite(  # pragma: no cover
         bins.infinite[found.lane, x, y] += 1
 
 
-@compiled
+@inlined
 def count_seen(  # pragma: no cover
     a: Side, b: Side, step: int, m: int, n: int, g: int, lowest: int, spare: int, bins: OperandBins
 ) -> None:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hwgen.jit import compiled
+from hwgen.jit import inlined
 
 __all__ = [
     "FIRST_INFINITE",
@@ -49,7 +49,7 @@ class Fp32(NamedTuple):
     magnitude: int
 
 
-@compiled
+@inlined
 def bit_length(number: int) -> int:  # pragma: no cover
     """Bits of a number that is not negative."""
     length = 0
@@ -60,7 +60,7 @@ def bit_length(number: int) -> int:  # pragma: no cover
     return length + (number > 0)
 
 
-@compiled
+@inlined
 def kind(bits: int) -> int:  # pragma: no cover
     """Index into `sim.verify.bins.CLASSES` of a bit pattern."""
     sign, exponent, fraction = bits >> 31, bits >> 23 & 0xFF, bits & 0x7FFFFF
@@ -73,14 +73,14 @@ def kind(bits: int) -> int:  # pragma: no cover
     return 2 * found + sign
 
 
-@compiled
+@inlined
 def fields(bits: int) -> Fp32:  # pragma: no cover
     """Sign, exponent and magnitude of a finite bit pattern."""
     magnitude = bits & 0x7FFFFF | (0x800000 if bits & 0x7F800000 else 0)
     return Fp32(bits >> 31 == 1, max(bits >> 23 & 0xFF, 1) - 127, magnitude)
 
 
-@compiled
+@inlined
 def rounded(number: int, rest: bool, unit: int, nearest: bool, bins: ResultBins) -> int:  # pragma: no cover
     """FP32 bits of (number + rest) * 2^unit, 0 <= rest < 1; counts how it is rounded, and what it is."""
     negative = number < 0

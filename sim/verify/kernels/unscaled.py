@@ -7,10 +7,20 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hwgen.formats import ElementFormat
-from hwgen.formats.unscaled import CONTAINER, LOWEST_PRODUCT, SIGNIFICAND, TYPE_BITS, TYPES
-from hwgen.jit import compiled, inlined
-from sim.verify.half_goals import NANS
+from hwgen.formats.unscaled import LOWEST_PRODUCT, SIGNIFICAND
+from hwgen.jit import borrowing, inlined
+from sim.verify.kernels.products import (
+    INFINITE,
+    NOT_A_NUMBER,
+    ZERO,
+    Decoded,
+    Products,
+    UnscaledSide,
+    UnscaledStimulus,
+    decode,
+    multiply,
+    space,
+)
 from sim.verify.kernels.rounding import (
     FIRST_INFINITE,
     FIRST_NAN,
@@ -26,48 +36,13 @@ from sim.verify.kernels.rounding import (
     rounded,
 )
 
-__all__ = ["UnscaledBins", "UnscaledSide", "UnscaledStimulus", "count_unscaled", "unscaled_side"]
+__all__ = ["UnscaledBins", "count_unscaled"]
 
 _Array = NDArray[np.int64]
 _NOWHERE = -1 << 20
 """Below all exponents."""
 _PLACES = 2 * SIGNIFICAND - 2
 """Places of a product of significands behind its point."""
-_ZERO, _INFINITE, _NOT_A_NUMBER = 0, 3, 5
-"""Kinds of elements, in the order of `sim.verify.bins.OPERANDS`, and NaN behind them."""
-
-
-class UnscaledSide(NamedTuple):
-    """One operand of steps at half the rate, and the tables of the types.
-
-    ``elements`` (S, rows, K) are its bytes, ``types`` (S,) the codes of their types, ``scales`` (S, rows, G) the kinds
-    of the scale bytes beside them. The tables are by code of a type and byte: ``significand`` in eighths, ``exponent``,
-    ``kind``, ``negative``, and ``nan``, which one of `NANS` it is. ``known`` has by code which type it is, -1 where it
-    is reserved.
-    """
-
-    elements: NDArray[np.uint8]
-    types: NDArray[np.uint8]
-    scales: _Array
-    significand: _Array
-    exponent: _Array
-    kind: _Array
-    negative: _Array
-    nan: _Array
-    known: _Array
-
-
-class UnscaledStimulus(NamedTuple):
-    """Both operands, C as uint32 (S, M, N), its origin by step, and the products of a block.
-
-    An ``origin`` is 0 for the payload, 1 for a step of FP4, and 2 for one at half the rate.
-    """
-
-    a: UnscaledSide
-    b: UnscaledSide
-    c: NDArray[np.uint32]
-    origin: _Array
-    slots: int
 
 
 class UnscaledBins(NamedTuple):
@@ -103,57 +78,30 @@ class _Found(NamedTuple):
     some: bool
 
 
-def unscaled_side(elements: NDArray[np.uint8], types: NDArray[np.uint8], scales: _Array) -> UnscaledSide:
-    """An operand with the tables of the types; arguments as the fields of `UnscaledSide`."""
-    shape = (1 << TYPE_BITS, 1 << CONTAINER)
-    tables = np.zeros((5, *shape), np.int64)
-    known = np.full(1 << TYPE_BITS, -1)
-    for index, (code, element) in enumerate(TYPES.items()):
-        known[code] = index
-        for byte in range(1 << CONTAINER):
-            tables[:, code, byte] = _entry(code, element, byte & (1 << element.width) - 1)
-    significand, exponent, kinds, negative, nan = tables
-    return UnscaledSide(elements, types, scales, significand, exponent, kinds, negative, nan, known)
-
-
-def _entry(code: int, element: ElementFormat, own: int) -> tuple[int, int, int, int, int]:
-    """Significand in eighths, exponent, kind, sign, and which NaN a code of a type is."""
-    negative = own >> element.width - 1
-    if own in element.nans:
-        return 0, 0, _NOT_A_NUMBER, negative, NANS.index((code, own))
-    if own in element.infinities:
-        return 0, 0, _INFINITE + negative, negative, 0
-    significand = element.significands[own] << SIGNIFICAND - element.significand_bits
-    return significand, element.lowest_exponent + element.shifts[own], (1 + negative) * (significand > 0), negative, 0
-
-
 @inlined
 def _specials(  # pragma: no cover
-    stimulus: UnscaledStimulus, step: int, m: int, n: int
+    a: Decoded, b: Decoded, m: int, n: int, slots: int, some: bool
 ) -> _Found:
-    """Look for NaN, infinity and zero among the products of an output."""
-    a, b = stimulus.a, stimulus.b
-    of_a, of_b = a.kind[a.types[step]], b.kind[b.types[step]]
+    """Look for NaN and infinity among the products of an output; ``some`` is whether one of the others is not zero."""
     nans_a = nans_b = count = lane = 0
-    positive = negative = of_zero = together = some = False
-    for block in range(a.scales.shape[2]):
-        plus = minus = False
-        for k in range(block * stimulus.slots, (block + 1) * stimulus.slots):
-            x, y = of_a[a.elements[step, m, k]], of_b[b.elements[step, n, k]]
-            if x == _NOT_A_NUMBER or y == _NOT_A_NUMBER:
-                nans_a += x == _NOT_A_NUMBER
-                nans_b += y == _NOT_A_NUMBER
-                lane = k
-            elif x >= _INFINITE or y >= _INFINITE:
-                count, lane = count + 1, k
-                zero = x == _ZERO or y == _ZERO
-                of_zero = of_zero or zero
-                plus = plus or zero or x % 2 == y % 2
-                minus = minus or zero or x % 2 != y % 2
-            else:
-                some = some or (x != _ZERO and y != _ZERO)
-        together = together or (plus and minus)
-        positive, negative = positive or plus, negative or minus
+    positive = negative = of_zero = together = False
+    if a.special[m] or b.special[n]:
+        for begin in range(0, a.kind.shape[1], slots):
+            plus = minus = False
+            for k in range(begin, begin + slots):
+                x, y = a.kind[m, k], b.kind[n, k]
+                if x == NOT_A_NUMBER or y == NOT_A_NUMBER:
+                    nans_a += x == NOT_A_NUMBER
+                    nans_b += y == NOT_A_NUMBER
+                    lane = k
+                elif x >= INFINITE or y >= INFINITE:
+                    count, lane = count + 1, k
+                    zero = x == ZERO or y == ZERO
+                    of_zero = of_zero or zero
+                    plus = plus or zero or x % 2 == y % 2
+                    minus = minus or zero or x % 2 != y % 2
+            together = together or (plus and minus)
+            positive, negative = positive or plus, negative or minus
     made = 4 if of_zero else 2 if together else 3 if positive and negative else 1 if negative else 0
     return _Found(nans_a, nans_b, count, lane, made, some)
 
@@ -198,30 +146,39 @@ def _special_result(  # pragma: no cover
 
 @inlined
 def _count_products(  # pragma: no cover
-    stimulus: UnscaledStimulus, step: int, m: int, n: int, top: int, last: int, bins: UnscaledBins
-) -> None:
-    """Count the products of an output whose largest exponent is ``top`` and whose last place is that of 2^``last``."""
-    a, b = stimulus.a, stimulus.b
-    of_a, of_b = a.types[step], b.types[step]
-    type_a, type_b = a.known[of_a], b.known[of_b]
+    a: Decoded, b: Decoded, m: int, n: int, top: int, last: int, products: Products, bins: UnscaledBins
+) -> bool:
+    """Count the products of an output whose largest exponent is ``top`` and whose last place is that of 2^``last``.
+
+    Returns whether one that is not zero is seen.
+    """
     seen = False
-    for k in range(a.elements.shape[2]):
-        x, y = a.elements[step, m, k], b.elements[step, n, k]
-        exponent = a.exponent[of_a, x] + b.exponent[of_b, y]
-        significand_a, significand_b = a.significand[of_a, x], b.significand[of_b, y]
-        signs = a.negative[of_a, x] + 2 * b.negative[of_b, y]
-        if significand_a != 0 and significand_b != 0:
-            negative = 1 if signs == 1 or signs == 2 else 0
-            bins.shifts[k, min(top - exponent, bins.shifts.shape[1] - 1), negative] += 1
+    farthest = bins.shifts.shape[1] - 1
+    for k in range(len(products.signed)):
+        product, exponent = products.signed[k], products.exponent[k]
+        if product != 0:
+            bins.shifts[k, min(top - exponent, farthest), int(product < 0)] += 1
         if exponent - _PLACES < last:
             continue
-        bins.significands[k, significand_a, significand_b, signs] += 1
-        if significand_b != 0:
-            bins.codes_a[k, type_a, x] += 1
-            seen = seen or significand_a != 0
-        if significand_a != 0:
-            bins.codes_b[k, type_b, y] += 1
-    bins.types[of_a, of_b] += seen
+        x, y = abs(a.signed[m, k]), abs(b.signed[n, k])
+        bins.significands[k, x, y, products.signs[k]] += 1
+        a.seen[m, k] += y != 0
+        b.seen[n, k] += x != 0
+        seen = seen or product != 0
+    return seen
+
+
+@inlined
+def _count_codes(  # pragma: no cover
+    side: UnscaledSide, step: int, decoded: Decoded, codes: _Array
+) -> None:
+    """Count the elements of a step that were seen."""
+    of_type = side.known[side.types[step]]
+    rows, count = decoded.seen.shape
+    if of_type >= 0:
+        for row in range(rows):
+            for k in range(count):
+                codes[k, of_type, side.elements[step, row, k]] += decoded.seen[row, k]
 
 
 @inlined
@@ -253,51 +210,44 @@ def _count_sum(  # pragma: no cover
 
 @inlined
 def _finite(  # pragma: no cover
-    stimulus: UnscaledStimulus,
-    step: int,
+    a: Decoded,
+    b: Decoded,
     m: int,
     n: int,
     c: Fp32,
     fraction: int,
     nearest: bool,
+    products: Products,
     bins: UnscaledBins,
     results: ResultBins,
-) -> int:
-    """FP32 bits of a sum of numbers; counts what becomes of them."""
-    a, b = stimulus.a, stimulus.b
-    of_a, of_b = a.types[step], b.types[step]
+) -> tuple[int, bool]:
+    """FP32 bits of a sum of numbers, and whether a product is seen in it; counts what becomes of them."""
     top_product, alone, negative = _NOWHERE, -1, False
-    for k in range(a.elements.shape[2]):
-        x, y = a.elements[step, m, k], b.elements[step, n, k]
-        if a.significand[of_a, x] != 0 and b.significand[of_b, y] != 0:
-            exponent = a.exponent[of_a, x] + b.exponent[of_b, y]
+    for k in range(len(products.signed)):
+        if products.signed[k] != 0:
+            exponent = products.exponent[k]
             if exponent > top_product:
-                top_product, alone = exponent, k
-                negative = a.negative[of_a, x] != b.negative[of_b, y]
+                top_product, alone, negative = exponent, k, products.signed[k] < 0
             elif exponent == top_product:
                 alone = -1
     top = max(top_product, c.exponent if c.magnitude != 0 or top_product == _NOWHERE else _NOWHERE)
     word = c.magnitude << fraction - 23 >> min(top - c.exponent, 63) if c.magnitude != 0 else 0
-    biggest, products = word, 0
-    for k in range(a.elements.shape[2]):
-        x, y = a.elements[step, m, k], b.elements[step, n, k]
-        exponent = a.exponent[of_a, x] + b.exponent[of_b, y]
-        magnitude = a.significand[of_a, x] * b.significand[of_b, y] << fraction - _PLACES
-        magnitude = magnitude >> min(max(top - exponent, 0), 63)
+    biggest, summed = word, 0
+    for k in range(len(products.signed)):
+        magnitude = abs(products.signed[k]) << fraction - _PLACES
+        magnitude = magnitude >> min(max(top - products.exponent[k], 0), 63)
         biggest = max(biggest, magnitude)
-        products += -magnitude if a.negative[of_a, x] != b.negative[of_b, y] else magnitude
-    total = products - word if c.negative else products + word
+        summed += -magnitude if products.signed[k] < 0 else magnitude
+    total = summed - word if c.negative else summed + word
     d = rounded(total, False, top - fraction, nearest, results)
-    _count_sum(c, total, products, biggest, top, top_product, c.negative != negative, bins)
+    _count_sum(c, total, summed, biggest, top, top_product, c.negative != negative, bins)
     if alone >= 0 and top == top_product:
         bins.alone[alone, top_product - LOWEST_PRODUCT] += 1
     last = max(top - fraction + max(bit_length(abs(total)) - 24, 0), LAST_PLACE)
-    _count_products(stimulus, step, m, n, top, last, bins)
-    return d
+    return d, _count_products(a, b, m, n, top, last, products, bins)
 
 
-@compiled
-def count_unscaled(  # pragma: no cover
+def count_unscaled(
     stimulus: UnscaledStimulus,
     fraction: int,
     nearest: bool,
@@ -306,19 +256,45 @@ def count_unscaled(  # pragma: no cover
     d: NDArray[np.uint32],
 ) -> None:
     """Count all outputs of steps at half the rate, and compute them; ``c`` is what each of them adds to."""
-    a, b = stimulus.a, stimulus.b
+    a, b = space(stimulus.a), space(stimulus.b)
+    products = Products(*np.zeros((3, stimulus.a.elements.shape[2]), np.int64))
+    _count(stimulus, fraction, nearest, a, b, products, bins, results, d)
+
+
+@borrowing
+def _count(  # pragma: no cover
+    stimulus: UnscaledStimulus,
+    fraction: int,
+    nearest: bool,
+    a: Decoded,
+    b: Decoded,
+    products: Products,
+    bins: UnscaledBins,
+    results: ResultBins,
+    d: NDArray[np.uint32],
+) -> None:
     count, rows, columns = stimulus.c.shape
+    of_a, of_b = stimulus.a.scales, stimulus.b.scales
     for step in range(count):
+        decode(stimulus.a, step, a)
+        decode(stimulus.b, step, b)
+        seen = 0
         for m in range(rows):
             for n in range(columns):
-                found = _specials(stimulus, step, m, n)
+                some = multiply(a, b, m, n, products)
+                found = _specials(a, b, m, n, stimulus.slots, some)
                 bits = int(stimulus.c[step, m, n])
                 special = _special_result(stimulus, step, m, n, found, bits, bins)
                 if special >= 0:
                     d[step, m, n] = special
                     results.classes[kind(special)] += 1
                 else:
-                    d[step, m, n] = _finite(stimulus, step, m, n, fields(bits), fraction, nearest, bins, results)
+                    shown = _finite(a, b, m, n, fields(bits), fraction, nearest, products, bins, results)
+                    d[step, m, n] = shown[0]
+                    seen += shown[1]
                 if d[step, m, n] != NAN:
-                    for g in range(a.scales.shape[2]):
-                        bins.scales[g, a.scales[step, m, g], b.scales[step, n, g]] += 1
+                    for g in range(of_a.shape[2]):
+                        bins.scales[g, of_a[step, m, g], of_b[step, n, g]] += 1
+        bins.types[stimulus.a.types[step], stimulus.b.types[step]] += seen
+        _count_codes(stimulus.a, step, a, bins.codes_a)
+        _count_codes(stimulus.b, step, b, bins.codes_b)

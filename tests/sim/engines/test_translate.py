@@ -33,9 +33,10 @@ def test_a_core_is_translated(core):
         body = text[text.index(f"struct m_{name} {{") :].split("\n};")[0]
         registers = sum(cell["type"] == "$dff" for cell in module["cells"].values())
         instances = sum(cell["type"] in core for cell in module["cells"].values())
+        clocked = sum("clk" in core[cell["type"]]["ports"] for cell in module["cells"].values() if cell["type"] in core)
         assert body.count("_next;") == registers
         assert body.count("_next = ") == 2 * registers
-        assert (body.count(".eval("), body.count(".commit()")) == (instances, instances)
+        assert (body.count(".eval("), body.count(".commit()")) == (instances, clocked)
     assert translate(copy.deepcopy(core), "core") == text
 
 
@@ -185,6 +186,49 @@ def test_text_that_is_no_netlist_is_refused(document):
         netlist(document)
 
 
+def compute(text, words, path):
+    """A function that gives so many words of y, of a core with the inputs a and b of 256 bits."""
+    driver = f"""
+extern "C" __attribute__((visibility("default"))) void compute(const uint64_t *a, const uint64_t *b, uint64_t *y) {{
+    core top;
+    for (size_t i = 0; i < 4; i++) top.i_a.data[i] = a[i], top.i_b.data[i] = b[i];
+    top.eval();
+    for (size_t i = 0; i < {words}; i++) y[i] = top.o_y().data[i];
+}}
+"""
+    runtime, _ = compiled._surroundings("driver.cc")
+    compiled.build("\n".join([runtime, text, driver]), path)
+    function = ctypes.CDLL(str(path)).compute
+
+    def computed(*operands):
+        given = [(ctypes.c_uint64 * 4)(*(value >> 64 * i & (1 << 64) - 1 for i in range(4))) for value in operands]
+        out = (ctypes.c_uint64 * words)()
+        function(*given, out)
+        return sum(word << 64 * i for i, word in enumerate(out))
+
+    return computed
+
+
+@needs_compiler
+def test_bits_at_equal_distances(tmp_path):
+    places = [list(range(low, 256, stride)) for stride in range(1, 40) for low in (0, 5, 63, 64, 100)]
+    places += [own[::-1] for own in places[::7]] + [own[::2] + own for own in places[::11]]
+    bits = [place for own in places for place in own]
+    chosen = " ".join(f"\\a [{place}]" for place in reversed(bits))
+    modules = ModuleSet(lambda block, name, modules: "")
+    modules.texts = {
+        "core": "module \\core\n  wire width 256 input 1 \\a\n  wire width 256 input 2 \\b\n"
+        f"  wire width {len(bits)} output 3 \\y\n  connect \\y {{ {chosen} }}\nend\n"
+    }
+    document, _ = run_passes(modules, "hierarchy -top core\nwrite_json")
+    text = translate(netlist(document), "core")
+    assert text.count("* 0x") > 100  # they are gathered together
+    gather = compute(text, -(-len(bits) // 64), tmp_path / "bits.so")
+    draw = random.Random(1)
+    for a in [(1 << 256) - 1, int("01" * 128, 2), *(draw.getrandbits(256) for _ in range(20))]:
+        assert gather(a, 0) == sum((a >> place & 1) << index for index, place in enumerate(bits))
+
+
 # Cells: against Python's whole numbers
 
 BINARY = {
@@ -240,27 +284,15 @@ def test_cells_of_every_width(signed, tmp_path):
     # No optimisation: cells that are one and the same after it would be tested once.
     document, _ = run_passes(modules, "hierarchy -top core\nwrite_json")
     total = sum(y for *_, y, _ in kinds)
-    driver = f"""
-extern "C" __attribute__((visibility("default"))) void compute(const uint64_t *a, const uint64_t *b, uint64_t *y) {{
-    core top;
-    for (size_t i = 0; i < 4; i++) top.i_a.data[i] = a[i], top.i_b.data[i] = b[i];
-    top.eval();
-    for (size_t i = 0; i < {-(-total // 64)}; i++) y[i] = top.o_y().data[i];
-}}
-"""
-    runtime, _ = compiled._surroundings("driver.cc")
-    compiled.build("\n".join([runtime, translate(netlist(document), "core"), driver]), tmp_path / "cells.so")
-    compute = ctypes.CDLL(str(tmp_path / "cells.so")).compute
+    text = translate(netlist(document), "core")
+    compute_all = compute(text, -(-total // 64), tmp_path / "cells.so")
 
     draw = random.Random(0)
     corners = [0, (1 << 256) - 1, 1 << 255, 1, int("01" * 128, 2)]
     operands = [(a, b) for a in corners for b in corners]
     operands += [(draw.getrandbits(256), draw.getrandbits(256) >> draw.randrange(256)) for _ in range(75)]
     for operand in operands:
-        words = [(ctypes.c_uint64 * 4)(*(value >> 64 * i & (1 << 64) - 1 for i in range(4))) for value in operand]
-        out = (ctypes.c_uint64 * -(-total // 64))()
-        compute(*words, out)
-        got, offset = sum(word << 64 * i for i, word in enumerate(out)), 0
+        got, offset = compute_all(*operand), 0
         for number, (kind, a, b, y, _) in enumerate(kinds):
 
             def part(value, width, low=number % 2):

@@ -361,6 +361,29 @@ def test_gemms_are_chains_of_steps_whatever_the_tiles():
     )
 
 
+def test_every_step_of_a_stack_may_have_types_of_its_own():
+    rng = np.random.default_rng(9)
+    a, b = (rng.integers(0, 256, (500, rows, 6), np.uint8) for rows in (3, 2))
+    c = rng.integers(0, 1 << 32, (500, 3, 2)).astype(np.uint32).view(np.float32)
+    left, right = ([TYPES[index] for index in rng.integers(0, len(TYPES), 500)] for _ in "ab")
+    found = golden.unscaled_step(a, b, c, a=left, b=right).view(np.uint32)
+    mixed = golden.unscaled_step(a, b, c, a=left, b="e3m2").view(np.uint32)
+    for step in range(500):
+        own = (a[step], b[step], c[step])
+        alone = golden.unscaled_step(*own, a=left[step], b=right[step]).view(np.uint32)
+        np.testing.assert_array_equal(found[step], alone)
+        alone = golden.unscaled_step(*own, a=left[step], b="e3m2").view(np.uint32)
+        np.testing.assert_array_equal(mixed[step], alone)
+
+
+def test_types_of_a_stack_that_make_no_sense_are_refused():
+    codes, c = np.zeros((2, 1, 4), np.uint8), np.zeros((2, 1, 1), np.float32)
+    with pytest.raises(golden.ArgumentError, match=r"^b must have one type for each of 2 steps; got 3$"):
+        golden.unscaled_step(codes, codes, c, b=["e4m3"] * 3)
+    with pytest.raises(golden.ArgumentError, match=r"^a must be one of 'e4m3', .*; got 'fp8'$"):
+        golden.unscaled_step(codes, codes, c, a=["e4m3", "fp8"])
+
+
 def test_stacks_are_steps_that_know_nothing_of_each_other():
     rng = np.random.default_rng(8)
     a, b = (rng.integers(0, 256, (3, 2000, rows, 5), np.uint8) for rows in (4, 2))

@@ -12,6 +12,7 @@ from hwgen.config import TensorCoreConfig
 from hwgen.rtl.tensor_core import TensorCore, step_layout
 from sim import verify
 from sim.engines import AmaranthEngine, available
+from sim.verify import campaign
 
 CORE = TensorCoreConfig("core", "mixfp4", "mixfp4", 2, 1, 1)
 TINY = TensorCoreConfig("tiny", "nvfp4", "nvfp4", 1, 2, 1)  # as in tests/sim/engines/test_streams.py
@@ -39,6 +40,22 @@ def test_processes_side_by_side(compiled):
     assert runs[0].as_dict() == runs[1].as_dict()
     assert seen[:4] == seen[4:]
     assert seen[3] == (macs // 32, macs // 32)
+
+
+def test_long_runs_have_faster_engines(compiled, monkeypatch):
+    engine, macs, asked = compiled(TINY), (verify.batch_steps(TINY) + 7) * TINY.macs_per_step, []
+    made = campaign.engine
+
+    def asking(*arguments):
+        asked.append(arguments)
+        return made(*arguments)
+
+    monkeypatch.setattr(campaign, "engine", asking)
+    short = verify.verify(engine, macs, 4, 2)
+    assert asked == []
+    monkeypatch.setattr(campaign, "_LONG", macs)
+    assert verify.verify(engine, macs, 4, 2).as_dict() == short.as_dict()
+    assert asked == [(TINY, "compiled", True)]
 
 
 def test_macs_are_rounded_up_to_steps(oracle):
