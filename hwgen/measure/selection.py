@@ -295,19 +295,7 @@ def select(
         suited |= search.decided(
             {best: suiting[best] for best, *_ in keys.values()}, purpose, f"lanes, least {purpose}"
         )
-        tried = {best: search.around(best, purpose, suited[best], own[name]) for name, (best, *_) in keys.items()}
-        search.build({key: [suited[key], *each] for key, each in tried.items()}, purpose, f"recipes, least {purpose}")
-        last = {key: search.promising(key, purpose, suited[key], each) for key, each in tried.items()}
-        search.build(last, purpose, f"the best recipes, least {purpose}")
-        begun = search.decided(last, purpose, f"the best recipes, least {purpose}")
-        following = {
-            key: _distinct(key, purpose, [suited[key], _following(suited[key], begun[best])])
-            for best, *others in keys.values()
-            for key in others
-        }
-        # Whole cores decide between lanes, so one draw is enough for what these take.
-        search.build(following, purpose, f"other lanes, least {purpose}")
-        begun |= {key: search.best(key, purpose, each) for key, each in following.items()}
+        begun = search.tuned({own[name]: each for name, each in keys.items()}, purpose, suited)
         for name, each in taken.items():
             best, *others = sorted(each, key=lambda config: search.rank(_variant(config), purpose, begun))
             found[name, purpose], chosen_by[name, purpose] = best, begun[_variant(best)]
@@ -478,6 +466,25 @@ class _Search:
             others.sort(key=lambda config: self.rank(_variant(config), purpose, chosen))
             found[name] = [best_config, *others][:most]
         return found
+
+    def tuned(self, keys: Mapping[str, Sequence[str]], purpose: str, chosen: Mapping[str, Chosen]) -> dict[str, Chosen]:
+        """The choices for some lanes, with recipes that suit all modules: searched for the best lanes of each design.
+
+        ``keys`` are these lanes, the best first, by the variant with the lanes of the configuration.
+        """
+        tried = {best: self.around(best, purpose, chosen[best], own) for own, (best, *_) in keys.items()}
+        self.build({key: [chosen[key], *each] for key, each in tried.items()}, purpose, f"recipes, least {purpose}")
+        last = {key: self.promising(key, purpose, chosen[key], each) for key, each in tried.items()}
+        self.build(last, purpose, f"the best recipes, least {purpose}")
+        found = self.decided(last, purpose, f"the best recipes, least {purpose}")
+        following = {
+            key: _distinct(key, purpose, [chosen[key], _following(chosen[key], found[best])])
+            for best, *others in keys.values()
+            for key in others
+        }
+        # Whole cores decide between lanes, so one draw is enough for what these take.
+        self.build(following, purpose, f"other lanes, least {purpose}")
+        return found | {key: self.best(key, purpose, each) for key, each in following.items()}
 
     def rank(self, name: str, purpose: str, chosen: Mapping[str, Chosen]) -> tuple[float, float]:
         """What a choice misses the clock by, and its cost: the mean of all draws."""
