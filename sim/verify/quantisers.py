@@ -6,7 +6,7 @@ batch       blocks
 alone       every BF16 number, the others 0; tensor scales from the smallest to the largest
 beside      every BF16 number beside a largest number that gives a block scale of each exponent, and a saturated one
 scales      every BF16 significand as the largest, every significand of a tensor scale, every exponent of a block scale;
-            those of FP32 with bits below, or none
+            those of FP32 with bits below, or none. For rules by magnitudes once of each candidate
 drawn       gaussian, heavy-tailed and outlier-channel tensors
 ties        numbers at midpoints and block scales at theirs, and one unit beside them
 bits        any bits at all: subnormal numbers, NaN and infinity among them
@@ -155,7 +155,14 @@ def _scales(config: QuantiserConfig, rng: np.random.Generator) -> Iterator[Batch
         fields, rest = np.meshgrid(np.arange(-8, 16) + exponent + 126, np.arange(1 << 7) << 16)
         low = rng.choice([0, 1, 0x8000], fields.size)
         words = np.zeros((fields.size, BLOCK), np.uint32)
-        words[np.arange(fields.size), rng.integers(0, BLOCK, fields.size)] = (fields << 23 | rest).ravel() | low
+        peaks, lanes = (fields << 23 | rest).ravel() | low, rng.integers(0, BLOCK, fields.size)
+        words[np.arange(fields.size), lanes] = peaks
+        if config.by_magnitude:
+            # A number alone is of one candidate always. With others at 27/32 of it the block is of the other one.
+            others = np.repeat(peaks.astype(np.uint32).view(np.float32)[:, None], BLOCK, axis=1) * np.float32(27 / 32)
+            spread = np.ascontiguousarray(others).view(np.uint32)
+            spread[np.arange(fields.size), lanes] = peaks
+            words = np.concatenate([words, spread])
         yield Batch("scales", words, np.float32(np.ldexp(float(significand), exponent - bits + 1)))
 
 

@@ -76,7 +76,10 @@ class Division(Part):
         # Without the powers of two of the top.
         self._divisor = Signal((most // (self.candidate.top & -self.candidate.top)).bit_length(), name="divisor")
         self._thrice = Signal(len(self._divisor) + 2, name="thrice")
-        found = self.held(m, "quotients", "enable_quotients", self._quotient(m, significand) | beside)
+        found = self._quotient(m, significand) | beside
+        constant = {name: value for name, value in found.items() if isinstance(value, Const)}
+        registered = {name: value for name, value in found.items() if name not in constant}
+        found = constant | self.held(m, "quotients", "enable_quotients", registered)
         code, saturated = self._rounded(m, found)
         outputs: dict[str, Value] = {"code": code, "saturated": saturated & ~found["empty"]}
         return outputs | {name: found[name] for name in beside}
@@ -112,8 +115,12 @@ class Division(Part):
             return chosen
 
         remainder: Value = of_place([difference[: len(divisor)] for difference in differences])
-        down = of_place([dividend[length - point - zeros - _STEPS :][:_STEPS] for zeros in range(places)])
-        below = [dividend[: length - point - zeros - _STEPS].any() for zeros in range(places)]
+        # Of a short dividend all bits are in the differences.
+        down: Value = Const(0, _STEPS)
+        below: Value = Const(0, 1)
+        if self.config.fraction > point:
+            down = of_place([dividend[length - point - zeros - _STEPS :][:_STEPS] for zeros in range(places)])
+            below = of_place([dividend[: length - point - zeros - _STEPS].any() for zeros in range(places)])
         digit, remainder = self._digit(m, Cat(down[2:], remainder), "step0")
         zeros = of_place([Const(place, 2) for place in range(places)])
         # One less than the exponent field of the code, before rounding; what is below 0 shifts its significand.
@@ -126,8 +133,8 @@ class Division(Part):
         return {
             "digit": digit,
             "remainder": remainder,
-            "down": down[:2],
-            "below": of_place(below),
+            "down": Const(0, 2) if isinstance(down, Const) else down[:2],
+            "below": below,
             "lost": lost,
             "field": field,
             "empty": self.empty,
