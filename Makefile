@@ -8,10 +8,10 @@ ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help synth test lint fuzz mutate mutate-figures verilog sim report site docs bench clean
+.PHONY: help synth test lint fuzz mutate mutate-quantisers mutate-figures verilog sim report site docs bench clean
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s  %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-17s  %s\n", $$1, $$2 }' Makefile
 	@echo "ARGS='...' is handed on to the command; PYTHON=... chooses the interpreter."
 
 synth: $(VENV)/base ## Measure mixfp4-small against nvfp4-small; writes reports/overhead.*
@@ -84,6 +84,9 @@ docs: $(VENV)/docs ## Build the documentation as a site, build/docs/site; a warn
 
 mutate: $(VENV)/base ## Plant mutants into the RTL: killed, or proven equivalent; writes reports/mutation.*
 	$(BIN)/python -m sim.mutate $(ARGS)
+
+mutate-quantisers: $(VENV)/base ## The same with quantisers; writes reports/mutation-quantiser.*
+	$(BIN)/python -m sim.mutate.quantisers $(ARGS)
 
 mutate-figures: $(VENV)/test ## Plant mutants into what computes figures: killed, or equivalent; writes reports/mutation-figures.*
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,mutation]'

@@ -127,7 +127,15 @@ def verilog_command(names: tuple[str, ...], out: Path, as_json: bool) -> None:
 
 @command.command("compare")
 @click.option("--baseline", default="nvfp4-quantiser", show_default=True, type=Names(_NAMES), help="Quantiser.")
-@click.option("--candidate", default="mixfp4-quantiser", show_default=True, type=Names(_NAMES), help="Quantiser.")
+@click.option(
+    "--candidate",
+    "candidates",
+    multiple=True,
+    type=Names(_NAMES),
+    default=["mixfp4-quantiser"],
+    show_default=True,
+    help="Quantiser to compare with it; repeat it for several.",
+)
 @libraries
 @click.option("--clock", type=PERIOD_NS, help="Clock period in ns.  [default: 1 in 7 nm]")
 @click.option(
@@ -150,7 +158,7 @@ def verilog_command(names: tuple[str, ...], out: Path, as_json: bool) -> None:
 @json_option
 def compare_command(
     baseline: str,
-    candidate: str,
+    candidates: tuple[str, ...],
     library: str | None,
     liberty: tuple[Path, ...],
     dont_use: tuple[str, ...],
@@ -164,10 +172,10 @@ def compare_command(
     stem: str,
     as_json: bool,
 ) -> None:
-    """Measure what a quantiser costs over another, and beside cores.
+    """Measure what quantisers cost over another, and beside cores.
 
-    Area, critical path and energy of both from the same perturbed syntheses; each netlist is compared
-    with the golden model. Writes NAME.md, .csv, .json and .png.
+    Area, critical path and energy of all from perturbed syntheses; each netlist is compared with the golden
+    model. Beside them stands the noise of each on drawn tensors. Writes NAME.md, .csv, .json and .png.
     """
     from hwgen.config import NAMED
     from hwgen.config.quantiser import QUANTISERS
@@ -180,7 +188,8 @@ def compare_command(
     check_files(out, stem)
     cells = Settings(library, liberty, dont_use, no_cache, jobs, None, None, out, stem, as_json).cells
     chosen = tuple(NAMED[core] for core in dict.fromkeys(cores))
-    request = QuantiserRequest(QUANTISERS[baseline], QUANTISERS[candidate], clock or usual(cells), closed, runs, chosen)
+    quantisers = tuple(QUANTISERS[candidate] for candidate in candidates)
+    request = QuantiserRequest(QUANTISERS[baseline], quantisers, clock or usual(cells), closed, runs, chosen)
     with progress() as update:
         report = measure(
             request, Flow(cells, None if no_cache else cache_directory("synthesis"), jobs, progress=update)

@@ -22,7 +22,7 @@ from hwgen.report.schema import REPORTS, SCHEMA, SCHEMA_VERSION
 from hwgen.verilog.ports import SCHEMA as MANIFEST
 from sim.accuracy.table import ErrorRow
 from sim.gemm import GemmFigures
-from sim.mutate.report import MutationJson
+from sim.mutate.report import MutationJson, QuantiserMutationJson
 from sim.verify.campaign import CampaignFigures
 from sim.verify.reproducer import VERSION, About
 
@@ -270,6 +270,12 @@ WRITTEN: dict[str, Written] = {
             About,
         ),
         Written("mutation", 1, "mutation.json of 'python -m sim.mutate'", MutationJson),
+        Written(
+            "mutation-quantiser",
+            1,
+            "mutation-quantiser.json of 'python -m sim.mutate.quantisers'",
+            QuantiserMutationJson,
+        ),
         Written(
             "mutation-figures",
             1,

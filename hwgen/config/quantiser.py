@@ -67,16 +67,21 @@ TARGETS = {
     ("mixfp4", "nearest"): (Candidate(E1M2, 7, 1), Candidate(E2M1, 6, 0)),
     ("nvint4", "nearest"): (Candidate(INT4, 7, 0),),
 }
-"""Candidates by format and rule; of two the second is taken where its errors are less."""
+"""Candidates by format and rule; of two the second is taken where it is better."""
 
-SELECTIONS = ("squared-error", "absolute-error", "largest-error", "sampled-error")
+_BY_ERROR = ("squared-error", "absolute-error", "largest-error", "sampled-error")
+_CREST_FACTOR = "crest-factor"
+_BY_MAGNITUDE = (_CREST_FACTOR, "second-largest", "gap")
+"""Rules that look at the numbers of a block alone, before anything is quantised."""
+
+SELECTIONS = (*_BY_ERROR, *_BY_MAGNITUDE)
 """Rules that choose between two candidates, see docs/quantiser.md; the first is the default."""
 
-QUANTISER_REGISTERS = ("largest", "quotients", "scales", "bounds", "codes", "errors", "sums")
-"""Pipeline registers in the order of the data; the last three only with two candidates."""
+QUANTISER_REGISTERS = ("largest", "quotients", "scales", "choice", "bounds", "codes", "errors", "sums")
+"""Pipeline registers in the order of the data: `choice` with the crest factor, the last three with errors."""
 
 _DEFAULT_BITS = 8
-_OF_CHOICE = ("codes", "errors", "sums")
+_OF_ERRORS = ("codes", "errors", "sums")
 
 
 @dataclass(frozen=True)
@@ -96,7 +101,8 @@ class QuantiserConfig:
     selection
         One of `SELECTIONS`, the first by default; None, and None alone, with one candidate.
     error_bits
-        Bits of an error, 2 to 14 and at most ``tensor_scale_bits`` + 7; without a meaning with one candidate.
+        Bits that the rule computes with, at most ``tensor_scale_bits`` + 7: of an error, 2 to 14; of a magnitude, 4 to
+        11, where it looks at magnitudes. Without a meaning with one candidate.
     tensor_scale_bits
         Bits of the significand of a tensor scale, 2 to 14.
     pipeline
@@ -134,7 +140,7 @@ class QuantiserConfig:
             raise InputError(f"clock_gating = {self.clock_gating!r}: must be true or false")
         self._within("tensor_scale_bits", 14, least=2)
         self._check_selection()
-        possible = tuple(each for each in QUANTISER_REGISTERS if self.chooses or each not in _OF_CHOICE)
+        possible = self._possible_registers()
         if self.pipeline is None:
             object.__setattr__(self, "pipeline", possible)
         object.__setattr__(self, "pipeline", tuple(self.registers))
@@ -143,6 +149,12 @@ class QuantiserConfig:
                 f"pipeline = {list(self.registers)}: must be of {', '.join(possible)}, in this order, each once"
             )
 
+    def _possible_registers(self) -> tuple[str, ...]:
+        missing = () if self.by_error else _OF_ERRORS
+        if self.selection != _CREST_FACTOR:
+            missing = ("choice", *missing)
+        return tuple(each for each in QUANTISER_REGISTERS if each not in missing)
+
     def _check_selection(self) -> None:
         if not self.chooses:
             if self.selection is not None:
@@ -150,9 +162,12 @@ class QuantiserConfig:
             return
         if self.selection is None:
             object.__setattr__(self, "selection", SELECTIONS[0])
-        if self.selection not in SELECTIONS:
-            raise InputError(f"selection = {self.selection!r}: must be one of {', '.join(SELECTIONS)}")
-        self._within("error_bits", min(14, self.tensor_scale_bits + 7), least=2)
+        # The other two rules by magnitudes say whether numbers are near the top of E1M2.
+        fitting = [each for each in SELECTIONS if self.format == "mixfp4" or each in (*_BY_ERROR, "gap")]
+        if self.selection not in fitting:
+            raise InputError(f"selection = {self.selection!r}: must be one of {', '.join(fitting)}")
+        most, least = (11, 4) if self.by_magnitude else (14, 2)
+        self._within("error_bits", min(most, self.tensor_scale_bits + 7), least)
 
     def _within(self, field: str, most: int, least: int) -> None:
         value = getattr(self, field)
@@ -173,6 +188,31 @@ class QuantiserConfig:
     def chooses(self) -> bool:
         """Whether it has two candidates."""
         return len(self.candidates) > 1
+
+    @property
+    def by_magnitude(self) -> bool:
+        """Whether it chooses by the numbers of a block alone, so that it quantises with one candidate only."""
+        return self.selection in _BY_MAGNITUDE
+
+    @property
+    def by_error(self) -> bool:
+        """Whether it chooses by the errors of both candidates."""
+        return self.selection in _BY_ERROR
+
+    @property
+    def by_crest_factor(self) -> bool:
+        """Whether the rule has squares of magnitudes."""
+        return self.selection == _CREST_FACTOR
+
+    @property
+    def datapaths(self) -> tuple[Candidate, ...]:
+        """What numbers are compared with midpoints of: each candidate, or the first, in whose place the other comes."""
+        return self.candidates[:1] if self.by_magnitude else self.candidates
+
+    @property
+    def tagged(self) -> bool:
+        """Whether bit 7 of the scale byte says which candidate is taken."""
+        return len({candidate.tag for candidate in self.candidates}) > 1
 
     @property
     def registers(self) -> list[str]:
@@ -216,6 +256,12 @@ QUANTISERS = {
     )
     for input, suffix in (("float32", ""), ("bfloat16", "-bf16"))
     for config in (QuantiserConfig(f"{stem}-quantiser{suffix}", form, rule, input),)
+} | {
+    config.name: config
+    for config in (
+        *(QuantiserConfig(f"mixfp4-{rule}-quantiser", selection=rule) for rule in SELECTIONS[1:]),
+        QuantiserConfig("four-over-six-gap-quantiser", "nvfp4", "four-over-six", selection="gap"),
+    )
 }
 """Named quantisers."""
 

@@ -1,4 +1,4 @@
-"""What one hardware quantiser costs over another: area, path, energy; and beside cores."""
+"""What hardware quantisers cost over another: area, path, energy, beside cores; and what each loses."""
 
 from __future__ import annotations
 
@@ -25,8 +25,11 @@ from hwgen.rtl.quantiser.quantiser import Quantiser
 from hwgen.timing import analysis as timing
 from hwgen.timing.paths import by_block
 from hwgen.verilog import design, verilog
+from sim.accuracy import SHAPE, drawn
+from sim.accuracy.hardware import Case, distances
+from sim.verify.quantisers import counterpart
 
-__all__ = ["measure"]
+__all__ = ["errors", "measure"]
 
 _TOP = "quantiser"
 _SUMS = (1024, 4096)
@@ -46,7 +49,7 @@ class _Run:
 
 
 def measure(request: QuantiserRequest, flow: Flow) -> schema.QuantiserReport:
-    """Synthesise both quantisers, compare each netlist with the golden model, and state what they take.
+    """Synthesise all quantisers, compare each netlist with the golden model, and state what they take and lose.
 
     Parameters
     ----------
@@ -58,16 +61,19 @@ def measure(request: QuantiserRequest, flow: Flow) -> schema.QuantiserReport:
     Raises
     ------
     InputError
-        Both have one name, or no report has the area of a core.
+        Two have one name, or no report has the area of a core.
     ToolError
         A netlist does not compute what the golden model says.
     """
-    pair = (request.baseline, request.candidate)
-    if request.baseline.name == request.candidate.name:
-        raise InputError(f"baseline and candidate are both {request.baseline.name!r}: name two quantisers")
+    configs = (request.baseline, *request.candidates)
+    for name in (each.name for each in request.candidates):
+        if name == request.baseline.name:
+            raise InputError(f"baseline and candidate are both {name!r}: name two quantisers")
+        if sum(each.name == name for each in request.candidates) > 1:
+            raise InputError(f"candidate {name!r} is there twice: name each once")
     cores = [core_costs.find([core], request.reports) for core in request.cores]
     recipes = distinct(usable(flow.library))
-    sources = {config.name: _source(config) for config in pair}
+    sources = {config.name: _source(config) for config in configs}
     jobs = [job for name, source in sources.items() for job in area.plan(name, source, recipes, [0])]
     bodies = flow.synthesise(jobs, "recipes")
     chosen = {
@@ -88,18 +94,22 @@ def measure(request: QuantiserRequest, flow: Flow) -> schema.QuantiserReport:
             flow.library,
             run,
         )
-        for config in pair
+        for config in configs
         for run in range(request.runs)
     ]
     found = list(flow.each(_examined, tasks, "netlists"))
-    runs = {config.name: found[index * request.runs :][: request.runs] for index, config in enumerate(pair)}
-    figures = [figure.record() for figure in _figures(runs, request.clock_ns)]
+    runs = {config.name: found[index * request.runs :][: request.runs] for index, config in enumerate(configs)}
+    figures = [
+        figure.record()
+        for candidate in request.candidates
+        for figure in _figures({each.name: runs[each.name] for each in (request.baseline, candidate)}, request.clock_ns)
+    ]
     conditions = schema.QuantiserConditions(
         flow=flow_conditions(flow.library, recipes),
         clock_ns=request.clock_ns,
         closed=request.closed,
         runs=request.runs,
-        quantisers={config.name: config.as_dict() for config in pair},
+        quantisers={config.name: config.as_dict() for config in configs},
         chosen_recipes={
             name: {module: how.name for module, how in modules.items()} for name, modules in chosen.items()
         },
@@ -111,8 +121,35 @@ def measure(request: QuantiserRequest, flow: Flow) -> schema.QuantiserReport:
         designs=tuple(schema.Design(core.as_dict()) for core in request.cores),
         conditions=conditions,
         results=tuple(figures),
-        shares=tuple(_shares(request, figures[0].values, cores)),
+        shares=tuple(_shares(request, _areas(figures), cores)),
+        errors=errors(configs),
     )
+
+
+def errors(configs: Sequence[QuantiserConfig]) -> tuple[schema.QuantiserError, ...]:
+    """What each quantiser loses of drawn tensors to the float64 quantiser of the second one's format and rule."""
+    goal = counterpart(configs[1])
+    cases = [Case(config.name, counterpart(config), goal) for config in configs]
+    found = {kind: distances({kind: x}, cases) for kind, x in drawn(SHAPE).items()}
+    return tuple(
+        schema.QuantiserError(
+            quantiser=config.name,
+            decibels={kind: each[index].decibels for kind, each in found.items()},
+            # Bytes of one format do not compare with those of another.
+            equal={kind: each[index].equal for kind, each in found.items()} if config.format == goal.format else None,
+        )
+        for index, config in enumerate(configs)
+    )
+
+
+def _areas(figures: Sequence[schema.Figure]) -> dict[str, float]:
+    """Mean area of each quantiser, um2."""
+    return {
+        name: area
+        for figure in figures
+        if (figure.metric, figure.block) == ("area", schema.TOTAL)
+        for name, area in figure.values.items()
+    }
 
 
 def _source(config: QuantiserConfig) -> area.Source:

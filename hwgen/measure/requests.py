@@ -214,12 +214,14 @@ class FormatsRequest:
 
 @dataclass(frozen=True)
 class QuantiserRequest:
-    """What one hardware quantiser costs over another, see `hwgen.measure.quantisers.measure`.
+    """What hardware quantisers cost over another, see `hwgen.measure.quantisers.measure`.
 
     Parameters
     ----------
-    baseline, candidate
-        Configurations of quantisers.
+    baseline
+        Configuration of a quantiser.
+    candidates
+        Those that are compared with it, one or more.
     clock_ns
         Clock period in ns.
     closed
@@ -233,7 +235,7 @@ class QuantiserRequest:
     """
 
     baseline: QuantiserConfig
-    candidate: QuantiserConfig
+    candidates: tuple[QuantiserConfig, ...]
     clock_ns: float
     closed: bool = False
     runs: int = 6

@@ -90,6 +90,7 @@ __all__ = [
     "PowerConditions",
     "PowerReport",
     "QuantiserConditions",
+    "QuantiserError",
     "QuantiserReport",
     "QuantiserShare",
     "Recipe",
@@ -1708,7 +1709,7 @@ class LibrariesReport(Report):
 
 @dataclass(frozen=True)
 class QuantiserConditions:
-    """What the figures of two quantisers hold for.
+    """What the figures of quantisers hold for.
 
     Parameters
     ----------
@@ -1781,8 +1782,28 @@ class QuantiserShare:
 
 
 @dataclass(frozen=True)
+class QuantiserError:
+    """What a hardware quantiser loses.
+
+    Parameters
+    ----------
+    quantiser
+        Which one.
+    decibels
+        Its noise over that of the float64 quantiser of the first candidate's format and rule, with the same tensor
+        scale, in dB, by kind of drawn tensor.
+    equal
+        Share of the blocks with the same scale byte, choice included, likewise; null where its format is another one.
+    """
+
+    quantiser: str
+    decibels: Mapping[str, float]
+    equal: Mapping[str, float] | None
+
+
+@dataclass(frozen=True)
 class QuantiserReport(Report):
-    """Two hardware quantisers under one flow, and beside cores.
+    """Hardware quantisers under one flow, each beside the first of them, and beside cores.
 
     Parameters
     ----------
@@ -1791,9 +1812,11 @@ class QuantiserReport(Report):
     conditions
         What the figures hold for.
     results
-        The figures.
+        The figures: all of a candidate and the baseline, then those of the next candidate.
     shares
         Quantisers beside the cores.
+    errors
+        What each loses; not there in the first reports.
     """
 
     kind = "quantisers"
@@ -1802,6 +1825,25 @@ class QuantiserReport(Report):
     conditions: QuantiserConditions
     results: tuple[Figure, ...]
     shares: tuple[QuantiserShare, ...]
+    errors: tuple[QuantiserError, ...] | None = None
+
+    @property
+    def candidates(self) -> tuple[str, ...]:
+        """Names of the quantisers that are compared with the first one."""
+        return tuple(self.conditions.quantisers)[1:]
+
+    def figures(self, candidate: str) -> list[Figure]:
+        """The figures of a candidate and the baseline."""
+        return [figure for figure in self.results if candidate in figure.values]
+
+    def points(self) -> dict[str, tuple[float, float]]:
+        """Area in um2, and noise in dB as the mean over kinds of tensors, by quantiser."""
+        areas: dict[str, float] = {}
+        for figure in self.results:
+            if (figure.metric, figure.block) == ("area", TOTAL):
+                areas |= figure.values
+        noise = {each.quantiser: sum(each.decibels.values()) / len(each.decibels) for each in self.errors or ()}
+        return {name: (areas[name], decibels) for name, decibels in noise.items()}
 
 
 @dataclass(frozen=True)
@@ -2016,7 +2058,9 @@ def to_json(value: Any) -> Any:
     """A record, or what is made of records, as JSON has it."""
     if isinstance(value, Report):
         head = {"schema": SCHEMA, "version": SCHEMA_VERSION, "kind": value.kind}
-        return head | {field.name: to_json(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        left_out = _LEFT_OUT.get(type(value), ())
+        found = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+        return head | {key: to_json(each) for key, each in found.items() if each is not None or key not in left_out}
     if isinstance(value, Design):
         return to_json(value.settings)
     if dataclasses.is_dataclass(value):
@@ -2054,6 +2098,7 @@ _LEFT_OUT: dict[type, tuple[str, ...]] = {
     OverheadConditions: ("half_rate", "slots"),
     Closing: ("slot",),
     FormatsConditions: ("usual_clock",),
+    QuantiserReport: ("errors",),
 }
 """Keys that are not written where they are null, since most reports, or those of before, have nothing to say there."""
 _PLAIN = {str: "text", bool: "true or false", int: "an integer", float: "a number"}

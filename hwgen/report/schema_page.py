@@ -54,6 +54,7 @@ _SCHEMAS = [
     "| `manifest` | `NAME.json` of [`hwgen verilog`](verilog.md) |",
     "| `vectors` | the text `about` in the `.npz` file of [`hwgen verify`](verification.md) |",
     "| `mutation` | `mutation.json` of [`make mutate`](proofs.md) |",
+    "| `mutation-quantiser` | `mutation-quantiser.json` of [`make mutate-quantisers`](proofs.md) |",
     "| `mutation-figures` | `reports/mutation-figures.json` of `make mutate-figures` |",
     "| `configs`, `error`, `place`, `replay`, `simulate`, `verify`, `verilog` | what it prints with `--json` |",
 ]

@@ -15,8 +15,10 @@ from hwgen.rtl.quantiser.quantiser import Quantiser
 from hwgen.verilog import design
 from sim.engines.compiled import loaded
 
-__all__ = ["AmaranthQuantiser", "CompiledQuantiser", "Quantised", "QuantiserEngine", "TensorScaleWords"]
+__all__ = ["DRIVER", "AmaranthQuantiser", "CompiledQuantiser", "Quantised", "QuantiserEngine", "TensorScaleWords"]
 
+DRIVER = "quantiser.cc"
+"""The file that clocks it."""
 _RESULT_BYTES = 10
 _PATIENCE = 1000
 _ALWAYS = np.ones(1, bool)
@@ -101,7 +103,10 @@ class CompiledQuantiser:
 
     def __init__(self, config: QuantiserConfig) -> None:
         self.config = config
-        self._library = loaded(design(Quantiser, config, "core"), "quantiser.cc")
+        self._attach(loaded(design(Quantiser, config, "core"), DRIVER))
+
+    def _attach(self, library: ctypes.CDLL) -> None:
+        self._library = library
         self._library.hwgen_create.restype = ctypes.c_void_p
         self._library.hwgen_destroy.argtypes = [ctypes.c_void_p]
         self._library.hwgen_destroy.restype = None
@@ -120,6 +125,7 @@ class CompiledQuantiser:
         patterns = [_Pattern(pattern) for pattern in (offer, take)]
         ports = [ctypes.byref(ctypes.c_uint16(scale.fraction)), ctypes.byref(ctypes.c_int8(scale.exponent))]
         core = ctypes.c_void_p(self._library.hwgen_create())
+        self._prepare(core, words)
         try:
             cycles = self._library.hwgen_quantise(
                 core,
@@ -135,6 +141,9 @@ class CompiledQuantiser:
         if not cycles:
             raise _lost(self.config)
         return _taken_apart(results, cycles)
+
+    def _prepare(self, core: ctypes.c_void_p, words: NDArray[Any]) -> None:
+        """What comes before a run."""
 
 
 class _Pattern(ctypes.Structure):

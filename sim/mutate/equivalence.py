@@ -19,7 +19,7 @@ from sim.mutate.control import same_control
 from sim.mutate.design import SELECT, SELECT_WIDTH, planted
 from sim.mutate.operators import Mutant
 from sim.mutate.prover import ABC, run
-from sim.mutate.relation import anticipated, in_range, largest_held, matters_with, word
+from sim.mutate.relation import Built, anticipated, in_range, largest_held, matters_with, with_result, word
 from sim.mutate.rtlil import lowered, ports
 
 __all__ = ["equivalent", "proven"]
@@ -87,7 +87,7 @@ for case in range(int(sys.argv[1])):
 
 
 def _miter(
-    scope: str, registers: Sequence[str], config: TensorCoreConfig, module: str, free: Collection[str]
+    scope: str, registers: Sequence[str], config: Built, module: str, free: Collection[str]
 ) -> tuple[str, int, list[str]]:
     """Verilog that compares a scope with its mutant and without, the number of its cases, and what it compares.
 
@@ -122,7 +122,7 @@ def _miter(
             body += [f"assign faultless_{name} = {value};", f"assign faulty_{name} = {same};"]
         else:
             conditions = [f"faultless_next{other}" for other in others]
-            if name == "result__payload" and config.exact:
+            if name == "result__payload" and with_result(config):
                 conditions.append("faultless_result__valid")
             differences.append(" & ".join(["ranges", *conditions, f"(faultless_{name} != faulty_{name})"]))
             compared.append(name if index is None else registers[index])
@@ -164,7 +164,7 @@ def _not_zero(directory: Path, case: int, count: int) -> list[int]:
     return [output for output, zero in enumerate(each) if not zero]
 
 
-def proven(config: TensorCoreConfig, texts: Mapping[str, str], mutant: Mutant, scope: str) -> bool:
+def proven(config: Built, texts: Mapping[str, str], mutant: Mutant, scope: str) -> bool:
     """Whether a mutant cannot be told from the core at the borders of a module, all below it included.
 
     Proven is one clock cycle from any two states that agree in all registers but some that do not matter, see
@@ -175,7 +175,7 @@ def proven(config: TensorCoreConfig, texts: Mapping[str, str], mutant: Mutant, s
     Parameters
     ----------
     config
-        The core.
+        The core, or the quantiser.
     texts
         Its modules, see `sim.mutate.rtlil.lowered`.
     mutant

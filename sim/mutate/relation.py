@@ -6,12 +6,17 @@ import re
 from collections.abc import Collection, Sequence
 
 from hwgen.config import ELEMENT_REGISTERS, LOOP_REGISTERS, PIPELINE_REGISTERS, TensorCoreConfig
+from hwgen.config.quantiser import QUANTISER_REGISTERS, QuantiserConfig
 from hwgen.rtl.accumulate.aligned_sum import Windows
 from hwgen.rtl.accumulate.terms import terms_layout
 
-__all__ = ["anticipated", "in_range", "largest_held", "matters_with", "word"]
+__all__ = ["Built", "anticipated", "in_range", "largest_held", "matters_with", "with_result", "word"]
+
+Built = TensorCoreConfig | QuantiserConfig
+"""What mutants are planted into."""
 
 _STAGE = re.compile(rf"({'|'.join(PIPELINE_REGISTERS)})_\w+")
+_QUANTISED = re.compile(rf"({'|'.join(QUANTISER_REGISTERS)})_\w+")
 _EDGE = re.compile(r"element\d+_\d+_(first|half|half_terms|half_exponents)")
 
 
@@ -34,16 +39,21 @@ def _stage(config: TensorCoreConfig, name: str) -> str | None:
     return "terms" if name == "accumulate_terms" else None
 
 
-def matters_with(config: TensorCoreConfig, register: str, registers: Collection[str]) -> list[str]:
+def with_result(config: Built) -> bool:
+    """Whether what goes out as a result is a register's content that is read where there is a result, and not else."""
+    return isinstance(config, QuantiserConfig) or config.exact
+
+
+def matters_with(config: Built, register: str, registers: Collection[str]) -> list[str]:
     """The single-bit registers without which the content of another is never read.
 
     Data registers of a step matter where the step is valid, that of C where it holds one. With exact numerics
-    the registers behind the accumulator hold results only.
+    the registers behind the accumulator hold results only. Those of a quantiser matter where there is a block.
 
     Parameters
     ----------
     config
-        The core.
+        The core, or the quantiser.
     register
         Name in a flat design, ``element0_0.addend``, maybe with some of its bits, ``element0_0.addend [7:0]``.
     registers
@@ -51,6 +61,11 @@ def matters_with(config: TensorCoreConfig, register: str, registers: Collection[
     """
     name = register.partition(" ")[0].rpartition(".")[2]
     found = []
+    if isinstance(config, QuantiserConfig):
+        match = _QUANTISED.fullmatch(name)
+        valid = f"{match[1]}_valid" if match else "waiting"
+        # Which stages hold a block is all the control that there is.
+        return [valid] if valid in registers and not name.endswith("_valid") and name != "waiting" else []
     stage = _stage(config, name)
     if stage is not None:
         valid = f"{stage}_valid"
@@ -64,19 +79,23 @@ def matters_with(config: TensorCoreConfig, register: str, registers: Collection[
     return [other for other in found if other in registers and other != register]
 
 
-def in_range(config: TensorCoreConfig, module: str) -> list[str]:
+def in_range(config: Built, module: str) -> list[str]:
     """Verilog conditions that the inputs of a block keep in every core, none of them for most blocks.
 
     They are those of `hwgen.formats.Bounds`: the largest block sum, the largest term, and the exponents of two scales;
-    a term with a zero scale is zero.
+    a term with a zero scale is zero. In quantisers: exponents of a block with a scale, and of a tensor scale.
 
     Parameters
     ----------
     config
-        The core.
+        The core, or the quantiser.
     module
         Name of the block's module.
     """
+    if isinstance(config, QuantiserConfig):
+        if module.startswith(("block_scale", "scale_division")):
+            return ["empty || ($signed(exponent) >= -7 && $signed(exponent) <= 14)"]
+        return ["$signed(tensor_exponent) >= -100", "$signed(tensor_exponent) <= 126"] if module == "core" else []
     bounds = config.bounds
     largest, highest = bounds.largest_sum, bounds.exponent_span
     if module == "scale_product":
@@ -106,7 +125,7 @@ def in_range(config: TensorCoreConfig, module: str) -> list[str]:
     return conditions
 
 
-def largest_held(config: TensorCoreConfig, module: str) -> dict[str, int]:
+def largest_held(config: Built, module: str) -> dict[str, int]:
     """The largest numbers that registers of a block hold, by name: a block sum, and an exponent as FP32 has it.
 
     Where the inputs keep their ranges, see `in_range`, a cycle leads from such states to such states.
@@ -118,6 +137,8 @@ def largest_held(config: TensorCoreConfig, module: str) -> dict[str, int]:
     module
         Name of the block's module.
     """
+    if isinstance(config, QuantiserConfig):
+        return {}
     if module == "scale_product":
         return {"factors_magnitude": config.bounds.largest_sum}
     if module == "accumulate" and not config.exact:
@@ -155,7 +176,7 @@ def word(registers: Sequence[str], name: str, role: str) -> tuple[str, int] | No
     return (f"{{{', '.join(found)}}}", bit) if found else None
 
 
-def anticipated(config: TensorCoreConfig, registers: Sequence[str]) -> list[str]:
+def anticipated(config: Built, registers: Sequence[str]) -> list[str]:
     """Verilog condition that the registers of an accumulator keep: anticipated zeros are right, or one less.
 
     ``tests/hwgen/rtl/accumulate/test_stepwise_proof.py`` proves it. Without such registers in sight there is none.
@@ -167,7 +188,7 @@ def anticipated(config: TensorCoreConfig, registers: Sequence[str]) -> list[str]
     registers
         Names of all, see `matters_with`. The content of the n-th is ``faultless_state<n>``.
     """
-    if not (config.anticipated and "total" in config.pipeline):
+    if isinstance(config, QuantiserConfig) or not (config.anticipated and "total" in config.pipeline):
         return []
     width = Windows.of(config).sum.width
 

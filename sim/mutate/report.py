@@ -8,9 +8,18 @@ from dataclasses import dataclass
 from typing import Annotated, Any, TypedDict
 
 from hwgen.config import TensorCoreConfig
+from hwgen.config.quantiser import QuantiserConfig
 from sim.mutate.operators import OPERATORS, Mutant
 
-__all__ = ["MutationJson", "Outcome", "as_dict", "tables"]
+__all__ = [
+    "MutationJson",
+    "Outcome",
+    "QuantiserMutationJson",
+    "as_dict",
+    "quantiser_tables",
+    "quantisers_as_dict",
+    "tables",
+]
 
 
 class MutantJson(TypedDict):
@@ -19,7 +28,7 @@ class MutantJson(TypedDict):
     Parameters
     ----------
     core
-        Name of the configuration that it was planted into.
+        Name of the core's, or the quantiser's, configuration that it was planted into.
     module, cell
         Where.
     operator
@@ -39,6 +48,27 @@ class MutantJson(TypedDict):
     detail: str
     killed: str | None
     proof: str | None
+
+
+class QuantiserMutationJson(TypedDict):
+    """A mutation run of quantisers.
+
+    Parameters
+    ----------
+    seed
+        Chose mutants and stimulus.
+    blocks
+        That each mutant is confronted with, about.
+    quantisers
+        The configurations.
+    mutants
+        All of them; `core` is the name of a quantiser.
+    """
+
+    seed: int
+    blocks: int
+    quantisers: list[Annotated[dict[str, Any], QuantiserConfig]]
+    mutants: list[MutantJson]
 
 
 class MutationJson(TypedDict):
@@ -78,7 +108,7 @@ class Outcome:
         Module at whose borders it is proven equivalent; None if it was killed, or there is no proof.
     """
 
-    config: TensorCoreConfig
+    config: TensorCoreConfig | QuantiserConfig
     mutant: Mutant
     killed: str | None
     proof: str | None
@@ -101,7 +131,11 @@ def _table(title: str, outcomes: Sequence[Outcome], key: Callable[[Outcome], str
     return [*lines, ""]
 
 
-def _described(config: TensorCoreConfig) -> str:
+def _described(config: TensorCoreConfig | QuantiserConfig) -> str:
+    if isinstance(config, QuantiserConfig):
+        chosen = f"{config.selection}, {config.error_bits} bits" if config.chooses else "no choice"
+        words = [config.format, config.rule, config.input, f"tensor scales of {config.tensor_scale_bits} bits", chosen]
+        return f"{', '.join(words)}; {', '.join(config.registers) or 'no pipeline registers'}"
     rounds = "exact" if config.exact else config.rounding
     registers = ", ".join(config.pipeline) or "no pipeline registers"
     formats = " x ".join(dict.fromkeys(form.name for form in config.formats))
@@ -110,7 +144,16 @@ def _described(config: TensorCoreConfig) -> str:
 
 
 def tables(outcomes: Sequence[Outcome], seed: int, steps: int) -> str:
-    """Markdown of a mutation run."""
+    """Markdown of a mutation run of cores."""
+    return _tables(outcomes, "core", f"Written by `make mutate`: seed {seed}, {steps} random steps")
+
+
+def quantiser_tables(outcomes: Sequence[Outcome], seed: int, blocks: int) -> str:
+    """Markdown of a mutation run of quantisers."""
+    return _tables(outcomes, "quantiser", f"Written by `make mutate-quantisers`: seed {seed}, {blocks} blocks")
+
+
+def _tables(outcomes: Sequence[Outcome], kind: str, written: str) -> str:
     configs = list(dict.fromkeys(outcome.config for outcome in outcomes))
     killers = Counter(outcome.killed for outcome in outcomes if outcome.killed)
     by = ", ".join(f"{name} {count}" for name, count in killers.most_common())
@@ -118,10 +161,10 @@ def tables(outcomes: Sequence[Outcome], seed: int, steps: int) -> str:
     lines = [
         "# Mutants of the RTL",
         "",
-        f"Written by `make mutate`: seed {seed}, {steps} random steps, see [docs/proofs.md](../docs/proofs.md).",
+        f"{written}, see [docs/proofs.md](../docs/proofs.md).",
         f"First killed by: {by}.",
         "",
-        *_table("core", outcomes, lambda outcome: f"`{outcome.config.name}`"),
+        *_table(kind, outcomes, lambda outcome: f"`{outcome.config.name}`"),
         *(f"- `{config.name}`: {_described(config)}" for config in configs),
         "",
         *_table(
@@ -130,7 +173,7 @@ def tables(outcomes: Sequence[Outcome], seed: int, steps: int) -> str:
         *_table("module", outcomes, lambda outcome: f"`{outcome.mutant.module}`"),
         "## Survivors",
         "",
-        "| core | module | cell | fault | proven equivalent at the borders of |",
+        f"| {kind} | module | cell | fault | proven equivalent at the borders of |",
         "| --- | --- | --- | --- | --- |",
         *(
             f"| `{o.config.name}` | `{o.mutant.module}` | `{o.mutant.cell}` | {o.mutant.operator}: {o.mutant.detail} |"
@@ -148,16 +191,30 @@ def as_dict(outcomes: Sequence[Outcome], seed: int, steps: int) -> MutationJson:
         "seed": seed,
         "steps": steps,
         "cores": [config.as_dict() for config in dict.fromkeys(outcome.config for outcome in outcomes)],
-        "mutants": [
-            {
-                "core": outcome.config.name,
-                "module": outcome.mutant.module,
-                "cell": outcome.mutant.cell,
-                "operator": outcome.mutant.operator,
-                "detail": outcome.mutant.detail,
-                "killed": outcome.killed,
-                "proof": outcome.proof,
-            }
-            for outcome in outcomes
-        ],
+        "mutants": _mutants(outcomes),
     }
+
+
+def quantisers_as_dict(outcomes: Sequence[Outcome], seed: int, blocks: int) -> QuantiserMutationJson:
+    """The same of quantisers."""
+    return {
+        "seed": seed,
+        "blocks": blocks,
+        "quantisers": [config.as_dict() for config in dict.fromkeys(outcome.config for outcome in outcomes)],
+        "mutants": _mutants(outcomes),
+    }
+
+
+def _mutants(outcomes: Sequence[Outcome]) -> list[MutantJson]:
+    return [
+        {
+            "core": outcome.config.name,
+            "module": outcome.mutant.module,
+            "cell": outcome.mutant.cell,
+            "operator": outcome.mutant.operator,
+            "detail": outcome.mutant.detail,
+            "killed": outcome.killed,
+            "proof": outcome.proof,
+        }
+        for outcome in outcomes
+    ]

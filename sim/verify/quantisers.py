@@ -6,11 +6,14 @@ batch       blocks
 alone       every BF16 number, the others 0; tensor scales from the smallest to the largest
 beside      every BF16 number beside a largest number that gives a block scale of each exponent, and a saturated one
 scales      every BF16 significand as the largest, every significand of a tensor scale, every exponent of a block scale;
-            those of FP32 with bits below, or none
+            those of FP32 with bits below, or none. For rules by magnitudes once of each candidate
 drawn       gaussian, heavy-tailed and outlier-channel tensors
 ties        numbers at midpoints and block scales at theirs, and one unit beside them
 bits        any bits at all: subnormal numbers, NaN and infinity among them
 near        any significands, exponents near one another, any tensor scale
+pairs       rules by magnitudes: every largest number beside every other one that is not 0, in the bits of the rule
+            (of more than 8 bits some), three lanes at a time
+thresholds  rules by magnitudes: numbers at the bounds of the rule, and one unit beside them
 ==========  ========================================================================================================
 """
 
@@ -99,6 +102,8 @@ def batches(config: QuantiserConfig, seed: int) -> Iterator[Batch]:
     rng = np.random.default_rng(seed)
     yield from _single(config, rng)
     yield from _scales(config, rng)
+    if config.by_magnitude:
+        yield _pairs(config, rng)
     while True:
         for kind in KINDS:
             x = generate(kind, (64, _BLOCKS * BLOCK // 64), int(rng.integers(1 << 31)))
@@ -107,6 +112,8 @@ def batches(config: QuantiserConfig, seed: int) -> Iterator[Batch]:
         yield _ties(config, rng)
         yield Batch("bits", rng.integers(0, 1 << 32, (_BLOCKS, BLOCK), np.uint32), _any_scale(config, rng))
         yield _near(config, rng)
+        if config.by_magnitude:
+            yield _thresholds(config, rng)
 
 
 def _words(x: NDArray[np.float32]) -> NDArray[np.uint32]:
@@ -148,7 +155,14 @@ def _scales(config: QuantiserConfig, rng: np.random.Generator) -> Iterator[Batch
         fields, rest = np.meshgrid(np.arange(-8, 16) + exponent + 126, np.arange(1 << 7) << 16)
         low = rng.choice([0, 1, 0x8000], fields.size)
         words = np.zeros((fields.size, BLOCK), np.uint32)
-        words[np.arange(fields.size), rng.integers(0, BLOCK, fields.size)] = (fields << 23 | rest).ravel() | low
+        peaks, lanes = (fields << 23 | rest).ravel() | low, rng.integers(0, BLOCK, fields.size)
+        words[np.arange(fields.size), lanes] = peaks
+        if config.by_magnitude:
+            # A number alone is of one candidate always. With others at 27/32 of it the block is of the other one.
+            others = np.repeat(peaks.astype(np.uint32).view(np.float32)[:, None], BLOCK, axis=1) * np.float32(27 / 32)
+            spread = np.ascontiguousarray(others).view(np.uint32)
+            spread[np.arange(fields.size), lanes] = peaks
+            words = np.concatenate([words, spread])
         yield Batch("scales", words, np.float32(np.ldexp(float(significand), exponent - bits + 1)))
 
 
@@ -172,6 +186,49 @@ def _near(config: QuantiserConfig, rng: np.random.Generator) -> Batch:
     field[rng.random(field.shape) < 0.05] = 0
     rest = rng.integers(0, 1 << 23, field.shape, np.uint32)
     return Batch("near", rng.integers(0, 2, field.shape, np.uint32) << 31 | field << 23 | rest, scale)
+
+
+def _of_magnitudes(config: QuantiserConfig, kind: str, magnitudes: NDArray[Any], rng: np.random.Generator) -> Batch:
+    """Numbers that a rule sees as these magnitudes, (n, 16), of which one in each block has its top bit set."""
+    bits = config.error_bits
+    below = rng.integers(0, max(1 << 24 - bits >> (16 if config.numbers.width == 16 else 0), 1), magnitudes.shape)
+    x = np.ldexp((magnitudes + below * 2.0 ** (bits - 24)).astype(np.float32), int(rng.integers(-20, 20)))
+    x *= rng.choice(np.array([-1, 1], np.float32), x.shape)
+    # Where the largest number of a block is neither so small nor so large that there is no choice.
+    scale = _any_scale(config, rng, 0, 0) * np.float32(2.0 ** (np.frexp(x.max())[1] - int(rng.integers(-4, 9))))
+    return Batch(kind, _words(rng.permuted(x, axis=1)), scale)
+
+
+def _pairs(config: QuantiserConfig, rng: np.random.Generator) -> Batch:
+    """Every largest magnitude with every other one that is as large at most, in two lanes or in three."""
+    half = 1 << config.error_bits - 1
+    largest, other = (each.ravel() for each in np.meshgrid(np.arange(half, 2 * half), np.arange(1, 2 * half)))
+    chosen = np.flatnonzero(other <= largest)
+    if len(chosen) > 1 << 15:
+        chosen = rng.choice(chosen, 1 << 15, replace=False)
+    magnitudes = np.zeros((len(chosen), BLOCK), np.int64)
+    magnitudes[:, 0], magnitudes[:, 1] = largest[chosen], other[chosen]
+    magnitudes[:, 2] = np.where(rng.random(len(chosen)) < 0.5, other[chosen], 0)
+    return _of_magnitudes(config, "pairs", magnitudes, rng)
+
+
+def _thresholds(config: QuantiserConfig, rng: np.random.Generator) -> Batch:
+    """Numbers about 3/4 and 15/16 of the largest one; or squares that add up to 13/4 of its own, or nearly so."""
+    half = 1 << config.error_bits - 1
+    largest = rng.integers(half, 2 * half, _BLOCKS)
+    magnitudes = np.zeros((_BLOCKS, BLOCK), np.int64)
+    if config.by_crest_factor:
+        magnitudes[:, 1:11] = rng.integers(0, largest[:, None] // 3 + 1, (_BLOCKS, 10))
+        rest = 9 * largest**2 // 4 + rng.integers(-1, 2, _BLOCKS) - (magnitudes**2).sum(axis=1)
+        for lane in range(11, BLOCK):
+            magnitudes[:, lane] = np.minimum(np.sqrt(np.maximum(rest, 0)).astype(np.int64), largest)
+            rest -= magnitudes[:, lane] ** 2
+    else:
+        part = rng.choice([3 / 4, 15 / 16, 1 / 8], (_BLOCKS, BLOCK), p=[0.05, 0.05, 0.9])
+        magnitudes = np.ceil(part * largest[:, None]).astype(np.int64) + rng.integers(-1, 2, (_BLOCKS, BLOCK))
+        magnitudes = np.clip(magnitudes, 0, largest[:, None])
+    magnitudes[:, 0] = largest
+    return _of_magnitudes(config, "thresholds", magnitudes, rng)
 
 
 def compare(

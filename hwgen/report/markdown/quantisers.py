@@ -1,4 +1,4 @@
-"""What one hardware quantiser costs over another, as CSV and Markdown."""
+"""What hardware quantisers cost over another, as CSV and Markdown."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import pandas as pd
 
 from hwgen.report.form import counted, flow_lines, number, percent, recipe_lines, table
 from hwgen.report.markdown.overhead import bounds
-from hwgen.report.schema import TOTAL, QuantiserReport
+from hwgen.report.pareto import front
+from hwgen.report.schema import TOTAL, Figure, QuantiserReport
 
 __all__ = ["csv", "markdown", "summary"]
 
@@ -38,12 +39,26 @@ def csv(report: QuantiserReport) -> str:
         }
         for entry in report.shares
     ]
-    return pd.DataFrame([*figures, *shares]).to_csv(index=False, float_format="%.9g", lineterminator="\n")
+    errors = [
+        {
+            "library": conditions.flow.library.name,
+            "metric": f"noise over the float64 quantiser's, {kind}",
+            "block": TOTAL,
+            "unit": "dB",
+            entry.quantiser: decibels,
+            "runs": 1,
+        }
+        for entry in report.errors or ()
+        for kind, decibels in entry.decibels.items()
+    ]
+    return pd.DataFrame([*figures, *shares, *errors]).to_csv(index=False, float_format="%.9g", lineterminator="\n")
 
 
 def summary(report: QuantiserReport) -> tuple[list[str], list[list[str]]]:
-    """Header and rows of the figures of the whole."""
+    """Header and rows of the figures of the whole: a row for each, or with several candidates for each quantiser."""
     names = list(report.conditions.quantisers)
+    if len(names) > 2:
+        return _several(report)
     rows = [
         [f"{entry.metric}, {entry.unit}", *(number(entry.values[name]) for name in names), percent(entry.overhead)]
         for entry in report.results
@@ -52,14 +67,36 @@ def summary(report: QuantiserReport) -> tuple[list[str], list[list[str]]]:
     return ["quantiser", *names, "overhead"], rows
 
 
+_SHOWN = ("area", "critical path", "energy per number")
+"""What the table of several candidates has."""
+
+
+def _whole(figures: list[Figure]) -> list[Figure]:
+    return [figure for figure in figures if figure.block == TOTAL and figure.metric in _SHOWN]
+
+
+def _several(report: QuantiserReport) -> tuple[list[str], list[list[str]]]:
+    """A row for each quantiser, with what it takes more than the baseline."""
+    baseline, *_ = report.conditions.quantisers
+    whole = _whole(report.figures(report.candidates[0]))
+    header = ["quantiser"]
+    rows = [[baseline, *(cell for figure in whole for cell in (number(figure.values[baseline]), ""))]]
+    for figure in whole:
+        header += [f"{figure.metric}, {figure.unit}", "overhead"]
+    for name in report.candidates:
+        found = _whole(report.figures(name))
+        rows.append([name, *(cell for each in found for cell in (number(each.values[name]), percent(each.overhead)))])
+    return header, rows
+
+
 def markdown(report: QuantiserReport, picture: str) -> str:
     """The report for readers."""
     conditions = report.conditions
-    baseline, candidate = conditions.quantisers
+    baseline, *candidates = conditions.quantisers
     built = "closed at the clock" if conditions.closed else "as mapped"
     header, rows = summary(report)
     lines = [
-        f"# {candidate} against {baseline}",
+        f"# {', '.join(candidates)} against {baseline}",
         "",
         f"Hardware quantisers, one block of 16 numbers per cycle; docs/quantiser.md has what they compute."
         f" {conditions.flow.library.name}, {conditions.clock_ns:g} ns, netlists {built},"
@@ -69,20 +106,11 @@ def markdown(report: QuantiserReport, picture: str) -> str:
         "",
         f"![Area by block](<{picture}>)",
         "",
+        *(_lost(report) if report.errors else ()),
         "## Area by block",
-        "",
     ]
-    parts = [entry for entry in report.results if entry.metric == "area" and entry.block != TOTAL]
-    rows = [
-        [
-            entry.block,
-            *(number(entry.values[name]) for name in (baseline, candidate)),
-            percent(entry.overhead),
-            percent(entry.contribution),
-        ]
-        for entry in parts
-    ]
-    lines += table(["block", f"{baseline}, um2", f"{candidate}, um2", "overhead", "contribution"], rows, 4)
+    for candidate in candidates:
+        lines += ["", *_blocks(report.figures(candidate), baseline, candidate)]
     if report.shares:
         lines += _beside_cores(report)
     slowest = ", ".join(f"{name} {delay:.4g} ns" for name, delay in conditions.slowest_ns.items())
@@ -102,6 +130,47 @@ def markdown(report: QuantiserReport, picture: str) -> str:
         *flow_lines(conditions.flow, report.designs),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _blocks(figures: list[Figure], baseline: str, candidate: str) -> list[str]:
+    rows = [
+        [
+            entry.block,
+            *(number(entry.values[name]) for name in (baseline, candidate)),
+            percent(entry.overhead),
+            percent(entry.contribution),
+        ]
+        for entry in figures
+        if entry.metric == "area" and entry.block != TOTAL
+    ]
+    return table(["block", f"{baseline}, um2", f"{candidate}, um2", "overhead", "contribution"], rows, 4)
+
+
+def _lost(report: QuantiserReport) -> list[str]:
+    """Error against area."""
+    errors, found = report.errors or (), report.points()
+    best = front({name: (area, -decibels) for name, (area, decibels) in found.items()})
+    rows = []
+    for each in errors:
+        shares = each.equal or {}
+        cells = [
+            f"{decibels:.3f}" + (f", {100 * shares[kind]:.2f}" if kind in shares else "")
+            for kind, decibels in each.decibels.items()
+        ]
+        area, decibels = found[each.quantiser]
+        on = "yes" if each.quantiser in best else "no"
+        rows.append([each.quantiser, number(area), *cells, f"{decibels:.3f}", on])
+    header = ["quantiser", "area, um2", *errors[0].decibels, "mean, dB", "on the front"]
+    return [
+        "## Error against area",
+        "",
+        f"Noise over that of the float64 quantiser of {report.candidates[0]}'s format with the same tensor scale, in"
+        " dB; and the share of blocks with the same scale byte, in percent. The Pareto front is that of the mean in dB"
+        " and the area.",
+        "",
+        *table(header, rows, len(header) - 1),
+        "",
+    ]
 
 
 def _said(value: object) -> str:

@@ -1,29 +1,42 @@
-"""Area of two hardware quantisers by block, as a picture."""
+"""Area of hardware quantisers by block, and what they lose, as a picture."""
 
 from __future__ import annotations
 
+from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 
+from hwgen.report.pareto import front
 from hwgen.report.plots.canvas import BLOCKS, plain, png
 from hwgen.report.schema import TOTAL, QuantiserReport
 
 __all__ = ["quantisers_png"]
 
 
+_ALIGN = {False: "center", True: "right"}
+
+
 def quantisers_png(report: QuantiserReport) -> bytes:
-    """Area of both quantisers by block.
+    """Area of all quantisers by block; of several also the noise of each against its area.
 
     Returns
     -------
     bytes
         A PNG.
     """
-    canvas = Canvas(figsize=(7, 4.6), layout="constrained")
-    FigureCanvasAgg(canvas)
-    axis = canvas.subplots()
     names = list(report.conditions.quantisers)
-    parts = {entry.block: entry.values for entry in report.results if entry.metric == "area" and entry.block != TOTAL}
+    several = len(names) > 2 and bool(report.errors)
+    canvas = Canvas(figsize=(13, 5.2) if several else (7, 4.6), layout="constrained")
+    FigureCanvasAgg(canvas)
+    if several:
+        axis, beside = canvas.subplots(1, 2)
+        _error_against_area(report, beside)
+    else:
+        axis = canvas.subplots()
+    parts: dict[str, dict[str, float]] = {}
+    for entry in report.results:
+        if entry.metric == "area" and entry.block != TOTAL:
+            parts.setdefault(entry.block, dict.fromkeys(names, 0.0)).update(entry.values)
     bottoms = dict.fromkeys(names, 0.0)
     for block in (block for block in BLOCKS if block in parts):
         for place, name in enumerate(names):
@@ -33,9 +46,26 @@ def quantisers_png(report: QuantiserReport) -> bytes:
             if value > 0.03 * sum(each[name] for each in parts.values()):
                 axis.text(place, bottoms[name] + value / 2, f"{value:,.0f}", ha="center", va="center", fontsize=8)
             bottoms[name] += value
-    axis.set_xticks(range(len(names)), [plain(name) for name in names])
+    axis.set_xticks(
+        range(len(names)), [plain(name) for name in names], rotation=30 if several else 0, ha=_ALIGN[several]
+    )
     axis.set_ylabel("um2")
     axis.set_title(plain(f"area by block, {report.conditions.flow.library.name}"))
     axis.spines[["top", "right"]].set_visible(False)
     axis.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize=8)
     return png(canvas)
+
+
+def _error_against_area(report: QuantiserReport, axis: Axes) -> None:
+    """A point for each quantiser, and the Pareto front through the best."""
+    found = report.points()
+    best = front({name: (area, -decibels) for name, (area, decibels) in found.items()})
+    axis.step(*zip(*(found[name] for name in best), strict=True), where="post", color="#999999", zorder=1)
+    for name, (area, decibels) in found.items():
+        axis.scatter(area, decibels, color="#0072b2" if name in best else "#d55e00", zorder=2)
+        axis.annotate(plain(name), (area, decibels), textcoords="offset points", xytext=(5, 4), fontsize=8)
+    axis.set_xlabel("um2")
+    axis.set_ylabel("noise over the float64 quantiser's, dB")
+    axis.set_title("error against area")
+    axis.margins(x=0.25)
+    axis.spines[["top", "right"]].set_visible(False)

@@ -13,7 +13,7 @@ from hwgen.config.quantiser import BLOCK, QuantiserConfig
 from hwgen.rtl.arithmetic.carry_save import add_columns
 from hwgen.rtl.hierarchy import Part
 
-__all__ = ["Choice", "counted_lanes"]
+__all__ = ["Choice", "counted_lanes", "square"]
 
 
 _LEFT_OUT = 3
@@ -76,10 +76,10 @@ class Choice(Part):
         columns: dict[int, list[Value]] = defaultdict(list)
         constant = 0
         for first, second in zip(self.errors0, self.errors1, strict=True):
-            for place, bit in _square(second, least) if squares else enumerate(second):
+            for place, bit in square(second, least) if squares else enumerate(second):
                 columns[place].append(bit)
             # -b is the inverse of b, less 1.
-            for place, bit in _square(first, least) if squares else enumerate(first):
+            for place, bit in square(first, least) if squares else enumerate(first):
                 columns[place].append(~bit)
                 constant -= 1 << place
         total = add_columns(
@@ -89,7 +89,7 @@ class Choice(Part):
         return m
 
 
-def _square(number: Value, least: int) -> list[tuple[int, Value]]:
+def square(number: Value, least: int) -> list[tuple[int, Value]]:
     """Bits of a square with their places; of two bits next to one another one product stands for the two equal ones.
 
     Products at places below the least are left out.

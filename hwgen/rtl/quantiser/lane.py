@@ -15,11 +15,12 @@ from hwgen.rtl.quantiser.multiples import (
     odd_midpoints,
     odd_part,
     odd_values,
+    stand_ins,
     value_bits,
     values,
 )
 
-__all__ = ["ErrorlessLane", "QuantiserLane", "bound_ports", "candidate_port", "compared", "value_ports"]
+__all__ = ["ErrorlessLane", "QuantiserLane", "bound_ports", "candidate_port", "compared", "leading", "value_ports"]
 
 _FAR = 7
 """A number with an exponent so much below that of the largest has code 0."""
@@ -28,10 +29,11 @@ _FAR = 7
 def bound_ports(config: QuantiserConfig, candidate: Candidate) -> dict[str, int]:
     """What a lane reads of a candidate to compare with midpoints: port without its direction, and bits."""
     ports = {"place": 3}
+    further = {odd: up for odd, (_, up) in stand_ins(config).items()} if config.by_magnitude else {}
     for odd in odd_midpoints(candidate):
         ports[f"bound{odd}"] = bound_bits(config, odd)
         if odd > 1:
-            ports[f"high{odd}"] = 1
+            ports[f"high{odd}"] = (1 + further.get(odd, 0)).bit_length()
     return ports
 
 
@@ -71,16 +73,20 @@ class QuantiserLane(Part):
         Of the first candidate: how far W is below the largest number, and one more; 0 if the scale is 0.
     bound0_1, bound0_3 .. : In
         Significands of odd multiples of W behind the leading one.
-    high0_3 .. : In(1)
-        The multiple has its leading one a place above that of the multiplier.
+    high0_3 .. : In
+        How many places the multiple has its leading one above that of the multiplier: 0 or 1; 2 where one that is
+        chosen before it is compared may stand in its place, see `stand_ins`.
     value0_1, value0_3 .. : In
-        Odd multiples of W behind ``codes``, for errors; only with two candidates.
+        Odd multiples of W behind ``codes``; only with errors.
     second : In(1)
-        The second candidate is taken; only with two. It has ports as the first, with a 1.
+        The second candidate is taken; only with errors. It has ports as the first, with a 1.
     enable_largest .. enable_result : In(1)
         Load the registers; each where there is one.
     error0, error1 : Out
-        Errors of both candidates, behind ``errors``; only with two.
+        Errors of both candidates, behind ``errors``; only where they count.
+    magnitude : Out(error_bits)
+        The number in units of the largest one's exponent, cut off, behind ``quotients``; only where the rule looks at
+        it. If the rule is not the crest factor, what is below a quarter of that exponent is 0: it does not count.
     code : Out(4)
         Behind ``result``.
     """
@@ -91,16 +97,18 @@ class QuantiserLane(Part):
 
     def __init__(self, config: QuantiserConfig) -> None:
         self.latency = config.latency
-        self.errs = self.errs and config.chooses
+        self.errs = self.errs and config.by_error
         members = {"x": In(9 + config.fraction), "exponent": In(8), "code": Out(4)}
-        for index, candidate in enumerate(config.candidates):
+        for index, candidate in enumerate(config.datapaths):
             ports = bound_ports(config, candidate)
             if self.errs:
                 ports |= value_ports(config, candidate)
                 members[f"error{index}"] = Out(config.kept_bits[index])
             members |= {candidate_port(name, index): In(bits) for name, bits in ports.items()}
-        if config.chooses:
+        if config.by_error:
             members["second"] = In(1)
+        if config.by_magnitude:
+            members["magnitude"] = Out(config.error_bits)
         members |= {f"enable_{register}": In(1) for register in (*config.registers, "result")}
         super().__init__(config, members)
 
@@ -109,24 +117,33 @@ class QuantiserLane(Part):
         config = self.config
         x = self.held(m, "largest", "enable_largest", {"x": self.x})["x"]
         number = self._relative(m, x)
-        for register in ("quotients", "scales", "bounds"):
+        if config.by_crest_factor:
+            # Aligned beside the division: the squares have a cycle of their own.
+            number["magnitude"] = _cut(number["below"], number["fraction"], config.error_bits)
+        number = self.held(m, "quotients", "enable_quotients", number)
+        if config.by_crest_factor:
+            m.d.comb += self.magnitude.eq(number.pop("magnitude"))
+        elif config.by_magnitude:
+            near = _cut(number["below"][:1], number["fraction"], config.error_bits)
+            m.d.comb += self.magnitude.eq(near & ~number["below"][1:].any().replicate(config.error_bits))
+        for register in ("scales", "choice", "bounds"):
             number = self.held(m, register, f"enable_{register}", number)
         found: dict[str, Value] = {"sign": number["sign"]}
         if self.errs:
-            found["whole"] = self._cut(number["below"], number["fraction"])
-        for index, candidate in enumerate(config.candidates):
+            found["whole"] = _cut(number["below"], number["fraction"], config.error_bits + 2)
+        for index, candidate in enumerate(config.datapaths):
             bounds = {name: getattr(self, candidate_port(name, index)) for name in bound_ports(config, candidate)}
             found[f"code{index}"] = compared(m, candidate, bounds, number["below"], number["fraction"], f"of{index}")
         found = self.held(m, "codes", "enable_codes", found)
         if self.errs:
             whole = found.pop("whole")
-            for index in range(len(config.candidates)):
+            for index in range(len(config.datapaths)):
                 found[f"error{index}"] = self._error(m, whole, found[f"code{index}"], index)
         found = self.held(m, "errors", "enable_errors", found)
         if self.errs:
             m.d.comb += [getattr(self, f"error{index}").eq(found.pop(f"error{index}")) for index in range(2)]
         found = self.held(m, "sums", "enable_sums", found)
-        magnitude = Mux(self.second, found["code1"], found["code0"]) if config.chooses else found["code0"]
+        magnitude = Mux(self.second, found["code1"], found["code0"]) if config.by_error else found["code0"]
         with m.If(self.enable_result):
             code = Signal.like(self.code, name="result_code", reset_less=True)
             m.d.sync += code.eq(self._signed(magnitude, found["sign"]))
@@ -135,7 +152,8 @@ class QuantiserLane(Part):
 
     def _relative(self, m: Module, x: Value) -> dict[str, Value]:
         """How far the exponent is below that of the largest number, saturating; what is behind the leading one."""
-        bits = max(_FAR, self.config.error_bits + 2 if self.errs else 0).bit_length()
+        shifted = self.config.error_bits + 2 if self.errs else self.config.error_bits * self.config.by_crest_factor
+        bits = max(_FAR, shifted).bit_length()
         fraction, field = x[: self.config.fraction], x[self.config.fraction : -1]
         distance = Signal(signed(9))
         m.d.comb += distance.eq(self.exponent - field)
@@ -147,15 +165,6 @@ class QuantiserLane(Part):
             "fraction": fraction | Cat(Const(0, len(fraction) - 1), above),
             "sign": x[-1],
         }
-
-    def _cut(self, below: Value, fraction: Value) -> Value:
-        """The number in units of an error, what is less cut off."""
-        bits = self.config.error_bits + 2
-        word = Cat(fraction, Const(1, 1))
-        word = word[len(word) - bits :] if len(word) > bits else Cat(Const(0, bits - len(word)), word)
-        for stage in reversed(range(len(below))):
-            word = Mux(below[stage], word >> (1 << stage), word)[:bits]
-        return word
 
     def _error(self, m: Module, whole: Value, code: Value, index: int) -> Value:
         """Magnitude of an error, saturating."""
@@ -199,6 +208,20 @@ class ErrorlessLane(QuantiserLane):
     errs = False
 
 
+def leading(fraction: Value, bits: int) -> Value:
+    """So many bits of a significand from its leading one on."""
+    word = Cat(fraction, Const(1, 1))
+    return word[len(word) - bits :] if len(word) > bits else Cat(Const(0, bits - len(word)), word)
+
+
+def _cut(below: Value, fraction: Value, bits: int) -> Value:
+    """A number of so many bits in units of the largest one's exponent, what is less cut off."""
+    word = leading(fraction, bits)
+    for stage in reversed(range(len(below))):
+        word = Mux(below[stage], word >> (1 << stage), word)[:bits]
+    return word
+
+
 def candidate_port(name: str, index: int) -> str:
     """The port of a candidate: its number stands behind the word."""
     word = name.rstrip("0123456789")
@@ -225,7 +248,10 @@ def compared(
         def exceeds(place: int, odd: int = odd) -> Value:
             return (over > place) | ((over == place) & beyond[odd])
 
-        above.append(Mux(bounds[f"high{odd}"], exceeds(place + 1), exceeds(place)) if odd > 1 else exceeds(place))
+        found = exceeds(place)
+        for bit, high in enumerate(bounds[f"high{odd}"] if odd > 1 else ()):
+            found = Mux(high, exceeds(place + (1 << bit)), found)
+        above.append(found)
     code = Signal(3, name=f"{name}_code")
     m.d.comb += code.eq(_count(above))
     return code

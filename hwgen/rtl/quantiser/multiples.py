@@ -6,11 +6,25 @@ compared with them as such. Values are cut to half the unit of an error.
 
 from __future__ import annotations
 
+from functools import reduce
 from itertools import pairwise
+from operator import add
+
+from amaranth.hdl import Value
 
 from hwgen.config.quantiser import Candidate, QuantiserConfig
 
-__all__ = ["bound_bits", "midpoints", "odd_midpoints", "odd_part", "odd_values", "value_bits", "values"]
+__all__ = [
+    "bound_bits",
+    "midpoints",
+    "odd_midpoints",
+    "odd_part",
+    "odd_values",
+    "stand_ins",
+    "times",
+    "value_bits",
+    "values",
+]
 
 
 def odd_part(number: int) -> tuple[int, int]:
@@ -28,6 +42,18 @@ def midpoints(candidate: Candidate) -> list[tuple[int, int]]:
 def odd_midpoints(candidate: Candidate) -> list[int]:
     """The odd multiples that numbers are compared with."""
     return sorted({odd for odd, _ in midpoints(candidate)})
+
+
+def stand_ins(config: QuantiserConfig) -> dict[int, tuple[int, int]]:
+    """What stands in the place of the first candidate's odd multiples where the second is taken: an odd one, places up.
+
+    Places are counted from that of the first. Quantisers that choose before they compare have one set of comparisons.
+    """
+    found: dict[int, tuple[int, int]] = {}
+    first, second = config.candidates
+    for (odd, twos), (other, further) in zip(midpoints(first), midpoints(second), strict=True):
+        found[odd] = other, other.bit_length() + further - odd.bit_length() - twos
+    return found
 
 
 def bound_bits(config: QuantiserConfig, odd: int) -> int:
@@ -59,3 +85,11 @@ def value_bits(config: QuantiserConfig, candidate: Candidate, odd: int) -> int:
     W is less than an eighth of the power of two above the largest number.
     """
     return config.error_bits + odd_values(candidate)[odd] + (odd - 1).bit_length()
+
+
+def times(one: Value, odd: int) -> Value:
+    """An odd multiple, of at most three words."""
+    if odd == 7:
+        return (one << 3) - one
+    words = [one << place for place in range(odd.bit_length()) if odd >> place & 1]
+    return reduce(add, words)

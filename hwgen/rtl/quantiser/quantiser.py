@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed, unsigned
@@ -12,14 +13,21 @@ from hwgen.config.quantiser import BLOCK, QuantiserConfig
 from hwgen.rtl.hierarchy import Part, add_child
 from hwgen.rtl.quantiser.block_scale import BlockScale
 from hwgen.rtl.quantiser.choice import Choice, counted_lanes
-from hwgen.rtl.quantiser.lane import ErrorlessLane, QuantiserLane, bound_ports, candidate_port, value_ports
+from hwgen.rtl.quantiser.chosen_scale import ChosenScale
+from hwgen.rtl.quantiser.division import ScaleDivision
+from hwgen.rtl.quantiser.lane import ErrorlessLane, QuantiserLane, bound_ports, candidate_port, leading, value_ports
 from hwgen.rtl.quantiser.largest import LargestMagnitude
+from hwgen.rtl.quantiser.magnitudes import MagnitudeChoice
 
 __all__ = ["Quantiser", "block_layout", "quantised_layout"]
 
 _LOWEST, _HIGHEST = -7, 13
 """Range of a - es. Above it the scale saturates, which it is to be told."""
 _NAN = 0x7F
+
+
+_OF_SCALES = ("quotients", "scales", "bounds", "codes")
+"""Registers of a block scale."""
 
 
 def block_layout(config: QuantiserConfig) -> data.StructLayout:
@@ -42,6 +50,13 @@ class Quantiser(Part):
                 +-------------------> [lane] x 16: (largest) (quotients) (bounds) .. (result) -+--> result
                                                | errors                        | second
                                                +--> [choice]: (sums) ----------+
+
+    That is with errors. Where the rule looks at magnitudes alone, the choice is made beside the two divisions. One
+    candidate is left for all that follows::
+
+        lanes: magnitudes --> [choice] --------------------+
+                                                           v second
+        largest --> [division] x 2: (quotients) --> [chosen scale]: (scales) .. (bounds) --> multiples, scale byte
 
     A result that is not taken stalls the whole pipeline. ``block.ready`` is a combinational function of
     ``result.ready``. Reset drops every block under way.
@@ -95,16 +110,20 @@ class Quantiser(Part):
         largest = add_child(m, platform, "maximum", LargestMagnitude, config)
         m.d.comb += [largest.magnitudes[index].eq(x[index][:-1]) for index in range(BLOCK)]
         peak = self._behind(m, loads, "largest", {"peak": largest.largest})["peak"]
-        scales, exponent, invalid = self._scales(m, platform, loads, peak)
-        invalid = self._behind(m, loads, "quotients", {"invalid": invalid})
-        invalid = self._behind(m, loads, "scales", invalid)
-        found = self._behind(m, loads, "bounds", invalid)
+        scales, exponent, place, invalid = self._scales(m, platform, loads, peak)
+        found = {"invalid": invalid}
+        if config.by_magnitude:
+            scales = [self._chosen_scale(m, platform, loads, peak, place, lanes, scales)]
+        for register in ("quotients", "scales", "choice", "bounds"):
+            found = self._behind(m, loads, register, found)
         for index, scale in enumerate(scales):
             found |= {f"scale{index}": scale.code, f"saturated{index}": scale.saturated}
+        if config.by_magnitude and config.tagged:
+            found["tag"] = scales[0].tag
         for register in ("codes", "errors", "sums"):
             found = self._behind(m, loads, register, found)
         second: Value | None = None
-        if config.chooses:
+        if config.by_error:
             second = self._second(m, platform, loads, lanes, found)
         for index, lane in enumerate(lanes):
             m.d.comb += [
@@ -115,9 +134,9 @@ class Quantiser(Part):
             m.d.comb += [getattr(lane, f"enable_{register}").eq(load) for register, load in loads.items()]
             if second is not None:
                 m.d.comb += lane.second.eq(second)
-            for number, (candidate, scale) in enumerate(zip(config.candidates, scales, strict=True)):
+            for number, (candidate, scale) in enumerate(zip(config.datapaths, scales, strict=True)):
                 ports = bound_ports(config, candidate)
-                if config.chooses and index in counted_lanes(config):
+                if config.by_error and index in counted_lanes(config):
                     ports |= value_ports(config, candidate)
                 m.d.comb += [getattr(lane, candidate_port(port, number)).eq(getattr(scale, port)) for port in ports]
         self._result(m, loads["result"], found, second)
@@ -164,8 +183,8 @@ class Quantiser(Part):
 
     def _scales(
         self, m: Module, platform: object, loads: dict[str, Value], peak: Value
-    ) -> tuple[list[Any], Value, Value]:
-        """Block scales of the candidates; the exponent of the block; whether a number is none."""
+    ) -> tuple[list[Any], Value, Value, Value]:
+        """Block scales of the candidates; the exponent of the block, and a - es; whether a number is none."""
         fraction = self.config.fraction
         field = peak[fraction:]
         invalid = field.all()
@@ -183,19 +202,48 @@ class Quantiser(Part):
             exponent.eq(Mux(high, highest[:8], field)),
         ]
         scales = []
+        kind = ScaleDivision if self.config.by_magnitude else BlockScale
         for index in range(len(self.config.candidates)):
-            scale = add_child(m, platform, f"scale{index}", BlockScale, self.config, str(index))
+            scale = add_child(m, platform, f"scale{index}", kind, self.config, str(index))
             m.d.comb += [
                 scale.fraction.eq(peak[:fraction]),
                 scale.exponent.eq(place),
                 scale.tensor_fraction.eq(self.tensor_fraction),
                 scale.empty.eq(low | ~field.any() | invalid),
             ]
-            for register in ("quotients", "scales", "bounds", "codes"):
-                if register in loads:
-                    m.d.comb += getattr(scale, f"enable_{register}").eq(loads[register])
+            _load(m, scale, loads, ("quotients",) if self.config.by_magnitude else _OF_SCALES)
             scales.append(scale)
-        return scales, exponent, invalid
+        return scales, exponent, place, invalid
+
+    def _chosen_scale(
+        self,
+        m: Module,
+        platform: object,
+        loads: dict[str, Value],
+        peak: Value,
+        place: Value,
+        lanes: list[Any],
+        divisions: list[Any],
+    ) -> Any:
+        """The block scale of the candidate that a rule by magnitudes takes."""
+        config = self.config
+        choice = add_child(m, platform, "choice", MagnitudeChoice, config)
+        _load(m, choice, loads, ("quotients", "scales") if config.by_crest_factor else ("quotients",))
+        m.d.comb += choice.largest.eq(leading(peak[: config.fraction], config.error_bits))
+        m.d.comb += [choice.magnitudes[index].eq(lane.magnitude) for index, lane in enumerate(lanes)]
+        scale = add_child(m, platform, "scale", ChosenScale, config)
+        _load(m, scale, loads, ("quotients", "scales", "choice", "bounds"))
+        for index, division in enumerate(divisions):
+            m.d.comb += [
+                getattr(scale, f"code{index}").eq(division.code),
+                getattr(scale, f"saturated{index}").eq(division.saturated),
+            ]
+        m.d.comb += [
+            scale.exponent.eq(place),
+            scale.second.eq(choice.second),
+            scale.tensor_fraction.eq(self.tensor_fraction),
+        ]
+        return scale
 
     def _second(
         self, m: Module, platform: object, loads: dict[str, Value], lanes: list[Any], found: dict[str, Value]
@@ -215,10 +263,8 @@ class Quantiser(Part):
 
     def _result(self, m: Module, load: Value, found: dict[str, Value], second: Value | None) -> None:
         """Load the scale byte and the flags."""
-        bytes_ = [
-            Cat(found[f"scale{index}"], found[f"scale{index}"].any() & Const(candidate.tag, 1))
-            for index, candidate in enumerate(self.config.candidates)
-        ]
+        tags = [found.get("tag", Const(candidate.tag, 1)) for candidate in self.config.datapaths]
+        bytes_ = [Cat(found[f"scale{index}"], found[f"scale{index}"].any() & tag) for index, tag in enumerate(tags)]
         saturated = [found[f"saturated{index}"] for index in range(len(bytes_))]
         scale, flag = Signal(8), Signal()
         m.d.comb += [
@@ -238,3 +284,8 @@ class Quantiser(Part):
             self.result.payload.invalid.eq(held.invalid),
             self.result.payload.saturated.eq(held.saturated),
         ]
+
+
+def _load(m: Module, block: Any, loads: dict[str, Value], registers: Iterable[str]) -> None:
+    """Let a block load those of its registers that the pipeline has."""
+    m.d.comb += [getattr(block, f"enable_{each}").eq(loads[each]) for each in registers if each in loads]

@@ -16,7 +16,7 @@ CORE = NAMED["nvfp4-blackwell"]
 
 
 def request(**fields):
-    return QuantiserRequest(BASELINE, CANDIDATE, 1.0, cores=(CORE,), **fields)
+    return QuantiserRequest(BASELINE, (CANDIDATE,), 1.0, cores=(CORE,), **fields)
 
 
 def run(areas, delay=0.9, dynamic=160.0, leakage=32.0):
@@ -57,6 +57,19 @@ def test_figures_of_runs():
 
 
 def test_one_name_twice():
-    both = QuantiserRequest(BASELINE, BASELINE, 1.0)
+    both = QuantiserRequest(BASELINE, (BASELINE,), 1.0)
     with pytest.raises(InputError, match="baseline and candidate are both 'nvfp4-quantiser'"):
         quantisers.measure(both, None)
+    twice = QuantiserRequest(BASELINE, (CANDIDATE, CANDIDATE), 1.0)
+    with pytest.raises(InputError, match="candidate 'mixfp4-quantiser' is there twice"):
+        quantisers.measure(twice, None)
+
+
+def test_what_rules_lose(monkeypatch):
+    """The same numbers as in docs/quantiser.md, in its order; fewer tensors are enough for that."""
+    monkeypatch.setattr(quantisers, "SHAPE", (16, 4096))
+    gap = QUANTISERS["mixfp4-gap-quantiser"]
+    none, full, cheap = quantisers.errors((BASELINE, CANDIDATE, gap))
+    assert none.equal is None
+    assert full.equal["gaussian"] > 0.99 > 0.85 > cheap.equal["gaussian"] > 0.75
+    assert none.decibels["gaussian"] > 1.4 > 0.35 > cheap.decibels["gaussian"] > 0.15 > 0.01 > full.decibels["gaussian"]

@@ -69,6 +69,48 @@ def test_tables_and_plot(report, tmp_path):
     assert summary(report)[1][0] == ["area, um2", "805", "2015", "+150.3 %"]
 
 
+@pytest.fixture(scope="module")
+def several(report):
+    """A third quantiser, which has less area than the second and more noise; and a fourth that has more of both."""
+    further = ("mixfp4-gap-quantiser", "mixfp4-crest-factor-quantiser")
+    results, names = report.results, (*NAMES, *further)
+    for name, factor in zip(further, (0.7, 1.1), strict=True):
+        results += tuple(
+            replace(each, values={NAMES[0]: each.values[NAMES[0]], name: factor * each.values[NAMES[1]]})
+            for each in report.results
+        )
+    decibels = (1.6, 0.001, 0.25, 0.4)
+    errors = tuple(
+        schema.QuantiserError(
+            name, {"gaussian": noise, "ones": noise}, {"gaussian": 0.9, "ones": 1.0} if index else None
+        )
+        for index, (name, noise) in enumerate(zip(names, decibels, strict=True))
+    )
+    conditions = replace(report.conditions, quantisers={name: QUANTISERS[name].as_dict() for name in names})
+    return replace(report, results=results, conditions=conditions, errors=errors)
+
+
+def test_several_candidates(several, tmp_path):
+    text = schema.as_text(several)
+    assert schema.as_text(schema.from_json(json.loads(text))) == text
+    header, rows = summary(several)
+    assert header == ["quantiser", "area, um2", "overhead", "critical path, ns", "overhead"]
+    assert [row[:2] for row in rows[:2]] == [[NAMES[0], "805"], [NAMES[1], "2015"]]
+    assert len(rows) == 4
+    files = {path.suffix: content for path, content in rendered(several, tmp_path, "q").items()}
+    page = files[".md"].decode()
+    assert f"| {NAMES[0]} | 805 | 1.600 | 1.600 | 1.600 | yes |" in page
+    assert "| mixfp4-gap-quantiser | 1410 | 0.250, 90.00 | 0.250, 100.00 | 0.250 | yes |" in page
+    assert "| mixfp4-crest-factor-quantiser | 2216 | 0.400, 90.00 | 0.400, 100.00 | 0.400 | no |" in page
+    assert page.count("| choice | 0 |") == 3
+    assert files[".png"].startswith(b"\x89PNG")
+    assert len(files[".csv"].decode().splitlines()) == 1 + len(several.results) + len(several.shares) + 8
+
+
+def test_reports_without_errors(report):
+    assert "errors" not in json.loads(schema.as_text(report))
+
+
 def test_a_clock_that_is_missed_is_told(report):
     found = findings(report)
     assert any("mixfp4-quantiser takes 1.1 ns: the clock of 1 ns" in sentence for sentence in found)

@@ -7,7 +7,8 @@ from amaranth.hdl import Elaboratable, Module, Mux, Signal
 from hwgen.config.quantiser import TARGETS, QuantiserConfig
 from hwgen.rtl.quantiser.block_scale import BlockScale
 from hwgen.rtl.quantiser.lane import compared
-from hwgen.rtl.quantiser.multiples import odd_midpoints
+from hwgen.rtl.quantiser.magnitudes import MagnitudeChoice
+from hwgen.rtl.quantiser.multiples import odd_midpoints, stand_ins
 from hwgen.verilog import design
 
 BITS = 3
@@ -53,11 +54,44 @@ endmodule
     assert not prover.proven(text, miter.replace("dividend == below & code[0]", "dividend == below & !code[0]"))
 
 
-class Counted(Elaboratable):
-    """The code of a number from the multiples of a step of six bits, its leading one at the top."""
+@pytest.mark.parametrize(
+    ("rule", "counts", "least"),
+    [
+        ("second-largest", "(4 * {0} >= 3 * largest)", 2),
+        ("gap", "(4 * {0} >= 3 * largest && 16 * {0} < 15 * largest)", 1),
+    ],
+    ids=["second-largest", "gap"],
+)
+def test_rules_by_magnitudes(rule, counts, least, prover):
+    """For all magnitudes of 16 numbers, and all largest ones: E2M1 where fewer count than that."""
+    bits = 8
+    config = QuantiserConfig("x", selection=rule, error_bits=bits, pipeline=())
+    text = "\n".join(design(MagnitudeChoice, config, "top").texts.values())
+    words = "\n".join(
+        f"wire [{bits + 4}:0] y{lane} = magnitudes[{bits * lane + bits - 1}:{bits * lane}];" for lane in range(16)
+    )
+    miter = f"""
+module miter(input [{bits - 2}:0] fraction, input [{16 * bits - 1}:0] magnitudes, output wrong);
+  wire second;
+  top block(.largest({{1'b1, fraction}}), .magnitudes(magnitudes), .second(second));
+  wire [{bits + 4}:0] largest = {{1'b1, fraction}};
+  {words}
+  assign wrong = second != ({" + ".join(counts.format(f"y{lane}") for lane in range(16))} < {least});
+endmodule
+"""
+    assert prover.proven(text, miter)
+    assert not prover.proven(text, miter.replace("4 * y7 >=", "4 * y7 >"))
 
-    def __init__(self, candidate):
+
+class Counted(Elaboratable):
+    """The code of a number from the multiples of a step of six bits, its leading one at the top.
+
+    With a stand-in it is that of the second candidate of MixFP4, its multiples in the place of the first one's.
+    """
+
+    def __init__(self, candidate, stand_in=None):
         self.candidate = candidate
+        self.stand_in = stand_in or {}
         self.step = Signal(6)
         self.place = Signal(3)
         self.below = Signal(3)
@@ -68,22 +102,27 @@ class Counted(Elaboratable):
         m = Module()
         bounds = {"place": self.place}
         for odd in odd_midpoints(self.candidate):
-            product = Signal(6 + (odd.bit_length() if odd > 1 else 0), name=f"times{odd}")
-            m.d.comb += product.eq(self.step * odd)
-            bounds[f"high{odd}"] = product[-1]
+            other, up = self.stand_in.get(odd, (odd, 0))
+            product = Signal(6 + (other.bit_length() if other > 1 else 0), name=f"times{odd}")
+            m.d.comb += product.eq(self.step * other)
+            bounds[f"high{odd}"] = (product[-1] + up)[: 1 + up]
             bounds[f"bound{odd}"] = Mux(product[-1], product, product << 1)[: len(product) - 1]
         m.d.comb += self.code.eq(compared(m, self.candidate, bounds, self.below, self.fraction, "of"))
         return m
 
 
 @pytest.mark.parametrize(
-    ("which", "midpoints"),
-    [(0, (1, 3, 5, 7, 9, 11, 13)), (1, (1, 3, 5, 7, 10, 14, 20))],
-    ids=["E1M2", "E2M1"],
+    ("which", "stand_in", "midpoints"),
+    [
+        (0, {}, (1, 3, 5, 7, 9, 11, 13)),
+        (1, {}, (1, 3, 5, 7, 10, 14, 20)),
+        (0, stand_ins(QuantiserConfig("x", selection="gap")), (1, 3, 5, 7, 10, 14, 20)),
+    ],
+    ids=["E1M2", "E2M1", "E2M1 in the place of E1M2"],
 )
-def test_the_code_is_the_number_of_midpoints_below(which, midpoints, prover):
+def test_the_code_is_the_number_of_midpoints_below(which, stand_in, midpoints, prover):
     """For all numbers of ten bits and a sticky one, and all steps; a tie goes to the even code."""
-    block = Counted(TARGETS["mixfp4", "nearest"][which])
+    block = Counted(TARGETS["mixfp4", "nearest"][which], stand_in)
     ports = [block.step, block.place, block.below, block.fraction, block.code]
     text = rtlil.convert(block, ports=ports, emit_src=False)
     counted = " + ".join(f"(number {'>=' if code & 1 else '>'} {times} * unit)" for code, times in enumerate(midpoints))

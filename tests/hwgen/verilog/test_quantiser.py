@@ -15,7 +15,7 @@ from hwgen.package.wires import named
 from hwgen.rtl.quantiser.quantiser import Quantiser, block_layout, quantised_layout
 from hwgen.verilog.quantiser import quantiser_design, quantiser_manifest, quantiser_verilog
 
-NAMES = ("nvfp4-quantiser-bf16", "mixfp4-quantiser")
+NAMES = ("nvfp4-quantiser-bf16", "mixfp4-quantiser", "mixfp4-crest-factor-quantiser")
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from hwgen.config.quantiser import QUANTISER_REGISTERS, QUANTISERS, QuantiserConfig
+from hwgen.config.quantiser import QUANTISERS, QuantiserConfig
 from hwgen.errors import MismatchError, ToolError
 from sim.engines import available
 from sim.engines.quantisers import AmaranthQuantiser, CompiledQuantiser, Quantised, TensorScaleWords
@@ -20,8 +20,9 @@ compiled = pytest.mark.skipif(not available(), reason="no C++ compiler")
 
 def thinned(config, step):
     """Batches of all kinds, of each of which so many-th block."""
+    others = 7 + 2 * config.by_magnitude
     scales = 1 << min(config.tensor_scale_bits, 8) - 1
-    for number, batch in enumerate(islice(batches(config, 3), SINGLE + scales + 7)):
+    for number, batch in enumerate(islice(batches(config, 3), SINGLE + scales + others)):
         yield batch._replace(words=batch.words[number % step :: step])
 
 
@@ -31,9 +32,13 @@ def thinned(config, step):
     [
         QUANTISERS["nvfp4-quantiser"],
         QUANTISERS["mixfp4-quantiser-bf16"],
+        QuantiserConfig("short", "nvfp4", "four-over-six", "float32", "largest-error", 3, 4),
+        QUANTISERS["mixfp4-gap-quantiser"],
+        QuantiserConfig("few", "nvfp4", "four-over-six", selection="gap", error_bits=9, tensor_scale_bits=2),
         QuantiserConfig(
-            "short", "nvfp4", "four-over-six", "float32", "largest-error", 3, 4, pipeline=QUANTISER_REGISTERS
+            "second", input="bfloat16", selection="second-largest", pipeline=("largest", "quotients", "bounds")
         ),
+        QuantiserConfig("crest", selection="crest-factor", error_bits=5, pipeline=("quotients", "choice")),
     ],
     ids=lambda config: config.name,
 )
@@ -45,7 +50,24 @@ def test_equals_the_golden_model(config):
         stalls = [rng.random(101) < 0.6 for _ in range(2)] if number % 2 else [None, None]
         compare(engine, batch, *stalls)
         kinds.add(batch.kind)
-    assert kinds == {"alone", "beside", "scales", "drawn", "ties", "bits", "near"}
+    wanted = {"alone", "beside", "scales", "drawn", "ties", "bits", "near"}
+    assert kinds == (wanted | {"pairs", "thresholds"} if config.by_magnitude else wanted)
+
+
+@compiled
+@pytest.mark.parametrize("rule", ["second-largest", "gap", "crest-factor"])
+def test_rules_by_magnitudes_at_their_bounds(rule):
+    """All pairs of magnitudes of eight bits, and blocks of which many are decided by one unit."""
+    config = QUANTISERS[f"mixfp4-{rule}-quantiser"]
+    found = {batch.kind: batch for batch in islice(batches(config, 5), SINGLE + 128, SINGLE + 128 + 9)}
+    engine = CompiledQuantiser(config)
+    for kind in ("pairs", "thresholds"):
+        compare(engine, found[kind])
+    x = np.sort((found["pairs"].words & 0x7FFFFFFF).view(np.float32), axis=1)
+    pairs = np.unique(np.floor(np.ldexp(x[:, -2:], 8 - np.frexp(x.max())[1])), axis=0)
+    assert len(pairs) == sum(largest for largest in range(128, 256))
+    tensor = counterpart(config).quantize(found["thresholds"].words.view(np.float32), found["thresholds"].scale).tensor
+    assert 0.2 < (tensor.scales >= 128).mean() < 0.8
 
 
 @compiled
@@ -55,8 +77,15 @@ def test_a_block_per_cycle():
     assert compare(CompiledQuantiser(config), batch) == len(batch.words) + config.latency
 
 
-def test_in_amaranths_simulator():
-    config = replace(QUANTISERS["nvint4-quantiser-bf16"], pipeline=("bounds",))
+@pytest.mark.parametrize(
+    "config",
+    [
+        replace(QUANTISERS["nvint4-quantiser-bf16"], pipeline=("bounds",)),
+        replace(QUANTISERS["mixfp4-second-largest-quantiser"], input="bfloat16", pipeline=("scales",)),
+    ],
+    ids=lambda config: config.format,
+)
+def test_in_amaranths_simulator(config):
     rng = np.random.default_rng(5)
     for batch in islice(thinned(config, 1201), SINGLE, SINGLE + 132, 130):
         compare(AmaranthQuantiser(config), batch, rng.random(31) < 0.7, rng.random(37) < 0.7)

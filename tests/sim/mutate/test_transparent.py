@@ -1,0 +1,13 @@
+"""Here only the miter; proofs of mutants are in test_quantisers.py."""
+
+from sim.mutate.transparent import _miter
+
+
+def test_every_output_is_compared():
+    scope = "module \\scope\n  wire width 74 output 1 \\result__payload\n  wire output 2 \\block__ready\n"
+    scope += "  wire width 8 input 3 \\tensor_exponent\n  wire width 16 input 4 \\mutant\nend\n"
+    text = _miter(scope)
+    assert "module miter(input [7:0] tensor_exponent, output differ);" in text
+    for name in ("result__payload", "block__ready"):
+        assert f"(faultless_{name} != faulty_{name})" in text
+    assert "scope faulty(.mutant(16'd1), .tensor_exponent(tensor_exponent)" in text
