@@ -30,7 +30,8 @@ _NAMES = {"minilm": "all-MiniLM-L6-v2"}
     type=Names("hwgen.measure.layer:FORMATS"),
     metavar="NAME",
     multiple=True,
-    help="What to quantise to; repeat it for several. A wrong name lists those there are.  [default: all]",
+    help="What to quantise to; repeat it for several. A wrong name lists those there are.  [default: all formats, without"
+    " the cheaper rules of choice]",
 )
 @click.option(
     "--rtl",
@@ -70,7 +71,7 @@ def command(
     .png. Needs a C++ compiler.
     """
     check_files(out, stem)
-    from hwgen.measure.layer import FORMATS, LayerRequest, measure
+    from hwgen.measure.layer import FORMATS, USUAL, LayerRequest, measure
     from hwgen.report.check import findings
     from sim import accuracy
 
@@ -81,7 +82,7 @@ def command(
         _NAMES[model],
         layer,
         accuracy.SENTENCES[:sentences],
-        tuple(name for name in FORMATS if not formats or name in formats),
+        tuple(name for name in FORMATS if name in (formats or USUAL)),
         size,
         tuple(dict.fromkeys(rtl)) or LayerRequest.rtl,
     )

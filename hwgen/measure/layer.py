@@ -22,10 +22,13 @@ from sim.engines.quantisers import CompiledQuantiser, QuantiserEngine
 from sim.projection import run_products
 from sim.verify.quantisers import counterpart
 
-__all__ = ["ALL", "FORMATS", "RTL", "LayerRequest", "measure"]
+__all__ = ["ALL", "FORMATS", "RTL", "USUAL", "LayerRequest", "measure"]
 
 FORMATS = tuple(name.removesuffix("-quantiser") for name in QUANTISERS if name.endswith("-quantiser"))
 """Names of rows: what the quantisers of FP32 quantise to, and by which rule."""
+
+USUAL = tuple(name for name in FORMATS if QUANTISERS[f"{name}-quantiser"].selection in (None, "squared-error"))
+"""Those of them that choose nothing, or by squared errors, as the formats are defined."""
 
 ALL = "all"
 RTL = (*GEMMS, ALL)
@@ -58,7 +61,7 @@ class LayerRequest:
     model: str
     layer: int
     sentences: tuple[str, ...]
-    formats: tuple[str, ...] = FORMATS
+    formats: tuple[str, ...] = USUAL
     size: str = CORE_SIZES[0]
     rtl: tuple[str, ...] = ("query",)
 
