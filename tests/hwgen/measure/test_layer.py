@@ -6,7 +6,7 @@ import pytest
 from hwgen.config import NAMED
 from hwgen.config.quantiser import QUANTISERS
 from hwgen.errors import MismatchError
-from hwgen.measure.layer import FORMATS, USUAL, LayerRequest, measure
+from hwgen.measure.layer import USUAL, LayerRequest, measure
 from hwgen.report import schema
 from sim import accuracy, golden
 from sim.accuracy.layer import GEMMS, Datapath, Layer, deviation
