@@ -30,8 +30,8 @@ _NAMES = {"minilm": "all-MiniLM-L6-v2"}
     type=Names("hwgen.measure.layer:FORMATS"),
     metavar="NAME",
     multiple=True,
-    help="What to quantise to; repeat it for several. A wrong name lists those there are.  [default: all formats, without"
-    " the cheaper rules of choice]",
+    help="What to quantise to; repeat it for several. A wrong name lists those there are.  [default: all but"
+    " those of cheaper rules of choice]",
 )
 @click.option(
     "--rtl",
