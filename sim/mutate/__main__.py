@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 import runpy
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from hwgen.config import TensorCoreConfig, resolve
-from hwgen.errors import InputError, ToolError
+from hwgen.errors import InputError
 from hwgen.files import check_directory, write_all
 from hwgen.formats import NVFP4, UE4M3
 from sim.mutate.campaign import STEPS
-from sim.mutate.report import Outcome, as_dict, tables
+from sim.mutate.command import check_none_alive, started, told
+from sim.mutate.report import as_dict, tables
 from sim.mutate.run import CORES, mutate
 from sim.steps import Steps
 
@@ -47,33 +47,14 @@ def main(names: tuple[str, ...], mutants: int, seed: int, out: Path) -> None:
             f"{_CORNERS.name} is not there: mutation testing needs the project's tests, run it in a checkout"
         )
     check_directory(out)
-    outcomes: list[Outcome] = []
-    for config in cores:
-        for outcome in mutate(config, mutants, seed=seed, corners=_corners):
-            outcomes.append(outcome)
-            if outcome.killed is None:
-                mutant, fate = outcome.mutant, f"equivalent ({outcome.proof})" if outcome.proof else "ALIVE"
-                click.echo(f"{config.name} {mutant.module} {mutant.cell} {mutant.operator}: {mutant.detail}: {fate}")
-        mine = [outcome for outcome in outcomes if outcome.config == config]
-        click.echo(f"{config.name}: {len(mine)} mutants, {sum(o.killed is not None for o in mine)} killed")
+    outcomes = told((config, mutate(config, mutants, seed=seed, corners=_corners)) for config in cores)
     content = {
         out / "mutation.md": tables(outcomes, seed, STEPS),
         out / "mutation.json": json.dumps(as_dict(outcomes, seed, STEPS), indent=1) + "\n",
     }
     write_all({path: text.encode() for path, text in content.items()})
-    if any(outcome.alive for outcome in outcomes):
-        raise ToolError(
-            f"{sum(outcome.alive for outcome in outcomes)} mutants are neither killed nor proven equivalent"
-        )
+    check_none_alive(outcomes)
 
 
 if __name__ == "__main__":
-    try:
-        main(standalone_mode=False)
-    except click.exceptions.Abort:
-        click.echo("hwgen: interrupted", err=True)
-        sys.exit(130)
-    except (InputError, ToolError, click.ClickException) as error:
-        message = error.format_message() if isinstance(error, click.ClickException) else str(error)
-        click.echo(f"hwgen: {message}", err=True)
-        sys.exit(1 if isinstance(error, ToolError) else 2)
+    started(main)

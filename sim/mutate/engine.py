@@ -13,7 +13,7 @@ from sim.engines.compiled import CompiledEngine, Feed, build, source
 from sim.engines.run import Run
 from sim.mutate.design import SELECT, SELECT_WIDTH
 
-__all__ = ["MutantEngine"]
+__all__ = ["MutantEngine", "linked"]
 
 _SELECT = f"""
 extern "C" __attribute__((visibility("default"))) void hwgen_select(void *handle, uint32_t number) {{
@@ -27,6 +27,31 @@ extern "C" __attribute__((visibility("default"))) void hwgen_reset(void *handle)
     top.i_rst = bit{{{{0}}}};
 }}
 """
+
+
+def linked(texts: Mapping[str, str], added: str, driver: str = "driver.cc") -> ctypes.CDLL:
+    """The simulator of modules with mutants as a library; the top is ``core``.
+
+    Parameters
+    ----------
+    texts
+        The modules, see `sim.mutate.design.planted`.
+    added
+        C++ behind the simulator's own.
+    driver
+        The file that clocks it, as in `sim.engines.compiled.source`.
+
+    Raises
+    ------
+    InputError
+        There is no C++ compiler, or it cannot compile the simulator.
+    """
+    modules = ModuleSet(lambda block, name, modules: "")
+    modules.texts = dict(texts)
+    with tempfile.TemporaryDirectory(prefix="hwgen-") as temporary:
+        built = Path(temporary) / "mutants.so"
+        build(source(modules, driver) + added, built)
+        return ctypes.CDLL(str(built))
 
 
 class MutantEngine(CompiledEngine):
@@ -56,12 +81,7 @@ class MutantEngine(CompiledEngine):
 
     def __init__(self, config: TensorCoreConfig, texts: Mapping[str, str]) -> None:
         self.config = config
-        modules = ModuleSet(lambda block, name, modules: "")
-        modules.texts = dict(texts)
-        with tempfile.TemporaryDirectory(prefix="hwgen-") as temporary:
-            built = Path(temporary) / "mutants.so"
-            build(source(modules) + _SELECT, built)
-            self._attach(ctypes.CDLL(str(built)))
+        self._attach(linked(texts, _SELECT))
         self._library.hwgen_select.argtypes = [ctypes.c_void_p, ctypes.c_uint32]
         self._library.hwgen_reset.argtypes = [ctypes.c_void_p]
         self.number = self.before = 0

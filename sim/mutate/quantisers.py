@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import ctypes
 import json
-import sys
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -22,14 +20,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hwgen.config.quantiser import BLOCK, QUANTISERS, QuantiserConfig, named_quantiser
-from hwgen.errors import InputError, ToolError
+from hwgen.errors import ToolError
 from hwgen.files import check_directory, write_all
-from hwgen.rtl.hierarchy import ModuleSet
 from hwgen.rtl.quantiser.quantiser import Quantiser
 from hwgen.verilog import design
-from sim.engines.compiled import build, source
 from sim.engines.quantisers import DRIVER, CompiledQuantiser, Quantised, TensorScaleWords
+from sim.mutate.command import check_none_alive, started, told
 from sim.mutate.design import SELECT, SELECT_WIDTH, planted
+from sim.mutate.engine import linked
 from sim.mutate.equivalence import proven
 from sim.mutate.operators import Mutant, mutants
 from sim.mutate.report import Outcome, quantiser_tables, quantisers_as_dict
@@ -129,12 +127,7 @@ class MutantQuantiser(CompiledQuantiser):
 
     def __init__(self, config: QuantiserConfig, texts: Mapping[str, str]) -> None:
         self.config = config
-        modules = ModuleSet(lambda block, name, modules: "")
-        modules.texts = dict(texts)
-        with tempfile.TemporaryDirectory(prefix="hwgen-") as temporary:
-            built = Path(temporary) / "mutants.so"
-            build(source(modules, DRIVER) + _SELECT, built)
-            self._attach(ctypes.CDLL(str(built)))
+        self._attach(linked(texts, _SELECT, DRIVER))
         self._library.hwgen_select.restype = None
         self.number = self.before = 0
 
@@ -285,32 +278,15 @@ def main(names: tuple[str, ...], mutants: int, seed: int, out: Path) -> None:
     """
     configs = [named_quantiser(name) for name in names] or MUTATED
     check_directory(out)
-    outcomes: list[Outcome] = []
-    for config in configs:
-        for outcome in mutate(config, mutants, seed=seed):
-            outcomes.append(outcome)
-            if outcome.killed is None:
-                mutant, fate = outcome.mutant, f"equivalent ({outcome.proof})" if outcome.proof else "ALIVE"
-                click.echo(f"{config.name} {mutant.module} {mutant.cell} {mutant.operator}: {mutant.detail}: {fate}")
-        mine = [outcome for outcome in outcomes if outcome.config == config]
-        click.echo(f"{config.name}: {len(mine)} mutants, {sum(o.killed is not None for o in mine)} killed")
+    outcomes = told((config, mutate(config, mutants, seed=seed)) for config in configs)
     about = quantisers_as_dict(outcomes, seed, BLOCKS)
     content = {
         out / "mutation-quantiser.md": quantiser_tables(outcomes, seed, BLOCKS),
         out / "mutation-quantiser.json": json.dumps(about, indent=1) + "\n",
     }
     write_all({path: text.encode() for path, text in content.items()})
-    if alive := sum(outcome.alive for outcome in outcomes):
-        raise ToolError(f"{alive} mutants are neither killed nor proven equivalent")
+    check_none_alive(outcomes)
 
 
 if __name__ == "__main__":
-    try:
-        main(standalone_mode=False)
-    except click.exceptions.Abort:
-        click.echo("hwgen: interrupted", err=True)
-        sys.exit(130)
-    except (InputError, ToolError, click.ClickException) as error:
-        message = error.format_message() if isinstance(error, click.ClickException) else str(error)
-        click.echo(f"hwgen: {message}", err=True)
-        sys.exit(1 if isinstance(error, ToolError) else 2)
+    started(main)
