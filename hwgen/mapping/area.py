@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,6 +28,7 @@ __all__ = [
     "buffered",
     "by_block",
     "by_run",
+    "cells_by_block",
     "clock_gate_area",
     "counts",
     "in_element",
@@ -291,6 +293,19 @@ def by_run(runs: Sequence[Mapping[str, Body]], source: Source, top: str, library
         for index, modules in enumerate(runs):
             block[index] += number * own_area(modules[module], library)
     return {block: found[block] for block in dict.fromkeys(BLOCKS.values()) if block in found}
+
+
+def cells_by_block(
+    modules: Mapping[str, Body], source: Source, top: str, library: Library
+) -> dict[str, dict[str, int]]:
+    """How many of each cell of the library the blocks below ``top`` hold, by block and name of the cell."""
+    found: dict[str, Counter[str]] = {}
+    for module, number in counts(source, top).items():
+        block = found.setdefault(BLOCKS[module], Counter())
+        for cell in modules[module]["cells"].values():
+            if cell["type"] in library.cells:
+                block[cell["type"]] += number
+    return {block: dict(found[block]) for block in dict.fromkeys(BLOCKS.values()) if block in found}
 
 
 def block_of(path: str) -> str:

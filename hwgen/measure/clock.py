@@ -15,7 +15,7 @@ SPARE = 0.05
 """What the default clock leaves over the mean critical path."""
 
 
-USUAL = {"generic7": 1.0, "asap7": 1.0, "generic130": 5.0, "sky130_fd_sc_hd": 6.6, "sg13g2": 5.0}
+USUAL = {"generic7": 1.0, "asap7": 1.0, "generic130": 6.6, "sky130_fd_sc_hd": 6.6, "sg13g2": 5.0}
 """Clock periods in ns that people build at, by what the names of libraries begin with."""
 
 _USUAL_FO4 = 60.0

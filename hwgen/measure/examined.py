@@ -59,6 +59,8 @@ class Examined:
         um of wire by scope and block, of netlists that are placed.
     placement
         The placed core, if it is placed.
+    contents
+        How many of each cell the core holds, by block and name of the cell.
     """
 
     areas: dict[str, dict[str, float]]
@@ -71,6 +73,7 @@ class Examined:
     energy: dict[tuple[Formats, str, str], Consumption]
     lengths: dict[str, dict[str, float]]
     placement: schema.Placement | None
+    contents: dict[str, dict[str, int]]
 
 
 @dataclass(frozen=True)
@@ -196,6 +199,7 @@ def examine(
             for scope, layout in small.layouts.items()
         },
         placement=pictured(small.layouts["core"]) if "core" in small.layouts else None,
+        contents=area.cells_by_block(small.modules[TensorCore], designs[TensorCore].source, TOPS["core"], library),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -153,6 +154,21 @@ def _placements(examined: Mapping[str, Sequence[Examined]]) -> dict[str, schema.
     return {name: each for name, each in found.items() if each is not None} or None
 
 
+def _contents(runs: Sequence[Examined], library: Library) -> dict[str, dict[str, schema.CellsOfBlock]]:
+    """What the core holds of each cell, mean over the runs, by block and cell; what takes most area first."""
+    found: dict[str, dict[str, schema.CellsOfBlock]] = {}
+    for block in dict.fromkeys(block for run in runs for block in run.contents):
+        held: Counter[str] = Counter()
+        for run in runs:
+            held.update(run.contents.get(block, {}))
+        cells = {
+            name: schema.CellsOfBlock(total / len(runs), total * library.cells[name].area / len(runs))
+            for name, total in held.items()
+        }
+        found[block] = dict(sorted(cells.items(), key=lambda item: (-item[1].area_um2, item[0])))
+    return found
+
+
 def conditions_of(
     configs: Mapping[str, TensorCoreConfig],
     recipes: Sequence[Recipe],
@@ -200,6 +216,7 @@ def conditions_of(
             )
             for name in configs
         },
+        cells={name: _contents(examined[name], flow.library) for name in configs},
         half_rate=half_rate(baseline, stimulus) if all(each.slotted for each in configs.values()) else None,
     )
 

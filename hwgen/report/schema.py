@@ -498,6 +498,22 @@ class Placement:
 
 
 @dataclass(frozen=True)
+class CellsOfBlock:
+    """What a block holds of one cell of the library, mean over the runs.
+
+    Parameters
+    ----------
+    number
+        How many there are.
+    area_um2
+        What they take, um2.
+    """
+
+    number: float
+    area_um2: float
+
+
+@dataclass(frozen=True)
 class OverheadConditions:
     """What the figures of an overhead hold for.
 
@@ -540,6 +556,9 @@ class OverheadConditions:
         Cycles of a run, by scope (`lane array`, `core`).
     checked
         What each run was compared on, by design.
+    cells
+        What the core holds of each cell of the library, for least area, by design, block and name of the cell. The
+        areas of a block's cells add up to its area. Left out in a report from before it was recorded.
     half_rate
         Steps at half the rate, of two cores with a slot. Left out where a core has none.
     slots
@@ -561,6 +580,7 @@ class OverheadConditions:
     operands: Mapping[str, Operands]
     cycles: Mapping[str, Cycles]
     checked: Mapping[str, Checked]
+    cells: Mapping[str, Mapping[str, Mapping[str, CellsOfBlock]]] | None = None
     half_rate: HalfRate | None = None
     slots: tuple[str, ...] | None = None
 
@@ -2095,7 +2115,7 @@ _LATER: dict[type, tuple[str, ...]] = {
 """Keys that reports of this version were first written without: there they are null."""
 _LEFT_OUT: dict[type, tuple[str, ...]] = {
     **dict.fromkeys((PowerConditions, Assumptions, Gemm), ("half_rate",)),
-    OverheadConditions: ("half_rate", "slots"),
+    OverheadConditions: ("cells", "half_rate", "slots"),
     Closing: ("slot",),
     FormatsConditions: ("usual_clock",),
     QuantiserReport: ("errors",),

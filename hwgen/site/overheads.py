@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from hwgen.report.form import counted, number, percent
 from hwgen.report.plots.canvas import BLOCKS
-from hwgen.report.schema import SCOPES, TOTAL, Figure, OverheadReport
+from hwgen.report.schema import SCOPES, TOTAL, CellsOfBlock, Figure, OverheadReport
 from hwgen.site.charts import Chart, choice, interval, percents, quantity
 from hwgen.site.conditions import links
 from hwgen.site.markup import Markup, rows, tag, together
@@ -376,7 +376,8 @@ def _scope(source: Source, report: OverheadReport, scope: str, *inner: Markup) -
             shares = [_share(paths, name, block) for name in report.names]
             lines.append(["share of the critical path", "", *shares, "", ""])
         what = f"{block}, in the {scope} of {source.name}"
-        parts.append(tag("details", tag("summary", block), rows(header, lines, what, 4)))
+        cells = _cells(report, block, what) if scope == "core" else None
+        parts.append(tag("details", tag("summary", block), rows(header, lines, what, 4), cells))
     whole = _lines(report, [each for each in entries if each[1].block == TOTAL], source.path.name)
     return tag(
         "details",
@@ -386,6 +387,28 @@ def _scope(source: Source, report: OverheadReport, scope: str, *inner: Markup) -
         *parts,
         *inner,
         open=scope == "core",
+    )
+
+
+def _cells(report: OverheadReport, block: str, what: str) -> Markup | None:
+    """What a block of the core holds of each cell of the library; what takes most area first."""
+    held = {name: found.get(block, {}) for name, found in (report.conditions.cells or {}).items()}
+    names = dict.fromkeys(cell for cells in held.values() for cell in cells)
+    if not names:
+        return None
+
+    def area(cell: str) -> float:
+        return sum(found.area_um2 for cells in held.values() if (found := cells.get(cell)) is not None)
+
+    lines: list[list[Any]] = []
+    for cell in sorted(names, key=area, reverse=True):
+        found = [held[name].get(cell, CellsOfBlock(0, 0)) for name in report.names]
+        lines.append([cell, *(number(each.number) for each in found), *(number(each.area_um2) for each in found)])
+    header = ["cell", *report.names, *(f"{name}, um2" for name in report.names)]
+    return tag(
+        "details",
+        tag("summary", f"cells of the {block}"),
+        rows(header, lines, f"Cells of the {what}, mean over the runs", 4),
     )
 
 
@@ -410,7 +433,7 @@ def _met(report: OverheadReport, scope: str) -> Markup | None:
     ]
     header = ["netlists", "lanes", "recipes", "slack, ps", "path in", "cells resized", "buffers put in"]
     shown = rows(header, lines, f"How the {scope} met the clock", 0)
-    return tag("details", tag("summary", f"cells and recipes of the {scope}"), shown) if lines else None
+    return tag("details", tag("summary", f"lanes, recipes and closing of the {scope}"), shown) if lines else None
 
 
 def inside(pairs: Sequence[Pair]) -> Iterator[Markup]:

@@ -151,6 +151,17 @@ def test_both_placed_cores_are_drawn(built: Overhead, tmp_path: Path) -> None:
         assert set(np.unique(image)) == {*range(len(placement.blocks)), -1}
 
 
+def test_cells_add_up_to_the_area_and_the_number_of_the_core(built: Overhead) -> None:
+    report = built.report()
+    assert report.conditions.cells is not None
+    for name, blocks in report.conditions.cells.items():
+        for block, figure in report.blocks("core", "area").items():
+            assert sum(each.area_um2 for each in blocks[block].values()) == pytest.approx(figure.values[name])
+            assert all(each.number > 0 for each in blocks[block].values())
+        cells = sum(each.number for found in blocks.values() for each in found.values())
+        assert cells == pytest.approx(report.find("core", "cells").values[name])
+
+
 def test_the_report_says_where_wires_come_from(built: Overhead) -> None:
     report = built.report()
     assert schema.from_json(schema.to_json(report)) == report

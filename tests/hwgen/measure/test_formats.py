@@ -53,6 +53,7 @@ def drawn(config: TensorCoreConfig, number: int, delay: float = 1.9, spread: flo
         energy={(config.formats, scope, how): spent for scope in schema.SCOPES for how in ("timed", "settled")},
         lengths={},
         placement=None,
+        contents={},
     )
     return Run(examined, {(purpose, scope): record for purpose in PURPOSES for scope in ("lane array", "core")})
 

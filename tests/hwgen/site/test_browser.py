@@ -192,7 +192,7 @@ def test_a_report_is_chosen_by_its_link_and_opens_down_to_its_cells(visit, place
     section.locator('canvas[data-painted="1"]').first.wait_for()
     assert canvas.evaluate(colours) == 3  # the block, the others, and none
     canvas.hover()
-    for level in ("element", "lane array", "cells and recipes of the lane array"):
+    for level in ("element", "lane array", "lanes, recipes and closing of the lane array"):
         summary = section.locator("summary:visible", has_text=re.compile(f"^{level}$")).first
         summary.focus()
         tab.keyboard.press("Enter")
