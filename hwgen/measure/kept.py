@@ -122,6 +122,7 @@ def _written(result: Any) -> dict[str, Any] | None:
             {"purpose": purpose, "scope": scope, **vars(record)} for (purpose, scope), record in result.records.items()
         ],
         "changed": sorted(result.changed),
+        "passed_over": None if result.passed_over is None else vars(result.passed_over),
     }
 
 
@@ -144,8 +145,14 @@ def _read(entry: dict[str, Any], task: tuple[Any, ...]) -> Score | Run:
     records = {}
     for each in entry["records"]:
         rest = {name: value for name, value in each.items() if name not in ("purpose", "scope")}
-        records[each["purpose"], each["scope"]] = Closure(**{**rest, "missing": tuple(rest["missing"])})
-    return Run(Examined(**found), records, frozenset((purpose, scope) for purpose, scope in entry["changed"]))
+        records[each["purpose"], each["scope"]] = _closure(rest)
+    changed = frozenset((purpose, scope) for purpose, scope in entry["changed"])
+    passed_over = entry["passed_over"]
+    return Run(Examined(**found), records, changed, None if passed_over is None else _closure(passed_over))
+
+
+def _closure(content: dict[str, Any]) -> Closure:
+    return Closure(**{**content, "missing": tuple(content["missing"])})
 
 
 def _formats(value: Any, depth: int = 3) -> Iterator[Formats]:

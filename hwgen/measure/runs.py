@@ -19,7 +19,7 @@ from hwgen.config import TensorCoreConfig
 from hwgen.formats import Formats
 from hwgen.mapping import area
 from hwgen.mapping.yosys import Recipe, distinct
-from hwgen.measure.built import PURPOSES, build, energies, spent
+from hwgen.measure.built import PURPOSES, build, energies, per_cycle, spent
 from hwgen.measure.examined import Examined, as_built, examine
 from hwgen.measure.flow import DESIGNS, Design, Flow
 from hwgen.measure.overhead import formats_fed
@@ -55,11 +55,14 @@ class Run:
         How its netlists were closed, by purpose and scope.
     changed
         Purposes and scopes of which a module took another recipe than the search chose.
+    passed_over
+        How the core for least energy was closed, if it misses the clock and the one for least area took its place.
     """
 
     examined: Examined
     records: Mapping[tuple[str, str], Closure]
     changed: frozenset[tuple[str, str]] = frozenset()
+    passed_over: Closure | None = None
 
 
 def measured(
@@ -111,7 +114,7 @@ def measured(
             middle = float(np.median([_area(each) for each in known]))
             other = dict(choices[key])
             for purpose, among in _wanting(run, aim.clock_ns, middle, distinct(recipes)).items():
-                module = run.records[purpose, "core"].block.rsplit("/", 1)[-1]
+                module = _closed(run, purpose).block.rsplit("/", 1)[-1]
                 tried.add((key, purpose, module, other[purpose][module].name))
                 left = [how for how in among if (key, purpose, module, how.name) not in tried]
                 if left:
@@ -122,7 +125,7 @@ def measured(
         if not others:
             break
         for key, run in runs.built(others, "other recipes").items():
-            if _rank(run) < _rank(found[key]):
+            if _rank(run, configs[key[0]], aim.clock_ns) < _rank(found[key], configs[key[0]], aim.clock_ns):
                 found[key], choices[key] = run, others[key]
     return {name: [found[name, number] for number in numbers] for name in configs}
 
@@ -136,7 +139,16 @@ def _wanting(run: Run, clock_ns: float, middle: float, recipes: Sequence[Recipe]
             found[purpose] = [how for how in recipes if how.fast]
         elif purpose == "area" and missed <= 0 and _area(run) > (1 + _DEAR) * middle:
             found[purpose] = list(recipes)
+    # By itself, so that what it spends decides.
+    if not found and run.passed_over is not None and -run.passed_over.slack_ns <= WITHIN * clock_ns:
+        found["energy"] = [how for how in recipes if how.fast]
     return found
+
+
+def _closed(run: Run, purpose: str) -> Closure:
+    """How the core of a purpose was closed, whether it was taken or not."""
+    record = run.records[purpose, "core"]
+    return record if purpose == "area" or run.passed_over is None else run.passed_over
 
 
 def _area(run: Run) -> float:
@@ -144,9 +156,10 @@ def _area(run: Run) -> float:
     return sum(run.examined.areas["core"].values())
 
 
-def _rank(run: Run) -> tuple[float, float]:
-    """What the cores of a run miss the clock by in ns, and their area."""
-    return sum(max(-run.records[purpose, "core"].slack_ns, 0.0) for purpose in PURPOSES), _area(run)
+def _rank(run: Run, config: TensorCoreConfig, clock_ns: float) -> tuple[float, float, float]:
+    """What the cores of a run miss the clock by in ns, their area, and what they spend in a cycle in fJ."""
+    late = sum(max(-run.records[purpose, "core"].slack_ns, 0.0) for purpose in PURPOSES)
+    return late, _area(run), per_cycle(run.examined.energy[config.formats, "core", "timed"], clock_ns)
 
 
 @dataclass(frozen=True)
@@ -220,6 +233,7 @@ def _run(
     """Build and examine one run of one configuration; ``modules`` are its mapped ones by purpose and kind."""
     built: dict[str, dict[type[Block], Closed]] = {purpose: {} for purpose in PURPOSES}
     known: dict[tuple[Formats, str, str], Consumption] = {}
+    passed_over = None
     stimulus, clock_ns = aim.stimulus, aim.clock_ns
     for kind in DESIGNS:
         begun = None
@@ -235,11 +249,14 @@ def _run(
             (built[purpose][kind], energies(designs[purpose][kind], built[purpose][kind], stimulus))
             for purpose in PURPOSES
         ]
-        built["energy"][kind], found = min(
-            both, key=lambda each: (not each[0].record.met, spent(design, each[1], clock_ns))
-        )
+        taken, found = min(both, key=lambda each: (not each[0].record.met, spent(design, each[1], clock_ns)))
+        record = built["energy"][kind].record
+        if kind is TensorCore and taken.record.met and not record.met:
+            passed_over = record
+        built["energy"][kind] = taken
         known |= {(design.config.formats, *key): value for key, value in found.items()}
     small, frugal = (as_built(built[purpose], library) for purpose in PURPOSES)
     records = {(purpose, scope): built[purpose][kind].record for purpose in PURPOSES for scope, kind in BUILT.items()}
     # What goes in and comes out is the same for all lanes; areas are those of the first.
-    return Run(examine(designs["area"], small, frugal, library, vectors, operands, stimulus, known), records, changed)
+    examined = examine(designs["area"], small, frugal, library, vectors, operands, stimulus, known)
+    return Run(examined, records, changed, passed_over)

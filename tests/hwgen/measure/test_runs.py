@@ -16,6 +16,7 @@ from hwgen.measure.requests import Physical
 from hwgen.measure.runs import Run, measured
 from hwgen.measure.selection import Aim, Selected
 from hwgen.measure.stimulus import Stimulus
+from hwgen.power.consumption import Consumption
 
 CLOCK = 2.0
 CONFIG = TensorCoreConfig("x", "nvfp4", "nvfp4", rows=1, columns=1, groups=1)
@@ -36,8 +37,17 @@ def of_recipes(monkeypatch: pytest.MonkeyPatch):
                 delay = delays.get((number, how[purpose]), 1.9)
                 record = Closure(CLOCK, delay, "tensor_core/element/dot_product", "placed", 5.0, 5.0, 0, 0, 1)
                 records |= {(purpose, "core"): record, (purpose, "lane array"): dataclasses.replace(record)}
-            examined = SimpleNamespace(areas={"core": {"dot products": areas.get((number, how["area"]), 100.0)}})
-            return Run(examined, records)
+            # A late core for least energy gives way to the one for least area, which spends more.
+            late = records["energy", "core"]
+            passed_over = late if records["area", "core"].met and not late.met else None
+            if passed_over is not None:
+                records["energy", "core"] = records["area", "core"]
+            energy = Consumption({"dot products": {"switching": 60.0 if passed_over is None else 80.0}}, {})
+            examined = SimpleNamespace(
+                areas={"core": {"dot products": areas.get((number, how["area"]), 100.0)}},
+                energy={(CONFIG.formats, "core", "timed"): energy},
+            )
+            return Run(examined, records, passed_over=passed_over)
 
         def fake(self: object, choices: dict, what: str) -> dict:
             built.append({key: {p: own[p]["dot_product"].name for p in PURPOSES} for key, own in choices.items()})
@@ -101,6 +111,21 @@ def test_a_run_much_larger_than_the_others_tries_other_recipes(of_recipes) -> No
         {"area": "area", "energy": "area"},
         {"area": "adders", "energy": "area"},
     ]
+
+
+def test_a_core_for_least_energy_that_is_late_is_not_given_up_for_the_smaller_one(of_recipes, monkeypatch) -> None:
+    """It spends less than the one for least area by a fast recipe; that one is not touched."""
+    chosen = {"area": RECIPES["adders"], "energy": RECIPES["area"]}
+    built = of_recipes({(1, "area"): 2.1, (1, "speed"): 2.05}, {})
+    monkeypatch.setattr(module._Runs, "chosen", lambda self, _, purpose: dict.fromkeys(MODULES, chosen[purpose]))
+    runs = found(range(2))
+    assert [each["x", 1] for each in built] == [
+        {"area": "adders", "energy": "area"},
+        {"area": "adders", "energy": "speed"},
+        {"area": "adders", "energy": "delay"},
+    ]
+    assert [run.passed_over for run in runs] == [None, None]
+    assert [run.examined.energy[CONFIG.formats, "core", "timed"].total_fj for run in runs] == [60.0, 60.0]
 
 
 def test_runs_before_say_what_is_usual(of_recipes) -> None:
