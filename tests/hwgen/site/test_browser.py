@@ -202,6 +202,23 @@ def test_a_report_is_chosen_by_its_link_and_opens_down_to_its_cells(visit, place
     assert tab.locator("[data-report]:visible").count() == 1
 
 
+def test_a_block_of_the_core_opens_down_to_its_cells(visit, place, reports):
+    tab = visit(place, "#report-overhead-generic130")
+    section = tab.locator('[data-report="overhead-generic130"]')
+    section.wait_for()
+    for level in ("dot products", "cells of the dot products"):
+        section.locator("summary:visible", has_text=re.compile(f"^{level}$")).first.press("Enter")
+    table = section.locator("table:visible", has_text="Cells of the dot products")
+    raw = json.loads((reports / "overhead-generic130.json").read_text(encoding="utf-8"))
+    held = [cells["dot products"] for cells in raw["conditions"]["cells"].values()]
+    assert table.locator("tbody tr").count() == len({name for cells in held for name in cells})
+    first = table.locator("tbody tr").first
+    name = first.locator("th").inner_text()
+    assert sum(cells[name]["area_um2"] for cells in held) == max(
+        sum(cells.get(each, {"area_um2": 0})["area_um2"] for cells in held) for each in held[0]
+    )
+
+
 def test_conditions_are_one_key_away_and_json_is_saved_as_it_is(visit, place, reports):
     tab = visit(place)
     row = tab.locator("#headline tbody tr").nth(1)
