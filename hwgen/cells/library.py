@@ -6,10 +6,11 @@ Times are ns, capacitances fF, energies fJ, leakage nW, areas um2 and voltages V
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from statistics import median
+from typing import Any, TypeVar
 
 from hwgen.cells.cell import Cell
 from hwgen.cells.families import families
@@ -17,6 +18,8 @@ from hwgen.cells.limits import load_limits, slowest_edge
 from hwgen.errors import InputError
 
 __all__ = ["Library"]
+
+_T = TypeVar("_T")
 
 
 @dataclass(slots=True)
@@ -53,6 +56,7 @@ class Library:
     _families: list[tuple[Cell, ...]] | None = field(default=None, init=False, repr=False, compare=False)
     _family: dict[str, tuple[Cell, ...]] | None = field(default=None, init=False, repr=False, compare=False)
     _limits: dict[str, dict[str, float]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _known: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def unused(self) -> list[str]:
@@ -110,6 +114,20 @@ class Library:
         if self._family is None:
             self._family = {member.name: family for family in self.families() for member in family}
         return self._family.get(cell.name, (cell,))
+
+    def known(self, find: Callable[..., _T], *about: Hashable) -> _T:
+        """What a function finds out about the library, found once.
+
+        Parameters
+        ----------
+        find : callable
+            Of a module; takes the library and ``about``. What it returns is shared: it is to be left as it is.
+        """
+        key = find, about
+        if key not in self._known:
+            self._known[key] = find(self, *about)
+        found: _T = self._known[key]
+        return found
 
     def load_limits(self, cell: Cell) -> dict[str, float]:
         """The largest load of each output of a cell in fF, see `hwgen.cells.limits`."""

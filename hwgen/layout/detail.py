@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hwgen.jit import compiled
+from hwgen.jit import borrowing, compiled
 from hwgen.layout.problem import Problem
 
 __all__ = ["improve"]
@@ -71,7 +71,7 @@ class _Trio(NamedTuple):
     offset: Any
 
 
-@compiled
+@borrowing
 def _span(nets, places, net):
     """Weighted half perimeter of a net."""
     low_x, high_x, low_y, high_y = nets.box[net, 0], nets.box[net, 1], nets.box[net, 2], nets.box[net, 3]
@@ -83,7 +83,7 @@ def _span(nets, places, net):
     return nets.along_x[net] * (high_x - low_x) + nets.along_y[net] * (high_y - low_y)
 
 
-@compiled
+@borrowing
 def _cost(nets, places, cell, other):
     """Length of the nets of a cell, and of those of another that it has no part in (-1: no other)."""
     total = 0.0
@@ -102,7 +102,7 @@ def _cost(nets, places, cell, other):
     return total
 
 
-@compiled
+@borrowing
 def _put(places, cell, piece, site):
     """Set where a cell stands; the order of its piece is the caller's."""
     places.piece[cell] = piece
@@ -111,7 +111,7 @@ def _put(places, cell, piece, site):
     places.y[cell] = (places.bottom[piece] + 0.5) * places.height
 
 
-@compiled
+@borrowing
 def _find(places, piece, site):
     """How many cells of a piece begin before a site."""
     low, high = 0, places.count[piece]
@@ -124,7 +124,7 @@ def _find(places, piece, site):
     return low
 
 
-@compiled
+@borrowing
 def _free(places, piece, slot):
     """Sites between the neighbours of a cell: from, and to."""
     low, high = places.first[piece], places.last[piece]
@@ -172,7 +172,7 @@ def _region(nets, places, cell, low, high):
     return found[0], found[1], found[2], found[3]
 
 
-@compiled
+@borrowing
 def _remove(places, piece, slot):
     """Take a cell out of the order of its piece."""
     for k in range(slot, places.count[piece] - 1):
@@ -180,7 +180,7 @@ def _remove(places, piece, slot):
     places.count[piece] -= 1
 
 
-@compiled
+@borrowing
 def _insert(places, piece, slot, cell):
     """Put a cell into the order of a piece."""
     for k in range(places.count[piece], slot, -1):
@@ -189,7 +189,7 @@ def _insert(places, piece, slot, cell):
     places.count[piece] += 1
 
 
-@compiled
+@borrowing
 def _best_gap(nets, places, cell, slot, there, wanted, least):
     """The best gap of a piece for a cell: change of length, left site; the change is ``least`` if none is better."""
     piece, site, own = places.piece[cell], places.site[cell], places.sites[cell]
@@ -218,7 +218,7 @@ def _best_gap(nets, places, cell, slot, there, wanted, least):
     return least, chosen
 
 
-@compiled
+@borrowing
 def _best_swap(nets, places, cell, slot, there, wanted, least):
     """The best cell of a piece to swap with: change of length, its slot, left site there, left site back."""
     piece, site, own = places.piece[cell], places.site[cell], places.sites[cell]
@@ -292,11 +292,10 @@ def _toward(nets, places, reach):
     return gain
 
 
-@compiled
-def _without(nets, places, cells, trio):
-    """Fill ``trio`` with the nets of three cells; returns where those of each cell end."""
+@borrowing
+def _without(nets, places, cells, trio, last):
+    """Fill ``trio`` with the nets of three cells, and ``last`` with where those of each cell end."""
     count, pins = 0, 0
-    last = np.zeros(3, np.int64)
     for k in range(3):
         for at in range(nets.cell_start[cells[k]], nets.cell_start[cells[k] + 1]):
             net = nets.cell_net[at]
@@ -317,10 +316,9 @@ def _without(nets, places, cells, trio):
             trio.end[count] = pins
             count += 1
         last[k] = count
-    return last
 
 
-@compiled
+@borrowing
 def _length(trio, last, x):
     """Length of the nets of three cells with their centres at ``x``; nets of two of them count twice."""
     total, net, pin = 0.0, 0, 0
@@ -344,7 +342,7 @@ def _reorder(nets, places, trio):
     gain = 0.0
     orders = np.array([[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]])
     cells, tried, best_sites = np.empty(3, np.int64), np.empty(3, np.int64), np.empty(3, np.int64)
-    x = np.empty(3)
+    x, last = np.empty(3), np.empty(3, np.int64)
     for piece in range(len(places.count)):
         for slot in range(places.count[piece] - 2):
             for k in range(3):
@@ -355,7 +353,7 @@ def _reorder(nets, places, trio):
             begin, _ = _free(places, piece, slot)
             _, end = _free(places, piece, slot + 2)
             total = places.sites[cells[0]] + places.sites[cells[1]] + places.sites[cells[2]]
-            last = _without(nets, places, cells, trio)
+            _without(nets, places, cells, trio, last)
             # Nets of two of the three count twice, before and after alike.
             now = _length(trio, last, x)
             least, best, slack = now - 1e-9, 0, end - begin - total

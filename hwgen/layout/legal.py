@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hwgen.errors import InputError
-from hwgen.jit import compiled
+from hwgen.jit import borrowing, compiled
 from hwgen.layout.problem import Rows
 
 __all__ = ["NoRoomError", "faults", "legalise"]
@@ -99,7 +99,7 @@ class _Rows(NamedTuple):
     before: Any
 
 
-@compiled
+@borrowing
 def _joined(rows, piece, own, x):
     """The cluster that a cell would be the last of: weight, moment, width, left edge, cells, the one before."""
     weight, moment, width, cells = 1.0, x, own, 1

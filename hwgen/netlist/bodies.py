@@ -17,13 +17,16 @@ def copied_cells(body: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         Module body as in Yosys' ``write_json``; left as it is, whatever becomes of the copy.
     """
     return {
-        name: {**cell, "connections": {pin: list(bits) for pin, bits in cell["connections"].items()}}
+        name: {**cell, "connections": {pin: [*bits] for pin, bits in cell["connections"].items()}}
         for name, cell in body["cells"].items()
     }
 
 
 def highest_bit(body: Mapping[str, Any]) -> int:
     """The highest number of a bit that a module has, 1 at least: all above are free for new nets."""
-    named = (net["bits"] for net in body["netnames"].values())
-    connected = (bits for cell in body["cells"].values() for bits in cell["connections"].values())
-    return max([1, *(bit for each in (named, connected) for bits in each for bit in bits if isinstance(bit, int))])
+    bits: set[Any] = set()
+    for net in body["netnames"].values():
+        bits.update(net["bits"])
+    for cell in body["cells"].values():
+        bits.update(*cell["connections"].values())
+    return max([1, *(bit for bit in bits if isinstance(bit, int))])

@@ -8,7 +8,7 @@ such trees as a matter of course, so both designs get them before anything is me
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,6 +29,10 @@ TREE = "$fanout$"
 
 def tree_buffer(library: Library) -> Cell | None:
     """The buffer with the least product of area and delay at a full load; None if the library has none."""
+    return library.known(_tree_buffer)
+
+
+def _tree_buffer(library: Library) -> Cell | None:
     load = LIMIT * library.pin_capacitance
     best: tuple[float, Cell] | None = None
     for cell in library.cells.values():
@@ -103,26 +107,37 @@ def limit_fanout(body: dict[str, Any], library: Library, children: Mapping[str, 
                     same[net_of(behind)] = net_of(before)
     for cell in body["cells"].values():
         kind = library.cells.get(cell["type"])
+        if kind is not None:
+            for pin, bits in cell["connections"].items():
+                if kind.pins[pin].direction == "input":
+                    for place, bit in enumerate(bits):
+                        if isinstance(bit, int) and bit not in ideal:
+                            sinks.setdefault(net_of(bit) if same else bit, []).append((bits, place, 1))
+            continue
+        inner = children[cell["type"]]
         for pin, bits in cell["connections"].items():
-            direction = cell["port_directions"][pin] if kind is None else kind.pins[pin].direction
-            inside = [1] * len(bits) if kind is not None else children[cell["type"]].ports[pin]
-            for place, (bit, pins) in enumerate(zip(bits, inside, strict=True)):
+            direction = cell["port_directions"][pin]
+            for place, (bit, pins) in enumerate(zip(bits, inner.ports[pin], strict=True)):
                 if not isinstance(bit, int) or bit in ideal:
                     continue
                 net = net_of(bit)
                 if direction == "input":
                     if pins:
                         sinks.setdefault(net, []).append((bits, place, pins))
-                elif kind is None and (pin, place) not in children[cell["type"]].through:
+                elif (pin, place) not in inner.through:
                     taken[net] = taken.get(net, 0) + pins
+    counts = {net: _pins(found) for net, found in sinks.items()}
     buffer = tree_buffer(library)
     if buffer is not None:
         # A net that leaves keeps room for one more load, so that a buffer outside can take whatever is there.
         outputs = (port["bits"] for port in body["ports"].values() if port["direction"] == "output")
         leaving = {net_of(bit) for bits in outputs for bit in bits if isinstance(bit, int)}
         room = {net: max(LIMIT - (net in leaving) - taken.get(net, 0), 1) for net in sinks}
-        _insert(body, buffer, sinks, room)
-    totals = {net: sum(pins for *_, pins in found) + taken.get(net, 0) for net, found in sinks.items()}
+        over = {net: found for net, found in sinks.items() if counts[net] > room[net]}
+        if over:
+            _insert(body, buffer, over, room)
+            counts |= {net: _pins(found) for net, found in over.items()}
+    totals = {net: count + taken.get(net, 0) for net, count in counts.items()}
     reached = {
         name: [
             totals.get(net_of(bit), taken.get(net_of(bit), 0)) if isinstance(bit, int) else 0 for bit in port["bits"]
@@ -143,6 +158,11 @@ def limit_fanout(body: dict[str, Any], library: Library, children: Mapping[str, 
     return Loads(reached, through)
 
 
+def _pins(sinks: Iterable[_Sink]) -> int:
+    """Pins behind all sinks together."""
+    return sum([pins for _, _, pins in sinks])
+
+
 def _clocks(body: Mapping[str, Any], library: Library, port: str) -> set[int]:
     """The nets that clock a module's cells: that of a port, and those behind clock gates."""
     found = set(body["ports"].get(port, {"bits": []})["bits"])
@@ -160,7 +180,7 @@ def _insert(body: dict[str, Any], buffer: Cell, sinks: dict[int, list[_Sink]], r
     for net, found in sinks.items():
         # The largest first: what fills a buffer alone must not come behind what leaves it half empty.
         queue = deque(sorted(found, key=lambda sink: -sink[2]))
-        while (excess := sum(pins for *_, pins in queue) - room[net]) > 0 and (len(queue) > 1 or queue[0][2] > 1):
+        while (excess := _pins(queue) - room[net]) > 0 and (len(queue) > 1 or queue[0][2] > 1):
             highest += 1
             count += 1
             size = 0

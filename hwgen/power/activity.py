@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from hwgen.errors import InputError
+from hwgen.jit import compiled, inlined
 from hwgen.netlist.graph import Netlist
 from hwgen.power.logic import Program, compile_netlist, initial, run
 
@@ -114,21 +115,14 @@ def simulate(
     ones = np.zeros(program.n_rows, dtype=np.int64)
     counted_states = _States(program) if states else None
     outputs: dict[str, np.ndarray] = {}
-    previous: np.ndarray | None = None
+    previous = np.zeros((program.n_rows, words), np.uint64)
     kept = [np.zeros((0, streams, 0 if keep is None else len(keep)), np.uint8)]
     for first, history in _play(netlist, program, arrays, outputs):
         history &= mask
         if keep is not None:
-            kept.append(_unpack(history[program.row[keep], max(warmup - first, 0) :], streams))
-        counted = history[:, max(warmup - first, 0) :].reshape(program.n_rows, -1)
-        if counted.shape[1] == 0:
-            continue
-        ones += _count(counted)
-        if previous is not None:
-            toggles += _count(previous ^ counted[:, :words])
-        if counted.shape[1] > words:
-            toggles += _count(counted[:, words:] ^ counted[:, :-words])
-        previous = counted[:, -words:].copy()
+            kept.append(_unpack(history[max(warmup - first, 0) :, program.row[keep]], streams))
+        counted = history[max(warmup - first, 0) :]
+        _tally(counted, first <= warmup, previous, ones, toggles)
         if counted_states is not None:
             counted_states.add(counted)
     samples = (cycles - warmup) * streams
@@ -173,10 +167,10 @@ class _States:
         ]
 
     def add(self, history: np.ndarray) -> None:
-        """Count in values of all rows, shape (rows, words)."""
+        """Count in values of all rows, shape (cycles, rows, words)."""
         for total, rows in zip(self._subsets, self._rows, strict=True):
             if total is not None:
-                total += _count_subsets(history, rows)
+                _count_subsets(history, rows, total)
 
     def shares(self, samples: int) -> tuple[list[np.ndarray | None], list[np.ndarray | None]]:
         """Probabilities of the states, and of those with a pulse of a gated clock, for each group of cells."""
@@ -206,7 +200,7 @@ def _play(
     outputs: dict[str, np.ndarray],
     whole: bool = True,
 ) -> Iterator[tuple[int, np.ndarray]]:
-    """Run all cycles, some at a time: the first of them and values of shape (rows, cycles, words).
+    """Run all cycles, some at a time: the first of them and values of shape (cycles, rows, words).
 
     The rows are all of them or, not ``whole``, those of the output ports. `outputs` is filled, whatever is done
     with the values.
@@ -224,7 +218,7 @@ def _play(
         last = min(first + block, cycles)
         history = run(program, values, [(rows, source[:, first:last]) for rows, source in packed], kept)
         for name, result in outputs.items():
-            result[first:last] = _unpack(history[np.searchsorted(kept, leaving[name])], streams)
+            result[first:last] = _unpack(history[:, np.searchsorted(kept, leaving[name])], streams)
         yield first, history
 
 
@@ -276,43 +270,56 @@ def _pack(values: np.ndarray, words: int) -> np.ndarray:
 
 
 def _unpack(words: np.ndarray, streams: int) -> np.ndarray:
-    """Words (width, cycles, words) to bits (cycles, streams, width)."""
+    """Words (cycles, width, words) to bits (cycles, streams, width)."""
     data = np.ascontiguousarray(words.astype("<u8", copy=False)).view(np.uint8)
     bits = np.unpackbits(data, axis=2, bitorder="little")[:, :, :streams]
-    return bits.transpose(1, 2, 0)
+    return bits.swapaxes(1, 2)
 
 
-_ONES_OF = np.array([value.bit_count() for value in range(1 << 16)], dtype=np.uint8)
+_ODD, _PAIRS, _NIBBLES, _BYTES = (np.uint64(0x0101_0101_0101_0101 * part) for part in (0x55, 0x33, 0x0F, 0x01))
 
 
-def _count_by_table(words: np.ndarray) -> np.ndarray:
-    """Number of ones in each row of a 2-D array, for numpy 1."""
-    halves = np.ascontiguousarray(words).view(np.uint16)
-    return _ONES_OF[halves].sum(axis=1, dtype=np.int64)
+@inlined
+def _ones(word):
+    """Number of ones in a word."""
+    pairs = word - ((word >> np.uint64(1)) & _ODD)
+    nibbles = (pairs & _PAIRS) + ((pairs >> np.uint64(2)) & _PAIRS)
+    return np.int64((((nibbles + (nibbles >> np.uint64(4))) & _NIBBLES) * _BYTES) >> np.uint64(56))
 
 
-def _count(words: np.ndarray) -> np.ndarray:
-    """Number of ones in each row of a 2-D array."""
-    if not hasattr(np, "bitwise_count"):
-        return _count_by_table(words)
-    return np.bitwise_count(words).sum(axis=1, dtype=np.int64)
+@compiled
+def _tally(history, begins, previous, ones, toggles):
+    """Add up ones and transitions of every row; ``previous`` has the values of the cycle before, if any was."""
+    cycles, rows, words = history.shape
+    for cycle in range(cycles):
+        for row in range(rows):
+            for word in range(words):
+                now = history[cycle, row, word]
+                ones[row] += _ones(now)
+                if cycle > 0 or not begins:
+                    toggles[row] += _ones(now ^ previous[row, word])
+                previous[row, word] = now
 
 
-def _count_subsets(history: np.ndarray, variables: np.ndarray) -> np.ndarray:
-    """How often all variables of each subset are 1: shape (cells, 2**k - 1), without the empty subset."""
+@compiled
+def _count_subsets(history, variables, counts):
+    """Add up how often all variables of each subset are 1.
+
+    ``variables`` has the rows, shape (k, cells), and ``counts`` the shape (cells, 2**k - 1), without the empty subset.
+    """
+    cycles, _, words = history.shape
     k, cells = variables.shape
-    counts = np.empty((cells, (1 << k) - 1), dtype=np.int64)
-    # Slices that stay in the cache: the words are read many times.
-    step = max(1, (1 << 17) // (history.shape[1] * 8))
-    for first in range(0, cells, step):
-        part = slice(first, first + step)
-        products: list[np.ndarray] = []
-        for bit in range(k):
-            word = history[variables[bit, part]]
-            products += [word, *(product & word for product in products)]
-        for subset, product in enumerate(products):
-            counts[part, subset] = _count(product)
-    return counts
+    products = np.empty(1 << k, np.uint64)
+    for cycle in range(cycles):
+        for cell in range(cells):
+            for at in range(words):
+                products[0] = ~np.uint64(0)
+                for bit in range(k):
+                    word = history[cycle, variables[bit, cell], at]
+                    for subset in range(1 << bit):
+                        product = products[subset] & word
+                        products[subset + (1 << bit)] = product
+                        counts[cell, subset + (1 << bit) - 1] += _ones(product)
 
 
 def _distribution(subsets: np.ndarray, samples: int) -> np.ndarray:

@@ -95,6 +95,9 @@ def _evaluate(values, rows, first_input, inputs, first_code, codes):
     while place < len(codes):
         longest = max(longest, codes[place])
         place += codes[place] + 1
+    if words == 1:
+        _evaluate_word(values.reshape(-1), rows, first_input, inputs, first_code, codes, longest)
+        return
     stack = np.empty((longest, words), np.uint64)
     for gate in range(len(rows)):
         begin = first_code[gate] + 1
@@ -126,6 +129,35 @@ def _evaluate(values, rows, first_input, inputs, first_code, codes):
         target = rows[gate]
         for word in range(words):
             values[target, word] = stack[0, word]
+
+
+@compiled
+def _evaluate_word(values, rows, first_input, inputs, first_code, codes, longest):
+    """As `_evaluate`, of one word each: loops over words would take longer than all else."""
+    stack = np.empty(longest, np.uint64)
+    for gate in range(len(rows)):
+        begin, base = first_code[gate] + 1, first_input[gate]
+        top = -1
+        for place in range(begin, begin + codes[begin - 1]):
+            code = codes[place]
+            if code >= 0:
+                top += 1
+                stack[top] = values[inputs[base + code]]
+            elif code == _NOT:
+                stack[top] = ~stack[top]
+            elif code == _AND:
+                top -= 1
+                stack[top] &= stack[top + 1]
+            elif code == _OR:
+                top -= 1
+                stack[top] |= stack[top + 1]
+            elif code == _XOR:
+                top -= 1
+                stack[top] ^= stack[top + 1]
+            else:
+                top += 1
+                stack[top] = _ONES if code == _ONE else np.uint64(0)
+        values[rows[gate]] = stack[0]
 
 
 @dataclass
@@ -374,7 +406,7 @@ def run(
     Returns
     -------
     numpy.ndarray
-        Shape (kept, cycles, words).
+        Shape (cycles, kept, words).
     """
     words = values.shape[1]
     cycles = inputs[0][1].shape[1]
@@ -386,14 +418,14 @@ def run(
             wide[rows] = source.reshape(len(source), -1)
         for step in program.steps:
             step.run(wide)
-        return wide[kept].reshape(len(kept), cycles, words)
-    history = np.empty((len(kept), cycles, words), dtype=np.uint64)
+        return np.ascontiguousarray(wide[kept].reshape(len(kept), cycles, words).swapaxes(0, 1))
+    history = np.empty((cycles, len(kept), words), dtype=np.uint64)
     for cycle in range(cycles):
         for rows, source in inputs:
             values[rows] = source[:, cycle]
         for step in program.steps:
             step.run(values)
-        history[:, cycle] = values[kept]
+        history[cycle] = values if len(kept) == len(values) else values[kept]
         following = [step.clock(values) for step in program.flip_flops]
         for step, state in zip(program.flip_flops, following, strict=True):
             values[step.state] = state

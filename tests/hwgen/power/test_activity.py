@@ -240,13 +240,26 @@ def test_blocks_of_cycles(counter, monkeypatch):
     assert np.array_equal(whole.outputs["q"], activity.respond(counter, stimulus)["q"])
 
 
-@pytest.mark.parametrize("shape", [(1, 1), (3, 5), (2, 64), (4, 0)])
-def test_ones_are_counted_alike_with_every_numpy(shape):
-    words = np.random.default_rng(9).integers(0, 1 << 64, shape, dtype=np.uint64)
-    expected = [sum(int(word).bit_count() for word in row) for row in words]
-    assert activity._count(words).tolist() == expected
-    assert activity._count_by_table(words).tolist() == expected
-    assert activity._count_by_table(words[:, ::2]).tolist() == activity._count(words[:, ::2]).tolist()
+@pytest.mark.parametrize("shape", [(1, 1, 1), (3, 5, 2), (4, 2, 9), (0, 3, 1)])
+def test_ones_transitions_and_subsets_are_counted(shape):
+    history = np.random.default_rng(9).integers(0, 1 << 64, shape, dtype=np.uint64)
+    ones, toggles, twice = np.zeros((3, shape[1]), np.int64)
+    previous = np.zeros(shape[1:], np.uint64)
+    activity._tally(history, True, previous, ones, toggles)
+    activity._tally(history, False, previous, twice, toggles)
+
+    def counted(words: np.ndarray) -> list[int]:
+        return [sum(int(word).bit_count() for word in row.ravel()) for row in words.swapaxes(0, 1)]
+
+    assert ones.tolist() == twice.tolist() == counted(history)
+    played = np.concatenate([history, history])
+    assert toggles.tolist() == counted(played[1:] ^ played[:-1])
+    rows = np.array([[0, 0], [shape[1] - 1, 0], [shape[1] // 2, 0]])
+    subsets = np.zeros((2, 7), np.int64)
+    activity._count_subsets(history, rows, subsets)
+    for subset in range(1, 8):
+        words = [rows[bit] for bit in range(3) if subset >> bit & 1]
+        assert subsets[:, subset - 1].tolist() == counted(np.bitwise_and.reduce([history[:, each] for each in words]))
 
 
 @pytest.mark.parametrize(
