@@ -61,8 +61,8 @@ def test_length_of_three_cells_nets():
     problem = Problem(np.full(8, 1.0), rows, start, cell, at[0], at[1], 1 + random.random((31, 2)))
     piece, site = np.arange(8) % 6, 10 * np.arange(8)
     nets, places = detail._nets(problem), detail._places(problem, piece, site, np.arange(6))
-    cells, trio = np.array([1, 4, 6]), detail._trio(nets)
-    last = detail._without(nets, places, cells, trio)
+    cells, trio, last = np.array([1, 4, 6]), detail._trio(nets), np.zeros(3, int)
+    detail._without(nets, places, cells, trio, last)
     for moved in (np.zeros(3), random.random(3) * 30):
         x, y = places.x.copy(), places.y
         x[cells] += moved
