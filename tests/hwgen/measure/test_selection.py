@@ -239,6 +239,35 @@ def test_lanes_that_are_nearly_as_good_follow_the_best(flow: Adding, monkeypatch
     assert found.builds == len(seen)
 
 
+@pytest.mark.parametrize("alike", [True, False])
+def test_what_one_configuration_found_is_offered_to_the_other(
+    alike: bool, flow: Adding, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both take `prefix` for the accumulator, though the first draw of one of them hides that it is better there.
+
+    The recipe of the dot product is not taken over where lanes are unlike.
+    """
+
+    def score(design: Design, modules: dict[str, Any], purpose: str, *_: object) -> Score:
+        choice = dict(body["of"] for body in modules.values())
+        (draw,) = {body["draw"] for body in modules.values()}
+        lucky = design.config.name == "mixfp4-small"
+        cost = 1000.0 + 15.0 * sum(how != "area" for module, how in choice.items() if module != "accumulate")
+        cost -= 20.0 * (choice["accumulate"] == "prefix") + 20.0 * (choice["dot_product"] == "prefix") * lucky
+        hidden = 30.0 * (draw == PILOTS[0] and not lucky and choice["accumulate"] == "prefix")
+        unlike = 100.0 * (not alike and (design.config.dot == "signed") != lucky)
+        return Score(0.0, cost + hidden + unlike)
+
+    monkeypatch.setattr(selection, "scored", score)
+    configs = {name: NAMED[name] for name in ("nvfp4-small", "mixfp4-small")}
+    found = select(configs, AMONG, Aim(CLOCK, Physical(), Stimulus()), flow, ("merged", "signed"))
+    for purpose in ("area", "energy"):
+        taken = {name: found.chosen[name, purpose] for name in configs}
+        assert {each["accumulate"].name for each in taken.values()} == {"prefix"}
+        assert [each["dot_product"].name for each in taken.values()] == ["area", "prefix"]
+        assert (len({found.configs[name, purpose].dot for name in configs}) == 1) == alike
+
+
 def test_one_recipe_needs_no_search(flow: Adding) -> None:
     config = NAMED["mixfp4-small"]
     found = select({config.name: config}, AMONG[1:2], Aim(CLOCK, Physical(), Stimulus()), flow)
