@@ -37,7 +37,7 @@ BUILT: dict[str, type[Block]] = {"lane array": LaneArray, "core": TensorCore}
 
 _TRIES = 3
 # Of the area of the middle run: a core that takes so much more is worth a try.
-_DEAR = 0.03
+_DEAR = 0.02
 
 _Key = tuple[str, int]
 _Choices = dict[str, Chosen]
