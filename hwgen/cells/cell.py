@@ -118,9 +118,7 @@ class Pin:
             self._banks = [TableBank(tables) for tables in supplies.values()]
         total = np.zeros(len(slew))
         for bank in self._banks:
-            count = len(bank.values)
-            index = np.repeat(np.arange(count), len(slew))
-            total += bank(index, np.tile(slew, count), np.tile(load, count)).reshape(count, -1).mean(axis=0)
+            total += bank.each(slew, load).mean(axis=0)
         return total
 
 

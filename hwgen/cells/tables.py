@@ -69,16 +69,35 @@ class TableBank:
             self.x[i], self.y[i], self.values[i] = x, y, transposed.T
         self._flat = self.values.reshape(-1)
         self._shape = (n, m)
+        # Axes that all tables share are searched once.
+        self._alike = tuple(axes[0] if count and (axes == axes[0]).all() else None for axes in (self.x, self.y))
 
     def __call__(self, index: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Interpolate table ``index[i]`` at ``x[i]``, ``y[i]``; all of shape (n,)."""
         n, m = self._shape
-        i, s = _segment(self.x, index, x)
-        j, t = _segment(self.y, index, y)
+        (i, s), (j, t) = (
+            _segment(axes, index, at) if alike is None else _segment_alike(alike, at)
+            for axes, alike, at in ((self.x, self._alike[0], x), (self.y, self._alike[1], y))
+        )
         corner = (index * n + i) * m + j
         flat = self._flat
         low = flat[corner] * (1 - t) + flat[corner + 1] * t
         high = flat[corner + m] * (1 - t) + flat[corner + m + 1] * t
+        return low * (1 - s) + high * s
+
+    def each(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Interpolate every table at ``x[i]``, ``y[i]``, both of shape (n,); shape (tables, n)."""
+        count, n = len(self.values), len(x)
+        across, up = self._alike
+        if across is None or up is None:
+            index = np.repeat(np.arange(count), n)
+            return self(index, np.tile(x, count), np.tile(y, count)).reshape(count, n)
+        (i, s), (j, t) = _segment_alike(across, x), _segment_alike(up, y)
+        corner = i * self._shape[1] + j
+        flat = self._flat.reshape(count, -1)
+        low = np.take(flat, corner, axis=1) * (1 - t) + np.take(flat, corner + 1, axis=1) * t
+        corner += self._shape[1]
+        high = np.take(flat, corner, axis=1) * (1 - t) + np.take(flat, corner + 1, axis=1) * t
         return low * (1 - s) + high * s
 
 
@@ -101,3 +120,10 @@ def _segment(axes: np.ndarray, index: np.ndarray, at: np.ndarray) -> tuple[np.nd
         segment += at >= axes[index, column]
     low = axes[index, segment]
     return segment, (at - low) / (axes[index, segment + 1] - low)
+
+
+def _segment_alike(axis: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """As `_segment`, on one axis."""
+    segment = np.searchsorted(axis[1:-1], at, side="right")
+    low = axis[segment]
+    return segment, (at - low) / (axis[segment + 1] - low)

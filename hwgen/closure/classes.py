@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,7 +37,7 @@ def classes(netlist: Netlist) -> Classes:
     for module, first, cells in netlist.names.instances():
         if module not in begin:
             begin[module] = len(names)
-            names += [(module, cell) for cell in cells]
+            names.extend(zip(repeat(module), cells))
         number[first : first + len(cells)] = begin[module] + np.arange(len(cells))
     return Classes(number, names)
 

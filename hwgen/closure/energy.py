@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -40,23 +41,43 @@ def energy_cost(
         for group in netlist.groups:
             node = compiled.node_of[group.cells]
             own = family[compiled.kinds.number[group.cell.name]]
+            inputs, outputs = _pins(group, timing, seen)
             for place, cell in enumerate(compiled.kinds.cells[families[own] : families[own + 1]]):
-                each = _energy(cell, group, netlist, timing, seen) + cell.leakage * 1e-3 * clock_ns
+                each = _energy(cell, inputs, outputs, netlist.library.voltage) + cell.leakage * 1e-3 * clock_ns
                 found[:, place] += np.bincount(node, each, minlength=nodes)
         return found
 
     return cost
 
 
-def _energy(cell: Cell, group: CellGroup, netlist: Netlist, timing: Timing, toggles: np.ndarray) -> np.ndarray:
-    """FJ per cycle of each cell of a group, were it ``cell``, without leakage."""
-    square = netlist.library.voltage**2
-    total = np.zeros(len(group.cells))
-    for name, nets in zip(group.cell.inputs, group.inputs.T, strict=True):
-        pin = cell.pins[name]
-        slew = timing.slew[nets].mean(axis=1)
-        total += toggles[nets] * (0.5 * square * pin.capacitance + pin.mean_energy(slew, np.zeros(len(nets))))
-    for name, nets in zip(group.cell.outputs, group.outputs.T, strict=True):
-        slew, load = timing.slew[nets].mean(axis=1), timing.load[nets].mean(axis=1)
-        total += toggles[nets] * cell.pins[name].mean_energy(slew, load)
+class _Pin(NamedTuple):
+    """A pin of all cells of a group: transitions in a cycle, mean slew in ns and load in fF; shape (cells,) each."""
+
+    name: str
+    toggles: np.ndarray
+    slew: np.ndarray
+    load: np.ndarray
+
+
+def _pins(group: CellGroup, timing: Timing, toggles: np.ndarray) -> tuple[list[_Pin], list[_Pin]]:
+    """Inputs, their loads left out, and outputs of a group's cells."""
+    inputs = [
+        _Pin(name, toggles[nets], timing.slew[nets].mean(axis=1), np.zeros(len(nets)))
+        for name, nets in zip(group.cell.inputs, group.inputs.T, strict=True)
+    ]
+    outputs = [
+        _Pin(name, toggles[nets], timing.slew[nets].mean(axis=1), timing.load[nets].mean(axis=1))
+        for name, nets in zip(group.cell.outputs, group.outputs.T, strict=True)
+    ]
+    return inputs, outputs
+
+
+def _energy(cell: Cell, inputs: list[_Pin], outputs: list[_Pin], voltage: float) -> np.ndarray:
+    """FJ per cycle of each cell of a group with these pins, were it ``cell``, without leakage."""
+    total = np.zeros(len((inputs + outputs)[0].toggles))
+    for pin in inputs:
+        known = cell.pins[pin.name]
+        total += pin.toggles * (0.5 * voltage**2 * known.capacitance + known.mean_energy(pin.slew, pin.load))
+    for pin in outputs:
+        total += pin.toggles * cell.pins[pin.name].mean_energy(pin.slew, pin.load)
     return total

@@ -8,6 +8,7 @@ left, to which the wire from the net's source leads. This is an estimate of leng
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -63,36 +64,50 @@ def clock_tree(
             cells.append(group.cells)
     net, cell = np.concatenate(nets), np.concatenate(cells)
     bits = np.concatenate([np.zeros(0, np.int64), *(port.nets for port in netlist.ports.values())])
-    buffers, length = {}, {}
-    for clock in np.unique(net).tolist():
-        own, driver = cell[net == clock], int(netlist.driver[clock])
+    order = np.argsort(net, kind="stable")
+    clocks, first = np.unique(net[order], return_index=True)
+    trees = []
+    for clock, own in zip(clocks.tolist(), np.split(cell[order], first[1:]), strict=True):
+        driver = int(netlist.driver[clock])
         if driver >= 0:
             source = float(x[driver]), float(y[driver])
         else:
             bit = int(np.flatnonzero(bits == clock)[0])
             source = float(port_x[bit]), float(port_y[bit])
-        buffers[clock], length[clock] = _tree(x[own], y[own], source)
+        trees.append(_Tree(x[own], y[own], source))
+    buffers = {clock: tree.buffers for clock, tree in zip(clocks.tolist(), trees, strict=True)}
+    length = dict(zip(clocks.tolist(), _lengths(trees), strict=True))
     per_um = technology.detour * technology.capacitance
     return ClockTree(len(cell), buffers, length, {clock: per_um * um for clock, um in length.items()})
 
 
-def _tree(x: np.ndarray, y: np.ndarray, source: tuple[float, float]) -> tuple[int, float]:
-    """Buffers and length of a tree from a source to pins."""
-    buffers, length = 0, 0.0
-    while len(x) > LIMIT:
-        parts = _halved(x, y)
-        order = np.concatenate(parts)
-        start = np.concatenate([[0], np.cumsum([len(part) for part in parts])])
-        middle_x, middle_y = (np.array([place[part].mean() for part in parts]) for place in (x, y))
-        # A part's net begins at its buffer.
-        begins = start[:-1]
-        at_x, at_y = np.insert(x[order], begins, middle_x), np.insert(y[order], begins, middle_y)
-        length += float(steiner_lengths(start + np.arange(len(start)), at_x, at_y)[0].sum())
-        buffers += len(parts)
-        x, y = middle_x, middle_y
-    whole = np.array([0, len(x) + 1])
-    length += float(steiner_lengths(whole, np.append(source[0], x), np.append(source[1], y))[0][0])
-    return buffers, length
+class _Tree:
+    """The levels of a tree from a source to pins: buffers, um of wire behind them, and the pins of its first wire."""
+
+    def __init__(self, x: np.ndarray, y: np.ndarray, source: tuple[float, float]) -> None:
+        self.buffers, self.behind = 0, 0.0
+        while len(x) > LIMIT:
+            parts = _halved(x, y)
+            order = np.concatenate(parts)
+            start = np.concatenate([[0], np.cumsum([len(part) for part in parts])])
+            middle_x, middle_y = (np.array([place[part].mean() for part in parts]) for place in (x, y))
+            # A part's net begins at its buffer.
+            begins = start[:-1]
+            at_x, at_y = np.insert(x[order], begins, middle_x), np.insert(y[order], begins, middle_y)
+            self.behind += float(steiner_lengths(start + np.arange(len(start)), at_x, at_y)[0].sum())
+            self.buffers += len(parts)
+            x, y = middle_x, middle_y
+        self.x, self.y = np.append(source[0], x), np.append(source[1], y)
+
+
+def _lengths(trees: Sequence[_Tree]) -> list[float]:
+    """Um of wire of each tree: gated clocks are many and small, so that their first wires are measured together."""
+    if not trees:
+        return []
+    start = np.cumsum([0, *(len(tree.x) for tree in trees)])
+    at_x, at_y = (np.concatenate([getattr(tree, axis) for tree in trees]) for axis in "xy")
+    first = steiner_lengths(start, at_x, at_y)[0].tolist()
+    return [tree.behind + um for tree, um in zip(trees, first, strict=True)]
 
 
 def _halved(x: np.ndarray, y: np.ndarray) -> list[np.ndarray]:

@@ -45,7 +45,8 @@ class KeptFlow(Flow):
     def each(self, function: Callable[..., Any], tasks: Sequence[tuple[Any, ...]], what: str) -> Iterator[Any]:
         """As `Flow.each`; what was built before is read, not built."""
         kept = Cache(self.cache)
-        keys = [_key(self.library, function, task) for task in tasks]
+        told: dict[int, str] = {}
+        keys = [_key(self.library, function, task, told) for task in tasks]
         entries = [kept.get(key) for key in keys]
         missing = [task for task, entry in zip(tasks, entries, strict=True) if entry is None]
         built = super().each(function, missing, what) if missing else iter(())
@@ -59,10 +60,10 @@ class KeptFlow(Flow):
             yield result
 
 
-def _key(library: Library, function: Callable[..., Any], task: tuple[Any, ...]) -> str:
-    """The key of a task's result."""
+def _key(library: Library, function: Callable[..., Any], task: tuple[Any, ...], told: dict[int, str]) -> str:
+    """The key of a task's result; ``told`` has what was said of mapped modules before, which tasks share."""
     digest = hashlib.sha256()
-    for part in _told(task):
+    for part in _told(task, told):
         digest.update(f"{len(part)} {part} ".encode())
     module = function.__module__
     return fingerprint(
@@ -73,27 +74,26 @@ def _key(library: Library, function: Callable[..., Any], task: tuple[Any, ...]) 
     )
 
 
-def _told(value: Any) -> Iterator[str]:
+def _told(value: Any, told: dict[int, str]) -> Iterator[str]:
     """All that there is to say of an argument, as texts."""
     if isinstance(value, Design):
         yield repr((value.key, *(counterpart(form) for form in value.config.formats)))
     elif isinstance(value, Library):
         yield value.digest
+    elif isinstance(value, Mapping) and "cells" in value:
+        # A mapped module is nothing but JSON, and may be in many tasks.
+        if id(value) not in told:
+            told[id(value)] = hashlib.sha256(json.dumps(value).encode()).hexdigest()
+        yield told[id(value)]
     elif isinstance(value, Mapping):
-        try:
-            # Mapped modules are nothing but JSON.
-            text = json.dumps(value)
-        except TypeError:
-            yield f"object of {len(value)}"
-            for key, each in value.items():
-                yield repr(key)
-                yield from _told(each)
-        else:
-            yield text
+        yield f"object of {len(value)}"
+        for key, each in value.items():
+            yield repr(key)
+            yield from _told(each, told)
     elif isinstance(value, (tuple, list)):
         yield f"list of {len(value)}"
         for each in value:
-            yield from _told(each)
+            yield from _told(each, told)
     elif isinstance(value, frozenset):
         yield repr(sorted(value))
     else:

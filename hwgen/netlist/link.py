@@ -139,14 +139,17 @@ def _compile(name: str, modules: Mapping[str, Any], library: Library, types: dic
             continue
         for pin in cell.inputs:
             bits = connections.get(pin, ())
-            net = number(bits[0]) if len(bits) == 1 else -1
+            net = local.get(bits[0]) if len(bits) == 1 else -1
+            if net is None:
+                net = number(bits[0])
             if net < 0:
                 raise InputError(f"pin {pin} of cell {cell_name} ({kind}) of module {name} is open; expected one net")
             pins.append(net)
         for pin in cell.outputs:
             bits = connections.get(pin, ())
             if len(bits) == 1 and not isinstance(bits[0], str):
-                pins.append(number(bits[0]))
+                net = local.get(bits[0])
+                pins.append(number(bits[0]) if net is None else net)
             elif len(bits) > 1 or (bits and bits[0] in ("0", "1")):
                 raise InputError(
                     f"output {pin} of cell {cell_name} ({kind}) of module {name} drives a constant or "
@@ -155,10 +158,10 @@ def _compile(name: str, modules: Mapping[str, Any], library: Library, types: dic
             else:
                 pins.append(n_nets)
                 n_nets += 1
-        unknown = [pin for pin in connections if pin not in cell.pins]
-        if unknown:
+        if not connections.keys() <= cell.pins.keys():
+            unknown = next(pin for pin in connections if pin not in cell.pins)
             raise InputError(
-                f"cell {cell_name} of module {name}: {kind} has no pin {unknown[0]}; "
+                f"cell {cell_name} of module {name}: {kind} has no pin {unknown}; "
                 f"expected {', '.join(cell.inputs + cell.outputs)}"
             )
         cell_types.append(types.setdefault(kind, len(types)))
@@ -378,6 +381,8 @@ def _clock(
 
 def _check_clock_only(gated: np.ndarray, groups: list[CellGroup], ports: dict[str, Port], names: _Names) -> None:
     """Refuse gated clocks that go anywhere but to clock pins."""
+    if not len(gated):
+        return
     for group in groups:
         for name, nets in zip(group.cell.inputs, group.inputs.T, strict=True):
             if name != group.cell.clock_pin and (found := np.flatnonzero(np.isin(nets, gated))).size:

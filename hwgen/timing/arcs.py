@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hwgen.cells.cell import Cell
+from hwgen.cells.library import Library
 from hwgen.cells.tables import Table, TableBank
 from hwgen.netlist.graph import Netlist
 
@@ -112,22 +113,51 @@ class TableNumbers:
         return found
 
 
+class _Own(NamedTuple):
+    """The arcs of one cell: columns and edges of pins, tables of delay and slew, and labels as of `Arcs`."""
+
+    source: np.ndarray
+    cause: np.ndarray
+    target: np.ndarray
+    edge: np.ndarray
+    tables: list[tuple[Table, Table | None]]
+    labels: list[str]
+
+
+def _own(library: Library, name: str) -> _Own:
+    cell = library.cells[name]
+    arcs = list(cell_arcs(cell))
+    source, cause, target, edge = np.array([arc[:4] for arc in arcs], dtype=np.int64).reshape(-1, 4).T
+    return _Own(
+        source,
+        cause,
+        target,
+        edge,
+        [(arc.delay, arc.slew) for arc in arcs],
+        [
+            f"{cell.inputs[arc.source]} {EDGES[arc.cause]} -> {cell.outputs[arc.target]} {EDGES[arc.edge]}"
+            for arc in arcs
+        ],
+    )
+
+
 def collect(netlist: Netlist) -> Arcs:
     """All arcs of a netlist, but those of its clock gates: when a gated clock comes is not for them to say."""
     tables = TableNumbers()
     start, end, delay, slew, cells, label = [], [], [], [], [], []
     labels: list[str] = []
     for group in netlist.groups:
-        cell = group.cell
-        n = len(group.cells)
-        for source, cause, target, edge, delays, slews in cell_arcs(cell):
-            start.append(2 * group.inputs[:, source] + cause)
-            end.append(2 * group.outputs[:, target] + edge)
-            delay.append(np.full(n, tables.number(delays)))
-            slew.append(np.full(n, tables.number(slews)))
-            cells.append(group.cells)
-            label.append(np.full(n, len(labels)))
-            labels.append(f"{cell.inputs[source]} {EDGES[cause]} -> {cell.outputs[target]} {EDGES[edge]}")
+        own = netlist.library.known(_own, group.cell.name)
+        n, arcs = len(group.cells), len(own.labels)
+        start.append((2 * group.inputs[:, own.source].T + own.cause[:, None]).ravel())
+        end.append((2 * group.outputs[:, own.target].T + own.edge[:, None]).ravel())
+        numbers_of = [(tables.number(delays), tables.number(slews)) for delays, slews in own.tables]
+        both = np.array(numbers_of, dtype=np.int64).reshape(-1, 2)
+        delay.append(np.repeat(both[:, 0], n))
+        slew.append(np.repeat(both[:, 1], n))
+        cells.append(np.tile(group.cells, arcs))
+        label.append(np.repeat(len(labels) + np.arange(arcs), n))
+        labels += own.labels
     empty = np.zeros(0, dtype=np.int64)
     cell_of = np.concatenate([*cells, empty])
     ends = np.concatenate([*end, empty])

@@ -134,10 +134,13 @@ def assumptions(
     """
     if wire_load is None:
         wire_load = default_wire_load(library)
-    slew = default_slew(library, wire_load)
+    if input_slew is None or clock_slew is None:
+        slew = library.known(default_slew, wire_load)
+        input_slew = slew if input_slew is None else input_slew
+        clock_slew = slew if clock_slew is None else clock_slew
     found = Assumptions(
-        input_slew=slew if input_slew is None else input_slew,
-        clock_slew=slew if clock_slew is None else clock_slew,
+        input_slew=input_slew,
+        clock_slew=clock_slew,
         output_load=default_output_load(library) if output_load is None else output_load,
         wire_load=wire_load,
     )
