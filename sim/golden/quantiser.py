@@ -67,11 +67,17 @@ class HardwareResult:
         Blocks with a NaN or an infinity. Their scale byte is 0x7F, which is NaN, and their codes are 0.
     saturated : numpy.ndarray of bool, (rows, K / 16)
         Blocks whose scale would be above 448, in the candidate that was chosen: the tensor scale is too small.
+    second : numpy.ndarray of bool, (rows, K / 16)
+        Blocks for which the second candidate was chosen.
+    tie : numpy.ndarray of bool, (rows, K / 16)
+        Blocks with equal measures of errors in both candidates; the first is chosen then.
     """
 
     tensor: QuantizedTensor
     invalid: npt.NDArray[np.bool_]
     saturated: npt.NDArray[np.bool_]
+    second: npt.NDArray[np.bool_]
+    tie: npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -220,17 +226,16 @@ class Quantiser:
         words = np.ascontiguousarray(values).view(np.uint32).reshape(-1, self.form.block)
         codes = np.empty(words.shape, np.uint8)
         scales = np.empty(len(words), np.uint8)
-        flags = np.empty((2, len(words)), np.bool_)
+        flags = np.empty((4, len(words)), np.bool_)
         for start in range(0, len(words), _CHUNK):
             part = slice(start, start + _CHUNK)
             codes[part], scales[part], flags[:, part] = self._blocks(words[part], scale)
         rows, k = values.shape
-        invalid, saturated = flags.reshape(2, rows, -1)
         tensor = QuantizedTensor(codes.reshape(rows, k), scales.reshape(rows, -1), given, self.format)
-        return HardwareResult(tensor, invalid, saturated)
+        return HardwareResult(tensor, *flags.reshape(len(flags), rows, -1))
 
     def _blocks(self, words: Array, scale: TensorScale) -> tuple[Array, Array, Array]:
-        """Return codes (n, 16), scale bytes (n,) and both flags (2, n) of FP32 words (n, 16)."""
+        """Return codes (n, 16), scale bytes (n,) and what else a result has (4, n) of FP32 words (n, 16)."""
         bits = np.ascontiguousarray((words & MAGNITUDE).view(np.int32).T)
         invalid = bits.max(axis=0) >= INFINITY
         if invalid.any():
@@ -241,14 +246,16 @@ class Quantiser:
             Candidate(aligned, kind.element, scales) for kind, (scales, _) in zip(self._kinds, found, strict=True)
         ]
         codes, scales, saturated = candidates[0].codes, found[0][0] | self._kinds[0].tag, found[0][1]
+        second = tie = np.zeros(len(words), np.bool_)
         if self.selection is not None:
-            second = self.selection.second(aligned, (candidates[0], candidates[1])) & ~saturated
+            second, tie = self.selection.second(aligned, (candidates[0], candidates[1]))
+            second &= ~saturated
             codes = np.where(second, candidates[1].codes, codes)
             scales = np.where(second, found[1][0] | self._kinds[1].tag, scales)
             saturated = np.where(second, found[1][1], saturated)
         signed = _signed(codes, np.ascontiguousarray((words >> 31).astype(np.bool_).T), self._kinds[0].element)
         scales = np.where(scales & (1 << UE4M3.width) - 1 > 0, scales, 0)
-        return signed.T, np.where(invalid, _NAN, scales).astype(np.uint8), np.stack([invalid, saturated])
+        return signed.T, np.where(invalid, _NAN, scales).astype(np.uint8), np.stack([invalid, saturated, second, tie])
 
     def _scales(self, peaks: Array, top: int, scale: TensorScale) -> tuple[Array, Array]:
         """Return codes of UE4M3 (n,), and where they saturate, of the largest magnitudes as integers (n,)."""
