@@ -177,11 +177,36 @@ class Quantiser:
         peak = float(finite.max()) if finite.size else 0.0
         divisor = rules.tensor_divisor(self.form, str(self.rule))
         assert divisor is not None
-        if peak == 0:
-            return np.float32(1)
-        fraction, exponent = np.frexp(peak / divisor)
+        return np.float32(1) if peak == 0 else self._rounded_up(peak / divisor)
+
+    def tensor_scale_of(self, reciprocal: Tensor) -> np.float32:
+        """Return the tensor scale that software is to give where its reciprocal is stored: rounded up to its bits.
+
+        Parameters
+        ----------
+        reciprocal : float
+            Divisor / max|x|, a positive number that float32 holds, as kernels for NVFP4 keep it for activations.
+
+        Returns
+        -------
+        numpy.float32
+            The least number of `tensor_scale_bits` bits that is 1 / reciprocal or more; 2^-100 at least.
+
+        Raises
+        ------
+        ArgumentError
+            Not such a number, or so small that no tensor scale is as large.
+        """
+        # Products of both have 48 bits at most, so no quotient is as near to a number of so few bits as float64 rounds.
+        found = self._rounded_up(1 / float(given_scale(reciprocal)))
+        self._taken_apart(found)
+        return found
+
+    def _rounded_up(self, value: float) -> np.float32:
+        fraction, exponent = np.frexp(value)
         up = np.ceil(np.ldexp(fraction, self.tensor_scale_bits))
-        return np.maximum(np.float32(np.ldexp(up, exponent - self.tensor_scale_bits)), np.float32(_SMALLEST))
+        with np.errstate(over="ignore"):
+            return np.maximum(np.float32(np.ldexp(up, exponent - self.tensor_scale_bits)), np.float32(_SMALLEST))
 
     def reciprocal(self, tensor_scale: Tensor) -> np.float32:
         """Return the reciprocal of a tensor scale that software is to give: to nearest, of `reciprocal_bits` bits.
