@@ -21,11 +21,9 @@ def arrays(path: Path) -> dict[str, NDArray[Any]]:
     InputError
         It is not there, a directory, or not readable as such a file.
     """
-    if path.is_dir():
-        raise InputError(f"{path}: is a directory")
+    if problem := npz.not_a_file(path):
+        raise InputError(problem)
     try:
         return npz.arrays(path)
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: not a readable .npz file: {error}") from None

@@ -16,7 +16,7 @@ from hwgen.errors import InputError
 from sim import golden
 from sim.engines import Engine, Pattern, Patterns
 from sim.operands import packed
-from sim.steps import gather, schedule, schedule_unscaled
+from sim.steps import gather, schedule
 from sim.unscaled import Unscaled
 
 __all__ = ["SAVED", "GemmFigures", "GemmRun", "Traffic", "run_gemm", "run_unscaled", "saved"]
@@ -290,7 +290,7 @@ def run_unscaled(
     config = core.config
     if not config.slotted:
         raise InputError(f"{config.name} multiplies FP4 alone; FP8 and FP6 take a core with a slot")
-    steps = schedule_unscaled(config, a.codes, b.codes, (a.type, b.type))
+    steps = schedule(config, a, b)
     run = core.run(steps, **traffic.patterns(), progress=lambda done: progress(done, len(steps)))
     options: dict[str, Any] = {"fraction_bits": config.half_fraction_bits, "rounding": config.rounding}
     products = config.groups * config.slots

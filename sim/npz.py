@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["arrays", "reason"]
+__all__ = ["arrays", "not_a_file", "reason"]
 
 _SUFFIX = ".npy"
 
@@ -47,3 +47,10 @@ def reason(error: BaseException) -> str:
     if "pickle" in str(error):
         return "holds Python objects; must hold numbers"
     return " ".join(str(error).split())
+
+
+def not_a_file(path: Path) -> str | None:
+    """Why a path cannot be read as a file, in words; None if there is one."""
+    if path.is_dir():
+        return f"{path}: is a directory"
+    return None if path.is_file() else f"{path}: no such file"

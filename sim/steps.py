@@ -16,9 +16,11 @@ from hwgen.formats.unscaled import SELECTOR, TYPES
 from hwgen.rtl.tensor_core import addend_layout, step_layout
 from sim import golden
 from sim.counterpart import counterpart
+from sim.unscaled import Unscaled
 
 __all__ = [
     "ELEMENT_TYPES",
+    "Operand",
     "Steps",
     "Trace",
     "check_depth",
@@ -28,8 +30,10 @@ __all__ = [
     "gather",
     "schedule",
     "schedule_held",
-    "schedule_unscaled",
 ]
+
+Operand = golden.QuantizedTensor | Unscaled
+"""A matrix to multiply: blocks of FP4, or elements without block scales, for steps at half the rate."""
 
 ELEMENT_TYPES = {element.name.lower(): code for code, element in TYPES.items()}
 """Codes of the types of a step at half the rate, by the golden model's names."""
@@ -353,13 +357,7 @@ def _padded(values: NDArray[np.uint8], rows: int, columns: int) -> NDArray[np.ui
     return np.pad(values, ((0, -values.shape[0] % rows), (0, -values.shape[1] % columns)))
 
 
-def schedule(
-    config: TensorCoreConfig,
-    a: golden.QuantizedTensor,
-    b: golden.QuantizedTensor,
-    c: NDArray[np.float32] | None = None,
-    types: tuple[int, int] | None = None,
-) -> Steps:
+def schedule(config: TensorCoreConfig, a: Operand, b: Operand, c: NDArray[np.float32] | None = None) -> Steps:
     """Cut a GEMM into steps: output-stationary, tiles in row-major order, all of K for one tile.
 
     Where the core interleaves T tiles: all of K for T tiles that take turns. If the last of them are missing,
@@ -368,47 +366,31 @@ def schedule(
     Parameters
     ----------
     config
-        The core.
+        The core; one with a slot for elements without block scales.
     a, b
-        Operands, (M, K) and (N, K).
+        Operands, (M, K) and (N, K): both in blocks, or neither.
     c
         Addend in the core's units, (M, N); zero if absent.
-    types
-        Types of the elements of A and of B where all steps are at half the rate. The codes are then the halves of bytes
-        that `codes_of` makes, K is twice as long, and scales are not read.
 
     Raises
     ------
     InputError
         The core accumulates exactly, but not so deep.
     """
-    check_depth(config, a.codes.shape[1])
-    return _of_types(_scheduled(config, (a.codes, a.scales), (b.codes, b.scales), c), a, b, types)
-
-
-def schedule_unscaled(
-    config: TensorCoreConfig, a: NDArray[np.uint8], b: NDArray[np.uint8], types: tuple[str, str]
-) -> Steps:
-    """Cut a GEMM of elements without block scales into steps at half the rate, in the order of `schedule`.
-
-    Parameters
-    ----------
-    config
-        A core with a slot.
-    a, b
-        uint8, (M, K) and (N, K): elements, one in a byte.
-    types
-        Their types, of `ELEMENT_TYPES`.
-    """
-    sides = []
-    for operand in (a, b):
-        codes = codes_of(operand)
-        sides.append((codes, np.zeros((len(codes), -(-codes.shape[1] // config.a.size)), np.uint8)))
-    steps = _scheduled(config, sides[0], sides[1], None)
-    return _typed(steps, (ELEMENT_TYPES[types[0]], ELEMENT_TYPES[types[1]]), half=True)
+    sides = _side(config.a, a), _side(config.b, b)
+    check_depth(config, sides[0][0].shape[1])
+    return _of_kinds(_scheduled(config, *sides, c), a, b)
 
 
 _Side = tuple[NDArray[np.uint8], NDArray[np.uint8]]
+"""Codes and scales of an operand, as the payload has them."""
+
+
+def _side(form: BlockFormat, operand: Operand) -> _Side:
+    if isinstance(operand, golden.QuantizedTensor):
+        return operand.codes, operand.scales
+    codes = codes_of(operand.codes)
+    return codes, np.zeros((len(codes), -(-codes.shape[1] // form.size)), np.uint8)  # which are not read
 
 
 def _scheduled(config: TensorCoreConfig, a: _Side, b: _Side, c: NDArray[np.float32] | None) -> Steps:
@@ -441,35 +423,30 @@ def _scheduled(config: TensorCoreConfig, a: _Side, b: _Side, c: NDArray[np.float
     return Steps(config, *parts, addends, (step_k == 0) | missing, (step_k == steps_k - 1) & ~missing)
 
 
-def _of_types(
-    steps: Steps, a: golden.QuantizedTensor, b: golden.QuantizedTensor, types: tuple[int, int] | None
-) -> Steps:
-    """The same steps at half the rate, with elements of these types; without any, of the kinds of the tensors."""
-    if types is None:
-        return _typed(steps, (_chosen(steps.config.a, a), _chosen(steps.config.b, b)), half=False)
-    return _typed(steps, types, half=True)
-
-
-def _typed(steps: Steps, types: tuple[int, int], half: bool) -> Steps:
-    """The same steps, all at half the rate or none, with these codes as the types of A and of B."""
-    a_types, b_types = (np.full(len(steps), code, np.uint8) for code in types)
+def _of_kinds(steps: Steps, a: Operand, b: Operand) -> Steps:
+    """The same steps at the rate of both operands, with the types of their elements."""
+    half = isinstance(a, Unscaled)
+    assert half == isinstance(b, Unscaled), "one operand is in blocks, the other is not"
+    kinds = _kind(steps.config.a, a), _kind(steps.config.b, b)
+    a_types, b_types = (np.full(len(steps), code, np.uint8) for code in kinds)
     return replace(steps, half=np.full(len(steps), half), a_types=a_types, b_types=b_types)
 
 
-def _chosen(form: BlockFormat, tensor: golden.QuantizedTensor) -> int:
-    """The type of an operand in steps of FP4: its kind of elements where steps choose it, else 0, which is not read."""
+def _kind(form: BlockFormat, operand: Operand) -> int:
+    """The type of an operand: of its elements; or of its blocks where steps choose it, else 0, which is not read."""
+    if isinstance(operand, Unscaled):
+        return ELEMENT_TYPES[operand.type]
     if not form.by_step:
         return 0
-    return ELEMENT_TYPES["e2m1"] | int(tensor.scales.max() >> form.scale.width) << SELECTOR
+    return ELEMENT_TYPES["e2m1"] | int(operand.scales.max() >> form.scale.width) << SELECTOR
 
 
 def schedule_held(
     config: TensorCoreConfig,
-    a: golden.QuantizedTensor,
-    b: golden.QuantizedTensor,
+    a: Operand,
+    b: Operand,
     c: NDArray[np.float32],
     hold: int,
-    types: tuple[int, int] | None = None,
 ) -> Steps:
     """Cut a GEMM into steps that hold B: ``hold`` tiles with the same rows of B take turns at each step of K.
 
@@ -487,8 +464,6 @@ def schedule_held(
         Addend in the core's units, (M, N).
     hold
         Steps that B is held for.
-    types
-        As for `schedule`.
 
     Raises
     ------
@@ -497,11 +472,13 @@ def schedule_held(
     """
     rows, columns, depth, groups = config.rows, config.columns, config.depth, config.groups
     check_hold(config, hold)
-    steps_k = a.codes.shape[1] // depth
-    a_codes = a.codes.reshape(-1, hold, rows, steps_k, depth)
-    a_scales = a.scales.reshape(-1, hold, rows, steps_k, groups)
-    b_codes = b.codes.reshape(-1, columns, steps_k, depth)
-    b_scales = b.scales.reshape(-1, columns, steps_k, groups)
+    codes, scales = _side(config.a, a)
+    steps_k = codes.shape[1] // depth
+    a_codes = codes.reshape(-1, hold, rows, steps_k, depth)
+    a_scales = scales.reshape(-1, hold, rows, steps_k, groups)
+    codes, scales = _side(config.b, b)
+    b_codes = codes.reshape(-1, columns, steps_k, depth)
+    b_scales = scales.reshape(-1, columns, steps_k, groups)
     tiles_m, tiles_n = len(a_codes), len(b_codes)
     # In the order of the steps: rows of B, then those of A together with them, K, and the tiles that take turns.
     tile_n, tile_m, step_k, turn = (place.ravel() for place in np.indices((tiles_n, tiles_m, steps_k, hold)))
@@ -517,7 +494,7 @@ def schedule_held(
         begin,
         end,
     )
-    steps = _of_types(steps, a, b, types)
+    steps = _of_kinds(steps, a, b)
     if hold == config.interleave:
         return steps
     steps = replace(steps, first=np.ones(len(steps), bool), last=np.ones(len(steps), bool))

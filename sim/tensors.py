@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import safetensors
 
-from sim.npz import reason
+from sim.npz import not_a_file, reason
 
 from .golden import ArgumentError
 
@@ -172,10 +172,8 @@ def minilm_file(name: str = "model.safetensors") -> Path:
 
 
 def _check_file(file: Path) -> None:
-    if file.is_dir():
-        raise ArgumentError(f"{file}: is a directory")
-    if not file.is_file():
-        raise ArgumentError(f"{file}: no such file")
+    if problem := not_a_file(file):
+        raise ArgumentError(problem)
 
 
 def _load_npy(file: Path) -> Tensor:

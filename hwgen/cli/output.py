@@ -6,18 +6,23 @@ import json
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-__all__ = ["Update", "print_json", "print_table", "progress"]
+if TYPE_CHECKING:
+    from sim.verify.coverage import CoverageFigures
+
+__all__ = ["Update", "print_coverage", "print_json", "print_missed", "print_table", "progress"]
 
 Update = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is done, and how much there is."""
 
 _MINUTE = 60.0
+_SHOWN = 20
+"""Coverage goals that are listed where they are missed."""
 
 
 def print_json(value: Any) -> None:
@@ -37,6 +42,23 @@ def print_table(header: list[str], rows: list[list[str]]) -> None:
         table.add_row(*row)
     # A pipe has no width: let the table take what it needs.
     Console(width=None if sys.stdout.isatty() else 200).print(table)
+
+
+def print_coverage(groups: Mapping[str, CoverageFigures]) -> None:
+    """Print how many goals of each group were met."""
+    rows = [
+        [name, str(group["goals"]), str(group["hit"]), f"{group['events']:,}", f"{group['fewest']:,}"]
+        for name, group in groups.items()
+    ]
+    print_table(["coverage", "goals", "hit", "events", "fewest"], rows)
+
+
+def print_missed(missed: Sequence[str]) -> None:
+    """Print the first goals that were not met, and how many more there are."""
+    for name in missed[:_SHOWN]:
+        click.echo(f"missed: {name}")
+    if more := len(missed[_SHOWN:]):
+        click.echo(f"missed: and {more} more, see --json")
 
 
 @contextmanager

@@ -10,15 +10,12 @@ from typing import Any
 import click
 
 from hwgen.cli.options import config, engine, jobs, json_option, made_engine, out
-from hwgen.cli.output import print_table, progress
+from hwgen.cli.output import print_coverage, print_missed, print_table, progress
 from hwgen.cli.types import MACS, SEED
 from hwgen.errors import MismatchError, ToolError
 from hwgen.files import check_file
 
 __all__ = ["command"]
-
-_SHOWN = 20
-"""Coverage goals that are listed where they are missed."""
 
 
 @click.command("verify")
@@ -68,12 +65,5 @@ def _print_coverage(summary: dict[str, Any], missed: list[str]) -> None:
     groups = summary.pop("coverage")
     values = ((key, f"{value:,}" if isinstance(value, int) else str(value)) for key, value in summary.items())
     print_table(["verification", "value"], [[key, value] for key, value in values])
-    rows = [
-        [name, str(group["goals"]), str(group["hit"]), f"{group['events']:,}", f"{group['fewest']:,}"]
-        for name, group in groups.items()
-    ]
-    print_table(["coverage", "goals", "hit", "events", "fewest"], rows)
-    for name in missed[:_SHOWN]:
-        click.echo(f"missed: {name}")
-    if more := len(missed[_SHOWN:]):
-        click.echo(f"missed: and {more} more, see --json")
+    print_coverage(groups)
+    print_missed(missed)

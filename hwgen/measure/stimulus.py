@@ -14,8 +14,9 @@ from hwgen.formats import E1M2, NVFP4, BlockFormat, Formats
 from hwgen.report import schema
 from sim import golden, tensors
 from sim.counterpart import counterpart
-from sim.steps import ELEMENT_TYPES, Steps, codes_of, schedule, schedule_held
+from sim.steps import Operand, Steps, schedule, schedule_held
 from sim.tensors import Tensor
+from sim.unscaled import Unscaled, rounded
 
 __all__ = ["HALF_RATE_ELEMENTS", "TRAFFIC", "Stimulus", "half_rate", "has_shares", "macs_at", "operands_of"]
 
@@ -118,9 +119,10 @@ class Stimulus:
     def steps(self, config: TensorCoreConfig, formats: Formats) -> list[Steps]:
         """Steps of each stream: tiles of a GEMM of its own, A and B quantised to ``formats``, each with all of K.
 
-        C is drawn too, with a standard deviation of a thousand units of the core. Streams have tensors of their own
-        since a tensor's scale shifts all its block scales alike. Steps at half the rate have one format, see
-        ``elements``; ``formats`` say nothing then.
+        C is drawn too, and is the same numbers in all formats, in the units of each: its standard deviation is a
+        thousand times the product of the tensor scales that NVFP4 has for A and B, a ten-thousandth of what is added
+        up to it. Streams have tensors of their own since a tensor's scale shifts all its block scales alike. Steps at
+        half the rate have one format, see ``elements``; ``formats`` say nothing then.
         """
         return list(_steps(self, config, formats))
 
@@ -141,21 +143,16 @@ class Stimulus:
             start = seeds[1] % len(weights) * weights.shape[1]
             b = weights.ravel()[(start + np.arange(height * depth)) % weights.size].reshape(height, depth)
         c = np.float32(1000) * tensors.generate("gaussian", (rows, columns), seeds[2])
-        operands = (
-            _top(self._quantized(a, formats[0], seeds[3]), rows),
-            _top(self._quantized(b, formats[1], seeds[4]), columns),
-        )
-        types = None if self.elements is None else (ELEMENT_TYPES[self.elements],) * 2
+        whole = self._quantized(a, formats[0], seeds[3]), self._quantized(b, formats[1], seeds[4])
+        c *= np.float32(_unit(a, whole[0]) * _unit(b, whole[1]))
+        operands = _top(whole[0], rows), _top(whole[1], columns)
         if self.hold == 1:
-            return schedule(config, *operands, c, types)
-        return schedule_held(config, *operands, c, self.hold, types)
+            return schedule(config, *operands, c)
+        return schedule_held(config, *operands, c, self.hold)
 
-    def _quantized(self, tensor: Tensor, form: BlockFormat, seed: int) -> golden.QuantizedTensor:
+    def _quantized(self, tensor: Tensor, form: BlockFormat, seed: int) -> Operand:
         if self.elements is not None:
-            codes, scale = golden.quantize_unscaled(tensor, self.elements)
-            halves = codes_of(codes)
-            blocks = np.zeros((len(halves), halves.shape[1] // form.size), np.uint8)
-            return golden.QuantizedTensor(halves, blocks, scale, NVFP4.name)  # of a slot's blocks, any will do
+            return rounded(tensor, self.elements)
         if self.e1m2 is None or not has_shares(form):
             return golden.quantize(tensor, counterpart(form))
         shape = (tensor.shape[0], tensor.shape[1] // form.size)
@@ -190,10 +187,17 @@ def _steps(stimulus: Stimulus, config: TensorCoreConfig, formats: Formats) -> tu
     return tuple(stimulus.stream(config, formats, stream) for stream in range(stimulus.streams))
 
 
-def _top(tensor: golden.QuantizedTensor, rows: int) -> golden.QuantizedTensor:
-    """The first rows of a tensor, with the scale of all."""
-    parts = tensor.codes[:rows], tensor.scales[:rows], tensor.tensor_scale
-    return golden.QuantizedTensor(*parts, tensor.form)  # type: ignore[arg-type]
+def _top(operand: Operand, rows: int) -> Operand:
+    """The first rows of an operand, with the scale of all."""
+    if isinstance(operand, Unscaled):
+        return replace(operand, codes=operand.codes[:rows])
+    return replace(operand, codes=operand.codes[:rows], scales=operand.scales[:rows])
+
+
+def _unit(tensor: Tensor, operand: Operand) -> float:
+    """How many of an operand's units NVFP4's tensor scale is, for the same tensor."""
+    assert NVFP4.full_scale is not None
+    return float(np.float32(float(np.abs(tensor).max()) / NVFP4.full_scale) / operand.core_scale)
 
 
 def operands_of(formats: Formats, streams: Sequence[Steps]) -> schema.Operands:

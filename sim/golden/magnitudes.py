@@ -27,12 +27,12 @@ class ByMagnitude(Selection):
     def spread(self, magnitudes: Array, largest: Array) -> Array:
         """Return bool (n,) of magnitudes, int64 (16, n), and the largest of each block, (n,)."""
 
-    def second(self, aligned: Aligned, candidates: tuple[Candidate, Candidate]) -> Array:
+    def second(self, aligned: Aligned, candidates: tuple[Candidate, Candidate]) -> tuple[Array, Array]:
         magnitudes = (aligned.cut[0] >> aligned.bits - self.bits).astype(np.int64)
         spread = self.spread(magnitudes, magnitudes.max(axis=0))
         # Of E1M2 and E2M1 the second is the coarser at the top; of 6 and 4 it is the finer.
         finer = candidates[0].element.fold > 0
-        return ~spread if finer else spread
+        return ~spread if finer else spread, np.zeros(len(spread), np.bool_)
 
 
 class CrestFactor(ByMagnitude):

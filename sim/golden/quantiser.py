@@ -67,11 +67,17 @@ class HardwareResult:
         Blocks with a NaN or an infinity. Their scale byte is 0x7F, which is NaN, and their codes are 0.
     saturated : numpy.ndarray of bool, (rows, K / 16)
         Blocks whose scale would be above 448, in the candidate that was chosen: the tensor scale is too small.
+    second : numpy.ndarray of bool, (rows, K / 16)
+        Blocks for which the second candidate was chosen.
+    tie : numpy.ndarray of bool, (rows, K / 16)
+        Blocks with equal measures of errors in both candidates; the first is chosen then.
     """
 
     tensor: QuantizedTensor
     invalid: npt.NDArray[np.bool_]
     saturated: npt.NDArray[np.bool_]
+    second: npt.NDArray[np.bool_]
+    tie: npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -171,11 +177,36 @@ class Quantiser:
         peak = float(finite.max()) if finite.size else 0.0
         divisor = rules.tensor_divisor(self.form, str(self.rule))
         assert divisor is not None
-        if peak == 0:
-            return np.float32(1)
-        fraction, exponent = np.frexp(peak / divisor)
+        return np.float32(1) if peak == 0 else self._rounded_up(peak / divisor)
+
+    def tensor_scale_of(self, reciprocal: Tensor) -> np.float32:
+        """Return the tensor scale that software is to give where its reciprocal is stored: rounded up to its bits.
+
+        Parameters
+        ----------
+        reciprocal : float
+            Divisor / max|x|, a positive number that float32 holds, as kernels for NVFP4 keep it for activations.
+
+        Returns
+        -------
+        numpy.float32
+            The least number of `tensor_scale_bits` bits that is 1 / reciprocal or more; 2^-100 at least.
+
+        Raises
+        ------
+        ArgumentError
+            Not such a number, or so small that no tensor scale is as large.
+        """
+        # Products of both have 48 bits at most, so no quotient is as near to a number of so few bits as float64 rounds.
+        found = self._rounded_up(1 / float(given_scale(reciprocal)))
+        self._taken_apart(found)
+        return found
+
+    def _rounded_up(self, value: float) -> np.float32:
+        fraction, exponent = np.frexp(value)
         up = np.ceil(np.ldexp(fraction, self.tensor_scale_bits))
-        return np.maximum(np.float32(np.ldexp(up, exponent - self.tensor_scale_bits)), np.float32(_SMALLEST))
+        with np.errstate(over="ignore"):
+            return np.maximum(np.float32(np.ldexp(up, exponent - self.tensor_scale_bits)), np.float32(_SMALLEST))
 
     def reciprocal(self, tensor_scale: Tensor) -> np.float32:
         """Return the reciprocal of a tensor scale that software is to give: to nearest, of `reciprocal_bits` bits.
@@ -220,17 +251,16 @@ class Quantiser:
         words = np.ascontiguousarray(values).view(np.uint32).reshape(-1, self.form.block)
         codes = np.empty(words.shape, np.uint8)
         scales = np.empty(len(words), np.uint8)
-        flags = np.empty((2, len(words)), np.bool_)
+        flags = np.empty((4, len(words)), np.bool_)
         for start in range(0, len(words), _CHUNK):
             part = slice(start, start + _CHUNK)
             codes[part], scales[part], flags[:, part] = self._blocks(words[part], scale)
         rows, k = values.shape
-        invalid, saturated = flags.reshape(2, rows, -1)
         tensor = QuantizedTensor(codes.reshape(rows, k), scales.reshape(rows, -1), given, self.format)
-        return HardwareResult(tensor, invalid, saturated)
+        return HardwareResult(tensor, *flags.reshape(len(flags), rows, -1))
 
     def _blocks(self, words: Array, scale: TensorScale) -> tuple[Array, Array, Array]:
-        """Return codes (n, 16), scale bytes (n,) and both flags (2, n) of FP32 words (n, 16)."""
+        """Return codes (n, 16), scale bytes (n,) and what else a result has (4, n) of FP32 words (n, 16)."""
         bits = np.ascontiguousarray((words & MAGNITUDE).view(np.int32).T)
         invalid = bits.max(axis=0) >= INFINITY
         if invalid.any():
@@ -241,14 +271,16 @@ class Quantiser:
             Candidate(aligned, kind.element, scales) for kind, (scales, _) in zip(self._kinds, found, strict=True)
         ]
         codes, scales, saturated = candidates[0].codes, found[0][0] | self._kinds[0].tag, found[0][1]
+        second = tie = np.zeros(len(words), np.bool_)
         if self.selection is not None:
-            second = self.selection.second(aligned, (candidates[0], candidates[1])) & ~saturated
+            second, tie = self.selection.second(aligned, (candidates[0], candidates[1]))
+            second &= ~saturated
             codes = np.where(second, candidates[1].codes, codes)
             scales = np.where(second, found[1][0] | self._kinds[1].tag, scales)
             saturated = np.where(second, found[1][1], saturated)
         signed = _signed(codes, np.ascontiguousarray((words >> 31).astype(np.bool_).T), self._kinds[0].element)
         scales = np.where(scales & (1 << UE4M3.width) - 1 > 0, scales, 0)
-        return signed.T, np.where(invalid, _NAN, scales).astype(np.uint8), np.stack([invalid, saturated])
+        return signed.T, np.where(invalid, _NAN, scales).astype(np.uint8), np.stack([invalid, saturated, second, tie])
 
     def _scales(self, peaks: Array, top: int, scale: TensorScale) -> tuple[Array, Array]:
         """Return codes of UE4M3 (n,), and where they saturate, of the largest magnitudes as integers (n,)."""

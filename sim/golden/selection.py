@@ -47,8 +47,8 @@ class Selection(ABC):
             raise ArgumentError(f"{self.name}: bits must be {first} to {last}; got {self.bits}")
 
     @abstractmethod
-    def second(self, aligned: Aligned, candidates: tuple[Candidate, Candidate]) -> Array:
-        """Return where the second candidate is taken, bool (n,)."""
+    def second(self, aligned: Aligned, candidates: tuple[Candidate, Candidate]) -> tuple[Array, Array]:
+        """Return where the second candidate is better, and where neither is, bool (n,) each."""
 
 
 class ByError(Selection):
@@ -62,9 +62,9 @@ class ByError(Selection):
     def measure(self, errors: Array) -> Array:
         """Return one number for each block, (n,), of errors of `bits` bits, (lanes, n)."""
 
-    def second(self, aligned: Aligned, candidates: tuple[Candidate, Candidate]) -> Array:
+    def second(self, aligned: Aligned, candidates: tuple[Candidate, Candidate]) -> tuple[Array, Array]:
         first, second = (self.measure(each.errors(self.lanes, self.bits)) for each in candidates)
-        return np.asarray(second < first)
+        return np.asarray(second < first), np.asarray(second == first)
 
 
 class SquaredError(ByError):

@@ -7,6 +7,7 @@ bins            groups of bins, in words
 goals           the coverage goals of a configuration, and why a bin is none
 half_goals      those of steps at half the rate
 counting        events, by integer arithmetic from the stimulus alone
+coverage        which goals were met
 stimulus        random steps, and those made for what is rare
 half_stimulus   those of steps at half the rate
 addends         C of special kinds, and C beside given sums

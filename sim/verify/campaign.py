@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import TypedDict
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -17,7 +17,8 @@ from hwgen.errors import ToolError
 from sim.engines import Engine, engine
 from sim.random import count_at_half_rate
 from sim.verify.bins import Goals
-from sim.verify.counting import Counts, count, empty
+from sim.verify.counting import count
+from sim.verify.coverage import Counts, CoverageFigures, complete, empty, figures, impossible, missed
 from sim.verify.goals import goals
 from sim.verify.reproducer import MOST_RUNS, Mismatch, difference, save, shrink
 from sim.verify.stimulus import Stimulus, deepest, draw
@@ -28,55 +29,6 @@ _MACS_PER_BATCH = 1 << 20
 _STEPS_PER_BATCH = range(256, 4097)
 _LONG = 1 << 28
 """Multiply-accumulates from which on processes have engines of their own for long runs."""
-
-
-class AxisFigures(TypedDict):
-    """One axis of the goals of a group.
-
-    Parameters
-    ----------
-    name
-        What is told apart.
-    labels
-        Of its bins.
-    """
-
-    name: str
-    labels: list[str]
-
-
-class CoverageFigures(TypedDict):
-    """Coverage of a group of goals.
-
-    Parameters
-    ----------
-    goals, hit
-        How many there are, and how many of them had an event.
-    events
-        Of all goals.
-    fewest
-        Of any one goal.
-    missed
-        Goals without an event, in words.
-    excluded
-        Bins that no step can reach.
-    reason
-        Why they cannot be reached.
-    axes
-        What the bins are told apart by.
-    counts
-        Events of each bin: a list for each axis within that of the axis before.
-    """
-
-    goals: int
-    hit: int
-    events: int
-    fewest: int
-    missed: list[str]
-    excluded: int
-    reason: str
-    axes: list[AxisFigures]
-    counts: list[Any]
 
 
 class FailureFigures(TypedDict):
@@ -200,43 +152,22 @@ class Outcome:
         """Of them, those of FP8 and FP6."""
         return _macs(self.config, self.half, self.half)
 
-    def hit(self, name: str) -> int:
-        """Goals of a group that have been met."""
-        return int((self.goals[name].reachable & (self.counts[name] > 0)).sum())
-
     @property
     def complete(self) -> bool:
         """Whether every goal has been met."""
-        return all(self.hit(name) == goal.reachable.sum() for name, goal in self.goals.items())
+        return complete(self.goals, self.counts)
 
     def missed(self) -> list[str]:
         """Goals without an event, in words."""
-        return [f"{name}: {label}" for name, goal in self.goals.items() for label in goal.missed(self.counts[name])]
+        return missed(self.goals, self.counts)
 
     def impossible(self) -> list[str]:
         """Events that should not have been possible, in words."""
-        return [
-            f"{name}: {goal.label(tuple(index))}"
-            for name, goal in self.goals.items()
-            for index in np.argwhere(~goal.reachable & (self.counts[name] > 0))
-        ]
+        return impossible(self.goals, self.counts)
 
     def as_dict(self) -> CampaignFigures:
         """All of it, ready for JSON."""
-        groups: dict[str, CoverageFigures] = {
-            name: {
-                "goals": int(goal.reachable.sum()),
-                "hit": self.hit(name),
-                "events": int(self.counts[name].sum()),
-                "fewest": int(self.counts[name][goal.reachable].min(initial=np.iinfo(np.int64).max)),
-                "missed": goal.missed(self.counts[name]),
-                "excluded": int((~goal.reachable).sum()),
-                "reason": goal.reason,
-                "axes": [{"name": axis, "labels": list(labels)} for axis, labels in goal.axes],
-                "counts": self.counts[name].tolist(),
-            }
-            for name, goal in self.goals.items()
-        }
+        groups = figures(self.goals, self.counts)
         modes: _HalfRate = {"macs_at_half_rate": self.macs_at_half_rate} if self.config.slotted else {}
         return {
             "configuration": self.config.name,

@@ -15,6 +15,7 @@ from hwgen.errors import ToolError
 from sim.engines import Run
 from sim.steps import Steps, Trace, elements
 from sim.verify.bins import Goals
+from sim.verify.coverage import Counts, empty
 from sim.verify.half_goals import PREFIX
 from sim.verify.kernels.alignment import ExactBins, Numerics, StepBins
 from sim.verify.kernels.loops import count_exact, count_rounded
@@ -23,15 +24,7 @@ from sim.verify.kernels.products import UnscaledStimulus, unscaled_side
 from sim.verify.kernels.rounding import NAN, ResultBins
 from sim.verify.kernels.unscaled import UnscaledBins, count_unscaled
 
-__all__ = ["Counts", "count", "empty"]
-
-Counts = dict[str, NDArray[np.int64]]
-"""Events by group of goals and bin."""
-
-
-def empty(wanted: dict[str, Goals]) -> Counts:
-    """No events at all."""
-    return {name: np.zeros(goal.reachable.shape, np.int64) for name, goal in wanted.items()}
+__all__ = ["count"]
 
 
 def count(wanted: dict[str, Goals], steps: Steps, trace: Trace, run: Run, offer: Any, supply: Any, take: Any) -> Counts:

@@ -21,20 +21,36 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from hwgen.config.quantiser import BLOCK, QuantiserConfig
-from hwgen.errors import MismatchError
+from hwgen.errors import MismatchError, ToolError
 from sim import golden
 from sim.engines.quantisers import Quantised, QuantiserEngine, TensorScaleWords
 from sim.tensors import KINDS, generate
+from sim.verify.bins import Goals
+from sim.verify.coverage import Counts, CoverageFigures, complete, empty, figures, impossible, missed
+from sim.verify.quantiser_goals import count_quantised, quantiser_goals
 
-__all__ = ["Batch", "Comparison", "batches", "compare", "counterpart", "scale_words", "verify"]
+__all__ = [
+    "ENOUGH",
+    "Batch",
+    "Comparison",
+    "ComparisonFigures",
+    "batches",
+    "compare",
+    "counterpart",
+    "scale_words",
+    "verify",
+]
+
+ENOUGH = 1 << 26
+"""Numbers of a run that is to meet all goals."""
 
 _BLOCKS = 1 << 13
 """Blocks of a batch that is drawn."""
@@ -53,33 +69,92 @@ class Batch(NamedTuple):
     scale: np.float32
 
 
-@dataclass(frozen=True)
+class ComparisonFigures(TypedDict):
+    """What a comparison of a quantiser has found equal, and covered.
+
+    Parameters
+    ----------
+    elements
+        Numbers that were compared.
+    cycles
+        Of the clock.
+    seconds, cpu_seconds
+        That it took: by the clock, and of all processors.
+    elements_per_second
+        Numbers by the clock.
+    goals, hit
+        Coverage goals, and how many of them had an event.
+    complete_after
+        Numbers after which all had one; null where some had none.
+    batches
+        Numbers, by kind of batch.
+    coverage
+        By group of goals.
+    """
+
+    elements: int
+    cycles: int
+    seconds: float
+    cpu_seconds: float
+    elements_per_second: int
+    goals: int
+    hit: int
+    complete_after: int | None
+    batches: dict[str, int]
+    coverage: dict[str, CoverageFigures]
+
+
+@dataclass
 class Comparison:
     """What was compared, and found equal.
 
     Parameters
     ----------
+    goals
+        What is to be covered.
+    counts
+        Events by group of goals and bin.
     elements
         Numbers, by batch.
     cycles
         Of the clock.
-    seconds
-        That it took.
+    seconds, cpu_seconds
+        That it took: by the clock, and of all processors.
+    complete_after
+        Numbers after which all goals were met; None if they were not.
     """
 
-    elements: dict[str, int]
-    cycles: int
-    seconds: float
+    goals: dict[str, Goals]
+    counts: Counts
+    elements: dict[str, int] = field(default_factory=dict)
+    cycles: int = 0
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    complete_after: int | None = None
 
-    def as_dict(self) -> dict[str, Any]:
+    @property
+    def done(self) -> int:
+        """Numbers that were compared."""
+        return sum(self.elements.values())
+
+    def missed(self) -> list[str]:
+        """Goals without an event, in words."""
+        return missed(self.goals, self.counts)
+
+    def as_dict(self) -> ComparisonFigures:
         """Ready for JSON."""
-        total = sum(self.elements.values())
+        groups = figures(self.goals, self.counts)
         return {
-            "elements": total,
+            "elements": self.done,
             "cycles": self.cycles,
             "seconds": round(self.seconds, 1),
-            "elements_per_second": round(total / self.seconds),
+            "cpu_seconds": round(self.cpu_seconds, 1),
+            "elements_per_second": round(self.done / self.seconds),
+            "goals": sum(group["goals"] for group in groups.values()),
+            "hit": sum(group["hit"] for group in groups.values()),
+            "complete_after": self.complete_after,
             "batches": self.elements,
+            "coverage": groups,
         }
 
 
@@ -110,7 +185,7 @@ def batches(config: QuantiserConfig, seed: int) -> Iterator[Batch]:
             x *= np.float32(2.0 ** rng.integers(-20, 21))
             yield Batch("drawn", _words(x), counterpart(config).tensor_scale(x))
         yield _ties(config, rng)
-        yield Batch("bits", rng.integers(0, 1 << 32, (_BLOCKS, BLOCK), np.uint32), _any_scale(config, rng))
+        yield _bits(config, rng)
         yield _near(config, rng)
         if config.by_magnitude:
             yield _thresholds(config, rng)
@@ -169,6 +244,9 @@ def _scales(config: QuantiserConfig, rng: np.random.Generator) -> Iterator[Batch
 def _ties(config: QuantiserConfig, rng: np.random.Generator) -> Batch:
     """Multiples of eighths of a scale, and the FP32 numbers next to them; the largest number a midpoint of scales."""
     tensor_scale = _any_scale(config, rng, -100, 100)
+    if config.numbers.width == 16:
+        # BF16 numbers are at midpoints of short scales only.
+        tensor_scale = np.float32(2.0 ** int(rng.integers(-100, 101)))
     scales = np.ldexp(rng.integers(1, 16, _BLOCKS), rng.integers(-9, 6, _BLOCKS)).astype(np.float32) * tensor_scale
     top = float(rng.choice([candidate.top for candidate in config.candidates]))
     x = scales[:, None] * (rng.integers(0, 8 * int(top) + 1, (_BLOCKS, BLOCK)) / 8).astype(np.float32)
@@ -176,6 +254,14 @@ def _ties(config: QuantiserConfig, rng: np.random.Generator) -> Batch:
     words = _words(x).astype(np.int64) + rng.integers(-1, 2, (_BLOCKS, BLOCK))
     words = np.where(x == 0, 0, words).astype(np.uint32) | rng.integers(0, 2, x.shape, np.uint32) << 31
     return Batch("ties", rng.permuted(words, axis=1), tensor_scale)
+
+
+def _bits(config: QuantiserConfig, rng: np.random.Generator) -> Batch:
+    """Any bits; and infinity, which these hardly ever are, in every hundredth number."""
+    words = rng.integers(0, 1 << 32, (_BLOCKS, BLOCK), np.uint32)
+    infinite = rng.random(words.shape) < 0.01
+    words[infinite] = np.uint32(0x7F800000) | words[infinite] & np.uint32(1 << 31)
+    return Batch("bits", words, _any_scale(config, rng))
 
 
 def _near(config: QuantiserConfig, rng: np.random.Generator) -> Batch:
@@ -231,11 +317,22 @@ def _thresholds(config: QuantiserConfig, rng: np.random.Generator) -> Batch:
     return _of_magnitudes(config, "thresholds", magnitudes, rng)
 
 
+def _given(config: QuantiserConfig, batch: Batch) -> NDArray[np.uint32]:
+    """Numbers of a batch as FP32; of BF16 the upper half counts."""
+    return batch.words & np.uint32(0xFFFF0000) if config.numbers.width == 16 else batch.words
+
+
+def _expected(config: QuantiserConfig, batch: Batch) -> golden.HardwareResult:
+    words = _given(config, batch)
+    return counterpart(config).quantize(words.view(np.float32).reshape(len(words), BLOCK), batch.scale)
+
+
 def compare(
     engine: QuantiserEngine,
     batch: Batch,
     offer: NDArray[np.bool_] | None = None,
     take: NDArray[np.bool_] | None = None,
+    wanted: golden.HardwareResult | None = None,
 ) -> int:
     """Quantise a batch, and compare all that comes out with the golden model; gives the number of cycles.
 
@@ -247,6 +344,8 @@ def compare(
         Blocks; of numbers that are BF16 the upper half alone counts.
     offer, take
         See `QuantiserEngine.run`; every cycle by default.
+    wanted
+        What the golden model says, if it is known.
 
     Raises
     ------
@@ -254,10 +353,9 @@ def compare(
         A bit differs.
     """
     config = engine.config
-    words = batch.words
-    if config.numbers.width == 16:
-        words = words & np.uint32(0xFFFF0000)
-    wanted = counterpart(config).quantize(words.view(np.float32).reshape(len(words), BLOCK), batch.scale)
+    words = _given(config, batch)
+    if wanted is None:
+        wanted = _expected(config, batch)
     always = np.ones(1, bool)
     found = engine.run(
         words >> 16 if config.numbers.width == 16 else words,
@@ -316,30 +414,42 @@ def verify(
     ------
     MismatchError
         A bit differs.
+    ToolError
+        An event happened that the goals exclude.
     """
-    started = time.monotonic()
+    started, began = time.monotonic(), time.process_time()
+    config = engine.config
 
     def chosen() -> Iterator[tuple[int, Batch]]:
         total = 0
-        for number, batch in enumerate(batches(engine.config, seed)):
+        for number, batch in enumerate(batches(config, seed)):
             if total >= elements:
                 return
             total += batch.words.size
             yield number, batch
 
-    def one(number: int, batch: Batch) -> tuple[Batch, int]:
-        if number % 3:
-            return batch, compare(engine, batch)
-        rng = np.random.default_rng([seed, number])
-        offer, take = (rng.random(997) < pace for pace in (0.8, 0.7))
-        return batch, compare(engine, batch, offer, take)
+    def one(number: int, batch: Batch) -> tuple[Batch, int, Counts]:
+        wanted, stalled = _expected(config, batch), number % 3 == 0
+        offer = take = None
+        if stalled:
+            rng = np.random.default_rng([seed, number])
+            offer, take = (rng.random(997) < pace for pace in (0.8, 0.7))
+        took = compare(engine, batch, offer, take, wanted)
+        return batch, took, count_quantised(config, _given(config, batch), wanted, stalled)
 
-    counts: dict[str, int] = {}
-    cycles = done = 0
-    parallel = Parallel(n_jobs=jobs, prefer="threads", return_as="generator_unordered", pre_dispatch="2 * n_jobs")
-    for batch, took in parallel(delayed(one)(*each) for each in chosen()):
-        counts[batch.kind] = counts.get(batch.kind, 0) + batch.words.size
-        cycles += took
-        done += batch.words.size
-        progress(min(done, elements), elements)
-    return Comparison(counts, cycles, time.monotonic() - started)
+    goals = quantiser_goals(config)
+    outcome = Comparison(goals, empty(goals))
+    # In their order, so that what was covered when does not depend on the number of threads.
+    parallel = Parallel(n_jobs=jobs, prefer="threads", return_as="generator", pre_dispatch="2 * n_jobs")
+    for batch, took, counts in parallel(delayed(one)(*each) for each in chosen()):
+        outcome.elements[batch.kind] = outcome.elements.get(batch.kind, 0) + batch.words.size
+        outcome.cycles += took
+        for name, events in counts.items():
+            outcome.counts[name] += events
+        if outcome.complete_after is None and complete(goals, outcome.counts):
+            outcome.complete_after = outcome.done
+        progress(min(outcome.done, elements), elements)
+    outcome.seconds, outcome.cpu_seconds = time.monotonic() - started, time.process_time() - began
+    if odd := impossible(goals, outcome.counts):
+        raise ToolError(f"coverage: {odd[0]} has happened, which the goals exclude")
+    return outcome

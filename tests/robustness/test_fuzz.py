@@ -36,6 +36,7 @@ from hwgen.netlist.link import link
 from hwgen.power import activity
 from hwgen.power import estimate as power
 from hwgen.report import kinds, schema
+from hwgen.report.beside import beside
 from hwgen.report.markdown import cost as cost_tables
 from hwgen.timing import analysis as timing
 from sim import golden, operands, tensors
@@ -351,9 +352,19 @@ def test_liberty_files(tmp_path: Path, packed: bool, data: st.DataObject) -> Non
         _used(reader.load(path))
 
 
-@pytest.mark.parametrize("source", ["overhead", "power", "cost-decode"])
+def _report(source: str) -> bytes:
+    """A report that is there; or the table of formats beside itself at another clock, which is of another kind."""
+    if source != "libraries":
+        return (REPORTS / f"{source}.json").read_bytes()
+    table = schema.load(REPORTS / "formats.json")
+    assert isinstance(table, schema.FormatsReport)
+    slower = dataclasses.replace(table, conditions=dataclasses.replace(table.conditions, clock_ns=2.0))
+    return schema.as_text(beside({"formats": table, "slower": slower})).encode()
+
+
+@pytest.mark.parametrize("source", ["overhead", "power", "cost-decode", "formats", "libraries"])
 def test_reports(source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = (REPORTS / f"{source}.json").read_bytes()
+    whole = _report(source)
     path = tmp_path / "report.json"
     # The picture takes a second; every key it reads is in a table, too.
     forms = {kind: dataclasses.replace(form, png=lambda report: b"") for kind, form in kinds.FORMS.items()}

@@ -1,6 +1,7 @@
 """``hwgen quantiser``."""
 
 import json
+import re
 
 import pytest
 from click.testing import CliRunner
@@ -49,3 +50,16 @@ def test_bad_input(arguments, words):
 def test_unknown_names_list_those_there_are():
     assert "nvfp4-quantiser" in run("verify", "mixfp4").output
     assert "four-over-six-quantiser" in run("verilog", "mixfp4").output
+
+
+@pytest.mark.skipif(not available(), reason="no C++ compiler")
+def test_a_missed_goal_of_a_long_run(monkeypatch):
+    """One line says how many there are, and which is the first."""
+    monkeypatch.setattr("sim.verify.quantisers.ENOUGH", 1 << 20)
+    result = run("verify", "nvfp4-quantiser", "--elements", 1000)
+    assert result.exit_code == 1
+    assert "missed: blocks: with both" in result.stdout
+    assert "more, see --json" in result.stdout
+    assert re.fullmatch(
+        r"nvfp4-quantiser: \d+ coverage goals were not met, the first: blocks: .*", str(result.exception)
+    )

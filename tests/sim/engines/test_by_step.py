@@ -9,7 +9,8 @@ import pytest
 from hwgen.config import NAMED
 from sim import golden, tensors
 from sim.random import random_steps
-from sim.steps import Steps, codes_of, gather, schedule, schedule_held
+from sim.steps import Steps, gather, schedule, schedule_held
+from sim.unscaled import Unscaled
 
 SMALL = NAMED["nvfp4-e0m3-multi-small"]
 MIXED = dataclasses.replace(SMALL, a="mixfp4", b="mixfp4")
@@ -92,8 +93,8 @@ def test_tiles_that_hold_b_and_half_the_rate():
     assert not held.half.any()
     np.testing.assert_array_equal(held.c[2:], held.expected()[:-2])
     codes, _ = golden.quantize_unscaled(tensors.generate("gaussian", (8, 32), 1))
-    halves = golden.QuantizedTensor(codes_of(codes), np.zeros((8, 4), np.uint8), np.float32(1), "nvfp4")
-    steps = schedule(SMALL, halves, halves, c, (0, 0))
+    halves = Unscaled(codes, "e4m3", np.float32(1))
+    steps = schedule(SMALL, halves, halves, c)
     assert steps.half.all()
     assert not steps.a_types.any()
     want = golden.unscaled_gemm(codes, codes, c, k_per_step=8)

@@ -1,6 +1,7 @@
 """The hardware quantiser, against exact rational arithmetic and the float64 quantiser."""
 
 from bisect import bisect_left
+from dataclasses import replace
 from fractions import Fraction
 
 import ml_dtypes
@@ -12,6 +13,7 @@ from hypothesis.extra import numpy as hnp
 from rational import E1M2, E2M1, minifloat
 
 from sim import golden, tensors
+from sim.golden import rules
 from sim.golden.selection import ByError
 
 SCALES = [minifloat(code, 4, 3, 7) for code in range(127)]
@@ -322,6 +324,41 @@ def test_the_tensor_scale_is_that_of_the_float64_quantiser_rounded_up(fmt, rule)
     assert golden.Quantiser(fmt, rule).tensor_scale(np.float32([[1e-40] * 16])) == 2.0**-100
 
 
+def test_a_tensor_scale_from_its_reciprocal():
+    """The least number of its bits that is not below 1 / reciprocal; exactly, beside such numbers, too."""
+    rng = np.random.default_rng(5)
+    for bits in (1, 2, 8, 14, 24):
+        quantiser = golden.Quantiser("nvfp4", tensor_scale_bits=bits)
+        near = np.float32(1) / rng.integers(1 << bits - 1, 1 << bits, 60).astype(np.float32)
+        drawn = np.exp2(rng.uniform(-60, 60, 60)).astype(np.float32)
+        for reciprocal in (*near, *np.nextafter(near, np.float32(0)), *np.nextafter(near, np.float32(1)), *drawn):
+            found, exact = Fraction(float(quantiser.tensor_scale_of(reciprocal))), 1 / Fraction(float(reciprocal))
+            fraction, exponent = np.frexp(float(found))
+            assert (fraction * 2**bits) % 1 == 0
+            below = found - two(int(exponent) - bits - int(fraction == 0.5))
+            assert below < exact <= found
+    assert golden.Quantiser().tensor_scale_of(np.float32(2.0**127)) == 2.0**-100
+
+
+@every
+def test_a_reciprocal_in_place_of_the_tensor_scale_costs_nothing(fmt, rule):
+    """Software that keeps divisor / max in FP32 gets the tensor scale of the largest number, or its neighbour."""
+    quantiser = golden.Quantiser(fmt, rule)
+    divisor = rules.tensor_divisor(quantiser.form, quantiser.rule)
+    for kind in tensors.KINDS:
+        x = tensors.generate(kind, (64, 256), 6)
+        own = quantiser.tensor_scale(x)
+        found = quantiser.tensor_scale_of(np.float32(divisor) / np.abs(x).max())
+        assert own * np.float32(1 - 2.0**-7) <= found <= own * np.float32(1 + 2.0**-7)
+        whole = replace(quantiser, tensor_scale_bits=24)
+        tried = (quantiser, found), (whole, golden.quantize(x, fmt, rule=rule).tensor_scale)
+        noise = [
+            float(np.square(golden.dequantize(unit.quantize(x, scale).tensor) - x.astype(float)).sum())
+            for unit, scale in tried
+        ]
+        assert abs(10 * np.log10(noise[0] / noise[1])) < 0.02
+
+
 def test_input_types_and_layouts():
     quantiser = golden.Quantiser()
     x = np.random.default_rng(1).standard_normal((8, 48)).astype(ml_dtypes.bfloat16)
@@ -375,6 +412,8 @@ Q, X = golden.Quantiser, np.ones((1, 16), np.float32)
         (lambda: Q(reciprocal_bits=8.0), "reciprocal_bits must be an integer; got 8.0"),
         (lambda: golden.SquaredError(15), "squared-error: bits must be 2 to 14; got 15"),
         (lambda: golden.Gap(3), "gap: bits must be 4 to 11; got 3"),
+        (lambda: Q().tensor_scale_of(2.0**-127), "tensor_scale must be from 2^-100 to 2^126; got 1.7"),
+        (lambda: Q().tensor_scale_of(-1.0), "tensor_scale must be positive and finite; got -1.0"),
         (lambda: Q().reciprocal(1), "reciprocal_bits is None: this quantiser divides, and takes no reciprocal"),
         (lambda: Q().quantize(X, np.nan), "tensor_scale must be a number that float32 holds; got nan"),
         (lambda: Q().quantize(X, 0), "tensor_scale must be positive and finite; got 0.0"),
