@@ -77,11 +77,11 @@ def verify_command(
         engine = CompiledQuantiser(config)
         update("compilation", 1, 1)
         outcome = verify(engine, int(elements), seed, jobs, lambda done, total: update("numbers", done, total))
-    summary = {"quantiser": config.name, **outcome.as_dict(), "seed": seed}
+    summary: dict[str, Any] = {"quantiser": config.name, **outcome.as_dict(), "seed": seed}
     if as_json:
         click.echo(json.dumps(summary))
         return
-    batches: dict[str, int] = summary.pop("batches")
+    batches = summary.pop("batches")
     shown = ((key, f"{value:,}" if isinstance(value, int) else str(value)) for key, value in summary.items())
     print_table(["verification", "value"], [[key.replace("_", " "), value] for key, value in shown])
     print_table(["batch", "numbers"], [[kind, f"{count:,}"] for kind, count in batches.items()])
@@ -110,7 +110,7 @@ def verilog_command(names: tuple[str, ...], out: Path, as_json: bool) -> None:
         for number, name in enumerate(chosen):
             update("Verilog", number, len(chosen))
             config = QUANTISERS[name]
-            manifest = json.dumps(quantiser_manifest(config), indent=2) + "\n"
+            manifest = json.dumps(quantiser_manifest(config).as_dict(), indent=2) + "\n"
             files = {
                 out / f"{name}.v": named(quantiser_verilog(config)),
                 out / f"{name}.json": manifest,

@@ -22,7 +22,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -34,7 +34,7 @@ from sim import golden
 from sim.engines.quantisers import Quantised, QuantiserEngine, TensorScaleWords
 from sim.tensors import KINDS, generate
 
-__all__ = ["Batch", "Comparison", "batches", "compare", "counterpart", "scale_words", "verify"]
+__all__ = ["Batch", "Comparison", "ComparisonFigures", "batches", "compare", "counterpart", "scale_words", "verify"]
 
 _BLOCKS = 1 << 13
 """Blocks of a batch that is drawn."""
@@ -51,6 +51,30 @@ class Batch(NamedTuple):
     words: NDArray[np.uint32]
     """FP32, (n, 16)."""
     scale: np.float32
+
+
+class ComparisonFigures(TypedDict):
+    """What was compared, and found equal.
+
+    Parameters
+    ----------
+    elements
+        Numbers that were compared.
+    cycles
+        Of the clock.
+    seconds
+        That it took.
+    elements_per_second
+        Numbers in a second.
+    batches
+        Numbers, by batch.
+    """
+
+    elements: int
+    cycles: int
+    seconds: float
+    elements_per_second: int
+    batches: dict[str, int]
 
 
 @dataclass(frozen=True)
@@ -71,7 +95,7 @@ class Comparison:
     cycles: int
     seconds: float
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> ComparisonFigures:
         """Ready for JSON."""
         total = sum(self.elements.values())
         return {
