@@ -202,6 +202,43 @@ def test_the_readme_gives_a_range_over_conditions() -> None:
     assert f"{100 * min(clocks):+.1f} to {100 * max(clocks):+.1f} %" in results
 
 
+PLACED = [name for name in ROWS if name not in ("overhead-weights", "overhead-as-mapped")]
+
+
+def test_pages_say_how_much_is_noise_glitches_and_wires() -> None:
+    """If not: the pages are older than the reports."""
+
+    def half_widths(metric: str, names: list[str]) -> list[float]:
+        found = [_overhead(name).find("core", metric).overhead for name in names]
+        return [50 * ((each.high or 0) - (each.low or 0)) for each in found if each is not None]
+
+    def span(values: list[float], form: str) -> str:
+        return f"{min(values):{form}} to {max(values):{form}}"
+
+    others = [name for name in PLACED if name != "overhead-generic130"]
+    (loud,) = half_widths("area", ["overhead-generic130"])
+    threats = " ".join((REPORTS.parent / "docs" / "threats-to-validity.md").read_text(encoding="utf-8").split())
+    assert (
+        f"| {span(half_widths('area', others), '.1f')} points, half of the interval, {loud:.1f} on generic130;"
+        in threats
+    )
+    assert f"; power {span(half_widths('total power', PLACED), '.1f')} |" in threats
+    wires = {name: 100 * _overhead(name).find("core", "wires power").overhead.value for name in PLACED}
+    missed = wires.pop("overhead-generic130")
+    assert f"Placed it is {span([*wires.values()], '+.1f')} %, and {missed:+.1f} % on generic130" in threats
+    shares = [
+        100 * (1 - settled / whole)
+        for report in map(_overhead, PLACED)
+        for settled, whole in zip(
+            report.find("core", "total power, no glitches").values.values(),
+            report.find("core", "total power").values.values(),
+            strict=True,
+        )
+    ]
+    method = " ".join((REPORTS.parent / "docs" / "method.md").read_text(encoding="utf-8").split())
+    assert f"Built for a clock, {span(shares, '.0f')} % of a core's power is glitches" in method
+
+
 PUBLISHED = (
     ("MXFP4 / NVFP4", "mxfp4", "core", False),
     ("MXFP4 per 16 / NVFP4", "mxfp4-2x16", "core", False),

@@ -20,6 +20,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from difflib import get_close_matches
 from importlib import import_module
 
 import click
@@ -67,6 +68,14 @@ class _Commands(click.Group):
             return None
         command: click.Command = import_module(f"hwgen.cli.{COMMANDS[cmd_name]}").command
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        near = get_close_matches(args[0], self.list_commands(ctx), 1)
+        if near and args[0] not in COMMANDS and not args[0].startswith("-") and not ctx.resilient_parsing:
+            ctx.fail(f"No such command {args[0]!r}; did you mean {near[0]!r}?")
+        return super().resolve_command(ctx, args)
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

@@ -129,7 +129,7 @@ def verilog_command(names: tuple[str, ...], out: Path, as_json: bool) -> None:
         for number, name in enumerate(chosen):
             update("Verilog", number, len(chosen))
             config = QUANTISERS[name]
-            manifest = json.dumps(quantiser_manifest(config), indent=2) + "\n"
+            manifest = json.dumps(quantiser_manifest(config).as_dict(), indent=2) + "\n"
             files = {
                 out / f"{name}.v": named(quantiser_verilog(config)),
                 out / f"{name}.json": manifest,

@@ -15,15 +15,17 @@ from typing import Annotated, Any, TypedDict
 from hwgen import report
 from hwgen.config import TensorCoreConfig
 from hwgen.files import write_all
-from hwgen.package.manifest import ManifestJson
 from hwgen.report.json_schema import json_schema
 from hwgen.report.mutants import FiguresJson
 from hwgen.report.schema import REPORTS, SCHEMA, SCHEMA_VERSION
 from hwgen.verilog.ports import SCHEMA as MANIFEST
+from hwgen.verilog.ports import Manifest
+from hwgen.verilog.quantiser import QUANTISER_SCHEMA, QuantiserManifest
 from sim.accuracy.table import ErrorRow
 from sim.gemm import GemmFigures
 from sim.mutate.report import MutationJson, QuantiserMutationJson
 from sim.verify.campaign import CampaignFigures
+from sim.verify.quantisers import ComparisonFigures
 from sim.verify.reproducer import VERSION, About
 
 __all__ = ["DIRECTORY", "WRITTEN", "Written", "files", "main"]
@@ -207,6 +209,36 @@ class WrittenPackage(TypedDict):
     files: list[str]
 
 
+class QuantiserFigures(TypedDict):
+    """A quantiser that was verified.
+
+    Parameters
+    ----------
+    quantiser
+        Its name.
+    seed
+        Of what was drawn.
+    """
+
+    quantiser: str
+    seed: int
+
+
+class WrittenQuantiser(TypedDict):
+    """The files of one quantiser.
+
+    Parameters
+    ----------
+    quantiser
+        Its name.
+    files
+        Their paths.
+    """
+
+    quantiser: str
+    files: list[str]
+
+
 @dataclass(frozen=True)
 class Written:
     """One kind of JSON.
@@ -240,6 +272,7 @@ class Written:
 
 
 _VERIFIED = Annotated[dict[str, Any], CampaignFigures, ReproducerFigures]
+_COMPARED = Annotated[dict[str, Any], ComparisonFigures, QuantiserFigures]
 _CONFIGURATION = Annotated[dict[str, Any], TensorCoreConfig, DerivedFigures]
 _REPORTS = [
     Written(
@@ -260,8 +293,15 @@ WRITTEN: dict[str, Written] = {
             "manifest",
             int(str(MANIFEST["version"])),
             "Manifest of 'hwgen verilog': NAME.json",
-            ManifestJson,
+            Manifest,
             {"schema": MANIFEST},
+        ),
+        Written(
+            "quantiser-manifest",
+            int(str(QUANTISER_SCHEMA["version"])),
+            "Manifest of 'hwgen quantiser verilog': NAME.json",
+            QuantiserManifest,
+            {"schema": QUANTISER_SCHEMA},
         ),
         Written(
             "vectors",
@@ -286,6 +326,8 @@ WRITTEN: dict[str, Written] = {
         Written("configs", 1, "'hwgen configs --json'", list[_CONFIGURATION]),
         Written("error", 1, "'hwgen error --json'", ErrorTable),
         Written("place", 1, "'hwgen place --json'", PlacedFigures),
+        Written("quantiser-verify", 1, "'hwgen quantiser verify --json'", _COMPARED),
+        Written("quantiser-verilog", 1, "'hwgen quantiser verilog --json'", list[WrittenQuantiser]),
         Written("replay", 1, "'hwgen replay --json'", ReplayFigures),
         Written("simulate", 1, "'hwgen simulate --json'", GemmFigures),
         Written("verify", 1, "'hwgen verify --json'", _VERIFIED),

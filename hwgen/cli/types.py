@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -34,8 +35,21 @@ __all__ = [
 ]
 
 FILE = click.Path(path_type=Path)
-POSITIVE = click.IntRange(min=1, max=1 << 24)
-SEED = click.IntRange(min=0)
+
+
+class _Whole(click.IntRange):
+    """A whole number within bounds."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            int(value)
+        except ValueError:
+            self.fail(f"{value!r} is not a whole number.", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+POSITIVE = _Whole(min=1, max=1 << 24)
+SEED = _Whole(min=0)
 
 MOST_CORES = 1 << 16
 
@@ -155,7 +169,15 @@ class Names(click.Choice):  # type: ignore[type-arg,unused-ignore]
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         # A line that is being completed is read too, defaults and all.
-        return value if ctx is not None and ctx.resilient_parsing else super().convert(value, param, ctx)
+        if ctx is not None and ctx.resilient_parsing:
+            return value
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter as error:
+            near = get_close_matches(str(value), self.choices, 1)
+            if not near:
+                raise
+            self.fail(f"{error.message.rstrip('.')}; did you mean {near[0]!r}?", param, ctx)
 
 
 class NamesOrFiles(Names):

@@ -6,7 +6,7 @@ import dataclasses
 import re
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from hwgen.config.reserved import RESERVED
 from hwgen.errors import InputError
@@ -121,7 +121,7 @@ class QuantiserConfig:
     rule: str = "nearest"
     input: str = "float32"
     selection: str | None = None
-    error_bits: int = _DEFAULT_BITS
+    error_bits: Annotated[int, int | None] = _DEFAULT_BITS  # JSON has null where it has no meaning
     tensor_scale_bits: int = _DEFAULT_BITS
     pipeline: tuple[str, ...] | None = None
     clock_gating: bool = True

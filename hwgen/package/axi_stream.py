@@ -24,8 +24,8 @@ from hwgen.package.layout import ADDENDS, RESULTS, STEPS, Layout
 from hwgen.package.structs import structure
 from hwgen.package.template import filled
 from hwgen.package.vectors import Vectors
-from hwgen.package.wrapper import Wrapper, declared
-from hwgen.verilog import Field, Manifest, Port
+from hwgen.package.wrapper import declarations, declared
+from hwgen.verilog import Field, Manifest, Port, Wrapper
 
 __all__ = ["described", "module", "slice_module", "testbench", "user_types"]
 
@@ -107,12 +107,12 @@ def described(manifest: Manifest, layout: Layout) -> Wrapper:
     latency = manifest.latency + _SLICES
     return Wrapper(
         module=layout.axis,
-        files=[layout.inside(f"{stem}.sv") for stem in layout.wrappers],
+        files=tuple(layout.inside(f"{stem}.sv") for stem in layout.wrappers),
         latency=latency,
-        ports=ports,
+        ports=tuple(ports),
         types={},
         streams=streams,
-        rules=[
+        rules=(
             "a transfer takes place at every rising edge of aclk at which TVALID and TREADY are both 1; what is"
             " offered stays as it is until then",
             "all outputs are registers, and TREADY is 1 while one of the two places of a stream is free: no side need"
@@ -126,7 +126,7 @@ def described(manifest: Manifest, layout: Layout) -> Wrapper:
             "every step with TLAST gives one beat of m_axis_d, in the order of the steps; TLAST of that is always 1",
             f"without stalls a beat of m_axis_d is offered {latency} cycles after the later beat of its step",
             "turns, depth and the first steps after a reset are as in the rules of the core's streams",
-        ],
+        ),
     )
 
 
@@ -157,13 +157,13 @@ def module(manifest: Manifest, layout: Layout, wrapper: Wrapper) -> str:
             widths[prefix] += port.width
     return filled(
         "axis.sv",
-        name=manifest.config.name,
+        name=manifest.configuration.name,
         version=__version__,
         module=wrapper.module,
         package=layout.types,
         slice=layout.axis_slice,
         structs=layout.structs,
-        ports=wrapper.declarations(),
+        ports=declarations(wrapper),
         users="\n".join(f"  {side}_user_t {side}_user;" for side in ("ab" if slotted else "a")),
         a_in="s_axis_a_tuser, s_axis_a_tlast, s_axis_a_tdata",
         a_out="a_user, a_last, a",
@@ -209,7 +209,7 @@ def testbench(manifest: Manifest, layout: Layout, wrapper: Wrapper, vectors: Vec
     outputs = [port for port in wrapper.ports if port.direction == "output"]
     return filled(
         "axis_tb.sv",
-        name=manifest.config.name,
+        name=manifest.configuration.name,
         version=__version__,
         module=wrapper.module,
         testbench=layout.axis_testbench_top,
@@ -224,7 +224,7 @@ def testbench(manifest: Manifest, layout: Layout, wrapper: Wrapper, vectors: Vec
         addends=vectors.addend_count,
         results=vectors.result_count,
         latency=wrapper.latency,
-        turns=manifest.config.interleave,
+        turns=manifest.configuration.interleave,
         last=step.field(_LAST).offset,
         step_width=step.width,
         step_top=step.width - 1,

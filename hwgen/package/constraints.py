@@ -52,7 +52,7 @@ def _ports(manifest: Manifest, direction: Direction) -> str:
     names = [
         f"{port.name}[*]" if port.width > 1 else port.name
         for port in manifest.ports
-        if port.direction == direction and port != manifest.clock
+        if port.direction == direction and port != manifest.clock.port
     ]
     return f"{{{' '.join(names)}}}"
 
@@ -68,19 +68,19 @@ def constraints(manifest: Manifest, clock: Clock) -> str:
         Its clock.
     """
     path = (
-        f"{manifest.reset.name} is synchronous and timed as any other input. {manifest.step.ready.name} and"
+        f"{manifest.reset.port.name} is synchronous and timed as any other input. {manifest.step.ready.name} and"
         f" {manifest.addend.ready.name} depend combinationally on {manifest.result.ready.name}: these paths have what"
         " both delays leave of the period."
     )
     return filled(
         "constraint.sdc",
-        name=manifest.config.name,
+        name=manifest.configuration.name,
         version=__version__,
         source=_lines(f"Period: {clock.source}."),
         path=_lines(path),
         period_ns=repr(clock.period_ns),
         io_fraction=f"{IO_FRACTION:g}",
-        clk=manifest.clock.name,
+        clk=manifest.clock.port.name,
         inputs=_ports(manifest, "input"),
         outputs=_ports(manifest, "output"),
     )

@@ -14,8 +14,8 @@ from hwgen import __version__
 from hwgen.formats.unscaled import TYPE_BITS, TYPES
 from hwgen.package.layout import Layout
 from hwgen.package.template import filled
-from hwgen.package.wrapper import Wrapper
-from hwgen.verilog import Field, Manifest, Port
+from hwgen.package.wrapper import declarations
+from hwgen.verilog import Field, Manifest, Port, Wrapper
 from hwgen.verilog.ports import Direction
 
 __all__ = ["TYPES_OF_PAYLOADS", "described", "module", "package", "structure"]
@@ -78,7 +78,7 @@ def package(manifest: Manifest, layout: Layout, further: Iterable[str] = ()) -> 
     further
         Types of other wrappers.
     """
-    config = manifest.config
+    config = manifest.configuration
     types = [
         text
         for stream, name in TYPES_OF_PAYLOADS.items()
@@ -105,7 +105,7 @@ def _opposite(direction: Direction) -> Direction:
 
 def described(manifest: Manifest, layout: Layout) -> Wrapper:
     """The wrapper, with ``step``, ``step_valid`` and ``step_ready`` for ``step__payload`` and so on."""
-    ports = [manifest.clock, manifest.reset]
+    ports = [manifest.clock.port, manifest.reset.port]
     streams = {}
     for name, stream in manifest.streams.items():
         payload, valid, ready = stream.payload, stream.valid, stream.ready
@@ -117,20 +117,20 @@ def described(manifest: Manifest, layout: Layout) -> Wrapper:
         streams[name] = {"payload": name, "valid": f"{name}_valid", "ready": f"{name}_ready"}
     return Wrapper(
         module=layout.structs,
-        files=[layout.inside(f"{stem}.sv") for stem in (layout.types, layout.structs)],
+        files=tuple(layout.inside(f"{stem}.sv") for stem in (layout.types, layout.structs)),
         latency=manifest.latency,
-        ports=ports,
+        ports=tuple(ports),
         types={stream: f"{layout.types}::{name}" for stream, name in TYPES_OF_PAYLOADS.items()},
         streams=streams,
-        rules=[
-            f"members of the structures are the fields of the core's payloads; package {layout.types} has the types"
-        ],
+        rules=(
+            f"members of the structures are the fields of the core's payloads; package {layout.types} has the types",
+        ),
     )
 
 
 def module(manifest: Manifest, layout: Layout, wrapper: Wrapper) -> str:
     """SystemVerilog of the module."""
-    pairs = [(manifest.clock.name, manifest.clock.name), (manifest.reset.name, manifest.reset.name)]
+    pairs = [(manifest.clock.port.name, manifest.clock.port.name), (manifest.reset.port.name, manifest.reset.port.name)]
     pairs += [
         (getattr(stream, role).name, wrapper.streams[name][role])
         for name, stream in manifest.streams.items()
@@ -138,11 +138,11 @@ def module(manifest: Manifest, layout: Layout, wrapper: Wrapper) -> str:
     ]
     return filled(
         "structs.sv",
-        name=manifest.config.name,
+        name=manifest.configuration.name,
         version=__version__,
         package=layout.types,
         module=wrapper.module,
-        ports=wrapper.declarations(),
+        ports=declarations(wrapper),
         top=manifest.top,
         connections=",\n".join(f"      .{port}({signal})" for port, signal in pairs),
     )

@@ -27,6 +27,7 @@ from hwgen.config import TensorCoreConfig
 from hwgen.formats import BlockFormat
 from hwgen.report.schema import Design, may_lack
 from hwgen.report.schema_page import described
+from hwgen.verilog.record import Record
 
 __all__ = ["CONFIGURATION", "DRAFT", "json_schema"]
 
@@ -112,10 +113,21 @@ def _record(form: Any, definitions: dict[str, Any]) -> dict[str, Any]:
         required = [name for name in names if name in form.__required_keys__]
     else:
         names = [field.name for field in dataclasses.fields(form)]
-        required = [name for name in names if name not in may_lack(form)]
+        lacking = may_lack(form)
+        if issubclass(form, Record):
+            # Such a key is left out where there is nothing to say, and never null.
+            lacking = form.may_lack()
+            hints |= {name: _without_none(hints[name]) for name in lacking}
+        required = [name for name in names if name not in lacking]
     meanings = described(form)
     properties = {name: _described(_schema(hints[name], definitions), meanings[name]) for name in names}
     return {"title": _summary(form), "type": "object", "properties": properties, "required": required}
+
+
+def _without_none(form: Any) -> Any:
+    """An annotation ``X | None`` as ``X``; another as it is."""
+    given = [each for each in typing.get_args(form) if each is not types.NoneType]
+    return given[0] if len(given) < len(typing.get_args(form)) else form
 
 
 def _configuration(definitions: dict[str, Any]) -> dict[str, Any]:

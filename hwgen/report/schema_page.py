@@ -52,11 +52,13 @@ _SCHEMAS = [
     "| --- | --- |",
     "| `overhead`, `exploration`, `power`, `cost`, `formats`, `libraries`, `quantisers`, `layer` | the reports |",
     "| `manifest` | `NAME.json` of [`hwgen verilog`](verilog.md) |",
+    "| `quantiser-manifest` | `NAME.json` of [`hwgen quantiser verilog`](quantiser.md) |",
     "| `vectors` | the text `about` in the `.npz` file of [`hwgen verify`](verification.md) |",
     "| `mutation` | `mutation.json` of [`make mutate`](proofs.md) |",
     "| `mutation-quantiser` | `mutation-quantiser.json` of [`make mutate-quantisers`](proofs.md) |",
     "| `mutation-figures` | `reports/mutation-figures.json` of `make mutate-figures` |",
     "| `configs`, `error`, `place`, `replay`, `simulate`, `verify`, `verilog` | what it prints with `--json` |",
+    "| `quantiser-verify`, `quantiser-verilog` | what `hwgen quantiser verify` and `verilog` print with `--json` |",
 ]
 
 

@@ -17,6 +17,7 @@ from hwgen.stats import Estimate
 
 __all__ = [
     "COLOURS",
+    "NAMES",
     "Chart",
     "choice",
     "compiled",
@@ -26,6 +27,7 @@ __all__ = [
     "library",
     "percents",
     "quantity",
+    "titled",
 ]
 
 COLOURS = ("#2f86d1", "#d9730d", "#22976a", "#c2559f", "#8168d8", "#d0493f", "#6f8590", "#9a8412")
@@ -113,8 +115,22 @@ _CONFIG = {
 }
 
 
+_COMPUTED = "= "
+"""What the title of an axis begins with that is an expression."""
+
+NAMES = "names"
+"""The layer whose texts are put beside their places, over nothing else; those without a free place are not shown."""
+
+_BESIDE = {
+    "type": "label",
+    "size": {"signal": "[max(width, 1), max(height, 1)]"},  # the width is not known at first
+    "anchor": ["top-right", "bottom-right", "right", "left", "top", "bottom"],
+    "offset": [6, 6, 9, 9, 7, 7],
+}
+
+
 def compiled(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """Vega from Vega-Lite.
+    """Vega from Vega-Lite, with what Vega-Lite cannot say: names beside their points, titles that are computed.
 
     Raises
     ------
@@ -125,7 +141,20 @@ def compiled(spec: Mapping[str, Any]) -> dict[str, Any]:
     """
     whole = {"autosize": {"type": "fit-x", "contains": "padding"}, "width": "container", "config": _CONFIG, **spec}
     found: dict[str, Any] = converter().vegalite_to_vega(whole)
+    for axis in found.get("axes", ()):
+        if str(axis.get("title")).startswith(_COMPUTED):
+            axis["title"] = {"signal": axis["title"].removeprefix(_COMPUTED)}
+    names = [mark["name"] for mark in found["marks"]]
+    for mark in found["marks"]:
+        if mark["name"] == f"{NAMES}_marks":
+            others = [name for name in names if name != mark["name"]]
+            mark["transform"] = [{**_BESIDE, "avoidMarks": others}]
     return found
+
+
+def titled(expression: str) -> dict[str, Any]:
+    """Part of an axis: a title that follows the parameters, an expression of Vega; Vega-Lite has words alone."""
+    return {"title": f"{_COMPUTED}{expression}"}
 
 
 def quantity(field: str, title: str, **more: Any) -> dict[str, Any]:
@@ -151,7 +180,8 @@ def interval(along: str, shared: Mapping[str, Any], title: str) -> list[dict[str
     title
         Of the axis.
     """
-    scale = {"scale": {"zero": True}}
+    at_zero = {"condition": {"test": "datum.value === 0", "value": 2}, "value": 1}
+    scale = {"scale": {"zero": True}, "axis": {"gridWidth": at_zero}}
     ends = {along: quantity("low", title, **scale), f"{along}2": {"field": "high"}}
     return [
         {"mark": {"type": "rule", "aria": False}, "encoding": {**shared, **ends}},

@@ -7,7 +7,7 @@ from typing import Any
 
 from hwgen.report.markdown.explore import MEANS
 from hwgen.report.schema import ExplorationReport
-from hwgen.site.charts import Chart, choice, interval, percents, quantity
+from hwgen.site.charts import Chart, choice, interval, percents, quantity, titled
 from hwgen.site.sources import Source
 
 __all__ = ["limits", "ways"]
@@ -41,7 +41,12 @@ def limits(pairs: Sequence[Pair]) -> Chart:
         for each in report.results
         if each.overhead is not None
     ]
-    x = quantity("limit", "limit: clock period, ns, or area, um2", scale={"zero": False, "padding": 12})
+    x = quantity(
+        "limit",
+        "limit",
+        scale={"zero": False, "padding": 12},
+        axis=titled("metric === 'critical path' ? 'largest area, um2' : 'clock period, ns'"),
+    )
     spec = {
         "data": {"name": "limits"},
         "params": [parameter, {"name": "metric", "value": "area"}],

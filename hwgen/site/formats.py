@@ -10,7 +10,7 @@ from hwgen.report.markdown.formats import kinds, note, summary
 from hwgen.report.pareto import front
 from hwgen.report.plots.errors import points
 from hwgen.report.schema import FormatsReport
-from hwgen.site.charts import COLOURS, Chart, choice, quantity
+from hwgen.site.charts import COLOURS, NAMES, Chart, choice, quantity
 from hwgen.site.conditions import links
 from hwgen.site.markup import Markup, rows, tag
 from hwgen.site.sources import Source
@@ -75,8 +75,9 @@ def _layers(title: str, counts: Sequence[str]) -> list[dict[str, Any]]:
         },
         {"mark": "point", "encoding": {**places, "shape": colour, "opacity": pale, "tooltip": tooltip}},
         {
+            "name": NAMES,
             "transform": [{"filter": "datum.front"}],
-            "mark": {"type": "text", "align": "left", "dx": 7, "dy": -5, "fontSize": 11},
+            "mark": {"type": "text", "fontSize": 11},
             "encoding": {"x": x, "y": y, "text": {"field": "name"}},
         },
     ]
@@ -114,7 +115,8 @@ def chart(pairs: Sequence[Pair]) -> Chart:
     )
     said = (
         "A line joins the Pareto front: no other row that adds up as many products is both cheaper and better. The"
-        " others are pale, and have their names below the pointer. Rows that miss the clock are left out."
+        " others are pale. Their names are below the pointer, as is a name that has no room. Rows that miss the clock"
+        " are left out."
     )
     return Chart("formats", "What a format costs, and what it loses", specs, data, controls, said)
 

@@ -17,11 +17,12 @@ from hwgen.report.schema import (
     CostReport,
     ExplorationReport,
     FormatsReport,
+    LayerReport,
     LibrariesReport,
     OverheadReport,
     PowerReport,
 )
-from hwgen.site import charts, explorations, formats, libraries, overheads, power, workloads
+from hwgen.site import charts, explorations, formats, layer, libraries, overheads, power, workloads
 from hwgen.site.charts import Chart
 from hwgen.site.conditions import dialog, links
 from hwgen.site.markup import Markup, data, tag, together
@@ -78,6 +79,8 @@ def contents(sources: Sequence[Source]) -> Content:
         found.add("formats", "Formats beside one another", formats.chart(tabled), *formats.tables(tabled))
     if beside := list(of_kind(sources, LibrariesReport)):
         found.add("libraries", "Formats, library by library", libraries.chart(beside), *libraries.tables(beside))
+    if layers := list(of_kind(sources, LayerReport)):
+        found.add("layer", "A layer of a trained model", layer.chart(layers), *layer.tables(layers))
     if costs := list(of_kind(sources, CostReport)):
         grids = [workloads.grid(*each) for each in costs]
         found.data["workloads"] = workloads.payload(costs, grids)

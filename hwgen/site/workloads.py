@@ -8,8 +8,9 @@ cores, and other numbers of cores with its bandwidth.
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,7 +24,7 @@ from hwgen.measure.core_costs import MeasuredCores
 from hwgen.measure.cost import FACTORS, Machine, Whole, whole
 from hwgen.report.form import counted, number, percent
 from hwgen.report.schema import BANDWIDTH, IDLE_CORES, CostConditions, CostReport
-from hwgen.site.charts import Chart, choice, percents, quantity
+from hwgen.site.charts import Chart, choice, percents, quantity, titled
 from hwgen.site.conditions import links
 from hwgen.site.markup import Markup, rows, tag, together
 from hwgen.site.sources import Source
@@ -221,9 +222,10 @@ _HERE = {"filter": "abs(datum.bandwidth / bandwidth - 1) < 1e-6"}
 _POINT = {"type": "point", "size": 130}
 
 
-def _layers(metric: str, unit: str) -> list[dict[str, Any]]:
-    """Time or energy of each design against the bandwidth; a point where the slider is."""
-    y = quantity(metric, f"{metric}, {unit} a token (or a pass)", scale={"type": "log", "nice": False})
+def _layers(metric: str, unit: str, units: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Time or energy of each design against the bandwidth, by report for a token or a pass; a point at the slider."""
+    named = titled(f"'{metric}, {unit} a ' + {json.dumps(units)}[report]")
+    y = quantity(metric, f"{metric}, {unit}", scale={"type": "log", "nice": False}, axis=named)
     encoding = {"x": _X, "y": y, "color": {"field": "design", "type": "nominal", "title": "design"}}
     dashes = {"strokeDash": {"field": "design", "type": "nominal", "legend": None}}
     return [
@@ -248,6 +250,7 @@ def _overhead_layers() -> list[dict[str, Any]]:
 def chart(pairs: Sequence[Pair], grids: Sequence[Grid]) -> Chart:
     """Time, energy and overhead against the bandwidth, for as many cores as the slider says."""
     names = {source.name: _label(report) for source, report in pairs}
+    units = {source.name: _per(report)[0] for source, report in pairs}
     first, second = grids[0].base(pairs[0][1].conditions)
     common = {
         "params": [
@@ -259,8 +262,8 @@ def chart(pairs: Sequence[Pair], grids: Sequence[Grid]) -> Chart:
         "height": 260,
     }
     specs = {
-        "energy": {**common, "data": {"name": "passes"}, "layer": _layers("energy", "mJ")},
-        "time": {**common, "data": {"name": "passes"}, "layer": _layers("time", "ms")},
+        "energy": {**common, "data": {"name": "passes"}, "layer": _layers("energy", "mJ", units)},
+        "time": {**common, "data": {"name": "passes"}, "layer": _layers("time", "ms", units)},
         "overhead": {**common, "data": {"name": "overheads"}, "layer": _overhead_layers()},
     }
     controls = (

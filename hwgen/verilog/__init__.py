@@ -9,7 +9,7 @@
 from hwgen.verilog.contract import title
 from hwgen.verilog.convert import core, design, run_passes, verilog
 from hwgen.verilog.manifest import describe
-from hwgen.verilog.ports import SCHEMA, Dimension, Field, Manifest, Port, Stream
+from hwgen.verilog.ports import SCHEMA, Dimension, Field, Manifest, Port, Stream, Wrapper, Wrappers
 
 __all__ = [
     "SCHEMA",
@@ -18,6 +18,8 @@ __all__ = [
     "Manifest",
     "Port",
     "Stream",
+    "Wrapper",
+    "Wrappers",
     "core",
     "describe",
     "design",

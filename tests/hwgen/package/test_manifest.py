@@ -2,14 +2,15 @@
 
 import json
 from collections.abc import Callable
-from typing import Any, get_type_hints
+from dataclasses import fields
+from typing import Any
 
 import pytest
 
 from hwgen.config import TensorCoreConfig, named
 from hwgen.package.layout import Layout
-from hwgen.package.manifest import ManifestJson, manifest_text
-from hwgen.verilog import describe
+from hwgen.package.manifest import manifest_text
+from hwgen.verilog import Manifest, describe
 
 EXACT = TensorCoreConfig("exact", "nvfp4", "nvfp4", 1, 1, 1, numerics="exact")
 EMPTY = TensorCoreConfig("empty", "nvfp4", "nvfp4", 1, 1, 1, empty_blocks="excluded")
@@ -19,4 +20,4 @@ EMPTY = TensorCoreConfig("empty", "nvfp4", "nvfp4", 1, 1, 1, empty_blocks="exclu
 def test_manifests_have_this_form(config: TensorCoreConfig, conforms: Callable[[str, Any], None]) -> None:
     manifest = json.loads(manifest_text(describe(config), Layout(config)))
     conforms("manifest", manifest)
-    assert list(manifest) == list(get_type_hints(ManifestJson))
+    assert list(manifest) == [field.name for field in fields(Manifest)]

@@ -144,6 +144,26 @@ def test_formats_have_their_error_beside_their_cost(visit, folder, tmp_path):
     assert section.get_by_text("late: misses 1 ns: takes 1.04 ns, held by dot products").is_visible()
 
 
+@pytest.mark.parametrize("width", [1280, 360])
+def test_names_in_a_plot_cover_no_other_name_and_no_point(visit, place, width):
+    tab = visit(place, viewport={"width": width, "height": 900})
+    figure = tab.locator('figure[data-chart="formats"]')
+    drawn(figure)
+    names = [each for each in figure.locator(".mark-text.role-mark text").all() if each.get_attribute("opacity") != "0"]
+    assert len(names) > 3
+    points = figure.locator(".mark-symbol.role-mark path").all()
+    boxes = [each.bounding_box() for each in (*names, *points)]
+    for first, one in enumerate(boxes[: len(names)]):
+        for other in boxes[first + 1 :]:
+            apart = (
+                one["x"] + one["width"] <= other["x"] + 1
+                or other["x"] + other["width"] <= one["x"] + 1
+                or one["y"] + one["height"] <= other["y"] + 3  # a line of text is higher than its letters
+                or other["y"] + other["height"] <= one["y"] + 3
+            )
+            assert apart, (one, other)
+
+
 def test_libraries_stand_side_by_side(visit, folder, tmp_path):
     path = tmp_path / "libraries.html"
     path.write_bytes(page(folder))

@@ -3,7 +3,19 @@ import sys
 import pytest
 
 from hwgen.errors import InputError
-from hwgen.site.charts import COLOURS, Chart, choice, compiled, converter, figure, interval, library, percents
+from hwgen.site.charts import (
+    COLOURS,
+    NAMES,
+    Chart,
+    choice,
+    compiled,
+    converter,
+    figure,
+    interval,
+    library,
+    percents,
+    titled,
+)
 from hwgen.stats import Estimate
 
 
@@ -56,6 +68,25 @@ def test_specifications_are_compiled_and_wrong_ones_refused():
     assert [mark["type"] for mark in found["marks"]] == ["rule", "symbol"]
     with pytest.raises(ValueError, match="Vega-Lite to Vega conversion failed"):
         compiled({"mark": 3})
+
+
+def test_titles_follow_parameters_and_names_stand_beside_their_points():
+    pytest.importorskip("vl_convert", reason="the extra 'site' is not installed")
+    places = {"x": {"field": "x", "type": "quantitative", "axis": titled("unit === 1 ? 'um2' : 'mW'")}}
+    spec = {
+        "data": {"name": "rows"},
+        "params": [{"name": "unit", "value": 1}],
+        "layer": [
+            {"mark": "point", "encoding": places},
+            {"name": NAMES, "mark": "text", "encoding": {**places, "text": {"field": "name"}}},
+        ],
+    }
+    found = compiled(spec)
+    assert {"signal": "unit === 1 ? 'um2' : 'mW'"} in [axis.get("title") for axis in found["axes"]]
+    points, names = found["marks"]
+    assert "transform" not in points
+    (transform,) = names["transform"]
+    assert (transform["type"], transform["avoidMarks"]) == ("label", [points["name"]])
 
 
 def test_the_library_sets_one_name_and_loads_nothing():

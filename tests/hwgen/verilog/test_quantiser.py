@@ -30,7 +30,7 @@ def written(tmp_path_factory):
 @pytest.mark.parametrize("name", NAMES)
 def test_the_manifest_has_the_ports(name):
     config = QUANTISERS[name]
-    manifest = json.loads(json.dumps(quantiser_manifest(config)))
+    manifest = json.loads(json.dumps(quantiser_manifest(config).as_dict()))
     _, block = quantiser_design(config).add(Quantiser, config)
     found = {
         "__".join(map(str, path)): ("input" if member.flow == In else "output", Shape.cast(member.shape).width)
@@ -45,7 +45,7 @@ def test_the_manifest_has_the_ports(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_fields_are_where_the_layouts_have_them(name):
     config = QUANTISERS[name]
-    ports = {port["name"]: port for port in quantiser_manifest(config)["ports"]}
+    ports = {port["name"]: port for port in quantiser_manifest(config).as_dict()["ports"]}
     for layout, port in ((block_layout(config), "block__payload"), (quantised_layout(), "result__payload")):
         assert [(field["name"], field["offset"]) for field in ports[port]["fields"]] == [
             (name, field.offset) for name, field in layout
