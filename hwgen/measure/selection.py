@@ -10,8 +10,8 @@ registers at the edge of an array serve several elements. So what they cost coun
 2. With this choice lanes are compared, each with the recipe of its dot product that suits it, and the best are taken.
 3. One large module at a time takes another recipe, and so do all small ones together. What helps alone is a candidate,
    and so is all of it together. The best is the choice for least area.
-4. What one configuration found is offered to the others. Most of their modules are nearly the same, so where recipes
-   differ, one search was luckier: by 0.6 % of energy on sg13g2.
+4. What one configuration found is offered to the others, and what suits the best lanes to the next best. Most modules
+   are nearly the same, so where recipes differ, one draw was luckier: by 0.6 % of energy on sg13g2.
 5. For least energy, steps 2 to 4 begin with the choice for least area, for all lanes. The best lanes there are too
    close to one another for a core of one element. So the next best ones take what step 3 found for all modules but the
    lanes, and whole cores decide, see `hwgen.measure.reach`.
@@ -298,9 +298,7 @@ def select(
             {best: suiting[best] for best, *_ in keys.values()}, purpose, f"lanes, least {purpose}"
         )
         begun = search.tuned({own[name]: each for name, each in keys.items()}, purpose, suited)
-        begun |= search.exchanged(
-            [min(each, key=lambda key: search.rank(key, purpose, begun)) for each in keys.values()], purpose, begun
-        )
+        begun |= search.exchanged(list(keys.values()), purpose, begun)
         for name, each in taken.items():
             best, *others = sorted(each, key=lambda config: search.rank(_variant(config), purpose, begun))
             found[name, purpose], chosen_by[name, purpose] = best, begun[_variant(best)]
@@ -487,18 +485,29 @@ class _Search:
             for best, *others in keys.values()
             for key in others
         }
-        # Whole cores decide between lanes, so one draw is enough for what these take.
         self.build(following, purpose, f"other lanes, least {purpose}")
         return found | {key: self.best(key, purpose, each) for key, each in following.items()}
 
-    def exchanged(self, keys: Sequence[str], purpose: str, chosen: Mapping[str, Chosen]) -> dict[str, Chosen]:
-        """The choices for variants of several configurations, or those for another of them, where they do better."""
+    def exchanged(self, keys: Sequence[Sequence[str]], purpose: str, chosen: Mapping[str, Chosen]) -> dict[str, Chosen]:
+        """The choices for the lanes of each configuration, or those for another one, where they do better.
+
+        Lanes take all recipes of the same lanes of another configuration, or all but that of the lanes from the best
+        lanes of any. The first of the ``keys`` of a configuration are those of its best lanes.
+        """
         offered = {}
-        for key in keys:
-            others = [chosen[other] for other in keys if other != key and self.lanes_of(other) == self.lanes_of(key)]
-            following = [_following(chosen[key], chosen[other]) for other in keys if other != key]
-            among = [{module: each.get(module, how) for module, how in chosen[key].items()} for each in others]
-            offered[key] = _distinct(key, purpose, [chosen[key], *among, *following])
+        for own in keys:
+            others = [key for each in keys if each is not own for key in each]
+            for key in own:
+                among = [chosen[other] for other in others if self.lanes_of(other) == self.lanes_of(key)]
+                offered[key] = _distinct(
+                    key,
+                    purpose,
+                    [
+                        chosen[key],
+                        *({module: each.get(module, how) for module, how in chosen[key].items()} for each in among),
+                        *(_following(chosen[key], chosen[best]) for best, *_ in keys),
+                    ],
+                )
         several = {key: each for key, each in offered.items() if len(each) > 1}
         self.build(several, purpose, f"recipes of the other, least {purpose}", PILOTS)
         return {key: first_best(each, partial(self.mean, key, purpose)) for key, each in several.items()}
