@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -120,7 +121,7 @@ class Steps:
         count = len(self)
 
         if count == 0:
-            return np.empty((0, -(-step_layout(self.config).size // 8)), np.uint8)
+            return np.empty((0, -(-_width(self.config) // 8)), np.uint8)
         flags = (self.first | self.last.astype(np.uint8) << 1)[:, None]
         if self.config.slotted:
             fields = ((self.half, 2), (self.a_types, 3), (self.b_types, 6))
@@ -136,7 +137,7 @@ class Steps:
 
     def bits(self) -> NDArray[np.uint8]:
         """Payload bits, (S, width of the payload), least significant first, in the order of `step_layout`."""
-        width = step_layout(self.config).size
+        width = _width(self.config)
         packed = self.packed()
         assert packed.shape[1] == -(-width // 8)
         return np.unpackbits(packed, axis=1, count=width, bitorder="little")
@@ -174,6 +175,12 @@ class Steps:
         if not len(self):
             return Trace(self.c, np.empty((0, *self.c.shape[1:]), np.uint32))
         return Trace(self.c, _exact(self)) if self.config.exact else _rounded(self)
+
+
+@lru_cache(maxsize=64)
+def _width(config: TensorCoreConfig) -> int:
+    """Bits of a payload: layouts are slow to add up, and there may be hundreds of streams."""
+    return step_layout(config).size
 
 
 def _words(packed: NDArray[np.uint8]) -> Iterator[int]:

@@ -14,7 +14,7 @@ from hwgen.netlist.fanout import tree_buffer
 from hwgen.netlist.graph import Netlist
 from hwgen.timing import kernels
 from hwgen.timing.compiled import Compiled
-from hwgen.timing.kernels import GraphArrays, StateArrays, lookup, lookup_pair, setup, wire_delay
+from hwgen.timing.kernels import GraphArrays, StateArrays, lookup, setup, wire_delay
 from hwgen.timing.kinds import KindArrays
 
 __all__ = ["insert_buffers", "pins_required", "through"]
@@ -48,7 +48,7 @@ def pins_required(graph: GraphArrays, kinds: KindArrays, state: StateArrays, per
             before = graph.pin_net[pin]
             if state.required[net, edge] == np.inf or state.arrival[before, cause] == -np.inf:
                 continue
-            delay, _ = lookup_pair(kinds, arc, state.slew[before, cause], state.load[net, edge])
+            delay = lookup(kinds, kinds.delay[arc], state.slew[before, cause], state.load[net, edge])
             due = state.required[net, edge] - wire_delay(graph, state, net, edge) - delay
             required[pin, cause] = min(required[pin, cause], due)
     return required

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from hwgen.closure.relaxation import overloaded, overloaded_before
-from hwgen.jit import compiled, inlined
+from hwgen.jit import borrowing, compiled, inlined
 from hwgen.timing.kernels import GraphArrays, StateArrays, lookup, lookup_pair, swap, update
 from hwgen.timing.kinds import KindArrays
 
@@ -16,7 +16,7 @@ _LONGEST_PATH = 4096
 _TRIED = 16
 
 
-@inlined
+@borrowing
 def _violation(state: StateArrays, period: float) -> tuple[float, float]:
     """The latest end, and by how much all of them are late together, ns."""
     latest, total = -np.inf, 0.0
@@ -27,7 +27,7 @@ def _violation(state: StateArrays, period: float) -> tuple[float, float]:
     return latest, total
 
 
-@compiled
+@borrowing
 def _copy(state: StateArrays, to: StateArrays) -> None:
     """Kinds and times, but for required ones."""
     for node in range(len(state.kind)):
@@ -39,6 +39,34 @@ def _copy(state: StateArrays, to: StateArrays) -> None:
             to.load[net, edge] = state.load[net, edge]
             to.arrival[net, edge] = state.arrival[net, edge]
             to.slew[net, edge] = state.slew[net, edge]
+
+
+@borrowing
+def _restore(
+    graph: GraphArrays, state: StateArrays, kept: StateArrays, node: int, visited: np.ndarray, count: int
+) -> None:
+    """Undo what a swap of a node and the update behind it changed; ``visited`` are the nodes that were."""
+    state.kind[node] = kept.kind[node]
+    for pin in range(graph.pin_first[node], graph.pin_first[node + 1]):
+        for at in range(graph.load_first[pin], graph.load_first[pin + 1]):
+            net = graph.load_net[at]
+            state.load[net, 0], state.load[net, 1] = kept.load[net, 0], kept.load[net, 1]
+            _restore_net(graph, state, kept, net)
+    for at in range(count):
+        here = visited[at]
+        for out in range(graph.out_first[here], graph.out_first[here + 1]):
+            _restore_net(graph, state, kept, graph.out_net[out])
+    for at_end in range(graph.node_end_first[node], graph.node_end_first[node + 1]):
+        state.end[graph.node_end[at_end]] = kept.end[graph.node_end[at_end]]
+
+
+@inlined
+def _restore_net(graph: GraphArrays, state: StateArrays, kept: StateArrays, net: int) -> None:
+    for edge in range(2):
+        state.arrival[net, edge] = kept.arrival[net, edge]
+        state.slew[net, edge] = kept.slew[net, edge]
+    for at_end in range(graph.net_end_first[net], graph.net_end_first[net + 1]):
+        state.end[graph.net_end[at_end]] = kept.end[graph.net_end[at_end]]
 
 
 @inlined
@@ -83,7 +111,7 @@ def _trace(
     return length
 
 
-@compiled
+@borrowing
 def _through(
     graph: GraphArrays,
     kinds: KindArrays,
@@ -168,6 +196,7 @@ def _best_move(
     path: np.ndarray,
     slots: np.ndarray,
     queued: np.ndarray,
+    room: np.ndarray,
     kept: StateArrays,
 ) -> tuple[int, int]:
     """The node of a path and the kind for it that shorten what is late by most for their cost; -1 if none does."""
@@ -183,7 +212,7 @@ def _best_move(
         kind = old + candidate % 5 - 2
         before = overloaded_before(graph, kinds, state, node)
         swap(graph, kinds, state, node, kind)
-        update(graph, kinds, state, node, queued, 0.0)
+        count, _ = update(graph, kinds, state, node, queued, 0.0, room)
         now, sum_now = _violation(state, period)
         gain = total - sum_now
         lighter = overloaded_before(graph, kinds, state, node) <= before
@@ -193,7 +222,7 @@ def _best_move(
             score = gain / more if more > 1e-9 else 1e9 * (1 + gain)
             if score > best:
                 best_node, best_kind, best = node, kind, score
-        _copy(kept, state)
+        _restore(graph, state, kept, node, room[0], count)
     return best_node, best_kind
 
 
@@ -229,7 +258,7 @@ def repair(
     int
         Moves made.
     """
-    queued = np.zeros(len(state.kind), np.bool_)
+    queued, room = np.zeros(len(state.kind), np.bool_), np.empty((2, len(state.kind)), np.int64)
     path, slots = np.empty(_LONGEST_PATH, np.int64), np.empty(_LONGEST_PATH, np.int64)
     left = np.zeros(len(state.end), np.bool_)
     made = tried = 0
@@ -242,17 +271,19 @@ def repair(
         if worst < 0:
             break
         length = _trace(graph, kinds, state, worst, path, slots)
-        node, kind = _best_move(graph, kinds, state, bounds, cost, period, path[:length], slots[:length], queued, kept)
+        node, kind = _best_move(
+            graph, kinds, state, bounds, cost, period, path[:length], slots[:length], queued, room, kept
+        )
         if node < 0:
             left[worst] = True
             continue
         swap(graph, kinds, state, node, kind)
-        update(graph, kinds, state, node, queued, 0.0)
+        update(graph, kinds, state, node, queued, 0.0, room)
         made += 1
     return made
 
 
-@inlined
+@borrowing
 def _slower(graph: GraphArrays, kinds: KindArrays, state: StateArrays, node: int, kind: int) -> bool:
     """Whether a kind is later at some output of a node than is required there, its own inputs as they are."""
     for arc in range(kinds.first[kind], kinds.first[kind + 1]):
@@ -285,7 +316,7 @@ def recover(
         Cells that changed.
     """
     nodes = len(state.kind)
-    queued = np.zeros(nodes, np.bool_)
+    queued, room = np.zeros(nodes, np.bool_), np.empty((2, nodes), np.int64)
     saving = np.zeros(nodes)
     for node in range(nodes):
         first, old = bounds[node, 0], state.kind[node]
@@ -310,14 +341,14 @@ def recover(
         before = overloaded_before(graph, kinds, state, node)
         swap(graph, kinds, state, node, best)
         # Ends that it does not reach are not later than they were.
-        _, reached = update(graph, kinds, state, node, queued, 0.0)
+        _, reached = update(graph, kinds, state, node, queued, 0.0, room)
         later = reached > max(latest, period) + 1e-12
         if total > 0.0 and not later:
             _, now = _violation(state, period)
             later = now > total + 1e-12
         if later or overloaded_before(graph, kinds, state, node) > before:
             swap(graph, kinds, state, node, old)
-            update(graph, kinds, state, node, queued, 0.0)
+            update(graph, kinds, state, node, queued, 0.0, room)
         else:
             made += 1
     return made

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hwgen.jit import compiled, inlined
-from hwgen.timing.kernels import GraphArrays, StateArrays, lookup, swap
+from hwgen.jit import borrowing, compiled, inlined
+from hwgen.timing.kernels import GraphArrays, StateArrays, lookup, lookup_pair, swap
 from hwgen.timing.kinds import KindArrays
 
 __all__ = ["OVERLOAD", "MultiplierArrays", "bearable", "multiply", "overloaded", "overloaded_before", "resize"]
@@ -53,26 +53,36 @@ class MultiplierArrays(NamedTuple):
 
 
 @inlined
-def _slopes(kinds: KindArrays, table: int, x: float, y: float) -> tuple[float, float, float]:
-    """A table's value and its slopes along both axes."""
-    i = 0
-    last = kinds.x.shape[1] - 2
-    while i < last and x >= kinds.x[table, i + 1]:
-        i += 1
-    j = 0
-    last = kinds.y.shape[1] - 2
-    while j < last and y >= kinds.y[table, j + 1]:
-        j += 1
-    width = kinds.x[table, i + 1] - kinds.x[table, i]
-    height = kinds.y[table, j + 1] - kinds.y[table, j]
-    s, t = (x - kinds.x[table, i]) / width, (y - kinds.y[table, j]) / height
+def _segment(axes: np.ndarray, table: int, at: float) -> tuple[int, float, float]:
+    """Segment of a table's axis, its width, and the position in it."""
+    place = 0
+    last = axes.shape[1] - 2
+    while place < last and at >= axes[table, place + 1]:
+        place += 1
+    width = axes[table, place + 1] - axes[table, place]
+    return place, width, (at - axes[table, place]) / width
+
+
+@inlined
+def _slopes_at(
+    kinds: KindArrays, table: int, i: int, width: float, s: float, j: int, height: float, t: float
+) -> tuple[float, float, float]:
+    """A table's value and its slopes along both axes, in known segments."""
     a, b = kinds.values[table, i, j], kinds.values[table, i, j + 1]
     c, d = kinds.values[table, i + 1, j], kinds.values[table, i + 1, j + 1]
     low, high = a * (1 - t) + b * t, c * (1 - t) + d * t
     return low * (1 - s) + high * s, (high - low) / width, ((b - a) * (1 - s) + (d - c) * s) / height
 
 
-@compiled
+@inlined
+def _slopes(kinds: KindArrays, table: int, x: float, y: float) -> tuple[float, float, float]:
+    """A table's value and its slopes along both axes."""
+    i, width, s = _segment(kinds.x, table, x)
+    j, height, t = _segment(kinds.y, table, y)
+    return _slopes_at(kinds, table, i, width, s, j, height, t)
+
+
+@borrowing
 def multiply(
     graph: GraphArrays,
     kinds: KindArrays,
@@ -91,9 +101,9 @@ def multiply(
     float
         The sum of the ends' multipliers.
     """
-    worth.net[:] = 0.0
-    worth.slew[:] = 0.0
-    worth.load[:] = 0.0
+    for net in range(len(worth.net)):
+        for edge in range(2):
+            worth.net[net, edge] = worth.slew[net, edge] = worth.load[net, edge] = 0.0
     total = 0.0
     for end in range(len(graph.end_net)):
         if state.end[end] == -np.inf:
@@ -237,10 +247,17 @@ def _hand_on(
         longest, by_slew, by_load = -1.0, 0.0, 0.0
         while arc < end and kinds.slot[arc] == same and kinds.target[arc] == target:
             if not dead:
-                delay, x, y = _slopes(kinds, kinds.delay[arc], state.slew[before, cause], load)
+                table, coming = kinds.delay[arc], state.slew[before, cause]
+                i, width, s = _segment(kinds.x, table, coming)
+                j, height, t = _segment(kinds.y, table, load)
+                delay, x, y = _slopes_at(kinds, table, i, width, s, j, height, t)
                 if delay > longest:
                     longest, by_slew, by_load = delay, x, y
-                slew, x, y = _slopes(kinds, kinds.slew[arc], state.slew[before, cause], load)
+                table = kinds.slew[arc]
+                if not kinds.same_axes[arc]:
+                    i, width, s = _segment(kinds.x, table, coming)
+                    j, height, t = _segment(kinds.y, table, load)
+                slew, x, y = _slopes_at(kinds, table, i, width, s, j, height, t)
                 if slew > slowest:
                     slowest, at, its_x, its_y = slew, 2 * before + cause, x, y
             arc += 1
@@ -280,9 +297,8 @@ def _penalty(
             longest = 0.0
             while arc < end and kinds.slot[arc] == same and kinds.target[arc] == target:
                 if state.arrival[before, cause] > -np.inf:
-                    slew = state.slew[before, cause]
-                    longest = max(longest, lookup(kinds, kinds.delay[arc], slew, load))
-                    slowest = max(slowest, lookup(kinds, kinds.slew[arc], slew, load))
+                    delay, slew = lookup_pair(kinds, arc, state.slew[before, cause], load)
+                    longest, slowest = max(longest, delay), max(slowest, slew)
                 arc += 1
             total += mine * longest
         total += worth.slew[net, edge] * slowest
@@ -352,7 +368,7 @@ def bearable(kinds: KindArrays, slew: float, most: float) -> np.ndarray:
     return found
 
 
-@compiled
+@borrowing
 def resize(
     graph: GraphArrays,
     kinds: KindArrays,

@@ -67,7 +67,7 @@ def clock_tree(
     order = np.argsort(net, kind="stable")
     clocks, first = np.unique(net[order], return_index=True)
     trees = []
-    for clock, own in zip(clocks.tolist(), np.split(cell[order], first[1:]), strict=True):
+    for clock, own in zip(clocks.tolist(), np.split(cell[order], first)[1:], strict=True):
         driver = int(netlist.driver[clock])
         if driver >= 0:
             source = float(x[driver]), float(y[driver])

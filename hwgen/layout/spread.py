@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import fft
 
-from hwgen.jit import compiled
+from hwgen.jit import borrowing, compiled, inlined
 from hwgen.layout.problem import Problem
 
 __all__ = ["GROWTH", "OVERFLOW", "spread"]
@@ -66,7 +66,7 @@ def _sine(waves: np.ndarray, axis: int) -> np.ndarray:
     return np.asarray(fft.dst(moved, type=3, axis=axis))
 
 
-@compiled
+@borrowing
 def _pair(distance, inverse):
     """Slope of the smooth length of a net of two pins."""
     half = 0.5 * distance * inverse
@@ -77,16 +77,24 @@ def _pair(distance, inverse):
     return tanh + half * (1.0 - tanh * tanh)
 
 
-@compiled
+@inlined
+def _exp(at):
+    """Of a number up to 0; far below, it is nothing."""
+    return np.exp(at) if at > -_FAR else 0.0
+
+
+@borrowing
 def _ends(at, n, low, high, inverse, up, down, slopes):
     """Slopes of the smooth length of a net of n pins at ``at``, into ``slopes``; ``up`` and ``down`` are room."""
     up_sum = up_moment = down_sum = down_moment = 0.0
+    # At either end, one of the two is 1 and the other is known.
+    across = _exp((low - high) * inverse)
     for i in range(n):
         from_high, from_low = (at[i] - high) * inverse, (low - at[i]) * inverse
-        up[i] = np.exp(from_high) if from_high > -_FAR else 0.0
+        up[i] = 1.0 if from_high == 0.0 else across if at[i] == low else _exp(from_high)
         up_sum += up[i]
         up_moment += up[i] * from_high
-        down[i] = np.exp(from_low) if from_low > -_FAR else 0.0
+        down[i] = 1.0 if from_low == 0.0 else across if at[i] == high else _exp(from_low)
         down_sum += down[i]
         down_moment += down[i] * from_low
     up_mean, down_mean = up_moment / up_sum, down_moment / down_sum
@@ -128,44 +136,70 @@ def _pull(place, net_start, pin_cell, pin_at, along, gamma, gradient):
     return total
 
 
-@compiled
-def _charge(x, y, width, height, density, bin_x, bin_y, real):
-    """Add the area of every cell to the bins that it, or the least charge around its centre, covers."""
+@borrowing
+def _charge(x, y, wide, across, high, charge, density, bin_x, bin_y, parts):
+    """Add the area of every cell to the bins that it, or the least charge around its centre, covers.
+
+    ``wide`` and ``high`` are the sides of that charge, ``across`` the first in bins, ``charge`` what is in a full bin.
+    ``parts`` is room for a number for each bin of a column.
+    """
     bins = density.shape[0]
-    for cell in range(real):
-        wide, high = max(width[cell], 1.5 * bin_x), max(height, 1.5 * bin_y)
-        share = width[cell] * height / (wide * high)
-        left, low = (x[cell] - 0.5 * wide) / bin_x, (y[cell] - 0.5 * high) / bin_y
-        right, top = left + wide / bin_x, low + high / bin_y
-        area = share * bin_x * bin_y
+    for cell in range(len(x)):
+        left, low = (x[cell] - 0.5 * wide[cell]) / bin_x, (y[cell] - 0.5 * high) / bin_y
+        right, top = left + across[cell], low + high / bin_y
+        area = charge[cell]
+        first, last = max(int(low), 0), min(int(top) + 1, bins)
+        for j in range(first, last):
+            parts[j] = min(top, j + 1.0) - max(low, float(j))
         for i in range(max(int(left), 0), min(int(right) + 1, bins)):
             part = area * (min(right, i + 1.0) - max(left, float(i)))
-            for j in range(max(int(low), 0), min(int(top) + 1, bins)):
-                density[i, j] += part * (min(top, j + 1.0) - max(low, float(j)))
+            for j in range(first, last):
+                density[i, j] += part * parts[j]
 
 
-@compiled
-def _push(x, y, width, height, along_x, along_y, bin_x, bin_y, push_x, push_y):
-    """The field's force on every cell."""
+@borrowing
+def _push(x, y, wide, across, high, charge, along_x, along_y, bin_x, bin_y, parts, push_x, push_y):
+    """The field's force on every cell; its charge as of `_charge`."""
     bins = along_x.shape[0]
     for cell in range(len(x)):
-        wide, high = max(width[cell], 1.5 * bin_x), max(height, 1.5 * bin_y)
-        share = width[cell] * height / (wide * high)
-        left, low = (x[cell] - 0.5 * wide) / bin_x, (y[cell] - 0.5 * high) / bin_y
-        right, top = left + wide / bin_x, low + high / bin_y
-        area = share * bin_x * bin_y
+        left, low = (x[cell] - 0.5 * wide[cell]) / bin_x, (y[cell] - 0.5 * high) / bin_y
+        right, top = left + across[cell], low + high / bin_y
+        area = charge[cell]
         force_x = force_y = 0.0
+        first, last = max(int(low), 0), min(int(top) + 1, bins)
+        for j in range(first, last):
+            parts[j] = min(top, j + 1.0) - max(low, float(j))
         for i in range(max(int(left), 0), min(int(right) + 1, bins)):
             part = area * (min(right, i + 1.0) - max(left, float(i)))
-            for j in range(max(int(low), 0), min(int(top) + 1, bins)):
-                covered = part * (min(top, j + 1.0) - max(low, float(j)))
+            for j in range(first, last):
+                covered = part * parts[j]
                 force_x += covered * along_x[i, j]
                 force_y += covered * along_y[i, j]
         push_x[cell] = force_x
         push_y[cell] = force_y
 
 
-@compiled
+@borrowing
+def _weighed(pull, force, weight, pins, area, found):
+    """Preconditioned gradient of wirelength and density together."""
+    for axis in range(2):
+        for cell in range(len(pins)):
+            along = pull[axis, cell] - weight * force[axis, cell]
+            found[axis, cell] = along / max(pins[cell] + weight * area[cell], 1.0)
+
+
+@borrowing
+def _moved(reference, slope, step, previous, momentum, low, high, major, ahead):
+    """A step down the slope, and where momentum takes it; both within the die."""
+    for axis in range(2):
+        for cell in range(reference.shape[1]):
+            least, most = low[axis, cell], high[axis, cell]
+            at = min(max(reference[axis, cell] - step * slope[axis, cell], least), most)
+            major[axis, cell] = at
+            ahead[axis, cell] = min(max(at + momentum * (at - previous[axis, cell]), least), most)
+
+
+@borrowing
 def _room(left, right, low, high, bin_x, bin_y, free):
     """Add the area of boxes to the bins that they cover."""
     bins = free.shape[0]
@@ -199,12 +233,18 @@ class _Descent:
         each = 2 * float(problem.width.mean())
         fillers = int(max(room, 0.0) / (each * rows.height))
         self.width = np.concatenate([problem.width, np.full(fillers, each)])
+        self.area = self.width * rows.height
         self.n = len(self.width)
         self.cells = problem.n_cells
         self.cell_area = cells
         places = rows.die[0] * rows.die[1] / (cells / self.cells) * density
         bins = 1 << int(np.clip(np.round(np.log2(np.sqrt(places))), 4, 9))
         self.bin_x, self.bin_y = rows.die[0] / bins, rows.die[1] / bins
+        # The charge of a cell, at least one and a half bins wide and high.
+        self.wide, self.tall = np.maximum(self.width, 1.5 * self.bin_x), max(rows.height, 1.5 * self.bin_y)
+        self.across = self.wide / self.bin_x
+        share = self.width * rows.height / (self.wide * self.tall)
+        self.charge = share * self.bin_x * self.bin_y
         self.field = _Field(bins, (self.bin_x, self.bin_y), _obstacles(problem, bins, density), density)
         # Nets with one pin pull at nothing; around an array, most are such.
         size = np.diff(problem.net_start)
@@ -250,18 +290,17 @@ class _Descent:
 
     def push(self, at: np.ndarray) -> np.ndarray:
         """Force of the density on every cell; sets `overflow`."""
-        field, height = self.field, self.problem.rows.height
+        field = self.field
+        bins = self.bin_x, self.bin_y, np.empty(field.bins)
         density = np.zeros_like(field.fixed)
-        _charge(at[0], at[1], self.width, height, density, self.bin_x, self.bin_y, self.cells)
+        first, rest = slice(self.cells), slice(self.cells, self.n)
+        _charge(*at[:, first], self.wide[first], self.across[first], self.tall, self.charge[first], density, *bins)
         over = density + field.fixed - field.capacity * self.bin_x * self.bin_y
         self.overflow = float(np.clip(over, 0, None).sum() / self.cell_area)
-        rest = slice(self.cells, self.n)
-        _charge(
-            at[0, rest], at[1, rest], self.width[rest], height, density, self.bin_x, self.bin_y, self.n - self.cells
-        )
+        _charge(*at[:, rest], self.wide[rest], self.across[rest], self.tall, self.charge[rest], density, *bins)
         along_x, along_y = field.forces((density + field.fixed) / (self.bin_x * self.bin_y))
         force = np.empty((2, self.n))
-        _push(at[0], at[1], self.width, height, along_x, along_y, self.bin_x, self.bin_y, force[0], force[1])
+        _push(*at, self.wide, self.across, self.tall, self.charge, along_x, along_y, *bins, *force)
         return force
 
     def slope(self, at: np.ndarray) -> np.ndarray:
@@ -269,8 +308,9 @@ class _Descent:
         pull, force = self.pull(at), self.push(at)
         if self.weight == 0.0:
             self.weight = _FIRST_WEIGHT * float(np.abs(pull).sum() / max(np.abs(force).sum(), 1e-30))
-        area = self.width * self.problem.rows.height
-        return (pull - self.weight * force) / np.maximum(self.pins + self.weight * area, 1.0)
+        found = np.empty_like(pull)
+        _weighed(pull, force, self.weight, self.pins, self.area, found)
+        return found
 
     def within(self, at: np.ndarray) -> np.ndarray:
         """Places moved into the die."""
@@ -324,8 +364,9 @@ def spread(
     for _ in range(_STEPS):
         following = (1 + np.sqrt(4 * momentum**2 + 1)) / 2
         for _ in range(_TRIES):
-            major = state.within(reference - step * slope)
-            ahead = state.within(major + (momentum - 1) / following * (major - previous))
+            major, ahead = np.empty_like(reference), np.empty_like(reference)
+            carried = (momentum - 1) / following
+            _moved(reference, slope, step, previous, carried, state.low, state.high, major, ahead)
             new = state.slope(ahead)
             # The step that the gradient's change allows; a much shorter one is tried again.
             allowed = _length(ahead - reference) / max(_length(new - slope), 1e-30)

@@ -124,7 +124,7 @@ def simulate(
         counted = history[max(warmup - first, 0) :]
         _tally(counted, first <= warmup, previous, ones, toggles)
         if counted_states is not None:
-            counted_states.add(counted)
+            counted_states.add(_dense(counted, streams))
     samples = (cycles - warmup) * streams
     transitions = cycles - warmup - 1
     mean_toggles = toggles[program.row] / max(transitions * streams, 1)
@@ -299,6 +299,18 @@ def _tally(history, begins, previous, ones, toggles):
                 if cycle > 0 or not begins:
                     toggles[row] += _ones(now ^ previous[row, word])
                 previous[row, word] = now
+
+
+def _dense(history: np.ndarray, streams: int) -> np.ndarray:
+    """The same ones in fewer words where a word has room for several cycles, shape (cycles, rows, words)."""
+    together = 64 // streams
+    if together < 2:
+        return history
+    found = np.zeros((-(-len(history) // together), *history.shape[1:]), np.uint64)
+    for place in range(together):
+        part = history[place::together]
+        found[: len(part)] |= part << np.uint64(place * streams)
+    return found
 
 
 @compiled

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any
 
 import numpy as np
@@ -192,15 +192,24 @@ class _FlipFlops:
         for function, rows in self.outputs:
             values[rows] = self._evaluate(function, values, known)
 
-    def clock(self, values: np.ndarray) -> np.ndarray:
-        """State after the next edge."""
-        state = values[self.state]
-        known = {self.sequential.state: state, self.sequential.inverse: ~state}
-        following = self._evaluate(self.sequential.next_state, values, known)
-        if self.gated is None:
-            return following
-        pulses = values[self.gated]
-        return (following & pulses) | (state & ~pulses)
+    def following(self, rows: slice) -> _Gates:
+        """What gives the state after the next edge, into ``rows``: where the clock has no pulse, the state itself."""
+        own = np.arange(self.state.start, self.state.stop)
+        names = self.sequential.next_state.names
+        inputs = [self.rows_of.get(name, own) for name in names]
+        program: list[int | str] = []
+        for code in self.sequential.next_state.program:
+            program.append(code)
+            if isinstance(code, int) and names[code] == self.sequential.inverse:
+                program.append("!")
+        if self.gated is not None:
+            pulse, state = len(inputs), len(inputs) + 1
+            inputs += [self.gated, own]
+            program += [pulse, "&", state, pulse, "!", "&", "|"]
+        function = Expression(
+            "state after the next edge", tuple(f"{number}" for number in range(len(inputs))), tuple(program)
+        )
+        return _Gates(function, np.array(inputs, np.int64).reshape(len(inputs), len(own)).T, rows)
 
     def _evaluate(
         self, expression: Expression, values: np.ndarray, known: Mapping[str, np.ndarray] | None = None
@@ -229,6 +238,9 @@ class Program:
         Gates and flip-flops in the order in which their values settle.
     flip_flops : list
         Those of the steps that hold state.
+    states, following : numpy.ndarray, _Logic
+        Rows of the states, and what finds the ones after the next edge, into rows behind all others; None without
+        flip-flops.
     variables : list of numpy.ndarray
         For each of the netlist's groups, shape (k, cells): rows of the variables `state_names`.
     clocks : list of (numpy.ndarray or None)
@@ -240,6 +252,8 @@ class Program:
     n_rows: int
     steps: list[_Logic | _FlipFlops]
     flip_flops: list[_FlipFlops]
+    states: np.ndarray
+    following: _Logic | None
     variables: list[np.ndarray]
     clocks: list[np.ndarray | None]
 
@@ -364,7 +378,15 @@ def compile_netlist(netlist: Netlist) -> Program:
     for logic, together in groupby((step for _, step in steps), key=lambda step: isinstance(step, _Gates)):
         some = list(together)
         joined += [_Logic.of(some)] if logic else some  # type: ignore[arg-type]
-    return Program(row, free, joined, flip_flops, variables, clocks)
+    states = np.concatenate(
+        [np.zeros(0, np.int64), *(np.arange(step.state.start, step.state.stop) for step in flip_flops)]
+    )
+    ends = free + np.cumsum([step.state.stop - step.state.start for step in flip_flops])
+    begins = [free, *ends.tolist()]
+    following = [step.following(slice(*ends)) for step, ends in zip(flip_flops, pairwise(begins), strict=True)]
+    return Program(
+        row, free, joined, flip_flops, states, _Logic.of(following) if following else None, variables, clocks
+    )
 
 
 def _clock_rows(netlist: Netlist, group: CellGroup, row: np.ndarray) -> np.ndarray | None:
@@ -377,8 +399,11 @@ def _clock_rows(netlist: Netlist, group: CellGroup, row: np.ndarray) -> np.ndarr
 
 
 def initial(program: Program, words: int) -> np.ndarray:
-    """Values of all rows before the first cycle, shape (rows, words): registers as if a 0 had been clocked in."""
-    values = np.zeros((program.n_rows, words), dtype=np.uint64)
+    """Values before the first cycle: registers as if a 0 had been clocked in.
+
+    Shape (rows, words), with room for all states behind the rows.
+    """
+    values = np.zeros((program.n_rows + len(program.states), words), dtype=np.uint64)
     values[1] = _ONES
     for step in program.flip_flops:
         names = step.sequential.next_state.names
@@ -397,7 +422,7 @@ def run(
     ----------
     program : Program
     values : numpy.ndarray
-        Shape (rows, words): of the cycle before, or `initial`; advanced to the last cycle.
+        Of the cycle before, or `initial`; advanced to the last cycle.
     inputs : sequence of (numpy.ndarray, numpy.ndarray)
         Rows of an input port, shape (width,), and their values, shape (width, cycles, words).
     kept : numpy.ndarray
@@ -410,7 +435,7 @@ def run(
     """
     words = values.shape[1]
     cycles = inputs[0][1].shape[1]
-    if not program.flip_flops:
+    if program.following is None:
         # Without state, cycles are as independent as streams.
         wide = np.zeros((program.n_rows, cycles * words), dtype=np.uint64)
         wide[1] = _ONES
@@ -425,8 +450,7 @@ def run(
             values[rows] = source[:, cycle]
         for step in program.steps:
             step.run(values)
-        history[cycle] = values if len(kept) == len(values) else values[kept]
-        following = [step.clock(values) for step in program.flip_flops]
-        for step, state in zip(program.flip_flops, following, strict=True):
-            values[step.state] = state
+        history[cycle] = values[: program.n_rows] if len(kept) == program.n_rows else values[kept]
+        program.following.run(values)
+        values[program.states] = values[program.n_rows :]
     return history

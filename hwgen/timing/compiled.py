@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from hwgen.cells.cell import Cell
+from hwgen.cells.library import Library
 from hwgen.errors import InputError
 from hwgen.netlist.graph import Netlist
 from hwgen.timing import kernels
@@ -54,9 +55,11 @@ class Compiled:
     copies: np.ndarray
     assumed: Assumptions
     _queued: np.ndarray = field(init=False, repr=False)
+    _room: np.ndarray = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         self._queued = np.zeros(len(self.copies), dtype=np.bool_)
+        self._room = np.zeros((2, len(self.copies)), dtype=np.int64)
         self.reload()
 
     def reload(self) -> None:
@@ -80,8 +83,8 @@ class Compiled:
             Nodes that were timed again.
         """
         kernels.swap(self.graph, self.kinds.arrays, self.state, node, self.kinds.number[cell.name])
-        visited, _ = kernels.update(self.graph, self.kinds.arrays, self.state, node, self._queued, tolerance)
-        return visited
+        count, _ = kernels.update(self.graph, self.kinds.arrays, self.state, node, self._queued, tolerance, self._room)
+        return count
 
     @property
     def delay(self) -> float:
@@ -137,8 +140,9 @@ def compile_timing(
     if len(wires.capacitance) != netlist.n_nets:
         raise InputError(f"wires of {len(wires.capacitance)} nets; {netlist.top} has {netlist.n_nets}")
     known = {cell.name for family in families for cell in family}
-    alone = ([group.cell] for group in netlist.groups if group.cell.name not in known)
-    kinds = Kinds([*families, *alone], netlist.library.load_limits)
+    names = [tuple(cell.name for cell in family) for family in families]
+    names += [(group.cell.name,) for group in netlist.groups if group.cell.name not in known]
+    kinds = netlist.library.known(_kinds, *names)
     nodes = np.arange(netlist.n_cells) if classes is None else classes
     folded = Folded(netlist, kinds, nodes)
     graph, kind = folded.arrays(assumed, wires)
@@ -159,3 +163,7 @@ def compile_timing(
         copies=np.concatenate([np.bincount(nodes, minlength=len(folded.kind)), none])[order],
         assumed=assumed,
     )
+
+
+def _kinds(library: Library, *families: tuple[str, ...]) -> Kinds:
+    return Kinds([[library.cells[name] for name in family] for family in families], library.load_limits)

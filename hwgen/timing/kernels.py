@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import heapq
 from typing import NamedTuple
 
 import numpy as np
 
-from hwgen.jit import compiled, inlined
+from hwgen.jit import borrowing, compiled, inlined
 from hwgen.timing.kinds import KindArrays
 
 __all__ = [
@@ -111,7 +110,7 @@ class StateArrays(NamedTuple):
     end: np.ndarray
 
 
-@compiled
+@borrowing
 def _segment(axes: np.ndarray, table: int, at: float) -> tuple[int, float]:
     place = 0
     last = axes.shape[1] - 2
@@ -121,21 +120,21 @@ def _segment(axes: np.ndarray, table: int, at: float) -> tuple[int, float]:
     return place, (at - low) / (axes[table, place + 1] - low)
 
 
-@compiled
+@borrowing
 def _inside(values: np.ndarray, table: int, i: int, s: float, j: int, t: float) -> float:
     low = values[table, i, j] * (1 - t) + values[table, i, j + 1] * t
     high = values[table, i + 1, j] * (1 - t) + values[table, i + 1, j + 1] * t
     return low * (1 - s) + high * s
 
 
-@compiled
+@borrowing
 def _value(axes: np.ndarray, others: np.ndarray, values: np.ndarray, table: int, x: float, y: float) -> float:
     i, s = _segment(axes, table, x)
     j, t = _segment(others, table, y)
     return _inside(values, table, i, s, j, t)
 
 
-@compiled
+@borrowing
 def _values(
     axes: np.ndarray, others: np.ndarray, values: np.ndarray, table: int, second: int, same: bool, x: float, y: float
 ) -> tuple[float, float]:
@@ -209,10 +208,12 @@ def levels(pin_first: np.ndarray, timed: np.ndarray, driver: np.ndarray, pin_net
     return level
 
 
-@compiled
+@borrowing
 def reload(graph: GraphArrays, kinds: KindArrays, state: StateArrays) -> None:
     """Loads of all nets."""
-    state.load[:] = graph.fixed
+    for net in range(len(state.load)):
+        for edge in range(2):
+            state.load[net, edge] = graph.fixed[net, edge]
     for node in range(len(state.kind)):
         if graph.meet[node]:
             continue
@@ -287,7 +288,7 @@ def visit(graph: GraphArrays, kinds: KindArrays, state: StateArrays, node: int) 
     return change
 
 
-@compiled
+@borrowing
 def begin(graph: GraphArrays, state: StateArrays) -> None:
     """Arrivals at input ports: the delays of their wires."""
     for net in range(len(graph.inputs)):
@@ -315,7 +316,7 @@ def _reach(graph: GraphArrays, kinds: KindArrays, state: StateArrays, end: int) 
     return state.end[end]
 
 
-@compiled
+@borrowing
 def forward(graph: GraphArrays, kinds: KindArrays, state: StateArrays) -> None:
     """Arrivals and slews of all nets."""
     begin(graph, state)
@@ -325,10 +326,12 @@ def forward(graph: GraphArrays, kinds: KindArrays, state: StateArrays) -> None:
         _reach(graph, kinds, state, end)
 
 
-@compiled
+@borrowing
 def backward(graph: GraphArrays, kinds: KindArrays, state: StateArrays, period: float) -> None:
     """Required times of all nets: ``period`` at output ports, less the set-up at registers."""
-    state.required[:] = np.inf
+    for net in range(len(state.required)):
+        for edge in range(2):
+            state.required[net, edge] = np.inf
     for end in range(len(graph.end_net)):
         net, edge = graph.end_net[end], graph.end_edge[end]
         due = period - setup(graph, kinds, state, end)
@@ -348,12 +351,12 @@ def backward(graph: GraphArrays, kinds: KindArrays, state: StateArrays, period: 
             before, cause = graph.pin_net[graph.pin_first[node] + source // 2], source % 2
             if state.required[net, edge] == np.inf or state.arrival[before, cause] == -np.inf:
                 continue
-            delay, _ = lookup_pair(kinds, arc, state.slew[before, cause], state.load[net, edge])
+            delay = lookup(kinds, kinds.delay[arc], state.slew[before, cause], state.load[net, edge])
             due = state.required[net, edge] - wire_delay(graph, state, net, edge) - delay
             state.required[before, cause] = min(state.required[before, cause], due)
 
 
-@compiled
+@borrowing
 def swap(graph: GraphArrays, kinds: KindArrays, state: StateArrays, node: int, kind: int) -> None:
     """Give a node another kind, and the nets before it their new loads."""
     old = state.kind[node]
@@ -367,17 +370,51 @@ def swap(graph: GraphArrays, kinds: KindArrays, state: StateArrays, node: int, k
 
 
 @inlined
-def _queue_sinks(graph: GraphArrays, net: int, heap: list[int], queued: np.ndarray) -> None:
+def _push(heap: np.ndarray, size: int, node: int) -> int:
+    """Add a node to a heap, the least on top; returns its size."""
+    at = size
+    while at > 0 and heap[(at - 1) // 2] > node:
+        heap[at] = heap[(at - 1) // 2]
+        at = (at - 1) // 2
+    heap[at] = node
+    return size + 1
+
+
+@inlined
+def _pop(heap: np.ndarray, size: int) -> int:
+    """Take the least node from a heap; returns it."""
+    least, last = heap[0], heap[size - 1]
+    at, below = 0, 1
+    while below < size - 1:
+        if below + 1 < size - 1 and heap[below + 1] < heap[below]:
+            below += 1
+        if heap[below] >= last:
+            break
+        heap[at] = heap[below]
+        at, below = below, 2 * below + 1
+    heap[at] = last
+    return least
+
+
+@inlined
+def _queue_sinks(graph: GraphArrays, net: int, heap: np.ndarray, size: int, queued: np.ndarray) -> int:
     for at in range(graph.sink_first[net], graph.sink_first[net + 1]):
         after = graph.sink_node[at]
         if not queued[after]:
             queued[after] = True
-            heapq.heappush(heap, after)
+            size = _push(heap, size, after)
+    return size
 
 
-@compiled
+@borrowing
 def update(
-    graph: GraphArrays, kinds: KindArrays, state: StateArrays, node: int, queued: np.ndarray, tolerance: float
+    graph: GraphArrays,
+    kinds: KindArrays,
+    state: StateArrays,
+    node: int,
+    queued: np.ndarray,
+    tolerance: float,
+    room: np.ndarray,
 ) -> tuple[int, float]:
     """Arrivals and slews behind a node that was swapped, and behind the drivers of its nets.
 
@@ -387,6 +424,8 @@ def update(
         Shape (nodes,), bool: all False, before and after.
     tolerance : float
         ns; smaller changes are not followed.
+    room : numpy.ndarray
+        Shape (2, nodes), int64. The first row holds the nodes visited afterwards, each once.
 
     Returns
     -------
@@ -395,7 +434,8 @@ def update(
     float
         ns, the latest of the ends that were timed again.
     """
-    heap = [node]
+    visited, heap, size = room[0], room[1], 1
+    heap[0] = node
     queued[node] = True
     latest = -np.inf
     for pin in range(graph.pin_first[node], graph.pin_first[node + 1]):
@@ -404,26 +444,28 @@ def update(
             before = graph.driver[net]
             if before >= 0 and not queued[before]:
                 queued[before] = True
-                heapq.heappush(heap, before)
+                size = _push(heap, size, before)
             if graph.inputs[net] and graph.resistance[net] > 0:
                 for edge in range(2):
                     state.arrival[net, edge] = wire_delay(graph, state, net, edge)
-                _queue_sinks(graph, net, heap, queued)
+                size = _queue_sinks(graph, net, heap, size, queued)
                 for at_end in range(graph.net_end_first[net], graph.net_end_first[net + 1]):
                     latest = max(latest, _reach(graph, kinds, state, graph.net_end[at_end]))
-    visited = 0
-    while len(heap):
-        here = heapq.heappop(heap)
+    count = 0
+    while size:
+        here = _pop(heap, size)
+        size -= 1
         queued[here] = False
-        visited += 1
+        visited[count] = here
+        count += 1
         if visit(graph, kinds, state, here) <= tolerance:
             continue
         for out in range(graph.out_first[here], graph.out_first[here + 1]):
             net = graph.out_net[out]
-            _queue_sinks(graph, net, heap, queued)
+            size = _queue_sinks(graph, net, heap, size, queued)
             for at_end in range(graph.net_end_first[net], graph.net_end_first[net + 1]):
                 latest = max(latest, _reach(graph, kinds, state, graph.net_end[at_end]))
     # Last, when what is before the node has its times, so that no end counts that moves once more.
     for at_end in range(graph.node_end_first[node], graph.node_end_first[node + 1]):
         latest = max(latest, _reach(graph, kinds, state, graph.node_end[at_end]))
-    return visited, latest
+    return count, latest

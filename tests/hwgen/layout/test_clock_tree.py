@@ -29,6 +29,13 @@ def test_without_buffers(make, tiny):
     assert found.capacitance == {netlist.clock_net: pytest.approx(4 * 0.2 * 1.5)}
 
 
+def test_no_clock(make, tiny):
+    ports = {"a": ("input", [2]), "y": ("output", [3])}
+    netlist = link({"t": make(ports, {"g": ("INV", {"A": 2, "Y": 3})})}, "t", tiny)
+    found = clock_tree(netlist, PLAIN, np.zeros(1), np.zeros(1), np.zeros(2), np.zeros(2))
+    assert (found.sinks, found.buffers, found.length, found.capacitance) == (0, {}, {}, {})
+
+
 def test_two_levels(make, tiny):
     """Two crowds of 16 pins, each in one point: a buffer in each, and a wire to both."""
     count = 2 * LIMIT
