@@ -330,7 +330,7 @@ def _exact(steps: Steps) -> NDArray[np.uint32]:
                     codes[part].swapaxes(1, 2).reshape(len(part) * codes.shape[1], -1),
                     (blocks[part] & form.meaningful).swapaxes(1, 2).reshape(len(part) * codes.shape[1], -1),
                     np.float32(1),
-                    form,  # type: ignore[arg-type]
+                    form,
                 )
                 for codes, blocks, form in (
                     (steps.a_codes, steps.a_scales, counterpart(config.a)),

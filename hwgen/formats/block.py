@@ -210,6 +210,11 @@ class BlockFormat:
         return self.scale.width + (0 if self.by_step else self.selector_bits) + self.shift_bits
 
     @property
+    def has_scales(self) -> bool:
+        """Whether the hardware reads anything with a block: a scale, a selector, shifts."""
+        return self.scale_width > 0
+
+    @property
     def shift_bits(self) -> int:
         """Bits of the shifts of all sub-groups of a block."""
         return sum(self.size // length for length in self.shifts)

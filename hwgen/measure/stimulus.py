@@ -191,7 +191,7 @@ def _top(operand: Operand, rows: int) -> Operand:
     """The first rows of an operand, with the scale of all."""
     if isinstance(operand, Unscaled):
         return replace(operand, codes=operand.codes[:rows])
-    return replace(operand, codes=operand.codes[:rows], scales=operand.scales[:rows])
+    return replace(operand, codes=operand.codes[:rows], scales=operand.scales[:rows], format=operand.form)
 
 
 def _unit(tensor: Tensor, operand: Operand) -> float:

@@ -160,7 +160,7 @@ def datapath_svg(config: TensorCoreConfig) -> str:
 
 def _stored(config: TensorCoreConfig, side: str) -> str:
     form = config.form(side)
-    scales = f", {_counted(config.groups, 'scale')} of {form.stored_scale_width} bits" if form.scale_width else ""
+    scales = f", {_counted(config.groups, 'scale')} of {form.stored_scale_width} bits" if form.has_scales else ""
     return f"{side.upper()}, {form.name}: {config.depth} codes of {form.code_width} bits{scales}"
 
 
@@ -171,7 +171,7 @@ def _operands(column: _Column) -> None:
     column.way("operands")
     bounds = config.bounds
     lines = [f"integers up to {bounds.a.largest} and {bounds.b.largest}"]
-    if any(form.scale_width for form in config.formats):
+    if any(form.has_scales for form in config.formats):
         lines.append("significands and exponents of the scales")
     column.box("decode", "operand decoders, shared by a whole row", *lines)
     column.way("decoded")
@@ -180,7 +180,7 @@ def _operands(column: _Column) -> None:
 def _products(column: _Column) -> None:
     """From decoded rows to terms."""
     config, bounds = column.config, column.config.bounds
-    scaled = any(form.scale_width for form in config.formats)
+    scaled = any(form.has_scales for form in config.formats)
     lines = [f"lanes: {config.dot}"]
     if bounds.window is not None:
         lines.append(f"products are cut to a window of {bounds.window} bits")

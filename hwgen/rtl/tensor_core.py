@@ -30,7 +30,7 @@ __all__ = ["TensorCore", "addend_layout", "result_layout", "step_layout"]
 def _rows_layout(config: TensorCoreConfig, side: str, scale_width: int) -> data.StructLayout:
     rows = config.rows if side == "a" else config.columns
     fields = {"codes": data.ArrayLayout(codes_layout(config, side), rows)}
-    if scale_width:
+    if config.form(side).has_scales:
         fields["scales"] = data.ArrayLayout(data.ArrayLayout(unsigned(scale_width), config.groups), rows)
     return data.StructLayout(fields)
 
@@ -191,7 +191,7 @@ class TensorCore(Block):
                 read.half.eq(self.step.payload.mode),
                 read.element_type.eq(getattr(self.step.payload, f"{side}_type")),
             ]
-        for row, scales in enumerate(sent.scales if self.config.form(side).scale_width else ()):
+        for row, scales in enumerate(sent.scales if self.config.form(side).has_scales else ()):
             m.d.comb += [read.scales[row][group].eq(scale) for group, scale in enumerate(scales)]
         return read
 
@@ -203,7 +203,7 @@ class TensorCore(Block):
         ]
         for row, edge in enumerate(edges):
             m.d.comb += edge.codes.eq(rows.codes[row])
-            if self.config.form(side).scale_width:
+            if self.config.form(side).has_scales:
                 m.d.comb += edge.scales.eq(rows.scales[row])
             if self.config.slotted:
                 m.d.comb += [edge.half.eq(rows.half), edge.element_type.eq(rows.element_type)]

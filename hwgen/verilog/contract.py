@@ -109,7 +109,7 @@ def _selector_place(form: BlockFormat, whose: str = "") -> str:
 def _scale_words(form: BlockFormat) -> str:
     """What a scale byte means."""
     scale = form.scale
-    if not form.scale_width:
+    if not form.has_scales:
         return "none"
     nan = "" if scale.nan is None else f", 0x{scale.nan:02X} is NaN"
     subnormals = "subnormals" if scale.subnormals else "no zero"

@@ -43,7 +43,7 @@ class QuantizedTensor:
     tensor_scale : numpy.float32
         Positive and finite. Applied outside the tensor core.
     format : str
-        Name of the block format, such as "nvfp4". A `BlockFormat` may be given instead.
+        Name of the block format, such as "nvfp4". A `BlockFormat` may be given instead, whose name it becomes.
     form : BlockFormat
         The block format. Not to be given.
 
@@ -56,7 +56,7 @@ class QuantizedTensor:
     codes: Array
     scales: Array
     tensor_scale: np.float32
-    format: str
+    format: str | BlockFormat
     form: BlockFormat = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -132,7 +132,7 @@ class QuantizedTensor:
         bytes_ = as_array(scales, "scales")
         if bytes_.dtype.name == "float8_e4m3fn":
             bytes_ = bytes_.view(np.uint8)
-        return cls(unpack(packed, block_format(fmt).width), bytes_, given_scale(tensor_scale), fmt)  # type: ignore[arg-type]
+        return cls(unpack(packed, block_format(fmt).width), bytes_, given_scale(tensor_scale), fmt)
 
 
 def padded(x: Tensor, fmt: str | BlockFormat = "nvfp4") -> Array:
@@ -264,7 +264,7 @@ def quantize(
         scales[part] = part_scales.reshape(-1, k // form.block)
     if form.by_tensor and e1m2 is not None:
         scales |= e1m2 * form.scale_type.type(1 << (form.tag_bit or 0))  # of zero blocks, too
-    return QuantizedTensor(codes, scales, scale, fmt)  # type: ignore[arg-type]
+    return QuantizedTensor(codes, scales, scale, fmt)
 
 
 def _of_one_kind(tensor: Array, form: BlockFormat, tensor_scale: Tensor | None, rule: str) -> QuantizedTensor:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import ctypes
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -23,16 +24,14 @@ from hwgen.config.quantiser import BLOCK, QUANTISERS, QuantiserConfig, named_qua
 from hwgen.errors import ToolError
 from hwgen.files import check_directory, write_all
 from hwgen.rtl.quantiser.quantiser import Quantiser
-from hwgen.verilog import design
 from sim.engines.quantisers import DRIVER, CompiledQuantiser, Quantised, TensorScaleWords
 from sim.mutate.command import check_none_alive, started, told
-from sim.mutate.design import SELECT, SELECT_WIDTH, planted
+from sim.mutate.design import SELECT, SELECT_WIDTH
 from sim.mutate.engine import linked
 from sim.mutate.equivalence import proven
-from sim.mutate.operators import Mutant, mutants
+from sim.mutate.operators import Mutant
 from sim.mutate.report import Outcome, quantiser_tables, quantisers_as_dict
-from sim.mutate.rtlil import lowered
-from sim.mutate.run import sample
+from sim.mutate.run import outcomes
 from sim.mutate.transparent import same_results
 from sim.verify.quantisers import batches, counterpart, scale_words
 
@@ -254,16 +253,11 @@ def mutate(config: QuantiserConfig, count: int, *, seed: int = 0, blocks: int = 
     InputError
         There is no C++ compiler.
     """
-    modules = design(Quantiser, config, "core")
-    texts = lowered(modules, "core")
-    chosen = sample(mutants(texts, lowered(modules, "core", clean=True), seed), count, seed)
-    engine = MutantQuantiser(config, planted(texts, chosen))
-    confronted = situations(config, blocks, seed)
-    if (name := killer(engine, 0, confronted)) is not None:
-        raise ToolError(f"{config.name}: without a mutant, the quantiser fails in situation {name!r}")
-    for number, mutant in enumerate(chosen, start=1):
-        killed = killer(engine, number, confronted)
-        yield Outcome(config, mutant, killed, None if killed else equivalent(config, texts, mutant))
+
+    def killers(texts: Mapping[str, str]) -> Callable[[int], str | None]:
+        return partial(killer, MutantQuantiser(config, texts), confronted=situations(config, blocks, seed))
+
+    return outcomes(config, Quantiser, count, seed, killers, partial(equivalent, config))
 
 
 @click.command()
@@ -278,14 +272,14 @@ def main(names: tuple[str, ...], mutants: int, seed: int, out: Path) -> None:
     """
     configs = [named_quantiser(name) for name in names] or MUTATED
     check_directory(out)
-    outcomes = told((config, mutate(config, mutants, seed=seed)) for config in configs)
-    about = quantisers_as_dict(outcomes, seed, BLOCKS)
+    found = told((config, mutate(config, mutants, seed=seed)) for config in configs)
+    about = quantisers_as_dict(found, seed, BLOCKS)
     content = {
-        out / "mutation-quantiser.md": quantiser_tables(outcomes, seed, BLOCKS),
+        out / "mutation-quantiser.md": quantiser_tables(found, seed, BLOCKS),
         out / "mutation-quantiser.json": json.dumps(about, indent=1) + "\n",
     }
     write_all({path: text.encode() for path, text in content.items()})
-    check_none_alive(outcomes)
+    check_none_alive(found)
 
 
 if __name__ == "__main__":

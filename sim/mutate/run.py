@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from hwgen.config import NAMED, TensorCoreConfig
+from hwgen.config.quantiser import QuantiserConfig
 from hwgen.errors import ToolError
 from hwgen.formats import MIXFP4, NVFP4, NVINT4
+from hwgen.rtl.hierarchy import Part
 from hwgen.rtl.tensor_core import TensorCore
 from hwgen.verilog import design
 from sim.mutate.campaign import STEPS, killer, situations
@@ -21,7 +24,7 @@ from sim.mutate.report import Outcome
 from sim.mutate.rtlil import lowered
 from sim.steps import Steps
 
-__all__ = ["CORES", "mutate", "sample"]
+__all__ = ["CORES", "mutate", "outcomes", "sample"]
 
 CORES = (
     TensorCoreConfig("mixfp4-merged", MIXFP4, MIXFP4, 2, 1, 2, pipeline=("decoded", "sums", "terms")),
@@ -102,14 +105,47 @@ def mutate(
     InputError
         There is no C++ compiler.
     """
-    modules = design(TensorCore, config, "core")
+
+    def killers(texts: Mapping[str, str]) -> Callable[[int], str | None]:
+        confronted = situations(config, steps, seed, corners(config) if corners else None)
+        return partial(killer, MutantEngine(config, texts), confronted=confronted)
+
+    return outcomes(config, TensorCore, count, seed, killers, partial(equivalent, config))
+
+
+def outcomes(
+    config: TensorCoreConfig | QuantiserConfig,
+    kind: type[Part],
+    count: int,
+    seed: int,
+    killers: Callable[[Mapping[str, str]], Callable[[int], str | None]],
+    equivalent: Callable[[Mapping[str, str], Mutant], str | None],
+) -> Iterator[Outcome]:
+    """What becomes of mutants in one design, one after another.
+
+    Parameters
+    ----------
+    config, kind
+        The design: its configuration, and the class of its top.
+    count, seed
+        How many mutants, and what chooses them.
+    killers
+        Takes the modules of the design with all mutants in them. Gives what says in which situation a mutant fails, by
+        its number; None in none. Number 0 is the design as it is.
+    equivalent
+        The module at whose borders a mutant is proven equivalent, if there is one.
+
+    Raises
+    ------
+    ToolError
+        The design itself does not do what it must, or a tool failed.
+    """
+    modules = design(kind, config, "core")
     texts = lowered(modules, "core")
     chosen = sample(mutants(texts, lowered(modules, "core", clean=True), seed), count, seed)
-    engine = MutantEngine(config, planted(texts, chosen))
-    confronted = situations(config, steps, seed, corners(config) if corners else None)
-    if (name := killer(engine, 0, confronted)) is not None:
-        raise ToolError(f"{config.name}: without a mutant, the core fails in situation {name!r}")
+    killed_in = killers(planted(texts, chosen))
+    if (name := killed_in(0)) is not None:
+        raise ToolError(f"{config.name}: fails in situation {name!r} without a mutant")
     for number, mutant in enumerate(chosen, start=1):
-        killed = killer(engine, number, confronted)
-        proof = None if killed else equivalent(config, texts, mutant)
-        yield Outcome(config, mutant, killed, proof)
+        killed = killed_in(number)
+        yield Outcome(config, mutant, killed, None if killed else equivalent(texts, mutant))

@@ -203,7 +203,8 @@ def _reduced(
 
 
 def _paused(stimulus: Stimulus, side: str, pattern: Pattern) -> Stimulus:
-    return dataclasses.replace(stimulus, **{side: pattern})  # type: ignore[arg-type]
+    changed: dict[str, Any] = {side: pattern}
+    return dataclasses.replace(stimulus, **changed)
 
 
 def _with(stimulus: Stimulus, steps: Steps) -> Stimulus:

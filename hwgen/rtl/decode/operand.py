@@ -311,8 +311,9 @@ class OperandDecoder(OfOneSide):
 
     def __init__(self, config: TensorCoreConfig, side: str) -> None:
         members = {"codes": In(codes_layout(config, side)), "operand": Out(decoded_layout(config, side))}
-        if width := config.form(side).scale_width:
-            members["scales"] = In(data.ArrayLayout(unsigned(width), config.groups))
+        form = config.form(side)
+        if form.has_scales:
+            members["scales"] = In(data.ArrayLayout(unsigned(form.scale_width), config.groups))
         if config.slotted:
             members |= {"half": In(1), "element_type": In(TYPE_BITS)}
         super().__init__(config, side, members)
@@ -349,7 +350,7 @@ class OperandDecoder(OfOneSide):
         significands, nans = self._at_half_rate(m, platform) if config.slotted else ([], [])
         for group in range(config.groups):
             tags: list[Value | None] = [None] * form.sums
-            if form.scale_width:
+            if form.has_scales:
                 code = self._of_fp4(self.scales[group])
                 if form.by_step:
                     code = Cat(code, self._of_fp4(self.element_type[SELECTOR]))

@@ -1,15 +1,32 @@
 """What netlists are fed with is the same numbers in all formats."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from hwgen.config import NAMED
+from hwgen.config import NAMED, resolve
 from hwgen.config.core import TensorCoreConfig
 from hwgen.measure.stimulus import Stimulus
 from sim import golden, tensors
 from sim.steps import Steps
+
+MINE = """
+name = "mine-small"
+a = "mine"
+b = "mine"
+rows = 4
+columns = 4
+groups = 1
+[formats.mine]
+elements = ["E2M1"]
+scale = "UE4M3"
+block = 16
+full_scale = 2688
+source = "this test"
+"""
+"""A core of NVFP4 by another name."""
 
 STIMULUS = Stimulus(streams=1, steps_per_tile=4)
 
@@ -60,3 +77,13 @@ def test_halves_of_steps_have_the_type_that_was_asked_for() -> None:
     assert steps.half.all()
     assert {*steps.a_types.tolist(), *steps.b_types.tolist()} == {steps.a_types[0]}
     assert not steps.a_scales.any()
+
+
+def test_a_format_of_ones_own(tmp_path: Path) -> None:
+    """It is in no catalogue, so its name alone says nothing."""
+    path = tmp_path / "mine.toml"
+    path.write_text(MINE)
+    config = resolve(str(path))
+    mine, theirs = (STIMULUS.stream(each, each.formats, 0) for each in (config, NAMED["nvfp4-small"]))
+    np.testing.assert_array_equal(mine.packed(), theirs.packed())
+    np.testing.assert_array_equal(mine.c, theirs.c)
