@@ -153,7 +153,7 @@ def _declared(requirements):
 
 
 def _imported():
-    """Packages that hwgen and sim import, wherever in their text, but those of Python (tomllib came with 3.11) and setuptools."""
+    """Packages that hwgen and sim import, wherever in their text, but setuptools and those of Python 3.11 (tomllib)."""
     found = set()
     for path in (path for package in ("hwgen", "sim") for path in (ROOT / package).rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"), feature_version=(3, 10))):
