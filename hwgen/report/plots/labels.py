@@ -136,7 +136,7 @@ def draw(axis: Any, names: Sequence[Name], size: float) -> None:
     size
         Of the type, in points.
     """
-    scale = 72 / axis.get_figure(root=True).dpi
+    scale = 72 / axis.figure.dpi
     renderer = axis.figure.canvas.get_renderer()
 
     def placed(x: float, y: float) -> tuple[float, float]:
