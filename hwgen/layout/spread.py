@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import fft
 
-from hwgen.jit import borrowing, compiled, inlined
+from hwgen.jit import borrowing, inlined
 from hwgen.layout.problem import Problem
 
 __all__ = ["GROWTH", "OVERFLOW", "spread"]
@@ -66,73 +66,82 @@ def _sine(waves: np.ndarray, axis: int) -> np.ndarray:
     return np.asarray(fft.dst(moved, type=3, axis=axis))
 
 
-@borrowing
-def _pair(distance, inverse):
-    """Slope of the smooth length of a net of two pins."""
-    half = 0.5 * distance * inverse
-    if half > _FAR:
-        return 1.0
-    e = np.exp(-2.0 * half)
-    tanh = (1.0 - e) / (1.0 + e)
-    return tanh + half * (1.0 - tanh * tanh)
-
-
 @inlined
 def _exp(at):
     """Of a number up to 0; far below, it is nothing."""
     return np.exp(at) if at > -_FAR else 0.0
 
 
-@borrowing
-def _ends(at, n, low, high, inverse, up, down, slopes):
-    """Slopes of the smooth length of a net of n pins at ``at``, into ``slopes``; ``up`` and ``down`` are room."""
+@inlined
+def _at(place, pin_cell, pin_at, pin):
+    """Where a pin is along an axis."""
+    cell = pin_cell[pin]
+    return pin_at[pin] + (place[cell] if cell >= 0 else 0.0)
+
+
+@inlined
+def _pull_pair(place, pin_cell, pin_at, first, weight, inverse, gradient):
+    """As `_pull`, of a net of two pins."""
+    a, b = _at(place, pin_cell, pin_at, first), _at(place, pin_cell, pin_at, first + 1)
+    distance = max(a, b) - min(a, b)
+    half = 0.5 * distance * inverse
+    slope = 1.0
+    if half <= _FAR:
+        e = np.exp(-2.0 * half)
+        tanh = (1.0 - e) / (1.0 + e)
+        slope = tanh + half * (1.0 - tanh * tanh)
+    slope = slope if a > b else -slope
+    if pin_cell[first] >= 0:
+        gradient[pin_cell[first]] += weight * slope
+    if pin_cell[first + 1] >= 0:
+        gradient[pin_cell[first + 1]] += weight * -slope
+    return distance
+
+
+@inlined
+def _pull_net(place, pin_cell, pin_at, first, n, weight, inverse, gradient, room):
+    """As `_pull`, of a net of n pins; ``room`` is for five numbers of each."""
+    low, high = 1e30, -1e30
+    for i in range(n):
+        at = _at(place, pin_cell, pin_at, first + i)
+        room[0, i] = at
+        low, high = min(low, at), max(high, at)
     up_sum = up_moment = down_sum = down_moment = 0.0
     # At either end, one of the two is 1 and the other is known.
     across = _exp((low - high) * inverse)
     for i in range(n):
-        from_high, from_low = (at[i] - high) * inverse, (low - at[i]) * inverse
-        up[i] = 1.0 if from_high == 0.0 else across if at[i] == low else _exp(from_high)
-        up_sum += up[i]
-        up_moment += up[i] * from_high
-        down[i] = 1.0 if from_low == 0.0 else across if at[i] == high else _exp(from_low)
-        down_sum += down[i]
-        down_moment += down[i] * from_low
+        at = room[0, i]
+        from_high, from_low = (at - high) * inverse, (low - at) * inverse
+        up = 1.0 if from_high == 0.0 else across if at == low else _exp(from_high)
+        up_sum += up
+        up_moment += up * from_high
+        down = 1.0 if from_low == 0.0 else across if at == high else _exp(from_low)
+        down_sum += down
+        down_moment += down * from_low
+        room[1, i], room[2, i], room[3, i], room[4, i] = up, down, from_high, from_low
     up_mean, down_mean = up_moment / up_sum, down_moment / down_sum
     for i in range(n):
-        from_high, from_low = (at[i] - high) * inverse, (low - at[i]) * inverse
-        slope = up[i] * (1.0 + from_high - up_mean) / up_sum
-        slopes[i] = slope - down[i] * (1.0 + from_low - down_mean) / down_sum
+        cell = pin_cell[first + i]
+        if cell >= 0:
+            slope = room[1, i] * (1.0 + room[3, i] - up_mean) / up_sum
+            gradient[cell] += weight * (slope - room[2, i] * (1.0 + room[4, i] - down_mean) / down_sum)
+    return high - low
 
 
-@compiled
-def _pull(place, net_start, pin_cell, pin_at, along, gamma, gradient):
+@borrowing
+def _pull(place, net_start, pin_cell, pin_at, along, gamma, gradient, room):
     """Add the gradient of the smooth wirelength along one axis; returns the true one. Nets have two pins or more."""
     total = 0.0
     inverse = 1.0 / gamma
-    at, up, down, slopes = np.empty(4096), np.empty(4096), np.empty(4096), np.empty(4096)
     for net in range(len(net_start) - 1):
         first, weight = net_start[net], along[net]
         n = net_start[net + 1] - first
         if weight == 0.0:
             continue
-        if n > len(at):
-            at, up, down, slopes = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
-        low, high = 1e30, -1e30
-        for i in range(n):
-            cell = pin_cell[first + i]
-            at[i] = pin_at[first + i] + (place[cell] if cell >= 0 else 0.0)
-            low, high = min(low, at[i]), max(high, at[i])
-        total += weight * (high - low)
         if n == 2:
-            slope = _pair(high - low, inverse)
-            slopes[0] = slope if at[0] > at[1] else -slope
-            slopes[1] = -slopes[0]
+            total += weight * _pull_pair(place, pin_cell, pin_at, first, weight, inverse, gradient)
         else:
-            _ends(at, n, low, high, inverse, up, down, slopes)
-        for i in range(n):
-            cell = pin_cell[first + i]
-            if cell >= 0:
-                gradient[cell] += weight * slopes[i]
+            total += weight * _pull_net(place, pin_cell, pin_at, first, n, weight, inverse, gradient, room)
     return total
 
 
@@ -251,6 +260,7 @@ class _Descent:
         pulls = size > 1
         on_net = np.repeat(pulls, size)
         self.net_start = np.concatenate([[0], np.cumsum(size[pulls])])
+        self.room = np.empty((5, int(size.max(initial=1))))
         self.pin_cell, self.along = problem.pin_cell[on_net], np.ascontiguousarray(problem.along[pulls].T)
         self.pin_at = problem.pin_x[on_net], problem.pin_y[on_net]
         pins = np.bincount(problem.pin_cell[problem.pin_cell >= 0], minlength=self.n).astype(float)
@@ -285,7 +295,8 @@ class _Descent:
         gradient = np.zeros((2, self.n))
         self.length = 0.0
         for axis, (pin, along) in enumerate(zip(self.pin_at, self.along, strict=True)):
-            self.length += _pull(at[axis], self.net_start, self.pin_cell, pin, along, self.gamma, gradient[axis])
+            nets = self.net_start, self.pin_cell, pin, along
+            self.length += _pull(at[axis], *nets, self.gamma, gradient[axis], self.room)
         return gradient
 
     def push(self, at: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ such trees as a matter of course, so both designs get them before anything is me
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -87,10 +87,6 @@ def limit_fanout(body: dict[str, Any], library: Library, children: Mapping[str, 
         What this module brings to the nets at its own ports.
     """
     ideal = _clocks(body, library, clock)
-    # Every place a net drives: the list that holds its number, the index in it, and how many pins are behind.
-    sinks: dict[int, list[_Sink]] = {}
-    # Pins that a net from inside an instance drives in there already.
-    taken: dict[int, int] = {}
     # Nets that are one because a wire runs straight through an instance.
     same: dict[int, int] = {}
 
@@ -105,27 +101,7 @@ def limit_fanout(body: dict[str, Any], library: Library, children: Mapping[str, 
                 behind, before = cell["connections"][port][place], cell["connections"][source][at]
                 if isinstance(behind, int) and isinstance(before, int) and net_of(behind) != net_of(before):
                     same[net_of(behind)] = net_of(before)
-    for cell in body["cells"].values():
-        kind = library.cells.get(cell["type"])
-        if kind is not None:
-            for pin, bits in cell["connections"].items():
-                if kind.pins[pin].direction == "input":
-                    for place, bit in enumerate(bits):
-                        if isinstance(bit, int) and bit not in ideal:
-                            sinks.setdefault(net_of(bit) if same else bit, []).append((bits, place, 1))
-            continue
-        inner = children[cell["type"]]
-        for pin, bits in cell["connections"].items():
-            direction = cell["port_directions"][pin]
-            for place, (bit, pins) in enumerate(zip(bits, inner.ports[pin], strict=True)):
-                if not isinstance(bit, int) or bit in ideal:
-                    continue
-                net = net_of(bit)
-                if direction == "input":
-                    if pins:
-                        sinks.setdefault(net, []).append((bits, place, pins))
-                elif (pin, place) not in inner.through:
-                    taken[net] = taken.get(net, 0) + pins
+    sinks, taken = _driven(body, library, children, ideal, net_of if same else None)
     counts = {net: _pins(found) for net, found in sinks.items()}
     buffer = tree_buffer(library)
     if buffer is not None:
@@ -156,6 +132,44 @@ def limit_fanout(body: dict[str, Any], library: Library, children: Mapping[str, 
                 elif direction == "output":
                     through[name, place] = entered[net_of(bit)]
     return Loads(reached, through)
+
+
+def _driven(
+    body: Mapping[str, Any],
+    library: Library,
+    children: Mapping[str, Loads],
+    ideal: set[int],
+    net_of: Callable[[int], int] | None,
+) -> tuple[dict[int, list[_Sink]], dict[int, int]]:
+    """Every place that a net drives, and pins that a net from inside an instance drives in there already.
+
+    A place is the list that holds the net's number, the index in it, and how many pins are behind. ``net_of`` is None
+    where every bit is a net of its own.
+    """
+    sinks: dict[int, list[_Sink]] = {}
+    taken: dict[int, int] = {}
+    for cell in body["cells"].values():
+        kind = library.cells.get(cell["type"])
+        if kind is not None:
+            for pin, bits in cell["connections"].items():
+                if kind.pins[pin].direction == "input":
+                    for place, bit in enumerate(bits):
+                        if isinstance(bit, int) and bit not in ideal:
+                            sinks.setdefault(net_of(bit) if net_of else bit, []).append((bits, place, 1))
+            continue
+        inner = children[cell["type"]]
+        for pin, bits in cell["connections"].items():
+            direction = cell["port_directions"][pin]
+            for place, (bit, pins) in enumerate(zip(bits, inner.ports[pin], strict=True)):
+                if not isinstance(bit, int) or bit in ideal:
+                    continue
+                net = net_of(bit) if net_of else bit
+                if direction == "input":
+                    if pins:
+                        sinks.setdefault(net, []).append((bits, place, pins))
+                elif (pin, place) not in inner.through:
+                    taken[net] = taken.get(net, 0) + pins
+    return sinks, taken
 
 
 def _pins(sinks: Iterable[_Sink]) -> int:
