@@ -191,8 +191,7 @@ def test_the_readme_is_short() -> None:
 
 def test_the_readme_gives_a_range_over_conditions() -> None:
     text = " ".join(README.read_text(encoding="utf-8").split())
-    placed = [name for name in ROWS if name not in ("overhead-weights", "overhead-as-mapped")]
-    for names in (placed, ["overhead-asap7", "overhead"]):
+    for names in (PLACED, [name for name in PLACED if name not in FASTEST], ["overhead-asap7", "overhead"]):
         for metric in ("area", "total power"):
             values = [_overhead(name).find("core", metric).overhead.value for name in names]
             low, high = (f"{100 * value:+.1f}" for value in (min(values), max(values)))
@@ -203,6 +202,10 @@ def test_the_readme_gives_a_range_over_conditions() -> None:
 
 
 PLACED = [name for name in ROWS if name not in ("overhead-weights", "overhead-as-mapped")]
+FASTEST = {"overhead-asap7-770ps", "overhead-generic130-5ns"}
+"""At the clocks where their libraries end."""
+LOUD = "overhead-generic130-5ns"
+"""Beyond what one of the cores meets, so that runs differ by points."""
 
 
 def test_pages_say_how_much_is_noise_glitches_and_wires() -> None:
@@ -215,17 +218,17 @@ def test_pages_say_how_much_is_noise_glitches_and_wires() -> None:
     def span(values: list[float], form: str) -> str:
         return f"{min(values):{form}} to {max(values):{form}}"
 
-    others = [name for name in PLACED if name != "overhead-generic130"]
-    (loud,) = half_widths("area", ["overhead-generic130"])
+    others = [name for name in PLACED if name != LOUD]
+    (loud,) = half_widths("area", [LOUD])
     threats = " ".join((REPORTS.parent / "docs" / "threats-to-validity.md").read_text(encoding="utf-8").split())
     assert (
-        f"| {span(half_widths('area', others), '.1f')} points, half of the interval, {loud:.1f} on generic130;"
+        f"| half of the interval: {span(half_widths('area', others), '.1f')} points, {loud:.1f} on generic130 at 5 ns;"
         in threats
     )
     assert f"; power {span(half_widths('total power', PLACED), '.1f')} |" in threats
     wires = {name: 100 * _overhead(name).find("core", "wires power").overhead.value for name in PLACED}
-    missed = wires.pop("overhead-generic130")
-    assert f"Placed it is {span([*wires.values()], '+.1f')} %, and {missed:+.1f} % on generic130" in threats
+    missed = wires.pop(LOUD)
+    assert f"Placed it is {span([*wires.values()], '+.1f')} %, and {missed:+.1f} % on generic130 at 5 ns" in threats
     shares = [
         100 * (1 - settled / whole)
         for report in map(_overhead, PLACED)
