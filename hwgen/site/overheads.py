@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from hwgen.report.form import counted, number, percent
 from hwgen.report.plots.canvas import BLOCKS
-from hwgen.report.schema import SCOPES, TOTAL, CellsOfBlock, Figure, OverheadReport
+from hwgen.report.schema import SCOPES, TOTAL, Figure, OverheadReport
 from hwgen.site.charts import Chart, choice, interval, percents, quantity, titled
 from hwgen.site.conditions import links
 from hwgen.site.markup import Markup, rows, tag, together
@@ -411,6 +411,10 @@ def _scope(source: Source, report: OverheadReport, scope: str, *inner: Markup) -
     )
 
 
+_LEAST = 0.01
+"""Share of a block's area from which on a cell has a line of its own."""
+
+
 def _cells(report: OverheadReport, block: str, what: str) -> Markup | None:
     """What a block of the core holds of each cell of the library; what takes most area first."""
     held = {name: found.get(block, {}) for name, found in (report.conditions.cells or {}).items()}
@@ -418,13 +422,20 @@ def _cells(report: OverheadReport, block: str, what: str) -> Markup | None:
     if not names:
         return None
 
-    def area(cell: str) -> float:
-        return sum(found.area_um2 for cells in held.values() if (found := cells.get(cell)) is not None)
-
+    areas = {cell: sum(cells[cell].area_um2 for cells in held.values() if cell in cells) for cell in names}
+    least = _LEAST * sum(areas.values())
+    shown = [[cell] for cell in sorted(names, key=lambda cell: -areas[cell]) if areas[cell] >= least]
+    others = [cell for cell in names if areas[cell] < least]
     lines: list[list[Any]] = []
-    for cell in sorted(names, key=area, reverse=True):
-        found = [held[name].get(cell, CellsOfBlock(0, 0)) for name in report.names]
-        lines.append([cell, *(number(each.number) for each in found), *(number(each.area_um2) for each in found)])
+    for cells in [*shown, *([others] if others else [])]:
+        found = [[held[name][cell] for cell in cells if cell in held[name]] for name in report.names]
+        lines.append(
+            [
+                cells[0] if len(cells) == 1 else f"{len(cells)} others",
+                *(number(sum(each.number for each in of)) for of in found),
+                *(number(sum(each.area_um2 for each in of)) for of in found),
+            ]
+        )
     header = ["cell", *report.names, *(f"{name}, um2" for name in report.names)]
     return tag(
         "details",
