@@ -11,7 +11,7 @@ registers at the edge of an array serve several elements. So what they cost coun
 3. One large module at a time takes another recipe, and so do all small ones together. What helps alone is a candidate,
    and so is all of it together. The best is the choice for least area.
 4. What one configuration found is offered to the others, and what suits the best lanes to the next best. Most modules
-   are nearly the same, so where recipes differ, one draw was luckier: by 0.6 % of energy on sg13g2.
+   are nearly the same, so where recipes differ, one draw was luckier: by 0.5 % of energy on sg13g2.
 5. For least energy, steps 2 to 4 begin with the choice for least area, for all lanes. The best lanes there are too
    close to one another for a core of one element. So the next best ones take what step 3 found for all modules but the
    lanes, and whole cores decide, see `hwgen.measure.reach`.
