@@ -325,9 +325,14 @@ def variants(config: TensorCoreConfig, lanes: Sequence[str], slots: Sequence[str
     return found
 
 
+def _taken_over(chosen: Chosen, other: Chosen) -> Chosen:
+    """A choice with the recipes of another one, for all modules that it has."""
+    return {module: other.get(module, how) for module, how in chosen.items()}
+
+
 def _following(chosen: Chosen, best: Chosen) -> Chosen:
     """A choice for some lanes with the recipes that the best lanes' core has for all other modules."""
-    return {module: how if module == OF_LANES else best.get(module, how) for module, how in chosen.items()}
+    return {**_taken_over(chosen, best), OF_LANES: chosen[OF_LANES]}
 
 
 def _variant(config: TensorCoreConfig) -> str:
@@ -498,16 +503,13 @@ class _Search:
         for own in keys:
             others = [key for each in keys if each is not own for key in each]
             for key in own:
-                among = [chosen[other] for other in others if self.lanes_of(other) == self.lanes_of(key)]
-                offered[key] = _distinct(
-                    key,
-                    purpose,
-                    [
-                        chosen[key],
-                        *({module: each.get(module, how) for module, how in chosen[key].items()} for each in among),
-                        *(_following(chosen[key], chosen[best]) for best, *_ in keys),
-                    ],
-                )
+                alike = [other for other in others if self.lanes_of(other) == self.lanes_of(key)]
+                among = [
+                    chosen[key],
+                    *(_taken_over(chosen[key], chosen[other]) for other in alike),
+                    *(_following(chosen[key], chosen[best]) for best, *_ in keys),
+                ]
+                offered[key] = _distinct(key, purpose, among)
         several = {key: each for key, each in offered.items() if len(each) > 1}
         self.build(several, purpose, f"recipes of the other, least {purpose}", PILOTS)
         return {key: first_best(each, partial(self.mean, key, purpose)) for key, each in several.items()}
