@@ -14,7 +14,8 @@ registers at the edge of an array serve several elements. So what they cost coun
    are nearly the same, so where recipes differ, one draw was luckier: by 0.5 % of energy on sg13g2.
 5. For least energy, steps 2 to 4 begin with the choice for least area, for all lanes. The best lanes there are too
    close to one another for a core of one element. So the next best ones take what step 3 found for all modules but the
-   lanes, and whole cores decide, see `hwgen.measure.reach`.
+   lanes, and whole cores decide, see `hwgen.measure.reach`. They also decide on slots that are nearly as good as the
+   best, for either purpose.
 
 The energy of one draw differs from that of the next by 1 %, since glitches do. So one draw only says what is worth a
 closer look: of what is nearly as good, and of what step 3 finds, the mean of several decides. Recipes that cannot help
@@ -76,9 +77,10 @@ _ROUNDS = 2
 # What one draw finds worse by more than this share, of the cost or of the clock, is not looked at again. From one draw
 # to the next, the area differs by some 0.2 %, the energy by 1 %.
 _APART = {"area": 0.01, "energy": 0.02}
-# Lanes of which whole cores decide on the best for least energy: so many, if they are within that share of the best. A
-# core of one element differs from an array by its wires and by what arrives when, and so by some percent.
-_FINALISTS = 3
+# Lanes of which whole cores decide on the best: so many for least energy, if they are within that share of the best. A
+# core of one element differs from an array by its wires and by what arrives when, and so by some percent. For least
+# area one is enough, but of each slot: what operands take on their way to several elements, a slot may not have left.
+_FINALISTS = {"area": 1, "energy": 3}
 _CLOSE = 0.06
 # Slots that are looked at closely, if they are within `_CLOSE` of the best.
 _SLOTS = 2
@@ -292,7 +294,7 @@ def select(
             kept, purpose, {_variant(config): first[_variant(config)] for each in kept.values() for config in each}
         )
         suited = {key: search.best(key, purpose, each) for key, each in suiting.items()}
-        taken = search.lanes(kept, purpose, suited, _FINALISTS if purpose == "energy" else 1)
+        taken = search.lanes(kept, purpose, suited)
         keys = {name: [_variant(config) for config in each] for name, each in taken.items()}
         suited |= search.decided(
             {best: suiting[best] for best, *_ in keys.values()}, purpose, f"lanes, least {purpose}"
@@ -447,13 +449,13 @@ class _Search:
         variants: Mapping[str, Sequence[TensorCoreConfig]],
         purpose: str,
         chosen: Mapping[str, Chosen],
-        most: int,
     ) -> dict[str, list[TensorCoreConfig]]:
-        """Each configuration with its best lanes, the best first, at most so many and only what is close to the best.
+        """Each configuration with its best lanes, the best first, and only what is close to the best.
 
-        They are compared by the choices for them, which were built.
+        They are at most `_FINALISTS`, and the best lanes of every other slot. They are compared by the choices for
+        them, which were built.
         """
-        what = f"lanes, least {purpose}"
+        what, most = f"lanes, least {purpose}", _FINALISTS[purpose]
         near = {}
         for name, each in variants.items():
             scores = [self.score(_variant(config), purpose, chosen[_variant(config)]) for config in each]
@@ -472,7 +474,9 @@ class _Search:
             )
             others = [config for config in each if config != best_config]
             others.sort(key=lambda config: self.rank(_variant(config), purpose, chosen))
-            found[name] = [best_config, *others][:most]
+            ranked = [best_config, *others]
+            slots = [config.slot for config in ranked]
+            found[name] = [config for i, config in enumerate(ranked) if i < most or config.slot not in slots[:i]]
         return found
 
     def tuned(self, keys: Mapping[str, Sequence[str]], purpose: str, chosen: Mapping[str, Chosen]) -> dict[str, Chosen]:

@@ -352,3 +352,27 @@ def test_each_purpose_takes_the_best_slot(flow: Adding, monkeypatch: pytest.Monk
     assert {slot for purpose, slot in seen if seen.count((purpose, slot)) == 1} == {"separate", "split", "quadrants"}
     assert [seen.count((purpose, "quadrants")) for purpose in costs] == [1, 1]
     assert all(array.slot == "full" for array, _ in found.lane_arrays.values())
+
+
+def test_whole_cores_decide_between_slots_that_are_nearly_as_good(
+    flow: Adding, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For either purpose one lane of every slot is left, and for least area no other lanes."""
+    costs = {"full": 1000.0, "split": 1004.0, "separate": 1015.0}
+
+    def score(design: Design, modules: dict[str, Any], purpose: str, *_: Any) -> Score:
+        return Score(0.0, costs[design.config.slot] + (design.config.dot != "merged"))
+
+    monkeypatch.setattr(selection, "scored", score)
+    config = NAMED["nvfp4-multi-small"]
+    found = select(
+        {config.name: config},
+        AMONG[:2],
+        Aim(CLOCK, Physical(), Stimulus()),
+        flow,
+        ("merged-timed",),
+        ["area"],
+        ("split", "separate"),
+    )
+    rivals = [(each.slot, each.dot) for each, _ in found.rivals[config.name, "area"]]
+    assert (found.configs[config.name, "area"].slot, rivals) == ("full", [("split", "merged")])
