@@ -242,6 +242,81 @@ def test_pages_say_how_much_is_noise_glitches_and_wires() -> None:
     assert f"Built for a clock, {span(shares, '.0f')} % of a core's power is glitches" in method
 
 
+def test_results_state_in_prose_what_the_reports_say() -> None:
+    """If not: the page is older than the reports, or a baseline is weaker than the page says."""
+    results = " ".join(RESULTS.read_text(encoding="utf-8").split())
+
+    def of(name: str, scope: str, metric: str) -> tuple[float, float]:
+        """The figure of the baseline, and the overhead in percent."""
+        figure = _overhead(name).find(scope, metric)
+        assert figure.overhead is not None
+        return next(iter(figure.values.values())), 100 * figure.overhead.value
+
+    usual, fastest = of("overhead-asap7", "element", "area")[0], of("overhead-asap7-770ps", "element", "area")[0]
+    assert f"NVFP4 takes {usual:.0f} um2 an element on ASAP7 at 1 ns" in results
+    assert f"NVFP4 takes {fastest:.0f} um2 an element, {fastest / usual:.2f} times its area at 1 ns" in results
+    closing = _overhead("overhead-asap7-770ps").conditions.closing
+    assert closing is not None
+    late = [
+        -100 * each["lane array"].slack_ns / each["lane array"].clock_ns for each in closing["mixfp4-small"].values()
+    ]
+    assert "misses the clock by {:.0f} %, and that for least energy by {:.0f} %".format(*late) in results
+    energy = of("overhead-asap7", "lane array", "energy per MAC")[1]
+    assert f"faster recipe than that of NVFP4, and {energy:.0f} % more energy" in results
+    area, power = (of("overhead-nvint4", "core", metric)[1] for metric in ("area", "total power"))
+    assert f"integers take {-area:.1f} % less area of the core and {-power:.1f} % less power" in results
+    formats = schema.load(REPORTS / "formats.json")
+    assert isinstance(formats, FormatsReport)
+    rows = {row.row: row for row in formats.results}
+    found = [
+        100 * figure.overhead.value
+        for row, metric in (("nvint4", "area"), ("nvint4", "energy per MAC"), ("mixfp4-weights", "area"))
+        if (figure := rows[row].find("core", metric)) and figure.overhead
+    ]
+    assert f"{-found[0]:.1f} % less area and {-found[1]:.1f} % less energy" in results
+    assert f"has {found[2]:+.1f} % of area" in results
+    best = of("overhead", "core", "energy per MAC")[0]
+    alike = {name for name in (*ROWS, *OTHERS) if _alike(_overhead(name), _overhead("overhead"))}
+    weaker = {name: energy for name in alike if (energy := of(name, "core", "energy per MAC")[0]) > 1.02 * best}
+    assert weaker.keys() == {"overhead-weights", "overhead-nvint4"}
+    assert {f"{energy:.0f} fJ. With `signed` it takes {best:.0f} fJ" in results for energy in weaker.values()} == {True}
+
+
+def _alike(one: OverheadReport, other: OverheadReport) -> bool:
+    """Whether two reports have the same baseline, library, clock and wires."""
+    return (one.names[0], one.conditions.flow.library, one.conditions.clock_ns, one.conditions.physical) == (
+        other.names[0],
+        other.conditions.flow.library,
+        other.conditions.clock_ns,
+        other.conditions.physical,
+    )
+
+
+def test_the_page_on_formats_ranks_errors_as_the_report_does() -> None:
+    report = schema.load(REPORTS / "formats.json")
+    assert isinstance(report, FormatsReport)
+    errors = {each.format: each.decibels for row in report.results for each in row.errors if each.default}
+    page = " ".join((REPORTS.parent / "docs" / "formats.md").read_text(encoding="utf-8").split())
+
+    def more(one: str, other: str) -> list[float]:
+        return [errors[one][kind] - errors[other][kind] for kind in errors[one]]
+
+    loss = more("nvfp4", "mxfp4")
+    assert f"It has {min(loss):.1f} to {max(loss):.1f} dB less." in page
+    least = {kind: min(errors, key=lambda form: errors[form][kind]) for kind in errors["nvfp4"]}
+    # A format with sums of another length has the same error.
+    assert {kind: form.removesuffix("-2x16") for kind, form in least.items()} == {
+        "gaussian": "msfp12",
+        "heavy-tailed": "msfp12",
+        "outlier-channels": "mxfp4",
+    }
+    assert {max(errors, key=lambda form: errors[form][kind]) for kind in errors["nvfp4"]} == {"razer-weights"}
+    gain = more("razer-weights", "mixfp4")
+    assert f"RaZeR's weights have the least error** of these: {min(gain):.1f} to {max(gain):.1f} dB more" in page
+    for form, text in (("razer-activations", "MixFP4 to {:.1f} dB"), ("if4", "IF4 has the same error to {:.1f} dB")):
+        assert text.format(max(map(abs, more(form, "mixfp4")))) in page
+
+
 PUBLISHED = (
     ("MXFP4 / NVFP4", "mxfp4", "core", False),
     ("MXFP4 per 16 / NVFP4", "mxfp4-2x16", "core", False),

@@ -77,8 +77,11 @@ def command(
     choices: list[tuple[BlockFormat, str]] = [
         (golden.CATALOGUE[form], rule) for form, rule in accuracy.CHOICES if not formats or form in formats
     ]
-    own = {name: form for path in filter(is_path, formats) for name, form in described(path).items()}
-    choices += [(form, rule) for name, form in own.items() if name not in golden.CATALOGUE for rule in rules(form)]
+    for path in filter(is_path, formats):
+        own = [form for name, form in described(path).items() if name not in golden.CATALOGUE]
+        if not own:
+            raise InputError(f"--format {path}: describes no format of its own; a table [formats.NAME] does")
+        choices += [(form, rule) for form in own for rule in rules(form)]
     with progress() as update:
         trained = accuracy.minilm_model() if model else None
         rows = accuracy.table(

@@ -25,6 +25,7 @@ __all__ = [
     "REPORTS",
     "check_formats",
     "check_lanes",
+    "check_placer",
     "check_waves",
     "chosen_slots",
     "clock",
@@ -158,9 +159,20 @@ def chosen_slots(asked: tuple[str, ...], pair: Iterable[TensorCoreConfig]) -> tu
 def physical(wires: str | None, placer: str | None) -> Physical:
     """How netlists are built, from what `wires` and `placer` give."""
     found = Physical(wires or Physical.wires, placer or Physical.placer)
+    check_placer(found.placer)
     if placer is not None and not found.placed:
         raise InputError(f"--placer {placer}: has no meaning with --wires {wires}, where nothing is placed")
     return found
+
+
+def check_placer(name: str) -> None:
+    """Refuse what is no placer, and one that is not installed, before any work."""
+    from hwgen.layout.coloquinte import is_installed
+
+    if name not in PLACERS:
+        raise InputError(f"--placer {name}: must be one of {', '.join(PLACERS)}")
+    if name == "coloquinte" and not is_installed():
+        raise InputError("--placer coloquinte: is not installed; pip install 'hwgen[place]', or take embedded")
 
 
 def check_lanes(asked: tuple[str, ...]) -> None:

@@ -7,10 +7,11 @@ from typing import Any
 
 import click
 
-from hwgen.cli.options import config, jobs, json_option, libraries
+from hwgen.cli.options import check_placer, config, jobs, json_option, libraries
 from hwgen.cli.output import print_json, print_table, progress
 from hwgen.cli.study import Settings
-from hwgen.cli.types import FILE, SEED, SHARE
+from hwgen.cli.types import FILE, SEED, UTILISATION
+from hwgen.errors import InputError
 from hwgen.files import cache_directory, check_file, write_bytes
 
 __all__ = ["command"]
@@ -22,7 +23,7 @@ __all__ = ["command"]
 @click.option("--placer", default="embedded", show_default=True, help="embedded, or coloquinte (extra 'place').")
 @click.option("--lef", type=FILE, multiple=True, help="LEF file with the cells' shapes; repeat it for several.")
 @click.option("--flat", is_flag=True, help="Place all cells together, not one element for all.")
-@click.option("--utilisation", type=SHARE, default=0.7, show_default=True, help="Share of the rows to fill.")
+@click.option("--utilisation", type=UTILISATION, default=0.7, show_default=True, help="Share of the rows to fill.")
 @click.option("--seed", type=SEED, default=1, show_default=True, help="Of the placement.")
 @click.option("--picture", type=FILE, help="Draw the core, coloured by block, to this PNG file.")
 @click.option("--no-cache", is_flag=True, help="Synthesise anew, and keep nothing.")
@@ -53,10 +54,14 @@ def command(
     from sim.counterpart import resolved
 
     chosen = resolved(name)
+    check_placer(placer)
     if picture is not None:
+        if picture.suffix.lower() != ".png":
+            raise InputError(f"--picture {str(picture)!r}: must end in .png")
         check_file(picture)
     shapes = read_lef(lef) if lef else None
     cells = Settings(library, liberty, dont_use, no_cache, jobs, None, None, Path(), None, as_json).cells
+    cells.check_for_synthesis(sequential=True)
     with progress() as update:
         flow = Flow(cells, None if no_cache else cache_directory("synthesis"), jobs, progress=update)
         layout = placed(chosen, flow, utilisation, placer, "flat" if flat else "array", seed, shapes)

@@ -28,6 +28,7 @@ __all__ = [
     "SECONDS",
     "SEED",
     "SHARE",
+    "UTILISATION",
     "Late",
     "Names",
     "Number",
@@ -87,6 +88,7 @@ class Number(click.ParamType):
 
 PERIOD_NS = Number("a period in ns from 0.001 to below 1e6", lambda period: 0.001 <= period < 1e6)
 SHARE = Number("a share from 0 to below 1", lambda share: 0 <= share < 1)
+UTILISATION = Number("a share from 0.05 to 1", lambda share: 0.05 <= share <= 1)
 POINTS = Number("percentage points above 0 and below 100", lambda points: 0 < points < 100)
 FROM_ZERO = Number("a number from 0 to below 1e12", lambda number: 0 <= number < 1e12)
 MACS = Number("a number from 1 to 1e13", lambda number: 1 <= number <= 1e13)

