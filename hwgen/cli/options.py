@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from hwgen.cli.types import DIRECTORY, FILE, JOBS, PERIOD_NS, SECONDS, Late, Names, constant
+from hwgen.cli.types import DIRECTORY, FILE, JOBS, MOST_RUNS, PERIOD_NS, SECONDS, Late, Names, constant
 from hwgen.errors import InputError, ToolError
 from hwgen.files import check_file, place_for
 from hwgen.measure.requests import PLACERS, WIRES, Physical
@@ -327,7 +327,7 @@ def measuring(stem: str | None, runs: int) -> Callable[[Command], Command]:
         libraries,
         click.option(
             "--runs",
-            type=click.IntRange(min=1),
+            type=click.IntRange(1, MOST_RUNS),
             default=runs,
             show_default=True,
             help="Perturbed syntheses of each module; 6 or more for an interval.",

@@ -22,6 +22,7 @@ __all__ = [
     "JOBS",
     "MACS",
     "MOST_CORES",
+    "MOST_RUNS",
     "PERIOD_NS",
     "POINTS",
     "POSITIVE",
@@ -53,6 +54,7 @@ POSITIVE = _Whole(min=1, max=1 << 24)
 SEED = _Whole(min=0)
 
 MOST_CORES = 1 << 16
+MOST_RUNS = 1000
 
 
 def _refused(parameter: click.Parameter | None, value: object, what: str) -> InputError:
