@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cache, wraps
 from pathlib import Path
 from typing import Any
 
 import numba
-from filelock import FileLock
 
 __all__ = ["borrowing", "compiled", "inlined"]
 
@@ -42,26 +43,34 @@ def _kept(function: Callable[..., Any], **options: bool) -> Callable[..., Any]:
         return njit(**options)(function)
     kept._source_stamp = tuple(stamp for package in sorted(_packages(function, set())) for stamp in _stamp(package))
     # Processes that compile side by side could take one name for two results: one at a time looks, or keeps.
-    lock = FileLock(f"{kept._index_path}.lock")
+    lock = Path(f"{kept._index_path}.lock")
     kept.load, kept.save = _locked(lock, kept.load), _locked(lock, kept.save)
     return dispatcher
 
 
-def _locked(lock: FileLock, function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that runs in one process at a time."""
+def _locked(lock: Path, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that runs in one process at a time, and in one thread; it does not call itself."""
 
     @wraps(function)
     def alone(*values: Any) -> Any:
-        try:
-            lock.acquire()
-        except (OSError, NotImplementedError):  # no locks here: that two processes meet is rare
+        with _held(lock):
             return function(*values)
-        try:
-            return function(*values)
-        finally:
-            lock.release()
 
     return alone
+
+
+@contextmanager
+def _held(lock: Path) -> Iterator[None]:
+    """Hold the lock of a file, which is let go when the file is closed, be it by the end of the process."""
+    try:
+        file = lock.open("a")
+    except OSError:  # no place for a lock: there results are read only
+        yield
+        return
+    with file:
+        with suppress(OSError):  # a file system without locks: that two processes meet is rare
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def inlined(function: Callable[..., Any]) -> Callable[..., Any]:

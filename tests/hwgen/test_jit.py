@@ -1,10 +1,13 @@
 """What numba keeps is made anew when a module beside it changes."""
 
+import fcntl
 import importlib
 import os
 import subprocess
 import sys
+import threading
 import time
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -112,6 +115,13 @@ time.sleep(max(0.0, float(sys.argv[2]) - time.time()))
 for value in values[turn:] + values[:turn]:
     assert many.twice(value) == value + value, value
 """
+HOLDS = """
+import fcntl, sys
+with open(sys.argv[1], "a") as file:
+    fcntl.flock(file, fcntl.LOCK_EX)
+    print("held", flush=True)
+    sys.stdin.readline()
+"""
 
 
 def test_processes_that_compile_side_by_side_keep_each_result_under_a_name_of_its_own(tmp_path):
@@ -125,42 +135,56 @@ def test_processes_that_compile_side_by_side_keep_each_result_under_a_name_of_it
     assert len(kept) == 4
 
 
-def test_what_is_kept_is_looked_up_and_written_by_one_process_at_a_time(tmp_path, monkeypatch):
-    """The lock is held in every call, and let go where one fails."""
-    held = []
+def test_what_is_kept_is_looked_up_and_written_by_one_process_at_a_time(tmp_path):
+    """Another process holds the lock: a call waits for it, and goes on when it is let go."""
+    lock = tmp_path / "lock"
+    found = []
+    waiting = threading.Thread(target=lambda: found.append(jit._locked(lock, lambda value: value + 1)(3)))
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDS, str(lock)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as holder:
+        assert holder.stdout.readline() == "held\n"
+        waiting.start()
+        waiting.join(0.2)
+        assert not found
+        holder.communicate("go\n")
+    waiting.join(60)
+    assert found == [4]
 
-    class Lock:
-        def __init__(self, path):
-            held.append(path)
 
-        def acquire(self):
-            held.append("in")
+def test_every_look_and_every_result_is_under_the_lock_which_a_failure_lets_go(tmp_path, monkeypatch):
+    turns = []
 
-        def release(self):
-            held.append("out")
+    @contextmanager
+    def held(lock):
+        turns.extend([lock, "in"])
+        yield
+        turns.append("out")
 
-    monkeypatch.setattr(jit, "FileLock", Lock)
     (tmp_path / "locked.py").write_text(MANY)
     monkeypatch.syspath_prepend(tmp_path)
-    twice = importlib.import_module("locked").twice
-    assert twice(3) == 6
-    path, *turns = held
-    assert path.startswith(str(tmp_path))
-    assert turns == ["in", "out"] * (len(turns) // 2)
-    assert len(turns) >= 4
+    with monkeypatch.context() as patched:
+        patched.setattr(jit, "_held", held)
+        assert importlib.import_module("locked").twice(3) == 6
+    lock = turns[0]
+    assert tmp_path in lock.parents
+    assert turns == [lock, "in", "out"] * (len(turns) // 3)
+    assert len(turns) >= 6
+    with pytest.raises(ZeroDivisionError):
+        jit._locked(tmp_path / "lock", lambda: 1 / 0)()
+    assert jit._locked(tmp_path / "lock", lambda: 5)() == 5
 
 
-@pytest.mark.parametrize("fault", [OSError, NotImplementedError])
-def test_where_files_cannot_be_locked_results_are_kept_all_the_same(tmp_path, monkeypatch, fault):
-    class Lock:
-        def __init__(self, path):
-            pass
+def test_where_files_cannot_be_locked_results_are_kept_all_the_same(tmp_path, monkeypatch):
+    def flock(*_):
+        raise OSError
 
-        def acquire(self):
-            raise fault
-
-    monkeypatch.setattr(jit, "FileLock", Lock)
-    (tmp_path / f"open_{fault.__name__.lower()}.py").write_text(MANY)
+    monkeypatch.setattr(fcntl, "flock", flock)
+    (tmp_path / "open_files.py").write_text(MANY)
     monkeypatch.syspath_prepend(tmp_path)
-    assert importlib.import_module(f"open_{fault.__name__.lower()}").twice(3) == 6
+    assert importlib.import_module("open_files").twice(3) == 6
     assert list((tmp_path / "__pycache__").glob("open_*.nbc"))
+
+
+def test_where_no_lock_can_be_made_a_function_runs_all_the_same(tmp_path):
+    assert jit._locked(tmp_path / "missing" / "lock", lambda: 5)() == 5
