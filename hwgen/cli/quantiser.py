@@ -113,16 +113,17 @@ def _print_comparison(name: str, outcome: Comparison, seed: int) -> None:
 def verilog_command(names: tuple[str, ...], out: Path, as_json: bool) -> None:
     """Write Verilog of quantisers (of all named ones by default).
 
-    With each go a manifest of its ports and waivers for Verilator's lint.
+    With each go a manifest of its ports, waivers for Verilator's lint and a picture.
     """
     from hwgen.config.quantiser import QUANTISERS
     from hwgen.package.lint import quantiser_waivers
+    from hwgen.package.quantiser_diagram import quantiser_svg
     from hwgen.package.wires import named
     from hwgen.verilog.quantiser import quantiser_manifest, quantiser_verilog
 
     chosen = list(dict.fromkeys(names)) or list(QUANTISERS)
     for name in chosen:
-        for suffix in ("v", "json", "vlt"):
+        for suffix in ("v", "json", "vlt", "svg"):
             check_file(out / f"{name}.{suffix}")
     entries = []
     with progress() as update:
@@ -134,6 +135,7 @@ def verilog_command(names: tuple[str, ...], out: Path, as_json: bool) -> None:
                 out / f"{name}.v": named(quantiser_verilog(config)),
                 out / f"{name}.json": manifest,
                 out / f"{name}.vlt": quantiser_waivers(name),
+                out / f"{name}.svg": quantiser_svg(config),
             }
             write_all({path: text.encode() for path, text in files.items()})
             entries.append({"quantiser": name, "files": [str(path) for path in files]})
@@ -142,6 +144,22 @@ def verilog_command(names: tuple[str, ...], out: Path, as_json: bool) -> None:
     else:
         for entry in entries:
             click.echo("  ".join(entry["files"]))
+
+
+@command.command("diagram")
+@click.argument("names", metavar="[QUANTISER]...", nargs=-1, type=Names(_NAMES))
+@out(Path())
+def diagram_command(names: tuple[str, ...], out: Path) -> None:
+    """Draw quantisers (all named ones by default) as NAME.svg: modules, ports, registers and the rule of choice."""
+    from hwgen.config.quantiser import QUANTISERS
+    from hwgen.package.quantiser_diagram import quantiser_svg
+
+    places = {name: out / f"{name}.svg" for name in names or QUANTISERS}
+    for path in places.values():
+        check_file(path)
+    write_all({path: quantiser_svg(QUANTISERS[name]).encode() for name, path in places.items()})
+    for path in places.values():
+        click.echo(path)
 
 
 @command.command("compare")

@@ -129,7 +129,7 @@ class _Column:
         if there:
             self.drawing.register(self.x, self.y + 14, self.width, register)
         if carries:
-            self.drawing.text(self.centre + 8, self.y + (34 if there else 10), carries)
+            self.drawing.text(self.centre + 8, self.y + (30 if there else 10), carries)
         self.y += length
 
 

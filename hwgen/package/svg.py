@@ -57,8 +57,12 @@ class Drawing:
 
     def register(self, x: float, y: float, width: float, name: str) -> None:
         """A register across the way, with its name to the right."""
-        self._parts.append(f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="7" fill="{_INK}"/>')
+        self.bar(x, y, width)
         self.text(x + width + 8, y + 3.5, name, italic=True)
+
+    def bar(self, x: float, y: float, width: float) -> None:
+        """A register without its name."""
+        self._parts.append(f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="7" fill="{_INK}"/>')
 
     def arrow(self, *points: Point) -> None:
         """Straight lines through points, with a head at the last."""

@@ -30,10 +30,25 @@ def test_verilog(tmp_path, conforms):
     conforms("quantiser-verilog", json.loads(result.stdout))
     (entry,) = json.loads(result.stdout)
     assert entry["quantiser"] == "nvint4-quantiser-bf16"
-    assert sorted(path.suffix for path in tmp_path.iterdir()) == [".json", ".v", ".vlt"]
+    assert sorted(path.suffix for path in tmp_path.iterdir()) == [".json", ".svg", ".v", ".vlt"]
     manifest = json.loads((tmp_path / "nvint4-quantiser-bf16.json").read_text())
     conforms("quantiser-manifest", manifest)
     assert manifest["top"] == "nvint4_quantiser_bf16"
+
+
+def test_diagram(tmp_path):
+    result = run("diagram", "nvfp4-quantiser", "mixfp4-gap-quantiser", "--out", tmp_path)
+    names = ["nvfp4-quantiser.svg", "mixfp4-gap-quantiser.svg"]
+    assert result.stdout.split() == [str(tmp_path / name) for name in names]
+    for name in names:
+        assert (tmp_path / name).read_text().startswith("<svg ")
+
+
+def test_no_picture_is_written_where_one_cannot_be(tmp_path):
+    (tmp_path / "mixfp4-gap-quantiser.svg").mkdir()
+    result = run("diagram", "nvfp4-quantiser", "mixfp4-gap-quantiser", "--out", tmp_path)
+    assert "is a directory" in str(result.exception)
+    assert not (tmp_path / "nvfp4-quantiser.svg").exists()
 
 
 @pytest.mark.parametrize(
