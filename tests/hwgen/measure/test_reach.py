@@ -215,20 +215,21 @@ def test_whole_cores_decide_between_lanes_that_are_nearly_as_good(monkeypatch: p
     assert searched_with("none")["nvfp4-small", "energy"] == "merged"
 
 
+@pytest.mark.parametrize("module", ["dot_product", "element"])
 @pytest.mark.parametrize(("late", "expected"), [(0.01, "signed"), (0.15, "merged-timed")])
 def test_lanes_late_by_a_little_take_a_faster_recipe(
-    late: float, expected: str, monkeypatch: pytest.MonkeyPatch
+    late: float, expected: str, module: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They cost less than what meets the clock, by one recipe more, if that is enough."""
+    """They cost less than what meets the clock, by one recipe of any module on the path, if that is enough."""
     for dot, more in {"signed": 0.84, "merged-timed": 1.0, "merged": 1.3}.items():
         monkeypatch.setitem(LARGER, dot, more)
 
     def delay(design: Design, purpose: str, choice: dict[str, str], draw: int) -> float:
         ways = late if design.config.rows > 1 and design.config.dot == "signed" else -0.1
-        return CLOCK + ways - 0.1 * (choice["dot_product"] == "speed")
+        return CLOCK + ways - 0.1 * (choice[module] == "speed")
 
     found, seen = searched(monkeypatch, delay, LANES)
     assert {config.dot for config in found.configs.values()} == {expected}
     if expected == "signed":
-        assert set(dot_product(found).values()) == {"speed"}
+        assert {chosen[module].name for chosen in found.chosen.values()} == {"speed"}
     assert found.builds == len(seen)
