@@ -45,6 +45,7 @@ report: $(VENV)/base ## Regenerate reports/ in full: default libraries, blackwel
 	$(HWGEN) compare --search --library generic130 --name overhead-generic130 $(ARGS)
 	$(HWGEN) compare --search --library generic130 --clock 5 --name overhead-generic130-5ns $(ARGS)
 	$(HWGEN) compare --search --config blackwell --name overhead-blackwell $(ARGS)
+	$(HWGEN) compare --search --config multi-small --runs 6 --name overhead-multi $(ARGS)
 	$(HWGEN) compare --search --baseline nvfp4-small --candidate mixfp4-weights-small --name overhead-weights $(ARGS)
 	$(HWGEN) compare --search --baseline nvfp4-small --candidate nvint4-small --name overhead-nvint4 $(ARGS)
 	$(HWGEN) explore --library generic7 --name explore $(ARGS)

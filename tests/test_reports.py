@@ -155,6 +155,7 @@ ROWS = {
     "overhead-generic130-5ns": "`small`, generic130, at its fastest",
     "overhead-sky130hd": "`small`, sky130hd",
     "overhead-blackwell": "`blackwell`, generic7",
+    "overhead-multi": "`multi-small`, generic7: FP8 and FP6 too",
     "overhead-weights": "`small`, generic7, tags on the weights alone",
     "overhead-as-mapped": "`small`, generic7, as mapped",
 }
@@ -196,12 +197,14 @@ def test_the_readme_gives_a_range_over_conditions() -> None:
             values = [_overhead(name).find("core", metric).overhead.value for name in names]
             low, high = (f"{100 * value:+.1f}" for value in (min(values), max(values)))
             assert (f"{low} to {high} %" if low != high else f"{low} %") in text, (names, metric, low, high)
+    multi = [_overhead("overhead-multi").find("core", metric).overhead.value for metric in ("area", "total power")]
+    assert "in `multi-small` it is {:+.1f} % and {:+.1f} %".format(*(100 * value for value in multi)) in text
     clocks = [each.overhead.value for each in _explored().results if each.metric == "area" and each.overhead]
     results = " ".join(RESULTS.read_text(encoding="utf-8").split())
     assert f"{100 * min(clocks):+.1f} to {100 * max(clocks):+.1f} %" in results
 
 
-PLACED = [name for name in ROWS if name not in ("overhead-weights", "overhead-as-mapped")]
+PLACED = [name for name in ROWS if name not in ("overhead-multi", "overhead-weights", "overhead-as-mapped")]
 FASTEST = {"overhead-asap7-770ps", "overhead-generic130-5ns"}
 """At the clocks where their libraries end."""
 LOUD = "overhead-generic130-5ns"
@@ -255,6 +258,10 @@ def test_results_state_in_prose_what_the_reports_say() -> None:
     usual, fastest = of("overhead-asap7", "element", "area")[0], of("overhead-asap7-770ps", "element", "area")[0]
     assert f"NVFP4 takes {usual:.0f} um2 an element on ASAP7 at 1 ns" in results
     assert f"NVFP4 takes {fastest:.0f} um2 an element, {fastest / usual:.2f} times its area at 1 ns" in results
+    times = of("overhead-multi", "core", "area")[0] / of("overhead", "core", "area")[0]
+    assert f"It has {times:.1f} times the area of `small`" in results
+    half = _overhead("overhead-multi").find("core", "total power, half rate").overhead
+    assert f"differs by {100 * half.value:.1f} % [{100 * half.low:.1f}, {100 * half.high:+.1f}]" in results
     closing = _overhead("overhead-asap7-770ps").conditions.closing
     assert closing is not None
     late = [
@@ -407,8 +414,8 @@ def test_costs_are_those_of_the_measured_cores(phase: str) -> None:
     assert len({f"{value:.6g}" for value in ratio.values()}) == 1
 
 
-WIDE = {"overhead-sky130hd", "overhead-asap7-770ps", "overhead-generic130-5ns"}
-"""Near the limit of their library, where runs differ by more."""
+WIDE = {"overhead-sky130hd", "overhead-asap7-770ps", "overhead-generic130-5ns", "overhead-multi"}
+"""Near the limit of their library or their registers, where runs differ by more."""
 
 
 @pytest.mark.parametrize("path", [path for path in SMALL if path.stem not in WIDE], ids=lambda path: path.stem)
