@@ -277,16 +277,13 @@ def test_results_state_in_prose_what_the_reports_say() -> None:
     rows = {row.row: row for row in formats.results}
     found = [
         100 * figure.overhead.value
-        for row, metric in (("nvint4", "area"), ("nvint4", "energy per MAC"), ("mixfp4-weights", "area"))
-        if (figure := rows[row].find("core", metric)) and figure.overhead
+        for metric in ("area", "energy per MAC")
+        if (figure := rows["nvint4"].find("core", metric)) and figure.overhead
     ]
     assert f"{-found[0]:.1f} % less area and {-found[1]:.1f} % less energy" in results
-    assert f"has {found[2]:+.1f} % of area" in results
     best = of("overhead", "core", "energy per MAC")[0]
     alike = {name for name in (*ROWS, *OTHERS) if _alike(_overhead(name), _overhead("overhead"))}
-    weaker = {name: energy for name in alike if (energy := of(name, "core", "energy per MAC")[0]) > 1.02 * best}
-    assert weaker.keys() == {"overhead-weights", "overhead-nvint4"}
-    assert {f"{energy:.0f} fJ. With `signed` it takes {best:.0f} fJ" in results for energy in weaker.values()} == {True}
+    assert not {name for name in alike if of(name, "core", "energy per MAC")[0] > 1.02 * best}
 
 
 def _alike(one: OverheadReport, other: OverheadReport) -> bool:
@@ -414,8 +411,8 @@ def test_costs_are_those_of_the_measured_cores(phase: str) -> None:
     assert len({f"{value:.6g}" for value in ratio.values()}) == 1
 
 
-WIDE = {"overhead-sky130hd", "overhead-asap7-770ps", "overhead-generic130-5ns", "overhead-multi"}
-"""Near the limit of their library or their registers, where runs differ by more."""
+WIDE = {"overhead-sky130hd", "overhead-asap7-770ps", "overhead-generic130-5ns", "overhead-multi", "overhead-nvint4"}
+"""Near the limit of their library, registers or recipes, where runs differ by more."""
 
 
 @pytest.mark.parametrize("path", [path for path in SMALL if path.stem not in WIDE], ids=lambda path: path.stem)

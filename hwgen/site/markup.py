@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from html import escape
 from typing import Any
 
-__all__ = ["Markup", "data", "rows", "tag", "together"]
+__all__ = ["Markup", "rows", "tag", "together"]
 
 _VOID = {"br", "input"}
 
@@ -72,10 +71,3 @@ def rows(header: list[Any], lines: list[list[Any]], caption: str, numbers: int =
         role="region",
         aria_label=caption,
     )
-
-
-def data(identity: str, content: Any) -> Markup:
-    """JSON in a page; no text in it can end the element that it stands in."""
-    text = json.dumps(content, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
-    safe = text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
-    return tag("script", Markup(safe), type="application/json", id=identity)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import gzip
+import json
 import re
 from collections.abc import Sequence
 from importlib.resources import files
@@ -25,7 +26,7 @@ from hwgen.report.schema import (
 from hwgen.site import charts, explorations, formats, layer, libraries, overheads, power, workloads
 from hwgen.site.charts import Chart
 from hwgen.site.conditions import dialog, links
-from hwgen.site.markup import Markup, data, tag, together
+from hwgen.site.markup import Markup, tag, together
 from hwgen.site.sources import Source, of_kind, read
 
 __all__ = ["Content", "contents", "page"]
@@ -94,6 +95,10 @@ def contents(sources: Sequence[Source]) -> Content:
     if powered := list(of_kind(sources, PowerReport)):
         found.add("power", "Power by situation", power.chart(powered), *power.tables(powered))
     return found
+
+
+def _json(content: Any) -> bytes:
+    return json.dumps(content, separators=(",", ":"), allow_nan=False).encode()
 
 
 def _embedded(identity: str, content: bytes, **attributes: str) -> Markup:
@@ -165,7 +170,7 @@ def page(folder: Path) -> bytes:
         "dialogs": together(*map(dialog, sources)),
         "version": f"hwgen {__version__}, {len(sources)} reports",
         "data": together(
-            data("page-data", {"charts": plots, "blocks": BLOCKS, **found.data}),
+            _embedded("page-data", _json({"charts": plots, "blocks": BLOCKS, **found.data})),
             *(_embedded(f"json-{each.name}", each.content, data_file=each.path.name) for each in sources),
             _embedded("library", charts.library().encode()),
         ),

@@ -1,7 +1,6 @@
 "use strict";
 // Sets parameters of plots, shows one report or another, paints placed cores, saves JSON. It computes no figure.
-(() => {
-  const page = JSON.parse(document.getElementById("page-data").textContent);
+(async () => {
   const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 
   async function inflated(text, format) {
@@ -11,6 +10,7 @@
   }
   const held = (identity) => inflated(document.getElementById(identity).textContent, "gzip");
   const text = (bytes) => new TextDecoder().decode(bytes);
+  const page = JSON.parse(text(await held("page-data")));
 
   // Plots: each is drawn when it comes near the window, and once more when its specification changes.
   const library = held("library").then((bytes) => {

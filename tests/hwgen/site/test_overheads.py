@@ -96,7 +96,8 @@ def test_the_table_has_a_row_for_each_report(pairs, parsed):
             assert cell == percent(Estimate(**whole[key]["overhead"]))
     for row, pair in zip(rows, pairs, strict=False):
         closing = _raw(pair)["conditions"]["closing"]
-        lanes = [each["energy"]["core"]["lanes"] for each in closing.values()] if closing else []
+        cores = [each["energy"]["core"] for each in closing.values()] if closing else []
+        lanes = [f"{each['lanes']}, slot {each['slot']}" if each.get("slot") else each["lanes"] for each in cores]
         assert row[-1] == ", ".join(dict.fromkeys(lanes))
     assert any("," in row[-1] for row in rows)
     assert rows[-1][1:] == ["not given", "+3.1 %", "+1.5 %", "", "", "not given"]

@@ -81,7 +81,7 @@ def test_reports_are_in_the_page_byte_for_byte(committed, sources):
 
 def test_the_same_reports_give_the_same_plots(committed, sources):
     (text,) = re.findall(r'id="page-data">([^<]*)</script>', committed)
-    given = json.loads(text)["charts"]
+    given = json.loads(gzip.decompress(base64.b64decode(text)))["charts"]
     for chart in contents(sources).charts:
         assert set(given[chart.name]["specs"]) == set(chart.specs)
         assert given[chart.name]["data"] == json.loads(json.dumps(chart.data))
