@@ -199,6 +199,8 @@ def test_the_readme_gives_a_range_over_conditions() -> None:
             assert (f"{low} to {high} %" if low != high else f"{low} %") in text, (names, metric, low, high)
     multi = [_overhead("overhead-multi").find("core", metric).overhead.value for metric in ("area", "total power")]
     assert "in `multi-small` it is {:+.1f} % and {:+.1f} %".format(*(100 * value for value in multi)) in text
+    page = " ".join((REPORTS.parent / "docs" / "half-rate.md").read_text(encoding="utf-8").split())
+    assert "MixFP4 takes {:.1f} % more area and {:.1f} % more power".format(*(100 * value for value in multi)) in page
     clocks = [each.overhead.value for each in _explored().results if each.metric == "area" and each.overhead]
     results = " ".join(RESULTS.read_text(encoding="utf-8").split())
     assert f"{100 * min(clocks):+.1f} to {100 * max(clocks):+.1f} %" in results
