@@ -178,7 +178,7 @@ MOST_WORDS = 900
 
 def test_pages_state_what_the_reports_say() -> None:
     for page, expected in (
-        (README, [*(_row(name, 1, 4, 5) for name in ROWS), PAPER]),
+        (README, [*(_row(name, 1, 4, 5) for name in ROWS if name != LOUD), PAPER]),
         (RESULTS, [*(_row(name, reports="../reports") for name in ROWS), PAPER_IN_FULL]),
     ):
         assert "\n".join(expected) in page.read_text(encoding="utf-8"), "\n".join(expected)
@@ -192,7 +192,8 @@ def test_the_readme_is_short() -> None:
 
 def test_the_readme_gives_a_range_over_conditions() -> None:
     text = " ".join(README.read_text(encoding="utf-8").split())
-    for names in (PLACED, [name for name in PLACED if name not in FASTEST], ["overhead-asap7", "overhead"]):
+    told = [name for name in PLACED if name != LOUD]
+    for names in (told, [name for name in told if name not in FASTEST], ["overhead-asap7", "overhead"]):
         for metric in ("area", "total power"):
             values = [_overhead(name).find("core", metric).overhead.value for name in names]
             low, high = (f"{100 * value:+.1f}" for value in (min(values), max(values)))
@@ -210,7 +211,7 @@ PLACED = [name for name in ROWS if name not in ("overhead-multi", "overhead-weig
 FASTEST = {"overhead-asap7-770ps", "overhead-generic130-5ns"}
 """At the clocks where their libraries end."""
 LOUD = "overhead-generic130-5ns"
-"""Beyond what one of the cores meets, so that runs differ by points."""
+"""Where some runs take far larger gates to meet the clock, so that its area says little: not in the README."""
 
 
 def test_pages_say_how_much_is_noise_glitches_and_wires() -> None:
