@@ -227,6 +227,23 @@ if variant := int(sys.argv[1]):
 ys.run_pass("script second.ys", design)
 """
 
+# What is killed cannot end its tools, and ABC is a child of Yosys, which would go on for an hour. So a process beside
+# them waits for the end of a pipe that only the caller holds, and ends them all.
+_WATCHED = """
+import os, signal, sys
+watcher = os.fork()
+if not watcher:
+    for descriptor in (1, 2):
+        os.close(descriptor)
+    os.read(0, 1)
+    os.killpg(0, signal.SIGKILL)
+try:
+    exec(sys.argv[2])
+finally:
+    os.kill(watcher, signal.SIGKILL)
+    os.waitpid(watcher, 0)
+"""
+
 
 def _scripts(top: str, boxes: Sequence[str], library: Library, how: Recipe, gate: Cell | None) -> tuple[str, str]:
     avoid = _avoid(library.unused)
@@ -365,28 +382,33 @@ def _plain_directory() -> str:
 
 
 def _run(directory: Path, variant: int, time_limit: float, what: str) -> str:
-    process = subprocess.Popen(
-        [sys.executable, "-c", _RUNNER, str(variant)],
-        cwd=directory,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        start_new_session=True,
-        # Yosys keeps a cache of libraries there, which runs side by side must not share.
-        env={**os.environ, "TMPDIR": "."},
-    )
+    watched, held = os.pipe()
     try:
-        log, _ = process.communicate(timeout=time_limit)
-    except BaseException as error:
-        # ABC is a child of its own: end the whole group.
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
-        if isinstance(error, subprocess.TimeoutExpired):
-            raise ToolError(f"{what} ran over its limit of {time_limit:g} s") from None
-        raise
+        process = subprocess.Popen(
+            [sys.executable, "-c", _WATCHED, str(variant), _RUNNER],
+            cwd=directory,
+            stdin=watched,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+            # Yosys keeps a cache of libraries there, which runs side by side must not share.
+            env={**os.environ, "TMPDIR": "."},
+        )
+        try:
+            log, _ = process.communicate(timeout=time_limit)
+        except BaseException as error:
+            # ABC is a child of its own: end the whole group.
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+            if isinstance(error, subprocess.TimeoutExpired):
+                raise ToolError(f"{what} ran over its limit of {time_limit:g} s") from None
+            raise
+    finally:
+        os.close(watched)
+        os.close(held)
     return log
 
 

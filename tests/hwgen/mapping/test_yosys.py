@@ -1,4 +1,9 @@
 import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -107,3 +112,51 @@ def test_unknown_recipe() -> None:
 
 def test_the_version_names_the_tool() -> None:
     assert tool_version().startswith("Yosys 0.")
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from hwgen.mapping import yosys
+
+yosys._RUNNER = '''
+import os, subprocess
+tool = subprocess.Popen(["sleep", "1000"])
+with open("begun", "w") as file:
+    print(os.getpid(), tool.pid, file=file)
+os.replace("begun", "pids")
+tool.wait()
+'''
+yosys._run(Path(sys.argv[1]), 0, 1000.0, "synthesis")
+"""
+
+
+@pytest.mark.skipif(shutil.which("ps") is None, reason="needs ps")
+@pytest.mark.parametrize("by", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_a_killed_process_leaves_no_tool_behind(by, tmp_path):
+    caller = subprocess.Popen([sys.executable, "-c", KILLED, str(tmp_path)], stderr=subprocess.DEVNULL)
+    try:
+        pids = tmp_path / "pids"
+        until(pids.exists)
+        tools = [int(pid) for pid in pids.read_text(encoding="utf-8").split()]
+        assert all(map(runs, tools))
+        caller.send_signal(by)
+        assert caller.wait(60) != 0
+        until(lambda: not any(map(runs, tools)))
+    finally:
+        caller.kill()
+        caller.wait()
+
+
+def runs(pid: int) -> bool:
+    """Whether a process is there and has not ended."""
+    found = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], stdout=subprocess.PIPE, text=True, check=False)
+    return found.stdout.strip()[:1] not in ("", "Z")
+
+
+def until(reached, seconds=60.0):
+    """Wait until something is so."""
+    end = time.monotonic() + seconds
+    while not reached():
+        assert time.monotonic() < end
+        time.sleep(0.05)
