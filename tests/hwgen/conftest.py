@@ -1,5 +1,6 @@
 """Real libraries, if they are there, and the embedded ones; a test netlist mapped to each; the command line."""
 
+import dataclasses
 import functools
 import gzip
 import json
@@ -99,6 +100,15 @@ def run(
         return int(caught.value.code or 0), out, err
 
     return call
+
+
+@pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reports are written with pictures that take no time: most of that of a command is drawing them."""
+    from hwgen.report import kinds
+
+    for kind, form in kinds.FORMS.items():
+        monkeypatch.setitem(kinds.FORMS, kind, dataclasses.replace(form, png=lambda report: b"a picture"))
 
 
 # Registers around signed products, an adder tree and an accumulator with reset.

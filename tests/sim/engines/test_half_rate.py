@@ -16,7 +16,8 @@ BLACKWELL = ("decoded", "tree", "factors", "compared", "aligned", "addends", "to
 CORES = {slot: dots or ("merged", "signed") for slot, dots in SLOTS.items() if slot != "none"}
 """Lanes that a slot is tried with, by its name."""
 
-slots = pytest.mark.parametrize(("slot", "dot"), [(slot, dots[0]) for slot, dots in CORES.items()])
+CHOSEN = {slot: dots[0] for slot, dots in CORES.items()}
+slots = pytest.mark.parametrize(("slot", "dot"), CHOSEN.items())
 
 
 def core(slot, dot, a="mixfp4", b=None, groups=1, pipeline=SMALL, rows=4, columns=4, **further):
@@ -43,11 +44,18 @@ def patterns(rng, *shares):
     return {name: Pattern.random(share, rng) for name, share in zip(("offer", "supply", "take"), shares, strict=True)}
 
 
-@slots
-@pytest.mark.parametrize(("form", "groups"), [("nvfp4", 1), ("mixfp4", 1), ("nvint4", 1), ("mixfp4", 4)])
-def test_random(form, groups, slot, dot, compiled):
-    """Both modes by turns, in chains that mix them, with gaps and stalls."""
-    config = core(slot, dot, form, groups=groups, pipeline=SMALL if groups == 1 else BLACKWELL, rows=2, columns=2)
+@pytest.mark.parametrize(
+    ("form", "groups", "slot"),
+    [
+        *(("mixfp4", 4, slot) for slot in CHOSEN),
+        *(("nvfp4", 1, slot) for slot in ("separate", "full")),
+        *(("nvint4", 1, slot) for slot in ("split", "quadrants")),
+    ],
+)
+def test_random(form, groups, slot, compiled):
+    """Both modes by turns, in chains that mix them, with gaps and stalls; MixFP4 and one other format in each slot."""
+    pipeline = SMALL if groups == 1 else BLACKWELL
+    config = core(slot, CHOSEN[slot], form, groups=groups, pipeline=pipeline, rows=2, columns=2)
     rng = np.random.default_rng(groups)
     for steps in (random_steps(config, 4000, rng), random_chains(config, 1500, rng, first=0.1, last=0.5)):
         assert 0.3 < steps.half.mean() < 0.7
@@ -55,33 +63,48 @@ def test_random(form, groups, slot, dot, compiled):
         check(compiled(config), steps, **patterns(rng, 0.6, 0.7, 0.6))
 
 
-@pytest.mark.parametrize(("slot", "dot"), [(slot, dot) for slot, dots in CORES.items() for dot in dots[1:]])
-@pytest.mark.parametrize("form", ["nvfp4", "mixfp4", "nvint4"])
+@pytest.mark.parametrize(
+    ("slot", "dot", "form"),
+    [
+        (slot, dot, form)
+        for slot, other in [("separate", "nvfp4"), ("split", "nvint4"), ("full", "nvfp4")]
+        for dot in CORES[slot][1:]
+        for form in ("mixfp4", other)
+    ],
+)
 def test_other_lanes(form, slot, dot, compiled):
     config = core(slot, dot, form, rows=1, columns=2)
     check(compiled(config), random_steps(config, 4000, np.random.default_rng(5)))
 
 
-@slots
-@pytest.mark.parametrize(
-    "further",
-    [
-        {"pipeline": ()},
-        {"pipeline": ("decoded", "sums"), "groups": 2},
-        {"pipeline": PIPELINE_REGISTERS, "groups": 3, "rounding": "nearest_even"},
-        {"pipeline": ("sums", "factors", "compared"), "groups": 2},
-        {"pipeline": ("factors", "compared", "total"), "groups": 2, "empty_blocks": "excluded"},
-        {"pipeline": ("decoded", "tree", "factors", "terms", "aligned", "total", "normal")},
-        {"pipeline": ("operands", "tree", "terms", "aligned"), "b": "nvfp4"},
-        {"pipeline": ("factors", "terms", "total"), "leading_zeros": "anticipated"},
-        {"pipeline": ("tree", "sums", "addends"), "half_fraction_bits": 23, "fraction_bits": 33},
+# A slot is in decoders and lanes alone: what takes in another format beside it is tried with every one, the
+# registers and numerics behind lanes with one each. Each has registers before, in and behind its lanes here,
+# in test_specials or in test_python.
+OTHERS = [
+    ({"pipeline": ()}, ("separate", "quadrants")),
+    ({"pipeline": ("decoded", "sums"), "groups": 2}, ("split",)),
+    ({"pipeline": PIPELINE_REGISTERS, "groups": 3, "rounding": "nearest_even"}, ("full",)),
+    ({"pipeline": ("sums", "factors", "compared"), "groups": 2}, ("separate",)),
+    ({"pipeline": ("factors", "compared", "total"), "groups": 2, "empty_blocks": "excluded"}, ("quadrants",)),
+    ({"pipeline": ("decoded", "tree", "factors", "terms", "aligned", "total", "normal")}, ("split",)),
+    ({"pipeline": ("operands", "tree", "terms", "aligned"), "b": "nvfp4"}, ("separate", "full", "quadrants")),
+    ({"pipeline": ("factors", "terms", "total"), "leading_zeros": "anticipated"}, ("quadrants",)),
+    ({"pipeline": ("tree", "sums", "addends"), "half_fraction_bits": 23, "fraction_bits": 33}, ("split",)),
+    (
         {"half_fraction_bits": 39, "fraction_bits": 39, "groups": 5, "rows": 1, "columns": 1, "a": "nvfp4"},
-        {"empty_blocks": "excluded", "groups": 2, "a": "nvfp4", "b": "nvint4"},
-    ],
-    ids=lambda further: "-".join(map(str, further.values())),
+        ("full",),
+    ),
+    ({"empty_blocks": "excluded", "groups": 2, "a": "nvfp4", "b": "nvint4"}, ("separate", "split")),
+]
+
+
+@pytest.mark.parametrize(
+    ("further", "slot"),
+    [(further, slot) for further, chosen in OTHERS for slot in chosen],
+    ids=lambda value: "-".join(map(str, value.values())) if isinstance(value, dict) else None,
 )
-def test_other_parameters(further, slot, dot, compiled):
-    config = core(slot, dot, **{"rows": 2, "columns": 1, **further})
+def test_other_parameters(further, slot, compiled):
+    config = core(slot, CHOSEN[slot], **{"rows": 2, "columns": 1, **further})
     rng = np.random.default_rng(7)
     steps = random_steps(config, 2000, rng)
     check(compiled(config), steps, **patterns(rng, 0.8, 0.8, 0.8))
@@ -209,7 +232,7 @@ def test_reserved_types_are_nan_at_half_rate_only(slot, dot, compiled):
 @slots
 def test_scales_are_ignored_at_half_rate(slot, dot, compiled):
     """Neither their values nor the tags beside them, which select E1M2 in steps of FP4."""
-    config = core(slot, dot, "mixfp4", groups=2, pipeline=BLACKWELL, rows=1, columns=2)
+    config = core(slot, dot, "mixfp4", groups=4, pipeline=BLACKWELL, rows=2, columns=2)
     rng = np.random.default_rng(0)
     steps = random_steps(config, 1000, rng)
     steps = dataclasses.replace(steps, half=np.ones(1000, bool), first=np.ones(1000, bool))

@@ -14,8 +14,8 @@ from sim.random import random_steps
 from sim.steps import Steps, gather, schedule
 
 FORMATS = ("nvfp4", "mixfp4", "nvint4")
-GROUPS = (1, 2, 4)
-combinations = pytest.mark.parametrize(("form", "groups"), list(itertools.product(FORMATS, GROUPS)))
+EVEN = (("nvfp4", 2), ("mixfp4", 1), ("mixfp4", 4), ("nvint4", 2))
+"""Formats and groups that are rounded to nearest even: rounding is behind all that depends on either."""
 
 
 def check(engine, steps):
@@ -34,13 +34,15 @@ def check(engine, steps):
         )
 
 
-@combinations
+@pytest.mark.parametrize(
+    ("form", "groups"), [("nvfp4", 1), ("nvfp4", 4), ("mixfp4", 1), ("mixfp4", 2), ("mixfp4", 4), ("nvint4", 2)]
+)
 def test_compiled(form, groups, compiled):
     config = TensorCoreConfig("random", form, form, 4, 4, groups)
     check(compiled(config), random_steps(config, 20_000, np.random.default_rng(groups)))
 
 
-@combinations
+@pytest.mark.parametrize(("form", "groups"), [("nvfp4", 2), ("mixfp4", 1), ("mixfp4", 4), ("nvint4", 1)])
 def test_python(form, groups, python):
     config = TensorCoreConfig("random", form, form, 1, 1, groups)
     check(python(config), random_steps(config, 80, np.random.default_rng(10 + groups)))
@@ -49,10 +51,13 @@ def test_python(form, groups, python):
 @pytest.mark.parametrize(
     ("form", "groups", "other"),
     [
-        *((form, groups, {"rounding": "nearest_even"}) for form, groups in itertools.product(FORMATS, GROUPS)),
+        *((form, groups, {"rounding": "nearest_even"}) for form, groups in EVEN),
         *((form, 1, {"dot": dot}) for form, dot in itertools.product(FORMATS, ("signed", "significand", "multiplier"))),
-        *(("nvfp4", 2, {"dot": dot, "b": "mixfp4"}) for dot in ("merged", "signed", "significand")),
-        *(("nvint4", 2, {"dot": dot, "b": "mixfp4"}) for dot in ("merged", "signed", "significand")),
+        # With one block the cores whose codes are tried below.
+        *(("nvfp4", 1, {"dot": dot, "b": "mixfp4"}) for dot in ("signed", "significand")),
+        *(("mixfp4", 1, {"dot": dot, "b": "nvint4"}) for dot in ("signed", "significand")),
+        ("nvfp4", 2, {"b": "mixfp4"}),
+        ("nvint4", 2, {"b": "mixfp4"}),
         ("nvfp4", 3, {"fraction_bits": 31}),
         ("nvint4", 1, {"fraction_bits": 40}),
         ("mixfp4", 1, {"dot": "e2m2"}),

@@ -53,7 +53,7 @@ def make(request):
 @pipelines
 def test_engines_agree_on_results_and_cycles(pipeline, compiled, python):
     config = tiny(pipeline)
-    steps = drawn(config, 24, 1)
+    steps = drawn(config, 16, 1)
     want = steps.expected()
     shares = [(1, 1, 0.5), (0.5, 1, 1), (1, 0.4, 1), (0.5, 0.5, 0.5), (0.8, 0.8, 0.15), (0.15, 0.15, 0.8)]
     for seed, (offered, supplied, taken) in enumerate(shares):
@@ -136,7 +136,7 @@ def test_first_and_last(first, last, make):
 def test_c_before_with_and_behind_its_step(pipeline, make):
     """A tile per cycle whenever C begins to come; the steps wait for the first one only."""
     config = tiny(pipeline)
-    steps = drawn(config, 30, 14, first=True, last=True)
+    steps = drawn(config, 10, 14, first=True, last=True)
     for late in range(5):
         run = make(config).run(steps, supply=lambda cycle, late=late: cycle >= late)
         np.testing.assert_array_equal(run.results, steps.expected())

@@ -21,12 +21,24 @@ FORMATS = ("nvfp4", "mixfp4", "nvint4")
 CORES = {
     f"{slot}-{dot}-{form}": TensorCoreConfig("x", form, form, 1, 1, 1, dot, slot=slot, pipeline=())
     for slot, dots in SLOTS.items()
-    for dot in (dots or ())
-    for form in FORMATS
+    for number, dot in enumerate(dots or ())
+    # All formats with the first lanes of a slot; with the others MixFP4, whose products collide.
+    for form in (FORMATS if number == 0 else ("mixfp4",))
 }
 cores = pytest.mark.parametrize("config", CORES.values(), ids=CORES)
-BESIDE = [TensorCoreConfig("x", form, form, 1, 1, 1, slot="separate", pipeline=()) for form in FORMATS]
-every = pytest.mark.parametrize("config", [*CORES.values(), *BESIDE], ids=[*CORES, *FORMATS])
+BESIDE = {form: TensorCoreConfig("x", form, form, 1, 1, 1, slot="separate", pipeline=()) for form in FORMATS}
+EVERY = CORES | BESIDE
+every = pytest.mark.parametrize("config", EVERY.values(), ids=EVERY)
+
+
+def decoders(configs):
+    """Both sides where they are decoded in two ways: otherwise B's decoder is A's."""
+    return [
+        pytest.param(config, side, id=f"{name}-{side}")
+        for name, config in configs.items()
+        for side in "ab"
+        if decoded_as(config, side) == side
+    ]
 
 
 def shares(slot, side, significand):
@@ -53,9 +65,16 @@ def without_five(lane):
     return {name: int(lane[name]) for name in lane.shape().members if name != "five"}
 
 
-@cores
-def test_every_pair_of_significands(config, evaluate):
-    """In two slots each; the sum of FP4 is zero."""
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("split-merged-nvint4", "split-merged-timed-mixfp4", "full-merged-nvfp4", "full-merged-timed-mixfp4"),
+        "quadrants-significand-mixfp4",
+    ],
+)
+def test_every_pair_of_significands(name, evaluate):
+    """In two slots each, with one format each: the proof below has all of them. The sum of FP4 is zero."""
+    config = CORES[name]
     pairs = np.array(list(itertools.product(range(16), repeat=2)))
     cases = [np.roll(pairs, place, axis=0)[start : start + 8] for place in (0, 3) for start in range(0, 256, 8)]
     stimuli = [
@@ -69,8 +88,7 @@ def test_every_pair_of_significands(config, evaluate):
         assert outputs["products"] == 0
 
 
-@cores
-@pytest.mark.parametrize("side", ["a", "b"])
+@pytest.mark.parametrize(("config", "side"), decoders(CORES))
 def test_decoders_put_significands_into_lanes(config, side, evaluate):
     """Bytes of every type, all places, whatever the scale; what they decode to is tested elsewhere."""
     rng = np.random.default_rng(0)
@@ -100,8 +118,7 @@ def test_decoders_put_significands_into_lanes(config, side, evaluate):
         assert (scale.significand, scale.exponent, scale.zero) == (0, 0, 1)
 
 
-@every
-@pytest.mark.parametrize("side", ["a", "b"])
+@pytest.mark.parametrize(("config", "side"), decoders(EVERY))
 def test_steps_of_fp4_are_decoded_as_without_a_slot(config, side, evaluate):
     """And whatever their types are said to be."""
     plain = TensorCoreConfig("x", config.a, config.b, 1, 1, 1, config.dot, pipeline=())
@@ -135,8 +152,7 @@ def test_reserved_types_make_a_row_nan(config, evaluate):
     assert len(KINDS) == len(TYPES)
 
 
-@every
-@pytest.mark.parametrize("side", ["a", "b"])
+@pytest.mark.parametrize(("config", "side"), decoders(EVERY))
 def test_scales_do_not_matter_at_half_rate_proven(config, side, prover):
     """So E1M2 cannot: whether a block has it is said beside its scale and nowhere else."""
     own = decoded_as(config, side)
