@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import runpy
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import click
@@ -47,7 +48,7 @@ def main(names: tuple[str, ...], mutants: int, seed: int, out: Path) -> None:
             f"{_CORNERS.name} is not there: mutation testing needs the project's tests, run it in a checkout"
         )
     check_directory(out)
-    outcomes = told((config, mutate(config, mutants, seed=seed, corners=_corners)) for config in cores)
+    outcomes = told(cores, partial(mutate, count=mutants, seed=seed, corners=_corners))
     content = {
         out / "mutation.md": tables(outcomes, seed, STEPS),
         out / "mutation.json": json.dumps(as_dict(outcomes, seed, STEPS), indent=1) + "\n",

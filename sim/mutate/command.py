@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
 import click
+from joblib import Parallel, delayed
 
 from hwgen.config import TensorCoreConfig
 from hwgen.config.quantiser import QuantiserConfig
@@ -14,20 +16,33 @@ from sim.mutate.report import Outcome
 
 __all__ = ["check_none_alive", "started", "told"]
 
+_Of = TypeVar("_Of", TensorCoreConfig, QuantiserConfig)
 
-def told(runs: Iterable[tuple[TensorCoreConfig | QuantiserConfig, Iterable[Outcome]]]) -> list[Outcome]:
-    """All outcomes of some configurations; prints survivors as they are found, and how many mutants were killed."""
+
+def told(configs: Sequence[_Of], found: Callable[[_Of], Iterable[Outcome]]) -> list[Outcome]:
+    """All outcomes of some designs, a process for each; prints survivors, and how many mutants were killed.
+
+    Parameters
+    ----------
+    configs
+        The designs.
+    found
+        What becomes of the mutants of one.
+    """
     outcomes: list[Outcome] = []
-    for config, found in runs:
-        mine: list[Outcome] = []
-        for outcome in found:
-            mine.append(outcome)
+    runs = Parallel(n_jobs=-1, return_as="generator")(delayed(_all)(found, config) for config in configs)
+    for config, mine in zip(configs, runs, strict=True):
+        for outcome in mine:
             if outcome.killed is None:
                 mutant, fate = outcome.mutant, f"equivalent ({outcome.proof})" if outcome.proof else "ALIVE"
                 click.echo(f"{config.name} {mutant.module} {mutant.cell} {mutant.operator}: {mutant.detail}: {fate}")
         click.echo(f"{config.name}: {len(mine)} mutants, {sum(o.killed is not None for o in mine)} killed")
         outcomes += mine
     return outcomes
+
+
+def _all(found: Callable[[_Of], Iterable[Outcome]], config: _Of) -> list[Outcome]:
+    return list(found(config))
 
 
 def check_none_alive(outcomes: Iterable[Outcome]) -> None:

@@ -1,8 +1,7 @@
 """``python -m sim.mutate.quantisers``: plant mutants into hardware quantisers.
 
 They are confronted with batches of every kind that quantisers are verified with, some of them with gaps and stalls,
-and with resets amid traffic. Batches are thinned but those of block scales: a division without a remainder is rare.
-What survives is to be proven equivalent.
+and with resets amid traffic. Most batches are thinned. What survives is to be proven equivalent.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from sim.mutate.operators import Mutant
 from sim.mutate.report import Outcome, quantiser_tables, quantisers_as_dict
 from sim.mutate.run import outcomes
 from sim.mutate.transparent import same_results
-from sim.verify.quantisers import batches, counterpart, scale_words
+from sim.verify.quantisers import batches, counterpart, first_round, scale_words
 
 __all__ = ["MUTATED", "MutantQuantiser", "Situation", "cycles", "equivalent", "killer", "mutate", "situations"]
 
@@ -49,7 +48,10 @@ MUTATED = (
 """Quantisers that have all blocks, one and two candidates, both inputs, and rules by errors and by magnitudes."""
 
 BLOCKS = 30_000
-"""Blocks that a mutant is confronted with, about; those of block scales, which are all kept, not counted."""
+"""Blocks that a mutant is confronted with, about; those that are all kept not counted."""
+
+_WHOLE = ("scales", "midpoints", "flips")
+"""Batches that are kept whole: a division without a remainder is rare, and so is what a single unit decides."""
 
 _SELECT = f"""
 extern "C" __attribute__((visibility("default"))) void hwgen_select(
@@ -160,18 +162,20 @@ def situations(config: QuantiserConfig, blocks: int = BLOCKS, seed: int = 0) -> 
     config
         The quantiser.
     blocks
-        Of all situations together but those of block scales, about.
+        Of all situations together but those that are kept whole, about.
     seed
         Zero or positive. Equal arguments give equal situations.
     """
     rng = np.random.default_rng(seed)
-    singles, scales, others = 25, 1 << min(config.tensor_scale_bits, 8) - 1, 9 if config.by_magnitude else 7
+    chosen = list(islice(batches(config, seed), first_round(config)))
+    singles = sum(batch.kind in ("alone", "beside") for batch in chosen)
+    others = sum(batch.kind not in _WHOLE for batch in chosen) - singles
     found = []
     always = np.ones(1, bool)
-    for number, batch in enumerate(islice(batches(config, seed), singles + scales + others)):
+    for number, batch in enumerate(chosen):
         # Half of the blocks for single numbers, half for those that are drawn.
         kept = blocks // (2 * (singles if number < singles else others))
-        kept = len(batch.words) if batch.kind == "scales" else min(kept, len(batch.words))
+        kept = len(batch.words) if batch.kind in _WHOLE else min(kept, len(batch.words))
         words = batch.words[np.sort(rng.choice(len(batch.words), kept, replace=False))]
         stalled = number % 3 == 0
         offer, take = (rng.random(97) < pace if stalled else always for pace in (0.8, 0.7))
@@ -272,7 +276,7 @@ def main(names: tuple[str, ...], mutants: int, seed: int, out: Path) -> None:
     """
     configs = [named_quantiser(name) for name in names] or MUTATED
     check_directory(out)
-    found = told((config, mutate(config, mutants, seed=seed)) for config in configs)
+    found = told(configs, partial(mutate, count=mutants, seed=seed))
     about = quantisers_as_dict(found, seed, BLOCKS)
     content = {
         out / "mutation-quantiser.md": quantiser_tables(found, seed, BLOCKS),

@@ -17,6 +17,8 @@ Built = TensorCoreConfig | QuantiserConfig
 
 _STAGE = re.compile(rf"({'|'.join(PIPELINE_REGISTERS)})_\w+")
 _QUANTISED = re.compile(rf"({'|'.join(QUANTISER_REGISTERS)})_\w+")
+_RESULT = "result__valid"
+"""In a flat design a register has the name of the port that it is connected to."""
 _EDGE = re.compile(r"element\d+_\d+_(first|half|half_terms|half_exponents)")
 
 
@@ -63,9 +65,9 @@ def matters_with(config: Built, register: str, registers: Collection[str]) -> li
     found = []
     if isinstance(config, QuantiserConfig):
         match = _QUANTISED.fullmatch(name)
-        valid = f"{match[1]}_valid" if match else "waiting"
+        valid = f"{match[1]}_valid" if match else _RESULT
         # Which stages hold a block is all the control that there is.
-        return [valid] if valid in registers and not name.endswith("_valid") and name != "waiting" else []
+        return [valid] if valid in registers and not name.endswith("_valid") else []
     stage = _stage(config, name)
     if stage is not None:
         valid = f"{stage}_valid"
@@ -75,7 +77,7 @@ def matters_with(config: Built, register: str, registers: Collection[str]) -> li
     if name == "addend":
         found.append("addend_held")
     if config.exact and name == "result__payload":
-        found.append("result__valid")
+        found.append(_RESULT)
     return [other for other in found if other in registers and other != register]
 
 

@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from sim.mutate.cone import reached, steered_by
 from sim.mutate.design import SELECT, SELECT_WIDTH, planted
 from sim.mutate.operators import Mutant
 from sim.mutate.prover import ABC, run
@@ -76,8 +77,8 @@ def same_results(texts: Mapping[str, str], mutant: Mutant) -> bool:
 
     There is a block in every stage, and all move on in every cycle. So registers of data pass on what they are given,
     and are taken out. ABC proves (``iprove``) that the results are equal, for all blocks and tensor scales of the
-    contract. Registers and their enables are as they were: a mutant of one of these, or of the module ``core``, which
-    has the control, is not proven here.
+    contract. Registers and their enables are as they were: a mutant of one of these is not proven here. Nor is one of
+    the module ``core``, which has the control, unless no wire by which blocks move depends on its cell.
 
     Parameters
     ----------
@@ -91,7 +92,9 @@ def same_results(texts: Mapping[str, str], mutant: Mutant) -> bool:
     ToolError
         Yosys or ABC failed.
     """
-    if mutant.module == "core" or mutant.operator == "enable":
+    if mutant.operator in ("enable", "reset"):
+        return False
+    if mutant.module == "core" and reached(texts, "core", mutant.cell) & steered_by(texts, "core"):
         return False
     with tempfile.TemporaryDirectory(prefix="hwgen-") as place, contextlib.suppress(subprocess.TimeoutExpired):
         directory = Path(place)

@@ -6,9 +6,12 @@ batch       blocks
 alone       every BF16 number, the others 0; tensor scales from the smallest to the largest
 beside      every BF16 number beside a largest number that gives a block scale of each exponent, and a saturated one
 scales      every BF16 significand as the largest, every significand of a tensor scale, every exponent of a block scale;
-            those of FP32 with bits below, or none. For rules by magnitudes once of each candidate
+            those of FP32 with bits below, or none. Of two candidates once of each
+midpoints   every significand of a tensor scale, every significand of a block scale, numbers at midpoints of the codes
+            and beside them by one bit, as far as the input tells them apart
 drawn       gaussian, heavy-tailed and outlier-channel tensors
-ties        numbers at midpoints and block scales at theirs, and one unit beside them
+ties        numbers at midpoints and block scales at theirs, and beside them, by one bit anywhere in the lower half
+flips       two candidates: pairs of blocks that differ by one unit of one number, and take another candidate each
 bits        any bits at all: subnormal numbers, NaN and infinity among them
 near        any significands, exponents near one another, any tensor scale
 pairs       rules by magnitudes: every largest number beside every other one that is not 0, in the bits of the rule
@@ -45,6 +48,7 @@ __all__ = [
     "batches",
     "compare",
     "counterpart",
+    "first_round",
     "scale_words",
     "verify",
 ]
@@ -58,6 +62,12 @@ _ALONE = (-100, -99, -60, 0, 61, 126)
 """Exponents of the tensor scales of single numbers."""
 _PEAKS = 19
 """Largest numbers beside single ones: those of scales 2^8 to 2^-9, and one above."""
+_MIDPOINTS = 1 << 8
+"""Blocks at midpoints for each tensor scale."""
+_PAIRS = 1 << 8
+"""Pairs of blocks of which one unit decides, of a batch."""
+_FLIPS = 12
+"""Batches of these before all others that are drawn: what a single bit of an error is worth shows in few of them."""
 
 
 class Batch(NamedTuple):
@@ -179,20 +189,35 @@ def batches(config: QuantiserConfig, seed: int) -> Iterator[Batch]:
     yield from _scales(config, rng)
     if config.by_magnitude:
         yield _pairs(config, rng)
+    for _ in range(_FLIPS * config.chooses):
+        yield _flips(config, rng)
     while True:
         for kind in KINDS:
-            x = generate(kind, (64, _BLOCKS * BLOCK // 64), int(rng.integers(1 << 31)))
-            x *= np.float32(2.0 ** rng.integers(-20, 21))
-            yield Batch("drawn", _words(x), counterpart(config).tensor_scale(x))
-        yield _ties(config, rng)
-        yield _bits(config, rng)
-        yield _near(config, rng)
-        if config.by_magnitude:
-            yield _thresholds(config, rng)
+            yield _drawn(config, rng, kind)
+        for others in _others(config):
+            yield others(config, rng)
+
+
+def first_round(config: QuantiserConfig) -> int:
+    """Number of batches until there has been one of each kind, and one more."""
+    singles, scales = len(_ALONE) + _PEAKS, 1 << min(config.tensor_scale_bits, 8) - 1
+    return singles + 2 * scales + config.by_magnitude + _FLIPS * config.chooses + len(KINDS) + len(_others(config)) + 1
+
+
+def _others(config: QuantiserConfig) -> list[Callable[[QuantiserConfig, np.random.Generator], Batch]]:
+    """What takes turns with drawn tensors."""
+    return [_ties, _bits, _near, *[_flips] * config.chooses, *[_thresholds] * config.by_magnitude]
 
 
 def _words(x: NDArray[np.float32]) -> NDArray[np.uint32]:
     return np.ascontiguousarray(x).view(np.uint32).reshape(-1, BLOCK)
+
+
+def _drawn(config: QuantiserConfig, rng: np.random.Generator, kind: str) -> Batch:
+    """A tensor of a kind, with the tensor scale that it asks for."""
+    x = generate(kind, (64, _BLOCKS * BLOCK // 64), int(rng.integers(1 << 31)))
+    x *= np.float32(2.0 ** rng.integers(-20, 21))
+    return Batch("drawn", _words(x), counterpart(config).tensor_scale(x))
 
 
 def _any_scale(config: QuantiserConfig, rng: np.random.Generator, low: int = -100, high: int = 126) -> np.float32:
@@ -228,30 +253,53 @@ def _scales(config: QuantiserConfig, rng: np.random.Generator) -> Iterator[Batch
         significand = (1 << bits - 1) + int(number) + int(rng.integers(1 << max(bits - 8, 0)))
         exponent = int(rng.integers(-80, 80))
         fields, rest = np.meshgrid(np.arange(-8, 16) + exponent + 126, np.arange(1 << 7) << 16)
-        low = rng.choice([0, 1, 0x8000], fields.size)
+        low = rng.choice([0, 0x8000], fields.size) | rng.choice([0, 1, 0x80, 0x100], fields.size)
         words = np.zeros((fields.size, BLOCK), np.uint32)
         peaks, lanes = (fields << 23 | rest).ravel() | low, rng.integers(0, BLOCK, fields.size)
         words[np.arange(fields.size), lanes] = peaks
-        if config.by_magnitude:
-            # A number alone is of one candidate always. With others at 27/32 of it the block is of the other one.
+        if config.chooses:
+            # A number alone is of one candidate mostly. With others at 27/32 of it the block is of the other one.
             others = np.repeat(peaks.astype(np.uint32).view(np.float32)[:, None], BLOCK, axis=1) * np.float32(27 / 32)
             spread = np.ascontiguousarray(others).view(np.uint32)
             spread[np.arange(fields.size), lanes] = peaks
             words = np.concatenate([words, spread])
-        yield Batch("scales", words, np.float32(np.ldexp(float(significand), exponent - bits + 1)))
+        scale = np.float32(np.ldexp(float(significand), exponent - bits + 1))
+        yield Batch("scales", words, scale)
+        yield _midpoints(config, scale, rng)
+
+
+def _midpoints(config: QuantiserConfig, tensor_scale: np.float32, rng: np.random.Generator) -> Batch:
+    """Multiples of a quarter of block scales of all significands, cut to the input, and beside them by a bit."""
+    half = config.numbers.width == 16
+    scales = np.ldexp(rng.integers(8, 16, (_MIDPOINTS, 1)), rng.integers(-8, 5, (_MIDPOINTS, 1))) * float(tensor_scale)
+    top = rng.choice([candidate.top for candidate in config.candidates], (_MIDPOINTS, 1))
+    quarters = rng.integers(1, 4 * top, (_MIDPOINTS, BLOCK))
+    x = (scales * np.where(np.arange(BLOCK) == 0, top, quarters / 4)).astype(np.float32)
+    words = _words(x).astype(np.int64) & (0xFFFF0000 if half else 0xFFFFFFFF)
+    beside = rng.integers(-1, 2, words.shape) * (np.arange(BLOCK) > 0)
+    beside <<= 16 if half else rng.choice([0, *range(13)], words.shape)
+    words = words + beside | rng.integers(0, 2, words.shape) << 31
+    return Batch("midpoints", rng.permuted(words.astype(np.uint32), axis=1), tensor_scale)
 
 
 def _ties(config: QuantiserConfig, rng: np.random.Generator) -> Batch:
-    """Multiples of eighths of a scale, and the FP32 numbers next to them; the largest number a midpoint of scales."""
+    """Multiples of eighths of a scale, or beside them by a bit; the largest number a midpoint of scales."""
     tensor_scale = _any_scale(config, rng, -100, 100)
     if config.numbers.width == 16:
         # BF16 numbers are at midpoints of short scales only.
         tensor_scale = np.float32(2.0 ** int(rng.integers(-100, 101)))
-    scales = np.ldexp(rng.integers(1, 16, _BLOCKS), rng.integers(-9, 6, _BLOCKS)).astype(np.float32) * tensor_scale
-    top = float(rng.choice([candidate.top for candidate in config.candidates]))
-    x = scales[:, None] * (rng.integers(0, 8 * int(top) + 1, (_BLOCKS, BLOCK)) / 8).astype(np.float32)
-    x[:, 0] = scales * np.float32(top) * rng.choice([1, 1 + 1 / 16, 1 + 1 / 24, 15 / 16], _BLOCKS).astype(np.float32)
-    words = _words(x).astype(np.int64) + rng.integers(-1, 2, (_BLOCKS, BLOCK))
+    top = rng.choice([candidate.top for candidate in config.candidates], _BLOCKS)
+    # Half of the largest numbers are midpoints of UE4M3, of its subnormal numbers too, the others about a number of it.
+    exponent = np.maximum(rng.integers(-16, 5, _BLOCKS), -10)
+    middles = np.ldexp(2 * rng.integers(np.where(exponent == -10, 0, 8), 16) + 1, exponent)
+    numbers = np.ldexp(rng.integers(1, 16, _BLOCKS), rng.integers(-9, 6, _BLOCKS))
+    midway = rng.random(_BLOCKS) < 0.5
+    scales = np.where(midway, middles, numbers).astype(np.float32) * tensor_scale
+    x = scales[:, None] * (rng.integers(0, 8 * top[:, None] + 1, (_BLOCKS, BLOCK)) / 8).astype(np.float32)
+    factor = np.where(midway, 1, rng.choice([1, 1 + 1 / 16, 1 + 1 / 24, 15 / 16], _BLOCKS))
+    x[:, 0] = scales * top.astype(np.float32) * factor.astype(np.float32)
+    beside = rng.integers(-1, 2, x.shape) << rng.choice([0, *range(13)], x.shape)
+    words = _words(x).astype(np.int64) + beside
     words = np.where(x == 0, 0, words).astype(np.uint32) | rng.integers(0, 2, x.shape, np.uint32) << 31
     return Batch("ties", rng.permuted(words, axis=1), tensor_scale)
 
@@ -272,6 +320,47 @@ def _near(config: QuantiserConfig, rng: np.random.Generator) -> Batch:
     field[rng.random(field.shape) < 0.05] = 0
     rest = rng.integers(0, 1 << 23, field.shape, np.uint32)
     return Batch("near", rng.integers(0, 2, field.shape, np.uint32) << 31 | field << 23 | rest, scale)
+
+
+def _flips(config: QuantiserConfig, rng: np.random.Generator) -> Batch:
+    """Pairs of blocks with adjacent numbers in one lane, of which one takes the one candidate and one the other.
+
+    Two blocks with one largest number and not one candidate become one another, some lanes first, then a number of the
+    lane that decides. Since the largest number stays, the scale byte says which candidate is taken.
+    """
+    drawn = (_drawn(config, rng, str(rng.choice(KINDS))), _near(config, rng), _ties(config, rng))
+    source = drawn[rng.integers(len(drawn))]
+    magnitudes = np.sort(_given(config, source) & np.uint32(0x7FFFFFFF), axis=1)
+    usable = np.flatnonzero((magnitudes[:, -1] > 0) & (magnitudes[:, -1] < 0x7F800000))
+    if len(usable) < 2:
+        return _flips(config, rng)
+    of_two = rng.choice(usable, (2, min(len(usable) // 2, 4 * _PAIRS)), replace=False)
+    one, other = magnitudes[of_two].view(np.float32).astype(np.float64)
+    other *= one[:, -1:] / other[:, -1:]
+    # Magnitudes of BF16 are adjacent in the upper half.
+    spare = 16 if config.numbers.width == 16 else 0
+    low, high = (_words(end.astype(np.float32)).astype(np.int64) >> spare for end in (one, other))
+
+    def scales(numbers: NDArray[np.int64]) -> NDArray[np.uint8]:
+        words = (numbers << spare).astype(np.uint32)
+        return _expected(config, source._replace(words=words)).tensor.scales.reshape(-1, 1)
+
+    decided = np.flatnonzero(scales(low) != scales(high))[:_PAIRS]
+    if not len(decided):
+        return _flips(config, rng)
+    order = rng.permuted(np.tile(np.arange(BLOCK), (len(decided), 1)), axis=1)
+    low, high = (np.take_along_axis(end[decided], order, axis=1) for end in (low, high))
+    first = scales(low)
+    while (np.abs(high - low).sum(axis=1) > 1).any():
+        differing = low != high
+        several = differing.sum(axis=1, keepdims=True) > 1
+        sooner = differing & (2 * differing.cumsum(axis=1) <= differing.sum(axis=1, keepdims=True))
+        middle = np.where(several, np.where(sooner, high, low), (low + high) // 2)
+        same = scales(middle) == first
+        low, high = np.where(same, middle, low), np.where(same, high, middle)
+    signs = rng.integers(0, 2, low.shape)[:, None] << 31
+    words = (np.stack([low, high], axis=1) << spare | signs).astype(np.uint32)
+    return Batch("flips", words.reshape(-1, BLOCK), source.scale)
 
 
 def _of_magnitudes(config: QuantiserConfig, kind: str, magnitudes: NDArray[Any], rng: np.random.Generator) -> Batch:

@@ -120,6 +120,7 @@ class Division(Part):
         below: Value = Const(0, 1)
         if self.config.fraction > point:
             down = of_place([dividend[length - point - zeros - _STEPS :][:_STEPS] for zeros in range(places)])
+        if self.config.fraction > point + _STEPS:
             below = of_place([dividend[: length - point - zeros - _STEPS].any() for zeros in range(places)])
         digit, remainder = self._digit(m, Cat(down[2:], remainder), "step0")
         zeros = of_place([Const(place, 2) for place in range(places)])

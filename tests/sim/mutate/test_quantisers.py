@@ -10,11 +10,12 @@ from hwgen.config.quantiser import QuantiserConfig
 from hwgen.rtl.quantiser.quantiser import Quantiser
 from hwgen.verilog import design
 from sim.engines import available
+from sim.mutate.cone import reached, steered_by
 from sim.mutate.design import planted
 from sim.mutate.operators import OPERATORS, mutants
 from sim.mutate.quantisers import MutantQuantiser, cycles, equivalent, killer, main, situations
 from sim.mutate.report import Outcome, quantiser_tables, quantisers_as_dict
-from sim.mutate.rtlil import lowered
+from sim.mutate.rtlil import cells, lowered
 from sim.mutate.run import sample
 from sim.mutate.transparent import same_results
 
@@ -65,7 +66,23 @@ def test_proofs(texts, found):
     dead = next(m for m in found if m.module == "scale_division" and m.operator == "carry")
     assert equivalent(CONFIG, texts, dead) == "scale_division"
     assert same_results(texts, dead)
-    assert not any(same_results(texts, m) for m in found if m.operator == "enable" or m.module == "core")
+    steers = steered_by(texts, "core")
+    control = [m for m in found if m.module == "core" and reached(texts, "core", m.cell) & steers]
+    assert len(control) > 20
+    assert not any(same_results(texts, m) for m in found if m.operator == "enable" or m in control)
+
+
+def test_what_a_fault_may_reach(texts):
+    """Control steers registers and instances; numbers never reach it."""
+    steers = steered_by(texts, "core")
+    assert {"\\waiting", "\\block__ready", "\\largest_valid"} <= steers
+    by_kind = {}
+    for cell in cells(texts["core"]):
+        by_kind.setdefault(bool(reached(texts, "core", cell.name) & steers), []).append(cell)
+    kinds = {kind: {cell.kind for cell in some} for kind, some in by_kind.items()}
+    # What adds or compares numbers, or holds modules that do, is data.
+    assert kinds[False] >= {"$sub", "\\largest_magnitude", "\\scale_division"}
+    assert kinds[True] <= {"$and", "$or", "$not", "$mux", "$dff"}
 
 
 def test_report(found):

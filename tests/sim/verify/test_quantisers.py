@@ -10,7 +10,7 @@ from hwgen.config.quantiser import QUANTISERS, QuantiserConfig
 from hwgen.errors import MismatchError, ToolError
 from sim.engines import available
 from sim.engines.quantisers import AmaranthQuantiser, CompiledQuantiser, Quantised, TensorScaleWords
-from sim.verify.quantisers import Batch, batches, compare, counterpart, verify
+from sim.verify.quantisers import Batch, batches, compare, counterpart, first_round, verify
 
 SINGLE = 25
 """Batches of every BF16 number; those of scales follow."""
@@ -20,10 +20,8 @@ compiled = pytest.mark.skipif(not available(), reason="no C++ compiler")
 
 def thinned(config, step):
     """Batches of all kinds, of each of which so many-th block."""
-    others = 7 + 2 * config.by_magnitude
-    scales = 1 << min(config.tensor_scale_bits, 8) - 1
-    for number, batch in enumerate(islice(batches(config, 3), SINGLE + scales + others)):
-        yield batch._replace(words=batch.words[number % step :: step])
+    for number, batch in enumerate(islice(batches(config, 3), first_round(config))):
+        yield batch._replace(words=batch.words[number % min(step, len(batch.words)) :: step])
 
 
 @compiled
@@ -50,7 +48,8 @@ def test_equals_the_golden_model(config):
         stalls = [rng.random(101) < 0.6 for _ in range(2)] if number % 2 else [None, None]
         compare(engine, batch, *stalls)
         kinds.add(batch.kind)
-    wanted = {"alone", "beside", "scales", "drawn", "ties", "bits", "near"}
+    wanted = {"alone", "beside", "scales", "midpoints", "drawn", "ties", "bits", "near"}
+    wanted |= {"flips"} if config.chooses else set()
     assert kinds == (wanted | {"pairs", "thresholds"} if config.by_magnitude else wanted)
 
 
@@ -59,7 +58,7 @@ def test_equals_the_golden_model(config):
 def test_rules_by_magnitudes_at_their_bounds(rule):
     """All pairs of magnitudes of eight bits, and blocks of which many are decided by one unit."""
     config = QUANTISERS[f"mixfp4-{rule}-quantiser"]
-    found = {batch.kind: batch for batch in islice(batches(config, 5), SINGLE + 128, SINGLE + 128 + 9)}
+    found = {batch.kind: batch for batch in islice(batches(config, 5), SINGLE, first_round(config))}
     engine = CompiledQuantiser(config)
     for kind in ("pairs", "thresholds"):
         compare(engine, found[kind])
@@ -68,6 +67,30 @@ def test_rules_by_magnitudes_at_their_bounds(rule):
     assert len(pairs) == sum(largest for largest in range(128, 256))
     tensor = counterpart(config).quantize(found["thresholds"].words.view(np.float32), found["thresholds"].scale).tensor
     assert 0.2 < (tensor.scales >= 128).mean() < 0.8
+
+
+@compiled
+@pytest.mark.parametrize(
+    "config",
+    [
+        QUANTISERS["mixfp4-quantiser"],
+        QuantiserConfig("short", "nvfp4", "four-over-six", "bfloat16", "largest-error", 3, 4),
+        QUANTISERS["mixfp4-crest-factor-quantiser"],
+    ],
+    ids=lambda config: config.name,
+)
+def test_one_unit_of_one_number_decides(config):
+    """Blocks in pairs: adjacent numbers in one lane, and another candidate."""
+    found = [batch for batch in islice(batches(config, 6), SINGLE, 2 * first_round(config)) if batch.kind == "flips"]
+    engine = CompiledQuantiser(config)
+    assert sum(len(batch.words) for batch in found) > 2000
+    for batch in found:
+        compare(engine, batch)
+        spare = 16 if config.numbers.width == 16 else 0
+        pairs = (batch.words.astype(np.int64) >> spare).reshape(-1, 2, 16)
+        assert (np.abs(pairs[:, 0] - pairs[:, 1]).sum(axis=1) == 1).all()
+        scales = counterpart(config).quantize(batch.words.view(np.float32), batch.scale).tensor.scales.reshape(-1, 2)
+        assert (scales[:, 0] != scales[:, 1]).all()
 
 
 @compiled
