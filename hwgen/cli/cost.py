@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -98,7 +99,14 @@ _MACHINE = (
         "--quantiser-energy",
         type=_QuantiserEnergy(),
         metavar="FJ",
-        help="fJ of an element quantised; NAME=FJ,NAME=FJ for each design.  [default: not included]",
+        help="fJ of an element quantised; NAME=FJ,NAME=FJ for each design.  [default: as measured, see --quantisers]",
+    ),
+    click.option(
+        "--quantisers",
+        "quantiser_report",
+        type=FILE,
+        help="What 'hwgen quantiser compare' measured.  [default: quantisers.json in reports/, else what comes with"
+        " hwgen, if it is of the cores' library and clock; else their energy is not included]",
     ),
     click.option("--buffer-energy", **_energy("pJ per byte.", "hwgen.cost.model:SRAM_PJ_PER_BYTE")),
     click.option(
@@ -199,8 +207,10 @@ def command(
     workload, rerouted = _workloads(
         model, gemm_list, (phase, batch, sequence), routing or workloads.ROUTING[0], half_rate, configs
     )
+    if routing is not None and not workload.routed:
+        raise InputError(f"--experts {routing}: {gemm_list or model} has no experts; leave it out")
     measured = core_costs.read(report_file, configs) if report_file else core_costs.find(configs, REPORTS)
-    built = _built(measured, **machine)
+    measured, built = _built(measured, **machine)
     content = cost.document(
         measured,
         built,
@@ -269,15 +279,16 @@ def _built(
     attention: str | None,
     idle_cores: str | None,
     quantiser_energy: float | dict[str, float] | None,
+    quantiser_report: Path | None,
     buffer_energy: float | None,
     buffer_area: float | None,
     buffer_leakage: float | None,
     dram_energy: float | None,
     **memory: Any,
 ) -> Any:
-    """The machine (`hwgen.measure.cost.Machine`) that the options describe, with the measured cores."""
+    """The measured cores, with the spread of their quantisers, and the machine that the options describe."""
     from hwgen.cost.machines import MACHINES
-    from hwgen.cost.model import DRAM_PJ_PER_BYTE, SRAM_MM2_PER_MIB, SRAM_PJ_PER_BYTE, EnergyCosts
+    from hwgen.cost.model import DRAM_PJ_PER_BYTE, QUANTISER_PART, SRAM_MM2_PER_MIB, SRAM_PJ_PER_BYTE, EnergyCosts
     from hwgen.cost.results import ATTENTION, RESULTS
     from hwgen.measure import cost
     from hwgen.measure.clock import clock_period
@@ -288,15 +299,16 @@ def _built(
     clock_ns = measured.clock_ns if clock is None else clock_period(clock, longest, measured.library)
     (macs,) = {core.config.macs_per_step for core in measured.cores.values()}
     cores, fed_by = _fed(MACHINES[name], grid, 2e9 * macs / clock_ns, **memory)
+    quantisers = _quantisers(quantiser_energy, quantiser_report, measured)
     costs = EnergyCosts(
         SRAM_PJ_PER_BYTE if buffer_energy is None else buffer_energy,
         DRAM_PJ_PER_BYTE if dram_energy is None else dram_energy,
         buffer_leakage,
-        _by_design(quantiser_energy, list(measured.cores)),
+        quantisers.fj,
     )
     if buffer_area is None and measured.library.startswith(_SEVEN_NM):
         buffer_area = SRAM_MM2_PER_MIB
-    return cost.Machine(
+    machine = cost.Machine(
         cores,
         grid,
         fed_by,
@@ -307,7 +319,11 @@ def _built(
         idle_gated=idle_cores in (None, IDLE_CORES[0]),
         buffer_mm2_per_mib=buffer_area,
         preset=name,
+        quantiser_report=None if quantisers.path is None else quantisers.path.name,
     )
+    if quantisers.ratio is None:
+        return measured, machine
+    return replace(measured, ratios={**measured.ratios, QUANTISER_PART: quantisers.ratio}), machine
 
 
 def _fed(
@@ -343,14 +359,19 @@ def _fed(
     )
 
 
-def _by_design(energy: float | dict[str, float] | None, names: list[str]) -> dict[str, float]:
-    """fJ of an element by name of the design."""
+def _quantisers(energy: float | dict[str, float] | None, report: Path | None, measured: Any) -> Any:
+    """What the quantisers take (`hwgen.measure.quantiser_costs.QuantiserCosts`)."""
+    from hwgen.measure import quantiser_costs
+
     if energy is None:
-        return {}
+        return quantiser_costs.read(report, measured) if report else quantiser_costs.find(measured, REPORTS)
+    if report is not None:
+        raise InputError("--quantiser-energy says what quantisers take: leave --quantisers out")
+    names = list(measured.cores)
     if not isinstance(energy, dict):
-        return dict.fromkeys(names, energy)
+        return quantiser_costs.QuantiserCosts(dict.fromkeys(names, energy))
     if set(energy) != set(names):
         raise InputError(
             f"--quantiser-energy: says {', '.join(energy)}; must say each of {', '.join(names)}, or one number for all"
         )
-    return {name: energy[name] for name in names}
+    return quantiser_costs.QuantiserCosts({name: energy[name] for name in names})

@@ -17,12 +17,15 @@ from hwgen.errors import InputError, ToolError
 from hwgen.files import cache_directory, check_file, write_all
 
 if TYPE_CHECKING:
+    from hwgen.cells.library import Library
+    from hwgen.config import TensorCoreConfig
     from hwgen.config.quantiser import QuantiserConfig
     from sim.verify.quantisers import Comparison
 
 __all__ = ["command"]
 
 _NAMES = "hwgen.config.quantiser:QUANTISERS"
+_USUAL_CORES = ("nvfp4-blackwell", "mixfp4-blackwell")
 
 
 @click.group("quantiser")
@@ -184,9 +187,8 @@ def diagram_command(names: tuple[str, ...], out: Path) -> None:
     "cores",
     multiple=True,
     type=Names("hwgen.config:NAMED"),
-    default=["nvfp4-blackwell", "mixfp4-blackwell"],
-    show_default=True,
-    help="Core to state them as a share of, from reports of 'hwgen compare'; repeat it for several.",
+    help="Core to state them as a share of, from reports of 'hwgen compare' on this library at this clock; repeat it"
+    " for several.  [default: nvfp4-blackwell and mixfp4-blackwell, where there are such reports]",
 )
 @click.option("--no-cache", is_flag=True, help="Synthesise anew, and keep nothing.")
 @jobs
@@ -224,9 +226,10 @@ def compare_command(
 
     check_files(out, stem)
     cells = Settings(library, liberty, dont_use, no_cache, jobs, None, None, out, stem, as_json).cells
-    chosen = tuple(NAMED[core] for core in dict.fromkeys(cores))
+    clock_ns = clock or usual(cells)
+    chosen = [NAMED[core] for core in dict.fromkeys(cores)] or _usual_cores(cells, clock_ns)
     quantisers = tuple(QUANTISERS[candidate] for candidate in candidates)
-    request = QuantiserRequest(QUANTISERS[baseline], quantisers, clock or usual(cells), closed, runs, chosen)
+    request = QuantiserRequest(QUANTISERS[baseline], quantisers, clock_ns, closed, runs, tuple(chosen))
     with progress() as update:
         report = measure(
             request, Flow(cells, None if no_cache else cache_directory("synthesis"), jobs, progress=update)
@@ -234,3 +237,15 @@ def compare_command(
     written(report, out, stem, as_json, {})
     for sentence in findings(report):
         click.echo(f"hwgen: {sentence}", err=True)
+
+
+def _usual_cores(cells: Library, clock_ns: float) -> list[TensorCoreConfig]:
+    """The cores of ``--core``'s default that were measured alike; the others are named on stderr."""
+    from hwgen.config import NAMED
+    from hwgen.measure.core_costs import Conditions, measured
+
+    alike = Conditions(cells.name, cells.digest, clock_ns)
+    found = measured([NAMED[name] for name in _USUAL_CORES], REPORTS, alike)
+    if missing := [name for name in _USUAL_CORES if name not in {core.name for core in found}]:
+        click.echo(f"hwgen: no report on {' and '.join(missing)}, {alike}: shares of them are left out", err=True)
+    return found

@@ -46,6 +46,7 @@ __all__ = [
     "DRAM_PJ_PER_BYTE",
     "HALF_RATE_PART",
     "PARTS",
+    "QUANTISER_PART",
     "SRAM_MM2_PER_MIB",
     "SRAM_PJ_PER_BYTE",
     "CoreCost",
@@ -60,7 +61,8 @@ __all__ = [
 CORE_PARTS = ("active", "clock", "clock tree", "leakage")
 HALF_RATE_PART = "active, half rate"
 """Part of the cores that there is only where some GEMM is at half the rate; such steps are not in ``active``."""
-PARTS = (*CORE_PARTS, "quantiser", "buffer", "buffer leakage", "DRAM")
+QUANTISER_PART = "quantiser"
+PARTS = (*CORE_PARTS, QUANTISER_PART, "buffer", "buffer leakage", "DRAM")
 """Parts of the energy, see above."""
 
 SRAM_PJ_PER_BYTE = 14 / 8
@@ -190,7 +192,7 @@ def energy(
         "clock": rested * core.clock_fj * 1e-15,
         "clock tree": rested * core.clock_tree_fj * 1e-15,
         "leakage": seconds * cores * core.leakage_mw * 1e-3,
-        "quantiser": run.quantised * costs.quantiser_fj.get(core.config.name, 0) * 1e-15,
+        QUANTISER_PART: run.quantised * costs.quantiser_fj.get(core.config.name, 0) * 1e-15,
         "buffer": run.buffer_bytes * costs.buffer_pj_per_byte * 1e-12,
         "buffer leakage": seconds * leaking_mw * 1e-3,
         "DRAM": moved * costs.dram_pj_per_byte * 1e-12,
@@ -215,13 +217,15 @@ def overhead(baseline: Mapping[str, float], candidate: Mapping[str, float], rati
     baseline, candidate
         Joules by part, of one GEMM or many; all parts of `PARTS` or some.
     ratios
-        Candidate over baseline, by part of `CORE_PARTS`, which the energies must have.
+        Candidate over baseline, by part of `CORE_PARTS`, which the energies must have. With `QUANTISER_PART` where
+        that was measured, too; else it has no spread.
     """
+    spread = core_parts(candidate) + [part for part in (QUANTISER_PART,) if part in candidate and part in ratios]
     whole = sum(baseline.values())
     bounds: list[float | None] = []
     for bound in ("low", "high"):
         change = 0.0
-        for part in core_parts(candidate):
+        for part in spread:
             ratio = ratios[part]
             end = getattr(ratio, bound)
             if end is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,7 +14,7 @@ from hwgen.report import schema
 from hwgen.report.schema import HALF_RATE, IDLE, OverheadReport
 from hwgen.report.shipped import shipped
 
-__all__ = ["MeasuredCores", "find", "read"]
+__all__ = ["Conditions", "MeasuredCores", "find", "measured", "read"]
 
 _METRICS = {
     "active": "dynamic power",
@@ -68,28 +69,64 @@ def _designs(configs: Sequence[TensorCoreConfig]) -> list[schema.Design]:
     return [schema.Design(config.as_dict()) for config in configs]
 
 
-def _candidates(configs: Sequence[TensorCoreConfig], directory: Path) -> list[Path]:
-    """Reports on overheads in ``directory`` that hold these configurations; those on the default library, if any."""
-    found: list[tuple[Path, schema.Library]] = []
+def _on_the_default(report: OverheadReport) -> bool:
+    library = report.conditions.flow.library
+    return library.name == _DEFAULT_LIBRARY and not library.dont_use
+
+
+def _at_a_clock(report: OverheadReport) -> bool:
+    return report.conditions.closing is not None
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """What figures of other hardware hold for that a core is to stand beside.
+
+    Parameters
+    ----------
+    library, digest
+        Name of the cell library, and SHA-256 of its text.
+    clock_ns
+        Clock period.
+    """
+
+    library: str
+    digest: str
+    clock_ns: float
+
+    def hold_for(self, report: OverheadReport) -> bool:
+        """Whether a report has the same."""
+        measured = report.conditions
+        same = (measured.flow.library.name, measured.flow.library.sha256) == (self.library, self.digest)
+        return same and math.isclose(measured.clock_ns, self.clock_ns)
+
+    def __str__(self) -> str:
+        return f"{self.library} at {self.clock_ns:g} ns"
+
+
+def _candidates(configs: Sequence[TensorCoreConfig], directory: Path, beside: Conditions | None) -> list[Path]:
+    """Reports on overheads in ``directory`` that hold these configurations; of several, the preferred ones."""
+    found: list[tuple[Path, OverheadReport]] = []
     for path in sorted(directory.glob("*.json")) if directory.is_dir() else []:
         try:
             report = schema.load(path)
         except InputError:
             continue  # another file, or one of another version: not what is looked for
-        if isinstance(report, OverheadReport) and all(design in report.designs for design in _designs(configs)):
-            found.append((path, report.conditions.flow.library))
-    if len(found) > 1:
-        found = [
-            (path, library) for path, library in found if library.name == _DEFAULT_LIBRARY and not library.dont_use
-        ] or found
+        if not isinstance(report, OverheadReport) or (beside is not None and not beside.hold_for(report)):
+            continue
+        if all(design in report.designs for design in _designs(configs)):
+            found.append((path, report))
+    for preferred in (_on_the_default, _at_a_clock):
+        found = [(path, report) for path, report in found if preferred(report)] or found
     return [path for path, _ in found]
 
 
-def find(configs: Sequence[TensorCoreConfig], directory: Path) -> MeasuredCores:
+def find(configs: Sequence[TensorCoreConfig], directory: Path, beside: Conditions | None = None) -> MeasuredCores:
     """Read the report on overheads that holds these configurations: one in ``directory``, else one of the package.
 
-    Of several, that on the default library with all its cells. Reports that say the same of the cores are as good as
-    one: a core may have been measured beside several others.
+    Of several, that on the default library with all its cells; of several of these, that of netlists sized for a clock,
+    not of those as mapped. Reports that say the same of the cores are as good as one: a core may have been measured
+    beside several others.
 
     Parameters
     ----------
@@ -97,6 +134,8 @@ def find(configs: Sequence[TensorCoreConfig], directory: Path) -> MeasuredCores:
         The cores, baseline first.
     directory
         Where to look first; need not be there.
+    beside
+        What the report is to hold for; None takes any. Of several that hold for it, that of the most runs.
 
     Raises
     ------
@@ -104,16 +143,28 @@ def find(configs: Sequence[TensorCoreConfig], directory: Path) -> MeasuredCores:
         There is none, or several that say different things, or the one is damaged.
     """
     names = " and ".join(config.name for config in configs)
-    paths = _candidates(configs, directory) or _candidates(configs, shipped())
+    paths = _candidates(configs, directory, beside) or _candidates(configs, shipped(), beside)
     found = [read(path, configs) for path in paths]
     if not found:
+        which, hint = ("", "; --report takes one from elsewhere") if beside is None else (f", {beside},", "")
         raise InputError(
-            f"no report on {names} in {str(directory)!r} or among those of hwgen itself: {_command(configs)};"
-            " --report takes one from elsewhere"
+            f"no report on {names}{which} in {str(directory)!r} or among those of hwgen itself:"
+            f" {_command(configs)}{hint}"
         )
+    if beside is not None:
+        return max(found, key=lambda each: each.runs)
     if any(replace(other, path=found[0].path) != found[0] for other in found[1:]):
         raise InputError(f"several reports on {names}: choose one with --report of {', '.join(map(str, paths))}")
     return found[0]
+
+
+def measured(configs: Sequence[TensorCoreConfig], directory: Path, beside: Conditions) -> list[TensorCoreConfig]:
+    """Those cores, each alone, that `find` finds a report on."""
+
+    def found(config: TensorCoreConfig) -> bool:
+        return bool(_candidates([config], directory, beside) or _candidates([config], shipped(), beside))
+
+    return [config for config in configs if found(config)]
 
 
 def read(path: Path, configs: Sequence[TensorCoreConfig]) -> MeasuredCores:

@@ -52,6 +52,8 @@ class Machine:
         Area of the buffer, in mm2 per MiB; None leaves it out.
     preset
         Name of the machine in `hwgen.cost.machines` that it began with; None where it is of no such machine.
+    quantiser_report
+        File of the report that the energies of quantisers are from; None where they were given, or left out.
     """
 
     cores: int
@@ -64,6 +66,7 @@ class Machine:
     idle_gated: bool = True
     buffer_mm2_per_mib: float | None = None
     preset: str | None = None
+    quantiser_report: str | None = None
 
     @property
     def buffer_mm2(self) -> float | None:
@@ -410,6 +413,7 @@ def document(
                 idle_cores=schema.IDLE_CORES[0 if machine.idle_gated else 1],
                 quantiser_fj=dict(machine.costs.quantiser_fj) or None,
                 half_rate=HALF_RATE[1] if workload.gemms.half.any() else None,
+                quantiser_report=machine.quantiser_report,
             ),
             tools=schema.CostTools(hwgen=__version__, numpy=np.__version__),
         ),

@@ -11,19 +11,19 @@ from hwgen.closure.close import close
 from hwgen.config.quantiser import BLOCK, QuantiserConfig
 from hwgen.errors import InputError
 from hwgen.mapping import area
-from hwgen.mapping.yosys import Recipe, distinct, usable
+from hwgen.mapping.yosys import distinct, usable
 from hwgen.measure import core_costs, quantiser_netlist
 from hwgen.measure.built import per_cycle
 from hwgen.measure.conditions import flow_conditions
 from hwgen.measure.figures import Figure
 from hwgen.measure.flow import Flow
+from hwgen.measure.quantiser_choice import choose
 from hwgen.measure.requests import QuantiserRequest
 from hwgen.netlist.link import link
 from hwgen.power.consumption import Consumption
 from hwgen.report import schema
 from hwgen.rtl.quantiser.quantiser import Quantiser
 from hwgen.timing import analysis as timing
-from hwgen.timing.paths import by_block
 from hwgen.verilog import design, verilog
 from sim.accuracy import SHAPE, drawn
 from sim.accuracy.hardware import Case, distances
@@ -61,7 +61,7 @@ def measure(request: QuantiserRequest, flow: Flow) -> schema.QuantiserReport:
     Raises
     ------
     InputError
-        Two have one name, or no report has the area of a core.
+        Two have one name, or no report has the area of a core in this library at this clock.
     ToolError
         A netlist does not compute what the golden model says.
     """
@@ -71,20 +71,16 @@ def measure(request: QuantiserRequest, flow: Flow) -> schema.QuantiserReport:
             raise InputError(f"baseline and candidate are both {name!r}: name two quantisers")
         if sum(each.name == name for each in request.candidates) > 1:
             raise InputError(f"candidate {name!r} is there twice: name each once")
-    cores = [core_costs.find([core], request.reports) for core in request.cores]
+    cores = _cores(request, flow.library)
     recipes = distinct(usable(flow.library))
     sources = {config.name: _source(config) for config in configs}
-    jobs = [job for name, source in sources.items() for job in area.plan(name, source, recipes, [0])]
-    bodies = flow.synthesise(jobs, "recipes")
-    chosen = {
-        name: _chosen(name, source, bodies, recipes, request.clock_ns, flow.library) for name, source in sources.items()
-    }
+    chosen = choose(sources, recipes, request.clock_ns, request.closed, flow)
     jobs = [
         job
         for name, source in sources.items()
         for job in area.plan(name, source, {module: [how] for module, how in chosen[name].items()}, range(request.runs))
     ]
-    bodies |= flow.synthesise(jobs, "synthesis")
+    bodies = flow.synthesise(jobs, "synthesis")
     tasks = [
         (
             config,
@@ -126,6 +122,12 @@ def measure(request: QuantiserRequest, flow: Flow) -> schema.QuantiserReport:
     )
 
 
+def _cores(request: QuantiserRequest, library: Library) -> list[core_costs.MeasuredCores]:
+    """What was measured of the cores in this library at this clock."""
+    alike = core_costs.Conditions(library.name, library.digest, request.clock_ns)
+    return [core_costs.find([core], request.reports, alike) for core in request.cores]
+
+
 def errors(configs: Sequence[QuantiserConfig]) -> tuple[schema.QuantiserError, ...]:
     """What each quantiser loses of drawn tensors to the float64 quantiser of the second one's format and rule."""
     goal = counterpart(configs[1])
@@ -155,50 +157,6 @@ def _areas(figures: Sequence[schema.Figure]) -> dict[str, float]:
 def _source(config: QuantiserConfig) -> area.Source:
     modules = design(Quantiser, config, _TOP)
     return area.Source(verilog(modules), _TOP, modules.instances, clock_gating=config.clock_gating)
-
-
-def _chosen(
-    name: str,
-    source: area.Source,
-    bodies: Mapping[area.Identity, area.Body],
-    recipes: Sequence[Recipe],
-    clock_ns: float,
-    library: Library,
-) -> dict[str, Recipe]:
-    """Recipes by which a quantiser is small and meets the clock.
-
-    Each module begins with the recipe of least area. While the clock is missed, the module with most of the longest
-    path takes that of its other recipes by which the path is shortest. Where none shortens it, the module with the next
-    largest part of the path tries. As long as the path becomes shorter, each module may change again: what was fast
-    enough beside one slow module may not be beside a fast one.
-    """
-    modules = list(area.counts(source))
-    by_area = {
-        module: sorted(recipes, key=lambda how: area.own_area(bodies[name, module, how.name, 0], library))
-        for module in modules
-    }
-    chosen = {module: ordered[0] for module, ordered in by_area.items()}
-
-    def timed(trial: Mapping[str, Recipe]) -> timing.Timing:
-        mapped = {module: bodies[name, module, how.name, 0] for module, how in trial.items()}
-        return timing.analyse(link(area.buffered(mapped, source, library), _TOP, library))
-
-    best = timed(chosen)
-    settled: set[str] = set()
-    while best.delay > clock_ns and len(settled) < len(modules):
-        shares = {path.rsplit("/", 1)[-1]: share for path, share in by_block(best.path).items()}
-        open_ones = {module: share for module, share in shares.items() if module not in settled}
-        if not open_ones:
-            break
-        module = max(open_ones, key=lambda each: open_ones[each])
-        trials = [(timed({**chosen, module: how}), how) for how in by_area[module] if how is not chosen[module]]
-        fastest, how = min(trials, key=lambda trial: trial[0].delay)
-        if fastest.delay < best.delay:
-            best, chosen[module] = fastest, how
-            settled.clear()
-        else:
-            settled.add(module)
-    return chosen
 
 
 def _examined(
@@ -267,13 +225,14 @@ def _figures(runs: Mapping[str, Sequence[_Run]], clock_ns: float) -> list[Figure
 def _shares(
     request: QuantiserRequest, areas: Mapping[str, float], cores: Sequence[core_costs.MeasuredCores]
 ) -> list[schema.QuantiserShare]:
-    """Each quantiser beside each core."""
+    """Each quantiser beside each core: for its results by the length of sums, then for its operand A."""
     found = []
     for config, measured in zip(request.cores, cores, strict=True):
         core_um2 = measured.cores[config.name].area_um2
-        for k in sorted({config.depth, *_SUMS}):
-            results = config.rows * config.columns * config.depth / k
-            number = math.ceil(results / BLOCK)
+        sums = sorted({config.depth, *_SUMS})
+        flows: list[tuple[int | None, float]] = [(k, config.rows * config.columns * config.depth / k) for k in sums]
+        for k, numbers in (*flows, (None, config.rows * config.depth)):
+            quantisers = math.ceil(numbers / BLOCK)
             for name in areas:
                 more = areas[name] - areas[request.baseline.name]
                 found.append(
@@ -283,10 +242,10 @@ def _shares(
                         core_um2=core_um2,
                         measured_in=measured.path.name,
                         k=k,
-                        results=results,
-                        quantisers=number,
-                        share=number * areas[name] / core_um2,
-                        more=number * more / core_um2,
+                        results=float(numbers),
+                        quantisers=quantisers,
+                        share=quantisers * areas[name] / core_um2,
+                        more=quantisers * more / core_um2,
                     )
                 )
     return found

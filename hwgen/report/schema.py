@@ -666,6 +666,14 @@ class OverheadReport(Report):
     conditions: OverheadConditions
     results: tuple[Figure, ...]
 
+    @property
+    def asked_ns(self) -> float:
+        """Clock that the cores were built for, ns; of netlists as mapped the one that power is stated at."""
+        closing = self.conditions.closing
+        if closing is None:
+            return self.conditions.clock_ns
+        return max(scopes["core"].clock_ns for purposes in closing.values() for scopes in purposes.values())
+
     def find(self, scope: str, metric: str, block: str = TOTAL) -> Figure:
         """The figure with the given scope, metric and block."""
         for entry in self.results:
@@ -1125,6 +1133,8 @@ class Assumptions:
         Energy of the quantiser for an element, fJ, by design; null where it is left out.
     half_rate
         Which GEMMs are in FP8, at half the rate: `attention`, scores and values. Left out where none are.
+    quantiser_report
+        File of the report on quantisers that their energies are from. Left out where they were given, or not included.
     """
 
     machine: str | None
@@ -1135,6 +1145,7 @@ class Assumptions:
     idle_cores: str
     quantiser_fj: Mapping[str, float] | None
     half_rate: str | None = None
+    quantiser_report: str | None = None
 
 
 @dataclass(frozen=True)
@@ -1766,7 +1777,7 @@ class QuantiserConditions:
 
 @dataclass(frozen=True)
 class QuantiserShare:
-    """Quantisers that keep the results of a core flowing.
+    """Quantisers that keep the results of a core flowing, or its operand A.
 
     Parameters
     ----------
@@ -1779,11 +1790,12 @@ class QuantiserShare:
     measured_in
         File name of the report that has it.
     k
-        Length of the sums: a tile of results comes every `k` / depth cycles.
+        Length of the sums: a tile of results comes every `k` / depth cycles. Null for operand A, which is quantised as
+        it is read.
     results
-        Results in a cycle.
+        Results in a cycle, or numbers of operand A.
     quantisers
-        The fewest that take them, 16 results each in a cycle.
+        The fewest that take them, 16 numbers each in a cycle.
     share
         Their area, as a share of that of the core.
     more
@@ -1794,7 +1806,7 @@ class QuantiserShare:
     core: str
     core_um2: float
     measured_in: str
-    k: int
+    k: int | None
     results: float
     quantisers: int
     share: float
@@ -2114,7 +2126,8 @@ _LATER: dict[type, tuple[str, ...]] = {
 }
 """Keys that reports of this version were first written without: there they are null."""
 _LEFT_OUT: dict[type, tuple[str, ...]] = {
-    **dict.fromkeys((PowerConditions, Assumptions, Gemm), ("half_rate",)),
+    **dict.fromkeys((PowerConditions, Gemm), ("half_rate",)),
+    Assumptions: ("half_rate", "quantiser_report"),
     OverheadConditions: ("cells", "half_rate", "slots"),
     Closing: ("slot",),
     FormatsConditions: ("usual_clock",),

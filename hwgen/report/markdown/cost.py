@@ -214,12 +214,13 @@ def _assumed(conditions: CostConditions, assumed: Assumptions) -> list[str]:
     ]
     energies = assumed.quantiser_fj
     if energies is None:
-        lines.append("- Quantiser: its energy is not included; none was given.")
+        lines.append("- Quantiser: its energy is not included; none was given, and no report has it.")
     else:
-        said = " and ".join(f"{value:g} fJ ({name})" for name, value in energies.items())
+        said = " and ".join(f"{value:.4g} fJ ({name})" for name, value in energies.items())
         same = len(energies) > 1 and len(set(energies.values())) == 1
+        origin = f"from {assumed.quantiser_report}" if assumed.quantiser_report else "as given"
         lines.append(
-            f"- Quantiser: {said} for each element, as given, without an interval."
+            f"- Quantiser: {said} for each element, {origin}, without an interval."
             f"{' Both designs have the same, although a format with a choice takes more work.' if same else ''}"
         )
     area, leakage = memory.buffer_mm2_per_mib, memory.buffer_mw_per_mib

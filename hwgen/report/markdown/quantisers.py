@@ -31,7 +31,8 @@ def csv(report: QuantiserReport) -> str:
     shares = [
         {
             "library": conditions.flow.library.name,
-            "metric": f"{entry.quantisers} x {entry.quantiser} over {entry.core}, K = {entry.k}",
+            "metric": f"{entry.quantisers} x {entry.quantiser} over {entry.core}, "
+            + ("operand A" if entry.k is None else f"K = {entry.k}"),
             "block": TOTAL,
             "unit": "1",
             entry.quantiser: entry.share,
@@ -181,7 +182,7 @@ def _beside_cores(report: QuantiserReport) -> list[str]:
     rows = [
         [
             entry.core,
-            f"{entry.k:,}",
+            "operand A" if entry.k is None else f"{entry.k:,}",
             f"{entry.results:.4g}",
             entry.quantiser,
             str(entry.quantisers),
@@ -193,12 +194,15 @@ def _beside_cores(report: QuantiserReport) -> list[str]:
     sources = ", ".join(
         dict.fromkeys(f"{entry.core} {number(entry.core_um2)} um2 ({entry.measured_in})" for entry in report.shares)
     )
-    header = ["core", "K", "results in a cycle", "quantiser", "how many", "share of the core", "over the baseline"]
+    operands = any(entry.k is None for entry in report.shares)  # reports of before have results alone
+    flow = f"{'numbers' if operands else 'results'} in a cycle"
+    header = ["core", "K", flow, "quantiser", "how many", "share of the core", "over the baseline"]
     return [
         "",
         "## Beside a core",
         "",
-        "A core gives a tile of results for each sum over K. As many quantisers take them as they come.",
+        "A core gives a tile of results for each sum over K. As many quantisers take them as they come."
+        + (" Or else they quantise operand A whenever a step reads it." if operands else ""),
         "",
         *table(header, rows, 4),
         "",

@@ -11,6 +11,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
+from hwgen.report.form import signed
 from hwgen.report.markdown.cost import quantity, unit_of, workload_of
 from hwgen.report.plots.canvas import plain, png, reach
 from hwgen.report.schema import BANDWIDTH, CORE_PARTS, CORES, HALF_RATE_PART, CostReport, Gemm
@@ -269,7 +270,9 @@ def _overheads(axis: Any, report: CostReport) -> None:
     for place, (_, change) in enumerate(changes):
         value = 100 * change.value
         axis.errorbar(value, place, xerr=reach(change), fmt="o", color="#0072b2", capsize=4, linewidth=1.2)
-        axis.annotate(f"{value:+.2f} %", (value, place), (0, 8), textcoords="offset points", ha="center", fontsize=9)
+        axis.annotate(
+            f"{signed(value, 2)} %", (value, place), (0, 8), textcoords="offset points", ha="center", fontsize=9
+        )
     axis.axvline(0, color="black", linewidth=0.8)
     axis.set_yticks(range(len(changes)), [metric.replace(" of ", "\nof ", 1) for metric, _ in changes])
     axis.tick_params(axis="y", labelsize=8)

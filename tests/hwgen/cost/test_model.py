@@ -113,6 +113,19 @@ def test_the_bounds_hold_those_of_a_joint_bootstrap():
         assert found.high >= joint.high * (1 - 1e-9)
 
 
+def test_a_quantiser_has_a_spread_where_it_was_measured():
+    baseline = dict.fromkeys((*CORE_PARTS, "quantiser", "DRAM"), 1.0)
+    candidate = baseline | {"quantiser": 2.0}
+    cores = {part: Ratio(1, 1, 1) for part in CORE_PARTS}
+    found = overhead(baseline, candidate, cores)
+    assert (found.low, found.high) == pytest.approx((1 / 6, 1 / 6))
+    found = overhead(baseline, candidate, cores | {"quantiser": Ratio(2, 1.4, 2.3)})
+    assert (found.value, found.low, found.high) == pytest.approx((1 / 6, 0.4 / 6, 1.3 / 6))
+    # Cores alone, as in the row of their energy, have no quantiser.
+    of_cores = {part: candidate[part] for part in CORE_PARTS}
+    assert overhead(of_cores, of_cores, cores | {"quantiser": Ratio(2, 1.4, 2.3)}).high == 0
+
+
 def test_without_intervals_there_is_none():
     ratios = {part: Ratio(1.1) for part in CORE_PARTS}
     baseline = dict.fromkeys(PARTS, 1.0)

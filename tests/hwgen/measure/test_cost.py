@@ -185,6 +185,11 @@ def test_reports_are_found(tmp_path):
     avoiding["conditions"]["flow"]["library"].update(name="generic7", dont_use=["AOI*"])
     (tmp_path / "d.json").write_text(json.dumps(avoiding))
     assert find(PAIR, tmp_path).path.name == "c.json"
+    mapped = changed(area=("um2", 50000.0, 51000.0, (0.01, 0.03)))
+    mapped["conditions"]["flow"]["library"].update(name="generic7")
+    mapped["conditions"]["closing"] = None
+    (tmp_path / "as-mapped.json").write_text(json.dumps(mapped))
+    assert find(PAIR, tmp_path).path.name == "c.json"
 
 
 def test_reports_that_say_the_same_are_as_good_as_one(tmp_path):
@@ -393,7 +398,7 @@ def test_the_quantiser_is_as_given_or_said_to_be_missing(report):
     overheads = [total(each, "energy per token").overhead.value for each in (none, same, more)]
     assert overheads[2] > overheads[0] > overheads[1], "an equal quantiser thins the overhead out"
     texts = [cost_tables.markdown(each, "x.png") for each in (none, same, more)]
-    assert "Quantiser: its energy is not included; none was given." in texts[0]
+    assert "Quantiser: its energy is not included; none was given, and no report has it." in texts[0]
     assert "50 fJ (nvfp4-blackwell) and 50 fJ (mixfp4-blackwell)" in texts[1]
     assert ["Both designs have the same" in text for text in texts] == [False, True, False]
 

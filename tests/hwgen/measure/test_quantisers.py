@@ -8,8 +8,11 @@ from hwgen.config import NAMED
 from hwgen.config.quantiser import QUANTISERS
 from hwgen.errors import InputError
 from hwgen.measure import quantisers
+from hwgen.measure.core_costs import Conditions, find, measured
 from hwgen.measure.requests import QuantiserRequest
 from hwgen.power.consumption import DYNAMIC, Consumption
+from hwgen.report import schema
+from hwgen.report.shipped import shipped
 
 BASELINE, CANDIDATE = QUANTISERS["nvfp4-quantiser"], QUANTISERS["mixfp4-quantiser"]
 CORE = NAMED["nvfp4-blackwell"]
@@ -25,7 +28,10 @@ def run(areas, delay=0.9, dynamic=160.0, leakage=32.0):
 
 
 def test_shares_of_a_core():
-    """A tile of 8 x 8 results in each step of 64 products takes four quantisers; with longer sums one is enough."""
+    """A tile of 8 x 8 results in each step of 64 products takes four quantisers; with longer sums one is enough.
+
+    Eight rows of 64 numbers that a step reads take 32.
+    """
     measured = SimpleNamespace(cores={CORE.name: SimpleNamespace(area_um2=50_000.0)}, path=SimpleNamespace(name="a"))
     found = quantisers._shares(request(), {BASELINE.name: 1000.0, CANDIDATE.name: 2500.0}, [measured])
     told = {(each.quantiser, each.k): (each.results, each.quantisers, each.share, each.more) for each in found}
@@ -36,6 +42,8 @@ def test_shares_of_a_core():
         (CANDIDATE.name, 1024): (4, 1, 0.05, 0.03),
         (BASELINE.name, 4096): (1, 1, 0.02, 0),
         (CANDIDATE.name, 4096): (1, 1, 0.05, 0.03),
+        (BASELINE.name, None): (512, 32, 0.64, 0),
+        (CANDIDATE.name, None): (512, 32, 1.6, 0.96),
     }
 
 
@@ -73,3 +81,20 @@ def test_what_rules_lose(monkeypatch):
     assert none.equal is None
     assert full.equal["gaussian"] > 0.99 > 0.85 > cheap.equal["gaussian"] > 0.75
     assert none.decibels["gaussian"] > 1.4 > 0.35 > cheap.decibels["gaussian"] > 0.15 > 0.01 > full.decibels["gaussian"]
+
+
+def test_a_core_of_another_library_or_clock_is_refused(tmp_path):
+    """Its area says nothing of these quantisers; what cores there are is found before any work."""
+    library = SimpleNamespace(name="generic7", digest="0" * 64)
+    with pytest.raises(InputError, match=r"no report on nvfp4-blackwell, generic7 at 1 ns, in .*'hwgen compare'"):
+        quantisers.measure(request(), SimpleNamespace(library=library))
+    report = schema.load(shipped() / "overhead-blackwell.json")
+    library.digest = report.conditions.flow.library.sha256
+    assert measured([CORE], tmp_path, Conditions("generic7", library.digest, 1.0)) == [CORE]
+    assert measured([CORE], tmp_path, Conditions("generic7", library.digest, 2.0)) == []
+    # Several reports have this one.
+    assert find([NAMED["nvfp4-small"]], tmp_path, Conditions("generic7", library.digest, 1.0)).clock_ns == 1
+    with pytest.raises(InputError, match=r"no report on nvfp4-blackwell, generic7 at 2 ns,"):
+        quantisers.measure(
+            QuantiserRequest(BASELINE, (CANDIDATE,), 2.0, cores=(CORE,)), SimpleNamespace(library=library)
+        )
