@@ -383,7 +383,7 @@ def _plain_directory() -> str:
 
 def _run(directory: Path, variant: int, time_limit: float, what: str) -> str:
     watched, held = os.pipe()
-    try:
+    with open(watched, "rb"), open(held, "wb"):
         process = subprocess.Popen(
             [sys.executable, "-c", _WATCHED, str(variant), _RUNNER],
             cwd=directory,
@@ -406,9 +406,6 @@ def _run(directory: Path, variant: int, time_limit: float, what: str) -> str:
             if isinstance(error, subprocess.TimeoutExpired):
                 raise ToolError(f"{what} ran over its limit of {time_limit:g} s") from None
             raise
-    finally:
-        os.close(watched)
-        os.close(held)
     return log
 
 

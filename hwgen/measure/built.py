@@ -17,8 +17,9 @@ from hwgen.netlist.link import link
 from hwgen.power.consumption import Consumption
 from hwgen.power.glitch import Gates
 from hwgen.rtl.tensor_core import TensorCore
+from hwgen.timing.analysis import Timing
 
-__all__ = ["PURPOSES", "build", "energies", "per_cycle", "spent"]
+__all__ = ["PURPOSES", "build", "by_module", "energies", "per_cycle", "spent"]
 
 PURPOSES = ("area", "energy")
 """What a design is built for: the least area at a clock, or the least energy."""
@@ -91,6 +92,15 @@ def energies(design: Design, closed: Closed, stimulus: Stimulus) -> dict[tuple[s
 def spent(design: Design, found: Mapping[tuple[str, str], Consumption], clock_ns: float) -> float:
     """FJ per cycle of the energies of a design, glitches and leakage included."""
     return per_cycle(found["core" if design.kind is TensorCore else "lane array", "timed"], clock_ns)
+
+
+def by_module(timing: Timing) -> dict[str, float]:
+    """Part of the longest path in ns that lies in each module."""
+    found: dict[str, float] = {}
+    for path, part in timing.path_by_block.items():
+        module = path.rsplit("/", 1)[-1]
+        found[module] = found.get(module, 0.0) + part
+    return found
 
 
 def per_cycle(consumption: Consumption, clock_ns: float) -> float:

@@ -27,7 +27,7 @@ from hwgen.measure.checks import VECTORS
 from hwgen.measure.clock import usual
 from hwgen.measure.conditions import fingerprint, flow_conditions
 from hwgen.measure.flow import Flow
-from hwgen.measure.kept import BUILDING, KeptFlow
+from hwgen.measure.kept import KeptFlow
 from hwgen.measure.overhead import of_scope
 from hwgen.measure.reach import select_for_cores
 from hwgen.measure.requests import FormatsRequest, Row
@@ -48,6 +48,9 @@ _ALIKE = ("fraction_bits", "rounding", "numerics", "empty_blocks", "clock_gating
 
 _Values = dict[tuple[str, str], tuple[str, list[float]]]
 """Unit, and values of the runs, by scope and metric."""
+
+_SEARCHING = "hwgen.measure.reach"
+"""The module behind which all code of the search is."""
 
 
 @dataclass
@@ -82,7 +85,7 @@ class _Study:
         kept = Cache(self.flow.cache)
         operands = [counterpart(form) for form in config.formats]
         given = (config, operands, self.recipes, self.aim, self.request.lanes)
-        key = fingerprint(self.flow.library, "search", *given, code=code.digest(BUILDING))
+        key = fingerprint(self.flow.library, "search", *given, code=code.digest(_SEARCHING))
         if (known := kept.get(key)) is not None:
             return _Built(config, _selected(known, config, self.recipes))
         selected = select_for_cores(

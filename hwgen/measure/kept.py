@@ -70,7 +70,7 @@ def _key(library: Library, function: Callable[..., Any], task: tuple[Any, ...], 
         library,
         "build",
         *(module, function.__qualname__, digest.hexdigest()),
-        code=code.digest(BUILDING) if module in code.behind(BUILDING) else None,
+        code=code.digest(module) if module in code.behind(BUILDING) else None,
     )
 
 
@@ -123,6 +123,7 @@ def _written(result: Any) -> dict[str, Any] | None:
         ],
         "changed": sorted(result.changed),
         "passed_over": None if result.passed_over is None else vars(result.passed_over),
+        "on_path": result.on_path,
     }
 
 
@@ -148,7 +149,9 @@ def _read(entry: dict[str, Any], task: tuple[Any, ...]) -> Score | Run:
         records[each["purpose"], each["scope"]] = _closure(rest)
     changed = frozenset((purpose, scope) for purpose, scope in entry["changed"])
     passed_over = entry["passed_over"]
-    return Run(Examined(**found), records, changed, None if passed_over is None else _closure(passed_over))
+    passed_over = None if passed_over is None else _closure(passed_over)
+    on_path = {purpose: tuple(modules) for purpose, modules in entry["on_path"].items()}
+    return Run(Examined(**found), records, changed, passed_over, on_path)
 
 
 def _closure(content: dict[str, Any]) -> Closure:

@@ -37,7 +37,7 @@ from hwgen.config import SLOTS, TensorCoreConfig
 from hwgen.errors import InputError
 from hwgen.mapping import area
 from hwgen.mapping.yosys import Recipe, distinct
-from hwgen.measure.built import PURPOSES, build, per_cycle
+from hwgen.measure.built import PURPOSES, build, by_module, per_cycle
 from hwgen.measure.energy import core_energy
 from hwgen.measure.flow import DESIGNS, Design, Flow
 from hwgen.measure.requests import Physical
@@ -222,10 +222,7 @@ def scored(
         As for `hwgen.closure.close.close`.
     """
     built = build(design, modules, aim.clock_ns, purpose, aim.physical, library, aim.stimulus, rounds)
-    record, alone = built.record, dict[str, float]()
-    for path, part in built.timing.path_by_block.items():
-        module = path.rsplit("/", 1)[-1]
-        alone[module] = alone.get(module, 0.0) + part
+    record = built.record
     if purpose == "area":
         areas = built.netlist.area_by_block()
         whole, inside = sum(areas.values()), sum(of for path, of in areas.items() if area.in_element(path))
@@ -234,7 +231,7 @@ def scored(
         found = core_energy(gates, design.config, design.config.formats, aim.stimulus, glitches_only=True)
         whole, element = (per_cycle(found[scope, "timed"], aim.clock_ns) for scope in ("core", "element"))
         inside = design.config.rows * design.config.columns * element
-    return Score(0.0 if record.met else -record.slack_ns, inside + edge * (whole - inside), alone)
+    return Score(0.0 if record.met else -record.slack_ns, inside + edge * (whole - inside), by_module(built.timing))
 
 
 def select(

@@ -72,11 +72,6 @@ class Timing:
     wire_load: float
 
     @property
-    def max_clock_mhz(self) -> float:
-        """Highest clock for which every path fits into one period."""
-        return 1e3 / self.delay if self.delay > 0 else math.inf
-
-    @property
     def slack(self) -> float | None:
         """Spare time in ns at the given clock period."""
         return None if self.clock_period is None else self.clock_period - self.delay

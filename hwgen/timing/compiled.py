@@ -96,10 +96,6 @@ class Compiled:
         kernels.backward(self.graph, self.kinds.arrays, self.state, period)
         return self.state.required - self.state.arrival
 
-    def cell_at(self, node: int) -> Cell:
-        """The cell of a node that is no meet."""
-        return self.kinds.cells[int(self.state.kind[node])]
-
     def cells(self) -> list[Cell | None]:
         """The cell of each node; None for meets."""
         found = zip(self.state.kind.tolist(), self.graph.meet.tolist(), strict=True)

@@ -115,10 +115,12 @@ def test_the_version_names_the_tool() -> None:
 
 
 KILLED = """
-import sys
+import signal, sys
 from pathlib import Path
 from hwgen.mapping import yosys
 
+# A shell that starts the tests in the background lets all of them ignore this.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 yosys._RUNNER = '''
 import os, subprocess
 tool = subprocess.Popen(["sleep", "1000"])

@@ -1,13 +1,13 @@
 """Searches again for what whole cores miss, with cores that are built by adding up."""
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pytest
 
 from hwgen.cells import libraries, reader
-from hwgen.config import NAMED
+from hwgen.config import NAMED, TensorCoreConfig
 from hwgen.mapping.area import Body, Identity, Job
 from hwgen.mapping.yosys import RECIPES
 from hwgen.measure import reach, selection
@@ -24,7 +24,7 @@ AMONG = [RECIPES[name] for name in ("area", "prefix", "speed")]
 DELAY = {"area": 1.95, "prefix": 1.85, "speed": 1.6}
 COST = {"area": 100.0, "prefix": 110.0, "speed": 120.0}
 LARGER = {"signed": 1.5, "merged-timed": 1.3}
-"""What lanes take more than `merged`."""
+"""What lanes take more than `merged`, or a slot more than another."""
 CONFIGS = {name: NAMED[name] for name in ("nvfp4-small", "mixfp4-small")}
 
 Delay = Callable[[Design, str, dict[str, str], int], float]
@@ -48,6 +48,8 @@ def searched(
     lanes: Sequence[str] = (),
     held_by: str = "dot_product",
     lane_array: Callable[[str, str], float] = lambda name, how: 1.0,
+    configs: Mapping[str, TensorCoreConfig] = CONFIGS,
+    slots: Sequence[str] = (),
 ) -> tuple[Selected, list[tuple[str, int, float]]]:
     """The search; also the name, the rows and the clock of everything built.
 
@@ -66,11 +68,13 @@ def searched(
             taken = delay(design, purpose, choice, draw)
         late = max(taken - aim.clock_ns, 0.0)
         cost = sum(COST[how] for how in choice.values()) * LARGER.get(design.config.dot, 1.0)
+        cost *= LARGER.get(design.config.slot, 1.0)
         return Score(late if late > 1e-9 else 0.0, cost, {"element": 0.1, held_by: CLOCK - 0.1})
 
     monkeypatch.setattr(selection, "scored", scored)
     monkeypatch.setattr("hwgen.mapping.area.own_area", lambda body, library: 10.0)
-    return select_for_cores(CONFIGS, AMONG, Aim(CLOCK, Physical(), Stimulus()), Adding(CELLS), lanes), seen
+    aim = Aim(CLOCK, Physical(), Stimulus())
+    return select_for_cores(configs, AMONG, aim, Adding(CELLS), lanes, slots), seen
 
 
 def dot_product(found: Selected) -> dict[tuple[str, str], str]:
@@ -233,3 +237,44 @@ def test_lanes_late_by_a_little_take_a_faster_recipe(
     if expected == "signed":
         assert {chosen[module].name for chosen in found.chosen.values()} == {"speed"}
     assert found.builds == len(seen)
+
+
+def test_lanes_of_the_other_design_are_tried_where_ones_own_are_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of one element `signed` is far behind for NVFP4, whose other lanes are late in an array by any recipe."""
+    monkeypatch.setattr(reach, "WITHIN", 0.0)
+
+    def searched_with(late: str) -> dict[tuple[str, str], str]:
+        def delay(design: Design, purpose: str, choice: dict[str, str], draw: int) -> float:
+            own, array = design.config.name == "nvfp4-small", design.config.rows > 1
+            LARGER["signed"] = 1.2 if own and not array else 0.9
+            held = own and array and late == design.config.dot
+            return CLOCK + 0.05 if held else CLOCK - 0.1 - 0.01 * (choice["dot_product"] == "speed")
+
+        found, seen = searched(monkeypatch, delay, ("signed",))
+        assert found.builds == len(seen)
+        return {key: config.dot for key, config in found.configs.items()}
+
+    monkeypatch.setitem(LARGER, "signed", 0.9)
+    assert set(searched_with("merged").values()) == {"signed"}
+    # Lanes that are not late stay: what one element says of the others is good enough.
+    assert searched_with("none")["nvfp4-small", "area"] == "merged"
+
+
+def test_a_slot_of_the_other_design_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of one element it is far behind; in an array it is the better one."""
+    configs = {name: NAMED[name] for name in ("nvfp4-e0m3-multi-small", "mixfp4-multi-small")}
+
+    def searched_with(in_array: float) -> dict[tuple[str, str], str]:
+        def delay(design: Design, purpose: str, choice: dict[str, str], draw: int) -> float:
+            own, array = design.config.name == "mixfp4-multi-small", design.config.rows > 1
+            LARGER["split"] = in_array if array else 1.0 if own else 1.2
+            return 1.0
+
+        found, seen = searched(monkeypatch, delay, configs=configs, slots=("split",))
+        assert found.builds == len(seen)
+        return {key: config.slot for key, config in found.configs.items()}
+
+    monkeypatch.setitem(LARGER, "full", 1.1)
+    monkeypatch.setitem(LARGER, "split", 1.0)
+    assert set(searched_with(1.0).values()) == {"split"}
+    assert searched_with(1.2)["nvfp4-e0m3-multi-small", "area"] == "full"

@@ -21,20 +21,28 @@ from hwgen.power.consumption import Consumption
 CLOCK = 2.0
 CONFIG = TensorCoreConfig("x", "nvfp4", "nvfp4", rows=1, columns=1, groups=1)
 MODULES = ("tensor_core", "element", "dot_product", "accumulate")
+ON_PATH = ["dot_product"]
+"""Modules on the longest path, most of it first."""
 AMONG = [RECIPES[name] for name in ("area", "adders", "balanced", "speed", "delay")]
 
 
 @pytest.fixture
 def of_recipes(monkeypatch: pytest.MonkeyPatch):
-    """Runs whose delay and area follow from the recipes of their dot products; gives what was built, in order."""
+    """Runs whose delay and area follow from the recipes of their dot products; gives what was built, in order.
+
+    They may also follow from those of two modules, as in ``(number, "speed", "area")`` for the dot product and the
+    accumulation.
+    """
     built: list[dict] = []
 
     def make(delays: dict, areas: dict) -> list[dict]:
         def one(number: int, choices: dict) -> Run:
-            how = {purpose: choices[purpose]["dot_product"].name for purpose in PURPOSES}
+            how = {
+                purpose: (number, own["dot_product"].name, own["accumulate"].name) for purpose, own in choices.items()
+            }
             records = {}
             for purpose in PURPOSES:
-                delay = delays.get((number, how[purpose]), 1.9)
+                delay = delays.get(how[purpose], delays.get(how[purpose][:2], 1.9))
                 record = Closure(CLOCK, delay, "tensor_core/element/dot_product", "placed", 5.0, 5.0, 0, 0, 1)
                 records |= {(purpose, "core"): record, (purpose, "lane array"): dataclasses.replace(record)}
             # A late core for least energy gives way to the one for least area, which spends more.
@@ -44,10 +52,11 @@ def of_recipes(monkeypatch: pytest.MonkeyPatch):
                 records["energy", "core"] = records["area", "core"]
             energy = Consumption({"dot products": {"switching": 60.0 if passed_over is None else 80.0}}, {})
             examined = SimpleNamespace(
-                areas={"core": {"dot products": areas.get((number, how["area"]), 100.0)}},
+                areas={"core": {"dot products": areas.get(how["area"], areas.get(how["area"][:2], 100.0))}},
                 energy={(CONFIG.formats, "core", "timed"): energy},
             )
-            return Run(examined, records, passed_over=passed_over)
+            on_path = dict.fromkeys(PURPOSES, tuple(ON_PATH))
+            return Run(examined, records, passed_over=passed_over, on_path=on_path)
 
         def fake(self: object, choices: dict, what: str) -> dict:
             built.append({key: {p: own[p]["dot_product"].name for p in PURPOSES} for key, own in choices.items()})
@@ -135,3 +144,23 @@ def test_runs_before_say_what_is_usual(of_recipes) -> None:
     assert alone.examined.areas["core"]["dot products"] == 130.0
     (beside,) = found(range(1), usual)
     assert beside.examined.areas["core"]["dot products"] == 100.0
+
+
+def test_a_dear_way_to_the_clock_is_not_the_last(of_recipes, monkeypatch) -> None:
+    """Another module on the path makes up for as much at less area, by what was chosen for the first one."""
+    monkeypatch.setattr(f"{__name__}.ON_PATH", ["dot_product", "accumulate"])
+    late = {(1, "area"): 2.1, (1, "area", "speed"): 1.95}
+    built = of_recipes(late, {(1, "speed"): 117.0, (1, "area", "speed"): 101.0})
+    runs = found(range(3))
+    assert delays(runs) == [1.9, 1.95, 1.9]
+    assert [run.examined.areas["core"]["dot products"] for run in runs] == [100.0, 101.0, 100.0]
+    # As it was chosen, a faster dot product, a faster accumulation beside the chosen dot product.
+    assert [each["x", 1]["area"] for each in built] == ["area", "speed", "area"]
+
+
+def test_where_one_module_is_not_enough_another_changes_too(of_recipes, monkeypatch) -> None:
+    monkeypatch.setattr(f"{__name__}.ON_PATH", ["dot_product", "accumulate"])
+    others = {(1, "area", "speed"): 2.06, (1, "area", "delay"): 2.1, (1, "speed", "speed"): 1.95}
+    built = of_recipes({(1, "area"): 2.1, (1, "speed"): 2.05, (1, "delay"): 2.1, **others}, {})
+    assert delays(found(range(3))) == [1.9, 1.95, 1.9]
+    assert [each["x", 1]["area"] for each in built] == ["area", "speed", "area", "delay", "area", "speed"]
