@@ -11,6 +11,7 @@ from hwgen.report.markdown.formats import note
 from hwgen.report.schema import (
     HALF_RATE,
     SCOPES,
+    TOTAL,
     CostReport,
     Design,
     ExplorationReport,
@@ -55,7 +56,7 @@ def findings(report: Report, within: float = WITHIN) -> list[str]:
     if isinstance(report, LibrariesReport):
         return list(_libraries(report, within))
     if isinstance(report, QuantiserReport):
-        return list(_quantisers(report))
+        return list(_quantisers(report, within))
     if isinstance(report, LayerReport):
         return list(_layer(report))
     return []
@@ -84,9 +85,20 @@ def _libraries_of(report: Report) -> list[Library]:
     return []
 
 
-def _quantisers(report: QuantiserReport) -> Iterator[str]:
+def _quantisers(report: QuantiserReport, within: float) -> Iterator[str]:
     conditions = report.conditions
     yield from _few(conditions.runs)
+    for metric in ("area", "energy per number"):
+        known = [
+            (figure.overhead.high - figure.overhead.low, candidate, figure.overhead)
+            for candidate in report.candidates
+            for figure in report.figures(candidate)
+            if (figure.metric, figure.block) == (metric, TOTAL)
+            if figure.overhead is not None and figure.overhead.low is not None and figure.overhead.high is not None
+        ]
+        if known:
+            _, candidate, overhead = max(known, key=lambda each: each[0])
+            yield from _wide(f"{metric} of {candidate}", overhead, within)
     for name, slowest in conditions.slowest_ns.items():
         if slowest > conditions.clock_ns * (1 + 1e-9):
             yield (

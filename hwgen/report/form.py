@@ -17,6 +17,7 @@ __all__ = [
     "operand_words",
     "percent",
     "recipe_lines",
+    "signed",
     "table",
 ]
 
@@ -36,14 +37,15 @@ def percent(estimate: Estimate | None) -> str:
     if estimate is None:
         return ""
     if estimate.low is None or estimate.high is None:
-        return f"{_rounded(estimate.value, 1):+.1f} %"
-    value, low, high = (_rounded(each, 2) for each in (estimate.value, estimate.low, estimate.high))
-    return f"{value:+.2f} % [{low:+.2f}, {high:+.2f}]"
+        return f"{signed(100 * estimate.value, 1)} %"
+    value, low, high = (signed(100 * each, 2) for each in (estimate.value, estimate.low, estimate.high))
+    return f"{value} % [{low}, {high}]"
 
 
-def _rounded(value: float, digits: int) -> float:
+def signed(value: float, digits: int) -> str:
+    """A figure with its sign; one that rounds to zero has that of zero."""
     # Adding 0 makes the zero of a tiny negative value a plain one.
-    return round(100 * value, digits) + 0.0
+    return f"{round(value, digits) + 0.0:+.{digits}f}"
 
 
 def table(header: list[str], rows: list[list[str]], numbers: int) -> list[str]:

@@ -54,6 +54,8 @@ class Chart:
         Elements that set parameters: markup of `choice` and the like.
     note
         What is to be said below it.
+    empty
+        What is said in its place where nothing is drawn.
     """
 
     name: str
@@ -62,6 +64,7 @@ class Chart:
     data: Mapping[str, Sequence[Mapping[str, Any]]]
     controls: tuple[Markup, ...] = ()
     note: str = ""
+    empty: str = "Nothing was measured for this choice."
 
 
 def converter() -> Any:
@@ -100,7 +103,7 @@ _CONFIG = {
     "axis": {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal", "labelOverlap": True},
     "legend": {
         "orient": "bottom",
-        "columns": 3,
+        "columns": {"expr": "windowSize()[0] < 600 ? 2 : 3"},  # a phone has no room for three
         "labelLimit": 220,
         "titleLimit": 320,
         "labelFontSize": 12,
@@ -212,6 +215,7 @@ def figure(chart: Chart) -> Markup:
         tag("figcaption", chart.title),
         tag("div", *chart.controls, class_="controls") if chart.controls else None,
         tag("div", class_="plot", role="group", aria_label=chart.title),
+        tag("p", chart.empty, class_="empty", role="status", hidden=True),
         tag("p", chart.note, class_="note") if chart.note else None,
         data_chart=chart.name,
         class_="chart",

@@ -65,6 +65,7 @@ def limits(pairs: Sequence[Pair]) -> Chart:
         {"limits": found},
         (control, choice("figure", "metric", _AT)),
         note,
+        "Both designs keep to none of the limits.",
     )
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import cycle
 from typing import Any
 
+from hwgen.report.errata import too_low
 from hwgen.report.markdown.formats import kinds, note, summary
 from hwgen.report.pareto import front
 from hwgen.report.plots.errors import points
@@ -20,6 +21,9 @@ __all__ = ["chart", "tables"]
 Pair = tuple[Source, FormatsReport]
 
 _COSTS = {"area per MAC": "core area, um2 a product", "energy per MAC": "core energy, fJ a product"}
+
+_ENERGIES = ("core, energy", "fJ/MAC")
+"""Columns of the table."""
 
 
 def _points(pairs: Sequence[Pair]) -> list[dict[str, Any]]:
@@ -38,10 +42,16 @@ def _points(pairs: Sequence[Pair]) -> list[dict[str, Any]]:
         for source, report in pairs
         for kind in kinds(report)
         for metric in _COSTS
-        for products, each in points(report, metric, kind).items()
+        for products, found in points(report, metric, kind).items()
+        for each in [_right(found, too_low(report) if metric.startswith("energy") else ())]
         for best in [front(each)]
         for name, (cost, worth) in each.items()
     ]
+
+
+def _right(found: Mapping[str, tuple[float, float]], wrong: Sequence[str]) -> dict[str, tuple[float, float]]:
+    """Points of all rows but those that are wrong, by any of their rules."""
+    return {name: point for name, point in found.items() if name.partition(", ")[0] not in wrong}
 
 
 def _layers(title: str, counts: Sequence[str]) -> list[dict[str, Any]]:
@@ -116,9 +126,10 @@ def chart(pairs: Sequence[Pair]) -> Chart:
     said = (
         "A line joins the Pareto front: no other row that adds up as many products is both cheaper and better. The"
         " others are pale. Their names are below the pointer, as is a name that has no room. Rows that miss the clock"
-        " are left out."
+        " are left out, and so are energies that the table says are too low."
     )
-    return Chart("formats", "What a format costs, and what it loses", specs, data, controls, said)
+    title, none = "What a format costs, and what it loses", "No row of this choice meets the clock. The table has them."
+    return Chart("formats", title, specs, data, controls, said, none)
 
 
 def tables(pairs: Sequence[Pair]) -> list[Markup]:
@@ -129,10 +140,23 @@ def tables(pairs: Sequence[Pair]) -> list[Markup]:
         conditions = report.conditions
         what = f"{conditions.flow.library.name}, {conditions.clock_ns:g} ns"
         shown = [
-            [tag("span", first, title=f"results[{row}] of {source.path.name}"), *rest]
+            [
+                tag("span", first, title=f"results[{row}] of {source.path.name}"),
+                *(
+                    f"{cell} (too low)" if first in too_low(report) and name in _ENERGIES else cell
+                    for name, cell in zip(header[1:], rest, strict=True)
+                ),
+            ]
             for row, (first, *rest) in enumerate(lines)
         ]
         said = [(row.row, words) for row in report.results if (words := note(row, conditions.clock_ns))]
+        if wrong := too_low(report):
+            said.append(
+                (
+                    ", ".join(wrong),
+                    "the energies are too low, for C was drawn too large; they wait for a new measurement",
+                )
+            )
         found.append(
             tag(
                 "section",

@@ -56,21 +56,13 @@ def _library(report: OverheadReport) -> str:
     return report.conditions.flow.library.short
 
 
-def _asked_ns(report: OverheadReport) -> float:
-    """Clock that the cores were built for, ns; of netlists as mapped the one that power is stated at."""
-    closing = report.conditions.closing
-    if closing is None:
-        return report.conditions.clock_ns
-    return max(scopes["core"].clock_ns for purposes in closing.values() for scopes in purposes.values())
-
-
 def ordered(pairs: Iterable[Pair]) -> list[Pair]:
     """MixFP4 over NVFP4 first, netlists as mapped last of them; those that meet their clock first, then by clock."""
 
     def key(pair: Pair) -> tuple[bool, bool, bool, float, str]:
         source, report = pair
         mapped = report.conditions.closing is None
-        return (not _on_subject(report), mapped, not _meets(report), _asked_ns(report), source.name)
+        return (not _on_subject(report), mapped, not _meets(report), report.asked_ns, source.name)
 
     return sorted(pairs, key=key)
 
@@ -98,7 +90,7 @@ def labels(pairs: Sequence[Pair]) -> dict[str, str]:
     found = {}
     for source, report in pairs:
         mapped = "" if report.conditions.closing is not None else ", as mapped"
-        found[source.name] = f"{report.names[1]}, {_library(report)}, {_asked_ns(report):g} ns{mapped}"
+        found[source.name] = f"{report.names[1]}, {_library(report)}, {report.asked_ns:g} ns{mapped}"
     many = Counter(found.values())
     return {name: label if many[label] == 1 else f"{label} ({name})" for name, label in found.items()}
 
@@ -130,7 +122,7 @@ def headline(pairs: Sequence[Pair]) -> Markup:
     known = {metric: _values([report for _, report in about], metric) for metric in PAPER}
     met = [report for _, report in about if _meets(report)]
     libraries = sorted({_library(report) for _, report in about})
-    clocks = [_asked_ns(report) for _, report in about]
+    clocks = [report.asked_ns for _, report in about]
     cards = [
         tag(
             "div",
@@ -160,7 +152,7 @@ def headline(pairs: Sequence[Pair]) -> Markup:
 def _clock(report: OverheadReport) -> str:
     """The clock that the cores were built for, and the least slack of any."""
     slack = _slack_ps(report)
-    return f"{_asked_ns(report):g} ns, " + ("as mapped" if slack is None else f"slack {slack:+} ps")
+    return f"{report.asked_ns:g} ns, " + ("as mapped" if slack is None else f"slack {slack:+} ps")
 
 
 def _lanes(report: OverheadReport) -> str:
@@ -213,7 +205,7 @@ def figures(pairs: Sequence[Pair]) -> list[dict[str, Any]]:
         {
             "condition": names[source.name],
             "library": _library(report),
-            "clock": _asked_ns(report),
+            "clock": report.asked_ns,
             "formats": f"{_formats(report, 1)} / {_formats(report, 0)}",
             "scope": entry.scope,
             "metric": entry.metric,

@@ -167,11 +167,12 @@ def page(folder: Path) -> bytes:
                 for identity, heading, content in found.sections
             )
         ),
-        "dialogs": together(*map(dialog, sources)),
         "version": f"hwgen {__version__}, {len(sources)} reports",
         "data": together(
             _embedded("page-data", _json({"charts": plots, "blocks": BLOCKS, **found.data})),
             *(_embedded(f"json-{each.name}", each.content, data_file=each.path.name) for each in sources),
+            # Compressed they take a tenth, and the page opens without them.
+            *(_embedded(f"conditions-{each.name}", dialog(each).encode()) for each in sources),
             _embedded("library", charts.library().encode()),
         ),
         "script": _template("page.js"),

@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 
 from hwgen.report.beside import METRICS
 from hwgen.report.markdown.beside import name_of
-from hwgen.report.plots.canvas import decades, plain, png
+from hwgen.report.plots.canvas import decades, empty, plain, png
 from hwgen.report.schema import LibrariesReport
 from hwgen.stats import Ratio
 
@@ -81,6 +81,8 @@ def beside_png(report: LibrariesReport) -> bytes:
         _marks(axis, found, names)
         axis.set_yticks(range(len(rows)), [plain(name_of(row)) for row in rows], fontsize=9)
         axis.set_ylim(max(len(rows), 1) - 0.5, -0.5)
+        if not rows:
+            empty(axis, "no row has a baseline to compare with")
     keys = [
         Line2D([], [], color=_COLOURS[index % len(_COLOURS)], marker=_MARKS[index % len(_MARKS)], label=plain(label))
         for index, label in enumerate(labels)

@@ -13,7 +13,7 @@ from matplotlib.lines import Line2D
 from hwgen.report.markdown.formats import kinds
 from hwgen.report.pareto import front
 from hwgen.report.plots import labels
-from hwgen.report.plots.canvas import decades, plain, png
+from hwgen.report.plots.canvas import decades, empty, plain, png
 from hwgen.report.schema import FormatsReport
 
 __all__ = ["errors_png", "points"]
@@ -83,6 +83,8 @@ def _panel(axis: Any, report: FormatsReport, metric: str, kind: str) -> tuple[li
     axis.set_axisbelow(True)
     axis.set_ylabel(f"signal over noise, {kind} tensors, dB")
     axis.spines[["top", "right"]].set_visible(False)
+    if not found:
+        empty(axis, "no row meets the clock")
     return named, found
 
 

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure as Canvas
 
 from hwgen.report.form import counted
 from hwgen.report.markdown.explore import MEANS
-from hwgen.report.plots.canvas import plain, png, reach
+from hwgen.report.plots.canvas import empty, plain, png, reach
 from hwgen.report.schema import ExplorationReport
 
 __all__ = ["explore_png"]
@@ -82,6 +82,8 @@ def explore_png(report: ExplorationReport) -> bytes:
     right.set_ylabel(f"{names[1]} over {names[0]}, %")
     right.set_title("overhead at equal clock")
     right.legend(frameon=False, fontsize=8)
+    if all(entry.overhead is None for entry in report.results if entry.metric in ("area", "energy")):
+        empty(right, "no clock that both designs meet")
     for axis in (size, energy, right):
         axis.set_xscale("log")
         axis.xaxis.set_major_formatter("{x:g}")

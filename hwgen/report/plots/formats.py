@@ -8,7 +8,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 
 from hwgen.report.markdown.formats import added
-from hwgen.report.plots.canvas import BLOCKS, plain, png
+from hwgen.report.plots.canvas import BLOCKS, empty, plain, png
 from hwgen.report.schema import FormatRow, FormatsReport
 
 __all__ = ["formats_png"]
@@ -52,6 +52,8 @@ def formats_png(report: FormatsReport) -> bytes:
     FigureCanvasAgg(canvas)
     axis = canvas.subplots()
     shown = _bars(axis, rows)
+    if not rows:
+        empty(axis, "no row was measured")
     conditions = report.conditions
     canvas.suptitle(
         f"block formats: {plain(conditions.flow.library.short)}, {conditions.clock_ns:g} ns, core area by block",

@@ -8,8 +8,8 @@ from typing import Any
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 
-from hwgen.report.form import counted
-from hwgen.report.plots.canvas import BLOCKS, plain, png, reach
+from hwgen.report.form import counted, signed
+from hwgen.report.plots.canvas import BLOCKS, ink, plain, png, reach
 from hwgen.report.schema import SCOPES, OverheadReport
 
 __all__ = ["overhead_png"]
@@ -25,7 +25,7 @@ _EDGE: dict[str, Any] = {"edgecolor": "white", "linewidth": 0.6}
 def _attribution(axis: Any, report: OverheadReport, shown: dict[str, Any]) -> None:
     """What each block adds to the overhead of area, stacked to the total with its interval, of scopes with blocks."""
     places: list[str] = []
-    labels: list[tuple[float, float, float]] = []
+    labels: list[tuple[float, float, float, str]] = []
     for scope in SCOPES:
         overhead = report.find(scope, "area").overhead
         assert overhead is not None  # every area has one
@@ -42,7 +42,7 @@ def _attribution(axis: Any, report: OverheadReport, shown: dict[str, Any]) -> No
             height = 100 * value
             bar = axis.bar(len(places), height, 0.6, bottom=ends[side], color=BLOCKS.get(block, _OTHER), **_EDGE)
             shown.setdefault(block, bar[0])
-            labels.append((len(places), ends[side] + height / 2, height))
+            labels.append((len(places), ends[side] + height / 2, height, BLOCKS.get(block, _OTHER)))
             ends[side] += height
         value = 100 * overhead.value
         if bars := reach(overhead):
@@ -50,7 +50,7 @@ def _attribution(axis: Any, report: OverheadReport, shown: dict[str, Any]) -> No
         # Beyond the bars, on the side where their sum is.
         end, offset = (ends[0], 3) if value >= 0 else (ends[1], -3)
         axis.annotate(
-            f"{value:+.2f} %",
+            f"{signed(value, 2)} %",
             (len(places), end),
             (0, offset),
             textcoords="offset points",
@@ -61,9 +61,9 @@ def _attribution(axis: Any, report: OverheadReport, shown: dict[str, Any]) -> No
         places.append(scope)
     axis.margins(y=0.12)
     low, high = axis.get_ylim()
-    for x, y, height in labels:
+    for x, y, height, colour in labels:
         if abs(height) >= _LABELLED * (high - low):
-            axis.text(x, y, f"{height:+.1f}", ha="center", va="center", fontsize=8)
+            axis.text(x, y, signed(height, 1), ha="center", va="center", fontsize=8, color=ink(colour))
     axis.axhline(0, color="black", linewidth=0.8)
     axis.set_xticks(range(len(places)), places, fontsize=8)
     axis.set_ylabel("% of the baseline's area")
@@ -104,14 +104,16 @@ def overhead_png(report: OverheadReport) -> bytes:
                 bottom = 0.0
                 for block, entry in (found or {"lane array": total}).items():
                     height = 100 * entry.values[name] / unit
-                    bar = axis.bar(x, height, 0.86, bottom=bottom, color=BLOCKS.get(block, _OTHER), **_EDGE)
+                    colour = BLOCKS.get(block, _OTHER)
+                    bar = axis.bar(x, height, 0.86, bottom=bottom, color=colour, **_EDGE)
                     shown.setdefault(block, bar[0])
                     if height >= 5:
-                        axis.text(x, bottom + height / 2, f"{height:.0f}", ha="center", va="center", fontsize=8)
+                        text = {"ha": "center", "va": "center", "fontsize": 8, "color": ink(colour)}
+                        axis.text(x, bottom + height / 2, f"{height:.0f}", **text)
                     bottom += height
             above = max(total.values.values()) / unit * 100 + 1.5
             if total.overhead is not None:
-                change = f"{100 * total.overhead.value:+.1f} %"
+                change = f"{signed(100 * total.overhead.value, 1)} %"
                 axis.text(2.6 * place + 1, above, change, ha="center", fontweight="bold")
             axis.text(2.6 * place + 0.5, -0.17, scope, ha="center", transform=axis.get_xaxis_transform())
         axis.set_xticks([x for x, _ in ticks], [label for _, label in ticks], fontsize=8)
@@ -128,8 +130,10 @@ def overhead_png(report: OverheadReport) -> bytes:
         fontsize=9,
     )
     conditions = report.conditions
+    clock_ns = report.asked_ns
+    missed = f" (missed: power at {conditions.clock_ns:g} ns)" if clock_ns != conditions.clock_ns else ""
     canvas.suptitle(
-        f"{names[1]} against {names[0]}: {plain(conditions.flow.library.name)}, {conditions.clock_ns:g} ns,"
+        f"{names[1]} against {names[0]}: {plain(conditions.flow.library.name)}, {clock_ns:g} ns{missed},"
         f" {counted(conditions.runs, 'run')} of each",
         fontsize=11,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 
+from hwgen.report.form import signed
 from hwgen.report.plots.canvas import BLOCKS, png, reach
 from hwgen.report.schema import PowerReport
 
@@ -63,7 +64,7 @@ def power_png(report: PowerReport) -> bytes:
         value = 100 * entry.overhead.value
         situations.errorbar(value, place, xerr=reach(entry.overhead), fmt="o", color="#0072b2", capsize=3, linewidth=1)
         situations.annotate(
-            f"{value:+.2f} %", (value, place), (0, 5), textcoords="offset points", ha="center", fontsize=8
+            f"{signed(value, 2)} %", (value, place), (0, 5), textcoords="offset points", ha="center", fontsize=8
         )
     situations.axvline(0, color="black", linewidth=0.8)
     situations.set_yticks(range(len(entries)), [entry.situation for entry in entries], fontsize=8)

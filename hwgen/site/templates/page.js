@@ -37,7 +37,7 @@
     const chosen = settings(figure);
     const name = chosen.spec || "";
     const known = plots.get(figure);
-    if (known && known.name === name) return apply((await known.drawn).view, chosen);
+    if (known && known.name === name) return apply(figure, (await known.drawn).view, chosen);
     const options = { mode: "vega", renderer: "svg", actions: false };
     const before = known && known.drawn;
     const drawn = (async () => {
@@ -46,12 +46,15 @@
     })();
     plots.set(figure, { name, drawn });
     const { view } = await drawn;
-    return apply(view, settings(figure));
+    return apply(figure, view, settings(figure));
   }
-  async function apply(view, chosen) {
+  async function apply(figure, view, chosen) {
     const signals = view.getState().signals;
     for (const [name, value] of Object.entries(chosen)) if (name in signals) view.signal(name, value);
     await view.runAsync();
+    const marked = all(".plot .role-mark path", figure).length > 0;
+    figure.querySelector(".plot").style.display = marked ? "" : "none";
+    figure.querySelector(".empty").hidden = marked;
   }
   const near = new IntersectionObserver((entries) => {
     for (const entry of entries)
@@ -129,6 +132,17 @@
     setTimeout(() => URL.revokeObjectURL(link.href), 1000);
   }
 
+  // Conditions: inflated when they are first asked for.
+  async function open(identity) {
+    const found = document.getElementById(identity);
+    if (found.localName === "script") {
+      const content = text(await held(identity));
+      if (found.isConnected) found.outerHTML = content;
+    }
+    const dialog = document.getElementById(identity);
+    if (!dialog.open) dialog.showModal();
+  }
+
   // Placed cores: a pixel is the number of a block, 255 where no cell stands.
   const painted = new Map();
   async function paint(name) {
@@ -168,7 +182,7 @@
   document.addEventListener("click", (event) => {
     const button = event.target.closest("button");
     if (!button) return;
-    if (button.dataset.dialog) document.getElementById(button.dataset.dialog).showModal();
+    if (button.dataset.dialog) open(button.dataset.dialog);
     if (button.dataset.json) save(button.dataset.json);
     if (button.dataset.block) {
       const box = button.closest("[data-placement]");

@@ -12,6 +12,7 @@ from hwgen.report import schema
 from hwgen.report.check import findings
 from hwgen.report.kinds import rendered, summary
 from hwgen.report.shipped import shipped
+from hwgen.stats import Estimate
 
 NAMES = ("nvfp4-quantiser", "mixfp4-quantiser")
 
@@ -43,7 +44,10 @@ def report():
     )
     share = schema.QuantiserShare(NAMES[1], "nvfp4-blackwell", 80600.0, "a.json", 1024, 4.0, 1, 0.025, 0.015)
     return schema.QuantiserReport(
-        (schema.Design(NAMED["nvfp4-blackwell"].as_dict()),), conditions, tuple(results), (share,)
+        (schema.Design(NAMED["nvfp4-blackwell"].as_dict()),),
+        conditions,
+        tuple(results),
+        (share, replace(share, k=None, results=512.0, quantisers=32, share=0.8, more=0.48)),
     )
 
 
@@ -60,6 +64,7 @@ def test_tables_and_plot(report, tmp_path):
     assert "| area, um2 | 805 | 2015 | +150.3 % |" in page
     assert "| choice | 0 | 395 |  | +49.1 % |" in page
     assert "| nvfp4-blackwell | 1,024 | 4 | mixfp4-quantiser | 1 | 2.50 % | +1.50 % |" in page
+    assert "| nvfp4-blackwell | operand A | 512 | mixfp4-quantiser | 32 | 80.00 % | +48.00 % |" in page
     assert "netlists as mapped, 2 runs" in page
     assert "selection squared-error" in page
     assert files[".png"].startswith(b"\x89PNG")
@@ -116,3 +121,22 @@ def test_a_clock_that_is_missed_is_told(report):
     assert any("mixfp4-quantiser takes 1.1 ns: the clock of 1 ns" in sentence for sentence in found)
     met = replace(report, conditions=replace(report.conditions, clock_ns=1.1))
     assert not any("takes" in sentence for sentence in findings(met))
+
+
+def test_the_widest_interval_is_told(several):
+    """Of each figure, over the candidates."""
+
+    def known_to(half, figure, name):
+        overhead = figure.values[name] / figure.values[NAMES[0]] - 1
+        return replace(figure, overhead=Estimate(overhead, overhead - half, overhead + half))
+
+    halves = dict(zip(several.candidates, (0.02, 0.03, 0.004), strict=True))
+    results = tuple(
+        known_to(half, figure, name) for name, half in halves.items() for figure in several.figures(name)[:1]
+    )
+    found = findings(replace(several, results=results))
+    assert [each for each in found if "points" in each] == [
+        "area of mixfp4-gap-quantiser: the overhead of +75.22 % is known to +-3 points, asked for are +-0.5; give more"
+        " --runs"
+    ]
+    assert not any("points" in each for each in findings(replace(several, results=results), 0.03 + 1e-9))

@@ -1,6 +1,7 @@
 """The page in a headless Chromium, without a network: no error, and every control does what it says."""
 
 import base64
+import dataclasses
 import gzip
 import json
 import os
@@ -9,6 +10,7 @@ import shutil
 
 import pytest
 
+from hwgen.report import schema
 from hwgen.site.page import page
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright, of the extra 'test'")
@@ -43,12 +45,14 @@ def place(committed, tmp_path_factory):
 def visit(browser):
     """Open a page; at the end nothing must have gone wrong in it, and nothing may have been asked of a network."""
     opened, said = [], []
+    ignored = ["Canvas2D: Multiple readback"]  # these tests read pixels, the page does not
 
     def heard(message):
-        if not message.text.startswith("Canvas2D: Multiple readback"):  # these tests read pixels, the page does not
+        if not message.text.startswith(tuple(ignored)):
             said.append(f"{message.type}: {message.text}")
 
-    def call(path, fragment="", **settings):
+    def call(path, fragment="", ignore=(), **settings):
+        ignored.extend(ignore)
         context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, "offline": True, **settings})
         opened.append(context)
         tab = context.new_page()
@@ -164,6 +168,24 @@ def test_names_in_a_plot_cover_no_other_name_and_no_point(visit, place, width):
                 or other["y"] + other["height"] <= one["y"] + 3
             )
             assert apart, (one, other)
+
+
+def test_a_plot_without_a_row_says_why_until_it_has_one(visit, folder, tmp_path, formats_report):
+    late = tuple(dataclasses.replace(row, met=False) for row in formats_report.results[:-1])
+    report = dataclasses.replace(formats_report, results=late)
+    (folder / "formats.json").write_text(schema.as_text(report), encoding="utf-8")
+    (folder / "formats-met.json").write_text(schema.as_text(formats_report), encoding="utf-8")
+    path = tmp_path / "late.html"
+    path.write_bytes(page(folder))
+    tab = visit(path, ignore=("WARN Infinite extent", "WARN Log scale domain"))  # what Vega says of nothing
+    figure = tab.locator('figure[data-chart="formats"]')
+    figure.scroll_into_view_if_needed()
+    said = figure.get_by_text("No row of this choice meets the clock.")
+    said.wait_for()
+    assert not figure.locator("svg").is_visible()
+    figure.locator('[data-param="report"]').select_option("formats-met")
+    figure.locator("svg").wait_for()
+    assert not said.is_visible()
 
 
 def test_libraries_stand_side_by_side(visit, folder, tmp_path):
@@ -323,3 +345,14 @@ def test_names_are_text_wherever_they_stand(visit, folder, tmp_path, evil):
     tab.locator("#report").select_option("overhead")
     section.locator("canvas[data-painted]").nth(1).wait_for()
     assert evil in section.inner_text()
+
+
+def test_a_phone_shows_whole_legends(visit, place):
+    tab = visit(place, viewport={"width": 390, "height": 740})
+    for name in ("blocks", "overheads", "formats"):
+        figure = tab.locator(f'figure[data-chart="{name}"]')
+        drawn(figure)
+        right = figure.locator(".plot").evaluate("each => each.getBoundingClientRect().right")
+        words = figure.locator(".role-legend text").evaluate_all("all => all.map(e => e.getBoundingClientRect().right)")
+        assert words
+        assert max(words) <= right + 1

@@ -42,7 +42,7 @@ def test_a_plot_has_its_controls_and_its_title(parsed, evil):
     chart = Chart("x", f"title {evil}", {}, {}, (choice("which <one>", "metric", {"a": evil, evil: "b"}),), "a note")
     found = parsed(figure(chart)).elements
     assert [name for name, _ in found] == (
-        ["figure", "figcaption", "div", "label", "span", "select", "option", "option", "div", "p"]
+        ["figure", "figcaption", "div", "label", "span", "select", "option", "option", "div", "p", "p"]
     )
     assert found[7][1] == {"value": evil}
     assert found[5][1] == {"data-param": "metric"}

@@ -7,6 +7,7 @@ import pytest
 
 from hwgen.errors import InputError
 from hwgen.site import charts
+from hwgen.site.conditions import dialog
 from hwgen.site.page import contents, page
 from hwgen.site.sources import read
 
@@ -77,6 +78,14 @@ def test_reports_are_in_the_page_byte_for_byte(committed, sources):
             rf'<script type="application/gzip" id="json-{source.name}"[^>]*>([^<]*)</script>', committed
         )
         assert gzip.decompress(base64.b64decode(text)) == source.content
+
+
+def test_conditions_are_in_the_page_compressed(committed, sources):
+    for source in sources:
+        (text,) = re.findall(
+            f'<script type="application/gzip" id="conditions-{source.name}">([^<]*)</script>', committed
+        )
+        assert gzip.decompress(base64.b64decode(text)).decode() == dialog(source)
 
 
 def test_the_same_reports_give_the_same_plots(committed, sources):

@@ -30,7 +30,13 @@ def test_the_picture_is_drawn(formats_report: schema.FormatsReport) -> None:
     assert content != errors_png(dataclasses.replace(formats_report, results=rows))
 
 
-def test_errors_without_costs_are_drawn(formats_report: schema.FormatsReport) -> None:
-    """All rows miss the clock: the panels are empty."""
+def test_a_picture_without_a_row_says_why(formats_report: schema.FormatsReport, monkeypatch) -> None:
+    """All rows miss the clock: each panel says so, and the title names them."""
+    monkeypatch.setattr("hwgen.report.plots.errors.png", lambda canvas: canvas)
     rows = tuple(dataclasses.replace(row, met=False) for row in formats_report.results[:2])
-    assert errors_png(dataclasses.replace(formats_report, results=rows)).startswith(b"\x89PNG")
+    late = errors_png(dataclasses.replace(formats_report, results=rows))
+    said = [[each.get_text() for each in axis.texts] for axis in late.axes]
+    assert said == [["no row meets the clock"]] * 4
+    assert "nvfp4, nvfp4-2x16" in late.get_suptitle()
+    drawn = [each.get_text() for axis in errors_png(formats_report).axes for each in axis.texts]
+    assert "no row meets the clock" not in drawn
