@@ -37,6 +37,9 @@ sim: $(VENV)/base ## Run a GEMM through the RTL of both small cores and compare 
 	$(HWGEN) simulate --config nvfp4-small $(ARGS)
 	$(HWGEN) simulate --config mixfp4-small $(ARGS)
 
+RULES := mixfp4 four-over-six nvint4 mixfp4-gap mixfp4-second-largest mixfp4-crest-factor mixfp4-sampled-error \
+  mixfp4-absolute-error mixfp4-largest-error four-over-six-gap
+
 LIBERTY_DIR ?= $(or $(HWGEN_LIBERTY_DIR),../shared/liberty)
 
 report: $(VENV)/base ## Regenerate reports/ in full: default libraries, blackwell, formats, real libraries where LIBERTY_DIR has them
@@ -46,8 +49,10 @@ report: $(VENV)/base ## Regenerate reports/ in full: default libraries, blackwel
 	$(HWGEN) compare --search --library generic130 --clock 5 --name overhead-generic130-5ns $(ARGS)
 	$(HWGEN) compare --search --config blackwell --name overhead-blackwell $(ARGS)
 	$(HWGEN) compare --search --config multi-small --runs 6 --name overhead-multi $(ARGS)
+	$(HWGEN) compare --search --config multi-small --clock 1.1 --runs 6 --name overhead-multi-1100ps $(ARGS)
 	$(HWGEN) compare --search --baseline nvfp4-small --candidate mixfp4-weights-small --name overhead-weights $(ARGS)
 	$(HWGEN) compare --search --baseline nvfp4-small --candidate nvint4-small --name overhead-nvint4 $(ARGS)
+	$(HWGEN) quantiser compare --close --runs 16 $(RULES:%=--candidate %-quantiser) --name quantisers $(ARGS)
 	$(HWGEN) explore --library generic7 --name explore $(ARGS)
 	for phase in prefill decode; do $(HWGEN) cost --model llama-3.1-8b --phase $$phase --batch 16 \
 	  --config mixfp4-blackwell --vs nvfp4-blackwell --name cost-$$phase || exit; done

@@ -10,6 +10,7 @@ import pytest
 from hwgen.cli import cli
 from hwgen.config import NAMED
 from hwgen.formats import BLOCK_FORMATS, Bounds
+from hwgen.measure.core_costs import find, read
 from hwgen.measure.rows import NOT_BUILT, known
 
 ROOT = Path(__file__).parents[1]
@@ -40,6 +41,20 @@ def test_a_command_takes_these_options(arguments, tmp_path, monkeypatch):
         name, command, rest = cli.resolve_command(context, arguments)
         assert command is not None
         command.make_context(name, list(rest), parent=context)
+
+
+def costs():
+    return [each for each in commands() if each.values[0][0] == "cost"]
+
+
+@pytest.mark.parametrize("arguments", costs())
+def test_a_cost_finds_its_report(arguments):
+    with click.Context(cli, info_name="hwgen") as context:
+        name, command, rest = cli.resolve_command(context, arguments)
+        given = command.make_context(name, list(rest), parent=context).params
+    cores = [NAMED[core] for core in (given["baseline"], given["name"]) if core]
+    measured = read(ROOT / given["report_file"], cores) if given["report_file"] else find(cores, ROOT / "reports")
+    assert list(measured.cores) == [core.name for core in cores]
 
 
 def test_a_page_shows_every_command():

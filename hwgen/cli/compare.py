@@ -47,7 +47,7 @@ __all__ = ["command"]
     "directory",
     type=DIRECTORY,
     help="Write netlist, SDC, SPEF, SAIF and a script of OpenSTA for both cores, of the first run and for least area,"
-    " to DIRECTORY/CONFIG/.",
+    " to DIRECTORY/CONFIG/. With --as-mapped they are as 'hwgen power --export' writes them: the wires are by fanout.",
 )
 @options.kind
 @options.hold

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from textwrap import wrap
 
 from hwgen.config.quantiser import BLOCK, QUANTISER_REGISTERS, Candidate, QuantiserConfig
-from hwgen.package.quantiser_structure import units
+from hwgen.package.quantiser_structure import RESULT, units
 from hwgen.package.svg import Drawing
 from hwgen.package.swimlanes import Bus, Column, Row, draw
 from hwgen.rtl.quantiser.lane import bound_ports, candidate_port, value_ports
@@ -15,7 +15,6 @@ from hwgen.rtl.quantiser.multiples import midpoints, odd_midpoints, odd_values
 __all__ = ["quantiser_svg"]
 
 _TOP, _LANE = "quantiser", "quantiser_lane"
-_RESULT = "result"
 _LEFT, _RIGHT, _GAP = 92.0, 84.0, 30.0
 _WIDTHS = {_TOP: 216.0, _LANE: 246.0}
 _KINDS = {_TOP: "decode", "choice": "accumulate", _LANE: "multiply"}
@@ -195,13 +194,13 @@ class _Picture:
         self._cell(_LANE, "result", f"{choose}{'negate' if signed else 'sign'}")
         self._cell(_TOP, "result", f"{choose}scale byte, flags")
         self._cell(_TOP, "out", "result", self._port(_TOP, "result__payload"))
-        self._bus("out", _LANE, [_TOP], f"{BLOCK} codes: {self._port('quantiser_lane', 'code')}")
+        self._bus("out", _LANE, [_TOP], f"{BLOCK} codes: {self._port(_LANE, 'code')}")
 
     def rows(self) -> list[Row]:
         """Rows from above, and the registers that the pipeline has."""
         used = {row for column in self.columns.values() for row in column.boxes}
         found, cycle = [Row("block")], 0
-        for register in (*QUANTISER_REGISTERS, _RESULT):
+        for register in (*QUANTISER_REGISTERS, RESULT):
             if f"{register}.first" in used:
                 found.append(Row(f"{register}.first"))
             if register in self.units[_TOP].registers:

@@ -12,9 +12,9 @@ from hwgen.config.quantiser import QUANTISER_REGISTERS, QuantiserConfig
 from hwgen.rtl.hierarchy import ModuleSet, Part
 from hwgen.rtl.quantiser.quantiser import Quantiser
 
-__all__ = ["Unit", "units"]
+__all__ = ["RESULT", "Unit", "units"]
 
-_RESULT = "result"
+RESULT = "result"
 """The register that every quantiser has."""
 
 
@@ -43,8 +43,8 @@ def _registers(fragment: Fragment) -> dict[str, int]:
     loaded = (signal for statement in fragment.statements.get("sync", ()) for signal in statement._lhs_signals())
     for signal in {id(signal): signal for signal in loaded}.values():
         register = signal.name.partition("_")[0]
-        found[register if register in QUANTISER_REGISTERS else _RESULT] += len(signal)
-    order = (*QUANTISER_REGISTERS, _RESULT)
+        found[register if register in QUANTISER_REGISTERS else RESULT] += len(signal)
+    order = (*QUANTISER_REGISTERS, RESULT)
     return {register: found[register] for register in order if register in found}
 
 

@@ -1,11 +1,11 @@
 """The default cell libraries: one 7 nm class, one 130 nm class, so that every report works out of the box.
 
-========== ===== ======================= ============== ============= ================ ===============
-library    cells stands in for           corner         row height    wire per fanout  suggested clock
-========== ===== ======================= ============== ============= ================ ===============
-generic7   119   ASAP7 7.5 track, RVT    0.70 V, 25 C   0.27 um       0.375 fF         2 ns
-generic130 126   sky130_fd_sc_hd         1.80 V, 25 C   2.72 um       4.01 fF          12 ns
-========== ===== ======================= ============== ============= ================ ===============
+========== ===== ======================= ============== ============= ================
+library    cells stands in for           corner         row height    wire per fanout
+========== ===== ======================= ============== ============= ================
+generic7   119   ASAP7 7.5 track, RVT    0.70 V, 25 C   0.27 um       0.375 fF
+generic130 126   sky130_fd_sc_hd         1.80 V, 25 C   2.72 um       4.01 fF
+========== ===== ======================= ============== ============= ================
 
 What they are: cells whose areas are the real cells' areas and whose delays, input capacitances, energies and
 leakage are linear fits of ours to the real cells' characterisation, one row per output in ``NAME.csv`` with the
@@ -26,8 +26,7 @@ The wire load is in the Liberty's ``wire_load`` group ``per_fanout``: capacitanc
 resistance. Our timing and power use it unless they are given another; other tools do where they are told to. Its
 length per fanout is 23.27 um at 130 nm (the ``Small`` wire load of sky130_fd_sc_hd), at 7 nm the same times the
 square root of the ratio of the NAND2 areas, 2.90 um; times 0.172 fF/um (met1) and 0.129 fF/um (M3), the signal
-layers of OpenROAD-flow-scripts for the two platforms. The suggested clocks are what an area-first mapping of a
-16-lane integer dot product with its accumulator in one cycle meets with some margin, not what the technology can do.
+layers of OpenROAD-flow-scripts for the two platforms.
 """
 
 from __future__ import annotations
@@ -37,13 +36,10 @@ from pathlib import Path
 
 from hwgen.errors import InputError
 
-__all__ = ["CLOCK_NS", "WIRE_FF_PER_FANOUT", "names", "path"]
+__all__ = ["WIRE_FF_PER_FANOUT", "names", "path"]
 
 WIRE_FF_PER_FANOUT = {"generic7": 0.375, "generic130": 4.01}
 """Wire capacitance per fanout, fF; source in the module's docstring."""
-
-CLOCK_NS = {"generic7": 2.0, "generic130": 12.0}
-"""Suggested clock period, ns; what it rests on is in the module's docstring."""
 
 
 def names() -> tuple[str, ...]:
