@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from sim.mutate.rtlil import Cell, cells, ports
 
-__all__ = ["reached", "steered_by"]
+__all__ = ["frontier", "reached", "steered_by"]
 
 _CONTROL = re.compile(r"\\(\w+_valid|waiting|block__ready)")
 """Names of the wires by which blocks move through a quantiser."""
@@ -26,13 +26,29 @@ def reached(texts: Mapping[str, str], module: str, cell: str) -> set[str]:
     module, cell
         The module, and the name of the cell as it is written.
     """
+    return _closure(texts, module, cell, registers=True)
+
+
+def frontier(texts: Mapping[str, str], module: str, cell: str) -> set[str]:
+    """Registers and outputs of a module that a cell's outputs come to first, whole wires; arguments as of `reached`.
+
+    What a fault in the cell does beyond it, it does through one of these.
+    """
+    found = _closure(texts, module, cell, registers=False)
+    held = [each.connections for each in cells(texts[module]) if "Q" in each.connections]
+    behind = {name for each in held for name in _wires(each["Q"]) if found & _inputs(each, {"Q"})}
+    return behind | (found & {port.name for port in ports(texts[module]) if not port.is_input})
+
+
+def _closure(texts: Mapping[str, str], module: str, cell: str, *, registers: bool) -> set[str]:
+    """Wires that depend on a cell, through registers or not."""
     drives = [(_wires(source), _wires(target)) for target, source in _CONNECT.findall(texts[module])]
     found: set[str] = set()
     for each in cells(texts[module]):
         outputs = _outputs(texts, each)
-        inputs = {name for port, signal in each.connections.items() if port not in outputs for name in _wires(signal)}
         targets = {name for port in outputs for name in _wires(each.connections.get(port, ""))}
-        drives.append((inputs, targets))
+        if registers or "Q" not in outputs:
+            drives.append((_inputs(each.connections, outputs), targets))
         if each.name == cell:
             found = targets
     while True:
@@ -40,6 +56,10 @@ def reached(texts: Mapping[str, str], module: str, cell: str) -> set[str]:
         if further <= found:
             return found
         found |= further
+
+
+def _inputs(connections: Mapping[str, str], outputs: set[str]) -> set[str]:
+    return {name for port, signal in connections.items() if port not in outputs for name in _wires(signal)}
 
 
 def steered_by(texts: Mapping[str, str], module: str) -> set[str]:

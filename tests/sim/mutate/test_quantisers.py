@@ -10,7 +10,7 @@ from hwgen.config.quantiser import QuantiserConfig
 from hwgen.rtl.quantiser.quantiser import Quantiser
 from hwgen.verilog import design
 from sim.engines import available
-from sim.mutate.cone import reached, steered_by
+from sim.mutate.cone import frontier, reached, steered_by
 from sim.mutate.design import planted
 from sim.mutate.operators import OPERATORS, mutants
 from sim.mutate.quantisers import MutantQuantiser, cycles, equivalent, killer, main, situations
@@ -75,7 +75,7 @@ def test_proofs(texts, found):
 def test_what_a_fault_may_reach(texts):
     """Control steers registers and instances; numbers never reach it."""
     steers = steered_by(texts, "core")
-    assert {"\\waiting", "\\block__ready", "\\largest_valid"} <= steers
+    assert {"\\result__valid", "\\block__ready", "\\largest_valid"} <= steers
     by_kind = {}
     for cell in cells(texts["core"]):
         by_kind.setdefault(bool(reached(texts, "core", cell.name) & steers), []).append(cell)
@@ -83,6 +83,18 @@ def test_what_a_fault_may_reach(texts):
     # What adds or compares numbers, or holds modules that do, is data.
     assert kinds[False] >= {"$sub", "\\largest_magnitude", "\\scale_division"}
     assert kinds[True] <= {"$and", "$or", "$not", "$mux", "$dff"}
+
+
+def test_what_a_fault_comes_to_first(texts):
+    """Registers and outputs, not what is behind them."""
+    module = texts["scale_division"]
+    for cell in cells(module):
+        assert frontier(texts, "scale_division", cell.name) <= reached(texts, "scale_division", cell.name)
+    # Where the code begins is found before the register, its sum is rounded behind it.
+    (negation,) = (c.name for c in cells(module) if c.kind == "$neg")
+    assert frontier(texts, "scale_division", negation) == {"\\quotients_lost"}
+    (comparison,) = (c.name for c in cells(module) if c.kind == "$gt")
+    assert frontier(texts, "scale_division", comparison) == {"\\code", "\\saturated"}
 
 
 def test_report(found):
