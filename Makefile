@@ -53,6 +53,7 @@ report: $(VENV)/base ## Regenerate reports/ in full: default libraries, blackwel
 	$(HWGEN) compare --search --baseline nvfp4-small --candidate mixfp4-weights-small --name overhead-weights $(ARGS)
 	$(HWGEN) compare --search --baseline nvfp4-small --candidate nvint4-small --name overhead-nvint4 $(ARGS)
 	$(HWGEN) quantiser compare --close --runs 16 $(RULES:%=--candidate %-quantiser) --name quantisers $(ARGS)
+	$(HWGEN) quantiser compare --close --runs 96 --candidate mixfp4-quantiser --name quantisers-mixfp4 $(ARGS)
 	$(HWGEN) explore --library generic7 --name explore $(ARGS)
 	for phase in prefill decode; do $(HWGEN) cost --model llama-3.1-8b --phase $$phase --batch 16 \
 	  --config mixfp4-blackwell --vs nvfp4-blackwell --name cost-$$phase || exit; done

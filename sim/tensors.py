@@ -214,6 +214,24 @@ def _load_safetensors(file: Path, name: str | None) -> Tensor:
     dtype, shape = found[name]
     if not _is_matrix(dtype, shape):
         raise ArgumentError(f"{file}: {name} must be 2-D and one of {', '.join(_DTYPES)}; got {dtype} {list(shape)}")
+    return _array(file, name, dtype, shape)
+
+
+def array(file: Path, name: str) -> Tensor:
+    """A tensor of any shape of a .safetensors file that has it, see `entries`; widened as in `load`.
+
+    Raises
+    ------
+    ArgumentError
+        Its type is none of those that `load` takes.
+    """
+    dtype, shape = entries(file)[name]
+    if dtype not in _DTYPES:
+        raise ArgumentError(f"{file}: {name} must be one of {', '.join(_DTYPES)}; got {dtype}")
+    return _array(file, name, dtype, shape)
+
+
+def _array(file: Path, name: str, dtype: str, shape: tuple[int, ...]) -> Tensor:
     raw = np.frombuffer(stored(file, name), _DTYPES[dtype]).reshape(shape)
     if dtype == "BF16":
         return _widened(raw)

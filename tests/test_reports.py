@@ -402,6 +402,34 @@ def test_the_page_on_a_layer_states_what_the_report_says() -> None:
     assert len(rows) == 2 + len(report.results) + 3 * (2 + len(report.conditions.gemms)) + 2
 
 
+def test_the_page_on_quantisers_states_what_the_reports_say() -> None:
+    """MixFP4's over NVFP4's is known to a point."""
+    page = " ".join((REPORTS.parent / "docs" / "quantiser-rtl.md").read_text(encoding="utf-8").split())
+    report = schema.load(REPORTS / "quantisers-mixfp4.json")
+    assert isinstance(report, schema.QuantiserReport)
+    area, energy = (
+        next(each.overhead for each in report.results if (each.block, each.metric) == ("total", metric))
+        for metric in ("area", "energy per number")
+    )
+    assert area
+    assert energy
+    widths = [100 * (each.high - each.low) / 2 for each in (area, energy)]
+    assert max(widths) < 1
+    stated = f"{100 * area.value:+.1f} % of area, known to {widths[0]:.1f} points, and"
+    stated += f" {100 * energy.value:+.1f} % of energy, known to {widths[1]:.1f} points"
+    assert stated in page
+    usual = schema.load(REPORTS / "quantisers.json")
+    assert isinstance(usual, schema.QuantiserReport)
+    (share,) = (
+        each
+        for each in usual.shares
+        if (each.quantiser, each.core, each.k) == ("mixfp4-quantiser", "nvfp4-blackwell", 1024)
+    )
+    assert share.quantisers == 1
+    assert f"MixFP4's is {100 * share.share:.1f} % of that core" in page
+    assert f"What the choice adds to NVFP4's is {100 * share.more:.1f} %" in page
+
+
 def test_all_of_the_layer_went_through_the_rtl() -> None:
     report = schema.load(REPORTS / "layer.json")
     assert isinstance(report, LayerReport)

@@ -16,12 +16,17 @@ from hwgen.measure.requests import CORE_SIZES
 __all__ = ["command"]
 
 _SENTENCES = 20
-_NAMES = {"minilm": "all-MiniLM-L6-v2"}
+_MINILM = "minilm"
 
 
 @click.command("layer")
 @click.option(
-    "--model", type=click.Choice(list(_NAMES)), default="minilm", show_default=True, help="Model (extra 'workloads')."
+    "--model",
+    metavar="NAME|DIRECTORY",
+    default=_MINILM,
+    show_default=True,
+    help=f"{_MINILM} (extra 'workloads'), or a directory with config.json, model.safetensors and vocab.txt of a model"
+    " of BERT's kind.",
 )
 @click.option("--layer", type=SEED, default=0, show_default=True, help="Which layer; the first is 0.")
 @click.option(
@@ -75,11 +80,17 @@ def command(
     from hwgen.report.check import findings
     from sim import accuracy
 
-    encoder = accuracy.minilm()
+    if model == _MINILM:
+        encoder, name = accuracy.minilm(), "all-MiniLM-L6-v2"
+    else:
+        directory = Path(model)
+        if not directory.is_dir():
+            raise InputError(f"--model {model}: must be {_MINILM} or a directory; there is no such directory")
+        encoder, name = accuracy.encoder_at(directory), directory.resolve().name
     if layer >= encoder.depth:
-        raise InputError(f"--layer {layer}: {_NAMES[model]} has layers 0 to {encoder.depth - 1}")
+        raise InputError(f"--layer {layer}: {name} has layers 0 to {encoder.depth - 1}")
     request = LayerRequest(
-        _NAMES[model],
+        name,
         layer,
         accuracy.SENTENCES[:sentences],
         tuple(name for name in FORMATS if name in (formats or USUAL)),

@@ -13,7 +13,8 @@ It is the error that stands beside the cost of a format. All numbers are quantis
 """
 
 from .additive import AdditiveError, additive_error, additive_products
-from .encoder import Encoder, minilm
+from .checkpoint import encoder_at, minilm
+from .encoder import Encoder
 from .noise import CHOICES, KINDS, SEED, SHAPE, Energies, energies, signal_to_noise
 from .sentences import SENTENCES
 from .table import Row, drawn, table
@@ -37,6 +38,7 @@ __all__ = [
     "additive_error",
     "additive_products",
     "drawn",
+    "encoder_at",
     "energies",
     "minilm",
     "minilm_model",

@@ -9,20 +9,17 @@ over all tokens of all sentences. Attention stays within a sentence::
       -> mean over the tokens of a sentence -> length 1
 
 Sources: Devlin et al., "BERT" (arXiv 1810.04805); Reimers and Gurevych, "Sentence-BERT" (arXiv 1908.10084) for the
-mean over tokens. The model is all-MiniLM-L6-v2 (sentence-transformers; Apache-2.0), 6 layers of 384 channels, 12 heads.
+mean over tokens.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
-import safetensors.numpy
 from scipy.special import erf
 
-from sim import tensors
 from sim.golden import ArgumentError
 
 from .wordpiece import WordPiece
@@ -176,18 +173,3 @@ class Encoder:
         centred = x - x.mean(axis=-1, keepdims=True)
         deviation = np.sqrt(np.square(centred).mean(axis=-1, keepdims=True) + np.float32(self._epsilon))
         return centred / deviation * self._weights[f"{name}.weight"] + self._weights[f"{name}.bias"]
-
-
-def minilm() -> Encoder:
-    """Return all-MiniLM-L6-v2.
-
-    Raises
-    ------
-    ArgumentError
-        The optional package that carries the model is not installed.
-    """
-    weights = safetensors.numpy.load_file(tensors.minilm_file())
-    config = json.loads(tensors.minilm_file("config.json").read_text(encoding="utf-8"))
-    pieces = tensors.minilm_file("vocab.txt").read_text(encoding="utf-8").rstrip("\n").split("\n")
-    wordpiece = WordPiece(pieces, config["max_position_embeddings"])
-    return Encoder(weights, wordpiece, config["num_attention_heads"], config["layer_norm_eps"])

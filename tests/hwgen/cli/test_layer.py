@@ -3,7 +3,9 @@
 import importlib.util
 import json
 
+import numpy as np
 import pytest
+from safetensors import numpy as safetensors
 
 import sim.projection
 from hwgen.errors import MismatchError
@@ -37,6 +39,40 @@ def test_a_layer_of_the_trained_model(run, tmp_path):
     assert 0.95 < row["output"]["similarity"] < 1
 
 
+@needs_compiler
+def test_a_model_of_ones_own(run, refused, tmp_path):
+    """From a directory; its last part names the model."""
+    rng = np.random.default_rng(3)
+    words = ["[CLS]", "[SEP]", "[UNK]", "the", "a"]
+    sizes = {"hidden_size": 32, "intermediate_size": 48, "num_attention_heads": 2, "num_hidden_layers": 1}
+    sizes |= {"max_position_embeddings": 40, "type_vocab_size": 2}
+    shapes = {f"embeddings.{k}_embeddings": (n, 32) for k, n in (("word", 5), ("position", 40), ("token_type", 2))}
+    layer = "encoder.layer.0."
+    linear = {f"{layer}attention.self.{part}": (32, 32) for part in ("query", "key", "value")}
+    linear |= {f"{layer}attention.output.dense": (32, 32), f"{layer}intermediate.dense": (48, 32)}
+    linear |= {f"{layer}output.dense": (32, 48)}
+    norms = ["embeddings.LayerNorm", f"{layer}attention.output.LayerNorm", f"{layer}output.LayerNorm"]
+    shapes = {f"{name}.weight": shape for name, shape in (shapes | linear).items()}
+    shapes |= {f"{name}.bias": shape[:1] for name, shape in linear.items()}
+    shapes |= {f"{name}.{each}": (32,) for name in norms for each in ("weight", "bias")}
+    model = tmp_path / "my 'own; model"
+    model.mkdir()
+    weights = {name: rng.standard_normal(shape).astype(np.float32) / 4 for name, shape in shapes.items()}
+    safetensors.save_file(weights, model / "model.safetensors")
+    (model / "vocab.txt").write_text("\n".join(words))
+    (model / "config.json").write_text(json.dumps(sizes | {"model_type": "bert", "hidden_act": "gelu"}))
+    arguments = ("layer", "--model", str(model), "--sentences", 2, "--format", "nvfp4", "--rtl", "intermediate")
+    status, out, _ = run(*arguments, "--out", "here", "--json")
+    assert status == 0
+    found = json.loads(out)
+    assert found["conditions"]["model"] == "my 'own; model"
+    (row,) = found["results"]
+    assert [each["gemm"] for each in row["rtl"]] == ["intermediate"]
+    assert 8 < row["output"]["snr_db"] < 40
+    assert "my 'own; model" in (tmp_path / "here" / "layer.md").read_text()
+    assert "--layer 1: my 'own; model has layers 0 to 0" in refused(*arguments[:3], "--layer", "1")
+
+
 @needs_model
 @needs_compiler
 def test_a_difference_has_status_1_and_writes_nothing(run, tmp_path, monkeypatch):
@@ -53,7 +89,8 @@ def test_a_difference_has_status_1_and_writes_nothing(run, tmp_path, monkeypatch
 def test_refused(refused, monkeypatch):
     assert "'softmax' is not one of 'query', 'key', 'value', 'scores'" in refused("layer", "--rtl", "softmax")
     assert "'fp4' is not one of 'nvfp4', 'four-over-six', 'mixfp4'" in refused("layer", "--format", "fp4")
-    assert "'bert' is not 'minilm'" in refused("layer", "--model", "bert")
+    assert "--model bert: must be minilm or a directory; there is no such" in refused("layer", "--model", "bert")
+    assert "config.json: no such file; a model has config.json" in refused("layer", "--model", ".")
     assert "--layer" in refused("layer", "--layer", "-1")
     assert "--sentences" in refused("layer", "--sentences", "21")
     assert "must be a plain file name" in refused("layer", "--name", "a/b")
