@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 from urllib.parse import quote
 
+from hwgen.config.slots import NO_SLOT
 from hwgen.report.form import counted, number, percent
 from hwgen.report.plots.canvas import BLOCKS
 from hwgen.report.schema import SCOPES, TOTAL, Figure, OverheadReport
@@ -57,12 +58,15 @@ def _library(report: OverheadReport) -> str:
 
 
 def ordered(pairs: Iterable[Pair]) -> list[Pair]:
-    """MixFP4 over NVFP4 first, netlists as mapped last of them; those that meet their clock first, then by clock."""
+    """MixFP4 over NVFP4 first, of them cores with FP8 behind the others and netlists as mapped last.
 
-    def key(pair: Pair) -> tuple[bool, bool, bool, float, str]:
+    Within these, reports whose cores meet their clock come first, then by clock.
+    """
+
+    def key(pair: Pair) -> tuple[bool, bool, bool, bool, float, str]:
         source, report = pair
-        mapped = report.conditions.closing is None
-        return (not _on_subject(report), mapped, not _meets(report), report.asked_ns, source.name)
+        kind = (not _on_subject(report), report.conditions.closing is None, _with_fp8(report))
+        return (*kind, not _meets(report), report.asked_ns, source.name)
 
     return sorted(pairs, key=key)
 
@@ -112,17 +116,22 @@ def _values(reports: Sequence[OverheadReport], metric: str) -> list[float]:
     return [each.value for report in reports if (each := _overhead(report, "core", metric)) is not None]
 
 
+def _with_fp8(report: OverheadReport) -> bool:
+    """Whether the cores multiply FP8 and FP6, too, at half the rate."""
+    return any(design.settings.get("slot", NO_SLOT) != NO_SLOT for design in report.designs)
+
+
 def headline(pairs: Sequence[Pair]) -> Markup:
-    """The range of the overhead of MixFP4 over NVFP4, over all conditions with closed netlists."""
-    about = [
-        (source, report) for source, report in pairs if _on_subject(report) and report.conditions.closing is not None
-    ]
-    if not about:
+    """The range of the overhead of MixFP4 over NVFP4, over all conditions with closed netlists, by kind of core."""
+    closed = [report for _, report in pairs if _on_subject(report) and report.conditions.closing is not None]
+    if not closed:
         return tag("p", "These reports do not compare MixFP4 with NVFP4 on netlists that were built for a clock.")
-    known = {metric: _values([report for _, report in about], metric) for metric in PAPER}
-    met = [report for _, report in about if _meets(report)]
-    libraries = sorted({_library(report) for _, report in about})
-    clocks = [report.asked_ns for _, report in about]
+    plain, wider = ([report for report in closed if _with_fp8(report) == kind] for kind in (False, True))
+    about = plain or wider
+    known = {metric: _values(about, metric) for metric in PAPER}
+    met = [report for report in about if _meets(report)]
+    libraries = sorted({_library(report) for report in about})
+    clocks = [report.asked_ns for report in about]
     cards = [
         tag(
             "div",
@@ -130,6 +139,9 @@ def headline(pairs: Sequence[Pair]) -> Markup:
             tag("strong", _ranged(values)),
             tag("span", f"where all cores meet their clock {_ranged(within)}")
             if (within := _values(met, metric))
+            else None,
+            tag("span", f"where cores also multiply FP8 and FP6 {_ranged(beside)}")
+            if plain and (beside := _values(wider, metric))
             else None,
             tag("span", f"the paper of MixFP4 says {_ranged([PAPER[metric]])}", class_="beside"),
             class_="card",
@@ -141,7 +153,8 @@ def headline(pairs: Sequence[Pair]) -> Markup:
         tag("div", *cards, class_="cards"),
         tag(
             "p",
-            f"Range over {counted(len(about), 'condition')}: {', '.join(libraries)}, clocks from {min(clocks):g} to"
+            f"Range over {counted(len(about), 'condition')} with cores that multiply"
+            f" {'FP4 alone' if plain else 'FP8 and FP6, too'}: {', '.join(libraries)}, clocks from {min(clocks):g} to"
             f" {max(clocks):g} ns. In each one, MixFP4 is compared with NVFP4 in the same flow. ",
             tag("a", "The paper", href=_PAPER_LINK),
             " gives its figures for a tensor core. We do not know its node, tool, clock and baseline.",

@@ -12,6 +12,8 @@ from hwgen.site.markup import together
 from hwgen.site.sources import of_kind, read
 from hwgen.stats import Estimate
 
+_MULTI = ("overhead-multi", "overhead-multi-1100ps")
+
 
 @pytest.fixture
 def pairs(sources):
@@ -42,21 +44,41 @@ def test_mixfp4_over_nvfp4_comes_first_and_labels_differ(pairs):
 
 
 def _about(pairs):
-    """The reports that the headline is about: MixFP4 over NVFP4, built for a clock."""
-    others = ("overhead-nvint4", "overhead-weights")
+    """The reports that the headline is about: MixFP4 over NVFP4, FP4 alone, built for a clock."""
+    others = ("overhead-nvint4", "overhead-weights", *_MULTI)
     return [pair for pair in pairs if _raw(pair)["conditions"]["closing"] and pair[0].name not in others]
 
 
 def test_the_headline_is_the_range_of_the_json(pairs):
     text, about = overheads.headline(pairs), _about(pairs)
+    _check_range(text, about)
+    wider = [pair for pair in pairs if pair[0].name in _MULTI]
+    assert len(wider) == len(_MULTI)
+    for metric in ("area", "total power"):
+        low, high = (f"{bound:+.1f}" for bound in _range(wider, metric))
+        assert f"where cores also multiply FP8 and FP6 {low} to {high} %" in text
+    assert f"Range over {len(about)} conditions with cores that multiply FP4 alone: " in text
+    # Without others they are what the range is about.
+    alone = overheads.headline(wider)
+    _check_range(alone, wider)
+    assert "where cores also multiply" not in alone
+    assert "with cores that multiply FP8 and FP6, too: generic7, clocks from 1 to 1.1 ns" in alone
+
+
+def _range(about, metric):
+    values = [
+        100 * each["overhead"]["value"]
+        for pair in about
+        for each in _raw(pair)["results"]
+        if (each["scope"], each["block"], each["metric"]) == ("core", "total", metric)
+    ]
+    return min(values), max(values)
+
+
+def _check_range(text, about):
     for metric, paper in (("area", "+3.1"), ("total power", "+1.5")):
-        values = [
-            100 * each["overhead"]["value"]
-            for pair in about
-            for each in _raw(pair)["results"]
-            if (each["scope"], each["block"], each["metric"]) == ("core", "total", metric)
-        ]
-        assert f"<strong>{min(values):+.1f} to {max(values):+.1f} %</strong>" in text
+        low, high = (f"{bound:+.1f}" for bound in _range(about, metric))
+        assert f"<strong>{low} to {high} %</strong>" in text
         assert f"the paper of MixFP4 says {paper} %" in text
     assert f"Range over {len(about)} conditions" in text
 
