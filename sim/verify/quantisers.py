@@ -7,8 +7,8 @@ alone       every BF16 number, the others 0; tensor scales from the smallest to 
 beside      every BF16 number beside a largest number that gives a block scale of each exponent, and a saturated one
 scales      every BF16 significand as the largest, every significand of a tensor scale, every exponent of a block scale;
             those of FP32 with bits below, or none. Of two candidates once of each
-midpoints   every significand of a tensor scale, every significand of a block scale, numbers at midpoints of the codes
-            and beside them by one bit, as far as the input tells them apart
+midpoints   every significand of a tensor scale, every significand of a block scale and every midpoint of two, numbers
+            at midpoints of the codes and beside them by one bit, as far as the input tells them apart
 drawn       gaussian, heavy-tailed and outlier-channel tensors
 ties        numbers at midpoints and block scales at theirs, and beside them, by one bit anywhere in the lower half
 flips       two candidates: pairs of blocks that differ by one unit of one number, and take another candidate each
@@ -269,14 +269,19 @@ def _scales(config: QuantiserConfig, rng: np.random.Generator) -> Iterator[Batch
 
 
 def _midpoints(config: QuantiserConfig, tensor_scale: np.float32, rng: np.random.Generator) -> Batch:
-    """Multiples of a quarter of block scales of all significands, cut to the input, and beside them by a bit."""
+    """Multiples of a quarter of block scales of all significands, cut to the input, and beside them by a bit.
+
+    Half of the scales are midpoints of UE4M3, and then the largest number is beside its multiple, too.
+    """
     half = config.numbers.width == 16
-    scales = np.ldexp(rng.integers(8, 16, (_MIDPOINTS, 1)), rng.integers(-8, 5, (_MIDPOINTS, 1))) * float(tensor_scale)
-    top = rng.choice([candidate.top for candidate in config.candidates], (_MIDPOINTS, 1))
+    midway = rng.random((_MIDPOINTS, 1)) < 0.5
+    significands = rng.integers(8, 16, midway.shape) + midway / 2
+    scales = np.ldexp(significands, rng.integers(-8, 5, midway.shape)) * float(tensor_scale)
+    top = rng.choice([candidate.top for candidate in config.candidates], midway.shape)
     quarters = rng.integers(1, 4 * top, (_MIDPOINTS, BLOCK))
     x = (scales * np.where(np.arange(BLOCK) == 0, top, quarters / 4)).astype(np.float32)
     words = _words(x).astype(np.int64) & (0xFFFF0000 if half else 0xFFFFFFFF)
-    beside = rng.integers(-1, 2, words.shape) * (np.arange(BLOCK) > 0)
+    beside = rng.integers(-1, 2, words.shape) * (midway | (np.arange(BLOCK) > 0))
     beside <<= 16 if half else rng.choice([0, *range(13)], words.shape)
     words = words + beside | rng.integers(0, 2, words.shape) << 31
     return Batch("midpoints", rng.permuted(words.astype(np.uint32), axis=1), tensor_scale)
