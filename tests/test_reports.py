@@ -1,5 +1,6 @@
 """The committed reports: up to date with the default libraries, and good for what the documentation says of them."""
 
+import json
 import re
 from dataclasses import astuple, fields
 from pathlib import Path
@@ -428,6 +429,15 @@ def test_the_page_on_quantisers_states_what_the_reports_say() -> None:
     assert share.quantisers == 1
     assert f"MixFP4's is {100 * share.share:.1f} % of that core" in page
     assert f"What the choice adds to NVFP4's is {100 * share.more:.1f} %" in page
+
+
+@pytest.mark.parametrize("name", ["mutation", "mutation-quantiser"])
+def test_every_mutant_is_killed_or_proven(name: str) -> None:
+    found = json.loads((REPORTS / f"{name}.json").read_text(encoding="utf-8"))["mutants"]
+    assert all(mutant["killed"] or mutant["proof"] for mutant in found)
+    page = " ".join((REPORTS.parent / "docs" / "proofs.md").read_text(encoding="utf-8").split())
+    linked = f"[reports/{name}.md](../reports/{name}.md) has the outcome: of {len(found):,} mutants every one is killed"
+    assert linked in page
 
 
 def test_all_of_the_layer_went_through_the_rtl() -> None:

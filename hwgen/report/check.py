@@ -7,7 +7,7 @@ from functools import cache
 
 from hwgen.cells import libraries, reader
 from hwgen.report.form import counted
-from hwgen.report.markdown.formats import note
+from hwgen.report.markdown.formats import notes
 from hwgen.report.schema import (
     HALF_RATE,
     SCOPES,
@@ -148,11 +148,11 @@ def _exploration(report: ExplorationReport, within: float) -> Iterator[str]:
 
 
 def _formats(report: FormatsReport, within: float) -> Iterator[str]:
-    clock_ns = report.conditions.clock_ns
+    said = notes(report)
     yield from _few(min((row.runs for row in report.results if row.runs), default=FEWEST))
     for row in report.results:
-        if words := note(row, clock_ns):
-            yield f"{row.row}: {words}"
+        if row.row in said:
+            yield f"{row.row}: {said[row.row]}"
         for metric in ("area", "total power"):
             found = row.find("core", metric)
             if found is not None:

@@ -6,7 +6,7 @@ from hashlib import sha256
 
 from hwgen.report.schema import FormatsReport, as_text
 
-__all__ = ["WRONG", "too_low"]
+__all__ = ["TOO_LOW", "WRONG", "too_low"]
 
 WRONG = {
     "c80cb6036e0612c103cf78741ac3626ccfd1ac74de4677ac64ac0a9dc3b0a32e": (
@@ -19,6 +19,9 @@ WRONG = {
     ),
 }
 """By SHA-256 of a table of formats, the rows whose energies are too low: their C was drawn too large."""
+
+TOO_LOW = "the energies are too low: C was drawn too large; they wait for a new measurement"
+"""What is to be said of such a row."""
 
 
 def too_low(report: FormatsReport) -> tuple[str, ...]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import cycle
 from typing import Any
 
-from hwgen.report.errata import too_low
-from hwgen.report.markdown.formats import kinds, note, summary
+from hwgen.report.markdown.formats import kinds, notes, summary
 from hwgen.report.pareto import front
 from hwgen.report.plots.errors import points
 from hwgen.report.schema import FormatsReport
@@ -21,9 +20,6 @@ __all__ = ["chart", "tables"]
 Pair = tuple[Source, FormatsReport]
 
 _COSTS = {"area per MAC": "core area, um2 a product", "energy per MAC": "core energy, fJ a product"}
-
-_ENERGIES = ("core, energy", "fJ/MAC")
-"""Columns of the table."""
 
 
 def _points(pairs: Sequence[Pair]) -> list[dict[str, Any]]:
@@ -42,16 +38,10 @@ def _points(pairs: Sequence[Pair]) -> list[dict[str, Any]]:
         for source, report in pairs
         for kind in kinds(report)
         for metric in _COSTS
-        for products, found in points(report, metric, kind).items()
-        for each in [_right(found, too_low(report) if metric.startswith("energy") else ())]
+        for products, each in points(report, metric, kind).items()
         for best in [front(each)]
         for name, (cost, worth) in each.items()
     ]
-
-
-def _right(found: Mapping[str, tuple[float, float]], wrong: Sequence[str]) -> dict[str, tuple[float, float]]:
-    """Points of all rows but those that are wrong, by any of their rules."""
-    return {name: point for name, point in found.items() if name.partition(", ")[0] not in wrong}
 
 
 def _layers(title: str, counts: Sequence[str]) -> list[dict[str, Any]]:
@@ -142,27 +132,17 @@ def tables(pairs: Sequence[Pair]) -> list[Markup]:
         shown = [
             [
                 tag("span", first, title=f"results[{row}] of {source.path.name}"),
-                *(
-                    f"{cell} (too low)" if first in too_low(report) and name in _ENERGIES else cell
-                    for name, cell in zip(header[1:], rest, strict=True)
-                ),
+                *rest,
             ]
             for row, (first, *rest) in enumerate(lines)
         ]
-        said = [(row.row, words) for row in report.results if (words := note(row, conditions.clock_ns))]
-        if wrong := too_low(report):
-            said.append(
-                (
-                    ", ".join(wrong),
-                    "the energies are too low, for C was drawn too large; they wait for a new measurement",
-                )
-            )
+        said = notes(report)
         found.append(
             tag(
                 "section",
                 tag("h3", what, " ", links(source)),
                 rows(list(header), shown, f"Formats on {what}", len(header) - 1),
-                tag("ul", *(tag("li", f"{name}: {words}.") for name, words in said)) if said else None,
+                tag("ul", *(tag("li", f"{name}: {words}.") for name, words in said.items())) if said else None,
                 data_formats=source.name,
                 hidden=place > 0,
             )

@@ -6,17 +6,21 @@ from typing import Any
 
 import pandas as pd
 
+from hwgen.report.errata import TOO_LOW, too_low
 from hwgen.report.form import counted, flow_lines, lacking, number, percent, table
 from hwgen.report.markdown.overhead import bounds
 from hwgen.report.schema import SCOPES, FormatRow, FormatsReport, OperandFormat
 from hwgen.stats import paired
 
-__all__ = ["ERRORS", "added", "csv", "kinds", "markdown", "note", "summary"]
+__all__ = ["ERRORS", "added", "csv", "kinds", "markdown", "notes", "summary"]
 
 ERRORS = "-error.png"
 """What follows the name of a report in the file name of its second plot."""
 
 _COMPARED = ("area per MAC", "energy per MAC")
+
+_ENERGIES = ("core, energy", "fJ/MAC")
+"""Columns of the table."""
 
 
 def kinds(report: FormatsReport) -> list[str]:
@@ -24,14 +28,20 @@ def kinds(report: FormatsReport) -> list[str]:
     return list(dict.fromkeys(kind for row in report.results for each in row.errors for kind in each.decibels))
 
 
-def note(row: FormatRow, clock_ns: float) -> str:
-    """What is to be said of a row: why it was not measured, or what it misses the clock by."""
+def notes(report: FormatsReport) -> dict[str, str]:
+    """What is to be said of a row, by its name: why it was not measured, what it misses the clock by, what is wrong."""
+    wrong = too_low(report)
+    said = {row.row: _note(row, report.conditions.clock_ns, row.row in wrong) for row in report.results}
+    return {row: words for row, words in said.items() if words}
+
+
+def _note(row: FormatRow, clock_ns: float, wrong: bool) -> str:
     said = list(row.unlike)
     if row.not_measured is not None:
         said.insert(0, f"not measured: {row.not_measured}")
     elif not row.met and row.slowest_ns is not None:
         said.insert(0, f"misses {clock_ns:g} ns: takes {row.slowest_ns:.4g} ns, held by {row.held_by}")
-    return "; ".join(said)
+    return "; ".join([*said, TOO_LOW] if wrong else said)
 
 
 def _operands(row: FormatRow) -> list[OperandFormat]:
@@ -71,7 +81,7 @@ def _noise(row: FormatRow, kind: str) -> str:
 
 def csv(report: FormatsReport) -> str:
     """All figures, a row each; errors too. A row that was not measured has one line, with the reason."""
-    lines = []
+    lines, said = [], notes(report)
     for row in report.results:
         a, b = row.a, row.b
         common: dict[str, Any] = {
@@ -84,7 +94,7 @@ def csv(report: FormatsReport) -> str:
             "bits_per_element_of_a": None if a is None else a.bits_per_element,
             "bits_per_element_of_b": None if b is None else b.bits_per_element,
             "clock_met": row.met,
-            "note": note(row, report.conditions.clock_ns),
+            "note": said.get(row.row, ""),
         }
         found = [
             {
@@ -113,7 +123,7 @@ def csv(report: FormatsReport) -> str:
 
 def summary(report: FormatsReport) -> tuple[list[str], list[list[str]]]:
     """Header and rows: each format, its core against the baseline, and its error."""
-    known = kinds(report)
+    known, wrong = kinds(report), too_low(report)
     rows = [
         [
             row.row,
@@ -130,6 +140,9 @@ def summary(report: FormatsReport) -> tuple[list[str], list[list[str]]]:
         for row in report.results
     ]
     header = ["row", "bits", "products", "core, area", "core, energy", "element, um2", "um2/MAC", "fJ/MAC", "ns"]
+    for place in map(header.index, _ENERGIES):
+        for line in rows:
+            line[place] += " (too low)" if line[0] in wrong else ""
     return [*header, *(f"{kind}, dB" for kind in known)], rows
 
 
@@ -194,8 +207,7 @@ def _products_alone(report: FormatsReport) -> list[str]:
 
 def _notes(report: FormatsReport) -> list[str]:
     """Rows of which something is to be said."""
-    said = [(row.row, note(row, report.conditions.clock_ns)) for row in report.results]
-    lines = [f"- {name}: {words}." for name, words in said if words]
+    lines = [f"- {name}: {words}." for name, words in notes(report).items()]
     return ["", *lines] if lines else []
 
 
