@@ -24,7 +24,7 @@ if sys.version_info >= (3, 11):
     import tomllib
 
 ROOT = Path(__file__).parents[1]
-SHIPPED = sorted(path.name for path in (ROOT / "reports").glob("overhead*.json"))
+SHIPPED = sorted(path.name for each in ("overhead*.json", "quantisers.json") for path in (ROOT / "reports").glob(each))
 
 
 def run(*command, cwd):
@@ -127,6 +127,7 @@ def test_what_a_workload_costs_is_told_anywhere(python, empty, tmp_path):
     )
     report = json.loads(printed)
     assert report["conditions"]["measured"]["report"] == "overhead-blackwell.json"
+    assert report["conditions"]["assumptions"]["quantiser_report"] == "quantisers.json"
     assert sorted(path.name for path in (empty / "reports").iterdir()) == [
         f"cost.{suffix}" for suffix in ("csv", "json", "md", "png")
     ]

@@ -421,14 +421,20 @@ def test_the_page_on_quantisers_states_what_the_reports_say() -> None:
     assert stated in page
     usual = schema.load(REPORTS / "quantisers.json")
     assert isinstance(usual, schema.QuantiserReport)
-    (share,) = (
-        each
-        for each in usual.shares
-        if (each.quantiser, each.core, each.k) == ("mixfp4-quantiser", "nvfp4-blackwell", 1024)
+    share, gap = (
+        next(
+            each
+            for each in usual.shares
+            if (each.quantiser, each.core, each.k) == (f"{name}-quantiser", "nvfp4-blackwell", 1024)
+        )
+        for name in ("mixfp4", "mixfp4-gap")
     )
-    assert share.quantisers == 1
+    assert share.quantisers == gap.quantisers == 1
     assert f"MixFP4's is {100 * share.share:.1f} % of that core" in page
-    assert f"What the choice adds to NVFP4's is {100 * share.more:.1f} %" in page
+    assert f"What the choice adds to NVFP4's is {100 * share.more:.1f} %, by gap {100 * gap.more:.1f} %." in page
+    mean = {each.quantiser: sum(each.decibels.values()) / len(each.decibels) for each in usual.errors}
+    assert f"It loses {mean['mixfp4-gap-quantiser']:.2f} dB to" in page
+    assert f"NVFP4 loses {mean['nvfp4-quantiser']:.2f} dB." in page
 
 
 @pytest.mark.parametrize("name", ["mutation", "mutation-quantiser"])

@@ -1,8 +1,8 @@
 """Energy of GEMMs on a grid of cores, and what one design costs over another, with its interval.
 
 Energy has eight parts, and a ninth where GEMMs are at half the rate. Those of the cores are counts times figures that
-were measured on netlists, with intervals; those of the memory and of the quantiser are counts times figures that are
-given:
+were measured on netlists, with intervals. Those of the memory are counts times figures that are given. That of the
+quantiser is one or the other:
 
 =====================  ======================  =============================
 part                   count                   figure

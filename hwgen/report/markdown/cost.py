@@ -218,9 +218,9 @@ def _assumed(conditions: CostConditions, assumed: Assumptions) -> list[str]:
     else:
         said = " and ".join(f"{value:.4g} fJ ({name})" for name, value in energies.items())
         same = len(energies) > 1 and len(set(energies.values())) == 1
-        origin = f"from {assumed.quantiser_report}" if assumed.quantiser_report else "as given"
+        origin = f"from {assumed.quantiser_report}" if assumed.quantiser_report else "as given, without an interval"
         lines.append(
-            f"- Quantiser: {said} for each element, {origin}, without an interval."
+            f"- Quantiser: {said} for each element, {origin}."
             f"{' Both designs have the same, although a format with a choice takes more work.' if same else ''}"
         )
     area, leakage = memory.buffer_mm2_per_mib, memory.buffer_mw_per_mib
@@ -283,8 +283,9 @@ def markdown(report: CostReport, picture: str) -> str:
         "",
         *(
             [
-                "Overhead = (second - first) / first. Its 95 % interval is that of the syntheses behind the figures;"
-                " what memory and quantiser cost is an assumption without one.",
+                "Overhead = (second - first) / first. Its 95 % interval is that of the syntheses behind the figures."
+                " What memory costs is an assumption without one. What quantisers take has one where one report"
+                " compares both.",
                 "",
             ]
             if len(names) > 1

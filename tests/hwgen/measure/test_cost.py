@@ -399,7 +399,10 @@ def test_the_quantiser_is_as_given_or_said_to_be_missing(report):
     assert overheads[2] > overheads[0] > overheads[1], "an equal quantiser thins the overhead out"
     texts = [cost_tables.markdown(each, "x.png") for each in (none, same, more)]
     assert "Quantiser: its energy is not included; none was given, and no report has it." in texts[0]
-    assert "50 fJ (nvfp4-blackwell) and 50 fJ (mixfp4-blackwell)" in texts[1]
+    said = "50 fJ (nvfp4-blackwell) and 50 fJ (mixfp4-blackwell) for each element, "
+    assert f"{said}as given, without an interval." in texts[1]
+    machine = replace(MACHINE, costs=EnergyCosts(quantiser_fj={c.name: 50.0 for c in PAIR}), quantiser_report="q.json")
+    assert f"{said}from q.json. Both" in cost_tables.markdown(document(measured, machine, workload, GIVEN), "x.png")
     assert ["Both designs have the same" in text for text in texts] == [False, True, False]
 
 
