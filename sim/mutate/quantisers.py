@@ -10,7 +10,7 @@ import ctypes
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -49,6 +49,9 @@ MUTATED = (
 
 BLOCKS = 30_000
 """Blocks that a mutant is confronted with, about; those that are all kept not counted."""
+
+ROUNDS = 10
+"""Rounds of other blocks, as many each time; only what survives the first and is not proven equivalent meets all."""
 
 _WHOLE = ("scales", "midpoints", "flips")
 """Batches that are kept whole: a division without a remainder is rare, and so is what a single unit decides."""
@@ -258,8 +261,17 @@ def mutate(config: QuantiserConfig, count: int, *, seed: int = 0, blocks: int = 
         There is no C++ compiler.
     """
 
-    def killers(texts: Mapping[str, str]) -> Callable[[int], str | None]:
-        return partial(killer, MutantQuantiser(config, texts), confronted=situations(config, blocks, seed))
+    def killers(texts: Mapping[str, str]) -> list[Callable[[int], str | None]]:
+        engine = MutantQuantiser(config, texts)
+
+        @cache
+        def confronted(at: int) -> list[Situation]:
+            return situations(config, blocks, seed + at)
+
+        def killed_in(at: int, number: int) -> str | None:
+            return killer(engine, number, confronted(at))
+
+        return [partial(killed_in, at) for at in range(ROUNDS)]
 
     return outcomes(config, Quantiser, count, seed, killers, partial(equivalent, config))
 

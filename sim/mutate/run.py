@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -106,9 +106,9 @@ def mutate(
         There is no C++ compiler.
     """
 
-    def killers(texts: Mapping[str, str]) -> Callable[[int], str | None]:
+    def killers(texts: Mapping[str, str]) -> list[Callable[[int], str | None]]:
         confronted = situations(config, steps, seed, corners(config) if corners else None)
-        return partial(killer, MutantEngine(config, texts), confronted=confronted)
+        return [partial(killer, MutantEngine(config, texts), confronted=confronted)]
 
     return outcomes(config, TensorCore, count, seed, killers, partial(equivalent, config))
 
@@ -118,7 +118,7 @@ def outcomes(
     kind: type[Part],
     count: int,
     seed: int,
-    killers: Callable[[Mapping[str, str]], Callable[[int], str | None]],
+    killers: Callable[[Mapping[str, str]], Sequence[Callable[[int], str | None]]],
     equivalent: Callable[[Mapping[str, str], Mutant], str | None],
 ) -> Iterator[Outcome]:
     """What becomes of mutants in one design, one after another.
@@ -130,8 +130,9 @@ def outcomes(
     count, seed
         How many mutants, and what chooses them.
     killers
-        Takes the modules of the design with all mutants in them. Gives what says in which situation a mutant fails, by
-        its number; None in none. Number 0 is the design as it is.
+        Takes the modules of the design with all mutants in them. Gives rounds, each of which says in which situation a
+        mutant fails, by its number; None in none. Number 0 is the design as it is. What survives the first round and is
+        not proven equivalent meets the others.
     equivalent
         The module at whose borders a mutant is proven equivalent, if there is one.
 
@@ -143,9 +144,18 @@ def outcomes(
     modules = design(kind, config, "core")
     texts = lowered(modules, "core")
     chosen = sample(mutants(texts, lowered(modules, "core", clean=True), seed), count, seed)
-    killed_in = killers(planted(texts, chosen))
+    first, *others = killers(planted(texts, chosen))
+    _check_faultless(config, first)
+    for number, mutant in enumerate(chosen, start=1):
+        killed = first(number)
+        proof = None if killed else equivalent(texts, mutant)
+        for later in () if killed or proof else others:
+            _check_faultless(config, later)
+            if killed := later(number):
+                break
+        yield Outcome(config, mutant, killed, proof)
+
+
+def _check_faultless(config: TensorCoreConfig | QuantiserConfig, killed_in: Callable[[int], str | None]) -> None:
     if (name := killed_in(0)) is not None:
         raise ToolError(f"{config.name}: fails in situation {name!r} without a mutant")
-    for number, mutant in enumerate(chosen, start=1):
-        killed = killed_in(number)
-        yield Outcome(config, mutant, killed, None if killed else equivalent(texts, mutant))

@@ -9,7 +9,7 @@ import pandas as pd
 
 from hwgen.report import schema
 from hwgen.report.kinds import rendered, rendered_anew
-from hwgen.report.markdown.formats import csv, markdown, note, summary
+from hwgen.report.markdown.formats import csv, markdown, notes, summary
 
 
 def test_a_report_is_rendered_anew_from_its_json(formats_report: schema.FormatsReport, tmp_path: Path) -> None:
@@ -33,7 +33,7 @@ def test_no_row_is_missing(formats_report: schema.FormatsReport) -> None:
     assert "\n- later: not measured: no configuration later-small.\n" in text
     late = "misses 1 ns: takes 1.04 ns, held by dot products; fraction_bits = 30, not 35"
     assert f"\n- late: {late}.\n" in text
-    assert [note(row, 1.0) for row in formats_report.results] == ["", "", "", "", late, text.split("later: ")[1][:42]]
+    assert notes(formats_report) == {"late": late, "later": text.split("later: ")[1][:42]}
 
 
 def test_the_table_says_what_a_row_costs_and_loses(formats_report: schema.FormatsReport) -> None:
