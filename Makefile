@@ -50,6 +50,8 @@ report: $(VENV)/base ## Regenerate reports/ in full: default libraries, blackwel
 	$(HWGEN) compare --search --config blackwell --name overhead-blackwell $(ARGS)
 	$(HWGEN) compare --search --config multi-small --runs 6 --name overhead-multi $(ARGS)
 	$(HWGEN) compare --search --config multi-small --clock 1.1 --runs 6 --name overhead-multi-1100ps $(ARGS)
+	$(HWGEN) compare --search --baseline nvfp4-e0m3-multi-small --candidate mixfp4-multi-small --runs 6 \
+	  --name overhead-multi-e0m3 $(ARGS)
 	$(HWGEN) compare --search --baseline nvfp4-small --candidate mixfp4-weights-small --name overhead-weights $(ARGS)
 	$(HWGEN) compare --search --baseline nvfp4-small --candidate nvint4-small --name overhead-nvint4 $(ARGS)
 	$(HWGEN) quantiser compare --close --runs 16 $(RULES:%=--candidate %-quantiser) --name quantisers $(ARGS)

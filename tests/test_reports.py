@@ -165,6 +165,7 @@ ROWS = {
 HALF_RATE = {
     "overhead-multi": "`nvfp4`, generic7",
     "overhead-multi-1100ps": "`nvfp4`, generic7",
+    "overhead-multi-e0m3": "`nvfp4-e0m3`, generic7",
 }
 """Rows of the table of cores that multiply FP8, too: MixFP4 over what, by report."""
 
@@ -208,6 +209,12 @@ def test_the_page_on_half_the_rate_states_what_the_reports_say() -> None:
     page = (REPORTS.parent / "docs" / "half-rate.md").read_text(encoding="utf-8")
     assert "\n".join(map(_half_rate_row, HALF_RATE)) in page
     assert {*HALF_RATE} == {path.stem for path in REPORTS.glob("overhead-multi*.json")}
+    uniform = _overhead("overhead-multi-e0m3")
+    area, same = (uniform.find("core", metric).overhead for metric in ("area", "total power, same operands"))
+    assert area.low < 0 < area.high
+    assert same.low < 0 < same.high
+    assert f"Its area is {-100 * area.value:.1f} % less" in " ".join(page.split())
+    assert f"its power is {100 * same.value:.1f} % more" in " ".join(page.split())
 
 
 def test_the_readme_is_short() -> None:
@@ -473,7 +480,10 @@ def test_costs_are_those_of_the_measured_cores(phase: str) -> None:
     assert len({f"{value:.6g}" for value in ratio.values()}) == 1
 
 
-WIDE = {"overhead-sky130hd", "overhead-asap7-770ps", "overhead-generic130-5ns", "overhead-multi", "overhead-nvint4"}
+WIDE = {
+    *("overhead-sky130hd", "overhead-asap7-770ps", "overhead-generic130-5ns", "overhead-nvint4"),
+    *("overhead-multi", "overhead-multi-e0m3"),
+}
 """Near the limit of their library, registers or recipes, where runs differ by more."""
 
 

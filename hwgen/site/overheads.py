@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -95,8 +95,15 @@ def labels(pairs: Sequence[Pair]) -> dict[str, str]:
     for source, report in pairs:
         mapped = "" if report.conditions.closing is not None else ", as mapped"
         found[source.name] = f"{report.names[1]}, {_library(report)}, {report.asked_ns:g} ns{mapped}"
-    many = Counter(found.values())
-    return {name: label if many[label] == 1 else f"{label} ({name})" for name, label in found.items()}
+    over = {source.name: f", over {report.names[0]}" for source, report in pairs}
+    found = _told_apart(found, over)
+    return _told_apart(found, {name: f" ({name})" for name in found})
+
+
+def _told_apart(labels: Mapping[str, str], further: Mapping[str, str]) -> dict[str, str]:
+    """Labels, by name; those that are not unique with what is further known of them."""
+    many = Counter(labels.values())
+    return {name: label if many[label] == 1 else label + further[name] for name, label in labels.items()}
 
 
 def _overhead(report: OverheadReport, scope: str, metric: str) -> Estimate | None:

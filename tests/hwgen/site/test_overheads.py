@@ -32,11 +32,16 @@ def _parsed(content):
 
 def test_mixfp4_over_nvfp4_comes_first_and_labels_differ(pairs):
     names = [source.name for source, _ in pairs]
-    assert names.index("overhead-as-mapped") == len(names) - 3
-    assert set(names[-2:]) == {"overhead-nvint4", "overhead-weights"}
+    assert names.index("overhead-as-mapped") == len(names) - 4
+    assert set(names[-3:]) == {"overhead-nvint4", "overhead-weights", "overhead-multi-e0m3"}
     labels = overheads.labels(pairs)
     assert len(set(labels.values())) == len(labels) == len(pairs)
     assert labels["overhead"] == "mixfp4-small, generic7, 1 ns"
+    over = "mixfp4-multi-small, generic7, 1 ns, over nvfp4-"
+    assert [labels[f"overhead-multi{each}"] for each in ("", "-e0m3")] == [
+        f"{over}multi-small",
+        f"{over}e0m3-multi-small",
+    ]
     assert labels["overhead-as-mapped"] == "mixfp4-small, generic7, 3.6 ns, as mapped"
     twice = overheads.labels([*pairs, (replace(pairs[0][0], path=Path("again.json")), pairs[0][1])])
     assert twice[pairs[0][0].name].endswith(f" ({pairs[0][0].name})")
@@ -45,7 +50,7 @@ def test_mixfp4_over_nvfp4_comes_first_and_labels_differ(pairs):
 
 def _about(pairs):
     """The reports that the headline is about: MixFP4 over NVFP4, FP4 alone, built for a clock."""
-    others = ("overhead-nvint4", "overhead-weights", *_MULTI)
+    others = ("overhead-nvint4", "overhead-weights", "overhead-multi-e0m3", *_MULTI)
     return [pair for pair in pairs if _raw(pair)["conditions"]["closing"] and pair[0].name not in others]
 
 
