@@ -85,7 +85,8 @@ def command(
     else:
         directory = Path(model)
         if not directory.is_dir():
-            raise InputError(f"--model {model}: must be {_MINILM} or a directory; there is no such directory")
+            what = "this is a file" if directory.exists() else "there is no such directory"
+            raise InputError(f"--model {model}: must be {_MINILM} or a directory; {what}")
         encoder, name = accuracy.encoder_at(directory), directory.resolve().name
     if layer >= encoder.depth:
         raise InputError(f"--layer {layer}: {name} has layers 0 to {encoder.depth - 1}")

@@ -45,7 +45,7 @@ def encoder_at(directory: Path) -> Encoder:
     ------
     ArgumentError
         There is no such directory, a file is missing or not readable, the model is of another kind, or a tensor is
-        missing, has another shape, or has an element that is no finite number.
+        missing, has another shape, has an element that is no finite number, or is a matrix of zeros.
     """
     if not directory.is_dir():
         raise ArgumentError(f"{directory}: no such directory")
@@ -153,6 +153,8 @@ def _weights(file: Path, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Mat
         tensor = tensors.array(file, named[name])
         if not np.isfinite(tensor).all():
             raise ArgumentError(f"{file}: {named[name]} has a NaN or an infinity; every element must be finite")
+        if len(shape) == 2 and not tensor.any():
+            raise ArgumentError(f"{file}: {named[name]} is all zeros: no error can be told of it")
         found[name] = tensor.astype(np.float32)
     return found
 

@@ -86,10 +86,12 @@ def test_a_difference_has_status_1_and_writes_nothing(run, tmp_path, monkeypatch
     assert list(tmp_path.iterdir()) == []
 
 
-def test_refused(refused, monkeypatch):
+def test_refused(refused, monkeypatch, tmp_path):
     assert "'softmax' is not one of 'query', 'key', 'value', 'scores'" in refused("layer", "--rtl", "softmax")
     assert "'fp4' is not one of 'nvfp4', 'four-over-six', 'mixfp4'" in refused("layer", "--format", "fp4")
     assert "--model bert: must be minilm or a directory; there is no such" in refused("layer", "--model", "bert")
+    (tmp_path / "file").write_text("")
+    assert "--model file: must be minilm or a directory; this is a file" in refused("layer", "--model", "file")
     assert "config.json: no such file; a model has config.json" in refused("layer", "--model", ".")
     assert "--layer" in refused("layer", "--layer", "-1")
     assert "--sentences" in refused("layer", "--sentences", "21")

@@ -109,6 +109,11 @@ def test_wrong_contents(directory, small_weights):
     safetensors.save_file(small_weights | {name: wrong.view(np.int32)}, directory / "model.safetensors")
     with pytest.raises(ArgumentError, match=f"{name} must be one of F64, F32, F16, BF16; got I32"):
         accuracy.encoder_at(directory)
+    matrix = "encoder.layer.0.output.dense.weight"
+    zeros = small_weights | {matrix: np.zeros_like(small_weights[matrix])}
+    safetensors.save_file(zeros, directory / "model.safetensors")
+    with pytest.raises(ArgumentError, match=f"{matrix} is all zeros"):
+        accuracy.encoder_at(directory)
     (directory / "model.safetensors").write_bytes(b"{}")
     with pytest.raises(ArgumentError, match=r"not a readable \.safetensors file"):
         accuracy.encoder_at(directory)
