@@ -142,6 +142,7 @@ def test_plots_have_the_overheads_of_the_json(pairs):
     assert [each[end] for each in found for end in ("value", "low", "high")] == expected
     assert {each["formats"] for each in found} == {
         "mixfp4 / nvfp4",
+        "mixfp4 / nvfp4-e0m3",
         "nvint4 / nvfp4",
         "nvfp4 x mixfp4 / nvfp4",
     }
