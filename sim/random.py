@@ -31,6 +31,10 @@ __all__ = [
 ]
 
 
+_LARGE = 0.05
+"""Share of the steps in which all codes of A and of B are large: else a block sum near the largest one is rare."""
+
+
 def decoded(form: BlockFormat, codes: NDArray[np.uint8], scales: NDArray[np.uint8]) -> NDArray[np.float64]:
     """Values of stored numbers, element times block scale, by the golden model; 0 where it is NaN or infinite.
 
@@ -51,17 +55,38 @@ def zeros(form: BlockFormat, codes: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 def _random_codes(
-    config: TensorCoreConfig, form: BlockFormat, shape: tuple[int, ...], rng: np.random.Generator
+    config: TensorCoreConfig,
+    form: BlockFormat,
+    shape: tuple[int, ...],
+    large: NDArray[np.bool_],
+    rng: np.random.Generator,
 ) -> NDArray[np.uint8]:
-    """Block by block: any codes, mostly zeros, equal codes, or two halves that cancel."""
+    """Block by block: any codes, mostly zeros, equal codes, or two halves that cancel.
+
+    In the steps of ``large`` they are large, and in each block of one sign.
+    """
     codes = rng.integers(0, 1 << form.code_width, (*shape, config.groups, form.size), np.uint8)
     sparse = np.where(rng.random(codes.shape) < 0.15, codes, zeros(form, codes))
     equal = np.broadcast_to(codes[..., :1], codes.shape)
     half = codes[..., : form.size // 2]
     cancelling = np.concatenate([half, negated(form)[half]], axis=-1)
     kind = rng.choice(4, (*shape, config.groups, 1), p=[0.55, 0.15, 0.15, 0.15])
-    chosen = np.choose(kind, [codes, sparse, equal, cancelling]).reshape(*shape, config.depth)
+    chosen = np.choose(kind, [codes, sparse, equal, cancelling])
+    of_large = rng.choice(_large(form), (int(large.sum()), *codes.shape[1:]))
+    negative = rng.random((*of_large.shape[:-1], 1)) < 0.5
+    chosen[large] = np.where(negative, negated(form)[of_large], of_large)
+    chosen = chosen.reshape(*shape, config.depth)
     return numbers(form, chosen, rng, share=0.02)
+
+
+@cache
+def _large(form: BlockFormat) -> NDArray[np.uint8]:
+    """Codes of the quarter of the positive numbers that are largest, at least two, in the first of the elements."""
+    codes = np.arange(1 << form.code_width - 1, dtype=np.uint8)
+    values = np.nan_to_num(form.elements[0].values[: len(codes)], posinf=0)
+    largest = codes[np.argsort(values, kind="stable")[-max(len(codes) // 4, 2) :]]
+    largest.flags.writeable = False
+    return largest
 
 
 def numbers(form: BlockFormat, codes: NDArray[np.uint8], rng: np.random.Generator, share: float) -> NDArray[np.uint8]:
@@ -276,8 +301,9 @@ def random_steps(config: TensorCoreConfig, count: int, rng: np.random.Generator)
     rng
         Generator; an equal state gives equal steps.
     """
-    a_codes = _random_codes(config, config.a, (count, config.rows), rng)
-    b_codes = _random_codes(config, config.b, (count, config.columns), rng)
+    large = rng.random(count) < _LARGE
+    a_codes = _random_codes(config, config.a, (count, config.rows), large, rng)
+    b_codes = _random_codes(config, config.b, (count, config.columns), large, rng)
     a_scales = _random_scales(config, config.a, (count, config.rows), rng)
     b_scales = _random_scales(config, config.b, (count, config.columns), rng)
     sums = decoded(config.a, a_codes, a_scales) @ decoded(config.b, b_codes, b_scales).swapaxes(1, 2)

@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from hwgen.config import TensorCoreConfig
@@ -19,7 +19,17 @@ from sim.mutate.control import same_control
 from sim.mutate.design import SELECT, SELECT_WIDTH, planted
 from sim.mutate.operators import Mutant
 from sim.mutate.prover import ABC, run
-from sim.mutate.relation import Built, anticipated, in_range, largest_held, matters_with, with_result, word
+from sim.mutate.relation import (
+    GUESSES,
+    Built,
+    anticipated,
+    implied,
+    in_range,
+    largest_held,
+    matters_with,
+    with_result,
+    word,
+)
 from sim.mutate.rtlil import lowered, ports
 
 __all__ = ["equivalent", "proven"]
@@ -74,28 +84,25 @@ _TO_AIGER = """
 import sys
 from pyosys import libyosys as ys
 design = ys.Design()
-ys.run_pass("read_rtlil scope.il", design)
-ys.run_pass("design -save scope", design)
-for case in range(int(sys.argv[1])):
-    for command in (
-        "design -load scope", f"read_verilog -DCASE={case} miter.v", "hierarchy -check -top miter", "flatten",
-        "opt_clean", "opt_expr", "opt_muxtree", "opt_expr", "opt_merge", "opt_clean",
-        "techmap", "simplemap", "aigmap", "opt_clean", f"write_aiger case{case}.aig",
-    ):
-        ys.run_pass(command, design)
+for command in (
+    "read_rtlil scope.il", f"read_verilog -DCASE={sys.argv[1]} miter.v", "hierarchy -check -top miter", "flatten",
+    "opt_clean", "opt_expr", "opt_muxtree", "opt_expr", "opt_merge", "opt_clean",
+    "techmap", "simplemap", "aigmap", "opt_clean", "write_aiger case.aig",
+):
+    ys.run_pass(command, design)
 """
 
 
 def _miter(
-    scope: str, registers: Sequence[str], config: Built, module: str, free: Collection[str]
+    scope: str, registers: Sequence[str], config: Built, module: str, free: Mapping[str, Mapping[str, bool]]
 ) -> tuple[str, int, list[str]]:
     """Verilog that compares a scope with its mutant and without, the number of its cases, and what it compares.
 
-    The registers of ``free`` may differ where they do not matter, before the clock edge and after it. The cases are the
-    values of the registers that say which of them matter: where one does, both sides have one and the same
-    signal, which leaves little to prove. What it compares is outputs and, by their names, registers.
+    The registers of ``free`` may differ where they do not matter, before the clock edge and after it: where others do
+    not all hold what ``free`` says. The cases are the values of those: where a register matters, both sides have one
+    and the same signal, which leaves little to prove. What it compares is outputs and, by their names, registers.
     """
-    needed = [matters_with(config, register, registers) if register in free else [] for register in registers]
+    needed = [free.get(register, {}) for register in registers]
     deciding = sorted({registers.index(other) for others in needed for other in others})
     header, body, differences, compared = [], [], [], []
     wires = {side: [f".{SELECT}({SELECT_WIDTH}'d{number})"] for number, side in enumerate(("faultless", "faulty"))}
@@ -108,7 +115,7 @@ def _miter(
         body += [f"wire {span} {side}_{name};" for side in wires]
         role = re.fullmatch(r"(state|next)(\d+)", name)
         index = int(role[2]) if role else None
-        others = [registers.index(other) for other in needed[index]] if index is not None else []
+        others = {registers.index(other): value for other, value in needed[index].items()} if index is not None else {}
         if port.is_input:
             value, same = name, f"faultless_{name}"
             if index in deciding:
@@ -117,11 +124,11 @@ def _miter(
                 header.append(f"input {span} {name}")
             if others:
                 header.append(f"input {span} other_{name}")
-                matters = " & ".join(f"CASE[{deciding.index(other)}]" for other in others)
+                matters = " & ".join(f"CASE[{deciding.index(other)}] == {value:d}" for other, value in others.items())
                 same = f"{matters} ? {same} : other_{name}"
             body += [f"assign faultless_{name} = {value};", f"assign faulty_{name} = {same};"]
         else:
-            conditions = [f"faultless_next{other}" for other in others]
+            conditions = [f"(faultless_next{other} == {value:d})" for other, value in others.items()]
             if name == "result__payload" and with_result(config):
                 conditions.append("faultless_result__valid")
             differences.append(" & ".join(["ranges", *conditions, f"(faultless_{name} != faulty_{name})"]))
@@ -133,6 +140,11 @@ def _miter(
             granted.append(f"{held[0]} <= {largest}")
             differences.append(f"ranges & !({following[0]} <= {largest})")
             compared.append(f"range of {name}")
+    for each, other in implied(config, registers):
+        one, needed_by_it = registers.index(each), registers.index(other)
+        granted.append(f"!faultless_state{one} || faultless_state{needed_by_it}")
+        differences.append(f"ranges & faultless_next{one} & !faultless_next{needed_by_it}")
+        compared.append(f"{each} without {other}")
     lines = [
         f"module miter({', '.join([*header, f'output [{len(compared) - 1}:0] differ'])});",
         f"localparam [{max(len(deciding), 1) - 1}:0] CASE = `CASE;",
@@ -146,10 +158,10 @@ def _miter(
     return "\n".join(lines), 1 << len(deciding), compared
 
 
-def _verdicts(directory: Path, case: int, questions: Sequence[str]) -> list[bool]:
-    """For parts of a case's outputs, whether they are proven to be zero always."""
+def _verdicts(directory: Path, questions: Sequence[str]) -> list[bool]:
+    """For parts of the outputs of the case at hand, whether they are proven to be zero always."""
     each = "; ".join(f"restore; {part}; iprove" for part in questions)
-    answer = run(directory, ABC, "-c", f"read_aiger case{case}.aig; strash; backup; {each}")
+    answer = run(directory, ABC, "-c", f"read_aiger case.aig; strash; backup; {each}")
     found = re.findall(r"^(UNSATISFIABLE|SATISFIABLE|UNDECIDED)\b", answer, re.M)
     if len(found) != len(questions):
         raise ToolError(f"proof of equivalence failed: ABC has {len(found)} answers to {len(questions)} questions")
@@ -158,10 +170,32 @@ def _verdicts(directory: Path, case: int, questions: Sequence[str]) -> list[bool
 
 def _not_zero(directory: Path, case: int, count: int) -> list[int]:
     """Which of the outputs of a case are not proven to be zero always."""
-    if all(_verdicts(directory, case, ["orpos"])):
+    run(directory, sys.executable, "-c", _TO_AIGER, str(case))
+    if all(_verdicts(directory, ["orpos"])):
         return []
-    each = _verdicts(directory, case, [f"cone -O {output}" for output in range(count)])
+    each = _verdicts(directory, [f"cone -O {output}" for output in range(count)])
     return [output for output, zero in enumerate(each) if not zero]
+
+
+def _closed(
+    directory: Path, text: str, registers: list[str], config: Built, module: str, guess: tuple[bool, bool | None]
+) -> bool:
+    """Whether nothing differs after a cycle but registers that do not matter then, by one guess of when they do."""
+    free: dict[str, Mapping[str, bool]] = {}
+    while True:
+        miter, cases, compared = _miter(text, registers, config, module, free)
+        (directory / "miter.v").write_text(miter, encoding="utf-8")
+        found = (_not_zero(directory, case, len(compared)) for case in range(cases))
+        differing = [compared[output] for output in next(filter(None, found), [])]
+        if not differing:
+            return True
+        if free.keys() & differing:
+            return False
+        more = {name: matters_with(config, name, registers, *guess) if name in registers else {} for name in differing}
+        # Registers whose content may turn out not to matter; anything else is seen.
+        if not all(more.values()):
+            return False
+        free |= more
 
 
 def proven(config: Built, texts: Mapping[str, str], mutant: Mutant, scope: str) -> bool:
@@ -194,21 +228,8 @@ def proven(config: Built, texts: Mapping[str, str], mutant: Mutant, scope: str) 
         run(directory, sys.executable, "-c", _FLATTEN, scope)
         text = (directory / "scope.il").read_text(encoding="utf-8")
         registers = json.loads((directory / "registers.json").read_text(encoding="utf-8"))
-        free: set[str] = set()
-        while True:
-            miter, cases, compared = _miter(text, registers, config, scope, free)
-            (directory / "miter.v").write_text(miter, encoding="utf-8")
-            run(directory, sys.executable, "-c", _TO_AIGER, str(cases))
-            found = (_not_zero(directory, case, len(compared)) for case in range(cases))
-            differing = [compared[output] for output in next(filter(None, found), [])]
-            if not differing:
-                return True
-            # Registers whose content may turn out not to matter; anything else is seen.
-            if not all(name in registers and matters_with(config, name, registers) for name in differing):
-                return False
-            if free.issuperset(differing):
-                return False
-            free.update(differing)
+        guesses = GUESSES if isinstance(config, TensorCoreConfig) and config.slotted else GUESSES[:1]
+        return any(_closed(directory, text, registers, config, scope, guess) for guess in guesses)
     return False
 
 

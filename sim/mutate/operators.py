@@ -222,7 +222,7 @@ def _roles(module: list[Cell]) -> dict[str, str]:
     return roles
 
 
-def mutants(texts: Mapping[str, str], clean: Mapping[str, str], seed: int) -> list[Mutant]:
+def mutants(texts: Mapping[str, str], clean: Mapping[str, str], seed: int, commutes: bool = False) -> list[Mutant]:
     """Every mutant of a core, module by module; ``seed`` chooses the bits.
 
     Parameters
@@ -233,6 +233,8 @@ def mutants(texts: Mapping[str, str], clean: Mapping[str, str], seed: int) -> li
         The same, clean: cells that nobody reads have no mutants.
     seed
         Zero or positive. Equal arguments give equal mutants.
+    commutes
+        The core multiplies A by B as it does B by A.
     """
     rng = np.random.default_rng(seed)
     interfaces = {name: [port for port in ports(text) if port.is_input] for name, text in texts.items()}
@@ -245,11 +247,11 @@ def mutants(texts: Mapping[str, str], clean: Mapping[str, str], seed: int) -> li
             where: tuple[str, str] = (module, cell.name)
             if cell.kind[1:] in texts:
                 inputs = [port for port in interfaces[cell.kind[1:]] if port.name not in ("\\clk", "\\rst")]
-                # Multiplication commutes: of scales always, of lanes where A and B are decoded alike.
-                commutes = cell.kind != "\\dot_product" or "operand_decoder_b" not in texts
+                # Multiplication commutes: of scales always.
+                either = cell.kind != "\\dot_product" or commutes
                 found += [
                     Mutant(*where, operator, detail, signals)
-                    for operator, detail, signals in _misconnected(cell, inputs, rng, commutes)
+                    for operator, detail, signals in _misconnected(cell, inputs, rng, either)
                 ]
             elif cell.kind != "$dff":
                 found += [

@@ -8,9 +8,20 @@ from collections.abc import Collection, Sequence
 from hwgen.config import ELEMENT_REGISTERS, LOOP_REGISTERS, PIPELINE_REGISTERS, TensorCoreConfig
 from hwgen.config.quantiser import QUANTISER_REGISTERS, QuantiserConfig
 from hwgen.rtl.accumulate.aligned_sum import Windows
+from hwgen.rtl.accumulate.products import ProductWindows
 from hwgen.rtl.accumulate.terms import terms_layout
 
-__all__ = ["Built", "anticipated", "in_range", "largest_held", "matters_with", "with_result", "word"]
+__all__ = [
+    "GUESSES",
+    "Built",
+    "anticipated",
+    "implied",
+    "in_range",
+    "largest_held",
+    "matters_with",
+    "with_result",
+    "word",
+]
 
 Built = TensorCoreConfig | QuantiserConfig
 """What mutants are planted into."""
@@ -19,7 +30,8 @@ _STAGE = re.compile(rf"({'|'.join(PIPELINE_REGISTERS)})_\w+")
 _QUANTISED = re.compile(rf"({'|'.join(QUANTISER_REGISTERS)})_\w+")
 _RESULT = "result__valid"
 """In a flat design a register has the name of the port that it is connected to."""
-_EDGE = re.compile(r"element\d+_\d+_(first|half|half_terms|half_exponents)")
+_HALF = re.compile(r"\w+_half(_terms|_exponents)?")
+_EDGE = re.compile(r"element\d+_\d+_(first|half|half_terms|half_exponents|[ab]_late)")
 
 
 def _stage(config: TensorCoreConfig, name: str) -> str | None:
@@ -46,11 +58,27 @@ def with_result(config: Built) -> bool:
     return isinstance(config, QuantiserConfig) or config.exact
 
 
-def matters_with(config: Built, register: str, registers: Collection[str]) -> list[str]:
-    """The single-bit registers without which the content of another is never read.
+GUESSES: tuple[tuple[bool, bool | None], ...] = (
+    (True, None),
+    (False, False),
+    (False, True),
+    (True, False),
+    (True, True),
+)
+"""When registers that may differ matter, as a proof may assume: where a step is there, and at which rate; see
+`matters_with`. Those without a step are of cores with a slot: a register loads when that of the rate does, and so
+what it holds may matter at one rate only even where no step is.
+"""
+
+
+def matters_with(
+    config: Built, register: str, registers: Collection[str], there: bool = True, half: bool | None = None
+) -> dict[str, bool]:
+    """What single-bit registers hold where the content of another one is read; empty if nothing says that.
 
     Data registers of a step matter where the step is valid, that of C where it holds one. With exact numerics
-    the registers behind the accumulator hold results only. Those of a quantiser matter where there is a block.
+    the registers behind the accumulator hold results only. Those of a quantiser matter where there is a block. With a
+    slot a register may matter at the one rate only, or at the other.
 
     Parameters
     ----------
@@ -60,6 +88,10 @@ def matters_with(config: Built, register: str, registers: Collection[str]) -> li
         Name in a flat design, ``element0_0.addend``, maybe with some of its bits, ``element0_0.addend [7:0]``.
     registers
         Names of all.
+    there
+        It matters where the step, C, the result or the block is there.
+    half
+        It matters in steps at this rate only, half or not; None is any.
     """
     name = register.partition(" ")[0].rpartition(".")[2]
     found = []
@@ -67,7 +99,7 @@ def matters_with(config: Built, register: str, registers: Collection[str]) -> li
         match = _QUANTISED.fullmatch(name)
         valid = f"{match[1]}_valid" if match else _RESULT
         # Which stages hold a block is all the control that there is.
-        return [valid] if valid in registers and not name.endswith("_valid") else []
+        return {valid: True} if valid in registers and not name.endswith("_valid") else {}
     stage = _stage(config, name)
     if stage is not None:
         valid = f"{stage}_valid"
@@ -78,14 +110,46 @@ def matters_with(config: Built, register: str, registers: Collection[str]) -> li
         found.append("addend_held")
     if config.exact and name == "result__payload":
         found.append(_RESULT)
-    return [other for other in found if other in registers and other != register]
+    conditions = {other: True for other in found if there and other in registers and other != register}
+    if half is not None and not name.endswith(("_valid", "_last")):
+        rates = [other for other in registers if other != register and _says_half(config, other, stage)]
+        conditions |= dict.fromkeys(rates[:1], half)
+    return conditions
+
+
+def _says_half(config: TensorCoreConfig, register: str, stage: str | None) -> bool:
+    """Whether a register holds the rate of the step that is in this stage."""
+    name = register.rpartition(".")[2]
+    return stage is not None and bool(_HALF.fullmatch(name)) and _stage(config, name) == stage
+
+
+def implied(config: Built, registers: Collection[str]) -> list[tuple[str, str]]:
+    """Pairs of single-bit registers of which the second is set wherever the first is.
+
+    Where it is known a cycle ahead that a step enters the loop, the step is there when it does.
+
+    Parameters
+    ----------
+    config
+        The core, or the quantiser.
+    registers
+        Names of all, see `matters_with`.
+    """
+    if isinstance(config, QuantiserConfig) or config.exact or not config.foresees:
+        return []
+    before = [stage for stage in config.pipeline if stage not in LOOP_REGISTERS]
+    valid = f"{before[-1]}_valid"
+    enters = [name for name in registers if name == "enter" or name.endswith((".accumulate_enter", ".enters"))]
+    return [(name, valid) for name in enters] if valid in registers else []
 
 
 def in_range(config: Built, module: str) -> list[str]:
     """Verilog conditions that the inputs of a block keep in every core, none of them for most blocks.
 
     They are those of `hwgen.formats.Bounds`: the largest block sum, the largest term, and the exponents of two scales;
-    a term with a zero scale is zero. In quantisers: exponents of a block with a scale, and of a tensor scale.
+    a term with a zero scale is zero. The words of a block's products at half the rate have nothing in their top place,
+    which ``tests/hwgen/rtl/accumulate/test_products.py`` proves. In quantisers: exponents of a block with a scale, and
+    of a tensor scale.
 
     Parameters
     ----------
@@ -102,6 +166,9 @@ def in_range(config: Built, module: str) -> list[str]:
     largest, highest = bounds.largest_sum, bounds.exponent_span
     if module == "scale_product":
         return [f"$signed(sum) <= {largest}", f"$signed(sum) >= -{largest}"]
+    if module == "aligned_sum" and config.slotted:
+        words = ProductWindows(config).words
+        return [f"!further[{(group + 1) * words - 1}]" for group in range(config.groups)]
     if module != "accumulate":
         return []
     fields = dict(terms_layout(config))

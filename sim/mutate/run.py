@@ -11,8 +11,9 @@ import numpy as np
 from hwgen.config import NAMED, TensorCoreConfig
 from hwgen.config.quantiser import QuantiserConfig
 from hwgen.errors import ToolError
-from hwgen.formats import MIXFP4, NVFP4, NVINT4
+from hwgen.formats import MIXFP4, NVFP4, NVFP4_E0M3, NVINT4
 from hwgen.rtl.hierarchy import Part
+from hwgen.rtl.lanes import lanes
 from hwgen.rtl.tensor_core import TensorCore
 from hwgen.verilog import design
 from sim.mutate.campaign import STEPS, killer, situations
@@ -49,6 +50,27 @@ CORES = (
     TensorCoreConfig("nvfp4-binary", NVFP4, NVFP4, 1, 1, 1, "binary", pipeline=("decoded", "tree", "factors")),
     TensorCoreConfig("mixfp4-timed", MIXFP4, MIXFP4, 1, 1, 2, "merged-timed", pipeline=("decoded", "tree", "factors")),
     TensorCoreConfig("mixfp4-stored", MIXFP4, MIXFP4, 1, 1, 2, "merged-stored", pipeline=("decoded", "sums")),
+    TensorCoreConfig(
+        *("mixfp4-slot-split", MIXFP4, MIXFP4, 1, 1, 1),
+        slot="split",
+        pipeline=("operands", "sums", "factors"),
+    ),
+    TensorCoreConfig(
+        *("nvfp4-e0m3-slot-full", NVFP4_E0M3, NVFP4_E0M3, 1, 1, 1, "merged-timed"),
+        slot="full",
+        pipeline=("decoded", "compared", "addends", "total"),
+    ),
+    TensorCoreConfig(
+        *("mixfp4-slot-quadrants", MIXFP4, MIXFP4, 1, 1, 1, "significand"),
+        slot="quadrants",
+        pipeline=("operands", "sums"),
+    ),
+    TensorCoreConfig(
+        *("nvfp4-slot-separate", NVFP4, NVFP4, 1, 2, 1, "signed"),
+        slot="separate",
+        rounding="nearest_even",
+        pipeline=("sums",),
+    ),
     *(
         replace(NAMED[f"{name}-small"], name=f"{name}-{dot}", rows=1, columns=1, dot=dot)
         for name, dot in (
@@ -57,8 +79,10 @@ CORES = (
         )
     ),
 )
-"""Cores that have all numerics, micro-architectures and registers, and loops of 1, 4 and 5 cycles. Their formats have
-scales with factors, powers of two, many kinds of elements, infinities, shifted sub-groups, and no scale.
+"""Cores that have all numerics, micro-architectures, slots and registers, and loops of 1 to 5 cycles.
+
+Their formats have scales with factors, powers of two, many kinds of elements, infinities, shifted sub-groups, and no
+scale.
 """
 
 
@@ -110,7 +134,9 @@ def mutate(
         confronted = situations(config, steps, seed, corners(config) if corners else None)
         return [partial(killer, MutantEngine(config, texts), confronted=confronted)]
 
-    return outcomes(config, TensorCore, count, seed, killers, partial(equivalent, config))
+    how = lanes(config)
+    commutes = config.a == config.b and how.layout("a") == how.layout("b")
+    return outcomes(config, TensorCore, count, seed, killers, partial(equivalent, config), commutes)
 
 
 def outcomes(
@@ -120,6 +146,7 @@ def outcomes(
     seed: int,
     killers: Callable[[Mapping[str, str]], Sequence[Callable[[int], str | None]]],
     equivalent: Callable[[Mapping[str, str], Mutant], str | None],
+    commutes: bool = False,
 ) -> Iterator[Outcome]:
     """What becomes of mutants in one design, one after another.
 
@@ -135,6 +162,8 @@ def outcomes(
         not proven equivalent meets the others.
     equivalent
         The module at whose borders a mutant is proven equivalent, if there is one.
+    commutes
+        See `sim.mutate.operators.mutants`.
 
     Raises
     ------
@@ -143,7 +172,7 @@ def outcomes(
     """
     modules = design(kind, config, "core")
     texts = lowered(modules, "core")
-    chosen = sample(mutants(texts, lowered(modules, "core", clean=True), seed), count, seed)
+    chosen = sample(mutants(texts, lowered(modules, "core", clean=True), seed, commutes), count, seed)
     first, *others = killers(planted(texts, chosen))
     _check_faultless(config, first)
     for number, mutant in enumerate(chosen, start=1):

@@ -1,10 +1,12 @@
 """Steps drawn at random."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from hwgen.config import LOOP_REGISTERS, TensorCoreConfig
-from sim.random import random_steps
+from hwgen.config import LOOP_REGISTERS, NAMED, TensorCoreConfig
+from sim.random import decoded, random_steps
 
 CONFIG = TensorCoreConfig("x", "mixfp4", "mixfp4", 3, 2, 2)
 
@@ -52,6 +54,24 @@ def test_random_steps_reach_the_corners():
     assert chains.max() > 8
     assert 0.01 < np.mean(results == 0) < 0.2
     assert 0.01 < np.mean(results == 0x7FFFFFFF) < 0.2
+
+
+@pytest.mark.parametrize("name", ["nvfp4-small", "mixfp4-multi-small", "w4a8-small", "int8-small", "hif4-small"])
+def test_random_steps_have_sums_near_the_largest(name):
+    """Of both signs, and not those alone that equal codes give."""
+    config = replace(NAMED[name], rows=1, columns=1)
+    steps = drawn(20_000, 0, config)
+    rows = [
+        decoded(form, codes, np.full_like(scales, 0x38))[:, 0]
+        for form, codes, scales in (
+            (config.a, steps.a_codes, steps.a_scales),
+            (config.b, steps.b_codes, steps.b_scales),
+        )
+    ]
+    sums = np.einsum("sk,sk->s", *rows)[~steps.half]
+    far = 0.25 * abs(sums).max()
+    assert min(len(np.unique(sums[sums > far])), len(np.unique(sums[sums < -far]))) > 30
+    assert min(np.sum(sums > far), np.sum(sums < -far)) > 0.01 * len(sums)
 
 
 def test_random_steps_are_no_longer_than_an_exact_core_allows():

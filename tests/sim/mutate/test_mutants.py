@@ -17,7 +17,7 @@ from sim.mutate.design import planted
 from sim.mutate.engine import MutantEngine
 from sim.mutate.equivalence import equivalent, proven
 from sim.mutate.operators import OPERATORS, mutants
-from sim.mutate.relation import matters_with
+from sim.mutate.relation import implied, matters_with
 from sim.mutate.report import Outcome, as_dict, tables
 from sim.mutate.rtlil import cells, lowered
 from sim.mutate.run import sample
@@ -172,18 +172,73 @@ def test_ranges_of_registers_are_taken_for_granted():
     assert verdicts == {True, False}
 
 
+SLOTTED = replace(
+    CONFIG, slot="full", pipeline=("operands", "decoded", "tree", "factors", "terms", "compared", "aligned", "total")
+)
+
+
 def test_registers_of_half_rate_matter_with_their_step():
     """Products behind the lanes, and the mode that elements are handed, are read where there is a step."""
-    config = replace(CONFIG, slot="full", pipeline=("operands", "decoded", "tree", "factors", "terms", "total"))
-    registers = [f"{stage}_valid" for stage in config.pipeline]
+    registers = [f"{stage}_valid" for stage in SLOTTED.pipeline]
 
-    def stage(name, core=config):
+    def stage(name, core=SLOTTED):
         return matters_with(core, name, registers)
 
-    assert stage("element0_0.dot0.products [63:0]") == ["tree_valid"]
-    assert stage("element0_0_half") == ["decoded_valid"]
-    assert stage("element0_0_half_terms") == stage("element0_0_first") == ["factors_valid"]
-    assert stage("element0_0.dot0.products", CONFIG) == []
+    assert stage("element0_0.dot0.products [63:0]") == {"tree_valid": True}
+    assert stage("element0_0_half") == {"decoded_valid": True}
+    assert stage("element0_0_half_terms") == stage("element0_0_first") == {"factors_valid": True}
+    assert stage("element0_0.dot0.products", CONFIG) == {}
+
+
+@pytest.mark.parametrize("half", [False, True])
+def test_registers_may_matter_at_one_rate_only(half):
+    """They may where their stage says what rate its step has, but for control."""
+    registers = ["decoded_valid", "decoded_half", "element0_0.accumulate.aligned_half", "decoded_a0", "aligned_last"]
+    decoded, aligned = {"decoded_half": half}, {"element0_0.accumulate.aligned_half": half}
+    assert matters_with(SLOTTED, "decoded_a0 [7:0]", registers, True, half) == {"decoded_valid": True} | decoded
+    assert matters_with(SLOTTED, "decoded_a0 [7:0]", registers, False, half) == decoded
+    assert matters_with(SLOTTED, "element0_0.accumulate.aligned_term0", registers, False, half) == aligned
+    for name in ("decoded_half", "aligned_last", "decoded_valid"):
+        assert matters_with(SLOTTED, name, registers, False, half) == {}
+
+
+def test_what_stands_still_at_half_rate_may_move():
+    """Where A is 0 in steps of FP8, B may be anything in its lanes; but one that is cut in steps of FP4 is a fault."""
+    config = replace(CONFIG, name="gated", a="nvfp4", b="nvfp4", dot="signed", slot="separate", pipeline=("sums",))
+    modules = design(TensorCore, config, "core")
+    texts = lowered(modules, "core")
+    every = mutants(texts, lowered(modules, "core", clean=True), 0)
+    gate = [m for m in every if m.module == "operand_decoder_b" and "connect \\A \\codes [27:24]\n" in m.copy]
+    (moving,) = [m for m in gate if m.detail == "B ignored"]
+    (cut,) = [m for m in gate if m.detail == "B cut to 3 bits"]
+    assert proven(config, texts, moving, "core")
+    assert not proven(config, texts, cut, "core")
+
+
+def test_operands_are_exchanged_where_that_is_a_fault():
+    """Slots may decode A and B each in a way of its own, and yet multiply either way round."""
+    config = replace(SLOTTED, slot="split")
+    modules = design(TensorCore, config, "core")
+    texts, clean = lowered(modules, "core"), lowered(modules, "core", clean=True)
+    assert "operand_decoder_b" in texts
+    exchanged = {
+        commutes: [
+            m
+            for m in mutants(texts, clean, 0, commutes)
+            if (m.module, m.operator, m.cell) == ("element", "ports", "\\dot0")
+        ]
+        for commutes in (False, True)
+    }
+    assert "a and b exchanged" in [m.detail for m in exchanged[False]]
+    assert "a and b exchanged" not in [m.detail for m in exchanged[True]]
+
+
+def test_a_step_that_enters_is_there():
+    """Where it is known a cycle ahead, and only there."""
+    registers = ["enter", "element0_0.accumulate_enter", "operands_valid", "element0_0.accumulate.enter_other"]
+    assert implied(RING, registers) == [("enter", "operands_valid"), ("element0_0.accumulate_enter", "operands_valid")]
+    assert implied(RING, registers[:2]) == []
+    assert implied(CONFIG, registers) == []
 
 
 def test_anticipated_zeros_are_taken_for_granted(ring):

@@ -4,10 +4,13 @@ from operator import or_
 
 import numpy as np
 import pytest
+from amaranth.back import rtlil
+from amaranth.hdl import Value
 
 from hwgen.config import TensorCoreConfig
 from hwgen.rtl.accumulate.products import AlignedProducts, ProductDistances, ProductExponents, ProductWindows
 from hwgen.rtl.decode.unscaled import SLOT
+from sim.mutate.relation import in_range
 
 
 def core(groups, pipeline=(), **further):
@@ -95,3 +98,25 @@ def test_nothing_moves_in_steps_of_fp4(evaluate):
         for sign in (0, 1)
     ]
     assert all(outputs == {"words": 0, "ones": 0} for outputs in evaluate(block, stimuli))
+
+
+@pytest.mark.parametrize("bits", [23, 25, 35])
+def test_the_top_place_of_a_word_is_zero_proven(bits, prover):
+    """Proofs of mutants take it for granted, see `sim.mutate.relation.in_range`."""
+    config = core(1, half_fraction_bits=bits)
+    width = ProductWindows(config).words
+    block = AlignedProducts(config)
+    taken = [condition.replace("further", "word0") for condition in in_range(config, "aligned_sum")]
+    assert taken == [f"!word0[{width - 1}]"]
+    ports = {name: Value.cast(getattr(block, name)) for name in ("products", "sign", "half", "words", "ones")}
+    text = rtlil.convert(block, name="top", ports=list(ports.values()), emit_src=False)
+    inputs = ", ".join(f"input [{len(ports[name]) - 1}:0] {name}" for name in ("products", "sign", "half"))
+    miter = f"""
+module miter({inputs}, output wrong);
+  wire [{width - 1}:0] word0, word1;
+  top block(.products(products), .sign(sign), .half(half), .words({{word1, word0}}), .ones());
+  assign wrong = !({" && ".join(taken)}) || word1[{width - 1}];
+endmodule
+"""
+    assert prover.proven(text, miter)
+    assert not prover.proven(text, miter.replace(f"[{width - 1}];", f"[{width - 2}];"))
