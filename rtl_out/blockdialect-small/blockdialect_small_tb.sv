@@ -12,8 +12,8 @@
 
 module blockdialect_small_tb;
   localparam integer STEPS = 64;
-  localparam integer ADDENDS = 39;
-  localparam integer RESULTS = 37;
+  localparam integer ADDENDS = 40;
+  localparam integer RESULTS = 32;
   localparam integer LATENCY = 7;  // cycles from a step to its result
   localparam integer TURNS = 4;  // tiles that take turns
   localparam integer LAST = 1153;  // bit of a step that asks for a result

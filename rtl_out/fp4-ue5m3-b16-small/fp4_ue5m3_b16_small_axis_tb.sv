@@ -11,8 +11,8 @@
 
 module fp4_ue5m3_b16_small_axis_tb;
   localparam integer STEPS = 64;
-  localparam integer ADDENDS = 18;
-  localparam integer RESULTS = 31;
+  localparam integer ADDENDS = 39;
+  localparam integer RESULTS = 36;
   localparam integer LATENCY = 10;  // cycles from the beats of a step to that of its result
   localparam integer TURNS = 4;  // tiles that take turns
   localparam integer LAST = 577;  // bit of a step that asks for a result

@@ -13,7 +13,7 @@
 module fp4_ue5m3_b32_small_tb;
   localparam integer STEPS = 64;
   localparam integer ADDENDS = 40;
-  localparam integer RESULTS = 31;
+  localparam integer RESULTS = 30;
   localparam integer LATENCY = 8;  // cycles from a step to its result
   localparam integer TURNS = 4;  // tiles that take turns
   localparam integer LAST = 1089;  // bit of a step that asks for a result

@@ -11,7 +11,7 @@
 
 module int8_small_axis_tb;
   localparam integer STEPS = 64;
-  localparam integer ADDENDS = 20;
+  localparam integer ADDENDS = 38;
   localparam integer RESULTS = 34;
   localparam integer LATENCY = 9;  // cycles from the beats of a step to that of its result
   localparam integer TURNS = 4;  // tiles that take turns

@@ -12,7 +12,7 @@
 
 module int8_small_tb;
   localparam integer STEPS = 64;
-  localparam integer ADDENDS = 20;
+  localparam integer ADDENDS = 38;
   localparam integer RESULTS = 34;
   localparam integer LATENCY = 7;  // cycles from a step to its result
   localparam integer TURNS = 4;  // tiles that take turns

@@ -12,8 +12,8 @@
 
 module mixfp4_multi_small_tb;
   localparam integer STEPS = 75;
-  localparam integer ADDENDS = 54;
-  localparam integer RESULTS = 38;
+  localparam integer ADDENDS = 51;
+  localparam integer RESULTS = 31;
   localparam integer LATENCY = 8;  // cycles from a step to its result
   localparam integer TURNS = 5;  // tiles that take turns
   localparam integer LAST = 577;  // bit of a step that asks for a result

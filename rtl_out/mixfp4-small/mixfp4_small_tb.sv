@@ -12,8 +12,8 @@
 
 module mixfp4_small_tb;
   localparam integer STEPS = 64;
-  localparam integer ADDENDS = 39;
-  localparam integer RESULTS = 35;
+  localparam integer ADDENDS = 19;
+  localparam integer RESULTS = 33;
   localparam integer LATENCY = 8;  // cycles from a step to its result
   localparam integer TURNS = 4;  // tiles that take turns
   localparam integer LAST = 577;  // bit of a step that asks for a result

@@ -11,8 +11,8 @@
 
 module mixfp4_weights_blackwell_axis_tb;
   localparam integer STEPS = 35;
-  localparam integer ADDENDS = 12;
-  localparam integer RESULTS = 19;
+  localparam integer ADDENDS = 19;
+  localparam integer RESULTS = 16;
   localparam integer LATENCY = 11;  // cycles from the beats of a step to that of its result
   localparam integer TURNS = 5;  // tiles that take turns
   localparam integer LAST = 4609;  // bit of a step that asks for a result

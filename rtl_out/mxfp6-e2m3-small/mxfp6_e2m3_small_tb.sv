@@ -13,7 +13,7 @@
 module mxfp6_e2m3_small_tb;
   localparam integer STEPS = 64;
   localparam integer ADDENDS = 40;
-  localparam integer RESULTS = 31;
+  localparam integer RESULTS = 30;
   localparam integer LATENCY = 7;  // cycles from a step to its result
   localparam integer TURNS = 4;  // tiles that take turns
   localparam integer LAST = 1601;  // bit of a step that asks for a result

@@ -11,8 +11,8 @@
 
 module nvfp4_e0m3_multi_blackwell_axis_tb;
   localparam integer STEPS = 42;
-  localparam integer ADDENDS = 17;
-  localparam integer RESULTS = 17;
+  localparam integer ADDENDS = 16;
+  localparam integer RESULTS = 22;
   localparam integer LATENCY = 11;  // cycles from the beats of a step to that of its result
   localparam integer TURNS = 6;  // tiles that take turns
   localparam integer LAST = 4609;  // bit of a step that asks for a result

@@ -11,8 +11,8 @@
 
 module nvfp4_small_axis_tb;
   localparam integer STEPS = 64;
-  localparam integer ADDENDS = 39;
-  localparam integer RESULTS = 35;
+  localparam integer ADDENDS = 19;
+  localparam integer RESULTS = 33;
   localparam integer LATENCY = 10;  // cycles from the beats of a step to that of its result
   localparam integer TURNS = 4;  // tiles that take turns
   localparam integer LAST = 577;  // bit of a step that asks for a result

@@ -11,8 +11,8 @@
 
 module w4a8_small_axis_tb;
   localparam integer STEPS = 64;
-  localparam integer ADDENDS = 39;
-  localparam integer RESULTS = 37;
+  localparam integer ADDENDS = 40;
+  localparam integer RESULTS = 32;
   localparam integer LATENCY = 9;  // cycles from the beats of a step to that of its result
   localparam integer TURNS = 4;  // tiles that take turns
   localparam integer LAST = 1601;  // bit of a step that asks for a result
