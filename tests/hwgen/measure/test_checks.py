@@ -79,4 +79,4 @@ def test_an_exact_accumulator_that_lost_a_bit_is_caught(
     lost = next(cell for cell in cells if f"-{line}." in cell["attributes"].get("src", ""))
     lost["connections"]["D"] = ["0"]
     with pytest.raises(ToolError, match="differs from the golden model"):
-        check_core(link(modules, "tensor_core", CELLS), config, 1000)
+        check_core(link(modules, "tensor_core", CELLS), config)

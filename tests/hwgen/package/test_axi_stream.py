@@ -102,7 +102,7 @@ def test_faults_are_found(fault, package, tool, tmp_path):
     sources = [line for line in (folder / "axis_sim.f").read_text().split() if line.endswith(".sv")]
     command = [iverilog, "-g2012", "-s", "tiny_axis_tb", "-o", "tb.vvp", package / "tiny.v", *sources]
     subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
-    command = [vvp, "-n", "tb.vvp", "+steps=16"]
+    command = [vvp, "-n", "tb.vvp", "+steps=40"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert re.match(message, done.stdout, re.M), done.stdout
