@@ -8,7 +8,8 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from hwgen.config import TensorCoreConfig
@@ -178,24 +179,23 @@ def _not_zero(directory: Path, case: int, count: int) -> list[int]:
 
 
 def _closed(
-    directory: Path, text: str, registers: list[str], config: Built, module: str, guess: tuple[bool, bool | None]
+    differing: Sequence[str],
+    after: Callable[[Mapping[str, Mapping[str, bool]]], list[str]],
+    matters: Callable[[str], Mapping[str, bool]],
 ) -> bool:
-    """Whether nothing differs after a cycle but registers that do not matter then, by one guess of when they do."""
+    """Whether nothing differs after a cycle but registers that do not matter then, by one guess of when they do.
+
+    What differs if no register may differ before is ``differing``; ``after`` tells it of registers that may.
+    """
     free: dict[str, Mapping[str, bool]] = {}
-    while True:
-        miter, cases, compared = _miter(text, registers, config, module, free)
-        (directory / "miter.v").write_text(miter, encoding="utf-8")
-        found = (_not_zero(directory, case, len(compared)) for case in range(cases))
-        differing = [compared[output] for output in next(filter(None, found), [])]
-        if not differing:
-            return True
-        if free.keys() & differing:
-            return False
-        more = {name: matters_with(config, name, registers, *guess) if name in registers else {} for name in differing}
+    while differing:
+        more = {name: matters(name) for name in differing}
         # Registers whose content may turn out not to matter; anything else is seen.
-        if not all(more.values()):
+        if free.keys() & more.keys() or not all(more.values()):
             return False
         free |= more
+        differing = after(free)
+    return True
 
 
 def proven(config: Built, texts: Mapping[str, str], mutant: Mutant, scope: str) -> bool:
@@ -228,8 +228,19 @@ def proven(config: Built, texts: Mapping[str, str], mutant: Mutant, scope: str) 
         run(directory, sys.executable, "-c", _FLATTEN, scope)
         text = (directory / "scope.il").read_text(encoding="utf-8")
         registers = json.loads((directory / "registers.json").read_text(encoding="utf-8"))
+
+        def after(free: Mapping[str, Mapping[str, bool]]) -> list[str]:
+            miter, cases, compared = _miter(text, registers, config, scope, free)
+            (directory / "miter.v").write_text(miter, encoding="utf-8")
+            found = (_not_zero(directory, case, len(compared)) for case in range(cases))
+            return [compared[output] for output in next(filter(None, found), [])]
+
+        def matters(guess: tuple[bool, bool | None], name: str) -> Mapping[str, bool]:
+            return matters_with(config, name, registers, *guess) if name in registers else {}
+
         guesses = GUESSES if isinstance(config, TensorCoreConfig) and config.slotted else GUESSES[:1]
-        return any(_closed(directory, text, registers, config, scope, guess) for guess in guesses)
+        differing = after({})
+        return any(_closed(differing, after, partial(matters, guess)) for guess in guesses)
     return False
 
 

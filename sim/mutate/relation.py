@@ -139,7 +139,7 @@ def implied(config: Built, registers: Collection[str]) -> list[tuple[str, str]]:
         return []
     before = [stage for stage in config.pipeline if stage not in LOOP_REGISTERS]
     valid = f"{before[-1]}_valid"
-    enters = [name for name in registers if name == "enter" or name.endswith((".accumulate_enter", ".enters"))]
+    enters = [name for name in registers if name == "enter" or name.endswith(".accumulate_enter")]
     return [(name, valid) for name in enters] if valid in registers else []
 
 
