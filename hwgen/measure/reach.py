@@ -17,6 +17,9 @@ A core that is late by a little is not passed over for one that costs more: each
 recipes, one at a time, and the best of these counts. On generic7 lanes of nvint4 that missed 1 ns by 0.6 ps in one draw
 of two had lost to others that spend 9 % more. A faster dot product would take as much, a faster module beside it not.
 
+Whole cores take long to build. So one draw of each is looked at first. Where that one is later than the best core so
+far, or costs clearly more, no other draw can make it the best, and none is built.
+
 A lane array has the recipe that suits the dot product of a core, where registers divide the path. If it is late by it,
 it takes the recipe by which it meets the clock with the least area.
 """
@@ -32,7 +35,19 @@ from hwgen.config import TensorCoreConfig
 from hwgen.mapping import area
 from hwgen.mapping.yosys import Recipe, distinct
 from hwgen.measure.flow import Design, Flow
-from hwgen.measure.selection import OF_LANES, PILOTS, Aim, Chosen, Score, Selected, first_best, scored, select, variants
+from hwgen.measure.selection import (
+    APART,
+    OF_LANES,
+    PILOTS,
+    Aim,
+    Chosen,
+    Score,
+    Selected,
+    first_best,
+    scored,
+    select,
+    variants,
+)
 from hwgen.rtl.lane_array import LaneArray
 from hwgen.rtl.tensor_core import TensorCore
 
@@ -64,23 +79,27 @@ def select_for_cores(
     if not selected.builds:
         return selected
     whole = _Whole(aim, flow)
-    reached = whole.scores(selected, selected.chosen)
+    reached = whole.scores(selected, {key: (config, selected.chosen[key]) for key, config in selected.configs.items()})
     builds = selected.builds
+
+    def take(offered: Mapping[_Key, _Taken]) -> dict[_Key, Score]:
+        """Take what is better of one offer for each; returns how all of them do."""
+        nonlocal selected
+        scores = whole.scores(selected, offered, reached)
+        better = {key: score for key, score in scores.items() if score.better(reached[key])}
+        reached.update(better)
+        selected = _with(selected, {key: offered[key] for key in better})
+        return scores
+
     for place in range(max(map(len, selected.rivals.values()), default=0)):
-        rivals = {key: each[place] for key, each in selected.rivals.items() if len(each) > place}
-        scores = whole.scores(_with(selected, rivals), rivals)
-        better = {key: rivals[key] for key, score in scores.items() if score.better(reached[key])}
-        reached |= {key: scores[key] for key in better}
-        selected = _with(selected, better)
+        take({key: each[place] for key, each in selected.rivals.items() if len(each) > place})
     for key in reached:
         mine = {config.slot for config, _ in whole.built[key]}
         among = [each for each in variants(configs[key[0]], lanes, slots) if each.slot not in mine]
         if key in whole.late:
             among += _of_slot(configs[key[0]], selected.configs[key], lanes)
         for offered in whole.of_the_others(key, among):
-            score = whole.scores(_with(selected, {key: offered}), [key])[key]
-            if score.better(reached[key]):
-                reached[key], selected = score, _with(selected, {key: offered})
+            take({key: offered})
     earlier = dict.fromkeys(reached, 0.0)
     late_lanes: dict[_Key, set[str]] = {key: set() for key in reached}
     for _ in range(_AGAIN):
@@ -98,15 +117,11 @@ def select_for_cores(
             dots = [config.dot for config in among[1:]]
             found[key] = select({key[0]: among[0]}, recipes, shorter, flow, dots, key[1:])
         builds += sum(other.builds for other in found.values())
-        for key, other in found.items():
-            if other.chosen[key] == selected.chosen[key] and other.configs[key] == selected.configs[key]:
-                continue
-            score = whole.scores(other, [key])[key]
+        again = {key: (other.configs[key], other.chosen[key]) for key, other in found.items()}
+        again = {key: each for key, each in again.items() if each != (selected.configs[key], selected.chosen[key])}
+        for key, score in take(again).items():
             if score.late_ns:
-                late_lanes[key].add(other.configs[key].dot)
-            if score.better(reached[key]):
-                reached[key] = score
-                selected = _with(selected, {key: (other.configs[key], other.chosen[key])})
+                late_lanes[key].add(again[key][0].dot)
     selected = _with(selected, {key: whole.in_time(selected, key, score, recipes) for key, score in reached.items()})
     arrays, more = _lane_arrays(selected, recipes, aim, flow)
     return replace(selected, lane_arrays=arrays, builds=builds + whole.builds + more)
@@ -165,33 +180,56 @@ class _Whole:
         self.late: dict[_Key, list[tuple[_Taken, Score]]] = {}
         self.built: dict[_Key, list[_Taken]] = {}
 
-    def scores(self, selected: Selected, keys: Iterable[_Key]) -> dict[_Key, Score]:
-        """How whole cores do by what was selected: the latest of some draws, at their mean cost."""
-        drawn = [(key, selected.designs(*key)[TensorCore], draw) for key in keys for draw in _DRAWS]
-        chosen = {key: selected.of(design, key[1]) for key, design, _ in drawn}
-        jobs = {
-            job.identity: job
-            for key, design, draw in drawn
-            for job in design.plan({module: [how] for module, how in chosen[key].items()}, [draw])
-        }
-        bodies = self.flow.synthesise(jobs.values(), "mapping, whole cores")
-        tasks = [
-            (design, design.chosen(bodies, chosen[key], draw), key[1], self.aim, self.flow.library, 1.0, ROUNDS)
-            for key, design, draw in drawn
-        ]
-        self.builds += len(tasks)
-        drawn_of: dict[_Key, list[Score]] = {}
-        for (key, _, _), score in zip(drawn, self.flow.each(scored, tasks, "whole cores"), strict=True):
-            drawn_of.setdefault(key, []).append(score)
-        found = {}
-        for key, scores in drawn_of.items():
-            taken = selected.configs[key], selected.chosen[key]
-            self.built.setdefault(key, []).append(taken)
+    def scores(
+        self, selected: Selected, taken: Mapping[_Key, _Taken], than: Mapping[_Key, Score] | None = None
+    ) -> dict[_Key, Score]:
+        """How whole cores of some choices do, one for each purpose of each design, see `several`."""
+        return dict(zip(taken, self.several(selected, list(taken.items()), than), strict=True))
+
+    def several(
+        self, selected: Selected, taken: Sequence[tuple[_Key, _Taken]], than: Mapping[_Key, Score] | None = None
+    ) -> list[Score]:
+        """How whole cores of some choices do: the latest of some draws, at their mean cost.
+
+        What cannot be better ``than`` the best core so far, as its first draw says, has that draw alone.
+        """
+        drawn: list[list[Score]] = [[] for _ in taken]
+        left = list(range(len(taken)))
+        # One core alone would leave processors idle.
+        for draws in (_DRAWS,) if than is None or len(taken) == 1 else (_DRAWS[:1], _DRAWS[1:]):
+            if not left:
+                break
+            for number, score in self._drawn(selected, [(number, *taken[number]) for number in left], draws):
+                drawn[number].append(score)
+            if than is not None:
+                left = [number for number in left if _may_be_better(drawn[number][0], than, taken[number][0])]
+        found = []
+        for (key, choice), scores in zip(taken, drawn, strict=True):
+            self.built.setdefault(key, []).append(choice)
             latest = max(scores, key=lambda score: score.late_ns)
-            found[key] = replace(Score.mean(scores), late_ns=latest.late_ns, alone_ns=latest.alone_ns)
-            if found[key].late_ns:
-                self.late.setdefault(key, []).append((taken, found[key]))
+            found.append(replace(Score.mean(scores), late_ns=latest.late_ns, alone_ns=latest.alone_ns))
+            if latest.late_ns:
+                self.late.setdefault(key, []).append((choice, found[-1]))
         return found
+
+    def _drawn(
+        self, selected: Selected, wanted: Sequence[tuple[int, _Key, _Taken]], draws: Sequence[int]
+    ) -> Iterator[tuple[int, Score]]:
+        """Build some draws of numbered choices."""
+        tasks, jobs, chosen_by = [], {}, []
+        for number, key, choice in wanted:
+            other = _with(selected, {key: choice})
+            design = other.designs(*key)[TensorCore]
+            chosen = other.of(design, key[1])
+            chosen_by += [(number, key, design, chosen, draw) for draw in draws]
+            for job in design.plan({module: [how] for module, how in chosen.items()}, draws):
+                jobs[job.identity] = job
+        bodies = self.flow.synthesise(jobs.values(), "mapping, whole cores")
+        for _, key, design, chosen, draw in chosen_by:
+            modules = design.chosen(bodies, chosen, draw)
+            tasks.append((design, modules, key[1], self.aim, self.flow.library, 1.0, ROUNDS))
+        self.builds += len(tasks)
+        yield from zip((number for number, *_ in chosen_by), self.flow.each(scored, tasks, "whole cores"), strict=True)
 
     def of_the_others(self, key: _Key, among: Sequence[TensorCoreConfig]) -> Iterator[_Taken]:
         """Of some lanes and slots those of other designs' cores for the same purpose, by the same recipes.
@@ -215,10 +253,21 @@ class _Whole:
             if late.late_ns > WITHIN * self.aim.clock_ns or not replace(late, late_ns=0.0).better(reached):
                 continue
             on_path = [module for module, part in late.alone_ns.items() if part > 0 and module in chosen]
-            for module, how in product(on_path, distinct(recipes)):
-                if how.fast and how != chosen[module]:
-                    other = config, {**chosen, module: how}
-                    score = self.scores(_with(selected, {key: other}), [key])[key]
-                    if score.better(reached):
-                        reached, taken = score, other
+            faster = [
+                (config, {**chosen, module: how})
+                for module, how in product(on_path, distinct(recipes))
+                if how.fast and how != chosen[module]
+            ]
+            scores = self.several(selected, [(key, other) for other in faster], {key: reached})
+            for other, score in zip(faster, scores, strict=True):
+                if score.better(reached):
+                    reached, taken = score, other
         return taken
+
+
+def _may_be_better(first: Score, than: Mapping[_Key, Score], key: _Key) -> bool:
+    """Whether a core whose first draw is this one may be better than the best so far."""
+    best = than[key]
+    if first.late_ns or best.late_ns:
+        return first.late_ns < best.late_ns
+    return first.cost <= (1 + APART[key[1]]) * best.cost

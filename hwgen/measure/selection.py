@@ -48,6 +48,7 @@ from hwgen.rtl.lane_array import LaneArray
 from hwgen.rtl.tensor_core import TensorCore
 
 __all__ = [
+    "APART",
     "OF_LANES",
     "PILOTS",
     "Aim",
@@ -74,9 +75,12 @@ _LARGE = 0.08
 # hardly ever more. For least energy, glitches may be fewer: on sky130hd a dot product larger by 28 % spends least.
 _LARGER = {"area": 0.02, "energy": 0.35}
 _ROUNDS = 2
-# What one draw finds worse by more than this share, of the cost or of the clock, is not looked at again. From one draw
-# to the next, the area differs by some 0.2 %, the energy by 1 %.
-_APART = {"area": 0.01, "energy": 0.02}
+APART = {"area": 0.01, "energy": 0.02}
+"""By purpose: what one draw finds worse by more than this share, of the cost or of the clock, is not looked at again.
+
+From one draw to the next, the area differs by some 0.2 %, the energy by 1 %.
+"""
+
 # Lanes of which whole cores decide on the best: so many for least energy, if they are within that share of the best. A
 # core of one element differs from an array by its wires and by what arrives when, and so by some percent. For least
 # area one is enough, but of each slot: what operands take on their way to several elements, a slot may not have left.
@@ -460,7 +464,7 @@ class _Search:
             near[name] = [
                 config
                 for config, score in zip(each, scores, strict=True)
-                if score.near(best, self.aim.clock_ns, _APART[purpose] if most == 1 else _CLOSE)
+                if score.near(best, self.aim.clock_ns, APART[purpose] if most == 1 else _CLOSE)
             ]
         keys = [_variant(config) for each in near.values() if len(each) > most for config in each]
         self.build({key: [chosen[key]] for key in keys}, purpose, what, PILOTS if most == 1 else PILOTS[:2])
@@ -534,9 +538,7 @@ class _Search:
     def close(self, name: str, purpose: str, tried: Sequence[Chosen]) -> list[Chosen]:
         """Those of some choices that the first draw finds hardly worse than the best."""
         best = self.score(name, purpose, self.best(name, purpose, tried))
-        return [
-            each for each in tried if self.score(name, purpose, each).near(best, self.aim.clock_ns, _APART[purpose])
-        ]
+        return [each for each in tried if self.score(name, purpose, each).near(best, self.aim.clock_ns, APART[purpose])]
 
     def best(self, name: str, purpose: str, tried: Sequence[Chosen]) -> Chosen:
         """The best of some choices, by the first draw."""

@@ -219,6 +219,29 @@ def test_whole_cores_decide_between_lanes_that_are_nearly_as_good(monkeypatch: p
     assert searched_with("none")["nvfp4-small", "energy"] == "merged"
 
 
+def test_one_draw_is_enough_to_see_what_is_clearly_worse(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rivals that cost clearly more in an array, or are late there, have one draw; those that are close have two."""
+    monkeypatch.setitem(LARGER, "merged", 1.0)
+    monkeypatch.setitem(LARGER, "merged-timed", 1.02)
+    monkeypatch.setattr(reach, "WITHIN", 0.0)
+    own = NAMED["nvfp4-small"]
+    configs = {name: dataclasses.replace(own, name=name) for name in ("one", "another")}
+
+    def draws(in_array: float, path: float = 1.0) -> int:
+        def delay(design: Design, purpose: str, choice: dict[str, str], draw: int) -> float:
+            whole, rival = design.config.rows > 1, design.config.dot == "merged-timed"
+            LARGER["merged-timed"] = in_array if whole else 1.02
+            return path if whole and rival else 1.0
+
+        found, seen = searched(monkeypatch, delay, ("merged-timed",), configs=configs)
+        assert found.builds == len(seen)
+        assert {config.dot for config in found.configs.values()} == {"merged"}
+        return sum(rows > 1 for _, rows, _ in seen)
+
+    assert draws(1.005) - draws(1.1) == len(configs)
+    assert draws(1.005) - draws(1.005, CLOCK + 0.1) == len(configs)
+
+
 @pytest.mark.parametrize("module", ["dot_product", "element"])
 @pytest.mark.parametrize(("late", "expected"), [(0.01, "signed"), (0.15, "merged-timed")])
 def test_lanes_late_by_a_little_take_a_faster_recipe(
