@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -9,6 +11,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +24,7 @@ from hwgen.measure.requests import FormatsRequest
 
 if TYPE_CHECKING:
     from hwgen.cells.library import Library
+    from hwgen.mapping.cache import Cache
     from hwgen.measure.flow import Flow
     from hwgen.measure.requests import ExploreRequest, OverheadRequest, PowerRequest
     from hwgen.report.schema import Report
@@ -126,25 +130,67 @@ def reported(
                 place if isinstance(place, Path) else settings.out / f"{stem}{place}": content
                 for place, content in more(report, flow).items()
             }
-    written(report, settings.out, stem, settings.as_json, further)
-    from hwgen.report.check import findings
-
-    for sentence in findings(report):
+    shown = _shown(report, stem, kept, digest)
+    _write(report, shown, settings.out, stem, settings.as_json, further)
+    for sentence in shown.findings:
         click.echo(f"hwgen: {sentence}", err=True)
 
 
 def written(report: Report, out: Path, stem: str, as_json: bool, further: dict[Path, bytes]) -> None:
     """Write a report in all its forms, with further files; print it or its summary."""
-    from hwgen.report.kinds import rendered, summary
+    _write(report, _Shown.of(report, stem), out, stem, as_json, further)
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """What follows from the JSON of a report.
+
+    Parameters
+    ----------
+    files
+        By what follows the report's name.
+    header, rows
+        Its summary.
+    findings
+        What a reader should know before relying on it.
+    """
+
+    files: Mapping[str, bytes]
+    header: list[str]
+    rows: list[list[str]]
+    findings: list[str]
+
+    @classmethod
+    def of(cls, report: Report, stem: str) -> _Shown:
+        from hwgen.report.check import findings
+        from hwgen.report.kinds import rendered, summary
+
+        files = {path.name.removeprefix(stem): content for path, content in rendered(report, Path(), stem).items()}
+        return cls(files, *summary(report), findings(report))
+
+
+def _shown(report: Report, stem: str, kept: Cache, digest: str) -> _Shown:
+    """What follows from a report that is kept by a digest. It is kept, too: pandas and matplotlib take seconds."""
+    tools = " ".join(f"{name} {version(name)}" for name in ("matplotlib", "pandas"))
+    key = hashlib.sha256(f"shown {digest} {stem} {tools}".encode()).hexdigest()
+    if (known := kept.get(key)) is not None:
+        return _Shown(**known | {"files": {name: base64.b64decode(text) for name, text in known["files"].items()}})
+    shown = _Shown.of(report, stem)
+    kept.put(key, vars(shown) | {"files": {name: base64.b64encode(of).decode() for name, of in shown.files.items()}})
+    return shown
+
+
+def _write(report: Report, shown: _Shown, out: Path, stem: str, as_json: bool, further: Mapping[Path, bytes]) -> None:
     from hwgen.report.schema import as_text
 
     text = as_text(report)
-    files = {out / f"{stem}.json": text.encode(), **rendered(report, out, stem), **further}
+    files = {out / f"{stem}{suffix}": content for suffix, content in shown.files.items()}
+    files = {out / f"{stem}.json": text.encode(), **files, **further}
     write_all(files)
     if as_json:
         click.echo(text, nl=False)
     else:
-        print_table(*summary(report))
+        print_table(shown.header, shown.rows)
         click.echo("  ".join(map(str, files)))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import platform
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
@@ -19,6 +19,8 @@ from hwgen import __version__
 from hwgen.cells.library import Library
 from hwgen.config import TensorCoreConfig
 from hwgen.errors import InputError
+from hwgen.files import cache_directory
+from hwgen.mapping.cache import Cache
 from hwgen.mapping.yosys import Recipe, clock_gate, tool_version
 from hwgen.netlist.fanout import LIMIT
 from hwgen.report import schema
@@ -50,15 +52,32 @@ def of_code(text: str) -> str:
 
 @lru_cache(maxsize=1)
 def _code() -> bytes:
-    """Digest of hwgen and sim."""
-    digest = hashlib.sha256()
+    """Digest of hwgen and sim.
+
+    To read all their syntax takes seconds. So the digest is kept by that of the texts as they are written.
+    """
+    texts = {}
     for package in (hwgen, sim):
         root = Path(package.__path__[0])
         for path in sorted(root.rglob("*")):
             if path.suffix in (".py", ".h", ".cc"):
-                text = path.read_text(encoding="utf-8")
-                content = of_code(text) if path.suffix == ".py" else text
-                digest.update(f"{path.relative_to(root)}\0{content}\0".encode())
+                texts[str(path.relative_to(root.parent))] = path.read_text(encoding="utf-8")
+    # Syntax trees of two Pythons differ.
+    written = _digest([platform.python_version(), *(part for item in texts.items() for part in item)])
+    kept = Cache(cache_directory("code"))
+    known = kept.get(written.hex())
+    if known is None:
+        contents = ((name, of_code(text) if name.endswith(".py") else text) for name, text in texts.items())
+        known = {"code": _digest(part for item in contents for part in item).hex()}
+        kept.put(written.hex(), known)
+    return bytes.fromhex(known["code"])
+
+
+def _digest(parts: Iterable[str]) -> bytes:
+    """Digest of some texts."""
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(f"{part}\0".encode())
     return digest.digest()
 
 

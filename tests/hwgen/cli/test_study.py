@@ -129,6 +129,26 @@ def test_compare_takes_what_a_report_has_found(run, refused, monkeypatch) -> Non
     assert "--search: has no meaning with --as-mapped" in refused("compare", "--as-mapped", "--search")
 
 
+def test_a_known_report_is_shown_as_it_was(run, tmp_path, monkeypatch) -> None:
+    """Its files, summary and warnings are kept with it: neither pandas nor matplotlib is needed again."""
+    report = schema.load(Path(__file__).parents[3] / "reports" / "overhead.json")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr("hwgen.measure.at_clock.measure_at_clock", lambda *_, **__: Measured(report))
+    first = run("compare", "--name", "c", "--out", "out")
+    assert first[0] == 0, first[2]
+    assert "asked for are" in first[2]
+    files = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
+    assert {f"c{end}" for end in (".json", ".md", ".csv", ".png", "-placement.png")} == files.keys()
+    for path in (tmp_path / "out").iterdir():
+        path.unlink()
+    for name in ("hwgen.report.kinds.rendered", "hwgen.report.check.findings"):
+        monkeypatch.delattr(name)
+    again = run("compare", "--name", "c", "--out", "out")
+    assert (again[0], again[1]) == first[:2]
+    assert again[2].splitlines()[-2:] == first[2].splitlines()[-2:]
+    assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == files
+
+
 def test_power_exports_a_directory_for_each_core(run, refused, tmp_path, monkeypatch) -> None:
     (tmp_path / "file").write_text("in the way")
     assert "'file' is not a directory" in refused("power", "--export", "file")

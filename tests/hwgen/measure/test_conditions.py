@@ -1,4 +1,6 @@
 import dataclasses
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -7,6 +9,7 @@ from hwgen.config import NAMED
 from hwgen.errors import InputError
 from hwgen.formats import BLOCK_FORMATS
 from hwgen.mapping.yosys import RECIPES
+from hwgen.measure import conditions
 from hwgen.measure.conditions import check_pair, fingerprint, of_code
 from hwgen.measure.stimulus import Stimulus
 
@@ -48,6 +51,36 @@ def twice(x):
     assert of_code(CODE.replace("2", "3")) != of_code(CODE)
     assert of_code(CODE.replace("2 * x", "'Twice x.'")) != of_code(CODE)
     assert of_code(CODE.replace("twice", "double")) != of_code(CODE)
+
+
+def test_code_is_read_once_for_each_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it does decides, be its digest known or not; a text that is known is not read as syntax again."""
+    package = tmp_path / "package"
+    package.mkdir()
+    module = package / "module.py"
+    read = []
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(conditions, "of_code", lambda text: read.append(text) or of_code(text))
+    for name in ("hwgen", "sim"):
+        monkeypatch.setattr(conditions, name, SimpleNamespace(__path__=[str(package)]))
+
+    def digest(text: str) -> bytes:
+        module.write_text(text)
+        conditions._code.cache_clear()
+        return conditions._code()
+
+    try:
+        first = digest(CODE)
+        assert digest(CODE) == first
+        assert read == [CODE]
+        assert digest(f"# Twice.{CODE}") == first
+        assert digest(CODE.replace("2", "3")) != first
+        assert len(read) == 3
+        for entry in (tmp_path / "cache" / "hwgen" / "code").rglob("*.gz"):
+            entry.write_bytes(b"damaged")
+        assert digest(CODE) == first
+    finally:
+        conditions._code.cache_clear()
 
 
 def test_blocks_of_other_sizes_make_another_shape() -> None:
