@@ -165,6 +165,7 @@ ROWS = {
 HALF_RATE = {
     "overhead-multi": "`nvfp4`, generic7",
     "overhead-multi-1100ps": "`nvfp4`, generic7",
+    "overhead-multi-asap7": "`nvfp4`, asap7",
     "overhead-multi-e0m3": "`nvfp4-e0m3`, generic7",
 }
 """Rows of the table of cores that multiply FP8, too: MixFP4 over what, by report."""
@@ -233,6 +234,12 @@ def test_the_readme_gives_a_range_over_conditions() -> None:
     assert "in `multi-small` it is {:+.1f} % and {:+.1f} %".format(*(100 * value for value in multi)) in text
     page = " ".join((REPORTS.parent / "docs" / "half-rate.md").read_text(encoding="utf-8").split())
     assert "MixFP4 takes {:.1f} % more area and {:.1f} % more power".format(*(100 * value for value in multi)) in page
+    real = _overhead("overhead-multi-asap7")
+    asap7 = [100 * real.find("core", metric).overhead.value for metric in ("area", "total power")]
+    assert "on ASAP7 {:+.1f} % and {:+.1f} %".format(*asap7) in text
+    assert "On ASAP7 it takes {:.1f} % more area and {:.1f} % more power".format(*asap7) in page
+    settled = 100 * real.find("core", "total power, no glitches").overhead.value
+    assert f"Without glitches MixFP4 takes {settled:.1f} % more power there" in page
     clocks = [each.overhead.value for each in _explored().results if each.metric == "area" and each.overhead]
     results = " ".join(RESULTS.read_text(encoding="utf-8").split())
     assert f"{100 * min(clocks):+.1f} to {100 * max(clocks):+.1f} %" in results
