@@ -67,7 +67,7 @@ def test_the_headline_is_the_range_of_the_json(pairs):
     alone = overheads.headline(wider)
     _check_range(alone, wider)
     assert "where cores also multiply" not in alone
-    assert "with cores that multiply FP8 and FP6, too: ASAP7, generic7, clocks from 1 to 1.1 ns" in alone
+    assert "with cores that multiply FP8 and FP6, too: asap7sc7p5t, generic7, clocks from 1 to 1.1 ns" in alone
 
 
 def _range(about, metric):
