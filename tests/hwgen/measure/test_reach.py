@@ -203,13 +203,15 @@ def test_the_whole_core_is_built_as_runs_are() -> None:
 def test_whole_cores_decide_between_lanes_that_are_nearly_as_good(monkeypatch: pytest.MonkeyPatch) -> None:
     """For least energy: what arrives when is another matter in an array."""
     monkeypatch.setitem(LARGER, "merged-timed", 1.02)
+    # Alone: else it would be tried by the lanes that the other design takes.
+    alone = {"nvfp4-small": NAMED["nvfp4-small"]}
 
     def searched_with(dearer: str) -> dict[tuple[str, str], str]:
         def delay(design: Design, purpose: str, choice: dict[str, str], draw: int) -> float:
             LARGER["merged"] = 1.1 if design.config.rows > 1 and dearer == "merged" else 1.0
             return 1.0
 
-        found, seen = searched(monkeypatch, delay, ("merged-timed",))
+        found, seen = searched(monkeypatch, delay, ("merged-timed",), configs=alone)
         assert found.builds == len(seen)
         return {key: config.dot for key, config in found.configs.items()}
 
@@ -281,6 +283,27 @@ def test_lanes_of_the_other_design_are_tried_where_ones_own_are_late(monkeypatch
     assert set(searched_with("merged").values()) == {"signed"}
     # Lanes that are not late stay: what one element says of the others is good enough.
     assert searched_with("none")["nvfp4-small", "area"] == "merged"
+
+
+def test_a_design_is_tried_by_what_the_other_one_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of one element NVFP4 is smaller by another recipe; in an array by that of MixFP4, unless it is late by that."""
+
+    def recipes_with(late: str) -> dict[tuple[str, str], set[str]]:
+        def delay(design: Design, purpose: str, choice: dict[str, str], draw: int) -> float:
+            own, array = design.config.name == "nvfp4-small", design.config.rows > 1
+            COST["area"] = 130.0 if array else 100.0 if own else 115.0
+            held = own and array and purpose == late and "prefix" in choice.values()
+            return CLOCK + 0.5 if held else 1.0
+
+        found, seen = searched(monkeypatch, delay)
+        assert found.builds == len(seen)
+        return {key: {how.name for how in chosen.values()} for key, chosen in found.chosen.items()}
+
+    monkeypatch.setitem(COST, "area", 100.0)
+    assert set(map(frozenset, recipes_with("neither").values())) == {frozenset({"prefix"})}
+    found = recipes_with("energy")
+    assert found["nvfp4-small", "area"] == {"prefix"}
+    assert found["nvfp4-small", "energy"] == {"area"}
 
 
 def test_a_slot_of_the_other_design_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
