@@ -81,62 +81,55 @@ def select_for_cores(
     selected = select(configs, recipes, aim, flow, lanes, slots=slots)
     if not selected.builds:
         return selected
-    whole = _Whole(aim, flow)
-    reached = whole.scores(selected, {key: (config, selected.chosen[key]) for key, config in selected.configs.items()})
-    builds = selected.builds
-
-    def take(offered: Mapping[_Key, _Taken]) -> dict[_Key, Score]:
-        """Take what is better of one offer for each; returns how all of them do."""
-        nonlocal selected
-        scores = whole.scores(selected, offered, reached)
-        better = {key: score for key, score in scores.items() if score.better(reached[key])}
-        reached.update(better)
-        selected = _with(selected, {key: offered[key] for key in better})
-        return scores
-
+    whole = _Whole(aim, flow, selected)
     for place in range(max(map(len, selected.rivals.values()), default=0)):
-        take({key: each[place] for key, each in selected.rivals.items() if len(each) > place})
-    for key in reached:
+        whole.take([(key, each[place]) for key, each in selected.rivals.items() if len(each) > place])
+    allowed = {key: variants(configs[key[0]], lanes, slots) for key in whole.reached}
+    for key, each in allowed.items():
         mine = {config.slot for config, _ in whole.built[key]}
-        among = [each for each in variants(configs[key[0]], lanes, slots) if each.slot not in mine]
+        among = [config for config in each if config.slot not in mine]
         if key in whole.late:
-            among += _of_slot(configs[key[0]], selected.configs[key], lanes)
+            among += _of_slot(configs[key[0]], whole.selected.configs[key], lanes)
         for offered in whole.of_the_others(key, among):
-            take({key: offered})
-    earlier = dict.fromkeys(reached, 0.0)
-    late_lanes: dict[_Key, set[str]] = {key: set() for key in reached}
+            whole.take([(key, offered)])
+    builds = selected.builds + _searched_again(whole, configs, recipes, lanes)
+    whole.settle(recipes)
+    whole.take([(key, each) for key, among in allowed.items() for each in whole.choices_of_the_others(key, among)])
+    whole.settle(recipes)
+    arrays, more = _lane_arrays(whole.selected, recipes, aim, flow)
+    return replace(whole.selected, lane_arrays=arrays, builds=builds + whole.builds + more)
+
+
+def _searched_again(
+    whole: _Whole, configs: Mapping[str, TensorCoreConfig], recipes: Sequence[Recipe], lanes: Sequence[str]
+) -> int:
+    """Search for shorter clocks what whole cores miss theirs by; returns how many cores were built for it."""
+    aim, builds = whole.aim, 0
+    earlier = dict.fromkeys(whole.reached, 0.0)
+    late_lanes: dict[_Key, set[str]] = {key: set() for key in whole.reached}
     for _ in range(_AGAIN):
-        late = [key for key, score in reached.items() if score.late_ns > 0]
+        late = [key for key, score in whole.reached.items() if score.late_ns > 0]
         for key in late:
-            earlier[key] += reached[key].late_ns
-        late = [key for key in late if earlier[key] <= WITHIN * aim.clock_ns]
-        found = {}
+            earlier[key] += whole.reached[key].late_ns
+        found = []
         for key in late:
-            late_lanes[key].add(selected.configs[key].dot)
-            among = _of_slot(configs[key[0]], selected.configs[key], lanes)
-            if _longest(reached[key]) == OF_LANES:
+            if earlier[key] > WITHIN * aim.clock_ns:
+                continue
+            taken = whole.selected.configs[key], whole.selected.chosen[key]
+            late_lanes[key].add(taken[0].dot)
+            among = _of_slot(configs[key[0]], taken[0], lanes)
+            if _longest(whole.reached[key]) == OF_LANES:
                 among = [config for config in among if config.dot not in late_lanes[key]] or among
             shorter = replace(aim, clock_ns=aim.clock_ns - earlier[key])
             dots = [config.dot for config in among[1:]]
-            found[key] = select({key[0]: among[0]}, recipes, shorter, flow, dots, key[1:])
-        builds += sum(other.builds for other in found.values())
-        again = {key: (other.configs[key], other.chosen[key]) for key, other in found.items()}
-        again = {key: each for key, each in again.items() if each != (selected.configs[key], selected.chosen[key])}
-        for key, score in take(again).items():
+            other = select({key[0]: among[0]}, recipes, shorter, whole.flow, dots, key[1:])
+            builds += other.builds
+            if (again := (other.configs[key], other.chosen[key])) != taken:
+                found.append((key, again))
+        for (key, again), score in zip(found, whole.take(found), strict=True):
             if score.late_ns:
-                late_lanes[key].add(again[key][0].dot)
-    selected = whole.settled(selected, reached, recipes)
-    offers = [
-        (key, offered)
-        for key in reached
-        for offered in whole.choices_of_the_others(selected, key, variants(configs[key[0]], lanes, slots))
-    ]
-    for (key, offered), score in zip(offers, whole.several(selected, offers, reached), strict=True):
-        if score.better(reached[key]):
-            reached[key], selected = score, _with(selected, {key: offered})
-    selected = whole.settled(selected, reached, recipes)
-    arrays, more = _lane_arrays(selected, recipes, aim, flow)
-    return replace(selected, lane_arrays=arrays, builds=builds + whole.builds + more)
+                late_lanes[key].add(again[0].dot)
+    return builds
 
 
 def _lane_arrays(
@@ -184,23 +177,38 @@ def _longest(score: Score) -> str:
 
 
 class _Whole:
-    """Whole cores that were built of what was selected."""
+    """Whole cores: those of the search's choice, and what is better than these.
 
-    def __init__(self, aim: Aim, flow: Flow) -> None:
-        self.aim, self.flow = aim, flow
+    Attributes
+    ----------
+    selected
+        The best so far.
+    reached
+        How whole cores of it do.
+    builds
+        How many were built.
+    late, built
+        What was late, and all that was built, for each purpose of each design.
+    """
+
+    def __init__(self, aim: Aim, flow: Flow, selected: Selected) -> None:
+        self.aim, self.flow, self.selected = aim, flow, selected
         self.builds = 0
         self.late: dict[_Key, list[tuple[_Taken, Score]]] = {}
         self.built: dict[_Key, list[_Taken]] = {}
+        own = [(key, (config, selected.chosen[key])) for key, config in selected.configs.items()]
+        self.reached = dict(zip(selected.configs, self.several(own), strict=True))
 
-    def scores(
-        self, selected: Selected, taken: Mapping[_Key, _Taken], than: Mapping[_Key, Score] | None = None
-    ) -> dict[_Key, Score]:
-        """How whole cores of some choices do, one for each purpose of each design, see `several`."""
-        return dict(zip(taken, self.several(selected, list(taken.items()), than), strict=True))
+    def take(self, offers: Sequence[tuple[_Key, _Taken]]) -> list[Score]:
+        """Take what is better of some offers; returns how all of them do."""
+        scores = self.several(offers, self.reached)
+        for (key, offered), score in zip(offers, scores, strict=True):
+            if score.better(self.reached[key]):
+                self.reached[key] = score
+                self.selected = _with(self.selected, {key: offered})
+        return scores
 
-    def several(
-        self, selected: Selected, taken: Sequence[tuple[_Key, _Taken]], than: Mapping[_Key, Score] | None = None
-    ) -> list[Score]:
+    def several(self, taken: Sequence[tuple[_Key, _Taken]], than: Mapping[_Key, Score] | None = None) -> list[Score]:
         """How whole cores of some choices do: the latest of some draws, at their mean cost.
 
         What cannot be better ``than`` the best core so far, as its first draw says, has that draw alone.
@@ -211,7 +219,7 @@ class _Whole:
         for draws in (_DRAWS,) if than is None or len(taken) == 1 else (_DRAWS[:1], _DRAWS[1:]):
             if not left:
                 break
-            for number, score in self._drawn(selected, [(number, *taken[number]) for number in left], draws):
+            for number, score in self._drawn([(number, *taken[number]) for number in left], draws):
                 drawn[number].append(score)
             if than is not None:
                 left = [number for number in left if _may_be_better(drawn[number][0], than, taken[number][0])]
@@ -224,13 +232,11 @@ class _Whole:
                 self.late.setdefault(key, []).append((choice, found[-1]))
         return found
 
-    def _drawn(
-        self, selected: Selected, wanted: Sequence[tuple[int, _Key, _Taken]], draws: Sequence[int]
-    ) -> Iterator[tuple[int, Score]]:
+    def _drawn(self, wanted: Sequence[tuple[int, _Key, _Taken]], draws: Sequence[int]) -> Iterator[tuple[int, Score]]:
         """Build some draws of numbered choices."""
         tasks, jobs, chosen_by = [], {}, []
         for number, key, choice in wanted:
-            other = _with(selected, {key: choice})
+            other = _with(self.selected, {key: choice})
             design = other.designs(*key)[TensorCore]
             chosen = other.of(design, key[1])
             chosen_by += [(number, key, design, chosen, draw) for draw in draws]
@@ -258,18 +264,16 @@ class _Whole:
                     known.add((tried.dot, tried.slot))
                     yield tried, {module: chosen.get(module) or own[module] for module in modules}
 
-    def choices_of_the_others(
-        self, selected: Selected, key: _Key, among: Sequence[TensorCoreConfig]
-    ) -> Iterator[_Taken]:
+    def choices_of_the_others(self, key: _Key, among: Sequence[TensorCoreConfig]) -> Iterator[_Taken]:
         """What other designs take for the same purpose, as far as this one has not been built with it.
 
         Modules that the others do not have keep their recipes.
         """
-        own = selected.chosen[key]
-        for other, config in selected.configs.items():
+        own = self.selected.chosen[key]
+        for other, config in self.selected.configs.items():
             if other[0] == key[0] or other[1] != key[1]:
                 continue
-            chosen = selected.chosen[other]
+            chosen = self.selected.chosen[other]
             for tried in (each for each in among if (each.dot, each.slot) == (config.dot, config.slot)):
                 modules = area.counts(Design(tried, TensorCore).source).keys()
                 if {*own, *chosen} >= modules:
@@ -277,34 +281,26 @@ class _Whole:
                     if offered not in self.built[key]:
                         yield offered
 
-    def settled(self, selected: Selected, reached: dict[_Key, Score], recipes: Sequence[Recipe]) -> Selected:
-        """With what was late for each, where a faster recipe makes it the best; ``reached`` says how these do."""
-        for key in reached:
-            taken, reached[key] = self.in_time(selected, key, reached[key], recipes)
-            selected = _with(selected, {key: taken})
-        return selected
-
-    def in_time(self, selected: Selected, key: _Key, reached: Score, recipes: Sequence[Recipe]) -> tuple[_Taken, Score]:
-        """The choice, or what was late and costs less, if a faster recipe on its path brings it to the clock.
+    def settle(self, recipes: Sequence[Recipe]) -> None:
+        """Take what was late and costs less, where a faster recipe on its path brings it to the clock.
 
         What was late is looked at once.
         """
-        taken = selected.configs[key], selected.chosen[key]
-        for (config, chosen), late in self.late.pop(key, ()):
-            if late.late_ns > WITHIN * self.aim.clock_ns or not replace(late, late_ns=0.0).better(reached):
-                continue
-            on_path = [module for module, part in late.alone_ns.items() if part > 0 and module in chosen]
-            faster = [
-                (config, {**chosen, module: how})
-                for module, how in product(on_path, distinct(recipes))
-                if how.fast and how != chosen[module]
-            ]
-            scores = self.several(selected, [(key, other) for other in faster], {key: reached})
-            for other, score in zip(faster, scores, strict=True):
-                if score.better(reached):
-                    reached, taken = score, other
-        self.late.pop(key, None)
-        return taken, reached
+        for key in self.reached:
+            for (config, chosen), late in self.late.pop(key, ()):
+                if late.late_ns > WITHIN * self.aim.clock_ns or not replace(late, late_ns=0.0).better(
+                    self.reached[key]
+                ):
+                    continue
+                on_path = [module for module, part in late.alone_ns.items() if part > 0 and module in chosen]
+                self.take(
+                    [
+                        (key, (config, {**chosen, module: how}))
+                        for module, how in product(on_path, distinct(recipes))
+                        if how.fast and how != chosen[module]
+                    ]
+                )
+            self.late.pop(key, None)
 
 
 def _may_be_better(first: Score, than: Mapping[_Key, Score], key: _Key) -> bool:
