@@ -176,6 +176,20 @@ def _longest(score: Score) -> str:
     return max(score.alone_ns, key=lambda module: score.alone_ns[module], default="")
 
 
+def _after(
+    config: TensorCoreConfig, chosen: Chosen, among: Sequence[TensorCoreConfig], own: Chosen
+) -> Iterator[_Taken]:
+    """Of some configurations those with the lanes and the slot of another design, by its recipes.
+
+    Modules that it does not have take a design's ``own``; what these do not have either is left out.
+    """
+    for tried in among:
+        if (tried.dot, tried.slot) == (config.dot, config.slot):
+            modules = area.counts(Design(tried, TensorCore).source).keys()
+            if {*own, *chosen} >= modules:
+                yield tried, {module: chosen.get(module) or own[module] for module in modules}
+
+
 class _Whole:
     """Whole cores: those of the search's choice, and what is better than these.
 
@@ -196,33 +210,33 @@ class _Whole:
         self.builds = 0
         self.late: dict[_Key, list[tuple[_Taken, Score]]] = {}
         self.built: dict[_Key, list[_Taken]] = {}
+        self.reached: dict[_Key, Score] = {}
         own = [(key, (config, selected.chosen[key])) for key, config in selected.configs.items()]
-        self.reached = dict(zip(selected.configs, self.several(own), strict=True))
+        self.reached = dict(zip(selected.configs, self._scores(own), strict=True))
 
     def take(self, offers: Sequence[tuple[_Key, _Taken]]) -> list[Score]:
         """Take what is better of some offers; returns how all of them do."""
-        scores = self.several(offers, self.reached)
+        scores = self._scores(offers)
         for (key, offered), score in zip(offers, scores, strict=True):
             if score.better(self.reached[key]):
                 self.reached[key] = score
                 self.selected = _with(self.selected, {key: offered})
         return scores
 
-    def several(self, taken: Sequence[tuple[_Key, _Taken]], than: Mapping[_Key, Score] | None = None) -> list[Score]:
+    def _scores(self, taken: Sequence[tuple[_Key, _Taken]]) -> list[Score]:
         """How whole cores of some choices do: the latest of some draws, at their mean cost.
 
-        What cannot be better ``than`` the best core so far, as its first draw says, has that draw alone.
+        What cannot be better than the best core so far, as its first draw says, has that draw alone.
         """
         drawn: list[list[Score]] = [[] for _ in taken]
         left = list(range(len(taken)))
         # One core alone would leave processors idle.
-        for draws in (_DRAWS,) if than is None or len(taken) == 1 else (_DRAWS[:1], _DRAWS[1:]):
+        for draws in (_DRAWS,) if not self.reached or len(taken) == 1 else (_DRAWS[:1], _DRAWS[1:]):
             if not left:
                 break
             for number, score in self._drawn([(number, *taken[number]) for number in left], draws):
                 drawn[number].append(score)
-            if than is not None:
-                left = [number for number in left if _may_be_better(drawn[number][0], than, taken[number][0])]
+            left = [number for number in left if self._may_be_better(taken[number][0], drawn[number][0])]
         found = []
         for (key, choice), scores in zip(taken, drawn, strict=True):
             self.built.setdefault(key, []).append(choice)
@@ -231,6 +245,15 @@ class _Whole:
             if latest.late_ns:
                 self.late.setdefault(key, []).append((choice, found[-1]))
         return found
+
+    def _may_be_better(self, key: _Key, first: Score) -> bool:
+        """Whether a core whose first draw is this one may be better than the best so far."""
+        best = self.reached.get(key)
+        if best is None:
+            return True
+        if first.late_ns or best.late_ns:
+            return first.late_ns < best.late_ns
+        return first.cost <= (1 + APART[key[1]]) * best.cost
 
     def _drawn(self, wanted: Sequence[tuple[int, _Key, _Taken]], draws: Sequence[int]) -> Iterator[tuple[int, Score]]:
         """Build some draws of numbered choices."""
@@ -258,28 +281,20 @@ class _Whole:
         known = {(config.dot, config.slot) for config, _ in self.built[key]}
         others = [each for (name, purpose), each in self.built.items() if name != key[0] and purpose == key[1]]
         for config, chosen in [taken for each in others for taken in each]:
-            for tried in (each for each in among if (each.dot, each.slot) == (config.dot, config.slot)):
-                modules = area.counts(Design(tried, TensorCore).source).keys()
-                if (tried.dot, tried.slot) not in known and {*own, *chosen} >= modules:
+            for tried, recipes in _after(config, chosen, among, own):
+                if (tried.dot, tried.slot) not in known:
                     known.add((tried.dot, tried.slot))
-                    yield tried, {module: chosen.get(module) or own[module] for module in modules}
+                    yield tried, recipes
 
     def choices_of_the_others(self, key: _Key, among: Sequence[TensorCoreConfig]) -> Iterator[_Taken]:
-        """What other designs take for the same purpose, as far as this one has not been built with it.
-
-        Modules that the others do not have keep their recipes.
-        """
+        """What other designs take for the same purpose, as far as this one has not been built with it."""
         own = self.selected.chosen[key]
         for other, config in self.selected.configs.items():
             if other[0] == key[0] or other[1] != key[1]:
                 continue
-            chosen = self.selected.chosen[other]
-            for tried in (each for each in among if (each.dot, each.slot) == (config.dot, config.slot)):
-                modules = area.counts(Design(tried, TensorCore).source).keys()
-                if {*own, *chosen} >= modules:
-                    offered = tried, {module: chosen.get(module) or own[module] for module in modules}
-                    if offered not in self.built[key]:
-                        yield offered
+            for offered in _after(config, self.selected.chosen[other], among, own):
+                if offered not in self.built[key]:
+                    yield offered
 
     def settle(self, recipes: Sequence[Recipe]) -> None:
         """Take what was late and costs less, where a faster recipe on its path brings it to the clock.
@@ -288,9 +303,8 @@ class _Whole:
         """
         for key in self.reached:
             for (config, chosen), late in self.late.pop(key, ()):
-                if late.late_ns > WITHIN * self.aim.clock_ns or not replace(late, late_ns=0.0).better(
-                    self.reached[key]
-                ):
+                in_time = replace(late, late_ns=0.0)
+                if late.late_ns > WITHIN * self.aim.clock_ns or not in_time.better(self.reached[key]):
                     continue
                 on_path = [module for module, part in late.alone_ns.items() if part > 0 and module in chosen]
                 self.take(
@@ -301,11 +315,3 @@ class _Whole:
                     ]
                 )
             self.late.pop(key, None)
-
-
-def _may_be_better(first: Score, than: Mapping[_Key, Score], key: _Key) -> bool:
-    """Whether a core whose first draw is this one may be better than the best so far."""
-    best = than[key]
-    if first.late_ns or best.late_ns:
-        return first.late_ns < best.late_ns
-    return first.cost <= (1 + APART[key[1]]) * best.cost
