@@ -1,7 +1,7 @@
 """The runs of two designs at a clock: each built for both purposes, checked, and simulated.
 
-What meets the clock in the search, on cores of one element, may miss it by a little in a run, or meet it at a much
-larger area than the other runs: wires of an array are longer, and the netlist is another draw. Then a module on its
+What meets the clock in the search, on cores of one element, may miss it by a little in a run, or meet it at much more
+area or energy than the other runs: wires of an array are longer, and the netlist is another draw. Then a module on its
 longest path takes another recipe, in that run and for that purpose alone, as one does in a flow, and the better netlist
 counts. Both designs are helped in this way alike.
 
@@ -12,7 +12,7 @@ beginning for others.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -43,7 +43,7 @@ BUILT: dict[str, type[Block]] = {"lane array": LaneArray, "core": TensorCore}
 _TRIES = 8
 # Of the longest path: a module with less of it can make up for little.
 _ON_PATH = 0.1
-# Of the area of the middle run: a core that takes so much more is worth a try.
+# Of the middle run's area or energy: a core that takes so much more of what it is built for is worth a try.
 _DEAR = 0.02
 
 _Key = tuple[str, int]
@@ -122,8 +122,8 @@ def measured(
         others = {}
         for key, run in found.items():
             known = [*before.get(key[0], ()), *(other for (name, _), other in found.items() if name == key[0])]
-            middle = float(np.median([_area(each) for each in known]))
-            wanted = _wanting(run, begun[key][1], aim.clock_ns, middle, distinct(recipes))
+            dear = _dear(run, known, configs[key[0]], aim.clock_ns)
+            wanted = _wanting(run, begun[key][1], aim.clock_ns, dear, distinct(recipes))
             other = _changed(wanted, tried, key, begun[key], choices[key])
             if other == choices[key] and begun[key][1] is not run:
                 begun[key] = choices[key], run
@@ -161,35 +161,49 @@ def _changed(
 
 
 def _wanting(
-    run: Run, begun: Run, clock_ns: float, middle: float, recipes: Sequence[Recipe]
+    run: Run, begun: Run, clock_ns: float, dear: Set[str], recipes: Sequence[Recipe]
 ) -> dict[str, list[Recipe]]:
-    """Purposes for which a run is late or dear, and the recipes that may help; ``middle`` is the usual area in um2.
+    """Purposes for which a run is late or ``dear``, and the recipes that may help.
 
     ``begun`` is the run that they would change. Where that is late, none but fast ones help.
     """
     found = {}
     fast = [how for how in recipes if how.fast]
     for purpose in PURPOSES:
-        missed = -run.records[purpose, "core"].slack_ns
-        if not run.records[purpose, "core"].met and missed <= WITHIN * clock_ns:
-            found[purpose] = fast
-        elif purpose == "area" and missed <= 0 and _area(run) > (1 + _DEAR) * middle:
-            found[purpose] = list(recipes) if begun.records[purpose, "core"].met else fast
-    # By itself, so that what it spends decides.
-    if not found and run.passed_over is not None and -run.passed_over.slack_ns <= WITHIN * clock_ns:
-        found["energy"] = fast
+        record = _own(run, purpose)
+        if not record.met:
+            if -record.slack_ns <= WITHIN * clock_ns:
+                found[purpose] = fast
+        elif purpose in dear:
+            found[purpose] = list(recipes) if _own(begun, purpose).met else fast
     return found
 
 
-def _area(run: Run) -> float:
-    """Um2 of the core for least area."""
-    return sum(run.examined.areas["core"].values())
+def _own(run: Run, purpose: str) -> Closure:
+    """How the core for a purpose was closed, even where another one took its place."""
+    passed_over = run.passed_over if purpose == "energy" else None
+    return passed_over or run.records[purpose, "core"]
 
 
-def _rank(run: Run, config: TensorCoreConfig, clock_ns: float) -> tuple[float, float, float]:
-    """What the cores of a run miss the clock by in ns, their area, and what they spend in a cycle in fJ."""
+def _dear(run: Run, known: Iterable[Run], config: TensorCoreConfig, clock_ns: float) -> set[str]:
+    """Purposes for which a run takes much more than the middle one of all that are ``known``."""
+    usual = [_amounts(each, config, clock_ns) for each in known]
+    own = _amounts(run, config, clock_ns)
+    return {each for each in PURPOSES if own[each] > (1 + _DEAR) * np.median([of[each] for of in usual])}
+
+
+def _amounts(run: Run, config: TensorCoreConfig, clock_ns: float) -> dict[str, float]:
+    """What its cores are to have least of, by purpose: um2, and fJ in a cycle."""
+    return {
+        "area": sum(run.examined.areas["core"].values()),
+        "energy": per_cycle(run.examined.energy[config.formats, "core", "timed"], clock_ns),
+    }
+
+
+def _rank(run: Run, config: TensorCoreConfig, clock_ns: float) -> tuple[float, float]:
+    """What the cores of a run miss the clock by in ns; then a percent of area counts as much as one of energy."""
     late = sum(max(-run.records[purpose, "core"].slack_ns, 0.0) for purpose in PURPOSES)
-    return late, _area(run), per_cycle(run.examined.energy[config.formats, "core", "timed"], clock_ns)
+    return late, float(np.prod(list(_amounts(run, config, clock_ns).values())))
 
 
 @dataclass(frozen=True)

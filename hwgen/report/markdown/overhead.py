@@ -121,8 +121,8 @@ def _closings(report: OverheadReport) -> list[str]:
         "",
         "*Best clock* is the longest path of the slowest run, set-up included; its slack is negative where it misses"
         " the clock. Most of that path lies in the block named. Resized cells and buffers are means over the runs, and"
-        " count once for each module. *Other recipe* counts the runs that were late, or much larger than the others,"
-        " until the module on the path took another recipe.",
+        " count once for each module. *Other recipe* counts the runs that were late, or took much more area or energy"
+        " than the others, until the module on the path took another recipe.",
         "",
         *table(header, rows, 0),
         *lacking(found for purposes in closing.values() for scopes in purposes.values() for found in scopes.values()),

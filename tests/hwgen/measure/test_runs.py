@@ -1,7 +1,7 @@
-"""Runs that are late, or much larger than the others, take another recipe."""
+"""Runs that are late, or take much more than the others, take another recipe."""
 
 import dataclasses
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 
 import pytest
 
@@ -28,14 +28,14 @@ AMONG = [RECIPES[name] for name in ("area", "adders", "balanced", "speed", "dela
 
 @pytest.fixture
 def of_recipes(monkeypatch: pytest.MonkeyPatch):
-    """Runs whose delay and area follow from the recipes of their dot products; gives what was built, in order.
+    """Runs whose delay, area and fJ a cycle follow from the recipes of their dot products; gives what was built.
 
     They may also follow from those of two modules, as in ``(number, "speed", "area")`` for the dot product and the
     accumulation.
     """
     built: list[dict] = []
 
-    def make(delays: dict, areas: dict) -> list[dict]:
+    def make(delays: dict, areas: dict, spent: dict = MappingProxyType({})) -> list[dict]:
         def one(number: int, choices: dict) -> Run:
             how = {
                 purpose: (number, own["dot_product"].name, own["accumulate"].name) for purpose, own in choices.items()
@@ -50,7 +50,8 @@ def of_recipes(monkeypatch: pytest.MonkeyPatch):
             passed_over = late if records["area", "core"].met and not late.met else None
             if passed_over is not None:
                 records["energy", "core"] = records["area", "core"]
-            energy = Consumption({"dot products": {"switching": 60.0 if passed_over is None else 80.0}}, {})
+            fj = spent.get(how["energy"][:2], 60.0) if passed_over is None else 80.0
+            energy = Consumption({"dot products": {"switching": fj}}, {})
             examined = SimpleNamespace(
                 areas={"core": {"dot products": areas.get(how["area"], areas.get(how["area"][:2], 100.0))}},
                 energy={(CONFIG.formats, "core", "timed"): energy},
@@ -122,6 +123,29 @@ def test_a_run_much_larger_than_the_others_tries_other_recipes(of_recipes) -> No
     ]
 
 
+def fj(runs: list[Run]) -> list[float]:
+    return [run.examined.energy[CONFIG.formats, "core", "timed"].total_fj for run in runs]
+
+
+def test_a_run_that_spends_much_more_than_the_others_tries_other_recipes(of_recipes) -> None:
+    """For least energy alone; the most frugal that meets the clock is taken."""
+    built = of_recipes({(2, "speed"): 2.1}, {}, {(2, "area"): 66.0, (2, "adders"): 60.5, (1, "area"): 61.0})
+    assert fj(found(range(3))) == [60.0, 61.0, 60.5]
+    assert [each["x", 2] for each in built] == [
+        {"area": "area", "energy": "area"},
+        {"area": "area", "energy": "adders"},
+    ]
+
+
+def test_a_little_area_does_not_outweigh_much_energy(of_recipes) -> None:
+    """Where a run tries other recipes for both purposes at once."""
+    spent = {(2, "area"): 66.0, (2, "adders"): 90.0, (2, "delay"): 61.0}
+    of_recipes({(2, "speed"): 2.1}, {(2, "area"): 103.0, (2, "adders"): 102.5, (2, "delay"): 102.8}, spent)
+    runs = found(range(3))
+    assert fj(runs) == [60.0, 60.0, 61.0]
+    assert [run.examined.areas["core"]["dot products"] for run in runs] == [100.0, 100.0, 102.8]
+
+
 def test_a_core_for_least_energy_that_is_late_is_not_given_up_for_the_smaller_one(of_recipes, monkeypatch) -> None:
     """It spends less than the one for least area by a fast recipe; that one is not touched."""
     chosen = {"area": RECIPES["adders"], "energy": RECIPES["area"]}
@@ -134,7 +158,7 @@ def test_a_core_for_least_energy_that_is_late_is_not_given_up_for_the_smaller_on
         {"area": "adders", "energy": "delay"},
     ]
     assert [run.passed_over for run in runs] == [None, None]
-    assert [run.examined.energy[CONFIG.formats, "core", "timed"].total_fj for run in runs] == [60.0, 60.0]
+    assert fj(runs) == [60.0, 60.0]
 
 
 def test_runs_before_say_what_is_usual(of_recipes) -> None:
