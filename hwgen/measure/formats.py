@@ -79,29 +79,28 @@ class _Study:
         tell, name = self.flow.progress, row_name(config)
         return replace(self.flow, progress=lambda what, done, total: tell(f"{name}: {what}", done, total))
 
-    def begun(self, config: TensorCoreConfig) -> _Built:
-        """A configuration with its lanes and recipes; no run yet."""
+    def begun(self, config: TensorCoreConfig, baseline: Selected | None = None) -> _Built:
+        """A configuration with its lanes and recipes; no run yet.
+
+        What its ``baseline`` takes is tried for it, too: else a part of an overhead would be luck in its search.
+        """
         check_hold(config, self.request.stimulus.hold)
         kept = Cache(self.flow.cache)
         operands = [counterpart(form) for form in config.formats]
         given = (config, operands, self.recipes, self.aim, self.request.lanes)
-        key = fingerprint(self.flow.library, "search", *given, code=code.digest(_SEARCHING))
+        tried = _record_of(baseline) if baseline else {}
+        key = fingerprint(self.flow.library, "search", *given, tried, code=code.digest(_SEARCHING))
         if (known := kept.get(key)) is not None:
             return _Built(config, _selected(known, config, self.recipes))
         selected = select_for_cores(
-            {config.name: config}, self.recipes, self.aim, self.flow_of(config), self.request.lanes
+            {config.name: config},
+            self.recipes,
+            self.aim,
+            self.flow_of(config),
+            self.request.lanes,
+            found_for=baseline,
         )
-        kept.put(
-            key,
-            {
-                purpose: {
-                    "lanes": selected.configs[config.name, purpose].dot,
-                    "recipes": {module: how.name for module, how in selected.chosen[config.name, purpose].items()},
-                    "lane array": selected.lane_arrays[config.name, purpose][1].name,
-                }
-                for purpose in PURPOSES
-            },
-        )
+        kept.put(key, _record_of(selected))
         return _Built(config, selected)
 
     def extend(self, built: _Built) -> None:
@@ -143,7 +142,7 @@ class _Study:
         baseline = self.baseline(config.depth, min(FEWEST, self.request.runs))
         if config == baseline.config:
             return baseline
-        built = self.begun(config)
+        built = self.begun(config, baseline.selected)
         while True:
             self.extend(built)
             done = len(built.runs)
@@ -239,6 +238,18 @@ def _configs(study: _Study, found: Mapping[str, _Built | str]) -> list[TensorCor
     """Configurations of all rows that have one, baselines first."""
     asked = [row.config for row in study.request.rows if row.config is not None]
     return [*(built.config for built in study.baselines.values()), *asked]
+
+
+def _record_of(selected: Selected) -> dict[str, dict[str, Any]]:
+    """What a search found for its only configuration, by purpose."""
+    return {
+        purpose: {
+            "lanes": config.dot,
+            "recipes": {module: how.name for module, how in selected.chosen[name, purpose].items()},
+            "lane array": selected.lane_arrays[name, purpose][1].name,
+        }
+        for (name, purpose), config in selected.configs.items()
+    }
 
 
 def _selected(known: Mapping[str, Mapping[str, Any]], config: TensorCoreConfig, recipes: Sequence[Recipe]) -> Selected:

@@ -73,10 +73,12 @@ def select_for_cores(
     flow: Flow,
     lanes: Sequence[str] = (),
     slots: Sequence[str] = (),
+    found_for: Selected | None = None,
 ) -> Selected:
     """As `hwgen.measure.selection.select`, with shorter clocks for the search where whole cores miss theirs.
 
-    These searches keep the slot that was found.
+    These searches keep the slot that was found. At the end whole cores are tried by what was ``found_for`` other
+    configurations, too.
     """
     selected = select(configs, recipes, aim, flow, lanes, slots=slots)
     if not selected.builds:
@@ -94,7 +96,8 @@ def select_for_cores(
             whole.take([(key, offered)])
     builds = selected.builds + _searched_again(whole, configs, recipes, lanes)
     whole.settle(recipes)
-    whole.take([(key, each) for key, among in allowed.items() for each in whole.choices_of_the_others(key, among)])
+    others = [whole.selected, *([found_for] if found_for else [])]
+    whole.take([(key, each) for key, among in allowed.items() for each in whole.choices_of_others(key, among, others)])
     whole.settle(recipes)
     arrays, more = _lane_arrays(whole.selected, recipes, aim, flow)
     return replace(whole.selected, lane_arrays=arrays, builds=builds + whole.builds + more)
@@ -286,15 +289,18 @@ class _Whole:
                     known.add((tried.dot, tried.slot))
                     yield tried, recipes
 
-    def choices_of_the_others(self, key: _Key, among: Sequence[TensorCoreConfig]) -> Iterator[_Taken]:
+    def choices_of_others(
+        self, key: _Key, among: Sequence[TensorCoreConfig], others: Sequence[Selected]
+    ) -> Iterator[_Taken]:
         """What other designs take for the same purpose, as far as this one has not been built with it."""
         own = self.selected.chosen[key]
-        for other, config in self.selected.configs.items():
-            if other[0] == key[0] or other[1] != key[1]:
-                continue
-            for offered in _after(config, self.selected.chosen[other], among, own):
-                if offered not in self.built[key]:
-                    yield offered
+        for selected in others:
+            for other, config in selected.configs.items():
+                if other[0] == key[0] or other[1] != key[1]:
+                    continue
+                for offered in _after(config, selected.chosen[other], among, own):
+                    if offered not in self.built[key]:
+                        yield offered
 
     def settle(self, recipes: Sequence[Recipe]) -> None:
         """Take what was late and costs less, where a faster recipe on its path brings it to the clock.

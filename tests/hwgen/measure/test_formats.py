@@ -63,6 +63,7 @@ class Bench:
 
     def __init__(self) -> None:
         self.searched: list[tuple[str, tuple[str, ...]]] = []
+        self.offered: dict[str, list[str]] = {}
         self.built: list[tuple[str, int]] = []
         self.make: Callable[[TensorCoreConfig, int], Run] = drawn
 
@@ -73,8 +74,10 @@ class Bench:
         aim: Aim,
         flow: Flow,
         lanes: Sequence[str] = (),
+        found_for: Selected | None = None,
     ) -> Selected:
         ((name, config),) = configs.items()
+        self.offered[name] = sorted({other for other, _ in found_for.configs}) if found_for else []
         self.searched.append((name, tuple(lanes)))
         flow.progress("search", 1, 1)
         chosen = dict.fromkeys(MODULES, recipes[0])
@@ -204,6 +207,17 @@ def test_every_row_has_the_same_search(bench: Bench) -> None:
     table(request(*rows_of(["mixfp4", "nvint4"]), runs=1))
     names = ("nvfp4-small", "mixfp4-small", "nvint4-small")
     assert bench.searched == [(name, ("merged-binary", "e2m2")) for name in names]
+
+
+def test_a_row_is_tried_by_what_its_baseline_takes(bench: Bench) -> None:
+    """The baseline of as many products."""
+    table(request(*rows_of(["mixfp4", "mxfp4"]), runs=1))
+    assert bench.offered == {
+        "nvfp4-small": [],
+        "mixfp4-small": ["nvfp4-small"],
+        "nvfp4-2x16-small": [],
+        "mxfp4-small": ["nvfp4-2x16-small"],
+    }
 
 
 def test_a_row_that_cannot_be_measured_stays_in_the_table(bench: Bench) -> None:

@@ -50,6 +50,7 @@ def searched(
     lane_array: Callable[[str, str], float] = lambda name, how: 1.0,
     configs: Mapping[str, TensorCoreConfig] = CONFIGS,
     slots: Sequence[str] = (),
+    found_for: Selected | None = None,
 ) -> tuple[Selected, list[tuple[str, int, float]]]:
     """The search; also the name, the rows and the clock of everything built.
 
@@ -74,7 +75,7 @@ def searched(
     monkeypatch.setattr(selection, "scored", scored)
     monkeypatch.setattr("hwgen.mapping.area.own_area", lambda body, library: 10.0)
     aim = Aim(CLOCK, Physical(), Stimulus())
-    return select_for_cores(configs, AMONG, aim, Adding(CELLS), lanes, slots), seen
+    return select_for_cores(configs, AMONG, aim, Adding(CELLS), lanes, slots, found_for), seen
 
 
 def dot_product(found: Selected) -> dict[tuple[str, str], str]:
@@ -304,6 +305,27 @@ def test_a_design_is_tried_by_what_the_other_one_takes(monkeypatch: pytest.Monke
     found = recipes_with("energy")
     assert found["nvfp4-small", "area"] == {"prefix"}
     assert found["nvfp4-small", "energy"] == {"area"}
+
+
+def test_a_design_is_tried_by_what_was_found_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other one is not searched again."""
+
+    def delay(design: Design, purpose: str, choice: dict[str, str], draw: int) -> float:
+        COST["area"] = 100.0 if design.config.rows == 1 else 130.0
+        return 1.0
+
+    monkeypatch.setitem(COST, "area", 100.0)
+    mixed = {"mixfp4-small": NAMED["mixfp4-small"]}
+    alone, _ = searched(monkeypatch, delay, configs=mixed)
+    assert {how.name for chosen in alone.chosen.values() for how in chosen.values()} == {"area"}
+    plain, _ = searched(monkeypatch, delay, configs={"nvfp4-small": NAMED["nvfp4-small"]})
+    other = {key: dict.fromkeys(chosen, RECIPES["prefix"]) for key, chosen in plain.chosen.items()}
+    found, seen = searched(monkeypatch, delay, configs=mixed, found_for=dataclasses.replace(plain, chosen=other))
+    for key, chosen in found.chosen.items():
+        shared = {module for (_, purpose), own in other.items() if purpose == key[1] for module in own}
+        assert {how.name for module, how in chosen.items() if module in shared} == {"prefix"}
+    assert {name for name, *_ in seen} == {"mixfp4-small"}
+    assert found.builds == len(seen) > alone.builds
 
 
 def test_a_slot_of_the_other_design_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
