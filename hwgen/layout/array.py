@@ -11,7 +11,8 @@ middle. What the neighbours mean to the nets of the element:
 
 All cells outside of elements, which are decoders, registers, control and buffers, are placed then: around the array,
 and in what its elements leave of their rows. In a wide array their room is in the middle instead, between the left half
-of the elements and the right one, or the upper and the lower one. What drives a row then has half as far to its end.
+of the elements and the right one, or the upper and the lower one. What drives a row is pulled there, and so is near to
+both its ends.
 """
 
 from __future__ import annotations
@@ -29,12 +30,15 @@ from hwgen.layout.problem import Problem, Rows
 from hwgen.layout.technology import Technology
 from hwgen.netlist.graph import Instance, Netlist
 
-__all__ = ["Array", "Grid", "around", "array_of", "element_problem", "gaps", "grid_of"]
+__all__ = ["Array", "Grid", "amid_sinks", "around", "array_of", "element_problem", "gaps", "grid_of"]
 
 _WIDE = 4
 """Elements side by side whose rows are short enough to be driven from an end."""
 
 _OUTWARD = 0.5
+_PULL = 2.0
+"""What a um counts for that a driver is from the middle of its sinks; a um of wire counts for 1."""
+
 _EMPTIER = 0.95
 _MOST = 0.98
 _PLACE = re.compile(r"(\d+)_(\d+)\.$")
@@ -64,6 +68,11 @@ class Array:
     def columns(self) -> int:
         """Columns of elements."""
         return len(self.instances[0])
+
+    @property
+    def wide(self) -> bool:
+        """Whether its rows or columns are too long to be driven from an end."""
+        return max(self.rows, self.columns) > _WIDE
 
     @property
     def size(self) -> int:
@@ -345,3 +354,41 @@ def around(
     start = np.searchsorted(net[kept], np.arange(len(pins.start)))
     along = np.ones((len(wanted), 2))
     return Problem(width[others], rows, start, cell[kept], at_x[kept], at_y[kept], along), kept
+
+
+def amid_sinks(problem: Problem, netlist: Netlist, array: Array, pins: Pins, x: np.ndarray, y: np.ndarray) -> Problem:
+    """The same with pulls on what drives a row or a column of a wide array, towards the middle of its sinks.
+
+    The half perimeter of a net is the same wherever in its box the driver stands. The longest way to a sink is not.
+
+    Parameters
+    ----------
+    problem
+        That of `around`.
+    netlist, array, pins
+        The whole, its elements, its pins.
+    x, y
+        Shape (n_cells,): centres of the cells of elements, um.
+    """
+    inside = np.flatnonzero((pins.cell >= 0) & (array.tile[pins.cell] >= 0))
+    signal, cell = _signals(netlist, array)[pins.net[inside]], pins.cell[inside]
+    tile = array.tile[cell]
+    along, middle = [], []
+    for index, count, place in ((tile % array.columns, array.columns, x), (tile // array.columns, array.rows, y)):
+        least, most = _bounds(signal, index, netlist.n_nets)
+        along.append((most > least) & (count > _WIDE))
+        near, far = _bounds(signal, place[cell], netlist.n_nets)
+        middle.append((near + far) / 2)
+    driven = np.flatnonzero((along[0] | along[1]) & (netlist.driver >= 0))
+    driven = driven[array.tile[netlist.driver[driven]] < 0]
+    others = np.cumsum(array.tile < 0) - 1
+    pull = _PULL * np.stack([spans[driven] for spans in along], axis=1)
+    return problem.pulled(others[netlist.driver[driven]], middle[0][driven], middle[1][driven], pull)
+
+
+def _bounds(group: np.ndarray, value: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Least and largest value of each group, shapes (count,); those of no value are 0."""
+    least, most = np.full(count, np.inf), np.full(count, -np.inf)
+    np.minimum.at(least, group, value)
+    np.maximum.at(most, group, value)
+    return np.where(np.isfinite(least), least, 0.0), np.where(np.isfinite(most), most, 0.0)

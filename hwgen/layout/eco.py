@@ -3,6 +3,9 @@
 Cells that both netlists have, by their names, stay near where they were. New ones begin amid their nets. Then
 everything is made legal again, with few moves. The die, its ports and the places of an array's elements stay. A
 netlist that has outgrown its die gets a new one, and is placed anew.
+
+What is outside of the elements of a wide array is spread before it is made legal: its buffers are many, and they begin
+in few places.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from hwgen.layout.lef import Shapes
 from hwgen.layout.legal import NoRoomError, legalise
 from hwgen.layout.pins import Pins, pins_of, widths
 from hwgen.layout.problem import Problem
+from hwgen.layout.spread import FROM_NEAR, spread
 from hwgen.netlist.graph import Netlist
 from hwgen.netlist.revision import cells_before
 
@@ -27,6 +31,8 @@ __all__ = ["adapted"]
 
 _PASSES = 2
 _SWEEPS = 4
+_HOLD = 0.5
+"""What a um that a cell moves counts for before it is made legal; a um of wire counts for 1."""
 
 _Places = tuple[np.ndarray, np.ndarray]
 
@@ -150,5 +156,21 @@ def _moved_array(
     begun = x[others], y[others]
     x, y = copied(netlist, array, grid, *_moved(one, x[own] - grid.x[0], y[own] - grid.y[0]), one.width)
     problem, kept = around(array, pins, width, grid.die, x, y)
-    x[others], y[others] = _moved(with_ports(problem, pins.port[kept], layout.port_x, layout.port_y), *begun)
+    problem = with_ports(problem, pins.port[kept], layout.port_x, layout.port_y)
+    if array.wide:
+        begun = _spread(problem, *begun, layout.utilisation, layout.seed)
+    x[others], y[others] = _moved(problem, *begun)
     return x, y
+
+
+def _spread(problem: Problem, x: np.ndarray, y: np.ndarray, utilisation: float, seed: int) -> _Places:
+    """Places with room for all, each near where it was.
+
+    Buffers crowd where the rows of a wide array are driven. Made legal from there, the last of them would end far away.
+    """
+    half = problem.width / 2, problem.rows.height / 2
+    x, y = x + half[0], y + half[1]
+    held = problem.pulled(np.arange(problem.n_cells), x, y, np.full((problem.n_cells, 2), _HOLD))
+    density = (1 + utilisation) / 2
+    x, y = spread(held, x, y, density=density, seed=seed, first=FROM_NEAR)
+    return x - half[0], y - half[1]

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from hwgen.errors import InputError
-from hwgen.layout.array import Array, Grid, around, array_of, element_problem, grid_of
+from hwgen.layout.array import Array, Grid, amid_sinks, around, array_of, element_problem, grid_of
 from hwgen.layout.clock_tree import ClockTree, clock_tree
 from hwgen.layout.floorplan import UTILISATION, die_of, port_places
 from hwgen.layout.lef import Shapes
@@ -292,7 +292,11 @@ def _array(
     problem, kept = around(array, pins, width, grid.die, x, y)
     others = np.flatnonzero(array.tile < 0)
     centre_x, centre_y = x + width / 2, y + technology.row_height / 2
-    centre_x[others], centre_y[others] = how.rough(_without_ports(problem, pins.cell[kept] < 0))
+
+    def pulled(problem: Problem) -> Problem:
+        return amid_sinks(problem, netlist, array, pins, x + width / 2, y + technology.row_height / 2)
+
+    centre_x[others], centre_y[others] = how.rough(pulled(_without_ports(problem, pins.cell[kept] < 0)))
     port_x, port_y = _ports(netlist, pins, grid.die.die, centre_x, centre_y)
-    x[others], y[others] = how.place(with_ports(problem, pins.port[kept], port_x, port_y))
+    x[others], y[others] = how.place(pulled(with_ports(problem, pins.port[kept], port_x, port_y)))
     return grid.die, x, y, port_x, port_y, grid

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -88,6 +88,29 @@ class Problem:
         """Sum of the nets' half perimeters in um, as `along` weighs them; ``x`` and ``y`` as for `pins`."""
         width, height = half_perimeters(self.net_start, *self.pins(x, y))
         return float(width @ self.along[:, 0] + height @ self.along[:, 1])
+
+    def pulled(self, cell: np.ndarray, x: np.ndarray, y: np.ndarray, along: np.ndarray) -> Problem:
+        """The same with one more net for each of ``cell``, which pulls its centre towards a place.
+
+        Parameters
+        ----------
+        cell
+            Shape (n,): cells of the problem.
+        x, y
+            Shape (n,): the places.
+        along
+            Shape (n, 2): what a um of the way there counts for along x and along y.
+        """
+        n = len(cell)
+        at_x, at_y = (np.stack([np.zeros(n), place], axis=1).ravel() for place in (x, y))
+        return replace(
+            self,
+            net_start=np.concatenate([self.net_start, self.net_start[-1] + 2 * np.arange(1, n + 1)]),
+            pin_cell=np.concatenate([self.pin_cell, np.stack([cell, np.full(n, -1)], axis=1).ravel()]),
+            pin_x=np.concatenate([self.pin_x, at_x]),
+            pin_y=np.concatenate([self.pin_y, at_y]),
+            along=np.concatenate([self.along, along]),
+        )
 
 
 def half_perimeters(net_start: np.ndarray, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -16,7 +16,7 @@ from scipy import fft
 from hwgen.jit import borrowing, inlined
 from hwgen.layout.problem import Problem
 
-__all__ = ["GROWTH", "OVERFLOW", "spread"]
+__all__ = ["FROM_AFAR", "FROM_NEAR", "GROWTH", "OVERFLOW", "spread"]
 
 OVERFLOW = 0.08
 """Overlap that is left for legalisation, as a share of the cells' area."""
@@ -24,12 +24,15 @@ OVERFLOW = 0.08
 _STEPS = 1000
 _TRIES = 3
 _FAR = 30.0
-_FIRST_WEIGHT = 1e-3
 _LEAST_GROWTH = 0.95
 _TOLERANCE = 0.07
 
 GROWTH = 1.06
 """By how much the weight of the density grows in a step in which nets do not."""
+
+FROM_AFAR, FROM_NEAR = 1e-3, 1.0
+"""What the density counts for at first, as a share of the nets: to find places for all cells, and to part those that
+overlap."""
 
 
 @dataclass
@@ -233,7 +236,7 @@ def _obstacles(problem: Problem, bins: int, density: float) -> np.ndarray:
 class _Descent:
     """State of one descent: cells first, fillers behind them."""
 
-    def __init__(self, problem: Problem, x: np.ndarray, y: np.ndarray, density: float, seed: int) -> None:
+    def __init__(self, problem: Problem, x: np.ndarray, y: np.ndarray, density: float, seed: int, first: float) -> None:
         rows = problem.rows
         self.problem = problem
         self.random = np.random.default_rng(seed)
@@ -273,6 +276,7 @@ class _Descent:
         # No good placement is shorter than a cell's side for each pin: what a change of length is compared with.
         self.least_length = max(len(problem.pin_cell), 1) * float(np.sqrt(cells / self.cells))
         self.weight = 0.0
+        self.first = first
         self.gamma = 1.0
         self.overflow = 1.0
         self.length = 0.0
@@ -318,7 +322,7 @@ class _Descent:
         """Preconditioned gradient of wirelength and density together."""
         pull, force = self.pull(at), self.push(at)
         if self.weight == 0.0:
-            self.weight = _FIRST_WEIGHT * float(np.abs(pull).sum() / max(np.abs(force).sum(), 1e-30))
+            self.weight = self.first * float(np.abs(pull).sum() / max(np.abs(force).sum(), 1e-30))
         found = np.empty_like(pull)
         _weighed(pull, force, self.weight, self.pins, self.area, found)
         return found
@@ -342,6 +346,7 @@ def spread(
     seed: int,
     overflow: float = OVERFLOW,
     growth: float = GROWTH,
+    first: float = FROM_AFAR,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Spread cells over the rows so that nets are short.
 
@@ -359,13 +364,15 @@ def spread(
         Share of the cells' area that may be left above ``density``, over bins of about the size of a cell.
     growth
         As `GROWTH`; more is faster and worse.
+    first
+        `FROM_AFAR` or `FROM_NEAR`.
 
     Returns
     -------
     x, y
         Shape (n_cells,): centres; few cells overlap.
     """
-    state = _Descent(problem, x, y, density, seed)
+    state = _Descent(problem, x, y, density, seed, first)
     reference = previous = state.within(state.at)
     state.push(reference)
     state.set_gamma()
