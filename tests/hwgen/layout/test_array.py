@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hwgen.errors import InputError
-from hwgen.layout.array import around, array_of, element_problem, gaps, grid_of
+from hwgen.layout.array import amid_sinks, around, array_of, element_problem, gaps, grid_of
 from hwgen.layout.layout import lay_out
 from hwgen.layout.pins import pins_of, widths
 from hwgen.layout.problem import Rows
@@ -159,3 +159,54 @@ def test_equal_cells_at_equal_places(netlist):
     centre = x + found.width[cells] / 2
     assert np.allclose(centre[0] - centre[0, 0], centre[3, 0] - centre[3])
     assert np.allclose(y[0] - y[0, 0], y[4, 0] - y[4])
+
+
+def pulls(modules, tiny):
+    """A core placed with gates instead of the inverters before its rows; the weights and places that pull cells."""
+    for name, cell in modules["t"]["cells"].items():
+        if name.startswith("buffer"):
+            cell.update(type="NAND2", connections={**cell["connections"], "B": cell["connections"]["A"]})
+    netlist = link(modules, "t", tiny)
+    array, width, pins = array_of(netlist), widths(netlist, PLAIN), pins_of(netlist)
+    found = lay_out(netlist, PLAIN, utilisation=0.5)
+    problem, _ = around(array, pins, width, found.rows, found.x, found.y)
+    centre_x, centre_y = found.x + width / 2, found.y + PLAIN.row_height / 2
+    pulled = amid_sinks(problem, netlist, array, pins, centre_x, centre_y)
+    names = [netlist.cell_name(cell) for cell in np.flatnonzero(array.tile < 0)]
+    first = problem.net_start[-1]
+    cells, fixed = pulled.pin_cell[first::2], pulled.pin_cell[first + 1 :: 2]
+    assert (fixed == -1).all()
+    places = zip(pulled.pin_x[first + 1 :: 2], pulled.pin_y[first + 1 :: 2], strict=True)
+    weights = pulled.along[len(problem.along) :].tolist()
+    return found, {names[cell]: (weight, place) for cell, weight, place in zip(cells, weights, places, strict=True)}
+
+
+def test_what_drives_a_wide_row_is_pulled_amid_its_sinks(make, tiny):
+    found, pulled = pulls(body(make, 2, 6), tiny)
+    assert set(pulled) == {"buffer0", "buffer1"}
+    names = [found.netlist.cell_name(cell) for cell in range(found.netlist.n_cells)]
+    for row in range(2):
+        weight, (x, _) = pulled[f"buffer{row}"]
+        # Along the row; columns of two are short.
+        assert weight == [2.0, 0.0]
+        sinks = [names.index(f"element{row}_{column}.n{i}") for column in (0, 5) for i in range(0, SIZE, 2)]
+        centres = found.x[sinks] + found.width[sinks] / 2
+        assert x == pytest.approx((centres.min() + centres.max()) / 2)
+        # And there it stands: elements leave the middle to it.
+        driver = names.index(f"buffer{row}")
+        assert abs(found.x[driver] + found.width[driver] / 2 - x) < 0.1 * found.die[0]
+
+
+def test_small_arrays_are_not_pulled(make, tiny):
+    assert pulls(body(make, 2, 4), tiny)[1] == {}
+    assert not array_of(link(body(make, 4, 4), "t", tiny)).wide
+    assert array_of(link(body(make, 5, 4), "t", tiny)).wide
+
+
+def test_what_drives_through_a_buffer_is_pulled_too(make, tiny):
+    modules = body(make, 1, 6)
+    modules["t"]["cells"]["further"] = {"type": "INV", "connections": {"A": [50], "Y": [400]}}
+    modules["t"]["cells"]["element0_5"]["connections"]["a"] = [400]
+    found, pulled = pulls(modules, tiny)
+    assert set(pulled) == {"buffer0"}
+    assert pulled["buffer0"][1][0] == pytest.approx(found.die[0] / 2, rel=0.1)

@@ -131,3 +131,30 @@ def test_a_netlist_that_outgrew_its_die_gets_a_new_one(modules, wider, arrangeme
     assert after.netlist is netlist
     assert after.arrangement == arrangement
     assert after.filled < 0.7 < 1 < after.width.sum() / before.width.sum() * before.filled
+
+
+def test_many_new_cells_in_one_place_of_a_wide_array(make, wider):
+    """They spread around it, and what stood there makes room."""
+    leaf = {f"n{i}": ("NAND2", {"A": 10 + i, "B": 3, "Y": 11 + i}) for i in range(60)}
+    leaf["in"] = ("INV", {"A": 2, "Y": 10})
+    ports = {"a": ("input", [2]), "b": ("input", [3]), "y": ("output", [70])}
+    cells = {"buffer": ("INV", {"A": 2, "Y": 20})}
+    cells |= {f"spare{i}": ("INV", {"A": 2, "Y": 200 + i}) for i in range(60)}
+    cells |= {f"element0_{i}": ("leaf", {"a": 20, "b": 10 + i, "y": 30 + i}) for i in range(6)}
+    top = {"a": ("input", [2]), "b": ("input", list(range(10, 16))), "y": ("output", list(range(30, 36)))}
+    modules = {"leaf": make(ports, leaf), "t": make(top, cells)}
+    before = lay_out(link(modules, "t", wider), PLAIN, utilisation=0.6)
+    crowd = [f"new{i}" for i in range(80)]
+    modules["t"]["cells"] |= {name: {"type": "INV", "connections": {"A": [20]}} for name in crowd}
+    netlist = link(modules, "t", wider)
+    across, up = before.die
+    draft = adapted(before, netlist, legal=False, places=dict.fromkeys(crowd, (across / 2, up / 2)))
+    legal = adapted(draft, netlist)
+    assert legal.faults() == []
+    new = np.isin([netlist.cell_name(cell) for cell in range(netlist.n_cells)], crowd)
+    moved = (np.abs(legal.x - draft.x) + np.abs(legal.y - draft.y)) / sum(before.die)
+    assert 0.02 < moved[new].mean() < 0.25
+    assert np.abs(np.mean(legal.x[new] + legal.width[new] / 2) - across / 2) < 0.1 * across
+    assert moved[~new].mean() < 0.03
+    again = adapted(draft, netlist)
+    assert np.array_equal((again.x, again.y), (legal.x, legal.y))
