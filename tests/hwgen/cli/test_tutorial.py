@@ -62,7 +62,11 @@ def test_the_tutorial(followed: Callable[[str, str], list[str]], tmp_path: Path)
 
 def test_a_workload_of_ones_own(followed: Callable[[str, str], list[str]], tmp_path: Path) -> None:
     compared, alone = followed("how-to/cost-a-workload.md", "mine.csv")
-    assert re.search(r"area of the cores .* \+2\.\d+ % \[", compared)
+    cores = schema.load(ROOT / "reports" / "overhead-blackwell.json")
+    assert isinstance(cores, schema.OverheadReport)
+    area = cores.find("core", "area").overhead
+    assert area is not None
+    assert re.search(rf"area of the cores .* {re.escape(f'{100 * area.value:+.2f}')} % \[", compared)
     assert "overhead" not in alone
     report = schema.load(tmp_path / "build" / "mine.json")
     assert isinstance(report, schema.CostReport)
