@@ -41,8 +41,8 @@ def measured(numbers, configs, baseline, selected, aim, recipes, vectors, flow, 
     tasks = [(config, number, config.formats) for number in numbers]
     return {name: list(flow.each(build, tasks, "cores"))}
 
-def select(configs, *how):
-    found = Bench().select(configs, *how)
+def select(configs, *how, **more):
+    found = Bench().select(configs, *how, **more)
     note("built", *configs, "search")
     return found
 
