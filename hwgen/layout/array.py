@@ -263,13 +263,11 @@ def element_problem(netlist: Netlist, array: Array, pins: Pins, width: np.ndarra
     tile = np.where(pins.cell >= 0, array.tile[pins.cell], -1)
     signal = _signals(netlist, array)[net]
     inside = np.flatnonzero(tile >= 0)
-    bounds = []
+    beyond = []
     for index in (tile // array.columns, tile % array.columns):
-        least, most = np.full(netlist.n_nets, 1 << 30), np.full(netlist.n_nets, -1)
-        np.minimum.at(least, signal[inside], index[inside])
-        np.maximum.at(most, signal[inside], index[inside])
-        bounds.append(most > least)
-    beyond_rows, beyond_columns = (found[signal] for found in bounds)
+        least, most = _bounds(signal[inside], index[inside], netlist.n_nets)
+        beyond.append(most > least)
+    beyond_rows, beyond_columns = (found[signal] for found in beyond)
     instance = array.instances[0][0]
     own = np.flatnonzero((pins.cell >= instance.first) & (pins.cell < instance.first + instance.whole))
     # Where a net of the element leaves it, it has a pin of some other cell, or a port's.
@@ -356,19 +354,22 @@ def around(
     return Problem(width[others], rows, start, cell[kept], at_x[kept], at_y[kept], along), kept
 
 
-def amid_sinks(problem: Problem, netlist: Netlist, array: Array, pins: Pins, x: np.ndarray, y: np.ndarray) -> Problem:
-    """The same with pulls on what drives a row or a column of a wide array, towards the middle of its sinks.
+def amid_sinks(netlist: Netlist, array: Array, pins: Pins, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Pulls on what drives a row or a column of a wide array, towards the middle of its sinks.
 
     The half perimeter of a net is the same wherever in its box the driver stands. The longest way to a sink is not.
 
     Parameters
     ----------
-    problem
-        That of `around`.
     netlist, array, pins
         The whole, its elements, its pins.
     x, y
         Shape (n_cells,): centres of the cells of elements, um.
+
+    Returns
+    -------
+    tuple of numpy.ndarray
+        What `Problem.pulled` takes, for the problem of `around`.
     """
     inside = np.flatnonzero((pins.cell >= 0) & (array.tile[pins.cell] >= 0))
     signal, cell = _signals(netlist, array)[pins.net[inside]], pins.cell[inside]
@@ -383,7 +384,7 @@ def amid_sinks(problem: Problem, netlist: Netlist, array: Array, pins: Pins, x: 
     driven = driven[array.tile[netlist.driver[driven]] < 0]
     others = np.cumsum(array.tile < 0) - 1
     pull = _PULL * np.stack([spans[driven] for spans in along], axis=1)
-    return problem.pulled(others[netlist.driver[driven]], middle[0][driven], middle[1][driven], pull)
+    return others[netlist.driver[driven]], middle[0][driven], middle[1][driven], pull
 
 
 def _bounds(group: np.ndarray, value: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:

@@ -18,6 +18,7 @@ import numpy as np
 from hwgen.errors import InputError
 from hwgen.layout.array import around, array_of, element_problem
 from hwgen.layout.detail import improve
+from hwgen.layout.floorplan import density_of
 from hwgen.layout.layout import Layout, copied, lay_out, with_ports
 from hwgen.layout.lef import Shapes
 from hwgen.layout.legal import NoRoomError, legalise
@@ -171,6 +172,5 @@ def _spread(problem: Problem, x: np.ndarray, y: np.ndarray, utilisation: float, 
     half = problem.width / 2, problem.rows.height / 2
     x, y = x + half[0], y + half[1]
     held = problem.pulled(np.arange(problem.n_cells), x, y, np.full((problem.n_cells, 2), _HOLD))
-    density = (1 + utilisation) / 2
-    x, y = spread(held, x, y, density=density, seed=seed, first=FROM_NEAR)
+    x, y = spread(held, x, y, density=density_of(utilisation), seed=seed, first=FROM_NEAR)
     return x - half[0], y - half[1]

@@ -10,10 +10,15 @@ from hwgen.errors import InputError
 from hwgen.layout.problem import Rows
 from hwgen.layout.technology import Technology
 
-__all__ = ["UTILISATION", "die_of", "edge_places", "port_places"]
+__all__ = ["UTILISATION", "density_of", "die_of", "edge_places", "port_places"]
 
 UTILISATION = 0.7
 """Share of the rows that cells fill."""
+
+
+def density_of(utilisation: float) -> float:
+    """How full any part of a die may get that is filled to ``utilisation``: half of what is free may be gathered."""
+    return (1 + utilisation) / 2
 
 
 def die_of(width: np.ndarray, technology: Technology, utilisation: float = UTILISATION, aspect: float = 1.0) -> Rows:

@@ -10,7 +10,7 @@ import numpy as np
 from hwgen.errors import InputError
 from hwgen.layout.array import Array, Grid, amid_sinks, around, array_of, element_problem, grid_of
 from hwgen.layout.clock_tree import ClockTree, clock_tree
-from hwgen.layout.floorplan import UTILISATION, die_of, port_places
+from hwgen.layout.floorplan import UTILISATION, density_of, die_of, port_places
 from hwgen.layout.lef import Shapes
 from hwgen.layout.legal import faults
 from hwgen.layout.pins import Pins, pins_of, widths
@@ -180,7 +180,7 @@ def lay_out(
         raise InputError(f"utilisation {utilisation:g}: must be above 0 and at most 1")
     width = widths(netlist, technology, shapes)
     pins = pins_of(netlist, shapes)
-    how = _How(placer, (1 + utilisation) / 2, seed)
+    how = _How(placer, density_of(utilisation), seed)
     made = _array if arrangement == "array" else _flat
     rows, x, y, port_x, port_y, grid = made(netlist, technology, utilisation, width, pins, how)
     return Layout(
@@ -292,11 +292,8 @@ def _array(
     problem, kept = around(array, pins, width, grid.die, x, y)
     others = np.flatnonzero(array.tile < 0)
     centre_x, centre_y = x + width / 2, y + technology.row_height / 2
-
-    def pulled(problem: Problem) -> Problem:
-        return amid_sinks(problem, netlist, array, pins, x + width / 2, y + technology.row_height / 2)
-
-    centre_x[others], centre_y[others] = how.rough(pulled(_without_ports(problem, pins.cell[kept] < 0)))
+    pulls = amid_sinks(netlist, array, pins, centre_x, centre_y)
+    centre_x[others], centre_y[others] = how.rough(_without_ports(problem, pins.cell[kept] < 0).pulled(*pulls))
     port_x, port_y = _ports(netlist, pins, grid.die.die, centre_x, centre_y)
-    x[others], y[others] = how.place(pulled(with_ports(problem, pins.port[kept], port_x, port_y)))
+    x[others], y[others] = how.place(with_ports(problem, pins.port[kept], port_x, port_y).pulled(*pulls))
     return grid.die, x, y, port_x, port_y, grid

@@ -171,7 +171,7 @@ def pulls(modules, tiny):
     found = lay_out(netlist, PLAIN, utilisation=0.5)
     problem, _ = around(array, pins, width, found.rows, found.x, found.y)
     centre_x, centre_y = found.x + width / 2, found.y + PLAIN.row_height / 2
-    pulled = amid_sinks(problem, netlist, array, pins, centre_x, centre_y)
+    pulled = problem.pulled(*amid_sinks(netlist, array, pins, centre_x, centre_y))
     names = [netlist.cell_name(cell) for cell in np.flatnonzero(array.tile < 0)]
     first = problem.net_start[-1]
     cells, fixed = pulled.pin_cell[first::2], pulled.pin_cell[first + 1 :: 2]
