@@ -75,6 +75,9 @@ report: $(VENV)/base ## Regenerate reports/ in full: default libraries, blackwel
 	  $(HWGEN) compare --search --clock 0.77 --runs 6 --liberty "$(LIBERTY_DIR)/asap7_simple.lib.gz" \
 	    --liberty "$(LIBERTY_DIR)/asap7_invbuf.lib.gz" --liberty "$(LIBERTY_DIR)/asap7_seq.lib.gz" \
 	    --name overhead-asap7-770ps $(ARGS); \
+	  $(HWGEN) compare --search --config blackwell --runs 6 --liberty "$(LIBERTY_DIR)/asap7_simple.lib.gz" \
+	    --liberty "$(LIBERTY_DIR)/asap7_invbuf.lib.gz" --liberty "$(LIBERTY_DIR)/asap7_seq.lib.gz" \
+	    --name overhead-blackwell-asap7 $(ARGS); \
 	  $(HWGEN) compare --search --config multi-small --runs 6 --liberty "$(LIBERTY_DIR)/asap7_simple.lib.gz" \
 	    --liberty "$(LIBERTY_DIR)/asap7_invbuf.lib.gz" --liberty "$(LIBERTY_DIR)/asap7_seq.lib.gz" \
 	    --name overhead-multi-asap7 $(ARGS); \

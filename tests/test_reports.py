@@ -156,6 +156,7 @@ ROWS = {
     "overhead-generic130-5ns": "`small`, generic130, at its fastest",
     "overhead-sky130hd": "`small`, sky130hd",
     "overhead-blackwell": "`blackwell`, generic7",
+    "overhead-blackwell-asap7": "`blackwell`, asap7",
     "overhead-multi": "`multi-small`, generic7: FP8 and FP6 too",
     "overhead-weights": "`small`, generic7, tags on the weights alone",
     "overhead-as-mapped": "`small`, generic7, as mapped",
