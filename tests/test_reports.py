@@ -489,7 +489,7 @@ def test_costs_are_those_of_the_measured_cores(phase: str) -> None:
 
 
 WIDE = {
-    *("overhead-sky130hd", "overhead-asap7-770ps", "overhead-generic130-5ns", "overhead-nvint4"),
+    *("overhead-asap7-770ps", "overhead-generic130-5ns"),
     *("overhead-multi", "overhead-multi-e0m3"),
 }
 """Near the limit of their library, registers or recipes, where runs differ by more."""
