@@ -41,6 +41,7 @@ RULES := mixfp4 four-over-six nvint4 mixfp4-gap mixfp4-second-largest mixfp4-cre
   mixfp4-absolute-error mixfp4-largest-error four-over-six-gap
 
 LIBERTY_DIR ?= $(or $(HWGEN_LIBERTY_DIR),../shared/liberty)
+ASAP7 = $(foreach part,simple invbuf seq,--liberty "$(LIBERTY_DIR)/asap7_$(part).lib.gz")
 
 report: $(VENV)/base ## Regenerate reports/ in full: default libraries, blackwell, formats, real libraries where LIBERTY_DIR has them
 	$(HWGEN) compare --search --library generic7 --name overhead $(ARGS)
@@ -69,21 +70,11 @@ report: $(VENV)/base ## Regenerate reports/ in full: default libraries, blackwel
 	  $(HWGEN) compare --search --liberty "$(LIBERTY_DIR)/sky130hd_tt.lib.gz" --name overhead-sky130hd $(ARGS); \
 	  $(HWGEN) compare --search --liberty "$(LIBERTY_DIR)/sg13g2_stdcell_typ_1p20V_25C.lib.gz" \
 	    --name overhead-sg13g2 $(ARGS); \
-	  $(HWGEN) compare --search --liberty "$(LIBERTY_DIR)/asap7_simple.lib.gz" \
-	    --liberty "$(LIBERTY_DIR)/asap7_invbuf.lib.gz" --liberty "$(LIBERTY_DIR)/asap7_seq.lib.gz" \
-	    --name overhead-asap7 $(ARGS); \
-	  $(HWGEN) compare --search --clock 0.77 --runs 6 --liberty "$(LIBERTY_DIR)/asap7_simple.lib.gz" \
-	    --liberty "$(LIBERTY_DIR)/asap7_invbuf.lib.gz" --liberty "$(LIBERTY_DIR)/asap7_seq.lib.gz" \
-	    --name overhead-asap7-770ps $(ARGS); \
-	  $(HWGEN) compare --search --config blackwell --runs 6 --liberty "$(LIBERTY_DIR)/asap7_simple.lib.gz" \
-	    --liberty "$(LIBERTY_DIR)/asap7_invbuf.lib.gz" --liberty "$(LIBERTY_DIR)/asap7_seq.lib.gz" \
-	    --name overhead-blackwell-asap7 $(ARGS); \
-	  $(HWGEN) compare --search --config multi-small --runs 6 --liberty "$(LIBERTY_DIR)/asap7_simple.lib.gz" \
-	    --liberty "$(LIBERTY_DIR)/asap7_invbuf.lib.gz" --liberty "$(LIBERTY_DIR)/asap7_seq.lib.gz" \
-	    --name overhead-multi-asap7 $(ARGS); \
-	  $(HWGEN) formats --liberty "$(LIBERTY_DIR)/asap7_simple.lib.gz" \
-	    --liberty "$(LIBERTY_DIR)/asap7_invbuf.lib.gz" --liberty "$(LIBERTY_DIR)/asap7_seq.lib.gz" \
-	    --name formats-asap7 $(ARGS); \
+	  $(HWGEN) compare --search $(ASAP7) --name overhead-asap7 $(ARGS); \
+	  $(HWGEN) compare --search --clock 0.77 --runs 6 $(ASAP7) --name overhead-asap7-770ps $(ARGS); \
+	  $(HWGEN) compare --search --config blackwell --runs 6 $(ASAP7) --name overhead-blackwell-asap7 $(ARGS); \
+	  $(HWGEN) compare --search --config multi-small --runs 6 $(ASAP7) --name overhead-multi-asap7 $(ARGS); \
+	  $(HWGEN) formats $(ASAP7) --name formats-asap7 $(ARGS); \
 	  $(HWGEN) report --beside formats-libraries reports/formats.json reports/formats-asap7.json; \
 	else echo "no $(LIBERTY_DIR): the reports on real libraries stay as they are"; fi
 
