@@ -51,8 +51,9 @@ def relieve(
         kinds[place] = each.kind
     buffer = tree_buffer(library)
     buffers = library.drives(buffer) if buffer is not None else ()
-    cells = {module: copied_cells(modules[module]) for module, _ in worst}
-    highest = {module: highest_bit(modules[module]) for module, _ in worst}
+    changed = dict.fromkeys(module for module, _ in worst)
+    cells = {module: copied_cells(modules[module]) for module in changed}
+    highest = {module: highest_bit(modules[module]) for module in changed}
     count = 0
     for place, loads in worst.items():
         module, name = place
