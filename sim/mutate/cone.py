@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
+from functools import lru_cache
 
 from sim.mutate.rtlil import Cell, cells, ports
 
@@ -42,7 +43,9 @@ def frontier(texts: Mapping[str, str], module: str, cell: str) -> set[str]:
 
 def _closure(texts: Mapping[str, str], module: str, cell: str, *, registers: bool) -> set[str]:
     """Wires that depend on a cell, through registers or not."""
-    drives = [(_wires(source), _wires(target)) for target, source in _CONNECT.findall(texts[module])]
+    drives: list[tuple[Set[str], Set[str]]] = [
+        (_wires(source), _wires(target)) for target, source in _CONNECT.findall(texts[module])
+    ]
     found: set[str] = set()
     for each in cells(texts[module]):
         outputs = _outputs(texts, each)
@@ -64,7 +67,7 @@ def _inputs(connections: Mapping[str, str], outputs: set[str]) -> set[str]:
 
 def steered_by(texts: Mapping[str, str], module: str) -> set[str]:
     """Wires of a module by which its registers and those of its instances load, and which say where blocks are."""
-    found = set()
+    found: set[str] = set()
     for each in cells(texts[module]):
         for port, signal in each.connections.items():
             selects = port == "S" and each.name.startswith("$procmux")
@@ -74,8 +77,9 @@ def steered_by(texts: Mapping[str, str], module: str) -> set[str]:
     return found
 
 
-def _wires(signal: str) -> set[str]:
-    return set(_WIRE.findall(signal))
+@lru_cache(maxsize=100_000)
+def _wires(signal: str) -> frozenset[str]:
+    return frozenset(_WIRE.findall(signal))
 
 
 def _outputs(texts: Mapping[str, str], cell: Cell) -> set[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -206,7 +206,7 @@ def _misconnected(
         yield "input", f"bit {bit} of {name} stuck at 0", {name: _with_bit(signal, width, bit, "1'0")}
 
 
-def _roles(module: list[Cell]) -> dict[str, str]:
+def _roles(module: Sequence[Cell]) -> dict[str, str]:
     """What a multiplexer of this name would be for: data, or the enable or reset of a register."""
     held = {(cell.connections["D"], cell.connections["Q"]) for cell in module if cell.kind == "$dff"}
     resets = {cell.connections["A"]: cell for cell in module if cell.connections.get("S") == "\\rst"}

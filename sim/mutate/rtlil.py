@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from hwgen.errors import ToolError
 from hwgen.rtl.hierarchy import ModuleSet
@@ -93,7 +94,9 @@ def lowered(modules: ModuleSet, top: str, *, clean: bool = False) -> dict[str, s
     return texts
 
 
-def cells(module: str) -> list[Cell]:
+# The same modules are asked for with every mutant.
+@lru_cache(maxsize=64)
+def cells(module: str) -> tuple[Cell, ...]:
     """The cells of a module's text, in its order.
 
     Raises
@@ -107,10 +110,11 @@ def cells(module: str) -> list[Cell]:
         _check(len(parameters) + len(connections), match[3].count("\n"), f"lines of cell {match[2]}")
         found.append(Cell(match[1], match[2], dict(parameters), dict(connections), match[0]))
     _check(len(found), sum(line.startswith("  cell ") for line in module.splitlines()), "cells")
-    return found
+    return tuple(found)
 
 
-def ports(module: str) -> list[Port]:
+@lru_cache(maxsize=64)
+def ports(module: str) -> tuple[Port, ...]:
     """The ports of a module's text, in its order.
 
     Raises
@@ -121,4 +125,4 @@ def ports(module: str) -> list[Port]:
     found = [Port(name, int(width or 1), way == "input") for width, way, name in _PORT.findall(module)]
     lines = [line.split() for line in module.splitlines() if line.startswith("  wire ")]
     _check(len(found), sum(bool({"input", "output", "inout"} & set(words[1:-1])) for words in lines), "ports")
-    return found
+    return tuple(found)

@@ -97,9 +97,9 @@ class Prover:
         assert result.returncode == 0, result.stdout + result.stderr
         return result.stdout
 
-    def proven(self, block, miter):
-        """Whether ``wrong`` of the module ``miter``, without registers, is never 1."""
-        found = self.abc("iprove", block, miter)
+    def proven(self, block, miter, before=""):
+        """Whether ``wrong`` of the module ``miter``, without registers, is never 1; after commands of ABC, if any."""
+        found = self.abc(f"{before}iprove", block, miter)
         assert "SATISFIABLE" in found, found
         return "UNSATISFIABLE" in found
 
