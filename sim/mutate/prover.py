@@ -39,6 +39,8 @@ def run(directory: Path, *command: str) -> str:
     )
     if result.returncode == -signal.SIGXCPU:
         raise subprocess.TimeoutExpired(command, TIME_LIMIT)
+    if result.returncode < 0:
+        raise ToolError(f"proof of equivalence failed: ended by {signal.Signals(-result.returncode).name}")
     if result.returncode:
         words = (result.stdout + result.stderr).strip().splitlines() or ["no output"]
         raise ToolError(f"proof of equivalence failed: {words[-1].strip()}")
