@@ -77,7 +77,9 @@ def insert_repeaters(
     for bit in nets.critical():
         units, old = nets.units(bit)
         loads = [unit.load for unit in units]
-        gain, tree = best_tree(loads, nets.source(bit), nets.slope(bit), repeaters, layout.technology, _EACH * period)
+        slope, each = nets.slope(bit), _EACH * period
+        begins = nets.begins(bit, slope)
+        gain, tree = best_tree(loads, nets.source(bit), slope, repeaters, layout.technology, each, begins)
         if gain > _WORTH * period or old:
             for name in old:
                 del cells[name]
@@ -238,6 +240,14 @@ class _Nets:
         layout, net = self.layout, self.flat[bit]
         first = layout.pins.start[net]
         return float(layout.pin_places[0][first]), float(layout.pin_places[1][first])
+
+    def begins(self, bit: int, slope: float) -> float:
+        """When a bit would switch without a load, ns."""
+        net = self.compiled.net_of[self.flat[bit]]
+        if net < 0:
+            return 0.0
+        state = self.compiled.state
+        return float((state.arrival[net] - slope * state.load[net]).max())
 
     def slope(self, bit: int) -> float:
         """Ns per fF of a bit's driver; 0 for an input port."""

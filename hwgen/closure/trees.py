@@ -1,8 +1,9 @@
 """The tree of repeaters with the latest required time at a net's driver.
 
-It is found by dynamic programming from the sinks up the net's Steiner tree (van Ginneken, ISCAS 1990): at every branch,
-and along every long edge, a buffer of some drive may be put in. A buffer's delay is taken to be linear in its load, a
-wire's that of Elmore.
+It is found by dynamic programming from the sinks up a Steiner tree of the net (van Ginneken, ISCAS 1990): at every
+branch, and along every long edge, a buffer of some drive may be put in. A buffer's delay is taken to be linear in its
+load, a wire's that of Elmore. The shortest tree leads to its sinks in roundabout ways where there are many. So trees of
+shorter ways and more wire are tried, too.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ __all__ = ["Load", "Repeater", "best_tree"]
 
 _NS_PER_PS = 1e-3
 _LONGEST = 12
+# Of trees that are tried besides the shortest, see `hwgen.layout.steiner.steiner_tree`.
+_DIRECT = 0.3, 0.6, 1.0
 # What is made: nothing, a load, two things, or a buffer before a thing.
 _NOTHING, _LOAD, _BOTH, _BUFFER = 0, 1, 2, 3
 
@@ -112,6 +115,7 @@ def best_tree(
     repeaters: Sequence[Repeater],
     technology: Technology,
     each: float,
+    begins: float = np.inf,
 ) -> tuple[float, list[Any]]:
     """The tree of repeaters that lets a net's driver be latest.
 
@@ -129,6 +133,8 @@ def best_tree(
         What a um of wire adds.
     each
         ns that a repeater must gain.
+    begins
+        ns when the driver would switch without a load. More wire is laid only where the shortest is too late for that.
 
     Returns
     -------
@@ -138,30 +144,32 @@ def best_tree(
         What the driver drives: numbers of loads, and ``(repeater, (x, y), list)`` of what that drives in turn.
     """
     values = np.array(loads, dtype=float).reshape(-1, 4)
-    x, y, parent = steiner_tree(np.append(source[0], values[:, 0]), np.append(source[1], values[:, 1]))
-    length = np.abs(x - x[parent]) + np.abs(y - y[parent])
-    length[0] = 0.0
-    total = float(length.sum()) * technology.detour
-    ohms = technology.long_resistance if total > technology.long_from else technology.resistance
-    per_um = technology.detour * technology.capacitance, technology.detour * ohms * _NS_PER_PS
+    places = np.append(source[0], values[:, 0]), np.append(source[1], values[:, 1])
+    known = np.array([it[1:] for it in repeaters], dtype=float).reshape(-1, 3)
     # A good distance between repeaters, and points to put them at three times as dense.
     apart = min((2 * (it.delay + it.slope * it.capacitance) for it in repeaters), default=0.0)
-    step = (apart / max(per_um[0] * per_um[1], 1e-12)) ** 0.5 / 3
-    net = _Net(
-        x,
-        y,
-        length,
-        np.clip(np.ceil(length / step), 1, _LONGEST).astype(np.int64),
-        parent,
-        _upward(parent),
-        values[:, 2].copy(),
-        values[:, 3].copy(),
-        np.array([it[1:] for it in repeaters], dtype=float).reshape(-1, 3),
-        per_um,
-        each,
-    )
-    plain, _, _ = _tree(net, slope, False)
-    best, thing, made = _tree(net, slope, True)
+
+    def routed(directness: float) -> _Net:
+        x, y, parent = steiner_tree(*places, directness)
+        length = np.abs(x - x[parent]) + np.abs(y - y[parent])
+        length[0] = 0.0
+        total = float(length.sum()) * technology.detour
+        ohms = technology.long_resistance if total > technology.long_from else technology.resistance
+        per_um = technology.detour * technology.capacitance, technology.detour * ohms * _NS_PER_PS
+        step = (apart / max(per_um[0] * per_um[1], 1e-12)) ** 0.5 / 3
+        pieces = np.clip(np.ceil(length / step), 1, _LONGEST).astype(np.int64)
+        own = values[:, 2].copy(), values[:, 3].copy()
+        return _Net(x, y, length, pieces, parent, _upward(parent), *own, known, per_um, each)
+
+    shortest = routed(0.0)
+    plain, _, _ = _tree(shortest, slope, False)
+    best, thing, made = _tree(shortest, slope, True)
+    for directness in _DIRECT if len(loads) > 1 else ():
+        if best >= begins:
+            break
+        found, its, ways = _tree(routed(directness), slope, True)
+        if found > best + each:
+            best, thing, made = found, its, ways
     return best - plain, _unfolded(thing, made, repeaters)
 
 

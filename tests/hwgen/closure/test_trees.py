@@ -100,3 +100,20 @@ def test_every_load_is_in_the_tree_once():
         return [end for part in parts for end in (ends(part[2]) if isinstance(part, tuple) else [part])]
 
     assert sorted(ends(tree)) == list(range(40))
+
+
+def test_more_wire_where_the_shortest_is_late():
+    """A ring of loads: the shortest tree goes around it, both ways."""
+    angles = 2 * np.pi * np.arange(24) / 24
+    x, y = 100 * np.cos(angles), 100 * np.sin(angles)
+    loads = [Load(*place, 1.0, 1.0) for place in zip(x[1:], y[1:], strict=True)]
+
+    def gain(begins):
+        return best_tree(loads, (x[0], y[0]), 0.004, [SMALL, LARGE], WIRE, 0.0, begins)[0]
+
+    around, across = gain(-np.inf), gain(np.inf)
+    assert across > around + 0.1
+    plain = next(begins for begins in np.arange(2.0, -2.0, -0.001) if gain(begins) == around)
+    # It is enough as long as the driver is early enough for it; then a tree of a little more wire is.
+    assert 0 < plain < 1
+    assert around < gain(plain + 0.002) < across

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hwgen.layout.steiner import steiner_lengths
+from hwgen.layout.steiner import steiner_lengths, steiner_tree
 
 
 def shortest(points):
@@ -96,3 +96,32 @@ def test_large_nets_are_spanning_trees():
     few, _ = steiner_lengths(np.array([0, 60]), x, y)
     assert few[0] < many[0] < 1.0 * np.sqrt(100)
     assert 0 < way[0] < many[0]
+
+
+@pytest.mark.parametrize("pins", [1, 2, 3, 9, 65, 100])
+def test_more_wire_for_shorter_ways(pins):
+    """From the shortest tree, or the shortest over pins alone, to one with a shortest way to every pin."""
+    places = np.random.default_rng(pins).random((2, pins))
+    lengths, longest = [], []
+    for directness in (0.0, 0.3, 1.0):
+        x, y, parent = steiner_tree(*places, directness)
+        points = np.column_stack([x, y])
+        np.testing.assert_array_equal(points[:pins], places.T)
+        edges = np.abs(points - points[parent]).sum(axis=1) * (parent >= 0)
+        ways = np.zeros(len(points))
+        for point in range(len(points)):
+            at, steps = point, 0
+            while at != 0:
+                ways[point] += edges[at]
+                at, steps = parent[at], steps + 1
+                assert steps <= len(points)
+        lengths.append(edges.sum())
+        longest.append(ways[:pins].max())
+    least = np.abs(places - places[:, :1]).sum(axis=0)
+    np.testing.assert_allclose(ways[:pins], least)
+    assert lengths[2] <= least.sum() + 1e-9
+    assert longest[1] <= longest[0] + 1e-9
+    if pins >= 65:
+        assert longest[2] < longest[1] < 0.8 * longest[0]
+        # Branches that run side by side are one.
+        assert lengths[1] < 1.1 * lengths[0] < lengths[2] < 0.5 * least.sum()
