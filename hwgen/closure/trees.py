@@ -145,6 +145,7 @@ def best_tree(
     """
     values = np.array(loads, dtype=float).reshape(-1, 4)
     places = np.append(source[0], values[:, 0]), np.append(source[1], values[:, 1])
+    own = values[:, 2].copy(), values[:, 3].copy()
     known = np.array([it[1:] for it in repeaters], dtype=float).reshape(-1, 3)
     # A good distance between repeaters, and points to put them at three times as dense.
     apart = min((2 * (it.delay + it.slope * it.capacitance) for it in repeaters), default=0.0)
@@ -158,7 +159,6 @@ def best_tree(
         per_um = technology.detour * technology.capacitance, technology.detour * ohms * _NS_PER_PS
         step = (apart / max(per_um[0] * per_um[1], 1e-12)) ** 0.5 / 3
         pieces = np.clip(np.ceil(length / step), 1, _LONGEST).astype(np.int64)
-        own = values[:, 2].copy(), values[:, 3].copy()
         return _Net(x, y, length, pieces, parent, _upward(parent), *own, known, per_um, each)
 
     shortest = routed(0.0)
