@@ -58,7 +58,10 @@ def insert_repeaters(
         return dict(modules), {}
     body = modules[netlist.top]
     cells, highest = copied_cells(body), highest_bit(body)
-    nets = _Nets(layout, compiled, period, cells)
+    # A port's net goes by its name as well, and keeps it.
+    ports = {name: {**port, "bits": [*port["bits"]]} for name, port in body["ports"].items()}
+    named = {name: {**body["netnames"][name], "bits": port["bits"]} for name, port in ports.items()}
+    nets = _Nets(layout, compiled, period, cells, ports)
     repeaters = _repeaters(compiled, buffer.name)
     places: dict[str, tuple[float, float]] = {}
 
@@ -84,7 +87,8 @@ def insert_repeaters(
             for name in old:
                 del cells[name]
             put(bit, tree, units)
-    return {**modules, netlist.top: {**body, "cells": cells}}, places
+    changed = {"cells": cells, "ports": ports, "netnames": {**body["netnames"], **named}}
+    return {**modules, netlist.top: {**body, **changed}}, places
 
 
 def _repeaters(compiled: Compiled, name: str) -> list[Repeater]:
@@ -101,9 +105,15 @@ def _repeaters(compiled: Compiled, name: str) -> list[Repeater]:
     return found
 
 
+# Of a cell or block of the top module, or of a port with a place in it.
+_Name = str | tuple[str, int]
+# Cells or ports of a body by name.
+_Parts = Mapping[str, Any]
+
+
 @dataclass(frozen=True)
 class _Unit:
-    """What a net leads to in one cell or block of the top module.
+    """What a net leads to in one cell or block of the top module, or at a bit of an output port.
 
     Attributes
     ----------
@@ -119,19 +129,22 @@ class _Unit:
 class _Nets:
     """The nets of a top module, their sinks and how critical they are."""
 
-    def __init__(self, layout: Layout, compiled: Compiled, period: float, cells: Mapping[str, Any]):
+    def __init__(self, layout: Layout, compiled: Compiled, period: float, cells: _Parts, ports: _Parts):
         self.layout, self.compiled, self.period, self.cells = layout, compiled, period, cells
         self.netlist = netlist = layout.netlist
         kernels.backward(compiled.graph, compiled.kinds.arrays, compiled.state, period)
-        self.required = pins_required(compiled.graph, compiled.kinds.arrays, compiled.state, period).min(axis=1)
+        pins = pins_required(compiled.graph, compiled.kinds.arrays, compiled.state, period).min(axis=1)
+        # The last is that of output ports.
+        self.required = np.append(pins, period)
         # Cells and blocks of the top module by name, and which of them each cell of the netlist is or is in.
-        self.number = {name: number for number, name in enumerate(netlist.names.instances()[0][2])}
-        self.owner = np.arange(netlist.n_cells)
+        self.number: dict[_Name, int] = {name: number for number, name in enumerate(netlist.names.instances()[0][2])}
+        self.owner = np.arange(netlist.n_cells + len(layout.port_x))
         for instance in netlist.instances:
             if instance.path.count(".") == 1:
                 self.number[instance.path[:-1]] = instance.first
                 self.owner[instance.first : instance.first + instance.whole] = instance.first
-        self.sinks: dict[int, list[tuple[str, str, int]]] = {}
+        # By bit: what it leads to, by name or as a port and a place in it, and where the number of the bit stands.
+        self.sinks: dict[int, list[tuple[_Name, list[Any], int]]] = {}
         self.behind: dict[int, str] = {}
         library = netlist.library.cells
         for name, cell in cells.items():
@@ -141,15 +154,28 @@ class _Nets:
                     continue
                 for place, bit in enumerate(bits):
                     if isinstance(bit, int):
-                        self.sinks.setdefault(bit, []).append((name, pin, place))
+                        self.sinks.setdefault(bit, []).append((name, bits, place))
             if name.startswith((TREE, _NAME)):
                 self.behind[self._output(name)] = name
         self.flat = netlist.names.top_nets()
-        self.centre_x = layout.x + layout.width / 2
+        # Bits of ports come behind the cells.
+        self.x = np.append(layout.x + layout.width / 2, layout.port_x)
+        self.y = np.append(layout.y + layout.rows.height / 2, layout.port_y)
+        self._ports(ports)
         self._pins()
 
+    def _ports(self, ports: _Parts) -> None:
+        """The bits of output ports that lead elsewhere, too."""
+        number = self.netlist.n_cells
+        for name, port in ports.items():
+            for place, bit in enumerate(port["bits"]):
+                self.number[name, place] = number + place
+                if port["direction"] == "output" and (bit in self.sinks or bit in self.behind):
+                    self.sinks.setdefault(bit, []).append(((name, place), port["bits"], place))
+            number += len(port["bits"])
+
     def _pins(self) -> None:
-        """All input pins of the netlist, by net."""
+        """All input pins of the netlist and bits of its output ports, by net."""
         graph, kinds, state = self.compiled.graph, self.compiled.kinds, self.compiled.state
         net, cell, place, load = [], [], [], []
         for group in self.netlist.groups:
@@ -161,6 +187,14 @@ class _Nets:
                 cell.append(group.cells)
                 place.append(graph.pin_first[nodes] + column)
                 load.append(kinds.arrays.capacitance[state.kind[nodes], column].max(axis=1))
+        bits = self.netlist.n_cells
+        for port in self.netlist.ports.values():
+            if port.direction == "output":
+                net.append(port.nets)
+                cell.append(bits + np.arange(len(port.nets)))
+                place.append(np.full(len(port.nets), len(self.required) - 1))
+                load.append(np.full(len(port.nets), self.compiled.assumed.output_load))
+            bits += len(port.nets)
         order = np.argsort(np.concatenate(net), kind="stable")
         self.pin_net = np.concatenate(net)[order]
         self.pin_cell, self.pin, self.pin_load = (np.concatenate(found)[order] for found in (cell, place, load))
@@ -189,7 +223,7 @@ class _Nets:
         found = [bit]
         for part in found:
             for name, _, _ in self.sinks.get(part, ()):
-                if name.startswith((TREE, _NAME)):
+                if isinstance(name, str) and name.startswith((TREE, _NAME)):
                     found.append(self._output(name))
         return found
 
@@ -203,14 +237,14 @@ class _Nets:
         """What a bit leads to in the end, and the buffers on the way."""
         tree = self._tree(bit)
         old = [self.behind[part] for part in tree[1:]]
-        found: dict[str, list[tuple[list[Any], int]]] = {}
+        found: dict[_Name, list[tuple[list[Any], int]]] = {}
         for part in tree:
-            for name, pin, place in self.sinks.get(part, ()):
+            for name, bits, place in self.sinks.get(part, ()):
                 if name not in old:
-                    found.setdefault(name, []).append((self.cells[name]["connections"][pin], place))
+                    found.setdefault(name, []).append((bits, place))
         return self._loaded(bit, tree, found), old
 
-    def _loaded(self, bit: int, tree: list[int], found: Mapping[str, list[tuple[list[Any], int]]]) -> list[_Unit]:
+    def _loaded(self, bit: int, tree: list[int], found: Mapping[_Name, list[tuple[list[Any], int]]]) -> list[_Unit]:
         """What a tree of bits leads to, given places by name."""
         nets = [self.flat[part] for part in tree]
         first, last = np.searchsorted(self.pin_net, nets), np.searchsorted(self.pin_net, nets, side="right")
@@ -218,9 +252,7 @@ class _Nets:
         cells = self.pin_cell[pins]
         owners, unit = np.unique(self.owner[cells], return_inverse=True)
         count = np.bincount(unit)
-        x, y, load = (
-            np.bincount(unit, values) for values in (self.centre_x[cells], self.layout.y[cells], self.pin_load[pins])
-        )
+        x, y, load = (np.bincount(unit, values) for values in (self.x[cells], self.y[cells], self.pin_load[pins]))
         required = np.full(len(owners), np.inf)
         np.minimum.at(required, unit, self.required[self.pin[pins]])
         at = dict(zip(owners.tolist(), range(len(owners)), strict=True))
@@ -231,7 +263,7 @@ class _Nets:
                 for bits, place in places:
                     bits[place] = bit
                 continue
-            middle = float(x[here] / count[here]), float(y[here] / count[here]) + self.layout.rows.height / 2
+            middle = float(x[here] / count[here]), float(y[here] / count[here])
             units.append(_Unit(places, Load(*middle, float(load[here]), float(required[here]))))
         return units
 

@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hwgen.errors import InputError
-from hwgen.layout.floorplan import die_of
+from hwgen.layout.floorplan import density_of, die_of
 from hwgen.layout.pins import Pins
 from hwgen.layout.problem import Problem, Rows
 from hwgen.layout.technology import Technology
@@ -39,7 +39,9 @@ _OUTWARD = 0.5
 _PULL = 2.0
 """What a um counts for that a driver is from the middle of its sinks; a um of wire counts for 1."""
 
-_EMPTIER = 0.95
+_EMPTIER, _FULLER = 0.95, 1.05
+"""How full elements are, as a share of how full the die is: in an array that is not wide, and in a wide one at most."""
+
 _MOST = 0.98
 _PLACE = re.compile(r"(\d+)_(\d+)\.$")
 
@@ -158,8 +160,8 @@ def grid_of(array: Array, width: np.ndarray, technology: Technology, utilisation
     """Room for the elements, the first row of the array on top.
 
     They stand in the middle of the die. Those of a wide array stand at its sides, half of them at either, and leave the
-    middle to the other cells. Elements are a little emptier than the die, so that cells from outside find room among
-    theirs.
+    middle to the other cells; they are a little fuller than the die, for what drives all their rows and columns meets
+    there. Elsewhere elements are a little emptier, so that cells from outside find room among theirs.
 
     Parameters
     ----------
@@ -176,8 +178,9 @@ def grid_of(array: Array, width: np.ndarray, technology: Technology, utilisation
     n_rows, across = len(die.bottom), int(die.last[0])
     first, elements = array.instances[0][0].first, array.rows * array.columns
     cells = float(width[first : first + array.size].sum())
+    fuller = min(_FULLER, density_of(utilisation) / utilisation) if array.wide else _EMPTIER
     # The block of elements has the die's shape; where there is little else, it is all of the die.
-    covered = min(cells * elements / float(width.sum()) / _EMPTIER, _MOST)
+    covered = min(cells * elements / float(width.sum()) / fuller, _MOST)
     own = covered * n_rows * across / elements  # sites of an element
     side = math.sqrt(covered)
     wide = max(int(side * across / array.columns), math.ceil(width.max() / die.site - 1e-6))

@@ -32,8 +32,8 @@ __all__ = ["adapted"]
 
 _PASSES = 2
 _SWEEPS = 4
-_HOLD = 0.5
-"""What a um that a cell moves counts for before it is made legal; a um of wire counts for 1."""
+_HOLD = 1.0
+"""What a um that a cell of a wide array moves counts for; a um of wire counts for 1."""
 
 _Places = tuple[np.ndarray, np.ndarray]
 
@@ -159,18 +159,27 @@ def _moved_array(
     problem, kept = around(array, pins, width, grid.die, x, y)
     problem = with_ports(problem, pins.port[kept], layout.port_x, layout.port_y)
     if array.wide:
+        problem = _held(problem, *begun)
         begun = _spread(problem, *begun, layout.utilisation, layout.seed)
     x[others], y[others] = _moved(problem, *begun)
     return x, y
 
 
+def _held(problem: Problem, x: np.ndarray, y: np.ndarray) -> Problem:
+    """A problem in which each cell is pulled to where it is.
+
+    A repeater on a long wire could be anywhere along it as far as the wire is concerned, but not as far as time is.
+    """
+    half = problem.width / 2, problem.rows.height / 2
+    along = np.full((problem.n_cells, 2), _HOLD)
+    return problem.pulled(np.arange(problem.n_cells), x + half[0], y + half[1], along)
+
+
 def _spread(problem: Problem, x: np.ndarray, y: np.ndarray, utilisation: float, seed: int) -> _Places:
-    """Places with room for all, each near where it was.
+    """Places with room for all.
 
     Buffers crowd where the rows of a wide array are driven. Made legal from there, the last of them would end far away.
     """
     half = problem.width / 2, problem.rows.height / 2
-    x, y = x + half[0], y + half[1]
-    held = problem.pulled(np.arange(problem.n_cells), x, y, np.full((problem.n_cells, 2), _HOLD))
-    x, y = spread(held, x, y, density=density_of(utilisation), seed=seed, first=FROM_NEAR)
+    x, y = spread(problem, x + half[0], y + half[1], density=density_of(utilisation), seed=seed, first=FROM_NEAR)
     return x - half[0], y - half[1]
