@@ -8,7 +8,7 @@ from hwgen.layout import lay_out, technology_of
 from hwgen.mapping.yosys import RECIPES
 from hwgen.measure.checks import check_core
 from hwgen.measure.flow import Design, Flow
-from hwgen.netlist.fanout import TREE
+from hwgen.netlist.fanout import TREE, tree_buffer
 from hwgen.netlist.link import link
 from hwgen.rtl.tensor_core import TensorCore
 from hwgen.timing.compiled import compile_timing
@@ -39,8 +39,15 @@ def test_a_core_with_repeaters(cache):
     names = more[top]["cells"]
     assert not [name for name in names if name.startswith(TREE)]
     assert places
+    buffer = tree_buffer(library)
     assert sorted(places) == sorted(name for name in names if name.startswith("$repeater$"))
     assert all(0 <= x <= layout.die[0] and 0 <= y <= layout.die[1] for x, y in places.values())
+    # Trees lead to ports, too: one of them is behind a repeater, and goes by its name there.
+    made = {bit for name in places for bit in names[name]["connections"][buffer.outputs[0]]}
+    outputs = {name: port["bits"] for name, port in more[top]["ports"].items() if port["direction"] == "output"}
+    assert [name for name, bits in outputs.items() if not made.isdisjoint(bits)]
+    assert all(more[top]["netnames"][name]["bits"] == bits for name, bits in outputs.items())
+    assert modules[top]["ports"]["step__ready"]["bits"] != outputs["step__ready"]
     linked = link(more, top, library)
     assert check_core(linked, config, 1000) >= 1000
     assert linked.n_cells == netlist.n_cells - len(before) + len(places)

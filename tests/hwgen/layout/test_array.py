@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 from hwgen.errors import InputError
-from hwgen.layout.array import amid_sinks, around, array_of, element_problem, gaps, grid_of
+from hwgen.layout.array import Array, amid_sinks, around, array_of, element_problem, gaps, grid_of
 from hwgen.layout.layout import lay_out
 from hwgen.layout.pins import pins_of, widths
 from hwgen.layout.problem import Rows
 from hwgen.layout.technology import Technology
+from hwgen.netlist.graph import Instance
 from hwgen.netlist.link import link
 
 PLAIN = Technology("plain", 2.0, 0.25, 0.2, 0.01, "none")
@@ -98,6 +99,16 @@ def test_a_wide_array_has_the_room_in_its_middle(make, tiny):
     assert steps[2] > 1.2 * across
     # One row: its room is above and below.
     assert grid.y[0] == pytest.approx((grid.die.die[1] - grid.element.die[1]) / 2, abs=PLAIN.row_height)
+
+
+@pytest.mark.parametrize(("utilisation", "full"), [(0.5, 0.525), (0.7, 0.735), (0.96, 0.98)])
+def test_elements_of_a_wide_array_are_fuller_than_the_die(utilisation, full):
+    """As far as that leaves them room for other cells; the middle has what is won."""
+    size = 2000
+    instances = [[Instance(f"e0_{column}.", "leaf", column * size, size, size) for column in range(6)]]
+    array = Array(instances, np.repeat([0, 1, 2, 3, 4, 5, -1], size))
+    grid = grid_of(array, np.full(7 * size, 1.0), PLAIN, utilisation)
+    assert size * PLAIN.row_height / grid.element.area == pytest.approx(full, rel=0.02)
 
 
 def test_gaps():

@@ -133,8 +133,9 @@ def test_a_netlist_that_outgrew_its_die_gets_a_new_one(modules, wider, arrangeme
     assert after.filled < 0.7 < 1 < after.width.sum() / before.width.sum() * before.filled
 
 
-def test_many_new_cells_in_one_place_of_a_wide_array(make, wider):
-    """They spread around it, and what stood there makes room."""
+@pytest.fixture
+def wide(make):
+    """Six elements in a row, and sixty inverters outside of them."""
     leaf = {f"n{i}": ("NAND2", {"A": 10 + i, "B": 3, "Y": 11 + i}) for i in range(60)}
     leaf["in"] = ("INV", {"A": 2, "Y": 10})
     ports = {"a": ("input", [2]), "b": ("input", [3]), "y": ("output", [70])}
@@ -142,11 +143,15 @@ def test_many_new_cells_in_one_place_of_a_wide_array(make, wider):
     cells |= {f"spare{i}": ("INV", {"A": 2, "Y": 200 + i}) for i in range(60)}
     cells |= {f"element0_{i}": ("leaf", {"a": 20, "b": 10 + i, "y": 30 + i}) for i in range(6)}
     top = {"a": ("input", [2]), "b": ("input", list(range(10, 16))), "y": ("output", list(range(30, 36)))}
-    modules = {"leaf": make(ports, leaf), "t": make(top, cells)}
-    before = lay_out(link(modules, "t", wider), PLAIN, utilisation=0.6)
+    return {"leaf": make(ports, leaf), "t": make(top, cells)}
+
+
+def test_many_new_cells_in_one_place_of_a_wide_array(wide, wider):
+    """They spread around it, and what stood there makes room."""
+    before = lay_out(link(wide, "t", wider), PLAIN, utilisation=0.6)
     crowd = [f"new{i}" for i in range(80)]
-    modules["t"]["cells"] |= {name: {"type": "INV", "connections": {"A": [20]}} for name in crowd}
-    netlist = link(modules, "t", wider)
+    wide["t"]["cells"] |= {name: {"type": "INV", "connections": {"A": [20]}} for name in crowd}
+    netlist = link(wide, "t", wider)
     across, up = before.die
     draft = adapted(before, netlist, legal=False, places=dict.fromkeys(crowd, (across / 2, up / 2)))
     legal = adapted(draft, netlist)
@@ -158,3 +163,16 @@ def test_many_new_cells_in_one_place_of_a_wide_array(make, wider):
     assert moved[~new].mean() < 0.03
     again = adapted(draft, netlist)
     assert np.array_equal((again.x, again.y), (legal.x, legal.y))
+
+
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.8])
+def test_a_new_cell_of_a_wide_array_stays_where_it_is_to_be(wide, wider, share):
+    """Though its wire would be shorter elsewhere."""
+    before = lay_out(link(wide, "t", wider), PLAIN, utilisation=0.6)
+    across, up = before.die
+    wide["t"]["cells"]["new"] = {"type": "INV", "connections": {"A": [30]}}
+    netlist = link(wide, "t", wider)
+    draft = adapted(before, netlist, legal=False, places={"new": (share * across, 0.2 * up)})
+    legal = adapted(draft, netlist)
+    cell = [netlist.cell_name(cell) for cell in range(netlist.n_cells)].index("new")
+    assert abs(legal.x[cell] - draft.x[cell]) + abs(legal.y[cell] - draft.y[cell]) < 0.03 * sum(before.die)
