@@ -20,6 +20,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import warnings
 from difflib import get_close_matches
 from importlib import import_module
 
@@ -91,6 +92,8 @@ def main() -> None:
         number = getattr(signal, name, None)
         if number and signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, signal.default_int_handler)
+    # joblib says so where a process that has grown is replaced between two tasks. Nothing is lost.
+    warnings.filterwarnings("ignore", "A worker stopped while some jobs", UserWarning)
     try:
         status = cli.main(prog_name="hwgen", standalone_mode=False)
         sys.stdout.flush()

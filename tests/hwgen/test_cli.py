@@ -1,12 +1,15 @@
+import inspect
 import json
 import os
 import re
 import shutil
+import warnings
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from joblib.externals.loky import process_executor
 from safetensors.numpy import save_file
 
 from hwgen.cells import libraries, reader
@@ -61,6 +64,15 @@ def test_without_arguments_there_is_help(run) -> None:
     assert (status, err) == (0, "")
     assert "Commands:" in out
     assert out.count("\n") > 10
+
+
+def test_that_joblib_replaced_a_process_is_not_said(run) -> None:
+    text = "A worker stopped while some jobs were given to the "
+    assert text in inspect.getsource(process_executor)
+    with pytest.raises(UserWarning, match="A worker"):
+        warnings.warn(text, stacklevel=1)
+    run("--version")
+    warnings.warn(text, stacklevel=1)
 
 
 def test_configs(run) -> None:
