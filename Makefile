@@ -74,6 +74,8 @@ report: $(VENV)/base ## Regenerate reports/ in full: default libraries, blackwel
 	  $(HWGEN) compare --search --clock 0.77 --runs 6 $(ASAP7) --name overhead-asap7-770ps $(ARGS); \
 	  $(HWGEN) compare --search --config blackwell --runs 6 $(ASAP7) --name overhead-blackwell-asap7 $(ARGS); \
 	  $(HWGEN) compare --search --config multi-small --runs 6 $(ASAP7) --name overhead-multi-asap7 $(ARGS); \
+	  $(HWGEN) compare --search --config multi-small --runs 6 \
+	    --liberty "$(LIBERTY_DIR)/sg13g2_stdcell_typ_1p20V_25C.lib.gz" --name overhead-multi-sg13g2 $(ARGS); \
 	  $(HWGEN) formats $(ASAP7) --name formats-asap7 $(ARGS); \
 	  $(HWGEN) report --beside formats-libraries reports/formats.json reports/formats-asap7.json; \
 	else echo "no $(LIBERTY_DIR): the reports on real libraries stay as they are"; fi

@@ -160,6 +160,7 @@ HALF_RATE = {
     "overhead-multi": "`nvfp4`, generic7",
     "overhead-multi-1100ps": "`nvfp4`, generic7",
     "overhead-multi-asap7": "`nvfp4`, asap7",
+    "overhead-multi-sg13g2": "`nvfp4`, sg13g2",
     "overhead-multi-e0m3": "`nvfp4-e0m3`, generic7",
 }
 """Rows of the table of cores that multiply FP8, too: MixFP4 over what, by report."""
@@ -234,6 +235,12 @@ def test_the_readme_gives_a_range_over_conditions() -> None:
     assert "On ASAP7 it takes {:.1f} % more area and {:.1f} % more power".format(*asap7) in page
     settled = 100 * real.find("core", "total power, no glitches").overhead.value
     assert f"Without glitches MixFP4 takes {settled:.1f} % more power there" in page
+    area, power = (
+        100 * _overhead("overhead-multi-sg13g2").find("core", metric).overhead.value
+        for metric in ("area", "total power")
+    )
+    assert f"on sg13g2 {area:+.1f} % and {power:+.1f} %" in text
+    assert f"On sg13g2, at 5 ns, it takes {area:.1f} % more area and {-power:.1f} % less power" in page
     clocks = [100 * each.overhead.value for each in _explored().results if each.metric == "area" and each.overhead]
     results = " ".join(RESULTS.read_text(encoding="utf-8").split())
     assert f"the core's area grows by {min(clocks):+.1f} to {max(clocks):+.1f} %" in results

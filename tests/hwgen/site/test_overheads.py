@@ -12,7 +12,7 @@ from hwgen.site.markup import together
 from hwgen.site.sources import of_kind, read
 from hwgen.stats import Estimate
 
-_MULTI = ("overhead-multi", "overhead-multi-1100ps", "overhead-multi-asap7")
+_MULTI = ("overhead-multi", "overhead-multi-1100ps", "overhead-multi-asap7", "overhead-multi-sg13g2")
 
 
 @pytest.fixture
@@ -67,7 +67,8 @@ def test_the_headline_is_the_range_of_the_json(pairs):
     alone = overheads.headline(wider)
     _check_range(alone, wider)
     assert "where cores also multiply" not in alone
-    assert "with cores that multiply FP8 and FP6, too: asap7sc7p5t, generic7, clocks from 1 to 1.1 ns" in alone
+    libraries = "asap7sc7p5t, generic7, sg13g2_stdcell_typ_1p20V_25C"
+    assert f"with cores that multiply FP8 and FP6, too: {libraries}, clocks from 1 to 5.1 ns" in alone
 
 
 def _range(about, metric):
