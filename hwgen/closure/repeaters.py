@@ -161,21 +161,10 @@ class _Nets:
         # Bits of ports come behind the cells.
         self.x = np.append(layout.x + layout.width / 2, layout.port_x)
         self.y = np.append(layout.y + layout.rows.height / 2, layout.port_y)
-        self._ports(ports)
-        self._pins()
+        self._pins(ports)
 
-    def _ports(self, ports: _Parts) -> None:
-        """The bits of output ports that lead elsewhere, too."""
-        number = self.netlist.n_cells
-        for name, port in ports.items():
-            for place, bit in enumerate(port["bits"]):
-                self.number[name, place] = number + place
-                if port["direction"] == "output" and (bit in self.sinks or bit in self.behind):
-                    self.sinks.setdefault(bit, []).append(((name, place), port["bits"], place))
-            number += len(port["bits"])
-
-    def _pins(self) -> None:
-        """All input pins of the netlist and bits of its output ports, by net."""
+    def _pins(self, ports: _Parts) -> None:
+        """Input pins of the netlist and bits of its output ports, by net; bits that lead elsewhere, too, are sinks."""
         graph, kinds, state = self.compiled.graph, self.compiled.kinds, self.compiled.state
         net, cell, place, load = [], [], [], []
         for group in self.netlist.groups:
@@ -187,14 +176,19 @@ class _Nets:
                 cell.append(group.cells)
                 place.append(graph.pin_first[nodes] + column)
                 load.append(kinds.arrays.capacitance[state.kind[nodes], column].max(axis=1))
-        bits = self.netlist.n_cells
-        for port in self.netlist.ports.values():
+        number = self.netlist.n_cells
+        for name, port in self.netlist.ports.items():
             if port.direction == "output":
                 net.append(port.nets)
-                cell.append(bits + np.arange(len(port.nets)))
+                cell.append(number + np.arange(len(port.nets)))
                 place.append(np.full(len(port.nets), len(self.required) - 1))
                 load.append(np.full(len(port.nets), self.compiled.assumed.output_load))
-            bits += len(port.nets)
+                bits = ports[name]["bits"]
+                for at, bit in enumerate(bits):
+                    if bit in self.sinks or bit in self.behind:
+                        self.number[name, at] = number + at
+                        self.sinks.setdefault(bit, []).append(((name, at), bits, at))
+            number += len(port.nets)
         order = np.argsort(np.concatenate(net), kind="stable")
         self.pin_net = np.concatenate(net)[order]
         self.pin_cell, self.pin, self.pin_load = (np.concatenate(found)[order] for found in (cell, place, load))

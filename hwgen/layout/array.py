@@ -178,9 +178,9 @@ def grid_of(array: Array, width: np.ndarray, technology: Technology, utilisation
     n_rows, across = len(die.bottom), int(die.last[0])
     first, elements = array.instances[0][0].first, array.rows * array.columns
     cells = float(width[first : first + array.size].sum())
-    fuller = min(_FULLER, density_of(utilisation) / utilisation) if array.wide else _EMPTIER
+    full = min(_FULLER, density_of(utilisation) / utilisation) if array.wide else _EMPTIER
     # The block of elements has the die's shape; where there is little else, it is all of the die.
-    covered = min(cells * elements / float(width.sum()) / fuller, _MOST)
+    covered = min(cells * elements / float(width.sum()) / full, _MOST)
     own = covered * n_rows * across / elements  # sites of an element
     side = math.sqrt(covered)
     wide = max(int(side * across / array.columns), math.ceil(width.max() / die.site - 1e-6))
