@@ -1,5 +1,7 @@
 """Families of interchangeable cells, and the clock gates that a library has."""
 
+from fnmatch import fnmatchcase
+
 import pytest
 
 from hwgen.cells import reader
@@ -14,6 +16,22 @@ def gate(name, function, area=1.0, inputs="AB", output="Y", capacitance=1.0, mor
         f"cell ({name}) {{ area : {area}; {more} {pins} "
         f'pin ({output}) {{ direction : output; function : "{function}"; }} }}'
     )
+
+
+LOADS = (
+    "lu_table_template (loads) { variable_1 : total_output_net_capacitance; "
+    'index_1 ("1, 10, 100"); } capacitive_load_unit (1, ff);'
+)
+
+
+def buffer(name, area, delays, function="A"):
+    """One input; ``delays`` in ns at three loads, the falling edge a tenth quicker."""
+    rise, fall = (", ".join(f"{share * delay:g}" for delay in delays) for share in (1, 0.9))
+    timing = (
+        f'timing () {{ related_pin : "A"; cell_rise (loads) {{ values ("{rise}"); }}'
+        f' cell_fall (loads) {{ values ("{fall}"); }} }}'
+    )
+    return gate(name, function, area, "A").replace(f'function : "{function}";', f'function : "{function}"; {timing}')
 
 
 def flip_flop(name, next_state, area=1.0, function="IQ", more="", clock="CK"):
@@ -83,6 +101,27 @@ def test_cells_marked_dont_use_are_in_no_family(tmp_path):
     assert less.drives(less.cells["A2"]) == (less.cells["A2"],)
 
 
+def test_delay_cells_are_in_no_family(tmp_path):
+    """They are buffers that take a quarter longer at every load than one that is no larger."""
+    cells = library(
+        tmp_path,
+        LOADS,
+        buffer("SMALL", 1, (1.0, 2.0, 8.0)),
+        buffer("MUCH_SLOWER", 2, (1.3, 2.6, 10.4)),
+        buffer("SOMEWHAT_SLOWER", 2, (1.3, 2.6, 9.9)),  # not at the last load
+        buffer("LARGE", 4, (0.5, 0.7, 2.0)),
+        gate("UNKNOWN", "A", 5, "A"),
+    )
+    assert families(cells) == [["SMALL", "SOMEWHAT_SLOWER", "LARGE", "UNKNOWN"]]
+    assert cells.drives(cells.cells["MUCH_SLOWER"]) == (cells.cells["MUCH_SLOWER"],)
+
+
+def test_slow_inverters_stay(tmp_path):
+    """Those of libraries leak less."""
+    cells = library(tmp_path, LOADS, *(buffer(f"X{n}", n, (n, n, n), "!A") for n in (1, 2)))
+    assert families(cells) == [["X1", "X2"]]
+
+
 def test_flip_flops_are_alike_if_state_clear_and_edge_are(tmp_path):
     clear = 'clear : "!R";'
     cells = library(
@@ -149,6 +188,7 @@ KNOWN = {
     "generic7": ("{}", "INV_XP33 INV_X1 INV_X2 INV_X4", "BUF_X2"),
     "generic130": ("{}", "DFF_X1 DFF_X2", "DFFE_X1"),
 }
+DELAY_CELLS = {"sky130hd": ("*dly*", 14), "sg13g2": ("*dly*", 3), "asap7": ("HB[2-4]*", 3)}
 GATES = {
     "sky130hd": ("sky130_fd_sc_hd__dlclkp_1", "CLK", "GATE", "GCLK", None),
     "sg13g2": ("sg13g2_lgcp_1", "CLK", "GATE", "GCLK", None),
@@ -171,6 +211,16 @@ def test_families_of_a_library(real, real_name):
     drives = [cell.name for cell in real.drives(real.cells[members[-1]])]
     assert [name for name in drives if name in members] == members
     assert form.format(other) not in drives
+
+
+def test_delay_cells_of_a_library(real, real_name):
+    """All that are named so, and no other buffer."""
+    pattern, count = DELAY_CELLS.get(real_name, ("", 0))
+    buffers = [cell for cell in real.cells.values() if cell.is_buffer and not cell.dont_use]
+    members = {cell.name for family in real.families() for cell in family}
+    left = [cell.name for cell in buffers if cell.name not in members]
+    assert left == [cell.name for cell in buffers if fnmatchcase(cell.name, pattern)]
+    assert len(left) == count
 
 
 def test_clock_gates_of_a_library(real, real_name):
