@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -182,12 +183,12 @@ COMMANDS = (
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
-def test_an_ended_command_leaves_whole_files(tmp_path: Path) -> None:
+def test_an_ended_command_leaves_whole_files(tmp_path: Path, own_cache: Callable[[Path], dict[str, str]]) -> None:
     for config in ("tiny", "other"):
         (tmp_path / f"{config}.toml").write_text('a = "mixfp4"\nb = "mixfp4"\nrows = 1\ncolumns = 1\ngroups = 1\n')
     (tmp_path / "own.csv").write_text("name,m,n,k\nfirst,10,20,30\n")
     (tmp_path / "measured.json").write_bytes((REPORTS / "overhead.json").read_bytes())
-    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), "OPENBLAS_NUM_THREADS": "1"}
+    environment = {**own_cache(tmp_path), "OPENBLAS_NUM_THREADS": "1"}
     command = [sys.executable, "-c", DRIVER, REPORTS, tmp_path, "1" if EVERYTHING else "0"]
     done = subprocess.run(
         list(map(str, command)), input=json.dumps(COMMANDS), env=environment, capture_output=True, text=True

