@@ -56,7 +56,6 @@ def _beside(paths: tuple[Path, ...], check: bool, stem: str, out: Path) -> None:
     """Write tables of formats side by side."""
     from hwgen.report import schema
     from hwgen.report.beside import beside
-    from hwgen.report.errata import TOO_LOW, too_low
 
     if check:
         raise InputError("--beside and --check: give one of them")
@@ -74,8 +73,6 @@ def _beside(paths: tuple[Path, ...], check: bool, stem: str, out: Path) -> None:
         if str(path) in reports:
             raise InputError(f"report {str(path)!r}: is named twice; --beside takes different ones")
         reports[str(path)] = report
-        if wrong := too_low(report):
-            click.echo(f"hwgen: {path}: {', '.join(wrong)}: {TOO_LOW}", err=True)
     written(beside(reports), out, stem, False, {})
 
 

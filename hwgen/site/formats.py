@@ -116,7 +116,7 @@ def chart(pairs: Sequence[Pair]) -> Chart:
     said = (
         "A line joins the Pareto front: no other row that adds up as many products is both cheaper and better. The"
         " others are pale. Their names are below the pointer, as is a name that has no room. Rows that miss the clock"
-        " are left out, and so are energies that the table says are too low."
+        " are left out."
     )
     title, none = "What a format costs, and what it loses", "No row of this choice meets the clock. The table has them."
     return Chart("formats", title, specs, data, controls, said, none)

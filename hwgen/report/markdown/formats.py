@@ -6,7 +6,6 @@ from typing import Any
 
 import pandas as pd
 
-from hwgen.report.errata import TOO_LOW, too_low
 from hwgen.report.form import counted, flow_lines, lacking, number, percent, table
 from hwgen.report.markdown.overhead import bounds
 from hwgen.report.schema import SCOPES, FormatRow, FormatsReport, OperandFormat
@@ -19,9 +18,6 @@ ERRORS = "-error.png"
 
 _COMPARED = ("area per MAC", "energy per MAC")
 
-_ENERGIES = ("core, energy", "fJ/MAC")
-"""Columns of the table."""
-
 
 def kinds(report: FormatsReport) -> list[str]:
     """Kinds of tensors that errors are known of."""
@@ -29,19 +25,18 @@ def kinds(report: FormatsReport) -> list[str]:
 
 
 def notes(report: FormatsReport) -> dict[str, str]:
-    """What is to be said of a row, by its name: why it was not measured, what it misses the clock by, what is wrong."""
-    wrong = too_low(report)
-    said = {row.row: _note(row, report.conditions.clock_ns, row.row in wrong) for row in report.results}
+    """What is to be said of a row, by its name: why it was not measured, what it misses the clock by."""
+    said = {row.row: _note(row, report.conditions.clock_ns) for row in report.results}
     return {row: words for row, words in said.items() if words}
 
 
-def _note(row: FormatRow, clock_ns: float, wrong: bool) -> str:
+def _note(row: FormatRow, clock_ns: float) -> str:
     said = list(row.unlike)
     if row.not_measured is not None:
         said.insert(0, f"not measured: {row.not_measured}")
     elif not row.met and row.slowest_ns is not None:
         said.insert(0, f"misses {clock_ns:g} ns: takes {row.slowest_ns:.4g} ns, held by {row.held_by}")
-    return "; ".join([*said, TOO_LOW] if wrong else said)
+    return "; ".join(said)
 
 
 def _operands(row: FormatRow) -> list[OperandFormat]:
@@ -123,7 +118,7 @@ def csv(report: FormatsReport) -> str:
 
 def summary(report: FormatsReport) -> tuple[list[str], list[list[str]]]:
     """Header and rows: each format, its core against the baseline, and its error."""
-    known, wrong = kinds(report), too_low(report)
+    known = kinds(report)
     rows = [
         [
             row.row,
@@ -140,9 +135,6 @@ def summary(report: FormatsReport) -> tuple[list[str], list[list[str]]]:
         for row in report.results
     ]
     header = ["row", "bits", "products", "core, area", "core, energy", "element, um2", "um2/MAC", "fJ/MAC", "ns"]
-    for place in map(header.index, _ENERGIES):
-        for line in rows:
-            line[place] += " (too low)" if line[0] in wrong else ""
     return [*header, *(f"{kind}, dB" for kind in known)], rows
 
 

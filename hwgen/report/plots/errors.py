@@ -10,7 +10,6 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 
-from hwgen.report.errata import too_low
 from hwgen.report.markdown.formats import kinds
 from hwgen.report.pareto import front
 from hwgen.report.plots import labels
@@ -34,7 +33,6 @@ def points(report: FormatsReport, metric: str, kind: str) -> dict[int, dict[str,
     """Cost of the core and dB, of rows that meet the clock, by products of an output in a cycle and by name.
 
     Products are told apart since they decide on the cost of one, whatever the format. Rules have points of their own.
-    Energies that are known to be wrong are left out.
 
     Parameters
     ----------
@@ -46,10 +44,9 @@ def points(report: FormatsReport, metric: str, kind: str) -> dict[int, dict[str,
         Of tensor.
     """
     found: dict[int, dict[str, tuple[float, float]]] = {}
-    wrong = too_low(report) if metric.startswith("energy") else ()
     for row in report.results:
         cost = row.find("core", metric)
-        if cost is None or row.products is None or not row.met or row.row in wrong:
+        if cost is None or row.products is None or not row.met:
             continue
         for place, (rule, ratio) in enumerate(row.decibels(kind).items()):
             # The default rule comes first.
@@ -121,8 +118,6 @@ def errors_png(report: FormatsReport) -> bytes:
     conditions = report.conditions
     missed = [row.row for row in report.results if row.met is False]
     left_out = f"\nnot shown, since they miss the clock: {', '.join(missed)}" if missed else ""
-    if wrong := too_low(report):
-        left_out += f"\nenergies not shown, since they are too low: {', '.join(wrong)}"
     canvas.suptitle(
         plain(
             f"block formats: {conditions.flow.library.short}, {conditions.clock_ns:g} ns; filled: no other row with as"

@@ -1,9 +1,7 @@
 import dataclasses
-import re
 
 import pytest
 
-from hwgen.report.errata import too_low
 from hwgen.report.schema import FormatsReport
 from hwgen.site import formats
 from hwgen.site.charts import COLOURS, compiled
@@ -64,19 +62,3 @@ def test_a_report_without_points_has_its_table(pairs):
     assert chart.data["formats"] == []
     assert all(compiled(spec) for spec in chart.specs.values())
     assert len(formats.tables(late)) == 1
-
-
-def test_energies_that_are_too_low_are_marked_and_in_no_plot(sources, reports, parsed):
-    (pair,) = of_kind(sources, FormatsReport)
-    wrong = too_low(pair[1])
-    said = (reports.parent / "docs" / "formats.md").read_text(encoding="utf-8").partition("### C in these figures")[2]
-    listed = re.findall("`([^`]*)`", said.partition("They wait")[0])
-    assert set(listed) == set(wrong)
-    header, *lines = parsed("".join(formats.tables([pair]))).tables[0]
-    for line in lines:
-        marked = {name for name, cell in zip(header, line, strict=True) if cell.endswith("(too low)")}
-        assert marked == ({"core, energy", "fJ/MAC"} if line[0] in wrong else set())
-    shown = {(each["metric"], each["name"].partition(", ")[0]) for each in formats.chart([pair]).data["formats"]}
-    assert {name for name in wrong if ("energy per MAC", name) in shown} == set()
-    assert {name for name in wrong if ("area per MAC", name) in shown} == set(wrong)
-    assert too_low(dataclasses.replace(pair[1], results=pair[1].results[1:])) == ()

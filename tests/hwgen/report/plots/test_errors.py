@@ -1,14 +1,8 @@
 """Error against cost as a picture."""
 
 import dataclasses
-from pathlib import Path
-
-import pytest
 
 from hwgen.report import schema
-from hwgen.report.check import findings
-from hwgen.report.errata import TOO_LOW, too_low
-from hwgen.report.markdown.formats import notes, summary
 from hwgen.report.plots.errors import errors_png, points
 
 
@@ -46,17 +40,3 @@ def test_a_picture_without_a_row_says_why(formats_report: schema.FormatsReport, 
     assert "nvfp4, nvfp4-2x16" in late.get_suptitle()
     drawn = [each.get_text() for axis in errors_png(formats_report).axes for each in axis.texts]
     assert "no row meets the clock" not in drawn
-
-
-def test_energies_known_to_be_too_low_are_in_no_plot_and_said_everywhere() -> None:
-    report = schema.load(Path(__file__).parents[4] / "reports" / "formats.json")
-    wrong = too_low(report)
-    if not wrong:
-        pytest.skip("nothing is known to be wrong in the committed table")
-    for metric in ("area per MAC", "energy per MAC"):
-        shown = {name.partition(", ")[0] for each in points(report, metric, "gaussian").values() for name in each}
-        assert shown & set(wrong) == (set(wrong) if metric.startswith("area") else set())
-    assert [row for row, words in notes(report).items() if TOO_LOW in words] == list(wrong)
-    assert sum(TOO_LOW in sentence for sentence in findings(report)) == len(wrong)
-    marked = [line[0] for line in summary(report)[1] if line[4].endswith(" (too low)")]
-    assert marked == list(wrong)
