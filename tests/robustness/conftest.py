@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from hwgen.files import cache_directory
+
 
 @pytest.fixture(scope="session")
 def own_cache() -> Callable[[Path], dict[str, str]]:
@@ -15,7 +17,9 @@ def own_cache() -> Callable[[Path], dict[str, str]]:
     """
 
     def environment(directory: Path) -> dict[str, str]:
-        usual = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "wasmtime"
+        own = cache_directory("engines")
+        assert own is not None
+        usual = own.parents[1] / "wasmtime"
         usual.mkdir(parents=True, exist_ok=True)
         directory.mkdir(exist_ok=True)
         (directory / "wasmtime").symlink_to(usual, target_is_directory=True)
