@@ -364,6 +364,43 @@ def test_the_page_on_formats_ranks_errors_as_the_report_does() -> None:
         assert text.format(max(map(abs, more(form, "mixfp4")))) in page
 
 
+def test_the_page_on_formats_states_in_prose_what_the_report_says() -> None:
+    report = schema.load(REPORTS / "formats.json")
+    assert isinstance(report, FormatsReport)
+    page = " ".join((REPORTS.parent / "docs" / "formats.md").read_text(encoding="utf-8").split())
+    rows = {row.row: row for row in report.results}
+
+    def over(name: str) -> tuple[float, float]:
+        """By how many percent the core of a row takes more area and energy than its baseline."""
+        found = [rows[name].find("core", metric) for metric in ("area per MAC", "energy per MAC")]
+        area, energy = (100 * figure.overhead.value for figure in found if figure and figure.overhead)
+        return area, energy
+
+    apiece = [rows[name].find("core", "area per MAC") for name in ("nvfp4", "nvfp4-2x16")]
+    once, twice = (figure.mean for figure in apiece if figure)
+    assert 5.5 < once / (once - twice) < 6.5
+    assert "NVFP4 itself takes a sixth less area for each product with 32 products in a cycle" in page
+    less = tuple(-each for each in over("mxfp4"))
+    assert "takes {:.0f} % less area than NVFP4's of as many products, and {:.0f} % less energy".format(*less) in page
+    assert min(rows, key=lambda name: over(name)[0] if name not in BASELINES else 0.0) == "mxfp4"
+    by_16 = tuple(-each for each in over("mxfp4-2x16"))
+    assert "Added up by 16 it takes {:.0f} % less area and {:.0f} % less energy".format(*by_16) in page
+    assert f"MixFP4 takes {over('mixfp4')[0]:.1f} % more area" in page
+    assert f"which the scales' products bear: {over('if4')[0]:.1f} %" in page
+    assert "It takes {:.1f} % more area and {:.1f} % more energy".format(*over("razer")) in page
+    figure = rows["fp4-ue5m3-b16"].find("core", "area per MAC")
+    assert figure
+    assert figure.overhead
+    assert figure.overhead.low < 0 < figure.overhead.high
+    assert f"as much area as `nvfp4`, and {over('fp4-ue5m3-b16')[1]:.1f} % more energy" in page
+    integers = tuple(-each for each in over("nvint4"))
+    assert "takes {:.1f} % less area and {:.1f} % less energy than `nvfp4`".format(*integers) in page
+
+
+BASELINES = ("nvfp4", "nvfp4-2x16")
+"""Rows that others are compared with."""
+
+
 PUBLISHED = (
     ("MXFP4 / NVFP4", "mxfp4", "core", False),
     ("MXFP4 per 16 / NVFP4", "mxfp4-2x16", "core", False),
