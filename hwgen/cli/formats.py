@@ -41,7 +41,10 @@ __all__ = ["command"]
     type=POINTS,
     default=100 * FormatsRequest.half_width,
     show_default=True,
-    help="Add runs until area and power of a core are known to so many percentage points.",
+    help=(
+        "Add runs until area and power of a core are known to so many percentage points; where it takes more than its"
+        " baseline, to so many percent of its own."
+    ),
 )
 @options.kind
 @click.option("--seed", type=SEED, default=1, show_default=True, help="Seed of the tensors.")

@@ -198,7 +198,8 @@ class FormatsRequest:
     runs
         Syntheses of each module, at most.
     half_width
-        Runs of a row are added until the intervals of area and power of its core are this narrow, a fraction.
+        Runs of a row are added until the intervals of area and power of its core are this narrow, see
+        `hwgen.report.precision.asked`.
     """
 
     baseline: TensorCoreConfig

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
 from hwgen.cells import libraries, reader
 from hwgen.report.form import counted
 from hwgen.report.markdown.formats import notes
+from hwgen.report.precision import WITHIN, asked, half_width
 from hwgen.report.schema import (
     HALF_RATE,
     SCOPES,
@@ -27,10 +29,7 @@ from hwgen.report.schema import (
 )
 from hwgen.stats import FEWEST, Estimate
 
-__all__ = ["WITHIN", "another_library", "findings"]
-
-WITHIN = 0.005
-"""Half-width of an interval that is asked for by default: half a percentage point."""
+__all__ = ["another_library", "findings"]
 
 
 def findings(report: Report, within: float = WITHIN) -> list[str]:
@@ -155,8 +154,9 @@ def _formats(report: FormatsReport, within: float) -> Iterator[str]:
             yield f"{row.row}: {said[row.row]}"
         for metric in ("area", "total power"):
             found = row.find("core", metric)
-            if found is not None:
-                yield from _wide(f"{row.row}: {metric} of the core", found.overhead, within)
+            if found is not None and found.overhead is not None:
+                most = asked(found.overhead, within)
+                yield from _wide(f"{row.row}: {metric} of the core", found.overhead, most)
     yield from _ungated(report.designs, report.conditions.flow)
 
 
@@ -170,7 +170,9 @@ def _libraries(report: LibrariesReport, within: float) -> Iterator[str]:
             elif not core.met and core.slowest_ns is not None:
                 yield f"{row.row} on {label}: misses the clock: takes {core.slowest_ns:.4g} ns"
             for each in core.figures:
-                yield from _wide(f"{row.row} on {label}: {each.metric} of the core", each.overhead, within)
+                if each.overhead is not None:
+                    most = asked(each.overhead, within)
+                    yield from _wide(f"{row.row} on {label}: {each.metric} of the core", each.overhead, most)
 
 
 _UNKNOWN = "whether every run meets the clock was not recorded: measure anew"
@@ -192,10 +194,8 @@ def _points(share: float) -> str:
 
 
 def _wide(what: str, estimate: Estimate | None, within: float) -> Iterator[str]:
-    if estimate is None or estimate.low is None or estimate.high is None:
-        return
-    half = (estimate.high - estimate.low) / 2
-    if half > within:
+    half = half_width(estimate)
+    if estimate is not None and within < half < math.inf:
         yield (
             f"{what}: the overhead of {100 * estimate.value:+.2f} % is known to +-{_points(half)} points, asked for are"
             f" +-{_points(within)}; give more --runs"

@@ -1601,7 +1601,8 @@ class FormatsConditions:
     runs
         Perturbed syntheses of each module, at most.
     half_width
-        Runs of a row were added until the intervals of area and power of its core were this narrow, a fraction.
+        Runs of a row were added until the intervals of area and power of its core were this narrow, a fraction; where
+        it takes more than its baseline, of its own area and power.
     usual_clock
         Whether the clock is the one that cores of the library are built for where nobody asks for another; null in
         reports from before it was recorded.

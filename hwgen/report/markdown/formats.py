@@ -323,7 +323,8 @@ def _conditions(report: FormatsReport) -> list[str]:
         )
     lines.append(
         f"- Runs: added until the intervals of area and power of a row's core are within"
-        f" {100 * conditions.half_width:.2g} points, at most {conditions.runs}. "
+        f" {100 * conditions.half_width:.2g} points, or {100 * conditions.half_width:.2g} % of its own where it takes"
+        f" more than its baseline; at most {conditions.runs}. "
         + ", ".join(f"{row.row} {row.runs}" for row in report.results if row.runs)
         + "."
     )
