@@ -6,13 +6,13 @@ import fcntl
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import cache, wraps
+from functools import cache, partial, wraps
 from pathlib import Path
 from typing import Any
 
 import numba
 
-__all__ = ["borrowing", "compiled", "inlined"]
+__all__ = ["borrowing", "compiled", "inlined", "inner"]
 
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -32,7 +32,7 @@ def borrowing(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _kept(function: Callable[..., Any], **options: bool) -> Callable[..., Any]:
-    njit: Any = numba.njit
+    njit: Any = partial(numba.njit, no_cfunc_wrapper=True)  # C never calls them, and a wrapper takes a while
     try:
         dispatcher = njit(cache=True, **options)(function)
     except RuntimeError:  # neither can be written: that costs time, never a result
@@ -71,6 +71,12 @@ def _held(lock: Path) -> Iterator[None]:
         with suppress(OSError):  # a file system without locks: that two processes meet is rare
             fcntl.flock(file, fcntl.LOCK_EX)
         yield
+
+
+def inner(function: Callable[..., Any]) -> Callable[..., Any]:
+    """As `borrowing`, for a function that compiled ones call: it is kept with them, and not by itself."""
+    njit: Any = numba.njit
+    return njit(nogil=True, _nrt=False, no_cfunc_wrapper=True)(function)
 
 
 def inlined(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from hwgen.closure.relaxation import overloaded, overloaded_before
-from hwgen.jit import borrowing, compiled, inlined
+from hwgen.jit import compiled, inlined, inner
 from hwgen.timing.kernels import GraphArrays, StateArrays, lookup, lookup_pair, swap, update
 from hwgen.timing.kinds import KindArrays
 
@@ -16,7 +16,7 @@ _LONGEST_PATH = 4096
 _TRIED = 16
 
 
-@borrowing
+@inner
 def _violation(state: StateArrays, period: float) -> tuple[float, float]:
     """The latest end, and by how much all of them are late together, ns."""
     latest, total = -np.inf, 0.0
@@ -27,7 +27,7 @@ def _violation(state: StateArrays, period: float) -> tuple[float, float]:
     return latest, total
 
 
-@borrowing
+@inner
 def _copy(state: StateArrays, to: StateArrays) -> None:
     """Kinds and times, but for required ones."""
     for node in range(len(state.kind)):
@@ -41,7 +41,7 @@ def _copy(state: StateArrays, to: StateArrays) -> None:
             to.slew[net, edge] = state.slew[net, edge]
 
 
-@borrowing
+@inner
 def _restore(
     graph: GraphArrays, state: StateArrays, kept: StateArrays, node: int, visited: np.ndarray, count: int
 ) -> None:
@@ -60,7 +60,7 @@ def _restore(
         state.end[graph.node_end[at_end]] = kept.end[graph.node_end[at_end]]
 
 
-@inlined
+@inner
 def _restore_net(graph: GraphArrays, state: StateArrays, kept: StateArrays, net: int) -> None:
     for edge in range(2):
         state.arrival[net, edge] = kept.arrival[net, edge]
@@ -69,7 +69,7 @@ def _restore_net(graph: GraphArrays, state: StateArrays, kept: StateArrays, net:
         state.end[graph.net_end[at_end]] = kept.end[graph.net_end[at_end]]
 
 
-@inlined
+@inner
 def _trace(
     graph: GraphArrays, kinds: KindArrays, state: StateArrays, end: int, path: np.ndarray, slots: np.ndarray
 ) -> int:
@@ -111,7 +111,7 @@ def _trace(
     return length
 
 
-@borrowing
+@inner
 def _through(
     graph: GraphArrays,
     kinds: KindArrays,
@@ -283,7 +283,7 @@ def repair(
     return made
 
 
-@borrowing
+@inner
 def _slower(graph: GraphArrays, kinds: KindArrays, state: StateArrays, node: int, kind: int) -> bool:
     """Whether a kind is later at some output of a node than is required there, its own inputs as they are."""
     for arc in range(kinds.first[kind], kinds.first[kind + 1]):

@@ -24,6 +24,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hwgen.errors import InputError
+from hwgen.jit import compiled
 from hwgen.layout.floorplan import density_of, die_of
 from hwgen.layout.pins import Pins
 from hwgen.layout.problem import Problem, Rows
@@ -393,6 +394,12 @@ def amid_sinks(netlist: Netlist, array: Array, pins: Pins, x: np.ndarray, y: np.
 def _bounds(group: np.ndarray, value: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
     """Least and largest value of each group, shapes (count,); those of no value are 0."""
     least, most = np.full(count, np.inf), np.full(count, -np.inf)
-    np.minimum.at(least, group, value)
-    np.maximum.at(most, group, value)
+    _bound(group, value, least, most)
     return np.where(np.isfinite(least), least, 0.0), np.where(np.isfinite(most), most, 0.0)
+
+
+@compiled
+def _bound(group: np.ndarray, value: np.ndarray, least: np.ndarray, most: np.ndarray) -> None:
+    for i in range(len(group)):
+        least[group[i]] = min(least[group[i]], value[i])
+        most[group[i]] = max(most[group[i]], value[i])

@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hwgen.jit import borrowing, compiled
+from hwgen.jit import compiled, inner
 from hwgen.layout.problem import Problem
+from hwgen.layout.search import first_from
 
 __all__ = ["improve"]
 
@@ -20,6 +21,7 @@ _PASSES = 6
 _GAIN = 0.002
 # Nets of more pins say nothing about where their cells belong.
 _LARGE = 64
+_ORDERS = (0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)
 
 
 class _Nets(NamedTuple):
@@ -56,6 +58,17 @@ class _Places(NamedTuple):
     height: Any
 
 
+class _Around(NamedTuple):
+    """The nets of one cell, in room for the most that there may be.
+
+    Of each net: the ends of its other pins, of its pins on the cell from there, along x and y, and its length.
+    """
+
+    box: Any
+    own: Any
+    now: Any
+
+
 class _Trio(NamedTuple):
     """The nets of three cells, one cell's after the other's, in room for the most that there may be.
 
@@ -71,7 +84,7 @@ class _Trio(NamedTuple):
     offset: Any
 
 
-@borrowing
+@inner
 def _span(nets, places, net):
     """Weighted half perimeter of a net."""
     low_x, high_x, low_y, high_y = nets.box[net, 0], nets.box[net, 1], nets.box[net, 2], nets.box[net, 3]
@@ -83,26 +96,72 @@ def _span(nets, places, net):
     return nets.along_x[net] * (high_x - low_x) + nets.along_y[net] * (high_y - low_y)
 
 
-@borrowing
-def _cost(nets, places, cell, other):
-    """Length of the nets of a cell, and of those of another that it has no part in (-1: no other)."""
+@inner
+def _look(nets, places, cell, around):
+    """Fill ``around`` with the nets of a cell; returns their length."""
     total = 0.0
-    for k in range(nets.cell_start[cell], nets.cell_start[cell + 1]):
-        total += _span(nets, places, nets.cell_net[k])
-    if other >= 0:
-        for k in range(nets.cell_start[other], nets.cell_start[other + 1]):
-            net = nets.cell_net[k]
-            shared = False
-            for m in range(nets.cell_start[cell], nets.cell_start[cell + 1]):
-                if nets.cell_net[m] == net:
-                    shared = True
-                    break
-            if not shared:
-                total += _span(nets, places, net)
+    for k in range(nets.cell_start[cell + 1] - nets.cell_start[cell]):
+        net = nets.cell_net[nets.cell_start[cell] + k]
+        for end in range(4):
+            around.box[k, end] = nets.box[net, end]
+            around.own[k, end] = 1e30 if end % 2 == 0 else -1e30
+        for pin in range(nets.start[net], nets.start[net + 1]):
+            other = nets.pin_cell[pin]
+            x, y, ends = nets.pin_x[pin], nets.pin_y[pin], around.own
+            if other != cell:
+                x, y, ends = x + places.x[other], y + places.y[other], around.box
+            ends[k, 0], ends[k, 1] = min(ends[k, 0], x), max(ends[k, 1], x)
+            ends[k, 2], ends[k, 3] = min(ends[k, 2], y), max(ends[k, 3], y)
+        around.now[k] = _span_at(nets, around, k, net, places.x[cell], places.y[cell])
+        total += around.now[k]
     return total
 
 
-@borrowing
+@inner
+def _span_at(nets, around, k, net, x, y):
+    """Weighted half perimeter of the net that is number ``k`` of a cell, with the centre of the cell at a place."""
+    low_x, high_x = min(around.box[k, 0], around.own[k, 0] + x), max(around.box[k, 1], around.own[k, 1] + x)
+    low_y, high_y = min(around.box[k, 2], around.own[k, 2] + y), max(around.box[k, 3], around.own[k, 3] + y)
+    return nets.along_x[net] * (high_x - low_x) + nets.along_y[net] * (high_y - low_y)
+
+
+@inner
+def _length_at(nets, around, cell, x, y):
+    """Length of the nets of a cell with its centre at a place."""
+    total = 0.0
+    for k in range(nets.cell_start[cell + 1] - nets.cell_start[cell]):
+        total += _span_at(nets, around, k, nets.cell_net[nets.cell_start[cell] + k], x, y)
+    return total
+
+
+@inner
+def _on(nets, cell, net):
+    """Whether a cell is on a net."""
+    at, end = nets.cell_start[cell], nets.cell_start[cell + 1]
+    while at < end and nets.cell_net[at] != net:
+        at += 1
+    return at < end
+
+
+@inner
+def _length_of_both(nets, places, around, cell, other, moved):
+    """Length of the nets of a cell and of another; ``moved`` says whether they are where ``around`` does not know."""
+    total = 0.0
+    for k in range(nets.cell_start[cell + 1] - nets.cell_start[cell]):
+        net = nets.cell_net[nets.cell_start[cell] + k]
+        if not moved:
+            total += around.now[k]
+        elif _on(nets, other, net):
+            total += _span(nets, places, net)
+        else:
+            total += _span_at(nets, around, k, net, places.x[cell], places.y[cell])
+    for k in range(nets.cell_start[other], nets.cell_start[other + 1]):
+        if not _on(nets, cell, nets.cell_net[k]):
+            total += _span(nets, places, nets.cell_net[k])
+    return total
+
+
+@inner
 def _put(places, cell, piece, site):
     """Set where a cell stands; the order of its piece is the caller's."""
     places.piece[cell] = piece
@@ -111,7 +170,7 @@ def _put(places, cell, piece, site):
     places.y[cell] = (places.bottom[piece] + 0.5) * places.height
 
 
-@borrowing
+@inner
 def _find(places, piece, site):
     """How many cells of a piece begin before a site."""
     low, high = 0, places.count[piece]
@@ -124,7 +183,7 @@ def _find(places, piece, site):
     return low
 
 
-@borrowing
+@inner
 def _free(places, piece, slot):
     """Sites between the neighbours of a cell: from, and to."""
     low, high = places.first[piece], places.last[piece]
@@ -136,43 +195,45 @@ def _free(places, piece, slot):
     return low, high
 
 
-@compiled
-def _region(nets, places, cell, low, high):
-    """The optimal region of a cell: left, right, bottom, top."""
-    found = np.empty(4)
-    for axis in range(2):
-        count = 0
-        for k in range(nets.cell_start[cell], nets.cell_start[cell + 1]):
-            net = nets.cell_net[k]
-            weight = nets.along_x[net] if axis == 0 else nets.along_y[net]
-            if weight == 0.0 or nets.large[net]:
-                continue
-            least, most = nets.box[net, 2 * axis], nets.box[net, 2 * axis + 1]
-            own = 0.0
-            for pin in range(nets.start[net], nets.start[net + 1]):
-                other = nets.pin_cell[pin]
-                at = nets.pin_x[pin] if axis == 0 else nets.pin_y[pin]
-                if other == cell:
-                    own = at
-                    continue
-                at += places.x[other] if axis == 0 else places.y[other]
-                least, most = min(least, at), max(most, at)
-            if least <= most and count < len(low):
-                low[count] = least - own
-                high[count] = most - own
-                count += 1
-        if count == 0:
-            found[2 * axis] = found[2 * axis + 1] = places.x[cell] if axis == 0 else places.y[cell]
+@inner
+def _region(nets, places, cell, axis, ends):
+    """The optimal region of a cell along an axis: from, and to; ``ends`` is room for those of its nets."""
+    count = 0
+    for k in range(nets.cell_start[cell], nets.cell_start[cell + 1]):
+        net = nets.cell_net[k]
+        weight = nets.along_x[net] if axis == 0 else nets.along_y[net]
+        if weight == 0.0 or nets.large[net]:
             continue
-        ends = np.empty(2 * count)
-        ends[:count] = low[:count]
-        ends[count:] = high[:count]
-        ends.sort()
-        found[2 * axis], found[2 * axis + 1] = ends[count - 1], ends[count]
-    return found[0], found[1], found[2], found[3]
+        least, most = nets.box[net, 2 * axis], nets.box[net, 2 * axis + 1]
+        own = 0.0
+        for pin in range(nets.start[net], nets.start[net + 1]):
+            other = nets.pin_cell[pin]
+            at = nets.pin_x[pin] if axis == 0 else nets.pin_y[pin]
+            if other == cell:
+                own = at
+                continue
+            at += places.x[other] if axis == 0 else places.y[other]
+            least, most = min(least, at), max(most, at)
+        if least <= most and count + 1 < len(ends):
+            _sort_in(ends, count, least - own)
+            _sort_in(ends, count + 1, most - own)
+            count += 2
+    if count == 0:
+        here = places.x[cell] if axis == 0 else places.y[cell]
+        return here, here
+    return ends[count // 2 - 1], ends[count // 2]
 
 
-@borrowing
+@inner
+def _sort_in(ends, count, value):
+    """Put a value among so many that are sorted."""
+    while count > 0 and ends[count - 1] > value:
+        ends[count] = ends[count - 1]
+        count -= 1
+    ends[count] = value
+
+
+@inner
 def _remove(places, piece, slot):
     """Take a cell out of the order of its piece."""
     for k in range(slot, places.count[piece] - 1):
@@ -180,7 +241,7 @@ def _remove(places, piece, slot):
     places.count[piece] -= 1
 
 
-@borrowing
+@inner
 def _insert(places, piece, slot, cell):
     """Put a cell into the order of a piece."""
     for k in range(places.count[piece], slot, -1):
@@ -189,11 +250,14 @@ def _insert(places, piece, slot, cell):
     places.count[piece] += 1
 
 
-@borrowing
-def _best_gap(nets, places, cell, slot, there, wanted, least):
-    """The best gap of a piece for a cell: change of length, left site; the change is ``least`` if none is better."""
+@inner
+def _best_gap(nets, places, around, now, cell, slot, there, wanted, least):
+    """The best gap of a piece for a cell: change of length, left site; the change is ``least`` if none is better.
+
+    ``now`` is the length of its nets.
+    """
     piece, site, own = places.piece[cell], places.site[cell], places.sites[cell]
-    now = _cost(nets, places, cell, -1)
+    y = (places.bottom[there] + 0.5) * places.height
     middle, chosen = _find(places, there, wanted), -1
     for k in range(max(middle - 2, 0), min(middle + 3, places.count[there]) + 1):
         if there == piece and k == slot + 1:
@@ -210,16 +274,14 @@ def _best_gap(nets, places, cell, slot, there, wanted, least):
         target = min(max(wanted, begin), end - own)
         if end - begin < own or (there == piece and target == site):
             continue
-        _put(places, cell, there, target)
-        change = _cost(nets, places, cell, -1) - now
+        change = _length_at(nets, around, cell, (target + 0.5 * own) * places.pitch, y) - now
         if change < least:
             least, chosen = change, target
-    _put(places, cell, piece, site)
     return least, chosen
 
 
-@borrowing
-def _best_swap(nets, places, cell, slot, there, wanted, least):
+@inner
+def _best_swap(nets, places, around, cell, slot, there, wanted, least):
     """The best cell of a piece to swap with: change of length, its slot, left site there, left site back."""
     piece, site, own = places.piece[cell], places.site[cell], places.sites[cell]
     own_low, own_high = _free(places, piece, slot)
@@ -235,10 +297,10 @@ def _best_swap(nets, places, cell, slot, there, wanted, least):
             continue
         target = min(max(its_site, low), high - own)
         back = min(max(site, own_low), own_high - its_sites)
-        now = _cost(nets, places, cell, other)
+        now = _length_of_both(nets, places, around, cell, other, False)
         _put(places, cell, there, target)
         _put(places, other, piece, back)
-        change = _cost(nets, places, cell, other) - now
+        change = _length_of_both(nets, places, around, cell, other, True) - now
         _put(places, cell, piece, site)
         _put(places, other, there, its_site)
         if change < least:
@@ -247,17 +309,19 @@ def _best_swap(nets, places, cell, slot, there, wanted, least):
 
 
 @compiled
-def _toward(nets, places, reach):
+def _toward(nets, places, around, reach):
     """Move every cell toward its optimal region; returns how much shorter the nets became."""
     gain = 0.0
-    low, high = np.empty(256), np.empty(256)
+    ends = np.empty(512)
     n_rows = len(places.row_start) - 1
     for cell in range(len(places.x)):
-        left, right, down, up = _region(nets, places, cell, low, high)
+        left, right = _region(nets, places, cell, 0, ends)
+        down, up = _region(nets, places, cell, 1, ends)
         x, y = places.x[cell], places.y[cell]
         want_x, want_y = min(max(x, left), right), min(max(y, down), up)
         if abs(want_x - x) < places.pitch and abs(want_y - y) < 0.5 * places.height:
             continue
+        now = _look(nets, places, cell, around)
         piece, own = places.piece[cell], places.sites[cell]
         slot = _find(places, piece, places.site[cell])
         wanted = int(want_x / places.pitch - 0.5 * own)
@@ -267,14 +331,13 @@ def _toward(nets, places, reach):
         far = int((abs(want_x - x) + abs(want_y - y)) / places.pitch) + 1
         for at_row in range(max(row - reach, 0), min(row + reach + 1, n_rows)):
             start, end = places.row_start[at_row], places.row_start[at_row + 1]
-            first = start + np.searchsorted(places.last[start:end], wanted - far)
-            for there in range(first, end):
+            for there in range(first_from(places.last, start, end, wanted - far), end):
                 if places.first[there] > wanted + own + far:
                     break
-                change, site = _best_gap(nets, places, cell, slot, there, wanted, least)
+                change, site = _best_gap(nets, places, around, now, cell, slot, there, wanted, least)
                 if change < least:
                     least, chosen, target, partner = change, there, site, -1
-                change, k, site, its = _best_swap(nets, places, cell, slot, there, wanted, least)
+                change, k, site, its = _best_swap(nets, places, around, cell, slot, there, wanted, least)
                 if change < least:
                     least, chosen, target, partner, back = change, there, site, k, its
         if chosen < 0:
@@ -292,7 +355,7 @@ def _toward(nets, places, reach):
     return gain
 
 
-@borrowing
+@inner
 def _without(nets, places, cells, trio, last):
     """Fill ``trio`` with the nets of three cells, and ``last`` with where those of each cell end."""
     count, pins = 0, 0
@@ -318,7 +381,7 @@ def _without(nets, places, cells, trio, last):
         last[k] = count
 
 
-@borrowing
+@inner
 def _length(trio, last, x):
     """Length of the nets of three cells with their centres at ``x``; nets of two of them count twice."""
     total, net, pin = 0.0, 0, 0
@@ -340,7 +403,6 @@ def _length(trio, last, x):
 def _reorder(nets, places, trio):
     """Try all orders of three neighbours, and where they stand in their gaps; returns the gain."""
     gain = 0.0
-    orders = np.array([[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]])
     cells, tried, best_sites = np.empty(3, np.int64), np.empty(3, np.int64), np.empty(3, np.int64)
     x, last = np.empty(3), np.empty(3, np.int64)
     for piece in range(len(places.count)):
@@ -362,17 +424,18 @@ def _reorder(nets, places, trio):
                     at = first if packing == 0 else begin + (0 if packing == 1 else slack)
                     at = min(at, end - total)
                     for k in range(3):
-                        own = orders[number, k]
+                        own = _ORDERS[number][k]
                         tried[own] = at
                         x[own] = (at + 0.5 * places.sites[cells[own]]) * places.pitch
                         at += places.sites[cells[own]]
                     cost = _length(trio, last, x)
                     if cost < least:
                         least, best = cost, number
-                        best_sites[:] = tried
+                        for k in range(3):
+                            best_sites[k] = tried[k]
             for k in range(3):
                 _put(places, cells[k], piece, best_sites[k])
-                places.order[places.base[piece] + slot + k] = cells[orders[best, k]]
+                places.order[places.base[piece] + slot + k] = cells[_ORDERS[best][k]]
             gain += now - least
     return gain
 
@@ -401,10 +464,10 @@ def improve(
     rank = np.empty(len(ranked), np.int64)
     rank[ranked] = np.arange(len(ranked))
     nets, places = _nets(problem), _places(problem, rank[piece], site, ranked)
-    trio = _trio(nets)
+    around, trio = _around(nets), _trio(nets)
     length = problem.wirelength(site * rows.site, rows.bottom[piece] * rows.height)
     for number in range(passes):
-        gain = _toward(nets, places, 2 if number == 0 else 1)
+        gain = _toward(nets, places, around, 2 if number == 0 else 1)
         gain += _reorder(nets, places, trio)
         if gain < _GAIN * length:
             break
@@ -437,6 +500,12 @@ def _nets(problem: Problem) -> _Nets:
         np.searchsorted(cell, np.arange(problem.n_cells + 1)),
         on,
     )
+
+
+def _around(nets: _Nets) -> _Around:
+    """Room for the nets of any cell."""
+    most = int(np.diff(nets.cell_start).max(initial=0))
+    return _Around(np.empty((most, 4)), np.empty((most, 4)), np.empty(most))
 
 
 def _trio(nets: _Nets) -> _Trio:

@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hwgen.errors import InputError
-from hwgen.jit import borrowing, compiled
+from hwgen.jit import compiled, inner
 from hwgen.layout.problem import Rows
+from hwgen.layout.search import first_from
 
 __all__ = ["NoRoomError", "faults", "legalise"]
 
@@ -99,7 +100,7 @@ class _Rows(NamedTuple):
     before: Any
 
 
-@borrowing
+@inner
 def _joined(rows, piece, own, x):
     """The cluster that a cell would be the last of: weight, moment, width, left edge, cells, the one before."""
     weight, moment, width, cells = 1.0, x, own, 1
@@ -131,7 +132,7 @@ def _nearest(rows, own, x, y, aspect):
                 continue
             inside = True
             start, end = rows.start[row], rows.start[row + 1]
-            middle = start + np.searchsorted(rows.first[start:end], x)
+            middle = first_from(rows.first, start, end, x)
             for right in range(2):
                 piece = middle if right else middle - 1
                 while start <= piece < end:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hwgen.errors import InputError
+from hwgen.jit import compiled
 from hwgen.layout.lef import Shapes
 from hwgen.layout.technology import Technology
 from hwgen.netlist.graph import Netlist
@@ -85,22 +86,41 @@ def pins_of(netlist: Netlist, shapes: Shapes | None = None) -> Pins:
     shapes
         Where pins are on cells; without, at the cells' centres.
     """
-    parts: list[tuple[np.ndarray, ...]] = []
+    first = np.cumsum([0, *(len(port.nets) for port in netlist.ports.values())])
+    parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+    at: list[tuple[float, float]] = []
+    for side, direction in (("outputs", "input"), ("inputs", "output")):  # what drives comes first
+        for group in netlist.groups:
+            none = np.full(len(group.cells), -1)
+            for name, nets in zip(getattr(group.cell, side), getattr(group, side).T, strict=True):
+                parts.append((nets, group.cells, none))
+                at.append((0.0, 0.0) if shapes is None else shapes.pin(group.cell.name, name))
+        for port, bit in zip(netlist.ports.values(), first, strict=False):
+            if port.direction == direction:
+                parts.append((port.nets, np.full(len(port.nets), -1), bit + np.arange(len(port.nets))))
+                at.append((0.0, 0.0))
+    net, cell, bits = (np.concatenate(values) for values in zip(*parts, strict=True))
+    order, start = _by_net(net, netlist.n_nets, -1 if netlist.clock_net is None else netlist.clock_net)
+    x, y = np.zeros((2, len(order)))
+    if shapes is not None:
+        part = np.repeat(np.arange(len(parts)), [len(nets) for nets, _, _ in parts])[order]
+        x, y = np.array(at).T[:, part]
+    return Pins(start, cell[order], x, y, bits[order])
 
-    def add(net: np.ndarray, cell: np.ndarray | int, at: tuple[float, float], bit: np.ndarray | int, load: int) -> None:
-        parts.append(tuple(np.broadcast_to(value, net.shape) for value in (net, cell, *at, bit, load)))
 
-    for group in netlist.groups:
-        for names, matrix, load in ((group.cell.inputs, group.inputs, 1), (group.cell.outputs, group.outputs, 0)):
-            for column, name in enumerate(names):
-                at = (0.0, 0.0) if shapes is None else shapes.pin(group.cell.name, name)
-                add(matrix[:, column], group.cells, at, -1, load)
-    bits = 0
-    for entry in netlist.ports.values():
-        add(entry.nets, -1, (0.0, 0.0), np.arange(bits, bits + len(entry.nets)), int(entry.direction == "output"))
-        bits += len(entry.nets)
-    net, cell, x, y, port_bit, loads = (np.concatenate(values) for values in zip(*parts, strict=True))
-    kept = np.flatnonzero((net > 1) & (net != (-1 if netlist.clock_net is None else netlist.clock_net)))
-    order = kept[np.lexsort((loads[kept], net[kept]))]
-    start = np.searchsorted(net[order], np.arange(netlist.n_nets + 1))
-    return Pins(start, cell[order], x[order], y[order], port_bit[order])
+@compiled
+def _by_net(net: np.ndarray, n_nets: int, clock: int) -> tuple[np.ndarray, np.ndarray]:
+    """Pins in the order of their nets, those of a net in the order they have, and where each net's begin."""
+    start = np.zeros(n_nets + 1, np.int64)
+    for pin in range(len(net)):
+        if net[pin] > 1 and net[pin] != clock:
+            start[net[pin] + 1] += 1
+    for i in range(n_nets):
+        start[i + 1] += start[i]
+    free = start[:-1].copy()
+    order = np.empty(start[-1], np.int64)
+    for pin in range(len(net)):
+        if net[pin] > 1 and net[pin] != clock:
+            order[free[net[pin]]] = pin
+            free[net[pin]] += 1
+    return order, start

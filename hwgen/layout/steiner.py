@@ -10,19 +10,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from hwgen.jit import borrowing, compiled
+from hwgen.jit import borrowing, compiled, inner
 
 __all__ = ["steiner_lengths", "steiner_tree"]
 
 _LARGE = 64
 
 
-@borrowing
+@inner
 def _distance(x, y, i, j):
     return abs(x[i] - x[j]) + abs(y[i] - y[j])
 
 
-@borrowing
+@inner
 def _tree(x, y, n, parent, near):
     """Minimum spanning tree of n points (Prim): fills ``parent``, returns its length."""
     total = 0.0
@@ -47,12 +47,12 @@ def _tree(x, y, n, parent, near):
     return total
 
 
-@borrowing
+@inner
 def _median(a, b, c):
     return max(min(a, b), min(max(a, b), c))
 
 
-@borrowing
+@inner
 def _steiner(x, y, n, parent, near):
     """Points of a Steiner tree over the first n; ``x`` and ``y`` have room for those that are added."""
     pins = n
@@ -100,7 +100,7 @@ def _steiner(x, y, n, parent, near):
     return n
 
 
-@borrowing
+@inner
 def _way(x, y, pins, n, parent, below, length, pin):
     """Longest way by Elmore from point 0 of a tree over n points to a pin, see `steiner_lengths`."""
     for i in range(n):
@@ -124,7 +124,7 @@ def _way(x, y, pins, n, parent, below, length, pin):
     return most / load if load > 0.0 else 0.0
 
 
-@borrowing
+@inner
 def _three(x, y, parent):
     """The tree of three points, which meet in their median, the fourth."""
     x[3], y[3] = _median(x[0], x[1], x[2]), _median(y[0], y[1], y[2])

@@ -343,7 +343,8 @@ def _cycle(
             coming[place] = pool[start[source]] if length[source] else never
         if used + more > len(pool):
             longer = np.empty(2 * (used + more), np.float32)
-            longer[:used] = pool[:used]
+            for place in range(used):
+                longer[place] = pool[place]
             pool = longer
         begun = used
         value = state[net]

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hwgen.jit import borrowing, compiled, inlined
+from hwgen.jit import borrowing, compiled, inlined, inner
 from hwgen.timing.kinds import KindArrays
 
 __all__ = [
@@ -110,7 +110,7 @@ class StateArrays(NamedTuple):
     end: np.ndarray
 
 
-@borrowing
+@inner
 def _segment(axes: np.ndarray, table: int, at: float) -> tuple[int, float]:
     place = 0
     last = axes.shape[1] - 2
@@ -120,21 +120,21 @@ def _segment(axes: np.ndarray, table: int, at: float) -> tuple[int, float]:
     return place, (at - low) / (axes[table, place + 1] - low)
 
 
-@borrowing
+@inner
 def _inside(values: np.ndarray, table: int, i: int, s: float, j: int, t: float) -> float:
     low = values[table, i, j] * (1 - t) + values[table, i, j + 1] * t
     high = values[table, i + 1, j] * (1 - t) + values[table, i + 1, j + 1] * t
     return low * (1 - s) + high * s
 
 
-@borrowing
+@inner
 def _value(axes: np.ndarray, others: np.ndarray, values: np.ndarray, table: int, x: float, y: float) -> float:
     i, s = _segment(axes, table, x)
     j, t = _segment(others, table, y)
     return _inside(values, table, i, s, j, t)
 
 
-@borrowing
+@inner
 def _values(
     axes: np.ndarray, others: np.ndarray, values: np.ndarray, table: int, second: int, same: bool, x: float, y: float
 ) -> tuple[float, float]:
@@ -176,8 +176,11 @@ def levels(pin_first: np.ndarray, timed: np.ndarray, driver: np.ndarray, pin_net
             if timed[pin] and source >= 0:
                 waiting[node] += 1
                 count[source + 1] += 1
-    first = np.cumsum(count)
-    place = first[:-1].copy()
+    first = np.zeros(nodes + 1, np.int64)
+    place = np.empty(nodes, np.int64)
+    for node in range(nodes):
+        place[node] = first[node]
+        first[node + 1] = first[node] + count[node + 1]
     reached = np.empty(first[-1], np.int64)
     for node in range(nodes):
         for pin in range(pin_first[node], pin_first[node + 1]):

@@ -99,6 +99,21 @@ def test_a_borrowing_function_makes_no_arrays():
         making(3)
 
 
+@jit.inner
+def larger(number):
+    return number + 1
+
+
+@jit.compiled
+def twice_larger(number):
+    return 2 * larger(number)
+
+
+def test_an_inner_function_may_be_called_from_anywhere():
+    assert twice_larger(3) == 8
+    assert larger(3) == 4
+
+
 MANY = """
 from hwgen.jit import compiled
 
