@@ -6,7 +6,7 @@ import fcntl
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import cache, partial, wraps
+from functools import cache, wraps
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +18,10 @@ __all__ = ["borrowing", "compiled", "inlined", "inner"]
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile a function at its first call; the result is kept beside its module, or in the user's cache.
 
-    It may call other compiled functions: a change in any file of its package or of theirs compiles it anew.
+    It may call other compiled functions: a change in any file of its package or of theirs compiles it anew. Loops
+    compile soonest: a slice that is assigned brings the words of an error, and sorting takes seconds.
     """
-    return _kept(function, nogil=True)
+    return _kept(function)
 
 
 def borrowing(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -28,19 +29,25 @@ def borrowing(function: Callable[..., Any]) -> Callable[..., Any]:
 
     It counts no references to those that it is given. Where there are dozens of them, that takes longer than all else.
     """
-    return _kept(function, nogil=True, _nrt=False)
+    return _kept(function, _nrt=False)
+
+
+def _njit(**options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Numba's decorator, for functions that C never calls: what it wraps them in for that takes a while to compile."""
+    njit: Any = numba.njit
+    decorator: Callable[[Callable[..., Any]], Callable[..., Any]] = njit(nogil=True, no_cfunc_wrapper=True, **options)
+    return decorator
 
 
 def _kept(function: Callable[..., Any], **options: bool) -> Callable[..., Any]:
-    njit: Any = partial(numba.njit, no_cfunc_wrapper=True)  # C never calls them, and a wrapper takes a while
     try:
-        dispatcher = njit(cache=True, **options)(function)
+        dispatcher = _njit(cache=True, **options)(function)
     except RuntimeError:  # neither can be written: that costs time, never a result
-        return njit(**options)(function)
+        return _njit(**options)(function)
     # numba compares the stamp of the function's own file only, and would keep what it made of the others.
     kept: Any = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
     if not hasattr(kept, "_source_stamp"):  # a numba that keeps its stamps elsewhere: then nothing is kept on disk
-        return njit(**options)(function)
+        return _njit(**options)(function)
     kept._source_stamp = tuple(stamp for package in sorted(_packages(function, set())) for stamp in _stamp(package))
     # Processes that compile side by side could take one name for two results: one at a time looks, or keeps.
     lock = Path(f"{kept._index_path}.lock")
@@ -75,8 +82,7 @@ def _held(lock: Path) -> Iterator[None]:
 
 def inner(function: Callable[..., Any]) -> Callable[..., Any]:
     """As `borrowing`, for a function that compiled ones call: it is kept with them, and not by itself."""
-    njit: Any = numba.njit
-    return njit(nogil=True, _nrt=False, no_cfunc_wrapper=True)(function)
+    return _njit(_nrt=False)(function)
 
 
 def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -84,7 +90,7 @@ def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
 
     A call costs a count of references for every array that it hands on; this saves them.
     """
-    return numba.njit(inline="always", nogil=True)(function)
+    return _njit(inline="always")(function)
 
 
 def _packages(function: Callable[..., Any], seen: set[Callable[..., Any]]) -> set[Path]:

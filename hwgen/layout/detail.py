@@ -61,12 +61,11 @@ class _Places(NamedTuple):
 class _Around(NamedTuple):
     """The nets of one cell, in room for the most that there may be.
 
-    Of each net: the ends of its other pins, of its pins on the cell from there, along x and y, and its length.
+    Of each net: the ends of its other pins, and of its pins on the cell from there, along x and y.
     """
 
     box: Any
     own: Any
-    now: Any
 
 
 class _Trio(NamedTuple):
@@ -98,8 +97,7 @@ def _span(nets, places, net):
 
 @inner
 def _look(nets, places, cell, around):
-    """Fill ``around`` with the nets of a cell; returns their length."""
-    total = 0.0
+    """Fill ``around`` with the nets of a cell."""
     for k in range(nets.cell_start[cell + 1] - nets.cell_start[cell]):
         net = nets.cell_net[nets.cell_start[cell] + k]
         for end in range(4):
@@ -112,9 +110,6 @@ def _look(nets, places, cell, around):
                 x, y, ends = x + places.x[other], y + places.y[other], around.box
             ends[k, 0], ends[k, 1] = min(ends[k, 0], x), max(ends[k, 1], x)
             ends[k, 2], ends[k, 3] = min(ends[k, 2], y), max(ends[k, 3], y)
-        around.now[k] = _span_at(nets, around, k, net, places.x[cell], places.y[cell])
-        total += around.now[k]
-    return total
 
 
 @inner
@@ -144,20 +139,24 @@ def _on(nets, cell, net):
 
 
 @inner
-def _length_of_both(nets, places, around, cell, other, moved):
-    """Length of the nets of a cell and of another; ``moved`` says whether they are where ``around`` does not know."""
+def _with_others(nets, places, cell, other, length):
+    """The length of the nets of a cell, and that of those of another that it is not on."""
+    for k in range(nets.cell_start[other], nets.cell_start[other + 1]):
+        if not _on(nets, cell, nets.cell_net[k]):
+            length += _span(nets, places, nets.cell_net[k])
+    return length
+
+
+@inner
+def _length_beside(nets, places, around, cell, other):
+    """Length of the nets of a cell that has moved, as another has since `_look`."""
     total = 0.0
     for k in range(nets.cell_start[cell + 1] - nets.cell_start[cell]):
         net = nets.cell_net[nets.cell_start[cell] + k]
-        if not moved:
-            total += around.now[k]
-        elif _on(nets, other, net):
+        if _on(nets, other, net):
             total += _span(nets, places, net)
         else:
             total += _span_at(nets, around, k, net, places.x[cell], places.y[cell])
-    for k in range(nets.cell_start[other], nets.cell_start[other + 1]):
-        if not _on(nets, cell, nets.cell_net[k]):
-            total += _span(nets, places, nets.cell_net[k])
     return total
 
 
@@ -281,8 +280,11 @@ def _best_gap(nets, places, around, now, cell, slot, there, wanted, least):
 
 
 @inner
-def _best_swap(nets, places, around, cell, slot, there, wanted, least):
-    """The best cell of a piece to swap with: change of length, its slot, left site there, left site back."""
+def _best_swap(nets, places, around, now, cell, slot, there, wanted, least):
+    """The best cell of a piece to swap with: change of length, its slot, left site there, left site back.
+
+    ``now`` is the length of the cell's nets.
+    """
     piece, site, own = places.piece[cell], places.site[cell], places.sites[cell]
     own_low, own_high = _free(places, piece, slot)
     middle = _find(places, there, wanted)
@@ -297,10 +299,11 @@ def _best_swap(nets, places, around, cell, slot, there, wanted, least):
             continue
         target = min(max(its_site, low), high - own)
         back = min(max(site, own_low), own_high - its_sites)
-        now = _length_of_both(nets, places, around, cell, other, False)
+        before = _with_others(nets, places, cell, other, now)
         _put(places, cell, there, target)
         _put(places, other, piece, back)
-        change = _length_of_both(nets, places, around, cell, other, True) - now
+        after = _length_beside(nets, places, around, cell, other)
+        change = _with_others(nets, places, cell, other, after) - before
         _put(places, cell, piece, site)
         _put(places, other, there, its_site)
         if change < least:
@@ -321,7 +324,8 @@ def _toward(nets, places, around, reach):
         want_x, want_y = min(max(x, left), right), min(max(y, down), up)
         if abs(want_x - x) < places.pitch and abs(want_y - y) < 0.5 * places.height:
             continue
-        now = _look(nets, places, cell, around)
+        _look(nets, places, cell, around)
+        now = _length_at(nets, around, cell, x, y)
         piece, own = places.piece[cell], places.sites[cell]
         slot = _find(places, piece, places.site[cell])
         wanted = int(want_x / places.pitch - 0.5 * own)
@@ -337,7 +341,7 @@ def _toward(nets, places, around, reach):
                 change, site = _best_gap(nets, places, around, now, cell, slot, there, wanted, least)
                 if change < least:
                     least, chosen, target, partner = change, there, site, -1
-                change, k, site, its = _best_swap(nets, places, around, cell, slot, there, wanted, least)
+                change, k, site, its = _best_swap(nets, places, around, now, cell, slot, there, wanted, least)
                 if change < least:
                     least, chosen, target, partner, back = change, there, site, k, its
         if chosen < 0:
@@ -505,7 +509,7 @@ def _nets(problem: Problem) -> _Nets:
 def _around(nets: _Nets) -> _Around:
     """Room for the nets of any cell."""
     most = int(np.diff(nets.cell_start).max(initial=0))
-    return _Around(np.empty((most, 4)), np.empty((most, 4)), np.empty(most))
+    return _Around(np.empty((most, 4)), np.empty((most, 4)))
 
 
 def _trio(nets: _Nets) -> _Trio:

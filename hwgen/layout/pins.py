@@ -95,7 +95,7 @@ def pins_of(netlist: Netlist, shapes: Shapes | None = None) -> Pins:
             for name, nets in zip(getattr(group.cell, side), getattr(group, side).T, strict=True):
                 parts.append((nets, group.cells, none))
                 at.append((0.0, 0.0) if shapes is None else shapes.pin(group.cell.name, name))
-        for port, bit in zip(netlist.ports.values(), first, strict=False):
+        for port, bit in zip(netlist.ports.values(), first[:-1], strict=True):
             if port.direction == direction:
                 parts.append((port.nets, np.full(len(port.nets), -1), bit + np.arange(len(port.nets))))
                 at.append((0.0, 0.0))
@@ -104,7 +104,7 @@ def pins_of(netlist: Netlist, shapes: Shapes | None = None) -> Pins:
     x, y = np.zeros((2, len(order)))
     if shapes is not None:
         part = np.repeat(np.arange(len(parts)), [len(nets) for nets, _, _ in parts])[order]
-        x, y = np.array(at).T[:, part]
+        x, y = (np.array(offsets)[part] for offsets in zip(*at, strict=True))
     return Pins(start, cell[order], x, y, bits[order])
 
 
