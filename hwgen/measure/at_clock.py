@@ -27,11 +27,11 @@ from hwgen.measure.requests import OverheadRequest, Physical
 from hwgen.measure.runs import BUILT, Run, measured
 from hwgen.measure.selection import Aim, Chosen, Selected
 from hwgen.report import schema
-from hwgen.report.precision import half_width
+from hwgen.report.precision import asked, half_width
 from hwgen.stats import FEWEST
 from sim.steps import check_hold
 
-__all__ = ["closings", "measure_at_clock", "met_clock", "next_runs", "physical_record"]
+__all__ = ["closings", "measure_at_clock", "met_clock", "narrow", "next_runs", "physical_record"]
 
 STEP = 2
 """Runs that are added at once where intervals are too wide."""
@@ -118,7 +118,7 @@ def next_runs(done: int, most: int) -> range:
     return range(done, min(most, done + (STEP if done else FEWEST)))
 
 
-def _narrow(figures: Iterable[Figure], within: float) -> bool:
+def narrow(figures: Iterable[Figure | schema.FormatFigure], within: float, of_larger: bool = False) -> bool:
     """Whether the intervals of area and power of the core are known well enough.
 
     Parameters
@@ -127,9 +127,12 @@ def _narrow(figures: Iterable[Figure], within: float) -> bool:
         Figures of whole scopes, not of their blocks.
     within
         Half-width to reach, a fraction.
+    of_larger
+        Whether that is a share of the larger of the two that are compared, see `hwgen.report.precision.asked`.
     """
     wanted = {("core", "area"), ("core", "total power")}
-    return all(half_width(figure.overhead) <= within for figure in figures if (figure.scope, figure.metric) in wanted)
+    overheads = [figure.overhead for figure in figures if (figure.scope, figure.metric) in wanted]
+    return all(half_width(each) <= (asked(each, within) if of_larger else within) for each in overheads)
 
 
 def measure_at_clock(
@@ -191,7 +194,7 @@ def measure_at_clock(
         examined = {name: [run.examined for run in runs] for name, runs in found.items()}
         figures = figures_of(configs, examined, stated_ns)
         whole = (figure for figure in figures if figure.block == schema.TOTAL)
-        if batch.stop == request.runs or _narrow(whole, request.half_width):
+        if batch.stop == request.runs or narrow(whole, request.half_width):
             break
     chosen: dict[Owner, Chosen] = {
         (name, kind): selected.of(design, "area")

@@ -8,7 +8,7 @@ the same perturbation and the same tensors.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -21,7 +21,7 @@ from hwgen.mapping import area
 from hwgen.mapping.cache import Cache
 from hwgen.mapping.yosys import Recipe, usable
 from hwgen.measure import code
-from hwgen.measure.at_clock import closings, next_runs, physical_record
+from hwgen.measure.at_clock import closings, narrow, next_runs, physical_record
 from hwgen.measure.built import PURPOSES
 from hwgen.measure.checks import VECTORS
 from hwgen.measure.clock import usual
@@ -35,7 +35,6 @@ from hwgen.measure.rows import row_name, with_products
 from hwgen.measure.runs import Run, measured
 from hwgen.measure.selection import Aim, Selected
 from hwgen.report import schema
-from hwgen.report.precision import asked, half_width
 from hwgen.stats import FEWEST, paired
 from sim import accuracy
 from sim.counterpart import counterpart
@@ -149,15 +148,8 @@ class _Study:
             done = len(built.runs)
             of = self.baseline(config.depth, done)
             figures = _figures(built, of, self.aim.clock_ns)
-            if done == self.request.runs or _narrow(figures, self.request.half_width):
+            if done == self.request.runs or narrow(figures, self.request.half_width, of_larger=True):
                 return built
-
-
-def _narrow(figures: Iterable[schema.FormatFigure], within: float) -> bool:
-    """Whether the intervals of area and power of a row's core are known well enough, see `asked`."""
-    known = {(figure.scope, figure.metric): figure.overhead for figure in figures}
-    found = (known.get(("core", metric)) for metric in ("area", "total power"))
-    return all(each is not None and half_width(each) <= asked(each, within) for each in found)
 
 
 def measure_formats(

@@ -154,9 +154,8 @@ def _formats(report: FormatsReport, within: float) -> Iterator[str]:
             yield f"{row.row}: {said[row.row]}"
         for metric in ("area", "total power"):
             found = row.find("core", metric)
-            if found is not None and found.overhead is not None:
-                most = asked(found.overhead, within)
-                yield from _wide(f"{row.row}: {metric} of the core", found.overhead, most)
+            if found is not None:
+                yield from _wide(f"{row.row}: {metric} of the core", found.overhead, asked(found.overhead, within))
     yield from _ungated(report.designs, report.conditions.flow)
 
 
@@ -170,9 +169,8 @@ def _libraries(report: LibrariesReport, within: float) -> Iterator[str]:
             elif not core.met and core.slowest_ns is not None:
                 yield f"{row.row} on {label}: misses the clock: takes {core.slowest_ns:.4g} ns"
             for each in core.figures:
-                if each.overhead is not None:
-                    most = asked(each.overhead, within)
-                    yield from _wide(f"{row.row} on {label}: {each.metric} of the core", each.overhead, most)
+                what = f"{row.row} on {label}: {each.metric} of the core"
+                yield from _wide(what, each.overhead, asked(each.overhead, within))
 
 
 _UNKNOWN = "whether every run meets the clock was not recorded: measure anew"

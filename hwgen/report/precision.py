@@ -19,9 +19,9 @@ def half_width(overhead: Estimate | None) -> float:
     return (overhead.high - overhead.low) / 2
 
 
-def asked(overhead: Estimate, within: float) -> float:
+def asked(overhead: Estimate | None, within: float) -> float:
     """Half-width to ask for where rows differ much: ``within``, as a share of the larger of a row and its baseline.
 
     A row of twice the baseline's area that is known to a point is known as well as its baseline is to half a point.
     """
-    return within * max(1.0, 1.0 + overhead.value)
+    return within if overhead is None else within * max(1.0, 1.0 + overhead.value)
