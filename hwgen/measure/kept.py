@@ -123,7 +123,7 @@ def _written(result: Any) -> dict[str, Any] | None:
         ],
         "changed": sorted(result.changed),
         "passed_over": None if result.passed_over is None else vars(result.passed_over),
-        "on_path": result.on_path,
+        "alone_ns": result.alone_ns,
     }
 
 
@@ -150,8 +150,7 @@ def _read(entry: dict[str, Any], task: tuple[Any, ...]) -> Score | Run:
     changed = frozenset((purpose, scope) for purpose, scope in entry["changed"])
     passed_over = entry["passed_over"]
     passed_over = None if passed_over is None else _closure(passed_over)
-    on_path = {purpose: tuple(modules) for purpose, modules in entry["on_path"].items()}
-    return Run(Examined(**found), records, changed, passed_over, on_path)
+    return Run(Examined(**found), records, changed, passed_over, entry["alone_ns"])
 
 
 def _closure(content: dict[str, Any]) -> Closure:
