@@ -116,7 +116,7 @@ def _sizes(
 
 def _synthesise(design: Design, chosen: Mapping[str, Recipe], runs: Sequence[int], flow: Flow, choice: Choice) -> None:
     """Synthesise what is missing of some runs of a design."""
-    jobs = design.plan({module: [how] for module, how in chosen.items()}, runs)
+    jobs = design.plan_chosen(chosen, runs)
     if missing := [job for job in jobs if job.identity not in choice.bodies]:
         choice.bodies.update(flow.synthesise(missing, "synthesis"))
 
@@ -198,7 +198,7 @@ def synthesised(
     jobs = [
         job
         for owner, design in designs.items()
-        for job in design.plan({module: [how] for module, how in choice.chosen[owner].items()}, range(runs))
+        for job in design.plan_chosen(choice.chosen[owner], range(runs))
         if job.identity not in choice.bodies
     ]
     choice.bodies.update(flow.synthesise(jobs, "synthesis"))

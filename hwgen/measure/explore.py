@@ -492,10 +492,7 @@ def assess(ways: Sequence[Way], bodies: Bodies, runs: int, stimulus: Stimulus, f
         Library and conditions of all syntheses.
     """
     jobs = [
-        job
-        for way in ways
-        for job in way.design.plan({module: [how] for module, how in way.recipes.items()}, range(runs))
-        if job.identity not in bodies
+        job for way in ways for job in way.design.plan_chosen(way.recipes, range(runs)) if job.identity not in bodies
     ]
     bodies.update(flow.synthesise(jobs, "synthesis"))
     tasks = [(way, [way.bodies(bodies, run) for run in range(runs)], flow.library, stimulus) for way in ways]

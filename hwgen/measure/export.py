@@ -112,7 +112,7 @@ def built(design: Design, closing: schema.Closing, physical: Physical, flow: Flo
 def _mapped(design: Design, recipes: Mapping[str, str], flow: Flow) -> dict[str, area.Body]:
     """The mapped modules of a design's first run."""
     chosen = {module: recipe(recipes[module]) for module in area.counts(design.source)}
-    bodies = flow.synthesise(design.plan({module: [how] for module, how in chosen.items()}, [0]), "synthesis")
+    bodies = flow.synthesise(design.plan_chosen(chosen, [0]), "synthesis")
     return design.chosen(bodies, chosen, 0)
 
 

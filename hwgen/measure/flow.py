@@ -133,6 +133,10 @@ class Design:
         """Its syntheses, see `hwgen.mapping.area.plan`."""
         return area.plan(self.key, self.source, recipes, variants)
 
+    def plan_chosen(self, recipes: Mapping[str, Recipe], variants: Iterable[int]) -> list[area.Job]:
+        """Its syntheses, each module by its recipe."""
+        return self.plan({module: [how] for module, how in recipes.items()}, variants)
+
     def chosen(
         self, bodies: Mapping[area.Identity, area.Body], recipes: Mapping[str, Recipe], run: int
     ) -> dict[str, area.Body]:

@@ -266,7 +266,7 @@ class _Whole:
             design = other.designs(*key)[TensorCore]
             chosen = other.of(design, key[1])
             chosen_by += [(number, key, design, chosen, draw) for draw in draws]
-            for job in design.plan({module: [how] for module, how in chosen.items()}, draws):
+            for job in design.plan_chosen(chosen, draws):
                 jobs[job.identity] = job
         bodies = self.flow.synthesise(jobs.values(), "mapping, whole cores")
         for _, key, design, chosen, draw in chosen_by:

@@ -6,7 +6,7 @@ then measured by the best of these, too, and the better netlists count. Both des
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -183,7 +183,12 @@ class _Runs:
             for purpose in PURPOSES
             for kind, design in designs[key[0]][purpose].items()
         }
-        bodies = self.flow.synthesise(self._jobs(designs, recipes), "synthesis")
+        jobs = [
+            job
+            for ((name, number), purpose, kind), chosen in recipes.items()
+            for job in designs[name][purpose][kind].plan_chosen(chosen, [number])
+        ]
+        bodies = self.flow.synthesise(jobs, "synthesis")
         tasks = []
         for key in choices:
             name, number = key
@@ -211,18 +216,6 @@ class _Runs:
             )
         results = list(self.flow.each(_run, tasks, "placement, sizing, checks, power"))
         return dict(zip(choices, results, strict=True))
-
-    def _jobs(
-        self,
-        designs: Mapping[str, Mapping[str, Mapping[type[Block], Design]]],
-        recipes: Mapping[tuple[_Key, str, type[Block]], Chosen],
-    ) -> Iterable[area.Job]:
-        jobs = {
-            job.identity: job
-            for ((name, number), purpose, kind), chosen in recipes.items()
-            for job in designs[name][purpose][kind].plan({module: [how] for module, how in chosen.items()}, [number])
-        }
-        return jobs.values()
 
 
 def _run(

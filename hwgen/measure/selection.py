@@ -372,7 +372,7 @@ class _Search:
         jobs = {
             job.identity: job
             for design, chosen, draw in wanted
-            for job in design.plan({module: [how] for module, how in chosen.items()}, [draw])
+            for job in design.plan_chosen(chosen, [draw])
             if job.identity not in self.bodies
         }
         if jobs:

@@ -106,10 +106,10 @@ class _Tries:
 
     def next(self, recipes: Sequence[Recipe]) -> list[Chosen]:
         """What to try at once."""
-        found = list(islice(self._changes(recipes), _AT_ONCE))
+        found = self._changes(recipes)
         if not found and self.begun is not self.best:
             self.begun = self.best
-            found = list(islice(self._changes(recipes), _AT_ONCE))
+            found = self._changes(recipes)
         self.known += found
         return found
 
@@ -118,7 +118,7 @@ class _Tries:
         if score.better(self.best[1]):
             self.best = chosen, score
 
-    def _changes(self, recipes: Sequence[Recipe]) -> Iterator[Chosen]:
+    def _changes(self, recipes: Sequence[Recipe]) -> list[Chosen]:
         """What it began with, with the recipe of one module changed: to fast ones only, if that is late.
 
         Each module on the path takes a recipe before one takes the next recipe. What is known is left out.
@@ -127,21 +127,16 @@ class _Tries:
         parts, whole = score.alone_ns, sum(score.alone_ns.values())
         on_path = [module for module in chosen if parts.get(module, 0.0) >= _ON_PATH * whole]
         on_path.sort(key=lambda module: -parts[module])
-        for how in recipes:
-            if how.fast or not score.late_ns:
-                changes = ({**chosen, module: how} for module in on_path)
-                yield from (change for change in changes if change not in self.known)
+        among = [how for how in recipes if how.fast or not score.late_ns]
+        changes = ({**chosen, module: how} for how in among for module in on_path)
+        return list(islice((change for change in changes if change not in self.known), _AT_ONCE))
 
 
 def _built(wanted: Sequence[tuple[Core, Chosen]], selected: Selected, aim: Aim, flow: Flow) -> Iterator[Score]:
     """Map and build cores, each by the given recipes."""
     named = [(*core, chosen, selected.designs(core[0], core[2])[TensorCore]) for core, chosen in wanted]
-    jobs = {
-        job.identity: job
-        for _, number, _, chosen, design in named
-        for job in design.plan({module: [how] for module, how in chosen.items()}, [number])
-    }
-    bodies = flow.synthesise(jobs.values(), "mapping, other recipes")
+    jobs = [job for _, number, _, chosen, design in named for job in design.plan_chosen(chosen, [number])]
+    bodies = flow.synthesise(jobs, "mapping, other recipes")
     tasks = [
         (
             design,
