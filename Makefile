@@ -8,7 +8,7 @@ ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help synth test lint fuzz mutate mutate-quantisers mutate-figures verilog sim report site docs bench clean
+.PHONY: help synth test test-all lint fuzz mutate mutate-quantisers mutate-figures verilog sim report site docs bench clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-17s  %s\n", $$1, $$2 }' Makefile
@@ -17,8 +17,11 @@ help: ## Show this list
 synth: $(VENV)/base ## Measure mixfp4-small against nvfp4-small; writes reports/overhead.*
 	$(HWGEN) synth --name overhead $(ARGS)
 
-test: $(VENV)/test lint ## Check style and types, run all tests
+test: $(VENV)/test lint ## Check style and types, run the tests; of those with many cases a sample
 	$(BIN)/python -m pytest -n auto $(ARGS)
+
+test-all: ## The same with every case
+	$(MAKE) test ARGS='--all-cases $(ARGS)'
 
 lint: $(VENV)/test
 	$(BIN)/ruff check .

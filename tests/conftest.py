@@ -1,5 +1,6 @@
 import gc
 import os
+from collections import Counter
 
 import pytest
 from hypothesis import Phase, settings
@@ -62,6 +63,28 @@ class FixturesMadeOnce(LoadScopeScheduling):
         waiting = min(self.workqueue, key=lambda scope: LONGEST.index(scope) if scope in LONGEST else len(LONGEST))
         self.workqueue.move_to_end(waiting, last=False)
         super()._assign_work_unit(node)
+
+
+def pytest_addoption(parser):
+    parser.addoption("--all-cases", action="store_true", help="run every case of the tests that are marked as sampled")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config, items):
+    """Of a test marked ``sampled(n)`` run every n-th case, the first among them; all of them with ``--all-cases``."""
+    if config.getoption("all_cases"):
+        return
+    met, left_out = Counter(), []
+    for item in items:
+        if (mark := item.get_closest_marker("sampled")) is not None:
+            test = item.nodeid.partition("[")[0]
+            if met[test] % mark.args[0]:
+                left_out.append(item)
+            met[test] += 1
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        gone = set(left_out)
+        items[:] = [item for item in items if item not in gone]
 
 
 def pytest_collection_finish() -> None:

@@ -165,7 +165,7 @@ def sampled(items: Iterable[Any], count: int, seed: int) -> tuple[dict[str, list
 
 def command(file: str) -> list[str]:
     """The tests of a file."""
-    options = ["-x", "-q", "--no-header", "--tb=no", "-p", "no:cacheprovider"]
+    options = ["--all-cases", "-x", "-q", "--no-header", "--tb=no", "-p", "no:cacheprovider"]
     wanted = " and ".join([_REAL, *(f"not {name}" for name in SLOW)])
     return [sys.executable, "-m", "pytest", *options, "-k", wanted, *SUITES[file]]
 

@@ -35,6 +35,7 @@ def named(tree):
     return [(each[0].name, named(each[2])) if isinstance(each, tuple) else each for each in tree]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kinds", [[SMALL], [LARGE], [SMALL, LARGE]], ids=["small", "large", "both"])
 @pytest.mark.parametrize("length", [10.0, 70.0, 150.0])
 def test_a_wire_gets_the_best_of_all_chains(length, kinds):

@@ -100,6 +100,7 @@ def check_largest(config):
     np.testing.assert_array_equal(run.results, steps.expected())
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("groups", "zeros"), [(1, "counted"), (1, "anticipated"), (2, "counted"), (3, "anticipated")])
 @pytest.mark.parametrize("tables", [[(0, 1, 0, -1)], [signed(0, 1, 2, 3)], [signed(*range(8))]], ids=["1", "3", "7"])
 def test_sums_as_long_as_they_get(tables, groups, zeros, known):
@@ -112,6 +113,7 @@ def test_sums_as_long_as_they_get(tables, groups, zeros, known):
 
 
 # Exact sums are as wide as elements and scales make them: with the widest of both, with tags and without NaN.
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("form", "dot", "numerics"),
     [
@@ -160,6 +162,7 @@ def test_formats_beyond_the_golden_model_are_refused():
         TensorCoreConfig("other", eighth, eighth, 1, 1, 2, dot="multiplier", numerics="exact")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("name", "size"), [("mixfp4", 8), ("nvfp4", 24), ("mixfp4", 24)])
 def test_blocks_of_other_sizes(name, size, known):
     """Every micro-architecture, also where the number of lanes is no power of two; there with one format each."""

@@ -138,6 +138,7 @@ def _swap_one(body: dict, one: str, other: str) -> None:
     raise AssertionError(f"no {one}")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("top", ["tensor_core", "lane_array"])
 def test_a_miscompiled_netlist_gives_no_figures(monkeypatch: pytest.MonkeyPatch, top: str) -> None:
     victim = "lane_array" if top == "lane_array" else "dot_product"

@@ -50,6 +50,7 @@ def tag_pairs(config):
     return list(itertools.product(*(range(len(form.elements)) for form in config.formats)))
 
 
+@pytest.mark.sampled(3)
 @forms
 def test_every_pair_of_codes(config, evaluation):
     """Sixteen pairs at a time; the engine tests have every pair alone in every lane."""
@@ -73,6 +74,7 @@ def test_extreme_sums(config, evaluation):
     check_lanes(config, evaluation, same)
 
 
+@pytest.mark.sampled(3)
 @forms
 def test_random_blocks(config, evaluation):
     rng = np.random.default_rng(1)

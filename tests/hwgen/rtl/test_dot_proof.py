@@ -288,6 +288,7 @@ FORMS = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("config", FORMS.values(), ids=FORMS)
 def test_lanes_are_added_one_by_one(config, prover):
     found = Sums(config, prover)
@@ -336,6 +337,7 @@ def blocked(self, m, register, enable, values):
     return {name: Const(0, len(value)) for name, value in values.items()}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("config", TREES.values(), ids=TREES)
 def test_nothing_passes_the_register_by(config, prover):
     with mock.patch.object(Block, "held", blocked):
@@ -355,6 +357,7 @@ endmodule
         assert not prover.proven(dot_product(config, "top")[0], miter)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("config", TREES.values(), ids=TREES)
 def test_a_register_in_the_tree_changes_nothing(config, prover):
     """But that it waits: all that is added goes through it, and what went in comes out."""

@@ -374,6 +374,7 @@ CORES = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("config", CORES, ids=lambda config: "-".join((config.numerics, config.slot, *config.pipeline)))
 @pytest.mark.usefixtures("tags")
 def test_stream_protocol(config, prover):

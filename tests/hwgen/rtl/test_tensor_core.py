@@ -99,6 +99,7 @@ def bench(config):
     return Bench(config)
 
 
+@pytest.mark.sampled(3)
 @cores
 def test_latency_is_the_documented_one(config):
     steps = drawn(config, 1, 1)
@@ -195,6 +196,7 @@ def test_chain_over_gaps(config):
     bench(config).run(script)
 
 
+@pytest.mark.sampled(3)
 @cores
 def test_reset_at_any_time(config):
     """Whatever is under way vanishes with reset; what comes after is right."""
@@ -243,6 +245,7 @@ turns = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.sampled(2)
 @turns
 def test_one_step_per_cycle(config):
     """Chains with and without results in their midst; every result comes at the documented time."""
@@ -310,6 +313,7 @@ def test_gaps_within_chains_cost_their_own_cycles(config):
     bench(config).run(script)
 
 
+@pytest.mark.sampled(2)
 @turns
 def test_time_of_every_result(config):
     """After the latency, and at most a cycle later for every cycle in between that was not ready."""
@@ -343,6 +347,7 @@ def test_time_of_every_result(config):
 # C, which has a stream of its own
 
 
+@pytest.mark.sampled(3)
 @cores
 def test_a_step_waits_for_its_c(config):
     """As long as it takes, where the loop begins: what is behind it waits, what is before it goes on."""

@@ -232,6 +232,7 @@ DEFAULT = [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("form", "groups", "rounding", "zeros", "pipeline"),
     [

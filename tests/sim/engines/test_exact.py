@@ -34,6 +34,7 @@ CORES = [
 cores = pytest.mark.parametrize("config", CORES, ids=lambda c: "-".join((c.a.name, str(c.groups), c.dot, *c.pipeline)))
 
 
+@pytest.mark.sampled(2)
 @cores
 def test_random(config, compiled):
     rng = np.random.default_rng(1)

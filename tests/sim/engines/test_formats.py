@@ -10,6 +10,7 @@ from sim.random import random_chains
 from sim.steps import Steps
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("form", "groups", "more"),
     [
@@ -70,6 +71,7 @@ def test_every_pair_of_codes_alone_in_every_lane(a, b, dot, compiled):
     np.testing.assert_array_equal(compiled(config).run(steps).results, steps.expected())
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("a", "b", "dot"),
     [

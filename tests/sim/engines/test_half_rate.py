@@ -44,6 +44,7 @@ def patterns(rng, *shares):
     return {name: Pattern.random(share, rng) for name, share in zip(("offer", "supply", "take"), shares, strict=True)}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("form", "groups", "slot"),
     [
@@ -63,6 +64,7 @@ def test_random(form, groups, slot, compiled):
         check(compiled(config), steps, **patterns(rng, 0.6, 0.7, 0.6))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("slot", "dot", "form"),
     [
@@ -98,6 +100,7 @@ OTHERS = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("further", "slot"),
     [(further, slot) for further, chosen in OTHERS for slot in chosen],
@@ -132,6 +135,7 @@ def at_half_rate(config, a, b, types, c=0, half=True):
     )
 
 
+@pytest.mark.sampled(2)
 @slots
 @pytest.mark.parametrize("a", ELEMENT_TYPES)
 def test_every_pair_of_codes(a, slot, dot, compiled):
@@ -180,6 +184,7 @@ SPECIAL_C = np.array(
 )
 
 
+@pytest.mark.sampled(3)
 @slots
 @pytest.mark.parametrize("pipeline", [SMALL, ("decoded", "sums")], ids=["interleaved", "at once"])
 @pytest.mark.parametrize("types", [(1, 1), (0, 1)])

@@ -60,6 +60,7 @@ def test_every_three_registers_in_every_combination(index, covering):
     check(AmaranthEngine(config), steps, steps.expected(), **patterns(rng, 0.7, 0.7, 0.7))
 
 
+@pytest.mark.sampled(2)
 @deep
 def test_random(config, compiled):
     rng = np.random.default_rng(config.groups)
@@ -115,6 +116,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("entrance", [(), ("terms",)], ids=["at once", "a cycle ahead"])
 @pytest.mark.parametrize("name", FAULTS)
 def test_faults_would_be_seen(name, entrance, monkeypatch):

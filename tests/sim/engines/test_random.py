@@ -34,6 +34,7 @@ def check(engine, steps):
         )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("form", "groups"), [("nvfp4", 1), ("nvfp4", 4), ("mixfp4", 1), ("mixfp4", 2), ("mixfp4", 4), ("nvint4", 2)]
 )
@@ -48,6 +49,7 @@ def test_python(form, groups, python):
     check(python(config), random_steps(config, 80, np.random.default_rng(10 + groups)))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("form", "groups", "other"),
     [
@@ -95,6 +97,7 @@ def test_nvfp4_steps_on_both_cores(groups, compiled):
     np.testing.assert_array_equal(results, compiled(mixfp4).run(dataclasses.replace(clear, config=mixfp4)).results)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("a", "b", "dot"),
     [

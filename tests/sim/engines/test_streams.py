@@ -50,6 +50,7 @@ def make(request):
     return request.getfixturevalue(request.param)
 
 
+@pytest.mark.sampled(2)
 @pipelines
 def test_engines_agree_on_results_and_cycles(pipeline, compiled, python):
     config = tiny(pipeline)
@@ -132,6 +133,7 @@ def test_first_and_last(first, last, make):
     assert run.cycles == max(20, np.flatnonzero(steps.last)[-1] + 1 + config.latency)
 
 
+@pytest.mark.sampled(3)
 @pipelines
 def test_c_before_with_and_behind_its_step(pipeline, make):
     """A tile per cycle whenever C begins to come; the steps wait for the first one only."""

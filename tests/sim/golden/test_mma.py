@@ -109,6 +109,7 @@ def draw_step(rng, groups, m=4, n=4):
     )
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("groups", [1, 2, 4])
 @pytest.mark.parametrize(
     ("options", "count"),
@@ -134,6 +135,7 @@ def test_step_is_exact(groups, options, count):
         assert_bits(golden.step(*inputs, **options), reference_step(*inputs, **options))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("empty_blocks", golden.EMPTY_BLOCKS)
 @pytest.mark.parametrize(("a", "b"), PAIRS)
 def test_step_of_every_pair_is_exact(a, b, empty_blocks):

@@ -24,6 +24,7 @@ def thinned(config, step):
         yield batch._replace(words=batch.words[number % min(step, len(batch.words)) :: step])
 
 
+@pytest.mark.sampled(2)
 @compiled
 @pytest.mark.parametrize(
     "config",

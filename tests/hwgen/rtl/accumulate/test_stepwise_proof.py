@@ -361,6 +361,7 @@ def shown(config):
     )
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("config", CONFIGS, ids=shown)
 @pytest.mark.parametrize("part", PLANTED)
 def test_part(config, part, prover):

@@ -124,6 +124,7 @@ def test_scale_decoder(form, side, evaluate):
 
 
 # With three blocks everywhere; with a single one each way of two operands has it once.
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("form", "side", "groups"),
     [

@@ -65,6 +65,7 @@ def without_five(lane):
     return {name: int(lane[name]) for name in lane.shape().members if name != "five"}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "name",
     [
@@ -88,6 +89,7 @@ def test_every_pair_of_significands(name, evaluate):
         assert outputs["products"] == 0
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("config", "side"), decoders(CORES))
 def test_decoders_put_significands_into_lanes(config, side, evaluate):
     """Bytes of every type, all places, whatever the scale; what they decode to is tested elsewhere."""
@@ -118,6 +120,7 @@ def test_decoders_put_significands_into_lanes(config, side, evaluate):
         assert (scale.significand, scale.exponent, scale.zero) == (0, 0, 1)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("config", "side"), decoders(EVERY))
 def test_steps_of_fp4_are_decoded_as_without_a_slot(config, side, evaluate):
     """And whatever their types are said to be."""
@@ -152,6 +155,7 @@ def test_reserved_types_make_a_row_nan(config, evaluate):
     assert len(KINDS) == len(TYPES)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("config", "side"), decoders(EVERY))
 def test_scales_do_not_matter_at_half_rate_proven(config, side, prover):
     """So E1M2 cannot: whether a block has it is said beside its scale and nowhere else."""
@@ -173,6 +177,7 @@ endmodule
     assert not prover.proven(text, miter.replace("1'b1", "1'b0"))
 
 
+@pytest.mark.sampled(2)
 @cores
 def test_products_proven(config, prover):
     """For all significands at once: every slot multiplies, and nothing comes out of the sum of FP4."""
