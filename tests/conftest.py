@@ -16,15 +16,17 @@ if "HWGEN_MAPPED" in os.environ:
 gc.set_threshold(100_000, 20, 20)
 
 
-# What takes long comes first, so that no worker is left alone with it at the end; the longest before all others.
+# What takes long comes first, so that no worker is left alone with it at the end; the longest before all others. On a
+# fresh checkout the first measurement compiles all kernels. A second one waits until that is done.
 LONGEST = (
     "a measurement",
-    "tests/hwgen/measure/test_at_clock.py",
-    "tests/hwgen/measure/test_explore.py",
+    "tests/hwgen/test_verilog.py",
+    "tests/sim/engines/test_half_rate.py",
     "tests/sim/engines/test_random.py",
     "tests/sim/engines/test_corners.py",
     "tests/sim/engines/test_exact.py",
-    "tests/hwgen/test_verilog.py",
+    "tests/hwgen/measure/test_at_clock.py",
+    "tests/hwgen/measure/test_explore.py",
     "tests/hwgen/measure/test_placement.py",
     "tests/hwgen/rtl/test_stream_proof.py",
     "tests/hwgen/rtl/accumulate/test_stepwise_proof.py",
@@ -74,17 +76,15 @@ def pytest_collection_modifyitems(config, items):
     """Of a test marked ``sampled(n)`` run every n-th case, the first among them; all of them with ``--all-cases``."""
     if config.getoption("all_cases"):
         return
-    met, left_out = Counter(), []
+    met, kept, left_out = Counter(), [], []
     for item in items:
-        if (mark := item.get_closest_marker("sampled")) is not None:
-            test = item.nodeid.partition("[")[0]
-            if met[test] % mark.args[0]:
-                left_out.append(item)
-            met[test] += 1
+        mark = item.get_closest_marker("sampled")
+        test = item.nodeid.partition("[")[0]
+        (left_out if mark is not None and met[test] % mark.args[0] else kept).append(item)
+        met[test] += 1
     if left_out:
         config.hook.pytest_deselected(items=left_out)
-        gone = set(left_out)
-        items[:] = [item for item in items if item not in gone]
+        items[:] = kept
 
 
 def pytest_collection_finish() -> None:

@@ -82,4 +82,5 @@ def _constrained(config: TensorCoreConfig, clock: float | None, report_file: Pat
     longest = measured.cores[config.name].critical_path_ns
     # A file's name may hold anything.
     source = f"that of report {report_file.name!a}, where 'hwgen compare' measured a critical path of"
-    return Clock(measured.clock_ns, f"{source} {longest:.4g} ns with {measured.library}, wires without delay")
+    wires = "placed wires" if measured.placed else "wires by fanout"
+    return Clock(measured.clock_ns, f"{source} {longest:.4g} ns with {measured.library} and {wires}")

@@ -177,8 +177,11 @@ def measure_at_clock(
         check_hold(config, stimulus.hold)
     among = list(recipes or usable(library))
     clock_ns = stated_ns = request.clock_ns or usual(library)
+    required = request.clock_ns is not None
     aim = Aim(clock_ns, physical, stimulus)
-    selected = request.selected or select_for_cores(configs, among, aim, flow, request.lanes, request.slots)
+    selected = request.selected or select_for_cores(
+        configs, among, aim, flow, request.lanes, request.slots, required=required
+    )
 
     found: dict[str, list[Run]] = {name: [] for name in configs}
     figures: list[Figure] = []
@@ -190,7 +193,7 @@ def measure_at_clock(
         records = {
             name: [run.records[purpose, "core"] for run in runs for purpose in PURPOSES] for name, runs in found.items()
         }
-        stated_ns = met_clock(records, clock_ns, library.name, required=request.clock_ns is not None)
+        stated_ns = met_clock(records, clock_ns, library.name, required)
         examined = {name: [run.examined for run in runs] for name, runs in found.items()}
         figures = figures_of(configs, examined, stated_ns)
         whole = (figure for figure in figures if figure.block == schema.TOTAL)

@@ -39,6 +39,8 @@ class MeasuredCores:
         Name of the cell library.
     clock_ns
         Clock period that its power is stated at.
+    placed
+        Whether wires are those of a placement; else they are by fanout, without delay.
     runs
         Perturbed syntheses behind each figure.
     cores
@@ -50,6 +52,7 @@ class MeasuredCores:
     path: Path
     library: str
     clock_ns: float
+    placed: bool
     runs: int
     cores: dict[str, CoreCost]
     ratios: dict[str, Ratio]
@@ -240,4 +243,12 @@ def _measured(path: Path, report: OverheadReport, configs: Sequence[TensorCoreCo
                 raise KeyError(f"overhead of {metric}")
             ratio = Ratio.of(overhead)
             ratios[key] = ratio if straight else ratio.inverse
-    return MeasuredCores(path, conditions.flow.library.name, conditions.clock_ns, conditions.runs, cores, ratios)
+    return MeasuredCores(
+        path,
+        conditions.flow.library.name,
+        conditions.clock_ns,
+        conditions.physical is not None and conditions.physical.wires == "placed",
+        conditions.runs,
+        cores,
+        ratios,
+    )

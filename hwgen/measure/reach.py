@@ -74,13 +74,14 @@ def select_for_cores(
     lanes: Sequence[str] = (),
     slots: Sequence[str] = (),
     found_for: Selected | None = None,
+    required: bool = False,
 ) -> Selected:
     """As `hwgen.measure.selection.select`, with shorter clocks for the search where whole cores miss theirs.
 
     These searches keep the slot that was found. At the end whole cores are tried by what was ``found_for`` other
     configurations, too.
     """
-    selected = select(configs, recipes, aim, flow, lanes, slots=slots)
+    selected = select(configs, recipes, aim, flow, lanes, slots=slots, required=required)
     if not selected.builds:
         return selected
     whole = _Whole(aim, flow, selected)

@@ -38,6 +38,7 @@ from hwgen.errors import InputError
 from hwgen.mapping import area
 from hwgen.mapping.yosys import Recipe, distinct
 from hwgen.measure.built import PURPOSES, build, by_module, per_cycle
+from hwgen.measure.clock import rounded_up
 from hwgen.measure.energy import core_energy
 from hwgen.measure.flow import DESIGNS, Design, Flow
 from hwgen.measure.requests import Physical
@@ -90,6 +91,8 @@ _CLOSE = 0.06
 _SLOTS = 2
 # No recipe makes up for what lanes cost more than this share more than others.
 _FAR = 0.25
+# Nor for what the best recipe for all modules alike misses the clock by, as a share of it.
+_HOPELESS = 0.5
 OF_LANES = "dot_product"
 """The module that lanes make. Its recipe serves a lane array, too, which is one flat module."""
 
@@ -246,6 +249,7 @@ def select(
     lanes: Sequence[str] = (),
     purposes: Sequence[str] = PURPOSES,
     slots: Sequence[str] = (),
+    required: bool = False,
 ) -> Selected:
     """Choose lanes, a slot and a recipe for each module of each configuration, for each purpose.
 
@@ -266,6 +270,14 @@ def select(
         Of `hwgen.measure.built.PURPOSES`, in their order.
     slots
         Of `hwgen.config.SLOTS`, to choose from besides that of a configuration, where it has one.
+    required
+        Whether the clock was asked for: then one that is out of reach is refused before the search goes on.
+
+    Raises
+    ------
+    InputError
+        A clock that is required is out of reach; the message names the core, what it takes, and the block that holds
+        it.
     """
     tried_lanes = {name: variants(config, lanes, slots) for name, config in configs.items()}
     search = _Search([config for each in tried_lanes.values() for config in each], distinct(recipes), aim, flow)
@@ -281,6 +293,9 @@ def select(
             0,
         )
     search.build(alike, "area", "recipes alike")
+    if required:
+        for name, key in own.items():
+            search.check_in_reach(name, key, alike[key])
     first: dict[str, Chosen] = {}
     for name, each in tried_lanes.items():
         (how,) = set(search.best(own[name], "area", alike[own[name]]).values())
@@ -396,6 +411,18 @@ class _Search:
             tasks.append((self.designs[name], modules, purpose, self.aim, self.flow.library, self.shared[name]))
         for (key, draw), score in zip(new, list(self.flow.each(scored, tasks, what)), strict=True):
             self.scores.setdefault(key, {})[draw] = score
+
+    def check_in_reach(self, name: str, key: str, alike: Sequence[Chosen]) -> None:
+        """Refuse a clock that a core of one element misses by far, whatever recipe all of its modules take."""
+        best = min((self.score(key, "area", chosen) for chosen in alike), key=lambda score: score.late_ns)
+        clock_ns = self.aim.clock_ns
+        if best.late_ns > _HOPELESS * clock_ns:
+            longest = max(best.alone_ns, key=lambda module: best.alone_ns[module])
+            reached = clock_ns + best.late_ns
+            raise InputError(
+                f"clock of {clock_ns:g} ns: one element of {name} takes {reached:.4g} ns by its fastest recipe with"
+                f" {self.flow.library.name}, held by {area.block_of(longest)}; ask for {rounded_up(reached):g} ns or so"
+            )
 
     def slots(
         self, tried: Mapping[str, Sequence[TensorCoreConfig]], purpose: str, chosen: Mapping[str, Chosen]

@@ -32,8 +32,9 @@ class Clock:
 
 
 DEFAULT_CLOCK = Clock(
-    50.0, "a default, not a measured figure: open for 130 nm cells. 'hwgen verilog --report' takes a measured one"
+    6.6, "that at which hwgen builds cores on sky130hd, 150 MHz; 'hwgen verilog --report' takes that of a report"
 )
+"""The usual one of the platform that a design is configured for, see `hwgen.package.openroad`."""
 
 
 def _lines(text: str, width: int = 100) -> str:

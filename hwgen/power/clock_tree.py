@@ -1,8 +1,10 @@
-"""What a clock tree would spend: an estimate, since nothing is placed.
+"""What the buffers of a clock tree spend: an estimate.
 
 A tree as it is for other nets: levels of one buffer, each driving at most `hwgen.netlist.fanout.LIMIT` loads, until
 one net drives the rest. Every buffer rises and falls with the clock: its internal energy, and the charge of its
-input pin and wire. What the flip-flops' own pins cost is no part of it.
+input pin. With wires by fanout it has a wire, too. Wires of a placement are those of all levels, see
+`hwgen.layout.clock_tree`: they are charged as the clock's, and no buffer adds one. What the flip-flops' own pins cost
+is no part of it.
 
 A clock gate has a tree of its own behind it, whose buffers stand still while the gate is closed. In the tree before
 the gate, the gate is one load. A tree of at most `LIMIT` loads is no tree: the port or the gate drives them.
@@ -64,7 +66,8 @@ def clock_tree(netlist: Netlist, timing: Timing) -> ClockTree:
         wire = timing.wires.capacitance[net] / netlist.fanout[net]
         each, total = pins[net] / loads + wire, 0.0
         if buffer is not None:
-            entry = buffer.pins[buffer.inputs[0]].capacitance + wire
+            of_buffer = wire if timing.wires.kind == "fanout" else 0.0
+            entry = buffer.pins[buffer.inputs[0]].capacitance + of_buffer
             while loads > LIMIT:
                 buffers = -(-loads // LIMIT)
                 inside = _internal(buffer, timing.clock_slew, each * loads / buffers)

@@ -14,6 +14,7 @@ from hwgen.report.schema import (
     HALF_RATE,
     SCOPES,
     TOTAL,
+    Closing,
     CostReport,
     Design,
     ExplorationReport,
@@ -116,7 +117,10 @@ def _overhead(report: OverheadReport, within: float) -> Iterator[str]:
         yield from _not_zero(what, report.names[0], figure.baseline_against_itself)
     if conditions.half_rate is not None:
         yield from _leaks(report.find("core", f"total power{HALF_RATE}").overhead)
-    yield from _recipes(conditions.chosen_recipes)
+    if conditions.closing is None:
+        yield from _recipes(conditions.chosen_recipes)
+    else:
+        yield from _closed(conditions.closing)
     yield from _ungated(report.designs, conditions.flow)
     if conditions.slowest_ns is None:
         yield _UNKNOWN
@@ -229,6 +233,31 @@ def _recipes(chosen: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
                 f"{module}: recipe {how} in {one}, {theirs[module]} in {other}; the overhead, of power above all, is"
                 " one of recipes as well as of formats"
             )
+
+
+def _closed(closing: Mapping[str, Mapping[str, Mapping[str, Closing]]]) -> Iterator[str]:
+    """Of what was built for each purpose: clocks that are missed, unlike lanes and recipes."""
+    (one, ours), (other, theirs) = closing.items()
+    for purpose, scopes in ours.items():
+        for scope, mine in scopes.items():
+            its = theirs[purpose][scope]
+            for name, each in ((one, mine), (other, its)):
+                if each.slack_ns < 0:
+                    took = f"the slowest run takes {each.clock_ns - each.slack_ns:.4g} ns"
+                    yield (
+                        f"{scope} of {name} for least {purpose}: {took} and misses {each.clock_ns:g} ns, so its cost is"
+                        " a bound"
+                    )
+            unlike = []
+            if mine.lanes_and_slot != its.lanes_and_slot:
+                unlike.append(f"{mine.lanes_and_slot} in {one}, {its.lanes_and_slot} in {other}")
+            if modules := [name for name, how in mine.recipes.items() if its.recipes.get(name, how) != how]:
+                unlike.append(f"other recipes for {', '.join(modules)}")
+            if unlike:
+                yield (
+                    f"{scope} for least {purpose}: {'; '.join(unlike)}; the overhead is one of these as well as of"
+                    " formats"
+                )
 
 
 def _layer(report: LayerReport) -> Iterator[str]:

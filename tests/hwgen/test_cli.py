@@ -193,7 +193,7 @@ def test_clock_of_the_constraints(run, tmp_path: Path) -> None:
     _measured("overhead.json", measured)
     clock = json.loads(measured.read_text())["conditions"]["clock_ns"]
     given = {
-        (): (50.0, "a default, not a measured figure"),
+        (): (6.6, "sky130hd, 150 MHz"),
         ("--clock", 2.125): (2.125, "as given"),
         ("--report", measured): (clock, ascii(measured.name)),
     }

@@ -9,6 +9,7 @@ import pytest
 
 from hwgen.cells import libraries, reader
 from hwgen.config import NAMED, TensorCoreConfig
+from hwgen.errors import InputError
 from hwgen.mapping.area import Body, Identity, Job
 from hwgen.mapping.yosys import RECIPES, distinct
 from hwgen.measure import selection
@@ -74,6 +75,31 @@ def searched(
     monkeypatch.setattr(selection, "scored", score)
     configs = {"nvfp4-small": NAMED["nvfp4-small"]}
     return select(configs, AMONG, Aim(CLOCK, Physical(), Stimulus()), flow, lanes), seen
+
+
+@pytest.mark.parametrize("required", [False, True])
+@pytest.mark.parametrize(("late", "refused"), [(0.9, False), (1.1, True)])
+def test_a_clock_that_is_out_of_reach_is_refused_where_it_was_asked_for(
+    flow: Adding, monkeypatch: pytest.MonkeyPatch, late: float, refused: bool, required: bool
+) -> None:
+    """By the fastest recipe; the others are later still."""
+    seen = []
+
+    def score(design: Design, modules: dict[str, Any], purpose: str, *_: object) -> Score:
+        seen.append(purpose)
+        fast = dict(body["of"] for body in modules.values())["accumulate"] == "speed"
+        return Score(late if fast else 3 * late, 1.0, {"accumulate": 2.1, "dot_product": 0.8})
+
+    monkeypatch.setattr(selection, "scored", score)
+    configs = {"nvfp4-small": NAMED["nvfp4-small"]}
+    aim = Aim(CLOCK, Physical(), Stimulus())
+    if refused and required:
+        wanted = "clock of 2 ns: one element of nvfp4-small takes 3.1 ns by its fastest recipe with generic7, held by"
+        with pytest.raises(InputError, match=f"{wanted} align, add, normalise, round; ask for 3.1 ns or so"):
+            select(configs, AMONG, aim, flow, required=required)
+        assert len(seen) == len(distinct(AMONG))
+    else:
+        assert select(configs, AMONG, aim, flow, required=required).builds > len(distinct(AMONG))
 
 
 def total(choice: dict[str, str], *cheap: tuple[str, str]) -> float:

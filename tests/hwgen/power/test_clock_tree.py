@@ -7,6 +7,7 @@ from hwgen.cells import reader
 from hwgen.netlist.link import link
 from hwgen.power.clock_tree import clock_tree
 from hwgen.timing import analysis as timing
+from hwgen.timing.wires import Wires
 
 GATE = """
   cell (GATE) {
@@ -137,6 +138,22 @@ def test_a_gate_is_one_load_of_the_tree_before_it_and_has_one_of_its_own(make, c
     others = np.setdiff1d(np.arange(found.n_nets), found.clock_nets)
     assert not tree.sink_fj[others].any()
     assert not tree.root_load[others].any()
+
+
+def test_the_wire_of_a_placement_is_that_of_all_levels(make, cells):
+    """It is the clock's: flip-flops bring their share of it, buffers none of their own."""
+    flip_flops = {f"f{number}": ("SMALL", {"CK": 2, "D": 3, "Q": 4 + number}) for number in range(257)}
+    ports = {"ck": ("input", [2]), "d": ("input", [3]), "q": ("output", list(range(4, 261)))}
+    found = link({"t": make(ports, flip_flops)}, "t", cells)
+    capacitance = np.zeros(found.n_nets)
+    capacitance[found.clock_net] = 2.0 * 257
+    wires = Wires(capacitance, np.zeros(found.n_nets), "placed")
+    result = timing.analyse(found, input_slew=0.0, output_load=0.0, clock_slew=0.5, wires=wires)
+    tree = clock_tree(found, result)
+    unwired = -1 * 2**2  # `buffer` charges 1 fF of wire over 2 V
+    expected = 17 * (buffer(257 * 3 / 17) + unwired) + 2 * (buffer(17 * 3 / 2) + unwired)
+    assert tree.sink_fj[found.clock_net] * 257 == pytest.approx(expected, rel=1e-12)
+    assert tree.root_load[found.clock_net] == 2 * 3
 
 
 def test_nothing_without_flip_flops_or_buffers(make, cells, tiny):

@@ -21,6 +21,7 @@ def sound() -> schema.OverheadReport:
         report.conditions,
         slowest_ns={name: dict.fromkeys(schema.SCOPES, 1.0) for name in report.names},
         chosen_recipes=dict.fromkeys(report.names, report.conditions.chosen_recipes[one]),
+        closing=None,
     )
     narrow = Estimate(0.02, 0.018, 0.022)
     results = tuple(
@@ -82,6 +83,39 @@ def test_recipes_that_differ(sound: schema.OverheadReport) -> None:
     chosen = {one[0]: {**one[1], "dot_product": "area"}, other[0]: {**other[1], "dot_product": "adders"}}
     (sentence,) = findings(replace(sound, conditions=replace(sound.conditions, chosen_recipes=chosen)))
     assert sentence.startswith("dot_product: recipe area in nvfp4-small, adders in mixfp4-small; the overhead")
+
+
+def _closed(report: schema.OverheadReport, purpose: str, **changes: object) -> schema.OverheadReport:
+    """With the second design's core for a purpose built otherwise than the first one's."""
+    closing = schema.load(REPORTS / "overhead.json").conditions.closing
+    assert closing is not None
+    one, other = report.names
+    alike = {use: dict.fromkeys(("lane array", "core"), scopes["core"]) for use, scopes in closing[one].items()}
+    unlike = {**alike, purpose: {**alike[purpose], "core": replace(alike[purpose]["core"], **changes)}}
+    return replace(report, conditions=replace(report.conditions, closing={one: alike, other: unlike}))
+
+
+def test_what_was_built_alike_for_a_clock(sound: schema.OverheadReport) -> None:
+    assert findings(_closed(sound, "energy")) == []
+
+
+def test_a_core_for_either_purpose_that_misses_its_clock(sound: schema.OverheadReport) -> None:
+    (sentence,) = findings(_closed(sound, "energy", clock_ns=2.0, slack_ns=-0.03))
+    assert sentence.startswith("core of mixfp4-small for least energy: the slowest run takes 2.03 ns and misses 2 ns")
+    assert findings(_closed(sound, "energy", clock_ns=2.0, slack_ns=0.0)) == []
+
+
+def test_lanes_and_recipes_that_differ_for_either_purpose(sound: schema.OverheadReport) -> None:
+    report = _closed(sound, "energy")
+    assert report.conditions.closing is not None
+    core = report.conditions.closing["nvfp4-small"]["energy"]["core"]
+    recipes = {**core.recipes, "element": "other", "accumulate": "other", "only_here": "area"}
+    (sentence,) = findings(_closed(sound, "energy", lanes="unlike", recipes=recipes))
+    assert sentence.startswith(f"core for least energy: {core.lanes} in nvfp4-small, unlike in mixfp4-small; other")
+    assert {"accumulate", "element"} <= set(sentence.replace(",", "").replace(";", "").split())
+    assert "only_here" not in sentence
+    (sentence,) = findings(_closed(sound, "area", recipes=recipes))
+    assert sentence.startswith("core for least area: other recipes for ")
 
 
 def test_a_clock_that_is_not_known_to_be_met(sound: schema.OverheadReport) -> None:
