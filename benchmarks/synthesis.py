@@ -1,4 +1,4 @@
-"""Time of the steps of ``hwgen synth`` on the small cores: Verilog, synthesis, checks, timing, power."""
+"""Time of the steps of ``hwgen compare --as-mapped`` on the small cores: Verilog, synthesis, checks, timing, power."""
 
 from __future__ import annotations
 

@@ -210,7 +210,10 @@ class Library:
         if sequential and not self.flip_flops():
             missing.append("a rising-edge D flip-flop")
         if missing:
+            lacks = f"no {' and no '.join(name.split(' ', 1)[1] for name in missing)}"
+            if self.avoided:
+                lacks += f" without the cells {', '.join(self.avoided)}"
             raise InputError(
-                f"{', '.join(self.paths)}: no {' and no '.join(name.split(' ', 1)[1] for name in missing)}; "
-                f"synthesis needs {', '.join(missing)} (in several files? give them together)"
+                f"{', '.join(self.paths)}: {lacks}; synthesis needs {', '.join(missing)}"
+                " (in several files? give them together)"
             )

@@ -251,6 +251,8 @@ def test_tiny(tiny):
     (arc,) = flip_flop.pins["D"].arcs
     assert arc.constraint[0](1.0, 0.0) == pytest.approx(0.2)
     assert len(tiny.cells["NAND2"].pins["Y"].arcs) == 2
+    with pytest.raises(InputError, match=r"no inverter and no rising-edge D flip-flop without the cells I\*, DFF; "):
+        tiny.without(["I*", "DFF"]).check_for_synthesis()
 
 
 @pytest.mark.parametrize("real_name", ["sky130hd", "sg13g2", "asap7"], indirect=True)
