@@ -46,8 +46,9 @@ __all__ = ["command"]
     "--export",
     "directory",
     type=DIRECTORY,
-    help="Write netlist, SDC, SPEF, SAIF and a script of OpenSTA for both cores, of the first run and for least area,"
-    " to DIRECTORY/CONFIG/. With --as-mapped they are as 'hwgen power --export' writes them: the wires are by fanout.",
+    help="Write netlist, SDC, SPEF, SAIF and a script of OpenSTA for both cores, of the first run, to"
+    " DIRECTORY/CONFIG/area/ and energy/: what was built for least area, and for least energy. With --as-mapped there"
+    " is one netlist, in DIRECTORY/CONFIG/, as 'hwgen power --export' writes it: the wires are by fanout.",
 )
 @options.kind
 @options.hold
@@ -140,10 +141,15 @@ def _exported(request: OverheadRequest, report: OverheadReport, flow: Flow, dire
     for config in (request.baseline, request.candidate):
         how = flow, conditions.clock_ns, request.stimulus
         if conditions.closing is None or request.physical is None:
-            texts = as_mapped(config, conditions.chosen_recipes[config.name], *how)
+            written = {"": as_mapped(config, conditions.chosen_recipes[config.name], *how)}
         else:
-            texts = as_built(config, conditions.closing[config.name]["area"]["core"], request.physical, *how)
-        found |= {directory / config.name / FILES[kind]: text.encode() for kind, text in texts.items()}
+            cores = {purpose: scopes["core"] for purpose, scopes in conditions.closing[config.name].items()}
+            written = as_built(config, cores, request.physical, *how)
+        found |= {
+            directory / config.name / purpose / FILES[kind]: text.encode()
+            for purpose, texts in written.items()
+            for kind, text in texts.items()
+        }
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from hwgen.cells.library import Library
 from hwgen.closure.close import ROUNDS, Closed, close
@@ -19,7 +20,7 @@ from hwgen.power.glitch import Gates
 from hwgen.rtl.tensor_core import TensorCore
 from hwgen.timing.analysis import Timing
 
-__all__ = ["PURPOSES", "build", "by_module", "energies", "per_cycle", "spent"]
+__all__ = ["PURPOSES", "Both", "build", "build_both", "by_module", "energies", "per_cycle", "spent"]
 
 PURPOSES = ("area", "energy")
 """What a design is built for: the least area at a clock, or the least energy."""
@@ -81,6 +82,63 @@ def build(
         rounds=rounds,
         begun=begun,
     )
+
+
+@dataclass(frozen=True)
+class Both:
+    """A design built for both purposes.
+
+    Parameters
+    ----------
+    closed
+        What was built for each of `PURPOSES`.
+    frugal
+        What spends least and meets the clock, if one does: sizes change glitches, so it may be what was built for
+        least area.
+    spent
+        What it consumes at work, as `energies` has it.
+    """
+
+    closed: Mapping[str, Closed]
+    frugal: Closed
+    spent: Mapping[tuple[str, str], Consumption]
+
+    @property
+    def taken(self) -> dict[str, Closed]:
+        """What counts for each purpose."""
+        return {PURPOSES[0]: self.closed[PURPOSES[0]], PURPOSES[1]: self.frugal}
+
+
+def build_both(
+    designs: Mapping[str, Design],
+    modules: Mapping[str, Mapping[str, area.Body]],
+    clock_ns: float,
+    physical: Physical,
+    library: Library,
+    stimulus: Stimulus,
+) -> Both:
+    """Close one run of a design for both purposes.
+
+    Parameters
+    ----------
+    designs, modules
+        The design with its lanes, and its modules as mapped, by purpose.
+    clock_ns, physical, library, stimulus
+        As for `build`.
+    """
+    closed: dict[str, Closed] = {}
+    begun, first = None, modules[PURPOSES[0]]
+    for purpose in PURPOSES:
+        own = modules[purpose]
+        # The same modules: what was done for one purpose is a good beginning for the other.
+        if any(own.get(name) is not body for name, body in first.items()):
+            begun = None
+        begun = build(designs[purpose], own, clock_ns, purpose, physical, library, stimulus, begun=begun)
+        closed[purpose] = begun
+    found = [(closed[purpose], energies(designs[purpose], closed[purpose], stimulus)) for purpose in PURPOSES]
+    design = designs[PURPOSES[0]]
+    frugal, energy = min(found, key=lambda each: (not each[0].record.met, spent(design, each[1], clock_ns)))
+    return Both(closed, frugal, energy)
 
 
 def energies(design: Design, closed: Closed, stimulus: Stimulus) -> dict[tuple[str, str], Consumption]:

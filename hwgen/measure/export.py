@@ -9,7 +9,7 @@ from hwgen.config import TensorCoreConfig
 from hwgen.errors import InputError
 from hwgen.mapping import area
 from hwgen.mapping.yosys import recipe
-from hwgen.measure.built import build
+from hwgen.measure.built import build_both
 from hwgen.measure.energy import core_activities
 from hwgen.measure.flow import Design, Flow
 from hwgen.measure.requests import Physical
@@ -65,28 +65,32 @@ def as_mapped(
         The netlist of that run is too slow for the clock.
     """
     design = Design(config, TensorCore)
-    modules = area.buffered(_mapped(design, recipes, flow), design.source, flow.library)
+    mapped = _mapped({config.name: (design, recipes)}, flow)[config.name]
+    modules = area.buffered(mapped, design.source, flow.library)
     netlist = link(modules, TensorCore.module_name, flow.library)
     return texts(config, Gates(netlist, timing.analyse(netlist)), clock_ns, stimulus, waves)
 
 
 def as_built(
     config: TensorCoreConfig,
-    closing: schema.Closing,
+    closing: Mapping[str, schema.Closing],
     physical: Physical,
     flow: Flow,
     clock_ns: float,
     stimulus: Stimulus,
     waves: bool = False,
-) -> dict[str, str]:
-    """The netlist of the first run as it was built for least area at a clock, with the wires of its placement.
+) -> dict[str, dict[str, str]]:
+    """The netlists of the first run as they were built at a clock, with the wires of their placement, by purpose.
+
+    That for least energy is the one that power is stated of. Where it misses the clock, or what was built for least
+    area spends less, it is the same as that.
 
     Parameters
     ----------
     config
         The core.
     closing
-        Its lanes and recipes, and the clock that it was built for.
+        Lanes and recipes for each of `hwgen.measure.built.PURPOSES`, and the clock that they were built for.
     physical
         Where wires come from.
     flow, clock_ns, stimulus, waves
@@ -97,23 +101,41 @@ def as_built(
     InputError
         As of `as_mapped`.
     """
-    config = replace(config, dot=closing.lanes, slot=closing.slot or config.slot)
-    gates = built(Design(config, TensorCore), closing, physical, flow, stimulus)
-    return texts(config, gates, clock_ns, stimulus, waves)
+    return {
+        purpose: texts(design.config, gates, clock_ns, stimulus, waves)
+        for purpose, (design, gates) in built(config, closing, physical, flow, stimulus).items()
+    }
 
 
-def built(design: Design, closing: schema.Closing, physical: Physical, flow: Flow, stimulus: Stimulus) -> Gates:
-    """A core as it was built for least area in the first run; parameters as of `as_built`."""
-    modules = _mapped(design, closing.recipes, flow)
-    found = build(design, modules, closing.clock_ns, "area", physical, flow.library, stimulus)
-    return Gates(found.netlist, found.timing)
+def built(
+    config: TensorCoreConfig,
+    closing: Mapping[str, schema.Closing],
+    physical: Physical,
+    flow: Flow,
+    stimulus: Stimulus,
+) -> dict[str, tuple[Design, Gates]]:
+    """A core as it was built for each purpose in the first run; parameters as of `as_built`."""
+    designs = {
+        purpose: Design(replace(config, dot=how.lanes, slot=how.slot or config.slot), TensorCore)
+        for purpose, how in closing.items()
+    }
+    modules = _mapped({purpose: (designs[purpose], how.recipes) for purpose, how in closing.items()}, flow)
+    (clock_ns,) = {how.clock_ns for how in closing.values()}
+    both = build_both(designs, modules, clock_ns, physical, flow.library, stimulus.run(0))
+    # The netlist for least area may be taken for least energy, too: it has the lanes of its own.
+    of = {id(closed): designs[purpose] for purpose, closed in both.closed.items()}
+    return {purpose: (of[id(taken)], Gates(taken.netlist, taken.timing)) for purpose, taken in both.taken.items()}
 
 
-def _mapped(design: Design, recipes: Mapping[str, str], flow: Flow) -> dict[str, area.Body]:
-    """The mapped modules of a design's first run."""
-    chosen = {module: recipe(recipes[module]) for module in area.counts(design.source)}
-    bodies = flow.synthesise(design.plan_chosen(chosen, [0]), "synthesis")
-    return design.chosen(bodies, chosen, 0)
+def _mapped(wanted: Mapping[str, tuple[Design, Mapping[str, str]]], flow: Flow) -> dict[str, dict[str, area.Body]]:
+    """The mapped modules of the first run of some designs by the recipes of each; equal ones are the same object."""
+    chosen = {
+        key: {module: recipe(recipes[module]) for module in area.counts(design.source)}
+        for key, (design, recipes) in wanted.items()
+    }
+    jobs = [job for key, (design, _) in wanted.items() for job in design.plan_chosen(chosen[key], [0])]
+    bodies = flow.synthesise(jobs, "synthesis")
+    return {key: design.chosen(bodies, chosen[key], 0) for key, (design, _) in wanted.items()}
 
 
 def texts(

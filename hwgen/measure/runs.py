@@ -17,7 +17,7 @@ from hwgen.config import TensorCoreConfig
 from hwgen.formats import Formats
 from hwgen.mapping import area
 from hwgen.mapping.yosys import Recipe
-from hwgen.measure.built import PURPOSES, build, by_module, energies, per_cycle, spent
+from hwgen.measure.built import PURPOSES, build_both, by_module, per_cycle
 from hwgen.measure.examined import Examined, as_built, examine
 from hwgen.measure.flow import DESIGNS, Design, Flow
 from hwgen.measure.overhead import formats_fed
@@ -230,30 +230,20 @@ def _run(
     """Build and examine one run of one configuration; ``modules`` are its mapped ones by purpose and kind."""
     built: dict[str, dict[type[Block], Closed]] = {purpose: {} for purpose in PURPOSES}
     known: dict[tuple[Formats, str, str], Consumption] = {}
-    passed_over, alone_ns = None, {}
+    passed_over, alone_ns = None, dict[str, dict[str, float]]()
     stimulus, clock_ns = aim.stimulus, aim.clock_ns
     for kind in DESIGNS:
-        begun = None
-        for purpose in PURPOSES:
-            own, design = modules[purpose][kind], designs[purpose][kind]
-            # The same modules: what was done for one purpose is a good beginning for the other.
-            if any(own.get(name) is not body for name, body in modules[PURPOSES[0]][kind].items()):
-                begun = None
-            begun = build(design, own, clock_ns, purpose, aim.physical, library, stimulus, begun=begun)
-            built[purpose][kind] = begun
-            if kind is TensorCore:
-                alone_ns[purpose] = by_module(begun.timing)
-        # Sizes change glitches, so that the smaller netlist may be the one that spends less.
-        both = [
-            (built[purpose][kind], energies(designs[purpose][kind], built[purpose][kind], stimulus))
-            for purpose in PURPOSES
-        ]
-        taken, found = min(both, key=lambda each: (not each[0].record.met, spent(design, each[1], clock_ns)))
-        record = built["energy"][kind].record
-        if kind is TensorCore and taken.record.met and not record.met:
-            passed_over = record
-        built["energy"][kind] = taken
-        known |= {(design.config.formats, *key): value for key, value in found.items()}
+        of_kind = {purpose: designs[purpose][kind] for purpose in PURPOSES}
+        mapped = {purpose: modules[purpose][kind] for purpose in PURPOSES}
+        both = build_both(of_kind, mapped, clock_ns, aim.physical, library, stimulus)
+        if kind is TensorCore:
+            alone_ns = {purpose: by_module(closed.timing) for purpose, closed in both.closed.items()}
+            record = both.closed["energy"].record
+            if both.frugal.record.met and not record.met:
+                passed_over = record
+        for purpose, taken in both.taken.items():
+            built[purpose][kind] = taken
+        known |= {(of_kind["energy"].config.formats, *key): value for key, value in both.spent.items()}
     small, frugal = (as_built(built[purpose], library) for purpose in PURPOSES)
     records = {(purpose, scope): built[purpose][kind].record for purpose in PURPOSES for scope, kind in BUILT.items()}
     # What goes in and comes out is the same for all lanes; areas are those of the first.

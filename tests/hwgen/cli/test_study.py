@@ -81,7 +81,7 @@ def test_clock_gating_is_set_in_both_designs_and_named_by_the_file() -> None:
     ("name", "options"), [("overhead", ()), ("overhead-as-mapped", ("--as-mapped", "--library", "generic7"))]
 )
 def test_compare_exports_a_directory_for_each_core(run, refused, tmp_path, monkeypatch, name, options) -> None:
-    """With what the report says of them: lanes, recipes and clock of those for least area, or recipes alone."""
+    """With what the report says of them: lanes, recipes and clock for each purpose, or recipes alone."""
     (tmp_path / "file").write_text("in the way")
     assert "'file' is not a directory" in refused("compare", "--export", "file")
     report = schema.load(Path(__file__).parents[3] / "reports" / f"{name}.json")
@@ -90,9 +90,9 @@ def test_compare_exports_a_directory_for_each_core(run, refused, tmp_path, monke
     conditions = report.conditions
 
     def built(config, closing, physical, flow, clock_ns, stimulus):
-        assert closing is conditions.closing[config.name]["area"]["core"]
+        assert closing == {purpose: each["core"] for purpose, each in conditions.closing[config.name].items()}
         assert (physical, clock_ns) == (Physical(), conditions.clock_ns)
-        return dict.fromkeys(FILES, f"built {config.name}")
+        return {purpose: dict.fromkeys(FILES, f"built {config.name} {purpose}") for purpose in closing}
 
     def mapped(config, recipes, flow, clock_ns, stimulus):
         assert recipes is conditions.chosen_recipes[config.name]
@@ -104,10 +104,16 @@ def test_compare_exports_a_directory_for_each_core(run, refused, tmp_path, monke
     status, _, err = run("compare", *arguments)
     assert status == 0, err
     found = {str(path.relative_to(tmp_path)): path.read_text() for path in tmp_path.rglob("for sta/**/*.*")}
-    how = "mapped" if options else "built"
-    assert found == {
-        f"for sta/{config.name}/{file}": f"{how} {config.name}" for config in PAIR for file in FILES.values()
-    }
+    if options:
+        expected = {f"{config.name}/{file}": f"mapped {config.name}" for config in PAIR for file in FILES.values()}
+    else:
+        expected = {
+            f"{config.name}/{purpose}/{file}": f"built {config.name} {purpose}"
+            for config in PAIR
+            for purpose in ("area", "energy")
+            for file in FILES.values()
+        }
+    assert found == {f"for sta/{name}": text for name, text in expected.items()}
 
 
 def test_compare_takes_what_a_report_has_found(run, refused, monkeypatch) -> None:

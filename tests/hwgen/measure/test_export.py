@@ -12,7 +12,8 @@ from hwgen.cells import libraries, reader
 from hwgen.config import TensorCoreConfig
 from hwgen.errors import InputError
 from hwgen.mapping import area
-from hwgen.measure.energy import core_activity
+from hwgen.measure.built import PURPOSES
+from hwgen.measure.energy import core_activities, core_activity
 from hwgen.measure.export import as_built, built, texts
 from hwgen.measure.flow import Design, Flow
 from hwgen.measure.requests import Physical
@@ -41,8 +42,14 @@ def closing(clock):
 
 
 @pytest.fixture(scope="module")
-def core(real, real_name, cache):
-    return built(DESIGN, closing(CLOCKS[real_name]), Physical(), Flow(real, cache, workers=1), STIMULUS)
+def cores(real, real_name, cache):
+    closings = dict.fromkeys(PURPOSES, closing(CLOCKS[real_name]))
+    return built(CONFIG, closings, Physical(), Flow(real, cache, workers=1), STIMULUS)
+
+
+@pytest.fixture(scope="module")
+def core(cores):
+    return cores["area"][1]
 
 
 @pytest.fixture
@@ -124,11 +131,29 @@ def test_opensta_finds_our_slack_and_power(core, real_name, workplace, tmp_path,
     assert said - clocks + behind == pytest.approx(total, rel=0.05)
 
 
+@pytest.mark.parametrize("real_name", ["generic7"], indirect=True)
+def test_the_core_for_least_energy_is_exported_too(cores):
+    """The same modules, with sizes of its own; both meet the clock."""
+    (small, of_area), (frugal, of_energy) = (cores[purpose] for purpose in PURPOSES)
+    assert small.config == frugal.config == CONFIG
+    assert max(each.timing.delay for each in (of_area, of_energy)) <= CLOCKS["generic7"]
+    area_of = [sum(each.netlist.area_by_block().values()) for each in (of_area, of_energy)]
+    assert area_of[0] < area_of[1]
+    totals = []
+    for gates in (of_area, of_energy):
+        _, timed = core_activities(gates, CONFIG, CONFIG.formats, STIMULUS)
+        totals.append(estimate(gates.netlist, gates.timing, timed, 500.0).total_mw)
+    assert totals[1] < totals[0]
+
+
 def test_a_period_that_the_netlist_misses(cache):
     """It is built by the lanes of the report, here with wires by fanout."""
     flow = Flow(reader.load(libraries.path("generic7")), cache, workers=1)
+    closings = dict.fromkeys(PURPOSES, closing(2.0))
     with pytest.raises(InputError, match=r"clock of 0.5 ns: the netlist to export takes 1\.\d+ ns; choose a longer"):
-        as_built(CONFIG, closing(2.0), Physical("fanout"), flow, 0.5, STIMULUS)
-    files = as_built(CONFIG, closing(2.0), Physical("fanout"), flow, 2.0, STIMULUS, waves=True)
-    assert files.keys() == {*FILES, "vcd"}
-    assert "// Wires 0.374622 fF per fanout" in files["v"]
+        as_built(CONFIG, closings, Physical("fanout"), flow, 0.5, STIMULUS)
+    found = as_built(CONFIG, closings, Physical("fanout"), flow, 2.0, STIMULUS, waves=True)
+    assert list(found) == [*PURPOSES]
+    for files in found.values():
+        assert files.keys() == {*FILES, "vcd"}
+        assert "// Wires 0.374622 fF per fanout" in files["v"]

@@ -9,7 +9,6 @@ from hwgen.cells import libraries, reader
 from hwgen.config import TensorCoreConfig
 from hwgen.mapping.area import BLOCKS
 from hwgen.mapping.yosys import RECIPES
-from hwgen.measure import runs as module
 from hwgen.measure.built import PURPOSES
 from hwgen.measure.kept import KeptFlow
 from hwgen.measure.requests import Physical
@@ -51,7 +50,7 @@ def test_a_run_is_built_once(cache: Path, monkeypatch: pytest.MonkeyPatch) -> No
     def build(*_: object, **__: object) -> None:
         raise NotReadError
 
-    monkeypatch.setattr(module, "build", build)
+    monkeypatch.setattr("hwgen.measure.built.build", build)
     assert run_of(cache, aim) == built
     for other in (dataclasses.replace(aim, clock_ns=2.1), dataclasses.replace(aim, stimulus=Stimulus(seed=2))):
         with pytest.raises(NotReadError):
