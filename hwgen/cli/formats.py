@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,6 +15,7 @@ from hwgen.measure.requests import FormatsRequest
 
 if TYPE_CHECKING:
     from hwgen.measure.flow import Flow
+    from hwgen.measure.selection import Selected
     from hwgen.report.schema import Report
 
 __all__ = ["command"]
@@ -46,6 +49,11 @@ __all__ = ["command"]
         " baseline, to so many percent of its own."
     ),
 )
+@click.option(
+    "--search",
+    is_flag=True,
+    help="Search for lanes and recipes of every row, even where a report that comes with hwgen has what was found.",
+)
 @options.kind
 @click.option("--seed", type=SEED, default=1, show_default=True, help="Seed of the tensors.")
 def command(
@@ -56,6 +64,7 @@ def command(
     placer: str | None,
     lanes: tuple[str, ...],
     within: float,
+    search: bool,
     kind: str,
     seed: int,
     runs: int,
@@ -63,7 +72,8 @@ def command(
 ) -> None:
     """Build a core for every block format at one clock: what it costs over NVFP4, and what it loses.
 
-    A measurement that was killed goes on where it was. Writes NAME.md, .csv, .json and .png to the reports directory,
+    Lanes and recipes are those of a report that comes with hwgen, for rows that it has by the same search. A
+    measurement that was killed goes on where it was. Writes NAME.md, .csv, .json and .png to the reports directory,
     and NAME-error.png: error against area and energy.
     """
     from hwgen.mapping import yosys
@@ -86,10 +96,33 @@ def command(
         within / 100,
     )
 
+    measured = Settings(**settings)
+    found = None if search else _found_before(request, measured)
+    if found is not None:
+        request = replace(request, selected=found[1])
+
     def document(flow: Flow) -> Report:
+        if found is not None:
+            taken = f"lanes and recipes of {', '.join(map(_row_name, found[1]))} as {found[0].name} has them"
+            click.echo(f"hwgen: {taken}; --search looks for them anew", err=True)
         return measure_formats(request, flow, recipes)
 
-    reported(request, document, Settings(**settings))
+    reported(request, document, measured)
+
+
+def _found_before(request: FormatsRequest, settings: Settings) -> tuple[Path, dict[str, Selected]] | None:
+    """The report that comes with hwgen and has the lanes and recipes of these rows, if one has."""
+    cells, _ = settings.prepared(request)
+    from hwgen.measure.recorded import rows_found_before
+    from hwgen.report.shipped import shipped
+
+    return rows_found_before(shipped(), request, cells)
+
+
+def _row_name(configuration: str) -> str:
+    from hwgen.measure.rows import SIZE
+
+    return configuration.removesuffix(f"-{SIZE}")
 
 
 def _lanes(asked: tuple[str, ...]) -> tuple[str, ...]:

@@ -85,6 +85,8 @@ class _Study:
         What its ``baseline`` takes is tried for it, too: else a part of an overhead would be luck in its search.
         """
         check_hold(config, self.request.stimulus.hold)
+        if (selected := self.request.selected.get(config.name)) is not None:
+            return _Built(config, selected)
         kept = Cache(self.flow.cache)
         operands = [counterpart(form) for form in config.formats]
         given = (config, operands, self.recipes, self.aim, self.request.lanes)

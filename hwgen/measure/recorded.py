@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from hwgen.cells.library import Library
+from hwgen.config import TensorCoreConfig
 from hwgen.errors import InputError
 from hwgen.mapping.yosys import RECIPES, usable
 from hwgen.measure.built import PURPOSES
 from hwgen.measure.clock import usual
 from hwgen.measure.conditions import flow_conditions
-from hwgen.measure.requests import OverheadRequest
+from hwgen.measure.requests import FormatsRequest, OverheadRequest, Physical
+from hwgen.measure.rows import with_products
 from hwgen.measure.selection import Selected
 from hwgen.report import schema
 from hwgen.rtl.lane_array import LaneArray
 
-__all__ = ["found_before", "selected_by"]
+__all__ = ["found_before", "rows_found_before", "rows_selected_by", "selected_by"]
 
 
 def found_before(directory: Path, request: OverheadRequest, library: Library) -> tuple[Path, Selected] | None:
@@ -32,17 +35,47 @@ def found_before(directory: Path, request: OverheadRequest, library: Library) ->
     library
         The cells.
     """
+    for path, report in _measured_with(library, directory):
+        if isinstance(report, schema.OverheadReport) and (selected := selected_by(report, request, library)):
+            return path, selected
+    return None
+
+
+def rows_found_before(
+    directory: Path, request: FormatsRequest, library: Library
+) -> tuple[Path, dict[str, Selected]] | None:
+    """The first report of a directory that has rows with the search that is asked for, and what was found for them.
+
+    Parameters
+    ----------
+    directory
+        Where reports are. Files that are no reports are passed over.
+    request
+        What is asked for.
+    library
+        The cells.
+
+    Returns
+    -------
+    tuple of Path and dict, or None
+        What was found, by name of the configuration; None where no report has the baseline and one of the rows.
+    """
+    for path, report in _measured_with(library, directory):
+        if isinstance(report, schema.FormatsReport) and (selected := rows_selected_by(report, request, library)):
+            return path, selected
+    return None
+
+
+def _measured_with(library: Library, directory: Path) -> Iterator[tuple[Path, schema.Report]]:
+    """The reports of a directory that were measured with some cells."""
     for path in sorted(directory.glob("*.json")):
         try:
             # Reading a report takes a while, and most are of other cells.
             if library.digest not in path.read_text(encoding="utf-8"):
                 continue
-            report = schema.load(path)
+            yield path, schema.load(path)
         except (OSError, UnicodeDecodeError, InputError):
             continue
-        if isinstance(report, schema.OverheadReport) and (selected := selected_by(report, request, library)):
-            return path, selected
-    return None
 
 
 def selected_by(report: schema.OverheadReport, request: OverheadRequest, library: Library) -> Selected | None:
@@ -58,25 +91,67 @@ def selected_by(report: schema.OverheadReport, request: OverheadRequest, library
         [config.as_dict() for config in pair],
         _cells(flow_conditions(library, usable(library))),
         (request.lanes, request.slots, request.clock_ns or usual(library)),
-        (request.physical.wires, request.physical.placer if request.physical.placed else None),
+        _wires(request.physical, request.physical.placed),
         replace(request.stimulus.record(pair[0]), seed=conditions.stimulus.seed),
     )
     (clock_ns,) = {found.clock_ns for each in conditions.closing.values() for found in each["area"].values()}
-    physical = conditions.physical
     had = (
         [design.settings for design in report.designs],
         _cells(conditions.flow),
         (conditions.lanes, conditions.slots or (), clock_ns),
-        (physical and physical.wires, physical and physical.placer),
+        _wires(conditions.physical),
         conditions.stimulus,
     )
-    if asked != had:
-        return None
+    return _selected({config: conditions.closing[config.name] for config in pair}) if asked == had else None
+
+
+def rows_selected_by(report: schema.FormatsReport, request: FormatsRequest, library: Library) -> dict[str, Selected]:
+    """What the searches of a report found, by name of the configuration; nothing where others are asked for.
+
+    Rows count whose design and operands are those that are asked for, if the row that they were compared with counts.
+    Cells, recipes, lanes, clock and wires must be the same. The seed of the operands may be another.
+    """
+    conditions = report.conditions
+    asked = (
+        _cells(flow_conditions(library, usable(library))),
+        (request.lanes, request.clock_ns or usual(library)),
+        _wires(request.physical, request.physical.placed),
+    )
+    had = _cells(conditions.flow), (conditions.lanes, conditions.clock_ns), _wires(conditions.physical)
+    if request.recipe is not None or asked != had:
+        return {}
+    settings = {design.name: design.settings for design in report.designs}
+    rows = {row.design: row for row in report.results}
+    found: dict[str, Selected] = {}
+    for config in _cores(request):
+        row = rows.get(config.name)
+        if row is None or row.stimulus is None or settings[config.name] != config.as_dict():
+            continue
+        if replace(request.stimulus.record(config), seed=row.stimulus.seed) != row.stimulus:
+            continue
+        # What the baseline took was tried for the row, too.
+        if row.baseline is None or row.baseline in found:
+            found[config.name] = _selected({config: row.closing})
+    return found if request.baseline.name in found else {}
+
+
+def _cores(request: FormatsRequest) -> list[TensorCoreConfig]:
+    """Cores of all rows, those that they are compared with first."""
+    rows = [row.config for row in request.rows if row.config is not None]
+    baselines = [with_products(request.baseline, products) for products in sorted({config.depth for config in rows})]
+    cores = [request.baseline, *(each for each in baselines if each is not None), *rows]
+    found: dict[str, TensorCoreConfig] = {}
+    for config in cores:
+        found.setdefault(config.name, config)
+    return list(found.values())
+
+
+def _selected(closing: Mapping[TensorCoreConfig, Mapping[str, Mapping[str, schema.Closing]]]) -> Selected:
+    """Lanes and recipes as a report has them, by configuration, purpose and scope."""
     configs, chosen, arrays = {}, {}, {}
-    for config in pair:
+    for config, found in closing.items():
         for purpose in PURPOSES:
-            found = conditions.closing[config.name][purpose]
-            core, array = found["core"], found["lane array"]
+            core, array = found[purpose]["core"], found[purpose]["lane array"]
             configs[config.name, purpose] = replace(config, dot=core.lanes, slot=core.slot or config.slot)
             chosen[config.name, purpose] = {module: RECIPES[how] for module, how in core.recipes.items()}
             arrays[config.name, purpose] = (
@@ -84,6 +159,11 @@ def selected_by(report: schema.OverheadReport, request: OverheadRequest, library
                 RECIPES[array.recipes[LaneArray.module_name]],
             )
     return Selected(configs, chosen, arrays, 0)
+
+
+def _wires(physical: Physical | schema.Physical | None, placed: bool = True) -> tuple[str | None, ...] | None:
+    """Where wires come from, and what placed the cells, if they are placed."""
+    return None if physical is None else (physical.wires, physical.placer if placed else None)
 
 
 def _cells(flow: schema.FlowConditions) -> tuple[Any, ...]:

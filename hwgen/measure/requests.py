@@ -5,7 +5,8 @@ A field more is thereby a key more: no result of another question is ever taken 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -200,6 +201,9 @@ class FormatsRequest:
     half_width
         Runs of a row are added until the intervals of area and power of its core are this narrow, see
         `hwgen.report.precision.asked`.
+    selected
+        Lanes and recipes to take, by name of the configuration, see `hwgen.measure.recorded`. Those of the others are
+        searched for.
     """
 
     baseline: TensorCoreConfig
@@ -211,6 +215,7 @@ class FormatsRequest:
     lanes: tuple[str, ...] = ()
     runs: int = 16
     half_width: float = 0.005
+    selected: Mapping[str, Selected] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

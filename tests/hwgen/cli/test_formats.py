@@ -42,6 +42,16 @@ def test_all_rows_are_measured_where_none_is_named(run, asked: list[FormatsReque
     assert names == {f"formats.{end}" for end in ("json", "md", "csv", "png")}
 
 
+def test_rows_that_a_report_has_are_not_searched_for(run, asked: list[FormatsRequest]) -> None:
+    """And a line says so; other questions, and `--search`, have a search of their own."""
+    for options in ((), ("--search",), ("--clock", "1.1")):
+        status, _, err = run("formats", "--no-cache", "--rows", "mixfp4,mxfp4", *options)
+        assert status == 0, err
+        said = "hwgen: lanes and recipes of nvfp4, nvfp4-2x16, mixfp4, mxfp4 as formats.json has them; --search looks"
+        assert (said in err) == (not options)
+    assert [len(request.selected) for request in asked] == [4, 0, 0]
+
+
 def test_two_files_with_formats_of_one_name_are_refused(run, asked: list[FormatsRequest], tmp_path: Path) -> None:
     for stem, block in (("one", 16), ("two", 32)):
         text = f'[formats.mine]\nelements = ["E2M1"]\nscale = "UE4M3"\nblock = {block}\n'

@@ -30,6 +30,7 @@ from hwgen.stats import paired
 
 CELLS = reader.load(libraries.path("generic7"))
 CLOCK = 2.0
+AIM = Aim(CLOCK, Physical("fanout"), Stimulus())
 MODULES = ("tensor_core", "element", "dot_product", "operand_decoder", "accumulate")
 
 
@@ -177,6 +178,16 @@ def test_rows_are_paired_run_by_run_with_a_baseline_of_as_many_products(bench: B
     assert rows["mxfp4"].find("lane array", "area per MAC").overhead is not None  # type: ignore[union-attr]
     assert sum(rows["mixfp4"].blocks_um2.values()) == pytest.approx(area.mean)
     assert schema.from_json(schema.to_json(report)) == report
+
+
+def test_what_is_known_of_a_row_is_not_searched_for(bench: Bench) -> None:
+    """Its baseline's is offered to the others all the same."""
+    known = {BASELINE.name: bench.select({BASELINE.name: BASELINE}, [RECIPES["area"]], AIM, Flow(CELLS, None))}
+    bench.searched.clear()
+    report = table(dataclasses.replace(request(*rows_of(["mixfp4"]), runs=1), selected=known))
+    assert [name for name, _ in bench.searched] == ["mixfp4-small"]
+    assert bench.offered["mixfp4-small"] == ["nvfp4-small"]
+    assert [row.runs for row in report.results] == [1, 1]
 
 
 def test_units_are_those_of_a_product(bench: Bench) -> None:

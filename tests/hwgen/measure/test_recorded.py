@@ -12,8 +12,9 @@ from hwgen.errors import InputError
 from hwgen.mapping.yosys import RECIPES
 from hwgen.measure.built import PURPOSES
 from hwgen.measure.flow import DESIGNS, Design
-from hwgen.measure.recorded import found_before, selected_by
-from hwgen.measure.requests import OverheadRequest, Physical
+from hwgen.measure.recorded import found_before, rows_found_before, rows_selected_by, selected_by
+from hwgen.measure.requests import FormatsRequest, OverheadRequest, Physical, Row
+from hwgen.measure.rows import BASELINE, rows_of
 from hwgen.measure.selection import Selected
 from hwgen.measure.stimulus import Stimulus
 from hwgen.report import schema
@@ -93,3 +94,57 @@ def test_a_module_that_the_search_did_not_know_is_named() -> None:
     selected = Selected({(config.name, "area"): config}, {(config.name, "area"): {"element": RECIPES["area"]}}, {}, 0)
     with pytest.raises(InputError, match=r"nvfp4-small: no recipe was found for .*dot_product.*; search anew"):
         selected.of(design, "area")
+
+
+ROWS = FormatsRequest(BASELINE, rows_of(["nvfp4", "mixfp4", "mxfp4"]), Stimulus(), physical=Physical(), lanes=LANES)
+
+
+def table() -> schema.FormatsReport:
+    found = schema.load(REPORTS / "formats.json")
+    assert isinstance(found, schema.FormatsReport)
+    return found
+
+
+def test_rows_are_not_searched_for_twice() -> None:
+    """Nor is what they are compared with, be it asked for or not."""
+    path, selected = rows_found_before(REPORTS, ROWS, CELLS) or pytest.fail("not found")
+    assert path == REPORTS / "formats.json"
+    assert set(selected) == {"nvfp4-small", "nvfp4-2x16-small", "mixfp4-small", "mxfp4-small"}
+    for row in table().results:
+        if row.design not in selected:
+            continue
+        for purpose in PURPOSES:
+            for kind, design in selected[row.design].designs(row.design, purpose).items():
+                own = row.closing[purpose]["lane array" if kind is LaneArray else "core"]
+                recipes = selected[row.design].of(design, purpose)
+                assert {module: how.name for module, how in recipes.items()} == own.recipes
+                assert design.config.dot == own.lanes
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"baseline": dataclasses.replace(BASELINE, clock_gating=False)},
+        {"clock_ns": 1.1},
+        {"lanes": ("signed",)},
+        {"recipe": "speed"},
+        {"physical": Physical("fanout")},
+        {"stimulus": Stimulus(tensors="outlier-channels")},
+    ],
+    ids=str,
+)
+def test_another_search_of_rows_is_made(changed: dict) -> None:
+    assert rows_selected_by(table(), dataclasses.replace(ROWS, **changed), CELLS) == {}
+
+
+def test_a_row_of_another_design_alone_is_searched_for() -> None:
+    mine = dataclasses.replace(NAMED["mixfp4-small"], fraction_bits=33)
+    rows = (Row("mixfp4", mine), *rows_of(["razer", "opt1"]))
+    assert set(rows_selected_by(table(), dataclasses.replace(ROWS, rows=rows), CELLS)) == {"nvfp4-small", "razer-small"}
+
+
+def test_a_row_whose_baseline_was_another_is_searched_for() -> None:
+    """What the baseline took was offered to the row."""
+    results = tuple(row for row in table().results if row.design != "nvfp4-2x16-small")
+    found = rows_selected_by(dataclasses.replace(table(), results=results), ROWS, CELLS)
+    assert set(found) == {"nvfp4-small", "mixfp4-small"}
