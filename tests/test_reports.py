@@ -423,6 +423,7 @@ PUBLISHED = (
     ("MXFP4 per 16 / NVFP4", "mxfp4-2x16", "core", False),
     ("MXINT4 per 16 / NVFP4", "msfp12", "core", False),
     ("NVFP4 / MXFP4", "mxfp4", "element", True),
+    ("NVFP4 / MXFP4, sums of 16", "mxfp4-2x16", "element", True),
     ("NVINT4 / NVFP4", "nvint4", "core", False),
     ("IF4 / NVFP4", "if4", "element", False),
     ("MixFP4 / NVFP4", "mixfp4", "core", False),

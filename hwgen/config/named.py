@@ -136,12 +136,22 @@ def like_small(a: BlockFormat, b: BlockFormat, groups: int = 1) -> dict[str, Any
 
     The lanes are the first of ``merged``, ``signed``, ``multiplier`` and ``windowed`` that can multiply the formats.
     There are as many fraction bits as by default, or the nearest number that the formats allow.
+
+    Raises
+    ------
+    InputError
+        None of these lanes can.
     """
     found: dict[str, Any] = {"rows": 4, "columns": 4, "groups": groups, "clock_gating": True}
     found["pipeline"] = _SMALL if a.significand_bits or b.significand_bits else _PLAIN
     if a.size == b.size and a.sums == b.sums:  # a core of others is refused
         lanes = ("merged", "signed", "multiplier", "windowed")
-        found["dot"] = next(dot for dot in lanes if not DOTS[dot].supports(a, b))
+        why_not = {dot: DOTS[dot].supports(a, b) for dot in lanes}
+        found["dot"] = next((dot for dot, reason in why_not.items() if reason is None), None)
+        if found["dot"] is None:
+            raise InputError(
+                f"no lanes multiply {a.name} x {b.name}: {why_not['multiplier']}, and {why_not['windowed']}"
+            )
         bounds = Bounds(a, b)
         wanted = max(TensorCoreConfig.fraction_bits, bounds.least_fraction_bits)
         found["fraction_bits"] = min(wanted, bounds.most_fraction_bits(groups))

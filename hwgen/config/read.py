@@ -49,6 +49,8 @@ def _table(path: Path) -> dict[str, Any]:
         raise InputError(f"configuration file {str(path)!r}: {error.strerror}") from None
     except InputError as error:
         raise InputError(f"configuration file {str(path)!r}: {error}") from None
+    if isinstance(table.get("format"), dict):
+        raise InputError(f"configuration file {str(path)!r}: unknown table 'format'; did you mean 'formats'?")
     if old := [key for key in ("format", "tags") if key in table]:
         raise InputError(f"configuration file {str(path)!r}: key {old[0]!r} is gone; {_instead(table)}")
     for key in table:
@@ -72,7 +74,10 @@ def _table(path: Path) -> dict[str, Any]:
             table[side] = _known(path, side, name, known)
     if all(isinstance(table[side], BlockFormat) for side in "ab"):
         groups = table.get("groups")
-        others = like_small(table["a"], table["b"], groups if isinstance(groups, int) and 1 <= groups <= 8 else 1)
+        try:
+            others = like_small(table["a"], table["b"], groups if isinstance(groups, int) and 1 <= groups <= 8 else 1)
+        except InputError as error:
+            raise InputError(f"configuration file {str(path)!r}: {error}") from None
         if table.get("numerics") == "exact":
             others.pop("fraction_bits", None)
         table = {**others, **table}

@@ -271,9 +271,11 @@ def _block(
         "sums": table.whole("sums", range(1, LARGEST_BLOCK + 1), 1),
         "factors": table.several("factors", range(1, 256)),
         "shifts": table.several("shifts", range(1, LARGEST_BLOCK + 1)),
-        "scale_bytes": table.whole("scale_bytes", range(0, 5), 1),
+        "scale_bytes": table.whole("scale_bytes", range(0, 5), int(scale.width > 0)),
         "definition": text,
     }
+    if fields["scale_bytes"] and not scale.width:
+        raise table.refused("scale_bytes", f"scale {scale.name} has nothing to store; leave it out")
     try:
         form = BlockFormat(name, chosen, scale, **fields)
     except InputError as error:

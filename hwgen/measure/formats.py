@@ -31,7 +31,7 @@ from hwgen.measure.kept import KeptFlow
 from hwgen.measure.overhead import of_scope
 from hwgen.measure.reach import select_for_cores
 from hwgen.measure.requests import FormatsRequest, Row
-from hwgen.measure.rows import row_name, with_products
+from hwgen.measure.rows import not_comparable, row_name, with_products
 from hwgen.measure.runs import Run, measured
 from hwgen.measure.selection import Aim, Selected
 from hwgen.report import schema
@@ -127,12 +127,7 @@ class _Study:
         """The baseline with so many products for an output in a cycle, and at least so many runs."""
         if products not in self.baselines:
             config = with_products(self.request.baseline, products)
-            if config is None:
-                size = self.request.baseline.a.size
-                raise InputError(
-                    f"{products} products for an output in a cycle are no number of blocks of {size} that"
-                    f" {self.request.baseline.name} could take in a step"
-                )
+            assert config is not None  # see `not_comparable`
             self.baselines[products] = self.begun(config)
         built = self.baselines[products]
         while len(built.runs) < runs:
@@ -227,9 +222,8 @@ def _measured_row(study: _Study, row: Row) -> _Built | str:
     config, baseline = row.config, study.request.baseline
     if config is None:
         return row.reason
-    for shape in ("rows", "columns"):
-        if getattr(config, shape) != getattr(baseline, shape):
-            return f"has {getattr(config, shape)} {shape}, and {baseline.name} has {getattr(baseline, shape)}"
+    if (reason := not_comparable(config, baseline)) is not None:
+        return reason
     try:
         return study.row(config)
     except InputError as error:

@@ -18,20 +18,24 @@ from hwgen.formats import BLOCK_FORMATS
 from hwgen.measure.requests import Row
 from sim.counterpart import resolved
 
-__all__ = ["BASELINE", "NOT_BUILT", "known", "row_name", "rows_of", "with_products"]
+__all__ = ["BASELINE", "NOT_BUILT", "SIZE", "known", "not_comparable", "row_name", "rows_of", "with_products"]
 
 SIZE = "small"
 
 NOT_BUILT = {
+    "four-over-six": "is a rule by which NVFP4's scales are found (arXiv 2512.02010): the core is that of nvfp4",
     "bipolar": "arXiv 2409.17870 computes bit by bit, in several cycles; every core here finishes a product in one",
     "int4-fp16": "weights of 4 bits times FP16 have elements of 16 bits; lanes here take codes of 8 at most",
     "l-mul": "arXiv 2410.00907 adds floating-point codes, so every product is inexact; lanes here give exact integers",
     "opt1": "arXiv 2503.06342 is an accumulator of integers, not a format: it holds two words that it never adds up",
 }
-"""Rows of the literature that no core here computes as they are defined, by name, and why."""
+"""Rows of the literature that have no core of their own here, by name, and why."""
 
 BASELINE = NAMED[f"nvfp4-{SIZE}"]
 """What all rows are compared with."""
+
+_MOST_GROUPS = 8
+"""Blocks of a core in a step."""
 
 _BLOCKS = re.compile(r"(?P<name>.+)-(?P<groups>[2-8])x(?P<size>\d+)")
 
@@ -58,11 +62,24 @@ def with_products(config: TensorCoreConfig, products: int) -> TensorCoreConfig |
         How many are asked for.
     """
     groups, rest = divmod(products, config.a.size)
-    if rest or not 1 <= groups <= 8:
+    if rest or not 1 <= groups <= _MOST_GROUPS:
         return None
     if groups == config.groups:
         return config
     return replace(config, name=f"{row_name(config)}-{groups}x{config.a.size}-{SIZE}", groups=groups)
+
+
+def not_comparable(config: TensorCoreConfig, baseline: TensorCoreConfig = BASELINE) -> str | None:
+    """Why a core cannot be compared with a baseline; None where it can."""
+    for shape in ("rows", "columns"):
+        if (own := getattr(config, shape)) != (its := getattr(baseline, shape)):
+            return f"has {own} {shape}, and {baseline.name} has {its}"
+    if with_products(baseline, config.depth) is None:
+        return (
+            f"adds up {config.depth} products for an output in a cycle; that is no number of blocks of"
+            f" {baseline.a.size} that {baseline.name} could take in a step: it takes 1 to {_MOST_GROUPS}"
+        )
+    return None
 
 
 def rows_of(names: Iterable[str] = ()) -> tuple[Row, ...]:
@@ -73,13 +90,16 @@ def rows_of(names: Iterable[str] = ()) -> tuple[Row, ...]:
     Raises
     ------
     InputError
-        There is no such row, or one is named twice; or a file holds no core, or one of a name that is taken.
+        There is no such row, or one is named twice, or it cannot be compared with `BASELINE`; or a file holds no core,
+        or one of a name that is taken.
     """
     found: dict[str, Row] = {}
     for name in tuple(names) or (*known(), *NOT_BUILT):
         row = _row(name)
         if row.name in found:
             raise InputError(f"--rows: {row.name!r} is given twice")
+        if row.config is not None and (reason := not_comparable(row.config)) is not None:
+            raise InputError(f"--rows: {name!r} {reason}")
         found[row.name] = row
     return tuple(found.values())
 

@@ -139,7 +139,7 @@ def _block(name: str, row: _Row, elements: dict[str, ElementFormat], scales: dic
         shifts=_listed(row, "shifts"),
         trial=_listed(row, "trial"),
         nonzero=nonzero,
-        scale_bytes=row.get("scale_bytes", 1),
+        scale_bytes=row.get("scale_bytes", int(scale.width > 0)),
         rule=row.get("rule", ""),
     )
     rules.checked(form, form.rule or None)

@@ -21,7 +21,7 @@ from .block import BlockFormat
 from .catalogue import block_format
 from .checks import ArgumentError, Array, Tensor, as_array, check_numbers, first_true
 from .codes import pack, unpack
-from .levels import by_reciprocal
+from .levels import by_power, by_reciprocal
 
 BLOCK = 16
 """Elements that share one block scale, in most formats of the catalogue."""
@@ -342,7 +342,8 @@ def _quantize_blocks(
     peaks = np.abs(blocks).max(axis=1)
     with np.errstate(under="ignore", over="ignore"):
         if form.shifts:
-            return by_reciprocal(blocks / tensor_scale, form)
+            quantised = by_reciprocal if rule == "reciprocal" else by_power
+            return quantised(blocks / tensor_scale, form)
         first, *others = ((index, _best(blocks, peaks, tensor_scale, form, index, rule)) for index in form.order)
     index, (scales, codes, error) = first
     scales = scales | index << (form.tag_bit or 0)

@@ -10,7 +10,7 @@ rule              scale of a block, with b its largest magnitude    for
                   smallest scale that, above the largest NaN
 ``ceil``          2^ceil(log2(b / top)), within the scales there    such scales and elements of one kind
                   are
-``reciprocal``    cast(bf16(b * bf16(1 / top))), see `levels`       formats with shifts of sub-groups
+``reciprocal``    cast(bf16(b * bf16(1 / top))), see `levels`       scales with a mantissa and sub-groups' shifts
 ``unscaled``      none                                              formats without block scales
 ``absmean``       none, and the tensor scale is the mean of |x|     such formats with elements -1, 0 and 1
 ================  ================================================  =========================================
@@ -29,7 +29,7 @@ the exponent of the largest number of a block, as in block floating point. Block
 all its kinds of elements are from 4 to 7.5.
 
 ``reciprocal`` is HiF4's, arXiv 2602.11287. No number is divided: all are multiplied by the reciprocal of the scale in
-BF16, and ties of elements go away from zero.
+BF16, and ties of elements go away from zero. Sub-groups with shifts under a power of two have ``floor``, as in MX6.
 
 ``absmean`` is that of BitNet b1.58, arXiv 2402.17764, for weights: numbers beyond the mean magnitude saturate.
 """
@@ -59,7 +59,7 @@ def rules(form: BlockFormat) -> tuple[str, ...]:
 
 def _possible(form: BlockFormat) -> tuple[str, ...]:
     if form.shifts:
-        return ("reciprocal",)
+        return ("reciprocal",) if form.scale.mantissa_bits else ("floor",)
     if not form.scale.width:
         return ("absmean", "unscaled") if form.elements == (TERNARY,) else ("unscaled",)
     if not form.scale.mantissa_bits:

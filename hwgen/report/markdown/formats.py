@@ -16,7 +16,8 @@ __all__ = ["ERRORS", "added", "csv", "kinds", "markdown", "notes", "summary"]
 ERRORS = "-error.png"
 """What follows the name of a report in the file name of its second plot."""
 
-_COMPARED = ("area per MAC", "energy per MAC")
+_COMPARED = {"area": "area per MAC", "energy": "energy per MAC"}
+"""Figures, by what the netlists were built for that they are of."""
 
 
 def kinds(report: FormatsReport) -> list[str]:
@@ -69,9 +70,18 @@ def _over(row: FormatRow, scope: str, metric: str) -> str:
 
 
 def _noise(row: FormatRow, kind: str) -> str:
-    """DB of a kind of tensor, by the default rule."""
-    found = list(row.decibels(kind).values())
-    return f"{found[0]:.2f}" if found else ""
+    """DB of a kind of tensor, by the default rule; in brackets by the best one, where another is better."""
+    found = row.decibels(kind)
+    if not found:
+        return ""
+    default, best = next(iter(found)), max(found, key=lambda rule: found[rule])
+    better = f" ({best} {found[best]:.2f})" if f"{found[best]:.2f}" != f"{found[default]:.2f}" else ""
+    return f"{found[default]:.2f}{better}"
+
+
+def _baseline(report: FormatsReport, row: FormatRow) -> str:
+    """The row that one is compared with."""
+    return next((each.row for each in report.results if row.baseline is not None and each.design == row.baseline), "")
 
 
 def csv(report: FormatsReport) -> str:
@@ -124,6 +134,7 @@ def summary(report: FormatsReport) -> tuple[list[str], list[list[str]]]:
             row.row,
             _bits(row),
             added(row),
+            _baseline(report, row),
             _over(row, "core", "area") if row.figures else "not measured",
             _over(row, "core", "energy per MAC"),
             _mean(row, "element", "area"),
@@ -134,7 +145,18 @@ def summary(report: FormatsReport) -> tuple[list[str], list[list[str]]]:
         ]
         for row in report.results
     ]
-    header = ["row", "bits", "products", "core, area", "core, energy", "element, um2", "um2/MAC", "fJ/MAC", "ns"]
+    header = [
+        "row",
+        "bits",
+        "products",
+        "over",
+        "core, area",
+        "core, energy",
+        "element, um2",
+        "um2/MAC",
+        "fJ/MAC",
+        "ns",
+    ]
     return [*header, *(f"{kind}, dB" for kind in known)], rows
 
 
@@ -159,13 +181,16 @@ def _fairness(report: FormatsReport) -> list[str]:
         "- *Runs.* Run k of a row and of its baseline have the same perturbation, and tensors of the same numbers, each"
         " quantised to the row's own format. An overhead is the ratio of the means over these pairs, with its 95 %"
         " interval.",
-        "- *Outside.* The hardware of encoders, and of the tensor scale, is in no row.",
+        "- *Outside.* In no row is the hardware of encoders and of the tensor scale. Nor is that of the scales which"
+        " integers have for a group, a row or a token, or of the one factor that is left in all sums where kinds of"
+        " elements have factors, as in if4.",
         "",
         "*Products*: how many each output adds up in a cycle. 2 x 16 are two exact sums of 16 products. Each is scaled"
         " and aligned for itself, and both are added to C in one step. Fewer and longer sums need less hardware a"
         " product, whatever the format. *Bits* are those of an element and its share of the block's scale. *ns* is the"
-        " longest path of the slowest run. *dB*: signal over quantisation noise, by the rule of the simulated operands;"
-        f" with two formats the noise is the mean of both.{_other_rules(report)}",
+        " longest path of the slowest run. *dB*: signal over quantisation noise, by the rule of the simulated operands,"
+        " and in brackets by a better one. With two formats the noise is the mean of both."
+        f"{_other_rules(report)}",
     ]
 
 
@@ -186,7 +211,7 @@ def _products_alone(report: FormatsReport) -> list[str]:
     first, said = baselines[0], []
     for row in baselines[1:]:
         overheads = []
-        for metric in _COMPARED:
+        for metric in _COMPARED.values():
             one, many = first.find("core", metric), row.find("core", metric)
             assert one is not None  # every row that was measured has both
             assert many is not None
@@ -205,9 +230,9 @@ def _notes(report: FormatsReport) -> list[str]:
 
 def _scopes(report: FormatsReport) -> list[str]:
     lines = []
-    for metric in _COMPARED:
+    for purpose, metric in _COMPARED.items():
         rows = [
-            [row.row, *(f(row, scope, metric) for scope in SCOPES for f in (_mean, _over))]
+            [row.row, *(cell for scope in SCOPES for cell in _scope(row, scope, metric, purpose))]
             for row in report.results
             if row.figures
         ]
@@ -215,9 +240,21 @@ def _scopes(report: FormatsReport) -> list[str]:
         header = ["row", *(each for scope in SCOPES for each in (f"{scope}, {unit}", "over the baseline"))]
         lines += ["", f"## {metric.capitalize()}, by scope".replace("mac", "MAC"), ""]
         if metric == "area per MAC":
-            lines += ["A lane array has the products of one exact sum, and no registers.", ""]
+            lines += [
+                "A lane array has the products of one exact sum, decoders of its own and no registers, so that it takes"
+                " more at a fast clock than the same lanes in a core. It has the lanes of the configuration, and a core"
+                " may have others. One that misses the clock says so: its figures are of what it takes instead.",
+                "",
+            ]
         lines += table(header, rows, 6)
     return lines
+
+
+def _scope(row: FormatRow, scope: str, metric: str, purpose: str) -> tuple[str, str]:
+    """Figure and overhead of a scope; what misses the clock says so."""
+    closing = row.closing.get(purpose, {}).get(scope)
+    missed = " (missed)" if closing is not None and closing.slack_ns < 0 else ""
+    return f"{_mean(row, scope, metric)}{missed}", _over(row, scope, metric)
 
 
 def _blocks(report: FormatsReport) -> list[str]:

@@ -135,30 +135,92 @@ def test_shorthands_are_those_of_the_catalogue() -> None:
     assert (first.full_scale, first.definition) == (None, "text")
 
 
-def test_sub_groups_with_shifts(tmp_path: Path) -> None:
-    """As in MX6 (arXiv 2302.08007): sign and four bits, a power of two for 16, and a bit for each 2 of them."""
+@pytest.fixture
+def small_mx6(tmp_path: Path) -> TensorCoreConfig:
+    """A core for MX6 (arXiv 2302.08007): sign and four bits, a power of two for 16, and a bit for each 2 of them."""
     path = tmp_path / "mx6.toml"
     form = '[formats.mx6]\nelements = ["T"]\nscale = "E8M0"\nblock = 16\nshifts = [2]\nscale_bytes = 2\n'
     path.write_text(f"rows = 1\ncolumns = 1\n[elements.T]\ninteger = 5\n{form}")
-    config = resolved(str(path))
-    other = counterpart(config.a)
-    assert (config.a.shifts, config.a.shift_bits, config.a.stored_bytes) == (other.shifts, other.shift_bits, 12)
+    return resolved(str(path))
+
+
+@pytest.fixture
+def mx6(small_mx6: TensorCoreConfig) -> golden.BlockFormat:
+    return counterpart(small_mx6.a)
+
+
+def test_sub_groups_with_shifts(small_mx6: TensorCoreConfig, mx6: golden.BlockFormat) -> None:
+    config = small_mx6
+    assert (config.a.shifts, config.a.shift_bits, config.a.stored_bytes) == (mx6.shifts, mx6.shift_bits, 12)
     steps = random_steps(config, 40, np.random.default_rng(3))
     np.testing.assert_array_equal(AmaranthEngine(config).run(steps).results, steps.expected())
-    # One pair is large: its numbers are rounded to steps of 2, those of the others to steps of 1.
+    # One pair is large: its numbers are rounded to steps of 2, ties to even, those of the others to steps of 1.
     numbers = np.array([[27.0, 17.0, *[3.0, 5.0] * 7]])
-    q = golden.quantize(numbers, other)
-    np.testing.assert_array_equal(golden.dequantize(q), [[28.0, 18.0, *[3.0, 5.0] * 7]])
+    q = golden.quantize(numbers, mx6)
+    np.testing.assert_array_equal(golden.dequantize(q), [[28.0, 16.0, *[3.0, 5.0] * 7]])
+    assert golden.rules.rules(mx6) == ("floor",)
+
+
+# Check vectors, worked out by hand from arXiv 2302.08007: numbers, exponent of the largest, microexponents (1 where
+# both of a pair are below that), integers, squared error.
+MX6 = [
+    (
+        [0.10, -0.37, 0.80, 1.25, -2.40, 3.10, -0.05, 0.62, 4.70, -5.20, 0.00, 1.90, -1.10, 2.75, -3.60, 0.33],
+        (2, "11110111"),
+        [0, -1, 3, 5, -10, 12, 0, 2, 9, -10, 0, 8, -4, 11, -14, 1],
+        0.1802,
+    ),
+    (
+        [7.0, -5.9, 5.1, -4.4, 3.3, 2.2, -1.2, 0.4, 6.1, -6.6, -2.9, 1.7, 0.0, -0.8, 3.9, -5.0],
+        (2, "00110110"),
+        [14, -12, 10, -9, 13, 9, -5, 2, 12, -13, -12, 7, 0, -3, 8, -10],
+        0.0925,
+    ),
+]
+
+
+@pytest.mark.parametrize(("numbers", "exponents", "integers", "error"), MX6, ids="AB")
+@pytest.mark.parametrize("power", [-40, 0, 30])
+def test_blocks_of_mx6_by_hand(
+    numbers: list[float],
+    exponents: tuple[int, str],
+    integers: list[int],
+    error: float,
+    power: int,
+    mx6: golden.BlockFormat,
+) -> None:
+    x = np.ldexp([numbers], power)
+    q = golden.quantize(x, mx6)
+    (word,) = q.scales[0].tolist()
+    largest, micro = exponents
+    # Beside a microexponent of 0 an integer counts 2^(E - 3), beside one of 1 half of that.
+    assert (word & 0xFF) - 127 == largest + power - 4
+    assert [word >> 8 + pair & 1 for pair in range(8)] == [1 - int(bit) for bit in micro]
+    values = [h * 2.0 ** (largest - 3 - int(micro[at // 2])) for at, h in enumerate(integers)]
+    np.testing.assert_array_equal(golden.dequantize(q), np.ldexp([values], power))
+    assert float(np.square(np.ldexp(golden.dequantize(q), -power) - [numbers]).sum()) == pytest.approx(error, abs=1e-9)
+
+
+def test_a_block_of_mx6_beyond_all_scales_is_nan(mx6: golden.BlockFormat) -> None:
+    q = golden.quantize(np.full((1, 16), 1e300), mx6, tensor_scale=1.0)
+    assert q.scales[0, 0] == 0xFF
+    assert not q.codes.any()
+    small = golden.quantize(np.full((1, 16), 1e-300), mx6, tensor_scale=1.0)
+    assert (small.scales[0, 0], small.codes.any()) == (0, False)
 
 
 def test_numbers_without_a_block_scale(tmp_path: Path) -> None:
     path = tmp_path / "int4-32.toml"
-    path.write_text('[formats.int4-32]\nelements = ["INT4"]\nscale = "none"\nscale_bytes = 0\nblock = 32\n')
-    config = resolved(str(path))
-    assert (config.a.stored_bytes, counterpart(config.a).scale_bytes, config.a.lanes) == (16, 0, 32)
+    for more in ("", "scale_bytes = 0\n"):
+        path.write_text(f'[formats.int4-32]\nelements = ["INT4"]\nscale = "none"\nblock = 32\n{more}')
+        config = resolved(str(path))
+        assert (config.a.stored_bytes, counterpart(config.a).scale_bytes, config.a.lanes) == (16, 0, 32)
 
 
 def test_a_file_is_a_row(mine: str) -> None:
+    with pytest.raises(InputError, match=r"--rows: '.*mine.toml' has 1 rows, and nvfp4-small has 4"):
+        rows_of([mine])
+    Path(mine).write_text(EXAMPLE)
     (row,) = rows_of([mine])
     assert row.name == "mine"
     assert isinstance(row.config, TensorCoreConfig)
@@ -230,6 +292,16 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"form": {"elements": ["T", "T"]}}, r"formats.mine.elements = \['T', 'T'\]: T and T are the same, .* ambiguous"),
     ({"form": {"elements": ["T", "T", "T"]}}, "the selector is ambiguous"),
     ({"form": {"elements": ["E2M1", "INT4", "E1M2"]}}, "formats.mine: .*3 elements: a selector chooses among 1, 2, 4"),
+    (
+        {"form": {"elements": ["E5M2"], "scale": "E8M0", "block": 32}},
+        "no lanes multiply mine x mine: a = 'mine' has infinite elements; .*a = 'mine' has no window",
+    ),
+    (
+        {"top": 'a = "mxfp8-e5m2"\nb = "mine"', "form": {"scale": "E8M0", "block": 32}},
+        "no lanes multiply mxfp8-e5m2 x mine: a = 'mxfp8-e5m2' has infinite elements; .*b = 'mine' has no window",
+    ),
+    ({"form": {"scale": "none", "scale_bytes": 1}}, "formats.mine.scale_bytes = 1: scale none has nothing to store"),
+    ({"top": "[format.mine]\nblock = 16"}, "unknown table 'format'; did you mean 'formats'?"),
     ({"form": {"elements": ["T", "INT4"]}}, "formats.mine: .*elements T and INT4 have codes of 3 and 4 bits"),
     ({"form": {"elements": ["E2M1", "INT4"], "scale": "E8M0"}}, "a selector of 1 bits has no place beside scale E8M0"),
     ({"form": {"elements": ["E2M1", "INT4"], "selector_bit": 5}}, "formats.mine.selector_bit = 5: must be 7: hardware"),

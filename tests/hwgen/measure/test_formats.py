@@ -271,8 +271,8 @@ def test_a_row_that_cannot_be_measured_stays_in_the_table(bench: Bench) -> None:
         "if4": "no recipe was found",
         "none": "no configuration none-small",
         "wide": "has 8 rows, and nvfp4-small has 4",
-        "odd": "256 products for an output in a cycle are no number of blocks of 16 that nvfp4-small could take in a"
-        " step",
+        "odd": "adds up 256 products for an output in a cycle; that is no number of blocks of 16 that nvfp4-small could"
+        " take in a step: it takes 1 to 8",
     }
     assert rows["none"].a is None
     assert rows["if4"].a is not None

@@ -11,6 +11,8 @@ from hwgen.report import schema
 from hwgen.report.kinds import rendered, rendered_anew
 from hwgen.report.markdown.formats import csv, markdown, notes, summary
 
+REPORTS = Path(__file__).parents[4] / "reports"
+
 
 def test_a_report_is_rendered_anew_from_its_json(formats_report: schema.FormatsReport, tmp_path: Path) -> None:
     path = tmp_path / "formats.json"
@@ -43,6 +45,7 @@ def test_the_table_says_what_a_row_costs_and_loses(formats_report: schema.Format
         "row": "cheap",
         "bits": "4.5",
         "products": "1 x 16",
+        "over": "nvfp4",
         "core, area": "+2.00 % [+1.80, +2.20]",
         "core, energy": "+2.00 % [+1.80, +2.20]",
         "element, um2": "3584",
@@ -52,7 +55,8 @@ def test_the_table_says_what_a_row_costs_and_loses(formats_report: schema.Format
         "gaussian, dB": "18.00",
         "heavy-tailed, dB": "17.00",
     }
-    assert found["nvfp4"]["core, area"] == "baseline"
+    assert (found["nvfp4"]["core, area"], found["nvfp4"]["over"]) == ("baseline", "")
+    assert found["nvfp4"]["gaussian, dB"] == "20.00 (four-over-six 21.00)"
     assert found["later"]["core, area"] == "not measured"
     assert found["nvfp4-2x16"]["products"] == "2 x 16"
     assert found["late"]["ns"] == "1.04 (missed)"
@@ -64,10 +68,29 @@ def test_fairness_stands_above_the_table(formats_report: schema.FormatsReport) -
     for words in ("as many products for each output", "same fraction bits", "same clock", "placed wires"):
         assert words in head
     assert "merged-binary, signed as far as they can multiply" in head
-    assert "The hardware of encoders, and of the tensor scale, is in no row." in head
+    assert "In no row is the hardware of encoders and of the tensor scale." in head
     assert "| nvfp4 | four-over-six | 21.00 | 20.00 |" in text
     assert "- Operands of nvfp4, cheap, beaten, late: gaussian tensors (seed 1, others in every run), K = 512." in text
     assert "- Operands of nvfp4-2x16: gaussian tensors (seed 1, others in every run), K = 1024." in text
+
+
+def test_what_misses_the_clock_says_so_in_its_scope(formats_report: schema.FormatsReport) -> None:
+    """A lane array may be late where its core is not."""
+    overhead = schema.load(REPORTS / "overhead.json")
+    assert isinstance(overhead, schema.OverheadReport)
+    assert overhead.conditions.closing is not None
+    in_time = overhead.conditions.closing["nvfp4-small"]["area"]["core"]
+    closing = {"area": {"lane array": dataclasses.replace(in_time, slack_ns=-0.1), "core": in_time}}
+    rows = tuple(
+        dataclasses.replace(row, closing=closing) if row.row == "cheap" else row for row in formats_report.results
+    )
+    text = markdown(dataclasses.replace(formats_report, results=rows), "formats.png")
+    area, energy = (
+        text.split(f"## {what} per MAC, by scope")[1].split("\n| cheap | ")[1].split("\n")[0].split(" | ")
+        for what in ("Area", "Energy")
+    )
+    assert [cell.endswith(" (missed)") for cell in area] == [True, *[False] * 5]
+    assert not any("missed" in cell for cell in energy)
 
 
 def test_what_products_alone_are_worth_stands_above_the_table(formats_report: schema.FormatsReport) -> None:
