@@ -1,6 +1,7 @@
 """Every goal can be met, and what is none cannot."""
 
 import dataclasses
+import re
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from hwgen.config import NAMED, PIPELINE_REGISTERS, TensorCoreConfig
 from hwgen.errors import ToolError
 from hwgen.formats import BLOCK_FORMATS
+from hwgen.measure.rows import known
 from sim import verify
 from sim.verify.goals import exponent_span, goals, largest_sum
 
@@ -87,6 +89,30 @@ def test_documented_number_of_goals():
     total = sum(int(goal.reachable.sum()) for goal in goals(NAMED["mixfp4-small"]).values())
     page = Path(__file__).parents[3] / "docs" / "verification.md"
     assert f"All {total:,} goals of `mixfp4-small`" in page.read_text("utf-8")
+
+
+def _documented_rows():
+    """Goals, and multiply-accumulates that meet them all, by core."""
+    page = (Path(__file__).parents[3] / "docs" / "verification.md").read_text("utf-8")
+    found = re.findall(r"^\| `([\w-]+-small)` \| ([\d,]+) \| ([\d,]+) \|$", page, re.M)
+    return {name: tuple(int(number.replace(",", "")) for number in numbers) for name, *numbers in found}
+
+
+def test_documented_goals_of_every_row_of_the_table_of_formats():
+    documented = _documented_rows()
+    assert list(documented) == [f"{name}-small" for name in known()]
+    for name, (total, _) in documented.items():
+        assert total == sum(int(goal.reachable.sum()) for goal in goals(NAMED[name]).values()), name
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("name", [*reversed(_documented_rows())])
+def test_goals_of_a_row_are_met_as_documented(name, oracle):
+    """Those of the streams apart, which take a core."""
+    _, macs = _documented_rows()[name]
+    outcome = verify.verify(oracle(NAMED[name]), macs, workers=1)
+    assert outcome.failure is None
+    assert [goal for goal in outcome.missed() if not goal.startswith(("handshakes", "C and its step"))] == []
 
 
 def test_a_goal_that_is_missed_is_named(oracle):
