@@ -30,7 +30,7 @@ __all__ = ["command"]
         "Rows, with commas, of: "
         + ", ".join(constant("hwgen.measure.rows:known")())
         + ". FORMAT-2x16 has two blocks of 16 in a step. Or a TOML file of a format of your own."
-        + "  [default: all of these]"
+        + f"  [default: all of these, and {', '.join(constant('hwgen.measure.rows:TWICE'))}]"
     ),
 )
 @options.measuring("formats", FormatsRequest.runs)

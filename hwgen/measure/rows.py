@@ -18,7 +18,7 @@ from hwgen.formats import BLOCK_FORMATS
 from hwgen.measure.requests import Row
 from sim.counterpart import resolved
 
-__all__ = ["BASELINE", "NOT_BUILT", "SIZE", "known", "not_comparable", "row_name", "rows_of", "with_products"]
+__all__ = ["BASELINE", "NOT_BUILT", "SIZE", "TWICE", "known", "not_comparable", "row_name", "rows_of", "with_products"]
 
 SIZE = "small"
 
@@ -33,6 +33,9 @@ NOT_BUILT = {
 
 BASELINE = NAMED[f"nvfp4-{SIZE}"]
 """What all rows are compared with."""
+
+TWICE = ("mixfp4-2x16",)
+"""Rows of the default table with two blocks in a step, besides the baseline's: beside formats with blocks of 32."""
 
 _MOST_GROUPS = 8
 """Blocks of a core in a step."""
@@ -83,7 +86,7 @@ def not_comparable(config: TensorCoreConfig, baseline: TensorCoreConfig = BASELI
 
 
 def rows_of(names: Iterable[str] = ()) -> tuple[Row, ...]:
-    """Rows by name, or by path of a file; where none is named all that have a core, and `NOT_BUILT`.
+    """Rows by name, or by path of a file; where none is named all that have a core, `TWICE` and `NOT_BUILT`.
 
     A format of the catalogue without a core has a row that says so.
 
@@ -94,7 +97,7 @@ def rows_of(names: Iterable[str] = ()) -> tuple[Row, ...]:
         or one of a name that is taken.
     """
     found: dict[str, Row] = {}
-    for name in tuple(names) or (*known(), *NOT_BUILT):
+    for name in tuple(names) or (*known(), *TWICE, *NOT_BUILT):
         row = _row(name)
         if row.name in found:
             raise InputError(f"--rows: {row.name!r} is given twice")

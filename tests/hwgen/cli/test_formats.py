@@ -7,7 +7,7 @@ import pytest
 from hwgen.cli.options import LANES
 from hwgen.measure import formats as module
 from hwgen.measure.requests import FormatsRequest, Physical
-from hwgen.measure.rows import BASELINE, NOT_BUILT, known
+from hwgen.measure.rows import BASELINE, NOT_BUILT, TWICE, known
 from hwgen.measure.stimulus import Stimulus
 from hwgen.report import schema
 
@@ -35,7 +35,7 @@ def test_all_rows_are_measured_where_none_is_named(run, asked: list[FormatsReque
     status, _, err = run("formats", "--no-cache")
     assert status == 0, err
     (request,) = asked
-    assert [row.name for row in request.rows] == [*known(), *NOT_BUILT]
+    assert [row.name for row in request.rows] == [*known(), *TWICE, *NOT_BUILT]
     assert (request.baseline, request.lanes, request.physical) == (BASELINE, LANES, Physical())
     assert (request.runs, request.half_width, request.clock_ns) == (16, 0.005, None)
     names = {path.name for path in (tmp_path / "reports").iterdir()}
