@@ -78,6 +78,8 @@ report: $(VENV)/base ## Regenerate reports/ in full: default libraries, blackwel
 	  $(HWGEN) compare --search --config blackwell --runs 6 $(ASAP7) --name overhead-blackwell-asap7 $(ARGS); \
 	  $(HWGEN) compare --search --config blackwell --runs 6 \
 	    --liberty "$(LIBERTY_DIR)/sg13g2_stdcell_typ_1p20V_25C.lib.gz" --name overhead-blackwell-sg13g2 $(ARGS); \
+	  $(HWGEN) compare --search --config blackwell --runs 6 --liberty "$(LIBERTY_DIR)/sky130hd_tt.lib.gz" \
+	    --name overhead-blackwell-sky130hd $(ARGS); \
 	  $(HWGEN) compare --search --config multi-small --runs 6 $(ASAP7) --name overhead-multi-asap7 $(ARGS); \
 	  $(HWGEN) compare --search --config multi-small --runs 6 \
 	    --liberty "$(LIBERTY_DIR)/sg13g2_stdcell_typ_1p20V_25C.lib.gz" --name overhead-multi-sg13g2 $(ARGS); \
