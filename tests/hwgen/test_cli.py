@@ -472,7 +472,7 @@ BAD = [
     (("formats", "--rows", "nvfp4,mixfp"), "--rows: unknown row 'mixfp': known are nvfp4, .*; did you mean 'mixfp4'"),
     (("formats", "--rows", "nvfp4,mixfp4,nvfp4"), "--rows: 'nvfp4' is given twice"),
     (("formats", "--rows", ""), "--rows: unknown row ''"),
-    (("formats", "--dont-use", "DFF*"), "no rising-edge D flip-flop; synthesis needs"),
+    (("formats", "--dont-use", "DFF*"), "no rising-edge D flip-flop without the cells DFF\\*; synthesis needs"),
     (("formats", "--lanes", "magic"), "--lanes magic: must be one of merged"),
     (("formats", "--wires", "fanout", "--placer", "embedded"), "--placer embedded: has no meaning with --wires fanout"),
     (("formats", "--within", "0"), "--within 0: must be percentage points"),
@@ -567,12 +567,12 @@ def test_a_report_is_checked_in_plain_words(run, tmp_path: Path) -> None:
                 "low": figure["overhead"]["value"] - 0.01,
                 "high": figure["overhead"]["value"] + 0.02,
             }
-    report["conditions"]["chosen_recipes"]["mixfp4-small"]["dot_product"] = "prefix"
+    report["conditions"]["closing"]["mixfp4-small"]["energy"]["core"]["recipes"]["dot_product"] = "prefix"
     (tmp_path / "overhead.json").write_text(json.dumps(report), encoding="utf-8")
     status, out, _ = run("report", "--check", "overhead.json", "cost-decode.json")
     assert status == 0
     assert re.search(r"area of the core: the overhead of .* is known to \+-1.5 points", out)
-    assert "dot_product: recipe" in out
+    assert "core for least energy: other recipes for dot_product; the overhead is one of these" in out
     assert "cost-decode.json: nothing to be said against it" in out
     status, out, _ = run("report", "--check", "--within", 90, "overhead.json")
     assert "area of the core" not in out
