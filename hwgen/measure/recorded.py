@@ -46,14 +46,7 @@ def rows_found_before(
 ) -> tuple[Path, dict[str, Selected]] | None:
     """The first report of a directory that has rows with the search that is asked for, and what was found for them.
 
-    Parameters
-    ----------
-    directory
-        Where reports are. Files that are no reports are passed over.
-    request
-        What is asked for.
-    library
-        The cells.
+    Parameters are those of `found_before`.
 
     Returns
     -------
