@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hwgen.cli import options
-from hwgen.cli.study import Settings, reported
+from hwgen.cli.study import Settings, found_before, reported
 from hwgen.cli.types import DIRECTORY, SEED
 from hwgen.errors import InputError
 from hwgen.measure.requests import OverheadRequest
 
 if TYPE_CHECKING:
     from hwgen.config import TensorCoreConfig
+    from hwgen.mapping.yosys import Recipe
     from hwgen.measure.flow import Flow
-    from hwgen.measure.selection import Selected
     from hwgen.report.schema import OverheadReport, Report
 
 __all__ = ["command"]
@@ -82,7 +83,9 @@ def command(
     and NAME-placement.png: the placed cores.
     """
     from hwgen.mapping import yosys
+    from hwgen.measure.recorded import selected_by
     from hwgen.measure.stimulus import Stimulus
+    from hwgen.report.schema import OverheadReport
 
     pair = options.pair(size, baseline, candidate, clock_gating)
     recipes = None if recipe is None else [yosys.recipe(recipe)]
@@ -94,28 +97,21 @@ def command(
         f"--slots {' '.join(slots)}": slots,
         "--search": search,
     }
-    for words, given in options_of_built.items():
-        if as_mapped and given:
-            raise InputError(f"{words}: has no meaning with --as-mapped, where nothing is placed")
+    if as_mapped:
+        _check_unplaced(options_of_built)
     tried = () if as_mapped else _lanes(lanes, pair)
     tried_slots = () if as_mapped else options.chosen_slots(slots, pair)
     stimulus = Stimulus(tensors=kind, seed=seed, hold=hold)
     request = OverheadRequest(*pair, stimulus, recipe, clock, physical, tried, tried_slots, runs)
     measured = Settings(**settings)
-    found = None if as_mapped or search else _found_before(request, measured)
+    found = None if as_mapped or search else found_before(request, measured, OverheadReport, selected_by)
     if found is not None:
         request = replace(request, selected=found[1])
 
     def document(flow: Flow) -> Report:
-        if as_mapped:
-            from hwgen.measure.overhead import measure
-
-            return measure(*pair, flow, recipes, clock_ns=clock, stimulus=request.stimulus, runs=runs).report()
-        from hwgen.measure.at_clock import measure_at_clock
-
         if found is not None:
             click.echo(f"hwgen: lanes and recipes as {found[0].name} has them; --search looks for them anew", err=True)
-        return measure_at_clock(request, flow, recipes).report()
+        return _measured(request, flow, recipes)
 
     def files(report: OverheadReport, flow: Flow) -> dict[str | Path, bytes]:
         return {} if directory is None else _exported(request, report, flow, directory)
@@ -123,13 +119,29 @@ def command(
     reported(request, document, measured, files)
 
 
-def _found_before(request: OverheadRequest, settings: Settings) -> tuple[Path, Selected] | None:
-    """The report that comes with hwgen and has the lanes and recipes of this search, if one has."""
-    cells, _ = settings.prepared(request)
-    from hwgen.measure.recorded import found_before
-    from hwgen.report.shipped import shipped
+def _measured(request: OverheadRequest, flow: Flow, recipes: list[Recipe] | None) -> Report:
+    if request.physical is None:
+        from hwgen.measure.overhead import measure
 
-    return found_before(shipped(), request, cells)
+        return measure(
+            request.baseline,
+            request.candidate,
+            flow,
+            recipes,
+            clock_ns=request.clock_ns,
+            stimulus=request.stimulus,
+            runs=request.runs,
+        ).report()
+    from hwgen.measure.at_clock import measure_at_clock
+
+    return measure_at_clock(request, flow, recipes).report()
+
+
+def _check_unplaced(given: Mapping[str, object]) -> None:
+    """Refuse what only placed netlists have."""
+    for words, value in given.items():
+        if value:
+            raise InputError(f"{words}: has no meaning with --as-mapped, where nothing is placed")
 
 
 def _exported(request: OverheadRequest, report: OverheadReport, flow: Flow, directory: Path) -> dict[str | Path, bytes]:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from hwgen.cli import options
-from hwgen.cli.study import Settings, reported
+from hwgen.cli.study import Settings, found_before, reported
 from hwgen.cli.types import POINTS, SEED, Late, constant
 from hwgen.measure.requests import FormatsRequest
 
 if TYPE_CHECKING:
     from hwgen.measure.flow import Flow
-    from hwgen.measure.selection import Selected
     from hwgen.report.schema import Report
 
 __all__ = ["command"]
@@ -78,8 +76,10 @@ def command(
     """
     from hwgen.mapping import yosys
     from hwgen.measure.formats import measure_formats
-    from hwgen.measure.rows import BASELINE, rows_of
+    from hwgen.measure.recorded import rows_selected_by
+    from hwgen.measure.rows import BASELINE, row_name, rows_of
     from hwgen.measure.stimulus import Stimulus
+    from hwgen.report.schema import FormatsReport
 
     rows = rows_of([] if names is None else [name.strip() for name in names.split(",")])
     options.check_formats(row.config for row in rows if row.config is not None)
@@ -97,32 +97,17 @@ def command(
     )
 
     measured = Settings(**settings)
-    found = None if search else _found_before(request, measured)
+    found = None if search else found_before(request, measured, FormatsReport, rows_selected_by)
     if found is not None:
         request = replace(request, selected=found[1])
 
     def document(flow: Flow) -> Report:
         if found is not None:
-            taken = f"lanes and recipes of {', '.join(map(_row_name, found[1]))} as {found[0].name} has them"
+            taken = f"lanes and recipes of {', '.join(map(row_name, found[1]))} as {found[0].name} has them"
             click.echo(f"hwgen: {taken}; --search looks for them anew", err=True)
         return measure_formats(request, flow, recipes)
 
     reported(request, document, measured)
-
-
-def _found_before(request: FormatsRequest, settings: Settings) -> tuple[Path, dict[str, Selected]] | None:
-    """The report that comes with hwgen and has the lanes and recipes of these rows, if one has."""
-    cells, _ = settings.prepared(request)
-    from hwgen.measure.recorded import rows_found_before
-    from hwgen.report.shipped import shipped
-
-    return rows_found_before(shipped(), request, cells)
-
-
-def _row_name(configuration: str) -> str:
-    from hwgen.measure.rows import SIZE
-
-    return configuration.removesuffix(f"-{SIZE}")
 
 
 def _lanes(asked: tuple[str, ...]) -> tuple[str, ...]:

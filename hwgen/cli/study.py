@@ -13,7 +13,7 @@ from functools import cached_property
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -29,9 +29,12 @@ if TYPE_CHECKING:
     from hwgen.measure.requests import ExploreRequest, OverheadRequest, PowerRequest
     from hwgen.report.schema import Report
 
+    AnyReport = TypeVar("AnyReport", bound=Report)
+    AnyRequest = TypeVar("AnyRequest", OverheadRequest, FormatsRequest)
+    Found = TypeVar("Found")
     Pair = OverheadRequest | ExploreRequest | PowerRequest
 
-__all__ = ["Settings", "check_files", "default_stem", "reported", "written"]
+__all__ = ["Settings", "check_files", "default_stem", "found_before", "reported", "written"]
 
 _LONGEST = 200
 _SUFFIXES = (".json", ".md", ".csv", ".png", "-placement.png", "-error.png")
@@ -86,6 +89,20 @@ def check_files(out: Path, stem: str, option: str = "--name") -> None:
         raise InputError(f"{option} {stem!r}: must be a plain file name of at most {_LONGEST} bytes")
     for suffix in _SUFFIXES:
         check_file(out / f"{stem}{suffix}")
+
+
+def found_before(
+    request: AnyRequest,
+    settings: Settings,
+    kind: type[AnyReport],
+    selected: Callable[[AnyReport, AnyRequest, Library], Found | None],
+) -> tuple[Path, Found] | None:
+    """The report that comes with hwgen and has what this search finds, if one has: see `hwgen.measure.recorded`."""
+    cells, _ = settings.prepared(request)
+    from hwgen.measure import recorded
+    from hwgen.report.shipped import shipped
+
+    return recorded.found_before(shipped(), request, cells, kind, selected)
 
 
 def reported(

@@ -6,6 +6,8 @@ import dataclasses
 import difflib
 import json
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,17 @@ else:
     import tomli as tomllib
 
 __all__ = ["from_dict", "is_path", "resolve", "resolve_pair"]
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Errors in here name the file."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"configuration file {str(path)!r}: {error.strerror}") from None
+    except InputError as error:
+        raise InputError(f"configuration file {str(path)!r}: {error}") from None
 
 
 def _toml(text: bytes) -> dict[str, Any]:
@@ -43,21 +56,16 @@ def _table(path: Path) -> dict[str, Any]:
 
     Formats that the file describes are put in the place of their names. With some, what is not said is as in ``small``.
     """
-    try:
-        table, described = _described(path.read_bytes())
-    except OSError as error:
-        raise InputError(f"configuration file {str(path)!r}: {error.strerror}") from None
-    except InputError as error:
-        raise InputError(f"configuration file {str(path)!r}: {error}") from None
+    table, described = _described(path.read_bytes())
     if isinstance(table.get("format"), dict):
-        raise InputError(f"configuration file {str(path)!r}: unknown table 'format'; did you mean 'formats'?")
+        raise InputError("unknown table 'format'; did you mean 'formats'?")
     if old := [key for key in ("format", "tags") if key in table]:
-        raise InputError(f"configuration file {str(path)!r}: key {old[0]!r} is gone; {_instead(table)}")
+        raise InputError(f"key {old[0]!r} is gone; {_instead(table)}")
     for key in table:
         if key not in FIELDS:
             near = difflib.get_close_matches(key, FIELDS, n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(FIELDS)}"
-            raise InputError(f"configuration file {str(path)!r}: unknown key {key!r}; {hint}")
+            raise InputError(f"unknown key {key!r}; {hint}")
     table = {"name": path.stem, **table}
     if not described:
         return table
@@ -67,29 +75,25 @@ def _table(path: Path) -> dict[str, Any]:
     for side in "ab":
         if side not in table:
             raise InputError(
-                f"configuration file {str(path)!r}: key {side!r} is missing; of formats {', '.join(described)} say"
-                " which one A and which one B has"
+                f"key {side!r} is missing; of formats {', '.join(described)} say which one A and which one B has"
             )
         if isinstance(name := table[side], str):
-            table[side] = _known(path, side, name, known)
+            table[side] = _known(side, name, known)
     if all(isinstance(table[side], BlockFormat) for side in "ab"):
         groups = table.get("groups")
-        try:
-            others = like_small(table["a"], table["b"], groups if isinstance(groups, int) and 1 <= groups <= 8 else 1)
-        except InputError as error:
-            raise InputError(f"configuration file {str(path)!r}: {error}") from None
+        others = like_small(table["a"], table["b"], groups if isinstance(groups, int) and 1 <= groups <= 8 else 1)
         if table.get("numerics") == "exact":
             others.pop("fraction_bits", None)
         table = {**others, **table}
     return table
 
 
-def _known(path: Path, side: str, name: str, known: dict[str, BlockFormat]) -> BlockFormat:
+def _known(side: str, name: str, known: dict[str, BlockFormat]) -> BlockFormat:
     """The format of an operand."""
     if name not in known:
         near = difflib.get_close_matches(name, known, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"
-        raise InputError(f"configuration file {str(path)!r}: {side} = {name!r}: is no format; {hint}")
+        raise InputError(f"{side} = {name!r}: is no format; {hint}")
     return known[name]
 
 
@@ -122,20 +126,17 @@ def _load(path: Path, **given: Any) -> TensorCoreConfig:
     table = {**_table(path), **given}
     for name, field in FIELDS.items():
         if name not in table and field.default is dataclasses.MISSING:
-            raise InputError(f"configuration file {str(path)!r}: key {name!r} is missing")
+            raise InputError(f"key {name!r} is missing")
     numerics = table.get("numerics", FIELDS["numerics"].default)
     for key in MEANINGLESS.get(numerics, ()) if isinstance(numerics, str) else ():
         if key in table:
-            raise InputError(
-                f"configuration file {str(path)!r}: {key} = {table[key]!r}: has no meaning with"
-                f" numerics = {numerics!r}; leave it out"
-            )
+            raise InputError(f"{key} = {table[key]!r}: has no meaning with numerics = {numerics!r}; leave it out")
     try:
         return TensorCoreConfig(**table)
     except InputError as error:
         stem = table["name"] == path.stem and str(error).startswith("name = ")
         hint = "; or set 'name' in the file" if stem else ""
-        raise InputError(f"configuration file {str(path)!r}: {error}{hint}") from None
+        raise InputError(f"{error}{hint}") from None
 
 
 def resolve(name_or_path: str) -> TensorCoreConfig:
@@ -157,7 +158,9 @@ def resolve(name_or_path: str) -> TensorCoreConfig:
         No such name, unreadable file, unknown or missing key, or a value out of range.
     """
     if is_path(name_or_path):
-        return _load(Path(name_or_path))
+        path = Path(name_or_path)
+        with _reading(path):
+            return _load(path)
     return named(name_or_path)
 
 
@@ -196,16 +199,21 @@ def resolve_pair(size_or_path: str) -> tuple[TensorCoreConfig, TensorCoreConfig]
     if not is_path(size_or_path):
         return named(f"nvfp4-{size_or_path}"), named(f"mixfp4-{size_or_path}")
     path = Path(size_or_path)
+    with _reading(path):
+        return _pair(path)
+
+
+def _pair(path: Path) -> tuple[TensorCoreConfig, TensorCoreConfig]:
     table = _table(path)
     for key in ("a", "b"):
         if isinstance(form := table.get(key), BlockFormat) and form.definition:
             raise InputError(
-                f"configuration file {str(path)!r}: describes format {form.name!r}; give a file without one, or give"
-                " this one by --baseline or --candidate"
+                f"describes format {form.name!r}; give a file without one, or give this one by --baseline or"
+                " --candidate"
             )
         if key in table:
-            raise InputError(f"configuration file {str(path)!r}: stands for both formats here; leave {key!r} out")
+            raise InputError(f"stands for both formats here; leave {key!r} out")
     if not isinstance(table["name"], str):
-        raise InputError(f"configuration file {str(path)!r}: name = {table['name']!r}: must be a text")
+        raise InputError(f"name = {table['name']!r}: must be a text")
     nvfp4, mixfp4 = (_load(path, a=form, b=form, name=f"{form.name}-{table['name']}") for form in (NVFP4, MIXFP4))
     return nvfp4, mixfp4

@@ -76,7 +76,7 @@ class _Study:
 
     def flow_of(self, config: TensorCoreConfig) -> Flow:
         """The flow, whose progress names the row."""
-        tell, name = self.flow.progress, row_name(config)
+        tell, name = self.flow.progress, row_name(config.name)
         return replace(self.flow, progress=lambda what, done, total: tell(f"{name}: {what}", done, total))
 
     def begun(self, config: TensorCoreConfig, baseline: Selected | None = None) -> _Built:
@@ -184,10 +184,10 @@ def measure_formats(
     for row in request.rows:
         found[row.name] = _measured_row(study, row)
     configs = {config.name: config for config in _configs(study, found)}
-    named = {row_name(built.config) for built in study.baselines.values()}
+    named = {row_name(built.config.name) for built in study.baselines.values()}
     # Baselines are rows, be they asked for or not.
     rows = [
-        *(_record(study, Row(row_name(each.config), each.config), each) for each in study.baselines.values()),
+        *(_record(study, Row(row_name(each.config.name), each.config), each) for each in study.baselines.values()),
         *(_record(study, row, found[row.name]) for row in request.rows if row.name not in named),
     ]
     return schema.FormatsReport(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from hwgen.cells.library import Library
 from hwgen.config import TensorCoreConfig
@@ -20,10 +20,21 @@ from hwgen.measure.selection import Selected
 from hwgen.report import schema
 from hwgen.rtl.lane_array import LaneArray
 
-__all__ = ["found_before", "rows_found_before", "rows_selected_by", "selected_by"]
+__all__ = ["found_before", "rows_selected_by", "selected_by"]
 
 
-def found_before(directory: Path, request: OverheadRequest, library: Library) -> tuple[Path, Selected] | None:
+AnyReport = TypeVar("AnyReport", bound=schema.Report)
+AnyRequest = TypeVar("AnyRequest", OverheadRequest, FormatsRequest)
+Found = TypeVar("Found")
+
+
+def found_before(
+    directory: Path,
+    request: AnyRequest,
+    library: Library,
+    kind: type[AnyReport],
+    selected: Callable[[AnyReport, AnyRequest, Library], Found | None],
+) -> tuple[Path, Found] | None:
     """The first report of a directory whose search was the one that is asked for, and what it found.
 
     Parameters
@@ -34,28 +45,14 @@ def found_before(directory: Path, request: OverheadRequest, library: Library) ->
         What is asked for.
     library
         The cells.
+    kind
+        Which reports count.
+    selected
+        What such a report found, `selected_by` or `rows_selected_by`.
     """
     for path, report in _measured_with(library, directory):
-        if isinstance(report, schema.OverheadReport) and (selected := selected_by(report, request, library)):
-            return path, selected
-    return None
-
-
-def rows_found_before(
-    directory: Path, request: FormatsRequest, library: Library
-) -> tuple[Path, dict[str, Selected]] | None:
-    """The first report of a directory that has rows with the search that is asked for, and what was found for them.
-
-    Parameters are those of `found_before`.
-
-    Returns
-    -------
-    tuple of Path and dict, or None
-        What was found, by name of the configuration; None where no report has the baseline and one of the rows.
-    """
-    for path, report in _measured_with(library, directory):
-        if isinstance(report, schema.FormatsReport) and (selected := rows_selected_by(report, request, library)):
-            return path, selected
+        if isinstance(report, kind) and (found := selected(report, request, library)):
+            return path, found
     return None
 
 

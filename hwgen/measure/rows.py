@@ -49,9 +49,9 @@ def known() -> tuple[str, ...]:
     return tuple(name.removesuffix(end) for name, core in NAMED.items() if name.endswith(end) and not core.slotted)
 
 
-def row_name(config: TensorCoreConfig) -> str:
-    """Name of the row that a core is measured for."""
-    return config.name.removesuffix(f"-{SIZE}")
+def row_name(configuration: str) -> str:
+    """Name of the row that a core of a name is measured for."""
+    return configuration.removesuffix(f"-{SIZE}")
 
 
 def with_products(config: TensorCoreConfig, products: int) -> TensorCoreConfig | None:
@@ -69,7 +69,7 @@ def with_products(config: TensorCoreConfig, products: int) -> TensorCoreConfig |
         return None
     if groups == config.groups:
         return config
-    return replace(config, name=f"{row_name(config)}-{groups}x{config.a.size}-{SIZE}", groups=groups)
+    return replace(config, name=f"{row_name(config.name)}-{groups}x{config.a.size}-{SIZE}", groups=groups)
 
 
 def not_comparable(config: TensorCoreConfig, baseline: TensorCoreConfig = BASELINE) -> str | None:
@@ -128,7 +128,7 @@ def _row(name: str) -> Row:
 
 def _row_of_file(path: str) -> Row:
     config = resolved(path)
-    name = row_name(config)
+    name = row_name(config.name)
     parts = _BLOCKS.fullmatch(name)
     if name in (*known(), *NOT_BUILT) or (parts is not None and parts["name"] in known()):
         raise InputError(f"--rows: {path!r}: name = {config.name!r}: hwgen has a row {name!r}; choose another name")

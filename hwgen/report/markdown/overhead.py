@@ -305,6 +305,7 @@ def _conditions(report: OverheadReport) -> list[str]:
         longest = max(delay for found in conditions.slowest_ns.values() for delay in found.values())
         who = "scope" if longest <= conditions.clock_ns else "core"
         clock = f"every run of every {who} meets it. The slowest: {slowest}."
+    of_placement = ", wires from where the placement has the loads" if conditions.physical else ""
     return [
         *flow_lines(conditions.flow, report.designs),
         *([] if conditions.closing else recipe_lines(conditions.chosen_recipes)),
@@ -316,7 +317,7 @@ def _conditions(report: OverheadReport) -> list[str]:
         " of the timing analysis, inertial; inputs change with the clock edge."
         f" {stimulus.tensors.capitalize()} tensors (seed {stimulus.seed}, others in every run), K = {stimulus.depth};"
         f" C gaussian with a standard deviation of 1000.{hold_words(stimulus)} Clock tree: estimated, buffers with"
-        f" {conditions.flow.largest_fanout} loads each.",
+        f" {conditions.flow.largest_fanout} loads each{of_placement}.",
         *(f"- Operands of {name}: {operand_words(found)}." for name, found in conditions.operands.items()),
         *half_rate_lines(conditions.half_rate),
         f"- Checks: every netlist gave the golden model's bits on random vectors: {checked}.",

@@ -30,7 +30,7 @@ def test_more_blocks_of_a_format_are_a_row_of_their_own() -> None:
     (row,) = rows_of(["mixfp4-2x16"])
     assert row.config is not None
     assert (row.config.name, row.config.depth, row.config.a.name) == ("mixfp4-2x16-small", 32, "mixfp4")
-    assert row_name(row.config) == row.name
+    assert row_name(row.config.name) == row.name
     # A format of that name comes before two blocks of another.
     assert rows_of(["mxfp4-2x16"])[0].config is NAMED["mxfp4-2x16-small"]
 
