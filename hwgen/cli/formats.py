@@ -9,7 +9,7 @@ import click
 
 from hwgen.cli import options
 from hwgen.cli.study import Settings, found_before, reported
-from hwgen.cli.types import POINTS, SEED, Late, constant
+from hwgen.cli.types import POINTS, SEED, Late, Names, constant
 from hwgen.measure.requests import FormatsRequest
 
 if TYPE_CHECKING:
@@ -54,6 +54,12 @@ __all__ = ["command"]
 )
 @options.kind
 @click.option("--seed", type=SEED, default=1, show_default=True, help="Seed of the tensors.")
+@click.option(
+    "--model",
+    type=Names("hwgen.measure.losses:MODELS"),
+    metavar="NAME",
+    help="Measure errors on a trained model, too: minilm (extra 'workloads', some minutes for all rows).",
+)
 def command(
     names: str | None,
     recipe: str | None,
@@ -65,6 +71,7 @@ def command(
     search: bool,
     kind: str,
     seed: int,
+    model: str | None,
     runs: int,
     **settings: Any,
 ) -> None:
@@ -94,10 +101,11 @@ def command(
         _lanes(lanes),
         runs,
         within / 100,
+        model=model,
     )
 
     measured = Settings(**settings)
-    found = None if search else found_before(request, measured, FormatsReport, rows_selected_by)
+    found = None if search else next(found_before(request, measured, FormatsReport, rows_selected_by), None)
     if found is not None:
         request = replace(request, selected=found[1])
 

@@ -7,7 +7,6 @@ the same perturbation and the same tensors.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -28,6 +27,7 @@ from hwgen.measure.clock import usual
 from hwgen.measure.conditions import fingerprint, flow_conditions
 from hwgen.measure.flow import Flow
 from hwgen.measure.kept import KeptFlow
+from hwgen.measure.losses import MODELS, Losses
 from hwgen.measure.overhead import of_scope
 from hwgen.measure.reach import select_for_cores
 from hwgen.measure.requests import FormatsRequest, Row
@@ -36,12 +36,10 @@ from hwgen.measure.runs import Run, measured
 from hwgen.measure.selection import Aim, Selected
 from hwgen.report import schema
 from hwgen.stats import FEWEST, paired
-from sim import accuracy
 from sim.counterpart import counterpart
-from sim.golden.rules import rules
 from sim.steps import check_hold
 
-__all__ = ["errors_of", "measure_formats"]
+__all__ = ["measure_formats"]
 
 _ALIKE = ("fraction_bits", "rounding", "numerics", "empty_blocks", "clock_gating")
 """Fields besides the shape in which rows should be like the baseline."""
@@ -71,6 +69,7 @@ class _Study:
     recipes: Sequence[Recipe]
     aim: Aim
     vectors: int
+    losses: Losses
     baselines: dict[int, _Built] = field(default_factory=dict)
     """By products for an output in a cycle."""
 
@@ -100,7 +99,7 @@ class _Study:
             self.aim,
             self.flow_of(config),
             self.request.lanes,
-            found_for=baseline,
+            found_for=[baseline] if baseline else (),
         )
         kept.put(key, _record_of(selected))
         return _Built(config, selected)
@@ -177,7 +176,8 @@ def measure_formats(
     library.check_for_synthesis(sequential=True)
     among = list(recipes or usable(library))
     aim = Aim(request.clock_ns or usual(library), request.physical, request.stimulus)
-    study = _Study(request, KeptFlow.of(flow), among, aim, vectors)
+    losses = Losses(None if request.model is None else MODELS[request.model]())
+    study = _Study(request, KeptFlow.of(flow), among, aim, vectors, losses)
     # The baseline comes first. If it cannot be measured, nothing can.
     study.baseline(request.baseline.depth, min(FEWEST, request.runs))
     found: dict[str, _Built | str] = {}
@@ -186,10 +186,14 @@ def measure_formats(
     configs = {config.name: config for config in _configs(study, found)}
     named = {row_name(built.config.name) for built in study.baselines.values()}
     # Baselines are rows, be they asked for or not.
-    rows = [
-        *(_record(study, Row(row_name(each.config.name), each.config), each) for each in study.baselines.values()),
-        *(_record(study, row, found[row.name]) for row in request.rows if row.name not in named),
+    pairs: list[tuple[Row, _Built | str]] = [
+        *((Row(row_name(each.config.name), each.config), each) for each in study.baselines.values()),
+        *((row, found[row.name]) for row in request.rows if row.name not in named),
     ]
+    rows: list[schema.FormatRow] = []
+    for row, each in pairs:
+        flow.progress("errors", len(rows), len(pairs))
+        rows.append(_record(study, row, each))
     return schema.FormatsReport(
         designs=tuple(schema.Design(config.as_dict()) for config in configs.values()),
         conditions=schema.FormatsConditions(
@@ -200,21 +204,10 @@ def measure_formats(
             runs=request.runs,
             half_width=request.half_width,
             usual_clock=aim.clock_ns == usual(library),
+            model=request.model,
         ),
         results=tuple(rows),
     )
-
-
-def errors_of(forms: Sequence[BlockFormat]) -> tuple[schema.FormatError, ...]:
-    """What all quantisers of some formats lose, see `sim.accuracy`."""
-    found = []
-    for form in map(counterpart, dict.fromkeys(forms)):
-        default, *others = rules(form)
-        for rule in (default, *others):
-            ratios = {kind: accuracy.signal_to_noise(form, kind, rule=rule) for kind in accuracy.KINDS}
-            finite = {kind: ratio for kind, ratio in ratios.items() if math.isfinite(ratio)}
-            found.append(schema.FormatError(form.name, rule, rule == default, finite))
-    return tuple(found)
 
 
 def _measured_row(study: _Study, row: Row) -> _Built | str:
@@ -347,7 +340,8 @@ def _record(study: _Study, row: Row, found: _Built | str) -> schema.FormatRow:
         closing={},
         stimulus=None,
         checked=None,
-        errors=() if config is None else errors_of(config.formats),
+        errors=() if config is None else study.losses.errors(config),
+        similarities=None if config is None else study.losses.similarities(config),
     )
     return record if isinstance(found, str) else _with_figures(study, record, found)
 

@@ -93,6 +93,8 @@ class OverheadRequest:
     selected
         Lanes and recipes to take, of netlists that are built for a clock, see `hwgen.measure.recorded`. They are
         searched for by default.
+    offered
+        Lanes and recipes that were found for other operands: whole cores are tried by them at the end of a search.
     """
 
     baseline: TensorCoreConfig
@@ -106,6 +108,7 @@ class OverheadRequest:
     runs: int = 16
     half_width: float = 0.005
     selected: Selected | None = None
+    offered: tuple[Selected, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -204,6 +207,8 @@ class FormatsRequest:
     selected
         Lanes and recipes to take, by name of the configuration, see `hwgen.measure.recorded`. Those of the others are
         searched for.
+    model
+        A trained model that errors are measured on, too, one of `hwgen.measure.losses.MODELS`.
     """
 
     baseline: TensorCoreConfig
@@ -216,6 +221,7 @@ class FormatsRequest:
     runs: int = 16
     half_width: float = 0.005
     selected: Mapping[str, Selected] = field(default_factory=dict)
+    model: str | None = None
 
 
 @dataclass(frozen=True)

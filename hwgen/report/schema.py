@@ -22,6 +22,7 @@ from hwgen.errors import InputError
 from hwgen.stats import Estimate
 
 __all__ = [
+    "ACTIVATIONS",
     "ATTENTION",
     "BANDWIDTH",
     "CORES",
@@ -39,6 +40,7 @@ __all__ = [
     "SCHEMA_VERSION",
     "SCOPES",
     "TOTAL",
+    "WEIGHTS",
     "Alternative",
     "Arrangement",
     "Assumptions",
@@ -98,6 +100,7 @@ __all__ = [
     "RowBeside",
     "RtlComparison",
     "Sensitivity",
+    "Similarity",
     "Situation",
     "Stimulus",
     "TableBeside",
@@ -138,6 +141,10 @@ IDLE_CORES = ("gated", "stepping")
 """Cores without an output to work on: their clock is off, or they step like the others."""
 
 HALF_RATE_PART = "active, half rate"
+ACTIVATIONS = "trained activations"
+WEIGHTS = "trained weights"
+"""Kinds of tensors of a trained model."""
+
 CORE_PARTS = ("active", "clock", "clock tree", "leakage")
 """Parts of the energy of a workload that the cores spend, with `HALF_RATE_PART` where GEMMs are at half the rate; the
 others are `quantiser`, `buffer`, `buffer leakage` and `DRAM`."""
@@ -1499,6 +1506,23 @@ class FormatError:
 
 
 @dataclass(frozen=True)
+class Similarity:
+    """Cosines between a trained model's embeddings of sentences and those in FP32.
+
+    Parameters
+    ----------
+    mean, worst
+        Of the sentences.
+    standard_error
+        Of the mean.
+    """
+
+    mean: float
+    worst: float
+    standard_error: float
+
+
+@dataclass(frozen=True)
 class FormatRow:
     """A row of the table of formats.
 
@@ -1538,6 +1562,9 @@ class FormatRow:
         What each run was compared on; null where nothing was measured.
     errors
         What the quantisers of its formats lose.
+    similarities
+        By rule of the scales, embeddings of the trained model whose linear layers are computed so: inputs in A's
+        format, weights in B's. Null where no model was asked for.
     """
 
     row: str
@@ -1558,6 +1585,7 @@ class FormatRow:
     stimulus: Stimulus | None
     checked: Checked | None
     errors: tuple[FormatError, ...]
+    similarities: Mapping[str, Similarity] | None
 
     @property
     def runs(self) -> int:
@@ -1606,6 +1634,8 @@ class FormatsConditions:
     usual_clock
         Whether the clock is the one that cores of the library are built for where nobody asks for another; null in
         reports from before it was recorded.
+    model
+        The trained model that errors are of, too; null where there is none.
     """
 
     flow: FlowConditions
@@ -1615,6 +1645,7 @@ class FormatsConditions:
     runs: int
     half_width: float
     usual_clock: bool | None
+    model: str | None
 
 
 @dataclass(frozen=True)
@@ -2131,7 +2162,8 @@ _LEFT_OUT: dict[type, tuple[str, ...]] = {
     Assumptions: ("half_rate", "quantiser_report"),
     OverheadConditions: ("cells", "half_rate", "slots"),
     Closing: ("slot",),
-    FormatsConditions: ("usual_clock",),
+    FormatsConditions: ("usual_clock", "model"),
+    FormatRow: ("similarities",),
     QuantiserReport: ("errors",),
 }
 """Keys that are not written where they are null, since most reports, or those of before, have nothing to say there."""

@@ -94,10 +94,17 @@ def labels(pairs: Sequence[Pair]) -> dict[str, str]:
     found = {}
     for source, report in pairs:
         mapped = "" if report.conditions.closing is not None else ", as mapped"
-        found[source.name] = f"{report.names[1]}, {_library(report)}, {report.asked_ns:g} ns{mapped}"
+        found[source.name] = f"{report.names[1]}, {_library(report)}, {report.asked_ns:g} ns{mapped}{_operands(report)}"
     over = {source.name: f", over {report.names[0]}" for source, report in pairs}
     found = _told_apart(found, over)
     return _told_apart(found, {name: f" ({name})" for name in found})
+
+
+def _operands(report: OverheadReport) -> str:
+    """What is unusual about the operands."""
+    stimulus = report.conditions.stimulus
+    kind = "" if stimulus.tensors == "gaussian" else f", {stimulus.tensors} tensors"
+    return kind + ("" if stimulus.hold == 1 else f", B held for {stimulus.hold} steps")
 
 
 def _told_apart(labels: Mapping[str, str], further: Mapping[str, str]) -> dict[str, str]:

@@ -79,6 +79,17 @@ def _noise(row: FormatRow, kind: str) -> str:
     return f"{found[default]:.2f}{better}"
 
 
+def _similarity(row: FormatRow) -> str:
+    """Of embeddings, by the default rule; in brackets by the best one, where another is better."""
+    if not row.similarities:
+        return ""
+    found = row.similarities
+    default, best = next(iter(found)), max(found, key=lambda rule: found[rule].mean)
+    shown = {rule: f"{each.mean:.4f}" for rule, each in found.items()}
+    better = f" ({best} {shown[best]})" if shown[best] != shown[default] else ""
+    return f"{shown[default]}{better}"
+
+
 def _baseline(report: FormatsReport, row: FormatRow) -> str:
     """The row that one is compared with."""
     return next((each.row for each in report.results if row.baseline is not None and each.design == row.baseline), "")
@@ -117,6 +128,10 @@ def csv(report: FormatsReport) -> str:
             for each in row.errors
             for kind, ratio in each.decibels.items()
         ]
+        found += [
+            {"scope": "model", "metric": f"similarity, {rule}", "unit": "", "value": each.mean}
+            for rule, each in (row.similarities or {}).items()
+        ]
         lines += [{**common, **each} for each in found or [{}]]
     header = ["library", "row", "design", "baseline", "products", "summed"]
     header += ["bits_per_element_of_a", "bits_per_element_of_b", "clock_met", "note"]
@@ -142,6 +157,7 @@ def summary(report: FormatsReport) -> tuple[list[str], list[list[str]]]:
             _mean(row, "core", "energy per MAC"),
             "" if row.slowest_ns is None else f"{row.slowest_ns:.4g}" + ("" if row.met else " (missed)"),
             *(_noise(row, kind) for kind in known),
+            *([_similarity(row)] if report.conditions.model else []),
         ]
         for row in report.results
     ]
@@ -157,7 +173,8 @@ def summary(report: FormatsReport) -> tuple[list[str], list[list[str]]]:
         "fJ/MAC",
         "ns",
     ]
-    return [*header, *(f"{kind}, dB" for kind in known)], rows
+    header += [f"{kind}, dB" for kind in known]
+    return [*header, *(["similarity"] if report.conditions.model else [])], rows
 
 
 def _fairness(report: FormatsReport) -> list[str]:
@@ -190,8 +207,20 @@ def _fairness(report: FormatsReport) -> list[str]:
         " product, whatever the format. *Bits* are those of an element and its share of the block's scale. *ns* is the"
         " longest path of the slowest run. *dB*: signal over quantisation noise, by the rule of the simulated operands,"
         " and in brackets by a better one. With two formats the noise is the mean of both."
-        f"{_other_rules(report)}",
+        f"{_of_model(report)}{_other_rules(report)}",
     ]
+
+
+def _of_model(report: FormatsReport) -> str:
+    """What the columns of a trained model say, as sentences with a blank before them; nothing without a model."""
+    if report.conditions.model is None:
+        return ""
+    return (
+        f" *Trained* tensors are the weights of all linear layers of {report.conditions.model} and what they are"
+        " multiplied by, the mean of all layers; of two formats the weights have that of B. *Similarity* is the mean"
+        " cosine between embeddings of sentences and those in FP32, with all linear layers quantised and multiplied as"
+        " the core does."
+    )
 
 
 def _other_rules(report: FormatsReport) -> str:
@@ -275,14 +304,18 @@ def _errors(report: FormatsReport) -> list[str]:
     known = kinds(report)
     if not known:
         return []
-    found = {(each.format, each.rule): each for row in report.results for each in row.errors}
+    found: dict[tuple[str, str, bool], dict[str, float]] = {}
+    for row in report.results:
+        for each in row.errors:
+            # In a row of two formats one has the model's weights, the other what meets them.
+            found.setdefault((each.format, each.rule, each.default), {}).update(each.decibels)
     rows = [
         [
             name,
-            rule + (" (default)" if each.default else ""),
-            *(f"{each.decibels[kind]:.2f}" if kind in each.decibels else "" for kind in known),
+            rule + (" (default)" if default else ""),
+            *(f"{decibels[kind]:.2f}" if kind in decibels else "" for kind in known),
         ]
-        for (name, rule), each in found.items()
+        for (name, rule, default), decibels in found.items()
     ]
     return [
         "",
@@ -291,6 +324,27 @@ def _errors(report: FormatsReport) -> list[str]:
         "A rule says how the scale of a block follows from its numbers. It costs nothing in a core.",
         "",
         *table(["format", "rule", *known], rows, len(known)),
+        *_similarities(report),
+    ]
+
+
+def _similarities(report: FormatsReport) -> list[str]:
+    """The table of what a trained model gives, where one was asked for."""
+    rows = [
+        [row.row, rule, f"{each.mean:.4f}", f"{each.worst:.4f}", f"{each.standard_error:.4f}"]
+        for row in report.results
+        for rule, each in (row.similarities or {}).items()
+    ]
+    if not rows:
+        return []
+    return [
+        "",
+        f"## Similarity of embeddings, {report.conditions.model}",
+        "",
+        "Cosine between the embedding of a sentence and that in FP32, with all linear layers computed as the core does:"
+        " mean, the worst sentence, and the standard error of the mean.",
+        "",
+        *table(["row", "rule", "mean", "worst", "standard error"], rows, 3),
     ]
 
 

@@ -14,9 +14,11 @@ from hwgen.report.markdown.formats import kinds
 from hwgen.report.pareto import front
 from hwgen.report.plots import labels
 from hwgen.report.plots.canvas import decades, empty, plain, png
-from hwgen.report.schema import FormatsReport
+from hwgen.report.schema import FormatRow, FormatsReport
 
-__all__ = ["errors_png", "points"]
+__all__ = ["SIMILARITY", "errors_png", "points"]
+
+SIMILARITY = "similarity"
 
 _LOOKS = (("#0072b2", "o"), ("#d55e00", "s"), ("#009e73", "^"), ("#cc79a7", "D"))
 """Colour and mark of rows with as many products, so that neither is needed to tell them apart."""
@@ -30,7 +32,7 @@ Points = Mapping[int, Mapping[str, tuple[float, float]]]
 
 
 def points(report: FormatsReport, metric: str, kind: str) -> dict[int, dict[str, tuple[float, float]]]:
-    """Cost of the core and dB, of rows that meet the clock, by products of an output in a cycle and by name.
+    """Cost of the core and worth, of rows that meet the clock, by products of an output in a cycle and by name.
 
     Products are told apart since they decide on the cost of one, whatever the format. Rules have points of their own.
 
@@ -41,18 +43,25 @@ def points(report: FormatsReport, metric: str, kind: str) -> dict[int, dict[str,
     metric
         ``area per MAC`` or ``energy per MAC``.
     kind
-        Of tensor.
+        Of tensor: worth is in dB. Or `SIMILARITY`: it is that of a trained model's embeddings.
     """
     found: dict[int, dict[str, tuple[float, float]]] = {}
     for row in report.results:
         cost = row.find("core", metric)
         if cost is None or row.products is None or not row.met:
             continue
-        for place, (rule, ratio) in enumerate(row.decibels(kind).items()):
+        for place, (rule, ratio) in enumerate(_worth(row, kind).items()):
             # The default rule comes first.
             name = f"{row.row}, {rule}" if place else row.row
             found.setdefault(row.products, {})[name] = (cost.mean, ratio)
     return dict(sorted(found.items()))
+
+
+def _worth(row: FormatRow, kind: str) -> dict[str, float]:
+    """What is left by each rule of quantisation."""
+    if kind == SIMILARITY:
+        return {rule: each.mean for rule, each in (row.similarities or {}).items()}
+    return row.decibels(kind)
 
 
 def _scatter(axis: Any, found: Points, default: set[str]) -> list[labels.Name]:
@@ -81,7 +90,7 @@ def _panel(axis: Any, report: FormatsReport, metric: str, kind: str) -> tuple[li
     axis.margins(0.12)
     axis.grid(color="#e5e5e5", linewidth=0.5)
     axis.set_axisbelow(True)
-    axis.set_ylabel(f"signal over noise, {kind} tensors, dB")
+    axis.set_ylabel("similarity of embeddings" if kind == SIMILARITY else f"signal over noise, {kind}, dB")
     axis.spines[["top", "right"]].set_visible(False)
     if not found:
         empty(axis, "no row meets the clock")
@@ -89,7 +98,7 @@ def _panel(axis: Any, report: FormatsReport, metric: str, kind: str) -> tuple[li
 
 
 def errors_png(report: FormatsReport) -> bytes:
-    """Error against area and energy of a product, for each kind of tensor.
+    """Error against area and energy of a product, for each kind of tensor, and for a trained model's output.
 
     A row has a large mark, and a small one for each further rule by which its scales are found. A small mark has a
     name only where it is on the front.
@@ -104,7 +113,7 @@ def errors_png(report: FormatsReport) -> bytes:
     bytes
         A PNG.
     """
-    known = kinds(report)
+    known = kinds(report) + ([SIMILARITY] if report.conditions.model else [])
     canvas = Canvas(figsize=(14, 1.2 + 5 * len(known)), layout="constrained")
     FigureCanvasAgg(canvas)
     axes = canvas.subplots(len(known), len(_COSTS), squeeze=False, sharey="row", sharex="col")

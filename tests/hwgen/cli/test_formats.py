@@ -21,7 +21,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[FormatsRequest]:
     source = schema.load(REPORTS / "overhead.json")
     assert isinstance(source, schema.OverheadReport)
     assert source.conditions.physical is not None
-    conditions = schema.FormatsConditions(source.conditions.flow, 1.0, source.conditions.physical, (), 16, 0.005, True)
+    conditions = schema.FormatsConditions(
+        source.conditions.flow, 1.0, source.conditions.physical, (), 16, 0.005, True, None
+    )
 
     def measure(request: FormatsRequest, *_: object) -> schema.FormatsReport:
         found.append(request)
@@ -69,11 +71,12 @@ def test_two_files_with_formats_of_one_name_are_refused(run, asked: list[Formats
 def test_every_option_is_in_what_is_asked_for(run, asked: list[FormatsRequest], tmp_path: Path) -> None:
     options = ("--rows", "nvfp4, mixfp4-2x16", "--clock", "1.5", "--wires", "fanout", "--lanes", "none", "--seed", "3")
     more = ("--tensors", "outlier-channels", "--runs", "7", "--within", "2", "--recipe", "speed", "--name", "own")
+    more = (*more, "--model", "minilm")
     status, out, err = run("formats", "--no-cache", "--json", "--out", "there", *options, *more)
     assert status == 0, err
     (request,) = asked
     assert [row.name for row in request.rows] == ["nvfp4", "mixfp4-2x16"]
     assert request.stimulus == Stimulus(tensors="outlier-channels", seed=3)
     assert (request.recipe, request.clock_ns, request.physical) == ("speed", 1.5, Physical("fanout"))
-    assert (request.lanes, request.runs, request.half_width) == ((), 7, 0.02)
+    assert (request.lanes, request.runs, request.half_width, request.model) == ((), 7, 0.02, "minilm")
     assert (tmp_path / "there" / "own.json").read_text() == out

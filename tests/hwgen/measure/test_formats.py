@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,7 +17,8 @@ from hwgen.measure import formats as module
 from hwgen.measure.built import PURPOSES
 from hwgen.measure.examined import Examined
 from hwgen.measure.flow import Flow
-from hwgen.measure.formats import errors_of, measure_formats
+from hwgen.measure.formats import measure_formats
+from hwgen.measure.losses import MODELS, errors_of
 from hwgen.measure.requests import FormatsRequest, Physical, Row
 from hwgen.measure.rows import BASELINE, rows_of
 from hwgen.measure.runs import Run
@@ -27,6 +29,8 @@ from hwgen.report import schema
 from hwgen.report.check import findings
 from hwgen.report.precision import half_width
 from hwgen.stats import paired
+from sim import accuracy
+from sim.golden import ArgumentError
 
 CELLS = reader.load(libraries.path("generic7"))
 CLOCK = 2.0
@@ -77,10 +81,10 @@ class Bench:
         aim: Aim,
         flow: Flow,
         lanes: Sequence[str] = (),
-        found_for: Selected | None = None,
+        found_for: Sequence[Selected] = (),
     ) -> Selected:
         ((name, config),) = configs.items()
-        self.offered[name] = sorted({other for other, _ in found_for.configs}) if found_for else []
+        self.offered[name] = sorted({other for each in found_for for other, _ in each.configs})
         self.searched.append((name, tuple(lanes)))
         flow.progress("search", 1, 1)
         chosen = dict.fromkeys(MODULES, recipes[0])
@@ -117,9 +121,7 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> Bench:
     monkeypatch.setattr(module, "select_for_cores", found.select)
     monkeypatch.setattr(module, "measured", found.measured)
     monkeypatch.setattr(module, "closings", lambda *_: {})
-    monkeypatch.setattr(
-        module.accuracy, "signal_to_noise", lambda form, kind, rule: len(form.name) + len(kind) + len(rule)
-    )
+    monkeypatch.setattr(accuracy, "signal_to_noise", lambda form, kind, rule: len(form.name) + len(kind) + len(rule))
     return found
 
 
@@ -319,7 +321,32 @@ def test_progress_names_the_row(bench: Bench) -> None:
     told = []
     flow = Flow(CELLS, None, workers=1, progress=lambda what, done, total: told.append(what))
     measure_formats(request(*rows_of(["if4"]), runs=1), flow, [RECIPES["speed"]])
-    assert told == ["nvfp4: search", "if4: search"]
+    assert told == ["nvfp4: search", "if4: search", "errors", "errors"]
+
+
+def test_a_model_that_is_missing_is_told_before_all_work(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing() -> accuracy.Model:
+        raise ArgumentError("install hwgen[workloads]")
+
+    monkeypatch.setitem(MODELS, "minilm", missing)
+    with pytest.raises(ArgumentError, match="workloads"):
+        table(dataclasses.replace(request(*rows_of(["mixfp4"])), model="minilm"))
+    assert bench.searched == []
+
+
+def test_errors_of_a_model_stand_beside_those_of_drawn_tensors(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    of = accuracy.ModelErrors(
+        *(accuracy.Noise({"layer": accuracy.Energies(ratio, 1.0)}) for ratio in (100.0, 1000.0)), np.array([0.9, 0.8])
+    )
+    monkeypatch.setitem(MODELS, "minilm", lambda: SimpleNamespace(errors=lambda *_, **__: of))
+    report = table(dataclasses.replace(request(*rows_of(["mixfp4"]), runs=1), model="minilm"))
+    assert report.conditions.model == "minilm"
+    for row in report.results:
+        for error in row.errors:
+            assert error.decibels[schema.WEIGHTS] == pytest.approx(20)
+            assert error.decibels[schema.ACTIVATIONS] == pytest.approx(30)
+        assert row.similarities is not None
+        assert [each.mean for each in row.similarities.values()] == pytest.approx([0.85] * len(row.similarities))
 
 
 def test_what_is_stored_and_lost(bench: Bench) -> None:
@@ -346,7 +373,7 @@ def test_what_is_stored_and_lost(bench: Bench) -> None:
 
 def test_errors_are_those_of_the_golden_model() -> None:
     (nearest, other) = errors_of([BASELINE.a])
-    assert set(nearest.decibels) == set(module.accuracy.KINDS)
+    assert set(nearest.decibels) == set(accuracy.KINDS)
     assert 20 < nearest.decibels["gaussian"] < other.decibels["gaussian"] < 22
 
 

@@ -55,6 +55,7 @@ def measured(name: str, area: float, energy: float, error: float, products: int 
         "stimulus": schema.Stimulus("gaussian", None, 1, 32 * products, 1),
         "checked": schema.Checked(1234, 567),
         "errors": (lost(name, error),),
+        "similarities": None,
     }
     return schema.FormatRow(**{**found, **changes})
 
@@ -67,7 +68,7 @@ def formats_report() -> schema.FormatsReport:
     both = (lost("nvfp4", 20.0), lost("nvfp4", 21.0, "four-over-six", False))
     nothing = {
         **dict.fromkeys(("a", "b", "products", "summed", "design", "baseline", "slowest_ns", "held_by", "met")),
-        **dict.fromkeys(("stimulus", "checked")),
+        **dict.fromkeys(("stimulus", "checked", "similarities")),
         **dict.fromkeys(("figures", "errors"), ()),
         **{"blocks_um2": {}, "closing": {}, "not_measured": "no configuration later-small"},
     }
@@ -84,6 +85,6 @@ def formats_report() -> schema.FormatsReport:
         schema.Design({**source.designs[0].settings, "name": row.design}) for row in rows if row.design is not None
     ]
     conditions = schema.FormatsConditions(
-        source.conditions.flow, 1.0, source.conditions.physical, ("merged-binary", "signed"), 16, 0.005, True
+        source.conditions.flow, 1.0, source.conditions.physical, ("merged-binary", "signed"), 16, 0.005, True, None
     )
     return schema.FormatsReport(tuple(designs), conditions, rows)

@@ -43,6 +43,11 @@ def test_mixfp4_over_nvfp4_comes_first_and_labels_differ(pairs):
         f"{over}e0m3-multi-small",
     ]
     assert labels["overhead-as-mapped"] == "mixfp4-small, generic7, 3.6 ns, as mapped"
+    assert labels["overhead-held"] == "mixfp4-small, generic7, 1 ns, B held for 4 steps"
+    conditions = pairs[0][1].conditions
+    outliers = replace(conditions, stimulus=replace(conditions.stimulus, tensors="outlier-channels"))
+    other = overheads.labels([(pairs[0][0], replace(pairs[0][1], conditions=outliers))])
+    assert other[pairs[0][0].name].endswith(", outlier-channels tensors")
     twice = overheads.labels([*pairs, (replace(pairs[0][0], path=Path("again.json")), pairs[0][1])])
     assert twice[pairs[0][0].name].endswith(f" ({pairs[0][0].name})")
     assert twice["again"].endswith(" (again)")

@@ -38,6 +38,45 @@ def test_no_row_is_missing(formats_report: schema.FormatsReport) -> None:
     assert notes(formats_report) == {"late": late, "later": text.split("later: ")[1][:42]}
 
 
+def test_what_is_lost_of_a_trained_model_has_columns_of_its_own(formats_report: schema.FormatsReport) -> None:
+    first, *others = formats_report.results
+    assert "similarity" not in markdown(formats_report, "formats.png").lower()
+    similarities = {
+        rule: schema.Similarity(mean, mean - 0.1, 0.002) for rule, mean in (("nearest", 0.96), ("four-over-six", 0.97))
+    }
+    errors = tuple(
+        dataclasses.replace(each, decibels={**each.decibels, schema.WEIGHTS: 20.5, schema.ACTIVATIONS: 21.0})
+        for each in first.errors
+    )
+    report = dataclasses.replace(
+        formats_report,
+        conditions=dataclasses.replace(formats_report.conditions, model="minilm"),
+        results=(dataclasses.replace(first, errors=errors, similarities=similarities), *others),
+    )
+    header, rows = summary(report)
+    found = {row[0]: dict(zip(header, row, strict=True)) for row in rows}
+    own = found["nvfp4"]
+    assert (own["trained weights, dB"], own["trained activations, dB"]) == ("20.50", "21.00")
+    assert own["similarity"] == "0.9600 (four-over-six 0.9700)"
+    assert found["cheap"]["similarity"] == found["cheap"]["trained weights, dB"] == ""
+    text = markdown(report, "formats.png")
+    assert "\n| nvfp4 | four-over-six | 0.9700 | 0.8700 | 0.0020 |\n" in text
+    assert "layers of minilm" in text
+    assert "\n".join(line for line in csv(report).splitlines() if ',model,"similarity, nearest",,' in line)
+    assert schema.from_json(schema.to_json(report)) == report
+
+
+def test_formats_of_operands_share_the_table_of_errors(formats_report: schema.FormatsReport) -> None:
+    """A row of two formats has the model's weights in one of them."""
+    rows = list(formats_report.results)
+    for place, kind in ((2, schema.WEIGHTS), (3, schema.ACTIVATIONS)):
+        error = schema.FormatError("shared", "nearest", True, {kind: 10.0 + place})
+        rows[place] = dataclasses.replace(rows[place], errors=(error,))
+    text = markdown(dataclasses.replace(formats_report, results=tuple(rows)), "formats.png")
+    (line,) = (line for line in text.splitlines() if line.startswith("| shared | nearest (default) |"))
+    assert "12.00 | 13.00" in line
+
+
 def test_the_table_says_what_a_row_costs_and_loses(formats_report: schema.FormatsReport) -> None:
     header, rows = summary(formats_report)
     found = {row[0]: dict(zip(header, row, strict=True)) for row in rows}

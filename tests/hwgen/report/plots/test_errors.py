@@ -3,7 +3,7 @@
 import dataclasses
 
 from hwgen.report import schema
-from hwgen.report.plots.errors import errors_png, points
+from hwgen.report.plots.errors import SIMILARITY, errors_png, points
 
 
 def test_points_are_of_rows_that_meet_the_clock_by_products_and_rule(formats_report: schema.FormatsReport) -> None:
@@ -17,6 +17,21 @@ def test_points_are_of_rows_that_meet_the_clock_by_products_and_rule(formats_rep
         32: {"nvfp4-2x16": (25.0, 20.0), "nvfp4-2x16, four-over-six": (25.0, 21.0)},
     }
     assert points(formats_report, "energy per MAC", "heavy-tailed")[16]["cheap"] == (95.0, 17.0)
+
+
+def test_a_trained_models_output_has_a_panel_of_its_own(formats_report: schema.FormatsReport, monkeypatch) -> None:
+    monkeypatch.setattr("hwgen.report.plots.errors.png", lambda canvas: canvas)
+    first, *others = formats_report.results
+    likeness = {rule: schema.Similarity(mean, 0.9, 0.01) for rule, mean in (("nearest", 0.96), ("floor", 0.97))}
+    report = dataclasses.replace(
+        formats_report,
+        conditions=dataclasses.replace(formats_report.conditions, model="minilm"),
+        results=(dataclasses.replace(first, similarities=likeness), *others),
+    )
+    assert points(report, "area per MAC", SIMILARITY) == {16: {"nvfp4": (30.0, 0.96), "nvfp4, floor": (30.0, 0.97)}}
+    labels = [axis.get_ylabel() for axis in errors_png(report).axes]
+    assert labels[-2:] == ["similarity of embeddings"] * 2
+    assert len(labels) == len(errors_png(formats_report).axes) + 2
 
 
 def test_the_picture_is_drawn(formats_report: schema.FormatsReport) -> None:

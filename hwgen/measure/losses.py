@@ -1,0 +1,91 @@
+"""What the formats of a core lose: of tensors that are drawn, and of a trained model."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from hwgen.config import TensorCoreConfig
+from hwgen.formats import BlockFormat
+from hwgen.report import schema
+from sim import accuracy
+from sim.counterpart import counterpart
+from sim.golden.rules import rules
+
+__all__ = ["MODELS", "Losses", "errors_of"]
+
+MODELS: dict[str, Callable[[], accuracy.Model]] = {"minilm": accuracy.minilm_model}
+"""Trained models by name."""
+
+_Of = dict[str, accuracy.ModelErrors]
+
+
+def errors_of(forms: Sequence[BlockFormat]) -> tuple[schema.FormatError, ...]:
+    """What all quantisers of some formats lose of tensors that are drawn, see `sim.accuracy`."""
+    found = []
+    for form in map(counterpart, dict.fromkeys(forms)):
+        default, *others = rules(form)
+        for rule in (default, *others):
+            ratios = {kind: accuracy.signal_to_noise(form, kind, rule=rule) for kind in accuracy.KINDS}
+            found.append(schema.FormatError(form.name, rule, rule == default, _finite(ratios)))
+    return tuple(found)
+
+
+class Losses:
+    """What the formats of cores lose. A is the input of a linear layer, B its weights.
+
+    Parameters
+    ----------
+    model
+        A trained model to measure on as well.
+    """
+
+    def __init__(self, model: accuracy.Model | None = None) -> None:
+        self._model = model
+        self._known: dict[tuple[BlockFormat, BlockFormat], _Of] = {}
+
+    def errors(self, config: TensorCoreConfig) -> tuple[schema.FormatError, ...]:
+        """What the quantisers of both operands lose; of a model by the rules that `similarities` has."""
+        drawn = errors_of(config.formats)
+        return drawn if self._model is None else tuple(self._with_model(config, each) for each in drawn)
+
+    def similarities(self, config: TensorCoreConfig) -> dict[str, schema.Similarity] | None:
+        """How like the model's embeddings are those that such a core would give, by rule; None without a model.
+
+        Operands of two formats are quantised by the default rule of each.
+        """
+        if self._model is None:
+            return None
+        return {
+            rule: schema.Similarity(found.similarity, found.worst_similarity, found.standard_error)
+            for rule, found in self._of_model(config).items()
+        }
+
+    def _with_model(self, config: TensorCoreConfig, error: schema.FormatError) -> schema.FormatError:
+        found = self._of_model(config)
+        of = found.get(error.rule) if config.a == config.b else next(iter(found.values())) if error.default else None
+        if of is None:
+            return error
+        trained = {}
+        if error.format == config.a.name:
+            trained[schema.ACTIVATIONS] = of.activations.mean
+        if error.format == config.b.name:
+            trained[schema.WEIGHTS] = of.weights.mean
+        return replace(error, decibels={**error.decibels, **_finite(trained)})
+
+    def _of_model(self, config: TensorCoreConfig) -> _Of:
+        pair = config.a, config.b
+        if pair not in self._known:
+            assert self._model is not None
+            a, b = map(counterpart, pair)
+            if a == b:
+                self._known[pair] = {rule: self._model.errors(a, rule) for rule in rules(a)}
+            else:
+                rule = " and ".join(dict.fromkeys(rules(form)[0] for form in (a, b)))
+                self._known[pair] = {rule: self._model.errors(a, rules(a)[0], b)}
+        return self._known[pair]
+
+
+def _finite(ratios: Mapping[str, float]) -> dict[str, float]:
+    return {kind: ratio for kind, ratio in ratios.items() if math.isfinite(ratio)}
