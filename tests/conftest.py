@@ -68,19 +68,23 @@ class FixturesMadeOnce(LoadScopeScheduling):
 
 
 def pytest_addoption(parser):
-    parser.addoption("--all-cases", action="store_true", help="run every case of the tests that are marked as sampled")
+    parser.addoption("--all-cases", action="store_true", help="run what is marked as sampled or in_full, too")
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
-    """Of a test marked ``sampled(n)`` run every n-th case, the first among them; all of them with ``--all-cases``."""
+    """Of a test marked ``sampled(n)`` run every n-th case, the first among them, and of one marked ``in_full`` none.
+
+    With ``--all-cases`` run all of them.
+    """
     if config.getoption("all_cases"):
         return
     met, kept, left_out = Counter(), [], []
     for item in items:
         mark = item.get_closest_marker("sampled")
         test = item.nodeid.partition("[")[0]
-        (left_out if mark is not None and met[test] % mark.args[0] else kept).append(item)
+        out = item.get_closest_marker("in_full") or (mark is not None and met[test] % mark.args[0])
+        (left_out if out else kept).append(item)
         met[test] += 1
     if left_out:
         config.hook.pytest_deselected(items=left_out)

@@ -88,6 +88,7 @@ def built(place: Path) -> list[str]:
     return [line for line in lines if line.startswith("built")]
 
 
+@pytest.mark.in_full
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL on this system")
 def test_a_killed_table_goes_on_where_it_was(tmp_path: Path, own_cache: Callable[[Path], dict[str, str]]) -> None:
     whole, killed = tmp_path / "whole", tmp_path / "killed"

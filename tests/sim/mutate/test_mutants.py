@@ -91,6 +91,7 @@ def test_proofs(texts, found):
     assert not proven(CONFIG, texts, fault, "scale_decoder")
 
 
+@pytest.mark.in_full
 def test_a_decoder_before_a_register_is_not_that_of_the_lane_array():
     """A fault in it is none of the lane array's, where cells of other meaning have its name."""
     config = TensorCoreConfig("stored", "mixfp4", "mixfp4", 1, 1, 1, pipeline=("decoded",))
@@ -128,6 +129,7 @@ def _resets_of_bubbles(texts):
     return [cell.name for cell in own if re.search(r"connect \\A \\bubbles_later\n +connect \\B \d'0+\n", cell.text)]
 
 
+@pytest.mark.in_full
 def test_control_may_tell_the_same_in_another_way(ring, tmp_path):
     """What bubbles count does not matter while a step enters; the proof of one cycle cannot see that."""
     texts, found = ring
@@ -202,6 +204,7 @@ def test_registers_may_matter_at_one_rate_only(half):
         assert matters_with(SLOTTED, name, registers, False, half) == {}
 
 
+@pytest.mark.in_full
 def test_what_stands_still_at_half_rate_may_move():
     """Where A is 0 in steps of FP8, B may be anything in its lanes; but one that is cut in steps of FP4 is a fault."""
     config = replace(CONFIG, name="gated", a="nvfp4", b="nvfp4", dot="signed", slot="separate", pipeline=("sums",))

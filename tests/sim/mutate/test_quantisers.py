@@ -59,6 +59,7 @@ def test_sampled_mutants_are_killed(texts, found):
     assert sum(fate is not None for fate in fates) > 18
 
 
+@pytest.mark.in_full
 def test_proofs(texts, found):
     """A bit that nobody reads may be anything, one that is read may not; control is not proven by data."""
     fault = next(m for m in found if m.module == "scale_division" and m.operator == "operator")
