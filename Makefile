@@ -48,6 +48,8 @@ ASAP7 = $(foreach part,simple invbuf seq,--liberty "$(LIBERTY_DIR)/asap7_$(part)
 
 report: $(VENV)/base ## Regenerate reports/ in full: default libraries, blackwell, formats, real libraries where LIBERTY_DIR has them
 	$(HWGEN) compare --search --library generic7 --name overhead $(ARGS)
+	$(HWGEN) compare --search --library generic7 --clock 0.85 --runs 6 --name overhead-850ps $(ARGS)
+	$(HWGEN) compare --search --library generic7 --clock 2 --runs 6 --name overhead-2ns $(ARGS)
 	$(HWGEN) compare --library generic7 --as-mapped --name overhead-as-mapped $(ARGS)
 	$(HWGEN) compare --search --library generic7 --hold 4 --name overhead-held $(ARGS)
 	$(HWGEN) compare --search --library generic130 --name overhead-generic130 $(ARGS)
@@ -76,6 +78,7 @@ report: $(VENV)/base ## Regenerate reports/ in full: default libraries, blackwel
 	  $(HWGEN) compare --search --liberty "$(LIBERTY_DIR)/sg13g2_stdcell_typ_1p20V_25C.lib.gz" \
 	    --name overhead-sg13g2 $(ARGS); \
 	  $(HWGEN) compare --search $(ASAP7) --name overhead-asap7 $(ARGS); \
+	  $(HWGEN) compare --search --clock 0.87 --runs 6 $(ASAP7) --name overhead-asap7-870ps $(ARGS); \
 	  $(HWGEN) compare --search --clock 0.77 --runs 6 $(ASAP7) --name overhead-asap7-770ps $(ARGS); \
 	  $(HWGEN) compare --search --config blackwell --runs 6 $(ASAP7) --name overhead-blackwell-asap7 $(ARGS); \
 	  $(HWGEN) compare --search --config blackwell --runs 6 \

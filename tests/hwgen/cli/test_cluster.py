@@ -11,10 +11,14 @@ import pytest
 
 from hwgen.cells import libraries, reader
 from hwgen.cli.study import _backend
-from hwgen.config import resolve
+from hwgen.config import NAMED, resolve
 from hwgen.mapping.yosys import RECIPES
 from hwgen.measure.flow import Design, Flow
+from hwgen.measure.formats import measure_formats
+from hwgen.measure.requests import FormatsRequest, Physical, Row
+from hwgen.measure.stimulus import Stimulus
 from hwgen.rtl.lane_array import LaneArray
+from sim import accuracy
 from sim.counterpart import counterpart
 
 distributed = pytest.importorskip("distributed")
@@ -43,6 +47,30 @@ def test_a_dask_cluster_knows_a_users_formats(tmp_path: Path) -> None:
     assert places != [os.getpid()]
     alone = replace(flow, workers=1).synthesise(design.plan([RECIPES["speed"]], [0]), "lane array")
     assert bodies == alone
+
+
+@pytest.mark.in_full
+@pytest.mark.filterwarnings("default")
+def test_a_table_of_formats_from_a_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is that of one process."""
+    monkeypatch.setattr(accuracy, "signal_to_noise", lambda *_, **__: 20.0)
+    baseline, other = (
+        replace(NAMED[name], rows=1, columns=1, pipeline=("operands",)) for name in ("nvfp4-small", "nvint4-small")
+    )
+    stimulus = Stimulus(streams=2, steps_per_tile=8, timed=4)
+    request = FormatsRequest(
+        baseline, (Row("nvint4", other),), stimulus, clock_ns=8.0, physical=Physical("fanout"), runs=1
+    )
+    flow = Flow(reader.load(libraries.path("generic7")), None)
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        dask_set(cluster.scheduler_address),
+        _backend("dask"),
+    ):
+        report = measure_formats(request, flow, [RECIPES["area"]], vectors=200)
+    assert [row.row for row in report.results] == ["nvfp4", "nvint4"]
+    assert all(row.met for row in report.results)
+    assert report == measure_formats(request, replace(flow, workers=1), [RECIPES["area"]], vectors=200)
 
 
 @pytest.mark.filterwarnings("default")
