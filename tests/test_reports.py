@@ -155,6 +155,7 @@ def _row(name: str, *columns: int, reports: str = "reports") -> str:
 
 ROWS = {
     "overhead-asap7": "`small`, asap7",
+    "overhead-asap7-2ns": "`small`, asap7, at a slower clock",
     "overhead-asap7-870ps": "`small`, asap7, at a faster clock",
     "overhead-asap7-770ps": "`small`, asap7, at its fastest",
     "overhead": "`small`, generic7",
@@ -176,7 +177,7 @@ ROWS = {
 """Rows of the table of overheads, by report."""
 
 CLOCKS = {
-    "asap7": ("overhead-asap7-770ps", "overhead-asap7-870ps", "overhead-asap7"),
+    "asap7": ("overhead-asap7-770ps", "overhead-asap7-870ps", "overhead-asap7", "overhead-asap7-2ns"),
     "generic7": ("overhead-850ps", "overhead", "overhead-2ns"),
     "generic130": ("overhead-generic130-5ns", "overhead-generic130"),
 }
@@ -380,13 +381,28 @@ def test_the_page_on_results_says_what_the_clock_does() -> None:
     def area(name: str) -> str:
         return f"{100 * _overhead(name).find('core', 'area').overhead.value:+.1f}"
 
-    assert f"from {area('overhead')} to {area('overhead-850ps')} % on generic7" in results
-    assert f"from {area('overhead-asap7')} to {area('overhead-asap7-770ps')} % on ASAP7" in results
+    slow, fastest = "overhead-asap7-2ns", "overhead-asap7-770ps"
+    assert f"from {area(slow)} % at 2 ns to {area(fastest)} % at 0.77 ns on ASAP7" in results
+    assert f"from {area('overhead')} to {area('overhead-850ps')} % at 0.85 ns on generic7" in results
+    least, most = (next(iter(_overhead(name).find("element", "area").values.values())) for name in (slow, fastest))
+    assert f"NVFP4 itself grows more: by {100 * (most / least - 1):.0f} % on ASAP7" in results
     fast, usual = area("overhead-generic130-5ns"), area("overhead-generic130")
-    assert f"On generic130 it is {usual} % at 6.6 ns and {fast} % at 5 ns" in results
+    assert f"On generic130 the overhead is {usual} % at 6.6 ns and {fast} % at 5 ns" in results
     for name, lanes in (("overhead-generic130-5ns", "merged-binary"), ("overhead-generic130", "merged")):
         closing = _overhead(name).conditions.closing or {}
         assert {each["area"]["core"].lanes for each in closing.values()} == {lanes}
+
+
+def test_pages_say_what_holding_operands_does() -> None:
+    threats = " ".join((REPORTS.parent / "docs" / "threats-to-validity.md").read_text(encoding="utf-8").split())
+    held, fresh = _overhead("overhead-held"), _overhead("overhead")
+    energies = [next(iter(each.find("core", "energy per MAC").values.values())) for each in (held, fresh)]
+    more = f"{100 * (energies[0] / energies[1] - 1):.0f} % more"
+    assert f"NVFP4 takes {more} power" in threats
+    assert f"NVFP4 takes {more} energy a MAC" in " ".join(RESULTS.read_text(encoding="utf-8").split())
+    power, other = (each.find("core", "total power").overhead for each in (held, fresh))
+    value, low, high, plain = (100 * each for each in (power.value, power.low, power.high, other.value))
+    assert f"is {value:+.1f} % [{low:+.1f}, {high:+.1f}] instead of {plain:+.1f} %" in threats
 
 
 def _alike(one: OverheadReport, other: OverheadReport) -> bool:

@@ -83,7 +83,7 @@ def command(
     and NAME-placement.png: the placed cores.
     """
     from hwgen.mapping import yosys
-    from hwgen.measure.recorded import offered_by, selected_by
+    from hwgen.measure.recorded import selected_by
     from hwgen.measure.stimulus import Stimulus
     from hwgen.report.schema import OverheadReport
 
@@ -104,15 +104,13 @@ def command(
     stimulus = Stimulus(tensors=kind, seed=seed, hold=hold)
     request = OverheadRequest(*pair, stimulus, recipe, clock, physical, tried, tried_slots, runs)
     measured = Settings(**settings)
-    found = None if as_mapped or search else next(found_before(request, measured, OverheadReport, selected_by), None)
-    offered = () if as_mapped or found else tuple(found_before(request, measured, OverheadReport, offered_by))
-    request = replace(request, selected=found and found[1], offered=tuple(each for _, each in offered))
+    found = None if as_mapped or search else found_before(request, measured, OverheadReport, selected_by)
+    if found is not None:
+        request = replace(request, selected=found[1])
 
     def document(flow: Flow) -> Report:
         if found is not None:
             click.echo(f"hwgen: lanes and recipes as {found[0].name} has them; --search looks for them anew", err=True)
-        for path, _ in offered:
-            click.echo(f"hwgen: what {path.name} has for other operands is tried, too", err=True)
         return _measured(request, flow, recipes)
 
     def files(report: OverheadReport, flow: Flow) -> dict[str | Path, bytes]:

@@ -105,7 +105,7 @@ def command(
     )
 
     measured = Settings(**settings)
-    found = None if search else next(found_before(request, measured, FormatsReport, rows_selected_by), None)
+    found = None if search else found_before(request, measured, FormatsReport, rows_selected_by)
     if found is not None:
         request = replace(request, selected=found[1])
 

@@ -96,8 +96,8 @@ def found_before(
     settings: Settings,
     kind: type[AnyReport],
     selected: Callable[[AnyReport, AnyRequest, Library], Found | None],
-) -> Iterator[tuple[Path, Found]]:
-    """The reports that come with hwgen and have what this search finds, see `hwgen.measure.recorded`."""
+) -> tuple[Path, Found] | None:
+    """The report that comes with hwgen and has what this search finds, if one has: see `hwgen.measure.recorded`."""
     cells, _ = settings.prepared(request)
     from hwgen.measure import recorded
     from hwgen.report.shipped import shipped

@@ -180,7 +180,7 @@ def measure_at_clock(
     required = request.clock_ns is not None
     aim = Aim(clock_ns, physical, stimulus)
     selected = request.selected or select_for_cores(
-        configs, among, aim, flow, request.lanes, request.slots, found_for=request.offered, required=required
+        configs, among, aim, flow, request.lanes, request.slots, required=required
     )
 
     found: dict[str, list[Run]] = {name: [] for name in configs}

@@ -99,7 +99,7 @@ class _Study:
             self.aim,
             self.flow_of(config),
             self.request.lanes,
-            found_for=[baseline] if baseline else (),
+            found_for=baseline,
         )
         kept.put(key, _record_of(selected))
         return _Built(config, selected)

@@ -19,8 +19,6 @@ of two had lost to others that spend 9 % more. A faster dot product would take a
 
 At the end each design is tried by all that the other one takes. A core of one element had found 366 pJ a cycle for
 NVFP4 in `blackwell`, and 352 pJ for MixFP4, which can do more: the lanes and recipes of NVFP4 only looked better alone.
-It is also tried by what an earlier search found for other operands. With those of B held for four steps, a search on
-generic7 gave MixFP4 a core that spends 1.7 % more than by what was found without.
 
 Whole cores take long to build. So one draw of each is looked at first. Where that one is later than the best core so
 far, or costs clearly more, no other draw can make it the best, and none is built.
@@ -80,13 +78,13 @@ def select_for_cores(
     flow: Flow,
     lanes: Sequence[str] = (),
     slots: Sequence[str] = (),
-    found_for: Sequence[Selected] = (),
+    found_for: Selected | None = None,
     required: bool = False,
 ) -> Selected:
     """As `hwgen.measure.selection.select`, with shorter clocks for the search where whole cores miss theirs.
 
     These searches keep the slot that was found. At the end whole cores are tried by what was ``found_for`` other
-    configurations, or for the same ones at work on other operands, too.
+    configurations, too.
     """
     selected = select(configs, recipes, aim, flow, lanes, slots=slots, required=required)
     if not selected.builds:
@@ -104,7 +102,7 @@ def select_for_cores(
             whole.take([(key, offered)])
     builds = selected.builds + _searched_again(whole, configs, recipes, lanes)
     whole.settle(recipes)
-    others = [whole.selected, *found_for]
+    others = [whole.selected, *([found_for] if found_for else [])]
     whole.take([(key, each) for key, among in allowed.items() for each in whole.choices_of_others(key, among, others)])
     whole.settle(recipes)
     whole.decide()
@@ -346,11 +344,11 @@ class _Whole:
     def choices_of_others(
         self, key: _Key, among: Sequence[TensorCoreConfig], others: Sequence[Selected]
     ) -> Iterator[_Taken]:
-        """What else was found for the same purpose, as far as this design has not been built with it."""
+        """What other designs take for the same purpose, as far as this one has not been built with it."""
         own = self.selected.chosen[key]
         for selected in others:
             for other, config in selected.configs.items():
-                if other[1] != key[1] or (selected is self.selected and other == key):
+                if other[0] == key[0] or other[1] != key[1]:
                     continue
                 for offered in _after(config, selected.chosen[other], among, own):
                     if offered not in self.built(key):

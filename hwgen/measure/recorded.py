@@ -20,7 +20,7 @@ from hwgen.measure.selection import Selected
 from hwgen.report import schema
 from hwgen.rtl.lane_array import LaneArray
 
-__all__ = ["found_before", "offered_by", "rows_selected_by", "selected_by"]
+__all__ = ["found_before", "rows_selected_by", "selected_by"]
 
 
 AnyReport = TypeVar("AnyReport", bound=schema.Report)
@@ -34,8 +34,8 @@ def found_before(
     library: Library,
     kind: type[AnyReport],
     selected: Callable[[AnyReport, AnyRequest, Library], Found | None],
-) -> Iterator[tuple[Path, Found]]:
-    """The reports of a directory whose search was the one that is asked for, and what it found.
+) -> tuple[Path, Found] | None:
+    """The first report of a directory whose search was the one that is asked for, and what it found.
 
     Parameters
     ----------
@@ -48,11 +48,12 @@ def found_before(
     kind
         Which reports count.
     selected
-        What such a report found: `selected_by`, `offered_by` or `rows_selected_by`.
+        What such a report found, `selected_by` or `rows_selected_by`.
     """
     for path, report in _measured_with(library, directory):
         if isinstance(report, kind) and (found := selected(report, request, library)):
-            yield path, found
+            return path, found
+    return None
 
 
 def _measured_with(library: Library, directory: Path) -> Iterator[tuple[Path, schema.Report]]:
@@ -73,26 +74,15 @@ def selected_by(report: schema.OverheadReport, request: OverheadRequest, library
     The search must have had the same designs, cells, recipes, lanes, clock, wires and kind of operands. The seed of the
     operands may be another.
     """
-    same = _same_search(report, request, library) and _same_operands(report, request)
-    return _found_for(report, request) if same else None
-
-
-def offered_by(report: schema.OverheadReport, request: OverheadRequest, library: Library) -> Selected | None:
-    """What a search found that differs in its kind of operands alone; None where the report has no such search."""
-    other = _same_search(report, request, library) and not _same_operands(report, request)
-    return _found_for(report, request) if other else None
-
-
-def _same_search(report: schema.OverheadReport, request: OverheadRequest, library: Library) -> bool:
-    """Whether the search of a report was the one that is asked for, operands aside."""
     conditions, pair = report.conditions, (request.baseline, request.candidate)
     if request.recipe is not None or request.physical is None or conditions.closing is None:
-        return False
+        return None
     asked = (
         [config.as_dict() for config in pair],
         _cells(flow_conditions(library, usable(library))),
         (request.lanes, request.slots, request.clock_ns or usual(library)),
         _wires(request.physical, request.physical.placed),
+        replace(request.stimulus.record(pair[0]), seed=conditions.stimulus.seed),
     )
     (clock_ns,) = {found.clock_ns for each in conditions.closing.values() for found in each["area"].values()}
     had = (
@@ -100,19 +90,9 @@ def _same_search(report: schema.OverheadReport, request: OverheadRequest, librar
         _cells(conditions.flow),
         (conditions.lanes, conditions.slots or (), clock_ns),
         _wires(conditions.physical),
+        conditions.stimulus,
     )
-    return asked == had
-
-
-def _same_operands(report: schema.OverheadReport, request: OverheadRequest) -> bool:
-    """Whether the kind of operands is the one that is asked for."""
-    had = report.conditions.stimulus
-    return replace(request.stimulus.record(request.baseline), seed=had.seed) == had
-
-
-def _found_for(report: schema.OverheadReport, request: OverheadRequest) -> Selected:
-    closing = report.conditions.closing or {}
-    return _selected({config: closing[config.name] for config in (request.baseline, request.candidate)})
+    return _selected({config: conditions.closing[config.name] for config in pair}) if asked == had else None
 
 
 def rows_selected_by(report: schema.FormatsReport, request: FormatsRequest, library: Library) -> dict[str, Selected]:

@@ -93,8 +93,6 @@ class OverheadRequest:
     selected
         Lanes and recipes to take, of netlists that are built for a clock, see `hwgen.measure.recorded`. They are
         searched for by default.
-    offered
-        Lanes and recipes that were found for other operands: whole cores are tried by them at the end of a search.
     """
 
     baseline: TensorCoreConfig
@@ -108,7 +106,6 @@ class OverheadRequest:
     runs: int = 16
     half_width: float = 0.005
     selected: Selected | None = None
-    offered: tuple[Selected, ...] = ()
 
 
 @dataclass(frozen=True)

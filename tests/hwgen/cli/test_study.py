@@ -9,7 +9,6 @@ from hwgen.cells import libraries, reader
 from hwgen.cli.options import pair
 from hwgen.cli.study import default_stem
 from hwgen.config import named
-from hwgen.measure.built import PURPOSES
 from hwgen.measure.conditions import fingerprint
 from hwgen.measure.requests import ExploreRequest, FormatsRequest, OverheadRequest, Physical, PowerRequest
 from hwgen.measure.rows import rows_of
@@ -133,14 +132,6 @@ def test_compare_takes_what_a_report_has_found(run, refused, monkeypatch) -> Non
         assert status == 0, err
         assert (said in err) == (not options)
     assert [request.selected is None for request in asked] == [False, True, True, True]
-    asked.clear()
-    status, _, err = run("compare", "--no-cache", "--name", "c", "--out", "out", "--tensors", "heavy-tailed")
-    assert status == 0, err
-    assert "hwgen: what overhead.json has for other operands is tried, too\n" in err
-    (request,) = asked
-    assert request.selected is None
-    for each in request.offered:
-        assert set(each.configs) == {(f"{name}-small", use) for name in ("nvfp4", "mixfp4") for use in PURPOSES}
     assert "--search: has no meaning with --as-mapped" in refused("compare", "--as-mapped", "--search")
 
 

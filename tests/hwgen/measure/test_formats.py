@@ -81,10 +81,10 @@ class Bench:
         aim: Aim,
         flow: Flow,
         lanes: Sequence[str] = (),
-        found_for: Sequence[Selected] = (),
+        found_for: Selected | None = None,
     ) -> Selected:
         ((name, config),) = configs.items()
-        self.offered[name] = sorted({other for each in found_for for other, _ in each.configs})
+        self.offered[name] = sorted({other for other, _ in found_for.configs}) if found_for else []
         self.searched.append((name, tuple(lanes)))
         flow.progress("search", 1, 1)
         chosen = dict.fromkeys(MODULES, recipes[0])

@@ -50,7 +50,7 @@ def searched(
     lane_array: Callable[[str, str], float] = lambda name, how: 1.0,
     configs: Mapping[str, TensorCoreConfig] = CONFIGS,
     slots: Sequence[str] = (),
-    found_for: Sequence[Selected] = (),
+    found_for: Selected | None = None,
 ) -> tuple[Selected, list[tuple[str, int, float]]]:
     """The search; also the name, the rows and the clock of everything built.
 
@@ -346,29 +346,12 @@ def test_a_design_is_tried_by_what_was_found_for_another(monkeypatch: pytest.Mon
     assert {how.name for chosen in alone.chosen.values() for how in chosen.values()} == {"area"}
     plain, _ = searched(monkeypatch, delay, configs={"nvfp4-small": NAMED["nvfp4-small"]})
     other = {key: dict.fromkeys(chosen, RECIPES["prefix"]) for key, chosen in plain.chosen.items()}
-    found, seen = searched(monkeypatch, delay, configs=mixed, found_for=[dataclasses.replace(plain, chosen=other)])
+    found, seen = searched(monkeypatch, delay, configs=mixed, found_for=dataclasses.replace(plain, chosen=other))
     for key, chosen in found.chosen.items():
         shared = {module for (_, purpose), own in other.items() if purpose == key[1] for module in own}
         assert {how.name for module, how in chosen.items() if module in shared} == {"prefix"}
     assert {name for name, *_ in seen} == {"mixfp4-small"}
     assert found.builds == len(seen) > alone.builds
-
-
-def test_a_design_is_tried_by_what_was_found_for_it_with_other_operands(monkeypatch: pytest.MonkeyPatch) -> None:
-    def delay(design: Design, purpose: str, choice: dict[str, str], draw: int) -> float:
-        COST["area"] = 100.0 if design.config.rows == 1 else 130.0
-        return 1.0
-
-    monkeypatch.setitem(COST, "area", 100.0)
-    configs = {"mixfp4-small": NAMED["mixfp4-small"]}
-    alone, before = searched(monkeypatch, delay, configs=configs)
-    assert {how.name for chosen in alone.chosen.values() for how in chosen.values()} == {"area"}
-    offered = {key: dict.fromkeys(chosen, RECIPES["prefix"]) for key, chosen in alone.chosen.items()}
-    found, _ = searched(monkeypatch, delay, configs=configs, found_for=[dataclasses.replace(alone, chosen=offered)])
-    assert found.chosen == offered
-    # What it takes already is not built again.
-    _, again = searched(monkeypatch, delay, configs=configs, found_for=[alone])
-    assert len(again) == len(before)
 
 
 def test_a_slot_of_the_other_design_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:

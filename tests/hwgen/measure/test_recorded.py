@@ -12,7 +12,7 @@ from hwgen.errors import InputError
 from hwgen.mapping.yosys import RECIPES
 from hwgen.measure.built import PURPOSES
 from hwgen.measure.flow import DESIGNS, Design
-from hwgen.measure.recorded import found_before, offered_by, rows_selected_by, selected_by
+from hwgen.measure.recorded import found_before, rows_selected_by, selected_by
 from hwgen.measure.requests import FormatsRequest, OverheadRequest, Physical, Row
 from hwgen.measure.rows import BASELINE, rows_of
 from hwgen.measure.selection import Selected
@@ -35,9 +35,7 @@ def report() -> schema.OverheadReport:
 
 
 def test_the_same_search_is_not_made_twice() -> None:
-    path, selected = next(found_before(REPORTS, ASKED, CELLS, schema.OverheadReport, selected_by), None) or pytest.fail(
-        "not found"
-    )
+    path, selected = found_before(REPORTS, ASKED, CELLS, schema.OverheadReport, selected_by) or pytest.fail("not found")
     assert path == REPORT
     closing = report().conditions.closing
     assert closing is not None
@@ -72,13 +70,6 @@ def test_another_search_is_made(changed: dict) -> None:
     assert selected_by(report(), dataclasses.replace(ASKED, **changed), CELLS) is None
 
 
-def test_a_search_for_other_operands_alone_is_offered() -> None:
-    held = dataclasses.replace(ASKED, stimulus=Stimulus(hold=4))
-    assert offered_by(report(), held, CELLS) == selected_by(report(), ASKED, CELLS)
-    for other in (ASKED, dataclasses.replace(held, clock_ns=1.1), dataclasses.replace(held, lanes=("signed",))):
-        assert offered_by(report(), other, CELLS) is None
-
-
 def test_what_a_search_does_not_look_at_may_differ() -> None:
     for same in ({"runs": 4}, {"clock_ns": 1.0}, {"stimulus": Stimulus(seed=2)}, {"half_width": 0.1}):
         assert selected_by(report(), dataclasses.replace(ASKED, **same), CELLS) is not None
@@ -89,7 +80,7 @@ def test_other_cells_are_searched_anew(tmp_path: Path) -> None:
     assert selected_by(report(), ASKED, reader.load(libraries.path("generic130"))) is None
     (tmp_path / "damaged.json").write_text(f'{{"sha256": "{CELLS.digest}"')
     (tmp_path / "other.json").write_bytes(b"\xff")
-    assert not list(found_before(tmp_path, ASKED, CELLS, schema.OverheadReport, selected_by))
+    assert found_before(tmp_path, ASKED, CELLS, schema.OverheadReport, selected_by) is None
 
 
 def test_a_report_of_netlists_as_mapped_has_no_search() -> None:
@@ -116,9 +107,8 @@ def table() -> schema.FormatsReport:
 
 def test_rows_are_not_searched_for_twice() -> None:
     """Nor is what they are compared with, be it asked for or not."""
-    path, selected = next(
-        found_before(REPORTS, ROWS, CELLS, schema.FormatsReport, rows_selected_by), None
-    ) or pytest.fail("not found")
+    found = found_before(REPORTS, ROWS, CELLS, schema.FormatsReport, rows_selected_by)
+    path, selected = found or pytest.fail("not found")
     assert path == REPORTS / "formats.json"
     assert set(selected) == {"nvfp4-small", "nvfp4-2x16-small", "mixfp4-small", "mxfp4-small"}
     for row in table().results:
