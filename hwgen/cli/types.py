@@ -55,7 +55,7 @@ SEED = _Whole(min=0)
 
 MOST_CORES = 1 << 16
 MOST_RUNS = 1000
-"""Behind them come the perturbations of the search, `hwgen.measure.selection.PILOTS`."""
+"""Behind them come the perturbations of the search, `hwgen.measure.selection.PILOTS` and `MORE_PILOTS`."""
 
 
 def _refused(parameter: click.Parameter | None, value: object, what: str) -> InputError:

@@ -134,7 +134,7 @@ def _load(path: Path, **given: Any) -> TensorCoreConfig:
     try:
         return TensorCoreConfig(**table)
     except InputError as error:
-        stem = table["name"] == path.stem and str(error).startswith("name = ")
+        stem = str(table["name"]).endswith(path.stem) and str(error).startswith("name = ")
         hint = "; or set 'name' in the file" if stem else ""
         raise InputError(f"{error}{hint}") from None
 
@@ -204,13 +204,13 @@ def resolve_pair(size_or_path: str) -> tuple[TensorCoreConfig, TensorCoreConfig]
 
 
 def _pair(path: Path) -> tuple[TensorCoreConfig, TensorCoreConfig]:
+    _, described = _described(path.read_bytes())
+    for form in described:
+        raise InputError(
+            f"describes format {form!r}; give a file without one, or give this one by --baseline or --candidate"
+        )
     table = _table(path)
     for key in ("a", "b"):
-        if isinstance(form := table.get(key), BlockFormat) and form.definition:
-            raise InputError(
-                f"describes format {form.name!r}; give a file without one, or give this one by --baseline or"
-                " --candidate"
-            )
         if key in table:
             raise InputError(f"stands for both formats here; leave {key!r} out")
     if not isinstance(table["name"], str):

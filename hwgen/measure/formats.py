@@ -192,7 +192,7 @@ def measure_formats(
     ]
     rows: list[schema.FormatRow] = []
     for row, each in pairs:
-        flow.progress("errors", len(rows), len(pairs))
+        flow.progress(f"{row.name}: errors", len(rows), len(pairs))
         rows.append(_record(study, row, each))
     return schema.FormatsReport(
         designs=tuple(schema.Design(config.as_dict()) for config in configs.values()),

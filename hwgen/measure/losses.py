@@ -18,7 +18,7 @@ __all__ = ["MODELS", "Losses", "errors_of"]
 MODELS: dict[str, Callable[[], accuracy.Model]] = {"minilm": accuracy.minilm_model}
 """Trained models by name."""
 
-_Of = dict[str, accuracy.ModelErrors]
+_ByRule = dict[str, accuracy.ModelErrors]
 
 
 def errors_of(forms: Sequence[BlockFormat]) -> tuple[schema.FormatError, ...]:
@@ -43,7 +43,7 @@ class Losses:
 
     def __init__(self, model: accuracy.Model | None = None) -> None:
         self._model = model
-        self._known: dict[tuple[BlockFormat, BlockFormat], _Of] = {}
+        self._known: dict[tuple[BlockFormat, BlockFormat], _ByRule] = {}
 
     def errors(self, config: TensorCoreConfig) -> tuple[schema.FormatError, ...]:
         """What the quantisers of both operands lose; of a model by the rules that `similarities` has."""
@@ -63,10 +63,11 @@ class Losses:
         }
 
     def _with_model(self, config: TensorCoreConfig, error: schema.FormatError) -> schema.FormatError:
-        found = self._of_model(config)
-        of = found.get(error.rule) if config.a == config.b else next(iter(found.values())) if error.default else None
-        if of is None:
+        if config.a != config.b and not error.default:
             return error
+        # Of two formats there is one entry, of the default rule of each.
+        found = self._of_model(config)
+        of = found[error.rule] if config.a == config.b else next(iter(found.values()))
         trained = {}
         if error.format == config.a.name:
             trained[schema.ACTIVATIONS] = of.activations.mean
@@ -74,12 +75,12 @@ class Losses:
             trained[schema.WEIGHTS] = of.weights.mean
         return replace(error, decibels={**error.decibels, **_finite(trained)})
 
-    def _of_model(self, config: TensorCoreConfig) -> _Of:
+    def _of_model(self, config: TensorCoreConfig) -> _ByRule:
         pair = config.a, config.b
         if pair not in self._known:
             assert self._model is not None
             a, b = map(counterpart, pair)
-            if a == b:
+            if config.a == config.b:
                 self._known[pair] = {rule: self._model.errors(a, rule) for rule in rules(a)}
             else:
                 rule = " and ".join(dict.fromkeys(rules(form)[0] for form in (a, b)))

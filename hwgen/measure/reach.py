@@ -23,8 +23,8 @@ NVFP4 in `blackwell`, and 352 pJ for MixFP4, which can do more: the lanes and re
 Whole cores take long to build. So one draw of each is looked at first. Where that one is later than the best core so
 far, or costs clearly more, no other draw can make it the best, and none is built.
 
-The energy of two draws of one choice may differ by 4 %, since glitches do. So what two draws find nearly as good as the
-best has four more, and the mean of all decides. The least of many means of two would be luck.
+Two draws of one whole core may differ by 4 % in energy, since glitches do. So what two draws find nearly as good as the
+best has four more, and the mean of all decides: of three at most. The least of many means of two would be luck.
 
 A lane array has the recipe that suits the dot product of a core, where registers divide the path. If it is late by it,
 it takes the recipe by which it meets the clock with the least area.
@@ -43,6 +43,7 @@ from hwgen.mapping.yosys import Recipe, distinct
 from hwgen.measure.flow import Design, Flow
 from hwgen.measure.selection import (
     APART,
+    MORE_PILOTS,
     OF_LANES,
     PILOTS,
     Aim,
@@ -64,7 +65,8 @@ WITHIN = 0.1
 
 _AGAIN = 3
 _DRAWS = PILOTS[:2]
-_MORE = (PILOTS[2], 1004, 1005, 1006)
+_DECIDING = (*_DRAWS, *MORE_PILOTS)
+_CONTENDERS = 3
 
 _Key = tuple[str, str]
 _Taken = tuple[TensorCoreConfig, Chosen]
@@ -102,10 +104,12 @@ def select_for_cores(
             whole.take([(key, offered)])
     builds = selected.builds + _searched_again(whole, configs, recipes, lanes)
     whole.settle(recipes)
-    others = [whole.selected, *([found_for] if found_for else [])]
-    whole.take([(key, each) for key, among in allowed.items() for each in whole.choices_of_others(key, among, others)])
+    whole.exchange(allowed, [found_for] if found_for else [])
     whole.settle(recipes)
     whole.decide()
+    # What more draws decided is new to the other design.
+    if whole.exchange(allowed):
+        whole.decide()
     arrays, more = _lane_arrays(whole.selected, recipes, aim, flow)
     return replace(whole.selected, lane_arrays=arrays, builds=builds + whole.builds + more)
 
@@ -300,14 +304,14 @@ class _Whole:
     def decide(self) -> None:
         """Take the best of what is nearly as good for least energy, by the mean of more draws.
 
-        One of these may be late: a run that is late takes another recipe.
+        One draw may be late: a run that is late takes another recipe. What is late in two is out.
         """
         close = {key: near for key in self.drawn if key[1] == "energy" and len(near := self._near(key)) > 1}
         wanted = [
             (number, key, choice, draw)
             for key, near in close.items()
             for number, (choice, by_draw) in enumerate(near)
-            for draw in (*_DRAWS, *_MORE)
+            for draw in _DECIDING
             if draw not in by_draw
         ]
         for (number, key, _, draw), score in zip(wanted, self._build(wanted), strict=True):
@@ -317,15 +321,16 @@ class _Whole:
             self.selected, self.reached[key] = _with(self.selected, {key: choice}), _of_many(by_draw)
 
     def _near(self, key: _Key) -> list[_Drawn]:
-        """What was built in time and costs hardly more than the best, which comes first."""
+        """What was built in time and costs hardly more than the best, which comes first; `_CONTENDERS` at most."""
         taken = self.selected.configs[key], self.selected.chosen[key]
+        scores = [(choice, by_draw, Score.mean(list(by_draw.values()))) for choice, by_draw in self.drawn[key]]
+        scores.sort(key=lambda known: (known[0] != taken, known[2].cost))
         found: list[_Drawn] = []
-        for choice, by_draw in sorted(self.drawn[key], key=lambda known: known[0] != taken):
-            score = Score.mean(list(by_draw.values()))
+        for choice, by_draw, score in scores:
             close = not score.late_ns and score.cost <= (1 + APART[key[1]]) * self.reached[key].cost
             if close and choice not in [known for known, _ in found]:
                 found.append((choice, by_draw))
-        return found
+        return found[:_CONTENDERS]
 
     def of_the_others(self, key: _Key, among: Sequence[TensorCoreConfig]) -> Iterator[_Taken]:
         """Of some lanes and slots those of other designs' cores for the same purpose, by the same recipes.
@@ -341,9 +346,14 @@ class _Whole:
                     known.add((tried.dot, tried.slot))
                     yield tried, recipes
 
-    def choices_of_others(
-        self, key: _Key, among: Sequence[TensorCoreConfig], others: Sequence[Selected]
-    ) -> Iterator[_Taken]:
+    def exchange(self, allowed: Mapping[_Key, Sequence[TensorCoreConfig]], further: Sequence[Selected] = ()) -> bool:
+        """Try each design by what the others take, and by what was found for further ones; whether there was any."""
+        others = [self.selected, *further]
+        offers = [(key, each) for key, among in allowed.items() for each in self._of_others(key, among, others)]
+        self.take(offers)
+        return bool(offers)
+
+    def _of_others(self, key: _Key, among: Sequence[TensorCoreConfig], others: Sequence[Selected]) -> Iterator[_Taken]:
         """What other designs take for the same purpose, as far as this one has not been built with it."""
         own = self.selected.chosen[key]
         for selected in others:

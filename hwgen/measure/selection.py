@@ -50,6 +50,7 @@ from hwgen.rtl.tensor_core import TensorCore
 
 __all__ = [
     "APART",
+    "MORE_PILOTS",
     "OF_LANES",
     "PILOTS",
     "Aim",
@@ -65,6 +66,9 @@ __all__ = [
 
 PILOTS = (1001, 1002, 1003)
 """Perturbations of the netlists that the search looks at."""
+
+MORE_PILOTS = (1003, 1004, 1005, 1006)
+"""Those that whole cores are built by besides the first two, where these leave it open which is the best."""
 
 Chosen = dict[str, Recipe]
 """Recipe of each module."""

@@ -141,13 +141,13 @@ IDLE_CORES = ("gated", "stepping")
 """Cores without an output to work on: their clock is off, or they step like the others."""
 
 HALF_RATE_PART = "active, half rate"
-ACTIVATIONS = "trained activations"
-WEIGHTS = "trained weights"
-"""Kinds of tensors of a trained model."""
-
 CORE_PARTS = ("active", "clock", "clock tree", "leakage")
 """Parts of the energy of a workload that the cores spend, with `HALF_RATE_PART` where GEMMs are at half the rate; the
 others are `quantiser`, `buffer`, `buffer leakage` and `DRAM`."""
+
+ACTIVATIONS = "trained activations"
+WEIGHTS = "trained weights"
+"""Kinds of tensors of a trained model."""
 
 ENTERING = "nets into the scope"
 """Block of the switching energy of nets that are driven from outside of a scope."""

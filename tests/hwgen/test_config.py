@@ -508,6 +508,17 @@ def test_a_file_of_a_format_is_no_pair(written):
     path = written('[formats.mine]\nelements = ["E2M1"]\nscale = "UE4M3"\nblock = 16\n')
     with pytest.raises(InputError, match=r"describes format 'mine'; .*by --baseline or --candidate$"):
         resolve_pair(str(path))
+    # Nor is one of two, which of itself would have to say where each stands.
+    path.write_text(path.read_text() + path.read_text().replace("mine", "yours"))
+    with pytest.raises(InputError, match=r"describes format 'mine'; .*by --baseline or --candidate$"):
+        resolve_pair(str(path))
+
+
+def test_a_pair_whose_file_gives_no_name_says_where_to_give_one(tmp_path):
+    path = tmp_path / "two words.toml"
+    path.write_text(table(rows=2, columns=3, groups=1))
+    with pytest.raises(InputError, match=r"two words.toml': name = 'nvfp4-two words': .*; or set 'name' in the file$"):
+        resolve_pair(str(path))
 
 
 def test_pair_of_a_file(written):

@@ -21,6 +21,7 @@ from pathlib import Path
 from hwgen import cli
 from hwgen.measure import formats
 from hwgen.report import kinds
+from sim import accuracy
 from test_formats import Bench, drawn
 
 log, end = Path(sys.argv[1]), int(sys.argv[2])
@@ -51,7 +52,7 @@ formats.select_for_cores, formats.measured = select, measured
 formats.closings = lambda *_: {}
 for kind, form in kinds.FORMS.items():
     kinds.FORMS[kind] = dataclasses.replace(form, png=lambda report: b"a picture", more=lambda report: {})
-formats.accuracy.signal_to_noise = lambda form, kind, rule: 20.0
+accuracy.signal_to_noise = lambda form, kind, rule: 20.0
 sys.argv = ["hwgen", *sys.argv[3:]]
 cli.main()
 """
@@ -88,7 +89,6 @@ def built(place: Path) -> list[str]:
     return [line for line in lines if line.startswith("built")]
 
 
-@pytest.mark.in_full
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL on this system")
 def test_a_killed_table_goes_on_where_it_was(tmp_path: Path, own_cache: Callable[[Path], dict[str, str]]) -> None:
     whole, killed = tmp_path / "whole", tmp_path / "killed"

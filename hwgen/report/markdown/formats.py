@@ -16,6 +16,8 @@ __all__ = ["ERRORS", "added", "csv", "kinds", "markdown", "notes", "summary"]
 ERRORS = "-error.png"
 """What follows the name of a report in the file name of its second plot."""
 
+_MODELS = {"minilm": "all-MiniLM-L6-v2"}
+
 _COMPARED = {"area": "area per MAC", "energy": "energy per MAC"}
 """Figures, by what the netlists were built for that they are of."""
 
@@ -211,15 +213,22 @@ def _fairness(report: FormatsReport) -> list[str]:
     ]
 
 
+def _model(report: FormatsReport) -> str:
+    """The trained model's name, as its makers write it."""
+    name = report.conditions.model or ""
+    return _MODELS.get(name, name)
+
+
 def _of_model(report: FormatsReport) -> str:
     """What the columns of a trained model say, as sentences with a blank before them; nothing without a model."""
     if report.conditions.model is None:
         return ""
     return (
-        f" *Trained* tensors are the weights of all linear layers of {report.conditions.model} and what they are"
-        " multiplied by, the mean of all layers; of two formats the weights have that of B. *Similarity* is the mean"
-        " cosine between embeddings of sentences and those in FP32, with all linear layers quantised and multiplied as"
-        " the core does."
+        f" *Trained* weights and activations are those of all linear layers of a small trained encoder,"
+        f" {_model(report)}: the mean of the layers. Of two formats the weights have that of B, the"
+        " activations that of A. An *embedding* is the vector that this encoder gives for a sentence. *Similarity* is"
+        " the mean cosine between embeddings and those in FP32, over a fixed set of sentences. All linear layers are"
+        " quantised then, and multiplied by the golden model in steps of 64 products, whatever the row has."
     )
 
 
@@ -339,10 +348,10 @@ def _similarities(report: FormatsReport) -> list[str]:
         return []
     return [
         "",
-        f"## Similarity of embeddings, {report.conditions.model}",
+        f"## Similarity of embeddings, {_model(report)}",
         "",
-        "Cosine between the embedding of a sentence and that in FP32, with all linear layers computed as the core does:"
-        " mean, the worst sentence, and the standard error of the mean.",
+        "Mean over the sentences, the worst sentence, and the standard error of the mean: what other sentences would"
+        " change. The difference of two rows is known better, since all rows have the same sentences.",
         "",
         *table(["row", "rule", "mean", "worst", "standard error"], rows, 3),
     ]
@@ -441,7 +450,7 @@ def _error_picture(report: FormatsReport, picture: str) -> list[str]:
     if not kinds(report):
         return []
     name = picture.removesuffix(".png") + ERRORS
-    return ["", f"![Signal over quantisation noise against area and energy of a product](<{name}>)"]
+    return ["", f"![What is left of the numbers against area and energy of a product](<{name}>)"]
 
 
 def markdown(report: FormatsReport, picture: str) -> str:

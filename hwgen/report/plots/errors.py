@@ -32,7 +32,7 @@ Points = Mapping[int, Mapping[str, tuple[float, float]]]
 
 
 def points(report: FormatsReport, metric: str, kind: str) -> dict[int, dict[str, tuple[float, float]]]:
-    """Cost of the core and worth, of rows that meet the clock, by products of an output in a cycle and by name.
+    """Cost of the core and accuracy, of rows that meet the clock, by products of an output in a cycle and by name.
 
     Products are told apart since they decide on the cost of one, whatever the format. Rules have points of their own.
 
@@ -43,22 +43,22 @@ def points(report: FormatsReport, metric: str, kind: str) -> dict[int, dict[str,
     metric
         ``area per MAC`` or ``energy per MAC``.
     kind
-        Of tensor: worth is in dB. Or `SIMILARITY`: it is that of a trained model's embeddings.
+        Of tensor: accuracy is signal over noise in dB. Or `SIMILARITY`, of a trained model's embeddings.
     """
     found: dict[int, dict[str, tuple[float, float]]] = {}
     for row in report.results:
         cost = row.find("core", metric)
         if cost is None or row.products is None or not row.met:
             continue
-        for place, (rule, ratio) in enumerate(_worth(row, kind).items()):
+        for place, (rule, ratio) in enumerate(_accuracy(row, kind).items()):
             # The default rule comes first.
             name = f"{row.row}, {rule}" if place else row.row
             found.setdefault(row.products, {})[name] = (cost.mean, ratio)
     return dict(sorted(found.items()))
 
 
-def _worth(row: FormatRow, kind: str) -> dict[str, float]:
-    """What is left by each rule of quantisation."""
+def _accuracy(row: FormatRow, kind: str) -> dict[str, float]:
+    """Signal over noise in dB, or similarity, by rule of quantisation."""
     if kind == SIMILARITY:
         return {rule: each.mean for rule, each in (row.similarities or {}).items()}
     return row.decibels(kind)

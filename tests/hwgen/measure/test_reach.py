@@ -14,7 +14,7 @@ from hwgen.measure import reach, selection
 from hwgen.measure.flow import Design, Flow
 from hwgen.measure.reach import select_for_cores
 from hwgen.measure.requests import Physical
-from hwgen.measure.selection import PILOTS, Aim, Score, Selected
+from hwgen.measure.selection import MORE_PILOTS, PILOTS, Aim, Score, Selected
 from hwgen.measure.stimulus import Stimulus
 from hwgen.rtl.lane_array import LaneArray
 
@@ -35,7 +35,7 @@ class Adding(Flow):
 
     def synthesise(self, jobs: Iterable[Job], what: str) -> dict[Identity, Body]:
         found = list(jobs)
-        assert {job.variant for job in found} <= {*PILOTS, *reach._MORE}  # no measured run has that perturbation
+        assert {job.variant for job in found} <= {*PILOTS, *MORE_PILOTS}  # no measured run has that perturbation
         return {job.identity: {"of": (job.module, job.recipe.name), "draw": job.variant} for job in found}
 
     def each(self, function: object, tasks: Sequence[tuple[Any, ...]], what: str) -> Iterator[Any]:
@@ -242,8 +242,8 @@ def test_one_draw_is_enough_to_see_what_is_clearly_worse(monkeypatch: pytest.Mon
         return sum(rows > 1 for _, rows, _ in seen)
 
     # And four more of both, which decide.
-    assert draws(1.005) - draws(1.1) == len(configs) * (1 + 2 * len(reach._MORE))
-    assert draws(1.005) - draws(1.005, CLOCK + 0.1) == len(configs) * (1 + 2 * len(reach._MORE))
+    assert draws(1.005) - draws(1.1) == len(configs) * (1 + 2 * len(MORE_PILOTS))
+    assert draws(1.005) - draws(1.005, CLOCK + 0.1) == len(configs) * (1 + 2 * len(MORE_PILOTS))
 
 
 def test_the_mean_of_more_draws_decides_on_least_energy(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -263,7 +263,7 @@ def test_the_mean_of_more_draws_decides_on_least_energy(monkeypatch: pytest.Monk
 
     monkeypatch.setitem(LARGER, "merged", 1.0)
     monkeypatch.setitem(LARGER, "merged-timed", 1.02)
-    first, more = dict.fromkeys(PILOTS[:2], 0.99), reach._MORE
+    first, more = dict.fromkeys(PILOTS[:2], 0.99), MORE_PILOTS
     assert lanes_with(first | dict.fromkeys(more, 0.99)) == "merged-timed"
     assert lanes_with(first | dict.fromkeys(more, 1.03)) == "merged"
     assert lanes_with(dict.fromkeys(PILOTS[:2], 1.01) | dict.fromkeys(more, 0.95)) == "merged-timed"

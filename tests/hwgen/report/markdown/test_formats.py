@@ -61,7 +61,7 @@ def test_what_is_lost_of_a_trained_model_has_columns_of_its_own(formats_report: 
     assert found["cheap"]["similarity"] == found["cheap"]["trained weights, dB"] == ""
     text = markdown(report, "formats.png")
     assert "\n| nvfp4 | four-over-six | 0.9700 | 0.8700 | 0.0020 |\n" in text
-    assert "layers of minilm" in text
+    assert "encoder, all-MiniLM-L6-v2: the mean" in text
     assert "\n".join(line for line in csv(report).splitlines() if ',model,"similarity, nearest",,' in line)
     assert schema.from_json(schema.to_json(report)) == report
 
@@ -181,7 +181,7 @@ def test_without_errors_there_is_no_table_of_them(formats_report: schema.Formats
     text = markdown(report, "formats.png")
     assert "quantisation noise, dB" not in text
     assert "formats-error.png" not in text
-    assert "![Signal over quantisation noise against area and energy of a product](<formats-error.png>)" in markdown(
+    assert "![What is left of the numbers against area and energy of a product](<formats-error.png>)" in markdown(
         formats_report, "formats.png"
     )
     assert {path.name for path in rendered(report, tmp_path, "formats")} == {"formats.md", "formats.csv", "formats.png"}
