@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from itertools import cycle
 from typing import Any
 
-from hwgen.report.markdown.formats import kinds, notes, summary
+from hwgen.report.markdown.formats import notes, summary
 from hwgen.report.pareto import front
-from hwgen.report.plots.errors import points
+from hwgen.report.plots.errors import accuracies, points
 from hwgen.report.schema import FormatsReport
 from hwgen.site.charts import COLOURS, NAMES, Chart, choice, quantity
 from hwgen.site.conditions import links
@@ -23,7 +23,7 @@ _COSTS = {"area per MAC": "core area, um2 a product", "energy per MAC": "core en
 
 
 def _points(pairs: Sequence[Pair]) -> list[dict[str, Any]]:
-    """Cost and worth of every row that meets the clock, and whether it is on the front."""
+    """Cost and accuracy of every row that meets the clock, and whether it is on the front."""
     return [
         {
             "report": source.name,
@@ -32,15 +32,15 @@ def _points(pairs: Sequence[Pair]) -> list[dict[str, Any]]:
             "products": f"{products} products",
             "name": name,
             "cost": cost,
-            "worth": worth,
+            "accuracy": accuracy,
             "front": name in best,
         }
         for source, report in pairs
-        for kind in kinds(report)
+        for kind in accuracies(report)
         for metric in _COSTS
         for products, each in points(report, metric, kind).items()
         for best in [front(each)]
-        for name, (cost, worth) in each.items()
+        for name, (cost, accuracy) in each.items()
     ]
 
 
@@ -49,7 +49,7 @@ def _layers(title: str, counts: Sequence[str]) -> list[dict[str, Any]]:
     x = quantity(
         "cost", title, scale={"type": "log", "nice": False, "padding": 40}, axis={"tickCount": 8, "format": "~g"}
     )
-    y = quantity("worth", "signal over quantisation noise, dB", scale={"zero": False, "padding": 16})
+    y = quantity("accuracy", "signal over noise in dB, or similarity", scale={"zero": False, "padding": 16})
     colour = {
         "field": "products",
         "type": "nominal",
@@ -64,7 +64,7 @@ def _layers(title: str, counts: Sequence[str]) -> list[dict[str, Any]]:
     tooltip = [
         {"field": "name", "type": "nominal"},
         quantity("cost", title, format=".4~g"),
-        quantity("worth", "dB", format=".2f"),
+        quantity("accuracy", "dB, or similarity", format=".4~g"),
     ]
     pale = {"condition": {"test": "datum.front", "value": 1}, "value": 0.4}
     return [
@@ -89,7 +89,7 @@ def chart(pairs: Sequence[Pair]) -> Chart:
         source.name: f"{report.conditions.flow.library.short}, {report.conditions.clock_ns:g} ns ({source.name})"
         for source, report in pairs
     }
-    tensors = list(dict.fromkeys(kind for _, report in pairs for kind in kinds(report)))
+    tensors = list(dict.fromkeys(kind for _, report in pairs for kind in accuracies(report)))
     data = {"formats": _points(pairs)}
     counts = sorted({each["products"] for each in data["formats"]}, key=lambda words: int(words.split()[0]))
     chosen = "datum.report === report && datum.kind === kind && (products === '' || datum.products === products)"
@@ -110,7 +110,7 @@ def chart(pairs: Sequence[Pair]) -> Chart:
     controls = (
         choice("library", "report", names, data_shows="formats"),
         choice("cost", "spec", {metric: metric for metric in _COSTS}),
-        choice("tensors", "kind", {kind: kind for kind in tensors}),
+        choice("accuracy of", "kind", {kind: kind for kind in tensors}),
         choice("products", "products", {"": "all", **{words: words for words in counts}}),
     )
     said = (

@@ -16,7 +16,7 @@ from hwgen.report.plots import labels
 from hwgen.report.plots.canvas import decades, empty, plain, png
 from hwgen.report.schema import FormatRow, FormatsReport
 
-__all__ = ["SIMILARITY", "errors_png", "points"]
+__all__ = ["SIMILARITY", "accuracies", "errors_png", "points"]
 
 SIMILARITY = "similarity"
 
@@ -29,6 +29,11 @@ _COSTS = (
 )
 
 Points = Mapping[int, Mapping[str, tuple[float, float]]]
+
+
+def accuracies(report: FormatsReport) -> list[str]:
+    """What `points` has figures of: kinds of tensors, and the similarity where there is a trained model."""
+    return kinds(report) + ([SIMILARITY] if report.conditions.model else [])
 
 
 def points(report: FormatsReport, metric: str, kind: str) -> dict[int, dict[str, tuple[float, float]]]:
@@ -113,7 +118,7 @@ def errors_png(report: FormatsReport) -> bytes:
     bytes
         A PNG.
     """
-    known = kinds(report) + ([SIMILARITY] if report.conditions.model else [])
+    known = accuracies(report)
     canvas = Canvas(figsize=(14, 1.2 + 5 * len(known)), layout="constrained")
     FigureCanvasAgg(canvas)
     axes = canvas.subplots(len(known), len(_COSTS), squeeze=False, sharey="row", sharex="col")

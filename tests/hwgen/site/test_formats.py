@@ -2,7 +2,7 @@ import dataclasses
 
 import pytest
 
-from hwgen.report.schema import FormatsReport
+from hwgen.report.schema import FormatsReport, Similarity
 from hwgen.site import formats
 from hwgen.site.charts import COLOURS, compiled
 from hwgen.site.sources import of_kind, read
@@ -19,12 +19,30 @@ def test_points_know_whether_they_are_beaten(pairs):
         for each in formats.chart(pairs).data["formats"]
         if (each["kind"], each["metric"], each["products"]) == ("gaussian", "area per MAC", "16 products")
     ]
-    assert {each["name"]: (each["cost"], each["worth"], each["front"]) for each in found} == {
+    assert {each["name"]: (each["cost"], each["accuracy"], each["front"]) for each in found} == {
         "nvfp4": (30.0, 20.0, False),
         "nvfp4, four-over-six": (30.0, 21.0, True),
         "cheap": (28.0, 18.0, True),
         "beaten": (31.0, 17.0, False),
     }
+
+
+def test_a_trained_models_output_can_be_chosen(pairs):
+    source, report = pairs[0]
+    first, *others = report.results
+    similar = {"nearest": Similarity(0.96, 0.9, 0.01)}
+    known = dataclasses.replace(
+        report,
+        conditions=dataclasses.replace(report.conditions, model="minilm"),
+        results=(dataclasses.replace(first, similarities=similar), *others),
+    )
+    chart = formats.chart([(source, known)])
+    found = [each for each in chart.data["formats"] if each["kind"] == "similarity"]
+    assert {(each["name"], each["metric"], each["accuracy"]) for each in found} == {
+        ("nvfp4", metric, 0.96) for metric in ("area per MAC", "energy per MAC")
+    }
+    assert any('value="similarity"' in control for control in chart.controls)
+    assert not any('value="similarity"' in control for control in formats.chart(pairs).controls)
 
 
 def test_the_table_has_all_rows_and_says_what_is_wrong_with_some(pairs, parsed):
