@@ -13,7 +13,7 @@ from functools import cached_property
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -26,12 +26,10 @@ if TYPE_CHECKING:
     from hwgen.cells.library import Library
     from hwgen.mapping.cache import Cache
     from hwgen.measure.flow import Flow
+    from hwgen.measure.recorded import AnyReport, AnyRequest, Found
     from hwgen.measure.requests import ExploreRequest, OverheadRequest, PowerRequest
     from hwgen.report.schema import Report
 
-    AnyReport = TypeVar("AnyReport", bound=Report)
-    AnyRequest = TypeVar("AnyRequest", OverheadRequest, FormatsRequest)
-    Found = TypeVar("Found")
     Pair = OverheadRequest | ExploreRequest | PowerRequest
 
 __all__ = ["Settings", "check_files", "default_stem", "found_before", "reported", "written"]

@@ -204,10 +204,10 @@ def _after(
                 yield tried, {module: chosen.get(module) or own[module] for module in modules}
 
 
-def _of_many(by_draw: Mapping[int, Score]) -> Score:
-    """The mean cost of several draws, and what the latest but one misses the clock by."""
-    late = sorted(score.late_ns for score in by_draw.values())
-    return replace(Score.mean(list(by_draw.values())), late_ns=late[-2])
+def _of_draws(by_draw: Mapping[int, Score]) -> Score:
+    """The mean cost of some draws, and how late the latest is; of all that decide, the latest but one."""
+    latest = sorted(by_draw.values(), key=lambda score: -score.late_ns)[len(by_draw) == len(_DECIDING)]
+    return replace(Score.mean(list(by_draw.values())), late_ns=latest.late_ns, alone_ns=latest.alone_ns)
 
 
 class _Whole:
@@ -260,17 +260,16 @@ class _Whole:
         for draws in (_DRAWS,) if not self.reached or len(taken) == 1 else (_DRAWS[:1], _DRAWS[1:]):
             if not left:
                 break
-            wanted = [(number, *taken[number], draw) for number in left for draw in draws]
-            for (number, _, _, draw), score in zip(wanted, self._build(wanted), strict=True):
+            wanted = [(number, draw) for number in left for draw in draws]
+            built = self._build([(*taken[number], draw) for number, draw in wanted])
+            for (number, draw), score in zip(wanted, built, strict=True):
                 drawn[number][draw] = score
             left = [number for number in left if self._may_be_better(taken[number][0], drawn[number][_DRAWS[0]])]
         found = []
         for (key, choice), by_draw in zip(taken, drawn, strict=True):
             self.drawn.setdefault(key, []).append((choice, by_draw))
-            scores = list(by_draw.values())
-            latest = max(scores, key=lambda score: score.late_ns)
-            found.append(replace(Score.mean(scores), late_ns=latest.late_ns, alone_ns=latest.alone_ns))
-            if latest.late_ns:
+            found.append(_of_draws(by_draw))
+            if found[-1].late_ns:
                 self.late.setdefault(key, []).append((choice, found[-1]))
         return found
 
@@ -283,10 +282,10 @@ class _Whole:
             return first.late_ns < best.late_ns
         return first.cost <= (1 + APART[key[1]]) * best.cost
 
-    def _build(self, wanted: Sequence[tuple[int, _Key, _Taken, int]]) -> Iterator[Score]:
-        """Build numbered choices, each in one draw."""
+    def _build(self, wanted: Sequence[tuple[_Key, _Taken, int]]) -> Iterator[Score]:
+        """Build some choices, each in one draw."""
         jobs, chosen_by = {}, []
-        for _, key, choice, draw in wanted:
+        for key, choice, draw in wanted:
             other = _with(self.selected, {key: choice})
             design = other.designs(*key)[TensorCore]
             chosen = other.of(design, key[1])
@@ -308,22 +307,23 @@ class _Whole:
         """
         close = {key: near for key in self.drawn if key[1] == "energy" and len(near := self._near(key)) > 1}
         wanted = [
-            (number, key, choice, draw)
+            (key, choice, draw, by_draw)
             for key, near in close.items()
-            for number, (choice, by_draw) in enumerate(near)
+            for choice, by_draw in near
             for draw in _DECIDING
             if draw not in by_draw
         ]
-        for (number, key, _, draw), score in zip(wanted, self._build(wanted), strict=True):
-            close[key][number][1][draw] = score
+        built = self._build([(key, choice, draw) for key, choice, draw, _ in wanted])
+        for (*_, draw, by_draw), score in zip(wanted, built, strict=True):
+            by_draw[draw] = score
         for key, near in close.items():
-            choice, by_draw = first_best(near, lambda known: _of_many(known[1]))
-            self.selected, self.reached[key] = _with(self.selected, {key: choice}), _of_many(by_draw)
+            choice, by_draw = first_best(near, lambda known: _of_draws(known[1]))
+            self.selected, self.reached[key] = _with(self.selected, {key: choice}), _of_draws(by_draw)
 
     def _near(self, key: _Key) -> list[_Drawn]:
         """What was built in time and costs hardly more than the best, which comes first; `_CONTENDERS` at most."""
         taken = self.selected.configs[key], self.selected.chosen[key]
-        scores = [(choice, by_draw, Score.mean(list(by_draw.values()))) for choice, by_draw in self.drawn[key]]
+        scores = [(choice, by_draw, _of_draws(by_draw)) for choice, by_draw in self.drawn[key]]
         scores.sort(key=lambda known: (known[0] != taken, known[2].cost))
         found: list[_Drawn] = []
         for choice, by_draw, score in scores:

@@ -20,7 +20,7 @@ from hwgen.measure.selection import Selected
 from hwgen.report import schema
 from hwgen.rtl.lane_array import LaneArray
 
-__all__ = ["found_before", "rows_selected_by", "selected_by"]
+__all__ = ["AnyReport", "AnyRequest", "Found", "found_before", "rows_selected_by", "selected_by"]
 
 
 AnyReport = TypeVar("AnyReport", bound=schema.Report)

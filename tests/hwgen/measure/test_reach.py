@@ -271,6 +271,26 @@ def test_the_mean_of_more_draws_decides_on_least_energy(monkeypatch: pytest.Monk
     assert lanes_with(first | dict.fromkeys(more, 0.99), more[:2]) == "merged"
 
 
+def test_what_was_decided_stays_when_the_other_design_has_tried_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though it was late in one of six draws, and other lanes in none."""
+    own = NAMED["nvfp4-small"]
+    configs = {name: dataclasses.replace(own, name=name) for name in ("one", "another")}
+    for dot in ("merged", "merged-timed", "merged-binary"):
+        monkeypatch.setitem(LARGER, dot, 1.0)
+
+    def delay(design: Design, purpose: str, choice: dict[str, str], draw: int) -> float:
+        whole = design.config.rows > 1
+        few, later = (1.01, 0.99) if whole else (1.02, 1.02)
+        LARGER["merged-timed"] = (few if draw in PILOTS[:2] else later) if design.config.name == "one" else 1.5
+        LARGER["merged-binary"] = 1.015 if design.config.name == "one" else 1.5
+        late = whole and design.config.dot == "merged-timed" and draw == MORE_PILOTS[0]
+        return CLOCK + 0.01 if late else 1.0
+
+    found, seen = searched(monkeypatch, delay, ("merged-timed", "merged-binary"), configs=configs)
+    assert found.builds == len(seen)
+    assert {name: found.configs[name, "energy"].dot for name in configs} == {"one": "merged-timed", "another": "merged"}
+
+
 @pytest.mark.parametrize("module", ["dot_product", "element"])
 @pytest.mark.parametrize(("late", "expected"), [(0.01, "signed"), (0.15, "merged-timed")])
 def test_lanes_late_by_a_little_take_a_faster_recipe(
