@@ -168,6 +168,7 @@ ROWS = {
     "overhead-blackwell": "`blackwell`, generic7",
     "overhead-blackwell-asap7": "`blackwell`, asap7",
     "overhead-blackwell-sg13g2": "`blackwell`, sg13g2",
+    "overhead-blackwell-generic130": "`blackwell`, generic130",
     "overhead-blackwell-sky130hd": "`blackwell`, sky130hd",
     "overhead-multi": "`multi-small`, generic7: FP8 and FP6 too",
     "overhead-weights": "`small`, generic7, tags on the weights alone",
@@ -188,12 +189,8 @@ USUAL = {"asap7": "overhead-asap7", "generic7": "overhead", "generic130": "overh
 
 OTHER_CLOCKS = {name for names in CLOCKS.values() for name in names} - {*USUAL.values()}
 
-README_ROWS = [
-    name
-    for name in ROWS
-    if name == "overhead-asap7-770ps" or name not in {"overhead-as-mapped", "overhead-held", *OTHER_CLOCKS}
-]
-"""Those that README has, too: cores built for a clock; of other clocks than the usual ones the fastest of asap7."""
+README_ROWS = [name for name in ROWS if name not in {"overhead-as-mapped", "overhead-held", *OTHER_CLOCKS}]
+"""Those that README has, too: cores built for the usual clock of their library."""
 
 HALF_RATE = {
     "overhead-multi": "`nvfp4`, generic7",
