@@ -61,37 +61,21 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
   input clk;
   wire clk;
   reg [356:0] decoded_a0;
-  wire [420:0] decoded_a0_whole_operand;
   reg [356:0] decoded_a1;
-  wire [420:0] decoded_a1_whole_operand;
   reg [356:0] decoded_a2;
-  wire [420:0] decoded_a2_whole_operand;
   reg [356:0] decoded_a3;
-  wire [420:0] decoded_a3_whole_operand;
   reg [356:0] decoded_a4;
-  wire [420:0] decoded_a4_whole_operand;
   reg [356:0] decoded_a5;
-  wire [420:0] decoded_a5_whole_operand;
   reg [356:0] decoded_a6;
-  wire [420:0] decoded_a6_whole_operand;
   reg [356:0] decoded_a7;
-  wire [420:0] decoded_a7_whole_operand;
   reg [356:0] decoded_b0;
-  wire [420:0] decoded_b0_whole_operand;
   reg [356:0] decoded_b1;
-  wire [420:0] decoded_b1_whole_operand;
   reg [356:0] decoded_b2;
-  wire [420:0] decoded_b2_whole_operand;
   reg [356:0] decoded_b3;
-  wire [420:0] decoded_b3_whole_operand;
   reg [356:0] decoded_b4;
-  wire [420:0] decoded_b4_whole_operand;
   reg [356:0] decoded_b5;
-  wire [420:0] decoded_b5_whole_operand;
   reg [356:0] decoded_b6;
-  wire [420:0] decoded_b6_whole_operand;
   reg [356:0] decoded_b7;
-  wire [420:0] decoded_b7_whole_operand;
   reg decoded_first;
   reg decoded_last;
   reg decoded_valid;
@@ -552,37 +536,37 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
   always @(posedge clk)
     if (element0_0_enable_factors) factors_b0_nan <= tree_b0_nan;
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b7_nan <= decoded_b7_whole_operand[420];
+    if (element0_0_enable_tree) tree_b7_nan <= decoded_b7[356];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b7_scales <= decoded_b7_whole_operand[419:384];
+    if (element0_0_enable_tree) tree_b7_scales <= decoded_b7[355:320];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b6_nan <= decoded_b6_whole_operand[420];
+    if (element0_0_enable_tree) tree_b6_nan <= decoded_b6[356];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b6_scales <= decoded_b6_whole_operand[419:384];
+    if (element0_0_enable_tree) tree_b6_scales <= decoded_b6[355:320];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b5_nan <= decoded_b5_whole_operand[420];
+    if (element0_0_enable_tree) tree_b5_nan <= decoded_b5[356];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b5_scales <= decoded_b5_whole_operand[419:384];
+    if (element0_0_enable_tree) tree_b5_scales <= decoded_b5[355:320];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b4_nan <= decoded_b4_whole_operand[420];
+    if (element0_0_enable_tree) tree_b4_nan <= decoded_b4[356];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b4_scales <= decoded_b4_whole_operand[419:384];
+    if (element0_0_enable_tree) tree_b4_scales <= decoded_b4[355:320];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b3_nan <= decoded_b3_whole_operand[420];
+    if (element0_0_enable_tree) tree_b3_nan <= decoded_b3[356];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b3_scales <= decoded_b3_whole_operand[419:384];
+    if (element0_0_enable_tree) tree_b3_scales <= decoded_b3[355:320];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b2_nan <= decoded_b2_whole_operand[420];
+    if (element0_0_enable_tree) tree_b2_nan <= decoded_b2[356];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b2_scales <= decoded_b2_whole_operand[419:384];
+    if (element0_0_enable_tree) tree_b2_scales <= decoded_b2[355:320];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b1_nan <= decoded_b1_whole_operand[420];
+    if (element0_0_enable_tree) tree_b1_nan <= decoded_b1[356];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b1_scales <= decoded_b1_whole_operand[419:384];
+    if (element0_0_enable_tree) tree_b1_scales <= decoded_b1[355:320];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b0_nan <= decoded_b0_whole_operand[420];
+    if (element0_0_enable_tree) tree_b0_nan <= decoded_b0[356];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b0_scales <= decoded_b0_whole_operand[419:384];
+    if (element0_0_enable_tree) tree_b0_scales <= decoded_b0[355:320];
   always @(posedge clk)
     if (step__ready_and_step__valid) decoded_b7 <= b7_operand;
   always @(posedge clk)
@@ -744,37 +728,37 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
   always @(posedge clk)
     if (element0_0_enable_factors) factors_a0_nan <= tree_a0_nan;
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a7_nan <= decoded_a7_whole_operand[420];
+    if (element0_0_enable_tree) tree_a7_nan <= decoded_a7[356];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a7_scales <= decoded_a7_whole_operand[419:384];
+    if (element0_0_enable_tree) tree_a7_scales <= decoded_a7[355:320];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a6_nan <= decoded_a6_whole_operand[420];
+    if (element0_0_enable_tree) tree_a6_nan <= decoded_a6[356];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a6_scales <= decoded_a6_whole_operand[419:384];
+    if (element0_0_enable_tree) tree_a6_scales <= decoded_a6[355:320];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a5_nan <= decoded_a5_whole_operand[420];
+    if (element0_0_enable_tree) tree_a5_nan <= decoded_a5[356];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a5_scales <= decoded_a5_whole_operand[419:384];
+    if (element0_0_enable_tree) tree_a5_scales <= decoded_a5[355:320];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a4_nan <= decoded_a4_whole_operand[420];
+    if (element0_0_enable_tree) tree_a4_nan <= decoded_a4[356];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a4_scales <= decoded_a4_whole_operand[419:384];
+    if (element0_0_enable_tree) tree_a4_scales <= decoded_a4[355:320];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a3_nan <= decoded_a3_whole_operand[420];
+    if (element0_0_enable_tree) tree_a3_nan <= decoded_a3[356];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a3_scales <= decoded_a3_whole_operand[419:384];
+    if (element0_0_enable_tree) tree_a3_scales <= decoded_a3[355:320];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a2_nan <= decoded_a2_whole_operand[420];
+    if (element0_0_enable_tree) tree_a2_nan <= decoded_a2[356];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a2_scales <= decoded_a2_whole_operand[419:384];
+    if (element0_0_enable_tree) tree_a2_scales <= decoded_a2[355:320];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a1_nan <= decoded_a1_whole_operand[420];
+    if (element0_0_enable_tree) tree_a1_nan <= decoded_a1[356];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a1_scales <= decoded_a1_whole_operand[419:384];
+    if (element0_0_enable_tree) tree_a1_scales <= decoded_a1[355:320];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a0_nan <= decoded_a0_whole_operand[420];
+    if (element0_0_enable_tree) tree_a0_nan <= decoded_a0[356];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a0_scales <= decoded_a0_whole_operand[419:384];
+    if (element0_0_enable_tree) tree_a0_scales <= decoded_a0[355:320];
   always @(posedge clk)
     if (step__ready_and_step__valid) decoded_a7 <= a7_operand;
   always @(posedge clk)
@@ -925,73 +909,9 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .operand(b7_operand),
     .scales(step__payload[4607:4576])
   );
-  mixfp4_blackwell_stored_operand decoded_a0_whole (
-    .operand(decoded_a0_whole_operand),
-    .stored(decoded_a0)
-  );
-  mixfp4_blackwell_stored_operand decoded_a1_whole (
-    .operand(decoded_a1_whole_operand),
-    .stored(decoded_a1)
-  );
-  mixfp4_blackwell_stored_operand decoded_a2_whole (
-    .operand(decoded_a2_whole_operand),
-    .stored(decoded_a2)
-  );
-  mixfp4_blackwell_stored_operand decoded_a3_whole (
-    .operand(decoded_a3_whole_operand),
-    .stored(decoded_a3)
-  );
-  mixfp4_blackwell_stored_operand decoded_a4_whole (
-    .operand(decoded_a4_whole_operand),
-    .stored(decoded_a4)
-  );
-  mixfp4_blackwell_stored_operand decoded_a5_whole (
-    .operand(decoded_a5_whole_operand),
-    .stored(decoded_a5)
-  );
-  mixfp4_blackwell_stored_operand decoded_a6_whole (
-    .operand(decoded_a6_whole_operand),
-    .stored(decoded_a6)
-  );
-  mixfp4_blackwell_stored_operand decoded_a7_whole (
-    .operand(decoded_a7_whole_operand),
-    .stored(decoded_a7)
-  );
-  mixfp4_blackwell_stored_operand decoded_b0_whole (
-    .operand(decoded_b0_whole_operand),
-    .stored(decoded_b0)
-  );
-  mixfp4_blackwell_stored_operand decoded_b1_whole (
-    .operand(decoded_b1_whole_operand),
-    .stored(decoded_b1)
-  );
-  mixfp4_blackwell_stored_operand decoded_b2_whole (
-    .operand(decoded_b2_whole_operand),
-    .stored(decoded_b2)
-  );
-  mixfp4_blackwell_stored_operand decoded_b3_whole (
-    .operand(decoded_b3_whole_operand),
-    .stored(decoded_b3)
-  );
-  mixfp4_blackwell_stored_operand decoded_b4_whole (
-    .operand(decoded_b4_whole_operand),
-    .stored(decoded_b4)
-  );
-  mixfp4_blackwell_stored_operand decoded_b5_whole (
-    .operand(decoded_b5_whole_operand),
-    .stored(decoded_b5)
-  );
-  mixfp4_blackwell_stored_operand decoded_b6_whole (
-    .operand(decoded_b6_whole_operand),
-    .stored(decoded_b6)
-  );
-  mixfp4_blackwell_stored_operand decoded_b7_whole (
-    .operand(decoded_b7_whole_operand),
-    .stored(decoded_b7)
-  );
   mixfp4_blackwell_element element0_0 (
-    .a({ factors_a0_nan, factors_a0_scales_3_zero, factors_a0_scales_3_exponent, tree_a0_scales[30:27], factors_a0_scales_2_zero, factors_a0_scales_2_exponent, tree_a0_scales[21:18], factors_a0_scales_1_zero, factors_a0_scales_1_exponent, tree_a0_scales[12:9], factors_a0_scales_0_zero, factors_a0_scales_0_exponent, tree_a0_scales[3:0], decoded_a0_whole_operand[383:0] }),
-    .b({ factors_b0_nan, factors_b0_scales_3_zero, factors_b0_scales_3_exponent, tree_b0_scales[30:27], factors_b0_scales_2_zero, factors_b0_scales_2_exponent, tree_b0_scales[21:18], factors_b0_scales_1_zero, factors_b0_scales_1_exponent, tree_b0_scales[12:9], factors_b0_scales_0_zero, factors_b0_scales_0_exponent, tree_b0_scales[3:0], decoded_b0_whole_operand[383:0] }),
+    .a({ factors_a0_nan, factors_a0_scales_3_zero, factors_a0_scales_3_exponent, tree_a0_scales[30:27], factors_a0_scales_2_zero, factors_a0_scales_2_exponent, tree_a0_scales[21:18], factors_a0_scales_1_zero, factors_a0_scales_1_exponent, tree_a0_scales[12:9], factors_a0_scales_0_zero, factors_a0_scales_0_exponent, tree_a0_scales[3:0], decoded_a0[319:0] }),
+    .b({ factors_b0_nan, factors_b0_scales_3_zero, factors_b0_scales_3_exponent, tree_b0_scales[30:27], factors_b0_scales_2_zero, factors_b0_scales_2_exponent, tree_b0_scales[21:18], factors_b0_scales_1_zero, factors_b0_scales_1_exponent, tree_b0_scales[12:9], factors_b0_scales_0_zero, factors_b0_scales_0_exponent, tree_b0_scales[3:0], decoded_b0[319:0] }),
     .c(addend__payload[31:0]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -1004,8 +924,8 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mixfp4_blackwell_element element0_1 (
-    .a({ factors_a0_nan, factors_a0_scales_3_zero, factors_a0_scales_3_exponent, tree_a0_scales[30:27], factors_a0_scales_2_zero, factors_a0_scales_2_exponent, tree_a0_scales[21:18], factors_a0_scales_1_zero, factors_a0_scales_1_exponent, tree_a0_scales[12:9], factors_a0_scales_0_zero, factors_a0_scales_0_exponent, tree_a0_scales[3:0], decoded_a0_whole_operand[383:0] }),
-    .b({ factors_b1_nan, factors_b1_scales_3_zero, factors_b1_scales_3_exponent, tree_b1_scales[30:27], factors_b1_scales_2_zero, factors_b1_scales_2_exponent, tree_b1_scales[21:18], factors_b1_scales_1_zero, factors_b1_scales_1_exponent, tree_b1_scales[12:9], factors_b1_scales_0_zero, factors_b1_scales_0_exponent, tree_b1_scales[3:0], decoded_b1_whole_operand[383:0] }),
+    .a({ factors_a0_nan, factors_a0_scales_3_zero, factors_a0_scales_3_exponent, tree_a0_scales[30:27], factors_a0_scales_2_zero, factors_a0_scales_2_exponent, tree_a0_scales[21:18], factors_a0_scales_1_zero, factors_a0_scales_1_exponent, tree_a0_scales[12:9], factors_a0_scales_0_zero, factors_a0_scales_0_exponent, tree_a0_scales[3:0], decoded_a0[319:0] }),
+    .b({ factors_b1_nan, factors_b1_scales_3_zero, factors_b1_scales_3_exponent, tree_b1_scales[30:27], factors_b1_scales_2_zero, factors_b1_scales_2_exponent, tree_b1_scales[21:18], factors_b1_scales_1_zero, factors_b1_scales_1_exponent, tree_b1_scales[12:9], factors_b1_scales_0_zero, factors_b1_scales_0_exponent, tree_b1_scales[3:0], decoded_b1[319:0] }),
     .c(addend__payload[63:32]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -1018,8 +938,8 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mixfp4_blackwell_element element0_2 (
-    .a({ factors_a0_nan, factors_a0_scales_3_zero, factors_a0_scales_3_exponent, tree_a0_scales[30:27], factors_a0_scales_2_zero, factors_a0_scales_2_exponent, tree_a0_scales[21:18], factors_a0_scales_1_zero, factors_a0_scales_1_exponent, tree_a0_scales[12:9], factors_a0_scales_0_zero, factors_a0_scales_0_exponent, tree_a0_scales[3:0], decoded_a0_whole_operand[383:0] }),
-    .b({ factors_b2_nan, factors_b2_scales_3_zero, factors_b2_scales_3_exponent, tree_b2_scales[30:27], factors_b2_scales_2_zero, factors_b2_scales_2_exponent, tree_b2_scales[21:18], factors_b2_scales_1_zero, factors_b2_scales_1_exponent, tree_b2_scales[12:9], factors_b2_scales_0_zero, factors_b2_scales_0_exponent, tree_b2_scales[3:0], decoded_b2_whole_operand[383:0] }),
+    .a({ factors_a0_nan, factors_a0_scales_3_zero, factors_a0_scales_3_exponent, tree_a0_scales[30:27], factors_a0_scales_2_zero, factors_a0_scales_2_exponent, tree_a0_scales[21:18], factors_a0_scales_1_zero, factors_a0_scales_1_exponent, tree_a0_scales[12:9], factors_a0_scales_0_zero, factors_a0_scales_0_exponent, tree_a0_scales[3:0], decoded_a0[319:0] }),
+    .b({ factors_b2_nan, factors_b2_scales_3_zero, factors_b2_scales_3_exponent, tree_b2_scales[30:27], factors_b2_scales_2_zero, factors_b2_scales_2_exponent, tree_b2_scales[21:18], factors_b2_scales_1_zero, factors_b2_scales_1_exponent, tree_b2_scales[12:9], factors_b2_scales_0_zero, factors_b2_scales_0_exponent, tree_b2_scales[3:0], decoded_b2[319:0] }),
     .c(addend__payload[95:64]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -1032,8 +952,8 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mixfp4_blackwell_element element0_3 (
-    .a({ factors_a0_nan, factors_a0_scales_3_zero, factors_a0_scales_3_exponent, tree_a0_scales[30:27], factors_a0_scales_2_zero, factors_a0_scales_2_exponent, tree_a0_scales[21:18], factors_a0_scales_1_zero, factors_a0_scales_1_exponent, tree_a0_scales[12:9], factors_a0_scales_0_zero, factors_a0_scales_0_exponent, tree_a0_scales[3:0], decoded_a0_whole_operand[383:0] }),
-    .b({ factors_b3_nan, factors_b3_scales_3_zero, factors_b3_scales_3_exponent, tree_b3_scales[30:27], factors_b3_scales_2_zero, factors_b3_scales_2_exponent, tree_b3_scales[21:18], factors_b3_scales_1_zero, factors_b3_scales_1_exponent, tree_b3_scales[12:9], factors_b3_scales_0_zero, factors_b3_scales_0_exponent, tree_b3_scales[3:0], decoded_b3_whole_operand[383:0] }),
+    .a({ factors_a0_nan, factors_a0_scales_3_zero, factors_a0_scales_3_exponent, tree_a0_scales[30:27], factors_a0_scales_2_zero, factors_a0_scales_2_exponent, tree_a0_scales[21:18], factors_a0_scales_1_zero, factors_a0_scales_1_exponent, tree_a0_scales[12:9], factors_a0_scales_0_zero, factors_a0_scales_0_exponent, tree_a0_scales[3:0], decoded_a0[319:0] }),
+    .b({ factors_b3_nan, factors_b3_scales_3_zero, factors_b3_scales_3_exponent, tree_b3_scales[30:27], factors_b3_scales_2_zero, factors_b3_scales_2_exponent, tree_b3_scales[21:18], factors_b3_scales_1_zero, factors_b3_scales_1_exponent, tree_b3_scales[12:9], factors_b3_scales_0_zero, factors_b3_scales_0_exponent, tree_b3_scales[3:0], decoded_b3[319:0] }),
     .c(addend__payload[127:96]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -1046,8 +966,8 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mixfp4_blackwell_element element0_4 (
-    .a({ factors_a0_nan, factors_a0_scales_3_zero, factors_a0_scales_3_exponent, tree_a0_scales[30:27], factors_a0_scales_2_zero, factors_a0_scales_2_exponent, tree_a0_scales[21:18], factors_a0_scales_1_zero, factors_a0_scales_1_exponent, tree_a0_scales[12:9], factors_a0_scales_0_zero, factors_a0_scales_0_exponent, tree_a0_scales[3:0], decoded_a0_whole_operand[383:0] }),
-    .b({ factors_b4_nan, factors_b4_scales_3_zero, factors_b4_scales_3_exponent, tree_b4_scales[30:27], factors_b4_scales_2_zero, factors_b4_scales_2_exponent, tree_b4_scales[21:18], factors_b4_scales_1_zero, factors_b4_scales_1_exponent, tree_b4_scales[12:9], factors_b4_scales_0_zero, factors_b4_scales_0_exponent, tree_b4_scales[3:0], decoded_b4_whole_operand[383:0] }),
+    .a({ factors_a0_nan, factors_a0_scales_3_zero, factors_a0_scales_3_exponent, tree_a0_scales[30:27], factors_a0_scales_2_zero, factors_a0_scales_2_exponent, tree_a0_scales[21:18], factors_a0_scales_1_zero, factors_a0_scales_1_exponent, tree_a0_scales[12:9], factors_a0_scales_0_zero, factors_a0_scales_0_exponent, tree_a0_scales[3:0], decoded_a0[319:0] }),
+    .b({ factors_b4_nan, factors_b4_scales_3_zero, factors_b4_scales_3_exponent, tree_b4_scales[30:27], factors_b4_scales_2_zero, factors_b4_scales_2_exponent, tree_b4_scales[21:18], factors_b4_scales_1_zero, factors_b4_scales_1_exponent, tree_b4_scales[12:9], factors_b4_scales_0_zero, factors_b4_scales_0_exponent, tree_b4_scales[3:0], decoded_b4[319:0] }),
     .c(addend__payload[159:128]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -1060,8 +980,8 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mixfp4_blackwell_element element0_5 (
-    .a({ factors_a0_nan, factors_a0_scales_3_zero, factors_a0_scales_3_exponent, tree_a0_scales[30:27], factors_a0_scales_2_zero, factors_a0_scales_2_exponent, tree_a0_scales[21:18], factors_a0_scales_1_zero, factors_a0_scales_1_exponent, tree_a0_scales[12:9], factors_a0_scales_0_zero, factors_a0_scales_0_exponent, tree_a0_scales[3:0], decoded_a0_whole_operand[383:0] }),
-    .b({ factors_b5_nan, factors_b5_scales_3_zero, factors_b5_scales_3_exponent, tree_b5_scales[30:27], factors_b5_scales_2_zero, factors_b5_scales_2_exponent, tree_b5_scales[21:18], factors_b5_scales_1_zero, factors_b5_scales_1_exponent, tree_b5_scales[12:9], factors_b5_scales_0_zero, factors_b5_scales_0_exponent, tree_b5_scales[3:0], decoded_b5_whole_operand[383:0] }),
+    .a({ factors_a0_nan, factors_a0_scales_3_zero, factors_a0_scales_3_exponent, tree_a0_scales[30:27], factors_a0_scales_2_zero, factors_a0_scales_2_exponent, tree_a0_scales[21:18], factors_a0_scales_1_zero, factors_a0_scales_1_exponent, tree_a0_scales[12:9], factors_a0_scales_0_zero, factors_a0_scales_0_exponent, tree_a0_scales[3:0], decoded_a0[319:0] }),
+    .b({ factors_b5_nan, factors_b5_scales_3_zero, factors_b5_scales_3_exponent, tree_b5_scales[30:27], factors_b5_scales_2_zero, factors_b5_scales_2_exponent, tree_b5_scales[21:18], factors_b5_scales_1_zero, factors_b5_scales_1_exponent, tree_b5_scales[12:9], factors_b5_scales_0_zero, factors_b5_scales_0_exponent, tree_b5_scales[3:0], decoded_b5[319:0] }),
     .c(addend__payload[191:160]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -1074,8 +994,8 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mixfp4_blackwell_element element0_6 (
-    .a({ factors_a0_nan, factors_a0_scales_3_zero, factors_a0_scales_3_exponent, tree_a0_scales[30:27], factors_a0_scales_2_zero, factors_a0_scales_2_exponent, tree_a0_scales[21:18], factors_a0_scales_1_zero, factors_a0_scales_1_exponent, tree_a0_scales[12:9], factors_a0_scales_0_zero, factors_a0_scales_0_exponent, tree_a0_scales[3:0], decoded_a0_whole_operand[383:0] }),
-    .b({ factors_b6_nan, factors_b6_scales_3_zero, factors_b6_scales_3_exponent, tree_b6_scales[30:27], factors_b6_scales_2_zero, factors_b6_scales_2_exponent, tree_b6_scales[21:18], factors_b6_scales_1_zero, factors_b6_scales_1_exponent, tree_b6_scales[12:9], factors_b6_scales_0_zero, factors_b6_scales_0_exponent, tree_b6_scales[3:0], decoded_b6_whole_operand[383:0] }),
+    .a({ factors_a0_nan, factors_a0_scales_3_zero, factors_a0_scales_3_exponent, tree_a0_scales[30:27], factors_a0_scales_2_zero, factors_a0_scales_2_exponent, tree_a0_scales[21:18], factors_a0_scales_1_zero, factors_a0_scales_1_exponent, tree_a0_scales[12:9], factors_a0_scales_0_zero, factors_a0_scales_0_exponent, tree_a0_scales[3:0], decoded_a0[319:0] }),
+    .b({ factors_b6_nan, factors_b6_scales_3_zero, factors_b6_scales_3_exponent, tree_b6_scales[30:27], factors_b6_scales_2_zero, factors_b6_scales_2_exponent, tree_b6_scales[21:18], factors_b6_scales_1_zero, factors_b6_scales_1_exponent, tree_b6_scales[12:9], factors_b6_scales_0_zero, factors_b6_scales_0_exponent, tree_b6_scales[3:0], decoded_b6[319:0] }),
     .c(addend__payload[223:192]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -1088,8 +1008,8 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mixfp4_blackwell_element element0_7 (
-    .a({ factors_a0_nan, factors_a0_scales_3_zero, factors_a0_scales_3_exponent, tree_a0_scales[30:27], factors_a0_scales_2_zero, factors_a0_scales_2_exponent, tree_a0_scales[21:18], factors_a0_scales_1_zero, factors_a0_scales_1_exponent, tree_a0_scales[12:9], factors_a0_scales_0_zero, factors_a0_scales_0_exponent, tree_a0_scales[3:0], decoded_a0_whole_operand[383:0] }),
-    .b({ factors_b7_nan, factors_b7_scales_3_zero, factors_b7_scales_3_exponent, tree_b7_scales[30:27], factors_b7_scales_2_zero, factors_b7_scales_2_exponent, tree_b7_scales[21:18], factors_b7_scales_1_zero, factors_b7_scales_1_exponent, tree_b7_scales[12:9], factors_b7_scales_0_zero, factors_b7_scales_0_exponent, tree_b7_scales[3:0], decoded_b7_whole_operand[383:0] }),
+    .a({ factors_a0_nan, factors_a0_scales_3_zero, factors_a0_scales_3_exponent, tree_a0_scales[30:27], factors_a0_scales_2_zero, factors_a0_scales_2_exponent, tree_a0_scales[21:18], factors_a0_scales_1_zero, factors_a0_scales_1_exponent, tree_a0_scales[12:9], factors_a0_scales_0_zero, factors_a0_scales_0_exponent, tree_a0_scales[3:0], decoded_a0[319:0] }),
+    .b({ factors_b7_nan, factors_b7_scales_3_zero, factors_b7_scales_3_exponent, tree_b7_scales[30:27], factors_b7_scales_2_zero, factors_b7_scales_2_exponent, tree_b7_scales[21:18], factors_b7_scales_1_zero, factors_b7_scales_1_exponent, tree_b7_scales[12:9], factors_b7_scales_0_zero, factors_b7_scales_0_exponent, tree_b7_scales[3:0], decoded_b7[319:0] }),
     .c(addend__payload[255:224]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -1102,8 +1022,8 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mixfp4_blackwell_element element1_0 (
-    .a({ factors_a1_nan, factors_a1_scales_3_zero, factors_a1_scales_3_exponent, tree_a1_scales[30:27], factors_a1_scales_2_zero, factors_a1_scales_2_exponent, tree_a1_scales[21:18], factors_a1_scales_1_zero, factors_a1_scales_1_exponent, tree_a1_scales[12:9], factors_a1_scales_0_zero, factors_a1_scales_0_exponent, tree_a1_scales[3:0], decoded_a1_whole_operand[383:0] }),
-    .b({ factors_b0_nan, factors_b0_scales_3_zero, factors_b0_scales_3_exponent, tree_b0_scales[30:27], factors_b0_scales_2_zero, factors_b0_scales_2_exponent, tree_b0_scales[21:18], factors_b0_scales_1_zero, factors_b0_scales_1_exponent, tree_b0_scales[12:9], factors_b0_scales_0_zero, factors_b0_scales_0_exponent, tree_b0_scales[3:0], decoded_b0_whole_operand[383:0] }),
+    .a({ factors_a1_nan, factors_a1_scales_3_zero, factors_a1_scales_3_exponent, tree_a1_scales[30:27], factors_a1_scales_2_zero, factors_a1_scales_2_exponent, tree_a1_scales[21:18], factors_a1_scales_1_zero, factors_a1_scales_1_exponent, tree_a1_scales[12:9], factors_a1_scales_0_zero, factors_a1_scales_0_exponent, tree_a1_scales[3:0], decoded_a1[319:0] }),
+    .b({ factors_b0_nan, factors_b0_scales_3_zero, factors_b0_scales_3_exponent, tree_b0_scales[30:27], factors_b0_scales_2_zero, factors_b0_scales_2_exponent, tree_b0_scales[21:18], factors_b0_scales_1_zero, factors_b0_scales_1_exponent, tree_b0_scales[12:9], factors_b0_scales_0_zero, factors_b0_scales_0_exponent, tree_b0_scales[3:0], decoded_b0[319:0] }),
     .c(addend__payload[287:256]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -1116,8 +1036,8 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mixfp4_blackwell_element element1_1 (
-    .a({ factors_a1_nan, factors_a1_scales_3_zero, factors_a1_scales_3_exponent, tree_a1_scales[30:27], factors_a1_scales_2_zero, factors_a1_scales_2_exponent, tree_a1_scales[21:18], factors_a1_scales_1_zero, factors_a1_scales_1_exponent, tree_a1_scales[12:9], factors_a1_scales_0_zero, factors_a1_scales_0_exponent, tree_a1_scales[3:0], decoded_a1_whole_operand[383:0] }),
-    .b({ factors_b1_nan, factors_b1_scales_3_zero, factors_b1_scales_3_exponent, tree_b1_scales[30:27], factors_b1_scales_2_zero, factors_b1_scales_2_exponent, tree_b1_scales[21:18], factors_b1_scales_1_zero, factors_b1_scales_1_exponent, tree_b1_scales[12:9], factors_b1_scales_0_zero, factors_b1_scales_0_exponent, tree_b1_scales[3:0], decoded_b1_whole_operand[383:0] }),
+    .a({ factors_a1_nan, factors_a1_scales_3_zero, factors_a1_scales_3_exponent, tree_a1_scales[30:27], factors_a1_scales_2_zero, factors_a1_scales_2_exponent, tree_a1_scales[21:18], factors_a1_scales_1_zero, factors_a1_scales_1_exponent, tree_a1_scales[12:9], factors_a1_scales_0_zero, factors_a1_scales_0_exponent, tree_a1_scales[3:0], decoded_a1[319:0] }),
+    .b({ factors_b1_nan, factors_b1_scales_3_zero, factors_b1_scales_3_exponent, tree_b1_scales[30:27], factors_b1_scales_2_zero, factors_b1_scales_2_exponent, tree_b1_scales[21:18], factors_b1_scales_1_zero, factors_b1_scales_1_exponent, tree_b1_scales[12:9], factors_b1_scales_0_zero, factors_b1_scales_0_exponent, tree_b1_scales[3:0], decoded_b1[319:0] }),
     .c(addend__payload[319:288]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -1130,8 +1050,8 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mixfp4_blackwell_element element1_2 (
-    .a({ factors_a1_nan, factors_a1_scales_3_zero, factors_a1_scales_3_exponent, tree_a1_scales[30:27], factors_a1_scales_2_zero, factors_a1_scales_2_exponent, tree_a1_scales[21:18], factors_a1_scales_1_zero, factors_a1_scales_1_exponent, tree_a1_scales[12:9], factors_a1_scales_0_zero, factors_a1_scales_0_exponent, tree_a1_scales[3:0], decoded_a1_whole_operand[383:0] }),
-    .b({ factors_b2_nan, factors_b2_scales_3_zero, factors_b2_scales_3_exponent, tree_b2_scales[30:27], factors_b2_scales_2_zero, factors_b2_scales_2_exponent, tree_b2_scales[21:18], factors_b2_scales_1_zero, factors_b2_scales_1_exponent, tree_b2_scales[12:9], factors_b2_scales_0_zero, factors_b2_scales_0_exponent, tree_b2_scales[3:0], decoded_b2_whole_operand[383:0] }),
+    .a({ factors_a1_nan, factors_a1_scales_3_zero, factors_a1_scales_3_exponent, tree_a1_scales[30:27], factors_a1_scales_2_zero, factors_a1_scales_2_exponent, tree_a1_scales[21:18], factors_a1_scales_1_zero, factors_a1_scales_1_exponent, tree_a1_scales[12:9], factors_a1_scales_0_zero, factors_a1_scales_0_exponent, tree_a1_scales[3:0], decoded_a1[319:0] }),
+    .b({ factors_b2_nan, factors_b2_scales_3_zero, factors_b2_scales_3_exponent, tree_b2_scales[30:27], factors_b2_scales_2_zero, factors_b2_scales_2_exponent, tree_b2_scales[21:18], factors_b2_scales_1_zero, factors_b2_scales_1_exponent, tree_b2_scales[12:9], factors_b2_scales_0_zero, factors_b2_scales_0_exponent, tree_b2_scales[3:0], decoded_b2[319:0] }),
     .c(addend__payload[351:320]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -1144,8 +1064,8 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mixfp4_blackwell_element element1_3 (
-    .a({ factors_a1_nan, factors_a1_scales_3_zero, factors_a1_scales_3_exponent, tree_a1_scales[30:27], factors_a1_scales_2_zero, factors_a1_scales_2_exponent, tree_a1_scales[21:18], factors_a1_scales_1_zero, factors_a1_scales_1_exponent, tree_a1_scales[12:9], factors_a1_scales_0_zero, factors_a1_scales_0_exponent, tree_a1_scales[3:0], decoded_a1_whole_operand[383:0] }),
-    .b({ factors_b3_nan, factors_b3_scales_3_zero, factors_b3_scales_3_exponent, tree_b3_scales[30:27], factors_b3_scales_2_zero, factors_b3_scales_2_exponent, tree_b3_scales[21:18], factors_b3_scales_1_zero, factors_b3_scales_1_exponent, tree_b3_scales[12:9], factors_b3_scales_0_zero, factors_b3_scales_0_exponent, tree_b3_scales[3:0], decoded_b3_whole_operand[383:0] }),
+    .a({ factors_a1_nan, factors_a1_scales_3_zero, factors_a1_scales_3_exponent, tree_a1_scales[30:27], factors_a1_scales_2_zero, factors_a1_scales_2_exponent, tree_a1_scales[21:18], factors_a1_scales_1_zero, factors_a1_scales_1_exponent, tree_a1_scales[12:9], factors_a1_scales_0_zero, factors_a1_scales_0_exponent, tree_a1_scales[3:0], decoded_a1[319:0] }),
+    .b({ factors_b3_nan, factors_b3_scales_3_zero, factors_b3_scales_3_exponent, tree_b3_scales[30:27], factors_b3_scales_2_zero, factors_b3_scales_2_exponent, tree_b3_scales[21:18], factors_b3_scales_1_zero, factors_b3_scales_1_exponent, tree_b3_scales[12:9], factors_b3_scales_0_zero, factors_b3_scales_0_exponent, tree_b3_scales[3:0], decoded_b3[319:0] }),
     .c(addend__payload[383:352]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -1158,8 +1078,8 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mixfp4_blackwell_element element1_4 (
-    .a({ factors_a1_nan, factors_a1_scales_3_zero, factors_a1_scales_3_exponent, tree_a1_scales[30:27], factors_a1_scales_2_zero, factors_a1_scales_2_exponent, tree_a1_scales[21:18], factors_a1_scales_1_zero, factors_a1_scales_1_exponent, tree_a1_scales[12:9], factors_a1_scales_0_zero, factors_a1_scales_0_exponent, tree_a1_scales[3:0], decoded_a1_whole_operand[383:0] }),
-    .b({ factors_b4_nan, factors_b4_scales_3_zero, factors_b4_scales_3_exponent, tree_b4_scales[30:27], factors_b4_scales_2_zero, factors_b4_scales_2_exponent, tree_b4_scales[21:18], factors_b4_scales_1_zero, factors_b4_scales_1_exponent, tree_b4_scales[12:9], factors_b4_scales_0_zero, factors_b4_scales_0_exponent, tree_b4_scales[3:0], decoded_b4_whole_operand[383:0] }),
+    .a({ factors_a1_nan, factors_a1_scales_3_zero, factors_a1_scales_3_exponent, tree_a1_scales[30:27], factors_a1_scales_2_zero, factors_a1_scales_2_exponent, tree_a1_scales[21:18], factors_a1_scales_1_zero, factors_a1_scales_1_exponent, tree_a1_scales[12:9], factors_a1_scales_0_zero, factors_a1_scales_0_exponent, tree_a1_scales[3:0], decoded_a1[319:0] }),
+    .b({ factors_b4_nan, factors_b4_scales_3_zero, factors_b4_scales_3_exponent, tree_b4_scales[30:27], factors_b4_scales_2_zero, factors_b4_scales_2_exponent, tree_b4_scales[21:18], factors_b4_scales_1_zero, factors_b4_scales_1_exponent, tree_b4_scales[12:9], factors_b4_scales_0_zero, factors_b4_scales_0_exponent, tree_b4_scales[3:0], decoded_b4[319:0] }),
     .c(addend__payload[415:384]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -1172,8 +1092,8 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mixfp4_blackwell_element element1_5 (
-    .a({ factors_a1_nan, factors_a1_scales_3_zero, factors_a1_scales_3_exponent, tree_a1_scales[30:27], factors_a1_scales_2_zero, factors_a1_scales_2_exponent, tree_a1_scales[21:18], factors_a1_scales_1_zero, factors_a1_scales_1_exponent, tree_a1_scales[12:9], factors_a1_scales_0_zero, factors_a1_scales_0_exponent, tree_a1_scales[3:0], decoded_a1_whole_operand[383:0] }),
-    .b({ factors_b5_nan, factors_b5_scales_3_zero, factors_b5_scales_3_exponent, tree_b5_scales[30:27], factors_b5_scales_2_zero, factors_b5_scales_2_exponent, tree_b5_scales[21:18], factors_b5_scales_1_zero, factors_b5_scales_1_exponent, tree_b5_scales[12:9], factors_b5_scales_0_zero, factors_b5_scales_0_exponent, tree_b5_scales[3:0], decoded_b5_whole_operand[383:0] }),
+    .a({ factors_a1_nan, factors_a1_scales_3_zero, factors_a1_scales_3_exponent, tree_a1_scales[30:27], factors_a1_scales_2_zero, factors_a1_scales_2_exponent, tree_a1_scales[21:18], factors_a1_scales_1_zero, factors_a1_scales_1_exponent, tree_a1_scales[12:9], factors_a1_scales_0_zero, factors_a1_scales_0_exponent, tree_a1_scales[3:0], decoded_a1[319:0] }),
+    .b({ factors_b5_nan, factors_b5_scales_3_zero, factors_b5_scales_3_exponent, tree_b5_scales[30:27], factors_b5_scales_2_zero, factors_b5_scales_2_exponent, tree_b5_scales[21:18], factors_b5_scales_1_zero, factors_b5_scales_1_exponent, tree_b5_scales[12:9], factors_b5_scales_0_zero, factors_b5_scales_0_exponent, tree_b5_scales[3:0], decoded_b5[319:0] }),
     .c(addend__payload[447:416]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -1186,8 +1106,8 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mixfp4_blackwell_element element1_6 (
-    .a({ factors_a1_nan, factors_a1_scales_3_zero, factors_a1_scales_3_exponent, tree_a1_scales[30:27], factors_a1_scales_2_zero, factors_a1_scales_2_exponent, tree_a1_scales[21:18], factors_a1_scales_1_zero, factors_a1_scales_1_exponent, tree_a1_scales[12:9], factors_a1_scales_0_zero, factors_a1_scales_0_exponent, tree_a1_scales[3:0], decoded_a1_whole_operand[383:0] }),
-    .b({ factors_b6_nan, factors_b6_scales_3_zero, factors_b6_scales_3_exponent, tree_b6_scales[30:27], factors_b6_scales_2_zero, factors_b6_scales_2_exponent, tree_b6_scales[21:18], factors_b6_scales_1_zero, factors_b6_scales_1_exponent, tree_b6_scales[12:9], factors_b6_scales_0_zero, factors_b6_scales_0_exponent, tree_b6_scales[3:0], decoded_b6_whole_operand[383:0] }),
+    .a({ factors_a1_nan, factors_a1_scales_3_zero, factors_a1_scales_3_exponent, tree_a1_scales[30:27], factors_a1_scales_2_zero, factors_a1_scales_2_exponent, tree_a1_scales[21:18], factors_a1_scales_1_zero, factors_a1_scales_1_exponent, tree_a1_scales[12:9], factors_a1_scales_0_zero, factors_a1_scales_0_exponent, tree_a1_scales[3:0], decoded_a1[319:0] }),
+    .b({ factors_b6_nan, factors_b6_scales_3_zero, factors_b6_scales_3_exponent, tree_b6_scales[30:27], factors_b6_scales_2_zero, factors_b6_scales_2_exponent, tree_b6_scales[21:18], factors_b6_scales_1_zero, factors_b6_scales_1_exponent, tree_b6_scales[12:9], factors_b6_scales_0_zero, factors_b6_scales_0_exponent, tree_b6_scales[3:0], decoded_b6[319:0] }),
     .c(addend__payload[479:448]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -1200,8 +1120,8 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mixfp4_blackwell_element element1_7 (
-    .a({ factors_a1_nan, factors_a1_scales_3_zero, factors_a1_scales_3_exponent, tree_a1_scales[30:27], factors_a1_scales_2_zero, factors_a1_scales_2_exponent, tree_a1_scales[21:18], factors_a1_scales_1_zero, factors_a1_scales_1_exponent, tree_a1_scales[12:9], factors_a1_scales_0_zero, factors_a1_scales_0_exponent, tree_a1_scales[3:0], decoded_a1_whole_operand[383:0] }),
-    .b({ factors_b7_nan, factors_b7_scales_3_zero, factors_b7_scales_3_exponent, tree_b7_scales[30:27], factors_b7_scales_2_zero, factors_b7_scales_2_exponent, tree_b7_scales[21:18], factors_b7_scales_1_zero, factors_b7_scales_1_exponent, tree_b7_scales[12:9], factors_b7_scales_0_zero, factors_b7_scales_0_exponent, tree_b7_scales[3:0], decoded_b7_whole_operand[383:0] }),
+    .a({ factors_a1_nan, factors_a1_scales_3_zero, factors_a1_scales_3_exponent, tree_a1_scales[30:27], factors_a1_scales_2_zero, factors_a1_scales_2_exponent, tree_a1_scales[21:18], factors_a1_scales_1_zero, factors_a1_scales_1_exponent, tree_a1_scales[12:9], factors_a1_scales_0_zero, factors_a1_scales_0_exponent, tree_a1_scales[3:0], decoded_a1[319:0] }),
+    .b({ factors_b7_nan, factors_b7_scales_3_zero, factors_b7_scales_3_exponent, tree_b7_scales[30:27], factors_b7_scales_2_zero, factors_b7_scales_2_exponent, tree_b7_scales[21:18], factors_b7_scales_1_zero, factors_b7_scales_1_exponent, tree_b7_scales[12:9], factors_b7_scales_0_zero, factors_b7_scales_0_exponent, tree_b7_scales[3:0], decoded_b7[319:0] }),
     .c(addend__payload[511:480]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -1214,8 +1134,8 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mixfp4_blackwell_element element2_0 (
-    .a({ factors_a2_nan, factors_a2_scales_3_zero, factors_a2_scales_3_exponent, tree_a2_scales[30:27], factors_a2_scales_2_zero, factors_a2_scales_2_exponent, tree_a2_scales[21:18], factors_a2_scales_1_zero, factors_a2_scales_1_exponent, tree_a2_scales[12:9], factors_a2_scales_0_zero, factors_a2_scales_0_exponent, tree_a2_scales[3:0], decoded_a2_whole_operand[383:0] }),
-    .b({ factors_b0_nan, factors_b0_scales_3_zero, factors_b0_scales_3_exponent, tree_b0_scales[30:27], factors_b0_scales_2_zero, factors_b0_scales_2_exponent, tree_b0_scales[21:18], factors_b0_scales_1_zero, factors_b0_scales_1_exponent, tree_b0_scales[12:9], factors_b0_scales_0_zero, factors_b0_scales_0_exponent, tree_b0_scales[3:0], decoded_b0_whole_operand[383:0] }),
+    .a({ factors_a2_nan, factors_a2_scales_3_zero, factors_a2_scales_3_exponent, tree_a2_scales[30:27], factors_a2_scales_2_zero, factors_a2_scales_2_exponent, tree_a2_scales[21:18], factors_a2_scales_1_zero, factors_a2_scales_1_exponent, tree_a2_scales[12:9], factors_a2_scales_0_zero, factors_a2_scales_0_exponent, tree_a2_scales[3:0], decoded_a2[319:0] }),
+    .b({ factors_b0_nan, factors_b0_scales_3_zero, factors_b0_scales_3_exponent, tree_b0_scales[30:27], factors_b0_scales_2_zero, factors_b0_scales_2_exponent, tree_b0_scales[21:18], factors_b0_scales_1_zero, factors_b0_scales_1_exponent, tree_b0_scales[12:9], factors_b0_scales_0_zero, factors_b0_scales_0_exponent, tree_b0_scales[3:0], decoded_b0[319:0] }),
     .c(addend__payload[543:512]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -1228,8 +1148,8 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mixfp4_blackwell_element element2_1 (
-    .a({ factors_a2_nan, factors_a2_scales_3_zero, factors_a2_scales_3_exponent, tree_a2_scales[30:27], factors_a2_scales_2_zero, factors_a2_scales_2_exponent, tree_a2_scales[21:18], factors_a2_scales_1_zero, factors_a2_scales_1_exponent, tree_a2_scales[12:9], factors_a2_scales_0_zero, factors_a2_scales_0_exponent, tree_a2_scales[3:0], decoded_a2_whole_operand[383:0] }),
-    .b({ factors_b1_nan, factors_b1_scales_3_zero, factors_b1_scales_3_exponent, tree_b1_scales[30:27], factors_b1_scales_2_zero, factors_b1_scales_2_exponent, tree_b1_scales[21:18], factors_b1_scales_1_zero, factors_b1_scales_1_exponent, tree_b1_scales[12:9], factors_b1_scales_0_zero, factors_b1_scales_0_exponent, tree_b1_scales[3:0], decoded_b1_whole_operand[383:0] }),
+    .a({ factors_a2_nan, factors_a2_scales_3_zero, factors_a2_scales_3_exponent, tree_a2_scales[30:27], factors_a2_scales_2_zero, factors_a2_scales_2_exponent, tree_a2_scales[21:18], factors_a2_scales_1_zero, factors_a2_scales_1_exponent, tree_a2_scales[12:9], factors_a2_scales_0_zero, factors_a2_scales_0_exponent, tree_a2_scales[3:0], decoded_a2[319:0] }),
+    .b({ factors_b1_nan, factors_b1_scales_3_zero, factors_b1_scales_3_exponent, tree_b1_scales[30:27], factors_b1_scales_2_zero, factors_b1_scales_2_exponent, tree_b1_scales[21:18], factors_b1_scales_1_zero, factors_b1_scales_1_exponent, tree_b1_scales[12:9], factors_b1_scales_0_zero, factors_b1_scales_0_exponent, tree_b1_scales[3:0], decoded_b1[319:0] }),
     .c(addend__payload[575:544]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -1242,8 +1162,8 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mixfp4_blackwell_element element2_2 (
-    .a({ factors_a2_nan, factors_a2_scales_3_zero, factors_a2_scales_3_exponent, tree_a2_scales[30:27], factors_a2_scales_2_zero, factors_a2_scales_2_exponent, tree_a2_scales[21:18], factors_a2_scales_1_zero, factors_a2_scales_1_exponent, tree_a2_scales[12:9], factors_a2_scales_0_zero, factors_a2_scales_0_exponent, tree_a2_scales[3:0], decoded_a2_whole_operand[383:0] }),
-    .b({ factors_b2_nan, factors_b2_scales_3_zero, factors_b2_scales_3_exponent, tree_b2_scales[30:27], factors_b2_scales_2_zero, factors_b2_scales_2_exponent, tree_b2_scales[21:18], factors_b2_scales_1_zero, factors_b2_scales_1_exponent, tree_b2_scales[12:9], factors_b2_scales_0_zero, factors_b2_scales_0_exponent, tree_b2_scales[3:0], decoded_b2_whole_operand[383:0] }),
+    .a({ factors_a2_nan, factors_a2_scales_3_zero, factors_a2_scales_3_exponent, tree_a2_scales[30:27], factors_a2_scales_2_zero, factors_a2_scales_2_exponent, tree_a2_scales[21:18], factors_a2_scales_1_zero, factors_a2_scales_1_exponent, tree_a2_scales[12:9], factors_a2_scales_0_zero, factors_a2_scales_0_exponent, tree_a2_scales[3:0], decoded_a2[319:0] }),
+    .b({ factors_b2_nan, factors_b2_scales_3_zero, factors_b2_scales_3_exponent, tree_b2_scales[30:27], factors_b2_scales_2_zero, factors_b2_scales_2_exponent, tree_b2_scales[21:18], factors_b2_scales_1_zero, factors_b2_scales_1_exponent, tree_b2_scales[12:9], factors_b2_scales_0_zero, factors_b2_scales_0_exponent, tree_b2_scales[3:0], decoded_b2[319:0] }),
     .c(addend__payload[607:576]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -1256,8 +1176,8 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mixfp4_blackwell_element element2_3 (
-    .a({ factors_a2_nan, factors_a2_scales_3_zero, factors_a2_scales_3_exponent, tree_a2_scales[30:27], factors_a2_scales_2_zero, factors_a2_scales_2_exponent, tree_a2_scales[21:18], factors_a2_scales_1_zero, factors_a2_scales_1_exponent, tree_a2_scales[12:9], factors_a2_scales_0_zero, factors_a2_scales_0_exponent, tree_a2_scales[3:0], decoded_a2_whole_operand[383:0] }),
-    .b({ factors_b3_nan, factors_b3_scales_3_zero, factors_b3_scales_3_exponent, tree_b3_scales[30:27], factors_b3_scales_2_zero, factors_b3_scales_2_exponent, tree_b3_scales[21:18], factors_b3_scales_1_zero, factors_b3_scales_1_exponent, tree_b3_scales[12:9], factors_b3_scales_0_zero, factors_b3_scales_0_exponent, tree_b3_scales[3:0], decoded_b3_whole_operand[383:0] }),
+    .a({ factors_a2_nan, factors_a2_scales_3_zero, factors_a2_scales_3_exponent, tree_a2_scales[30:27], factors_a2_scales_2_zero, factors_a2_scales_2_exponent, tree_a2_scales[21:18], factors_a2_scales_1_zero, factors_a2_scales_1_exponent, tree_a2_scales[12:9], factors_a2_scales_0_zero, factors_a2_scales_0_exponent, tree_a2_scales[3:0], decoded_a2[319:0] }),
+    .b({ factors_b3_nan, factors_b3_scales_3_zero, factors_b3_scales_3_exponent, tree_b3_scales[30:27], factors_b3_scales_2_zero, factors_b3_scales_2_exponent, tree_b3_scales[21:18], factors_b3_scales_1_zero, factors_b3_scales_1_exponent, tree_b3_scales[12:9], factors_b3_scales_0_zero, factors_b3_scales_0_exponent, tree_b3_scales[3:0], decoded_b3[319:0] }),
     .c(addend__payload[639:608]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -1270,8 +1190,8 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mixfp4_blackwell_element element2_4 (
-    .a({ factors_a2_nan, factors_a2_scales_3_zero, factors_a2_scales_3_exponent, tree_a2_scales[30:27], factors_a2_scales_2_zero, factors_a2_scales_2_exponent, tree_a2_scales[21:18], factors_a2_scales_1_zero, factors_a2_scales_1_exponent, tree_a2_scales[12:9], factors_a2_scales_0_zero, factors_a2_scales_0_exponent, tree_a2_scales[3:0], decoded_a2_whole_operand[383:0] }),
-    .b({ factors_b4_nan, factors_b4_scales_3_zero, factors_b4_scales_3_exponent, tree_b4_scales[30:27], factors_b4_scales_2_zero, factors_b4_scales_2_exponent, tree_b4_scales[21:18], factors_b4_scales_1_zero, factors_b4_scales_1_exponent, tree_b4_scales[12:9], factors_b4_scales_0_zero, factors_b4_scales_0_exponent, tree_b4_scales[3:0], decoded_b4_whole_operand[383:0] }),
+    .a({ factors_a2_nan, factors_a2_scales_3_zero, factors_a2_scales_3_exponent, tree_a2_scales[30:27], factors_a2_scales_2_zero, factors_a2_scales_2_exponent, tree_a2_scales[21:18], factors_a2_scales_1_zero, factors_a2_scales_1_exponent, tree_a2_scales[12:9], factors_a2_scales_0_zero, factors_a2_scales_0_exponent, tree_a2_scales[3:0], decoded_a2[319:0] }),
+    .b({ factors_b4_nan, factors_b4_scales_3_zero, factors_b4_scales_3_exponent, tree_b4_scales[30:27], factors_b4_scales_2_zero, factors_b4_scales_2_exponent, tree_b4_scales[21:18], factors_b4_scales_1_zero, factors_b4_scales_1_exponent, tree_b4_scales[12:9], factors_b4_scales_0_zero, factors_b4_scales_0_exponent, tree_b4_scales[3:0], decoded_b4[319:0] }),
     .c(addend__payload[671:640]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -1284,8 +1204,8 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mixfp4_blackwell_element element2_5 (
-    .a({ factors_a2_nan, factors_a2_scales_3_zero, factors_a2_scales_3_exponent, tree_a2_scales[30:27], factors_a2_scales_2_zero, factors_a2_scales_2_exponent, tree_a2_scales[21:18], factors_a2_scales_1_zero, factors_a2_scales_1_exponent, tree_a2_scales[12:9], factors_a2_scales_0_zero, factors_a2_scales_0_exponent, tree_a2_scales[3:0], decoded_a2_whole_operand[383:0] }),
-    .b({ factors_b5_nan, factors_b5_scales_3_zero, factors_b5_scales_3_exponent, tree_b5_scales[30:27], factors_b5_scales_2_zero, factors_b5_scales_2_exponent, tree_b5_scales[21:18], factors_b5_scales_1_zero, factors_b5_scales_1_exponent, tree_b5_scales[12:9], factors_b5_scales_0_zero, factors_b5_scales_0_exponent, tree_b5_scales[3:0], decoded_b5_whole_operand[383:0] }),
+    .a({ factors_a2_nan, factors_a2_scales_3_zero, factors_a2_scales_3_exponent, tree_a2_scales[30:27], factors_a2_scales_2_zero, factors_a2_scales_2_exponent, tree_a2_scales[21:18], factors_a2_scales_1_zero, factors_a2_scales_1_exponent, tree_a2_scales[12:9], factors_a2_scales_0_zero, factors_a2_scales_0_exponent, tree_a2_scales[3:0], decoded_a2[319:0] }),
+    .b({ factors_b5_nan, factors_b5_scales_3_zero, factors_b5_scales_3_exponent, tree_b5_scales[30:27], factors_b5_scales_2_zero, factors_b5_scales_2_exponent, tree_b5_scales[21:18], factors_b5_scales_1_zero, factors_b5_scales_1_exponent, tree_b5_scales[12:9], factors_b5_scales_0_zero, factors_b5_scales_0_exponent, tree_b5_scales[3:0], decoded_b5[319:0] }),
     .c(addend__payload[703:672]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -1298,8 +1218,8 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mixfp4_blackwell_element element2_6 (
-    .a({ factors_a2_nan, factors_a2_scales_3_zero, factors_a2_scales_3_exponent, tree_a2_scales[30:27], factors_a2_scales_2_zero, factors_a2_scales_2_exponent, tree_a2_scales[21:18], factors_a2_scales_1_zero, factors_a2_scales_1_exponent, tree_a2_scales[12:9], factors_a2_scales_0_zero, factors_a2_scales_0_exponent, tree_a2_scales[3:0], decoded_a2_whole_operand[383:0] }),
-    .b({ factors_b6_nan, factors_b6_scales_3_zero, factors_b6_scales_3_exponent, tree_b6_scales[30:27], factors_b6_scales_2_zero, factors_b6_scales_2_exponent, tree_b6_scales[21:18], factors_b6_scales_1_zero, factors_b6_scales_1_exponent, tree_b6_scales[12:9], factors_b6_scales_0_zero, factors_b6_scales_0_exponent, tree_b6_scales[3:0], decoded_b6_whole_operand[383:0] }),
+    .a({ factors_a2_nan, factors_a2_scales_3_zero, factors_a2_scales_3_exponent, tree_a2_scales[30:27], factors_a2_scales_2_zero, factors_a2_scales_2_exponent, tree_a2_scales[21:18], factors_a2_scales_1_zero, factors_a2_scales_1_exponent, tree_a2_scales[12:9], factors_a2_scales_0_zero, factors_a2_scales_0_exponent, tree_a2_scales[3:0], decoded_a2[319:0] }),
+    .b({ factors_b6_nan, factors_b6_scales_3_zero, factors_b6_scales_3_exponent, tree_b6_scales[30:27], factors_b6_scales_2_zero, factors_b6_scales_2_exponent, tree_b6_scales[21:18], factors_b6_scales_1_zero, factors_b6_scales_1_exponent, tree_b6_scales[12:9], factors_b6_scales_0_zero, factors_b6_scales_0_exponent, tree_b6_scales[3:0], decoded_b6[319:0] }),
     .c(addend__payload[735:704]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -1312,8 +1232,8 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mixfp4_blackwell_element element2_7 (
-    .a({ factors_a2_nan, factors_a2_scales_3_zero, factors_a2_scales_3_exponent, tree_a2_scales[30:27], factors_a2_scales_2_zero, factors_a2_scales_2_exponent, tree_a2_scales[21:18], factors_a2_scales_1_zero, factors_a2_scales_1_exponent, tree_a2_scales[12:9], factors_a2_scales_0_zero, factors_a2_scales_0_exponent, tree_a2_scales[3:0], decoded_a2_whole_operand[383:0] }),
-    .b({ factors_b7_nan, factors_b7_scales_3_zero, factors_b7_scales_3_exponent, tree_b7_scales[30:27], factors_b7_scales_2_zero, factors_b7_scales_2_exponent, tree_b7_scales[21:18], factors_b7_scales_1_zero, factors_b7_scales_1_exponent, tree_b7_scales[12:9], factors_b7_scales_0_zero, factors_b7_scales_0_exponent, tree_b7_scales[3:0], decoded_b7_whole_operand[383:0] }),
+    .a({ factors_a2_nan, factors_a2_scales_3_zero, factors_a2_scales_3_exponent, tree_a2_scales[30:27], factors_a2_scales_2_zero, factors_a2_scales_2_exponent, tree_a2_scales[21:18], factors_a2_scales_1_zero, factors_a2_scales_1_exponent, tree_a2_scales[12:9], factors_a2_scales_0_zero, factors_a2_scales_0_exponent, tree_a2_scales[3:0], decoded_a2[319:0] }),
+    .b({ factors_b7_nan, factors_b7_scales_3_zero, factors_b7_scales_3_exponent, tree_b7_scales[30:27], factors_b7_scales_2_zero, factors_b7_scales_2_exponent, tree_b7_scales[21:18], factors_b7_scales_1_zero, factors_b7_scales_1_exponent, tree_b7_scales[12:9], factors_b7_scales_0_zero, factors_b7_scales_0_exponent, tree_b7_scales[3:0], decoded_b7[319:0] }),
     .c(addend__payload[767:736]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -1326,8 +1246,8 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mixfp4_blackwell_element element3_0 (
-    .a({ factors_a3_nan, factors_a3_scales_3_zero, factors_a3_scales_3_exponent, tree_a3_scales[30:27], factors_a3_scales_2_zero, factors_a3_scales_2_exponent, tree_a3_scales[21:18], factors_a3_scales_1_zero, factors_a3_scales_1_exponent, tree_a3_scales[12:9], factors_a3_scales_0_zero, factors_a3_scales_0_exponent, tree_a3_scales[3:0], decoded_a3_whole_operand[383:0] }),
-    .b({ factors_b0_nan, factors_b0_scales_3_zero, factors_b0_scales_3_exponent, tree_b0_scales[30:27], factors_b0_scales_2_zero, factors_b0_scales_2_exponent, tree_b0_scales[21:18], factors_b0_scales_1_zero, factors_b0_scales_1_exponent, tree_b0_scales[12:9], factors_b0_scales_0_zero, factors_b0_scales_0_exponent, tree_b0_scales[3:0], decoded_b0_whole_operand[383:0] }),
+    .a({ factors_a3_nan, factors_a3_scales_3_zero, factors_a3_scales_3_exponent, tree_a3_scales[30:27], factors_a3_scales_2_zero, factors_a3_scales_2_exponent, tree_a3_scales[21:18], factors_a3_scales_1_zero, factors_a3_scales_1_exponent, tree_a3_scales[12:9], factors_a3_scales_0_zero, factors_a3_scales_0_exponent, tree_a3_scales[3:0], decoded_a3[319:0] }),
+    .b({ factors_b0_nan, factors_b0_scales_3_zero, factors_b0_scales_3_exponent, tree_b0_scales[30:27], factors_b0_scales_2_zero, factors_b0_scales_2_exponent, tree_b0_scales[21:18], factors_b0_scales_1_zero, factors_b0_scales_1_exponent, tree_b0_scales[12:9], factors_b0_scales_0_zero, factors_b0_scales_0_exponent, tree_b0_scales[3:0], decoded_b0[319:0] }),
     .c(addend__payload[799:768]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -1340,8 +1260,8 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mixfp4_blackwell_element element3_1 (
-    .a({ factors_a3_nan, factors_a3_scales_3_zero, factors_a3_scales_3_exponent, tree_a3_scales[30:27], factors_a3_scales_2_zero, factors_a3_scales_2_exponent, tree_a3_scales[21:18], factors_a3_scales_1_zero, factors_a3_scales_1_exponent, tree_a3_scales[12:9], factors_a3_scales_0_zero, factors_a3_scales_0_exponent, tree_a3_scales[3:0], decoded_a3_whole_operand[383:0] }),
-    .b({ factors_b1_nan, factors_b1_scales_3_zero, factors_b1_scales_3_exponent, tree_b1_scales[30:27], factors_b1_scales_2_zero, factors_b1_scales_2_exponent, tree_b1_scales[21:18], factors_b1_scales_1_zero, factors_b1_scales_1_exponent, tree_b1_scales[12:9], factors_b1_scales_0_zero, factors_b1_scales_0_exponent, tree_b1_scales[3:0], decoded_b1_whole_operand[383:0] }),
+    .a({ factors_a3_nan, factors_a3_scales_3_zero, factors_a3_scales_3_exponent, tree_a3_scales[30:27], factors_a3_scales_2_zero, factors_a3_scales_2_exponent, tree_a3_scales[21:18], factors_a3_scales_1_zero, factors_a3_scales_1_exponent, tree_a3_scales[12:9], factors_a3_scales_0_zero, factors_a3_scales_0_exponent, tree_a3_scales[3:0], decoded_a3[319:0] }),
+    .b({ factors_b1_nan, factors_b1_scales_3_zero, factors_b1_scales_3_exponent, tree_b1_scales[30:27], factors_b1_scales_2_zero, factors_b1_scales_2_exponent, tree_b1_scales[21:18], factors_b1_scales_1_zero, factors_b1_scales_1_exponent, tree_b1_scales[12:9], factors_b1_scales_0_zero, factors_b1_scales_0_exponent, tree_b1_scales[3:0], decoded_b1[319:0] }),
     .c(addend__payload[831:800]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -1354,8 +1274,8 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mixfp4_blackwell_element element3_2 (
-    .a({ factors_a3_nan, factors_a3_scales_3_zero, factors_a3_scales_3_exponent, tree_a3_scales[30:27], factors_a3_scales_2_zero, factors_a3_scales_2_exponent, tree_a3_scales[21:18], factors_a3_scales_1_zero, factors_a3_scales_1_exponent, tree_a3_scales[12:9], factors_a3_scales_0_zero, factors_a3_scales_0_exponent, tree_a3_scales[3:0], decoded_a3_whole_operand[383:0] }),
-    .b({ factors_b2_nan, factors_b2_scales_3_zero, factors_b2_scales_3_exponent, tree_b2_scales[30:27], factors_b2_scales_2_zero, factors_b2_scales_2_exponent, tree_b2_scales[21:18], factors_b2_scales_1_zero, factors_b2_scales_1_exponent, tree_b2_scales[12:9], factors_b2_scales_0_zero, factors_b2_scales_0_exponent, tree_b2_scales[3:0], decoded_b2_whole_operand[383:0] }),
+    .a({ factors_a3_nan, factors_a3_scales_3_zero, factors_a3_scales_3_exponent, tree_a3_scales[30:27], factors_a3_scales_2_zero, factors_a3_scales_2_exponent, tree_a3_scales[21:18], factors_a3_scales_1_zero, factors_a3_scales_1_exponent, tree_a3_scales[12:9], factors_a3_scales_0_zero, factors_a3_scales_0_exponent, tree_a3_scales[3:0], decoded_a3[319:0] }),
+    .b({ factors_b2_nan, factors_b2_scales_3_zero, factors_b2_scales_3_exponent, tree_b2_scales[30:27], factors_b2_scales_2_zero, factors_b2_scales_2_exponent, tree_b2_scales[21:18], factors_b2_scales_1_zero, factors_b2_scales_1_exponent, tree_b2_scales[12:9], factors_b2_scales_0_zero, factors_b2_scales_0_exponent, tree_b2_scales[3:0], decoded_b2[319:0] }),
     .c(addend__payload[863:832]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -1368,8 +1288,8 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mixfp4_blackwell_element element3_3 (
-    .a({ factors_a3_nan, factors_a3_scales_3_zero, factors_a3_scales_3_exponent, tree_a3_scales[30:27], factors_a3_scales_2_zero, factors_a3_scales_2_exponent, tree_a3_scales[21:18], factors_a3_scales_1_zero, factors_a3_scales_1_exponent, tree_a3_scales[12:9], factors_a3_scales_0_zero, factors_a3_scales_0_exponent, tree_a3_scales[3:0], decoded_a3_whole_operand[383:0] }),
-    .b({ factors_b3_nan, factors_b3_scales_3_zero, factors_b3_scales_3_exponent, tree_b3_scales[30:27], factors_b3_scales_2_zero, factors_b3_scales_2_exponent, tree_b3_scales[21:18], factors_b3_scales_1_zero, factors_b3_scales_1_exponent, tree_b3_scales[12:9], factors_b3_scales_0_zero, factors_b3_scales_0_exponent, tree_b3_scales[3:0], decoded_b3_whole_operand[383:0] }),
+    .a({ factors_a3_nan, factors_a3_scales_3_zero, factors_a3_scales_3_exponent, tree_a3_scales[30:27], factors_a3_scales_2_zero, factors_a3_scales_2_exponent, tree_a3_scales[21:18], factors_a3_scales_1_zero, factors_a3_scales_1_exponent, tree_a3_scales[12:9], factors_a3_scales_0_zero, factors_a3_scales_0_exponent, tree_a3_scales[3:0], decoded_a3[319:0] }),
+    .b({ factors_b3_nan, factors_b3_scales_3_zero, factors_b3_scales_3_exponent, tree_b3_scales[30:27], factors_b3_scales_2_zero, factors_b3_scales_2_exponent, tree_b3_scales[21:18], factors_b3_scales_1_zero, factors_b3_scales_1_exponent, tree_b3_scales[12:9], factors_b3_scales_0_zero, factors_b3_scales_0_exponent, tree_b3_scales[3:0], decoded_b3[319:0] }),
     .c(addend__payload[895:864]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -1382,8 +1302,8 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mixfp4_blackwell_element element3_4 (
-    .a({ factors_a3_nan, factors_a3_scales_3_zero, factors_a3_scales_3_exponent, tree_a3_scales[30:27], factors_a3_scales_2_zero, factors_a3_scales_2_exponent, tree_a3_scales[21:18], factors_a3_scales_1_zero, factors_a3_scales_1_exponent, tree_a3_scales[12:9], factors_a3_scales_0_zero, factors_a3_scales_0_exponent, tree_a3_scales[3:0], decoded_a3_whole_operand[383:0] }),
-    .b({ factors_b4_nan, factors_b4_scales_3_zero, factors_b4_scales_3_exponent, tree_b4_scales[30:27], factors_b4_scales_2_zero, factors_b4_scales_2_exponent, tree_b4_scales[21:18], factors_b4_scales_1_zero, factors_b4_scales_1_exponent, tree_b4_scales[12:9], factors_b4_scales_0_zero, factors_b4_scales_0_exponent, tree_b4_scales[3:0], decoded_b4_whole_operand[383:0] }),
+    .a({ factors_a3_nan, factors_a3_scales_3_zero, factors_a3_scales_3_exponent, tree_a3_scales[30:27], factors_a3_scales_2_zero, factors_a3_scales_2_exponent, tree_a3_scales[21:18], factors_a3_scales_1_zero, factors_a3_scales_1_exponent, tree_a3_scales[12:9], factors_a3_scales_0_zero, factors_a3_scales_0_exponent, tree_a3_scales[3:0], decoded_a3[319:0] }),
+    .b({ factors_b4_nan, factors_b4_scales_3_zero, factors_b4_scales_3_exponent, tree_b4_scales[30:27], factors_b4_scales_2_zero, factors_b4_scales_2_exponent, tree_b4_scales[21:18], factors_b4_scales_1_zero, factors_b4_scales_1_exponent, tree_b4_scales[12:9], factors_b4_scales_0_zero, factors_b4_scales_0_exponent, tree_b4_scales[3:0], decoded_b4[319:0] }),
     .c(addend__payload[927:896]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -1396,8 +1316,8 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mixfp4_blackwell_element element3_5 (
-    .a({ factors_a3_nan, factors_a3_scales_3_zero, factors_a3_scales_3_exponent, tree_a3_scales[30:27], factors_a3_scales_2_zero, factors_a3_scales_2_exponent, tree_a3_scales[21:18], factors_a3_scales_1_zero, factors_a3_scales_1_exponent, tree_a3_scales[12:9], factors_a3_scales_0_zero, factors_a3_scales_0_exponent, tree_a3_scales[3:0], decoded_a3_whole_operand[383:0] }),
-    .b({ factors_b5_nan, factors_b5_scales_3_zero, factors_b5_scales_3_exponent, tree_b5_scales[30:27], factors_b5_scales_2_zero, factors_b5_scales_2_exponent, tree_b5_scales[21:18], factors_b5_scales_1_zero, factors_b5_scales_1_exponent, tree_b5_scales[12:9], factors_b5_scales_0_zero, factors_b5_scales_0_exponent, tree_b5_scales[3:0], decoded_b5_whole_operand[383:0] }),
+    .a({ factors_a3_nan, factors_a3_scales_3_zero, factors_a3_scales_3_exponent, tree_a3_scales[30:27], factors_a3_scales_2_zero, factors_a3_scales_2_exponent, tree_a3_scales[21:18], factors_a3_scales_1_zero, factors_a3_scales_1_exponent, tree_a3_scales[12:9], factors_a3_scales_0_zero, factors_a3_scales_0_exponent, tree_a3_scales[3:0], decoded_a3[319:0] }),
+    .b({ factors_b5_nan, factors_b5_scales_3_zero, factors_b5_scales_3_exponent, tree_b5_scales[30:27], factors_b5_scales_2_zero, factors_b5_scales_2_exponent, tree_b5_scales[21:18], factors_b5_scales_1_zero, factors_b5_scales_1_exponent, tree_b5_scales[12:9], factors_b5_scales_0_zero, factors_b5_scales_0_exponent, tree_b5_scales[3:0], decoded_b5[319:0] }),
     .c(addend__payload[959:928]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -1410,8 +1330,8 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mixfp4_blackwell_element element3_6 (
-    .a({ factors_a3_nan, factors_a3_scales_3_zero, factors_a3_scales_3_exponent, tree_a3_scales[30:27], factors_a3_scales_2_zero, factors_a3_scales_2_exponent, tree_a3_scales[21:18], factors_a3_scales_1_zero, factors_a3_scales_1_exponent, tree_a3_scales[12:9], factors_a3_scales_0_zero, factors_a3_scales_0_exponent, tree_a3_scales[3:0], decoded_a3_whole_operand[383:0] }),
-    .b({ factors_b6_nan, factors_b6_scales_3_zero, factors_b6_scales_3_exponent, tree_b6_scales[30:27], factors_b6_scales_2_zero, factors_b6_scales_2_exponent, tree_b6_scales[21:18], factors_b6_scales_1_zero, factors_b6_scales_1_exponent, tree_b6_scales[12:9], factors_b6_scales_0_zero, factors_b6_scales_0_exponent, tree_b6_scales[3:0], decoded_b6_whole_operand[383:0] }),
+    .a({ factors_a3_nan, factors_a3_scales_3_zero, factors_a3_scales_3_exponent, tree_a3_scales[30:27], factors_a3_scales_2_zero, factors_a3_scales_2_exponent, tree_a3_scales[21:18], factors_a3_scales_1_zero, factors_a3_scales_1_exponent, tree_a3_scales[12:9], factors_a3_scales_0_zero, factors_a3_scales_0_exponent, tree_a3_scales[3:0], decoded_a3[319:0] }),
+    .b({ factors_b6_nan, factors_b6_scales_3_zero, factors_b6_scales_3_exponent, tree_b6_scales[30:27], factors_b6_scales_2_zero, factors_b6_scales_2_exponent, tree_b6_scales[21:18], factors_b6_scales_1_zero, factors_b6_scales_1_exponent, tree_b6_scales[12:9], factors_b6_scales_0_zero, factors_b6_scales_0_exponent, tree_b6_scales[3:0], decoded_b6[319:0] }),
     .c(addend__payload[991:960]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -1424,8 +1344,8 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mixfp4_blackwell_element element3_7 (
-    .a({ factors_a3_nan, factors_a3_scales_3_zero, factors_a3_scales_3_exponent, tree_a3_scales[30:27], factors_a3_scales_2_zero, factors_a3_scales_2_exponent, tree_a3_scales[21:18], factors_a3_scales_1_zero, factors_a3_scales_1_exponent, tree_a3_scales[12:9], factors_a3_scales_0_zero, factors_a3_scales_0_exponent, tree_a3_scales[3:0], decoded_a3_whole_operand[383:0] }),
-    .b({ factors_b7_nan, factors_b7_scales_3_zero, factors_b7_scales_3_exponent, tree_b7_scales[30:27], factors_b7_scales_2_zero, factors_b7_scales_2_exponent, tree_b7_scales[21:18], factors_b7_scales_1_zero, factors_b7_scales_1_exponent, tree_b7_scales[12:9], factors_b7_scales_0_zero, factors_b7_scales_0_exponent, tree_b7_scales[3:0], decoded_b7_whole_operand[383:0] }),
+    .a({ factors_a3_nan, factors_a3_scales_3_zero, factors_a3_scales_3_exponent, tree_a3_scales[30:27], factors_a3_scales_2_zero, factors_a3_scales_2_exponent, tree_a3_scales[21:18], factors_a3_scales_1_zero, factors_a3_scales_1_exponent, tree_a3_scales[12:9], factors_a3_scales_0_zero, factors_a3_scales_0_exponent, tree_a3_scales[3:0], decoded_a3[319:0] }),
+    .b({ factors_b7_nan, factors_b7_scales_3_zero, factors_b7_scales_3_exponent, tree_b7_scales[30:27], factors_b7_scales_2_zero, factors_b7_scales_2_exponent, tree_b7_scales[21:18], factors_b7_scales_1_zero, factors_b7_scales_1_exponent, tree_b7_scales[12:9], factors_b7_scales_0_zero, factors_b7_scales_0_exponent, tree_b7_scales[3:0], decoded_b7[319:0] }),
     .c(addend__payload[1023:992]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -1438,8 +1358,8 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mixfp4_blackwell_element element4_0 (
-    .a({ factors_a4_nan, factors_a4_scales_3_zero, factors_a4_scales_3_exponent, tree_a4_scales[30:27], factors_a4_scales_2_zero, factors_a4_scales_2_exponent, tree_a4_scales[21:18], factors_a4_scales_1_zero, factors_a4_scales_1_exponent, tree_a4_scales[12:9], factors_a4_scales_0_zero, factors_a4_scales_0_exponent, tree_a4_scales[3:0], decoded_a4_whole_operand[383:0] }),
-    .b({ factors_b0_nan, factors_b0_scales_3_zero, factors_b0_scales_3_exponent, tree_b0_scales[30:27], factors_b0_scales_2_zero, factors_b0_scales_2_exponent, tree_b0_scales[21:18], factors_b0_scales_1_zero, factors_b0_scales_1_exponent, tree_b0_scales[12:9], factors_b0_scales_0_zero, factors_b0_scales_0_exponent, tree_b0_scales[3:0], decoded_b0_whole_operand[383:0] }),
+    .a({ factors_a4_nan, factors_a4_scales_3_zero, factors_a4_scales_3_exponent, tree_a4_scales[30:27], factors_a4_scales_2_zero, factors_a4_scales_2_exponent, tree_a4_scales[21:18], factors_a4_scales_1_zero, factors_a4_scales_1_exponent, tree_a4_scales[12:9], factors_a4_scales_0_zero, factors_a4_scales_0_exponent, tree_a4_scales[3:0], decoded_a4[319:0] }),
+    .b({ factors_b0_nan, factors_b0_scales_3_zero, factors_b0_scales_3_exponent, tree_b0_scales[30:27], factors_b0_scales_2_zero, factors_b0_scales_2_exponent, tree_b0_scales[21:18], factors_b0_scales_1_zero, factors_b0_scales_1_exponent, tree_b0_scales[12:9], factors_b0_scales_0_zero, factors_b0_scales_0_exponent, tree_b0_scales[3:0], decoded_b0[319:0] }),
     .c(addend__payload[1055:1024]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -1452,8 +1372,8 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mixfp4_blackwell_element element4_1 (
-    .a({ factors_a4_nan, factors_a4_scales_3_zero, factors_a4_scales_3_exponent, tree_a4_scales[30:27], factors_a4_scales_2_zero, factors_a4_scales_2_exponent, tree_a4_scales[21:18], factors_a4_scales_1_zero, factors_a4_scales_1_exponent, tree_a4_scales[12:9], factors_a4_scales_0_zero, factors_a4_scales_0_exponent, tree_a4_scales[3:0], decoded_a4_whole_operand[383:0] }),
-    .b({ factors_b1_nan, factors_b1_scales_3_zero, factors_b1_scales_3_exponent, tree_b1_scales[30:27], factors_b1_scales_2_zero, factors_b1_scales_2_exponent, tree_b1_scales[21:18], factors_b1_scales_1_zero, factors_b1_scales_1_exponent, tree_b1_scales[12:9], factors_b1_scales_0_zero, factors_b1_scales_0_exponent, tree_b1_scales[3:0], decoded_b1_whole_operand[383:0] }),
+    .a({ factors_a4_nan, factors_a4_scales_3_zero, factors_a4_scales_3_exponent, tree_a4_scales[30:27], factors_a4_scales_2_zero, factors_a4_scales_2_exponent, tree_a4_scales[21:18], factors_a4_scales_1_zero, factors_a4_scales_1_exponent, tree_a4_scales[12:9], factors_a4_scales_0_zero, factors_a4_scales_0_exponent, tree_a4_scales[3:0], decoded_a4[319:0] }),
+    .b({ factors_b1_nan, factors_b1_scales_3_zero, factors_b1_scales_3_exponent, tree_b1_scales[30:27], factors_b1_scales_2_zero, factors_b1_scales_2_exponent, tree_b1_scales[21:18], factors_b1_scales_1_zero, factors_b1_scales_1_exponent, tree_b1_scales[12:9], factors_b1_scales_0_zero, factors_b1_scales_0_exponent, tree_b1_scales[3:0], decoded_b1[319:0] }),
     .c(addend__payload[1087:1056]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -1466,8 +1386,8 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mixfp4_blackwell_element element4_2 (
-    .a({ factors_a4_nan, factors_a4_scales_3_zero, factors_a4_scales_3_exponent, tree_a4_scales[30:27], factors_a4_scales_2_zero, factors_a4_scales_2_exponent, tree_a4_scales[21:18], factors_a4_scales_1_zero, factors_a4_scales_1_exponent, tree_a4_scales[12:9], factors_a4_scales_0_zero, factors_a4_scales_0_exponent, tree_a4_scales[3:0], decoded_a4_whole_operand[383:0] }),
-    .b({ factors_b2_nan, factors_b2_scales_3_zero, factors_b2_scales_3_exponent, tree_b2_scales[30:27], factors_b2_scales_2_zero, factors_b2_scales_2_exponent, tree_b2_scales[21:18], factors_b2_scales_1_zero, factors_b2_scales_1_exponent, tree_b2_scales[12:9], factors_b2_scales_0_zero, factors_b2_scales_0_exponent, tree_b2_scales[3:0], decoded_b2_whole_operand[383:0] }),
+    .a({ factors_a4_nan, factors_a4_scales_3_zero, factors_a4_scales_3_exponent, tree_a4_scales[30:27], factors_a4_scales_2_zero, factors_a4_scales_2_exponent, tree_a4_scales[21:18], factors_a4_scales_1_zero, factors_a4_scales_1_exponent, tree_a4_scales[12:9], factors_a4_scales_0_zero, factors_a4_scales_0_exponent, tree_a4_scales[3:0], decoded_a4[319:0] }),
+    .b({ factors_b2_nan, factors_b2_scales_3_zero, factors_b2_scales_3_exponent, tree_b2_scales[30:27], factors_b2_scales_2_zero, factors_b2_scales_2_exponent, tree_b2_scales[21:18], factors_b2_scales_1_zero, factors_b2_scales_1_exponent, tree_b2_scales[12:9], factors_b2_scales_0_zero, factors_b2_scales_0_exponent, tree_b2_scales[3:0], decoded_b2[319:0] }),
     .c(addend__payload[1119:1088]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -1480,8 +1400,8 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mixfp4_blackwell_element element4_3 (
-    .a({ factors_a4_nan, factors_a4_scales_3_zero, factors_a4_scales_3_exponent, tree_a4_scales[30:27], factors_a4_scales_2_zero, factors_a4_scales_2_exponent, tree_a4_scales[21:18], factors_a4_scales_1_zero, factors_a4_scales_1_exponent, tree_a4_scales[12:9], factors_a4_scales_0_zero, factors_a4_scales_0_exponent, tree_a4_scales[3:0], decoded_a4_whole_operand[383:0] }),
-    .b({ factors_b3_nan, factors_b3_scales_3_zero, factors_b3_scales_3_exponent, tree_b3_scales[30:27], factors_b3_scales_2_zero, factors_b3_scales_2_exponent, tree_b3_scales[21:18], factors_b3_scales_1_zero, factors_b3_scales_1_exponent, tree_b3_scales[12:9], factors_b3_scales_0_zero, factors_b3_scales_0_exponent, tree_b3_scales[3:0], decoded_b3_whole_operand[383:0] }),
+    .a({ factors_a4_nan, factors_a4_scales_3_zero, factors_a4_scales_3_exponent, tree_a4_scales[30:27], factors_a4_scales_2_zero, factors_a4_scales_2_exponent, tree_a4_scales[21:18], factors_a4_scales_1_zero, factors_a4_scales_1_exponent, tree_a4_scales[12:9], factors_a4_scales_0_zero, factors_a4_scales_0_exponent, tree_a4_scales[3:0], decoded_a4[319:0] }),
+    .b({ factors_b3_nan, factors_b3_scales_3_zero, factors_b3_scales_3_exponent, tree_b3_scales[30:27], factors_b3_scales_2_zero, factors_b3_scales_2_exponent, tree_b3_scales[21:18], factors_b3_scales_1_zero, factors_b3_scales_1_exponent, tree_b3_scales[12:9], factors_b3_scales_0_zero, factors_b3_scales_0_exponent, tree_b3_scales[3:0], decoded_b3[319:0] }),
     .c(addend__payload[1151:1120]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -1494,8 +1414,8 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mixfp4_blackwell_element element4_4 (
-    .a({ factors_a4_nan, factors_a4_scales_3_zero, factors_a4_scales_3_exponent, tree_a4_scales[30:27], factors_a4_scales_2_zero, factors_a4_scales_2_exponent, tree_a4_scales[21:18], factors_a4_scales_1_zero, factors_a4_scales_1_exponent, tree_a4_scales[12:9], factors_a4_scales_0_zero, factors_a4_scales_0_exponent, tree_a4_scales[3:0], decoded_a4_whole_operand[383:0] }),
-    .b({ factors_b4_nan, factors_b4_scales_3_zero, factors_b4_scales_3_exponent, tree_b4_scales[30:27], factors_b4_scales_2_zero, factors_b4_scales_2_exponent, tree_b4_scales[21:18], factors_b4_scales_1_zero, factors_b4_scales_1_exponent, tree_b4_scales[12:9], factors_b4_scales_0_zero, factors_b4_scales_0_exponent, tree_b4_scales[3:0], decoded_b4_whole_operand[383:0] }),
+    .a({ factors_a4_nan, factors_a4_scales_3_zero, factors_a4_scales_3_exponent, tree_a4_scales[30:27], factors_a4_scales_2_zero, factors_a4_scales_2_exponent, tree_a4_scales[21:18], factors_a4_scales_1_zero, factors_a4_scales_1_exponent, tree_a4_scales[12:9], factors_a4_scales_0_zero, factors_a4_scales_0_exponent, tree_a4_scales[3:0], decoded_a4[319:0] }),
+    .b({ factors_b4_nan, factors_b4_scales_3_zero, factors_b4_scales_3_exponent, tree_b4_scales[30:27], factors_b4_scales_2_zero, factors_b4_scales_2_exponent, tree_b4_scales[21:18], factors_b4_scales_1_zero, factors_b4_scales_1_exponent, tree_b4_scales[12:9], factors_b4_scales_0_zero, factors_b4_scales_0_exponent, tree_b4_scales[3:0], decoded_b4[319:0] }),
     .c(addend__payload[1183:1152]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -1508,8 +1428,8 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mixfp4_blackwell_element element4_5 (
-    .a({ factors_a4_nan, factors_a4_scales_3_zero, factors_a4_scales_3_exponent, tree_a4_scales[30:27], factors_a4_scales_2_zero, factors_a4_scales_2_exponent, tree_a4_scales[21:18], factors_a4_scales_1_zero, factors_a4_scales_1_exponent, tree_a4_scales[12:9], factors_a4_scales_0_zero, factors_a4_scales_0_exponent, tree_a4_scales[3:0], decoded_a4_whole_operand[383:0] }),
-    .b({ factors_b5_nan, factors_b5_scales_3_zero, factors_b5_scales_3_exponent, tree_b5_scales[30:27], factors_b5_scales_2_zero, factors_b5_scales_2_exponent, tree_b5_scales[21:18], factors_b5_scales_1_zero, factors_b5_scales_1_exponent, tree_b5_scales[12:9], factors_b5_scales_0_zero, factors_b5_scales_0_exponent, tree_b5_scales[3:0], decoded_b5_whole_operand[383:0] }),
+    .a({ factors_a4_nan, factors_a4_scales_3_zero, factors_a4_scales_3_exponent, tree_a4_scales[30:27], factors_a4_scales_2_zero, factors_a4_scales_2_exponent, tree_a4_scales[21:18], factors_a4_scales_1_zero, factors_a4_scales_1_exponent, tree_a4_scales[12:9], factors_a4_scales_0_zero, factors_a4_scales_0_exponent, tree_a4_scales[3:0], decoded_a4[319:0] }),
+    .b({ factors_b5_nan, factors_b5_scales_3_zero, factors_b5_scales_3_exponent, tree_b5_scales[30:27], factors_b5_scales_2_zero, factors_b5_scales_2_exponent, tree_b5_scales[21:18], factors_b5_scales_1_zero, factors_b5_scales_1_exponent, tree_b5_scales[12:9], factors_b5_scales_0_zero, factors_b5_scales_0_exponent, tree_b5_scales[3:0], decoded_b5[319:0] }),
     .c(addend__payload[1215:1184]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -1522,8 +1442,8 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mixfp4_blackwell_element element4_6 (
-    .a({ factors_a4_nan, factors_a4_scales_3_zero, factors_a4_scales_3_exponent, tree_a4_scales[30:27], factors_a4_scales_2_zero, factors_a4_scales_2_exponent, tree_a4_scales[21:18], factors_a4_scales_1_zero, factors_a4_scales_1_exponent, tree_a4_scales[12:9], factors_a4_scales_0_zero, factors_a4_scales_0_exponent, tree_a4_scales[3:0], decoded_a4_whole_operand[383:0] }),
-    .b({ factors_b6_nan, factors_b6_scales_3_zero, factors_b6_scales_3_exponent, tree_b6_scales[30:27], factors_b6_scales_2_zero, factors_b6_scales_2_exponent, tree_b6_scales[21:18], factors_b6_scales_1_zero, factors_b6_scales_1_exponent, tree_b6_scales[12:9], factors_b6_scales_0_zero, factors_b6_scales_0_exponent, tree_b6_scales[3:0], decoded_b6_whole_operand[383:0] }),
+    .a({ factors_a4_nan, factors_a4_scales_3_zero, factors_a4_scales_3_exponent, tree_a4_scales[30:27], factors_a4_scales_2_zero, factors_a4_scales_2_exponent, tree_a4_scales[21:18], factors_a4_scales_1_zero, factors_a4_scales_1_exponent, tree_a4_scales[12:9], factors_a4_scales_0_zero, factors_a4_scales_0_exponent, tree_a4_scales[3:0], decoded_a4[319:0] }),
+    .b({ factors_b6_nan, factors_b6_scales_3_zero, factors_b6_scales_3_exponent, tree_b6_scales[30:27], factors_b6_scales_2_zero, factors_b6_scales_2_exponent, tree_b6_scales[21:18], factors_b6_scales_1_zero, factors_b6_scales_1_exponent, tree_b6_scales[12:9], factors_b6_scales_0_zero, factors_b6_scales_0_exponent, tree_b6_scales[3:0], decoded_b6[319:0] }),
     .c(addend__payload[1247:1216]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -1536,8 +1456,8 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mixfp4_blackwell_element element4_7 (
-    .a({ factors_a4_nan, factors_a4_scales_3_zero, factors_a4_scales_3_exponent, tree_a4_scales[30:27], factors_a4_scales_2_zero, factors_a4_scales_2_exponent, tree_a4_scales[21:18], factors_a4_scales_1_zero, factors_a4_scales_1_exponent, tree_a4_scales[12:9], factors_a4_scales_0_zero, factors_a4_scales_0_exponent, tree_a4_scales[3:0], decoded_a4_whole_operand[383:0] }),
-    .b({ factors_b7_nan, factors_b7_scales_3_zero, factors_b7_scales_3_exponent, tree_b7_scales[30:27], factors_b7_scales_2_zero, factors_b7_scales_2_exponent, tree_b7_scales[21:18], factors_b7_scales_1_zero, factors_b7_scales_1_exponent, tree_b7_scales[12:9], factors_b7_scales_0_zero, factors_b7_scales_0_exponent, tree_b7_scales[3:0], decoded_b7_whole_operand[383:0] }),
+    .a({ factors_a4_nan, factors_a4_scales_3_zero, factors_a4_scales_3_exponent, tree_a4_scales[30:27], factors_a4_scales_2_zero, factors_a4_scales_2_exponent, tree_a4_scales[21:18], factors_a4_scales_1_zero, factors_a4_scales_1_exponent, tree_a4_scales[12:9], factors_a4_scales_0_zero, factors_a4_scales_0_exponent, tree_a4_scales[3:0], decoded_a4[319:0] }),
+    .b({ factors_b7_nan, factors_b7_scales_3_zero, factors_b7_scales_3_exponent, tree_b7_scales[30:27], factors_b7_scales_2_zero, factors_b7_scales_2_exponent, tree_b7_scales[21:18], factors_b7_scales_1_zero, factors_b7_scales_1_exponent, tree_b7_scales[12:9], factors_b7_scales_0_zero, factors_b7_scales_0_exponent, tree_b7_scales[3:0], decoded_b7[319:0] }),
     .c(addend__payload[1279:1248]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -1550,8 +1470,8 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mixfp4_blackwell_element element5_0 (
-    .a({ factors_a5_nan, factors_a5_scales_3_zero, factors_a5_scales_3_exponent, tree_a5_scales[30:27], factors_a5_scales_2_zero, factors_a5_scales_2_exponent, tree_a5_scales[21:18], factors_a5_scales_1_zero, factors_a5_scales_1_exponent, tree_a5_scales[12:9], factors_a5_scales_0_zero, factors_a5_scales_0_exponent, tree_a5_scales[3:0], decoded_a5_whole_operand[383:0] }),
-    .b({ factors_b0_nan, factors_b0_scales_3_zero, factors_b0_scales_3_exponent, tree_b0_scales[30:27], factors_b0_scales_2_zero, factors_b0_scales_2_exponent, tree_b0_scales[21:18], factors_b0_scales_1_zero, factors_b0_scales_1_exponent, tree_b0_scales[12:9], factors_b0_scales_0_zero, factors_b0_scales_0_exponent, tree_b0_scales[3:0], decoded_b0_whole_operand[383:0] }),
+    .a({ factors_a5_nan, factors_a5_scales_3_zero, factors_a5_scales_3_exponent, tree_a5_scales[30:27], factors_a5_scales_2_zero, factors_a5_scales_2_exponent, tree_a5_scales[21:18], factors_a5_scales_1_zero, factors_a5_scales_1_exponent, tree_a5_scales[12:9], factors_a5_scales_0_zero, factors_a5_scales_0_exponent, tree_a5_scales[3:0], decoded_a5[319:0] }),
+    .b({ factors_b0_nan, factors_b0_scales_3_zero, factors_b0_scales_3_exponent, tree_b0_scales[30:27], factors_b0_scales_2_zero, factors_b0_scales_2_exponent, tree_b0_scales[21:18], factors_b0_scales_1_zero, factors_b0_scales_1_exponent, tree_b0_scales[12:9], factors_b0_scales_0_zero, factors_b0_scales_0_exponent, tree_b0_scales[3:0], decoded_b0[319:0] }),
     .c(addend__payload[1311:1280]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -1564,8 +1484,8 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mixfp4_blackwell_element element5_1 (
-    .a({ factors_a5_nan, factors_a5_scales_3_zero, factors_a5_scales_3_exponent, tree_a5_scales[30:27], factors_a5_scales_2_zero, factors_a5_scales_2_exponent, tree_a5_scales[21:18], factors_a5_scales_1_zero, factors_a5_scales_1_exponent, tree_a5_scales[12:9], factors_a5_scales_0_zero, factors_a5_scales_0_exponent, tree_a5_scales[3:0], decoded_a5_whole_operand[383:0] }),
-    .b({ factors_b1_nan, factors_b1_scales_3_zero, factors_b1_scales_3_exponent, tree_b1_scales[30:27], factors_b1_scales_2_zero, factors_b1_scales_2_exponent, tree_b1_scales[21:18], factors_b1_scales_1_zero, factors_b1_scales_1_exponent, tree_b1_scales[12:9], factors_b1_scales_0_zero, factors_b1_scales_0_exponent, tree_b1_scales[3:0], decoded_b1_whole_operand[383:0] }),
+    .a({ factors_a5_nan, factors_a5_scales_3_zero, factors_a5_scales_3_exponent, tree_a5_scales[30:27], factors_a5_scales_2_zero, factors_a5_scales_2_exponent, tree_a5_scales[21:18], factors_a5_scales_1_zero, factors_a5_scales_1_exponent, tree_a5_scales[12:9], factors_a5_scales_0_zero, factors_a5_scales_0_exponent, tree_a5_scales[3:0], decoded_a5[319:0] }),
+    .b({ factors_b1_nan, factors_b1_scales_3_zero, factors_b1_scales_3_exponent, tree_b1_scales[30:27], factors_b1_scales_2_zero, factors_b1_scales_2_exponent, tree_b1_scales[21:18], factors_b1_scales_1_zero, factors_b1_scales_1_exponent, tree_b1_scales[12:9], factors_b1_scales_0_zero, factors_b1_scales_0_exponent, tree_b1_scales[3:0], decoded_b1[319:0] }),
     .c(addend__payload[1343:1312]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -1578,8 +1498,8 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mixfp4_blackwell_element element5_2 (
-    .a({ factors_a5_nan, factors_a5_scales_3_zero, factors_a5_scales_3_exponent, tree_a5_scales[30:27], factors_a5_scales_2_zero, factors_a5_scales_2_exponent, tree_a5_scales[21:18], factors_a5_scales_1_zero, factors_a5_scales_1_exponent, tree_a5_scales[12:9], factors_a5_scales_0_zero, factors_a5_scales_0_exponent, tree_a5_scales[3:0], decoded_a5_whole_operand[383:0] }),
-    .b({ factors_b2_nan, factors_b2_scales_3_zero, factors_b2_scales_3_exponent, tree_b2_scales[30:27], factors_b2_scales_2_zero, factors_b2_scales_2_exponent, tree_b2_scales[21:18], factors_b2_scales_1_zero, factors_b2_scales_1_exponent, tree_b2_scales[12:9], factors_b2_scales_0_zero, factors_b2_scales_0_exponent, tree_b2_scales[3:0], decoded_b2_whole_operand[383:0] }),
+    .a({ factors_a5_nan, factors_a5_scales_3_zero, factors_a5_scales_3_exponent, tree_a5_scales[30:27], factors_a5_scales_2_zero, factors_a5_scales_2_exponent, tree_a5_scales[21:18], factors_a5_scales_1_zero, factors_a5_scales_1_exponent, tree_a5_scales[12:9], factors_a5_scales_0_zero, factors_a5_scales_0_exponent, tree_a5_scales[3:0], decoded_a5[319:0] }),
+    .b({ factors_b2_nan, factors_b2_scales_3_zero, factors_b2_scales_3_exponent, tree_b2_scales[30:27], factors_b2_scales_2_zero, factors_b2_scales_2_exponent, tree_b2_scales[21:18], factors_b2_scales_1_zero, factors_b2_scales_1_exponent, tree_b2_scales[12:9], factors_b2_scales_0_zero, factors_b2_scales_0_exponent, tree_b2_scales[3:0], decoded_b2[319:0] }),
     .c(addend__payload[1375:1344]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -1592,8 +1512,8 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mixfp4_blackwell_element element5_3 (
-    .a({ factors_a5_nan, factors_a5_scales_3_zero, factors_a5_scales_3_exponent, tree_a5_scales[30:27], factors_a5_scales_2_zero, factors_a5_scales_2_exponent, tree_a5_scales[21:18], factors_a5_scales_1_zero, factors_a5_scales_1_exponent, tree_a5_scales[12:9], factors_a5_scales_0_zero, factors_a5_scales_0_exponent, tree_a5_scales[3:0], decoded_a5_whole_operand[383:0] }),
-    .b({ factors_b3_nan, factors_b3_scales_3_zero, factors_b3_scales_3_exponent, tree_b3_scales[30:27], factors_b3_scales_2_zero, factors_b3_scales_2_exponent, tree_b3_scales[21:18], factors_b3_scales_1_zero, factors_b3_scales_1_exponent, tree_b3_scales[12:9], factors_b3_scales_0_zero, factors_b3_scales_0_exponent, tree_b3_scales[3:0], decoded_b3_whole_operand[383:0] }),
+    .a({ factors_a5_nan, factors_a5_scales_3_zero, factors_a5_scales_3_exponent, tree_a5_scales[30:27], factors_a5_scales_2_zero, factors_a5_scales_2_exponent, tree_a5_scales[21:18], factors_a5_scales_1_zero, factors_a5_scales_1_exponent, tree_a5_scales[12:9], factors_a5_scales_0_zero, factors_a5_scales_0_exponent, tree_a5_scales[3:0], decoded_a5[319:0] }),
+    .b({ factors_b3_nan, factors_b3_scales_3_zero, factors_b3_scales_3_exponent, tree_b3_scales[30:27], factors_b3_scales_2_zero, factors_b3_scales_2_exponent, tree_b3_scales[21:18], factors_b3_scales_1_zero, factors_b3_scales_1_exponent, tree_b3_scales[12:9], factors_b3_scales_0_zero, factors_b3_scales_0_exponent, tree_b3_scales[3:0], decoded_b3[319:0] }),
     .c(addend__payload[1407:1376]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -1606,8 +1526,8 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mixfp4_blackwell_element element5_4 (
-    .a({ factors_a5_nan, factors_a5_scales_3_zero, factors_a5_scales_3_exponent, tree_a5_scales[30:27], factors_a5_scales_2_zero, factors_a5_scales_2_exponent, tree_a5_scales[21:18], factors_a5_scales_1_zero, factors_a5_scales_1_exponent, tree_a5_scales[12:9], factors_a5_scales_0_zero, factors_a5_scales_0_exponent, tree_a5_scales[3:0], decoded_a5_whole_operand[383:0] }),
-    .b({ factors_b4_nan, factors_b4_scales_3_zero, factors_b4_scales_3_exponent, tree_b4_scales[30:27], factors_b4_scales_2_zero, factors_b4_scales_2_exponent, tree_b4_scales[21:18], factors_b4_scales_1_zero, factors_b4_scales_1_exponent, tree_b4_scales[12:9], factors_b4_scales_0_zero, factors_b4_scales_0_exponent, tree_b4_scales[3:0], decoded_b4_whole_operand[383:0] }),
+    .a({ factors_a5_nan, factors_a5_scales_3_zero, factors_a5_scales_3_exponent, tree_a5_scales[30:27], factors_a5_scales_2_zero, factors_a5_scales_2_exponent, tree_a5_scales[21:18], factors_a5_scales_1_zero, factors_a5_scales_1_exponent, tree_a5_scales[12:9], factors_a5_scales_0_zero, factors_a5_scales_0_exponent, tree_a5_scales[3:0], decoded_a5[319:0] }),
+    .b({ factors_b4_nan, factors_b4_scales_3_zero, factors_b4_scales_3_exponent, tree_b4_scales[30:27], factors_b4_scales_2_zero, factors_b4_scales_2_exponent, tree_b4_scales[21:18], factors_b4_scales_1_zero, factors_b4_scales_1_exponent, tree_b4_scales[12:9], factors_b4_scales_0_zero, factors_b4_scales_0_exponent, tree_b4_scales[3:0], decoded_b4[319:0] }),
     .c(addend__payload[1439:1408]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -1620,8 +1540,8 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mixfp4_blackwell_element element5_5 (
-    .a({ factors_a5_nan, factors_a5_scales_3_zero, factors_a5_scales_3_exponent, tree_a5_scales[30:27], factors_a5_scales_2_zero, factors_a5_scales_2_exponent, tree_a5_scales[21:18], factors_a5_scales_1_zero, factors_a5_scales_1_exponent, tree_a5_scales[12:9], factors_a5_scales_0_zero, factors_a5_scales_0_exponent, tree_a5_scales[3:0], decoded_a5_whole_operand[383:0] }),
-    .b({ factors_b5_nan, factors_b5_scales_3_zero, factors_b5_scales_3_exponent, tree_b5_scales[30:27], factors_b5_scales_2_zero, factors_b5_scales_2_exponent, tree_b5_scales[21:18], factors_b5_scales_1_zero, factors_b5_scales_1_exponent, tree_b5_scales[12:9], factors_b5_scales_0_zero, factors_b5_scales_0_exponent, tree_b5_scales[3:0], decoded_b5_whole_operand[383:0] }),
+    .a({ factors_a5_nan, factors_a5_scales_3_zero, factors_a5_scales_3_exponent, tree_a5_scales[30:27], factors_a5_scales_2_zero, factors_a5_scales_2_exponent, tree_a5_scales[21:18], factors_a5_scales_1_zero, factors_a5_scales_1_exponent, tree_a5_scales[12:9], factors_a5_scales_0_zero, factors_a5_scales_0_exponent, tree_a5_scales[3:0], decoded_a5[319:0] }),
+    .b({ factors_b5_nan, factors_b5_scales_3_zero, factors_b5_scales_3_exponent, tree_b5_scales[30:27], factors_b5_scales_2_zero, factors_b5_scales_2_exponent, tree_b5_scales[21:18], factors_b5_scales_1_zero, factors_b5_scales_1_exponent, tree_b5_scales[12:9], factors_b5_scales_0_zero, factors_b5_scales_0_exponent, tree_b5_scales[3:0], decoded_b5[319:0] }),
     .c(addend__payload[1471:1440]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -1634,8 +1554,8 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mixfp4_blackwell_element element5_6 (
-    .a({ factors_a5_nan, factors_a5_scales_3_zero, factors_a5_scales_3_exponent, tree_a5_scales[30:27], factors_a5_scales_2_zero, factors_a5_scales_2_exponent, tree_a5_scales[21:18], factors_a5_scales_1_zero, factors_a5_scales_1_exponent, tree_a5_scales[12:9], factors_a5_scales_0_zero, factors_a5_scales_0_exponent, tree_a5_scales[3:0], decoded_a5_whole_operand[383:0] }),
-    .b({ factors_b6_nan, factors_b6_scales_3_zero, factors_b6_scales_3_exponent, tree_b6_scales[30:27], factors_b6_scales_2_zero, factors_b6_scales_2_exponent, tree_b6_scales[21:18], factors_b6_scales_1_zero, factors_b6_scales_1_exponent, tree_b6_scales[12:9], factors_b6_scales_0_zero, factors_b6_scales_0_exponent, tree_b6_scales[3:0], decoded_b6_whole_operand[383:0] }),
+    .a({ factors_a5_nan, factors_a5_scales_3_zero, factors_a5_scales_3_exponent, tree_a5_scales[30:27], factors_a5_scales_2_zero, factors_a5_scales_2_exponent, tree_a5_scales[21:18], factors_a5_scales_1_zero, factors_a5_scales_1_exponent, tree_a5_scales[12:9], factors_a5_scales_0_zero, factors_a5_scales_0_exponent, tree_a5_scales[3:0], decoded_a5[319:0] }),
+    .b({ factors_b6_nan, factors_b6_scales_3_zero, factors_b6_scales_3_exponent, tree_b6_scales[30:27], factors_b6_scales_2_zero, factors_b6_scales_2_exponent, tree_b6_scales[21:18], factors_b6_scales_1_zero, factors_b6_scales_1_exponent, tree_b6_scales[12:9], factors_b6_scales_0_zero, factors_b6_scales_0_exponent, tree_b6_scales[3:0], decoded_b6[319:0] }),
     .c(addend__payload[1503:1472]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -1648,8 +1568,8 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mixfp4_blackwell_element element5_7 (
-    .a({ factors_a5_nan, factors_a5_scales_3_zero, factors_a5_scales_3_exponent, tree_a5_scales[30:27], factors_a5_scales_2_zero, factors_a5_scales_2_exponent, tree_a5_scales[21:18], factors_a5_scales_1_zero, factors_a5_scales_1_exponent, tree_a5_scales[12:9], factors_a5_scales_0_zero, factors_a5_scales_0_exponent, tree_a5_scales[3:0], decoded_a5_whole_operand[383:0] }),
-    .b({ factors_b7_nan, factors_b7_scales_3_zero, factors_b7_scales_3_exponent, tree_b7_scales[30:27], factors_b7_scales_2_zero, factors_b7_scales_2_exponent, tree_b7_scales[21:18], factors_b7_scales_1_zero, factors_b7_scales_1_exponent, tree_b7_scales[12:9], factors_b7_scales_0_zero, factors_b7_scales_0_exponent, tree_b7_scales[3:0], decoded_b7_whole_operand[383:0] }),
+    .a({ factors_a5_nan, factors_a5_scales_3_zero, factors_a5_scales_3_exponent, tree_a5_scales[30:27], factors_a5_scales_2_zero, factors_a5_scales_2_exponent, tree_a5_scales[21:18], factors_a5_scales_1_zero, factors_a5_scales_1_exponent, tree_a5_scales[12:9], factors_a5_scales_0_zero, factors_a5_scales_0_exponent, tree_a5_scales[3:0], decoded_a5[319:0] }),
+    .b({ factors_b7_nan, factors_b7_scales_3_zero, factors_b7_scales_3_exponent, tree_b7_scales[30:27], factors_b7_scales_2_zero, factors_b7_scales_2_exponent, tree_b7_scales[21:18], factors_b7_scales_1_zero, factors_b7_scales_1_exponent, tree_b7_scales[12:9], factors_b7_scales_0_zero, factors_b7_scales_0_exponent, tree_b7_scales[3:0], decoded_b7[319:0] }),
     .c(addend__payload[1535:1504]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -1662,8 +1582,8 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mixfp4_blackwell_element element6_0 (
-    .a({ factors_a6_nan, factors_a6_scales_3_zero, factors_a6_scales_3_exponent, tree_a6_scales[30:27], factors_a6_scales_2_zero, factors_a6_scales_2_exponent, tree_a6_scales[21:18], factors_a6_scales_1_zero, factors_a6_scales_1_exponent, tree_a6_scales[12:9], factors_a6_scales_0_zero, factors_a6_scales_0_exponent, tree_a6_scales[3:0], decoded_a6_whole_operand[383:0] }),
-    .b({ factors_b0_nan, factors_b0_scales_3_zero, factors_b0_scales_3_exponent, tree_b0_scales[30:27], factors_b0_scales_2_zero, factors_b0_scales_2_exponent, tree_b0_scales[21:18], factors_b0_scales_1_zero, factors_b0_scales_1_exponent, tree_b0_scales[12:9], factors_b0_scales_0_zero, factors_b0_scales_0_exponent, tree_b0_scales[3:0], decoded_b0_whole_operand[383:0] }),
+    .a({ factors_a6_nan, factors_a6_scales_3_zero, factors_a6_scales_3_exponent, tree_a6_scales[30:27], factors_a6_scales_2_zero, factors_a6_scales_2_exponent, tree_a6_scales[21:18], factors_a6_scales_1_zero, factors_a6_scales_1_exponent, tree_a6_scales[12:9], factors_a6_scales_0_zero, factors_a6_scales_0_exponent, tree_a6_scales[3:0], decoded_a6[319:0] }),
+    .b({ factors_b0_nan, factors_b0_scales_3_zero, factors_b0_scales_3_exponent, tree_b0_scales[30:27], factors_b0_scales_2_zero, factors_b0_scales_2_exponent, tree_b0_scales[21:18], factors_b0_scales_1_zero, factors_b0_scales_1_exponent, tree_b0_scales[12:9], factors_b0_scales_0_zero, factors_b0_scales_0_exponent, tree_b0_scales[3:0], decoded_b0[319:0] }),
     .c(addend__payload[1567:1536]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -1676,8 +1596,8 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mixfp4_blackwell_element element6_1 (
-    .a({ factors_a6_nan, factors_a6_scales_3_zero, factors_a6_scales_3_exponent, tree_a6_scales[30:27], factors_a6_scales_2_zero, factors_a6_scales_2_exponent, tree_a6_scales[21:18], factors_a6_scales_1_zero, factors_a6_scales_1_exponent, tree_a6_scales[12:9], factors_a6_scales_0_zero, factors_a6_scales_0_exponent, tree_a6_scales[3:0], decoded_a6_whole_operand[383:0] }),
-    .b({ factors_b1_nan, factors_b1_scales_3_zero, factors_b1_scales_3_exponent, tree_b1_scales[30:27], factors_b1_scales_2_zero, factors_b1_scales_2_exponent, tree_b1_scales[21:18], factors_b1_scales_1_zero, factors_b1_scales_1_exponent, tree_b1_scales[12:9], factors_b1_scales_0_zero, factors_b1_scales_0_exponent, tree_b1_scales[3:0], decoded_b1_whole_operand[383:0] }),
+    .a({ factors_a6_nan, factors_a6_scales_3_zero, factors_a6_scales_3_exponent, tree_a6_scales[30:27], factors_a6_scales_2_zero, factors_a6_scales_2_exponent, tree_a6_scales[21:18], factors_a6_scales_1_zero, factors_a6_scales_1_exponent, tree_a6_scales[12:9], factors_a6_scales_0_zero, factors_a6_scales_0_exponent, tree_a6_scales[3:0], decoded_a6[319:0] }),
+    .b({ factors_b1_nan, factors_b1_scales_3_zero, factors_b1_scales_3_exponent, tree_b1_scales[30:27], factors_b1_scales_2_zero, factors_b1_scales_2_exponent, tree_b1_scales[21:18], factors_b1_scales_1_zero, factors_b1_scales_1_exponent, tree_b1_scales[12:9], factors_b1_scales_0_zero, factors_b1_scales_0_exponent, tree_b1_scales[3:0], decoded_b1[319:0] }),
     .c(addend__payload[1599:1568]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -1690,8 +1610,8 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mixfp4_blackwell_element element6_2 (
-    .a({ factors_a6_nan, factors_a6_scales_3_zero, factors_a6_scales_3_exponent, tree_a6_scales[30:27], factors_a6_scales_2_zero, factors_a6_scales_2_exponent, tree_a6_scales[21:18], factors_a6_scales_1_zero, factors_a6_scales_1_exponent, tree_a6_scales[12:9], factors_a6_scales_0_zero, factors_a6_scales_0_exponent, tree_a6_scales[3:0], decoded_a6_whole_operand[383:0] }),
-    .b({ factors_b2_nan, factors_b2_scales_3_zero, factors_b2_scales_3_exponent, tree_b2_scales[30:27], factors_b2_scales_2_zero, factors_b2_scales_2_exponent, tree_b2_scales[21:18], factors_b2_scales_1_zero, factors_b2_scales_1_exponent, tree_b2_scales[12:9], factors_b2_scales_0_zero, factors_b2_scales_0_exponent, tree_b2_scales[3:0], decoded_b2_whole_operand[383:0] }),
+    .a({ factors_a6_nan, factors_a6_scales_3_zero, factors_a6_scales_3_exponent, tree_a6_scales[30:27], factors_a6_scales_2_zero, factors_a6_scales_2_exponent, tree_a6_scales[21:18], factors_a6_scales_1_zero, factors_a6_scales_1_exponent, tree_a6_scales[12:9], factors_a6_scales_0_zero, factors_a6_scales_0_exponent, tree_a6_scales[3:0], decoded_a6[319:0] }),
+    .b({ factors_b2_nan, factors_b2_scales_3_zero, factors_b2_scales_3_exponent, tree_b2_scales[30:27], factors_b2_scales_2_zero, factors_b2_scales_2_exponent, tree_b2_scales[21:18], factors_b2_scales_1_zero, factors_b2_scales_1_exponent, tree_b2_scales[12:9], factors_b2_scales_0_zero, factors_b2_scales_0_exponent, tree_b2_scales[3:0], decoded_b2[319:0] }),
     .c(addend__payload[1631:1600]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -1704,8 +1624,8 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mixfp4_blackwell_element element6_3 (
-    .a({ factors_a6_nan, factors_a6_scales_3_zero, factors_a6_scales_3_exponent, tree_a6_scales[30:27], factors_a6_scales_2_zero, factors_a6_scales_2_exponent, tree_a6_scales[21:18], factors_a6_scales_1_zero, factors_a6_scales_1_exponent, tree_a6_scales[12:9], factors_a6_scales_0_zero, factors_a6_scales_0_exponent, tree_a6_scales[3:0], decoded_a6_whole_operand[383:0] }),
-    .b({ factors_b3_nan, factors_b3_scales_3_zero, factors_b3_scales_3_exponent, tree_b3_scales[30:27], factors_b3_scales_2_zero, factors_b3_scales_2_exponent, tree_b3_scales[21:18], factors_b3_scales_1_zero, factors_b3_scales_1_exponent, tree_b3_scales[12:9], factors_b3_scales_0_zero, factors_b3_scales_0_exponent, tree_b3_scales[3:0], decoded_b3_whole_operand[383:0] }),
+    .a({ factors_a6_nan, factors_a6_scales_3_zero, factors_a6_scales_3_exponent, tree_a6_scales[30:27], factors_a6_scales_2_zero, factors_a6_scales_2_exponent, tree_a6_scales[21:18], factors_a6_scales_1_zero, factors_a6_scales_1_exponent, tree_a6_scales[12:9], factors_a6_scales_0_zero, factors_a6_scales_0_exponent, tree_a6_scales[3:0], decoded_a6[319:0] }),
+    .b({ factors_b3_nan, factors_b3_scales_3_zero, factors_b3_scales_3_exponent, tree_b3_scales[30:27], factors_b3_scales_2_zero, factors_b3_scales_2_exponent, tree_b3_scales[21:18], factors_b3_scales_1_zero, factors_b3_scales_1_exponent, tree_b3_scales[12:9], factors_b3_scales_0_zero, factors_b3_scales_0_exponent, tree_b3_scales[3:0], decoded_b3[319:0] }),
     .c(addend__payload[1663:1632]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -1718,8 +1638,8 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mixfp4_blackwell_element element6_4 (
-    .a({ factors_a6_nan, factors_a6_scales_3_zero, factors_a6_scales_3_exponent, tree_a6_scales[30:27], factors_a6_scales_2_zero, factors_a6_scales_2_exponent, tree_a6_scales[21:18], factors_a6_scales_1_zero, factors_a6_scales_1_exponent, tree_a6_scales[12:9], factors_a6_scales_0_zero, factors_a6_scales_0_exponent, tree_a6_scales[3:0], decoded_a6_whole_operand[383:0] }),
-    .b({ factors_b4_nan, factors_b4_scales_3_zero, factors_b4_scales_3_exponent, tree_b4_scales[30:27], factors_b4_scales_2_zero, factors_b4_scales_2_exponent, tree_b4_scales[21:18], factors_b4_scales_1_zero, factors_b4_scales_1_exponent, tree_b4_scales[12:9], factors_b4_scales_0_zero, factors_b4_scales_0_exponent, tree_b4_scales[3:0], decoded_b4_whole_operand[383:0] }),
+    .a({ factors_a6_nan, factors_a6_scales_3_zero, factors_a6_scales_3_exponent, tree_a6_scales[30:27], factors_a6_scales_2_zero, factors_a6_scales_2_exponent, tree_a6_scales[21:18], factors_a6_scales_1_zero, factors_a6_scales_1_exponent, tree_a6_scales[12:9], factors_a6_scales_0_zero, factors_a6_scales_0_exponent, tree_a6_scales[3:0], decoded_a6[319:0] }),
+    .b({ factors_b4_nan, factors_b4_scales_3_zero, factors_b4_scales_3_exponent, tree_b4_scales[30:27], factors_b4_scales_2_zero, factors_b4_scales_2_exponent, tree_b4_scales[21:18], factors_b4_scales_1_zero, factors_b4_scales_1_exponent, tree_b4_scales[12:9], factors_b4_scales_0_zero, factors_b4_scales_0_exponent, tree_b4_scales[3:0], decoded_b4[319:0] }),
     .c(addend__payload[1695:1664]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -1732,8 +1652,8 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mixfp4_blackwell_element element6_5 (
-    .a({ factors_a6_nan, factors_a6_scales_3_zero, factors_a6_scales_3_exponent, tree_a6_scales[30:27], factors_a6_scales_2_zero, factors_a6_scales_2_exponent, tree_a6_scales[21:18], factors_a6_scales_1_zero, factors_a6_scales_1_exponent, tree_a6_scales[12:9], factors_a6_scales_0_zero, factors_a6_scales_0_exponent, tree_a6_scales[3:0], decoded_a6_whole_operand[383:0] }),
-    .b({ factors_b5_nan, factors_b5_scales_3_zero, factors_b5_scales_3_exponent, tree_b5_scales[30:27], factors_b5_scales_2_zero, factors_b5_scales_2_exponent, tree_b5_scales[21:18], factors_b5_scales_1_zero, factors_b5_scales_1_exponent, tree_b5_scales[12:9], factors_b5_scales_0_zero, factors_b5_scales_0_exponent, tree_b5_scales[3:0], decoded_b5_whole_operand[383:0] }),
+    .a({ factors_a6_nan, factors_a6_scales_3_zero, factors_a6_scales_3_exponent, tree_a6_scales[30:27], factors_a6_scales_2_zero, factors_a6_scales_2_exponent, tree_a6_scales[21:18], factors_a6_scales_1_zero, factors_a6_scales_1_exponent, tree_a6_scales[12:9], factors_a6_scales_0_zero, factors_a6_scales_0_exponent, tree_a6_scales[3:0], decoded_a6[319:0] }),
+    .b({ factors_b5_nan, factors_b5_scales_3_zero, factors_b5_scales_3_exponent, tree_b5_scales[30:27], factors_b5_scales_2_zero, factors_b5_scales_2_exponent, tree_b5_scales[21:18], factors_b5_scales_1_zero, factors_b5_scales_1_exponent, tree_b5_scales[12:9], factors_b5_scales_0_zero, factors_b5_scales_0_exponent, tree_b5_scales[3:0], decoded_b5[319:0] }),
     .c(addend__payload[1727:1696]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -1746,8 +1666,8 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mixfp4_blackwell_element element6_6 (
-    .a({ factors_a6_nan, factors_a6_scales_3_zero, factors_a6_scales_3_exponent, tree_a6_scales[30:27], factors_a6_scales_2_zero, factors_a6_scales_2_exponent, tree_a6_scales[21:18], factors_a6_scales_1_zero, factors_a6_scales_1_exponent, tree_a6_scales[12:9], factors_a6_scales_0_zero, factors_a6_scales_0_exponent, tree_a6_scales[3:0], decoded_a6_whole_operand[383:0] }),
-    .b({ factors_b6_nan, factors_b6_scales_3_zero, factors_b6_scales_3_exponent, tree_b6_scales[30:27], factors_b6_scales_2_zero, factors_b6_scales_2_exponent, tree_b6_scales[21:18], factors_b6_scales_1_zero, factors_b6_scales_1_exponent, tree_b6_scales[12:9], factors_b6_scales_0_zero, factors_b6_scales_0_exponent, tree_b6_scales[3:0], decoded_b6_whole_operand[383:0] }),
+    .a({ factors_a6_nan, factors_a6_scales_3_zero, factors_a6_scales_3_exponent, tree_a6_scales[30:27], factors_a6_scales_2_zero, factors_a6_scales_2_exponent, tree_a6_scales[21:18], factors_a6_scales_1_zero, factors_a6_scales_1_exponent, tree_a6_scales[12:9], factors_a6_scales_0_zero, factors_a6_scales_0_exponent, tree_a6_scales[3:0], decoded_a6[319:0] }),
+    .b({ factors_b6_nan, factors_b6_scales_3_zero, factors_b6_scales_3_exponent, tree_b6_scales[30:27], factors_b6_scales_2_zero, factors_b6_scales_2_exponent, tree_b6_scales[21:18], factors_b6_scales_1_zero, factors_b6_scales_1_exponent, tree_b6_scales[12:9], factors_b6_scales_0_zero, factors_b6_scales_0_exponent, tree_b6_scales[3:0], decoded_b6[319:0] }),
     .c(addend__payload[1759:1728]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -1760,8 +1680,8 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mixfp4_blackwell_element element6_7 (
-    .a({ factors_a6_nan, factors_a6_scales_3_zero, factors_a6_scales_3_exponent, tree_a6_scales[30:27], factors_a6_scales_2_zero, factors_a6_scales_2_exponent, tree_a6_scales[21:18], factors_a6_scales_1_zero, factors_a6_scales_1_exponent, tree_a6_scales[12:9], factors_a6_scales_0_zero, factors_a6_scales_0_exponent, tree_a6_scales[3:0], decoded_a6_whole_operand[383:0] }),
-    .b({ factors_b7_nan, factors_b7_scales_3_zero, factors_b7_scales_3_exponent, tree_b7_scales[30:27], factors_b7_scales_2_zero, factors_b7_scales_2_exponent, tree_b7_scales[21:18], factors_b7_scales_1_zero, factors_b7_scales_1_exponent, tree_b7_scales[12:9], factors_b7_scales_0_zero, factors_b7_scales_0_exponent, tree_b7_scales[3:0], decoded_b7_whole_operand[383:0] }),
+    .a({ factors_a6_nan, factors_a6_scales_3_zero, factors_a6_scales_3_exponent, tree_a6_scales[30:27], factors_a6_scales_2_zero, factors_a6_scales_2_exponent, tree_a6_scales[21:18], factors_a6_scales_1_zero, factors_a6_scales_1_exponent, tree_a6_scales[12:9], factors_a6_scales_0_zero, factors_a6_scales_0_exponent, tree_a6_scales[3:0], decoded_a6[319:0] }),
+    .b({ factors_b7_nan, factors_b7_scales_3_zero, factors_b7_scales_3_exponent, tree_b7_scales[30:27], factors_b7_scales_2_zero, factors_b7_scales_2_exponent, tree_b7_scales[21:18], factors_b7_scales_1_zero, factors_b7_scales_1_exponent, tree_b7_scales[12:9], factors_b7_scales_0_zero, factors_b7_scales_0_exponent, tree_b7_scales[3:0], decoded_b7[319:0] }),
     .c(addend__payload[1791:1760]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -1774,8 +1694,8 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mixfp4_blackwell_element element7_0 (
-    .a({ factors_a7_nan, factors_a7_scales_3_zero, factors_a7_scales_3_exponent, tree_a7_scales[30:27], factors_a7_scales_2_zero, factors_a7_scales_2_exponent, tree_a7_scales[21:18], factors_a7_scales_1_zero, factors_a7_scales_1_exponent, tree_a7_scales[12:9], factors_a7_scales_0_zero, factors_a7_scales_0_exponent, tree_a7_scales[3:0], decoded_a7_whole_operand[383:0] }),
-    .b({ factors_b0_nan, factors_b0_scales_3_zero, factors_b0_scales_3_exponent, tree_b0_scales[30:27], factors_b0_scales_2_zero, factors_b0_scales_2_exponent, tree_b0_scales[21:18], factors_b0_scales_1_zero, factors_b0_scales_1_exponent, tree_b0_scales[12:9], factors_b0_scales_0_zero, factors_b0_scales_0_exponent, tree_b0_scales[3:0], decoded_b0_whole_operand[383:0] }),
+    .a({ factors_a7_nan, factors_a7_scales_3_zero, factors_a7_scales_3_exponent, tree_a7_scales[30:27], factors_a7_scales_2_zero, factors_a7_scales_2_exponent, tree_a7_scales[21:18], factors_a7_scales_1_zero, factors_a7_scales_1_exponent, tree_a7_scales[12:9], factors_a7_scales_0_zero, factors_a7_scales_0_exponent, tree_a7_scales[3:0], decoded_a7[319:0] }),
+    .b({ factors_b0_nan, factors_b0_scales_3_zero, factors_b0_scales_3_exponent, tree_b0_scales[30:27], factors_b0_scales_2_zero, factors_b0_scales_2_exponent, tree_b0_scales[21:18], factors_b0_scales_1_zero, factors_b0_scales_1_exponent, tree_b0_scales[12:9], factors_b0_scales_0_zero, factors_b0_scales_0_exponent, tree_b0_scales[3:0], decoded_b0[319:0] }),
     .c(addend__payload[1823:1792]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -1788,8 +1708,8 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mixfp4_blackwell_element element7_1 (
-    .a({ factors_a7_nan, factors_a7_scales_3_zero, factors_a7_scales_3_exponent, tree_a7_scales[30:27], factors_a7_scales_2_zero, factors_a7_scales_2_exponent, tree_a7_scales[21:18], factors_a7_scales_1_zero, factors_a7_scales_1_exponent, tree_a7_scales[12:9], factors_a7_scales_0_zero, factors_a7_scales_0_exponent, tree_a7_scales[3:0], decoded_a7_whole_operand[383:0] }),
-    .b({ factors_b1_nan, factors_b1_scales_3_zero, factors_b1_scales_3_exponent, tree_b1_scales[30:27], factors_b1_scales_2_zero, factors_b1_scales_2_exponent, tree_b1_scales[21:18], factors_b1_scales_1_zero, factors_b1_scales_1_exponent, tree_b1_scales[12:9], factors_b1_scales_0_zero, factors_b1_scales_0_exponent, tree_b1_scales[3:0], decoded_b1_whole_operand[383:0] }),
+    .a({ factors_a7_nan, factors_a7_scales_3_zero, factors_a7_scales_3_exponent, tree_a7_scales[30:27], factors_a7_scales_2_zero, factors_a7_scales_2_exponent, tree_a7_scales[21:18], factors_a7_scales_1_zero, factors_a7_scales_1_exponent, tree_a7_scales[12:9], factors_a7_scales_0_zero, factors_a7_scales_0_exponent, tree_a7_scales[3:0], decoded_a7[319:0] }),
+    .b({ factors_b1_nan, factors_b1_scales_3_zero, factors_b1_scales_3_exponent, tree_b1_scales[30:27], factors_b1_scales_2_zero, factors_b1_scales_2_exponent, tree_b1_scales[21:18], factors_b1_scales_1_zero, factors_b1_scales_1_exponent, tree_b1_scales[12:9], factors_b1_scales_0_zero, factors_b1_scales_0_exponent, tree_b1_scales[3:0], decoded_b1[319:0] }),
     .c(addend__payload[1855:1824]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -1802,8 +1722,8 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mixfp4_blackwell_element element7_2 (
-    .a({ factors_a7_nan, factors_a7_scales_3_zero, factors_a7_scales_3_exponent, tree_a7_scales[30:27], factors_a7_scales_2_zero, factors_a7_scales_2_exponent, tree_a7_scales[21:18], factors_a7_scales_1_zero, factors_a7_scales_1_exponent, tree_a7_scales[12:9], factors_a7_scales_0_zero, factors_a7_scales_0_exponent, tree_a7_scales[3:0], decoded_a7_whole_operand[383:0] }),
-    .b({ factors_b2_nan, factors_b2_scales_3_zero, factors_b2_scales_3_exponent, tree_b2_scales[30:27], factors_b2_scales_2_zero, factors_b2_scales_2_exponent, tree_b2_scales[21:18], factors_b2_scales_1_zero, factors_b2_scales_1_exponent, tree_b2_scales[12:9], factors_b2_scales_0_zero, factors_b2_scales_0_exponent, tree_b2_scales[3:0], decoded_b2_whole_operand[383:0] }),
+    .a({ factors_a7_nan, factors_a7_scales_3_zero, factors_a7_scales_3_exponent, tree_a7_scales[30:27], factors_a7_scales_2_zero, factors_a7_scales_2_exponent, tree_a7_scales[21:18], factors_a7_scales_1_zero, factors_a7_scales_1_exponent, tree_a7_scales[12:9], factors_a7_scales_0_zero, factors_a7_scales_0_exponent, tree_a7_scales[3:0], decoded_a7[319:0] }),
+    .b({ factors_b2_nan, factors_b2_scales_3_zero, factors_b2_scales_3_exponent, tree_b2_scales[30:27], factors_b2_scales_2_zero, factors_b2_scales_2_exponent, tree_b2_scales[21:18], factors_b2_scales_1_zero, factors_b2_scales_1_exponent, tree_b2_scales[12:9], factors_b2_scales_0_zero, factors_b2_scales_0_exponent, tree_b2_scales[3:0], decoded_b2[319:0] }),
     .c(addend__payload[1887:1856]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -1816,8 +1736,8 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mixfp4_blackwell_element element7_3 (
-    .a({ factors_a7_nan, factors_a7_scales_3_zero, factors_a7_scales_3_exponent, tree_a7_scales[30:27], factors_a7_scales_2_zero, factors_a7_scales_2_exponent, tree_a7_scales[21:18], factors_a7_scales_1_zero, factors_a7_scales_1_exponent, tree_a7_scales[12:9], factors_a7_scales_0_zero, factors_a7_scales_0_exponent, tree_a7_scales[3:0], decoded_a7_whole_operand[383:0] }),
-    .b({ factors_b3_nan, factors_b3_scales_3_zero, factors_b3_scales_3_exponent, tree_b3_scales[30:27], factors_b3_scales_2_zero, factors_b3_scales_2_exponent, tree_b3_scales[21:18], factors_b3_scales_1_zero, factors_b3_scales_1_exponent, tree_b3_scales[12:9], factors_b3_scales_0_zero, factors_b3_scales_0_exponent, tree_b3_scales[3:0], decoded_b3_whole_operand[383:0] }),
+    .a({ factors_a7_nan, factors_a7_scales_3_zero, factors_a7_scales_3_exponent, tree_a7_scales[30:27], factors_a7_scales_2_zero, factors_a7_scales_2_exponent, tree_a7_scales[21:18], factors_a7_scales_1_zero, factors_a7_scales_1_exponent, tree_a7_scales[12:9], factors_a7_scales_0_zero, factors_a7_scales_0_exponent, tree_a7_scales[3:0], decoded_a7[319:0] }),
+    .b({ factors_b3_nan, factors_b3_scales_3_zero, factors_b3_scales_3_exponent, tree_b3_scales[30:27], factors_b3_scales_2_zero, factors_b3_scales_2_exponent, tree_b3_scales[21:18], factors_b3_scales_1_zero, factors_b3_scales_1_exponent, tree_b3_scales[12:9], factors_b3_scales_0_zero, factors_b3_scales_0_exponent, tree_b3_scales[3:0], decoded_b3[319:0] }),
     .c(addend__payload[1919:1888]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -1830,8 +1750,8 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mixfp4_blackwell_element element7_4 (
-    .a({ factors_a7_nan, factors_a7_scales_3_zero, factors_a7_scales_3_exponent, tree_a7_scales[30:27], factors_a7_scales_2_zero, factors_a7_scales_2_exponent, tree_a7_scales[21:18], factors_a7_scales_1_zero, factors_a7_scales_1_exponent, tree_a7_scales[12:9], factors_a7_scales_0_zero, factors_a7_scales_0_exponent, tree_a7_scales[3:0], decoded_a7_whole_operand[383:0] }),
-    .b({ factors_b4_nan, factors_b4_scales_3_zero, factors_b4_scales_3_exponent, tree_b4_scales[30:27], factors_b4_scales_2_zero, factors_b4_scales_2_exponent, tree_b4_scales[21:18], factors_b4_scales_1_zero, factors_b4_scales_1_exponent, tree_b4_scales[12:9], factors_b4_scales_0_zero, factors_b4_scales_0_exponent, tree_b4_scales[3:0], decoded_b4_whole_operand[383:0] }),
+    .a({ factors_a7_nan, factors_a7_scales_3_zero, factors_a7_scales_3_exponent, tree_a7_scales[30:27], factors_a7_scales_2_zero, factors_a7_scales_2_exponent, tree_a7_scales[21:18], factors_a7_scales_1_zero, factors_a7_scales_1_exponent, tree_a7_scales[12:9], factors_a7_scales_0_zero, factors_a7_scales_0_exponent, tree_a7_scales[3:0], decoded_a7[319:0] }),
+    .b({ factors_b4_nan, factors_b4_scales_3_zero, factors_b4_scales_3_exponent, tree_b4_scales[30:27], factors_b4_scales_2_zero, factors_b4_scales_2_exponent, tree_b4_scales[21:18], factors_b4_scales_1_zero, factors_b4_scales_1_exponent, tree_b4_scales[12:9], factors_b4_scales_0_zero, factors_b4_scales_0_exponent, tree_b4_scales[3:0], decoded_b4[319:0] }),
     .c(addend__payload[1951:1920]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -1844,8 +1764,8 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mixfp4_blackwell_element element7_5 (
-    .a({ factors_a7_nan, factors_a7_scales_3_zero, factors_a7_scales_3_exponent, tree_a7_scales[30:27], factors_a7_scales_2_zero, factors_a7_scales_2_exponent, tree_a7_scales[21:18], factors_a7_scales_1_zero, factors_a7_scales_1_exponent, tree_a7_scales[12:9], factors_a7_scales_0_zero, factors_a7_scales_0_exponent, tree_a7_scales[3:0], decoded_a7_whole_operand[383:0] }),
-    .b({ factors_b5_nan, factors_b5_scales_3_zero, factors_b5_scales_3_exponent, tree_b5_scales[30:27], factors_b5_scales_2_zero, factors_b5_scales_2_exponent, tree_b5_scales[21:18], factors_b5_scales_1_zero, factors_b5_scales_1_exponent, tree_b5_scales[12:9], factors_b5_scales_0_zero, factors_b5_scales_0_exponent, tree_b5_scales[3:0], decoded_b5_whole_operand[383:0] }),
+    .a({ factors_a7_nan, factors_a7_scales_3_zero, factors_a7_scales_3_exponent, tree_a7_scales[30:27], factors_a7_scales_2_zero, factors_a7_scales_2_exponent, tree_a7_scales[21:18], factors_a7_scales_1_zero, factors_a7_scales_1_exponent, tree_a7_scales[12:9], factors_a7_scales_0_zero, factors_a7_scales_0_exponent, tree_a7_scales[3:0], decoded_a7[319:0] }),
+    .b({ factors_b5_nan, factors_b5_scales_3_zero, factors_b5_scales_3_exponent, tree_b5_scales[30:27], factors_b5_scales_2_zero, factors_b5_scales_2_exponent, tree_b5_scales[21:18], factors_b5_scales_1_zero, factors_b5_scales_1_exponent, tree_b5_scales[12:9], factors_b5_scales_0_zero, factors_b5_scales_0_exponent, tree_b5_scales[3:0], decoded_b5[319:0] }),
     .c(addend__payload[1983:1952]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -1858,8 +1778,8 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mixfp4_blackwell_element element7_6 (
-    .a({ factors_a7_nan, factors_a7_scales_3_zero, factors_a7_scales_3_exponent, tree_a7_scales[30:27], factors_a7_scales_2_zero, factors_a7_scales_2_exponent, tree_a7_scales[21:18], factors_a7_scales_1_zero, factors_a7_scales_1_exponent, tree_a7_scales[12:9], factors_a7_scales_0_zero, factors_a7_scales_0_exponent, tree_a7_scales[3:0], decoded_a7_whole_operand[383:0] }),
-    .b({ factors_b6_nan, factors_b6_scales_3_zero, factors_b6_scales_3_exponent, tree_b6_scales[30:27], factors_b6_scales_2_zero, factors_b6_scales_2_exponent, tree_b6_scales[21:18], factors_b6_scales_1_zero, factors_b6_scales_1_exponent, tree_b6_scales[12:9], factors_b6_scales_0_zero, factors_b6_scales_0_exponent, tree_b6_scales[3:0], decoded_b6_whole_operand[383:0] }),
+    .a({ factors_a7_nan, factors_a7_scales_3_zero, factors_a7_scales_3_exponent, tree_a7_scales[30:27], factors_a7_scales_2_zero, factors_a7_scales_2_exponent, tree_a7_scales[21:18], factors_a7_scales_1_zero, factors_a7_scales_1_exponent, tree_a7_scales[12:9], factors_a7_scales_0_zero, factors_a7_scales_0_exponent, tree_a7_scales[3:0], decoded_a7[319:0] }),
+    .b({ factors_b6_nan, factors_b6_scales_3_zero, factors_b6_scales_3_exponent, tree_b6_scales[30:27], factors_b6_scales_2_zero, factors_b6_scales_2_exponent, tree_b6_scales[21:18], factors_b6_scales_1_zero, factors_b6_scales_1_exponent, tree_b6_scales[12:9], factors_b6_scales_0_zero, factors_b6_scales_0_exponent, tree_b6_scales[3:0], decoded_b6[319:0] }),
     .c(addend__payload[2015:1984]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -1872,8 +1792,8 @@ module mixfp4_blackwell(clk, rst, addend__payload, addend__valid, result__ready,
     .taking(element0_0_taking)
   );
   mixfp4_blackwell_element element7_7 (
-    .a({ factors_a7_nan, factors_a7_scales_3_zero, factors_a7_scales_3_exponent, tree_a7_scales[30:27], factors_a7_scales_2_zero, factors_a7_scales_2_exponent, tree_a7_scales[21:18], factors_a7_scales_1_zero, factors_a7_scales_1_exponent, tree_a7_scales[12:9], factors_a7_scales_0_zero, factors_a7_scales_0_exponent, tree_a7_scales[3:0], decoded_a7_whole_operand[383:0] }),
-    .b({ factors_b7_nan, factors_b7_scales_3_zero, factors_b7_scales_3_exponent, tree_b7_scales[30:27], factors_b7_scales_2_zero, factors_b7_scales_2_exponent, tree_b7_scales[21:18], factors_b7_scales_1_zero, factors_b7_scales_1_exponent, tree_b7_scales[12:9], factors_b7_scales_0_zero, factors_b7_scales_0_exponent, tree_b7_scales[3:0], decoded_b7_whole_operand[383:0] }),
+    .a({ factors_a7_nan, factors_a7_scales_3_zero, factors_a7_scales_3_exponent, tree_a7_scales[30:27], factors_a7_scales_2_zero, factors_a7_scales_2_exponent, tree_a7_scales[21:18], factors_a7_scales_1_zero, factors_a7_scales_1_exponent, tree_a7_scales[12:9], factors_a7_scales_0_zero, factors_a7_scales_0_exponent, tree_a7_scales[3:0], decoded_a7[319:0] }),
+    .b({ factors_b7_nan, factors_b7_scales_3_zero, factors_b7_scales_3_exponent, tree_b7_scales[30:27], factors_b7_scales_2_zero, factors_b7_scales_2_exponent, tree_b7_scales[21:18], factors_b7_scales_1_zero, factors_b7_scales_1_exponent, tree_b7_scales[12:9], factors_b7_scales_0_zero, factors_b7_scales_0_exponent, tree_b7_scales[3:0], decoded_b7[319:0] }),
     .c(addend__payload[2047:2016]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -2261,28 +2181,33 @@ endmodule
 
 module mixfp4_blackwell_dot_product(clk, a, b, enable_tree, sum);
   wire [15:0] product2_carry_and;
-  wire [15:0] product2_carry_or;
-  wire signs_9_and_signs_10;
+  wire [15:0] product2_carry_and_2;
+  wire negative_1_1_carry_and;
+  wire signs_6_xor_signs_7;
+  wire signs_6_and_signs_7;
+  wire negative_1_2_carry_and;
   wire signs_9_xor_signs_10;
+  wire signs_9_and_signs_10;
   wire negative_1_3_carry_and;
   wire signs_12_xor_signs_13;
+  wire [15:0] product2_carry_and_3;
   wire signs_12_and_signs_13;
   wire negative_1_4_carry_and;
   wire [1:0] negative_2_0_sum_xor;
   wire [1:0] negative_2_0_carry_and;
-  wire [15:0] product2_carry_and_2;
   wire [1:0] negative_2_0_carry_and_2;
   wire negative_1_3_sum_xor_negative_1_4_sum;
   wire negative_1_3_sum_and_negative_1_4_sum;
+  wire [15:0] product2_carry_and_4;
   wire negative_2_1_carry_and;
   wire negative_3_0_sum_xor;
   wire negative_3_0_carry_and;
   wire negative_3_0_carry_and_2;
   wire negative_3_0_sum_xor_negative_1_3_carry;
-  wire [15:0] product2_sum_and;
   wire negative_3_0_sum_and_negative_1_3_carry;
   wire negative_4_0_carry_and;
   wire negative_5_0_sum_xor;
+  wire [15:0] product2_carry_and_5;
   wire negative_5_0_carry_and;
   wire negative_5_0_carry_and_2;
   wire [5:0] negative_wide;
@@ -2291,21 +2216,22 @@ module mixfp4_blackwell_dot_product(clk, a, b, enable_tree, sum);
   wire [6:0] total_1_0_carry_and_2;
   wire [6:0] total_1_1_sum_xor;
   wire [6:0] total_1_1_carry_and;
+  wire [15:0] product2_carry_or;
   wire [6:0] total_1_1_carry_and_2;
   wire [6:0] total_1_2_sum_xor;
   wire [6:0] total_1_2_carry_and;
   wire [6:0] total_1_2_carry_and_2;
-  wire [15:0] product2_carry_and_3;
   wire [6:0] total_1_3_sum_xor;
   wire [6:0] total_1_3_carry_and;
   wire [6:0] total_1_3_carry_and_2;
+  wire [15:0] product2_carry_and_6;
   wire [6:0] total_1_4_sum_xor;
   wire [6:0] total_1_4_carry_and;
   wire [6:0] total_1_4_carry_and_2;
   wire not_negative_0;
   wire [2:0] total_1_5_sum_xor;
-  wire [15:0] product2_carry_and_4;
   wire [2:0] total_1_5_carry_and;
+  wire [15:0] product2_sum_and;
   wire [2:0] total_1_5_carry_and_2;
   wire [1:0] total_1_6_sum_xor;
   wire [1:0] total_1_6_carry_and;
@@ -2318,7 +2244,6 @@ module mixfp4_blackwell_dot_product(clk, a, b, enable_tree, sum);
   wire [1:0] total_1_8_carry_and_2;
   wire [1:0] total_1_9_sum_xor;
   wire [1:0] total_1_9_carry_and;
-  wire [15:0] product2_sum_xor;
   wire [1:0] total_1_9_carry_and_2;
   wire [1:0] total_1_10_sum_xor;
   wire not_negative_1;
@@ -2326,7 +2251,6 @@ module mixfp4_blackwell_dot_product(clk, a, b, enable_tree, sum);
   wire [1:0] total_1_10_carry_and_2;
   wire [7:0] total_2_0_sum_xor;
   wire [7:0] total_2_0_carry_and;
-  wire [15:0] product2_carry_and_5;
   wire [7:0] total_2_0_carry_and_2;
   wire [7:0] total_2_1_sum_xor;
   wire [7:0] total_2_1_carry_and;
@@ -2335,14 +2259,12 @@ module mixfp4_blackwell_dot_product(clk, a, b, enable_tree, sum);
   wire [6:0] total_2_2_carry_and;
   wire [6:0] total_2_2_carry_and_2;
   wire [6:0] total_2_3_sum_xor;
-  wire [15:0] product3_carry_and;
   wire not_negative_3;
   wire not_negative_4;
   wire [6:0] total_2_3_carry_and;
   wire [6:0] total_2_3_carry_and_2;
   wire [2:0] total_2_4_sum_xor;
   wire [2:0] total_2_4_carry_and;
-  wire [15:0] product3_carry_and_2;
   wire [2:0] total_2_4_carry_and_2;
   wire total_1_10_carry_0_xor_word2_0_15;
   wire not_negative_2;
@@ -2350,55 +2272,57 @@ module mixfp4_blackwell_dot_product(clk, a, b, enable_tree, sum);
   wire total_2_5_carry_and;
   wire [7:0] total_3_0_sum_xor;
   wire [7:0] total_3_0_carry_and;
-  wire [15:0] product3_carry_or;
   wire [7:0] total_3_0_carry_and_2;
   wire [7:0] total_3_1_sum_xor;
   wire [7:0] total_3_1_carry_and;
   wire [7:0] total_3_1_carry_and_2;
   wire [4:0] total_3_2_sum_xor;
   wire [4:0] total_3_2_carry_and;
-  wire [15:0] product3_carry_and_3;
   wire [4:0] total_3_2_carry_and_2;
   wire [8:0] total_4_0_sum_xor;
   wire [8:0] total_4_0_carry_and;
+  wire [15:0] product2_sum_xor;
   wire [8:0] total_4_0_carry_and_2;
   wire [5:0] total_4_1_sum_xor;
   wire [5:0] total_4_1_carry_and;
   wire [5:0] total_4_1_carry_and_2;
   wire [8:0] total_5_0_sum_xor;
-  wire [15:0] product3_carry_and_4;
   wire [8:0] total_5_0_carry_and;
+  wire [15:0] product2_carry_and_7;
   wire [8:0] total_5_0_carry_and_2;
   wire [6:0] total_6_0_sum_xor;
   wire [6:0] total_6_0_carry_and;
-  wire [15:0] product3_carry_or_2;
   wire [6:0] total_6_0_carry_and_2;
   wire [5:0] total_7_0_sum_xor;
   wire [5:0] total_7_0_carry_and;
+  wire [15:0] product3_carry_and;
   wire [5:0] total_7_0_carry_and_2;
   wire [1:0] total_8_0_sum_xor;
   wire [1:0] total_8_0_carry_and;
   wire [1:0] total_8_0_carry_and_2;
   wire total_8_0_carry_1_xor_total_5_0_carry_8;
-  wire [15:0] product3_sum_xor;
   wire total_8_0_carry_1_and_total_5_0_carry_8;
+  wire [15:0] product3_carry_and_2;
   wire total_9_0_carry_and;
   wire [13:0] sum_wide;
+  wire [15:0] product3_carry_or;
+  wire [15:0] product3_carry_and_3;
+  wire [15:0] product3_carry_and_4;
+  wire [15:0] product3_carry_or_2;
+  wire [15:0] product3_sum_xor;
   wire [15:0] product3_carry_and_5;
   wire [15:0] product3_carry_and_6;
   wire [15:0] product4_carry_and;
   wire [15:0] product4_carry_and_2;
-  wire [15:0] product4_carry_and_3;
   wire [15:0] product4_carry_or;
   wire [15:0] product4_sum_xor;
+  wire [15:0] product4_carry_and_3;
   wire [15:0] product4_carry_and_4;
-  wire [15:0] product4_carry_and_5;
   wire [15:0] product5_carry_and;
   wire [15:0] product5_carry_and_2;
   wire [15:0] product5_sum_xor;
   wire [15:0] product5_carry_and_3;
   wire [15:0] product5_carry_and_4;
-  wire [15:0] word0_0_and;
   wire [15:0] word1_0_and;
   wire [15:0] word1_1_and;
   wire [15:0] word6_0_and;
@@ -2407,14 +2331,10 @@ module mixfp4_blackwell_dot_product(clk, a, b, enable_tree, sum);
   wire negative_1_0_carry_and;
   wire signs_3_xor_signs_4;
   wire signs_3_and_signs_4;
-  wire negative_1_1_carry_and;
-  wire signs_6_xor_signs_7;
-  wire signs_6_and_signs_7;
-  wire negative_1_2_carry_and;
-  input [95:0] a;
-  wire [95:0] a;
-  input [95:0] b;
-  wire [95:0] b;
+  input [79:0] a;
+  wire [79:0] a;
+  input [79:0] b;
+  wire [79:0] b;
   input clk;
   wire clk;
   input enable_tree;
@@ -2528,69 +2448,69 @@ module mixfp4_blackwell_dot_product(clk, a, b, enable_tree, sum);
   wire [15:0] word6_0;
   wire [15:0] word6_1;
   assign product2_sum = product2_sum_xor ^ product2_sum_and;
-  assign product2_carry_and_2 = product2_carry_and & product2_carry_or;
-  assign product2_sum_and = { a[91], a[85], a[79], a[73], a[67], a[61], a[55], a[49], a[43], a[37], a[31], a[25], a[19], a[13], a[7], a[1] } & { b[91], b[85], b[79], b[73], b[67], b[61], b[55], b[49], b[43], b[37], b[31], b[25], b[19], b[13], b[7], b[1] };
-  assign product2_carry_and = { a[95], a[89], a[83], a[77], a[71], a[65], a[59], a[53], a[47], a[41], a[35], a[29], a[23], a[17], a[11], a[5] } & { b[95], b[89], b[83], b[77], b[71], b[65], b[59], b[53], b[47], b[41], b[35], b[29], b[23], b[17], b[11], b[5] };
-  assign product2_carry_and_3 = { a[92], a[86], a[80], a[74], a[68], a[62], a[56], a[50], a[44], a[38], a[32], a[26], a[20], a[14], a[8], a[2] } & { b[90], b[84], b[78], b[72], b[66], b[60], b[54], b[48], b[42], b[36], b[30], b[24], b[18], b[12], b[6], b[0] };
-  assign product2_carry_and_4 = { a[90], a[84], a[78], a[72], a[66], a[60], a[54], a[48], a[42], a[36], a[30], a[24], a[18], a[12], a[6], a[0] } & { b[92], b[86], b[80], b[74], b[68], b[62], b[56], b[50], b[44], b[38], b[32], b[26], b[20], b[14], b[8], b[2] };
-  assign product2_carry_or = product2_carry_and_3 | product2_carry_and_4;
-  assign product2_sum_xor = product2_carry_and ^ product2_carry_or;
-  assign product2_carry_and_5 = product2_sum_and & product2_sum_xor;
-  assign product2_carry = product2_carry_and_2 | product2_carry_and_5;
+  assign product2_carry_and_6 = product2_carry_and_3 & product2_carry_or;
+  assign product2_sum_and = { a[76], a[71], a[66], a[61], a[56], a[51], a[46], a[41], a[36], a[31], a[26], a[21], a[16], a[11], a[6], a[1] } & { b[76], b[71], b[66], b[61], b[56], b[51], b[46], b[41], b[36], b[31], b[26], b[21], b[16], b[11], b[6], b[1] };
+  assign product2_carry_and_3 = product2_carry_and & product2_carry_and_2;
+  assign product2_carry_and_4 = { a[77], a[72], a[67], a[62], a[57], a[52], a[47], a[42], a[37], a[32], a[27], a[22], a[17], a[12], a[7], a[2] } & { b[75], b[70], b[65], b[60], b[55], b[50], b[45], b[40], b[35], b[30], b[25], b[20], b[15], b[10], b[5], b[0] };
+  assign product2_carry_and_5 = { a[75], a[70], a[65], a[60], a[55], a[50], a[45], a[40], a[35], a[30], a[25], a[20], a[15], a[10], a[5], a[0] } & { b[77], b[72], b[67], b[62], b[57], b[52], b[47], b[42], b[37], b[32], b[27], b[22], b[17], b[12], b[7], b[2] };
+  assign product2_carry_or = product2_carry_and_4 | product2_carry_and_5;
+  assign product2_sum_xor = product2_carry_and_3 ^ product2_carry_or;
+  assign product2_carry_and_7 = product2_sum_and & product2_sum_xor;
+  assign product2_carry = product2_carry_and_6 | product2_carry_and_7;
   assign product3_sum = product3_sum_xor ^ product2_carry;
   assign product3_carry_and_5 = product3_carry_or & product3_carry_or_2;
-  assign product3_carry_and = { a[93], a[87], a[81], a[75], a[69], a[63], a[57], a[51], a[45], a[39], a[33], a[27], a[21], a[15], a[9], a[3] } & { b[90], b[84], b[78], b[72], b[66], b[60], b[54], b[48], b[42], b[36], b[30], b[24], b[18], b[12], b[6], b[0] };
-  assign product3_carry_and_2 = { a[91], a[85], a[79], a[73], a[67], a[61], a[55], a[49], a[43], a[37], a[31], a[25], a[19], a[13], a[7], a[1] } & { b[92], b[86], b[80], b[74], b[68], b[62], b[56], b[50], b[44], b[38], b[32], b[26], b[20], b[14], b[8], b[2] };
+  assign product3_carry_and = { a[78], a[73], a[68], a[63], a[58], a[53], a[48], a[43], a[38], a[33], a[28], a[23], a[18], a[13], a[8], a[3] } & { b[75], b[70], b[65], b[60], b[55], b[50], b[45], b[40], b[35], b[30], b[25], b[20], b[15], b[10], b[5], b[0] };
+  assign product3_carry_and_2 = { a[76], a[71], a[66], a[61], a[56], a[51], a[46], a[41], a[36], a[31], a[26], a[21], a[16], a[11], a[6], a[1] } & { b[77], b[72], b[67], b[62], b[57], b[52], b[47], b[42], b[37], b[32], b[27], b[22], b[17], b[12], b[7], b[2] };
   assign product3_carry_or = product3_carry_and | product3_carry_and_2;
-  assign product3_carry_and_3 = { a[92], a[86], a[80], a[74], a[68], a[62], a[56], a[50], a[44], a[38], a[32], a[26], a[20], a[14], a[8], a[2] } & { b[91], b[85], b[79], b[73], b[67], b[61], b[55], b[49], b[43], b[37], b[31], b[25], b[19], b[13], b[7], b[1] };
-  assign product3_carry_and_4 = { a[90], a[84], a[78], a[72], a[66], a[60], a[54], a[48], a[42], a[36], a[30], a[24], a[18], a[12], a[6], a[0] } & { b[93], b[87], b[81], b[75], b[69], b[63], b[57], b[51], b[45], b[39], b[33], b[27], b[21], b[15], b[9], b[3] };
+  assign product3_carry_and_3 = { a[77], a[72], a[67], a[62], a[57], a[52], a[47], a[42], a[37], a[32], a[27], a[22], a[17], a[12], a[7], a[2] } & { b[76], b[71], b[66], b[61], b[56], b[51], b[46], b[41], b[36], b[31], b[26], b[21], b[16], b[11], b[6], b[1] };
+  assign product3_carry_and_4 = { a[75], a[70], a[65], a[60], a[55], a[50], a[45], a[40], a[35], a[30], a[25], a[20], a[15], a[10], a[5], a[0] } & { b[78], b[73], b[68], b[63], b[58], b[53], b[48], b[43], b[38], b[33], b[28], b[23], b[18], b[13], b[8], b[3] };
   assign product3_carry_or_2 = product3_carry_and_3 | product3_carry_and_4;
   assign product3_sum_xor = product3_carry_or ^ product3_carry_or_2;
   assign product3_carry_and_6 = product2_carry & product3_sum_xor;
   assign product3_carry = product3_carry_and_5 | product3_carry_and_6;
   assign product4_sum = product4_sum_xor ^ product3_carry;
-  assign product4_carry_and_4 = product4_carry_and & product4_carry_or;
-  assign product4_carry_and = { a[92], a[86], a[80], a[74], a[68], a[62], a[56], a[50], a[44], a[38], a[32], a[26], a[20], a[14], a[8], a[2] } & { b[92], b[86], b[80], b[74], b[68], b[62], b[56], b[50], b[44], b[38], b[32], b[26], b[20], b[14], b[8], b[2] };
-  assign product4_carry_and_2 = { a[93], a[87], a[81], a[75], a[69], a[63], a[57], a[51], a[45], a[39], a[33], a[27], a[21], a[15], a[9], a[3] } & { b[91], b[85], b[79], b[73], b[67], b[61], b[55], b[49], b[43], b[37], b[31], b[25], b[19], b[13], b[7], b[1] };
-  assign product4_carry_and_3 = { a[91], a[85], a[79], a[73], a[67], a[61], a[55], a[49], a[43], a[37], a[31], a[25], a[19], a[13], a[7], a[1] } & { b[93], b[87], b[81], b[75], b[69], b[63], b[57], b[51], b[45], b[39], b[33], b[27], b[21], b[15], b[9], b[3] };
-  assign product4_carry_or = product4_carry_and_2 | product4_carry_and_3;
-  assign product4_sum_xor = product4_carry_and ^ product4_carry_or;
-  assign product4_carry_and_5 = product3_carry & product4_sum_xor;
-  assign product4_carry = product4_carry_and_4 | product4_carry_and_5;
+  assign product4_carry_and_3 = product2_carry_and & product4_carry_or;
+  assign product2_carry_and = { a[77], a[72], a[67], a[62], a[57], a[52], a[47], a[42], a[37], a[32], a[27], a[22], a[17], a[12], a[7], a[2] } & { b[77], b[72], b[67], b[62], b[57], b[52], b[47], b[42], b[37], b[32], b[27], b[22], b[17], b[12], b[7], b[2] };
+  assign product4_carry_and = { a[78], a[73], a[68], a[63], a[58], a[53], a[48], a[43], a[38], a[33], a[28], a[23], a[18], a[13], a[8], a[3] } & { b[76], b[71], b[66], b[61], b[56], b[51], b[46], b[41], b[36], b[31], b[26], b[21], b[16], b[11], b[6], b[1] };
+  assign product4_carry_and_2 = { a[76], a[71], a[66], a[61], a[56], a[51], a[46], a[41], a[36], a[31], a[26], a[21], a[16], a[11], a[6], a[1] } & { b[78], b[73], b[68], b[63], b[58], b[53], b[48], b[43], b[38], b[33], b[28], b[23], b[18], b[13], b[8], b[3] };
+  assign product4_carry_or = product4_carry_and | product4_carry_and_2;
+  assign product4_sum_xor = product2_carry_and ^ product4_carry_or;
+  assign product4_carry_and_4 = product3_carry & product4_sum_xor;
+  assign product4_carry = product4_carry_and_3 | product4_carry_and_4;
   assign product5_sum = product5_sum_xor ^ product4_carry;
   assign product5_carry_and_3 = product5_carry_and & product5_carry_and_2;
-  assign product5_carry_and = { a[93], a[87], a[81], a[75], a[69], a[63], a[57], a[51], a[45], a[39], a[33], a[27], a[21], a[15], a[9], a[3] } & { b[92], b[86], b[80], b[74], b[68], b[62], b[56], b[50], b[44], b[38], b[32], b[26], b[20], b[14], b[8], b[2] };
-  assign product5_carry_and_2 = { a[92], a[86], a[80], a[74], a[68], a[62], a[56], a[50], a[44], a[38], a[32], a[26], a[20], a[14], a[8], a[2] } & { b[93], b[87], b[81], b[75], b[69], b[63], b[57], b[51], b[45], b[39], b[33], b[27], b[21], b[15], b[9], b[3] };
+  assign product5_carry_and = { a[78], a[73], a[68], a[63], a[58], a[53], a[48], a[43], a[38], a[33], a[28], a[23], a[18], a[13], a[8], a[3] } & { b[77], b[72], b[67], b[62], b[57], b[52], b[47], b[42], b[37], b[32], b[27], b[22], b[17], b[12], b[7], b[2] };
+  assign product5_carry_and_2 = { a[77], a[72], a[67], a[62], a[57], a[52], a[47], a[42], a[37], a[32], a[27], a[22], a[17], a[12], a[7], a[2] } & { b[78], b[73], b[68], b[63], b[58], b[53], b[48], b[43], b[38], b[33], b[28], b[23], b[18], b[13], b[8], b[3] };
   assign product5_sum_xor = product5_carry_and ^ product5_carry_and_2;
   assign product5_carry_and_4 = product4_carry & product5_sum_xor;
   assign product5_carry = product5_carry_and_3 | product5_carry_and_4;
   assign signs[0] = a[4] ^ b[4];
-  assign signs[1] = a[10] ^ b[10];
-  assign signs[2] = a[16] ^ b[16];
-  assign signs[3] = a[22] ^ b[22];
-  assign signs[4] = a[28] ^ b[28];
-  assign signs[5] = a[34] ^ b[34];
-  assign signs[6] = a[40] ^ b[40];
-  assign signs[7] = a[46] ^ b[46];
-  assign signs[8] = a[52] ^ b[52];
-  assign signs[9] = a[58] ^ b[58];
-  assign signs[10] = a[64] ^ b[64];
-  assign signs[11] = a[70] ^ b[70];
-  assign signs[12] = a[76] ^ b[76];
-  assign signs[13] = a[82] ^ b[82];
-  assign signs[14] = a[88] ^ b[88];
-  assign signs[15] = a[94] ^ b[94];
-  assign word0_0_and = { a[90], a[84], a[78], a[72], a[66], a[60], a[54], a[48], a[42], a[36], a[30], a[24], a[18], a[12], a[6], a[0] } & { b[90], b[84], b[78], b[72], b[66], b[60], b[54], b[48], b[42], b[36], b[30], b[24], b[18], b[12], b[6], b[0] };
-  assign word0_0 = word0_0_and ^ signs;
-  assign word1_0_and = { a[91], a[85], a[79], a[73], a[67], a[61], a[55], a[49], a[43], a[37], a[31], a[25], a[19], a[13], a[7], a[1] } & { b[90], b[84], b[78], b[72], b[66], b[60], b[54], b[48], b[42], b[36], b[30], b[24], b[18], b[12], b[6], b[0] };
+  assign signs[1] = a[9] ^ b[9];
+  assign signs[2] = a[14] ^ b[14];
+  assign signs[3] = a[19] ^ b[19];
+  assign signs[4] = a[24] ^ b[24];
+  assign signs[5] = a[29] ^ b[29];
+  assign signs[6] = a[34] ^ b[34];
+  assign signs[7] = a[39] ^ b[39];
+  assign signs[8] = a[44] ^ b[44];
+  assign signs[9] = a[49] ^ b[49];
+  assign signs[10] = a[54] ^ b[54];
+  assign signs[11] = a[59] ^ b[59];
+  assign signs[12] = a[64] ^ b[64];
+  assign signs[13] = a[69] ^ b[69];
+  assign signs[14] = a[74] ^ b[74];
+  assign signs[15] = a[79] ^ b[79];
+  assign product2_carry_and_2 = { a[75], a[70], a[65], a[60], a[55], a[50], a[45], a[40], a[35], a[30], a[25], a[20], a[15], a[10], a[5], a[0] } & { b[75], b[70], b[65], b[60], b[55], b[50], b[45], b[40], b[35], b[30], b[25], b[20], b[15], b[10], b[5], b[0] };
+  assign word0_0 = product2_carry_and_2 ^ signs;
+  assign word1_0_and = { a[76], a[71], a[66], a[61], a[56], a[51], a[46], a[41], a[36], a[31], a[26], a[21], a[16], a[11], a[6], a[1] } & { b[75], b[70], b[65], b[60], b[55], b[50], b[45], b[40], b[35], b[30], b[25], b[20], b[15], b[10], b[5], b[0] };
   assign word1_0 = word1_0_and ^ signs;
-  assign word1_1_and = { a[90], a[84], a[78], a[72], a[66], a[60], a[54], a[48], a[42], a[36], a[30], a[24], a[18], a[12], a[6], a[0] } & { b[91], b[85], b[79], b[73], b[67], b[61], b[55], b[49], b[43], b[37], b[31], b[25], b[19], b[13], b[7], b[1] };
+  assign word1_1_and = { a[75], a[70], a[65], a[60], a[55], a[50], a[45], a[40], a[35], a[30], a[25], a[20], a[15], a[10], a[5], a[0] } & { b[76], b[71], b[66], b[61], b[56], b[51], b[46], b[41], b[36], b[31], b[26], b[21], b[16], b[11], b[6], b[1] };
   assign word1_1 = word1_1_and ^ signs;
   assign word2_0 = product2_sum ^ signs;
   assign word3_0 = product3_sum ^ signs;
   assign word4_0 = product4_sum ^ signs;
   assign word5_0 = product5_sum ^ signs;
-  assign word6_0_and = { a[93], a[87], a[81], a[75], a[69], a[63], a[57], a[51], a[45], a[39], a[33], a[27], a[21], a[15], a[9], a[3] } & { b[93], b[87], b[81], b[75], b[69], b[63], b[57], b[51], b[45], b[39], b[33], b[27], b[21], b[15], b[9], b[3] };
+  assign word6_0_and = { a[78], a[73], a[68], a[63], a[58], a[53], a[48], a[43], a[38], a[33], a[28], a[23], a[18], a[13], a[8], a[3] } & { b[78], b[73], b[68], b[63], b[58], b[53], b[48], b[43], b[38], b[33], b[28], b[23], b[18], b[13], b[8], b[3] };
   assign word6_0 = word6_0_and ^ signs;
   assign word6_1 = product5_carry ^ signs;
   assign negative_1_0_sum = signs_0_xor_signs_1 ^ signs[2];
@@ -2816,15 +2736,15 @@ module mixfp4_blackwell_dot_product(clk, a, b, enable_tree, sum);
 endmodule
 
 module mixfp4_blackwell_element(clk, a, b, c, enable_addend, enable_factors, enable_result, enable_terms, enable_tree, entering, taking, result);
-  input [420:0] a;
-  wire [420:0] a;
+  input [356:0] a;
+  wire [356:0] a;
   wire [31:0] accumulate_c;
   wire [31:0] accumulate_d;
   reg accumulate_enter;
   reg [106:0] accumulate_terms;
   reg [31:0] addend;
-  input [420:0] b;
-  wire [420:0] b;
+  input [356:0] b;
+  wire [356:0] b;
   input [31:0] c;
   wire [31:0] c;
   input clk;
@@ -2866,7 +2786,7 @@ module mixfp4_blackwell_element(clk, a, b, c, enable_addend, enable_factors, ena
     takes <= taking;
   always @(posedge clk)
     accumulate_enter <= entering;
-  assign computed_nan = a[420] | b[420];
+  assign computed_nan = a[356] | b[356];
   assign accumulate_c = takes ? addend : result;
   always @(posedge clk)
     if (enable_terms) accumulate_terms <= { computed_nan, computed_active, computed_exponent, exponents_distances[19:15], computed_terms_3_magnitude, computed_terms_3_sign, exponents_distances[14:10], computed_terms_2_magnitude, computed_terms_2_sign, exponents_distances[9:5], computed_terms_1_magnitude, computed_terms_1_sign, exponents_distances[4:0], computed_terms_0_magnitude, computed_terms_0_sign };
@@ -2883,43 +2803,43 @@ module mixfp4_blackwell_element(clk, a, b, c, enable_addend, enable_factors, ena
     .terms(accumulate_terms)
   );
   mixfp4_blackwell_dot_product dot0 (
-    .a(a[95:0]),
-    .b(b[95:0]),
+    .a(a[79:0]),
+    .b(b[79:0]),
     .clk(clk),
     .enable_tree(enable_tree),
     .sum(dot0_sum)
   );
   mixfp4_blackwell_dot_product dot1 (
-    .a(a[191:96]),
-    .b(b[191:96]),
+    .a(a[159:80]),
+    .b(b[159:80]),
     .clk(clk),
     .enable_tree(enable_tree),
     .sum(dot1_sum)
   );
   mixfp4_blackwell_dot_product dot2 (
-    .a(a[287:192]),
-    .b(b[287:192]),
+    .a(a[239:160]),
+    .b(b[239:160]),
     .clk(clk),
     .enable_tree(enable_tree),
     .sum(dot2_sum)
   );
   mixfp4_blackwell_dot_product dot3 (
-    .a(a[383:288]),
-    .b(b[383:288]),
+    .a(a[319:240]),
+    .b(b[319:240]),
     .clk(clk),
     .enable_tree(enable_tree),
     .sum(dot3_sum)
   );
   mixfp4_blackwell_term_exponents exponents (
-    .a(a[419:384]),
+    .a(a[355:320]),
     .active(computed_active),
-    .b(b[419:384]),
+    .b(b[355:320]),
     .distances(exponents_distances),
     .exponent(computed_exponent)
   );
   mixfp4_blackwell_scale_product scale0 (
-    .a(a[387:384]),
-    .b(b[387:384]),
+    .a(a[323:320]),
+    .b(b[323:320]),
     .clk(clk),
     .enable_factors(enable_factors),
     .magnitude(computed_terms_0_magnitude),
@@ -2927,8 +2847,8 @@ module mixfp4_blackwell_element(clk, a, b, c, enable_addend, enable_factors, ena
     .sum(dot0_sum)
   );
   mixfp4_blackwell_scale_product scale1 (
-    .a(a[396:393]),
-    .b(b[396:393]),
+    .a(a[332:329]),
+    .b(b[332:329]),
     .clk(clk),
     .enable_factors(enable_factors),
     .magnitude(computed_terms_1_magnitude),
@@ -2936,8 +2856,8 @@ module mixfp4_blackwell_element(clk, a, b, c, enable_addend, enable_factors, ena
     .sum(dot1_sum)
   );
   mixfp4_blackwell_scale_product scale2 (
-    .a(a[405:402]),
-    .b(b[405:402]),
+    .a(a[341:338]),
+    .b(b[341:338]),
     .clk(clk),
     .enable_factors(enable_factors),
     .magnitude(computed_terms_2_magnitude),
@@ -2945,8 +2865,8 @@ module mixfp4_blackwell_element(clk, a, b, c, enable_addend, enable_factors, ena
     .sum(dot2_sum)
   );
   mixfp4_blackwell_scale_product scale3 (
-    .a(a[414:411]),
-    .b(b[414:411]),
+    .a(a[350:347]),
+    .b(b[350:347]),
     .clk(clk),
     .enable_factors(enable_factors),
     .magnitude(computed_terms_3_magnitude),
@@ -3587,142 +3507,6 @@ module mixfp4_blackwell_scale_product(clk, a, b, enable_factors, sum, magnitude,
   assign product_4_0_carry[0] = 1'h0;
   assign significands_1_0_carry[0] = 1'h0;
   assign significands_2_0_carry[0] = 1'h0;
-endmodule
-
-module mixfp4_blackwell_stored_operand(stored, operand);
-  output [420:0] operand;
-  wire [420:0] operand;
-  wire operand_lanes_0_0_five;
-  wire operand_lanes_0_10_five;
-  wire operand_lanes_0_11_five;
-  wire operand_lanes_0_12_five;
-  wire operand_lanes_0_13_five;
-  wire operand_lanes_0_14_five;
-  wire operand_lanes_0_15_five;
-  wire operand_lanes_0_1_five;
-  wire operand_lanes_0_2_five;
-  wire operand_lanes_0_3_five;
-  wire operand_lanes_0_4_five;
-  wire operand_lanes_0_5_five;
-  wire operand_lanes_0_6_five;
-  wire operand_lanes_0_7_five;
-  wire operand_lanes_0_8_five;
-  wire operand_lanes_0_9_five;
-  wire operand_lanes_1_0_five;
-  wire operand_lanes_1_10_five;
-  wire operand_lanes_1_11_five;
-  wire operand_lanes_1_12_five;
-  wire operand_lanes_1_13_five;
-  wire operand_lanes_1_14_five;
-  wire operand_lanes_1_15_five;
-  wire operand_lanes_1_1_five;
-  wire operand_lanes_1_2_five;
-  wire operand_lanes_1_3_five;
-  wire operand_lanes_1_4_five;
-  wire operand_lanes_1_5_five;
-  wire operand_lanes_1_6_five;
-  wire operand_lanes_1_7_five;
-  wire operand_lanes_1_8_five;
-  wire operand_lanes_1_9_five;
-  wire operand_lanes_2_0_five;
-  wire operand_lanes_2_10_five;
-  wire operand_lanes_2_11_five;
-  wire operand_lanes_2_12_five;
-  wire operand_lanes_2_13_five;
-  wire operand_lanes_2_14_five;
-  wire operand_lanes_2_15_five;
-  wire operand_lanes_2_1_five;
-  wire operand_lanes_2_2_five;
-  wire operand_lanes_2_3_five;
-  wire operand_lanes_2_4_five;
-  wire operand_lanes_2_5_five;
-  wire operand_lanes_2_6_five;
-  wire operand_lanes_2_7_five;
-  wire operand_lanes_2_8_five;
-  wire operand_lanes_2_9_five;
-  wire operand_lanes_3_0_five;
-  wire operand_lanes_3_10_five;
-  wire operand_lanes_3_11_five;
-  wire operand_lanes_3_12_five;
-  wire operand_lanes_3_13_five;
-  wire operand_lanes_3_14_five;
-  wire operand_lanes_3_15_five;
-  wire operand_lanes_3_1_five;
-  wire operand_lanes_3_2_five;
-  wire operand_lanes_3_3_five;
-  wire operand_lanes_3_4_five;
-  wire operand_lanes_3_5_five;
-  wire operand_lanes_3_6_five;
-  wire operand_lanes_3_7_five;
-  wire operand_lanes_3_8_five;
-  wire operand_lanes_3_9_five;
-  input [356:0] stored;
-  wire [356:0] stored;
-  assign operand_lanes_2_3_five = stored[177] & stored[175];
-  assign operand_lanes_2_4_five = stored[182] & stored[180];
-  assign operand_lanes_2_5_five = stored[187] & stored[185];
-  assign operand_lanes_2_6_five = stored[192] & stored[190];
-  assign operand_lanes_2_7_five = stored[197] & stored[195];
-  assign operand_lanes_2_8_five = stored[202] & stored[200];
-  assign operand_lanes_2_9_five = stored[207] & stored[205];
-  assign operand_lanes_2_10_five = stored[212] & stored[210];
-  assign operand_lanes_2_11_five = stored[217] & stored[215];
-  assign operand_lanes_2_12_five = stored[222] & stored[220];
-  assign operand_lanes_2_13_five = stored[227] & stored[225];
-  assign operand_lanes_2_14_five = stored[232] & stored[230];
-  assign operand_lanes_2_15_five = stored[237] & stored[235];
-  assign operand_lanes_3_0_five = stored[242] & stored[240];
-  assign operand_lanes_3_1_five = stored[247] & stored[245];
-  assign operand_lanes_3_2_five = stored[252] & stored[250];
-  assign operand_lanes_3_3_five = stored[257] & stored[255];
-  assign operand_lanes_3_4_five = stored[262] & stored[260];
-  assign operand_lanes_3_5_five = stored[267] & stored[265];
-  assign operand_lanes_3_6_five = stored[272] & stored[270];
-  assign operand_lanes_3_7_five = stored[277] & stored[275];
-  assign operand_lanes_3_8_five = stored[282] & stored[280];
-  assign operand_lanes_3_9_five = stored[287] & stored[285];
-  assign operand_lanes_3_10_five = stored[292] & stored[290];
-  assign operand_lanes_3_11_five = stored[297] & stored[295];
-  assign operand_lanes_3_12_five = stored[302] & stored[300];
-  assign operand_lanes_3_13_five = stored[307] & stored[305];
-  assign operand_lanes_3_14_five = stored[312] & stored[310];
-  assign operand_lanes_3_15_five = stored[317] & stored[315];
-  assign operand_lanes_0_0_five = stored[2] & stored[0];
-  assign operand_lanes_0_1_five = stored[7] & stored[5];
-  assign operand_lanes_0_2_five = stored[12] & stored[10];
-  assign operand_lanes_0_3_five = stored[17] & stored[15];
-  assign operand_lanes_0_4_five = stored[22] & stored[20];
-  assign operand_lanes_0_5_five = stored[27] & stored[25];
-  assign operand_lanes_0_6_five = stored[32] & stored[30];
-  assign operand_lanes_0_7_five = stored[37] & stored[35];
-  assign operand_lanes_0_8_five = stored[42] & stored[40];
-  assign operand_lanes_0_9_five = stored[47] & stored[45];
-  assign operand_lanes_0_10_five = stored[52] & stored[50];
-  assign operand_lanes_0_11_five = stored[57] & stored[55];
-  assign operand_lanes_0_12_five = stored[62] & stored[60];
-  assign operand_lanes_0_13_five = stored[67] & stored[65];
-  assign operand_lanes_0_14_five = stored[72] & stored[70];
-  assign operand_lanes_0_15_five = stored[77] & stored[75];
-  assign operand_lanes_1_0_five = stored[82] & stored[80];
-  assign operand_lanes_1_1_five = stored[87] & stored[85];
-  assign operand_lanes_1_2_five = stored[92] & stored[90];
-  assign operand_lanes_1_3_five = stored[97] & stored[95];
-  assign operand_lanes_1_4_five = stored[102] & stored[100];
-  assign operand_lanes_1_5_five = stored[107] & stored[105];
-  assign operand_lanes_1_6_five = stored[112] & stored[110];
-  assign operand_lanes_1_7_five = stored[117] & stored[115];
-  assign operand_lanes_1_8_five = stored[122] & stored[120];
-  assign operand_lanes_1_9_five = stored[127] & stored[125];
-  assign operand_lanes_1_10_five = stored[132] & stored[130];
-  assign operand_lanes_1_11_five = stored[137] & stored[135];
-  assign operand_lanes_1_12_five = stored[142] & stored[140];
-  assign operand_lanes_1_13_five = stored[147] & stored[145];
-  assign operand_lanes_1_14_five = stored[152] & stored[150];
-  assign operand_lanes_1_15_five = stored[157] & stored[155];
-  assign operand_lanes_2_0_five = stored[162] & stored[160];
-  assign operand_lanes_2_1_five = stored[167] & stored[165];
-  assign operand_lanes_2_2_five = stored[172] & stored[170];
-  assign operand = { stored[356:320], operand_lanes_3_15_five, stored[319:315], operand_lanes_3_14_five, stored[314:310], operand_lanes_3_13_five, stored[309:305], operand_lanes_3_12_five, stored[304:300], operand_lanes_3_11_five, stored[299:295], operand_lanes_3_10_five, stored[294:290], operand_lanes_3_9_five, stored[289:285], operand_lanes_3_8_five, stored[284:280], operand_lanes_3_7_five, stored[279:275], operand_lanes_3_6_five, stored[274:270], operand_lanes_3_5_five, stored[269:265], operand_lanes_3_4_five, stored[264:260], operand_lanes_3_3_five, stored[259:255], operand_lanes_3_2_five, stored[254:250], operand_lanes_3_1_five, stored[249:245], operand_lanes_3_0_five, stored[244:240], operand_lanes_2_15_five, stored[239:235], operand_lanes_2_14_five, stored[234:230], operand_lanes_2_13_five, stored[229:225], operand_lanes_2_12_five, stored[224:220], operand_lanes_2_11_five, stored[219:215], operand_lanes_2_10_five, stored[214:210], operand_lanes_2_9_five, stored[209:205], operand_lanes_2_8_five, stored[204:200], operand_lanes_2_7_five, stored[199:195], operand_lanes_2_6_five, stored[194:190], operand_lanes_2_5_five, stored[189:185], operand_lanes_2_4_five, stored[184:180], operand_lanes_2_3_five, stored[179:175], operand_lanes_2_2_five, stored[174:170], operand_lanes_2_1_five, stored[169:165], operand_lanes_2_0_five, stored[164:160], operand_lanes_1_15_five, stored[159:155], operand_lanes_1_14_five, stored[154:150], operand_lanes_1_13_five, stored[149:145], operand_lanes_1_12_five, stored[144:140], operand_lanes_1_11_five, stored[139:135], operand_lanes_1_10_five, stored[134:130], operand_lanes_1_9_five, stored[129:125], operand_lanes_1_8_five, stored[124:120], operand_lanes_1_7_five, stored[119:115], operand_lanes_1_6_five, stored[114:110], operand_lanes_1_5_five, stored[109:105], operand_lanes_1_4_five, stored[104:100], operand_lanes_1_3_five, stored[99:95], operand_lanes_1_2_five, stored[94:90], operand_lanes_1_1_five, stored[89:85], operand_lanes_1_0_five, stored[84:80], operand_lanes_0_15_five, stored[79:75], operand_lanes_0_14_five, stored[74:70], operand_lanes_0_13_five, stored[69:65], operand_lanes_0_12_five, stored[64:60], operand_lanes_0_11_five, stored[59:55], operand_lanes_0_10_five, stored[54:50], operand_lanes_0_9_five, stored[49:45], operand_lanes_0_8_five, stored[44:40], operand_lanes_0_7_five, stored[39:35], operand_lanes_0_6_five, stored[34:30], operand_lanes_0_5_five, stored[29:25], operand_lanes_0_4_five, stored[24:20], operand_lanes_0_3_five, stored[19:15], operand_lanes_0_2_five, stored[14:10], operand_lanes_0_1_five, stored[9:5], operand_lanes_0_0_five, stored[4:0] };
 endmodule
 
 module mixfp4_blackwell_term_exponents(a, b, active, distances, exponent);

@@ -52,21 +52,13 @@ module mixfp4_small(clk, rst, addend__payload, addend__valid, result__ready, ste
   input clk;
   wire clk;
   reg [89:0] decoded_a0;
-  wire [105:0] decoded_a0_whole_operand;
   reg [89:0] decoded_a1;
-  wire [105:0] decoded_a1_whole_operand;
   reg [89:0] decoded_a2;
-  wire [105:0] decoded_a2_whole_operand;
   reg [89:0] decoded_a3;
-  wire [105:0] decoded_a3_whole_operand;
   reg [89:0] decoded_b0;
-  wire [105:0] decoded_b0_whole_operand;
   reg [89:0] decoded_b1;
-  wire [105:0] decoded_b1_whole_operand;
   reg [89:0] decoded_b2;
-  wire [105:0] decoded_b2_whole_operand;
   reg [89:0] decoded_b3;
-  wire [105:0] decoded_b3_whole_operand;
   reg decoded_first;
   reg decoded_last;
   reg decoded_valid;
@@ -223,21 +215,21 @@ module mixfp4_small(clk, rst, addend__payload, addend__valid, result__ready, ste
   always @(posedge clk)
     if (element0_0_enable_factors) factors_b0_nan <= tree_b0_nan;
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b3_nan <= decoded_b3_whole_operand[105];
+    if (element0_0_enable_tree) tree_b3_nan <= decoded_b3[89];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b3_scales <= decoded_b3_whole_operand[104:96];
+    if (element0_0_enable_tree) tree_b3_scales <= decoded_b3[88:80];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b2_nan <= decoded_b2_whole_operand[105];
+    if (element0_0_enable_tree) tree_b2_nan <= decoded_b2[89];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b2_scales <= decoded_b2_whole_operand[104:96];
+    if (element0_0_enable_tree) tree_b2_scales <= decoded_b2[88:80];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b1_nan <= decoded_b1_whole_operand[105];
+    if (element0_0_enable_tree) tree_b1_nan <= decoded_b1[89];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b1_scales <= decoded_b1_whole_operand[104:96];
+    if (element0_0_enable_tree) tree_b1_scales <= decoded_b1[88:80];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b0_nan <= decoded_b0_whole_operand[105];
+    if (element0_0_enable_tree) tree_b0_nan <= decoded_b0[89];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b0_scales <= decoded_b0_whole_operand[104:96];
+    if (element0_0_enable_tree) tree_b0_scales <= decoded_b0[88:80];
   always @(posedge clk)
     if (step__ready_and_step__valid) decoded_b3 <= b3_operand;
   always @(posedge clk)
@@ -271,21 +263,21 @@ module mixfp4_small(clk, rst, addend__payload, addend__valid, result__ready, ste
   always @(posedge clk)
     if (element0_0_enable_factors) factors_a0_nan <= tree_a0_nan;
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a3_nan <= decoded_a3_whole_operand[105];
+    if (element0_0_enable_tree) tree_a3_nan <= decoded_a3[89];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a3_scales <= decoded_a3_whole_operand[104:96];
+    if (element0_0_enable_tree) tree_a3_scales <= decoded_a3[88:80];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a2_nan <= decoded_a2_whole_operand[105];
+    if (element0_0_enable_tree) tree_a2_nan <= decoded_a2[89];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a2_scales <= decoded_a2_whole_operand[104:96];
+    if (element0_0_enable_tree) tree_a2_scales <= decoded_a2[88:80];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a1_nan <= decoded_a1_whole_operand[105];
+    if (element0_0_enable_tree) tree_a1_nan <= decoded_a1[89];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a1_scales <= decoded_a1_whole_operand[104:96];
+    if (element0_0_enable_tree) tree_a1_scales <= decoded_a1[88:80];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a0_nan <= decoded_a0_whole_operand[105];
+    if (element0_0_enable_tree) tree_a0_nan <= decoded_a0[89];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a0_scales <= decoded_a0_whole_operand[104:96];
+    if (element0_0_enable_tree) tree_a0_scales <= decoded_a0[88:80];
   always @(posedge clk)
     if (step__ready_and_step__valid) decoded_a3 <= a3_operand;
   always @(posedge clk)
@@ -385,41 +377,9 @@ module mixfp4_small(clk, rst, addend__payload, addend__valid, result__ready, ste
     .operand(b3_operand),
     .scales(step__payload[575:568])
   );
-  mixfp4_small_stored_operand decoded_a0_whole (
-    .operand(decoded_a0_whole_operand),
-    .stored(decoded_a0)
-  );
-  mixfp4_small_stored_operand decoded_a1_whole (
-    .operand(decoded_a1_whole_operand),
-    .stored(decoded_a1)
-  );
-  mixfp4_small_stored_operand decoded_a2_whole (
-    .operand(decoded_a2_whole_operand),
-    .stored(decoded_a2)
-  );
-  mixfp4_small_stored_operand decoded_a3_whole (
-    .operand(decoded_a3_whole_operand),
-    .stored(decoded_a3)
-  );
-  mixfp4_small_stored_operand decoded_b0_whole (
-    .operand(decoded_b0_whole_operand),
-    .stored(decoded_b0)
-  );
-  mixfp4_small_stored_operand decoded_b1_whole (
-    .operand(decoded_b1_whole_operand),
-    .stored(decoded_b1)
-  );
-  mixfp4_small_stored_operand decoded_b2_whole (
-    .operand(decoded_b2_whole_operand),
-    .stored(decoded_b2)
-  );
-  mixfp4_small_stored_operand decoded_b3_whole (
-    .operand(decoded_b3_whole_operand),
-    .stored(decoded_b3)
-  );
   mixfp4_small_element element0_0 (
-    .a({ factors_a0_nan, factors_a0_scales_0_zero, factors_a0_scales_0_exponent, tree_a0_scales[3:0], decoded_a0_whole_operand[95:0] }),
-    .b({ factors_b0_nan, factors_b0_scales_0_zero, factors_b0_scales_0_exponent, tree_b0_scales[3:0], decoded_b0_whole_operand[95:0] }),
+    .a({ factors_a0_nan, factors_a0_scales_0_zero, factors_a0_scales_0_exponent, tree_a0_scales[3:0], decoded_a0[79:0] }),
+    .b({ factors_b0_nan, factors_b0_scales_0_zero, factors_b0_scales_0_exponent, tree_b0_scales[3:0], decoded_b0[79:0] }),
     .c(addend__payload[31:0]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -432,8 +392,8 @@ module mixfp4_small(clk, rst, addend__payload, addend__valid, result__ready, ste
     .taking(element0_0_taking)
   );
   mixfp4_small_element element0_1 (
-    .a({ factors_a0_nan, factors_a0_scales_0_zero, factors_a0_scales_0_exponent, tree_a0_scales[3:0], decoded_a0_whole_operand[95:0] }),
-    .b({ factors_b1_nan, factors_b1_scales_0_zero, factors_b1_scales_0_exponent, tree_b1_scales[3:0], decoded_b1_whole_operand[95:0] }),
+    .a({ factors_a0_nan, factors_a0_scales_0_zero, factors_a0_scales_0_exponent, tree_a0_scales[3:0], decoded_a0[79:0] }),
+    .b({ factors_b1_nan, factors_b1_scales_0_zero, factors_b1_scales_0_exponent, tree_b1_scales[3:0], decoded_b1[79:0] }),
     .c(addend__payload[63:32]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -446,8 +406,8 @@ module mixfp4_small(clk, rst, addend__payload, addend__valid, result__ready, ste
     .taking(element0_0_taking)
   );
   mixfp4_small_element element0_2 (
-    .a({ factors_a0_nan, factors_a0_scales_0_zero, factors_a0_scales_0_exponent, tree_a0_scales[3:0], decoded_a0_whole_operand[95:0] }),
-    .b({ factors_b2_nan, factors_b2_scales_0_zero, factors_b2_scales_0_exponent, tree_b2_scales[3:0], decoded_b2_whole_operand[95:0] }),
+    .a({ factors_a0_nan, factors_a0_scales_0_zero, factors_a0_scales_0_exponent, tree_a0_scales[3:0], decoded_a0[79:0] }),
+    .b({ factors_b2_nan, factors_b2_scales_0_zero, factors_b2_scales_0_exponent, tree_b2_scales[3:0], decoded_b2[79:0] }),
     .c(addend__payload[95:64]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -460,8 +420,8 @@ module mixfp4_small(clk, rst, addend__payload, addend__valid, result__ready, ste
     .taking(element0_0_taking)
   );
   mixfp4_small_element element0_3 (
-    .a({ factors_a0_nan, factors_a0_scales_0_zero, factors_a0_scales_0_exponent, tree_a0_scales[3:0], decoded_a0_whole_operand[95:0] }),
-    .b({ factors_b3_nan, factors_b3_scales_0_zero, factors_b3_scales_0_exponent, tree_b3_scales[3:0], decoded_b3_whole_operand[95:0] }),
+    .a({ factors_a0_nan, factors_a0_scales_0_zero, factors_a0_scales_0_exponent, tree_a0_scales[3:0], decoded_a0[79:0] }),
+    .b({ factors_b3_nan, factors_b3_scales_0_zero, factors_b3_scales_0_exponent, tree_b3_scales[3:0], decoded_b3[79:0] }),
     .c(addend__payload[127:96]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -474,8 +434,8 @@ module mixfp4_small(clk, rst, addend__payload, addend__valid, result__ready, ste
     .taking(element0_0_taking)
   );
   mixfp4_small_element element1_0 (
-    .a({ factors_a1_nan, factors_a1_scales_0_zero, factors_a1_scales_0_exponent, tree_a1_scales[3:0], decoded_a1_whole_operand[95:0] }),
-    .b({ factors_b0_nan, factors_b0_scales_0_zero, factors_b0_scales_0_exponent, tree_b0_scales[3:0], decoded_b0_whole_operand[95:0] }),
+    .a({ factors_a1_nan, factors_a1_scales_0_zero, factors_a1_scales_0_exponent, tree_a1_scales[3:0], decoded_a1[79:0] }),
+    .b({ factors_b0_nan, factors_b0_scales_0_zero, factors_b0_scales_0_exponent, tree_b0_scales[3:0], decoded_b0[79:0] }),
     .c(addend__payload[159:128]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -488,8 +448,8 @@ module mixfp4_small(clk, rst, addend__payload, addend__valid, result__ready, ste
     .taking(element0_0_taking)
   );
   mixfp4_small_element element1_1 (
-    .a({ factors_a1_nan, factors_a1_scales_0_zero, factors_a1_scales_0_exponent, tree_a1_scales[3:0], decoded_a1_whole_operand[95:0] }),
-    .b({ factors_b1_nan, factors_b1_scales_0_zero, factors_b1_scales_0_exponent, tree_b1_scales[3:0], decoded_b1_whole_operand[95:0] }),
+    .a({ factors_a1_nan, factors_a1_scales_0_zero, factors_a1_scales_0_exponent, tree_a1_scales[3:0], decoded_a1[79:0] }),
+    .b({ factors_b1_nan, factors_b1_scales_0_zero, factors_b1_scales_0_exponent, tree_b1_scales[3:0], decoded_b1[79:0] }),
     .c(addend__payload[191:160]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -502,8 +462,8 @@ module mixfp4_small(clk, rst, addend__payload, addend__valid, result__ready, ste
     .taking(element0_0_taking)
   );
   mixfp4_small_element element1_2 (
-    .a({ factors_a1_nan, factors_a1_scales_0_zero, factors_a1_scales_0_exponent, tree_a1_scales[3:0], decoded_a1_whole_operand[95:0] }),
-    .b({ factors_b2_nan, factors_b2_scales_0_zero, factors_b2_scales_0_exponent, tree_b2_scales[3:0], decoded_b2_whole_operand[95:0] }),
+    .a({ factors_a1_nan, factors_a1_scales_0_zero, factors_a1_scales_0_exponent, tree_a1_scales[3:0], decoded_a1[79:0] }),
+    .b({ factors_b2_nan, factors_b2_scales_0_zero, factors_b2_scales_0_exponent, tree_b2_scales[3:0], decoded_b2[79:0] }),
     .c(addend__payload[223:192]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -516,8 +476,8 @@ module mixfp4_small(clk, rst, addend__payload, addend__valid, result__ready, ste
     .taking(element0_0_taking)
   );
   mixfp4_small_element element1_3 (
-    .a({ factors_a1_nan, factors_a1_scales_0_zero, factors_a1_scales_0_exponent, tree_a1_scales[3:0], decoded_a1_whole_operand[95:0] }),
-    .b({ factors_b3_nan, factors_b3_scales_0_zero, factors_b3_scales_0_exponent, tree_b3_scales[3:0], decoded_b3_whole_operand[95:0] }),
+    .a({ factors_a1_nan, factors_a1_scales_0_zero, factors_a1_scales_0_exponent, tree_a1_scales[3:0], decoded_a1[79:0] }),
+    .b({ factors_b3_nan, factors_b3_scales_0_zero, factors_b3_scales_0_exponent, tree_b3_scales[3:0], decoded_b3[79:0] }),
     .c(addend__payload[255:224]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -530,8 +490,8 @@ module mixfp4_small(clk, rst, addend__payload, addend__valid, result__ready, ste
     .taking(element0_0_taking)
   );
   mixfp4_small_element element2_0 (
-    .a({ factors_a2_nan, factors_a2_scales_0_zero, factors_a2_scales_0_exponent, tree_a2_scales[3:0], decoded_a2_whole_operand[95:0] }),
-    .b({ factors_b0_nan, factors_b0_scales_0_zero, factors_b0_scales_0_exponent, tree_b0_scales[3:0], decoded_b0_whole_operand[95:0] }),
+    .a({ factors_a2_nan, factors_a2_scales_0_zero, factors_a2_scales_0_exponent, tree_a2_scales[3:0], decoded_a2[79:0] }),
+    .b({ factors_b0_nan, factors_b0_scales_0_zero, factors_b0_scales_0_exponent, tree_b0_scales[3:0], decoded_b0[79:0] }),
     .c(addend__payload[287:256]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -544,8 +504,8 @@ module mixfp4_small(clk, rst, addend__payload, addend__valid, result__ready, ste
     .taking(element0_0_taking)
   );
   mixfp4_small_element element2_1 (
-    .a({ factors_a2_nan, factors_a2_scales_0_zero, factors_a2_scales_0_exponent, tree_a2_scales[3:0], decoded_a2_whole_operand[95:0] }),
-    .b({ factors_b1_nan, factors_b1_scales_0_zero, factors_b1_scales_0_exponent, tree_b1_scales[3:0], decoded_b1_whole_operand[95:0] }),
+    .a({ factors_a2_nan, factors_a2_scales_0_zero, factors_a2_scales_0_exponent, tree_a2_scales[3:0], decoded_a2[79:0] }),
+    .b({ factors_b1_nan, factors_b1_scales_0_zero, factors_b1_scales_0_exponent, tree_b1_scales[3:0], decoded_b1[79:0] }),
     .c(addend__payload[319:288]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -558,8 +518,8 @@ module mixfp4_small(clk, rst, addend__payload, addend__valid, result__ready, ste
     .taking(element0_0_taking)
   );
   mixfp4_small_element element2_2 (
-    .a({ factors_a2_nan, factors_a2_scales_0_zero, factors_a2_scales_0_exponent, tree_a2_scales[3:0], decoded_a2_whole_operand[95:0] }),
-    .b({ factors_b2_nan, factors_b2_scales_0_zero, factors_b2_scales_0_exponent, tree_b2_scales[3:0], decoded_b2_whole_operand[95:0] }),
+    .a({ factors_a2_nan, factors_a2_scales_0_zero, factors_a2_scales_0_exponent, tree_a2_scales[3:0], decoded_a2[79:0] }),
+    .b({ factors_b2_nan, factors_b2_scales_0_zero, factors_b2_scales_0_exponent, tree_b2_scales[3:0], decoded_b2[79:0] }),
     .c(addend__payload[351:320]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -572,8 +532,8 @@ module mixfp4_small(clk, rst, addend__payload, addend__valid, result__ready, ste
     .taking(element0_0_taking)
   );
   mixfp4_small_element element2_3 (
-    .a({ factors_a2_nan, factors_a2_scales_0_zero, factors_a2_scales_0_exponent, tree_a2_scales[3:0], decoded_a2_whole_operand[95:0] }),
-    .b({ factors_b3_nan, factors_b3_scales_0_zero, factors_b3_scales_0_exponent, tree_b3_scales[3:0], decoded_b3_whole_operand[95:0] }),
+    .a({ factors_a2_nan, factors_a2_scales_0_zero, factors_a2_scales_0_exponent, tree_a2_scales[3:0], decoded_a2[79:0] }),
+    .b({ factors_b3_nan, factors_b3_scales_0_zero, factors_b3_scales_0_exponent, tree_b3_scales[3:0], decoded_b3[79:0] }),
     .c(addend__payload[383:352]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -586,8 +546,8 @@ module mixfp4_small(clk, rst, addend__payload, addend__valid, result__ready, ste
     .taking(element0_0_taking)
   );
   mixfp4_small_element element3_0 (
-    .a({ factors_a3_nan, factors_a3_scales_0_zero, factors_a3_scales_0_exponent, tree_a3_scales[3:0], decoded_a3_whole_operand[95:0] }),
-    .b({ factors_b0_nan, factors_b0_scales_0_zero, factors_b0_scales_0_exponent, tree_b0_scales[3:0], decoded_b0_whole_operand[95:0] }),
+    .a({ factors_a3_nan, factors_a3_scales_0_zero, factors_a3_scales_0_exponent, tree_a3_scales[3:0], decoded_a3[79:0] }),
+    .b({ factors_b0_nan, factors_b0_scales_0_zero, factors_b0_scales_0_exponent, tree_b0_scales[3:0], decoded_b0[79:0] }),
     .c(addend__payload[415:384]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -600,8 +560,8 @@ module mixfp4_small(clk, rst, addend__payload, addend__valid, result__ready, ste
     .taking(element0_0_taking)
   );
   mixfp4_small_element element3_1 (
-    .a({ factors_a3_nan, factors_a3_scales_0_zero, factors_a3_scales_0_exponent, tree_a3_scales[3:0], decoded_a3_whole_operand[95:0] }),
-    .b({ factors_b1_nan, factors_b1_scales_0_zero, factors_b1_scales_0_exponent, tree_b1_scales[3:0], decoded_b1_whole_operand[95:0] }),
+    .a({ factors_a3_nan, factors_a3_scales_0_zero, factors_a3_scales_0_exponent, tree_a3_scales[3:0], decoded_a3[79:0] }),
+    .b({ factors_b1_nan, factors_b1_scales_0_zero, factors_b1_scales_0_exponent, tree_b1_scales[3:0], decoded_b1[79:0] }),
     .c(addend__payload[447:416]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -614,8 +574,8 @@ module mixfp4_small(clk, rst, addend__payload, addend__valid, result__ready, ste
     .taking(element0_0_taking)
   );
   mixfp4_small_element element3_2 (
-    .a({ factors_a3_nan, factors_a3_scales_0_zero, factors_a3_scales_0_exponent, tree_a3_scales[3:0], decoded_a3_whole_operand[95:0] }),
-    .b({ factors_b2_nan, factors_b2_scales_0_zero, factors_b2_scales_0_exponent, tree_b2_scales[3:0], decoded_b2_whole_operand[95:0] }),
+    .a({ factors_a3_nan, factors_a3_scales_0_zero, factors_a3_scales_0_exponent, tree_a3_scales[3:0], decoded_a3[79:0] }),
+    .b({ factors_b2_nan, factors_b2_scales_0_zero, factors_b2_scales_0_exponent, tree_b2_scales[3:0], decoded_b2[79:0] }),
     .c(addend__payload[479:448]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -628,8 +588,8 @@ module mixfp4_small(clk, rst, addend__payload, addend__valid, result__ready, ste
     .taking(element0_0_taking)
   );
   mixfp4_small_element element3_3 (
-    .a({ factors_a3_nan, factors_a3_scales_0_zero, factors_a3_scales_0_exponent, tree_a3_scales[3:0], decoded_a3_whole_operand[95:0] }),
-    .b({ factors_b3_nan, factors_b3_scales_0_zero, factors_b3_scales_0_exponent, tree_b3_scales[3:0], decoded_b3_whole_operand[95:0] }),
+    .a({ factors_a3_nan, factors_a3_scales_0_zero, factors_a3_scales_0_exponent, tree_a3_scales[3:0], decoded_a3[79:0] }),
+    .b({ factors_b3_nan, factors_b3_scales_0_zero, factors_b3_scales_0_exponent, tree_b3_scales[3:0], decoded_b3[79:0] }),
     .c(addend__payload[511:480]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -864,28 +824,33 @@ endmodule
 
 module mixfp4_small_dot_product(clk, a, b, enable_tree, sum);
   wire [15:0] product2_carry_and;
-  wire [15:0] product2_carry_or;
-  wire signs_9_and_signs_10;
+  wire [15:0] product2_carry_and_2;
+  wire negative_1_1_carry_and;
+  wire signs_6_xor_signs_7;
+  wire signs_6_and_signs_7;
+  wire negative_1_2_carry_and;
   wire signs_9_xor_signs_10;
+  wire signs_9_and_signs_10;
   wire negative_1_3_carry_and;
   wire signs_12_xor_signs_13;
+  wire [15:0] product2_carry_and_3;
   wire signs_12_and_signs_13;
   wire negative_1_4_carry_and;
   wire [1:0] negative_2_0_sum_xor;
   wire [1:0] negative_2_0_carry_and;
-  wire [15:0] product2_carry_and_2;
   wire [1:0] negative_2_0_carry_and_2;
   wire negative_1_3_sum_xor_negative_1_4_sum;
   wire negative_1_3_sum_and_negative_1_4_sum;
+  wire [15:0] product2_carry_and_4;
   wire negative_2_1_carry_and;
   wire negative_3_0_sum_xor;
   wire negative_3_0_carry_and;
   wire negative_3_0_carry_and_2;
   wire negative_3_0_sum_xor_negative_1_3_carry;
-  wire [15:0] product2_sum_and;
   wire negative_3_0_sum_and_negative_1_3_carry;
   wire negative_4_0_carry_and;
   wire negative_5_0_sum_xor;
+  wire [15:0] product2_carry_and_5;
   wire negative_5_0_carry_and;
   wire negative_5_0_carry_and_2;
   wire [5:0] negative_wide;
@@ -894,21 +859,22 @@ module mixfp4_small_dot_product(clk, a, b, enable_tree, sum);
   wire [6:0] total_1_0_carry_and_2;
   wire [6:0] total_1_1_sum_xor;
   wire [6:0] total_1_1_carry_and;
+  wire [15:0] product2_carry_or;
   wire [6:0] total_1_1_carry_and_2;
   wire [6:0] total_1_2_sum_xor;
   wire [6:0] total_1_2_carry_and;
   wire [6:0] total_1_2_carry_and_2;
-  wire [15:0] product2_carry_and_3;
   wire [6:0] total_1_3_sum_xor;
   wire [6:0] total_1_3_carry_and;
   wire [6:0] total_1_3_carry_and_2;
+  wire [15:0] product2_carry_and_6;
   wire [6:0] total_1_4_sum_xor;
   wire [6:0] total_1_4_carry_and;
   wire [6:0] total_1_4_carry_and_2;
   wire not_negative_0;
   wire [2:0] total_1_5_sum_xor;
-  wire [15:0] product2_carry_and_4;
   wire [2:0] total_1_5_carry_and;
+  wire [15:0] product2_sum_and;
   wire [2:0] total_1_5_carry_and_2;
   wire [1:0] total_1_6_sum_xor;
   wire [1:0] total_1_6_carry_and;
@@ -921,7 +887,6 @@ module mixfp4_small_dot_product(clk, a, b, enable_tree, sum);
   wire [1:0] total_1_8_carry_and_2;
   wire [1:0] total_1_9_sum_xor;
   wire [1:0] total_1_9_carry_and;
-  wire [15:0] product2_sum_xor;
   wire [1:0] total_1_9_carry_and_2;
   wire [1:0] total_1_10_sum_xor;
   wire not_negative_1;
@@ -929,7 +894,6 @@ module mixfp4_small_dot_product(clk, a, b, enable_tree, sum);
   wire [1:0] total_1_10_carry_and_2;
   wire [7:0] total_2_0_sum_xor;
   wire [7:0] total_2_0_carry_and;
-  wire [15:0] product2_carry_and_5;
   wire [7:0] total_2_0_carry_and_2;
   wire [7:0] total_2_1_sum_xor;
   wire [7:0] total_2_1_carry_and;
@@ -938,14 +902,12 @@ module mixfp4_small_dot_product(clk, a, b, enable_tree, sum);
   wire [6:0] total_2_2_carry_and;
   wire [6:0] total_2_2_carry_and_2;
   wire [6:0] total_2_3_sum_xor;
-  wire [15:0] product3_carry_and;
   wire not_negative_3;
   wire not_negative_4;
   wire [6:0] total_2_3_carry_and;
   wire [6:0] total_2_3_carry_and_2;
   wire [2:0] total_2_4_sum_xor;
   wire [2:0] total_2_4_carry_and;
-  wire [15:0] product3_carry_and_2;
   wire [2:0] total_2_4_carry_and_2;
   wire total_1_10_carry_0_xor_word2_0_15;
   wire not_negative_2;
@@ -953,55 +915,57 @@ module mixfp4_small_dot_product(clk, a, b, enable_tree, sum);
   wire total_2_5_carry_and;
   wire [7:0] total_3_0_sum_xor;
   wire [7:0] total_3_0_carry_and;
-  wire [15:0] product3_carry_or;
   wire [7:0] total_3_0_carry_and_2;
   wire [7:0] total_3_1_sum_xor;
   wire [7:0] total_3_1_carry_and;
   wire [7:0] total_3_1_carry_and_2;
   wire [4:0] total_3_2_sum_xor;
   wire [4:0] total_3_2_carry_and;
-  wire [15:0] product3_carry_and_3;
   wire [4:0] total_3_2_carry_and_2;
   wire [8:0] total_4_0_sum_xor;
   wire [8:0] total_4_0_carry_and;
+  wire [15:0] product2_sum_xor;
   wire [8:0] total_4_0_carry_and_2;
   wire [5:0] total_4_1_sum_xor;
   wire [5:0] total_4_1_carry_and;
   wire [5:0] total_4_1_carry_and_2;
   wire [8:0] total_5_0_sum_xor;
-  wire [15:0] product3_carry_and_4;
   wire [8:0] total_5_0_carry_and;
+  wire [15:0] product2_carry_and_7;
   wire [8:0] total_5_0_carry_and_2;
   wire [6:0] total_6_0_sum_xor;
   wire [6:0] total_6_0_carry_and;
-  wire [15:0] product3_carry_or_2;
   wire [6:0] total_6_0_carry_and_2;
   wire [5:0] total_7_0_sum_xor;
   wire [5:0] total_7_0_carry_and;
+  wire [15:0] product3_carry_and;
   wire [5:0] total_7_0_carry_and_2;
   wire [1:0] total_8_0_sum_xor;
   wire [1:0] total_8_0_carry_and;
   wire [1:0] total_8_0_carry_and_2;
   wire total_8_0_carry_1_xor_total_5_0_carry_8;
-  wire [15:0] product3_sum_xor;
   wire total_8_0_carry_1_and_total_5_0_carry_8;
+  wire [15:0] product3_carry_and_2;
   wire total_9_0_carry_and;
   wire [13:0] sum_wide;
+  wire [15:0] product3_carry_or;
+  wire [15:0] product3_carry_and_3;
+  wire [15:0] product3_carry_and_4;
+  wire [15:0] product3_carry_or_2;
+  wire [15:0] product3_sum_xor;
   wire [15:0] product3_carry_and_5;
   wire [15:0] product3_carry_and_6;
   wire [15:0] product4_carry_and;
   wire [15:0] product4_carry_and_2;
-  wire [15:0] product4_carry_and_3;
   wire [15:0] product4_carry_or;
   wire [15:0] product4_sum_xor;
+  wire [15:0] product4_carry_and_3;
   wire [15:0] product4_carry_and_4;
-  wire [15:0] product4_carry_and_5;
   wire [15:0] product5_carry_and;
   wire [15:0] product5_carry_and_2;
   wire [15:0] product5_sum_xor;
   wire [15:0] product5_carry_and_3;
   wire [15:0] product5_carry_and_4;
-  wire [15:0] word0_0_and;
   wire [15:0] word1_0_and;
   wire [15:0] word1_1_and;
   wire [15:0] word6_0_and;
@@ -1010,14 +974,10 @@ module mixfp4_small_dot_product(clk, a, b, enable_tree, sum);
   wire negative_1_0_carry_and;
   wire signs_3_xor_signs_4;
   wire signs_3_and_signs_4;
-  wire negative_1_1_carry_and;
-  wire signs_6_xor_signs_7;
-  wire signs_6_and_signs_7;
-  wire negative_1_2_carry_and;
-  input [95:0] a;
-  wire [95:0] a;
-  input [95:0] b;
-  wire [95:0] b;
+  input [79:0] a;
+  wire [79:0] a;
+  input [79:0] b;
+  wire [79:0] b;
   input clk;
   wire clk;
   input enable_tree;
@@ -1131,69 +1091,69 @@ module mixfp4_small_dot_product(clk, a, b, enable_tree, sum);
   wire [15:0] word6_0;
   wire [15:0] word6_1;
   assign product2_sum = product2_sum_xor ^ product2_sum_and;
-  assign product2_carry_and_2 = product2_carry_and & product2_carry_or;
-  assign product2_sum_and = { a[91], a[85], a[79], a[73], a[67], a[61], a[55], a[49], a[43], a[37], a[31], a[25], a[19], a[13], a[7], a[1] } & { b[91], b[85], b[79], b[73], b[67], b[61], b[55], b[49], b[43], b[37], b[31], b[25], b[19], b[13], b[7], b[1] };
-  assign product2_carry_and = { a[95], a[89], a[83], a[77], a[71], a[65], a[59], a[53], a[47], a[41], a[35], a[29], a[23], a[17], a[11], a[5] } & { b[95], b[89], b[83], b[77], b[71], b[65], b[59], b[53], b[47], b[41], b[35], b[29], b[23], b[17], b[11], b[5] };
-  assign product2_carry_and_3 = { a[92], a[86], a[80], a[74], a[68], a[62], a[56], a[50], a[44], a[38], a[32], a[26], a[20], a[14], a[8], a[2] } & { b[90], b[84], b[78], b[72], b[66], b[60], b[54], b[48], b[42], b[36], b[30], b[24], b[18], b[12], b[6], b[0] };
-  assign product2_carry_and_4 = { a[90], a[84], a[78], a[72], a[66], a[60], a[54], a[48], a[42], a[36], a[30], a[24], a[18], a[12], a[6], a[0] } & { b[92], b[86], b[80], b[74], b[68], b[62], b[56], b[50], b[44], b[38], b[32], b[26], b[20], b[14], b[8], b[2] };
-  assign product2_carry_or = product2_carry_and_3 | product2_carry_and_4;
-  assign product2_sum_xor = product2_carry_and ^ product2_carry_or;
-  assign product2_carry_and_5 = product2_sum_and & product2_sum_xor;
-  assign product2_carry = product2_carry_and_2 | product2_carry_and_5;
+  assign product2_carry_and_6 = product2_carry_and_3 & product2_carry_or;
+  assign product2_sum_and = { a[76], a[71], a[66], a[61], a[56], a[51], a[46], a[41], a[36], a[31], a[26], a[21], a[16], a[11], a[6], a[1] } & { b[76], b[71], b[66], b[61], b[56], b[51], b[46], b[41], b[36], b[31], b[26], b[21], b[16], b[11], b[6], b[1] };
+  assign product2_carry_and_3 = product2_carry_and & product2_carry_and_2;
+  assign product2_carry_and_4 = { a[77], a[72], a[67], a[62], a[57], a[52], a[47], a[42], a[37], a[32], a[27], a[22], a[17], a[12], a[7], a[2] } & { b[75], b[70], b[65], b[60], b[55], b[50], b[45], b[40], b[35], b[30], b[25], b[20], b[15], b[10], b[5], b[0] };
+  assign product2_carry_and_5 = { a[75], a[70], a[65], a[60], a[55], a[50], a[45], a[40], a[35], a[30], a[25], a[20], a[15], a[10], a[5], a[0] } & { b[77], b[72], b[67], b[62], b[57], b[52], b[47], b[42], b[37], b[32], b[27], b[22], b[17], b[12], b[7], b[2] };
+  assign product2_carry_or = product2_carry_and_4 | product2_carry_and_5;
+  assign product2_sum_xor = product2_carry_and_3 ^ product2_carry_or;
+  assign product2_carry_and_7 = product2_sum_and & product2_sum_xor;
+  assign product2_carry = product2_carry_and_6 | product2_carry_and_7;
   assign product3_sum = product3_sum_xor ^ product2_carry;
   assign product3_carry_and_5 = product3_carry_or & product3_carry_or_2;
-  assign product3_carry_and = { a[93], a[87], a[81], a[75], a[69], a[63], a[57], a[51], a[45], a[39], a[33], a[27], a[21], a[15], a[9], a[3] } & { b[90], b[84], b[78], b[72], b[66], b[60], b[54], b[48], b[42], b[36], b[30], b[24], b[18], b[12], b[6], b[0] };
-  assign product3_carry_and_2 = { a[91], a[85], a[79], a[73], a[67], a[61], a[55], a[49], a[43], a[37], a[31], a[25], a[19], a[13], a[7], a[1] } & { b[92], b[86], b[80], b[74], b[68], b[62], b[56], b[50], b[44], b[38], b[32], b[26], b[20], b[14], b[8], b[2] };
+  assign product3_carry_and = { a[78], a[73], a[68], a[63], a[58], a[53], a[48], a[43], a[38], a[33], a[28], a[23], a[18], a[13], a[8], a[3] } & { b[75], b[70], b[65], b[60], b[55], b[50], b[45], b[40], b[35], b[30], b[25], b[20], b[15], b[10], b[5], b[0] };
+  assign product3_carry_and_2 = { a[76], a[71], a[66], a[61], a[56], a[51], a[46], a[41], a[36], a[31], a[26], a[21], a[16], a[11], a[6], a[1] } & { b[77], b[72], b[67], b[62], b[57], b[52], b[47], b[42], b[37], b[32], b[27], b[22], b[17], b[12], b[7], b[2] };
   assign product3_carry_or = product3_carry_and | product3_carry_and_2;
-  assign product3_carry_and_3 = { a[92], a[86], a[80], a[74], a[68], a[62], a[56], a[50], a[44], a[38], a[32], a[26], a[20], a[14], a[8], a[2] } & { b[91], b[85], b[79], b[73], b[67], b[61], b[55], b[49], b[43], b[37], b[31], b[25], b[19], b[13], b[7], b[1] };
-  assign product3_carry_and_4 = { a[90], a[84], a[78], a[72], a[66], a[60], a[54], a[48], a[42], a[36], a[30], a[24], a[18], a[12], a[6], a[0] } & { b[93], b[87], b[81], b[75], b[69], b[63], b[57], b[51], b[45], b[39], b[33], b[27], b[21], b[15], b[9], b[3] };
+  assign product3_carry_and_3 = { a[77], a[72], a[67], a[62], a[57], a[52], a[47], a[42], a[37], a[32], a[27], a[22], a[17], a[12], a[7], a[2] } & { b[76], b[71], b[66], b[61], b[56], b[51], b[46], b[41], b[36], b[31], b[26], b[21], b[16], b[11], b[6], b[1] };
+  assign product3_carry_and_4 = { a[75], a[70], a[65], a[60], a[55], a[50], a[45], a[40], a[35], a[30], a[25], a[20], a[15], a[10], a[5], a[0] } & { b[78], b[73], b[68], b[63], b[58], b[53], b[48], b[43], b[38], b[33], b[28], b[23], b[18], b[13], b[8], b[3] };
   assign product3_carry_or_2 = product3_carry_and_3 | product3_carry_and_4;
   assign product3_sum_xor = product3_carry_or ^ product3_carry_or_2;
   assign product3_carry_and_6 = product2_carry & product3_sum_xor;
   assign product3_carry = product3_carry_and_5 | product3_carry_and_6;
   assign product4_sum = product4_sum_xor ^ product3_carry;
-  assign product4_carry_and_4 = product4_carry_and & product4_carry_or;
-  assign product4_carry_and = { a[92], a[86], a[80], a[74], a[68], a[62], a[56], a[50], a[44], a[38], a[32], a[26], a[20], a[14], a[8], a[2] } & { b[92], b[86], b[80], b[74], b[68], b[62], b[56], b[50], b[44], b[38], b[32], b[26], b[20], b[14], b[8], b[2] };
-  assign product4_carry_and_2 = { a[93], a[87], a[81], a[75], a[69], a[63], a[57], a[51], a[45], a[39], a[33], a[27], a[21], a[15], a[9], a[3] } & { b[91], b[85], b[79], b[73], b[67], b[61], b[55], b[49], b[43], b[37], b[31], b[25], b[19], b[13], b[7], b[1] };
-  assign product4_carry_and_3 = { a[91], a[85], a[79], a[73], a[67], a[61], a[55], a[49], a[43], a[37], a[31], a[25], a[19], a[13], a[7], a[1] } & { b[93], b[87], b[81], b[75], b[69], b[63], b[57], b[51], b[45], b[39], b[33], b[27], b[21], b[15], b[9], b[3] };
-  assign product4_carry_or = product4_carry_and_2 | product4_carry_and_3;
-  assign product4_sum_xor = product4_carry_and ^ product4_carry_or;
-  assign product4_carry_and_5 = product3_carry & product4_sum_xor;
-  assign product4_carry = product4_carry_and_4 | product4_carry_and_5;
+  assign product4_carry_and_3 = product2_carry_and & product4_carry_or;
+  assign product2_carry_and = { a[77], a[72], a[67], a[62], a[57], a[52], a[47], a[42], a[37], a[32], a[27], a[22], a[17], a[12], a[7], a[2] } & { b[77], b[72], b[67], b[62], b[57], b[52], b[47], b[42], b[37], b[32], b[27], b[22], b[17], b[12], b[7], b[2] };
+  assign product4_carry_and = { a[78], a[73], a[68], a[63], a[58], a[53], a[48], a[43], a[38], a[33], a[28], a[23], a[18], a[13], a[8], a[3] } & { b[76], b[71], b[66], b[61], b[56], b[51], b[46], b[41], b[36], b[31], b[26], b[21], b[16], b[11], b[6], b[1] };
+  assign product4_carry_and_2 = { a[76], a[71], a[66], a[61], a[56], a[51], a[46], a[41], a[36], a[31], a[26], a[21], a[16], a[11], a[6], a[1] } & { b[78], b[73], b[68], b[63], b[58], b[53], b[48], b[43], b[38], b[33], b[28], b[23], b[18], b[13], b[8], b[3] };
+  assign product4_carry_or = product4_carry_and | product4_carry_and_2;
+  assign product4_sum_xor = product2_carry_and ^ product4_carry_or;
+  assign product4_carry_and_4 = product3_carry & product4_sum_xor;
+  assign product4_carry = product4_carry_and_3 | product4_carry_and_4;
   assign product5_sum = product5_sum_xor ^ product4_carry;
   assign product5_carry_and_3 = product5_carry_and & product5_carry_and_2;
-  assign product5_carry_and = { a[93], a[87], a[81], a[75], a[69], a[63], a[57], a[51], a[45], a[39], a[33], a[27], a[21], a[15], a[9], a[3] } & { b[92], b[86], b[80], b[74], b[68], b[62], b[56], b[50], b[44], b[38], b[32], b[26], b[20], b[14], b[8], b[2] };
-  assign product5_carry_and_2 = { a[92], a[86], a[80], a[74], a[68], a[62], a[56], a[50], a[44], a[38], a[32], a[26], a[20], a[14], a[8], a[2] } & { b[93], b[87], b[81], b[75], b[69], b[63], b[57], b[51], b[45], b[39], b[33], b[27], b[21], b[15], b[9], b[3] };
+  assign product5_carry_and = { a[78], a[73], a[68], a[63], a[58], a[53], a[48], a[43], a[38], a[33], a[28], a[23], a[18], a[13], a[8], a[3] } & { b[77], b[72], b[67], b[62], b[57], b[52], b[47], b[42], b[37], b[32], b[27], b[22], b[17], b[12], b[7], b[2] };
+  assign product5_carry_and_2 = { a[77], a[72], a[67], a[62], a[57], a[52], a[47], a[42], a[37], a[32], a[27], a[22], a[17], a[12], a[7], a[2] } & { b[78], b[73], b[68], b[63], b[58], b[53], b[48], b[43], b[38], b[33], b[28], b[23], b[18], b[13], b[8], b[3] };
   assign product5_sum_xor = product5_carry_and ^ product5_carry_and_2;
   assign product5_carry_and_4 = product4_carry & product5_sum_xor;
   assign product5_carry = product5_carry_and_3 | product5_carry_and_4;
   assign signs[0] = a[4] ^ b[4];
-  assign signs[1] = a[10] ^ b[10];
-  assign signs[2] = a[16] ^ b[16];
-  assign signs[3] = a[22] ^ b[22];
-  assign signs[4] = a[28] ^ b[28];
-  assign signs[5] = a[34] ^ b[34];
-  assign signs[6] = a[40] ^ b[40];
-  assign signs[7] = a[46] ^ b[46];
-  assign signs[8] = a[52] ^ b[52];
-  assign signs[9] = a[58] ^ b[58];
-  assign signs[10] = a[64] ^ b[64];
-  assign signs[11] = a[70] ^ b[70];
-  assign signs[12] = a[76] ^ b[76];
-  assign signs[13] = a[82] ^ b[82];
-  assign signs[14] = a[88] ^ b[88];
-  assign signs[15] = a[94] ^ b[94];
-  assign word0_0_and = { a[90], a[84], a[78], a[72], a[66], a[60], a[54], a[48], a[42], a[36], a[30], a[24], a[18], a[12], a[6], a[0] } & { b[90], b[84], b[78], b[72], b[66], b[60], b[54], b[48], b[42], b[36], b[30], b[24], b[18], b[12], b[6], b[0] };
-  assign word0_0 = word0_0_and ^ signs;
-  assign word1_0_and = { a[91], a[85], a[79], a[73], a[67], a[61], a[55], a[49], a[43], a[37], a[31], a[25], a[19], a[13], a[7], a[1] } & { b[90], b[84], b[78], b[72], b[66], b[60], b[54], b[48], b[42], b[36], b[30], b[24], b[18], b[12], b[6], b[0] };
+  assign signs[1] = a[9] ^ b[9];
+  assign signs[2] = a[14] ^ b[14];
+  assign signs[3] = a[19] ^ b[19];
+  assign signs[4] = a[24] ^ b[24];
+  assign signs[5] = a[29] ^ b[29];
+  assign signs[6] = a[34] ^ b[34];
+  assign signs[7] = a[39] ^ b[39];
+  assign signs[8] = a[44] ^ b[44];
+  assign signs[9] = a[49] ^ b[49];
+  assign signs[10] = a[54] ^ b[54];
+  assign signs[11] = a[59] ^ b[59];
+  assign signs[12] = a[64] ^ b[64];
+  assign signs[13] = a[69] ^ b[69];
+  assign signs[14] = a[74] ^ b[74];
+  assign signs[15] = a[79] ^ b[79];
+  assign product2_carry_and_2 = { a[75], a[70], a[65], a[60], a[55], a[50], a[45], a[40], a[35], a[30], a[25], a[20], a[15], a[10], a[5], a[0] } & { b[75], b[70], b[65], b[60], b[55], b[50], b[45], b[40], b[35], b[30], b[25], b[20], b[15], b[10], b[5], b[0] };
+  assign word0_0 = product2_carry_and_2 ^ signs;
+  assign word1_0_and = { a[76], a[71], a[66], a[61], a[56], a[51], a[46], a[41], a[36], a[31], a[26], a[21], a[16], a[11], a[6], a[1] } & { b[75], b[70], b[65], b[60], b[55], b[50], b[45], b[40], b[35], b[30], b[25], b[20], b[15], b[10], b[5], b[0] };
   assign word1_0 = word1_0_and ^ signs;
-  assign word1_1_and = { a[90], a[84], a[78], a[72], a[66], a[60], a[54], a[48], a[42], a[36], a[30], a[24], a[18], a[12], a[6], a[0] } & { b[91], b[85], b[79], b[73], b[67], b[61], b[55], b[49], b[43], b[37], b[31], b[25], b[19], b[13], b[7], b[1] };
+  assign word1_1_and = { a[75], a[70], a[65], a[60], a[55], a[50], a[45], a[40], a[35], a[30], a[25], a[20], a[15], a[10], a[5], a[0] } & { b[76], b[71], b[66], b[61], b[56], b[51], b[46], b[41], b[36], b[31], b[26], b[21], b[16], b[11], b[6], b[1] };
   assign word1_1 = word1_1_and ^ signs;
   assign word2_0 = product2_sum ^ signs;
   assign word3_0 = product3_sum ^ signs;
   assign word4_0 = product4_sum ^ signs;
   assign word5_0 = product5_sum ^ signs;
-  assign word6_0_and = { a[93], a[87], a[81], a[75], a[69], a[63], a[57], a[51], a[45], a[39], a[33], a[27], a[21], a[15], a[9], a[3] } & { b[93], b[87], b[81], b[75], b[69], b[63], b[57], b[51], b[45], b[39], b[33], b[27], b[21], b[15], b[9], b[3] };
+  assign word6_0_and = { a[78], a[73], a[68], a[63], a[58], a[53], a[48], a[43], a[38], a[33], a[28], a[23], a[18], a[13], a[8], a[3] } & { b[78], b[73], b[68], b[63], b[58], b[53], b[48], b[43], b[38], b[33], b[28], b[23], b[18], b[13], b[8], b[3] };
   assign word6_0 = word6_0_and ^ signs;
   assign word6_1 = product5_carry ^ signs;
   assign negative_1_0_sum = signs_0_xor_signs_1 ^ signs[2];
@@ -1419,15 +1379,15 @@ module mixfp4_small_dot_product(clk, a, b, enable_tree, sum);
 endmodule
 
 module mixfp4_small_element(clk, a, b, c, enable_addend, enable_factors, enable_result, enable_terms, enable_tree, entering, taking, result);
-  input [105:0] a;
-  wire [105:0] a;
+  input [89:0] a;
+  wire [89:0] a;
   wire [31:0] accumulate_c;
   wire [31:0] accumulate_d;
   reg accumulate_enter;
   reg [26:0] accumulate_terms;
   reg [31:0] addend;
-  input [105:0] b;
-  wire [105:0] b;
+  input [89:0] b;
+  wire [89:0] b;
   input [31:0] c;
   wire [31:0] c;
   input clk;
@@ -1459,7 +1419,7 @@ module mixfp4_small_element(clk, a, b, c, enable_addend, enable_factors, enable_
     takes <= taking;
   always @(posedge clk)
     accumulate_enter <= entering;
-  assign computed_nan = a[105] | b[105];
+  assign computed_nan = a[89] | b[89];
   assign accumulate_c = takes ? addend : result;
   always @(posedge clk)
     if (enable_terms) accumulate_terms <= { computed_nan, computed_active, computed_exponent, computed_terms_0_magnitude, computed_terms_0_sign };
@@ -1476,21 +1436,21 @@ module mixfp4_small_element(clk, a, b, c, enable_addend, enable_factors, enable_
     .terms(accumulate_terms)
   );
   mixfp4_small_dot_product dot0 (
-    .a(a[95:0]),
-    .b(b[95:0]),
+    .a(a[79:0]),
+    .b(b[79:0]),
     .clk(clk),
     .enable_tree(enable_tree),
     .sum(dot0_sum)
   );
   mixfp4_small_term_exponents exponents (
-    .a(a[104:96]),
+    .a(a[88:80]),
     .active(computed_active),
-    .b(b[104:96]),
+    .b(b[88:80]),
     .exponent(computed_exponent)
   );
   mixfp4_small_scale_product scale0 (
-    .a(a[99:96]),
-    .b(b[99:96]),
+    .a(a[83:80]),
+    .b(b[83:80]),
     .clk(clk),
     .enable_factors(enable_factors),
     .magnitude(computed_terms_0_magnitude),
@@ -1820,46 +1780,6 @@ module mixfp4_small_scale_product(clk, a, b, enable_factors, sum, magnitude, sig
   assign product_4_0_carry[0] = 1'h0;
   assign significands_1_0_carry[0] = 1'h0;
   assign significands_2_0_carry[0] = 1'h0;
-endmodule
-
-module mixfp4_small_stored_operand(stored, operand);
-  output [105:0] operand;
-  wire [105:0] operand;
-  wire operand_lanes_0_0_five;
-  wire operand_lanes_0_10_five;
-  wire operand_lanes_0_11_five;
-  wire operand_lanes_0_12_five;
-  wire operand_lanes_0_13_five;
-  wire operand_lanes_0_14_five;
-  wire operand_lanes_0_15_five;
-  wire operand_lanes_0_1_five;
-  wire operand_lanes_0_2_five;
-  wire operand_lanes_0_3_five;
-  wire operand_lanes_0_4_five;
-  wire operand_lanes_0_5_five;
-  wire operand_lanes_0_6_five;
-  wire operand_lanes_0_7_five;
-  wire operand_lanes_0_8_five;
-  wire operand_lanes_0_9_five;
-  input [89:0] stored;
-  wire [89:0] stored;
-  assign operand_lanes_0_0_five = stored[2] & stored[0];
-  assign operand_lanes_0_1_five = stored[7] & stored[5];
-  assign operand_lanes_0_2_five = stored[12] & stored[10];
-  assign operand_lanes_0_3_five = stored[17] & stored[15];
-  assign operand_lanes_0_4_five = stored[22] & stored[20];
-  assign operand_lanes_0_5_five = stored[27] & stored[25];
-  assign operand_lanes_0_6_five = stored[32] & stored[30];
-  assign operand_lanes_0_7_five = stored[37] & stored[35];
-  assign operand_lanes_0_8_five = stored[42] & stored[40];
-  assign operand_lanes_0_9_five = stored[47] & stored[45];
-  assign operand_lanes_0_10_five = stored[52] & stored[50];
-  assign operand_lanes_0_11_five = stored[57] & stored[55];
-  assign operand_lanes_0_12_five = stored[62] & stored[60];
-  assign operand_lanes_0_13_five = stored[67] & stored[65];
-  assign operand_lanes_0_14_five = stored[72] & stored[70];
-  assign operand_lanes_0_15_five = stored[77] & stored[75];
-  assign operand = { stored[89:80], operand_lanes_0_15_five, stored[79:75], operand_lanes_0_14_five, stored[74:70], operand_lanes_0_13_five, stored[69:65], operand_lanes_0_12_five, stored[64:60], operand_lanes_0_11_five, stored[59:55], operand_lanes_0_10_five, stored[54:50], operand_lanes_0_9_five, stored[49:45], operand_lanes_0_8_five, stored[44:40], operand_lanes_0_7_five, stored[39:35], operand_lanes_0_6_five, stored[34:30], operand_lanes_0_5_five, stored[29:25], operand_lanes_0_4_five, stored[24:20], operand_lanes_0_3_five, stored[19:15], operand_lanes_0_2_five, stored[14:10], operand_lanes_0_1_five, stored[9:5], operand_lanes_0_0_five, stored[4:0] };
 endmodule
 
 module mixfp4_small_term_exponents(a, b, active, exponent);

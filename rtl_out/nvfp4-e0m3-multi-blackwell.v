@@ -62,37 +62,21 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
   wire clk;
   reg compared_last;
   reg [612:0] decoded_a0;
-  wire [676:0] decoded_a0_whole_operand;
   reg [612:0] decoded_a1;
-  wire [676:0] decoded_a1_whole_operand;
   reg [612:0] decoded_a2;
-  wire [676:0] decoded_a2_whole_operand;
   reg [612:0] decoded_a3;
-  wire [676:0] decoded_a3_whole_operand;
   reg [612:0] decoded_a4;
-  wire [676:0] decoded_a4_whole_operand;
   reg [612:0] decoded_a5;
-  wire [676:0] decoded_a5_whole_operand;
   reg [612:0] decoded_a6;
-  wire [676:0] decoded_a6_whole_operand;
   reg [612:0] decoded_a7;
-  wire [676:0] decoded_a7_whole_operand;
   reg [612:0] decoded_b0;
-  wire [676:0] decoded_b0_whole_operand;
   reg [612:0] decoded_b1;
-  wire [676:0] decoded_b1_whole_operand;
   reg [612:0] decoded_b2;
-  wire [676:0] decoded_b2_whole_operand;
   reg [612:0] decoded_b3;
-  wire [676:0] decoded_b3_whole_operand;
   reg [612:0] decoded_b4;
-  wire [676:0] decoded_b4_whole_operand;
   reg [612:0] decoded_b5;
-  wire [676:0] decoded_b5_whole_operand;
   reg [612:0] decoded_b6;
-  wire [676:0] decoded_b6_whole_operand;
   reg [612:0] decoded_b7;
-  wire [676:0] decoded_b7_whole_operand;
   reg decoded_first;
   reg decoded_half;
   reg decoded_last;
@@ -257,7 +241,6 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
   reg tree_first;
   reg tree_last;
   reg tree_valid;
-  assign element0_0_enable_addend = addend__ready & addend__valid;
   assign addend__ready = not_addend_held | addend__ready_and;
   assign not_addend_held = ~ addend_held;
   assign advance_and_enter = advance & enter;
@@ -294,102 +277,103 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
   assign not_rst = ~ rst;
   assign element0_0_entering = element0_0_entering_and_2 & not_rst;
   assign addend_coming = addend__ready ? addend__valid : addend_held;
+  assign element0_0_enable_addend = addend__ready & addend__valid;
   always @(posedge clk)
     if (element0_0_enable_factors) element0_7_b_late <= { tree_b7_scales[34:31], tree_b7_scales[25:22], tree_b7_scales[16:13], tree_b7_scales[7:4], tree_b7_nan, tree_b7_slots };
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b7_slots <= decoded_b7_whole_operand[676:421];
+    if (element0_0_enable_tree) tree_b7_slots <= decoded_b7[612:357];
   always @(posedge clk)
     if (element0_0_enable_factors) element0_6_b_late <= { tree_b6_scales[34:31], tree_b6_scales[25:22], tree_b6_scales[16:13], tree_b6_scales[7:4], tree_b6_nan, tree_b6_slots };
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b6_slots <= decoded_b6_whole_operand[676:421];
+    if (element0_0_enable_tree) tree_b6_slots <= decoded_b6[612:357];
   always @(posedge clk)
     if (element0_0_enable_factors) element0_5_b_late <= { tree_b5_scales[34:31], tree_b5_scales[25:22], tree_b5_scales[16:13], tree_b5_scales[7:4], tree_b5_nan, tree_b5_slots };
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b5_slots <= decoded_b5_whole_operand[676:421];
+    if (element0_0_enable_tree) tree_b5_slots <= decoded_b5[612:357];
   always @(posedge clk)
     if (element0_0_enable_factors) element0_4_b_late <= { tree_b4_scales[34:31], tree_b4_scales[25:22], tree_b4_scales[16:13], tree_b4_scales[7:4], tree_b4_nan, tree_b4_slots };
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b4_slots <= decoded_b4_whole_operand[676:421];
+    if (element0_0_enable_tree) tree_b4_slots <= decoded_b4[612:357];
   always @(posedge clk)
     if (element0_0_enable_factors) element0_3_b_late <= { tree_b3_scales[34:31], tree_b3_scales[25:22], tree_b3_scales[16:13], tree_b3_scales[7:4], tree_b3_nan, tree_b3_slots };
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b3_slots <= decoded_b3_whole_operand[676:421];
+    if (element0_0_enable_tree) tree_b3_slots <= decoded_b3[612:357];
   always @(posedge clk)
     if (element0_0_enable_factors) element0_2_b_late <= { tree_b2_scales[34:31], tree_b2_scales[25:22], tree_b2_scales[16:13], tree_b2_scales[7:4], tree_b2_nan, tree_b2_slots };
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b2_slots <= decoded_b2_whole_operand[676:421];
+    if (element0_0_enable_tree) tree_b2_slots <= decoded_b2[612:357];
   always @(posedge clk)
     if (element0_0_enable_factors) element0_1_b_late <= { tree_b1_scales[34:31], tree_b1_scales[25:22], tree_b1_scales[16:13], tree_b1_scales[7:4], tree_b1_nan, tree_b1_slots };
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b1_slots <= decoded_b1_whole_operand[676:421];
+    if (element0_0_enable_tree) tree_b1_slots <= decoded_b1[612:357];
   always @(posedge clk)
     if (element0_0_enable_factors) element0_0_b_late <= { tree_b0_scales[34:31], tree_b0_scales[25:22], tree_b0_scales[16:13], tree_b0_scales[7:4], tree_b0_nan, tree_b0_slots };
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b0_slots <= decoded_b0_whole_operand[676:421];
+    if (element0_0_enable_tree) tree_b0_slots <= decoded_b0[612:357];
   always @(posedge clk)
     if (element0_0_enable_factors) element7_0_a_late <= { tree_a7_scales[34:31], tree_a7_scales[25:22], tree_a7_scales[16:13], tree_a7_scales[7:4], tree_a7_nan, tree_a7_slots };
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a7_slots <= decoded_a7_whole_operand[676:421];
+    if (element0_0_enable_tree) tree_a7_slots <= decoded_a7[612:357];
   always @(posedge clk)
     if (element0_0_enable_factors) element6_0_a_late <= { tree_a6_scales[34:31], tree_a6_scales[25:22], tree_a6_scales[16:13], tree_a6_scales[7:4], tree_a6_nan, tree_a6_slots };
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a6_slots <= decoded_a6_whole_operand[676:421];
+    if (element0_0_enable_tree) tree_a6_slots <= decoded_a6[612:357];
   always @(posedge clk)
     if (element0_0_enable_factors) element5_0_a_late <= { tree_a5_scales[34:31], tree_a5_scales[25:22], tree_a5_scales[16:13], tree_a5_scales[7:4], tree_a5_nan, tree_a5_slots };
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a5_slots <= decoded_a5_whole_operand[676:421];
+    if (element0_0_enable_tree) tree_a5_slots <= decoded_a5[612:357];
   always @(posedge clk)
     if (element0_0_enable_factors) element4_0_a_late <= { tree_a4_scales[34:31], tree_a4_scales[25:22], tree_a4_scales[16:13], tree_a4_scales[7:4], tree_a4_nan, tree_a4_slots };
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a4_slots <= decoded_a4_whole_operand[676:421];
+    if (element0_0_enable_tree) tree_a4_slots <= decoded_a4[612:357];
   always @(posedge clk)
     if (element0_0_enable_factors) element3_0_a_late <= { tree_a3_scales[34:31], tree_a3_scales[25:22], tree_a3_scales[16:13], tree_a3_scales[7:4], tree_a3_nan, tree_a3_slots };
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a3_slots <= decoded_a3_whole_operand[676:421];
+    if (element0_0_enable_tree) tree_a3_slots <= decoded_a3[612:357];
   always @(posedge clk)
     if (element0_0_enable_factors) element2_0_a_late <= { tree_a2_scales[34:31], tree_a2_scales[25:22], tree_a2_scales[16:13], tree_a2_scales[7:4], tree_a2_nan, tree_a2_slots };
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a2_slots <= decoded_a2_whole_operand[676:421];
+    if (element0_0_enable_tree) tree_a2_slots <= decoded_a2[612:357];
   always @(posedge clk)
     if (element0_0_enable_factors) element1_0_a_late <= { tree_a1_scales[34:31], tree_a1_scales[25:22], tree_a1_scales[16:13], tree_a1_scales[7:4], tree_a1_nan, tree_a1_slots };
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a1_slots <= decoded_a1_whole_operand[676:421];
+    if (element0_0_enable_tree) tree_a1_slots <= decoded_a1[612:357];
   always @(posedge clk)
     if (element0_0_enable_factors) element0_0_a_late <= { tree_a0_scales[34:31], tree_a0_scales[25:22], tree_a0_scales[16:13], tree_a0_scales[7:4], tree_a0_nan, tree_a0_slots };
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a0_slots <= decoded_a0_whole_operand[676:421];
+    if (element0_0_enable_tree) tree_a0_slots <= decoded_a0[612:357];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b7_nan <= decoded_b7_whole_operand[420];
+    if (element0_0_enable_tree) tree_b7_nan <= decoded_b7[356];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b7_scales <= decoded_b7_whole_operand[419:384];
+    if (element0_0_enable_tree) tree_b7_scales <= decoded_b7[355:320];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b6_nan <= decoded_b6_whole_operand[420];
+    if (element0_0_enable_tree) tree_b6_nan <= decoded_b6[356];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b6_scales <= decoded_b6_whole_operand[419:384];
+    if (element0_0_enable_tree) tree_b6_scales <= decoded_b6[355:320];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b5_nan <= decoded_b5_whole_operand[420];
+    if (element0_0_enable_tree) tree_b5_nan <= decoded_b5[356];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b5_scales <= decoded_b5_whole_operand[419:384];
+    if (element0_0_enable_tree) tree_b5_scales <= decoded_b5[355:320];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b4_nan <= decoded_b4_whole_operand[420];
+    if (element0_0_enable_tree) tree_b4_nan <= decoded_b4[356];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b4_scales <= decoded_b4_whole_operand[419:384];
+    if (element0_0_enable_tree) tree_b4_scales <= decoded_b4[355:320];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b3_nan <= decoded_b3_whole_operand[420];
+    if (element0_0_enable_tree) tree_b3_nan <= decoded_b3[356];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b3_scales <= decoded_b3_whole_operand[419:384];
+    if (element0_0_enable_tree) tree_b3_scales <= decoded_b3[355:320];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b2_nan <= decoded_b2_whole_operand[420];
+    if (element0_0_enable_tree) tree_b2_nan <= decoded_b2[356];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b2_scales <= decoded_b2_whole_operand[419:384];
+    if (element0_0_enable_tree) tree_b2_scales <= decoded_b2[355:320];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b1_nan <= decoded_b1_whole_operand[420];
+    if (element0_0_enable_tree) tree_b1_nan <= decoded_b1[356];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b1_scales <= decoded_b1_whole_operand[419:384];
+    if (element0_0_enable_tree) tree_b1_scales <= decoded_b1[355:320];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b0_nan <= decoded_b0_whole_operand[420];
+    if (element0_0_enable_tree) tree_b0_nan <= decoded_b0[356];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b0_scales <= decoded_b0_whole_operand[419:384];
+    if (element0_0_enable_tree) tree_b0_scales <= decoded_b0[355:320];
   always @(posedge clk)
     if (step__ready_and_step__valid) decoded_b7 <= b7_operand;
   always @(posedge clk)
@@ -407,37 +391,37 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
   always @(posedge clk)
     if (step__ready_and_step__valid) decoded_b0 <= b0_operand;
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a7_nan <= decoded_a7_whole_operand[420];
+    if (element0_0_enable_tree) tree_a7_nan <= decoded_a7[356];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a7_scales <= decoded_a7_whole_operand[419:384];
+    if (element0_0_enable_tree) tree_a7_scales <= decoded_a7[355:320];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a6_nan <= decoded_a6_whole_operand[420];
+    if (element0_0_enable_tree) tree_a6_nan <= decoded_a6[356];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a6_scales <= decoded_a6_whole_operand[419:384];
+    if (element0_0_enable_tree) tree_a6_scales <= decoded_a6[355:320];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a5_nan <= decoded_a5_whole_operand[420];
+    if (element0_0_enable_tree) tree_a5_nan <= decoded_a5[356];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a5_scales <= decoded_a5_whole_operand[419:384];
+    if (element0_0_enable_tree) tree_a5_scales <= decoded_a5[355:320];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a4_nan <= decoded_a4_whole_operand[420];
+    if (element0_0_enable_tree) tree_a4_nan <= decoded_a4[356];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a4_scales <= decoded_a4_whole_operand[419:384];
+    if (element0_0_enable_tree) tree_a4_scales <= decoded_a4[355:320];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a3_nan <= decoded_a3_whole_operand[420];
+    if (element0_0_enable_tree) tree_a3_nan <= decoded_a3[356];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a3_scales <= decoded_a3_whole_operand[419:384];
+    if (element0_0_enable_tree) tree_a3_scales <= decoded_a3[355:320];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a2_nan <= decoded_a2_whole_operand[420];
+    if (element0_0_enable_tree) tree_a2_nan <= decoded_a2[356];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a2_scales <= decoded_a2_whole_operand[419:384];
+    if (element0_0_enable_tree) tree_a2_scales <= decoded_a2[355:320];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a1_nan <= decoded_a1_whole_operand[420];
+    if (element0_0_enable_tree) tree_a1_nan <= decoded_a1[356];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a1_scales <= decoded_a1_whole_operand[419:384];
+    if (element0_0_enable_tree) tree_a1_scales <= decoded_a1[355:320];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a0_nan <= decoded_a0_whole_operand[420];
+    if (element0_0_enable_tree) tree_a0_nan <= decoded_a0[356];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a0_scales <= decoded_a0_whole_operand[419:384];
+    if (element0_0_enable_tree) tree_a0_scales <= decoded_a0[355:320];
   always @(posedge clk)
     if (step__ready_and_step__valid) decoded_a7 <= a7_operand;
   always @(posedge clk)
@@ -622,74 +606,10 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
     .operand(b7_operand),
     .scales({ step__payload[4606:4600], step__payload[4598:4592], step__payload[4590:4584], step__payload[4582:4576] })
   );
-  nvfp4_e0m3_multi_blackwell_stored_operand decoded_a0_whole (
-    .operand(decoded_a0_whole_operand),
-    .stored(decoded_a0)
-  );
-  nvfp4_e0m3_multi_blackwell_stored_operand decoded_a1_whole (
-    .operand(decoded_a1_whole_operand),
-    .stored(decoded_a1)
-  );
-  nvfp4_e0m3_multi_blackwell_stored_operand decoded_a2_whole (
-    .operand(decoded_a2_whole_operand),
-    .stored(decoded_a2)
-  );
-  nvfp4_e0m3_multi_blackwell_stored_operand decoded_a3_whole (
-    .operand(decoded_a3_whole_operand),
-    .stored(decoded_a3)
-  );
-  nvfp4_e0m3_multi_blackwell_stored_operand decoded_a4_whole (
-    .operand(decoded_a4_whole_operand),
-    .stored(decoded_a4)
-  );
-  nvfp4_e0m3_multi_blackwell_stored_operand decoded_a5_whole (
-    .operand(decoded_a5_whole_operand),
-    .stored(decoded_a5)
-  );
-  nvfp4_e0m3_multi_blackwell_stored_operand decoded_a6_whole (
-    .operand(decoded_a6_whole_operand),
-    .stored(decoded_a6)
-  );
-  nvfp4_e0m3_multi_blackwell_stored_operand decoded_a7_whole (
-    .operand(decoded_a7_whole_operand),
-    .stored(decoded_a7)
-  );
-  nvfp4_e0m3_multi_blackwell_stored_operand decoded_b0_whole (
-    .operand(decoded_b0_whole_operand),
-    .stored(decoded_b0)
-  );
-  nvfp4_e0m3_multi_blackwell_stored_operand decoded_b1_whole (
-    .operand(decoded_b1_whole_operand),
-    .stored(decoded_b1)
-  );
-  nvfp4_e0m3_multi_blackwell_stored_operand decoded_b2_whole (
-    .operand(decoded_b2_whole_operand),
-    .stored(decoded_b2)
-  );
-  nvfp4_e0m3_multi_blackwell_stored_operand decoded_b3_whole (
-    .operand(decoded_b3_whole_operand),
-    .stored(decoded_b3)
-  );
-  nvfp4_e0m3_multi_blackwell_stored_operand decoded_b4_whole (
-    .operand(decoded_b4_whole_operand),
-    .stored(decoded_b4)
-  );
-  nvfp4_e0m3_multi_blackwell_stored_operand decoded_b5_whole (
-    .operand(decoded_b5_whole_operand),
-    .stored(decoded_b5)
-  );
-  nvfp4_e0m3_multi_blackwell_stored_operand decoded_b6_whole (
-    .operand(decoded_b6_whole_operand),
-    .stored(decoded_b6)
-  );
-  nvfp4_e0m3_multi_blackwell_stored_operand decoded_b7_whole (
-    .operand(decoded_b7_whole_operand),
-    .stored(decoded_b7)
-  );
   nvfp4_e0m3_multi_blackwell_element element0_0 (
-    .a({ decoded_a0_whole_operand[676:421], tree_a0_nan, tree_a0_scales, decoded_a0_whole_operand[383:0] }),
+    .a({ decoded_a0[612:357], tree_a0_nan, tree_a0_scales, decoded_a0[319:0] }),
     .a_late(element0_0_a_late),
-    .b({ decoded_b0_whole_operand[676:421], tree_b0_nan, tree_b0_scales, decoded_b0_whole_operand[383:0] }),
+    .b({ decoded_b0[612:357], tree_b0_nan, tree_b0_scales, decoded_b0[319:0] }),
     .b_late(element0_0_b_late),
     .c(addend__payload[31:0]),
     .clk(clk),
@@ -705,9 +625,9 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element0_1 (
-    .a({ decoded_a0_whole_operand[676:421], tree_a0_nan, tree_a0_scales, decoded_a0_whole_operand[383:0] }),
+    .a({ decoded_a0[612:357], tree_a0_nan, tree_a0_scales, decoded_a0[319:0] }),
     .a_late(element0_0_a_late),
-    .b({ decoded_b1_whole_operand[676:421], tree_b1_nan, tree_b1_scales, decoded_b1_whole_operand[383:0] }),
+    .b({ decoded_b1[612:357], tree_b1_nan, tree_b1_scales, decoded_b1[319:0] }),
     .b_late(element0_1_b_late),
     .c(addend__payload[63:32]),
     .clk(clk),
@@ -723,9 +643,9 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element0_2 (
-    .a({ decoded_a0_whole_operand[676:421], tree_a0_nan, tree_a0_scales, decoded_a0_whole_operand[383:0] }),
+    .a({ decoded_a0[612:357], tree_a0_nan, tree_a0_scales, decoded_a0[319:0] }),
     .a_late(element0_0_a_late),
-    .b({ decoded_b2_whole_operand[676:421], tree_b2_nan, tree_b2_scales, decoded_b2_whole_operand[383:0] }),
+    .b({ decoded_b2[612:357], tree_b2_nan, tree_b2_scales, decoded_b2[319:0] }),
     .b_late(element0_2_b_late),
     .c(addend__payload[95:64]),
     .clk(clk),
@@ -741,9 +661,9 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element0_3 (
-    .a({ decoded_a0_whole_operand[676:421], tree_a0_nan, tree_a0_scales, decoded_a0_whole_operand[383:0] }),
+    .a({ decoded_a0[612:357], tree_a0_nan, tree_a0_scales, decoded_a0[319:0] }),
     .a_late(element0_0_a_late),
-    .b({ decoded_b3_whole_operand[676:421], tree_b3_nan, tree_b3_scales, decoded_b3_whole_operand[383:0] }),
+    .b({ decoded_b3[612:357], tree_b3_nan, tree_b3_scales, decoded_b3[319:0] }),
     .b_late(element0_3_b_late),
     .c(addend__payload[127:96]),
     .clk(clk),
@@ -759,9 +679,9 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element0_4 (
-    .a({ decoded_a0_whole_operand[676:421], tree_a0_nan, tree_a0_scales, decoded_a0_whole_operand[383:0] }),
+    .a({ decoded_a0[612:357], tree_a0_nan, tree_a0_scales, decoded_a0[319:0] }),
     .a_late(element0_0_a_late),
-    .b({ decoded_b4_whole_operand[676:421], tree_b4_nan, tree_b4_scales, decoded_b4_whole_operand[383:0] }),
+    .b({ decoded_b4[612:357], tree_b4_nan, tree_b4_scales, decoded_b4[319:0] }),
     .b_late(element0_4_b_late),
     .c(addend__payload[159:128]),
     .clk(clk),
@@ -777,9 +697,9 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element0_5 (
-    .a({ decoded_a0_whole_operand[676:421], tree_a0_nan, tree_a0_scales, decoded_a0_whole_operand[383:0] }),
+    .a({ decoded_a0[612:357], tree_a0_nan, tree_a0_scales, decoded_a0[319:0] }),
     .a_late(element0_0_a_late),
-    .b({ decoded_b5_whole_operand[676:421], tree_b5_nan, tree_b5_scales, decoded_b5_whole_operand[383:0] }),
+    .b({ decoded_b5[612:357], tree_b5_nan, tree_b5_scales, decoded_b5[319:0] }),
     .b_late(element0_5_b_late),
     .c(addend__payload[191:160]),
     .clk(clk),
@@ -795,9 +715,9 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element0_6 (
-    .a({ decoded_a0_whole_operand[676:421], tree_a0_nan, tree_a0_scales, decoded_a0_whole_operand[383:0] }),
+    .a({ decoded_a0[612:357], tree_a0_nan, tree_a0_scales, decoded_a0[319:0] }),
     .a_late(element0_0_a_late),
-    .b({ decoded_b6_whole_operand[676:421], tree_b6_nan, tree_b6_scales, decoded_b6_whole_operand[383:0] }),
+    .b({ decoded_b6[612:357], tree_b6_nan, tree_b6_scales, decoded_b6[319:0] }),
     .b_late(element0_6_b_late),
     .c(addend__payload[223:192]),
     .clk(clk),
@@ -813,9 +733,9 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element0_7 (
-    .a({ decoded_a0_whole_operand[676:421], tree_a0_nan, tree_a0_scales, decoded_a0_whole_operand[383:0] }),
+    .a({ decoded_a0[612:357], tree_a0_nan, tree_a0_scales, decoded_a0[319:0] }),
     .a_late(element0_0_a_late),
-    .b({ decoded_b7_whole_operand[676:421], tree_b7_nan, tree_b7_scales, decoded_b7_whole_operand[383:0] }),
+    .b({ decoded_b7[612:357], tree_b7_nan, tree_b7_scales, decoded_b7[319:0] }),
     .b_late(element0_7_b_late),
     .c(addend__payload[255:224]),
     .clk(clk),
@@ -831,9 +751,9 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element1_0 (
-    .a({ decoded_a1_whole_operand[676:421], tree_a1_nan, tree_a1_scales, decoded_a1_whole_operand[383:0] }),
+    .a({ decoded_a1[612:357], tree_a1_nan, tree_a1_scales, decoded_a1[319:0] }),
     .a_late(element1_0_a_late),
-    .b({ decoded_b0_whole_operand[676:421], tree_b0_nan, tree_b0_scales, decoded_b0_whole_operand[383:0] }),
+    .b({ decoded_b0[612:357], tree_b0_nan, tree_b0_scales, decoded_b0[319:0] }),
     .b_late(element0_0_b_late),
     .c(addend__payload[287:256]),
     .clk(clk),
@@ -849,9 +769,9 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element1_1 (
-    .a({ decoded_a1_whole_operand[676:421], tree_a1_nan, tree_a1_scales, decoded_a1_whole_operand[383:0] }),
+    .a({ decoded_a1[612:357], tree_a1_nan, tree_a1_scales, decoded_a1[319:0] }),
     .a_late(element1_0_a_late),
-    .b({ decoded_b1_whole_operand[676:421], tree_b1_nan, tree_b1_scales, decoded_b1_whole_operand[383:0] }),
+    .b({ decoded_b1[612:357], tree_b1_nan, tree_b1_scales, decoded_b1[319:0] }),
     .b_late(element0_1_b_late),
     .c(addend__payload[319:288]),
     .clk(clk),
@@ -867,9 +787,9 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element1_2 (
-    .a({ decoded_a1_whole_operand[676:421], tree_a1_nan, tree_a1_scales, decoded_a1_whole_operand[383:0] }),
+    .a({ decoded_a1[612:357], tree_a1_nan, tree_a1_scales, decoded_a1[319:0] }),
     .a_late(element1_0_a_late),
-    .b({ decoded_b2_whole_operand[676:421], tree_b2_nan, tree_b2_scales, decoded_b2_whole_operand[383:0] }),
+    .b({ decoded_b2[612:357], tree_b2_nan, tree_b2_scales, decoded_b2[319:0] }),
     .b_late(element0_2_b_late),
     .c(addend__payload[351:320]),
     .clk(clk),
@@ -885,9 +805,9 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element1_3 (
-    .a({ decoded_a1_whole_operand[676:421], tree_a1_nan, tree_a1_scales, decoded_a1_whole_operand[383:0] }),
+    .a({ decoded_a1[612:357], tree_a1_nan, tree_a1_scales, decoded_a1[319:0] }),
     .a_late(element1_0_a_late),
-    .b({ decoded_b3_whole_operand[676:421], tree_b3_nan, tree_b3_scales, decoded_b3_whole_operand[383:0] }),
+    .b({ decoded_b3[612:357], tree_b3_nan, tree_b3_scales, decoded_b3[319:0] }),
     .b_late(element0_3_b_late),
     .c(addend__payload[383:352]),
     .clk(clk),
@@ -903,9 +823,9 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element1_4 (
-    .a({ decoded_a1_whole_operand[676:421], tree_a1_nan, tree_a1_scales, decoded_a1_whole_operand[383:0] }),
+    .a({ decoded_a1[612:357], tree_a1_nan, tree_a1_scales, decoded_a1[319:0] }),
     .a_late(element1_0_a_late),
-    .b({ decoded_b4_whole_operand[676:421], tree_b4_nan, tree_b4_scales, decoded_b4_whole_operand[383:0] }),
+    .b({ decoded_b4[612:357], tree_b4_nan, tree_b4_scales, decoded_b4[319:0] }),
     .b_late(element0_4_b_late),
     .c(addend__payload[415:384]),
     .clk(clk),
@@ -921,9 +841,9 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element1_5 (
-    .a({ decoded_a1_whole_operand[676:421], tree_a1_nan, tree_a1_scales, decoded_a1_whole_operand[383:0] }),
+    .a({ decoded_a1[612:357], tree_a1_nan, tree_a1_scales, decoded_a1[319:0] }),
     .a_late(element1_0_a_late),
-    .b({ decoded_b5_whole_operand[676:421], tree_b5_nan, tree_b5_scales, decoded_b5_whole_operand[383:0] }),
+    .b({ decoded_b5[612:357], tree_b5_nan, tree_b5_scales, decoded_b5[319:0] }),
     .b_late(element0_5_b_late),
     .c(addend__payload[447:416]),
     .clk(clk),
@@ -939,9 +859,9 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element1_6 (
-    .a({ decoded_a1_whole_operand[676:421], tree_a1_nan, tree_a1_scales, decoded_a1_whole_operand[383:0] }),
+    .a({ decoded_a1[612:357], tree_a1_nan, tree_a1_scales, decoded_a1[319:0] }),
     .a_late(element1_0_a_late),
-    .b({ decoded_b6_whole_operand[676:421], tree_b6_nan, tree_b6_scales, decoded_b6_whole_operand[383:0] }),
+    .b({ decoded_b6[612:357], tree_b6_nan, tree_b6_scales, decoded_b6[319:0] }),
     .b_late(element0_6_b_late),
     .c(addend__payload[479:448]),
     .clk(clk),
@@ -957,9 +877,9 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element1_7 (
-    .a({ decoded_a1_whole_operand[676:421], tree_a1_nan, tree_a1_scales, decoded_a1_whole_operand[383:0] }),
+    .a({ decoded_a1[612:357], tree_a1_nan, tree_a1_scales, decoded_a1[319:0] }),
     .a_late(element1_0_a_late),
-    .b({ decoded_b7_whole_operand[676:421], tree_b7_nan, tree_b7_scales, decoded_b7_whole_operand[383:0] }),
+    .b({ decoded_b7[612:357], tree_b7_nan, tree_b7_scales, decoded_b7[319:0] }),
     .b_late(element0_7_b_late),
     .c(addend__payload[511:480]),
     .clk(clk),
@@ -975,9 +895,9 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element2_0 (
-    .a({ decoded_a2_whole_operand[676:421], tree_a2_nan, tree_a2_scales, decoded_a2_whole_operand[383:0] }),
+    .a({ decoded_a2[612:357], tree_a2_nan, tree_a2_scales, decoded_a2[319:0] }),
     .a_late(element2_0_a_late),
-    .b({ decoded_b0_whole_operand[676:421], tree_b0_nan, tree_b0_scales, decoded_b0_whole_operand[383:0] }),
+    .b({ decoded_b0[612:357], tree_b0_nan, tree_b0_scales, decoded_b0[319:0] }),
     .b_late(element0_0_b_late),
     .c(addend__payload[543:512]),
     .clk(clk),
@@ -993,9 +913,9 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element2_1 (
-    .a({ decoded_a2_whole_operand[676:421], tree_a2_nan, tree_a2_scales, decoded_a2_whole_operand[383:0] }),
+    .a({ decoded_a2[612:357], tree_a2_nan, tree_a2_scales, decoded_a2[319:0] }),
     .a_late(element2_0_a_late),
-    .b({ decoded_b1_whole_operand[676:421], tree_b1_nan, tree_b1_scales, decoded_b1_whole_operand[383:0] }),
+    .b({ decoded_b1[612:357], tree_b1_nan, tree_b1_scales, decoded_b1[319:0] }),
     .b_late(element0_1_b_late),
     .c(addend__payload[575:544]),
     .clk(clk),
@@ -1011,9 +931,9 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element2_2 (
-    .a({ decoded_a2_whole_operand[676:421], tree_a2_nan, tree_a2_scales, decoded_a2_whole_operand[383:0] }),
+    .a({ decoded_a2[612:357], tree_a2_nan, tree_a2_scales, decoded_a2[319:0] }),
     .a_late(element2_0_a_late),
-    .b({ decoded_b2_whole_operand[676:421], tree_b2_nan, tree_b2_scales, decoded_b2_whole_operand[383:0] }),
+    .b({ decoded_b2[612:357], tree_b2_nan, tree_b2_scales, decoded_b2[319:0] }),
     .b_late(element0_2_b_late),
     .c(addend__payload[607:576]),
     .clk(clk),
@@ -1029,9 +949,9 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element2_3 (
-    .a({ decoded_a2_whole_operand[676:421], tree_a2_nan, tree_a2_scales, decoded_a2_whole_operand[383:0] }),
+    .a({ decoded_a2[612:357], tree_a2_nan, tree_a2_scales, decoded_a2[319:0] }),
     .a_late(element2_0_a_late),
-    .b({ decoded_b3_whole_operand[676:421], tree_b3_nan, tree_b3_scales, decoded_b3_whole_operand[383:0] }),
+    .b({ decoded_b3[612:357], tree_b3_nan, tree_b3_scales, decoded_b3[319:0] }),
     .b_late(element0_3_b_late),
     .c(addend__payload[639:608]),
     .clk(clk),
@@ -1047,9 +967,9 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element2_4 (
-    .a({ decoded_a2_whole_operand[676:421], tree_a2_nan, tree_a2_scales, decoded_a2_whole_operand[383:0] }),
+    .a({ decoded_a2[612:357], tree_a2_nan, tree_a2_scales, decoded_a2[319:0] }),
     .a_late(element2_0_a_late),
-    .b({ decoded_b4_whole_operand[676:421], tree_b4_nan, tree_b4_scales, decoded_b4_whole_operand[383:0] }),
+    .b({ decoded_b4[612:357], tree_b4_nan, tree_b4_scales, decoded_b4[319:0] }),
     .b_late(element0_4_b_late),
     .c(addend__payload[671:640]),
     .clk(clk),
@@ -1065,9 +985,9 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element2_5 (
-    .a({ decoded_a2_whole_operand[676:421], tree_a2_nan, tree_a2_scales, decoded_a2_whole_operand[383:0] }),
+    .a({ decoded_a2[612:357], tree_a2_nan, tree_a2_scales, decoded_a2[319:0] }),
     .a_late(element2_0_a_late),
-    .b({ decoded_b5_whole_operand[676:421], tree_b5_nan, tree_b5_scales, decoded_b5_whole_operand[383:0] }),
+    .b({ decoded_b5[612:357], tree_b5_nan, tree_b5_scales, decoded_b5[319:0] }),
     .b_late(element0_5_b_late),
     .c(addend__payload[703:672]),
     .clk(clk),
@@ -1083,9 +1003,9 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element2_6 (
-    .a({ decoded_a2_whole_operand[676:421], tree_a2_nan, tree_a2_scales, decoded_a2_whole_operand[383:0] }),
+    .a({ decoded_a2[612:357], tree_a2_nan, tree_a2_scales, decoded_a2[319:0] }),
     .a_late(element2_0_a_late),
-    .b({ decoded_b6_whole_operand[676:421], tree_b6_nan, tree_b6_scales, decoded_b6_whole_operand[383:0] }),
+    .b({ decoded_b6[612:357], tree_b6_nan, tree_b6_scales, decoded_b6[319:0] }),
     .b_late(element0_6_b_late),
     .c(addend__payload[735:704]),
     .clk(clk),
@@ -1101,9 +1021,9 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element2_7 (
-    .a({ decoded_a2_whole_operand[676:421], tree_a2_nan, tree_a2_scales, decoded_a2_whole_operand[383:0] }),
+    .a({ decoded_a2[612:357], tree_a2_nan, tree_a2_scales, decoded_a2[319:0] }),
     .a_late(element2_0_a_late),
-    .b({ decoded_b7_whole_operand[676:421], tree_b7_nan, tree_b7_scales, decoded_b7_whole_operand[383:0] }),
+    .b({ decoded_b7[612:357], tree_b7_nan, tree_b7_scales, decoded_b7[319:0] }),
     .b_late(element0_7_b_late),
     .c(addend__payload[767:736]),
     .clk(clk),
@@ -1119,9 +1039,9 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element3_0 (
-    .a({ decoded_a3_whole_operand[676:421], tree_a3_nan, tree_a3_scales, decoded_a3_whole_operand[383:0] }),
+    .a({ decoded_a3[612:357], tree_a3_nan, tree_a3_scales, decoded_a3[319:0] }),
     .a_late(element3_0_a_late),
-    .b({ decoded_b0_whole_operand[676:421], tree_b0_nan, tree_b0_scales, decoded_b0_whole_operand[383:0] }),
+    .b({ decoded_b0[612:357], tree_b0_nan, tree_b0_scales, decoded_b0[319:0] }),
     .b_late(element0_0_b_late),
     .c(addend__payload[799:768]),
     .clk(clk),
@@ -1137,9 +1057,9 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element3_1 (
-    .a({ decoded_a3_whole_operand[676:421], tree_a3_nan, tree_a3_scales, decoded_a3_whole_operand[383:0] }),
+    .a({ decoded_a3[612:357], tree_a3_nan, tree_a3_scales, decoded_a3[319:0] }),
     .a_late(element3_0_a_late),
-    .b({ decoded_b1_whole_operand[676:421], tree_b1_nan, tree_b1_scales, decoded_b1_whole_operand[383:0] }),
+    .b({ decoded_b1[612:357], tree_b1_nan, tree_b1_scales, decoded_b1[319:0] }),
     .b_late(element0_1_b_late),
     .c(addend__payload[831:800]),
     .clk(clk),
@@ -1155,9 +1075,9 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element3_2 (
-    .a({ decoded_a3_whole_operand[676:421], tree_a3_nan, tree_a3_scales, decoded_a3_whole_operand[383:0] }),
+    .a({ decoded_a3[612:357], tree_a3_nan, tree_a3_scales, decoded_a3[319:0] }),
     .a_late(element3_0_a_late),
-    .b({ decoded_b2_whole_operand[676:421], tree_b2_nan, tree_b2_scales, decoded_b2_whole_operand[383:0] }),
+    .b({ decoded_b2[612:357], tree_b2_nan, tree_b2_scales, decoded_b2[319:0] }),
     .b_late(element0_2_b_late),
     .c(addend__payload[863:832]),
     .clk(clk),
@@ -1173,9 +1093,9 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element3_3 (
-    .a({ decoded_a3_whole_operand[676:421], tree_a3_nan, tree_a3_scales, decoded_a3_whole_operand[383:0] }),
+    .a({ decoded_a3[612:357], tree_a3_nan, tree_a3_scales, decoded_a3[319:0] }),
     .a_late(element3_0_a_late),
-    .b({ decoded_b3_whole_operand[676:421], tree_b3_nan, tree_b3_scales, decoded_b3_whole_operand[383:0] }),
+    .b({ decoded_b3[612:357], tree_b3_nan, tree_b3_scales, decoded_b3[319:0] }),
     .b_late(element0_3_b_late),
     .c(addend__payload[895:864]),
     .clk(clk),
@@ -1191,9 +1111,9 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element3_4 (
-    .a({ decoded_a3_whole_operand[676:421], tree_a3_nan, tree_a3_scales, decoded_a3_whole_operand[383:0] }),
+    .a({ decoded_a3[612:357], tree_a3_nan, tree_a3_scales, decoded_a3[319:0] }),
     .a_late(element3_0_a_late),
-    .b({ decoded_b4_whole_operand[676:421], tree_b4_nan, tree_b4_scales, decoded_b4_whole_operand[383:0] }),
+    .b({ decoded_b4[612:357], tree_b4_nan, tree_b4_scales, decoded_b4[319:0] }),
     .b_late(element0_4_b_late),
     .c(addend__payload[927:896]),
     .clk(clk),
@@ -1209,9 +1129,9 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element3_5 (
-    .a({ decoded_a3_whole_operand[676:421], tree_a3_nan, tree_a3_scales, decoded_a3_whole_operand[383:0] }),
+    .a({ decoded_a3[612:357], tree_a3_nan, tree_a3_scales, decoded_a3[319:0] }),
     .a_late(element3_0_a_late),
-    .b({ decoded_b5_whole_operand[676:421], tree_b5_nan, tree_b5_scales, decoded_b5_whole_operand[383:0] }),
+    .b({ decoded_b5[612:357], tree_b5_nan, tree_b5_scales, decoded_b5[319:0] }),
     .b_late(element0_5_b_late),
     .c(addend__payload[959:928]),
     .clk(clk),
@@ -1227,9 +1147,9 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element3_6 (
-    .a({ decoded_a3_whole_operand[676:421], tree_a3_nan, tree_a3_scales, decoded_a3_whole_operand[383:0] }),
+    .a({ decoded_a3[612:357], tree_a3_nan, tree_a3_scales, decoded_a3[319:0] }),
     .a_late(element3_0_a_late),
-    .b({ decoded_b6_whole_operand[676:421], tree_b6_nan, tree_b6_scales, decoded_b6_whole_operand[383:0] }),
+    .b({ decoded_b6[612:357], tree_b6_nan, tree_b6_scales, decoded_b6[319:0] }),
     .b_late(element0_6_b_late),
     .c(addend__payload[991:960]),
     .clk(clk),
@@ -1245,9 +1165,9 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element3_7 (
-    .a({ decoded_a3_whole_operand[676:421], tree_a3_nan, tree_a3_scales, decoded_a3_whole_operand[383:0] }),
+    .a({ decoded_a3[612:357], tree_a3_nan, tree_a3_scales, decoded_a3[319:0] }),
     .a_late(element3_0_a_late),
-    .b({ decoded_b7_whole_operand[676:421], tree_b7_nan, tree_b7_scales, decoded_b7_whole_operand[383:0] }),
+    .b({ decoded_b7[612:357], tree_b7_nan, tree_b7_scales, decoded_b7[319:0] }),
     .b_late(element0_7_b_late),
     .c(addend__payload[1023:992]),
     .clk(clk),
@@ -1263,9 +1183,9 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element4_0 (
-    .a({ decoded_a4_whole_operand[676:421], tree_a4_nan, tree_a4_scales, decoded_a4_whole_operand[383:0] }),
+    .a({ decoded_a4[612:357], tree_a4_nan, tree_a4_scales, decoded_a4[319:0] }),
     .a_late(element4_0_a_late),
-    .b({ decoded_b0_whole_operand[676:421], tree_b0_nan, tree_b0_scales, decoded_b0_whole_operand[383:0] }),
+    .b({ decoded_b0[612:357], tree_b0_nan, tree_b0_scales, decoded_b0[319:0] }),
     .b_late(element0_0_b_late),
     .c(addend__payload[1055:1024]),
     .clk(clk),
@@ -1281,9 +1201,9 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element4_1 (
-    .a({ decoded_a4_whole_operand[676:421], tree_a4_nan, tree_a4_scales, decoded_a4_whole_operand[383:0] }),
+    .a({ decoded_a4[612:357], tree_a4_nan, tree_a4_scales, decoded_a4[319:0] }),
     .a_late(element4_0_a_late),
-    .b({ decoded_b1_whole_operand[676:421], tree_b1_nan, tree_b1_scales, decoded_b1_whole_operand[383:0] }),
+    .b({ decoded_b1[612:357], tree_b1_nan, tree_b1_scales, decoded_b1[319:0] }),
     .b_late(element0_1_b_late),
     .c(addend__payload[1087:1056]),
     .clk(clk),
@@ -1299,9 +1219,9 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element4_2 (
-    .a({ decoded_a4_whole_operand[676:421], tree_a4_nan, tree_a4_scales, decoded_a4_whole_operand[383:0] }),
+    .a({ decoded_a4[612:357], tree_a4_nan, tree_a4_scales, decoded_a4[319:0] }),
     .a_late(element4_0_a_late),
-    .b({ decoded_b2_whole_operand[676:421], tree_b2_nan, tree_b2_scales, decoded_b2_whole_operand[383:0] }),
+    .b({ decoded_b2[612:357], tree_b2_nan, tree_b2_scales, decoded_b2[319:0] }),
     .b_late(element0_2_b_late),
     .c(addend__payload[1119:1088]),
     .clk(clk),
@@ -1317,9 +1237,9 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element4_3 (
-    .a({ decoded_a4_whole_operand[676:421], tree_a4_nan, tree_a4_scales, decoded_a4_whole_operand[383:0] }),
+    .a({ decoded_a4[612:357], tree_a4_nan, tree_a4_scales, decoded_a4[319:0] }),
     .a_late(element4_0_a_late),
-    .b({ decoded_b3_whole_operand[676:421], tree_b3_nan, tree_b3_scales, decoded_b3_whole_operand[383:0] }),
+    .b({ decoded_b3[612:357], tree_b3_nan, tree_b3_scales, decoded_b3[319:0] }),
     .b_late(element0_3_b_late),
     .c(addend__payload[1151:1120]),
     .clk(clk),
@@ -1335,9 +1255,9 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element4_4 (
-    .a({ decoded_a4_whole_operand[676:421], tree_a4_nan, tree_a4_scales, decoded_a4_whole_operand[383:0] }),
+    .a({ decoded_a4[612:357], tree_a4_nan, tree_a4_scales, decoded_a4[319:0] }),
     .a_late(element4_0_a_late),
-    .b({ decoded_b4_whole_operand[676:421], tree_b4_nan, tree_b4_scales, decoded_b4_whole_operand[383:0] }),
+    .b({ decoded_b4[612:357], tree_b4_nan, tree_b4_scales, decoded_b4[319:0] }),
     .b_late(element0_4_b_late),
     .c(addend__payload[1183:1152]),
     .clk(clk),
@@ -1353,9 +1273,9 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element4_5 (
-    .a({ decoded_a4_whole_operand[676:421], tree_a4_nan, tree_a4_scales, decoded_a4_whole_operand[383:0] }),
+    .a({ decoded_a4[612:357], tree_a4_nan, tree_a4_scales, decoded_a4[319:0] }),
     .a_late(element4_0_a_late),
-    .b({ decoded_b5_whole_operand[676:421], tree_b5_nan, tree_b5_scales, decoded_b5_whole_operand[383:0] }),
+    .b({ decoded_b5[612:357], tree_b5_nan, tree_b5_scales, decoded_b5[319:0] }),
     .b_late(element0_5_b_late),
     .c(addend__payload[1215:1184]),
     .clk(clk),
@@ -1371,9 +1291,9 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element4_6 (
-    .a({ decoded_a4_whole_operand[676:421], tree_a4_nan, tree_a4_scales, decoded_a4_whole_operand[383:0] }),
+    .a({ decoded_a4[612:357], tree_a4_nan, tree_a4_scales, decoded_a4[319:0] }),
     .a_late(element4_0_a_late),
-    .b({ decoded_b6_whole_operand[676:421], tree_b6_nan, tree_b6_scales, decoded_b6_whole_operand[383:0] }),
+    .b({ decoded_b6[612:357], tree_b6_nan, tree_b6_scales, decoded_b6[319:0] }),
     .b_late(element0_6_b_late),
     .c(addend__payload[1247:1216]),
     .clk(clk),
@@ -1389,9 +1309,9 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element4_7 (
-    .a({ decoded_a4_whole_operand[676:421], tree_a4_nan, tree_a4_scales, decoded_a4_whole_operand[383:0] }),
+    .a({ decoded_a4[612:357], tree_a4_nan, tree_a4_scales, decoded_a4[319:0] }),
     .a_late(element4_0_a_late),
-    .b({ decoded_b7_whole_operand[676:421], tree_b7_nan, tree_b7_scales, decoded_b7_whole_operand[383:0] }),
+    .b({ decoded_b7[612:357], tree_b7_nan, tree_b7_scales, decoded_b7[319:0] }),
     .b_late(element0_7_b_late),
     .c(addend__payload[1279:1248]),
     .clk(clk),
@@ -1407,9 +1327,9 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element5_0 (
-    .a({ decoded_a5_whole_operand[676:421], tree_a5_nan, tree_a5_scales, decoded_a5_whole_operand[383:0] }),
+    .a({ decoded_a5[612:357], tree_a5_nan, tree_a5_scales, decoded_a5[319:0] }),
     .a_late(element5_0_a_late),
-    .b({ decoded_b0_whole_operand[676:421], tree_b0_nan, tree_b0_scales, decoded_b0_whole_operand[383:0] }),
+    .b({ decoded_b0[612:357], tree_b0_nan, tree_b0_scales, decoded_b0[319:0] }),
     .b_late(element0_0_b_late),
     .c(addend__payload[1311:1280]),
     .clk(clk),
@@ -1425,9 +1345,9 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element5_1 (
-    .a({ decoded_a5_whole_operand[676:421], tree_a5_nan, tree_a5_scales, decoded_a5_whole_operand[383:0] }),
+    .a({ decoded_a5[612:357], tree_a5_nan, tree_a5_scales, decoded_a5[319:0] }),
     .a_late(element5_0_a_late),
-    .b({ decoded_b1_whole_operand[676:421], tree_b1_nan, tree_b1_scales, decoded_b1_whole_operand[383:0] }),
+    .b({ decoded_b1[612:357], tree_b1_nan, tree_b1_scales, decoded_b1[319:0] }),
     .b_late(element0_1_b_late),
     .c(addend__payload[1343:1312]),
     .clk(clk),
@@ -1443,9 +1363,9 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element5_2 (
-    .a({ decoded_a5_whole_operand[676:421], tree_a5_nan, tree_a5_scales, decoded_a5_whole_operand[383:0] }),
+    .a({ decoded_a5[612:357], tree_a5_nan, tree_a5_scales, decoded_a5[319:0] }),
     .a_late(element5_0_a_late),
-    .b({ decoded_b2_whole_operand[676:421], tree_b2_nan, tree_b2_scales, decoded_b2_whole_operand[383:0] }),
+    .b({ decoded_b2[612:357], tree_b2_nan, tree_b2_scales, decoded_b2[319:0] }),
     .b_late(element0_2_b_late),
     .c(addend__payload[1375:1344]),
     .clk(clk),
@@ -1461,9 +1381,9 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element5_3 (
-    .a({ decoded_a5_whole_operand[676:421], tree_a5_nan, tree_a5_scales, decoded_a5_whole_operand[383:0] }),
+    .a({ decoded_a5[612:357], tree_a5_nan, tree_a5_scales, decoded_a5[319:0] }),
     .a_late(element5_0_a_late),
-    .b({ decoded_b3_whole_operand[676:421], tree_b3_nan, tree_b3_scales, decoded_b3_whole_operand[383:0] }),
+    .b({ decoded_b3[612:357], tree_b3_nan, tree_b3_scales, decoded_b3[319:0] }),
     .b_late(element0_3_b_late),
     .c(addend__payload[1407:1376]),
     .clk(clk),
@@ -1479,9 +1399,9 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element5_4 (
-    .a({ decoded_a5_whole_operand[676:421], tree_a5_nan, tree_a5_scales, decoded_a5_whole_operand[383:0] }),
+    .a({ decoded_a5[612:357], tree_a5_nan, tree_a5_scales, decoded_a5[319:0] }),
     .a_late(element5_0_a_late),
-    .b({ decoded_b4_whole_operand[676:421], tree_b4_nan, tree_b4_scales, decoded_b4_whole_operand[383:0] }),
+    .b({ decoded_b4[612:357], tree_b4_nan, tree_b4_scales, decoded_b4[319:0] }),
     .b_late(element0_4_b_late),
     .c(addend__payload[1439:1408]),
     .clk(clk),
@@ -1497,9 +1417,9 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element5_5 (
-    .a({ decoded_a5_whole_operand[676:421], tree_a5_nan, tree_a5_scales, decoded_a5_whole_operand[383:0] }),
+    .a({ decoded_a5[612:357], tree_a5_nan, tree_a5_scales, decoded_a5[319:0] }),
     .a_late(element5_0_a_late),
-    .b({ decoded_b5_whole_operand[676:421], tree_b5_nan, tree_b5_scales, decoded_b5_whole_operand[383:0] }),
+    .b({ decoded_b5[612:357], tree_b5_nan, tree_b5_scales, decoded_b5[319:0] }),
     .b_late(element0_5_b_late),
     .c(addend__payload[1471:1440]),
     .clk(clk),
@@ -1515,9 +1435,9 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element5_6 (
-    .a({ decoded_a5_whole_operand[676:421], tree_a5_nan, tree_a5_scales, decoded_a5_whole_operand[383:0] }),
+    .a({ decoded_a5[612:357], tree_a5_nan, tree_a5_scales, decoded_a5[319:0] }),
     .a_late(element5_0_a_late),
-    .b({ decoded_b6_whole_operand[676:421], tree_b6_nan, tree_b6_scales, decoded_b6_whole_operand[383:0] }),
+    .b({ decoded_b6[612:357], tree_b6_nan, tree_b6_scales, decoded_b6[319:0] }),
     .b_late(element0_6_b_late),
     .c(addend__payload[1503:1472]),
     .clk(clk),
@@ -1533,9 +1453,9 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element5_7 (
-    .a({ decoded_a5_whole_operand[676:421], tree_a5_nan, tree_a5_scales, decoded_a5_whole_operand[383:0] }),
+    .a({ decoded_a5[612:357], tree_a5_nan, tree_a5_scales, decoded_a5[319:0] }),
     .a_late(element5_0_a_late),
-    .b({ decoded_b7_whole_operand[676:421], tree_b7_nan, tree_b7_scales, decoded_b7_whole_operand[383:0] }),
+    .b({ decoded_b7[612:357], tree_b7_nan, tree_b7_scales, decoded_b7[319:0] }),
     .b_late(element0_7_b_late),
     .c(addend__payload[1535:1504]),
     .clk(clk),
@@ -1551,9 +1471,9 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element6_0 (
-    .a({ decoded_a6_whole_operand[676:421], tree_a6_nan, tree_a6_scales, decoded_a6_whole_operand[383:0] }),
+    .a({ decoded_a6[612:357], tree_a6_nan, tree_a6_scales, decoded_a6[319:0] }),
     .a_late(element6_0_a_late),
-    .b({ decoded_b0_whole_operand[676:421], tree_b0_nan, tree_b0_scales, decoded_b0_whole_operand[383:0] }),
+    .b({ decoded_b0[612:357], tree_b0_nan, tree_b0_scales, decoded_b0[319:0] }),
     .b_late(element0_0_b_late),
     .c(addend__payload[1567:1536]),
     .clk(clk),
@@ -1569,9 +1489,9 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element6_1 (
-    .a({ decoded_a6_whole_operand[676:421], tree_a6_nan, tree_a6_scales, decoded_a6_whole_operand[383:0] }),
+    .a({ decoded_a6[612:357], tree_a6_nan, tree_a6_scales, decoded_a6[319:0] }),
     .a_late(element6_0_a_late),
-    .b({ decoded_b1_whole_operand[676:421], tree_b1_nan, tree_b1_scales, decoded_b1_whole_operand[383:0] }),
+    .b({ decoded_b1[612:357], tree_b1_nan, tree_b1_scales, decoded_b1[319:0] }),
     .b_late(element0_1_b_late),
     .c(addend__payload[1599:1568]),
     .clk(clk),
@@ -1587,9 +1507,9 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element6_2 (
-    .a({ decoded_a6_whole_operand[676:421], tree_a6_nan, tree_a6_scales, decoded_a6_whole_operand[383:0] }),
+    .a({ decoded_a6[612:357], tree_a6_nan, tree_a6_scales, decoded_a6[319:0] }),
     .a_late(element6_0_a_late),
-    .b({ decoded_b2_whole_operand[676:421], tree_b2_nan, tree_b2_scales, decoded_b2_whole_operand[383:0] }),
+    .b({ decoded_b2[612:357], tree_b2_nan, tree_b2_scales, decoded_b2[319:0] }),
     .b_late(element0_2_b_late),
     .c(addend__payload[1631:1600]),
     .clk(clk),
@@ -1605,9 +1525,9 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element6_3 (
-    .a({ decoded_a6_whole_operand[676:421], tree_a6_nan, tree_a6_scales, decoded_a6_whole_operand[383:0] }),
+    .a({ decoded_a6[612:357], tree_a6_nan, tree_a6_scales, decoded_a6[319:0] }),
     .a_late(element6_0_a_late),
-    .b({ decoded_b3_whole_operand[676:421], tree_b3_nan, tree_b3_scales, decoded_b3_whole_operand[383:0] }),
+    .b({ decoded_b3[612:357], tree_b3_nan, tree_b3_scales, decoded_b3[319:0] }),
     .b_late(element0_3_b_late),
     .c(addend__payload[1663:1632]),
     .clk(clk),
@@ -1623,9 +1543,9 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element6_4 (
-    .a({ decoded_a6_whole_operand[676:421], tree_a6_nan, tree_a6_scales, decoded_a6_whole_operand[383:0] }),
+    .a({ decoded_a6[612:357], tree_a6_nan, tree_a6_scales, decoded_a6[319:0] }),
     .a_late(element6_0_a_late),
-    .b({ decoded_b4_whole_operand[676:421], tree_b4_nan, tree_b4_scales, decoded_b4_whole_operand[383:0] }),
+    .b({ decoded_b4[612:357], tree_b4_nan, tree_b4_scales, decoded_b4[319:0] }),
     .b_late(element0_4_b_late),
     .c(addend__payload[1695:1664]),
     .clk(clk),
@@ -1641,9 +1561,9 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element6_5 (
-    .a({ decoded_a6_whole_operand[676:421], tree_a6_nan, tree_a6_scales, decoded_a6_whole_operand[383:0] }),
+    .a({ decoded_a6[612:357], tree_a6_nan, tree_a6_scales, decoded_a6[319:0] }),
     .a_late(element6_0_a_late),
-    .b({ decoded_b5_whole_operand[676:421], tree_b5_nan, tree_b5_scales, decoded_b5_whole_operand[383:0] }),
+    .b({ decoded_b5[612:357], tree_b5_nan, tree_b5_scales, decoded_b5[319:0] }),
     .b_late(element0_5_b_late),
     .c(addend__payload[1727:1696]),
     .clk(clk),
@@ -1659,9 +1579,9 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element6_6 (
-    .a({ decoded_a6_whole_operand[676:421], tree_a6_nan, tree_a6_scales, decoded_a6_whole_operand[383:0] }),
+    .a({ decoded_a6[612:357], tree_a6_nan, tree_a6_scales, decoded_a6[319:0] }),
     .a_late(element6_0_a_late),
-    .b({ decoded_b6_whole_operand[676:421], tree_b6_nan, tree_b6_scales, decoded_b6_whole_operand[383:0] }),
+    .b({ decoded_b6[612:357], tree_b6_nan, tree_b6_scales, decoded_b6[319:0] }),
     .b_late(element0_6_b_late),
     .c(addend__payload[1759:1728]),
     .clk(clk),
@@ -1677,9 +1597,9 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element6_7 (
-    .a({ decoded_a6_whole_operand[676:421], tree_a6_nan, tree_a6_scales, decoded_a6_whole_operand[383:0] }),
+    .a({ decoded_a6[612:357], tree_a6_nan, tree_a6_scales, decoded_a6[319:0] }),
     .a_late(element6_0_a_late),
-    .b({ decoded_b7_whole_operand[676:421], tree_b7_nan, tree_b7_scales, decoded_b7_whole_operand[383:0] }),
+    .b({ decoded_b7[612:357], tree_b7_nan, tree_b7_scales, decoded_b7[319:0] }),
     .b_late(element0_7_b_late),
     .c(addend__payload[1791:1760]),
     .clk(clk),
@@ -1695,9 +1615,9 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element7_0 (
-    .a({ decoded_a7_whole_operand[676:421], tree_a7_nan, tree_a7_scales, decoded_a7_whole_operand[383:0] }),
+    .a({ decoded_a7[612:357], tree_a7_nan, tree_a7_scales, decoded_a7[319:0] }),
     .a_late(element7_0_a_late),
-    .b({ decoded_b0_whole_operand[676:421], tree_b0_nan, tree_b0_scales, decoded_b0_whole_operand[383:0] }),
+    .b({ decoded_b0[612:357], tree_b0_nan, tree_b0_scales, decoded_b0[319:0] }),
     .b_late(element0_0_b_late),
     .c(addend__payload[1823:1792]),
     .clk(clk),
@@ -1713,9 +1633,9 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element7_1 (
-    .a({ decoded_a7_whole_operand[676:421], tree_a7_nan, tree_a7_scales, decoded_a7_whole_operand[383:0] }),
+    .a({ decoded_a7[612:357], tree_a7_nan, tree_a7_scales, decoded_a7[319:0] }),
     .a_late(element7_0_a_late),
-    .b({ decoded_b1_whole_operand[676:421], tree_b1_nan, tree_b1_scales, decoded_b1_whole_operand[383:0] }),
+    .b({ decoded_b1[612:357], tree_b1_nan, tree_b1_scales, decoded_b1[319:0] }),
     .b_late(element0_1_b_late),
     .c(addend__payload[1855:1824]),
     .clk(clk),
@@ -1731,9 +1651,9 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element7_2 (
-    .a({ decoded_a7_whole_operand[676:421], tree_a7_nan, tree_a7_scales, decoded_a7_whole_operand[383:0] }),
+    .a({ decoded_a7[612:357], tree_a7_nan, tree_a7_scales, decoded_a7[319:0] }),
     .a_late(element7_0_a_late),
-    .b({ decoded_b2_whole_operand[676:421], tree_b2_nan, tree_b2_scales, decoded_b2_whole_operand[383:0] }),
+    .b({ decoded_b2[612:357], tree_b2_nan, tree_b2_scales, decoded_b2[319:0] }),
     .b_late(element0_2_b_late),
     .c(addend__payload[1887:1856]),
     .clk(clk),
@@ -1749,9 +1669,9 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element7_3 (
-    .a({ decoded_a7_whole_operand[676:421], tree_a7_nan, tree_a7_scales, decoded_a7_whole_operand[383:0] }),
+    .a({ decoded_a7[612:357], tree_a7_nan, tree_a7_scales, decoded_a7[319:0] }),
     .a_late(element7_0_a_late),
-    .b({ decoded_b3_whole_operand[676:421], tree_b3_nan, tree_b3_scales, decoded_b3_whole_operand[383:0] }),
+    .b({ decoded_b3[612:357], tree_b3_nan, tree_b3_scales, decoded_b3[319:0] }),
     .b_late(element0_3_b_late),
     .c(addend__payload[1919:1888]),
     .clk(clk),
@@ -1767,9 +1687,9 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element7_4 (
-    .a({ decoded_a7_whole_operand[676:421], tree_a7_nan, tree_a7_scales, decoded_a7_whole_operand[383:0] }),
+    .a({ decoded_a7[612:357], tree_a7_nan, tree_a7_scales, decoded_a7[319:0] }),
     .a_late(element7_0_a_late),
-    .b({ decoded_b4_whole_operand[676:421], tree_b4_nan, tree_b4_scales, decoded_b4_whole_operand[383:0] }),
+    .b({ decoded_b4[612:357], tree_b4_nan, tree_b4_scales, decoded_b4[319:0] }),
     .b_late(element0_4_b_late),
     .c(addend__payload[1951:1920]),
     .clk(clk),
@@ -1785,9 +1705,9 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element7_5 (
-    .a({ decoded_a7_whole_operand[676:421], tree_a7_nan, tree_a7_scales, decoded_a7_whole_operand[383:0] }),
+    .a({ decoded_a7[612:357], tree_a7_nan, tree_a7_scales, decoded_a7[319:0] }),
     .a_late(element7_0_a_late),
-    .b({ decoded_b5_whole_operand[676:421], tree_b5_nan, tree_b5_scales, decoded_b5_whole_operand[383:0] }),
+    .b({ decoded_b5[612:357], tree_b5_nan, tree_b5_scales, decoded_b5[319:0] }),
     .b_late(element0_5_b_late),
     .c(addend__payload[1983:1952]),
     .clk(clk),
@@ -1803,9 +1723,9 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element7_6 (
-    .a({ decoded_a7_whole_operand[676:421], tree_a7_nan, tree_a7_scales, decoded_a7_whole_operand[383:0] }),
+    .a({ decoded_a7[612:357], tree_a7_nan, tree_a7_scales, decoded_a7[319:0] }),
     .a_late(element7_0_a_late),
-    .b({ decoded_b6_whole_operand[676:421], tree_b6_nan, tree_b6_scales, decoded_b6_whole_operand[383:0] }),
+    .b({ decoded_b6[612:357], tree_b6_nan, tree_b6_scales, decoded_b6[319:0] }),
     .b_late(element0_6_b_late),
     .c(addend__payload[2015:1984]),
     .clk(clk),
@@ -1821,9 +1741,9 @@ module nvfp4_e0m3_multi_blackwell(clk, rst, addend__payload, addend__valid, resu
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_blackwell_element element7_7 (
-    .a({ decoded_a7_whole_operand[676:421], tree_a7_nan, tree_a7_scales, decoded_a7_whole_operand[383:0] }),
+    .a({ decoded_a7[612:357], tree_a7_nan, tree_a7_scales, decoded_a7[319:0] }),
     .a_late(element7_0_a_late),
-    .b({ decoded_b7_whole_operand[676:421], tree_b7_nan, tree_b7_scales, decoded_b7_whole_operand[383:0] }),
+    .b({ decoded_b7[612:357], tree_b7_nan, tree_b7_scales, decoded_b7[319:0] }),
     .b_late(element0_7_b_late),
     .c(addend__payload[2047:2016]),
     .clk(clk),
@@ -2828,36 +2748,36 @@ endmodule
 module nvfp4_e0m3_multi_blackwell_dot_product(clk, a, b, enable_tree, half, products, sum);
   wire [7:0] full1_2_sum_and;
   wire [7:0] full2_4_carry_and;
-  wire [7:0] product3_carry_or;
   wire [7:0] product3_carry_and;
   wire [7:0] product3_carry_and_2;
-  wire [7:0] product3_carry_or_2;
+  wire [7:0] product3_carry_or;
+  wire [7:0] product3_sum_xor;
   wire [7:0] product3_carry_and_3;
   wire [7:0] product3_carry_and_4;
-  wire [7:0] product3_carry_and_5;
+  wire [7:0] product3_carry_or_2;
   wire [7:0] full2_4_carry_and_2;
-  wire [7:0] product3_sum_xor;
+  wire [7:0] product3_carry_and_5;
   wire [7:0] product3_carry_and_6;
+  wire [7:0] product2_carry_and;
+  wire [7:0] full2_4_sum_and;
   wire [7:0] product4_carry_and;
   wire [7:0] product4_carry_and_2;
-  wire [7:0] product4_carry_and_3;
   wire [7:0] product4_carry_or;
   wire [7:0] product4_sum_xor;
-  wire [7:0] full2_4_sum_and;
-  wire [7:0] product4_carry_and_4;
-  wire [7:0] product4_carry_and_5;
-  wire [7:0] product5_carry_and;
+  wire [7:0] product4_carry_and_3;
   wire [7:0] full2_4_carry_and_3;
+  wire [7:0] product4_carry_and_4;
+  wire [7:0] product5_carry_and;
   wire [7:0] product5_carry_and_2;
   wire [7:0] product5_sum_xor;
   wire [7:0] product5_carry_and_3;
   wire [7:0] product5_carry_and_4;
   wire [7:0] full2_4_sum_xor;
+  wire [7:0] full2_4_carry_and_4;
   wire [7:0] word0_0_and;
   wire not_half;
-  wire [7:0] full2_4_carry_and_4;
-  wire [7:0] word0_0_and_2;
   wire [7:0] full3_6_carry_and;
+  wire [7:0] word0_0_and_2;
   wire [7:0] word1_0_and;
   wire [7:0] full3_6_carry_and_2;
   wire [7:0] word2_0_and;
@@ -2868,10 +2788,10 @@ module nvfp4_e0m3_multi_blackwell_dot_product(clk, a, b, enable_tree, half, prod
   wire [7:0] word4_0_and;
   wire [7:0] word5_0_and;
   wire [7:0] word6_0_and;
-  wire [7:0] word7_0_and;
-  wire [7:0] part1_0_0_and;
-  wire [7:0] part1_1_0_and;
   wire [7:0] full3_6_carry_and_3;
+  wire [7:0] word7_0_and;
+  wire [7:0] product2_carry_and_2;
+  wire [7:0] part1_1_0_and;
   wire [7:0] part1_1_1_and;
   wire [7:0] part1_6_0_and;
   wire odd_signs_0_xor_odd_signs_1;
@@ -2906,29 +2826,29 @@ module nvfp4_e0m3_multi_blackwell_dot_product(clk, a, b, enable_tree, half, prod
   wire [1:0] negative_2_0_carry_and;
   wire [1:0] negative_2_0_carry_and_2;
   wire negative_1_3_sum_xor_negative_1_4_sum;
+  wire [7:0] full3_6_carry_and_4;
   wire negative_1_3_sum_and_negative_1_4_sum;
   wire negative_2_1_carry_and;
   wire negative_3_0_sum_xor;
   wire negative_3_0_carry_and;
-  wire [7:0] full3_6_carry_and_4;
   wire negative_3_0_carry_and_2;
   wire negative_3_0_sum_xor_negative_1_3_carry;
   wire negative_3_0_sum_and_negative_1_3_carry;
+  wire [7:0] full3_4_carry_and;
   wire negative_4_0_carry_and;
   wire negative_5_0_sum_xor;
   wire negative_5_0_carry_and;
   wire negative_5_0_carry_and_2;
   wire [5:0] negative_wide;
-  wire [7:0] full3_4_carry_and;
   wire [7:0] total_1_0_sum_xor;
   wire [7:0] total_1_0_carry_and;
   wire [7:0] total_1_0_carry_and_2;
+  wire [7:0] full3_4_sum_xor;
   wire [7:0] total_1_1_sum_xor;
   wire [7:0] total_1_1_carry_and;
   wire [7:0] total_1_1_carry_and_2;
   wire [7:0] total_1_2_sum_xor;
   wire [7:0] total_1_2_carry_and;
-  wire [7:0] full3_4_sum_xor;
   wire [7:0] total_1_2_carry_and_2;
   wire [6:0] total_1_3_sum_xor;
   wire [6:0] total_1_3_carry_and;
@@ -2940,9 +2860,9 @@ module nvfp4_e0m3_multi_blackwell_dot_product(clk, a, b, enable_tree, half, prod
   wire not_negative1_1;
   wire not_negative1_2;
   wire not_negative1_3;
+  wire [7:0] full3_4_carry_and_2;
   wire [4:0] total_1_5_carry_and;
   wire [4:0] total_1_5_carry_and_2;
-  wire [7:0] full3_4_carry_and_2;
   wire [1:0] total_1_6_sum_xor;
   wire [1:0] total_1_6_carry_and;
   wire [1:0] total_1_6_carry_and_2;
@@ -2959,43 +2879,43 @@ module nvfp4_e0m3_multi_blackwell_dot_product(clk, a, b, enable_tree, half, prod
   wire [7:0] total_2_1_carry_and;
   wire [7:0] total_2_1_carry_and_2;
   wire [6:0] total_2_2_sum_xor;
+  wire [7:0] full3_4_carry_and_3;
   wire [6:0] total_2_2_carry_and;
   wire [6:0] total_2_2_carry_and_2;
   wire [6:0] total_2_3_sum_xor;
   wire [6:0] total_2_3_carry_and;
-  wire [7:0] full3_4_carry_and_3;
   wire [6:0] total_2_3_carry_and_2;
   wire [1:0] total_2_4_sum_xor;
   wire [1:0] total_2_4_carry_and;
+  wire [7:0] full4_6_carry_and;
   wire [1:0] total_2_4_carry_and_2;
   wire not_negative_1;
   wire [9:0] total_3_0_sum_xor;
   wire [9:0] total_3_0_carry_and;
-  wire [7:0] full4_6_carry_and;
   wire [9:0] total_3_0_carry_and_2;
   wire [7:0] total_3_1_sum_xor;
   wire not_negative_0;
+  wire [7:0] full4_6_carry_and_2;
   wire [7:0] total_3_1_carry_and;
   wire [7:0] total_3_1_carry_and_2;
   wire [4:0] total_3_2_sum_xor;
   wire [4:0] total_3_2_carry_and;
-  wire [7:0] full4_6_carry_and_2;
   wire [4:0] total_3_2_carry_and_2;
   wire [8:0] total_4_0_sum_xor;
   wire [8:0] total_4_0_carry_and;
+  wire [7:0] full4_6_sum_xor;
   wire [8:0] total_4_0_carry_and_2;
   wire [4:0] total_4_1_sum_xor;
   wire [4:0] total_4_1_carry_and;
   wire [4:0] total_4_1_carry_and_2;
-  wire [7:0] full4_6_sum_xor;
   wire [9:0] total_5_0_sum_xor;
   wire not_negative_2;
   wire [9:0] total_5_0_carry_and;
+  wire [7:0] full4_6_sum_and;
   wire [9:0] total_5_0_carry_and_2;
   wire [4:0] total_6_0_sum_xor;
   wire [4:0] total_6_0_carry_and;
   wire [4:0] total_6_0_carry_and_2;
-  wire [7:0] full4_6_sum_and;
   wire [3:0] total_7_0_sum_xor;
   wire [3:0] total_7_0_carry_and;
   wire [3:0] total_7_0_carry_and_2;
@@ -3008,8 +2928,8 @@ module nvfp4_e0m3_multi_blackwell_dot_product(clk, a, b, enable_tree, half, prod
   wire total_9_0_carry_and;
   wire [13:0] sum_wide;
   wire not_negative_4;
-  wire [63:0] products_next;
   wire [7:0] full4_6_carry_and_3;
+  wire [63:0] products_next;
   wire [7:0] full4_6_carry_and_4;
   wire [7:0] full3_6_carry_xor_full3_4_carry;
   wire [7:0] full3_6_carry_and_full3_4_carry;
@@ -3026,18 +2946,18 @@ module nvfp4_e0m3_multi_blackwell_dot_product(clk, a, b, enable_tree, half, prod
   wire [7:0] full6_3_sum_xor;
   wire [7:0] full6_3_carry_and_2;
   wire [7:0] full6_3_carry_and_3;
-  wire [7:0] product2_carry_and;
-  wire [7:0] product2_carry_and_2;
   wire [7:0] product2_carry_and_3;
+  wire [7:0] product2_carry_and_4;
+  wire [7:0] product2_carry_and_5;
   wire [7:0] product2_carry_or;
   wire [7:0] product2_sum_xor;
   wire [7:0] product2_sum_and;
-  wire [7:0] product2_carry_and_4;
-  wire [7:0] product2_carry_and_5;
-  input [95:0] a;
-  wire [95:0] a;
-  input [95:0] b;
-  wire [95:0] b;
+  wire [7:0] product2_carry_and_6;
+  wire [7:0] product2_carry_and_7;
+  input [79:0] a;
+  wire [79:0] a;
+  input [79:0] b;
+  wire [79:0] b;
   input clk;
   wire clk;
   input enable_tree;
@@ -3191,14 +3111,14 @@ module nvfp4_e0m3_multi_blackwell_dot_product(clk, a, b, enable_tree, half, prod
   wire [7:0] word6_0;
   wire [7:0] word7_0;
   assign full1_2_sum = full1_2_sum_and ^ full1_2_sum_and_2;
-  assign full1_2_sum_and = { a[84], a[72], a[60], a[48], a[36], a[24], a[12], a[0] } & { b[85], b[73], b[61], b[49], b[37], b[25], b[13], b[1] };
-  assign full1_2_sum_and_2 = { a[85], a[73], a[61], a[49], a[37], a[25], a[13], a[1] } & { b[84], b[72], b[60], b[48], b[36], b[24], b[12], b[0] };
+  assign full1_2_sum_and = { a[70], a[60], a[50], a[40], a[30], a[20], a[10], a[0] } & { b[71], b[61], b[51], b[41], b[31], b[21], b[11], b[1] };
+  assign full1_2_sum_and_2 = { a[71], a[61], a[51], a[41], a[31], a[21], a[11], a[1] } & { b[70], b[60], b[50], b[40], b[30], b[20], b[10], b[0] };
   assign full1_2_carry = full1_2_sum_and & full1_2_sum_and_2;
   assign full2_4_sum = full2_4_sum_xor ^ full2_4_sum_and;
   assign full2_4_carry_and_2 = full2_4_carry_and_3 & full2_4_carry_and;
-  assign full2_4_sum_and = { a[86], a[74], a[62], a[50], a[38], a[26], a[14], a[2] } & { b[84], b[72], b[60], b[48], b[36], b[24], b[12], b[0] };
-  assign full2_4_carry_and_3 = { a[84], a[72], a[60], a[48], a[36], a[24], a[12], a[0] } & { b[86], b[74], b[62], b[50], b[38], b[26], b[14], b[2] };
-  assign full2_4_carry_and = { a[85], a[73], a[61], a[49], a[37], a[25], a[13], a[1] } & { b[85], b[73], b[61], b[49], b[37], b[25], b[13], b[1] };
+  assign full2_4_sum_and = { a[72], a[62], a[52], a[42], a[32], a[22], a[12], a[2] } & { b[70], b[60], b[50], b[40], b[30], b[20], b[10], b[0] };
+  assign full2_4_carry_and_3 = { a[70], a[60], a[50], a[40], a[30], a[20], a[10], a[0] } & { b[72], b[62], b[52], b[42], b[32], b[22], b[12], b[2] };
+  assign full2_4_carry_and = { a[71], a[61], a[51], a[41], a[31], a[21], a[11], a[1] } & { b[71], b[61], b[51], b[41], b[31], b[21], b[11], b[1] };
   assign full2_4_sum_xor = full2_4_carry_and_3 ^ full2_4_carry_and;
   assign full2_4_carry_and_4 = full2_4_sum_and & full2_4_sum_xor;
   assign full2_4_carry = full2_4_carry_and_2 | full2_4_carry_and_4;
@@ -3206,15 +3126,15 @@ module nvfp4_e0m3_multi_blackwell_dot_product(clk, a, b, enable_tree, half, prod
   assign full2_2_carry = full1_2_carry & full2_4_sum;
   assign full3_6_sum = full3_6_sum_xor ^ full3_6_sum_and;
   assign full3_6_carry_and_3 = full3_6_carry_and & full3_6_carry_and_2;
-  assign full3_6_sum_and = { a[86], a[74], a[62], a[50], a[38], a[26], a[14], a[2] } & { b[85], b[73], b[61], b[49], b[37], b[25], b[13], b[1] };
-  assign full3_6_carry_and = { a[84], a[72], a[60], a[48], a[36], a[24], a[12], a[0] } & { b[87], b[75], b[63], b[51], b[39], b[27], b[15], b[3] };
-  assign full3_6_carry_and_2 = { a[85], a[73], a[61], a[49], a[37], a[25], a[13], a[1] } & { b[86], b[74], b[62], b[50], b[38], b[26], b[14], b[2] };
+  assign full3_6_sum_and = { a[72], a[62], a[52], a[42], a[32], a[22], a[12], a[2] } & { b[71], b[61], b[51], b[41], b[31], b[21], b[11], b[1] };
+  assign full3_6_carry_and = { a[70], a[60], a[50], a[40], a[30], a[20], a[10], a[0] } & { b[73], b[63], b[53], b[43], b[33], b[23], b[13], b[3] };
+  assign full3_6_carry_and_2 = { a[71], a[61], a[51], a[41], a[31], a[21], a[11], a[1] } & { b[72], b[62], b[52], b[42], b[32], b[22], b[12], b[2] };
   assign full3_6_sum_xor = full3_6_carry_and ^ full3_6_carry_and_2;
   assign full3_6_carry_and_4 = full3_6_sum_and & full3_6_sum_xor;
   assign full3_6_carry = full3_6_carry_and_3 | full3_6_carry_and_4;
   assign full3_4_sum = full3_4_sum_xor ^ full2_2_carry;
   assign full3_4_carry_and_2 = full3_4_carry_and & full2_4_carry;
-  assign full3_4_carry_and = { a[87], a[75], a[63], a[51], a[39], a[27], a[15], a[3] } & { b[84], b[72], b[60], b[48], b[36], b[24], b[12], b[0] };
+  assign full3_4_carry_and = { a[73], a[63], a[53], a[43], a[33], a[23], a[13], a[3] } & { b[70], b[60], b[50], b[40], b[30], b[20], b[10], b[0] };
   assign full3_4_sum_xor = full3_4_carry_and ^ full2_4_carry;
   assign full3_4_carry_and_3 = full2_2_carry & full3_4_sum_xor;
   assign full3_4_carry = full3_4_carry_and_2 | full3_4_carry_and_3;
@@ -3222,9 +3142,9 @@ module nvfp4_e0m3_multi_blackwell_dot_product(clk, a, b, enable_tree, half, prod
   assign full3_2_carry = full3_6_sum & full3_4_sum;
   assign full4_6_sum = full4_6_sum_xor ^ full4_6_sum_and;
   assign full4_6_carry_and_3 = full4_6_carry_and & full4_6_carry_and_2;
-  assign full4_6_sum_and = { a[87], a[75], a[63], a[51], a[39], a[27], a[15], a[3] } & { b[85], b[73], b[61], b[49], b[37], b[25], b[13], b[1] };
-  assign full4_6_carry_and = { a[85], a[73], a[61], a[49], a[37], a[25], a[13], a[1] } & { b[87], b[75], b[63], b[51], b[39], b[27], b[15], b[3] };
-  assign full4_6_carry_and_2 = { a[86], a[74], a[62], a[50], a[38], a[26], a[14], a[2] } & { b[86], b[74], b[62], b[50], b[38], b[26], b[14], b[2] };
+  assign full4_6_sum_and = { a[73], a[63], a[53], a[43], a[33], a[23], a[13], a[3] } & { b[71], b[61], b[51], b[41], b[31], b[21], b[11], b[1] };
+  assign full4_6_carry_and = { a[71], a[61], a[51], a[41], a[31], a[21], a[11], a[1] } & { b[73], b[63], b[53], b[43], b[33], b[23], b[13], b[3] };
+  assign full4_6_carry_and_2 = { a[72], a[62], a[52], a[42], a[32], a[22], a[12], a[2] } & { b[72], b[62], b[52], b[42], b[32], b[22], b[12], b[2] };
   assign full4_6_sum_xor = full4_6_carry_and ^ full4_6_carry_and_2;
   assign full4_6_carry_and_4 = full4_6_sum_and & full4_6_sum_xor;
   assign full4_6_carry = full4_6_carry_and_3 | full4_6_carry_and_4;
@@ -3237,8 +3157,8 @@ module nvfp4_e0m3_multi_blackwell_dot_product(clk, a, b, enable_tree, half, prod
   assign full4_2_carry = full4_6_sum & full4_4_sum;
   assign full5_5_sum = full5_5_sum_xor ^ full4_6_carry;
   assign full5_5_carry_and_3 = full5_5_carry_and & full5_5_carry_and_2;
-  assign full5_5_carry_and = { a[86], a[74], a[62], a[50], a[38], a[26], a[14], a[2] } & { b[87], b[75], b[63], b[51], b[39], b[27], b[15], b[3] };
-  assign full5_5_carry_and_2 = { a[87], a[75], a[63], a[51], a[39], a[27], a[15], a[3] } & { b[86], b[74], b[62], b[50], b[38], b[26], b[14], b[2] };
+  assign full5_5_carry_and = { a[72], a[62], a[52], a[42], a[32], a[22], a[12], a[2] } & { b[73], b[63], b[53], b[43], b[33], b[23], b[13], b[3] };
+  assign full5_5_carry_and_2 = { a[73], a[63], a[53], a[43], a[33], a[23], a[13], a[3] } & { b[72], b[62], b[52], b[42], b[32], b[22], b[12], b[2] };
   assign full5_5_sum_xor = full5_5_carry_and ^ full5_5_carry_and_2;
   assign full5_5_carry_and_4 = full4_6_carry & full5_5_sum_xor;
   assign full5_5_carry = full5_5_carry_and_3 | full5_5_carry_and_4;
@@ -3249,63 +3169,63 @@ module nvfp4_e0m3_multi_blackwell_dot_product(clk, a, b, enable_tree, half, prod
   assign full5_3_carry = full4_4_carry_and_full4_2_carry | full5_3_carry_and;
   assign full6_3_sum = full6_3_sum_xor ^ full5_3_carry;
   assign full6_3_carry_and_2 = full6_3_carry_and & full5_5_carry;
-  assign full6_3_carry_and = { a[87], a[75], a[63], a[51], a[39], a[27], a[15], a[3] } & { b[87], b[75], b[63], b[51], b[39], b[27], b[15], b[3] };
+  assign full6_3_carry_and = { a[73], a[63], a[53], a[43], a[33], a[23], a[13], a[3] } & { b[73], b[63], b[53], b[43], b[33], b[23], b[13], b[3] };
   assign full6_3_sum_xor = full6_3_carry_and ^ full5_5_carry;
   assign full6_3_carry_and_3 = full5_3_carry & full6_3_sum_xor;
   assign full6_3_carry = full6_3_carry_and_2 | full6_3_carry_and_3;
   assign product2_sum = product2_sum_xor ^ product2_sum_and;
-  assign product2_carry_and_4 = product2_carry_and & product2_carry_or;
-  assign product2_sum_and = { a[91], a[79], a[67], a[55], a[43], a[31], a[19], a[7] } & { b[91], b[79], b[67], b[55], b[43], b[31], b[19], b[7] };
-  assign product2_carry_and = { a[95], a[83], a[71], a[59], a[47], a[35], a[23], a[11] } & { b[95], b[83], b[71], b[59], b[47], b[35], b[23], b[11] };
-  assign product2_carry_and_2 = { a[92], a[80], a[68], a[56], a[44], a[32], a[20], a[8] } & { b[90], b[78], b[66], b[54], b[42], b[30], b[18], b[6] };
-  assign product2_carry_and_3 = { a[90], a[78], a[66], a[54], a[42], a[30], a[18], a[6] } & { b[92], b[80], b[68], b[56], b[44], b[32], b[20], b[8] };
-  assign product2_carry_or = product2_carry_and_2 | product2_carry_and_3;
-  assign product2_sum_xor = product2_carry_and ^ product2_carry_or;
-  assign product2_carry_and_5 = product2_sum_and & product2_sum_xor;
-  assign product2_carry = product2_carry_and_4 | product2_carry_and_5;
+  assign product2_carry_and_6 = product2_carry_and_3 & product2_carry_or;
+  assign product2_sum_and = { a[76], a[66], a[56], a[46], a[36], a[26], a[16], a[6] } & { b[76], b[66], b[56], b[46], b[36], b[26], b[16], b[6] };
+  assign product2_carry_and_3 = product2_carry_and & product2_carry_and_2;
+  assign product2_carry_and_4 = { a[77], a[67], a[57], a[47], a[37], a[27], a[17], a[7] } & { b[75], b[65], b[55], b[45], b[35], b[25], b[15], b[5] };
+  assign product2_carry_and_5 = { a[75], a[65], a[55], a[45], a[35], a[25], a[15], a[5] } & { b[77], b[67], b[57], b[47], b[37], b[27], b[17], b[7] };
+  assign product2_carry_or = product2_carry_and_4 | product2_carry_and_5;
+  assign product2_sum_xor = product2_carry_and_3 ^ product2_carry_or;
+  assign product2_carry_and_7 = product2_sum_and & product2_sum_xor;
+  assign product2_carry = product2_carry_and_6 | product2_carry_and_7;
   assign product3_sum = product3_sum_xor ^ product2_carry;
-  assign product3_carry_and_3 = product3_carry_or & product3_carry_or_2;
-  assign product3_carry_and_4 = { a[93], a[81], a[69], a[57], a[45], a[33], a[21], a[9] } & { b[90], b[78], b[66], b[54], b[42], b[30], b[18], b[6] };
-  assign product3_carry_and_5 = { a[91], a[79], a[67], a[55], a[43], a[31], a[19], a[7] } & { b[92], b[80], b[68], b[56], b[44], b[32], b[20], b[8] };
-  assign product3_carry_or = product3_carry_and_4 | product3_carry_and_5;
-  assign product3_carry_and = { a[92], a[80], a[68], a[56], a[44], a[32], a[20], a[8] } & { b[91], b[79], b[67], b[55], b[43], b[31], b[19], b[7] };
-  assign product3_carry_and_2 = { a[90], a[78], a[66], a[54], a[42], a[30], a[18], a[6] } & { b[93], b[81], b[69], b[57], b[45], b[33], b[21], b[9] };
-  assign product3_carry_or_2 = product3_carry_and | product3_carry_and_2;
-  assign product3_sum_xor = product3_carry_or ^ product3_carry_or_2;
+  assign product3_carry_and_5 = product3_carry_or_2 & product3_carry_or;
+  assign product3_carry_and_3 = { a[78], a[68], a[58], a[48], a[38], a[28], a[18], a[8] } & { b[75], b[65], b[55], b[45], b[35], b[25], b[15], b[5] };
+  assign product3_carry_and_4 = { a[76], a[66], a[56], a[46], a[36], a[26], a[16], a[6] } & { b[77], b[67], b[57], b[47], b[37], b[27], b[17], b[7] };
+  assign product3_carry_or_2 = product3_carry_and_3 | product3_carry_and_4;
+  assign product3_carry_and = { a[77], a[67], a[57], a[47], a[37], a[27], a[17], a[7] } & { b[76], b[66], b[56], b[46], b[36], b[26], b[16], b[6] };
+  assign product3_carry_and_2 = { a[75], a[65], a[55], a[45], a[35], a[25], a[15], a[5] } & { b[78], b[68], b[58], b[48], b[38], b[28], b[18], b[8] };
+  assign product3_carry_or = product3_carry_and | product3_carry_and_2;
+  assign product3_sum_xor = product3_carry_or_2 ^ product3_carry_or;
   assign product3_carry_and_6 = product2_carry & product3_sum_xor;
-  assign product3_carry = product3_carry_and_3 | product3_carry_and_6;
+  assign product3_carry = product3_carry_and_5 | product3_carry_and_6;
   assign product4_sum = product4_sum_xor ^ product3_carry;
-  assign product4_carry_and_4 = product4_carry_and & product4_carry_or;
-  assign product4_carry_and = { a[92], a[80], a[68], a[56], a[44], a[32], a[20], a[8] } & { b[92], b[80], b[68], b[56], b[44], b[32], b[20], b[8] };
-  assign product4_carry_and_2 = { a[93], a[81], a[69], a[57], a[45], a[33], a[21], a[9] } & { b[91], b[79], b[67], b[55], b[43], b[31], b[19], b[7] };
-  assign product4_carry_and_3 = { a[91], a[79], a[67], a[55], a[43], a[31], a[19], a[7] } & { b[93], b[81], b[69], b[57], b[45], b[33], b[21], b[9] };
-  assign product4_carry_or = product4_carry_and_2 | product4_carry_and_3;
-  assign product4_sum_xor = product4_carry_and ^ product4_carry_or;
-  assign product4_carry_and_5 = product3_carry & product4_sum_xor;
-  assign product4_carry = product4_carry_and_4 | product4_carry_and_5;
+  assign product4_carry_and_3 = product2_carry_and & product4_carry_or;
+  assign product2_carry_and = { a[77], a[67], a[57], a[47], a[37], a[27], a[17], a[7] } & { b[77], b[67], b[57], b[47], b[37], b[27], b[17], b[7] };
+  assign product4_carry_and = { a[78], a[68], a[58], a[48], a[38], a[28], a[18], a[8] } & { b[76], b[66], b[56], b[46], b[36], b[26], b[16], b[6] };
+  assign product4_carry_and_2 = { a[76], a[66], a[56], a[46], a[36], a[26], a[16], a[6] } & { b[78], b[68], b[58], b[48], b[38], b[28], b[18], b[8] };
+  assign product4_carry_or = product4_carry_and | product4_carry_and_2;
+  assign product4_sum_xor = product2_carry_and ^ product4_carry_or;
+  assign product4_carry_and_4 = product3_carry & product4_sum_xor;
+  assign product4_carry = product4_carry_and_3 | product4_carry_and_4;
   assign product5_sum = product5_sum_xor ^ product4_carry;
   assign product5_carry_and_3 = product5_carry_and & product5_carry_and_2;
-  assign product5_carry_and = { a[93], a[81], a[69], a[57], a[45], a[33], a[21], a[9] } & { b[92], b[80], b[68], b[56], b[44], b[32], b[20], b[8] };
-  assign product5_carry_and_2 = { a[92], a[80], a[68], a[56], a[44], a[32], a[20], a[8] } & { b[93], b[81], b[69], b[57], b[45], b[33], b[21], b[9] };
+  assign product5_carry_and = { a[78], a[68], a[58], a[48], a[38], a[28], a[18], a[8] } & { b[77], b[67], b[57], b[47], b[37], b[27], b[17], b[7] };
+  assign product5_carry_and_2 = { a[77], a[67], a[57], a[47], a[37], a[27], a[17], a[7] } & { b[78], b[68], b[58], b[48], b[38], b[28], b[18], b[8] };
   assign product5_sum_xor = product5_carry_and ^ product5_carry_and_2;
   assign product5_carry_and_4 = product4_carry & product5_sum_xor;
   assign product5_carry = product5_carry_and_3 | product5_carry_and_4;
   assign even_signs[0] = a[4] ^ b[4];
-  assign even_signs[1] = a[16] ^ b[16];
-  assign even_signs[2] = a[28] ^ b[28];
-  assign even_signs[3] = a[40] ^ b[40];
-  assign even_signs[4] = a[52] ^ b[52];
-  assign even_signs[5] = a[64] ^ b[64];
-  assign even_signs[6] = a[76] ^ b[76];
-  assign even_signs[7] = a[88] ^ b[88];
-  assign odd_signs[0] = a[10] ^ b[10];
-  assign odd_signs[1] = a[22] ^ b[22];
-  assign odd_signs[2] = a[34] ^ b[34];
-  assign odd_signs[3] = a[46] ^ b[46];
-  assign odd_signs[4] = a[58] ^ b[58];
-  assign odd_signs[5] = a[70] ^ b[70];
-  assign odd_signs[6] = a[82] ^ b[82];
-  assign odd_signs[7] = a[94] ^ b[94];
+  assign even_signs[1] = a[14] ^ b[14];
+  assign even_signs[2] = a[24] ^ b[24];
+  assign even_signs[3] = a[34] ^ b[34];
+  assign even_signs[4] = a[44] ^ b[44];
+  assign even_signs[5] = a[54] ^ b[54];
+  assign even_signs[6] = a[64] ^ b[64];
+  assign even_signs[7] = a[74] ^ b[74];
+  assign odd_signs[0] = a[9] ^ b[9];
+  assign odd_signs[1] = a[19] ^ b[19];
+  assign odd_signs[2] = a[29] ^ b[29];
+  assign odd_signs[3] = a[39] ^ b[39];
+  assign odd_signs[4] = a[49] ^ b[49];
+  assign odd_signs[5] = a[59] ^ b[59];
+  assign odd_signs[6] = a[69] ^ b[69];
+  assign odd_signs[7] = a[79] ^ b[79];
   assign word0_0_and_2 = word0_0_and & {8{not_half}};
   assign word0_0 = word0_0_and_2 ^ even_signs;
   assign word1_0_and = full1_2_sum & {8{not_half}};
@@ -3323,17 +3243,17 @@ module nvfp4_e0m3_multi_blackwell_dot_product(clk, a, b, enable_tree, half, prod
   assign not_half = ~ half;
   assign word7_0_and = full6_3_carry & {8{not_half}};
   assign word7_0 = word7_0_and ^ even_signs;
-  assign part1_0_0_and = { a[90], a[78], a[66], a[54], a[42], a[30], a[18], a[6] } & { b[90], b[78], b[66], b[54], b[42], b[30], b[18], b[6] };
-  assign part1_0_0 = part1_0_0_and ^ odd_signs;
-  assign part1_1_0_and = { a[91], a[79], a[67], a[55], a[43], a[31], a[19], a[7] } & { b[90], b[78], b[66], b[54], b[42], b[30], b[18], b[6] };
+  assign product2_carry_and_2 = { a[75], a[65], a[55], a[45], a[35], a[25], a[15], a[5] } & { b[75], b[65], b[55], b[45], b[35], b[25], b[15], b[5] };
+  assign part1_0_0 = product2_carry_and_2 ^ odd_signs;
+  assign part1_1_0_and = { a[76], a[66], a[56], a[46], a[36], a[26], a[16], a[6] } & { b[75], b[65], b[55], b[45], b[35], b[25], b[15], b[5] };
   assign part1_1_0 = part1_1_0_and ^ odd_signs;
-  assign part1_1_1_and = { a[90], a[78], a[66], a[54], a[42], a[30], a[18], a[6] } & { b[91], b[79], b[67], b[55], b[43], b[31], b[19], b[7] };
+  assign part1_1_1_and = { a[75], a[65], a[55], a[45], a[35], a[25], a[15], a[5] } & { b[76], b[66], b[56], b[46], b[36], b[26], b[16], b[6] };
   assign part1_1_1 = part1_1_1_and ^ odd_signs;
   assign part1_2_0 = product2_sum ^ odd_signs;
   assign part1_3_0 = product3_sum ^ odd_signs;
   assign part1_4_0 = product4_sum ^ odd_signs;
   assign part1_5_0 = product5_sum ^ odd_signs;
-  assign part1_6_0_and = { a[93], a[81], a[69], a[57], a[45], a[33], a[21], a[9] } & { b[93], b[81], b[69], b[57], b[45], b[33], b[21], b[9] };
+  assign part1_6_0_and = { a[78], a[68], a[58], a[48], a[38], a[28], a[18], a[8] } & { b[78], b[68], b[58], b[48], b[38], b[28], b[18], b[8] };
   assign part1_6_0 = part1_6_0_and ^ odd_signs;
   assign part1_6_1 = product5_carry ^ odd_signs;
   assign negative1_1_0_sum = odd_signs_0_xor_odd_signs_1 ^ odd_signs[2];
@@ -3536,16 +3456,8 @@ module nvfp4_e0m3_multi_blackwell_dot_product(clk, a, b, enable_tree, half, prod
   assign total_9_0_carry = total_8_0_carry_1_and_total_5_0_carry_9 | total_9_0_carry_and;
   assign { sum_wide[13], sum } = { tree_place12[0], tree_place11, tree_place10, tree_place9, tree_place8[0], tree_place7[0], tree_place6[0], tree_place5[0], tree_place4, tree_place3, tree_place2, tree_place1, tree_place0 } + { tree_place12[1], 3'h0, tree_place8[1], tree_place7[1], tree_place6[1], tree_place5[1], 5'h00 };
   assign not_negative_4 = ~ negative[4];
-  assign word0_0_and = { a[84], a[72], a[60], a[48], a[36], a[24], a[12], a[0] } & { b[84], b[72], b[60], b[48], b[36], b[24], b[12], b[0] };
+  assign word0_0_and = { a[70], a[60], a[50], a[40], a[30], a[20], a[10], a[0] } & { b[70], b[60], b[50], b[40], b[30], b[20], b[10], b[0] };
   assign products_next = { full6_3_carry[7], full6_3_sum[7], full5_3_sum[7], full4_2_sum[7], full3_2_sum[7], full2_2_sum[7], full1_2_sum[7], word0_0_and[7], full6_3_carry[6], full6_3_sum[6], full5_3_sum[6], full4_2_sum[6], full3_2_sum[6], full2_2_sum[6], full1_2_sum[6], word0_0_and[6], full6_3_carry[5], full6_3_sum[5], full5_3_sum[5], full4_2_sum[5], full3_2_sum[5], full2_2_sum[5], full1_2_sum[5], word0_0_and[5], full6_3_carry[4], full6_3_sum[4], full5_3_sum[4], full4_2_sum[4], full3_2_sum[4], full2_2_sum[4], full1_2_sum[4], word0_0_and[4], full6_3_carry[3], full6_3_sum[3], full5_3_sum[3], full4_2_sum[3], full3_2_sum[3], full2_2_sum[3], full1_2_sum[3], word0_0_and[3], full6_3_carry[2], full6_3_sum[2], full5_3_sum[2], full4_2_sum[2], full3_2_sum[2], full2_2_sum[2], full1_2_sum[2], word0_0_and[2], full6_3_carry[1], full6_3_sum[1], full5_3_sum[1], full4_2_sum[1], full3_2_sum[1], full2_2_sum[1], full1_2_sum[1], word0_0_and[1], full6_3_carry[0], full6_3_sum[0], full5_3_sum[0], full4_2_sum[0], full3_2_sum[0], full2_2_sum[0], full1_2_sum[0], word0_0_and[0] } & {64{half}};
-  always @(posedge clk)
-    if (enable_tree) products <= products_next;
-  always @(posedge clk)
-    if (enable_tree) tree_place12 <= { not_negative_4, total_9_0_carry };
-  always @(posedge clk)
-    if (enable_tree) tree_place11 <= total_9_0_sum;
-  always @(posedge clk)
-    if (enable_tree) tree_place10 <= total_8_0_sum[1];
   always @(posedge clk)
     if (enable_tree) tree_place9 <= total_7_0_sum[3];
   always @(posedge clk)
@@ -3566,6 +3478,14 @@ module nvfp4_e0m3_multi_blackwell_dot_product(clk, a, b, enable_tree, half, prod
     if (enable_tree) tree_place1 <= total_5_0_sum[0];
   always @(posedge clk)
     if (enable_tree) tree_place0 <= total_3_0_sum[0];
+  always @(posedge clk)
+    if (enable_tree) products <= products_next;
+  always @(posedge clk)
+    if (enable_tree) tree_place12 <= { not_negative_4, total_9_0_carry };
+  always @(posedge clk)
+    if (enable_tree) tree_place11 <= total_9_0_sum;
+  always @(posedge clk)
+    if (enable_tree) tree_place10 <= total_8_0_sum[1];
   assign total_1_8_sum = ~ negative_1_xor_not_negative1_0;
   assign negative1_wide[3:0] = negative1;
   assign negative_wide[4:0] = negative;
@@ -3578,8 +3498,8 @@ module nvfp4_e0m3_multi_blackwell_element(clk, a, a_late, b, b_late, c, enable_a
   wire [8:0] term_distances_largest_wide;
   wire product_distances_positive_or_a_late_256;
   wire product_distances_negative_or_a_late_256;
-  input [676:0] a;
-  wire [676:0] a;
+  input [612:0] a;
+  wire [612:0] a;
   input [272:0] a_late;
   wire [272:0] a_late;
   wire [31:0] accumulate_c;
@@ -3587,8 +3507,8 @@ module nvfp4_e0m3_multi_blackwell_element(clk, a, a_late, b, b_late, c, enable_a
   reg accumulate_enter;
   wire active;
   reg [31:0] addend;
-  input [676:0] b;
-  wire [676:0] b;
+  input [612:0] b;
+  wire [612:0] b;
   input [272:0] b_late;
   wire [272:0] b_late;
   input [31:0] c;
@@ -3694,8 +3614,8 @@ module nvfp4_e0m3_multi_blackwell_element(clk, a, a_late, b, b_late, c, enable_a
     .terms({ product_distances_distances[159:155], product_distances_signs[31], factors_products3[63:56], product_distances_distances[154:150], product_distances_signs[30], factors_products3[55:48], product_distances_distances[149:145], product_distances_signs[29], factors_products3[47:40], product_distances_distances[144:140], product_distances_signs[28], factors_products3[39:32], product_distances_distances[139:135], product_distances_signs[27], factors_products3[31:24], product_distances_distances[134:130], product_distances_signs[26], factors_products3[23:16], product_distances_distances[129:125], product_distances_signs[25], factors_products3[15:8], product_distances_distances[124:120], product_distances_signs[24], factors_products3[7:0], product_distances_distances[119:115], product_distances_signs[23], factors_products2[63:56], product_distances_distances[114:110], product_distances_signs[22], factors_products2[55:48], product_distances_distances[109:105], product_distances_signs[21], factors_products2[47:40], product_distances_distances[104:100], product_distances_signs[20], factors_products2[39:32], product_distances_distances[99:95], product_distances_signs[19], factors_products2[31:24], product_distances_distances[94:90], product_distances_signs[18], factors_products2[23:16], product_distances_distances[89:85], product_distances_signs[17], factors_products2[15:8], product_distances_distances[84:80], product_distances_signs[16], factors_products2[7:0], product_distances_distances[79:75], product_distances_signs[15], factors_products1[63:56], product_distances_distances[74:70], product_distances_signs[14], factors_products1[55:48], product_distances_distances[69:65], product_distances_signs[13], factors_products1[47:40], product_distances_distances[64:60], product_distances_signs[12], factors_products1[39:32], product_distances_distances[59:55], product_distances_signs[11], factors_products1[31:24], product_distances_distances[54:50], product_distances_signs[10], factors_products1[23:16], product_distances_distances[49:45], product_distances_signs[9], factors_products1[15:8], product_distances_distances[44:40], product_distances_signs[8], factors_products1[7:0], product_distances_distances[39:35], product_distances_signs[7], factors_products0[63:56], product_distances_distances[34:30], product_distances_signs[6], factors_products0[55:48], product_distances_distances[29:25], product_distances_signs[5], factors_products0[47:40], product_distances_distances[24:20], product_distances_signs[4], factors_products0[39:32], product_distances_distances[19:15], product_distances_signs[3], factors_products0[31:24], product_distances_distances[14:10], product_distances_signs[2], factors_products0[23:16], product_distances_distances[9:5], product_distances_signs[1], factors_products0[15:8], product_distances_distances[4:0], product_distances_signs[0], factors_products0[7:0], half_terms, computed_negative, computed_positive, computed_active, computed_exponent, term_distances_distances[19:15], computed_terms_3_magnitude, computed_terms_3_sign, term_distances_distances[14:10], computed_terms_2_magnitude, computed_terms_2_sign, term_distances_distances[9:5], computed_terms_1_magnitude, computed_terms_1_sign, term_distances_distances[4:0], computed_terms_0_magnitude, computed_terms_0_sign })
   );
   nvfp4_e0m3_multi_blackwell_dot_product dot0 (
-    .a(a[95:0]),
-    .b(b[95:0]),
+    .a(a[79:0]),
+    .b(b[79:0]),
     .clk(clk),
     .enable_tree(enable_tree),
     .half(half),
@@ -3703,8 +3623,8 @@ module nvfp4_e0m3_multi_blackwell_element(clk, a, a_late, b, b_late, c, enable_a
     .sum(dot0_sum)
   );
   nvfp4_e0m3_multi_blackwell_dot_product dot1 (
-    .a(a[191:96]),
-    .b(b[191:96]),
+    .a(a[159:80]),
+    .b(b[159:80]),
     .clk(clk),
     .enable_tree(enable_tree),
     .half(half),
@@ -3712,8 +3632,8 @@ module nvfp4_e0m3_multi_blackwell_element(clk, a, a_late, b, b_late, c, enable_a
     .sum(dot1_sum)
   );
   nvfp4_e0m3_multi_blackwell_dot_product dot2 (
-    .a(a[287:192]),
-    .b(b[287:192]),
+    .a(a[239:160]),
+    .b(b[239:160]),
     .clk(clk),
     .enable_tree(enable_tree),
     .half(half),
@@ -3721,8 +3641,8 @@ module nvfp4_e0m3_multi_blackwell_element(clk, a, a_late, b, b_late, c, enable_a
     .sum(dot2_sum)
   );
   nvfp4_e0m3_multi_blackwell_dot_product dot3 (
-    .a(a[383:288]),
-    .b(b[383:288]),
+    .a(a[319:240]),
+    .b(b[319:240]),
     .clk(clk),
     .enable_tree(enable_tree),
     .half(half),
@@ -3730,9 +3650,9 @@ module nvfp4_e0m3_multi_blackwell_element(clk, a, a_late, b, b_late, c, enable_a
     .sum(dot3_sum)
   );
   nvfp4_e0m3_multi_blackwell_term_exponents exponents (
-    .a(a[419:384]),
+    .a(a[355:320]),
     .active(exponents_active),
-    .b(b[419:384]),
+    .b(b[355:320]),
     .exponent(exponents_exponent)
   );
   nvfp4_e0m3_multi_blackwell_product_distances product_distances (
@@ -3745,16 +3665,16 @@ module nvfp4_e0m3_multi_blackwell_element(clk, a, a_late, b, b_late, c, enable_a
     .signs(product_distances_signs)
   );
   nvfp4_e0m3_multi_blackwell_product_exponents product_exponents (
-    .a(a[676:421]),
+    .a(a[612:357]),
     .active(product_exponents_active),
-    .b(b[676:421]),
+    .b(b[612:357]),
     .clk(clk),
     .enable_tree(enable_tree),
     .exponent(of_products)
   );
   nvfp4_e0m3_multi_blackwell_scale_product scale0 (
-    .a(a[387:384]),
-    .b(b[387:384]),
+    .a(a[323:320]),
+    .b(b[323:320]),
     .clk(clk),
     .enable_factors(enable_factors),
     .magnitude(computed_terms_0_magnitude),
@@ -3762,8 +3682,8 @@ module nvfp4_e0m3_multi_blackwell_element(clk, a, a_late, b, b_late, c, enable_a
     .sum(dot0_sum)
   );
   nvfp4_e0m3_multi_blackwell_scale_product scale1 (
-    .a(a[396:393]),
-    .b(b[396:393]),
+    .a(a[332:329]),
+    .b(b[332:329]),
     .clk(clk),
     .enable_factors(enable_factors),
     .magnitude(computed_terms_1_magnitude),
@@ -3771,8 +3691,8 @@ module nvfp4_e0m3_multi_blackwell_element(clk, a, a_late, b, b_late, c, enable_a
     .sum(dot1_sum)
   );
   nvfp4_e0m3_multi_blackwell_scale_product scale2 (
-    .a(a[405:402]),
-    .b(b[405:402]),
+    .a(a[341:338]),
+    .b(b[341:338]),
     .clk(clk),
     .enable_factors(enable_factors),
     .magnitude(computed_terms_2_magnitude),
@@ -3780,8 +3700,8 @@ module nvfp4_e0m3_multi_blackwell_element(clk, a, a_late, b, b_late, c, enable_a
     .sum(dot2_sum)
   );
   nvfp4_e0m3_multi_blackwell_scale_product scale3 (
-    .a(a[414:411]),
-    .b(b[414:411]),
+    .a(a[350:347]),
+    .b(b[350:347]),
     .clk(clk),
     .enable_factors(enable_factors),
     .magnitude(computed_terms_3_magnitude),
@@ -6351,142 +6271,6 @@ module nvfp4_e0m3_multi_blackwell_scale_product(clk, a, b, enable_factors, sum, 
   assign product_4_0_carry[0] = 1'h0;
   assign significands_1_0_carry[0] = 1'h0;
   assign significands_2_0_carry[0] = 1'h0;
-endmodule
-
-module nvfp4_e0m3_multi_blackwell_stored_operand(stored, operand);
-  output [676:0] operand;
-  wire [676:0] operand;
-  wire operand_lanes_0_0_five;
-  wire operand_lanes_0_10_five;
-  wire operand_lanes_0_11_five;
-  wire operand_lanes_0_12_five;
-  wire operand_lanes_0_13_five;
-  wire operand_lanes_0_14_five;
-  wire operand_lanes_0_15_five;
-  wire operand_lanes_0_1_five;
-  wire operand_lanes_0_2_five;
-  wire operand_lanes_0_3_five;
-  wire operand_lanes_0_4_five;
-  wire operand_lanes_0_5_five;
-  wire operand_lanes_0_6_five;
-  wire operand_lanes_0_7_five;
-  wire operand_lanes_0_8_five;
-  wire operand_lanes_0_9_five;
-  wire operand_lanes_1_0_five;
-  wire operand_lanes_1_10_five;
-  wire operand_lanes_1_11_five;
-  wire operand_lanes_1_12_five;
-  wire operand_lanes_1_13_five;
-  wire operand_lanes_1_14_five;
-  wire operand_lanes_1_15_five;
-  wire operand_lanes_1_1_five;
-  wire operand_lanes_1_2_five;
-  wire operand_lanes_1_3_five;
-  wire operand_lanes_1_4_five;
-  wire operand_lanes_1_5_five;
-  wire operand_lanes_1_6_five;
-  wire operand_lanes_1_7_five;
-  wire operand_lanes_1_8_five;
-  wire operand_lanes_1_9_five;
-  wire operand_lanes_2_0_five;
-  wire operand_lanes_2_10_five;
-  wire operand_lanes_2_11_five;
-  wire operand_lanes_2_12_five;
-  wire operand_lanes_2_13_five;
-  wire operand_lanes_2_14_five;
-  wire operand_lanes_2_15_five;
-  wire operand_lanes_2_1_five;
-  wire operand_lanes_2_2_five;
-  wire operand_lanes_2_3_five;
-  wire operand_lanes_2_4_five;
-  wire operand_lanes_2_5_five;
-  wire operand_lanes_2_6_five;
-  wire operand_lanes_2_7_five;
-  wire operand_lanes_2_8_five;
-  wire operand_lanes_2_9_five;
-  wire operand_lanes_3_0_five;
-  wire operand_lanes_3_10_five;
-  wire operand_lanes_3_11_five;
-  wire operand_lanes_3_12_five;
-  wire operand_lanes_3_13_five;
-  wire operand_lanes_3_14_five;
-  wire operand_lanes_3_15_five;
-  wire operand_lanes_3_1_five;
-  wire operand_lanes_3_2_five;
-  wire operand_lanes_3_3_five;
-  wire operand_lanes_3_4_five;
-  wire operand_lanes_3_5_five;
-  wire operand_lanes_3_6_five;
-  wire operand_lanes_3_7_five;
-  wire operand_lanes_3_8_five;
-  wire operand_lanes_3_9_five;
-  input [612:0] stored;
-  wire [612:0] stored;
-  assign operand_lanes_2_3_five = stored[177] & stored[175];
-  assign operand_lanes_2_4_five = stored[182] & stored[180];
-  assign operand_lanes_2_5_five = stored[187] & stored[185];
-  assign operand_lanes_2_6_five = stored[192] & stored[190];
-  assign operand_lanes_2_7_five = stored[197] & stored[195];
-  assign operand_lanes_2_8_five = stored[202] & stored[200];
-  assign operand_lanes_2_9_five = stored[207] & stored[205];
-  assign operand_lanes_2_10_five = stored[212] & stored[210];
-  assign operand_lanes_2_11_five = stored[217] & stored[215];
-  assign operand_lanes_2_12_five = stored[222] & stored[220];
-  assign operand_lanes_2_13_five = stored[227] & stored[225];
-  assign operand_lanes_2_14_five = stored[232] & stored[230];
-  assign operand_lanes_2_15_five = stored[237] & stored[235];
-  assign operand_lanes_3_0_five = stored[242] & stored[240];
-  assign operand_lanes_3_1_five = stored[247] & stored[245];
-  assign operand_lanes_3_2_five = stored[252] & stored[250];
-  assign operand_lanes_3_3_five = stored[257] & stored[255];
-  assign operand_lanes_3_4_five = stored[262] & stored[260];
-  assign operand_lanes_3_5_five = stored[267] & stored[265];
-  assign operand_lanes_3_6_five = stored[272] & stored[270];
-  assign operand_lanes_3_7_five = stored[277] & stored[275];
-  assign operand_lanes_3_8_five = stored[282] & stored[280];
-  assign operand_lanes_3_9_five = stored[287] & stored[285];
-  assign operand_lanes_3_10_five = stored[292] & stored[290];
-  assign operand_lanes_3_11_five = stored[297] & stored[295];
-  assign operand_lanes_3_12_five = stored[302] & stored[300];
-  assign operand_lanes_3_13_five = stored[307] & stored[305];
-  assign operand_lanes_3_14_five = stored[312] & stored[310];
-  assign operand_lanes_3_15_five = stored[317] & stored[315];
-  assign operand_lanes_0_0_five = stored[2] & stored[0];
-  assign operand_lanes_0_1_five = stored[7] & stored[5];
-  assign operand_lanes_0_2_five = stored[12] & stored[10];
-  assign operand_lanes_0_3_five = stored[17] & stored[15];
-  assign operand_lanes_0_4_five = stored[22] & stored[20];
-  assign operand_lanes_0_5_five = stored[27] & stored[25];
-  assign operand_lanes_0_6_five = stored[32] & stored[30];
-  assign operand_lanes_0_7_five = stored[37] & stored[35];
-  assign operand_lanes_0_8_five = stored[42] & stored[40];
-  assign operand_lanes_0_9_five = stored[47] & stored[45];
-  assign operand_lanes_0_10_five = stored[52] & stored[50];
-  assign operand_lanes_0_11_five = stored[57] & stored[55];
-  assign operand_lanes_0_12_five = stored[62] & stored[60];
-  assign operand_lanes_0_13_five = stored[67] & stored[65];
-  assign operand_lanes_0_14_five = stored[72] & stored[70];
-  assign operand_lanes_0_15_five = stored[77] & stored[75];
-  assign operand_lanes_1_0_five = stored[82] & stored[80];
-  assign operand_lanes_1_1_five = stored[87] & stored[85];
-  assign operand_lanes_1_2_five = stored[92] & stored[90];
-  assign operand_lanes_1_3_five = stored[97] & stored[95];
-  assign operand_lanes_1_4_five = stored[102] & stored[100];
-  assign operand_lanes_1_5_five = stored[107] & stored[105];
-  assign operand_lanes_1_6_five = stored[112] & stored[110];
-  assign operand_lanes_1_7_five = stored[117] & stored[115];
-  assign operand_lanes_1_8_five = stored[122] & stored[120];
-  assign operand_lanes_1_9_five = stored[127] & stored[125];
-  assign operand_lanes_1_10_five = stored[132] & stored[130];
-  assign operand_lanes_1_11_five = stored[137] & stored[135];
-  assign operand_lanes_1_12_five = stored[142] & stored[140];
-  assign operand_lanes_1_13_five = stored[147] & stored[145];
-  assign operand_lanes_1_14_five = stored[152] & stored[150];
-  assign operand_lanes_1_15_five = stored[157] & stored[155];
-  assign operand_lanes_2_0_five = stored[162] & stored[160];
-  assign operand_lanes_2_1_five = stored[167] & stored[165];
-  assign operand_lanes_2_2_five = stored[172] & stored[170];
-  assign operand = { stored[612:320], operand_lanes_3_15_five, stored[319:315], operand_lanes_3_14_five, stored[314:310], operand_lanes_3_13_five, stored[309:305], operand_lanes_3_12_five, stored[304:300], operand_lanes_3_11_five, stored[299:295], operand_lanes_3_10_five, stored[294:290], operand_lanes_3_9_five, stored[289:285], operand_lanes_3_8_five, stored[284:280], operand_lanes_3_7_five, stored[279:275], operand_lanes_3_6_five, stored[274:270], operand_lanes_3_5_five, stored[269:265], operand_lanes_3_4_five, stored[264:260], operand_lanes_3_3_five, stored[259:255], operand_lanes_3_2_five, stored[254:250], operand_lanes_3_1_five, stored[249:245], operand_lanes_3_0_five, stored[244:240], operand_lanes_2_15_five, stored[239:235], operand_lanes_2_14_five, stored[234:230], operand_lanes_2_13_five, stored[229:225], operand_lanes_2_12_five, stored[224:220], operand_lanes_2_11_five, stored[219:215], operand_lanes_2_10_five, stored[214:210], operand_lanes_2_9_five, stored[209:205], operand_lanes_2_8_five, stored[204:200], operand_lanes_2_7_five, stored[199:195], operand_lanes_2_6_five, stored[194:190], operand_lanes_2_5_five, stored[189:185], operand_lanes_2_4_five, stored[184:180], operand_lanes_2_3_five, stored[179:175], operand_lanes_2_2_five, stored[174:170], operand_lanes_2_1_five, stored[169:165], operand_lanes_2_0_five, stored[164:160], operand_lanes_1_15_five, stored[159:155], operand_lanes_1_14_five, stored[154:150], operand_lanes_1_13_five, stored[149:145], operand_lanes_1_12_five, stored[144:140], operand_lanes_1_11_five, stored[139:135], operand_lanes_1_10_five, stored[134:130], operand_lanes_1_9_five, stored[129:125], operand_lanes_1_8_five, stored[124:120], operand_lanes_1_7_five, stored[119:115], operand_lanes_1_6_five, stored[114:110], operand_lanes_1_5_five, stored[109:105], operand_lanes_1_4_five, stored[104:100], operand_lanes_1_3_five, stored[99:95], operand_lanes_1_2_five, stored[94:90], operand_lanes_1_1_five, stored[89:85], operand_lanes_1_0_five, stored[84:80], operand_lanes_0_15_five, stored[79:75], operand_lanes_0_14_five, stored[74:70], operand_lanes_0_13_five, stored[69:65], operand_lanes_0_12_five, stored[64:60], operand_lanes_0_11_five, stored[59:55], operand_lanes_0_10_five, stored[54:50], operand_lanes_0_9_five, stored[49:45], operand_lanes_0_8_five, stored[44:40], operand_lanes_0_7_five, stored[39:35], operand_lanes_0_6_five, stored[34:30], operand_lanes_0_5_five, stored[29:25], operand_lanes_0_4_five, stored[24:20], operand_lanes_0_3_five, stored[19:15], operand_lanes_0_2_five, stored[14:10], operand_lanes_0_1_five, stored[9:5], operand_lanes_0_0_five, stored[4:0] };
 endmodule
 
 module nvfp4_e0m3_multi_blackwell_term_distances(a, b, largest, distances);

@@ -53,21 +53,13 @@ module nvfp4_e0m3_multi_small(clk, rst, addend__payload, addend__valid, result__
   wire clk;
   reg compared_last;
   reg [153:0] decoded_a0;
-  wire [169:0] decoded_a0_whole_operand;
   reg [153:0] decoded_a1;
-  wire [169:0] decoded_a1_whole_operand;
   reg [153:0] decoded_a2;
-  wire [169:0] decoded_a2_whole_operand;
   reg [153:0] decoded_a3;
-  wire [169:0] decoded_a3_whole_operand;
   reg [153:0] decoded_b0;
-  wire [169:0] decoded_b0_whole_operand;
   reg [153:0] decoded_b1;
-  wire [169:0] decoded_b1_whole_operand;
   reg [153:0] decoded_b2;
-  wire [169:0] decoded_b2_whole_operand;
   reg [153:0] decoded_b3;
-  wire [169:0] decoded_b3_whole_operand;
   reg decoded_first;
   reg decoded_half;
   reg decoded_last;
@@ -192,51 +184,51 @@ module nvfp4_e0m3_multi_small(clk, rst, addend__payload, addend__valid, result__
   always @(posedge clk)
     if (element0_0_enable_factors) element0_3_b_late <= { tree_b3_nan, tree_b3_slots };
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b3_slots <= decoded_b3_whole_operand[169:106];
+    if (element0_0_enable_tree) tree_b3_slots <= decoded_b3[153:90];
   always @(posedge clk)
     if (element0_0_enable_factors) element0_2_b_late <= { tree_b2_nan, tree_b2_slots };
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b2_slots <= decoded_b2_whole_operand[169:106];
+    if (element0_0_enable_tree) tree_b2_slots <= decoded_b2[153:90];
   always @(posedge clk)
     if (element0_0_enable_factors) element0_1_b_late <= { tree_b1_nan, tree_b1_slots };
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b1_slots <= decoded_b1_whole_operand[169:106];
+    if (element0_0_enable_tree) tree_b1_slots <= decoded_b1[153:90];
   always @(posedge clk)
     if (element0_0_enable_factors) element0_0_b_late <= { tree_b0_nan, tree_b0_slots };
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b0_slots <= decoded_b0_whole_operand[169:106];
+    if (element0_0_enable_tree) tree_b0_slots <= decoded_b0[153:90];
   always @(posedge clk)
     if (element0_0_enable_factors) element3_0_a_late <= { tree_a3_nan, tree_a3_slots };
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a3_slots <= decoded_a3_whole_operand[169:106];
+    if (element0_0_enable_tree) tree_a3_slots <= decoded_a3[153:90];
   always @(posedge clk)
     if (element0_0_enable_factors) element2_0_a_late <= { tree_a2_nan, tree_a2_slots };
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a2_slots <= decoded_a2_whole_operand[169:106];
+    if (element0_0_enable_tree) tree_a2_slots <= decoded_a2[153:90];
   always @(posedge clk)
     if (element0_0_enable_factors) element1_0_a_late <= { tree_a1_nan, tree_a1_slots };
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a1_slots <= decoded_a1_whole_operand[169:106];
+    if (element0_0_enable_tree) tree_a1_slots <= decoded_a1[153:90];
   always @(posedge clk)
     if (element0_0_enable_factors) element0_0_a_late <= { tree_a0_nan, tree_a0_slots };
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a0_slots <= decoded_a0_whole_operand[169:106];
+    if (element0_0_enable_tree) tree_a0_slots <= decoded_a0[153:90];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b3_nan <= decoded_b3_whole_operand[105];
+    if (element0_0_enable_tree) tree_b3_nan <= decoded_b3[89];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b3_scales <= decoded_b3_whole_operand[104:96];
+    if (element0_0_enable_tree) tree_b3_scales <= decoded_b3[88:80];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b2_nan <= decoded_b2_whole_operand[105];
+    if (element0_0_enable_tree) tree_b2_nan <= decoded_b2[89];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b2_scales <= decoded_b2_whole_operand[104:96];
+    if (element0_0_enable_tree) tree_b2_scales <= decoded_b2[88:80];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b1_nan <= decoded_b1_whole_operand[105];
+    if (element0_0_enable_tree) tree_b1_nan <= decoded_b1[89];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b1_scales <= decoded_b1_whole_operand[104:96];
+    if (element0_0_enable_tree) tree_b1_scales <= decoded_b1[88:80];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b0_nan <= decoded_b0_whole_operand[105];
+    if (element0_0_enable_tree) tree_b0_nan <= decoded_b0[89];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b0_scales <= decoded_b0_whole_operand[104:96];
+    if (element0_0_enable_tree) tree_b0_scales <= decoded_b0[88:80];
   always @(posedge clk)
     if (step__ready_and_step__valid) decoded_b3 <= b3_operand;
   always @(posedge clk)
@@ -246,21 +238,21 @@ module nvfp4_e0m3_multi_small(clk, rst, addend__payload, addend__valid, result__
   always @(posedge clk)
     if (step__ready_and_step__valid) decoded_b0 <= b0_operand;
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a3_nan <= decoded_a3_whole_operand[105];
+    if (element0_0_enable_tree) tree_a3_nan <= decoded_a3[89];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a3_scales <= decoded_a3_whole_operand[104:96];
+    if (element0_0_enable_tree) tree_a3_scales <= decoded_a3[88:80];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a2_nan <= decoded_a2_whole_operand[105];
+    if (element0_0_enable_tree) tree_a2_nan <= decoded_a2[89];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a2_scales <= decoded_a2_whole_operand[104:96];
+    if (element0_0_enable_tree) tree_a2_scales <= decoded_a2[88:80];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a1_nan <= decoded_a1_whole_operand[105];
+    if (element0_0_enable_tree) tree_a1_nan <= decoded_a1[89];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a1_scales <= decoded_a1_whole_operand[104:96];
+    if (element0_0_enable_tree) tree_a1_scales <= decoded_a1[88:80];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a0_nan <= decoded_a0_whole_operand[105];
+    if (element0_0_enable_tree) tree_a0_nan <= decoded_a0[89];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a0_scales <= decoded_a0_whole_operand[104:96];
+    if (element0_0_enable_tree) tree_a0_scales <= decoded_a0[88:80];
   always @(posedge clk)
     if (step__ready_and_step__valid) decoded_a3 <= a3_operand;
   always @(posedge clk)
@@ -378,42 +370,10 @@ module nvfp4_e0m3_multi_small(clk, rst, addend__payload, addend__valid, result__
     .operand(b3_operand),
     .scales(step__payload[574:568])
   );
-  nvfp4_e0m3_multi_small_stored_operand decoded_a0_whole (
-    .operand(decoded_a0_whole_operand),
-    .stored(decoded_a0)
-  );
-  nvfp4_e0m3_multi_small_stored_operand decoded_a1_whole (
-    .operand(decoded_a1_whole_operand),
-    .stored(decoded_a1)
-  );
-  nvfp4_e0m3_multi_small_stored_operand decoded_a2_whole (
-    .operand(decoded_a2_whole_operand),
-    .stored(decoded_a2)
-  );
-  nvfp4_e0m3_multi_small_stored_operand decoded_a3_whole (
-    .operand(decoded_a3_whole_operand),
-    .stored(decoded_a3)
-  );
-  nvfp4_e0m3_multi_small_stored_operand decoded_b0_whole (
-    .operand(decoded_b0_whole_operand),
-    .stored(decoded_b0)
-  );
-  nvfp4_e0m3_multi_small_stored_operand decoded_b1_whole (
-    .operand(decoded_b1_whole_operand),
-    .stored(decoded_b1)
-  );
-  nvfp4_e0m3_multi_small_stored_operand decoded_b2_whole (
-    .operand(decoded_b2_whole_operand),
-    .stored(decoded_b2)
-  );
-  nvfp4_e0m3_multi_small_stored_operand decoded_b3_whole (
-    .operand(decoded_b3_whole_operand),
-    .stored(decoded_b3)
-  );
   nvfp4_e0m3_multi_small_element element0_0 (
-    .a({ decoded_a0_whole_operand[169:106], tree_a0_nan, tree_a0_scales, decoded_a0_whole_operand[95:0] }),
+    .a({ decoded_a0[153:90], tree_a0_nan, tree_a0_scales, decoded_a0[79:0] }),
     .a_late(element0_0_a_late),
-    .b({ decoded_b0_whole_operand[169:106], tree_b0_nan, tree_b0_scales, decoded_b0_whole_operand[95:0] }),
+    .b({ decoded_b0[153:90], tree_b0_nan, tree_b0_scales, decoded_b0[79:0] }),
     .b_late(element0_0_b_late),
     .c(addend__payload[31:0]),
     .clk(clk),
@@ -429,9 +389,9 @@ module nvfp4_e0m3_multi_small(clk, rst, addend__payload, addend__valid, result__
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_small_element element0_1 (
-    .a({ decoded_a0_whole_operand[169:106], tree_a0_nan, tree_a0_scales, decoded_a0_whole_operand[95:0] }),
+    .a({ decoded_a0[153:90], tree_a0_nan, tree_a0_scales, decoded_a0[79:0] }),
     .a_late(element0_0_a_late),
-    .b({ decoded_b1_whole_operand[169:106], tree_b1_nan, tree_b1_scales, decoded_b1_whole_operand[95:0] }),
+    .b({ decoded_b1[153:90], tree_b1_nan, tree_b1_scales, decoded_b1[79:0] }),
     .b_late(element0_1_b_late),
     .c(addend__payload[63:32]),
     .clk(clk),
@@ -447,9 +407,9 @@ module nvfp4_e0m3_multi_small(clk, rst, addend__payload, addend__valid, result__
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_small_element element0_2 (
-    .a({ decoded_a0_whole_operand[169:106], tree_a0_nan, tree_a0_scales, decoded_a0_whole_operand[95:0] }),
+    .a({ decoded_a0[153:90], tree_a0_nan, tree_a0_scales, decoded_a0[79:0] }),
     .a_late(element0_0_a_late),
-    .b({ decoded_b2_whole_operand[169:106], tree_b2_nan, tree_b2_scales, decoded_b2_whole_operand[95:0] }),
+    .b({ decoded_b2[153:90], tree_b2_nan, tree_b2_scales, decoded_b2[79:0] }),
     .b_late(element0_2_b_late),
     .c(addend__payload[95:64]),
     .clk(clk),
@@ -465,9 +425,9 @@ module nvfp4_e0m3_multi_small(clk, rst, addend__payload, addend__valid, result__
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_small_element element0_3 (
-    .a({ decoded_a0_whole_operand[169:106], tree_a0_nan, tree_a0_scales, decoded_a0_whole_operand[95:0] }),
+    .a({ decoded_a0[153:90], tree_a0_nan, tree_a0_scales, decoded_a0[79:0] }),
     .a_late(element0_0_a_late),
-    .b({ decoded_b3_whole_operand[169:106], tree_b3_nan, tree_b3_scales, decoded_b3_whole_operand[95:0] }),
+    .b({ decoded_b3[153:90], tree_b3_nan, tree_b3_scales, decoded_b3[79:0] }),
     .b_late(element0_3_b_late),
     .c(addend__payload[127:96]),
     .clk(clk),
@@ -483,9 +443,9 @@ module nvfp4_e0m3_multi_small(clk, rst, addend__payload, addend__valid, result__
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_small_element element1_0 (
-    .a({ decoded_a1_whole_operand[169:106], tree_a1_nan, tree_a1_scales, decoded_a1_whole_operand[95:0] }),
+    .a({ decoded_a1[153:90], tree_a1_nan, tree_a1_scales, decoded_a1[79:0] }),
     .a_late(element1_0_a_late),
-    .b({ decoded_b0_whole_operand[169:106], tree_b0_nan, tree_b0_scales, decoded_b0_whole_operand[95:0] }),
+    .b({ decoded_b0[153:90], tree_b0_nan, tree_b0_scales, decoded_b0[79:0] }),
     .b_late(element0_0_b_late),
     .c(addend__payload[159:128]),
     .clk(clk),
@@ -501,9 +461,9 @@ module nvfp4_e0m3_multi_small(clk, rst, addend__payload, addend__valid, result__
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_small_element element1_1 (
-    .a({ decoded_a1_whole_operand[169:106], tree_a1_nan, tree_a1_scales, decoded_a1_whole_operand[95:0] }),
+    .a({ decoded_a1[153:90], tree_a1_nan, tree_a1_scales, decoded_a1[79:0] }),
     .a_late(element1_0_a_late),
-    .b({ decoded_b1_whole_operand[169:106], tree_b1_nan, tree_b1_scales, decoded_b1_whole_operand[95:0] }),
+    .b({ decoded_b1[153:90], tree_b1_nan, tree_b1_scales, decoded_b1[79:0] }),
     .b_late(element0_1_b_late),
     .c(addend__payload[191:160]),
     .clk(clk),
@@ -519,9 +479,9 @@ module nvfp4_e0m3_multi_small(clk, rst, addend__payload, addend__valid, result__
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_small_element element1_2 (
-    .a({ decoded_a1_whole_operand[169:106], tree_a1_nan, tree_a1_scales, decoded_a1_whole_operand[95:0] }),
+    .a({ decoded_a1[153:90], tree_a1_nan, tree_a1_scales, decoded_a1[79:0] }),
     .a_late(element1_0_a_late),
-    .b({ decoded_b2_whole_operand[169:106], tree_b2_nan, tree_b2_scales, decoded_b2_whole_operand[95:0] }),
+    .b({ decoded_b2[153:90], tree_b2_nan, tree_b2_scales, decoded_b2[79:0] }),
     .b_late(element0_2_b_late),
     .c(addend__payload[223:192]),
     .clk(clk),
@@ -537,9 +497,9 @@ module nvfp4_e0m3_multi_small(clk, rst, addend__payload, addend__valid, result__
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_small_element element1_3 (
-    .a({ decoded_a1_whole_operand[169:106], tree_a1_nan, tree_a1_scales, decoded_a1_whole_operand[95:0] }),
+    .a({ decoded_a1[153:90], tree_a1_nan, tree_a1_scales, decoded_a1[79:0] }),
     .a_late(element1_0_a_late),
-    .b({ decoded_b3_whole_operand[169:106], tree_b3_nan, tree_b3_scales, decoded_b3_whole_operand[95:0] }),
+    .b({ decoded_b3[153:90], tree_b3_nan, tree_b3_scales, decoded_b3[79:0] }),
     .b_late(element0_3_b_late),
     .c(addend__payload[255:224]),
     .clk(clk),
@@ -555,9 +515,9 @@ module nvfp4_e0m3_multi_small(clk, rst, addend__payload, addend__valid, result__
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_small_element element2_0 (
-    .a({ decoded_a2_whole_operand[169:106], tree_a2_nan, tree_a2_scales, decoded_a2_whole_operand[95:0] }),
+    .a({ decoded_a2[153:90], tree_a2_nan, tree_a2_scales, decoded_a2[79:0] }),
     .a_late(element2_0_a_late),
-    .b({ decoded_b0_whole_operand[169:106], tree_b0_nan, tree_b0_scales, decoded_b0_whole_operand[95:0] }),
+    .b({ decoded_b0[153:90], tree_b0_nan, tree_b0_scales, decoded_b0[79:0] }),
     .b_late(element0_0_b_late),
     .c(addend__payload[287:256]),
     .clk(clk),
@@ -573,9 +533,9 @@ module nvfp4_e0m3_multi_small(clk, rst, addend__payload, addend__valid, result__
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_small_element element2_1 (
-    .a({ decoded_a2_whole_operand[169:106], tree_a2_nan, tree_a2_scales, decoded_a2_whole_operand[95:0] }),
+    .a({ decoded_a2[153:90], tree_a2_nan, tree_a2_scales, decoded_a2[79:0] }),
     .a_late(element2_0_a_late),
-    .b({ decoded_b1_whole_operand[169:106], tree_b1_nan, tree_b1_scales, decoded_b1_whole_operand[95:0] }),
+    .b({ decoded_b1[153:90], tree_b1_nan, tree_b1_scales, decoded_b1[79:0] }),
     .b_late(element0_1_b_late),
     .c(addend__payload[319:288]),
     .clk(clk),
@@ -591,9 +551,9 @@ module nvfp4_e0m3_multi_small(clk, rst, addend__payload, addend__valid, result__
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_small_element element2_2 (
-    .a({ decoded_a2_whole_operand[169:106], tree_a2_nan, tree_a2_scales, decoded_a2_whole_operand[95:0] }),
+    .a({ decoded_a2[153:90], tree_a2_nan, tree_a2_scales, decoded_a2[79:0] }),
     .a_late(element2_0_a_late),
-    .b({ decoded_b2_whole_operand[169:106], tree_b2_nan, tree_b2_scales, decoded_b2_whole_operand[95:0] }),
+    .b({ decoded_b2[153:90], tree_b2_nan, tree_b2_scales, decoded_b2[79:0] }),
     .b_late(element0_2_b_late),
     .c(addend__payload[351:320]),
     .clk(clk),
@@ -609,9 +569,9 @@ module nvfp4_e0m3_multi_small(clk, rst, addend__payload, addend__valid, result__
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_small_element element2_3 (
-    .a({ decoded_a2_whole_operand[169:106], tree_a2_nan, tree_a2_scales, decoded_a2_whole_operand[95:0] }),
+    .a({ decoded_a2[153:90], tree_a2_nan, tree_a2_scales, decoded_a2[79:0] }),
     .a_late(element2_0_a_late),
-    .b({ decoded_b3_whole_operand[169:106], tree_b3_nan, tree_b3_scales, decoded_b3_whole_operand[95:0] }),
+    .b({ decoded_b3[153:90], tree_b3_nan, tree_b3_scales, decoded_b3[79:0] }),
     .b_late(element0_3_b_late),
     .c(addend__payload[383:352]),
     .clk(clk),
@@ -627,9 +587,9 @@ module nvfp4_e0m3_multi_small(clk, rst, addend__payload, addend__valid, result__
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_small_element element3_0 (
-    .a({ decoded_a3_whole_operand[169:106], tree_a3_nan, tree_a3_scales, decoded_a3_whole_operand[95:0] }),
+    .a({ decoded_a3[153:90], tree_a3_nan, tree_a3_scales, decoded_a3[79:0] }),
     .a_late(element3_0_a_late),
-    .b({ decoded_b0_whole_operand[169:106], tree_b0_nan, tree_b0_scales, decoded_b0_whole_operand[95:0] }),
+    .b({ decoded_b0[153:90], tree_b0_nan, tree_b0_scales, decoded_b0[79:0] }),
     .b_late(element0_0_b_late),
     .c(addend__payload[415:384]),
     .clk(clk),
@@ -645,9 +605,9 @@ module nvfp4_e0m3_multi_small(clk, rst, addend__payload, addend__valid, result__
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_small_element element3_1 (
-    .a({ decoded_a3_whole_operand[169:106], tree_a3_nan, tree_a3_scales, decoded_a3_whole_operand[95:0] }),
+    .a({ decoded_a3[153:90], tree_a3_nan, tree_a3_scales, decoded_a3[79:0] }),
     .a_late(element3_0_a_late),
-    .b({ decoded_b1_whole_operand[169:106], tree_b1_nan, tree_b1_scales, decoded_b1_whole_operand[95:0] }),
+    .b({ decoded_b1[153:90], tree_b1_nan, tree_b1_scales, decoded_b1[79:0] }),
     .b_late(element0_1_b_late),
     .c(addend__payload[447:416]),
     .clk(clk),
@@ -663,9 +623,9 @@ module nvfp4_e0m3_multi_small(clk, rst, addend__payload, addend__valid, result__
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_small_element element3_2 (
-    .a({ decoded_a3_whole_operand[169:106], tree_a3_nan, tree_a3_scales, decoded_a3_whole_operand[95:0] }),
+    .a({ decoded_a3[153:90], tree_a3_nan, tree_a3_scales, decoded_a3[79:0] }),
     .a_late(element3_0_a_late),
-    .b({ decoded_b2_whole_operand[169:106], tree_b2_nan, tree_b2_scales, decoded_b2_whole_operand[95:0] }),
+    .b({ decoded_b2[153:90], tree_b2_nan, tree_b2_scales, decoded_b2[79:0] }),
     .b_late(element0_2_b_late),
     .c(addend__payload[479:448]),
     .clk(clk),
@@ -681,9 +641,9 @@ module nvfp4_e0m3_multi_small(clk, rst, addend__payload, addend__valid, result__
     .taking(element0_0_taking)
   );
   nvfp4_e0m3_multi_small_element element3_3 (
-    .a({ decoded_a3_whole_operand[169:106], tree_a3_nan, tree_a3_scales, decoded_a3_whole_operand[95:0] }),
+    .a({ decoded_a3[153:90], tree_a3_nan, tree_a3_scales, decoded_a3[79:0] }),
     .a_late(element3_0_a_late),
-    .b({ decoded_b3_whole_operand[169:106], tree_b3_nan, tree_b3_scales, decoded_b3_whole_operand[95:0] }),
+    .b({ decoded_b3[153:90], tree_b3_nan, tree_b3_scales, decoded_b3[79:0] }),
     .b_late(element0_3_b_late),
     .c(addend__payload[511:480]),
     .clk(clk),
@@ -1302,36 +1262,36 @@ endmodule
 module nvfp4_e0m3_multi_small_dot_product(clk, a, b, enable_tree, half, products, sum);
   wire [7:0] full1_2_sum_and;
   wire [7:0] full2_4_carry_and;
-  wire [7:0] product3_carry_or;
   wire [7:0] product3_carry_and;
   wire [7:0] product3_carry_and_2;
-  wire [7:0] product3_carry_or_2;
+  wire [7:0] product3_carry_or;
+  wire [7:0] product3_sum_xor;
   wire [7:0] product3_carry_and_3;
   wire [7:0] product3_carry_and_4;
-  wire [7:0] product3_carry_and_5;
+  wire [7:0] product3_carry_or_2;
   wire [7:0] full2_4_carry_and_2;
-  wire [7:0] product3_sum_xor;
+  wire [7:0] product3_carry_and_5;
   wire [7:0] product3_carry_and_6;
+  wire [7:0] product2_carry_and;
+  wire [7:0] full2_4_sum_and;
   wire [7:0] product4_carry_and;
   wire [7:0] product4_carry_and_2;
-  wire [7:0] product4_carry_and_3;
   wire [7:0] product4_carry_or;
   wire [7:0] product4_sum_xor;
-  wire [7:0] full2_4_sum_and;
-  wire [7:0] product4_carry_and_4;
-  wire [7:0] product4_carry_and_5;
-  wire [7:0] product5_carry_and;
+  wire [7:0] product4_carry_and_3;
   wire [7:0] full2_4_carry_and_3;
+  wire [7:0] product4_carry_and_4;
+  wire [7:0] product5_carry_and;
   wire [7:0] product5_carry_and_2;
   wire [7:0] product5_sum_xor;
   wire [7:0] product5_carry_and_3;
   wire [7:0] product5_carry_and_4;
   wire [7:0] full2_4_sum_xor;
+  wire [7:0] full2_4_carry_and_4;
   wire [7:0] word0_0_and;
   wire not_half;
-  wire [7:0] full2_4_carry_and_4;
-  wire [7:0] word0_0_and_2;
   wire [7:0] full3_6_carry_and;
+  wire [7:0] word0_0_and_2;
   wire [7:0] word1_0_and;
   wire [7:0] full3_6_carry_and_2;
   wire [7:0] word2_0_and;
@@ -1342,10 +1302,10 @@ module nvfp4_e0m3_multi_small_dot_product(clk, a, b, enable_tree, half, products
   wire [7:0] word4_0_and;
   wire [7:0] word5_0_and;
   wire [7:0] word6_0_and;
-  wire [7:0] word7_0_and;
-  wire [7:0] part1_0_0_and;
-  wire [7:0] part1_1_0_and;
   wire [7:0] full3_6_carry_and_3;
+  wire [7:0] word7_0_and;
+  wire [7:0] product2_carry_and_2;
+  wire [7:0] part1_1_0_and;
   wire [7:0] part1_1_1_and;
   wire [7:0] part1_6_0_and;
   wire odd_signs_0_xor_odd_signs_1;
@@ -1380,29 +1340,29 @@ module nvfp4_e0m3_multi_small_dot_product(clk, a, b, enable_tree, half, products
   wire [1:0] negative_2_0_carry_and;
   wire [1:0] negative_2_0_carry_and_2;
   wire negative_1_3_sum_xor_negative_1_4_sum;
+  wire [7:0] full3_6_carry_and_4;
   wire negative_1_3_sum_and_negative_1_4_sum;
   wire negative_2_1_carry_and;
   wire negative_3_0_sum_xor;
   wire negative_3_0_carry_and;
-  wire [7:0] full3_6_carry_and_4;
   wire negative_3_0_carry_and_2;
   wire negative_3_0_sum_xor_negative_1_3_carry;
   wire negative_3_0_sum_and_negative_1_3_carry;
+  wire [7:0] full3_4_carry_and;
   wire negative_4_0_carry_and;
   wire negative_5_0_sum_xor;
   wire negative_5_0_carry_and;
   wire negative_5_0_carry_and_2;
   wire [5:0] negative_wide;
-  wire [7:0] full3_4_carry_and;
   wire [7:0] total_1_0_sum_xor;
   wire [7:0] total_1_0_carry_and;
   wire [7:0] total_1_0_carry_and_2;
+  wire [7:0] full3_4_sum_xor;
   wire [7:0] total_1_1_sum_xor;
   wire [7:0] total_1_1_carry_and;
   wire [7:0] total_1_1_carry_and_2;
   wire [7:0] total_1_2_sum_xor;
   wire [7:0] total_1_2_carry_and;
-  wire [7:0] full3_4_sum_xor;
   wire [7:0] total_1_2_carry_and_2;
   wire [6:0] total_1_3_sum_xor;
   wire [6:0] total_1_3_carry_and;
@@ -1414,9 +1374,9 @@ module nvfp4_e0m3_multi_small_dot_product(clk, a, b, enable_tree, half, products
   wire not_negative1_1;
   wire not_negative1_2;
   wire not_negative1_3;
+  wire [7:0] full3_4_carry_and_2;
   wire [4:0] total_1_5_carry_and;
   wire [4:0] total_1_5_carry_and_2;
-  wire [7:0] full3_4_carry_and_2;
   wire [1:0] total_1_6_sum_xor;
   wire [1:0] total_1_6_carry_and;
   wire [1:0] total_1_6_carry_and_2;
@@ -1433,43 +1393,43 @@ module nvfp4_e0m3_multi_small_dot_product(clk, a, b, enable_tree, half, products
   wire [7:0] total_2_1_carry_and;
   wire [7:0] total_2_1_carry_and_2;
   wire [6:0] total_2_2_sum_xor;
+  wire [7:0] full3_4_carry_and_3;
   wire [6:0] total_2_2_carry_and;
   wire [6:0] total_2_2_carry_and_2;
   wire [6:0] total_2_3_sum_xor;
   wire [6:0] total_2_3_carry_and;
-  wire [7:0] full3_4_carry_and_3;
   wire [6:0] total_2_3_carry_and_2;
   wire [1:0] total_2_4_sum_xor;
   wire [1:0] total_2_4_carry_and;
+  wire [7:0] full4_6_carry_and;
   wire [1:0] total_2_4_carry_and_2;
   wire not_negative_1;
   wire [9:0] total_3_0_sum_xor;
   wire [9:0] total_3_0_carry_and;
-  wire [7:0] full4_6_carry_and;
   wire [9:0] total_3_0_carry_and_2;
   wire [7:0] total_3_1_sum_xor;
   wire not_negative_0;
+  wire [7:0] full4_6_carry_and_2;
   wire [7:0] total_3_1_carry_and;
   wire [7:0] total_3_1_carry_and_2;
   wire [4:0] total_3_2_sum_xor;
   wire [4:0] total_3_2_carry_and;
-  wire [7:0] full4_6_carry_and_2;
   wire [4:0] total_3_2_carry_and_2;
   wire [8:0] total_4_0_sum_xor;
   wire [8:0] total_4_0_carry_and;
+  wire [7:0] full4_6_sum_xor;
   wire [8:0] total_4_0_carry_and_2;
   wire [4:0] total_4_1_sum_xor;
   wire [4:0] total_4_1_carry_and;
   wire [4:0] total_4_1_carry_and_2;
-  wire [7:0] full4_6_sum_xor;
   wire [9:0] total_5_0_sum_xor;
   wire not_negative_2;
   wire [9:0] total_5_0_carry_and;
+  wire [7:0] full4_6_sum_and;
   wire [9:0] total_5_0_carry_and_2;
   wire [4:0] total_6_0_sum_xor;
   wire [4:0] total_6_0_carry_and;
   wire [4:0] total_6_0_carry_and_2;
-  wire [7:0] full4_6_sum_and;
   wire [3:0] total_7_0_sum_xor;
   wire [3:0] total_7_0_carry_and;
   wire [3:0] total_7_0_carry_and_2;
@@ -1482,8 +1442,8 @@ module nvfp4_e0m3_multi_small_dot_product(clk, a, b, enable_tree, half, products
   wire total_9_0_carry_and;
   wire [13:0] sum_wide;
   wire not_negative_4;
-  wire [63:0] products_next;
   wire [7:0] full4_6_carry_and_3;
+  wire [63:0] products_next;
   wire [7:0] full4_6_carry_and_4;
   wire [7:0] full3_6_carry_xor_full3_4_carry;
   wire [7:0] full3_6_carry_and_full3_4_carry;
@@ -1500,18 +1460,18 @@ module nvfp4_e0m3_multi_small_dot_product(clk, a, b, enable_tree, half, products
   wire [7:0] full6_3_sum_xor;
   wire [7:0] full6_3_carry_and_2;
   wire [7:0] full6_3_carry_and_3;
-  wire [7:0] product2_carry_and;
-  wire [7:0] product2_carry_and_2;
   wire [7:0] product2_carry_and_3;
+  wire [7:0] product2_carry_and_4;
+  wire [7:0] product2_carry_and_5;
   wire [7:0] product2_carry_or;
   wire [7:0] product2_sum_xor;
   wire [7:0] product2_sum_and;
-  wire [7:0] product2_carry_and_4;
-  wire [7:0] product2_carry_and_5;
-  input [95:0] a;
-  wire [95:0] a;
-  input [95:0] b;
-  wire [95:0] b;
+  wire [7:0] product2_carry_and_6;
+  wire [7:0] product2_carry_and_7;
+  input [79:0] a;
+  wire [79:0] a;
+  input [79:0] b;
+  wire [79:0] b;
   input clk;
   wire clk;
   input enable_tree;
@@ -1665,14 +1625,14 @@ module nvfp4_e0m3_multi_small_dot_product(clk, a, b, enable_tree, half, products
   wire [7:0] word6_0;
   wire [7:0] word7_0;
   assign full1_2_sum = full1_2_sum_and ^ full1_2_sum_and_2;
-  assign full1_2_sum_and = { a[84], a[72], a[60], a[48], a[36], a[24], a[12], a[0] } & { b[85], b[73], b[61], b[49], b[37], b[25], b[13], b[1] };
-  assign full1_2_sum_and_2 = { a[85], a[73], a[61], a[49], a[37], a[25], a[13], a[1] } & { b[84], b[72], b[60], b[48], b[36], b[24], b[12], b[0] };
+  assign full1_2_sum_and = { a[70], a[60], a[50], a[40], a[30], a[20], a[10], a[0] } & { b[71], b[61], b[51], b[41], b[31], b[21], b[11], b[1] };
+  assign full1_2_sum_and_2 = { a[71], a[61], a[51], a[41], a[31], a[21], a[11], a[1] } & { b[70], b[60], b[50], b[40], b[30], b[20], b[10], b[0] };
   assign full1_2_carry = full1_2_sum_and & full1_2_sum_and_2;
   assign full2_4_sum = full2_4_sum_xor ^ full2_4_sum_and;
   assign full2_4_carry_and_2 = full2_4_carry_and_3 & full2_4_carry_and;
-  assign full2_4_sum_and = { a[86], a[74], a[62], a[50], a[38], a[26], a[14], a[2] } & { b[84], b[72], b[60], b[48], b[36], b[24], b[12], b[0] };
-  assign full2_4_carry_and_3 = { a[84], a[72], a[60], a[48], a[36], a[24], a[12], a[0] } & { b[86], b[74], b[62], b[50], b[38], b[26], b[14], b[2] };
-  assign full2_4_carry_and = { a[85], a[73], a[61], a[49], a[37], a[25], a[13], a[1] } & { b[85], b[73], b[61], b[49], b[37], b[25], b[13], b[1] };
+  assign full2_4_sum_and = { a[72], a[62], a[52], a[42], a[32], a[22], a[12], a[2] } & { b[70], b[60], b[50], b[40], b[30], b[20], b[10], b[0] };
+  assign full2_4_carry_and_3 = { a[70], a[60], a[50], a[40], a[30], a[20], a[10], a[0] } & { b[72], b[62], b[52], b[42], b[32], b[22], b[12], b[2] };
+  assign full2_4_carry_and = { a[71], a[61], a[51], a[41], a[31], a[21], a[11], a[1] } & { b[71], b[61], b[51], b[41], b[31], b[21], b[11], b[1] };
   assign full2_4_sum_xor = full2_4_carry_and_3 ^ full2_4_carry_and;
   assign full2_4_carry_and_4 = full2_4_sum_and & full2_4_sum_xor;
   assign full2_4_carry = full2_4_carry_and_2 | full2_4_carry_and_4;
@@ -1680,15 +1640,15 @@ module nvfp4_e0m3_multi_small_dot_product(clk, a, b, enable_tree, half, products
   assign full2_2_carry = full1_2_carry & full2_4_sum;
   assign full3_6_sum = full3_6_sum_xor ^ full3_6_sum_and;
   assign full3_6_carry_and_3 = full3_6_carry_and & full3_6_carry_and_2;
-  assign full3_6_sum_and = { a[86], a[74], a[62], a[50], a[38], a[26], a[14], a[2] } & { b[85], b[73], b[61], b[49], b[37], b[25], b[13], b[1] };
-  assign full3_6_carry_and = { a[84], a[72], a[60], a[48], a[36], a[24], a[12], a[0] } & { b[87], b[75], b[63], b[51], b[39], b[27], b[15], b[3] };
-  assign full3_6_carry_and_2 = { a[85], a[73], a[61], a[49], a[37], a[25], a[13], a[1] } & { b[86], b[74], b[62], b[50], b[38], b[26], b[14], b[2] };
+  assign full3_6_sum_and = { a[72], a[62], a[52], a[42], a[32], a[22], a[12], a[2] } & { b[71], b[61], b[51], b[41], b[31], b[21], b[11], b[1] };
+  assign full3_6_carry_and = { a[70], a[60], a[50], a[40], a[30], a[20], a[10], a[0] } & { b[73], b[63], b[53], b[43], b[33], b[23], b[13], b[3] };
+  assign full3_6_carry_and_2 = { a[71], a[61], a[51], a[41], a[31], a[21], a[11], a[1] } & { b[72], b[62], b[52], b[42], b[32], b[22], b[12], b[2] };
   assign full3_6_sum_xor = full3_6_carry_and ^ full3_6_carry_and_2;
   assign full3_6_carry_and_4 = full3_6_sum_and & full3_6_sum_xor;
   assign full3_6_carry = full3_6_carry_and_3 | full3_6_carry_and_4;
   assign full3_4_sum = full3_4_sum_xor ^ full2_2_carry;
   assign full3_4_carry_and_2 = full3_4_carry_and & full2_4_carry;
-  assign full3_4_carry_and = { a[87], a[75], a[63], a[51], a[39], a[27], a[15], a[3] } & { b[84], b[72], b[60], b[48], b[36], b[24], b[12], b[0] };
+  assign full3_4_carry_and = { a[73], a[63], a[53], a[43], a[33], a[23], a[13], a[3] } & { b[70], b[60], b[50], b[40], b[30], b[20], b[10], b[0] };
   assign full3_4_sum_xor = full3_4_carry_and ^ full2_4_carry;
   assign full3_4_carry_and_3 = full2_2_carry & full3_4_sum_xor;
   assign full3_4_carry = full3_4_carry_and_2 | full3_4_carry_and_3;
@@ -1696,9 +1656,9 @@ module nvfp4_e0m3_multi_small_dot_product(clk, a, b, enable_tree, half, products
   assign full3_2_carry = full3_6_sum & full3_4_sum;
   assign full4_6_sum = full4_6_sum_xor ^ full4_6_sum_and;
   assign full4_6_carry_and_3 = full4_6_carry_and & full4_6_carry_and_2;
-  assign full4_6_sum_and = { a[87], a[75], a[63], a[51], a[39], a[27], a[15], a[3] } & { b[85], b[73], b[61], b[49], b[37], b[25], b[13], b[1] };
-  assign full4_6_carry_and = { a[85], a[73], a[61], a[49], a[37], a[25], a[13], a[1] } & { b[87], b[75], b[63], b[51], b[39], b[27], b[15], b[3] };
-  assign full4_6_carry_and_2 = { a[86], a[74], a[62], a[50], a[38], a[26], a[14], a[2] } & { b[86], b[74], b[62], b[50], b[38], b[26], b[14], b[2] };
+  assign full4_6_sum_and = { a[73], a[63], a[53], a[43], a[33], a[23], a[13], a[3] } & { b[71], b[61], b[51], b[41], b[31], b[21], b[11], b[1] };
+  assign full4_6_carry_and = { a[71], a[61], a[51], a[41], a[31], a[21], a[11], a[1] } & { b[73], b[63], b[53], b[43], b[33], b[23], b[13], b[3] };
+  assign full4_6_carry_and_2 = { a[72], a[62], a[52], a[42], a[32], a[22], a[12], a[2] } & { b[72], b[62], b[52], b[42], b[32], b[22], b[12], b[2] };
   assign full4_6_sum_xor = full4_6_carry_and ^ full4_6_carry_and_2;
   assign full4_6_carry_and_4 = full4_6_sum_and & full4_6_sum_xor;
   assign full4_6_carry = full4_6_carry_and_3 | full4_6_carry_and_4;
@@ -1711,8 +1671,8 @@ module nvfp4_e0m3_multi_small_dot_product(clk, a, b, enable_tree, half, products
   assign full4_2_carry = full4_6_sum & full4_4_sum;
   assign full5_5_sum = full5_5_sum_xor ^ full4_6_carry;
   assign full5_5_carry_and_3 = full5_5_carry_and & full5_5_carry_and_2;
-  assign full5_5_carry_and = { a[86], a[74], a[62], a[50], a[38], a[26], a[14], a[2] } & { b[87], b[75], b[63], b[51], b[39], b[27], b[15], b[3] };
-  assign full5_5_carry_and_2 = { a[87], a[75], a[63], a[51], a[39], a[27], a[15], a[3] } & { b[86], b[74], b[62], b[50], b[38], b[26], b[14], b[2] };
+  assign full5_5_carry_and = { a[72], a[62], a[52], a[42], a[32], a[22], a[12], a[2] } & { b[73], b[63], b[53], b[43], b[33], b[23], b[13], b[3] };
+  assign full5_5_carry_and_2 = { a[73], a[63], a[53], a[43], a[33], a[23], a[13], a[3] } & { b[72], b[62], b[52], b[42], b[32], b[22], b[12], b[2] };
   assign full5_5_sum_xor = full5_5_carry_and ^ full5_5_carry_and_2;
   assign full5_5_carry_and_4 = full4_6_carry & full5_5_sum_xor;
   assign full5_5_carry = full5_5_carry_and_3 | full5_5_carry_and_4;
@@ -1723,63 +1683,63 @@ module nvfp4_e0m3_multi_small_dot_product(clk, a, b, enable_tree, half, products
   assign full5_3_carry = full4_4_carry_and_full4_2_carry | full5_3_carry_and;
   assign full6_3_sum = full6_3_sum_xor ^ full5_3_carry;
   assign full6_3_carry_and_2 = full6_3_carry_and & full5_5_carry;
-  assign full6_3_carry_and = { a[87], a[75], a[63], a[51], a[39], a[27], a[15], a[3] } & { b[87], b[75], b[63], b[51], b[39], b[27], b[15], b[3] };
+  assign full6_3_carry_and = { a[73], a[63], a[53], a[43], a[33], a[23], a[13], a[3] } & { b[73], b[63], b[53], b[43], b[33], b[23], b[13], b[3] };
   assign full6_3_sum_xor = full6_3_carry_and ^ full5_5_carry;
   assign full6_3_carry_and_3 = full5_3_carry & full6_3_sum_xor;
   assign full6_3_carry = full6_3_carry_and_2 | full6_3_carry_and_3;
   assign product2_sum = product2_sum_xor ^ product2_sum_and;
-  assign product2_carry_and_4 = product2_carry_and & product2_carry_or;
-  assign product2_sum_and = { a[91], a[79], a[67], a[55], a[43], a[31], a[19], a[7] } & { b[91], b[79], b[67], b[55], b[43], b[31], b[19], b[7] };
-  assign product2_carry_and = { a[95], a[83], a[71], a[59], a[47], a[35], a[23], a[11] } & { b[95], b[83], b[71], b[59], b[47], b[35], b[23], b[11] };
-  assign product2_carry_and_2 = { a[92], a[80], a[68], a[56], a[44], a[32], a[20], a[8] } & { b[90], b[78], b[66], b[54], b[42], b[30], b[18], b[6] };
-  assign product2_carry_and_3 = { a[90], a[78], a[66], a[54], a[42], a[30], a[18], a[6] } & { b[92], b[80], b[68], b[56], b[44], b[32], b[20], b[8] };
-  assign product2_carry_or = product2_carry_and_2 | product2_carry_and_3;
-  assign product2_sum_xor = product2_carry_and ^ product2_carry_or;
-  assign product2_carry_and_5 = product2_sum_and & product2_sum_xor;
-  assign product2_carry = product2_carry_and_4 | product2_carry_and_5;
+  assign product2_carry_and_6 = product2_carry_and_3 & product2_carry_or;
+  assign product2_sum_and = { a[76], a[66], a[56], a[46], a[36], a[26], a[16], a[6] } & { b[76], b[66], b[56], b[46], b[36], b[26], b[16], b[6] };
+  assign product2_carry_and_3 = product2_carry_and & product2_carry_and_2;
+  assign product2_carry_and_4 = { a[77], a[67], a[57], a[47], a[37], a[27], a[17], a[7] } & { b[75], b[65], b[55], b[45], b[35], b[25], b[15], b[5] };
+  assign product2_carry_and_5 = { a[75], a[65], a[55], a[45], a[35], a[25], a[15], a[5] } & { b[77], b[67], b[57], b[47], b[37], b[27], b[17], b[7] };
+  assign product2_carry_or = product2_carry_and_4 | product2_carry_and_5;
+  assign product2_sum_xor = product2_carry_and_3 ^ product2_carry_or;
+  assign product2_carry_and_7 = product2_sum_and & product2_sum_xor;
+  assign product2_carry = product2_carry_and_6 | product2_carry_and_7;
   assign product3_sum = product3_sum_xor ^ product2_carry;
-  assign product3_carry_and_3 = product3_carry_or & product3_carry_or_2;
-  assign product3_carry_and_4 = { a[93], a[81], a[69], a[57], a[45], a[33], a[21], a[9] } & { b[90], b[78], b[66], b[54], b[42], b[30], b[18], b[6] };
-  assign product3_carry_and_5 = { a[91], a[79], a[67], a[55], a[43], a[31], a[19], a[7] } & { b[92], b[80], b[68], b[56], b[44], b[32], b[20], b[8] };
-  assign product3_carry_or = product3_carry_and_4 | product3_carry_and_5;
-  assign product3_carry_and = { a[92], a[80], a[68], a[56], a[44], a[32], a[20], a[8] } & { b[91], b[79], b[67], b[55], b[43], b[31], b[19], b[7] };
-  assign product3_carry_and_2 = { a[90], a[78], a[66], a[54], a[42], a[30], a[18], a[6] } & { b[93], b[81], b[69], b[57], b[45], b[33], b[21], b[9] };
-  assign product3_carry_or_2 = product3_carry_and | product3_carry_and_2;
-  assign product3_sum_xor = product3_carry_or ^ product3_carry_or_2;
+  assign product3_carry_and_5 = product3_carry_or_2 & product3_carry_or;
+  assign product3_carry_and_3 = { a[78], a[68], a[58], a[48], a[38], a[28], a[18], a[8] } & { b[75], b[65], b[55], b[45], b[35], b[25], b[15], b[5] };
+  assign product3_carry_and_4 = { a[76], a[66], a[56], a[46], a[36], a[26], a[16], a[6] } & { b[77], b[67], b[57], b[47], b[37], b[27], b[17], b[7] };
+  assign product3_carry_or_2 = product3_carry_and_3 | product3_carry_and_4;
+  assign product3_carry_and = { a[77], a[67], a[57], a[47], a[37], a[27], a[17], a[7] } & { b[76], b[66], b[56], b[46], b[36], b[26], b[16], b[6] };
+  assign product3_carry_and_2 = { a[75], a[65], a[55], a[45], a[35], a[25], a[15], a[5] } & { b[78], b[68], b[58], b[48], b[38], b[28], b[18], b[8] };
+  assign product3_carry_or = product3_carry_and | product3_carry_and_2;
+  assign product3_sum_xor = product3_carry_or_2 ^ product3_carry_or;
   assign product3_carry_and_6 = product2_carry & product3_sum_xor;
-  assign product3_carry = product3_carry_and_3 | product3_carry_and_6;
+  assign product3_carry = product3_carry_and_5 | product3_carry_and_6;
   assign product4_sum = product4_sum_xor ^ product3_carry;
-  assign product4_carry_and_4 = product4_carry_and & product4_carry_or;
-  assign product4_carry_and = { a[92], a[80], a[68], a[56], a[44], a[32], a[20], a[8] } & { b[92], b[80], b[68], b[56], b[44], b[32], b[20], b[8] };
-  assign product4_carry_and_2 = { a[93], a[81], a[69], a[57], a[45], a[33], a[21], a[9] } & { b[91], b[79], b[67], b[55], b[43], b[31], b[19], b[7] };
-  assign product4_carry_and_3 = { a[91], a[79], a[67], a[55], a[43], a[31], a[19], a[7] } & { b[93], b[81], b[69], b[57], b[45], b[33], b[21], b[9] };
-  assign product4_carry_or = product4_carry_and_2 | product4_carry_and_3;
-  assign product4_sum_xor = product4_carry_and ^ product4_carry_or;
-  assign product4_carry_and_5 = product3_carry & product4_sum_xor;
-  assign product4_carry = product4_carry_and_4 | product4_carry_and_5;
+  assign product4_carry_and_3 = product2_carry_and & product4_carry_or;
+  assign product2_carry_and = { a[77], a[67], a[57], a[47], a[37], a[27], a[17], a[7] } & { b[77], b[67], b[57], b[47], b[37], b[27], b[17], b[7] };
+  assign product4_carry_and = { a[78], a[68], a[58], a[48], a[38], a[28], a[18], a[8] } & { b[76], b[66], b[56], b[46], b[36], b[26], b[16], b[6] };
+  assign product4_carry_and_2 = { a[76], a[66], a[56], a[46], a[36], a[26], a[16], a[6] } & { b[78], b[68], b[58], b[48], b[38], b[28], b[18], b[8] };
+  assign product4_carry_or = product4_carry_and | product4_carry_and_2;
+  assign product4_sum_xor = product2_carry_and ^ product4_carry_or;
+  assign product4_carry_and_4 = product3_carry & product4_sum_xor;
+  assign product4_carry = product4_carry_and_3 | product4_carry_and_4;
   assign product5_sum = product5_sum_xor ^ product4_carry;
   assign product5_carry_and_3 = product5_carry_and & product5_carry_and_2;
-  assign product5_carry_and = { a[93], a[81], a[69], a[57], a[45], a[33], a[21], a[9] } & { b[92], b[80], b[68], b[56], b[44], b[32], b[20], b[8] };
-  assign product5_carry_and_2 = { a[92], a[80], a[68], a[56], a[44], a[32], a[20], a[8] } & { b[93], b[81], b[69], b[57], b[45], b[33], b[21], b[9] };
+  assign product5_carry_and = { a[78], a[68], a[58], a[48], a[38], a[28], a[18], a[8] } & { b[77], b[67], b[57], b[47], b[37], b[27], b[17], b[7] };
+  assign product5_carry_and_2 = { a[77], a[67], a[57], a[47], a[37], a[27], a[17], a[7] } & { b[78], b[68], b[58], b[48], b[38], b[28], b[18], b[8] };
   assign product5_sum_xor = product5_carry_and ^ product5_carry_and_2;
   assign product5_carry_and_4 = product4_carry & product5_sum_xor;
   assign product5_carry = product5_carry_and_3 | product5_carry_and_4;
   assign even_signs[0] = a[4] ^ b[4];
-  assign even_signs[1] = a[16] ^ b[16];
-  assign even_signs[2] = a[28] ^ b[28];
-  assign even_signs[3] = a[40] ^ b[40];
-  assign even_signs[4] = a[52] ^ b[52];
-  assign even_signs[5] = a[64] ^ b[64];
-  assign even_signs[6] = a[76] ^ b[76];
-  assign even_signs[7] = a[88] ^ b[88];
-  assign odd_signs[0] = a[10] ^ b[10];
-  assign odd_signs[1] = a[22] ^ b[22];
-  assign odd_signs[2] = a[34] ^ b[34];
-  assign odd_signs[3] = a[46] ^ b[46];
-  assign odd_signs[4] = a[58] ^ b[58];
-  assign odd_signs[5] = a[70] ^ b[70];
-  assign odd_signs[6] = a[82] ^ b[82];
-  assign odd_signs[7] = a[94] ^ b[94];
+  assign even_signs[1] = a[14] ^ b[14];
+  assign even_signs[2] = a[24] ^ b[24];
+  assign even_signs[3] = a[34] ^ b[34];
+  assign even_signs[4] = a[44] ^ b[44];
+  assign even_signs[5] = a[54] ^ b[54];
+  assign even_signs[6] = a[64] ^ b[64];
+  assign even_signs[7] = a[74] ^ b[74];
+  assign odd_signs[0] = a[9] ^ b[9];
+  assign odd_signs[1] = a[19] ^ b[19];
+  assign odd_signs[2] = a[29] ^ b[29];
+  assign odd_signs[3] = a[39] ^ b[39];
+  assign odd_signs[4] = a[49] ^ b[49];
+  assign odd_signs[5] = a[59] ^ b[59];
+  assign odd_signs[6] = a[69] ^ b[69];
+  assign odd_signs[7] = a[79] ^ b[79];
   assign word0_0_and_2 = word0_0_and & {8{not_half}};
   assign word0_0 = word0_0_and_2 ^ even_signs;
   assign word1_0_and = full1_2_sum & {8{not_half}};
@@ -1797,17 +1757,17 @@ module nvfp4_e0m3_multi_small_dot_product(clk, a, b, enable_tree, half, products
   assign not_half = ~ half;
   assign word7_0_and = full6_3_carry & {8{not_half}};
   assign word7_0 = word7_0_and ^ even_signs;
-  assign part1_0_0_and = { a[90], a[78], a[66], a[54], a[42], a[30], a[18], a[6] } & { b[90], b[78], b[66], b[54], b[42], b[30], b[18], b[6] };
-  assign part1_0_0 = part1_0_0_and ^ odd_signs;
-  assign part1_1_0_and = { a[91], a[79], a[67], a[55], a[43], a[31], a[19], a[7] } & { b[90], b[78], b[66], b[54], b[42], b[30], b[18], b[6] };
+  assign product2_carry_and_2 = { a[75], a[65], a[55], a[45], a[35], a[25], a[15], a[5] } & { b[75], b[65], b[55], b[45], b[35], b[25], b[15], b[5] };
+  assign part1_0_0 = product2_carry_and_2 ^ odd_signs;
+  assign part1_1_0_and = { a[76], a[66], a[56], a[46], a[36], a[26], a[16], a[6] } & { b[75], b[65], b[55], b[45], b[35], b[25], b[15], b[5] };
   assign part1_1_0 = part1_1_0_and ^ odd_signs;
-  assign part1_1_1_and = { a[90], a[78], a[66], a[54], a[42], a[30], a[18], a[6] } & { b[91], b[79], b[67], b[55], b[43], b[31], b[19], b[7] };
+  assign part1_1_1_and = { a[75], a[65], a[55], a[45], a[35], a[25], a[15], a[5] } & { b[76], b[66], b[56], b[46], b[36], b[26], b[16], b[6] };
   assign part1_1_1 = part1_1_1_and ^ odd_signs;
   assign part1_2_0 = product2_sum ^ odd_signs;
   assign part1_3_0 = product3_sum ^ odd_signs;
   assign part1_4_0 = product4_sum ^ odd_signs;
   assign part1_5_0 = product5_sum ^ odd_signs;
-  assign part1_6_0_and = { a[93], a[81], a[69], a[57], a[45], a[33], a[21], a[9] } & { b[93], b[81], b[69], b[57], b[45], b[33], b[21], b[9] };
+  assign part1_6_0_and = { a[78], a[68], a[58], a[48], a[38], a[28], a[18], a[8] } & { b[78], b[68], b[58], b[48], b[38], b[28], b[18], b[8] };
   assign part1_6_0 = part1_6_0_and ^ odd_signs;
   assign part1_6_1 = product5_carry ^ odd_signs;
   assign negative1_1_0_sum = odd_signs_0_xor_odd_signs_1 ^ odd_signs[2];
@@ -2010,16 +1970,8 @@ module nvfp4_e0m3_multi_small_dot_product(clk, a, b, enable_tree, half, products
   assign total_9_0_carry = total_8_0_carry_1_and_total_5_0_carry_9 | total_9_0_carry_and;
   assign { sum_wide[13], sum } = { tree_place12[0], tree_place11, tree_place10, tree_place9, tree_place8[0], tree_place7[0], tree_place6[0], tree_place5[0], tree_place4, tree_place3, tree_place2, tree_place1, tree_place0 } + { tree_place12[1], 3'h0, tree_place8[1], tree_place7[1], tree_place6[1], tree_place5[1], 5'h00 };
   assign not_negative_4 = ~ negative[4];
-  assign word0_0_and = { a[84], a[72], a[60], a[48], a[36], a[24], a[12], a[0] } & { b[84], b[72], b[60], b[48], b[36], b[24], b[12], b[0] };
+  assign word0_0_and = { a[70], a[60], a[50], a[40], a[30], a[20], a[10], a[0] } & { b[70], b[60], b[50], b[40], b[30], b[20], b[10], b[0] };
   assign products_next = { full6_3_carry[7], full6_3_sum[7], full5_3_sum[7], full4_2_sum[7], full3_2_sum[7], full2_2_sum[7], full1_2_sum[7], word0_0_and[7], full6_3_carry[6], full6_3_sum[6], full5_3_sum[6], full4_2_sum[6], full3_2_sum[6], full2_2_sum[6], full1_2_sum[6], word0_0_and[6], full6_3_carry[5], full6_3_sum[5], full5_3_sum[5], full4_2_sum[5], full3_2_sum[5], full2_2_sum[5], full1_2_sum[5], word0_0_and[5], full6_3_carry[4], full6_3_sum[4], full5_3_sum[4], full4_2_sum[4], full3_2_sum[4], full2_2_sum[4], full1_2_sum[4], word0_0_and[4], full6_3_carry[3], full6_3_sum[3], full5_3_sum[3], full4_2_sum[3], full3_2_sum[3], full2_2_sum[3], full1_2_sum[3], word0_0_and[3], full6_3_carry[2], full6_3_sum[2], full5_3_sum[2], full4_2_sum[2], full3_2_sum[2], full2_2_sum[2], full1_2_sum[2], word0_0_and[2], full6_3_carry[1], full6_3_sum[1], full5_3_sum[1], full4_2_sum[1], full3_2_sum[1], full2_2_sum[1], full1_2_sum[1], word0_0_and[1], full6_3_carry[0], full6_3_sum[0], full5_3_sum[0], full4_2_sum[0], full3_2_sum[0], full2_2_sum[0], full1_2_sum[0], word0_0_and[0] } & {64{half}};
-  always @(posedge clk)
-    if (enable_tree) products <= products_next;
-  always @(posedge clk)
-    if (enable_tree) tree_place12 <= { not_negative_4, total_9_0_carry };
-  always @(posedge clk)
-    if (enable_tree) tree_place11 <= total_9_0_sum;
-  always @(posedge clk)
-    if (enable_tree) tree_place10 <= total_8_0_sum[1];
   always @(posedge clk)
     if (enable_tree) tree_place9 <= total_7_0_sum[3];
   always @(posedge clk)
@@ -2040,6 +1992,14 @@ module nvfp4_e0m3_multi_small_dot_product(clk, a, b, enable_tree, half, products
     if (enable_tree) tree_place1 <= total_5_0_sum[0];
   always @(posedge clk)
     if (enable_tree) tree_place0 <= total_3_0_sum[0];
+  always @(posedge clk)
+    if (enable_tree) products <= products_next;
+  always @(posedge clk)
+    if (enable_tree) tree_place12 <= { not_negative_4, total_9_0_carry };
+  always @(posedge clk)
+    if (enable_tree) tree_place11 <= total_9_0_sum;
+  always @(posedge clk)
+    if (enable_tree) tree_place10 <= total_8_0_sum[1];
   assign total_1_8_sum = ~ negative_1_xor_not_negative1_0;
   assign negative1_wide[3:0] = negative1;
   assign negative_wide[4:0] = negative;
@@ -2049,8 +2009,8 @@ endmodule
 module nvfp4_e0m3_multi_small_element(clk, a, a_late, b, b_late, c, enable_addend, enable_factors, enable_result, enable_tree, entering, half, half_exponents, half_terms, taking, result);
   wire product_distances_positive_or_a_late_64;
   wire product_distances_negative_or_a_late_64;
-  input [169:0] a;
-  wire [169:0] a;
+  input [153:0] a;
+  wire [153:0] a;
   input [64:0] a_late;
   wire [64:0] a_late;
   wire [31:0] accumulate_c;
@@ -2058,8 +2018,8 @@ module nvfp4_e0m3_multi_small_element(clk, a, a_late, b, b_late, c, enable_adden
   reg accumulate_enter;
   wire active;
   reg [31:0] addend;
-  input [169:0] b;
-  wire [169:0] b;
+  input [153:0] b;
+  wire [153:0] b;
   input [64:0] b_late;
   wire [64:0] b_late;
   input [31:0] c;
@@ -2139,8 +2099,8 @@ module nvfp4_e0m3_multi_small_element(clk, a, a_late, b, b_late, c, enable_adden
     .terms({ product_distances_distances[39:35], product_distances_signs[7], factors_products0[63:56], product_distances_distances[34:30], product_distances_signs[6], factors_products0[55:48], product_distances_distances[29:25], product_distances_signs[5], factors_products0[47:40], product_distances_distances[24:20], product_distances_signs[4], factors_products0[39:32], product_distances_distances[19:15], product_distances_signs[3], factors_products0[31:24], product_distances_distances[14:10], product_distances_signs[2], factors_products0[23:16], product_distances_distances[9:5], product_distances_signs[1], factors_products0[15:8], product_distances_distances[4:0], product_distances_signs[0], factors_products0[7:0], half_terms, computed_negative, computed_positive, computed_active, computed_exponent, computed_terms_0_magnitude, computed_terms_0_sign })
   );
   nvfp4_e0m3_multi_small_dot_product dot0 (
-    .a(a[95:0]),
-    .b(b[95:0]),
+    .a(a[79:0]),
+    .b(b[79:0]),
     .clk(clk),
     .enable_tree(enable_tree),
     .half(half),
@@ -2148,9 +2108,9 @@ module nvfp4_e0m3_multi_small_element(clk, a, a_late, b, b_late, c, enable_adden
     .sum(dot0_sum)
   );
   nvfp4_e0m3_multi_small_term_exponents exponents (
-    .a(a[104:96]),
+    .a(a[88:80]),
     .active(exponents_active),
-    .b(b[104:96]),
+    .b(b[88:80]),
     .exponent(exponents_exponent)
   );
   nvfp4_e0m3_multi_small_product_distances product_distances (
@@ -2163,16 +2123,16 @@ module nvfp4_e0m3_multi_small_element(clk, a, a_late, b, b_late, c, enable_adden
     .signs(product_distances_signs)
   );
   nvfp4_e0m3_multi_small_product_exponents product_exponents (
-    .a(a[169:106]),
+    .a(a[153:90]),
     .active(product_exponents_active),
-    .b(b[169:106]),
+    .b(b[153:90]),
     .clk(clk),
     .enable_tree(enable_tree),
     .exponent(of_products)
   );
   nvfp4_e0m3_multi_small_scale_product scale0 (
-    .a(a[99:96]),
-    .b(b[99:96]),
+    .a(a[83:80]),
+    .b(b[83:80]),
     .clk(clk),
     .enable_factors(enable_factors),
     .magnitude(computed_terms_0_magnitude),
@@ -3063,46 +3023,6 @@ module nvfp4_e0m3_multi_small_scale_product(clk, a, b, enable_factors, sum, magn
   assign product_4_0_carry[0] = 1'h0;
   assign significands_1_0_carry[0] = 1'h0;
   assign significands_2_0_carry[0] = 1'h0;
-endmodule
-
-module nvfp4_e0m3_multi_small_stored_operand(stored, operand);
-  output [169:0] operand;
-  wire [169:0] operand;
-  wire operand_lanes_0_0_five;
-  wire operand_lanes_0_10_five;
-  wire operand_lanes_0_11_five;
-  wire operand_lanes_0_12_five;
-  wire operand_lanes_0_13_five;
-  wire operand_lanes_0_14_five;
-  wire operand_lanes_0_15_five;
-  wire operand_lanes_0_1_five;
-  wire operand_lanes_0_2_five;
-  wire operand_lanes_0_3_five;
-  wire operand_lanes_0_4_five;
-  wire operand_lanes_0_5_five;
-  wire operand_lanes_0_6_five;
-  wire operand_lanes_0_7_five;
-  wire operand_lanes_0_8_five;
-  wire operand_lanes_0_9_five;
-  input [153:0] stored;
-  wire [153:0] stored;
-  assign operand_lanes_0_0_five = stored[2] & stored[0];
-  assign operand_lanes_0_1_five = stored[7] & stored[5];
-  assign operand_lanes_0_2_five = stored[12] & stored[10];
-  assign operand_lanes_0_3_five = stored[17] & stored[15];
-  assign operand_lanes_0_4_five = stored[22] & stored[20];
-  assign operand_lanes_0_5_five = stored[27] & stored[25];
-  assign operand_lanes_0_6_five = stored[32] & stored[30];
-  assign operand_lanes_0_7_five = stored[37] & stored[35];
-  assign operand_lanes_0_8_five = stored[42] & stored[40];
-  assign operand_lanes_0_9_five = stored[47] & stored[45];
-  assign operand_lanes_0_10_five = stored[52] & stored[50];
-  assign operand_lanes_0_11_five = stored[57] & stored[55];
-  assign operand_lanes_0_12_five = stored[62] & stored[60];
-  assign operand_lanes_0_13_five = stored[67] & stored[65];
-  assign operand_lanes_0_14_five = stored[72] & stored[70];
-  assign operand_lanes_0_15_five = stored[77] & stored[75];
-  assign operand = { stored[153:80], operand_lanes_0_15_five, stored[79:75], operand_lanes_0_14_five, stored[74:70], operand_lanes_0_13_five, stored[69:65], operand_lanes_0_12_five, stored[64:60], operand_lanes_0_11_five, stored[59:55], operand_lanes_0_10_five, stored[54:50], operand_lanes_0_9_five, stored[49:45], operand_lanes_0_8_five, stored[44:40], operand_lanes_0_7_five, stored[39:35], operand_lanes_0_6_five, stored[34:30], operand_lanes_0_5_five, stored[29:25], operand_lanes_0_4_five, stored[24:20], operand_lanes_0_3_five, stored[19:15], operand_lanes_0_2_five, stored[14:10], operand_lanes_0_1_five, stored[9:5], operand_lanes_0_0_five, stored[4:0] };
 endmodule
 
 module nvfp4_e0m3_multi_small_term_exponents(a, b, active, exponent);

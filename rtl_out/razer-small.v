@@ -52,21 +52,13 @@ module razer_small(clk, rst, addend__payload, addend__valid, result__ready, step
   input clk;
   wire clk;
   reg [89:0] decoded_a0;
-  wire [105:0] decoded_a0_whole_operand;
   reg [89:0] decoded_a1;
-  wire [105:0] decoded_a1_whole_operand;
   reg [89:0] decoded_a2;
-  wire [105:0] decoded_a2_whole_operand;
   reg [89:0] decoded_a3;
-  wire [105:0] decoded_a3_whole_operand;
   reg [104:0] decoded_b0;
-  wire [120:0] decoded_b0_whole_operand;
   reg [104:0] decoded_b1;
-  wire [120:0] decoded_b1_whole_operand;
   reg [104:0] decoded_b2;
-  wire [120:0] decoded_b2_whole_operand;
   reg [104:0] decoded_b3;
-  wire [120:0] decoded_b3_whole_operand;
   reg decoded_first;
   reg decoded_last;
   reg decoded_valid;
@@ -223,21 +215,21 @@ module razer_small(clk, rst, addend__payload, addend__valid, result__ready, step
   always @(posedge clk)
     if (element0_0_enable_factors) factors_b0_nan <= tree_b0_nan;
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b3_nan <= decoded_b3_whole_operand[120];
+    if (element0_0_enable_tree) tree_b3_nan <= decoded_b3[104];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b3_scales <= decoded_b3_whole_operand[119:112];
+    if (element0_0_enable_tree) tree_b3_scales <= decoded_b3[103:96];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b2_nan <= decoded_b2_whole_operand[120];
+    if (element0_0_enable_tree) tree_b2_nan <= decoded_b2[104];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b2_scales <= decoded_b2_whole_operand[119:112];
+    if (element0_0_enable_tree) tree_b2_scales <= decoded_b2[103:96];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b1_nan <= decoded_b1_whole_operand[120];
+    if (element0_0_enable_tree) tree_b1_nan <= decoded_b1[104];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b1_scales <= decoded_b1_whole_operand[119:112];
+    if (element0_0_enable_tree) tree_b1_scales <= decoded_b1[103:96];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b0_nan <= decoded_b0_whole_operand[120];
+    if (element0_0_enable_tree) tree_b0_nan <= decoded_b0[104];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b0_scales <= decoded_b0_whole_operand[119:112];
+    if (element0_0_enable_tree) tree_b0_scales <= decoded_b0[103:96];
   always @(posedge clk)
     if (step__ready_and_step__valid) decoded_b3 <= b3_operand;
   always @(posedge clk)
@@ -271,21 +263,21 @@ module razer_small(clk, rst, addend__payload, addend__valid, result__ready, step
   always @(posedge clk)
     if (element0_0_enable_factors) factors_a0_nan <= tree_a0_nan;
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a3_nan <= decoded_a3_whole_operand[105];
+    if (element0_0_enable_tree) tree_a3_nan <= decoded_a3[89];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a3_scales <= decoded_a3_whole_operand[104:96];
+    if (element0_0_enable_tree) tree_a3_scales <= decoded_a3[88:80];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a2_nan <= decoded_a2_whole_operand[105];
+    if (element0_0_enable_tree) tree_a2_nan <= decoded_a2[89];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a2_scales <= decoded_a2_whole_operand[104:96];
+    if (element0_0_enable_tree) tree_a2_scales <= decoded_a2[88:80];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a1_nan <= decoded_a1_whole_operand[105];
+    if (element0_0_enable_tree) tree_a1_nan <= decoded_a1[89];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a1_scales <= decoded_a1_whole_operand[104:96];
+    if (element0_0_enable_tree) tree_a1_scales <= decoded_a1[88:80];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a0_nan <= decoded_a0_whole_operand[105];
+    if (element0_0_enable_tree) tree_a0_nan <= decoded_a0[89];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a0_scales <= decoded_a0_whole_operand[104:96];
+    if (element0_0_enable_tree) tree_a0_scales <= decoded_a0[88:80];
   always @(posedge clk)
     if (step__ready_and_step__valid) decoded_a3 <= a3_operand;
   always @(posedge clk)
@@ -385,41 +377,9 @@ module razer_small(clk, rst, addend__payload, addend__valid, result__ready, step
     .operand(b3_operand),
     .scales(step__payload[575:568])
   );
-  razer_small_stored_operand decoded_a0_whole (
-    .operand(decoded_a0_whole_operand),
-    .stored(decoded_a0)
-  );
-  razer_small_stored_operand decoded_a1_whole (
-    .operand(decoded_a1_whole_operand),
-    .stored(decoded_a1)
-  );
-  razer_small_stored_operand decoded_a2_whole (
-    .operand(decoded_a2_whole_operand),
-    .stored(decoded_a2)
-  );
-  razer_small_stored_operand decoded_a3_whole (
-    .operand(decoded_a3_whole_operand),
-    .stored(decoded_a3)
-  );
-  razer_small_stored_operand_b decoded_b0_whole (
-    .operand(decoded_b0_whole_operand),
-    .stored(decoded_b0)
-  );
-  razer_small_stored_operand_b decoded_b1_whole (
-    .operand(decoded_b1_whole_operand),
-    .stored(decoded_b1)
-  );
-  razer_small_stored_operand_b decoded_b2_whole (
-    .operand(decoded_b2_whole_operand),
-    .stored(decoded_b2)
-  );
-  razer_small_stored_operand_b decoded_b3_whole (
-    .operand(decoded_b3_whole_operand),
-    .stored(decoded_b3)
-  );
   razer_small_element element0_0 (
-    .a({ factors_a0_nan, factors_a0_scales_0_zero, factors_a0_scales_0_exponent, tree_a0_scales[3:0], decoded_a0_whole_operand[95:0] }),
-    .b({ factors_b0_nan, factors_b0_scales_0_zero, factors_b0_scales_0_exponent, tree_b0_scales[3:0], decoded_b0_whole_operand[111:0] }),
+    .a({ factors_a0_nan, factors_a0_scales_0_zero, factors_a0_scales_0_exponent, tree_a0_scales[3:0], decoded_a0[79:0] }),
+    .b({ factors_b0_nan, factors_b0_scales_0_zero, factors_b0_scales_0_exponent, tree_b0_scales[3:0], decoded_b0[95:0] }),
     .c(addend__payload[31:0]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -432,8 +392,8 @@ module razer_small(clk, rst, addend__payload, addend__valid, result__ready, step
     .taking(element0_0_taking)
   );
   razer_small_element element0_1 (
-    .a({ factors_a0_nan, factors_a0_scales_0_zero, factors_a0_scales_0_exponent, tree_a0_scales[3:0], decoded_a0_whole_operand[95:0] }),
-    .b({ factors_b1_nan, factors_b1_scales_0_zero, factors_b1_scales_0_exponent, tree_b1_scales[3:0], decoded_b1_whole_operand[111:0] }),
+    .a({ factors_a0_nan, factors_a0_scales_0_zero, factors_a0_scales_0_exponent, tree_a0_scales[3:0], decoded_a0[79:0] }),
+    .b({ factors_b1_nan, factors_b1_scales_0_zero, factors_b1_scales_0_exponent, tree_b1_scales[3:0], decoded_b1[95:0] }),
     .c(addend__payload[63:32]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -446,8 +406,8 @@ module razer_small(clk, rst, addend__payload, addend__valid, result__ready, step
     .taking(element0_0_taking)
   );
   razer_small_element element0_2 (
-    .a({ factors_a0_nan, factors_a0_scales_0_zero, factors_a0_scales_0_exponent, tree_a0_scales[3:0], decoded_a0_whole_operand[95:0] }),
-    .b({ factors_b2_nan, factors_b2_scales_0_zero, factors_b2_scales_0_exponent, tree_b2_scales[3:0], decoded_b2_whole_operand[111:0] }),
+    .a({ factors_a0_nan, factors_a0_scales_0_zero, factors_a0_scales_0_exponent, tree_a0_scales[3:0], decoded_a0[79:0] }),
+    .b({ factors_b2_nan, factors_b2_scales_0_zero, factors_b2_scales_0_exponent, tree_b2_scales[3:0], decoded_b2[95:0] }),
     .c(addend__payload[95:64]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -460,8 +420,8 @@ module razer_small(clk, rst, addend__payload, addend__valid, result__ready, step
     .taking(element0_0_taking)
   );
   razer_small_element element0_3 (
-    .a({ factors_a0_nan, factors_a0_scales_0_zero, factors_a0_scales_0_exponent, tree_a0_scales[3:0], decoded_a0_whole_operand[95:0] }),
-    .b({ factors_b3_nan, factors_b3_scales_0_zero, factors_b3_scales_0_exponent, tree_b3_scales[3:0], decoded_b3_whole_operand[111:0] }),
+    .a({ factors_a0_nan, factors_a0_scales_0_zero, factors_a0_scales_0_exponent, tree_a0_scales[3:0], decoded_a0[79:0] }),
+    .b({ factors_b3_nan, factors_b3_scales_0_zero, factors_b3_scales_0_exponent, tree_b3_scales[3:0], decoded_b3[95:0] }),
     .c(addend__payload[127:96]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -474,8 +434,8 @@ module razer_small(clk, rst, addend__payload, addend__valid, result__ready, step
     .taking(element0_0_taking)
   );
   razer_small_element element1_0 (
-    .a({ factors_a1_nan, factors_a1_scales_0_zero, factors_a1_scales_0_exponent, tree_a1_scales[3:0], decoded_a1_whole_operand[95:0] }),
-    .b({ factors_b0_nan, factors_b0_scales_0_zero, factors_b0_scales_0_exponent, tree_b0_scales[3:0], decoded_b0_whole_operand[111:0] }),
+    .a({ factors_a1_nan, factors_a1_scales_0_zero, factors_a1_scales_0_exponent, tree_a1_scales[3:0], decoded_a1[79:0] }),
+    .b({ factors_b0_nan, factors_b0_scales_0_zero, factors_b0_scales_0_exponent, tree_b0_scales[3:0], decoded_b0[95:0] }),
     .c(addend__payload[159:128]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -488,8 +448,8 @@ module razer_small(clk, rst, addend__payload, addend__valid, result__ready, step
     .taking(element0_0_taking)
   );
   razer_small_element element1_1 (
-    .a({ factors_a1_nan, factors_a1_scales_0_zero, factors_a1_scales_0_exponent, tree_a1_scales[3:0], decoded_a1_whole_operand[95:0] }),
-    .b({ factors_b1_nan, factors_b1_scales_0_zero, factors_b1_scales_0_exponent, tree_b1_scales[3:0], decoded_b1_whole_operand[111:0] }),
+    .a({ factors_a1_nan, factors_a1_scales_0_zero, factors_a1_scales_0_exponent, tree_a1_scales[3:0], decoded_a1[79:0] }),
+    .b({ factors_b1_nan, factors_b1_scales_0_zero, factors_b1_scales_0_exponent, tree_b1_scales[3:0], decoded_b1[95:0] }),
     .c(addend__payload[191:160]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -502,8 +462,8 @@ module razer_small(clk, rst, addend__payload, addend__valid, result__ready, step
     .taking(element0_0_taking)
   );
   razer_small_element element1_2 (
-    .a({ factors_a1_nan, factors_a1_scales_0_zero, factors_a1_scales_0_exponent, tree_a1_scales[3:0], decoded_a1_whole_operand[95:0] }),
-    .b({ factors_b2_nan, factors_b2_scales_0_zero, factors_b2_scales_0_exponent, tree_b2_scales[3:0], decoded_b2_whole_operand[111:0] }),
+    .a({ factors_a1_nan, factors_a1_scales_0_zero, factors_a1_scales_0_exponent, tree_a1_scales[3:0], decoded_a1[79:0] }),
+    .b({ factors_b2_nan, factors_b2_scales_0_zero, factors_b2_scales_0_exponent, tree_b2_scales[3:0], decoded_b2[95:0] }),
     .c(addend__payload[223:192]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -516,8 +476,8 @@ module razer_small(clk, rst, addend__payload, addend__valid, result__ready, step
     .taking(element0_0_taking)
   );
   razer_small_element element1_3 (
-    .a({ factors_a1_nan, factors_a1_scales_0_zero, factors_a1_scales_0_exponent, tree_a1_scales[3:0], decoded_a1_whole_operand[95:0] }),
-    .b({ factors_b3_nan, factors_b3_scales_0_zero, factors_b3_scales_0_exponent, tree_b3_scales[3:0], decoded_b3_whole_operand[111:0] }),
+    .a({ factors_a1_nan, factors_a1_scales_0_zero, factors_a1_scales_0_exponent, tree_a1_scales[3:0], decoded_a1[79:0] }),
+    .b({ factors_b3_nan, factors_b3_scales_0_zero, factors_b3_scales_0_exponent, tree_b3_scales[3:0], decoded_b3[95:0] }),
     .c(addend__payload[255:224]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -530,8 +490,8 @@ module razer_small(clk, rst, addend__payload, addend__valid, result__ready, step
     .taking(element0_0_taking)
   );
   razer_small_element element2_0 (
-    .a({ factors_a2_nan, factors_a2_scales_0_zero, factors_a2_scales_0_exponent, tree_a2_scales[3:0], decoded_a2_whole_operand[95:0] }),
-    .b({ factors_b0_nan, factors_b0_scales_0_zero, factors_b0_scales_0_exponent, tree_b0_scales[3:0], decoded_b0_whole_operand[111:0] }),
+    .a({ factors_a2_nan, factors_a2_scales_0_zero, factors_a2_scales_0_exponent, tree_a2_scales[3:0], decoded_a2[79:0] }),
+    .b({ factors_b0_nan, factors_b0_scales_0_zero, factors_b0_scales_0_exponent, tree_b0_scales[3:0], decoded_b0[95:0] }),
     .c(addend__payload[287:256]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -544,8 +504,8 @@ module razer_small(clk, rst, addend__payload, addend__valid, result__ready, step
     .taking(element0_0_taking)
   );
   razer_small_element element2_1 (
-    .a({ factors_a2_nan, factors_a2_scales_0_zero, factors_a2_scales_0_exponent, tree_a2_scales[3:0], decoded_a2_whole_operand[95:0] }),
-    .b({ factors_b1_nan, factors_b1_scales_0_zero, factors_b1_scales_0_exponent, tree_b1_scales[3:0], decoded_b1_whole_operand[111:0] }),
+    .a({ factors_a2_nan, factors_a2_scales_0_zero, factors_a2_scales_0_exponent, tree_a2_scales[3:0], decoded_a2[79:0] }),
+    .b({ factors_b1_nan, factors_b1_scales_0_zero, factors_b1_scales_0_exponent, tree_b1_scales[3:0], decoded_b1[95:0] }),
     .c(addend__payload[319:288]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -558,8 +518,8 @@ module razer_small(clk, rst, addend__payload, addend__valid, result__ready, step
     .taking(element0_0_taking)
   );
   razer_small_element element2_2 (
-    .a({ factors_a2_nan, factors_a2_scales_0_zero, factors_a2_scales_0_exponent, tree_a2_scales[3:0], decoded_a2_whole_operand[95:0] }),
-    .b({ factors_b2_nan, factors_b2_scales_0_zero, factors_b2_scales_0_exponent, tree_b2_scales[3:0], decoded_b2_whole_operand[111:0] }),
+    .a({ factors_a2_nan, factors_a2_scales_0_zero, factors_a2_scales_0_exponent, tree_a2_scales[3:0], decoded_a2[79:0] }),
+    .b({ factors_b2_nan, factors_b2_scales_0_zero, factors_b2_scales_0_exponent, tree_b2_scales[3:0], decoded_b2[95:0] }),
     .c(addend__payload[351:320]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -572,8 +532,8 @@ module razer_small(clk, rst, addend__payload, addend__valid, result__ready, step
     .taking(element0_0_taking)
   );
   razer_small_element element2_3 (
-    .a({ factors_a2_nan, factors_a2_scales_0_zero, factors_a2_scales_0_exponent, tree_a2_scales[3:0], decoded_a2_whole_operand[95:0] }),
-    .b({ factors_b3_nan, factors_b3_scales_0_zero, factors_b3_scales_0_exponent, tree_b3_scales[3:0], decoded_b3_whole_operand[111:0] }),
+    .a({ factors_a2_nan, factors_a2_scales_0_zero, factors_a2_scales_0_exponent, tree_a2_scales[3:0], decoded_a2[79:0] }),
+    .b({ factors_b3_nan, factors_b3_scales_0_zero, factors_b3_scales_0_exponent, tree_b3_scales[3:0], decoded_b3[95:0] }),
     .c(addend__payload[383:352]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -586,8 +546,8 @@ module razer_small(clk, rst, addend__payload, addend__valid, result__ready, step
     .taking(element0_0_taking)
   );
   razer_small_element element3_0 (
-    .a({ factors_a3_nan, factors_a3_scales_0_zero, factors_a3_scales_0_exponent, tree_a3_scales[3:0], decoded_a3_whole_operand[95:0] }),
-    .b({ factors_b0_nan, factors_b0_scales_0_zero, factors_b0_scales_0_exponent, tree_b0_scales[3:0], decoded_b0_whole_operand[111:0] }),
+    .a({ factors_a3_nan, factors_a3_scales_0_zero, factors_a3_scales_0_exponent, tree_a3_scales[3:0], decoded_a3[79:0] }),
+    .b({ factors_b0_nan, factors_b0_scales_0_zero, factors_b0_scales_0_exponent, tree_b0_scales[3:0], decoded_b0[95:0] }),
     .c(addend__payload[415:384]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -600,8 +560,8 @@ module razer_small(clk, rst, addend__payload, addend__valid, result__ready, step
     .taking(element0_0_taking)
   );
   razer_small_element element3_1 (
-    .a({ factors_a3_nan, factors_a3_scales_0_zero, factors_a3_scales_0_exponent, tree_a3_scales[3:0], decoded_a3_whole_operand[95:0] }),
-    .b({ factors_b1_nan, factors_b1_scales_0_zero, factors_b1_scales_0_exponent, tree_b1_scales[3:0], decoded_b1_whole_operand[111:0] }),
+    .a({ factors_a3_nan, factors_a3_scales_0_zero, factors_a3_scales_0_exponent, tree_a3_scales[3:0], decoded_a3[79:0] }),
+    .b({ factors_b1_nan, factors_b1_scales_0_zero, factors_b1_scales_0_exponent, tree_b1_scales[3:0], decoded_b1[95:0] }),
     .c(addend__payload[447:416]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -614,8 +574,8 @@ module razer_small(clk, rst, addend__payload, addend__valid, result__ready, step
     .taking(element0_0_taking)
   );
   razer_small_element element3_2 (
-    .a({ factors_a3_nan, factors_a3_scales_0_zero, factors_a3_scales_0_exponent, tree_a3_scales[3:0], decoded_a3_whole_operand[95:0] }),
-    .b({ factors_b2_nan, factors_b2_scales_0_zero, factors_b2_scales_0_exponent, tree_b2_scales[3:0], decoded_b2_whole_operand[111:0] }),
+    .a({ factors_a3_nan, factors_a3_scales_0_zero, factors_a3_scales_0_exponent, tree_a3_scales[3:0], decoded_a3[79:0] }),
+    .b({ factors_b2_nan, factors_b2_scales_0_zero, factors_b2_scales_0_exponent, tree_b2_scales[3:0], decoded_b2[95:0] }),
     .c(addend__payload[479:448]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -628,8 +588,8 @@ module razer_small(clk, rst, addend__payload, addend__valid, result__ready, step
     .taking(element0_0_taking)
   );
   razer_small_element element3_3 (
-    .a({ factors_a3_nan, factors_a3_scales_0_zero, factors_a3_scales_0_exponent, tree_a3_scales[3:0], decoded_a3_whole_operand[95:0] }),
-    .b({ factors_b3_nan, factors_b3_scales_0_zero, factors_b3_scales_0_exponent, tree_b3_scales[3:0], decoded_b3_whole_operand[111:0] }),
+    .a({ factors_a3_nan, factors_a3_scales_0_zero, factors_a3_scales_0_exponent, tree_a3_scales[3:0], decoded_a3[79:0] }),
+    .b({ factors_b3_nan, factors_b3_scales_0_zero, factors_b3_scales_0_exponent, tree_b3_scales[3:0], decoded_b3[95:0] }),
     .c(addend__payload[511:480]),
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
@@ -865,34 +825,34 @@ endmodule
 module razer_small_dot_product(clk, a, b, enable_tree, sum);
   wire [15:0] product1_sum_and;
   wire [15:0] product2_carry_and;
-  wire [15:0] word0_0_and;
   wire [15:0] product2_carry_and_2;
+  wire [15:0] word0_0_and;
   wire [15:0] word7_0_and;
   wire [15:0] word7_0_or;
   wire signs_0_xor_signs_1;
   wire signs_0_and_signs_1;
+  wire [15:0] product2_carry_or;
   wire negative_1_0_carry_and;
   wire signs_3_xor_signs_4;
   wire signs_3_and_signs_4;
   wire negative_1_1_carry_and;
-  wire [15:0] product2_carry_or;
   wire signs_6_xor_signs_7;
   wire signs_6_and_signs_7;
   wire negative_1_2_carry_and;
+  wire [15:0] product2_carry_and_3;
   wire signs_9_xor_signs_10;
   wire signs_9_and_signs_10;
   wire negative_1_3_carry_and;
   wire signs_12_xor_signs_13;
   wire signs_12_and_signs_13;
-  wire [15:0] product2_carry_and_3;
   wire negative_1_4_carry_and;
   wire [1:0] negative_2_0_sum_xor;
   wire [1:0] negative_2_0_carry_and;
+  wire [15:0] product2_carry_and_4;
   wire [1:0] negative_2_0_carry_and_2;
   wire negative_1_3_sum_xor_negative_1_4_sum;
   wire negative_1_3_sum_and_negative_1_4_sum;
   wire negative_2_1_carry_and;
-  wire [15:0] product2_carry_and_4;
   wire negative_3_0_sum_xor;
   wire negative_3_0_carry_and;
   wire negative_3_0_carry_and_2;
@@ -926,67 +886,67 @@ module razer_small_dot_product(clk, a, b, enable_tree, sum);
   wire [8:0] total_2_1_carry_and;
   wire [8:0] total_2_1_carry_and_2;
   wire [6:0] total_2_2_sum_xor;
+  wire [15:0] product2_sum_xor;
   wire [6:0] total_2_2_carry_and;
   wire [6:0] total_2_2_carry_and_2;
   wire [3:0] total_2_3_sum_xor;
   wire [3:0] total_2_3_carry_and;
-  wire [15:0] product2_sum_xor;
   wire [3:0] total_2_3_carry_and_2;
   wire [9:0] total_3_0_sum_xor;
   wire not_negative_1;
   wire [9:0] total_3_0_carry_and;
+  wire [15:0] product1_sum_and_2;
+  wire [15:0] product2_carry_and_5;
   wire [9:0] total_3_0_carry_and_2;
   wire [7:0] total_3_1_sum_xor;
   wire [7:0] total_3_1_carry_and;
-  wire [15:0] product1_sum_and_2;
-  wire [15:0] product2_carry_and_5;
   wire [7:0] total_3_1_carry_and_2;
   wire total_2_3_carry_3_xor_total_1_4_sum_5;
   wire total_2_3_carry_3_and_total_1_4_sum_5;
+  wire [15:0] product3_carry_and;
   wire total_3_2_carry_and;
   wire [8:0] total_4_0_sum_xor;
   wire [8:0] total_4_0_carry_and;
   wire [8:0] total_4_0_carry_and_2;
   wire [4:0] total_4_1_sum_xor;
-  wire [15:0] product3_carry_and;
   wire [4:0] total_4_1_carry_and;
   wire [4:0] total_4_1_carry_and_2;
   wire [7:0] total_5_0_sum_xor;
+  wire [15:0] product3_carry_and_2;
   wire not_negative_2;
   wire [7:0] total_5_0_carry_and;
   wire [7:0] total_5_0_carry_and_2;
   wire [6:0] total_6_0_sum_xor;
-  wire [15:0] product3_carry_and_2;
   wire [6:0] total_6_0_carry_and;
   wire [6:0] total_6_0_carry_and_2;
   wire total_6_0_carry_1_xor_total_6_0_sum_2;
+  wire [15:0] product3_carry_or;
   wire total_6_0_carry_1_and_total_6_0_sum_2;
   wire total_7_0_carry_and;
   wire total_7_0_carry_xor_total_6_0_carry_2;
   wire total_7_0_carry_and_total_6_0_carry_2;
-  wire [15:0] product3_carry_or;
   wire total_8_0_carry_and;
   wire total_8_0_carry_xor_total_6_0_carry_3;
   wire total_8_0_carry_and_total_6_0_carry_3;
+  wire [15:0] product3_carry_and_3;
   wire total_9_0_carry_and;
   wire total_9_0_carry_xor_total_6_0_carry_4;
   wire total_9_0_carry_and_total_6_0_carry_4;
   wire total_10_0_carry_and;
   wire total_10_0_carry_xor_total_6_0_carry_5;
-  wire [15:0] product3_carry_and_3;
   wire total_10_0_carry_and_total_6_0_carry_5;
   wire total_11_0_carry_and;
   wire total_11_0_carry_xor_total_6_0_carry_6;
+  wire [15:0] product3_carry_and_4;
   wire total_11_0_carry_and_total_6_0_carry_6;
   wire total_12_0_carry_and;
   wire total_12_0_carry_xor_total_5_0_carry_7;
   wire not_negative_3;
   wire total_12_0_carry_and_total_5_0_carry_7;
-  wire [15:0] product3_carry_and_4;
   wire total_13_0_carry_and;
   wire [13:0] sum_wide;
-  wire not_negative_4;
   wire [15:0] product3_carry_or_2;
+  wire not_negative_4;
   wire [15:0] product3_sum_xor;
   wire [15:0] product3_carry_and_5;
   wire [15:0] product3_carry_and_6;
@@ -994,13 +954,14 @@ module razer_small_dot_product(clk, a, b, enable_tree, sum);
   wire [15:0] product4_carry_and_2;
   wire [15:0] product4_carry_or;
   wire [15:0] product4_carry_and_3;
-  wire [15:0] product4_carry_or_2;
   wire [15:0] product4_carry_and_4;
+  wire [15:0] product4_carry_or_2;
   wire [15:0] product4_carry_and_5;
+  wire [15:0] product4_carry_and_6;
   wire [15:0] product4_carry_or_3;
   wire [15:0] product4_sum_xor;
-  wire [15:0] product4_carry_and_6;
   wire [15:0] product4_carry_and_7;
+  wire [15:0] product4_carry_and_8;
   wire [15:0] product5_carry_and;
   wire [15:0] product5_carry_and_2;
   wire [15:0] product5_carry_or;
@@ -1009,12 +970,11 @@ module razer_small_dot_product(clk, a, b, enable_tree, sum);
   wire [15:0] product5_carry_and_4;
   wire [15:0] product5_carry_and_5;
   wire [15:0] product6_sum_and;
-  wire [15:0] product6_sum_and_2;
   wire [15:0] product6_sum_or;
-  input [95:0] a;
-  wire [95:0] a;
-  input [111:0] b;
-  wire [111:0] b;
+  input [79:0] a;
+  wire [79:0] a;
+  input [95:0] b;
+  wire [95:0] b;
   input clk;
   wire clk;
   input enable_tree;
@@ -1123,73 +1083,73 @@ module razer_small_dot_product(clk, a, b, enable_tree, sum);
   wire [15:0] word6_0;
   wire [15:0] word7_0;
   assign product1_sum = product1_sum_and ^ product1_sum_and_2;
-  assign product1_sum_and = { a[91], a[85], a[79], a[73], a[67], a[61], a[55], a[49], a[43], a[37], a[31], a[25], a[19], a[13], a[7], a[1] } & { b[105], b[98], b[91], b[84], b[77], b[70], b[63], b[56], b[49], b[42], b[35], b[28], b[21], b[14], b[7], b[0] };
-  assign product1_sum_and_2 = { a[90], a[84], a[78], a[72], a[66], a[60], a[54], a[48], a[42], a[36], a[30], a[24], a[18], a[12], a[6], a[0] } & { b[106], b[99], b[92], b[85], b[78], b[71], b[64], b[57], b[50], b[43], b[36], b[29], b[22], b[15], b[8], b[1] };
+  assign product1_sum_and = { a[76], a[71], a[66], a[61], a[56], a[51], a[46], a[41], a[36], a[31], a[26], a[21], a[16], a[11], a[6], a[1] } & { b[90], b[84], b[78], b[72], b[66], b[60], b[54], b[48], b[42], b[36], b[30], b[24], b[18], b[12], b[6], b[0] };
+  assign product1_sum_and_2 = { a[75], a[70], a[65], a[60], a[55], a[50], a[45], a[40], a[35], a[30], a[25], a[20], a[15], a[10], a[5], a[0] } & { b[91], b[85], b[79], b[73], b[67], b[61], b[55], b[49], b[43], b[37], b[31], b[25], b[19], b[13], b[7], b[1] };
   assign product1_carry = product1_sum_and & product1_sum_and_2;
   assign product2_sum = product2_sum_xor ^ product1_carry;
   assign product2_carry_and_4 = product2_carry_or & product2_carry_and_3;
-  assign product2_carry_and = { a[92], a[86], a[80], a[74], a[68], a[62], a[56], a[50], a[44], a[38], a[32], a[26], a[20], a[14], a[8], a[2] } & { b[105], b[98], b[91], b[84], b[77], b[70], b[63], b[56], b[49], b[42], b[35], b[28], b[21], b[14], b[7], b[0] };
-  assign product2_carry_and_2 = { a[90], a[84], a[78], a[72], a[66], a[60], a[54], a[48], a[42], a[36], a[30], a[24], a[18], a[12], a[6], a[0] } & { b[107], b[100], b[93], b[86], b[79], b[72], b[65], b[58], b[51], b[44], b[37], b[30], b[23], b[16], b[9], b[2] };
+  assign product2_carry_and = { a[77], a[72], a[67], a[62], a[57], a[52], a[47], a[42], a[37], a[32], a[27], a[22], a[17], a[12], a[7], a[2] } & { b[90], b[84], b[78], b[72], b[66], b[60], b[54], b[48], b[42], b[36], b[30], b[24], b[18], b[12], b[6], b[0] };
+  assign product2_carry_and_2 = { a[75], a[70], a[65], a[60], a[55], a[50], a[45], a[40], a[35], a[30], a[25], a[20], a[15], a[10], a[5], a[0] } & { b[92], b[86], b[80], b[74], b[68], b[62], b[56], b[50], b[44], b[38], b[32], b[26], b[20], b[14], b[8], b[2] };
   assign product2_carry_or = product2_carry_and | product2_carry_and_2;
-  assign product2_carry_and_3 = { a[91], a[85], a[79], a[73], a[67], a[61], a[55], a[49], a[43], a[37], a[31], a[25], a[19], a[13], a[7], a[1] } & { b[106], b[99], b[92], b[85], b[78], b[71], b[64], b[57], b[50], b[43], b[36], b[29], b[22], b[15], b[8], b[1] };
   assign product2_sum_xor = product2_carry_or ^ product2_carry_and_3;
   assign product2_carry_and_5 = product1_carry & product2_sum_xor;
   assign product2_carry = product2_carry_and_4 | product2_carry_and_5;
   assign product3_sum = product3_sum_xor ^ product2_carry;
   assign product3_carry_and_5 = product3_carry_or & product3_carry_or_2;
-  assign product3_carry_and = { a[93], a[87], a[81], a[75], a[69], a[63], a[57], a[51], a[45], a[39], a[33], a[27], a[21], a[15], a[9], a[3] } & { b[105], b[98], b[91], b[84], b[77], b[70], b[63], b[56], b[49], b[42], b[35], b[28], b[21], b[14], b[7], b[0] };
-  assign product3_carry_and_2 = { a[91], a[85], a[79], a[73], a[67], a[61], a[55], a[49], a[43], a[37], a[31], a[25], a[19], a[13], a[7], a[1] } & { b[107], b[100], b[93], b[86], b[79], b[72], b[65], b[58], b[51], b[44], b[37], b[30], b[23], b[16], b[9], b[2] };
+  assign product3_carry_and = { a[78], a[73], a[68], a[63], a[58], a[53], a[48], a[43], a[38], a[33], a[28], a[23], a[18], a[13], a[8], a[3] } & { b[90], b[84], b[78], b[72], b[66], b[60], b[54], b[48], b[42], b[36], b[30], b[24], b[18], b[12], b[6], b[0] };
+  assign product3_carry_and_2 = { a[76], a[71], a[66], a[61], a[56], a[51], a[46], a[41], a[36], a[31], a[26], a[21], a[16], a[11], a[6], a[1] } & { b[92], b[86], b[80], b[74], b[68], b[62], b[56], b[50], b[44], b[38], b[32], b[26], b[20], b[14], b[8], b[2] };
   assign product3_carry_or = product3_carry_and | product3_carry_and_2;
-  assign product3_carry_and_3 = { a[92], a[86], a[80], a[74], a[68], a[62], a[56], a[50], a[44], a[38], a[32], a[26], a[20], a[14], a[8], a[2] } & { b[106], b[99], b[92], b[85], b[78], b[71], b[64], b[57], b[50], b[43], b[36], b[29], b[22], b[15], b[8], b[1] };
-  assign product3_carry_and_4 = { a[90], a[84], a[78], a[72], a[66], a[60], a[54], a[48], a[42], a[36], a[30], a[24], a[18], a[12], a[6], a[0] } & { b[108], b[101], b[94], b[87], b[80], b[73], b[66], b[59], b[52], b[45], b[38], b[31], b[24], b[17], b[10], b[3] };
+  assign product3_carry_and_3 = { a[77], a[72], a[67], a[62], a[57], a[52], a[47], a[42], a[37], a[32], a[27], a[22], a[17], a[12], a[7], a[2] } & { b[91], b[85], b[79], b[73], b[67], b[61], b[55], b[49], b[43], b[37], b[31], b[25], b[19], b[13], b[7], b[1] };
+  assign product3_carry_and_4 = { a[75], a[70], a[65], a[60], a[55], a[50], a[45], a[40], a[35], a[30], a[25], a[20], a[15], a[10], a[5], a[0] } & { b[93], b[87], b[81], b[75], b[69], b[63], b[57], b[51], b[45], b[39], b[33], b[27], b[21], b[15], b[9], b[3] };
   assign product3_carry_or_2 = product3_carry_and_3 | product3_carry_and_4;
   assign product3_sum_xor = product3_carry_or ^ product3_carry_or_2;
   assign product3_carry_and_6 = product2_carry & product3_sum_xor;
   assign product3_carry = product3_carry_and_5 | product3_carry_and_6;
   assign product4_sum = product4_sum_xor ^ product3_carry;
-  assign product4_carry_and_6 = product4_carry_or_2 & product4_carry_or_3;
-  assign product4_carry_and = { a[92], a[86], a[80], a[74], a[68], a[62], a[56], a[50], a[44], a[38], a[32], a[26], a[20], a[14], a[8], a[2] } & { b[107], b[100], b[93], b[86], b[79], b[72], b[65], b[58], b[51], b[44], b[37], b[30], b[23], b[16], b[9], b[2] };
-  assign product4_carry_and_2 = { a[90], a[84], a[78], a[72], a[66], a[60], a[54], a[48], a[42], a[36], a[30], a[24], a[18], a[12], a[6], a[0] } & { b[109], b[102], b[95], b[88], b[81], b[74], b[67], b[60], b[53], b[46], b[39], b[32], b[25], b[18], b[11], b[4] };
+  assign product4_carry_and_7 = product4_carry_or_2 & product4_carry_or_3;
+  assign product4_carry_and = { a[77], a[72], a[67], a[62], a[57], a[52], a[47], a[42], a[37], a[32], a[27], a[22], a[17], a[12], a[7], a[2] } & { b[92], b[86], b[80], b[74], b[68], b[62], b[56], b[50], b[44], b[38], b[32], b[26], b[20], b[14], b[8], b[2] };
+  assign product4_carry_and_2 = { a[75], a[70], a[65], a[60], a[55], a[50], a[45], a[40], a[35], a[30], a[25], a[20], a[15], a[10], a[5], a[0] } & { b[94], b[88], b[82], b[76], b[70], b[64], b[58], b[52], b[46], b[40], b[34], b[28], b[22], b[16], b[10], b[4] };
   assign product4_carry_or = product4_carry_and | product4_carry_and_2;
-  assign product4_carry_and_3 = { a[95], a[89], a[83], a[77], a[71], a[65], a[59], a[53], a[47], a[41], a[35], a[29], a[23], a[17], a[11], a[5] } & { b[111], b[104], b[97], b[90], b[83], b[76], b[69], b[62], b[55], b[48], b[41], b[34], b[27], b[20], b[13], b[6] };
-  assign product4_carry_or_2 = product4_carry_or | product4_carry_and_3;
-  assign product4_carry_and_4 = { a[93], a[87], a[81], a[75], a[69], a[63], a[57], a[51], a[45], a[39], a[33], a[27], a[21], a[15], a[9], a[3] } & { b[106], b[99], b[92], b[85], b[78], b[71], b[64], b[57], b[50], b[43], b[36], b[29], b[22], b[15], b[8], b[1] };
-  assign product4_carry_and_5 = { a[91], a[85], a[79], a[73], a[67], a[61], a[55], a[49], a[43], a[37], a[31], a[25], a[19], a[13], a[7], a[1] } & { b[108], b[101], b[94], b[87], b[80], b[73], b[66], b[59], b[52], b[45], b[38], b[31], b[24], b[17], b[10], b[3] };
-  assign product4_carry_or_3 = product4_carry_and_4 | product4_carry_and_5;
+  assign product2_carry_and_3 = { a[76], a[71], a[66], a[61], a[56], a[51], a[46], a[41], a[36], a[31], a[26], a[21], a[16], a[11], a[6], a[1] } & { b[91], b[85], b[79], b[73], b[67], b[61], b[55], b[49], b[43], b[37], b[31], b[25], b[19], b[13], b[7], b[1] };
+  assign product4_carry_and_4 = product4_carry_and_3 & product2_carry_and_3;
+  assign product4_carry_or_2 = product4_carry_or | product4_carry_and_4;
+  assign product4_carry_and_5 = { a[78], a[73], a[68], a[63], a[58], a[53], a[48], a[43], a[38], a[33], a[28], a[23], a[18], a[13], a[8], a[3] } & { b[91], b[85], b[79], b[73], b[67], b[61], b[55], b[49], b[43], b[37], b[31], b[25], b[19], b[13], b[7], b[1] };
+  assign product4_carry_and_6 = { a[76], a[71], a[66], a[61], a[56], a[51], a[46], a[41], a[36], a[31], a[26], a[21], a[16], a[11], a[6], a[1] } & { b[93], b[87], b[81], b[75], b[69], b[63], b[57], b[51], b[45], b[39], b[33], b[27], b[21], b[15], b[9], b[3] };
+  assign product4_carry_or_3 = product4_carry_and_5 | product4_carry_and_6;
   assign product4_sum_xor = product4_carry_or_2 ^ product4_carry_or_3;
-  assign product4_carry_and_7 = product3_carry & product4_sum_xor;
-  assign product4_carry = product4_carry_and_6 | product4_carry_and_7;
+  assign product4_carry_and_8 = product3_carry & product4_sum_xor;
+  assign product4_carry = product4_carry_and_7 | product4_carry_and_8;
   assign product5_sum = product5_sum_xor ^ product4_carry;
   assign product5_carry_and_4 = product5_carry_or & product5_carry_and_3;
-  assign product5_carry_and = { a[93], a[87], a[81], a[75], a[69], a[63], a[57], a[51], a[45], a[39], a[33], a[27], a[21], a[15], a[9], a[3] } & { b[107], b[100], b[93], b[86], b[79], b[72], b[65], b[58], b[51], b[44], b[37], b[30], b[23], b[16], b[9], b[2] };
-  assign product5_carry_and_2 = { a[91], a[85], a[79], a[73], a[67], a[61], a[55], a[49], a[43], a[37], a[31], a[25], a[19], a[13], a[7], a[1] } & { b[109], b[102], b[95], b[88], b[81], b[74], b[67], b[60], b[53], b[46], b[39], b[32], b[25], b[18], b[11], b[4] };
+  assign product5_carry_and = { a[78], a[73], a[68], a[63], a[58], a[53], a[48], a[43], a[38], a[33], a[28], a[23], a[18], a[13], a[8], a[3] } & { b[92], b[86], b[80], b[74], b[68], b[62], b[56], b[50], b[44], b[38], b[32], b[26], b[20], b[14], b[8], b[2] };
+  assign product5_carry_and_2 = { a[76], a[71], a[66], a[61], a[56], a[51], a[46], a[41], a[36], a[31], a[26], a[21], a[16], a[11], a[6], a[1] } & { b[94], b[88], b[82], b[76], b[70], b[64], b[58], b[52], b[46], b[40], b[34], b[28], b[22], b[16], b[10], b[4] };
   assign product5_carry_or = product5_carry_and | product5_carry_and_2;
-  assign product5_carry_and_3 = { a[92], a[86], a[80], a[74], a[68], a[62], a[56], a[50], a[44], a[38], a[32], a[26], a[20], a[14], a[8], a[2] } & { b[108], b[101], b[94], b[87], b[80], b[73], b[66], b[59], b[52], b[45], b[38], b[31], b[24], b[17], b[10], b[3] };
+  assign product5_carry_and_3 = { a[77], a[72], a[67], a[62], a[57], a[52], a[47], a[42], a[37], a[32], a[27], a[22], a[17], a[12], a[7], a[2] } & { b[93], b[87], b[81], b[75], b[69], b[63], b[57], b[51], b[45], b[39], b[33], b[27], b[21], b[15], b[9], b[3] };
   assign product5_sum_xor = product5_carry_or ^ product5_carry_and_3;
   assign product5_carry_and_5 = product4_carry & product5_sum_xor;
   assign product5_carry = product5_carry_and_4 | product5_carry_and_5;
   assign product6_sum = product6_sum_or ^ product5_carry;
-  assign product6_sum_and = { a[93], a[87], a[81], a[75], a[69], a[63], a[57], a[51], a[45], a[39], a[33], a[27], a[21], a[15], a[9], a[3] } & { b[108], b[101], b[94], b[87], b[80], b[73], b[66], b[59], b[52], b[45], b[38], b[31], b[24], b[17], b[10], b[3] };
-  assign product6_sum_and_2 = { a[92], a[86], a[80], a[74], a[68], a[62], a[56], a[50], a[44], a[38], a[32], a[26], a[20], a[14], a[8], a[2] } & { b[109], b[102], b[95], b[88], b[81], b[74], b[67], b[60], b[53], b[46], b[39], b[32], b[25], b[18], b[11], b[4] };
-  assign product6_sum_or = product6_sum_and | product6_sum_and_2;
+  assign product4_carry_and_3 = { a[78], a[73], a[68], a[63], a[58], a[53], a[48], a[43], a[38], a[33], a[28], a[23], a[18], a[13], a[8], a[3] } & { b[93], b[87], b[81], b[75], b[69], b[63], b[57], b[51], b[45], b[39], b[33], b[27], b[21], b[15], b[9], b[3] };
+  assign product6_sum_and = { a[77], a[72], a[67], a[62], a[57], a[52], a[47], a[42], a[37], a[32], a[27], a[22], a[17], a[12], a[7], a[2] } & { b[94], b[88], b[82], b[76], b[70], b[64], b[58], b[52], b[46], b[40], b[34], b[28], b[22], b[16], b[10], b[4] };
+  assign product6_sum_or = product4_carry_and_3 | product6_sum_and;
   assign product6_carry = product6_sum_or & product5_carry;
   assign signs[0] = a[4] ^ b[5];
-  assign signs[1] = a[10] ^ b[12];
-  assign signs[2] = a[16] ^ b[19];
-  assign signs[3] = a[22] ^ b[26];
-  assign signs[4] = a[28] ^ b[33];
-  assign signs[5] = a[34] ^ b[40];
-  assign signs[6] = a[40] ^ b[47];
-  assign signs[7] = a[46] ^ b[54];
-  assign signs[8] = a[52] ^ b[61];
-  assign signs[9] = a[58] ^ b[68];
-  assign signs[10] = a[64] ^ b[75];
-  assign signs[11] = a[70] ^ b[82];
-  assign signs[12] = a[76] ^ b[89];
-  assign signs[13] = a[82] ^ b[96];
-  assign signs[14] = a[88] ^ b[103];
-  assign signs[15] = a[94] ^ b[110];
-  assign word0_0_and = { a[90], a[84], a[78], a[72], a[66], a[60], a[54], a[48], a[42], a[36], a[30], a[24], a[18], a[12], a[6], a[0] } & { b[105], b[98], b[91], b[84], b[77], b[70], b[63], b[56], b[49], b[42], b[35], b[28], b[21], b[14], b[7], b[0] };
+  assign signs[1] = a[9] ^ b[11];
+  assign signs[2] = a[14] ^ b[17];
+  assign signs[3] = a[19] ^ b[23];
+  assign signs[4] = a[24] ^ b[29];
+  assign signs[5] = a[29] ^ b[35];
+  assign signs[6] = a[34] ^ b[41];
+  assign signs[7] = a[39] ^ b[47];
+  assign signs[8] = a[44] ^ b[53];
+  assign signs[9] = a[49] ^ b[59];
+  assign signs[10] = a[54] ^ b[65];
+  assign signs[11] = a[59] ^ b[71];
+  assign signs[12] = a[64] ^ b[77];
+  assign signs[13] = a[69] ^ b[83];
+  assign signs[14] = a[74] ^ b[89];
+  assign signs[15] = a[79] ^ b[95];
+  assign word0_0_and = { a[75], a[70], a[65], a[60], a[55], a[50], a[45], a[40], a[35], a[30], a[25], a[20], a[15], a[10], a[5], a[0] } & { b[90], b[84], b[78], b[72], b[66], b[60], b[54], b[48], b[42], b[36], b[30], b[24], b[18], b[12], b[6], b[0] };
   assign word0_0 = word0_0_and ^ signs;
   assign word1_0 = product1_sum ^ signs;
   assign word2_0 = product2_sum ^ signs;
@@ -1197,7 +1157,7 @@ module razer_small_dot_product(clk, a, b, enable_tree, sum);
   assign word4_0 = product4_sum ^ signs;
   assign word5_0 = product5_sum ^ signs;
   assign word6_0 = product6_sum ^ signs;
-  assign word7_0_and = { a[93], a[87], a[81], a[75], a[69], a[63], a[57], a[51], a[45], a[39], a[33], a[27], a[21], a[15], a[9], a[3] } & { b[109], b[102], b[95], b[88], b[81], b[74], b[67], b[60], b[53], b[46], b[39], b[32], b[25], b[18], b[11], b[4] };
+  assign word7_0_and = { a[78], a[73], a[68], a[63], a[58], a[53], a[48], a[43], a[38], a[33], a[28], a[23], a[18], a[13], a[8], a[3] } & { b[94], b[88], b[82], b[76], b[70], b[64], b[58], b[52], b[46], b[40], b[34], b[28], b[22], b[16], b[10], b[4] };
   assign word7_0_or = word7_0_and | product6_carry;
   assign word7_0 = word7_0_or ^ signs;
   assign negative_1_0_sum = signs_0_xor_signs_1 ^ signs[2];
@@ -1403,15 +1363,15 @@ module razer_small_dot_product(clk, a, b, enable_tree, sum);
 endmodule
 
 module razer_small_element(clk, a, b, c, enable_addend, enable_factors, enable_result, enable_terms, enable_tree, entering, taking, result);
-  input [105:0] a;
-  wire [105:0] a;
+  input [89:0] a;
+  wire [89:0] a;
   wire [31:0] accumulate_c;
   wire [31:0] accumulate_d;
   reg accumulate_enter;
   reg [27:0] accumulate_terms;
   reg [31:0] addend;
-  input [120:0] b;
-  wire [120:0] b;
+  input [104:0] b;
+  wire [104:0] b;
   input [31:0] c;
   wire [31:0] c;
   input clk;
@@ -1443,7 +1403,7 @@ module razer_small_element(clk, a, b, c, enable_addend, enable_factors, enable_r
     takes <= taking;
   always @(posedge clk)
     accumulate_enter <= entering;
-  assign computed_nan = a[105] | b[120];
+  assign computed_nan = a[89] | b[104];
   assign accumulate_c = takes ? addend : result;
   always @(posedge clk)
     if (enable_terms) accumulate_terms <= { computed_nan, computed_active, computed_exponent, computed_terms_0_magnitude, computed_terms_0_sign };
@@ -1460,21 +1420,21 @@ module razer_small_element(clk, a, b, c, enable_addend, enable_factors, enable_r
     .terms(accumulate_terms)
   );
   razer_small_dot_product dot0 (
-    .a(a[95:0]),
-    .b(b[111:0]),
+    .a(a[79:0]),
+    .b(b[95:0]),
     .clk(clk),
     .enable_tree(enable_tree),
     .sum(dot0_sum)
   );
   razer_small_term_exponents exponents (
-    .a(a[104:96]),
+    .a(a[88:80]),
     .active(computed_active),
-    .b(b[119:112]),
+    .b(b[103:96]),
     .exponent(computed_exponent)
   );
   razer_small_scale_product scale0 (
-    .a(a[99:96]),
-    .b(b[115:112]),
+    .a(a[83:80]),
+    .b(b[99:96]),
     .clk(clk),
     .enable_factors(enable_factors),
     .magnitude(computed_terms_0_magnitude),
@@ -1986,86 +1946,6 @@ module razer_small_scale_product(clk, a, b, enable_factors, sum, magnitude, sign
   assign product_4_0_carry[0] = 1'h0;
   assign significands_1_0_carry[0] = 1'h0;
   assign significands_2_0_carry[0] = 1'h0;
-endmodule
-
-module razer_small_stored_operand(stored, operand);
-  output [105:0] operand;
-  wire [105:0] operand;
-  wire operand_lanes_0_0_ten;
-  wire operand_lanes_0_10_ten;
-  wire operand_lanes_0_11_ten;
-  wire operand_lanes_0_12_ten;
-  wire operand_lanes_0_13_ten;
-  wire operand_lanes_0_14_ten;
-  wire operand_lanes_0_15_ten;
-  wire operand_lanes_0_1_ten;
-  wire operand_lanes_0_2_ten;
-  wire operand_lanes_0_3_ten;
-  wire operand_lanes_0_4_ten;
-  wire operand_lanes_0_5_ten;
-  wire operand_lanes_0_6_ten;
-  wire operand_lanes_0_7_ten;
-  wire operand_lanes_0_8_ten;
-  wire operand_lanes_0_9_ten;
-  input [89:0] stored;
-  wire [89:0] stored;
-  assign operand_lanes_0_0_ten = stored[3] & stored[1];
-  assign operand_lanes_0_1_ten = stored[8] & stored[6];
-  assign operand_lanes_0_2_ten = stored[13] & stored[11];
-  assign operand_lanes_0_3_ten = stored[18] & stored[16];
-  assign operand_lanes_0_4_ten = stored[23] & stored[21];
-  assign operand_lanes_0_5_ten = stored[28] & stored[26];
-  assign operand_lanes_0_6_ten = stored[33] & stored[31];
-  assign operand_lanes_0_7_ten = stored[38] & stored[36];
-  assign operand_lanes_0_8_ten = stored[43] & stored[41];
-  assign operand_lanes_0_9_ten = stored[48] & stored[46];
-  assign operand_lanes_0_10_ten = stored[53] & stored[51];
-  assign operand_lanes_0_11_ten = stored[58] & stored[56];
-  assign operand_lanes_0_12_ten = stored[63] & stored[61];
-  assign operand_lanes_0_13_ten = stored[68] & stored[66];
-  assign operand_lanes_0_14_ten = stored[73] & stored[71];
-  assign operand_lanes_0_15_ten = stored[78] & stored[76];
-  assign operand = { stored[89:80], operand_lanes_0_15_ten, stored[79:75], operand_lanes_0_14_ten, stored[74:70], operand_lanes_0_13_ten, stored[69:65], operand_lanes_0_12_ten, stored[64:60], operand_lanes_0_11_ten, stored[59:55], operand_lanes_0_10_ten, stored[54:50], operand_lanes_0_9_ten, stored[49:45], operand_lanes_0_8_ten, stored[44:40], operand_lanes_0_7_ten, stored[39:35], operand_lanes_0_6_ten, stored[34:30], operand_lanes_0_5_ten, stored[29:25], operand_lanes_0_4_ten, stored[24:20], operand_lanes_0_3_ten, stored[19:15], operand_lanes_0_2_ten, stored[14:10], operand_lanes_0_1_ten, stored[9:5], operand_lanes_0_0_ten, stored[4:0] };
-endmodule
-
-module razer_small_stored_operand_b(stored, operand);
-  output [120:0] operand;
-  wire [120:0] operand;
-  wire operand_lanes_0_0_ten;
-  wire operand_lanes_0_10_ten;
-  wire operand_lanes_0_11_ten;
-  wire operand_lanes_0_12_ten;
-  wire operand_lanes_0_13_ten;
-  wire operand_lanes_0_14_ten;
-  wire operand_lanes_0_15_ten;
-  wire operand_lanes_0_1_ten;
-  wire operand_lanes_0_2_ten;
-  wire operand_lanes_0_3_ten;
-  wire operand_lanes_0_4_ten;
-  wire operand_lanes_0_5_ten;
-  wire operand_lanes_0_6_ten;
-  wire operand_lanes_0_7_ten;
-  wire operand_lanes_0_8_ten;
-  wire operand_lanes_0_9_ten;
-  input [104:0] stored;
-  wire [104:0] stored;
-  assign operand_lanes_0_0_ten = stored[3] & stored[1];
-  assign operand_lanes_0_1_ten = stored[9] & stored[7];
-  assign operand_lanes_0_2_ten = stored[15] & stored[13];
-  assign operand_lanes_0_3_ten = stored[21] & stored[19];
-  assign operand_lanes_0_4_ten = stored[27] & stored[25];
-  assign operand_lanes_0_5_ten = stored[33] & stored[31];
-  assign operand_lanes_0_6_ten = stored[39] & stored[37];
-  assign operand_lanes_0_7_ten = stored[45] & stored[43];
-  assign operand_lanes_0_8_ten = stored[51] & stored[49];
-  assign operand_lanes_0_9_ten = stored[57] & stored[55];
-  assign operand_lanes_0_10_ten = stored[63] & stored[61];
-  assign operand_lanes_0_11_ten = stored[69] & stored[67];
-  assign operand_lanes_0_12_ten = stored[75] & stored[73];
-  assign operand_lanes_0_13_ten = stored[81] & stored[79];
-  assign operand_lanes_0_14_ten = stored[87] & stored[85];
-  assign operand_lanes_0_15_ten = stored[93] & stored[91];
-  assign operand = { stored[104:96], operand_lanes_0_15_ten, stored[95:90], operand_lanes_0_14_ten, stored[89:84], operand_lanes_0_13_ten, stored[83:78], operand_lanes_0_12_ten, stored[77:72], operand_lanes_0_11_ten, stored[71:66], operand_lanes_0_10_ten, stored[65:60], operand_lanes_0_9_ten, stored[59:54], operand_lanes_0_8_ten, stored[53:48], operand_lanes_0_7_ten, stored[47:42], operand_lanes_0_6_ten, stored[41:36], operand_lanes_0_5_ten, stored[35:30], operand_lanes_0_4_ten, stored[29:24], operand_lanes_0_3_ten, stored[23:18], operand_lanes_0_2_ten, stored[17:12], operand_lanes_0_1_ten, stored[11:6], operand_lanes_0_0_ten, stored[5:0] };
 endmodule
 
 module razer_small_term_exponents(a, b, active, exponent);

@@ -105,16 +105,6 @@ def _merged_binary(a: BlockFormat, b: BlockFormat) -> str | None:
     return _merged(a, b)
 
 
-def _merged_stored(a: BlockFormat, b: BlockFormat) -> str | None:
-    if reason := _merged(a, b):
-        return reason
-    if max(form.largest.bit_length() for form in (a, b)) < SHORTEST_JOINED or not any(
-        can_collide(a, b, *group) for group in (FIVES, TENS)
-    ):
-        return f"no products of {a.name} x {b.name} collide, so that there is nothing more to hold; use 'merged'"
-    return None
-
-
 def _any(a: BlockFormat, b: BlockFormat) -> str | None:
     return None
 
@@ -199,8 +189,7 @@ DOTS: dict[str, Dot] = {
     dot.name: dot
     for dot in (
         Dot("merged", "magnitudes whose partial products share places", _whole(_merged)),
-        Dot("merged-stored", "merged, with all that the lanes take in the decoders' registers", _whole(_merged_stored)),
-        Dot("merged-timed", "merged-stored for a fast clock: a tree that adds what is there", _whole(_merged)),
+        Dot("merged-timed", "merged for a fast clock: a tree that adds what is there", _whole(_merged)),
         Dot("merged-binary", "the products of merged, added in a binary tree", _whole(_merged_binary)),
         Dot("signed", "rows of a two's-complement operand, chosen by the other's bits", _whole(_signed)),
         Dot("significand", "significands multiplied, the product shifted", _whole(_significand)),

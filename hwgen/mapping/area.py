@@ -52,7 +52,6 @@ _SLOW = ("accumulate", "lane_array", "dot_product")
 BLOCKS = {
     "operand_decoder": "operand decoders",
     "operand_decoder_b": "operand decoders",
-    "stored_operand": "operand decoders",
     "dot_product": "dot products",
     "significand_products": "dot products",
     "term_exponents": "scale products",

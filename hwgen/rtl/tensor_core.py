@@ -14,7 +14,6 @@ from hwgen.formats.unscaled import TYPE_BITS
 from hwgen.rtl import control
 from hwgen.rtl.decode.operand import (
     OperandDecoder,
-    StoredOperand,
     codes_layout,
     decoded_as,
     late_layout,
@@ -22,7 +21,6 @@ from hwgen.rtl.decode.operand import (
 )
 from hwgen.rtl.element import Element
 from hwgen.rtl.hierarchy import Block, add_child
-from hwgen.rtl.lanes import lanes
 
 __all__ = ["TensorCore", "addend_layout", "result_layout", "step_layout"]
 
@@ -209,10 +207,10 @@ class TensorCore(Block):
                 m.d.comb += [edge.half.eq(rows.half), edge.element_type.eq(rows.element_type)]
         decoded = [edge.operand for edge in edges]
         if "decoded" in loads:
-            decoded = [
-                self._behind_decoder(m, platform, loads["decoded"], operand, side, f"decoded_{side}{row}")
-                for row, operand in enumerate(decoded)
-            ]
+            behind = [Signal.like(row, name=f"decoded_{side}{i}", reset_less=True) for i, row in enumerate(decoded)]
+            with m.If(loads["decoded"]):
+                m.d.sync += [held.eq(row) for held, row in zip(behind, decoded, strict=True)]
+            decoded = behind
         for register, delayed in (
             ("tree", self._scales_behind),
             ("sums", self._scales_behind),
@@ -224,28 +222,6 @@ class TensorCore(Block):
                     for row, operand in enumerate(decoded)
                 ]
         return decoded
-
-    def _behind_decoder(
-        self, m: Module, platform: object, enable: Value, operand: Any, side: str, name: str
-    ) -> data.View:
-        """A row behind the register of its decoder."""
-        how = lanes(self.config)
-        stored = Signal.like(operand, name=name, reset_less=True)
-        with m.If(enable):
-            m.d.sync += stored.eq(operand)
-            # A bit that is always zero takes no flip-flop.
-            m.d.sync += [
-                block[index][field].eq(0)
-                for block in stored.lanes
-                for index in range(len(block))
-                for field in how.idle(index)
-                if field in block[index].shape().members
-            ]
-        if stored.shape() == operand_layout(self.config, side):
-            return stored
-        whole = add_child(m, platform, f"{name}_whole", StoredOperand, self.config, decoded_as(self.config, side))
-        m.d.comb += whole.stored.eq(stored)
-        return whole.operand
 
     def _scales_behind(self, m: Module, enable: Value, operand: Any, side: str, name: str) -> data.View:
         """A decoded row whose scales are a register behind its lanes."""

@@ -49,7 +49,6 @@ CORES = (
     ),
     TensorCoreConfig("nvfp4-binary", NVFP4, NVFP4, 1, 1, 1, "binary", pipeline=("decoded", "tree", "factors")),
     TensorCoreConfig("mixfp4-timed", MIXFP4, MIXFP4, 1, 1, 2, "merged-timed", pipeline=("decoded", "tree", "factors")),
-    TensorCoreConfig("mixfp4-stored", MIXFP4, MIXFP4, 1, 1, 2, "merged-stored", pipeline=("decoded", "sums")),
     TensorCoreConfig(
         *("mixfp4-slot-split", MIXFP4, MIXFP4, 1, 1, 1),
         slot="split",

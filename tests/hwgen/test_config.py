@@ -150,7 +150,6 @@ def test_good_names(name):
             "dot",
             (
                 "merged",
-                "merged-stored",
                 "merged-timed",
                 "merged-binary",
                 "signed",
@@ -337,7 +336,7 @@ def test_slots():
         refused("slot = 'separate'", words, a=form, b=form, dot=dot, groups=1, slot="separate")
     for slot, dot, words in (
         ("full", "signed", "shares the lanes of dot = 'merged' or 'merged-timed', not of 'signed'"),
-        ("split", "merged-stored", "not of 'merged-stored'"),
+        ("split", "merged-binary", "not of 'merged-binary'"),
         ("quadrants", "merged", "shares the lanes of dot = 'significand', not of 'merged'"),
     ):
         refused(f"slot = {slot!r}", words, slot=slot, dot=dot)

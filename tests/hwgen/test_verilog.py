@@ -19,7 +19,7 @@ from hwgen.config import NAMED, PIPELINE_REGISTERS, REGISTERS, TensorCoreConfig
 from hwgen.errors import InputError, ToolError
 from hwgen.package import contents
 from hwgen.package.lint import waivers
-from hwgen.rtl.decode.operand import decoded_as, decoded_layout, operand_layout
+from hwgen.rtl.decode.operand import decoded_as
 from hwgen.rtl.dot import DotProduct
 from hwgen.rtl.tensor_core import addend_layout, result_layout, step_layout
 
@@ -164,7 +164,6 @@ def test_number_of_instances(config, generated):
     elements = config.rows * config.columns
     alike = decoded_as(config, "b") == "a"
     decoders = {"": config.rows + config.columns} if alike else {"": config.rows, "_b": config.columns}
-    completed = decoded_layout(config, "a") != operand_layout(config, "a")
     scaled = {side: rows for side, rows in decoders.items() if config.form("b" if side else "a").scale_width}
     tree = config.sums > 1 or config.slotted
     slots = {
@@ -179,7 +178,6 @@ def test_number_of_instances(config, generated):
         **{f"operand_decoder{side}": rows for side, rows in decoders.items()},
         **{f"scale_decoder{side}": rows * config.groups for side, rows in scaled.items()},
         **{f"element_decoder{side}": rows * config.depth for side, rows in decoders.items()},
-        **({f"stored_operand{side}": rows for side, rows in decoders.items()} if completed else {}),
         "element": elements,
         **({"term_exponents": elements} if scaled else {}),
         "dot_product": elements * config.sums,

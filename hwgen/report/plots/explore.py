@@ -25,7 +25,7 @@ def _staircase(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
 
 
 _MARKERS = {
-    **{"merged": "o", "merged-binary": "P", "merged-stored": "X", "signed": "s", "significand": "^"},
+    **{"merged": "o", "merged-binary": "P", "signed": "s", "significand": "^"},
     **{"merged-timed": "d", "binary": "v", "multiplier": "x", "e2m2": "D"},
 }
 

@@ -22,10 +22,8 @@ __all__ = [
     "ElementDecoder",
     "OperandDecoder",
     "ScaleDecoder",
-    "StoredOperand",
     "codes_layout",
     "decoded_as",
-    "decoded_layout",
     "element_tag",
     "exponents_layout",
     "late_layout",
@@ -116,17 +114,6 @@ def element_tag(form: BlockFormat, tag: Value, index: int) -> Value:
     return Cat(*found)
 
 
-def _lane_layout(config: TensorCoreConfig, side: str) -> data.StructLayout:
-    """What a decoder hands over of a number: no more than the register behind it holds, where there is one."""
-    how = lanes(config)
-    return how.stored_layout(side) if "decoded" in config.pipeline else how.layout(side)
-
-
-def decoded_layout(config: TensorCoreConfig, side: str) -> data.StructLayout:
-    """Layout of one decoded row of a step as its decoder hands it over: `operand_layout`, perhaps with fewer fields."""
-    return _row_layout(config, side, _lane_layout(config, side))
-
-
 def operand_layout(config: TensorCoreConfig, side: str) -> data.StructLayout:
     """Layout of one decoded row of a step.
 
@@ -137,10 +124,7 @@ def operand_layout(config: TensorCoreConfig, side: str) -> data.StructLayout:
     With a slot there is also ``slots[g][j]``, what element j of group g of a step at half the rate has beside its
     significand. That is in ``significands[g][j]``, or in the lanes, where the slot shares them.
     """
-    return _row_layout(config, side, lanes(config).layout(side))
-
-
-def _row_layout(config: TensorCoreConfig, side: str, lane: data.StructLayout) -> data.StructLayout:
+    lane = lanes(config).layout(side)
     fields: dict[str, object] = {
         "lanes": data.ArrayLayout(data.ArrayLayout(lane, config.form(side).size), config.groups),
         "scales": data.ArrayLayout(scale_layout(config.form(side)), config.groups),
@@ -185,8 +169,8 @@ class ElementDecoder(OfOneSide):
         Element code.
     tag : In(tag_bits(config, side))
         Element format of the block, E1M2 is 1; or the bits of the element's sub-groups. Only where there is either.
-    lane : Out(lanes(config).layout(side)) or Out(lanes(config).stored_layout(side))
-        Decoded number, see the micro-architecture in `hwgen.rtl.lanes`; the latter where a register is behind it.
+    lane : Out(lanes(config).layout(side))
+        Decoded number, see the micro-architecture in `hwgen.rtl.lanes`.
     nan : Out(1)
         The element is NaN; only where elements may be.
     latency : int
@@ -197,7 +181,7 @@ class ElementDecoder(OfOneSide):
 
     def __init__(self, config: TensorCoreConfig, side: str) -> None:
         form = config.form(side)
-        members = {"code": In(form.code_width), "lane": Out(_lane_layout(config, side))}
+        members = {"code": In(form.code_width), "lane": Out(lanes(config).layout(side))}
         if bits := tag_bits(config, side):
             members["tag"] = In(bits)
         self.nans = [int(code in element.nans) for element in form.elements for code in range(1 << form.code_width)]
@@ -212,7 +196,7 @@ class ElementDecoder(OfOneSide):
         if any(self.nans):
             inputs = Cat(self.code, self.tag) if self.form.tagged else self.code
             m.d.comb += self.nan.eq(lookup(inputs, self.nans, 1))
-        m.d.comb += [self.lane[name].eq(decoded[name]) for name, _ in _lane_layout(self.config, self.side)]
+        m.d.comb += [self.lane[name].eq(decoded[name]) for name, _ in self.lane.shape()]
         return m
 
 
@@ -301,7 +285,7 @@ class OperandDecoder(OfOneSide):
         Type of such elements, a code of `hwgen.formats.unscaled.TYPES`; a row of a reserved one is NaN. In other steps
         only its bit `SELECTOR` is read, as the selector of all blocks, where steps choose the elements. Only with a
         slot.
-    operand : Out(decoded_layout(config, side))
+    operand : Out(operand_layout(config, side))
         Decoded row.
     latency : int
         0, combinational.
@@ -310,7 +294,7 @@ class OperandDecoder(OfOneSide):
     plain_name = "operand_decoder"
 
     def __init__(self, config: TensorCoreConfig, side: str) -> None:
-        members = {"codes": In(codes_layout(config, side)), "operand": Out(decoded_layout(config, side))}
+        members = {"codes": In(codes_layout(config, side)), "operand": Out(operand_layout(config, side))}
         form = config.form(side)
         if form.has_scales:
             members["scales"] = In(data.ArrayLayout(unsigned(form.scale_width), config.groups))
@@ -389,46 +373,4 @@ class OperandDecoder(OfOneSide):
                     m.d.comb += self.operand.words[group * form.sums + part].eq(how.word(m, self.side, own, tags[part]))
         if nans:
             m.d.comb += self.operand.nan.eq(Cat(*nans).any())
-        return m
-
-
-class StoredOperand(OfOneSide):
-    """One row behind the register of its decoder, completed by what that register need not hold.
-
-    Only where there is such a thing.
-
-    Parameters
-    ----------
-    config
-        Tensor core configuration, with ``decoded`` in its pipeline.
-    side
-        Operand, ``a`` or ``b``; see `decoded_as`.
-
-    Attributes
-    ----------
-    stored : In(decoded_layout(config, side))
-        The row as the register holds it.
-    operand : Out(operand_layout(config, side))
-        The row as elements take it.
-    latency : int
-        0, combinational.
-    """
-
-    plain_name = "stored_operand"
-
-    def __init__(self, config: TensorCoreConfig, side: str) -> None:
-        members = {"stored": In(decoded_layout(config, side)), "operand": Out(operand_layout(config, side))}
-        super().__init__(config, side, members)
-
-    def elaborate(self, platform: object) -> Module:
-        m = Module()
-        how = lanes(self.config)
-        for field, _ in operand_layout(self.config, self.side):
-            if field != "lanes":
-                m.d.comb += getattr(self.operand, field).eq(getattr(self.stored, field))
-        for group in range(self.config.groups):
-            for index in range(self.form.size):
-                whole = self.operand.lanes[group][index]
-                for name, value in how.restored(self.side, self.stored.lanes[group][index]).items():
-                    m.d.comb += getattr(whole, name).eq(value)
         return m

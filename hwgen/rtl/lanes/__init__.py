@@ -12,7 +12,6 @@ from hwgen.rtl.lanes.e2m2 import E2M2
 from hwgen.rtl.lanes.interface import Lanes
 from hwgen.rtl.lanes.merged import Merged
 from hwgen.rtl.lanes.merged_binary import MergedBinary
-from hwgen.rtl.lanes.merged_stored import MergedStored
 from hwgen.rtl.lanes.merged_timed import MergedTimed
 from hwgen.rtl.lanes.multiplier import Multiplier
 from hwgen.rtl.lanes.nested import Nested
@@ -27,7 +26,6 @@ __all__ = ["LANES", "SHARING", "Lanes", "Sharing", "lanes"]
 
 LANES: dict[str, type[Lanes]] = {
     "merged": Merged,
-    "merged-stored": MergedStored,
     "merged-timed": MergedTimed,
     "merged-binary": MergedBinary,
     "signed": Signed,

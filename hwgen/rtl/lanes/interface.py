@@ -52,18 +52,6 @@ class Lanes(ABC):
     def layout(self, side: str) -> data.StructLayout:
         """Layout of one decoded number of operand ``side``, ``a`` or ``b``."""
 
-    def stored_layout(self, side: str) -> data.StructLayout:
-        """Layout of what a register behind the decoder holds of a number; `restored` gives the rest."""
-        return self.layout(side)
-
-    def restored(self, side: str, stored: Any) -> Mapping[str, ValueLike]:
-        """Fields of `layout` for those of `stored_layout`."""
-        return {name: getattr(stored, name) for name, _ in self.layout(side)}
-
-    def idle(self, index: int) -> tuple[str, ...]:
-        """Fields of `layout` that nothing reads in lane ``index`` of a block: no register need hold them."""
-        return ()
-
     @abstractmethod
     def decode(self, side: str, code: Value, tag: Value | None) -> Mapping[str, ValueLike]:
         """Fields of `layout` for a code.

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import reduce
-from operator import or_
+from operator import and_, or_
 from typing import Any
 
 from amaranth.hdl import Cat, Module, Signal, Value, ValueLike
 from amaranth.lib import data
 
 from hwgen.config.dots import FIVES, PLACES, TENS, can_collide
-from hwgen.formats import E1M2, E2M1
 from hwgen.rtl.arithmetic.carry_save import Register, add_columns, full_adders, half_adders
-from hwgen.rtl.arithmetic.truth_table import lookup
 from hwgen.rtl.lanes.interface import Lanes, is_negative, magnitude_of, transposed
 
 __all__ = ["Merged"]
@@ -50,8 +48,9 @@ class Merged(Lanes):
 
     which is 12 bits; one chain of adders makes them 8. E1M2 adds the magnitudes 5 and 7, where bits 0 and 2 are both
     set. Yet a place of two products overflows only where both operands are 5 or 7: then ``a2 b0`` and ``a0 b2`` are
-    one each. One more partial product, ``five_a five_b`` at place 2, makes up for that, and is all that MixFP4 adds to
-    a lane; where one operand only has tags not even that.
+    one each. One more bit at place 2 makes up for that, and is all that MixFP4 adds to a lane; where one operand only
+    has tags not even that. The bit is one where ``a0 b0`` and ``a2 b2`` both are, which are there anyway: a gate, and
+    no wire more from the decoders.
 
     The product's bits are inverted where it is negative. That leaves ``W - p`` for ``-p``, with W the sum of the
     weights: the negative lanes are counted, and ``-W`` times that number is added once for all lanes.
@@ -63,15 +62,14 @@ class Merged(Lanes):
     between NVFP4 and MixFP4.
 
     RaZeR adds the magnitude 10 to E2M1, with bits 1 and 3: two such numbers make ``a3 b1`` and ``a1 b3`` one each. What
-    is missing then is one at place 4. There ``a2 b2`` is zero, since 10 has no bit 2: ``ten_a ten_b`` is joined to it,
-    and no adder is needed. RaZeR's weights have 16, too. Bit 4 is never set beside another one, so its products are
-    joined to others as well::
+    is missing then is one at place 4, where ``a1 b1`` and ``a3 b3`` both are one. There ``a2 b2`` is zero, since 10 has
+    no bit 2: what is missing is joined to it, and no adder is needed. RaZeR's weights have 16, too. Bit 4 is never set
+    beside another one, so its products are joined to others as well::
 
         place   8      7              6                       5                       4
-              a4 b4  a4 b3 | a3 b4  a4 b2 | a2 b4 | a3 b3   a4 b1 | a1 b4 | a3 b2   a4 b0 | a0 b4 | a2 b2 | ten_a ten_b
+              a4 b4  a4 b3 | a3 b4  a4 b2 | a2 b4 | a3 b3   a4 b1 | a1 b4 | a3 b2   a4 b0 | a0 b4 | a2 b2 | a1 b1 a3 b3
 
-    Fields of a lane: ``magnitude``, ``sign``, and, where such a product makes up for a collision, ``five``: bits 0 and
-    2 of the magnitude are both set; or ``ten``: bits 1 and 3 are.
+    Fields of a lane: ``magnitude`` and ``sign``.
     """
 
     # How the tree adds, see `add_columns`.
@@ -86,53 +84,43 @@ class Merged(Lanes):
         """Whether partial products share places at all."""
         return max(map(self._width, "ab")) > 3
 
+    def _collides(self, group: tuple[tuple[int, int], ...]) -> bool:
+        """Whether both partial products of a group that share a place can be one."""
+        a, b = self.config.formats
+        return self._joins and can_collide(a, b, *group)
+
     @property
     def _corrected(self) -> bool:
-        return "five" in self._corrections
+        """Whether a bit at place 2 makes up for products of two fives."""
+        return self._collides(FIVES)
 
     @property
     def _chained_from(self) -> int:
         """The first place with three bits, or that with a half adder before it."""
         return 2 if self._corrected or not self._joins else 1
 
-    @property
-    def _corrections(self) -> dict[str, tuple[int, int]]:
-        """Fields that make up for collisions, and the two bits of a magnitude that they stand for."""
-        kinds = (("five", FIVES, (2, 0)), ("ten", TENS, (3, 1)))
-        a, b = self.config.formats
-        return {name: bits for name, group, bits in kinds if self._joins and can_collide(a, b, *group)}
-
     def layout(self, side: str) -> data.StructLayout:
         """See `Lanes`."""
-        fields = {"magnitude": self._width(side), "sign": 1}
-        return data.StructLayout(fields | dict.fromkeys(self._corrections, 1))
-
-    def stored_layout(self, side: str) -> data.StructLayout:
-        """See `Lanes`; ``five`` and ``ten`` are one gate each."""
         return data.StructLayout({"magnitude": self._width(side), "sign": 1})
-
-    def restored(self, side: str, stored: Any) -> Mapping[str, ValueLike]:
-        """See `Lanes`."""
-        fields = {"magnitude": stored.magnitude, "sign": stored.sign}
-        bits = self._corrections
-        return fields | {name: stored.magnitude[high] & stored.magnitude[low] for name, (high, low) in bits.items()}
 
     def decode(self, side: str, code: Value, tag: Value | None) -> Mapping[str, ValueLike]:
         """See `Lanes`."""
         form = self.config.form(side)
-        fields = {"magnitude": magnitude_of(form, code, tag), "sign": is_negative(form, code, tag)}
-        for name, (high, low) in self._corrections.items():
-            if form.elements == (E2M1, E1M2) and name == "five":
-                assert tag is not None
-                fields[name] = tag & code[2] & code[0]
-            else:
-                table = [abs(h) >> high & abs(h) >> low & 1 for element in form.elements for h in element.integers]
-                fields[name] = lookup(code if tag is None else Cat(code, tag), table, 1)
-        return fields
+        return {"magnitude": magnitude_of(form, code, tag), "sign": is_negative(form, code, tag)}
+
+    def _bits(self, a: Any, b: Any) -> tuple[list[Value], list[Value]]:
+        """Magnitudes of all lanes, bit by bit."""
+        return transposed(a, "magnitude", self._width("a")), transposed(b, "magnitude", self._width("b"))
+
+    def _collided(self, group: tuple[tuple[int, int], ...], lanes_a: Any, lanes_b: Any) -> Value:
+        """For all lanes whether both partial products of a group are one."""
+        a, b = self._bits(lanes_a, lanes_b)
+        # These two products are there anyway, at other places.
+        return reduce(and_, (a[bit] & b[bit] for bit in group[0]))
 
     def _columns(self, lanes_a: Any, lanes_b: Any) -> list[list[Value]]:
         """Partial products of all lanes, by place; what makes up for the collision of two tens is among them."""
-        a, b = (transposed(x, "magnitude", self._width(side)) for side, x in (("a", lanes_a), ("b", lanes_b)))
+        a, b = self._bits(lanes_a, lanes_b)
         columns: list[list[Value]] = []
         for groups in PLACES[: len(a) + len(b) - 1]:
             products = [[a[i] & b[j] for i, j in group if i < len(a) and j < len(b)] for group in groups]
@@ -140,9 +128,8 @@ class Merged(Lanes):
                 columns.append([reduce(or_, group) for group in products if group])
             else:
                 columns.append([product for group in products for product in group])
-        if "ten" in self._corrections:
-            tens = [Cat(*(lane.ten for lane in side)) for side in (lanes_a, lanes_b)]
-            columns[4][0] |= tens[0] & tens[1]
+        if self._collides(TENS):
+            columns[4][0] |= self._collided(TENS, lanes_a, lanes_b)
         return columns
 
     def total(self, m: Module, a: Any, b: Any, words: Mapping[str, Value], register: Register | None) -> Value:
@@ -154,8 +141,7 @@ class Merged(Lanes):
         """Partial products of all lanes, by place, with all that makes up for collisions."""
         columns = self._columns(a, b)
         if self._corrected:
-            fives = [Cat(*(lane.five for lane in side)) for side in (a, b)]
-            columns[2].insert(0, fives[0] & fives[1])
+            columns[2].insert(0, self._collided(FIVES, a, b))
         return columns
 
     @property

@@ -7,6 +7,7 @@ from typing import Any
 
 from amaranth.hdl import Cat, Module, Value
 
+from hwgen.config.dots import FIVES
 from hwgen.rtl.arithmetic.carry_save import Register, full_adders, half_adders
 from hwgen.rtl.lanes.binary import add_signed_in_pairs
 from hwgen.rtl.lanes.merged import Merged
@@ -24,8 +25,8 @@ class MergedBinary(Merged):
     A binary tree takes words, so that no place may be left with two bits: the chain of adders begins a place earlier
     than that of `Merged`. Low bits of a product are there first, where the adders of the tree begin.
 
-    ``five_a five_b`` takes no place of its own. Where it is set, bits 0 and 2 of both magnitudes are, and place 2 has
-    ``a2 b0 | a0 b2`` = 1, ``a1 b1`` and a carry that equals it. What is missing is one more::
+    Where two numbers are 5 or 7, what is missing in `Merged` takes no place of its own. Place 2 has ``a2 b0 | a0 b2``
+    = 1, ``a1 b1`` and a carry that equals it, and one more is to be added::
 
         a1 b1 = 0 (5 x 5, 5 x 7)   1 + 0 + 0 + 1 = 2: as if a1 b1 were set
         a1 b1 = 1 (7 x 7)          1 + 1 + 1 + 1 = 4: as if the carry were not, and one more at place 3
@@ -43,7 +44,7 @@ class MergedBinary(Merged):
         carry: list[Value] = []
         fives = sevens = None
         if self._corrected:
-            fives = Cat(*(x.five & y.five for x, y in zip(a, b, strict=True)))
+            fives = self._collided(FIVES, a, b)
             sevens = fives & columns[2][-1]
         for place, bits in enumerate(columns):
             if fives is not None and sevens is not None:

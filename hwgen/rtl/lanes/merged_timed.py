@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from hwgen.rtl.lanes.merged_stored import MergedStored
+from hwgen.rtl.lanes.merged import Merged
 
 __all__ = ["MergedTimed"]
 
 
-class MergedTimed(MergedStored):
-    """The lanes of `MergedStored`, for a fast clock: each level of the tree adds the bits that are there already.
+class MergedTimed(Merged):
+    """The lanes of `Merged`, for a fast clock: each level of the tree adds the bits that are there already.
 
     The chain of adders has the low places of a product first, and the number of negative lanes comes last. The tree of
     `Merged` does not ask. So it waits for late bits in its first levels. It has fewer levels, but its way is longer.
@@ -18,7 +18,7 @@ class MergedTimed(MergedStored):
     `Merged`. In an array the lanes are behind long wires, and what follows the register has time to spare. It holds a
     few bits more.
 
-    Fields of a lane are those of `MergedStored`.
+    Fields of a lane are those of `Merged`.
     """
 
     _height = 3

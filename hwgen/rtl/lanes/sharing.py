@@ -53,19 +53,11 @@ class _MergedSharing(Merged, Sharing):
 
     def layout(self, side: str) -> data.StructLayout:
         """See `Lanes`."""
-        return _widened(super().layout(side))
-
-    def stored_layout(self, side: str) -> data.StructLayout:
-        """See `Lanes`."""
-        return _widened(super().stored_layout(side))
+        return data.StructLayout({"magnitude": SIGNIFICAND, "sign": 1})
 
     def total(self, m: Module, a: Any, b: Any, words: Mapping[str, Value], register: Register | None) -> Value:
         """See `Sharing`."""
         return Sharing.total(self, m, a, b, words, register)
-
-
-def _widened(layout: data.StructLayout) -> data.StructLayout:
-    return data.StructLayout({name: field.shape for name, field in layout} | {"magnitude": SIGNIFICAND})
 
 
 class MergedFull(_MergedSharing):
@@ -80,10 +72,6 @@ class MergedFull(_MergedSharing):
     Significands go to the even lanes, and the odd ones get zeros in steps at half the rate. A product of E1M2 needs no
     correction in an even lane: that of `Merged` is in the odd ones alone.
     """
-
-    def idle(self, index: int) -> tuple[str, ...]:
-        """See `Lanes`: even lanes need no correction."""
-        return () if index % 2 else tuple(self._corrections)
 
     def with_significand(self, side: str, index: int, lane: Any, significand: Value) -> Mapping[str, ValueLike]:
         """See `Lanes`."""

@@ -61,7 +61,7 @@ def test_what_is_explored_by_default() -> None:
         ways = [(one.dot, one.pipeline, one.leading_zeros) for one in variants(config)]
         # Those of long elements and of shifted sub-groups multiply neither.
         dots = set(DOTS) - {"shifted", "windowed", "nested"}
-        dots -= set() if config.a.name == "mixfp4" else {"e2m2", "merged-stored"}
+        dots -= set() if config.a.name == "mixfp4" else {"e2m2"}
         assert len(ways) == len(set(ways))
         assert set(ways) == {
             *((dot, DEFAULT_PIPELINE, "counted") for dot in dots),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hwgen.config import DOTS, TensorCoreConfig
-from hwgen.config.dots import PLACES, TENS, supported
+from hwgen.config.dots import FIVES, PLACES, TENS, can_collide, supported
 from hwgen.errors import InputError
 from hwgen.formats import BLOCK_FORMATS, UE4M3, BlockFormat, ElementFormat
 from hwgen.rtl.dot import DotProduct
@@ -137,7 +137,7 @@ def test_a_product_of_fives_is_all_that_mixfp4_adds(a, b, wanted):
         if x >> i & x >> i + 2 & 1 and j >= 2 and y >> j & y >> j - 2 & 1
     }
     assert colliding == wanted
-    assert ("five" in dict(lanes(FORMS[f"{a}-{b}-merged"]).layout("a"))) == bool(wanted)
+    assert can_collide(BLOCK_FORMATS[a], BLOCK_FORMATS[b], *FIVES) == bool(wanted)
     assert DOTS["merged"].supports(BLOCK_FORMATS[a], BLOCK_FORMATS[b]) is None
 
 
@@ -151,9 +151,15 @@ def test_a_product_of_tens_is_all_that_razer_adds(b):
             missing = place[1:] == (TENS,) and x == y == 10
             assert max(ones) == 1 + missing or max(ones) == 0
             assert not (missing and ones[0])
-    config = TensorCoreConfig("x", *forms, 1, 1, 1)
-    assert [name for name, _ in lanes(config).layout("b")] == ["magnitude", "sign", "ten"]
-    assert [name for name, _ in lanes(config).stored_layout("b")] == ["magnitude", "sign"]
+
+
+@pytest.mark.parametrize("dot", ["merged", "merged-timed", "merged-binary"])
+def test_what_makes_up_for_collisions_takes_no_wire(dot):
+    """Decoders hand over magnitude and sign alone: MixFP4's as many bits as NVFP4's."""
+    forms = ("nvfp4", "mixfp4", "razer-activations", "razer-weights")
+    handed = {name: dict(lanes(TensorCoreConfig("x", name, name, 1, 1, 1, dot)).layout("a")) for name in forms}
+    assert all(fields.keys() == {"magnitude", "sign"} for fields in handed.values())
+    assert handed["mixfp4"] == handed["nvfp4"]
 
 
 def test_tens_beside_a_bit_2_are_refused():

@@ -6,7 +6,7 @@ import pytest
 
 from hwgen.config import TensorCoreConfig
 from hwgen.formats.unscaled import SELECTOR, TYPE_BITS
-from hwgen.rtl.decode.operand import OperandDecoder, decoded_layout
+from hwgen.rtl.decode.operand import OperandDecoder, operand_layout
 from hwgen.rtl.lane_array import LaneArray
 from hwgen.verilog import design
 
@@ -17,7 +17,7 @@ TAGGED = dataclasses.replace(CHOSEN, a="mixfp4", b="mixfp4")
 def _miter(selector):
     """Verilog that compares both decoders, on any row, any type and either rate; ``selector`` is in Verilog."""
     groups, codes = CHOSEN.groups, 64 * CHOSEN.groups
-    size = decoded_layout(TAGGED, "a").size
+    size = operand_layout(TAGGED, "a").size
     scales = ", ".join(f"{selector}, scales[{7 * group + 6}:{7 * group}]" for group in reversed(range(groups)))
     common = ".codes(codes), .half(half), .element_type(element_type)"
     return f"""
@@ -42,7 +42,7 @@ def _proven(selector, prover):
 
 
 def test_the_decoder_is_that_of_mixfp4(prover):
-    assert decoded_layout(CHOSEN, "a") == decoded_layout(TAGGED, "a")
+    assert operand_layout(CHOSEN, "a") == operand_layout(TAGGED, "a")
     assert CHOSEN.a.scale_width == 7
     assert _proven(f"element_type[{SELECTOR}]", prover)
 

@@ -50,8 +50,3 @@ def test_every_code(a, b, dot, side, evaluate):
             assert ("infinite" in layout.members) == bool(elements[0].infinities)
             assert not infinite or lane.infinite
             assert infinite or "infinite" not in layout.members or not lane.infinite
-        if "five" in layout.members:
-            assert lane.five == (abs(wanted) in (5, 7))
-        assert ("ten" in layout.members) == (dot.startswith("merged") and "razer" in a)
-        if "ten" in layout.members:
-            assert lane.ten == (abs(wanted) == 10)

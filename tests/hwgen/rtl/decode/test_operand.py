@@ -9,21 +9,17 @@ from amaranth.hdl import Shape
 
 from hwgen.config import DOTS, TensorCoreConfig
 from hwgen.config.dots import supported
-from hwgen.errors import InputError
 from hwgen.formats import BLOCK_FORMATS, ElementFormat
 from hwgen.rtl.decode.operand import (
     ElementDecoder,
     OperandDecoder,
     ScaleDecoder,
-    StoredOperand,
     codes_layout,
     decoded_as,
-    decoded_layout,
     operand_layout,
     scale_layout,
 )
 from hwgen.rtl.lanes import lanes
-from hwgen.rtl.tensor_core import TensorCore
 from hwgen.verilog import design
 from sim import golden
 
@@ -71,8 +67,6 @@ def check_lane(config, side, bits, code, tag):
     assert lane_value(lane, tag) == wanted
     if "sign" in lane.shape().members:
         assert lane.sign == code >> 3
-    if "five" in lane.shape().members:
-        assert lane.five == (abs(wanted) in (5, 7))
     if "shift" in lane.shape().members:
         assert lane.shift <= (1 if config.form(side).tagged else 2)
 
@@ -164,70 +158,6 @@ def test_operand_decoder_wires_every_block_to_its_place(form, side, groups, eval
             for i in range(16):
                 bits = outputs["operand"] >> low + (16 * g + i) * size & (1 << size) - 1
                 check_lane(config, side, bits, codes[g][i], tag)
-
-
-@pytest.mark.parametrize(
-    ("name", "side", "groups"),
-    [
-        ("mixfp4-mixfp4-merged", "a", 1),
-        ("mixfp4-mixfp4-merged", "a", 3),
-        ("mixfp4-nvint4-merged", "a", 1),
-        ("mixfp4-nvint4-merged", "b", 1),
-    ],
-)
-def test_a_stored_operand_is_completed(name, side, groups, evaluate):
-    """What decoders hand over for a register, and what comes out behind it, against decoders without one."""
-    whole = dataclasses.replace(FORMS[name], groups=groups)
-    stored = dataclasses.replace(whole, pipeline=("decoded",))
-    assert decoded_layout(stored, side).size == operand_layout(stored, side).size - 16 * groups
-    width = whole.form(side).scale_width
-    rng = np.random.default_rng(groups)
-    stimuli = [
-        {
-            "codes": int.from_bytes(rng.bytes(8 * groups), "little"),
-            "scales": int(rng.integers(1 << width * groups)),
-        }
-        for _ in range(200)
-    ]
-    # Every code with either tag, in all lanes.
-    stimuli += [
-        {"codes": code * (16 ** (16 * groups) // 15), "scales": scale * (2 ** (width * groups) // (2**width - 1))}
-        for code in range(16)
-        for scale in {0x38, 1 << width - 1 | 0x38}
-    ]
-    expected = [outputs["operand"] for outputs in evaluate(OperandDecoder(whole, side), stimuli)]
-    held = [{"stored": outputs["operand"]} for outputs in evaluate(OperandDecoder(stored, side), stimuli)]
-    assert [outputs["operand"] for outputs in evaluate(StoredOperand(stored, side), held)] == expected
-
-
-@pytest.mark.parametrize("side", ["a", "b"])
-def test_registers_may_hold_all_that_lanes_take(side, evaluate):
-    """The same rows as `merged` takes, and nothing behind the registers."""
-    plain = dataclasses.replace(FORMS["mixfp4-mixfp4-merged"], pipeline=("decoded",))
-    whole = dataclasses.replace(plain, dot="merged-stored")
-    assert decoded_layout(whole, side) == operand_layout(whole, side) == operand_layout(plain, side)
-    stimuli = [{"codes": code * (16**16 // 15), "scales": scale} for code in range(16) for scale in (0x38, 0xB8)]
-    held = [{"stored": outputs["operand"]} for outputs in evaluate(OperandDecoder(plain, side), stimuli)]
-    expected = [outputs["operand"] for outputs in evaluate(StoredOperand(plain, side), held)]
-    assert [outputs["operand"] for outputs in evaluate(OperandDecoder(whole, side), stimuli)] == expected
-    modules = design(TensorCore, dataclasses.replace(whole, rows=1, columns=1), "core")
-    assert "stored_operand" not in str(modules.instances)
-
-
-@pytest.mark.parametrize("pair", [("nvfp4", "nvfp4"), ("nvfp4", "mixfp4"), ("nvint4", "nvint4")])
-def test_there_must_be_something_more_to_hold(pair):
-    with pytest.raises(InputError, match=f"dot = 'merged-stored': no products of {pair[0]} x {pair[1]} collide"):
-        TensorCoreConfig("x", *pair, 1, 1, 1, dot="merged-stored")
-
-
-def test_only_fields_that_follow_from_others_are_left_out():
-    for name, config in FORMS.items():
-        stored = dataclasses.replace(config, pipeline=("decoded",))
-        for side in "ab":
-            assert decoded_layout(config, side) == operand_layout(config, side)
-            fewer = operand_layout(stored, side).size - decoded_layout(stored, side).size
-            both = {"mixfp4", "nvint4"} >= {config.a.name, config.b.name} and "mixfp4" in (config.a.name, config.b.name)
-            assert fewer == (16 if both and config.dot in ("merged", "merged-binary") else 0), name
 
 
 # Element decoders, proven equivalent to the golden model's tables

@@ -1,21 +1,17 @@
 """Lanes that slots share: what decoders put into them at half the rate, and the products that come out."""
 
 import itertools
-import re
 
 import numpy as np
 import pytest
 
 from hwgen.config import SLOTS, TensorCoreConfig
 from hwgen.formats.unscaled import TYPES
-from hwgen.rtl.decode.operand import OperandDecoder, codes_layout, decoded_as, decoded_layout, operand_layout
+from hwgen.rtl.decode.operand import OperandDecoder, codes_layout, decoded_as, operand_layout
 from hwgen.rtl.decode.unscaled import KINDS, SLOT, UnscaledDecoder
 from hwgen.rtl.dot import DotProduct
 from hwgen.rtl.lanes import lanes
-from hwgen.rtl.tensor_core import TensorCore
 from hwgen.verilog import design
-from hwgen.verilog.convert import run_passes
-from sim.mutate.rtlil import cells
 
 FORMATS = ("nvfp4", "mixfp4", "nvint4")
 CORES = {
@@ -55,14 +51,13 @@ def in_lanes(config, side, significands):
     layout, found = lanes(config).layout(side), 0
     name = "significand" if config.slot == "quadrants" else "magnitude"
     for place, own in enumerate(own for significand in significands for own in shares(config.slot, side, significand)):
-        fields = {name: own} | ({"five": own & 5 == 5} if "five" in layout.members else {})
-        found |= layout.const(fields).as_value().value << layout.size * place
+        found |= layout.const({name: own}).as_value().value << layout.size * place
     return found
 
 
-def without_five(lane):
-    """Fields of a lane; ``five`` is of no meaning where nothing collides."""
-    return {name: int(lane[name]) for name in lane.shape().members if name != "five"}
+def fields(lane):
+    """Fields of a lane, however wide they are."""
+    return {name: int(lane[name]) for name in lane.shape().members}
 
 
 @pytest.mark.sampled(2)
@@ -113,7 +108,7 @@ def test_decoders_put_significands_into_lanes(config, side, evaluate):
         operand, own = layout.from_bits(outputs["operand"]), [next(elements) for _ in range(8)]
         wanted = layout["lanes"].shape.elem_shape.from_bits(in_lanes(config, side, [e["significand"] for e in own]))
         for lane, want in zip(operand.lanes[0], wanted, strict=True):
-            assert without_five(lane) == without_five(want)
+            assert lane.as_bits() == want.as_bits()
         assert [each.as_bits() for each in operand.slots[0]] == [element["slot"] for element in own]
         assert operand.nan == any(element["nan"] for element in own)
         scale = operand.scales[0]
@@ -136,7 +131,7 @@ def test_steps_of_fp4_are_decoded_as_without_a_slot(config, side, evaluate):
     for outputs, expected in zip(found, evaluate(OperandDecoder(plain, "a"), stimuli), strict=True):
         own, want = layout.from_bits(outputs["operand"]), wanted.from_bits(expected["operand"])
         for lane, other in zip(own.lanes[0], want.lanes[0], strict=True):
-            assert without_five(lane) == without_five(other)
+            assert fields(lane) == fields(other)
         assert own.scales[0].as_bits() == want.scales[0].as_bits()
         assert own.nan == want.nan
         assert all(
@@ -162,7 +157,7 @@ def test_scales_do_not_matter_at_half_rate_proven(config, side, prover):
     own = decoded_as(config, side)
     text = "\n".join(design(OperandDecoder, config, "top", own).texts.values())
     codes, scales = codes_layout(config, side).size, config.form(side).scale_width
-    width = decoded_layout(config, own).size
+    width = operand_layout(config, own).size
     ports = ".codes(codes), .half(half), .element_type(kind)"
     miter = f"""
 module miter(input [{codes - 1}:0] codes, input [{scales - 1}:0] one, other, input [2:0] kind, output wrong);
@@ -188,8 +183,6 @@ def test_products_proven(config, prover):
 
     def lane(bits):
         found = {name: f"{layout[name].width}'d0" for name in highest_first} | {factor: f"{{{bits}}}"}
-        if "five" in found:
-            found["five"] = f"(({bits} & 4'd5) == 4'd5)"
         return "{" + ", ".join(found[name] for name in highest_first) + "}"
 
     blocks = {"a": [], "b": []}
@@ -219,16 +212,3 @@ endmodule
 """
     assert prover.proven(text, miter)
     assert not prover.proven(text, miter.replace("* b[7:4]", "* b[7:4] + (a[7:4] == 7 & b[7:4] == 5)"))
-
-
-@pytest.mark.parametrize(("slot", "idle"), [("full", 16), ("split", 0)])
-def test_no_register_for_corrections_of_even_lanes(slot, idle):
-    """With `full` nothing reads them; each operand has eight even lanes."""
-    bits = []
-    for dot in ("merged", "merged-timed"):
-        config = TensorCoreConfig("x", "mixfp4", "mixfp4", 1, 1, 1, dot, slot=slot, pipeline=("decoded",))
-        text, _ = run_passes(design(TensorCore, config, "core"), "hierarchy -top core\nproc\nopt\nwrite_rtlil\n")
-        modules = {match[1]: match[0] for match in re.finditer(r"^module \\(\S+)\n.*?^end$", text, re.S | re.M)}
-        registers = [cell for cell in cells(modules["core"]) if "dff" in cell.kind]
-        bits.append(sum(cell.width("WIDTH") for cell in registers))
-    assert bits[1] - bits[0] == 2 * 16 - idle
