@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import reduce
-from operator import and_, or_
+from operator import or_
 from typing import Any
 
 from amaranth.hdl import Cat, Module, Signal, Value, ValueLike
@@ -49,8 +49,7 @@ class Merged(Lanes):
     which is 12 bits; one chain of adders makes them 8. E1M2 adds the magnitudes 5 and 7, where bits 0 and 2 are both
     set. Yet a place of two products overflows only where both operands are 5 or 7: then ``a2 b0`` and ``a0 b2`` are
     one each. One more bit at place 2 makes up for that, and is all that MixFP4 adds to a lane; where one operand only
-    has tags not even that. The bit is one where ``a0 b0`` and ``a2 b2`` both are, which are there anyway: a gate, and
-    no wire more from the decoders.
+    has tags not even that. The bit is ``a0 a2 b0 b2``: the decoders need not say which numbers are 5 or 7.
 
     The product's bits are inverted where it is negative. That leaves ``W - p`` for ``-p``, with W the sum of the
     weights: the negative lanes are counted, and ``-W`` times that number is added once for all lanes.
@@ -62,12 +61,12 @@ class Merged(Lanes):
     between NVFP4 and MixFP4.
 
     RaZeR adds the magnitude 10 to E2M1, with bits 1 and 3: two such numbers make ``a3 b1`` and ``a1 b3`` one each. What
-    is missing then is one at place 4, where ``a1 b1`` and ``a3 b3`` both are one. There ``a2 b2`` is zero, since 10 has
+    is missing then is ``a1 a3 b1 b3``, one at place 4. There ``a2 b2`` is zero, since 10 has
     no bit 2: what is missing is joined to it, and no adder is needed. RaZeR's weights have 16, too. Bit 4 is never set
     beside another one, so its products are joined to others as well::
 
         place   8      7              6                       5                       4
-              a4 b4  a4 b3 | a3 b4  a4 b2 | a2 b4 | a3 b3   a4 b1 | a1 b4 | a3 b2   a4 b0 | a0 b4 | a2 b2 | a1 b1 a3 b3
+              a4 b4  a4 b3 | a3 b4  a4 b2 | a2 b4 | a3 b3   a4 b1 | a1 b4 | a3 b2   a4 b0 | a0 b4 | a2 b2 | a1 a3 b1 b3
 
     Fields of a lane: ``magnitude`` and ``sign``.
     """
@@ -115,8 +114,9 @@ class Merged(Lanes):
     def _collided(self, group: tuple[tuple[int, int], ...], lanes_a: Any, lanes_b: Any) -> Value:
         """For all lanes whether both partial products of a group are one."""
         a, b = self._bits(lanes_a, lanes_b)
-        # These two products are there anyway, at other places.
-        return reduce(and_, (a[bit] & b[bit] for bit in group[0]))
+        first, second = group[0]
+        # The two products ``a[i] & b[i]`` are there, too, but would be a little later.
+        return (a[first] & a[second]) & (b[first] & b[second])
 
     def _columns(self, lanes_a: Any, lanes_b: Any) -> list[list[Value]]:
         """Partial products of all lanes, by place; what makes up for the collision of two tens is among them."""
