@@ -202,7 +202,7 @@ HALF_RATE = {
 }
 """Rows of the table of cores that multiply FP8, too: MixFP4 over what, by report."""
 
-EARLIER = {*ROWS, *HALF_RATE} - {"overhead-weights"}
+EARLIER = {*ROWS, *HALF_RATE} - {"overhead", "overhead-weights"}
 """Reports that were measured when decoders told the lanes of MixFP4 which numbers are 5 or 7 (decision 0008)."""
 
 OTHERS = {"overhead-nvint4", *HALF_RATE} - {*ROWS}
