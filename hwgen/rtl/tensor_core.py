@@ -66,6 +66,14 @@ def result_layout(config: TensorCoreConfig) -> data.ArrayLayout:
     return addend_layout(config)
 
 
+def _held(m: Module, enable: Value, value: Any, name: str) -> Any:
+    """A value behind a register of its shape, which loads it with ``enable``."""
+    held = Signal.like(value, name=name, reset_less=True)
+    with m.If(enable):
+        m.d.sync += held.eq(value)
+    return held
+
+
 class TensorCore(Block):
     """Block-scaled matrix multiply-accumulate, D = A B^T + C, an M x N tile and K = 16 G per step.
 
@@ -207,10 +215,7 @@ class TensorCore(Block):
                 m.d.comb += [edge.half.eq(rows.half), edge.element_type.eq(rows.element_type)]
         decoded = [edge.operand for edge in edges]
         if "decoded" in loads:
-            behind = [Signal.like(row, name=f"decoded_{side}{i}", reset_less=True) for i, row in enumerate(decoded)]
-            with m.If(loads["decoded"]):
-                m.d.sync += [held.eq(row) for held, row in zip(behind, decoded, strict=True)]
-            decoded = behind
+            decoded = [_held(m, loads["decoded"], row, f"decoded_{side}{index}") for index, row in enumerate(decoded)]
         for register, delayed in (
             ("tree", self._scales_behind),
             ("sums", self._scales_behind),
@@ -226,9 +231,7 @@ class TensorCore(Block):
     def _scales_behind(self, m: Module, enable: Value, operand: Any, side: str, name: str) -> data.View:
         """A decoded row whose scales are a register behind its lanes."""
         behind = Signal(operand_layout(self.config, side), name=name)
-        scales = Signal.like(behind.scales, name=f"{name}_scales", reset_less=True)
-        with m.If(enable):
-            m.d.sync += scales.eq(operand.scales)
+        scales = _held(m, enable, operand.scales, f"{name}_scales")
         m.d.comb += [behind.eq(operand), behind.scales.eq(scales)]
         self._nan_behind(m, enable, operand, behind, side, name)
         self._slots_behind(m, enable, operand, behind, name)
@@ -238,19 +241,13 @@ class TensorCore(Block):
         """What slots take of the row beside significands, a register behind; with a slot."""
         if not self.config.slotted or self.config.early_exponents:  # see `_late`
             return
-        slots = Signal.like(behind.slots, name=f"{name}_slots", reset_less=True)
-        m.d.comb += behind.slots.eq(slots)
-        with m.If(enable):
-            m.d.sync += slots.eq(operand.slots)
+        m.d.comb += behind.slots.eq(_held(m, enable, operand.slots, f"{name}_slots"))
 
     def _nan_behind(self, m: Module, enable: Value, operand: Any, behind: Any, side: str, name: str) -> None:
         """Whether a scale of the row is NaN, a register behind; where it may be."""
         if not self.config.form(side).may_be_nan:
             return
-        nan = Signal(name=f"{name}_nan", reset_less=True)
-        m.d.comb += behind.nan.eq(nan)
-        with m.If(enable):
-            m.d.sync += nan.eq(operand.nan)
+        m.d.comb += behind.nan.eq(_held(m, enable, operand.nan, f"{name}_nan"))
 
     def _exponents_behind(self, m: Module, enable: Value, operand: Any, side: str, name: str) -> data.View:
         """A decoded row whose scales, but for their significands, are a register behind its significands."""
@@ -260,11 +257,8 @@ class TensorCore(Block):
         self._slots_behind(m, enable, operand, behind, name)
         for group, scale in enumerate(operand.scales):
             for field in [name for name, _ in scale.shape() if name != "significand"]:
-                value = getattr(scale, field)
-                held = Signal(len(value), name=f"{name}_{field}{group}", reset_less=True)
+                held = _held(m, enable, getattr(scale, field), f"{name}_{field}{group}")
                 m.d.comb += getattr(behind.scales[group], field).eq(held)
-                with m.If(enable):
-                    m.d.sync += held.eq(value)
         return behind
 
     def _late(self, m: Module, loads: dict[str, Value], operand: Any, side: str, name: str) -> data.View:
@@ -273,10 +267,7 @@ class TensorCore(Block):
         slots = operand.slots  # still with the lanes
         for register in ("tree", "sums"):
             if register in loads:
-                held = Signal.like(slots, name=f"{register}_{name}_slots", reset_less=True)
-                with m.If(loads[register]):
-                    m.d.sync += held.eq(slots)
-                slots = held
+                slots = _held(m, loads[register], slots, f"{register}_{name}_slots")
         with m.If(loads["factors"]):
             m.d.sync += late.slots.eq(slots)
             if self.config.form(side).may_be_nan:

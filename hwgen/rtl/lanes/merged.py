@@ -61,9 +61,9 @@ class Merged(Lanes):
     between NVFP4 and MixFP4.
 
     RaZeR adds the magnitude 10 to E2M1, with bits 1 and 3: two such numbers make ``a3 b1`` and ``a1 b3`` one each. What
-    is missing then is ``a1 a3 b1 b3``, one at place 4. There ``a2 b2`` is zero, since 10 has
-    no bit 2: what is missing is joined to it, and no adder is needed. RaZeR's weights have 16, too. Bit 4 is never set
-    beside another one, so its products are joined to others as well::
+    is missing then is ``a1 a3 b1 b3``, one at place 4. There ``a2 b2`` is zero, since 10 has no bit 2: what is missing
+    is joined to it, and no adder is needed. RaZeR's weights have 16, too. Bit 4 is never set beside another one, so its
+    products are joined to others as well::
 
         place   8      7              6                       5                       4
               a4 b4  a4 b3 | a3 b4  a4 b2 | a2 b4 | a3 b3   a4 b1 | a1 b4 | a3 b2   a4 b0 | a0 b4 | a2 b2 | a1 a3 b1 b3

@@ -75,10 +75,7 @@ class MergedFull(_MergedSharing):
 
     def with_significand(self, side: str, index: int, lane: Any, significand: Value) -> Mapping[str, ValueLike]:
         """See `Lanes`."""
-        fields = {name: getattr(lane, name) for name, _ in lane.shape()}
-        if index % 2 == 0:
-            fields["magnitude"] = lane.magnitude | significand
-        return fields
+        return {"magnitude": lane.magnitude if index % 2 else lane.magnitude | significand, "sign": lane.sign}
 
     def total_and_products(
         self, m: Module, a: Any, b: Any, words: Mapping[str, Value], half: Value, register: Register | None
@@ -125,9 +122,8 @@ class MergedSplit(_MergedSharing):
 
     def with_significand(self, side: str, index: int, lane: Any, significand: Value) -> Mapping[str, ValueLike]:
         """See `Lanes`."""
-        fields = {name: getattr(lane, name) for name, _ in lane.shape()}
         own = significand if side == "a" else significand & self._kept[index % 2]
-        return fields | {"magnitude": lane.magnitude | own}
+        return {"magnitude": lane.magnitude | own, "sign": lane.sign}
 
     def total_and_products(
         self, m: Module, a: Any, b: Any, words: Mapping[str, Value], half: Value, register: Register | None
