@@ -27,7 +27,7 @@ CONFIG = TensorCoreConfig(
 )
 
 
-@pytest.mark.parametrize(("kind", "clock_ns"), [(TensorCore, 1.6), (LaneArray, 0.8)])
+@pytest.mark.parametrize(("kind", "clock_ns"), [(TensorCore, 1.6), (LaneArray, 0.7)])
 def test_every_netlist_of_a_closure_does_what_a_simulation_says(
     kind: type[Block], clock_ns: float, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
