@@ -6,10 +6,11 @@ module nvfp4_e0m3_multi_small(clk, rst, addend__payload, addend__valid, result__
   wire not_addend_held;
   wire advance_and_enter;
   wire addend__ready_and;
+  wire element0_0_enable_tree_products_or;
+  wire element0_0_enable_factors_products_or;
   wire factors_first_next;
+  wire element0_0_half_terms_or_compared_half;
   wire bubbles_is_4;
-  wire step__ready_and_step__valid;
-  wire compared_last_next;
   wire [3:0] bubbles_plus_1;
   wire [3:0] bubbles_later_choice_wide;
   wire factors_valid_next;
@@ -17,6 +18,10 @@ module nvfp4_e0m3_multi_small(clk, rst, addend__payload, addend__valid, result__
   wire element0_0_entering_or;
   wire element0_0_entering_and;
   wire any_bubbles_later;
+  wire step__ready_and_step__valid;
+  wire compared_last_next;
+  wire step__payload_578_or_decoded_half;
+  wire decoded_b3_enable;
   wire not_factors_first;
   wire element0_0_entering_not_2;
   wire element0_0_entering_and_2;
@@ -51,6 +56,7 @@ module nvfp4_e0m3_multi_small(clk, rst, addend__payload, addend__valid, result__
   wire [2:0] bubbles_later;
   input clk;
   wire clk;
+  reg compared_half;
   reg compared_last;
   reg [153:0] decoded_a0;
   reg [153:0] decoded_a1;
@@ -68,8 +74,11 @@ module nvfp4_e0m3_multi_small(clk, rst, addend__payload, addend__valid, result__
   reg [64:0] element0_0_b_late;
   wire element0_0_enable_addend;
   wire element0_0_enable_factors;
+  wire element0_0_enable_factors_products;
+  wire element0_0_enable_products;
   wire element0_0_enable_result;
   wire element0_0_enable_tree;
+  wire element0_0_enable_tree_products;
   wire element0_0_entering;
   reg element0_0_half_exponents;
   reg element0_0_half_terms;
@@ -169,50 +178,74 @@ module nvfp4_e0m3_multi_small(clk, rst, addend__payload, addend__valid, result__
   assign not_rst = ~ rst;
   assign element0_0_entering = element0_0_entering_and_2 & not_rst;
   assign addend_coming = addend__ready ? addend__valid : addend_held;
+  assign element0_0_enable_addend = addend__ready & addend__valid;
+  assign addend__ready = not_addend_held | addend__ready_and;
   assign not_addend_held = ~ addend_held;
   assign advance_and_enter = advance & enter;
   assign addend__ready_and = advance_and_enter & factors_first;
-  assign addend__ready = not_addend_held | addend__ready_and;
-  assign element0_0_enable_addend = addend__ready & addend__valid;
   assign element0_0_taking = element0_0_entering & factors_first_next;
+  assign element0_0_half_terms_or_compared_half = element0_0_half_terms | compared_half;
+  assign element0_0_enable_products = element0_0_enable_result & element0_0_half_terms_or_compared_half;
   assign compared_last_next = enter & factors_last;
   assign step__ready_and_step__valid = step__ready & step__valid;
+  assign step__payload_578_or_decoded_half = step__payload[578] | decoded_half;
+  assign decoded_b3_enable = step__ready_and_step__valid & step__payload_578_or_decoded_half;
+  assign element0_0_enable_tree_products = element0_0_enable_tree & element0_0_enable_tree_products_or;
+  assign element0_0_enable_factors_products = element0_0_enable_factors & element0_0_enable_factors_products_or;
   assign element0_0_enable_tree = step__ready & decoded_valid;
+  assign element0_0_enable_tree_products_or = decoded_half | element0_0_half_exponents;
+  assign element0_0_enable_factors_products_or = element0_0_half_exponents | element0_0_half_terms;
   assign element0_0_enable_factors = step__ready & tree_valid;
   always @(posedge clk)
     factors_first <= factors_first_next;
   always @(posedge clk)
-    if (element0_0_enable_factors) element0_3_b_late <= { tree_b3_nan, tree_b3_slots };
+    if (element0_0_enable_factors) element0_3_b_late[64] <= tree_b3_nan;
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b3_slots <= decoded_b3[153:90];
+    if (element0_0_enable_factors_products) element0_3_b_late[63:0] <= tree_b3_slots;
   always @(posedge clk)
-    if (element0_0_enable_factors) element0_2_b_late <= { tree_b2_nan, tree_b2_slots };
+    if (element0_0_enable_tree_products) tree_b3_slots <= decoded_b3[153:90];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b2_slots <= decoded_b2[153:90];
+    if (element0_0_enable_factors) element0_2_b_late[64] <= tree_b2_nan;
   always @(posedge clk)
-    if (element0_0_enable_factors) element0_1_b_late <= { tree_b1_nan, tree_b1_slots };
+    if (element0_0_enable_factors_products) element0_2_b_late[63:0] <= tree_b2_slots;
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b1_slots <= decoded_b1[153:90];
+    if (element0_0_enable_tree_products) tree_b2_slots <= decoded_b2[153:90];
   always @(posedge clk)
-    if (element0_0_enable_factors) element0_0_b_late <= { tree_b0_nan, tree_b0_slots };
+    if (element0_0_enable_factors) element0_1_b_late[64] <= tree_b1_nan;
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b0_slots <= decoded_b0[153:90];
+    if (element0_0_enable_factors_products) element0_1_b_late[63:0] <= tree_b1_slots;
   always @(posedge clk)
-    if (element0_0_enable_factors) element3_0_a_late <= { tree_a3_nan, tree_a3_slots };
+    if (element0_0_enable_tree_products) tree_b1_slots <= decoded_b1[153:90];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a3_slots <= decoded_a3[153:90];
+    if (element0_0_enable_factors) element0_0_b_late[64] <= tree_b0_nan;
   always @(posedge clk)
-    if (element0_0_enable_factors) element2_0_a_late <= { tree_a2_nan, tree_a2_slots };
+    if (element0_0_enable_factors_products) element0_0_b_late[63:0] <= tree_b0_slots;
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a2_slots <= decoded_a2[153:90];
+    if (element0_0_enable_tree_products) tree_b0_slots <= decoded_b0[153:90];
   always @(posedge clk)
-    if (element0_0_enable_factors) element1_0_a_late <= { tree_a1_nan, tree_a1_slots };
+    if (element0_0_enable_factors) element3_0_a_late[64] <= tree_a3_nan;
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a1_slots <= decoded_a1[153:90];
+    if (element0_0_enable_factors_products) element3_0_a_late[63:0] <= tree_a3_slots;
   always @(posedge clk)
-    if (element0_0_enable_factors) element0_0_a_late <= { tree_a0_nan, tree_a0_slots };
+    if (element0_0_enable_tree_products) tree_a3_slots <= decoded_a3[153:90];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a0_slots <= decoded_a0[153:90];
+    if (element0_0_enable_factors) element2_0_a_late[64] <= tree_a2_nan;
+  always @(posedge clk)
+    if (element0_0_enable_factors_products) element2_0_a_late[63:0] <= tree_a2_slots;
+  always @(posedge clk)
+    if (element0_0_enable_tree_products) tree_a2_slots <= decoded_a2[153:90];
+  always @(posedge clk)
+    if (element0_0_enable_factors) element1_0_a_late[64] <= tree_a1_nan;
+  always @(posedge clk)
+    if (element0_0_enable_factors_products) element1_0_a_late[63:0] <= tree_a1_slots;
+  always @(posedge clk)
+    if (element0_0_enable_tree_products) tree_a1_slots <= decoded_a1[153:90];
+  always @(posedge clk)
+    if (element0_0_enable_factors) element0_0_a_late[64] <= tree_a0_nan;
+  always @(posedge clk)
+    if (element0_0_enable_factors_products) element0_0_a_late[63:0] <= tree_a0_slots;
+  always @(posedge clk)
+    if (element0_0_enable_tree_products) tree_a0_slots <= decoded_a0[153:90];
   always @(posedge clk)
     if (element0_0_enable_tree) tree_b3_nan <= decoded_b3[89];
   always @(posedge clk)
@@ -230,13 +263,21 @@ module nvfp4_e0m3_multi_small(clk, rst, addend__payload, addend__valid, result__
   always @(posedge clk)
     if (element0_0_enable_tree) tree_b0_scales <= decoded_b0[88:80];
   always @(posedge clk)
-    if (step__ready_and_step__valid) decoded_b3 <= b3_operand;
+    if (step__ready_and_step__valid) decoded_b3[89:0] <= b3_operand[89:0];
   always @(posedge clk)
-    if (step__ready_and_step__valid) decoded_b2 <= b2_operand;
+    if (decoded_b3_enable) decoded_b3[153:90] <= b3_operand[153:90];
   always @(posedge clk)
-    if (step__ready_and_step__valid) decoded_b1 <= b1_operand;
+    if (step__ready_and_step__valid) decoded_b2[89:0] <= b2_operand[89:0];
   always @(posedge clk)
-    if (step__ready_and_step__valid) decoded_b0 <= b0_operand;
+    if (decoded_b3_enable) decoded_b2[153:90] <= b2_operand[153:90];
+  always @(posedge clk)
+    if (step__ready_and_step__valid) decoded_b1[89:0] <= b1_operand[89:0];
+  always @(posedge clk)
+    if (decoded_b3_enable) decoded_b1[153:90] <= b1_operand[153:90];
+  always @(posedge clk)
+    if (step__ready_and_step__valid) decoded_b0[89:0] <= b0_operand[89:0];
+  always @(posedge clk)
+    if (decoded_b3_enable) decoded_b0[153:90] <= b0_operand[153:90];
   always @(posedge clk)
     if (element0_0_enable_tree) tree_a3_nan <= decoded_a3[89];
   always @(posedge clk)
@@ -254,19 +295,30 @@ module nvfp4_e0m3_multi_small(clk, rst, addend__payload, addend__valid, result__
   always @(posedge clk)
     if (element0_0_enable_tree) tree_a0_scales <= decoded_a0[88:80];
   always @(posedge clk)
-    if (step__ready_and_step__valid) decoded_a3 <= a3_operand;
+    if (step__ready_and_step__valid) decoded_a3[89:0] <= a3_operand[89:0];
   always @(posedge clk)
-    if (step__ready_and_step__valid) decoded_a2 <= a2_operand;
+    if (decoded_b3_enable) decoded_a3[153:90] <= a3_operand[153:90];
   always @(posedge clk)
-    if (step__ready_and_step__valid) decoded_a1 <= a1_operand;
+    if (step__ready_and_step__valid) decoded_a2[89:0] <= a2_operand[89:0];
   always @(posedge clk)
-    if (step__ready_and_step__valid) decoded_a0 <= a0_operand;
+    if (decoded_b3_enable) decoded_a2[153:90] <= a2_operand[153:90];
+  always @(posedge clk)
+    if (step__ready_and_step__valid) decoded_a1[89:0] <= a1_operand[89:0];
+  always @(posedge clk)
+    if (decoded_b3_enable) decoded_a1[153:90] <= a1_operand[153:90];
+  always @(posedge clk)
+    if (step__ready_and_step__valid) decoded_a0[89:0] <= a0_operand[89:0];
+  always @(posedge clk)
+    if (decoded_b3_enable) decoded_a0[153:90] <= a0_operand[153:90];
   always @(posedge clk)
     if (rst) result__valid <= 1'h0;
     else if (advance) result__valid <= normal_last;
   always @(posedge clk)
     if (rst) addend_held <= 1'h0;
     else addend_held <= addend_coming;
+  always @(posedge clk)
+    if (rst) compared_half <= 1'h1;
+    else if (element0_0_enable_result) compared_half <= element0_0_half_terms;
   always @(posedge clk)
     if (rst) enter <= 1'h0;
     else enter <= element0_0_entering;
@@ -286,14 +338,16 @@ module nvfp4_e0m3_multi_small(clk, rst, addend__payload, addend__valid, result__
     if (rst) compared_last <= 1'h0;
     else if (element0_0_enable_result) compared_last <= compared_last_next;
   always @(posedge clk)
-    if (element0_0_enable_factors) element0_0_half_terms <= element0_0_half_exponents;
+    if (rst) element0_0_half_terms <= 1'h1;
+    else if (element0_0_enable_factors) element0_0_half_terms <= element0_0_half_exponents;
   always @(posedge clk)
     if (step__ready) factors_last <= tree_last;
   always @(posedge clk)
     if (rst) factors_valid <= 1'h0;
     else factors_valid <= factors_valid_next;
   always @(posedge clk)
-    if (element0_0_enable_tree) element0_0_half_exponents <= decoded_half;
+    if (rst) element0_0_half_exponents <= 1'h1;
+    else if (element0_0_enable_tree) element0_0_half_exponents <= decoded_half;
   always @(posedge clk)
     if (step__ready) tree_first <= decoded_first;
   always @(posedge clk)
@@ -302,7 +356,8 @@ module nvfp4_e0m3_multi_small(clk, rst, addend__payload, addend__valid, result__
     if (rst) tree_valid <= 1'h0;
     else if (step__ready) tree_valid <= decoded_valid;
   always @(posedge clk)
-    if (step__ready_and_step__valid) decoded_half <= step__payload[578];
+    if (rst) decoded_half <= 1'h1;
+    else if (step__ready_and_step__valid) decoded_half <= step__payload[578];
   always @(posedge clk)
     if (step__ready) decoded_first <= step__payload[576];
   always @(posedge clk)
@@ -379,8 +434,11 @@ module nvfp4_e0m3_multi_small(clk, rst, addend__payload, addend__valid, result__
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -397,8 +455,11 @@ module nvfp4_e0m3_multi_small(clk, rst, addend__payload, addend__valid, result__
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -415,8 +476,11 @@ module nvfp4_e0m3_multi_small(clk, rst, addend__payload, addend__valid, result__
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -433,8 +497,11 @@ module nvfp4_e0m3_multi_small(clk, rst, addend__payload, addend__valid, result__
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -451,8 +518,11 @@ module nvfp4_e0m3_multi_small(clk, rst, addend__payload, addend__valid, result__
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -469,8 +539,11 @@ module nvfp4_e0m3_multi_small(clk, rst, addend__payload, addend__valid, result__
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -487,8 +560,11 @@ module nvfp4_e0m3_multi_small(clk, rst, addend__payload, addend__valid, result__
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -505,8 +581,11 @@ module nvfp4_e0m3_multi_small(clk, rst, addend__payload, addend__valid, result__
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -523,8 +602,11 @@ module nvfp4_e0m3_multi_small(clk, rst, addend__payload, addend__valid, result__
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -541,8 +623,11 @@ module nvfp4_e0m3_multi_small(clk, rst, addend__payload, addend__valid, result__
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -559,8 +644,11 @@ module nvfp4_e0m3_multi_small(clk, rst, addend__payload, addend__valid, result__
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -577,8 +665,11 @@ module nvfp4_e0m3_multi_small(clk, rst, addend__payload, addend__valid, result__
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -595,8 +686,11 @@ module nvfp4_e0m3_multi_small(clk, rst, addend__payload, addend__valid, result__
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -613,8 +707,11 @@ module nvfp4_e0m3_multi_small(clk, rst, addend__payload, addend__valid, result__
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -631,8 +728,11 @@ module nvfp4_e0m3_multi_small(clk, rst, addend__payload, addend__valid, result__
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -649,8 +749,11 @@ module nvfp4_e0m3_multi_small(clk, rst, addend__payload, addend__valid, result__
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -661,7 +764,7 @@ module nvfp4_e0m3_multi_small(clk, rst, addend__payload, addend__valid, result__
   assign result__payload = { element3_3_result, element3_2_result, element3_1_result, element3_0_result, element2_3_result, element2_2_result, element2_1_result, element2_0_result, element1_3_result, element1_2_result, element1_1_result, element1_0_result, element0_3_result, element0_2_result, element0_1_result, element0_0_result };
 endmodule
 
-module nvfp4_e0m3_multi_small_accumulate(clk, c, enable, enter, terms, d);
+module nvfp4_e0m3_multi_small_accumulate(clk, c, enable, enable_products, enter, terms, d);
   wire [7:0] terms_25_20_plus_99;
   wire all_c_30_23_and_any_c_22_0;
   wire any_ahead_7_6;
@@ -749,6 +852,8 @@ module nvfp4_e0m3_multi_small_accumulate(clk, c, enable, enter, terms, d);
   wire [31:0] d;
   input enable;
   wire enable;
+  input enable_products;
+  wire enable_products;
   input enter;
   wire enter;
   wire [7:0] exponent;
@@ -943,9 +1048,9 @@ module nvfp4_e0m3_multi_small_accumulate(clk, c, enable, enter, terms, d);
   always @(posedge clk)
     if (enable) aligned_c <= { c_by32[35:10], c_cut };
   always @(posedge clk)
-    if (enable) compared_half <= terms[29];
+    if (enable_products) compared_products0 <= { moved0_7, terms[136:128], moved0_6, terms[122:114], moved0_5, terms[108:100], moved0_4, terms[94:86], moved0_3, terms[80:72], moved0_2, terms[66:58], moved0_1, terms[52:44], moved0_0, terms[38:30] };
   always @(posedge clk)
-    if (enable) compared_products0 <= { moved0_7, terms[136:128], moved0_6, terms[122:114], moved0_5, terms[108:100], moved0_4, terms[94:86], moved0_3, terms[80:72], moved0_2, terms[66:58], moved0_1, terms[52:44], moved0_0, terms[38:30] };
+    if (enable) compared_half <= terms[29];
   always @(posedge clk)
     if (enable) compared_sign0 <= terms[0];
   always @(posedge clk)
@@ -960,7 +1065,7 @@ module nvfp4_e0m3_multi_small_accumulate(clk, c, enable, enter, terms, d);
     if (enable) compared_sign <= replaced_sign;
   always @(posedge clk)
     if (enable) compared_fraction <= replaced_fraction;
-  nvfp4_e0m3_multi_small_aligned_products products0_102 (
+  nvfp4_e0m3_multi_small_aligned_products products0_103 (
     .half(compared_half),
     .ones(products0_ones),
     .products(compared_products0),
@@ -1259,7 +1364,7 @@ module nvfp4_e0m3_multi_small_aligned_sum(c, further, half, ones, subtract, term
   assign total_1_0_carry[0] = ones;
 endmodule
 
-module nvfp4_e0m3_multi_small_dot_product(clk, a, b, enable_tree, half, products, sum);
+module nvfp4_e0m3_multi_small_dot_product(clk, a, b, enable_tree, enable_tree_products, half, products, sum);
   wire [7:0] full1_2_sum_and;
   wire [7:0] full2_4_carry_and;
   wire [7:0] product3_carry_and;
@@ -1478,6 +1583,8 @@ module nvfp4_e0m3_multi_small_dot_product(clk, a, b, enable_tree, half, products
   wire clk;
   input enable_tree;
   wire enable_tree;
+  input enable_tree_products;
+  wire enable_tree_products;
   wire [7:0] even_signs;
   wire [7:0] full1_2_carry;
   wire [7:0] full1_2_sum;
@@ -1997,7 +2104,7 @@ module nvfp4_e0m3_multi_small_dot_product(clk, a, b, enable_tree, half, products
   always @(posedge clk)
     if (enable_tree) tree_place0 <= total_3_0_sum[0];
   always @(posedge clk)
-    if (enable_tree) products <= products_next;
+    if (enable_tree_products) products <= products_next;
   always @(posedge clk)
     if (enable_tree) tree_place12 <= { not_negative_4, total_9_0_carry };
   always @(posedge clk)
@@ -2010,7 +2117,7 @@ module nvfp4_e0m3_multi_small_dot_product(clk, a, b, enable_tree, half, products
   assign sum_wide[12:0] = sum;
 endmodule
 
-module nvfp4_e0m3_multi_small_element(clk, a, a_late, b, b_late, c, enable_addend, enable_factors, enable_result, enable_tree, entering, half, half_exponents, half_terms, taking, result);
+module nvfp4_e0m3_multi_small_element(clk, a, a_late, b, b_late, c, enable_addend, enable_factors, enable_factors_products, enable_products, enable_result, enable_tree, enable_tree_products, entering, half, half_exponents, half_terms, taking, result);
   wire product_distances_positive_or_a_late_64;
   wire product_distances_negative_or_a_late_64;
   input [153:0] a;
@@ -2042,10 +2149,16 @@ module nvfp4_e0m3_multi_small_element(clk, a, a_late, b, b_late, c, enable_adden
   wire enable_addend;
   input enable_factors;
   wire enable_factors;
+  input enable_factors_products;
+  wire enable_factors_products;
+  input enable_products;
+  wire enable_products;
   input enable_result;
   wire enable_result;
   input enable_tree;
   wire enable_tree;
+  input enable_tree_products;
+  wire enable_tree_products;
   input entering;
   wire entering;
   wire [5:0] exponent;
@@ -2089,7 +2202,7 @@ module nvfp4_e0m3_multi_small_element(clk, a, a_late, b, b_late, c, enable_adden
   always @(posedge clk)
     if (enable_addend) addend <= c;
   always @(posedge clk)
-    if (enable_factors) factors_products0 <= dot0_products;
+    if (enable_factors_products) factors_products0 <= dot0_products;
   always @(posedge clk)
     if (enable_factors) computed_exponent <= exponent;
   always @(posedge clk)
@@ -2099,6 +2212,7 @@ module nvfp4_e0m3_multi_small_element(clk, a, a_late, b, b_late, c, enable_adden
     .clk(clk),
     .d(accumulate_d),
     .enable(enable_result),
+    .enable_products(enable_products),
     .enter(accumulate_enter),
     .terms({ product_distances_distances[39:35], product_distances_signs[7], factors_products0[63:56], product_distances_distances[34:30], product_distances_signs[6], factors_products0[55:48], product_distances_distances[29:25], product_distances_signs[5], factors_products0[47:40], product_distances_distances[24:20], product_distances_signs[4], factors_products0[39:32], product_distances_distances[19:15], product_distances_signs[3], factors_products0[31:24], product_distances_distances[14:10], product_distances_signs[2], factors_products0[23:16], product_distances_distances[9:5], product_distances_signs[1], factors_products0[15:8], product_distances_distances[4:0], product_distances_signs[0], factors_products0[7:0], half_terms, computed_negative, computed_positive, computed_active, computed_exponent, computed_terms_0_magnitude, computed_terms_0_sign })
   );
@@ -2107,6 +2221,7 @@ module nvfp4_e0m3_multi_small_element(clk, a, a_late, b, b_late, c, enable_adden
     .b(b[79:0]),
     .clk(clk),
     .enable_tree(enable_tree),
+    .enable_tree_products(enable_tree_products),
     .half(half),
     .products(dot0_products),
     .sum(dot0_sum)
@@ -2131,7 +2246,7 @@ module nvfp4_e0m3_multi_small_element(clk, a, a_late, b, b_late, c, enable_adden
     .active(product_exponents_active),
     .b(b[153:90]),
     .clk(clk),
-    .enable_tree(enable_tree),
+    .enable_tree_products(enable_tree_products),
     .exponent(of_products)
   );
   nvfp4_e0m3_multi_small_scale_product scale0 (
@@ -2687,7 +2802,7 @@ module nvfp4_e0m3_multi_small_product_distances(a, b, largest, distances, negati
   assign distances = { distance0_7, distance0_6, distance0_5, distance0_4, distance0_3, distance0_2, distance0_1, distance0_0 };
 endmodule
 
-module nvfp4_e0m3_multi_small_product_exponents(clk, a, b, enable_tree, active, exponent);
+module nvfp4_e0m3_multi_small_product_exponents(clk, a, b, enable_tree_products, active, exponent);
   wire a_6_or_b_6;
   wire of_block0_ahead5_not;
   wire a_46_or_b_46;
@@ -2739,8 +2854,8 @@ module nvfp4_e0m3_multi_small_product_exponents(clk, a, b, enable_tree, active, 
   wire [63:0] b;
   input clk;
   wire clk;
-  input enable_tree;
-  wire enable_tree;
+  input enable_tree_products;
+  wire enable_tree_products;
   output [5:0] exponent;
   wire [5:0] exponent;
   wire [5:0] exponent0_0;
@@ -2843,9 +2958,9 @@ module nvfp4_e0m3_multi_small_product_exponents(clk, a, b, enable_tree, active, 
   assign exponent0_6 = a[52:48] + b[52:48];
   assign exponent0_7 = a[60:56] + b[60:56];
   always @(posedge clk)
-    if (enable_tree) tree_largest0 <= of_block0_largest;
+    if (enable_tree_products) tree_largest0 <= of_block0_largest;
   always @(posedge clk)
-    if (enable_tree) active <= active_next;
+    if (enable_tree_products) active <= active_next;
   assign exponent = { ahead5, ahead4, ahead3, ahead2, ahead1, ahead0 };
 endmodule
 

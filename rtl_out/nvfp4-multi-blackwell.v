@@ -6,7 +6,10 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
   wire not_addend_held;
   wire advance_and_enter;
   wire addend__ready_and;
+  wire element0_0_enable_tree_products_or;
+  wire element0_0_enable_factors_products_or;
   wire factors_first_next;
+  wire element0_0_half_terms_or_compared_half;
   wire bubbles_is_5;
   wire [3:0] bubbles_plus_1;
   wire [3:0] bubbles_later_choice_wide;
@@ -20,11 +23,13 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
   wire element0_0_entering_and_2;
   wire not_rst;
   wire not_factors_first_or_addend_held;
-  wire step__ready_and_step__valid;
-  wire compared_last_next;
   wire any_bubbles;
   wire there_or_any_bubbles;
   wire element0_0_enable_result_or;
+  wire step__ready_and_step__valid;
+  wire compared_last_next;
+  wire step__payload_4610_or_decoded_half;
+  wire decoded_b7_enable;
   wire element0_0_enable_result_or_2;
   wire not_factors_valid;
   wire not_factors_valid_or_enter;
@@ -60,6 +65,7 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
   wire [2:0] bubbles_later;
   input clk;
   wire clk;
+  reg compared_half;
   reg compared_last;
   reg [612:0] decoded_a0;
   reg [612:0] decoded_a1;
@@ -85,8 +91,11 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
   reg [272:0] element0_0_b_late;
   wire element0_0_enable_addend;
   wire element0_0_enable_factors;
+  wire element0_0_enable_factors_products;
+  wire element0_0_enable_products;
   wire element0_0_enable_result;
   wire element0_0_enable_tree;
+  wire element0_0_enable_tree_products;
   wire element0_0_entering;
   reg element0_0_half_exponents;
   reg element0_0_half_terms;
@@ -241,14 +250,33 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
   reg tree_first;
   reg tree_last;
   reg tree_valid;
+  assign bubbles_later_choice_wide = bubbles_is_5 ? 4'h0 : bubbles_plus_1;
+  assign element0_0_entering_not = ~ factors_first_next;
+  assign element0_0_entering_or = element0_0_entering_not | addend_coming;
+  assign element0_0_entering_and = factors_valid_next & element0_0_entering_or;
+  assign any_bubbles_later = | bubbles_later;
+  assign element0_0_entering_not_2 = ~ any_bubbles_later;
+  assign element0_0_entering_and_2 = element0_0_entering_and & element0_0_entering_not_2;
+  assign not_rst = ~ rst;
+  assign element0_0_entering = element0_0_entering_and_2 & not_rst;
+  assign addend_coming = addend__ready ? addend__valid : addend_held;
+  assign element0_0_enable_addend = addend__ready & addend__valid;
   assign addend__ready = not_addend_held | addend__ready_and;
+  assign element0_0_enable_factors_products = element0_0_enable_factors & element0_0_enable_factors_products_or;
+  assign element0_0_taking = element0_0_entering & factors_first_next;
+  assign element0_0_enable_products = element0_0_enable_result & element0_0_half_terms_or_compared_half;
+  assign addend__ready_and = advance_and_enter & factors_first;
+  assign element0_0_enable_tree_products = element0_0_enable_tree & element0_0_enable_tree_products_or;
   assign not_addend_held = ~ addend_held;
   assign advance_and_enter = advance & enter;
-  assign addend__ready_and = advance_and_enter & factors_first;
-  assign element0_0_taking = element0_0_entering & factors_first_next;
+  assign element0_0_half_terms_or_compared_half = element0_0_half_terms | compared_half;
   assign compared_last_next = enter & factors_last;
   assign step__ready_and_step__valid = step__ready & step__valid;
+  assign step__payload_4610_or_decoded_half = step__payload[4610] | decoded_half;
+  assign decoded_b7_enable = step__ready_and_step__valid & step__payload_4610_or_decoded_half;
   assign element0_0_enable_tree = step__ready & decoded_valid;
+  assign element0_0_enable_tree_products_or = decoded_half | element0_0_half_exponents;
+  assign element0_0_enable_factors_products_or = element0_0_half_exponents | element0_0_half_terms;
   assign element0_0_enable_factors = step__ready & tree_valid;
   always @(posedge clk)
     factors_first <= factors_first_next;
@@ -267,81 +295,102 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
   assign step__ready = advance & not_factors_valid_or_enter;
   assign bubbles_is_5 = bubbles == 3'h5;
   assign bubbles_plus_1 = bubbles + 1'h1;
-  assign bubbles_later_choice_wide = bubbles_is_5 ? 4'h0 : bubbles_plus_1;
-  assign element0_0_entering_not = ~ factors_first_next;
-  assign element0_0_entering_or = element0_0_entering_not | addend_coming;
-  assign element0_0_entering_and = factors_valid_next & element0_0_entering_or;
-  assign any_bubbles_later = | bubbles_later;
-  assign element0_0_entering_not_2 = ~ any_bubbles_later;
-  assign element0_0_entering_and_2 = element0_0_entering_and & element0_0_entering_not_2;
-  assign not_rst = ~ rst;
-  assign element0_0_entering = element0_0_entering_and_2 & not_rst;
-  assign addend_coming = addend__ready ? addend__valid : addend_held;
-  assign element0_0_enable_addend = addend__ready & addend__valid;
   always @(posedge clk)
-    if (element0_0_enable_factors) element0_7_b_late <= { tree_b7_scales[34:31], tree_b7_scales[25:22], tree_b7_scales[16:13], tree_b7_scales[7:4], tree_b7_nan, tree_b7_slots };
+    if (element0_0_enable_factors) element0_7_b_late[272:256] <= { tree_b7_scales[34:31], tree_b7_scales[25:22], tree_b7_scales[16:13], tree_b7_scales[7:4], tree_b7_nan };
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b7_slots <= decoded_b7[612:357];
+    if (element0_0_enable_factors_products) element0_7_b_late[255:0] <= tree_b7_slots;
   always @(posedge clk)
-    if (element0_0_enable_factors) element0_6_b_late <= { tree_b6_scales[34:31], tree_b6_scales[25:22], tree_b6_scales[16:13], tree_b6_scales[7:4], tree_b6_nan, tree_b6_slots };
+    if (element0_0_enable_tree_products) tree_b7_slots <= decoded_b7[612:357];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b6_slots <= decoded_b6[612:357];
+    if (element0_0_enable_factors) element0_6_b_late[272:256] <= { tree_b6_scales[34:31], tree_b6_scales[25:22], tree_b6_scales[16:13], tree_b6_scales[7:4], tree_b6_nan };
   always @(posedge clk)
-    if (element0_0_enable_factors) element0_5_b_late <= { tree_b5_scales[34:31], tree_b5_scales[25:22], tree_b5_scales[16:13], tree_b5_scales[7:4], tree_b5_nan, tree_b5_slots };
+    if (element0_0_enable_factors_products) element0_6_b_late[255:0] <= tree_b6_slots;
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b5_slots <= decoded_b5[612:357];
+    if (element0_0_enable_tree_products) tree_b6_slots <= decoded_b6[612:357];
   always @(posedge clk)
-    if (element0_0_enable_factors) element0_4_b_late <= { tree_b4_scales[34:31], tree_b4_scales[25:22], tree_b4_scales[16:13], tree_b4_scales[7:4], tree_b4_nan, tree_b4_slots };
+    if (element0_0_enable_factors) element0_5_b_late[272:256] <= { tree_b5_scales[34:31], tree_b5_scales[25:22], tree_b5_scales[16:13], tree_b5_scales[7:4], tree_b5_nan };
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b4_slots <= decoded_b4[612:357];
+    if (element0_0_enable_factors_products) element0_5_b_late[255:0] <= tree_b5_slots;
   always @(posedge clk)
-    if (element0_0_enable_factors) element0_3_b_late <= { tree_b3_scales[34:31], tree_b3_scales[25:22], tree_b3_scales[16:13], tree_b3_scales[7:4], tree_b3_nan, tree_b3_slots };
+    if (element0_0_enable_tree_products) tree_b5_slots <= decoded_b5[612:357];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b3_slots <= decoded_b3[612:357];
+    if (element0_0_enable_factors) element0_4_b_late[272:256] <= { tree_b4_scales[34:31], tree_b4_scales[25:22], tree_b4_scales[16:13], tree_b4_scales[7:4], tree_b4_nan };
   always @(posedge clk)
-    if (element0_0_enable_factors) element0_2_b_late <= { tree_b2_scales[34:31], tree_b2_scales[25:22], tree_b2_scales[16:13], tree_b2_scales[7:4], tree_b2_nan, tree_b2_slots };
+    if (element0_0_enable_factors_products) element0_4_b_late[255:0] <= tree_b4_slots;
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b2_slots <= decoded_b2[612:357];
+    if (element0_0_enable_tree_products) tree_b4_slots <= decoded_b4[612:357];
   always @(posedge clk)
-    if (element0_0_enable_factors) element0_1_b_late <= { tree_b1_scales[34:31], tree_b1_scales[25:22], tree_b1_scales[16:13], tree_b1_scales[7:4], tree_b1_nan, tree_b1_slots };
+    if (element0_0_enable_factors) element0_3_b_late[272:256] <= { tree_b3_scales[34:31], tree_b3_scales[25:22], tree_b3_scales[16:13], tree_b3_scales[7:4], tree_b3_nan };
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b1_slots <= decoded_b1[612:357];
+    if (element0_0_enable_factors_products) element0_3_b_late[255:0] <= tree_b3_slots;
   always @(posedge clk)
-    if (element0_0_enable_factors) element0_0_b_late <= { tree_b0_scales[34:31], tree_b0_scales[25:22], tree_b0_scales[16:13], tree_b0_scales[7:4], tree_b0_nan, tree_b0_slots };
+    if (element0_0_enable_tree_products) tree_b3_slots <= decoded_b3[612:357];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_b0_slots <= decoded_b0[612:357];
+    if (element0_0_enable_factors) element0_2_b_late[272:256] <= { tree_b2_scales[34:31], tree_b2_scales[25:22], tree_b2_scales[16:13], tree_b2_scales[7:4], tree_b2_nan };
   always @(posedge clk)
-    if (element0_0_enable_factors) element7_0_a_late <= { tree_a7_scales[34:31], tree_a7_scales[25:22], tree_a7_scales[16:13], tree_a7_scales[7:4], tree_a7_nan, tree_a7_slots };
+    if (element0_0_enable_factors_products) element0_2_b_late[255:0] <= tree_b2_slots;
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a7_slots <= decoded_a7[612:357];
+    if (element0_0_enable_tree_products) tree_b2_slots <= decoded_b2[612:357];
   always @(posedge clk)
-    if (element0_0_enable_factors) element6_0_a_late <= { tree_a6_scales[34:31], tree_a6_scales[25:22], tree_a6_scales[16:13], tree_a6_scales[7:4], tree_a6_nan, tree_a6_slots };
+    if (element0_0_enable_factors) element0_1_b_late[272:256] <= { tree_b1_scales[34:31], tree_b1_scales[25:22], tree_b1_scales[16:13], tree_b1_scales[7:4], tree_b1_nan };
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a6_slots <= decoded_a6[612:357];
+    if (element0_0_enable_factors_products) element0_1_b_late[255:0] <= tree_b1_slots;
   always @(posedge clk)
-    if (element0_0_enable_factors) element5_0_a_late <= { tree_a5_scales[34:31], tree_a5_scales[25:22], tree_a5_scales[16:13], tree_a5_scales[7:4], tree_a5_nan, tree_a5_slots };
+    if (element0_0_enable_tree_products) tree_b1_slots <= decoded_b1[612:357];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a5_slots <= decoded_a5[612:357];
+    if (element0_0_enable_factors) element0_0_b_late[272:256] <= { tree_b0_scales[34:31], tree_b0_scales[25:22], tree_b0_scales[16:13], tree_b0_scales[7:4], tree_b0_nan };
   always @(posedge clk)
-    if (element0_0_enable_factors) element4_0_a_late <= { tree_a4_scales[34:31], tree_a4_scales[25:22], tree_a4_scales[16:13], tree_a4_scales[7:4], tree_a4_nan, tree_a4_slots };
+    if (element0_0_enable_factors_products) element0_0_b_late[255:0] <= tree_b0_slots;
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a4_slots <= decoded_a4[612:357];
+    if (element0_0_enable_tree_products) tree_b0_slots <= decoded_b0[612:357];
   always @(posedge clk)
-    if (element0_0_enable_factors) element3_0_a_late <= { tree_a3_scales[34:31], tree_a3_scales[25:22], tree_a3_scales[16:13], tree_a3_scales[7:4], tree_a3_nan, tree_a3_slots };
+    if (element0_0_enable_factors) element7_0_a_late[272:256] <= { tree_a7_scales[34:31], tree_a7_scales[25:22], tree_a7_scales[16:13], tree_a7_scales[7:4], tree_a7_nan };
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a3_slots <= decoded_a3[612:357];
+    if (element0_0_enable_factors_products) element7_0_a_late[255:0] <= tree_a7_slots;
   always @(posedge clk)
-    if (element0_0_enable_factors) element2_0_a_late <= { tree_a2_scales[34:31], tree_a2_scales[25:22], tree_a2_scales[16:13], tree_a2_scales[7:4], tree_a2_nan, tree_a2_slots };
+    if (element0_0_enable_tree_products) tree_a7_slots <= decoded_a7[612:357];
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a2_slots <= decoded_a2[612:357];
+    if (element0_0_enable_factors) element6_0_a_late[272:256] <= { tree_a6_scales[34:31], tree_a6_scales[25:22], tree_a6_scales[16:13], tree_a6_scales[7:4], tree_a6_nan };
   always @(posedge clk)
-    if (element0_0_enable_factors) element1_0_a_late <= { tree_a1_scales[34:31], tree_a1_scales[25:22], tree_a1_scales[16:13], tree_a1_scales[7:4], tree_a1_nan, tree_a1_slots };
+    if (element0_0_enable_factors_products) element6_0_a_late[255:0] <= tree_a6_slots;
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a1_slots <= decoded_a1[612:357];
+    if (element0_0_enable_tree_products) tree_a6_slots <= decoded_a6[612:357];
   always @(posedge clk)
-    if (element0_0_enable_factors) element0_0_a_late <= { tree_a0_scales[34:31], tree_a0_scales[25:22], tree_a0_scales[16:13], tree_a0_scales[7:4], tree_a0_nan, tree_a0_slots };
+    if (element0_0_enable_factors) element5_0_a_late[272:256] <= { tree_a5_scales[34:31], tree_a5_scales[25:22], tree_a5_scales[16:13], tree_a5_scales[7:4], tree_a5_nan };
   always @(posedge clk)
-    if (element0_0_enable_tree) tree_a0_slots <= decoded_a0[612:357];
+    if (element0_0_enable_factors_products) element5_0_a_late[255:0] <= tree_a5_slots;
+  always @(posedge clk)
+    if (element0_0_enable_tree_products) tree_a5_slots <= decoded_a5[612:357];
+  always @(posedge clk)
+    if (element0_0_enable_factors) element4_0_a_late[272:256] <= { tree_a4_scales[34:31], tree_a4_scales[25:22], tree_a4_scales[16:13], tree_a4_scales[7:4], tree_a4_nan };
+  always @(posedge clk)
+    if (element0_0_enable_factors_products) element4_0_a_late[255:0] <= tree_a4_slots;
+  always @(posedge clk)
+    if (element0_0_enable_tree_products) tree_a4_slots <= decoded_a4[612:357];
+  always @(posedge clk)
+    if (element0_0_enable_factors) element3_0_a_late[272:256] <= { tree_a3_scales[34:31], tree_a3_scales[25:22], tree_a3_scales[16:13], tree_a3_scales[7:4], tree_a3_nan };
+  always @(posedge clk)
+    if (element0_0_enable_factors_products) element3_0_a_late[255:0] <= tree_a3_slots;
+  always @(posedge clk)
+    if (element0_0_enable_tree_products) tree_a3_slots <= decoded_a3[612:357];
+  always @(posedge clk)
+    if (element0_0_enable_factors) element2_0_a_late[272:256] <= { tree_a2_scales[34:31], tree_a2_scales[25:22], tree_a2_scales[16:13], tree_a2_scales[7:4], tree_a2_nan };
+  always @(posedge clk)
+    if (element0_0_enable_factors_products) element2_0_a_late[255:0] <= tree_a2_slots;
+  always @(posedge clk)
+    if (element0_0_enable_tree_products) tree_a2_slots <= decoded_a2[612:357];
+  always @(posedge clk)
+    if (element0_0_enable_factors) element1_0_a_late[272:256] <= { tree_a1_scales[34:31], tree_a1_scales[25:22], tree_a1_scales[16:13], tree_a1_scales[7:4], tree_a1_nan };
+  always @(posedge clk)
+    if (element0_0_enable_factors_products) element1_0_a_late[255:0] <= tree_a1_slots;
+  always @(posedge clk)
+    if (element0_0_enable_tree_products) tree_a1_slots <= decoded_a1[612:357];
+  always @(posedge clk)
+    if (element0_0_enable_factors) element0_0_a_late[272:256] <= { tree_a0_scales[34:31], tree_a0_scales[25:22], tree_a0_scales[16:13], tree_a0_scales[7:4], tree_a0_nan };
+  always @(posedge clk)
+    if (element0_0_enable_factors_products) element0_0_a_late[255:0] <= tree_a0_slots;
+  always @(posedge clk)
+    if (element0_0_enable_tree_products) tree_a0_slots <= decoded_a0[612:357];
   always @(posedge clk)
     if (element0_0_enable_tree) tree_b7_nan <= decoded_b7[356];
   always @(posedge clk)
@@ -375,21 +424,37 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
   always @(posedge clk)
     if (element0_0_enable_tree) tree_b0_scales <= decoded_b0[355:320];
   always @(posedge clk)
-    if (step__ready_and_step__valid) decoded_b7 <= b7_operand;
+    if (step__ready_and_step__valid) decoded_b7[356:0] <= b7_operand[356:0];
   always @(posedge clk)
-    if (step__ready_and_step__valid) decoded_b6 <= b6_operand;
+    if (decoded_b7_enable) decoded_b7[612:357] <= b7_operand[612:357];
   always @(posedge clk)
-    if (step__ready_and_step__valid) decoded_b5 <= b5_operand;
+    if (step__ready_and_step__valid) decoded_b6[356:0] <= b6_operand[356:0];
   always @(posedge clk)
-    if (step__ready_and_step__valid) decoded_b4 <= b4_operand;
+    if (decoded_b7_enable) decoded_b6[612:357] <= b6_operand[612:357];
   always @(posedge clk)
-    if (step__ready_and_step__valid) decoded_b3 <= b3_operand;
+    if (step__ready_and_step__valid) decoded_b5[356:0] <= b5_operand[356:0];
   always @(posedge clk)
-    if (step__ready_and_step__valid) decoded_b2 <= b2_operand;
+    if (decoded_b7_enable) decoded_b5[612:357] <= b5_operand[612:357];
   always @(posedge clk)
-    if (step__ready_and_step__valid) decoded_b1 <= b1_operand;
+    if (step__ready_and_step__valid) decoded_b4[356:0] <= b4_operand[356:0];
   always @(posedge clk)
-    if (step__ready_and_step__valid) decoded_b0 <= b0_operand;
+    if (decoded_b7_enable) decoded_b4[612:357] <= b4_operand[612:357];
+  always @(posedge clk)
+    if (step__ready_and_step__valid) decoded_b3[356:0] <= b3_operand[356:0];
+  always @(posedge clk)
+    if (decoded_b7_enable) decoded_b3[612:357] <= b3_operand[612:357];
+  always @(posedge clk)
+    if (step__ready_and_step__valid) decoded_b2[356:0] <= b2_operand[356:0];
+  always @(posedge clk)
+    if (decoded_b7_enable) decoded_b2[612:357] <= b2_operand[612:357];
+  always @(posedge clk)
+    if (step__ready_and_step__valid) decoded_b1[356:0] <= b1_operand[356:0];
+  always @(posedge clk)
+    if (decoded_b7_enable) decoded_b1[612:357] <= b1_operand[612:357];
+  always @(posedge clk)
+    if (step__ready_and_step__valid) decoded_b0[356:0] <= b0_operand[356:0];
+  always @(posedge clk)
+    if (decoded_b7_enable) decoded_b0[612:357] <= b0_operand[612:357];
   always @(posedge clk)
     if (element0_0_enable_tree) tree_a7_nan <= decoded_a7[356];
   always @(posedge clk)
@@ -423,27 +488,46 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
   always @(posedge clk)
     if (element0_0_enable_tree) tree_a0_scales <= decoded_a0[355:320];
   always @(posedge clk)
-    if (step__ready_and_step__valid) decoded_a7 <= a7_operand;
+    if (step__ready_and_step__valid) decoded_a7[356:0] <= a7_operand[356:0];
   always @(posedge clk)
-    if (step__ready_and_step__valid) decoded_a6 <= a6_operand;
+    if (decoded_b7_enable) decoded_a7[612:357] <= a7_operand[612:357];
   always @(posedge clk)
-    if (step__ready_and_step__valid) decoded_a5 <= a5_operand;
+    if (step__ready_and_step__valid) decoded_a6[356:0] <= a6_operand[356:0];
   always @(posedge clk)
-    if (step__ready_and_step__valid) decoded_a4 <= a4_operand;
+    if (decoded_b7_enable) decoded_a6[612:357] <= a6_operand[612:357];
   always @(posedge clk)
-    if (step__ready_and_step__valid) decoded_a3 <= a3_operand;
+    if (step__ready_and_step__valid) decoded_a5[356:0] <= a5_operand[356:0];
   always @(posedge clk)
-    if (step__ready_and_step__valid) decoded_a2 <= a2_operand;
+    if (decoded_b7_enable) decoded_a5[612:357] <= a5_operand[612:357];
   always @(posedge clk)
-    if (step__ready_and_step__valid) decoded_a1 <= a1_operand;
+    if (step__ready_and_step__valid) decoded_a4[356:0] <= a4_operand[356:0];
   always @(posedge clk)
-    if (step__ready_and_step__valid) decoded_a0 <= a0_operand;
+    if (decoded_b7_enable) decoded_a4[612:357] <= a4_operand[612:357];
+  always @(posedge clk)
+    if (step__ready_and_step__valid) decoded_a3[356:0] <= a3_operand[356:0];
+  always @(posedge clk)
+    if (decoded_b7_enable) decoded_a3[612:357] <= a3_operand[612:357];
+  always @(posedge clk)
+    if (step__ready_and_step__valid) decoded_a2[356:0] <= a2_operand[356:0];
+  always @(posedge clk)
+    if (decoded_b7_enable) decoded_a2[612:357] <= a2_operand[612:357];
+  always @(posedge clk)
+    if (step__ready_and_step__valid) decoded_a1[356:0] <= a1_operand[356:0];
+  always @(posedge clk)
+    if (decoded_b7_enable) decoded_a1[612:357] <= a1_operand[612:357];
+  always @(posedge clk)
+    if (step__ready_and_step__valid) decoded_a0[356:0] <= a0_operand[356:0];
+  always @(posedge clk)
+    if (decoded_b7_enable) decoded_a0[612:357] <= a0_operand[612:357];
   always @(posedge clk)
     if (rst) result__valid <= 1'h0;
     else if (advance) result__valid <= normal_last;
   always @(posedge clk)
     if (rst) addend_held <= 1'h0;
     else addend_held <= addend_coming;
+  always @(posedge clk)
+    if (rst) compared_half <= 1'h1;
+    else if (element0_0_enable_result) compared_half <= element0_0_half_terms;
   always @(posedge clk)
     if (rst) enter <= 1'h0;
     else enter <= element0_0_entering;
@@ -466,14 +550,16 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     if (rst) compared_last <= 1'h0;
     else if (element0_0_enable_result) compared_last <= compared_last_next;
   always @(posedge clk)
-    if (element0_0_enable_factors) element0_0_half_terms <= element0_0_half_exponents;
+    if (rst) element0_0_half_terms <= 1'h1;
+    else if (element0_0_enable_factors) element0_0_half_terms <= element0_0_half_exponents;
   always @(posedge clk)
     if (step__ready) factors_last <= tree_last;
   always @(posedge clk)
     if (rst) factors_valid <= 1'h0;
     else factors_valid <= factors_valid_next;
   always @(posedge clk)
-    if (element0_0_enable_tree) element0_0_half_exponents <= decoded_half;
+    if (rst) element0_0_half_exponents <= 1'h1;
+    else if (element0_0_enable_tree) element0_0_half_exponents <= decoded_half;
   always @(posedge clk)
     if (step__ready) tree_first <= decoded_first;
   always @(posedge clk)
@@ -482,7 +568,8 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     if (rst) tree_valid <= 1'h0;
     else if (step__ready) tree_valid <= decoded_valid;
   always @(posedge clk)
-    if (step__ready_and_step__valid) decoded_half <= step__payload[4610];
+    if (rst) decoded_half <= 1'h1;
+    else if (step__ready_and_step__valid) decoded_half <= step__payload[4610];
   always @(posedge clk)
     if (step__ready) decoded_first <= step__payload[4608];
   always @(posedge clk)
@@ -615,8 +702,11 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -633,8 +723,11 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -651,8 +744,11 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -669,8 +765,11 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -687,8 +786,11 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -705,8 +807,11 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -723,8 +828,11 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -741,8 +849,11 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -759,8 +870,11 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -777,8 +891,11 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -795,8 +912,11 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -813,8 +933,11 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -831,8 +954,11 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -849,8 +975,11 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -867,8 +996,11 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -885,8 +1017,11 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -903,8 +1038,11 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -921,8 +1059,11 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -939,8 +1080,11 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -957,8 +1101,11 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -975,8 +1122,11 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -993,8 +1143,11 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -1011,8 +1164,11 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -1029,8 +1185,11 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -1047,8 +1206,11 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -1065,8 +1227,11 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -1083,8 +1248,11 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -1101,8 +1269,11 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -1119,8 +1290,11 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -1137,8 +1311,11 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -1155,8 +1332,11 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -1173,8 +1353,11 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -1191,8 +1374,11 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -1209,8 +1395,11 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -1227,8 +1416,11 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -1245,8 +1437,11 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -1263,8 +1458,11 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -1281,8 +1479,11 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -1299,8 +1500,11 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -1317,8 +1521,11 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -1335,8 +1542,11 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -1353,8 +1563,11 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -1371,8 +1584,11 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -1389,8 +1605,11 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -1407,8 +1626,11 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -1425,8 +1647,11 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -1443,8 +1668,11 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -1461,8 +1689,11 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -1479,8 +1710,11 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -1497,8 +1731,11 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -1515,8 +1752,11 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -1533,8 +1773,11 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -1551,8 +1794,11 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -1569,8 +1815,11 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -1587,8 +1836,11 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -1605,8 +1857,11 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -1623,8 +1878,11 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -1641,8 +1899,11 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -1659,8 +1920,11 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -1677,8 +1941,11 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -1695,8 +1962,11 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -1713,8 +1983,11 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -1731,8 +2004,11 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -1749,8 +2025,11 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
     .clk(clk),
     .enable_addend(element0_0_enable_addend),
     .enable_factors(element0_0_enable_factors),
+    .enable_factors_products(element0_0_enable_factors_products),
+    .enable_products(element0_0_enable_products),
     .enable_result(element0_0_enable_result),
     .enable_tree(element0_0_enable_tree),
+    .enable_tree_products(element0_0_enable_tree_products),
     .entering(element0_0_entering),
     .half(decoded_half),
     .half_exponents(element0_0_half_exponents),
@@ -1761,7 +2040,7 @@ module nvfp4_multi_blackwell(clk, rst, addend__payload, addend__valid, result__r
   assign result__payload = { element7_7_result, element7_6_result, element7_5_result, element7_4_result, element7_3_result, element7_2_result, element7_1_result, element7_0_result, element6_7_result, element6_6_result, element6_5_result, element6_4_result, element6_3_result, element6_2_result, element6_1_result, element6_0_result, element5_7_result, element5_6_result, element5_5_result, element5_4_result, element5_3_result, element5_2_result, element5_1_result, element5_0_result, element4_7_result, element4_6_result, element4_5_result, element4_4_result, element4_3_result, element4_2_result, element4_1_result, element4_0_result, element3_7_result, element3_6_result, element3_5_result, element3_4_result, element3_3_result, element3_2_result, element3_1_result, element3_0_result, element2_7_result, element2_6_result, element2_5_result, element2_4_result, element2_3_result, element2_2_result, element2_1_result, element2_0_result, element1_7_result, element1_6_result, element1_5_result, element1_4_result, element1_3_result, element1_2_result, element1_1_result, element1_0_result, element0_7_result, element0_6_result, element0_5_result, element0_4_result, element0_3_result, element0_2_result, element0_1_result, element0_0_result };
 endmodule
 
-module nvfp4_multi_blackwell_accumulate(clk, c, enable, enter, terms, d);
+module nvfp4_multi_blackwell_accumulate(clk, c, enable, enable_products, enter, terms, d);
   wire [7:0] terms_105_100_plus_99;
   wire all_c_30_23_and_any_c_22_0;
   wire any_ahead_7_6;
@@ -1892,6 +2171,8 @@ module nvfp4_multi_blackwell_accumulate(clk, c, enable, enter, terms, d);
   wire [7:0] distance3;
   input enable;
   wire enable;
+  input enable_products;
+  wire enable_products;
   input enter;
   wire enter;
   wire [7:0] exponent;
@@ -2282,15 +2563,15 @@ module nvfp4_multi_blackwell_accumulate(clk, c, enable, enter, terms, d);
   always @(posedge clk)
     if (enable) aligned_c <= { c_by32[35:10], c_cut };
   always @(posedge clk)
+    if (enable_products) compared_products3 <= { moved3_7, terms[552:544], moved3_6, terms[538:530], moved3_5, terms[524:516], moved3_4, terms[510:502], moved3_3, terms[496:488], moved3_2, terms[482:474], moved3_1, terms[468:460], moved3_0, terms[454:446] };
+  always @(posedge clk)
+    if (enable_products) compared_products2 <= { moved2_7, terms[440:432], moved2_6, terms[426:418], moved2_5, terms[412:404], moved2_4, terms[398:390], moved2_3, terms[384:376], moved2_2, terms[370:362], moved2_1, terms[356:348], moved2_0, terms[342:334] };
+  always @(posedge clk)
+    if (enable_products) compared_products1 <= { moved1_7, terms[328:320], moved1_6, terms[314:306], moved1_5, terms[300:292], moved1_4, terms[286:278], moved1_3, terms[272:264], moved1_2, terms[258:250], moved1_1, terms[244:236], moved1_0, terms[230:222] };
+  always @(posedge clk)
+    if (enable_products) compared_products0 <= { moved0_7, terms[216:208], moved0_6, terms[202:194], moved0_5, terms[188:180], moved0_4, terms[174:166], moved0_3, terms[160:152], moved0_2, terms[146:138], moved0_1, terms[132:124], moved0_0, terms[118:110] };
+  always @(posedge clk)
     if (enable) compared_half <= terms[109];
-  always @(posedge clk)
-    if (enable) compared_products3 <= { moved3_7, terms[552:544], moved3_6, terms[538:530], moved3_5, terms[524:516], moved3_4, terms[510:502], moved3_3, terms[496:488], moved3_2, terms[482:474], moved3_1, terms[468:460], moved3_0, terms[454:446] };
-  always @(posedge clk)
-    if (enable) compared_products2 <= { moved2_7, terms[440:432], moved2_6, terms[426:418], moved2_5, terms[412:404], moved2_4, terms[398:390], moved2_3, terms[384:376], moved2_2, terms[370:362], moved2_1, terms[356:348], moved2_0, terms[342:334] };
-  always @(posedge clk)
-    if (enable) compared_products1 <= { moved1_7, terms[328:320], moved1_6, terms[314:306], moved1_5, terms[300:292], moved1_4, terms[286:278], moved1_3, terms[272:264], moved1_2, terms[258:250], moved1_1, terms[244:236], moved1_0, terms[230:222] };
-  always @(posedge clk)
-    if (enable) compared_products0 <= { moved0_7, terms[216:208], moved0_6, terms[202:194], moved0_5, terms[188:180], moved0_4, terms[174:166], moved0_3, terms[160:152], moved0_2, terms[146:138], moved0_1, terms[132:124], moved0_0, terms[118:110] };
   always @(posedge clk)
     if (enable) compared_distance3 <= terms[99:95];
   always @(posedge clk)
@@ -2325,28 +2606,28 @@ module nvfp4_multi_blackwell_accumulate(clk, c, enable, enter, terms, d);
     if (enable) compared_sign <= replaced_sign;
   always @(posedge clk)
     if (enable) compared_fraction <= replaced_fraction;
-  nvfp4_multi_blackwell_aligned_products products0_224 (
+  nvfp4_multi_blackwell_aligned_products products0_225 (
     .half(compared_half),
     .ones(products0_ones),
     .products(compared_products0),
     .sign(compared_sign),
     .words(products0_words)
   );
-  nvfp4_multi_blackwell_aligned_products products1_225 (
+  nvfp4_multi_blackwell_aligned_products products1_226 (
     .half(compared_half),
     .ones(products1_ones),
     .products(compared_products1),
     .sign(compared_sign),
     .words(products1_words)
   );
-  nvfp4_multi_blackwell_aligned_products products2_226 (
+  nvfp4_multi_blackwell_aligned_products products2_227 (
     .half(compared_half),
     .ones(products2_ones),
     .products(compared_products2),
     .sign(compared_sign),
     .words(products2_words)
   );
-  nvfp4_multi_blackwell_aligned_products products3_227 (
+  nvfp4_multi_blackwell_aligned_products products3_228 (
     .half(compared_half),
     .ones(products3_ones),
     .products(compared_products3),
@@ -2745,7 +3026,7 @@ module nvfp4_multi_blackwell_aligned_products(half, products, sign, ones, words)
   assign words[31:0] = { subtract1, 1'h0, tree_4_0_sum };
 endmodule
 
-module nvfp4_multi_blackwell_dot_product(clk, a, b, enable_tree, half, products, sum);
+module nvfp4_multi_blackwell_dot_product(clk, a, b, enable_tree, enable_tree_products, half, products, sum);
   wire [7:0] full1_2_sum_and;
   wire [7:0] full2_4_carry_and;
   wire [7:0] product3_carry_and;
@@ -2952,6 +3233,8 @@ module nvfp4_multi_blackwell_dot_product(clk, a, b, enable_tree, half, products,
   wire clk;
   input enable_tree;
   wire enable_tree;
+  input enable_tree_products;
+  wire enable_tree_products;
   wire [7:0] even_signs;
   wire [7:0] full1_2_carry;
   wire [7:0] full1_2_sum;
@@ -3434,7 +3717,7 @@ module nvfp4_multi_blackwell_dot_product(clk, a, b, enable_tree, half, products,
   assign word0_0_and = { a[70], a[60], a[50], a[40], a[30], a[20], a[10], a[0] } & { b[70], b[60], b[50], b[40], b[30], b[20], b[10], b[0] };
   assign products_next = { full6_3_carry[7], full6_3_sum[7], full5_3_sum[7], full4_2_sum[7], full3_2_sum[7], full2_2_sum[7], full1_2_sum[7], word0_0_and[7], full6_3_carry[6], full6_3_sum[6], full5_3_sum[6], full4_2_sum[6], full3_2_sum[6], full2_2_sum[6], full1_2_sum[6], word0_0_and[6], full6_3_carry[5], full6_3_sum[5], full5_3_sum[5], full4_2_sum[5], full3_2_sum[5], full2_2_sum[5], full1_2_sum[5], word0_0_and[5], full6_3_carry[4], full6_3_sum[4], full5_3_sum[4], full4_2_sum[4], full3_2_sum[4], full2_2_sum[4], full1_2_sum[4], word0_0_and[4], full6_3_carry[3], full6_3_sum[3], full5_3_sum[3], full4_2_sum[3], full3_2_sum[3], full2_2_sum[3], full1_2_sum[3], word0_0_and[3], full6_3_carry[2], full6_3_sum[2], full5_3_sum[2], full4_2_sum[2], full3_2_sum[2], full2_2_sum[2], full1_2_sum[2], word0_0_and[2], full6_3_carry[1], full6_3_sum[1], full5_3_sum[1], full4_2_sum[1], full3_2_sum[1], full2_2_sum[1], full1_2_sum[1], word0_0_and[1], full6_3_carry[0], full6_3_sum[0], full5_3_sum[0], full4_2_sum[0], full3_2_sum[0], full2_2_sum[0], full1_2_sum[0], word0_0_and[0] } & {64{half}};
   always @(posedge clk)
-    if (enable_tree) products <= products_next;
+    if (enable_tree_products) products <= products_next;
   always @(posedge clk)
     if (enable_tree) tree_place12 <= { not_negative_4, total_9_0_carry };
   always @(posedge clk)
@@ -3466,7 +3749,7 @@ module nvfp4_multi_blackwell_dot_product(clk, a, b, enable_tree, half, products,
   assign sum_wide[12:0] = sum;
 endmodule
 
-module nvfp4_multi_blackwell_element(clk, a, a_late, b, b_late, c, enable_addend, enable_factors, enable_result, enable_tree, entering, half, half_exponents, half_terms, taking, result);
+module nvfp4_multi_blackwell_element(clk, a, a_late, b, b_late, c, enable_addend, enable_factors, enable_factors_products, enable_products, enable_result, enable_tree, enable_tree_products, entering, half, half_exponents, half_terms, taking, result);
   wire [7:0] computed_exponent_plus_240;
   wire [7:0] term_distances_largest_not;
   wire [8:0] term_distances_largest_wide;
@@ -3513,10 +3796,16 @@ module nvfp4_multi_blackwell_element(clk, a, a_late, b, b_late, c, enable_addend
   wire enable_addend;
   input enable_factors;
   wire enable_factors;
+  input enable_factors_products;
+  wire enable_factors_products;
+  input enable_products;
+  wire enable_products;
   input enable_result;
   wire enable_result;
   input enable_tree;
   wire enable_tree;
+  input enable_tree_products;
+  wire enable_tree_products;
   input entering;
   wire entering;
   wire [5:0] exponent;
@@ -3568,13 +3857,13 @@ module nvfp4_multi_blackwell_element(clk, a, a_late, b, b_late, c, enable_addend
   always @(posedge clk)
     if (enable_addend) addend <= c;
   always @(posedge clk)
-    if (enable_factors) factors_products3 <= dot3_products;
+    if (enable_factors_products) factors_products3 <= dot3_products;
   always @(posedge clk)
-    if (enable_factors) factors_products2 <= dot2_products;
+    if (enable_factors_products) factors_products2 <= dot2_products;
   always @(posedge clk)
-    if (enable_factors) factors_products1 <= dot1_products;
+    if (enable_factors_products) factors_products1 <= dot1_products;
   always @(posedge clk)
-    if (enable_factors) factors_products0 <= dot0_products;
+    if (enable_factors_products) factors_products0 <= dot0_products;
   always @(posedge clk)
     if (enable_factors) computed_exponent <= exponent;
   always @(posedge clk)
@@ -3584,6 +3873,7 @@ module nvfp4_multi_blackwell_element(clk, a, a_late, b, b_late, c, enable_addend
     .clk(clk),
     .d(accumulate_d),
     .enable(enable_result),
+    .enable_products(enable_products),
     .enter(accumulate_enter),
     .terms({ product_distances_distances[159:155], product_distances_signs[31], factors_products3[63:56], product_distances_distances[154:150], product_distances_signs[30], factors_products3[55:48], product_distances_distances[149:145], product_distances_signs[29], factors_products3[47:40], product_distances_distances[144:140], product_distances_signs[28], factors_products3[39:32], product_distances_distances[139:135], product_distances_signs[27], factors_products3[31:24], product_distances_distances[134:130], product_distances_signs[26], factors_products3[23:16], product_distances_distances[129:125], product_distances_signs[25], factors_products3[15:8], product_distances_distances[124:120], product_distances_signs[24], factors_products3[7:0], product_distances_distances[119:115], product_distances_signs[23], factors_products2[63:56], product_distances_distances[114:110], product_distances_signs[22], factors_products2[55:48], product_distances_distances[109:105], product_distances_signs[21], factors_products2[47:40], product_distances_distances[104:100], product_distances_signs[20], factors_products2[39:32], product_distances_distances[99:95], product_distances_signs[19], factors_products2[31:24], product_distances_distances[94:90], product_distances_signs[18], factors_products2[23:16], product_distances_distances[89:85], product_distances_signs[17], factors_products2[15:8], product_distances_distances[84:80], product_distances_signs[16], factors_products2[7:0], product_distances_distances[79:75], product_distances_signs[15], factors_products1[63:56], product_distances_distances[74:70], product_distances_signs[14], factors_products1[55:48], product_distances_distances[69:65], product_distances_signs[13], factors_products1[47:40], product_distances_distances[64:60], product_distances_signs[12], factors_products1[39:32], product_distances_distances[59:55], product_distances_signs[11], factors_products1[31:24], product_distances_distances[54:50], product_distances_signs[10], factors_products1[23:16], product_distances_distances[49:45], product_distances_signs[9], factors_products1[15:8], product_distances_distances[44:40], product_distances_signs[8], factors_products1[7:0], product_distances_distances[39:35], product_distances_signs[7], factors_products0[63:56], product_distances_distances[34:30], product_distances_signs[6], factors_products0[55:48], product_distances_distances[29:25], product_distances_signs[5], factors_products0[47:40], product_distances_distances[24:20], product_distances_signs[4], factors_products0[39:32], product_distances_distances[19:15], product_distances_signs[3], factors_products0[31:24], product_distances_distances[14:10], product_distances_signs[2], factors_products0[23:16], product_distances_distances[9:5], product_distances_signs[1], factors_products0[15:8], product_distances_distances[4:0], product_distances_signs[0], factors_products0[7:0], half_terms, computed_negative, computed_positive, computed_active, computed_exponent, term_distances_distances[19:15], computed_terms_3_magnitude, computed_terms_3_sign, term_distances_distances[14:10], computed_terms_2_magnitude, computed_terms_2_sign, term_distances_distances[9:5], computed_terms_1_magnitude, computed_terms_1_sign, term_distances_distances[4:0], computed_terms_0_magnitude, computed_terms_0_sign })
   );
@@ -3592,6 +3882,7 @@ module nvfp4_multi_blackwell_element(clk, a, a_late, b, b_late, c, enable_addend
     .b(b[79:0]),
     .clk(clk),
     .enable_tree(enable_tree),
+    .enable_tree_products(enable_tree_products),
     .half(half),
     .products(dot0_products),
     .sum(dot0_sum)
@@ -3601,6 +3892,7 @@ module nvfp4_multi_blackwell_element(clk, a, a_late, b, b_late, c, enable_addend
     .b(b[159:80]),
     .clk(clk),
     .enable_tree(enable_tree),
+    .enable_tree_products(enable_tree_products),
     .half(half),
     .products(dot1_products),
     .sum(dot1_sum)
@@ -3610,6 +3902,7 @@ module nvfp4_multi_blackwell_element(clk, a, a_late, b, b_late, c, enable_addend
     .b(b[239:160]),
     .clk(clk),
     .enable_tree(enable_tree),
+    .enable_tree_products(enable_tree_products),
     .half(half),
     .products(dot2_products),
     .sum(dot2_sum)
@@ -3619,6 +3912,7 @@ module nvfp4_multi_blackwell_element(clk, a, a_late, b, b_late, c, enable_addend
     .b(b[319:240]),
     .clk(clk),
     .enable_tree(enable_tree),
+    .enable_tree_products(enable_tree_products),
     .half(half),
     .products(dot3_products),
     .sum(dot3_sum)
@@ -3643,7 +3937,7 @@ module nvfp4_multi_blackwell_element(clk, a, a_late, b, b_late, c, enable_addend
     .active(product_exponents_active),
     .b(b[612:357]),
     .clk(clk),
-    .enable_tree(enable_tree),
+    .enable_tree_products(enable_tree_products),
     .exponent(of_products)
   );
   nvfp4_multi_blackwell_scale_product scale0 (
@@ -5505,7 +5799,7 @@ module nvfp4_multi_blackwell_product_distances(a, b, largest, distances, negativ
   assign distances = { distance3_7, distance3_6, distance3_5, distance3_4, distance3_3, distance3_2, distance3_1, distance3_0, distance2_7, distance2_6, distance2_5, distance2_4, distance2_3, distance2_2, distance2_1, distance2_0, distance1_7, distance1_6, distance1_5, distance1_4, distance1_3, distance1_2, distance1_1, distance1_0, distance0_7, distance0_6, distance0_5, distance0_4, distance0_3, distance0_2, distance0_1, distance0_0 };
 endmodule
 
-module nvfp4_multi_blackwell_product_exponents(clk, a, b, enable_tree, active, exponent);
+module nvfp4_multi_blackwell_product_exponents(clk, a, b, enable_tree_products, active, exponent);
   wire a_6_or_b_6;
   wire of_block0_ahead5_not;
   wire a_134_or_b_134;
@@ -5638,8 +5932,8 @@ module nvfp4_multi_blackwell_product_exponents(clk, a, b, enable_tree, active, e
   wire [255:0] b;
   input clk;
   wire clk;
-  input enable_tree;
-  wire enable_tree;
+  input enable_tree_products;
+  wire enable_tree_products;
   output [5:0] exponent;
   wire [5:0] exponent;
   wire [5:0] exponent0_0;
@@ -5972,21 +6266,21 @@ module nvfp4_multi_blackwell_product_exponents(clk, a, b, enable_tree, active, e
   assign a_254_or_b_254 = a[254] | b[254];
   assign tree_live3_next = | { of_block3_ahead5_not_8, of_block3_ahead5_not_7, of_block3_ahead5_not_6, of_block3_ahead5_not_5, of_block3_ahead5_not_4, of_block3_ahead5_not_3, of_block3_ahead5_not_2, of_block3_ahead5_not };
   always @(posedge clk)
-    if (enable_tree) tree_largest3 <= of_block3_largest;
+    if (enable_tree_products) tree_largest3 <= of_block3_largest;
   always @(posedge clk)
-    if (enable_tree) tree_live3 <= tree_live3_next;
+    if (enable_tree_products) tree_live3 <= tree_live3_next;
   always @(posedge clk)
-    if (enable_tree) tree_largest2 <= of_block2_largest;
+    if (enable_tree_products) tree_largest2 <= of_block2_largest;
   always @(posedge clk)
-    if (enable_tree) tree_live2 <= tree_live2_next;
+    if (enable_tree_products) tree_live2 <= tree_live2_next;
   always @(posedge clk)
-    if (enable_tree) tree_largest1 <= of_block1_largest;
+    if (enable_tree_products) tree_largest1 <= of_block1_largest;
   always @(posedge clk)
-    if (enable_tree) tree_live1 <= tree_live1_next;
+    if (enable_tree_products) tree_live1 <= tree_live1_next;
   always @(posedge clk)
-    if (enable_tree) tree_largest0 <= of_block0_largest;
+    if (enable_tree_products) tree_largest0 <= of_block0_largest;
   always @(posedge clk)
-    if (enable_tree) tree_live0 <= tree_live0_next;
+    if (enable_tree_products) tree_live0 <= tree_live0_next;
 endmodule
 
 module nvfp4_multi_blackwell_scale_decoder(code, nan, scale);

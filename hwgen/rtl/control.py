@@ -47,7 +47,7 @@ class Step(NamedTuple):
             m.d.sync += [valid.eq(self.valid), last.eq(self.last), first.eq(self.first)]
         half = None
         if self.half is not None:
-            half = Signal(name=f"{name}_half", reset_less=True)
+            half = Signal(name=f"{name}_half", init=1)  # see `changes`
             with m.If(accept & self.valid):  # as operands do, which it gates
                 m.d.sync += half.eq(self.half)
         return Step(valid, last, first, self.sides, self._replace(before=None), half)
@@ -56,6 +56,20 @@ class Step(NamedTuple):
         """``valid`` and ``first`` of the next cycle; only behind a register."""
         assert self.before is not None
         return Mux(accept, self.before.valid, self.valid), Mux(accept, self.before.first, self.first)
+
+
+def changes(before: Value, held: Value) -> Value:
+    """Whether what a register holds of steps at half the rate alone is another one once it loads.
+
+    In steps of FP4 all of that is constant. So the first of them loads it, and then it stands still, and its clock.
+    After reset nobody knows what is in the register: that counts as half the rate.
+
+    Parameters
+    ----------
+    before, held
+        Whether the step that comes, and the one whose values the register holds, are at half the rate.
+    """
+    return before | held
 
 
 class Addend:
@@ -97,6 +111,8 @@ class Pipeline:
     ----------
     loads : dict[str, Value]
         Whether a register loads in this cycle, by its name.
+    products : dict[str, Value]
+        The same of what it holds of steps at half the rate alone, see `changes`; only with a slot.
     enables : dict[str, Value]
         What the elements have to know, by the name of their input.
     """
@@ -105,6 +121,7 @@ class Pipeline:
         self.config = config
         self.registers = [name for name in config.pipeline if name not in LOOP_REGISTERS]
         self.loads: dict[str, Value] = {}
+        self.products: dict[str, Value] = {}
         self.enables: dict[str, Value] = {}
 
     def advance(self, m: Module, accept: Value, step: Step) -> Step:
@@ -128,7 +145,11 @@ class Pipeline:
                 self.enables[f"enable_{register}"] = load
             if register == "factors":
                 before_factors = step.half
-            step = step.delayed(m, accept, register)
+            before, step = step, step.delayed(m, accept, register)
+            if before.half is not None and step.half is not None:
+                self.products[register] = load & changes(before.half, step.half)
+                if register in ELEMENT_REGISTERS:
+                    self.enables[f"enable_{register}_products"] = self.products[register]
             if register != "terms":
                 first, at_terms = step.first, step.half
             if register not in ELEMENT_REGISTERS:
@@ -260,6 +281,11 @@ class Ring:
             m.d.comb += entering.eq(valid & provided & ~later.any() & ~ResetSignal())
             m.d.sync += enter.eq(entering)
             self.enables = {"entering": entering, "taking": entering & first}
+        if step.half is not None and "compared" in self.config.pipeline:
+            held = Signal(name="compared_half", init=1)
+            with m.If(rotate):
+                m.d.sync += held.eq(step.half)
+            self.enables["enable_products"] = rotate & changes(step.half, held)
         self.rotate, self.leaving = rotate, leaving
 
 

@@ -51,6 +51,8 @@ class DotProduct(Block):
         What the decoders say of the block as a whole; only where they do.
     enable_tree : In(1)
         Load the ``tree`` register; only where the pipeline has it.
+    enable_tree_products : In(1)
+        Load what that has of ``products``; only where there are both.
     sum : Out(signed)
         S of the contract: sum of hA * hB, folds not applied; 13 bits for NVFP4.
     exponent, positive, negative : Out
@@ -78,6 +80,7 @@ class DotProduct(Block):
         members |= {name: Out(width) for name, width in beside(config).items()}
         if how.shared:
             members |= {"half": In(1), "products": Out(products_layout(config))}
+            members |= {"enable_tree_products": In(1)} if self.registers else {}
         super().__init__(config, members | {"sum": Out(signed(how.sum_width))})
 
     def elaborate(self, platform: object) -> Module:
@@ -90,8 +93,8 @@ class DotProduct(Block):
             m.d.comb += [self.sum.eq(total), *(getattr(self, name).eq(value) for name, value in more.items())]
         elif isinstance(how, Sharing):
             total, products = how.total_and_products(m, self.a, self.b, words, self.half, register)
-            products = products if register is None else register({"products": products})["products"]
-            m.d.comb += [self.sum.eq(total), self.products.as_value().eq(products)]
+            held = self.held(m, "tree", "enable_tree_products", {"products": products})
+            m.d.comb += [self.sum.eq(total), self.products.as_value().eq(held["products"])]
         else:
             m.d.comb += self.sum.eq(how.total(m, self.a, self.b, words, register))
         return m

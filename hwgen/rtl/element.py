@@ -7,6 +7,7 @@ from operator import or_
 from typing import Any
 
 from amaranth.hdl import Const, Module, Mux, Signal, Value
+from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
 from hwgen.config import ELEMENT_REGISTERS, TensorCoreConfig
@@ -93,6 +94,10 @@ class Element(Block):
         Load ``c``, for the next first step that enters the loop.
     enable_tree, enable_sums, enable_factors, enable_terms : In(1)
         Load the register; each only where the pipeline has it.
+    enable_tree_products, enable_sums_products, enable_factors_products, enable_terms_products : In(1)
+        Load what the register has of steps at half the rate alone; likewise, and only with a slot.
+    enable_products : In(1)
+        The same of the register ``compared``.
     enable_aligned, enable_sum, enable_total, enable_normal, complete : In(1)
         Of `ExactAccumulate`; only with exact numerics, and each only where that has it.
     enter : In(1)
@@ -124,6 +129,10 @@ class Element(Block):
         for register in ELEMENT_REGISTERS:
             if register in config.pipeline:
                 members[f"enable_{register}"] = In(1)
+                if config.slotted:
+                    members[f"enable_{register}_products"] = In(1)
+        if config.slotted and "compared" in config.pipeline:
+            members["enable_products"] = In(1)
         if config.exact:
             members |= {name: In(1) for name in exact_controls(config)}
         if config.foresees:
@@ -176,10 +185,8 @@ class Element(Block):
                 infinite[name].append(self._behind_the_sum(m, dot, name, group))
             if config.slotted:
                 self._slots(m, platform, dot, computed, group)
-            for register, block in (("tree", dot), ("factors", scale)):
-                if register in config.pipeline:
-                    enable = f"enable_{register}"
-                    m.d.comb += getattr(block, enable).eq(getattr(self, enable))
+            self._loads(m, dot, "enable_tree", *(["enable_tree_products"] if lanes(config).shared else []))
+            self._loads(m, scale, "enable_factors")
             for side, operand in (("a", self.a), ("b", self.b)):
                 lanes_of_dot, block_lanes = getattr(dot, side), operand.lanes[owner]
                 if parts == 1:
@@ -205,11 +212,7 @@ class Element(Block):
             for name, signs in infinite.items():
                 m.d.comb += getattr(computed, name).eq(reduce(or_, [*signs, *nans]))
 
-        terms = computed
-        if "terms" in config.pipeline:
-            terms = Signal(terms_layout(config), reset_less=True)
-            with m.If(self.enable_terms):
-                m.d.sync += terms.eq(computed)
+        terms = self._terms(m, computed)
         addend = Signal(32, reset_less=True)
         with m.If(self.enable_addend):
             m.d.sync += addend.eq(self.c)
@@ -223,6 +226,8 @@ class Element(Block):
                 m.d.comb += getattr(accumulate, name).eq(getattr(self, name))
         elif config.interleave > 1:
             m.d.comb += [accumulate.enter.eq(enters), accumulate.enable.eq(self.enable_result)]
+            if config.slotted and "compared" in config.pipeline:
+                m.d.comb += accumulate.enable_products.eq(self.enable_products)
         m.d.comb += [
             accumulate.terms.eq(terms),
             accumulate.c.eq(addend if config.exact else Mux(takes, addend, result)),
@@ -240,10 +245,8 @@ class Element(Block):
         half = self.half_exponents if config.early_exponents else self.half_terms
         products = add_child(m, platform, "product_exponents", ProductExponents, config)
         m.d.comb += [products.a.eq(self.a.slots), products.b.eq(self.b.slots)]
-        for register in ("tree", "sums") if config.early_exponents else ():
-            if register in config.pipeline:
-                enable = f"enable_{register}"
-                m.d.comb += getattr(products, enable).eq(getattr(self, enable))
+        if config.early_exponents:
+            self._loads(m, products, "enable_tree_products", "enable_sums_products")
         bits, lowest = emax_layout(config)
         active, exponent = Signal(name="active"), Signal(bits, name="exponent")
         of_products, of_terms = Signal(bits, name="of_products"), Signal(bits, name="of_terms")
@@ -301,8 +304,7 @@ class Element(Block):
             multipliers = add_child(m, platform, f"significands{group}", SignificandProducts, config)
             for side in "ab":
                 m.d.comb += getattr(multipliers, side).eq(getattr(self, side).significands[group])
-            if "tree" in config.pipeline:
-                m.d.comb += multipliers.enable_tree.eq(self.enable_tree)
+            self._loads(m, multipliers, "enable_tree_products")
         held = self._behind_the_sum(m, multipliers, "products", group)
         for index in range(config.slots):
             m.d.comb += computed.products[group][index].magnitude.eq(held.word_select(index, PRODUCT))
@@ -313,10 +315,33 @@ class Element(Block):
         for register in ("sums", "factors"):
             if register in self.config.pipeline:
                 held = Signal(len(value), name=f"{register}_{name}{group}", reset_less=True)
-                with m.If(getattr(self, f"enable_{register}")):
+                with m.If(getattr(self, f"enable_{register}{'_products' if name == 'products' else ''}")):
                     m.d.sync += held.eq(value)
                 value = held
         return value
+
+    def _loads(self, m: Module, block: Any, *enables: str) -> None:
+        """Hand on what loads registers of a block, those that there are."""
+        for enable in enables:
+            if enable.split("_")[1] in self.config.pipeline:
+                m.d.comb += getattr(block, enable).eq(getattr(self, enable))
+
+    def _terms(self, m: Module, computed: data.View) -> data.View:
+        """Terms behind their register, if there is one."""
+        config = self.config
+        if "terms" not in config.pipeline:
+            return computed
+        terms = Signal(terms_layout(config), reset_less=True)
+        with m.If(self.enable_terms):
+            if config.slotted:
+                others = [name for name, _ in terms.shape() if name != "products"]
+                m.d.sync += [getattr(terms, name).eq(getattr(computed, name)) for name in others]
+            else:
+                m.d.sync += terms.eq(computed)
+        if config.slotted:
+            with m.If(self.enable_terms_products):
+                m.d.sync += terms.products.eq(computed.products)
+        return terms
 
     def _entrance(self, m: Module) -> tuple[Value, Value]:
         """Whether the step before the loop takes C, and whether it enters."""

@@ -97,7 +97,7 @@ class SignificandProducts(Block):
     ----------
     a, b : In(ArrayLayout(4, slots))
         Significands.
-    enable_tree : In(1)
+    enable_tree_products : In(1)
         Load the ``tree`` register; only where the pipeline has it.
     products : Out(products_layout(config))
         Their products.
@@ -112,7 +112,7 @@ class SignificandProducts(Block):
         self.registers = "tree" in config.pipeline
         self.latency = int(self.registers)
         if self.registers:
-            members["enable_tree"] = In(1)
+            members["enable_tree_products"] = In(1)
         super().__init__(config, members | {"products": Out(products_layout(config))})
 
     def elaborate(self, platform: object) -> Module:
@@ -120,6 +120,6 @@ class SignificandProducts(Block):
         a, b = ([Cat(*(word[place] for word in side)) for place in range(SIGNIFICAND)] for side in (self.a, self.b))
         product = Signal(PRODUCT * self.config.slots)
         m.d.comb += product.eq(side_by_side(multiplied(m, a, b, name="place")))
-        held = self.held(m, "tree", "enable_tree", {"products": product})
+        held = self.held(m, "tree", "enable_tree_products", {"products": product})
         m.d.comb += self.products.as_value().eq(held["products"])
         return m

@@ -159,12 +159,12 @@ class TensorCore(Block):
         with m.If(advance):
             m.d.sync += waiting.eq(loop.leaving)
 
-        rows_a, rows_b = (self._decoded(m, platform, side, rows, pipeline.loads) for side, rows in step.sides.items())
+        rows_a, rows_b = (self._decoded(m, platform, side, rows, pipeline) for side, rows in step.sides.items())
         late = {}
         if config.early_exponents:
             for side, rows in (("a", rows_a), ("b", rows_b)):
                 late[side] = [
-                    self._late(m, pipeline.loads, operand, side, f"{side}{row}") for row, operand in enumerate(rows)
+                    self._late(m, pipeline, operand, side, f"{side}{row}") for row, operand in enumerate(rows)
                 ]
         for row, a in enumerate(rows_a):
             for column, b in enumerate(rows_b):
@@ -201,8 +201,8 @@ class TensorCore(Block):
             m.d.comb += [read.scales[row][group].eq(scale) for group, scale in enumerate(scales)]
         return read
 
-    def _decoded(self, m: Module, platform: object, side: str, rows: Any, loads: dict[str, Value]) -> list[Any]:
-        """Decoded rows of an operand, behind the registers that ``loads`` names."""
+    def _decoded(self, m: Module, platform: object, side: str, rows: Any, pipeline: control.Pipeline) -> list[Any]:
+        """Decoded rows of an operand, behind the registers of the pipeline."""
         alike = decoded_as(self.config, side)
         edges = [
             add_child(m, platform, f"{side}{row}", OperandDecoder, self.config, alike) for row in range(len(rows.codes))
@@ -213,9 +213,11 @@ class TensorCore(Block):
                 m.d.comb += edge.scales.eq(rows.scales[row])
             if self.config.slotted:
                 m.d.comb += [edge.half.eq(rows.half), edge.element_type.eq(rows.element_type)]
-        decoded = [edge.operand for edge in edges]
+        decoded, loads = [edge.operand for edge in edges], pipeline.loads
         if "decoded" in loads:
-            decoded = [_held(m, loads["decoded"], row, f"decoded_{side}{index}") for index, row in enumerate(decoded)]
+            decoded = [
+                self._row_behind(m, pipeline, row, f"decoded_{side}{index}") for index, row in enumerate(decoded)
+            ]
         for register, delayed in (
             ("tree", self._scales_behind),
             ("sums", self._scales_behind),
@@ -223,25 +225,44 @@ class TensorCore(Block):
         ):
             if register in loads and not (register == "factors" and self.config.early_exponents):
                 decoded = [
-                    delayed(m, loads[register], operand, side, f"{register}_{side}{row}")
+                    delayed(m, pipeline, register, operand, side, f"{register}_{side}{row}")
                     for row, operand in enumerate(decoded)
                 ]
         return decoded
 
-    def _scales_behind(self, m: Module, enable: Value, operand: Any, side: str, name: str) -> data.View:
+    def _row_behind(self, m: Module, pipeline: control.Pipeline, row: Any, name: str) -> Any:
+        """A decoded row behind the register ``decoded``."""
+        if not self.config.slotted:
+            return _held(m, pipeline.loads["decoded"], row, name)
+        behind = Signal.like(row, name=name, reset_less=True)
+        of_half = [field for field in ("slots", "significands") if field in dict(row.shape())]
+        for enable, fields in (
+            (pipeline.loads["decoded"], [field for field, _ in row.shape() if field not in of_half]),
+            (pipeline.products["decoded"], of_half),
+        ):
+            with m.If(enable):
+                m.d.sync += [getattr(behind, field).eq(getattr(row, field)) for field in fields]
+        return behind
+
+    def _scales_behind(
+        self, m: Module, pipeline: control.Pipeline, register: str, operand: Any, side: str, name: str
+    ) -> data.View:
         """A decoded row whose scales are a register behind its lanes."""
+        enable = pipeline.loads[register]
         behind = Signal(operand_layout(self.config, side), name=name)
         scales = _held(m, enable, operand.scales, f"{name}_scales")
         m.d.comb += [behind.eq(operand), behind.scales.eq(scales)]
         self._nan_behind(m, enable, operand, behind, side, name)
-        self._slots_behind(m, enable, operand, behind, name)
+        self._slots_behind(m, pipeline, register, operand, behind, name)
         return behind
 
-    def _slots_behind(self, m: Module, enable: Value, operand: Any, behind: Any, name: str) -> None:
+    def _slots_behind(
+        self, m: Module, pipeline: control.Pipeline, register: str, operand: Any, behind: Any, name: str
+    ) -> None:
         """What slots take of the row beside significands, a register behind; with a slot."""
         if not self.config.slotted or self.config.early_exponents:  # see `_late`
             return
-        m.d.comb += behind.slots.eq(_held(m, enable, operand.slots, f"{name}_slots"))
+        m.d.comb += behind.slots.eq(_held(m, pipeline.products[register], operand.slots, f"{name}_slots"))
 
     def _nan_behind(self, m: Module, enable: Value, operand: Any, behind: Any, side: str, name: str) -> None:
         """Whether a scale of the row is NaN, a register behind; where it may be."""
@@ -249,27 +270,31 @@ class TensorCore(Block):
             return
         m.d.comb += behind.nan.eq(_held(m, enable, operand.nan, f"{name}_nan"))
 
-    def _exponents_behind(self, m: Module, enable: Value, operand: Any, side: str, name: str) -> data.View:
+    def _exponents_behind(
+        self, m: Module, pipeline: control.Pipeline, register: str, operand: Any, side: str, name: str
+    ) -> data.View:
         """A decoded row whose scales, but for their significands, are a register behind its significands."""
+        enable = pipeline.loads[register]
         behind = Signal(operand_layout(self.config, side), name=name)
         m.d.comb += behind.eq(operand)
         self._nan_behind(m, enable, operand, behind, side, name)
-        self._slots_behind(m, enable, operand, behind, name)
+        self._slots_behind(m, pipeline, register, operand, behind, name)
         for group, scale in enumerate(operand.scales):
             for field in [name for name, _ in scale.shape() if name != "significand"]:
                 held = _held(m, enable, getattr(scale, field), f"{name}_{field}{group}")
                 m.d.comb += getattr(behind.scales[group], field).eq(held)
         return behind
 
-    def _late(self, m: Module, loads: dict[str, Value], operand: Any, side: str, name: str) -> data.View:
+    def _late(self, m: Module, pipeline: control.Pipeline, operand: Any, side: str, name: str) -> data.View:
         """What is read of a decoded row behind ``factors``, where the largest exponent is found before."""
         late = Signal(late_layout(self.config, side), name=f"factors_{name}", reset_less=True)
         slots = operand.slots  # still with the lanes
         for register in ("tree", "sums"):
-            if register in loads:
-                slots = _held(m, loads[register], slots, f"{register}_{name}_slots")
-        with m.If(loads["factors"]):
+            if register in pipeline.loads:
+                slots = _held(m, pipeline.products[register], slots, f"{register}_{name}_slots")
+        with m.If(pipeline.products["factors"]):
             m.d.sync += late.slots.eq(slots)
+        with m.If(pipeline.loads["factors"]):
             if self.config.form(side).may_be_nan:
                 m.d.sync += late.nan.eq(operand.nan)
             if self.config.groups > 1:

@@ -98,7 +98,7 @@ class ProductExponents(Block):
     ----------
     a, b : In(slots_layout(config))
         What the elements of the row of A and the row of B have beside their significands.
-    enable_tree, enable_sums : In(1)
+    enable_tree_products, enable_sums_products : In(1)
         Load these registers; each only where there is one.
     exponent : Out(6)
         The largest exponent, offset so that the lowest is 0; 0 if all products are zero.
@@ -116,7 +116,7 @@ class ProductExponents(Block):
         members = {side: In(slots_layout(config)) for side in "ab"}
         members |= {"exponent": Out(EXPONENT_BITS), "active": Out(1)}
         held = [name for name in ("tree", "sums") if config.early_exponents and name in config.pipeline]
-        members |= {f"enable_{name}": In(1) for name in held}
+        members |= {f"enable_{name}_products": In(1) for name in held}
         self.latency, self.registers = len(held), bool(held)
         if not config.early_exponents:
             members["exponents"] = Out(_exponents_layout(config))
@@ -138,7 +138,7 @@ class ProductExponents(Block):
                 blocks[f"live{group}"] = Cat(*live[own]).any()
                 blocks[f"largest{group}"] = self._largest(m, exponents[own], Cat(*live[own]), name=f"of_block{group}_")
             for register in ("tree", "sums"):
-                blocks = self.held(m, register, f"enable_{register}", blocks)
+                blocks = self.held(m, register, f"enable_{register}_products", blocks)
             live = [blocks[f"live{group}"] for group in range(config.groups)]
             exponents = [blocks[f"largest{group}"] for group in range(config.groups)]
         else:

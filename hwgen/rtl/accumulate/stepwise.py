@@ -404,6 +404,8 @@ class Accumulate(Block):
         Add the terms; else the result is C. Only where the pipeline has registers here.
     enable : In(1)
         Load these registers.
+    enable_products : In(1)
+        Load what ``compared`` has of products; only where there are both.
     d : Out(FP32)
         Result; NaN is 0x7FFFFFFF, an exact zero +0.
     latency : int
@@ -423,6 +425,8 @@ class Accumulate(Block):
         members = {"terms": In(terms_layout(config)), "c": In(FP32), "d": Out(FP32)}
         if self.registers:
             members |= {"enter": In(1), "enable": In(1)}
+        if config.slotted and "compared" in config.pipeline:
+            members["enable_products"] = In(1)
         super().__init__(config, members)
         self.windows = Windows.of(config)
         bounds = config.bounds
@@ -452,8 +456,12 @@ class Accumulate(Block):
 
     def _behind(self, m: Module, register: str, stage: Stage) -> Stage:
         """What a stage hands on, behind its register, if there is one."""
-        held = self.held(m, register, "enable", _named(stage))
-        values = iter(held.values())  # in the order of `_named`
+        named = _named(stage)
+        products = {name: value for name, value in named.items() if isinstance(stage, Compared) and "products" in name}
+        held = self.held(m, register, "enable", {name: named[name] for name in named if name not in products})
+        if products:
+            held |= self.held(m, register, "enable_products", products)
+        values = iter([held[name] for name in named])
         fields: list[Any] = []
         for value in stage:
             if isinstance(value, tuple):

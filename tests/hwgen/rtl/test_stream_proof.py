@@ -29,6 +29,8 @@ def step_value(before, lanes_tag, scales_tag):
 
 
 class TagDecoder(OperandDecoder):
+    """In steps of FP4 what is for those at half the rate is 0."""
+
     def elaborate(self, platform):
         m = Module()
         m.d.comb += [
@@ -37,8 +39,8 @@ class TagDecoder(OperandDecoder):
         ]
         if self.config.slotted:
             m.d.comb += [
-                self.operand.significands[0][0].eq(self.codes[0][0]),
-                self.operand.slots[0][0].exponent.eq(self.scales[0]),
+                self.operand.significands[0][0].eq(self.codes[0][0] & self.half),
+                self.operand.slots[0][0].exponent.eq(self.scales[0] & self.half),
             ]
         return m
 
@@ -71,7 +73,7 @@ class TagExponents(TermExponents):
 class TagSignificands(SignificandProducts):
     def elaborate(self, platform):
         m = Module()
-        held = self.held(m, "tree", "enable_tree", {"tag": self.a[0][0] ^ self.b[0][0]})
+        held = self.held(m, "tree", "enable_tree_products", {"tag": self.a[0][0] ^ self.b[0][0]})
         m.d.comb += self.products[0].eq(held["tag"])
         return m
 
@@ -81,7 +83,7 @@ class TagProducts(ProductExponents):
         m = Module()
         held = {"tag": self.a[0][0].exponent[0] ^ self.b[0][0].exponent[0] ^ 1}
         for register in ("tree", "sums") if self.config.early_exponents else ():
-            held = self.held(m, register, f"enable_{register}", held)
+            held = self.held(m, register, f"enable_{register}_products", held)
         m.d.comb += self.exponent.eq(held["tag"])
         return m
 
@@ -103,18 +105,27 @@ class TagPlaces(TermPlaces):
 
 
 class TagAccumulate(Accumulate):
+    """Products are added in steps of FP4, too, where they are to be 0 although their registers stand still."""
+
     def elaborate(self, platform):
         m = Module()
         before = self.c.as_value()[:2]
         scales_tag = self.terms.exponent[0]
         lanes_tag = self.terms.terms[0].magnitude[0] ^ scales_tag
+        product = Const(0)
         if self.config.slotted:
-            half, product = self.terms.half, self.terms.products[0][0]
+            half, last = self.terms.half, self.terms.products[0][0]
+            product = last.magnitude[0] ^ last.distance[0]
             scales_tag ^= half
-            lanes_tag = half ^ Mux(half, product.magnitude[0] ^ product.distance[0] ^ scales_tag, lanes_tag)
-        value = step_value(before, lanes_tag, scales_tag)
-        held = {"tag": Mux(self.enter, value, before) if self.registers else value}
-        for register in LOOP_REGISTERS:
+            lanes_tag = half ^ Mux(half, scales_tag, lanes_tag)
+        enter = self.enter if self.registers else Const(1)
+        held = {"before": before, "lanes": lanes_tag, "scales": scales_tag, "enter": enter}
+        held = self.held(m, "compared", "enable", held)
+        if self.config.slotted:
+            product = self.held(m, "compared", "enable_products", {"product": product})["product"]
+        value = step_value(held["before"], held["lanes"] ^ product, held["scales"])
+        held = {"tag": Mux(held["enter"], value, held["before"])}
+        for register in LOOP_REGISTERS[1:]:
             held = self.held(m, register, "enable", held)
         m.d.comb += self.d.eq(held["tag"])
         return m
@@ -473,5 +484,28 @@ class Early(control.Pipeline):
 @pytest.mark.usefixtures("tags")
 def test_a_mode_of_another_step_is_found(prover, monkeypatch):
     monkeypatch.setattr(control, "Pipeline", Early)
+    found = verdict(Observed(tiny(("tree", "factors"), slot="separate")), prover, "bmc3 -F 12")
+    assert "was asserted in frame" in found, found
+
+
+@pytest.mark.parametrize(
+    "changes", [lambda before, held: before, lambda before, held: held], ids=["products stay", "products do not come"]
+)
+@pytest.mark.parametrize("pipeline", [("tree", "factors"), ("compared",)], ids="-".join)
+@pytest.mark.usefixtures("tags")
+def test_products_of_another_step_are_found(pipeline, changes, prover, monkeypatch):
+    """Their registers stand still in steps of FP4, but for the first."""
+    monkeypatch.setattr(control, "changes", changes)
+    found = verdict(Observed(tiny(pipeline, slot="separate")), prover, "bmc3 -F 12")
+    assert "was asserted in frame" in found, found
+
+
+@pytest.mark.usefixtures("tags")
+def test_products_from_before_a_reset_are_found(prover, monkeypatch):
+    """After a reset nobody knows what their registers hold."""
+    signal = control.Signal
+    monkeypatch.setattr(
+        control, "Signal", lambda *shape, **options: signal(*shape, **{k: v for k, v in options.items() if k != "init"})
+    )
     found = verdict(Observed(tiny(("tree", "factors"), slot="separate")), prover, "bmc3 -F 12")
     assert "was asserted in frame" in found, found
