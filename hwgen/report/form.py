@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from hwgen.report.schema import Closing, Design, FlowConditions, HalfRate, Operands, Stimulus
+from hwgen.report.schema import Closing, Design, FlowConditions, HalfRate, Operands, Physical, Stimulus
 from hwgen.stats import Estimate
 
 __all__ = [
@@ -109,11 +109,13 @@ def half_rate_lines(half: HalfRate | None) -> list[str]:
     ]
 
 
-def flow_lines(flow: FlowConditions, designs: Sequence[Design]) -> list[str]:
+def flow_lines(flow: FlowConditions, designs: Sequence[Design], physical: Physical | None = None) -> list[str]:
     """Library, recipes, timing and tools as Markdown list items, and the clock gate where a design asks for it."""
     gated = " and ".join(design.name for design in designs if design.settings.get("clock_gating"))
     library, tools = flow.library, flow.tools
     avoided = f" (without {', '.join(library.dont_use)})" if library.dont_use else ""
+    placed = physical is not None and physical.wires == "placed"
+    wires = "wires as they are placed" if placed else f"{flow.wire_load_ff_per_fanout:.3g} fF of wire per fanout"
     return [
         f"- Library: {library.name}, {library.cells} cells in use{avoided}, {library.voltage:g} V,"
         f" sha256 {library.sha256[:16]}.",
@@ -121,7 +123,7 @@ def flow_lines(flow: FlowConditions, designs: Sequence[Design]) -> list[str]:
         " Recipes to choose from, module by module:",
         *(f"  - `{how.name}` ({how.purpose}): {how.carry} carries; `{'; '.join(how.abc)}`" for how in flow.recipes),
         *([f"- Clock gating of {gated}: {flow.clock_gate or 'none, the library has no clock gate'}."] if gated else []),
-        f"- Timing: {flow.wire_load_ff_per_fanout:.3g} fF of wire per fanout, input slew"
+        f"- Timing: {wires}, input slew"
         f" {flow.input_slew_ns:.3g} ns, output load {flow.output_load_ff:.3g} fF, ideal clock.",
         f"- Tools: hwgen {tools.hwgen}, Amaranth {tools.amaranth}, numpy {tools.numpy}, Python {tools.python}.",
     ]

@@ -414,7 +414,7 @@ def _registers(report: FormatsReport) -> str:
 
 def _conditions(report: FormatsReport) -> list[str]:
     conditions, physical = report.conditions, report.conditions.physical
-    lines = [*flow_lines(conditions.flow, report.designs), _registers(report)]
+    lines = [*flow_lines(conditions.flow, report.designs, conditions.physical), _registers(report)]
     if physical.utilisation is not None:
         lines.append(
             f"- Wires: every netlist is placed ({physical.placer} placer, {100 * physical.utilisation:.0f} % of the"

@@ -307,7 +307,7 @@ def _conditions(report: OverheadReport) -> list[str]:
         clock = f"every run of every {who} meets it. The slowest: {slowest}."
     of_placement = ", wires from where the placement has the loads" if conditions.physical else ""
     return [
-        *flow_lines(conditions.flow, report.designs),
+        *flow_lines(conditions.flow, report.designs, conditions.physical),
         *([] if conditions.closing else recipe_lines(conditions.chosen_recipes)),
         *_wires(report),
         "- Hierarchy: the lane array is one flat module; element and core are composed of blocks synthesised on their"
