@@ -77,10 +77,12 @@ def _constrained(config: TensorCoreConfig, clock: float | None, report_file: Pat
     if report_file is None:
         return DEFAULT_CLOCK
     from hwgen.measure import core_costs
+    from hwgen.package.platform import platform_of
 
     measured = core_costs.read(report_file, [config])
     longest = measured.cores[config.name].critical_path_ns
     # A file's name may hold anything.
     source = f"that of report {report_file.name!a}, where 'hwgen compare' measured a critical path of"
     wires = "placed wires" if measured.placed else "wires by fanout"
-    return Clock(measured.clock_ns, f"{source} {longest:.4g} ns with {measured.library} and {wires}")
+    words = f"{source} {longest:.4g} ns with {measured.library} and {wires}"
+    return Clock(measured.clock_ns, words, platform_of(measured.library))

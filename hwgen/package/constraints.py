@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hwgen import __version__
+from hwgen.package.platform import DEFAULT_PLATFORM, Platform
 from hwgen.package.template import filled
 from hwgen.verilog import Manifest
 from hwgen.verilog.ports import Direction
@@ -25,16 +26,19 @@ class Clock:
         In ns.
     source
         Where it comes from, in words.
+    platform
+        What it is meant for; constraints are in the unit of time of its libraries.
     """
 
     period_ns: float
     source: str
+    platform: Platform = DEFAULT_PLATFORM
 
 
 DEFAULT_CLOCK = Clock(
     6.6, "that at which hwgen builds cores on sky130hd, 150 MHz; 'hwgen verilog --report' takes that of a report"
 )
-"""The usual one of the platform that a design is configured for, see `hwgen.package.openroad`."""
+"""The usual one of the default platform."""
 
 
 def _lines(text: str, width: int = 100) -> str:
@@ -79,7 +83,8 @@ def constraints(manifest: Manifest, clock: Clock) -> str:
         version=__version__,
         source=_lines(f"Period: {clock.source}."),
         path=_lines(path),
-        period_ns=repr(clock.period_ns),
+        unit=clock.platform.time_unit,
+        period=clock.platform.written(clock.period_ns),
         io_fraction=f"{IO_FRACTION:g}",
         clk=manifest.clock.port.name,
         inputs=_ports(manifest, "input"),

@@ -91,7 +91,7 @@ def texts(config: TensorCoreConfig, clock: Clock = DEFAULT_CLOCK) -> dict[str, s
     tested = vectors(config)
     folder = {
         MAKEFILE: makefile(layout),
-        OPENROAD: design_config(layout),
+        OPENROAD: design_config(layout, clock.platform),
         CONSTRAINTS: constraints(manifest, clock),
         DIAGRAM: core_svg(config),
         DATAPATH: datapath_svg(config),

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from hwgen import __version__
 from hwgen.package.layout import CONSTRAINTS, Layout
+from hwgen.package.platform import DEFAULT_PLATFORM, Platform
 from hwgen.package.template import filled
 
-__all__ = ["PLATFORM", "design_config"]
-
-PLATFORM = "sky130hd"
-"""The platform that a design is configured for unless it is told another."""
+__all__ = ["design_config"]
 
 
 _CLOCK_GATING = """
@@ -18,13 +16,15 @@ export INFER_CLKGATES = 1
 """
 
 
-def design_config(layout: Layout) -> str:
+def design_config(layout: Layout, platform: Platform = DEFAULT_PLATFORM) -> str:
     """``config.mk`` of a design; its paths are relative to the folder that it lies in.
 
     Parameters
     ----------
     layout
         Names of the core's files.
+    platform
+        What the core is configured for.
     """
     # Here, since placement takes seconds to import.
     from hwgen.layout.floorplan import UTILISATION
@@ -33,7 +33,7 @@ def design_config(layout: Layout) -> str:
         "config.mk",
         name=layout.config.name,
         version=__version__,
-        platform=PLATFORM,
+        platform=platform.name,
         top=layout.config.identifier,
         verilog=layout.verilog,
         constraints=CONSTRAINTS,

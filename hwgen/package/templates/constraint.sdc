@@ -3,11 +3,11 @@
 #
 @@{source}
 #
-# Times are in ns, so the libraries, which are read first, must be in ns as well; set_units checks it.
+# Times are in @@{unit}, so the libraries, which are read first, must be in @@{unit} as well; set_units checks it.
 @@{path}
 
-set_units -time ns
-set clk_period @@{period_ns}
+set_units -time @@{unit}
+set clk_period @@{period}
 set io_fraction @@{io_fraction}
 
 create_clock -name @@{clk} -period $clk_period [get_ports @@{clk}]

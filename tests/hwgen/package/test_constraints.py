@@ -11,7 +11,7 @@ import pytest
 from hwgen.cells import libraries
 from hwgen.measure.clock import USUAL
 from hwgen.package.constraints import DEFAULT_CLOCK, IO_FRACTION, Clock, constraints
-from hwgen.package.openroad import PLATFORM
+from hwgen.package.platform import DEFAULT_PLATFORM, platform_of
 from hwgen.verilog import describe
 
 REPORTS = Path(__file__).parents[3] / "reports"
@@ -88,8 +88,27 @@ def test_opensta_warns_of_a_library_in_ps(ports):
     assert re.search(r"time scale .*does not match", opensta(ports, "generic7", ""))
 
 
+def test_constraints_are_in_the_unit_of_their_library(ports, tiny):
+    clock = Clock(1.25, "as given", platform_of("generic7"))
+    (ports / "constraint.sdc").write_text(constraints(describe(tiny), clock))
+    netlist = (ports / "ports.v").read_text()
+    (ports / "ports.v").write_text(netlist.replace("DFF_X1", "DFF_X4"))
+    log = opensta(ports, "generic7", "report_checks -from [get_ports rst]\n")
+    assert "arning" not in log
+    assert re.search(r"^ *1250.00 +1250.00 +clock clk", log, re.M), log
+
+
+@pytest.mark.parametrize("library", [*USUAL, "another"])
+def test_a_platform_has_the_unit_of_its_library(library):
+    platform = platform_of(library)
+    assert platform.name == {"asap7": "asap7", "generic7": "asap7", "sg13g2": "ihp-sg13g2"}.get(library, "sky130hd")
+    if library in ("generic7", "generic130"):
+        (unit,) = re.findall(r'time_unit : "1(.s)"', libraries.path(library).read_text())
+        assert platform.time_unit == unit
+
+
 def test_the_default_clock_is_that_of_reports_on_the_default_platform():
-    assert PLATFORM == "sky130hd"
+    assert DEFAULT_PLATFORM.name == "sky130hd"
     assert DEFAULT_CLOCK.period_ns == USUAL["sky130_fd_sc_hd"]
     conditions = json.loads((REPORTS / "overhead-sky130hd.json").read_text())["conditions"]
     assert DEFAULT_CLOCK.period_ns == conditions["clock_ns"]

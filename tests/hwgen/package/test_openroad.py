@@ -8,6 +8,7 @@ from hwgen.config import TensorCoreConfig
 from hwgen.layout.floorplan import UTILISATION
 from hwgen.package.layout import Layout
 from hwgen.package.openroad import design_config
+from hwgen.package.platform import platform_of
 
 # Of those that the flow's documentation lists; without the first five there is no run.
 VARIABLES = (
@@ -56,3 +57,8 @@ def test_clock_gating_is_asked_for_where_the_configuration_has_it():
     assert "CLKGATE" not in plain
     assert gated.startswith(plain)
     assert gated.endswith("\nexport INFER_CLKGATES = 1\n")
+
+
+def test_the_platform_is_that_of_the_library_of_a_report():
+    config = TensorCoreConfig("tiny", "nvfp4", "nvfp4", 1, 1, 1)
+    assert "\nexport PLATFORM = asap7\n" in design_config(Layout(config), platform_of("asap7sc7p5t_SIMPLE_RVT"))
