@@ -335,6 +335,10 @@ def test_pages_say_how_much_is_noise_glitches_and_wires() -> None:
     assert f"| half of the interval: {area} points; power {power} |" in threats
     wires = [100 * _overhead(name).find("core", "wires power").overhead.value for name in PLACED]
     assert f"Placed it is {span(wires, '+.1f')} %" in threats
+    for name, library in (("overhead-blackwell", "generic7"), ("overhead-blackwell-asap7", "asap7")):
+        energy = _overhead(name).find("core", "energy per MAC").values["nvfp4-blackwell"]
+        row = f"| `nvfp4-blackwell`, [{library}](../reports/{name}.md) | ours | {energy:.0f} | core, placed at 1 ns |"
+        assert row in threats
     shares = [
         100 * (1 - settled / whole)
         for report in map(_overhead, PLACED)
@@ -373,6 +377,8 @@ def test_results_state_in_prose_what_the_reports_say() -> None:
     assert "misses the clock by {:.0f} %, and that for least energy by {:.0f} %".format(*late) in results
     energy = of("overhead-asap7", "lane array", "energy per MAC")[1]
     assert f"faster recipe than that of NVFP4, and {energy:.0f} % more energy" in results
+    element, core = (of("overhead", scope, "area")[1] for scope in ("element", "core"))
+    assert f"So MixFP4's element is {element:+.1f} % larger, and its core {core:+.1f} %" in results
     area, power = (of("overhead-nvint4", "core", metric)[1] for metric in ("area", "total power"))
     assert f"integers take {-area:.1f} % less area of the core and {-power:.1f} % less power" in results
     formats = schema.load(REPORTS / "formats.json")
@@ -404,6 +410,13 @@ def test_the_page_on_results_says_what_the_clock_does() -> None:
     assert f"On generic7 it is {area('overhead')} % at 2 and at 1 ns. {at_850ps}" in results
     least, most = (next(iter(_overhead(name).find("element", "area").values.values())) for name in (slow, fastest))
     assert f"NVFP4 itself grows more, by {100 * (most / least - 1):.0f} %" in results
+    any_delay, at_1ns, at_850ps_too = (
+        next(iter(_overhead(name).find("element", "area").values.values()))
+        for name in ("overhead-as-mapped", "overhead", "overhead-850ps")
+    )
+    assert f"its element takes {any_delay:.0f} um2 on generic7" in results
+    times = f"At 1 ns it takes {at_1ns / any_delay:.2f} times that, at 0.85 ns {at_850ps_too / any_delay:.2f} times"
+    assert times in results
     fast, usual = area("overhead-generic130-5ns"), area("overhead-generic130")
     assert f"On generic130 it is {usual} % at 6.6 ns and {fast} % at 5 ns" in results
     binary = "merged-binary"
