@@ -8,7 +8,7 @@ import click
 import pytest
 
 from hwgen.cli import cli
-from hwgen.config import NAMED
+from hwgen.config import NAMED, resolve, resolve_pair
 from hwgen.formats import BLOCK_FORMATS, Bounds
 from hwgen.measure.core_costs import find, read
 from hwgen.measure.rows import NOT_BUILT, TWICE, known
@@ -66,7 +66,12 @@ def test_a_page_shows_every_command():
 
 def test_a_page_names_every_configuration():
     text = (ROOT / "docs" / "reference" / "configuration.md").read_text(encoding="utf-8")
-    assert set(NAMED) == set(re.findall(r"`([\w-]+-(?:small|blackwell))`", text))
+    table = "\n".join(line for line in text.splitlines() if line.startswith("| "))
+    assert set(NAMED) == set(re.findall(r"`([\w-]+-(?:small|blackwell))`", table))
+    # Those with more blocks in a step are examples of a rule.
+    for name in re.findall(r"`(\w+-[2-8]x\d+-small)`", text):
+        assert resolve(name).name == name
+    assert [core.name for core in resolve_pair("2x16-small")] == ["nvfp4-2x16-small", "mixfp4-2x16-small"]
 
 
 def test_the_index_leads_to_every_page():
