@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from hwgen.cells import libraries, reader
-from hwgen.config import NAMED, TensorCoreConfig
+from hwgen.config import named
 from hwgen.config.quantiser import QUANTISERS
 from hwgen.mapping.yosys import RECIPES
-from hwgen.measure.rows import rows_of
+from hwgen.measure.rows import every
 from hwgen.report import schema
 from hwgen.report.form import percent
 from hwgen.report.kinds import FORMS
@@ -64,19 +64,10 @@ def test_every_report_of_the_makefile_is_there() -> None:
 COMMITTED = sorted(set(REPORTS.glob("*.json")) - set(REPORTS.glob("mutation*.json")))
 
 
-def _present(name: str) -> TensorCoreConfig:
-    """The configuration of a name; rows of the table of formats may have more blocks in a step than any has."""
-    if name in NAMED:
-        return NAMED[name]
-    (row,) = rows_of([name.removesuffix("-small")])
-    assert row.config is not None
-    return row.config
-
-
 def _of_the_present(path: Path) -> bool:
     """Whether a report has the present libraries, recipes and designs; one of costs, whether its measurement has."""
     report = schema.load(path)
-    if [design.settings for design in report.designs] != [_present(name).as_dict() for name in report.names]:
+    if [design.settings for design in report.designs] != [named(name).as_dict() for name in report.names]:
         return False
     if isinstance(report, CostReport):
         return _of_the_present(REPORTS / report.conditions.measured.report)
@@ -437,6 +428,18 @@ def _alike(one: OverheadReport, other: OverheadReport) -> bool:
         for report in (one, other)
     )
     return first == second
+
+
+@pytest.mark.parametrize("path", sorted(REPORTS.glob("formats*.json")), ids=lambda path: path.stem)
+def test_rows_of_formats_stand_in_the_order_of_the_table(path: Path) -> None:
+    """What others are compared with comes first."""
+    report = schema.load(path)
+    if isinstance(report, FormatsReport):
+        names = [row.row for row in report.results]
+        baselines = [row.row for row in report.results if row.figures and row.baseline is None]
+        ordered = [*baselines, *(name for name in every() if name in names and name not in baselines)]
+        assert names == ordered
+        assert list(report.names) == list(dict.fromkeys(row.design for row in report.results if row.design is not None))
 
 
 def test_the_page_on_formats_ranks_errors_as_the_report_does() -> None:
