@@ -40,8 +40,9 @@ NOT_BUILT = {
         " -1 or 1, so that no code is zero; a core here takes whole products in every cycle, and the zeros that pad K"
     ),
     "int4-fp16": (
-        "hardware for weights of 4 bits times FP16 makes FP16 of the weights and is a core for FP16, whatever the"
-        " format; a core here multiplies codes of blocks, each with one scale, and FP16 numbers share none"
+        "FP16 activations have an exponent each, and share no scale of a block; a core here adds up the products of a"
+        " block exactly before it is scaled, which would take 47 bits and a sign, and the operands and shifters of a"
+        " core for FP16"
     ),
     "l-mul": (
         "arXiv 2410.00907 adds the codes of two floating-point numbers instead of multiplying them; a core here gives"

@@ -10,7 +10,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 
-from hwgen.report.markdown.formats import kinds
+from hwgen.report.markdown.formats import costing, kinds
 from hwgen.report.pareto import front
 from hwgen.report.plots import labels
 from hwgen.report.plots.canvas import decades, empty, plain, png
@@ -39,7 +39,8 @@ def accuracies(report: FormatsReport) -> list[str]:
 def points(report: FormatsReport, metric: str, kind: str) -> dict[int, dict[str, tuple[float, float]]]:
     """Cost of the core and accuracy, of rows that meet the clock, by products of an output in a cycle and by name.
 
-    Products are told apart since they decide on the cost of one, whatever the format. Rules have points of their own.
+    Products are told apart since they decide on the cost of one, whatever the format. Rules have points of their own,
+    save those that are rows.
 
     Parameters
     ----------
@@ -51,11 +52,15 @@ def points(report: FormatsReport, metric: str, kind: str) -> dict[int, dict[str,
         Of tensor: accuracy is signal over noise in dB. Or `SIMILARITY`, of a trained model's embeddings.
     """
     found: dict[int, dict[str, tuple[float, float]]] = {}
+    rows = {(row.design, rule) for row in report.results if not row.figures for rule in _accuracy(row, kind)}
     for row in report.results:
-        cost = row.find("core", metric)
-        if cost is None or row.products is None or not row.met:
+        of = costing(report, row)
+        cost = of.find("core", metric)
+        if cost is None or row.products is None or not of.met:
             continue
         for place, (rule, ratio) in enumerate(_accuracy(row, kind).items()):
+            if place and (row.design, rule) in rows:
+                continue
             # The default rule comes first.
             name = f"{row.row}, {rule}" if place else row.row
             found.setdefault(row.products, {})[name] = (cost.mean, ratio)

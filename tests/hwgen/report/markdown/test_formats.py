@@ -101,6 +101,29 @@ def test_the_table_says_what_a_row_costs_and_loses(formats_report: schema.Format
     assert found["late"]["ns"] == "1.04 (missed)"
 
 
+def test_a_rule_has_the_cost_of_the_row_whose_core_it_has(with_rule: schema.FormatsReport) -> None:
+    header, rows = summary(with_rule)
+    found = {row[0]: dict(zip(header, row, strict=True)) for row in rows}
+    own, of = found["four-over-six"], found["nvfp4"]
+    assert own["core, area"] == own["core, energy"] == "that of nvfp4"
+    assert (own["over"], own["gaussian, dB"], own["products"]) == ("", "21.00", "1 x 16")
+    for name in ("element, um2", "um2/MAC", "fJ/MAC", "ns", "bits"):
+        assert own[name] == of[name] != ""
+    said = "its cost is that of nvfp4: its hardware is the same"
+    assert notes(with_rule)["four-over-six"] == said
+    lines = pd.read_csv(io.StringIO(csv(with_rule)))
+    areas = lines[(lines["scope"] == "core") & (lines["metric"] == "area per MAC")].set_index("row")
+    rule = areas.loc["four-over-six"]
+    assert (rule["value"], rule["runs"], rule["clock_met"], rule["note"]) == (30.0, 6, True, said)
+    # Nor is it a baseline.
+    assert (
+        markdown(with_rule, "formats.png").count("*Products alone*, each of them over nvfp4 with 16: nvfp4-2x16 ") == 1
+    )
+    assert "four-over-six with" not in markdown(with_rule, "formats.png")
+    alone = dataclasses.replace(with_rule, results=with_rule.results[-1:])
+    assert summary(alone)[1][0][4:6] == ["not measured", ""]
+
+
 def test_fairness_stands_above_the_table(formats_report: schema.FormatsReport) -> None:
     text = markdown(formats_report, "formats.png")
     head = text[: text.index("| row |")]

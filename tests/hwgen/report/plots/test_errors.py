@@ -19,6 +19,15 @@ def test_points_are_of_rows_that_meet_the_clock_by_products_and_rule(formats_rep
     assert points(formats_report, "energy per MAC", "heavy-tailed")[16]["cheap"] == (95.0, 17.0)
 
 
+def test_a_rule_that_is_a_row_has_one_point(with_rule: schema.FormatsReport, formats_report) -> None:
+    """That of its row takes the place of the small mark."""
+    found, without = (points(report, "area per MAC", "gaussian") for report in (with_rule, formats_report))
+    assert found[16]["four-over-six"] == without[16].pop("nvfp4, four-over-six")
+    assert found[32] == without[32]
+    del found[16]["four-over-six"]
+    assert found == without
+
+
 def test_a_trained_models_output_has_a_panel_of_its_own(formats_report: schema.FormatsReport, monkeypatch) -> None:
     monkeypatch.setattr("hwgen.report.plots.errors.png", lambda canvas: canvas)
     first, *others = formats_report.results
