@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from fractions import Fraction
 from pathlib import Path
 
 import click
@@ -106,6 +107,15 @@ def test_every_row_of_the_table_of_formats_has_a_paragraph():
     text = (ROOT / "docs" / "formats.md").read_text(encoding="utf-8")
     begun = {name for line in text.splitlines() for name in re.findall(r"\*\*`([^`]+)`\*\*", line)}
     assert begun == {*every()}
+
+
+def test_the_page_on_formats_says_what_a_core_for_if4_leaves():
+    """Of each operand, and of the sum of the row, where both are IF4."""
+    core = resolve("if4-small")
+    shares = [Fraction(each.factors[0], 2**each.factor_bits) for each in (core.a, core.b)]
+    page = " ".join((ROOT / "docs" / "formats.md").read_text(encoding="utf-8").split())
+    assert f"A core for IF4 takes {shares[0]} of each number." in page
+    assert f"it leaves {shares[0] * shares[1]} of the true sum" in page
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page.stem not in WIDE], ids=lambda page: page.stem)

@@ -27,6 +27,14 @@ def kinds(report: FormatsReport) -> list[str]:
     return list(dict.fromkeys(kind for row in report.results for each in row.errors for kind in each.decibels))
 
 
+_CAVEATS = {
+    "blockdialect": (
+        "activations are quantised by the rule for weights, since ties of the paper's own rule could not be verified"
+    )
+}
+"""What is to be said of a format wherever a row has it, by name."""
+
+
 def costing(report: FormatsReport, row: FormatRow) -> FormatRow:
     """The row that has the cost of one: itself, or that whose core it has, if it has no figures of its own."""
     if row.figures or row.design is None:
@@ -48,7 +56,19 @@ def _note(row: FormatRow, of: FormatRow, clock_ns: float) -> str:
         said.insert(0, f"not measured: {row.not_measured}")
     elif not row.met and row.slowest_ns is not None:
         said.insert(0, f"misses {clock_ns:g} ns: takes {row.slowest_ns:.4g} ns, held by {row.held_by}")
-    return "; ".join(said)
+    return "; ".join((*said, *_caveats(row)))
+
+
+def _caveats(row: FormatRow) -> list[str]:
+    """What its errors are of, where that is not what its source has."""
+    operands = _operands(row)
+    said = [_CAVEATS[each.name] for each in operands if each.name in _CAVEATS]
+    if any(each.scale_bits == 0 for each in operands):
+        said.append(
+            "its errors are those of one scale for a whole tensor; with scales for a group, a row or a token, which are"
+            " outside the core, they are less"
+        )
+    return said
 
 
 def _operands(row: FormatRow) -> list[OperandFormat]:
