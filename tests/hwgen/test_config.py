@@ -513,6 +513,8 @@ def test_pair_of_a_size():
 def test_a_design_is_no_pair():
     with pytest.raises(InputError, match=r"'mixfp4-small': is one design.* such as 'small', or --baseline"):
         resolve_pair("mixfp4-small")
+    with pytest.raises(InputError, match=r"'razer-2x16-small': is one design.* such as '2x16-small', or --baseline"):
+        resolve_pair("razer-2x16-small")
     for name in NAMED:
         with pytest.raises(InputError, match="is one design") as caught:
             resolve_pair(name)
