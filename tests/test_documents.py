@@ -12,7 +12,7 @@ from hwgen.cli import cli
 from hwgen.config import NAMED, resolve, resolve_pair
 from hwgen.formats import BLOCK_FORMATS, Bounds
 from hwgen.measure.core_costs import find, read
-from hwgen.measure.rows import every
+from hwgen.measure.rows import every, rows_of
 
 ROOT = Path(__file__).parents[1]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
@@ -116,6 +116,23 @@ def test_the_page_on_formats_says_what_a_core_for_if4_leaves():
     page = " ".join((ROOT / "docs" / "formats.md").read_text(encoding="utf-8").split())
     assert f"A core for IF4 takes {shares[0]} of each number." in page
     assert f"it leaves {shares[0] * shares[1]} of the true sum" in page
+
+
+def test_the_page_on_formats_says_which_rows_have_one_count_of_products():
+    text = " ".join((ROOT / "docs" / "formats.md").read_text(encoding="utf-8").split())
+    both = {"nvfp4", "mixfp4", "mixfp4-2x16", "mxfp4", "mxfp4-2x16", "fp4-ue5m3-b16", "fp4-ue5m3-b32"}
+    alone = {}
+    for row in rows_of():
+        if row.config is not None and row.name not in both:
+            alone.setdefault(row.config.depth, []).append(row.name)
+    said = {
+        int(count): re.findall("`([^`]+)`", names) for count, names in re.findall(r"With (\d+) alone: ([^.]+)\.", text)
+    }
+    assert {count: sorted(names) for count, names in said.items()} == {
+        count: sorted(names) for count, names in alone.items()
+    }
+    # Two blocks of a format with blocks of 16 are a row that can be asked for.
+    assert all(row.config and row.config.depth == 32 for row in rows_of(f"{name}-2x16" for name in alone[16]))
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page.stem not in WIDE], ids=lambda page: page.stem)
