@@ -16,7 +16,7 @@ from hwgen.report.plots import labels
 from hwgen.report.plots.canvas import decades, empty, plain, png
 from hwgen.report.schema import FormatRow, FormatsReport
 
-__all__ = ["SIMILARITY", "accuracies", "errors_png", "floor", "points"]
+__all__ = ["SIMILARITY", "Points", "accuracies", "errors_png", "floor", "points", "shown"]
 
 SIMILARITY = "similarity"
 
@@ -87,6 +87,13 @@ def floor(values: Sequence[float]) -> float:
     return ordered[lowest]
 
 
+def shown(found: Points) -> tuple[float, float]:
+    """The lowest accuracy that is shown at its place, see `floor`, and the edge below it, where others have a mark."""
+    ratios = _ratios(found)
+    lowest = floor(ratios)
+    return lowest, lowest - _MARGIN / 2 * (max(ratios) - lowest)
+
+
 def _accuracy(row: FormatRow, kind: str) -> dict[str, float]:
     """Signal over noise in dB, or similarity, by rule of quantisation."""
     if kind == SIMILARITY:
@@ -125,8 +132,7 @@ def _panel(axis: Any, report: FormatsReport, metric: str, kind: str) -> tuple[li
     """One plot without its names; these, and the points."""
     found = points(report, metric, kind)
     ratios = _ratios(found)
-    lowest = floor(ratios) if ratios else 0.0
-    edge = lowest - _MARGIN / 2 * (max(ratios, default=0.0) - lowest)
+    lowest, edge = shown(found) if found else (0.0, 0.0)
     named = _scatter(axis, found, {row.row for row in report.results}, lowest, edge)
     axis.set_xscale("log")
     decades(axis.xaxis)
