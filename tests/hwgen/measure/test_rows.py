@@ -46,6 +46,11 @@ def test_rows_that_no_core_computes_say_why() -> None:
     assert not {*NOT_BUILT, *RULES} & {*known(), *BLOCK_FORMATS}
 
 
+def test_the_exact_sum_of_a_block_with_fp16() -> None:
+    """FP16 reaches 65504 and has 24 places behind the point; integers of 4 bits reach 7, and a block has 16."""
+    assert f"would take {(65504 * 2**24 * 7 * 16).bit_length()} bits and a sign" in NOT_BUILT["int4-fp16"]
+
+
 def test_a_rule_has_the_core_of_another_row() -> None:
     assert rows_of(["four-over-six"]) == (Row("four-over-six", None, "its hardware is that of nvfp4"),)
     assert {*RULES.values()} <= {*known()}
